@@ -1,0 +1,65 @@
+//! Admission: refuse first, then normalise once, then record (contract: agent.md, Messages and Queue).
+
+use crate::agent::inbox::Seen;
+use crate::config::WhileStopped;
+use crate::effect::Answer;
+use crate::event::inbox::{MessageAdmitted, MessageDuplicate};
+use crate::host::tx::Tx;
+use crate::ids::{MessageId, ReplyId};
+use crate::lifecycle::Status;
+use crate::message::{AdmissionContext, Ingress, Message};
+use crate::reject::Reject;
+
+/// Admits or refuses, and answers the caller.
+pub(crate) fn admit(tx: &mut Tx<'_>, ingress: Ingress, reply: ReplyId) {
+    let answer = match decide(tx, ingress) {
+        Ok(Admission::New(fact)) => {
+            let message_id = fact.message.id;
+            tx.record(*fact);
+            Answer::Admitted { message_id, duplicate: false }
+        }
+        Ok(Admission::Known(message_id)) => {
+            tx.record(MessageDuplicate { message_id });
+            Answer::Admitted { message_id, duplicate: true }
+        }
+        Err(reject) => Answer::Refused { reject },
+    };
+    tx.reply(reply, answer);
+}
+
+enum Admission {
+    New(alloc::boxed::Box<MessageAdmitted>),
+    Known(MessageId),
+}
+
+fn decide(tx: &Tx<'_>, ingress: Ingress) -> Result<Admission, Reject> {
+    let agent = tx.agent();
+    let limits = &tx.config.queue;
+    if let Some(idempotency) = &ingress.idempotency {
+        match agent.inbox.seen(idempotency, tx.now(), limits) {
+            Seen::SamePayload(message_id) => return Ok(Admission::Known(message_id)),
+            Seen::OtherPayload(message_id) => return Err(Reject::IdempotencyConflict { message_id }),
+            Seen::Never => {}
+        }
+    }
+    let runtime_owned = ingress.admission_context == AdmissionContext::RuntimeOwned;
+    if tx.host.draining && !runtime_owned {
+        return Err(Reject::Draining);
+    }
+    let stopped = agent.status == Status::Stopped && tx.config.while_stopped == WhileStopped::Refuse;
+    if stopped && !runtime_owned {
+        return Err(Reject::AgentStopped { agent: agent.id.clone() });
+    }
+    let idempotency = ingress.idempotency.clone();
+    let message = Message::admit(agent.next.message, tx.now(), ingress)?;
+    let bytes = message.bytes();
+    if bytes > limits.body_bytes {
+        return Err(Reject::TooLarge { what: "the message".into(), bytes, limit: limits.body_bytes });
+    }
+    if !agent.inbox.has_room(message.kind, bytes, limits) {
+        let (entries, bytes) = agent.inbox.totals();
+        return Err(Reject::QueueFull { agent: agent.id.clone(), entries, bytes });
+    }
+    let expired_keys = if idempotency.is_some() { agent.inbox.expired_keys(tx.now(), limits) } else { 0 };
+    Ok(Admission::New(MessageAdmitted { message, idempotency, expired_keys }.into()))
+}

@@ -1,0 +1,125 @@
+//! Start, stop and abort: applied in the step that admits them, whatever the agent does (contract:
+//! agent.md, Lifecycle).
+
+use alloc::vec::Vec;
+
+use crate::agent::turn::end::{self, End};
+use crate::effect::Answer;
+use crate::event::lifecycle::{ControlApplied, ControlRequestAdmitted};
+use crate::event::scheduling::{HoldEnd, HoldEnded};
+use crate::host::tx::Tx;
+use crate::ids::{MessageId, OpId, ReplyId, RunId};
+use crate::input::ControlRequest;
+use crate::lifecycle::{Boundary, ControlAction, ControlOutcome, Status};
+use crate::reject::Reject;
+use crate::terminal::TurnReason;
+
+/// Applies the request and answers the caller.
+pub(crate) fn control(tx: &mut Tx<'_>, request: &ControlRequest, reply: ReplyId) {
+    let answer = match request {
+        ControlRequest::Start => Answer::Controlled(start(tx)),
+        ControlRequest::Stop => Answer::Controlled(stop(tx)),
+        ControlRequest::Abort { run_id, stop_after_abort } => match abort(tx, *run_id, *stop_after_abort) {
+            Ok(outcome) => Answer::Controlled(outcome),
+            Err(reject) => Answer::Refused { reject },
+        },
+    };
+    tx.reply(reply, answer);
+}
+
+/// Hands a stopped agent back to the scheduler; starts nothing itself.
+fn start(tx: &mut Tx<'_>) -> ControlOutcome {
+    let previous = tx.agent().status;
+    if previous != Status::Stopped {
+        return unchanged(ControlAction::Start, previous);
+    }
+    admitted(tx, ControlAction::Start);
+    apply(tx, ControlAction::Start, Status::AwakeIdle, Aborted::default())
+}
+
+fn stop(tx: &mut Tx<'_>) -> ControlOutcome {
+    let previous = tx.agent().status;
+    if previous == Status::Stopped {
+        return unchanged(ControlAction::Stop, previous);
+    }
+    admitted(tx, ControlAction::Stop);
+    let aborted = abort_run(tx, TurnReason::Stopped);
+    if let Some(hold) = &tx.agent().hold {
+        let since = hold.since;
+        tx.record(HoldEnded { since, reason: HoldEnd::Stopped });
+    }
+    apply(tx, ControlAction::Stop, Status::Stopped, aborted)
+}
+
+fn abort(tx: &mut Tx<'_>, run_id: Option<RunId>, stop_after: bool) -> Result<ControlOutcome, Reject> {
+    let current = tx.agent().run.as_ref().map(|run| run.id).ok_or(Reject::NoCurrentRun)?;
+    if let Some(run_id) = run_id
+        && run_id != current
+    {
+        return Err(Reject::StaleRunId { run_id, current });
+    }
+    if stop_after {
+        return Ok(stop(tx));
+    }
+    admitted(tx, ControlAction::Abort);
+    let aborted = abort_run(tx, TurnReason::OperatorAbort);
+    Ok(apply(tx, ControlAction::Abort, Status::AwakeIdle, aborted))
+}
+
+/// What the end of a run leaves for the outcome.
+#[derive(Default)]
+struct Aborted {
+    run_id: Option<RunId>,
+    messages: Vec<MessageId>,
+    ops: Vec<OpId>,
+}
+
+fn abort_run(tx: &mut Tx<'_>, reason: TurnReason) -> Aborted {
+    let Some(run) = &tx.agent().run else { return Aborted::default() };
+    let aborted = Aborted {
+        run_id: Some(run.id),
+        messages: core::iter::once(run.message).chain(run.interjected.iter().copied()).collect(),
+        ops: tx.agent().ops.keys().copied().collect(),
+    };
+    end::end(tx, End::Aborted { reason });
+    aborted
+}
+
+fn admitted(tx: &mut Tx<'_>, action: ControlAction) {
+    let previous = tx.agent().status;
+    tx.record(ControlRequestAdmitted { action, previous });
+}
+
+fn apply(tx: &mut Tx<'_>, action: ControlAction, next: Status, aborted: Aborted) -> ControlOutcome {
+    let previous = tx.agent().status;
+    tx.record(ControlApplied {
+        action,
+        previous,
+        next,
+        boundary: Boundary::Control,
+        aborted_run_id: aborted.run_id,
+        aborted_messages: aborted.messages.clone(),
+        cancelled_ops: aborted.ops.clone(),
+    });
+    ControlOutcome {
+        action,
+        previous,
+        next,
+        changed: true,
+        aborted_run_id: aborted.run_id,
+        aborted_messages: aborted.messages,
+        cancelled_ops: aborted.ops,
+    }
+}
+
+fn unchanged(action: ControlAction, status: Status) -> ControlOutcome {
+    ControlOutcome {
+        action,
+        previous: status,
+        next: status,
+        changed: false,
+        aborted_run_id: None,
+        aborted_messages: Vec::new(),
+        cancelled_ops: Vec::new(),
+    }
+}

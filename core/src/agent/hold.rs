@@ -1,0 +1,66 @@
+//! Waiting for providers that are away (contract: scheduler.md, Hold).
+
+use serde::{Deserialize, Serialize};
+
+use crate::event::scheduling::{HoldCause, HoldSet};
+use crate::ids::MessageId;
+use crate::message::{Message, MessageKind};
+use crate::time::Wall;
+
+/// Set by a turn that met an outage, ended by one that succeeds. Between its deadline and the next trial the
+/// queue runs as always: whatever is first is the trial.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hold {
+    pub cause: HoldCause,
+    pub since: Wall,
+    pub step: u32,
+    pub until: Wall,
+    /// The first operator prompt admitted since the step began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trial: Option<MessageId>,
+}
+
+impl Hold {
+    pub(super) fn new(fact: &HoldSet) -> Self {
+        Self { cause: fact.cause, since: fact.since, step: fact.step, until: fact.until, trial: None }
+    }
+
+    /// Whether the queue waits.
+    pub fn holds(&self, now: Wall) -> bool {
+        now < self.until
+    }
+
+    pub(super) fn admitted(&mut self, message: &Message) {
+        if self.trial.is_none() && message.kind == MessageKind::OperatorPrompt {
+            self.trial = Some(message.id);
+        }
+    }
+
+    /// A wait of known length moves with the clock; a reset time of a provider does not.
+    pub(super) fn clock_stepped(&mut self, from: Wall, to: Wall) {
+        self.since = self.since.shifted(from, to);
+        if self.cause == HoldCause::Outage {
+            self.until = self.until.shifted(from, to);
+        }
+    }
+}
+
+/// How long the given step of the ladder lasts; the last one repeats.
+pub(crate) fn step_length(steps: &[crate::time::Millis], step: u32) -> crate::time::Millis {
+    let at = (step as usize).min(steps.len().saturating_sub(1));
+    steps.get(at).copied().unwrap_or(crate::time::Millis::hours(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::Millis;
+    use alloc::vec::Vec;
+
+    #[test]
+    fn the_last_step_repeats() {
+        let steps: Vec<_> = [30, 120, 600].map(Millis::seconds).into();
+        let lengths: Vec<_> = (0..5).map(|step| step_length(&steps, step).0 / 1_000).collect();
+        assert_eq!(lengths, [30, 120, 600, 600, 600]);
+    }
+}

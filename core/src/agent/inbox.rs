@@ -1,0 +1,215 @@
+//! The queue of one agent: bands, claims, and idempotency keys (contract: agent.md, Queue). What is
+//! terminal leaves the state; the log keeps it.
+
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use super::turn::Round;
+use crate::config::QueueLimits;
+use crate::content::ContentId;
+use crate::event::InboxFact;
+use crate::event::inbox::{MessageAdmitted, MessageRequeued, RequeueCause};
+use crate::ids::MessageId;
+use crate::message::{Idempotency, Message, MessageKind, Priority};
+use crate::time::Wall;
+
+/// Entries that wait, entries that a run has claimed, and the keys that were seen.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Inbox {
+    queued: BTreeMap<Priority, BTreeMap<MessageId, Entry>>,
+    claimed: BTreeMap<MessageId, Entry>,
+    /// Totals over queued and claimed entries.
+    entries: u64,
+    bytes: u64,
+    keys: Keys,
+}
+
+/// A message on its way, with what its earlier runs left behind.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    pub message: Message,
+    /// Crashed runs without anything new, in a row.
+    #[serde(default)]
+    pub crashes: u32,
+    /// When an outage first put the message back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_since: Option<Wall>,
+    /// Rounds of interrupted runs, which the next run continues from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub carried: Vec<Round>,
+}
+
+/// Idempotency keys in the order of admission, and by name.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Keys {
+    by_key: BTreeMap<String, Known>,
+    oldest_first: VecDeque<(Wall, String)>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Known {
+    message_id: MessageId,
+    payload: ContentId,
+    at: Wall,
+}
+
+/// What is known of an idempotency key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Seen {
+    Never,
+    SamePayload(MessageId),
+    OtherPayload(MessageId),
+}
+
+impl Inbox {
+    /// The entries that wait, in the order in which they are taken.
+    pub fn queued(&self) -> impl Iterator<Item = &Entry> {
+        self.queued.values().flat_map(BTreeMap::values)
+    }
+
+    pub fn queued_entries(&self) -> u64 {
+        self.queued.values().map(|band| band.len() as u64).sum()
+    }
+
+    /// Entries of one band that wait.
+    pub fn depth(&self, priority: Priority) -> u64 {
+        self.queued.get(&priority).map_or(0, |band| band.len() as u64)
+    }
+
+    pub fn queued_entry(&self, id: MessageId) -> Option<&Entry> {
+        self.queued.values().find_map(|band| band.get(&id))
+    }
+
+    /// Entries that a run has taken and not yet settled.
+    pub fn claimed(&self, id: MessageId) -> Option<&Entry> {
+        self.claimed.get(&id)
+    }
+
+    pub fn claimed_entries(&self) -> u64 {
+        self.claimed.len() as u64
+    }
+
+    /// The prompts that a turn in progress takes in at its next safe point, in order.
+    pub fn interjections(&self) -> impl Iterator<Item = &Message> {
+        self.queued
+            .get(&Priority::Interject)
+            .into_iter()
+            .flat_map(BTreeMap::values)
+            .map(|entry| &entry.message)
+            .filter(|message| message.interjects())
+    }
+
+    /// Totals over what waits and what is claimed: entries, bytes.
+    pub fn totals(&self) -> (u64, u64) {
+        (self.entries, self.bytes)
+    }
+
+    /// Whether one more message fits. Operators may use the reserve, the runtime's own evidence up to four
+    /// times the bounds.
+    pub fn has_room(&self, kind: MessageKind, bytes: u64, limits: &QueueLimits) -> bool {
+        let (max_entries, max_bytes) = match kind {
+            MessageKind::OperatorPrompt => (limits.entries, limits.bytes),
+            MessageKind::ChannelEvent | MessageKind::WebhookEvent | MessageKind::CallbackEvent => {
+                (limits.entries - limits.reserved_entries, limits.bytes - limits.reserved_bytes)
+            }
+            MessageKind::Control
+            | MessageKind::TimerTick
+            | MessageKind::SystemTick
+            | MessageKind::InternalFollowup
+            | MessageKind::TaskResult
+            | MessageKind::TaskStatus
+            | MessageKind::BriefAck
+            | MessageKind::BriefResult => (limits.entries.saturating_mul(4), limits.bytes.saturating_mul(4)),
+        };
+        self.entries < max_entries && self.bytes.saturating_add(bytes) <= max_bytes
+    }
+
+    /// Looks up a key; one that has expired was never seen.
+    pub fn seen(&self, idempotency: &Idempotency, now: Wall, limits: &QueueLimits) -> Seen {
+        match self.keys.by_key.get(&idempotency.key) {
+            Some(known) if now.since(known.at) >= limits.keys_for => Seen::Never,
+            Some(known) if known.payload == idempotency.payload => Seen::SamePayload(known.message_id),
+            Some(known) => Seen::OtherPayload(known.message_id),
+            None => Seen::Never,
+        }
+    }
+
+    pub(super) fn apply(&mut self, at: Wall, fact: &InboxFact, rounds: Vec<Round>) {
+        match fact {
+            InboxFact::MessageAdmitted(fact) => self.admit(at, fact),
+            InboxFact::MessageDuplicate(_) => {}
+            InboxFact::MessageDequeued(fact) => self.claim(fact.message_id),
+            InboxFact::OperatorInterjectionAdmitted(fact) => self.claim(fact.message_id),
+            InboxFact::MessageRequeued(fact) => self.requeue(at, fact, rounds),
+            InboxFact::MessageProcessed(fact) => self.settle(fact.message_id),
+            InboxFact::MessageAborted(fact) => self.settle(fact.message_id),
+            InboxFact::MessageDropped(fact) => self.settle(fact.message_id),
+        }
+    }
+
+    fn admit(&mut self, at: Wall, fact: &MessageAdmitted) {
+        let message = fact.message.clone();
+        self.entries += 1;
+        self.bytes = self.bytes.saturating_add(message.bytes());
+        self.keys.forget(fact.expired_keys);
+        if let Some(idempotency) = &fact.idempotency {
+            self.keys.remember(at, idempotency, message.id);
+        }
+        self.put(Entry { message, crashes: 0, held_since: None, carried: Vec::new() });
+    }
+
+    fn put(&mut self, entry: Entry) {
+        self.queued.entry(entry.message.priority).or_default().insert(entry.message.id, entry);
+    }
+
+    fn claim(&mut self, id: MessageId) {
+        let entry = self.queued.values_mut().find_map(|band| band.remove(&id));
+        self.queued.retain(|_, band| !band.is_empty());
+        if let Some(entry) = entry {
+            self.claimed.insert(id, entry);
+        }
+    }
+
+    fn requeue(&mut self, at: Wall, fact: &MessageRequeued, rounds: Vec<Round>) {
+        let Some(mut entry) = self.claimed.remove(&fact.message_id) else { return };
+        entry.crashes = fact.crashes;
+        entry.carried = rounds;
+        if fact.cause == RequeueCause::Hold {
+            entry.held_since.get_or_insert(at);
+        }
+        self.put(entry);
+    }
+
+    fn settle(&mut self, id: MessageId) {
+        if let Some(entry) = self.claimed.remove(&id) {
+            self.entries = self.entries.saturating_sub(1);
+            self.bytes = self.bytes.saturating_sub(entry.message.bytes());
+        }
+    }
+
+    /// How many of the oldest keys a further key lets go.
+    pub(crate) fn expired_keys(&self, now: Wall, limits: &QueueLimits) -> u32 {
+        let kept = self.keys.oldest_first.len() as u64;
+        let over = (kept + 1).saturating_sub(limits.keys.max(1));
+        let stale = self.keys.oldest_first.iter().take_while(|(at, _)| now.since(*at) >= limits.keys_for);
+        u32::try_from(over.max(stale.count() as u64)).unwrap_or(u32::MAX)
+    }
+}
+
+impl Keys {
+    fn remember(&mut self, at: Wall, idempotency: &Idempotency, message_id: MessageId) {
+        self.oldest_first.push_back((at, idempotency.key.clone()));
+        self.by_key.insert(idempotency.key.clone(), Known { message_id, payload: idempotency.payload, at });
+    }
+
+    fn forget(&mut self, count: u32) {
+        for (at, key) in self.oldest_first.drain(..(count as usize).min(self.oldest_first.len())) {
+            if self.by_key.get(&key).is_some_and(|known| known.at == at) {
+                self.by_key.remove(&key);
+            }
+        }
+    }
+}

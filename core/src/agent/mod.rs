@@ -1,0 +1,275 @@
+//! One agent: its durable state and the one `apply` that writes it. Handlers in the submodules decide on a
+//! transaction and write nothing themselves.
+
+pub(crate) mod admission;
+pub(crate) mod control;
+pub mod history;
+pub mod hold;
+pub mod identity;
+pub mod inbox;
+pub(crate) mod recovery;
+pub(crate) mod settle;
+pub mod turn;
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use crate::closure::{self, ClosureDecision, ClosureFacts, RuntimePosture};
+use crate::event::operation::{OpKind, OperationFact};
+use crate::event::turn::TurnTerminal;
+use crate::event::{BriefFact, Event, InboxFact, LifecycleFact, SchedulingFact, TurnFact};
+use crate::ids::{AgentId, BriefId, EventSeq, MessageId, OpId, RunId, TurnIndex};
+use crate::lifecycle::Status;
+use crate::record::Record;
+use crate::scheduler::SchedulerDecision;
+use crate::time::Wall;
+
+use history::History;
+use hold::Hold;
+use identity::AgentSpec;
+use inbox::Inbox;
+use turn::{Round, Run};
+
+/// The fold of an agent's log. Cloning it, or reading it back from a snapshot, gives the same bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Agent {
+    pub id: AgentId,
+    pub spec: AgentSpec,
+    pub created_at: Wall,
+    /// The last record that was folded in, and its time.
+    pub event_seq: EventSeq,
+    pub last_at: Wall,
+    pub status: Status,
+    pub status_since: Wall,
+    pub inbox: Inbox,
+    pub run: Option<Run>,
+    pub ops: BTreeMap<OpId, OpenOp>,
+    pub hold: Option<Hold>,
+    pub history: History,
+    pub last_decision: Option<SchedulerDecision>,
+    pub next: Counters,
+}
+
+/// The ids that will be handed out next.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counters {
+    pub message: MessageId,
+    pub run: RunId,
+    pub op: OpId,
+    pub brief: BriefId,
+    pub turn: TurnIndex,
+}
+
+/// An operation whose outcome is awaited.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenOp {
+    pub kind: OpKind,
+    pub run_id: RunId,
+    pub opened_at: Wall,
+}
+
+impl Default for Counters {
+    fn default() -> Self {
+        Self { message: MessageId(1), run: RunId(1), op: OpId(1), brief: BriefId(1), turn: TurnIndex(1) }
+    }
+}
+
+/// Why a log can't be folded.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FoldError {
+    #[error("the log of {agent} continues at event {got}, expected {expected}")]
+    Gap { agent: AgentId, expected: EventSeq, got: EventSeq },
+    #[error("the log starts with {kind}, expected agent_created")]
+    NotCreated { kind: &'static str },
+    #[error("event {at} belongs to {got}, expected {expected}")]
+    OtherAgent { at: EventSeq, expected: AgentId, got: AgentId },
+}
+
+impl Agent {
+    /// The agent as its first record leaves it.
+    pub fn created(record: &Record) -> Result<Self, FoldError> {
+        let Event::Lifecycle(LifecycleFact::AgentCreated(fact)) = &record.event else {
+            return Err(FoldError::NotCreated { kind: record.event.kind() });
+        };
+        if record.event_seq != EventSeq(1) {
+            return Err(FoldError::Gap {
+                agent: record.agent.clone(),
+                expected: EventSeq(1),
+                got: record.event_seq,
+            });
+        }
+        Ok(Self {
+            id: record.agent.clone(),
+            spec: fact.spec.clone(),
+            created_at: record.at,
+            event_seq: record.event_seq,
+            last_at: record.at,
+            status: Status::Booting,
+            status_since: record.at,
+            inbox: Inbox::default(),
+            run: None,
+            ops: BTreeMap::new(),
+            hold: None,
+            history: History::default(),
+            last_decision: None,
+            next: Counters::default(),
+        })
+    }
+
+    /// Folds the next record in, after checking that it is the next one.
+    pub fn fold(&mut self, record: &Record) -> Result<(), FoldError> {
+        if record.agent != self.id {
+            let (expected, got) = (self.id.clone(), record.agent.clone());
+            return Err(FoldError::OtherAgent { at: record.event_seq, expected, got });
+        }
+        if record.event_seq != self.event_seq.next() {
+            let (expected, got) = (self.event_seq.next(), record.event_seq);
+            return Err(FoldError::Gap { agent: self.id.clone(), expected, got });
+        }
+        self.apply(record);
+        Ok(())
+    }
+
+    /// How the last turn left the agent; meaningful at boundaries.
+    pub fn closure(&self, now: Wall) -> ClosureDecision {
+        closure::decide(ClosureFacts {
+            last_turn: self.history.last_settled,
+            held_until: self.hold.as_ref().filter(|hold| hold.holds(now)).map(|hold| hold.until),
+            posture: match self.status {
+                Status::Asleep | Status::Stopped => RuntimePosture::Sleeping,
+                Status::Booting | Status::AwakeIdle | Status::AwakeRunning => RuntimePosture::Awake,
+            },
+        })
+    }
+
+    /// The earliest moment of the wall clock at which something happens by itself.
+    pub fn next_deadline(&self) -> Option<Wall> {
+        if self.status == Status::Stopped {
+            return None;
+        }
+        self.hold.as_ref().map(|hold| hold.until)
+    }
+
+    /// The only writer of durable state: the live path and a restart both come through here.
+    pub(crate) fn apply(&mut self, record: &Record) {
+        self.event_seq = record.event_seq;
+        self.last_at = record.at;
+        match &record.event {
+            Event::Lifecycle(fact) => self.apply_lifecycle(record.at, fact),
+            Event::Inbox(fact) => self.apply_inbox(record.at, fact),
+            Event::Scheduling(fact) => self.apply_scheduling(fact),
+            Event::Turn(fact) => self.apply_turn(record.at, fact),
+            Event::Operation(fact) => self.apply_operation(record.at, fact),
+            Event::Brief(BriefFact::BriefCreated(fact)) => {
+                self.next.brief = fact.id.next();
+                self.history.last_brief = Some((fact.id, record.at));
+            }
+        }
+    }
+
+    /// The only writer of the status.
+    fn set_status(&mut self, at: Wall, status: Status) {
+        if self.status != status {
+            self.status = status;
+            self.status_since = at;
+        }
+    }
+
+    fn apply_lifecycle(&mut self, at: Wall, fact: &LifecycleFact) {
+        match fact {
+            LifecycleFact::AgentCreated(_)
+            | LifecycleFact::ControlRequestAdmitted(_)
+            | LifecycleFact::CurrentRunAborted(_)
+            | LifecycleFact::RuntimeRecovered(_) => {}
+            LifecycleFact::ControlApplied(fact) => self.set_status(at, fact.next),
+            LifecycleFact::SchedulerPostureDecision(fact) => self.set_status(at, fact.next),
+            LifecycleFact::ClockStepped(fact) => {
+                if let Some(hold) = &mut self.hold {
+                    hold.clock_stepped(fact.from, fact.to);
+                }
+            }
+        }
+    }
+
+    fn apply_inbox(&mut self, at: Wall, fact: &InboxFact) {
+        let mut rounds = Vec::new();
+        match fact {
+            InboxFact::MessageAdmitted(fact) => {
+                self.next.message = fact.message.id.next();
+                if let Some(hold) = &mut self.hold {
+                    hold.admitted(&fact.message);
+                }
+            }
+            InboxFact::OperatorInterjectionAdmitted(fact) => {
+                let entry = self.inbox.queued_entry(fact.message_id);
+                let text = entry.map(|entry| entry.message.body.text.clone()).unwrap_or_default();
+                if let Some(run) = &mut self.run {
+                    run.apply_interjection(fact, text);
+                }
+            }
+            InboxFact::MessageRequeued(fact) => rounds = self.take_rounds(fact.message_id),
+            InboxFact::MessageProcessed(_) | InboxFact::MessageAborted(_) | InboxFact::MessageDropped(_) => {
+                self.history.messages_settled = self.history.messages_settled.saturating_add(1);
+            }
+            InboxFact::MessageDuplicate(_) | InboxFact::MessageDequeued(_) => {}
+        }
+        self.inbox.apply(at, fact, rounds);
+    }
+
+    /// What a requeued message takes along from the run that was for it.
+    fn take_rounds(&mut self, message: MessageId) -> Vec<Round> {
+        match &mut self.run {
+            Some(run) if run.message == message => core::mem::take(&mut run.rounds),
+            Some(_) | None => Vec::new(),
+        }
+    }
+
+    fn apply_scheduling(&mut self, fact: &SchedulingFact) {
+        match fact {
+            SchedulingFact::SchedulerDecision(fact) => self.last_decision = Some((**fact).clone()),
+            SchedulingFact::ContinuationResolved(_) | SchedulingFact::ClosureDecided(_) => {}
+            SchedulingFact::HoldSet(fact) => self.hold = Some(Hold::new(fact)),
+            SchedulingFact::HoldEnded(_) => self.hold = None,
+        }
+    }
+
+    fn apply_turn(&mut self, at: Wall, fact: &TurnFact) {
+        if let TurnFact::TurnStarted(fact) = fact {
+            self.run = self.inbox.claimed(fact.message_id).map(|entry| Run::new(at, fact, entry));
+            self.next.run = fact.run_id.next();
+            self.next.turn = fact.turn_index.next();
+            self.set_status(at, Status::AwakeRunning);
+        }
+        if let Some(run) = &mut self.run {
+            run.apply(fact);
+        }
+        if let TurnFact::TurnTerminal(fact) = fact {
+            self.turn_ended(at, fact);
+        }
+    }
+
+    /// Last record of a run: everything that the run was about has been settled before it.
+    fn turn_ended(&mut self, at: Wall, fact: &TurnTerminal) {
+        let incoming = self.run.take().map(|run| run.incoming);
+        self.history.turn_ended(fact, incoming);
+        self.set_status(at, Status::AwakeIdle);
+    }
+
+    fn apply_operation(&mut self, at: Wall, fact: &OperationFact) {
+        match fact {
+            OperationFact::OperationOpened(fact) => {
+                self.next.op = fact.op.next();
+                let op = OpenOp { kind: fact.kind, run_id: fact.run_id, opened_at: at };
+                self.ops.insert(fact.op, op);
+                if let Some(run) = &mut self.run {
+                    run.backed_off();
+                }
+            }
+            OperationFact::OperationSettled(fact) => {
+                self.ops.remove(&fact.op);
+            }
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Decisions at a boundary, one after the other, until the agent rests or runs.
+
+use crate::agent::turn::begin;
+use crate::closure;
+use crate::continuation;
+use crate::event::inbox::{Disposition, MessageDequeued, MessageProcessed};
+use crate::event::lifecycle::SchedulerPostureDecision;
+use crate::event::scheduling::ContinuationResolved;
+use crate::host::tx::Tx;
+use crate::ids::MessageId;
+use crate::lifecycle::{Boundary, Status};
+use crate::scheduler::{DecisionKind, DecisionReason, SchedulerDecision, decide_next_action, project};
+
+/// How a round of decisions ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Settled {
+    /// Nothing more to decide before something happens.
+    Resting,
+    /// A turn is due, and no slot is free.
+    NoSlot,
+    /// The bound of the step was reached.
+    CutShort,
+}
+
+/// Decides and acts until the agent rests; `left` is what the step may still decide.
+pub(crate) fn settle(tx: &mut Tx<'_>, boundary: Boundary, left: &mut u32) -> Settled {
+    loop {
+        if *left == 0 {
+            return Settled::CutShort;
+        }
+        *left -= 1;
+        let decision = decide_next_action(&project(tx.agent(), tx.host, boundary));
+        record(tx, &decision);
+        match decision.kind {
+            DecisionKind::StartModelTurn => {
+                if let Some(message) = decision.message_id {
+                    resolve(tx, message);
+                    begin::begin(tx, message);
+                }
+                return Settled::Resting;
+            }
+            DecisionKind::ReduceMessageOnly => {
+                if let Some(message) = decision.message_id {
+                    resolve(tx, message);
+                    reduce(tx, message);
+                }
+            }
+            DecisionKind::Sleep | DecisionKind::WaitForTimer => {
+                fall_asleep(tx, &decision);
+                return Settled::Resting;
+            }
+            DecisionKind::Noop if decision.reason == DecisionReason::NoSlot => return Settled::NoSlot,
+            DecisionKind::StayIdle | DecisionKind::Stop | DecisionKind::Noop => return Settled::Resting,
+        }
+    }
+}
+
+/// A resting decision that says what the last one said is not recorded again, nor is staying asleep.
+fn record(tx: &mut Tx<'_>, decision: &SchedulerDecision) {
+    let said = tx.agent().last_decision.as_ref().is_some_and(|last| decision.same_rest(last));
+    if !said && decision.kind != DecisionKind::StayIdle {
+        tx.record(decision.clone());
+    }
+}
+
+fn resolve(tx: &mut Tx<'_>, message_id: MessageId) {
+    let Some(entry) = tx.agent().inbox.queued_entry(message_id) else { return };
+    let closure::ClosureDecision { outcome, waiting_reason, .. } = tx.agent().closure(tx.now());
+    let message = &entry.message;
+    let resolution = continuation::resolve(message.kind, message.trigger_kind, outcome, waiting_reason);
+    tx.record(ContinuationResolved { message_id, resolution });
+}
+
+/// Takes a message that needs no model.
+fn reduce(tx: &mut Tx<'_>, message_id: MessageId) {
+    tx.record(MessageDequeued { message_id, run_id: None });
+    tx.record(MessageProcessed { message_id, run_id: None, disposition: Disposition::Processed });
+}
+
+fn fall_asleep(tx: &mut Tx<'_>, decision: &SchedulerDecision) {
+    let previous = tx.agent().status;
+    if previous != Status::Asleep {
+        tx.record(SchedulerPostureDecision {
+            previous,
+            next: Status::Asleep,
+            boundary: Boundary::LifecycleSleep,
+            wakes_at: decision.next_deadline,
+        });
+    }
+}

@@ -1,0 +1,30 @@
+//! The start of a run: claim the message, bind the models, read the context.
+
+use crate::effect::Effect;
+use crate::event::inbox::MessageDequeued;
+use crate::event::operation::OpKind;
+use crate::event::turn::TurnStarted;
+use crate::host::tx::{Alarm, Tx};
+use crate::ids::MessageId;
+use crate::time::Millis;
+
+/// Reading a few files takes no longer than this.
+const CONTEXT_TIMEOUT: Millis = Millis::seconds(60);
+
+/// Opens a turn for a queued message.
+pub(crate) fn begin(tx: &mut Tx<'_>, message_id: MessageId) {
+    let agent = tx.agent();
+    let (run_id, turn_index) = (agent.next.run, agent.next.turn);
+    let Some(entry) = agent.inbox.queued_entry(message_id) else { return };
+    let carried_rounds = u32::try_from(entry.carried.len()).unwrap_or(u32::MAX);
+    let (id, execution) = (agent.id.clone(), agent.spec.execution.clone());
+    tx.record(MessageDequeued { message_id, run_id: Some(run_id) });
+    let models = tx.config.models.clone();
+    tx.record(TurnStarted { run_id, turn_index, message_id, models, carried_rounds });
+    tx.arm(Alarm::TurnLimit, tx.config.turn.wall_time);
+    tx.open(OpKind::LoadContext, run_id, CONTEXT_TIMEOUT, |op| Effect::LoadContext {
+        agent: id,
+        op,
+        execution,
+    });
+}

@@ -1,0 +1,244 @@
+//! The turn as a state machine: rounds of model output and tool results until something ends it
+//! (contract: agent.md, Turns). This file is its state and `apply`; the others decide.
+
+pub(crate) mod begin;
+pub(crate) mod end;
+pub(crate) mod interject;
+pub(crate) mod limits;
+pub(crate) mod model_round;
+pub(crate) mod request;
+pub(crate) mod tools;
+
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use super::inbox::Entry;
+use crate::content::Text;
+use crate::event::TurnFact;
+use crate::event::inbox::OperatorInterjectionAdmitted;
+use crate::event::turn::{AssistantRoundRecorded, ProviderAttemptRecorded, TurnStarted};
+use crate::ids::{MessageId, RoundIndex, RunId, TurnIndex};
+use crate::message::Message;
+use crate::model::{AttemptOutcome, AttemptRecord, Block, ModelRef, TokenUsage};
+use crate::outcome::LoadedContext;
+use crate::time::Wall;
+use crate::tool::{Receipt, Verdict};
+
+/// One attempt at a turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Run {
+    pub id: RunId,
+    pub turn_index: TurnIndex,
+    pub message: MessageId,
+    /// What the run is for, as it was admitted.
+    pub incoming: Message,
+    pub started_at: Wall,
+    pub models: Vec<ModelRef>,
+    pub phase: Phase,
+    pub context: Option<LoadedContext>,
+    /// Rounds of interrupted runs of the same message, then this run's own.
+    pub rounds: Vec<Round>,
+    pub carried_rounds: u32,
+    /// What the next request shows after the last round.
+    pub notes: Vec<Note>,
+    /// Prompts that were taken in, in order.
+    pub interjected: Vec<MessageId>,
+    /// Attempts of the round in progress.
+    pub attempts: Vec<AttemptRecord>,
+    pub usage: TokenUsage,
+    /// Whether this run recorded a round or a tool result.
+    pub recorded_something: bool,
+    pub repeats: Repeats,
+}
+
+/// Where a run stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "phase", rename_all = "snake_case")]
+pub enum Phase {
+    /// Instruction files and environment are being read.
+    Loading,
+    /// An attempt is under way or about to be made.
+    Requesting { candidate: u32, attempt: u32 },
+    /// Waiting before the next attempt.
+    BackingOff { candidate: u32, attempt: u32 },
+    /// Tool calls of the last round are being worked off.
+    Calling,
+}
+
+/// One pair of assistant output and its tool results.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Round {
+    /// What the request of this round showed after the round before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<Note>,
+    pub blocks: Arc<[Block]>,
+    pub verdicts: Vec<Verdict>,
+    /// Results in the order of the calls; complete before the next request.
+    pub results: Vec<Arc<Receipt>>,
+}
+
+/// A message inside a turn that is neither the model's nor a tool's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "note", rename_all = "snake_case")]
+pub enum Note {
+    Interjection {
+        message_id: MessageId,
+        text: Text,
+    },
+    Reminder {
+        text: String,
+    },
+    /// An earlier run of the same message was interrupted here.
+    Continuation,
+}
+
+/// How often the last tool call came with the same result in a row.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Repeats {
+    pub fingerprint: u64,
+    pub count: u32,
+}
+
+impl Round {
+    /// The calls of the round, in order: id, name, arguments.
+    pub fn calls(&self) -> impl Iterator<Item = (&str, &str, &Text)> {
+        self.blocks.iter().filter_map(|block| match block {
+            Block::ToolCall { call_id, tool_name, arguments } => {
+                Some((call_id.as_str(), tool_name.as_str(), arguments))
+            }
+            Block::Text { .. } => None,
+        })
+    }
+
+    /// Whether every call has its result.
+    pub fn complete(&self) -> bool {
+        self.results.len() >= self.verdicts.len()
+    }
+
+    /// The last text block that says something.
+    pub fn text(&self) -> Option<&Text> {
+        self.blocks.iter().rev().find_map(|block| match block {
+            Block::Text { text } if !text.is_empty() => Some(text),
+            Block::Text { .. } | Block::ToolCall { .. } => None,
+        })
+    }
+}
+
+impl Run {
+    /// The number of the round that the next request is for, within this run.
+    pub fn next_round(&self) -> RoundIndex {
+        RoundIndex(u32::try_from(self.rounds.len()).unwrap_or(u32::MAX).saturating_sub(self.carried_rounds))
+    }
+
+    /// The number of the last recorded round, within this run.
+    pub fn last_round(&self) -> RoundIndex {
+        RoundIndex(self.next_round().0.saturating_sub(1))
+    }
+
+    /// The text of the last round that had any, of this run alone.
+    pub fn last_text(&self) -> Option<&Text> {
+        self.rounds.iter().skip(self.carried_rounds as usize).rev().find_map(Round::text)
+    }
+
+    pub(super) fn new(at: Wall, fact: &TurnStarted, entry: &Entry) -> Self {
+        let carried = entry.carried.clone();
+        let notes = if carried.is_empty() { Vec::new() } else { alloc::vec![Note::Continuation] };
+        Self {
+            id: fact.run_id,
+            turn_index: fact.turn_index,
+            message: fact.message_id,
+            incoming: entry.message.clone(),
+            started_at: at,
+            models: fact.models.clone(),
+            phase: Phase::Loading,
+            context: None,
+            carried_rounds: fact.carried_rounds,
+            rounds: carried,
+            notes,
+            interjected: Vec::new(),
+            attempts: Vec::new(),
+            usage: TokenUsage::default(),
+            recorded_something: false,
+            repeats: Repeats::default(),
+        }
+    }
+
+    pub(super) fn apply(&mut self, fact: &TurnFact) {
+        match fact {
+            TurnFact::TurnContextBuilt(fact) => {
+                self.context = Some(fact.context.clone());
+                self.phase = Phase::Requesting { candidate: 0, attempt: 1 };
+            }
+            TurnFact::ProviderAttemptRecorded(fact) => self.attempted(fact),
+            TurnFact::AssistantRoundRecorded(fact) => self.answered(fact),
+            TurnFact::ToolExecuted(fact) => self.called(&fact.receipt),
+            TurnFact::ToolExecutionFailed(fact) => self.called(&fact.receipt),
+            TurnFact::ReminderInjected(fact) => self.notes.push(Note::Reminder { text: fact.text.clone() }),
+            TurnFact::TurnStarted(_)
+            | TurnFact::ProviderRoundCompleted(_)
+            | TurnFact::ToolStarted(_)
+            | TurnFact::RuntimeError(_)
+            | TurnFact::BudgetExhausted(_)
+            | TurnFact::TurnTerminal(_) => {}
+        }
+    }
+
+    pub(super) fn apply_interjection(&mut self, fact: &OperatorInterjectionAdmitted, text: Text) {
+        self.interjected.push(fact.message_id);
+        self.notes.push(Note::Interjection { message_id: fact.message_id, text });
+        self.phase = Phase::Requesting { candidate: 0, attempt: 1 };
+    }
+
+    pub(super) fn backed_off(&mut self) {
+        if let Phase::BackingOff { candidate, attempt } = self.phase {
+            self.phase = Phase::Requesting { candidate, attempt };
+        }
+    }
+
+    fn attempted(&mut self, fact: &ProviderAttemptRecorded) {
+        let (Phase::Requesting { candidate, attempt } | Phase::BackingOff { candidate, attempt }) =
+            self.phase
+        else {
+            return;
+        };
+        self.usage = self.usage.plus(fact.attempt.token_usage.unwrap_or_default());
+        self.phase = match fact.attempt.outcome {
+            AttemptOutcome::Succeeded => self.phase,
+            AttemptOutcome::Retrying => Phase::BackingOff { candidate, attempt: attempt.saturating_add(1) },
+            AttemptOutcome::RetriesExhausted | AttemptOutcome::FailFastAborted => {
+                Phase::Requesting { candidate: candidate.saturating_add(1), attempt: 1 }
+            }
+        };
+        self.attempts.push(fact.attempt.clone());
+    }
+
+    fn answered(&mut self, fact: &AssistantRoundRecorded) {
+        self.recorded_something = true;
+        self.attempts.clear();
+        self.rounds.push(Round {
+            notes: core::mem::take(&mut self.notes),
+            blocks: fact.blocks.clone(),
+            verdicts: fact.verdicts.clone(),
+            results: Vec::new(),
+        });
+        self.phase = Phase::Calling;
+    }
+
+    fn called(&mut self, receipt: &Arc<Receipt>) {
+        self.recorded_something = true;
+        let Some(round) = self.rounds.last_mut() else { return };
+        round.results.push(receipt.clone());
+        let fingerprint = limits::fingerprint(round);
+        if fingerprint == self.repeats.fingerprint {
+            self.repeats.count = self.repeats.count.saturating_add(1);
+        } else {
+            self.repeats = Repeats { fingerprint, count: 1 };
+        }
+        if round.complete() {
+            self.phase = Phase::Requesting { candidate: 0, attempt: 1 };
+        }
+    }
+}

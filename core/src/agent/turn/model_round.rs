@@ -1,0 +1,263 @@
+//! Outcomes of a run's operations: context, attempts, answers, tools.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::agent::turn::end::{self, End};
+use crate::agent::turn::{Phase, Run, request, tools};
+use crate::content::Text;
+use crate::event::operation::{OpKind, Settlement};
+use crate::event::turn::{
+    AssistantRoundRecorded, FailureArtifact, FailureCategory, ProviderAttemptRecorded,
+    ProviderRoundCompleted, TurnContextBuilt,
+};
+use crate::host::tx::{Alarm, Tx};
+use crate::ids::OpId;
+use crate::model::{
+    AnswerBlock, AttemptFailure, AttemptOutcome, AttemptRecord, Block, FailureKind, ModelAnswer,
+    ProposedCall, StopReason, Timing,
+};
+use crate::outcome::{LoadedContext, Outcome};
+use crate::retry::{self, Next};
+use crate::terminal::TurnReason;
+use crate::time::Millis;
+use crate::tool::{Tool, ToolError, ToolErrorKind, Verdict};
+
+/// The end of an operation that the agent is waiting for.
+pub(crate) fn completed(tx: &mut Tx<'_>, op: OpId, outcome: Outcome) {
+    let Some(kind) = tx.agent().ops.get(&op).map(|open| open.kind) else { return };
+    match (kind, outcome) {
+        (OpKind::LoadContext, Outcome::Context { context }) => context_loaded(tx, op, context),
+        (OpKind::CallModel, Outcome::Answer { answer }) => answered(tx, op, answer),
+        (OpKind::CallModel, Outcome::AttemptFailed { failure }) => {
+            tx.settle(op, Settlement::Failed);
+            attempt_failed(tx, op, &failure);
+        }
+        (OpKind::CallTool, Outcome::Tool { outcome }) => {
+            tx.settle(op, Settlement::Done);
+            tools::record_result(tx, outcome.receipt, outcome.duration_ms);
+            request::advance(tx);
+        }
+        (kind, Outcome::Failed { failure }) => {
+            tx.settle(op, Settlement::Failed);
+            performer_failed(tx, op, kind, failure.message);
+        }
+        (
+            kind,
+            Outcome::Context { .. }
+            | Outcome::Answer { .. }
+            | Outcome::AttemptFailed { .. }
+            | Outcome::Tool { .. },
+        ) => {
+            tx.settle(op, Settlement::Failed);
+            let message = format!("the outcome does not fit an operation of kind {kind}");
+            performer_failed(tx, op, kind, Text::short(message));
+        }
+    }
+}
+
+/// Nothing was heard of an operation in time: it is given up and counts as failed.
+pub(crate) fn timed_out(tx: &mut Tx<'_>, op: OpId) {
+    let Some(kind) = tx.agent().ops.get(&op).map(|open| open.kind) else { return };
+    tx.cancel(op, Settlement::TimedOut);
+    performer_failed(tx, op, kind, Text::short("nothing was heard of the operation in time"));
+}
+
+fn performer_failed(tx: &mut Tx<'_>, op: OpId, kind: OpKind, message: Text) {
+    match kind {
+        OpKind::LoadContext => {
+            let failure = artifact(FailureCategory::Runtime, "context_load", message);
+            end::end(tx, End::Failed { reason: TurnReason::ContextLoad, failure });
+        }
+        OpKind::CallModel => {
+            let now = tx.now();
+            let failure = AttemptFailure {
+                kind: FailureKind::Timeout,
+                message,
+                retry_after_ms: None,
+                resets_at: None,
+                usage: None,
+                timing: Timing { started_at: now, completed_at: now, duration_ms: Millis(0) },
+                diagnostics: None,
+            };
+            attempt_failed(tx, op, &failure);
+        }
+        OpKind::CallTool => {
+            let mut error = ToolError::new(ToolErrorKind::ToolExecutionFailed, "");
+            error.message = message;
+            error.hint = Some("it may have had effects: look before you repeat it".into());
+            tools::record_failure(tx, error, Millis(0));
+            request::advance(tx);
+        }
+    }
+}
+
+fn context_loaded(tx: &mut Tx<'_>, op: OpId, context: LoadedContext) {
+    tx.settle(op, Settlement::Done);
+    let Some(run_id) = tx.agent().run.as_ref().map(|run| run.id) else { return };
+    tx.record(TurnContextBuilt { run_id, context });
+    request::advance(tx);
+}
+
+fn answered(tx: &mut Tx<'_>, op: OpId, answer: ModelAnswer) {
+    tx.settle(op, Settlement::Done);
+    let Some(run) = &tx.agent().run else { return };
+    let Some(mut record) = attempt_record(tx, run, answer.timing) else { return };
+    record.token_usage = Some(answer.usage);
+    let (run_id, round) = (run.id, run.next_round());
+    let context_build_ms = run.context.as_ref().map(|context| context.context_build_ms).unwrap_or_default();
+    let requested = run.models.first().cloned().unwrap_or_else(|| record.model_ref.clone());
+    let started_at = run.attempts.first().map_or(answer.timing.started_at, |first| first.started_at);
+    let completed = ProviderRoundCompleted {
+        run_id,
+        round,
+        requested_model_ref: requested,
+        winning_model_ref: record.model_ref.clone(),
+        attempts: u32::try_from(run.attempts.len() + 1).unwrap_or(u32::MAX),
+        stop_reason: answer.stop,
+        token_usage: answer.usage,
+        context_build_ms,
+        provider_round_ms: answer.timing.completed_at.since(started_at),
+        provider_started_at: started_at,
+        provider_completed_at: answer.timing.completed_at,
+    };
+    let (blocks, verdicts) = judge(run, answer.blocks, answer.stop, tx.config.turn.calls_per_round);
+    tx.record(ProviderAttemptRecorded { run_id, round, attempt: record });
+    tx.record(completed);
+    tx.record(AssistantRoundRecorded {
+        run_id,
+        round,
+        blocks: blocks.into(),
+        verdicts,
+        stop_reason: answer.stop,
+        token_usage: answer.usage,
+    });
+    request::advance(tx);
+}
+
+/// Turns what a model asked for into blocks with ids of their own and one verdict for each call.
+fn judge(run: &Run, answer: Vec<AnswerBlock>, stop: StopReason, limit: u32) -> (Vec<Block>, Vec<Verdict>) {
+    let mut blocks = Vec::with_capacity(answer.len());
+    let mut verdicts = Vec::new();
+    let calls = answer.iter().filter(|block| matches!(block, AnswerBlock::ToolCall(_))).count();
+    for block in answer {
+        match block {
+            AnswerBlock::Text { text } => blocks.push(Block::Text { text }),
+            AnswerBlock::ToolCall(call) => {
+                let cut_off = stop == StopReason::MaxOutput && verdicts.len() + 1 == calls;
+                let over = verdicts.len() >= limit as usize;
+                verdicts.push(verdict(&call, cut_off, over.then_some(limit)));
+                let call_id = own_id(run, &blocks, call.call_id, verdicts.len());
+                blocks.push(Block::ToolCall {
+                    call_id,
+                    tool_name: call.tool_name,
+                    arguments: call.arguments,
+                });
+            }
+        }
+    }
+    (blocks, verdicts)
+}
+
+fn verdict(call: &ProposedCall, cut_off: bool, over: Option<u32>) -> Verdict {
+    if cut_off {
+        let error =
+            ToolError::new(ToolErrorKind::TruncatedToolCall, "the call was cut off by the output limit");
+        return Verdict::Refused(error.hint("send it again, in smaller pieces"));
+    }
+    if let Some(limit) = over {
+        let message = format!("a round may call at most {limit} tools");
+        let error = ToolError::new(ToolErrorKind::LimitReached, message);
+        return Verdict::Refused(error.hint("call the rest in the next round"));
+    }
+    let Some(tool) = Tool::named(&call.tool_name) else {
+        let message = format!("there is no tool {:?}", crate::content::clip(&call.tool_name, 100));
+        let error = ToolError::new(ToolErrorKind::UnknownTool, message);
+        return Verdict::Refused(error.hint(&format!("the tools are: {}", crate::tool::names())));
+    };
+    match call.json().map(|json| tool.check(json)) {
+        Some(Err(error)) => Verdict::Refused(error),
+        Some(Ok(())) | None => Verdict::Accepted(tool),
+    }
+}
+
+/// The model's id of a call where it is usable: present, of a sane length, and new in this turn.
+fn own_id(run: &Run, blocks: &[Block], id: String, number: usize) -> String {
+    let taken = |blocks: &[Block]| {
+        blocks.iter().any(|block| matches!(block, Block::ToolCall { call_id, .. } if *call_id == id))
+    };
+    let usable = !id.is_empty()
+        && id.len() <= 64
+        && !taken(blocks)
+        && !run.rounds.iter().any(|round| taken(&round.blocks));
+    if usable { id } else { format!("call_{}_{}_{number}", run.id.0, run.next_round()) }
+}
+
+fn attempt_failed(tx: &mut Tx<'_>, op: OpId, failure: &AttemptFailure) {
+    let Some(run) = &tx.agent().run else { return };
+    let Phase::Requesting { candidate, attempt } = run.phase else { return };
+    let Some(mut record) = attempt_record(tx, run, failure.timing) else { return };
+    let jitter = retry::jitter(tx.seed.0, tx.agent().id.as_str(), op.0, attempt);
+    let next = retry::next(&tx.config.retry, failure, attempt, jitter);
+    let another = (candidate as usize) + 1 < run.models.len();
+    record.failure_kind = Some(failure.kind);
+    record.message = Some(failure.message.clone());
+    record.token_usage = failure.usage;
+    record.transport_diagnostics.clone_from(&failure.diagnostics);
+    record.outcome = match next {
+        Next::Retry { .. } => AttemptOutcome::Retrying,
+        Next::RetriesExhausted => AttemptOutcome::RetriesExhausted,
+        Next::FailFast | Next::Terminal => AttemptOutcome::FailFastAborted,
+    };
+    let falls_back = another && matches!(next, Next::RetriesExhausted | Next::FailFast);
+    record.advanced_to_fallback = falls_back;
+    if let Next::Retry { after } = next {
+        record.backoff_ms = Some(after);
+    }
+    let (run_id, round) = (run.id, run.next_round());
+    tx.record(ProviderAttemptRecorded { run_id, round, attempt: record });
+    match next {
+        Next::Retry { after } => tx.arm(Alarm::Backoff, after),
+        Next::RetriesExhausted | Next::FailFast if falls_back => request::request(tx),
+        Next::RetriesExhausted | Next::FailFast | Next::Terminal => {
+            end::providers_failed(tx, failure);
+        }
+    }
+}
+
+/// The attempt in progress, as the timeline shows it.
+fn attempt_record(tx: &Tx<'_>, run: &Run, timing: Timing) -> Option<AttemptRecord> {
+    let Phase::Requesting { candidate, attempt } = run.phase else { return None };
+    let model_ref = run.models.get(candidate as usize)?.clone();
+    Some(AttemptRecord {
+        provider: model_ref.provider().into(),
+        model_ref,
+        attempt,
+        max_attempts: tx.config.retry.retries.saturating_add(1),
+        started_at: timing.started_at,
+        completed_at: timing.completed_at,
+        duration_ms: timing.duration_ms,
+        failure_kind: None,
+        message: None,
+        outcome: AttemptOutcome::Succeeded,
+        advanced_to_fallback: false,
+        backoff_ms: None,
+        token_usage: None,
+        transport_diagnostics: None,
+    })
+}
+
+/// A failure without details of a transport.
+pub(crate) fn artifact(category: FailureCategory, kind: &str, summary: Text) -> FailureArtifact {
+    FailureArtifact {
+        category,
+        kind: kind.into(),
+        summary,
+        provider: None,
+        model_ref: None,
+        status: None,
+        source_chain: Vec::new(),
+        metadata: alloc::collections::BTreeMap::new(),
+    }
+}

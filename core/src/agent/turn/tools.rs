@@ -1,0 +1,94 @@
+//! Tool calls of a round, one after the other, each with exactly one result.
+
+use alloc::string::String;
+use alloc::sync::Arc;
+
+use crate::content::Text;
+use crate::effect::{Effect, ToolCall};
+use crate::event::operation::OpKind;
+use crate::event::turn::{ToolExecuted, ToolExecutionFailed, ToolStarted};
+use crate::host::tx::Tx;
+use crate::ids::{RoundIndex, RunId};
+use crate::time::Millis;
+use crate::tool::{Receipt, ToolError, ToolErrorKind, Verdict};
+
+/// The first call of the last round that has no result yet.
+struct OpenCall {
+    run_id: RunId,
+    round: RoundIndex,
+    index: u32,
+    call_id: String,
+    tool_name: String,
+    arguments: Text,
+    verdict: Verdict,
+}
+
+fn first_open(tx: &Tx<'_>) -> Option<OpenCall> {
+    let run = tx.agent().run.as_ref()?;
+    let round = run.rounds.last()?;
+    let at = round.results.len();
+    let verdict = round.verdicts.get(at)?.clone();
+    let (call_id, tool_name, arguments) = round.calls().nth(at)?;
+    Some(OpenCall {
+        run_id: run.id,
+        round: run.last_round(),
+        index: u32::try_from(at).unwrap_or(u32::MAX),
+        call_id: call_id.into(),
+        tool_name: tool_name.into(),
+        arguments: arguments.clone(),
+        verdict,
+    })
+}
+
+/// Starts the next accepted call; refused ones before it get their results at once. False when every call
+/// has its result.
+pub(crate) fn call_next(tx: &mut Tx<'_>) -> bool {
+    while let Some(call) = first_open(tx) {
+        match call.verdict.clone() {
+            Verdict::Refused(error) => record_failure(tx, error, Millis(0)),
+            Verdict::Accepted(tool) => {
+                let OpenCall { run_id, round, index, call_id, arguments, .. } = call;
+                tx.record(ToolStarted { run_id, round, index, call_id: call_id.clone(), tool });
+                let (agent, execution) = (tx.agent().id.clone(), tx.agent().spec.execution.clone());
+                let timeout = tx.config.turn.tool_timeout;
+                let call = ToolCall { run_id, call_id, tool, arguments, execution, timeout };
+                let patience = Millis(timeout.0.saturating_mul(2));
+                tx.open(OpKind::CallTool, run_id, patience, |op| Effect::CallTool { agent, op, call });
+                return true;
+            }
+        }
+    }
+    false
+}
+
+/// Records what a performer said of the call in progress.
+pub(crate) fn record_result(tx: &mut Tx<'_>, receipt: Receipt, duration_ms: Millis) {
+    if let Some(error) = receipt.error {
+        record_failure(tx, error, duration_ms);
+        return;
+    }
+    let Some(OpenCall { run_id, round, index, call_id, tool_name, .. }) = first_open(tx) else { return };
+    let receipt = Arc::new(receipt);
+    tx.record(ToolExecuted { run_id, round, index, call_id, tool_name, receipt, duration_ms });
+}
+
+/// Records that the call in progress has an error as its result.
+pub(crate) fn record_failure(tx: &mut Tx<'_>, error: ToolError, duration_ms: Millis) {
+    let Some(OpenCall { run_id, round, index, call_id, tool_name, .. }) = first_open(tx) else { return };
+    let receipt = Arc::new(Receipt::failure(error));
+    tx.record(ToolExecutionFailed { run_id, round, index, call_id, tool_name, receipt, duration_ms });
+}
+
+/// Gives every call without a result the result that it was interrupted.
+pub(crate) fn interrupt(tx: &mut Tx<'_>) {
+    let mut started = tx.agent().ops.values().any(|op| op.kind == OpKind::CallTool);
+    while first_open(tx).is_some() {
+        let (message, hint) = if started {
+            ("the call was interrupted", "it may have had effects: look before you repeat it")
+        } else {
+            ("the call was not made: the run ended before", "make it again if it is still wanted")
+        };
+        record_failure(tx, ToolError::new(ToolErrorKind::Interrupted, message).hint(hint), Millis(0));
+        started = false;
+    }
+}

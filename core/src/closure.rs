@@ -1,0 +1,73 @@
+//! How the last turn left the agent, derived at boundaries only, first match wins (contract: agent.md,
+//! Closure). The rows keep the contract's numbers; those of later subjects are not here yet.
+
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use crate::names::names;
+use crate::terminal::TurnKind;
+use crate::time::Wall;
+
+names! {
+    ClosureOutcome {
+        Completed "completed", Continuable "continuable", Failed "failed", Waiting "waiting", None "none",
+    }
+}
+
+names! { WaitingReason { AwaitingTimer "awaiting_timer" } }
+
+names! { RuntimePosture { Awake "awake", Sleeping "sleeping" } }
+
+/// The facts that closure looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClosureFacts {
+    /// The last turn that ended otherwise than interrupted.
+    pub last_turn: Option<TurnKind>,
+    pub held_until: Option<Wall>,
+    pub posture: RuntimePosture,
+}
+
+/// The outcome with its row and evidence.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClosureDecision {
+    pub outcome: ClosureOutcome,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting_reason: Option<WaitingReason>,
+    pub runtime_posture: RuntimePosture,
+    /// Row of the contract's table.
+    pub row: u8,
+    pub evidence: Vec<ClosureEvidence>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "fact", rename_all = "snake_case")]
+pub enum ClosureEvidence {
+    LastTurn { kind: TurnKind },
+    HeldUntil { until: Wall },
+    NoTurn,
+}
+
+/// The closure of an agent without a run.
+pub fn decide(facts: ClosureFacts) -> ClosureDecision {
+    let (row, outcome, waiting_reason, evidence) = match (facts.last_turn, facts.held_until) {
+        (Some(kind), _) if kind.failed() => {
+            (1, ClosureOutcome::Failed, None, ClosureEvidence::LastTurn { kind })
+        }
+        (_, Some(until)) => (
+            5,
+            ClosureOutcome::Waiting,
+            Some(WaitingReason::AwaitingTimer),
+            ClosureEvidence::HeldUntil { until },
+        ),
+        (Some(kind), None) => (7, ClosureOutcome::Completed, None, ClosureEvidence::LastTurn { kind }),
+        (None, None) => (8, ClosureOutcome::None, None, ClosureEvidence::NoTurn),
+    };
+    ClosureDecision {
+        outcome,
+        waiting_reason,
+        runtime_posture: facts.posture,
+        row,
+        evidence: alloc::vec![evidence],
+    }
+}

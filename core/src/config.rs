@@ -1,0 +1,201 @@
+//! Every limit and policy of the core, as one value that is checked once, when the host is built. It stands
+//! in the flight recorder, so that a replay decides under the same rules.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::ModelRef;
+use crate::time::Millis;
+
+/// What the core may do, and how much of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Config {
+    /// The model and its fallbacks, in the order in which a round tries them.
+    pub models: Vec<ModelRef>,
+    pub queue: QueueLimits,
+    pub turn: TurnLimits,
+    pub retry: RetryPolicy,
+    pub hold: HoldPolicy,
+    pub limits: HostLimits,
+    /// What happens to ingress for a stopped agent.
+    pub while_stopped: WhileStopped,
+}
+
+/// Bounds of one agent's queue (contract: agent.md, Queue).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueueLimits {
+    pub entries: u64,
+    pub bytes: u64,
+    /// Part of `entries` that only operator prompts may use.
+    pub reserved_entries: u64,
+    /// Part of `bytes` that only operator prompts may use.
+    pub reserved_bytes: u64,
+    /// Largest body of one message.
+    pub body_bytes: u64,
+    /// Idempotency keys kept per agent.
+    pub keys: u64,
+    /// How long an idempotency key is kept.
+    pub keys_for: Millis,
+    /// Crashed runs without anything new after which a message is dropped.
+    pub crashes: u32,
+}
+
+/// Bounds of one turn (contract: agent.md, Turns).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnLimits {
+    pub rounds: u32,
+    pub wall_time: Millis,
+    /// Input and output tokens of all rounds together; none is no bound.
+    pub tokens: Option<u64>,
+    pub calls_per_round: u32,
+    pub max_output_tokens: u64,
+    /// Time that one model attempt may take; the shell enforces it, the core waits a little longer.
+    pub model_timeout: Millis,
+    /// Time that one tool call may take, beyond what the call itself asks for.
+    pub tool_timeout: Millis,
+    /// The same call with the same result so many times in a row brings a reminder …
+    pub repeats_remind: u32,
+    /// … and so many times ends the turn.
+    pub repeats_end: u32,
+    /// Messages of earlier turns that a prompt shows.
+    pub recent_messages: u32,
+}
+
+/// Attempts at one round (contract: providers.md, Retry and fallback).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RetryPolicy {
+    /// Further attempts at the same candidate.
+    pub retries: u32,
+    /// Multiplied by the number of the attempt.
+    pub backoff: Millis,
+    /// Longest wait that a provider may ask for.
+    pub retry_after_max: Millis,
+}
+
+/// When providers are away (contract: scheduler.md, Hold).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HoldPolicy {
+    /// Off for a one-shot run: the turn fails at once instead.
+    pub on_outage: bool,
+    /// Waits between trials; the last one repeats.
+    pub steps: Vec<Millis>,
+    /// Age after which a held message fails.
+    pub give_up: Millis,
+}
+
+/// Bounds of the whole host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostLimits {
+    pub agents: u64,
+    pub concurrent_turns: u64,
+    pub decisions_per_step: u32,
+    pub deadlines_per_step: u32,
+}
+
+/// What happens to ingress for a stopped agent (contract: decisions.md, 3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WhileStopped {
+    Refuse,
+    Queue,
+}
+
+/// A configuration that contradicts itself.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{key}: {problem}")]
+pub struct ConfigError {
+    pub key: &'static str,
+    pub problem: String,
+}
+
+impl Config {
+    /// The contract's defaults for this chain of models.
+    pub fn new(models: Vec<ModelRef>) -> Self {
+        Self {
+            models,
+            queue: QueueLimits {
+                entries: 10_000,
+                bytes: 64 << 20,
+                reserved_entries: 100,
+                reserved_bytes: 1 << 20,
+                body_bytes: 1 << 20,
+                keys: 10_000,
+                keys_for: Millis::hours(24),
+                crashes: 3,
+            },
+            turn: TurnLimits {
+                rounds: 200,
+                wall_time: Millis::hours(6),
+                tokens: None,
+                calls_per_round: 128,
+                max_output_tokens: 16_384,
+                model_timeout: Millis::minutes(15),
+                tool_timeout: Millis::minutes(10),
+                repeats_remind: 5,
+                repeats_end: 25,
+                recent_messages: 8,
+            },
+            retry: RetryPolicy { retries: 2, backoff: Millis(200), retry_after_max: Millis::seconds(60) },
+            hold: HoldPolicy {
+                on_outage: true,
+                steps: [Millis::seconds(30), Millis::minutes(2), Millis::minutes(10), Millis::hours(1)]
+                    .into(),
+                give_up: Millis::hours(24),
+            },
+            limits: HostLimits {
+                agents: 100_000,
+                concurrent_turns: 64,
+                decisions_per_step: 32,
+                deadlines_per_step: 256,
+            },
+            while_stopped: WhileStopped::Refuse,
+        }
+    }
+
+    /// Every bound is at least what makes progress possible, and no part is larger than its whole.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let at_least_one = [
+            ("limits.queue_entries", self.queue.entries),
+            ("limits.queue_bytes", self.queue.bytes),
+            ("limits.body_bytes", self.queue.body_bytes),
+            ("limits.replays", u64::from(self.queue.crashes)),
+            ("limits.rounds", u64::from(self.turn.rounds)),
+            ("limits.turn_wall_time_ms", self.turn.wall_time.0),
+            ("limits.calls_per_round", u64::from(self.turn.calls_per_round)),
+            ("limits.max_output_tokens", self.turn.max_output_tokens),
+            ("limits.model_timeout_ms", self.turn.model_timeout.0),
+            ("limits.tool_timeout_ms", self.turn.tool_timeout.0),
+            ("limits.repeats_end", u64::from(self.turn.repeats_end)),
+            ("limits.agents", self.limits.agents),
+            ("limits.concurrent_turns", self.limits.concurrent_turns),
+            ("limits.decisions_per_step", u64::from(self.limits.decisions_per_step)),
+            ("limits.deadlines_per_step", u64::from(self.limits.deadlines_per_step)),
+            ("runtime.hold_steps", self.hold.steps.len() as u64),
+            ("model.default", self.models.len() as u64),
+        ];
+        if let Some((key, _)) = at_least_one.iter().find(|(_, value)| *value == 0) {
+            return Err(ConfigError { key, problem: "must be at least 1".into() });
+        }
+        if self.hold.steps.iter().any(|step| step.0 == 0) {
+            return Err(ConfigError {
+                key: "runtime.hold_steps",
+                problem: "must be at least 1 ms each".into(),
+            });
+        }
+        if self.queue.reserved_entries >= self.queue.entries {
+            return Err(ConfigError {
+                key: "limits.queue_reserved_entries",
+                problem: "must be less than limits.queue_entries".into(),
+            });
+        }
+        if self.queue.reserved_bytes >= self.queue.bytes {
+            return Err(ConfigError {
+                key: "limits.queue_reserved_bytes",
+                problem: "must be less than limits.queue_bytes".into(),
+            });
+        }
+        Ok(())
+    }
+}

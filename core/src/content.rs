@@ -1,0 +1,155 @@
+//! Text at the border. Up to 256 bytes travel inline; longer text stays with the shell, which stores it by
+//! its hash in the same transaction as the record that names it. Replaying decisions never reads content.
+
+use alloc::string::{String, ToString};
+use core::fmt;
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// The longest text that a record carries itself, in bytes.
+pub const INLINE_BYTES: usize = 256;
+
+/// SHA-256 of the bytes after redaction; written as 64 hex digits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ContentId(pub [u8; 32]);
+
+/// A text that the shell stores.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Content {
+    pub id: ContentId,
+    pub bytes: u64,
+    /// Estimated at four characters a token.
+    pub est_tokens: u64,
+    /// The beginning, at most 256 bytes.
+    pub preview: String,
+}
+
+/// A text of any length.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Text {
+    Inline(String),
+    Stored(Content),
+}
+
+impl Text {
+    /// A short text of the runtime's own; what does not fit is cut off with an ellipsis.
+    pub fn short(text: impl AsRef<str>) -> Self {
+        Self::Inline(clip(text.as_ref(), INLINE_BYTES))
+    }
+
+    /// The text itself when it is short, otherwise its beginning.
+    pub fn preview(&self) -> &str {
+        match self {
+            Self::Inline(text) => text,
+            Self::Stored(content) => &content.preview,
+        }
+    }
+
+    pub fn bytes(&self) -> u64 {
+        match self {
+            Self::Inline(text) => text.len() as u64,
+            Self::Stored(content) => content.bytes,
+        }
+    }
+
+    pub fn est_tokens(&self) -> u64 {
+        match self {
+            Self::Inline(text) => estimate_tokens(text.chars().count() as u64),
+            Self::Stored(content) => content.est_tokens,
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.bytes() == 0
+    }
+
+    pub fn content(&self) -> Option<&Content> {
+        match self {
+            Self::Inline(_) => None,
+            Self::Stored(content) => Some(content),
+        }
+    }
+}
+
+impl Default for Text {
+    fn default() -> Self {
+        Self::Inline(String::new())
+    }
+}
+
+/// One token is estimated as four characters.
+pub fn estimate_tokens(characters: u64) -> u64 {
+    characters.div_ceil(4)
+}
+
+/// The longest beginning of `text` of at most `bytes` bytes, with an ellipsis where something is missing.
+pub fn clip(text: &str, bytes: usize) -> String {
+    if text.len() <= bytes {
+        return text.to_string();
+    }
+    let room = bytes.saturating_sub('…'.len_utf8());
+    let end = (0..=room).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
+    let mut clipped = text[..end].to_string();
+    clipped.push('…');
+    clipped
+}
+
+impl fmt::Display for ContentId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for ContentId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Serialize for ContentId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for ContentId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::parse(&text).ok_or_else(|| D::Error::custom("expected 64 hex digits"))
+    }
+}
+
+impl ContentId {
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut id = [0_u8; 32];
+        if text.len() != 64 || !text.is_ascii() {
+            return None;
+        }
+        for (index, byte) in id.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(&text[index * 2..index * 2 + 2], 16).ok()?;
+        }
+        Some(Self(id))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clipping_never_splits_a_character() {
+        assert_eq!(clip("äöü", 6), "äöü");
+        assert_eq!(clip("äöüß", 7), "äö…");
+        assert_eq!(clip("abc", 2), "…");
+        assert!(Text::short("x".repeat(1_000)).bytes() <= INLINE_BYTES as u64);
+    }
+
+    #[test]
+    fn ids_read_back_what_they_write() {
+        let id = ContentId([0xa7; 32]);
+        assert_eq!(ContentId::parse(&id.to_string()), Some(id));
+        assert_eq!(ContentId::parse("zz"), None);
+    }
+}

@@ -1,0 +1,85 @@
+//! What happened to the agent as a whole.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use super::family;
+use crate::agent::identity::AgentSpec;
+use crate::ids::{MessageId, OpId, RunId};
+use crate::lifecycle::{Boundary, ControlAction, Status};
+use crate::terminal::TurnReason;
+use crate::time::Wall;
+
+family! {
+    /// Creation, control, posture and recovery.
+    LifecycleFact {
+        AgentCreated "agent_created" v 1,
+        ControlRequestAdmitted "control_request_admitted" v 1,
+        ControlApplied "control_applied" v 1,
+        SchedulerPostureDecision "scheduler_posture_decision" v 1,
+        CurrentRunAborted "current_run_aborted" v 1,
+        RuntimeRecovered "runtime_recovered" v 1,
+        ClockStepped "clock_stepped" v 1,
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentCreated {
+    pub spec: AgentSpec,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ControlRequestAdmitted {
+    pub action: ControlAction,
+    pub previous: Status,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ControlApplied {
+    pub action: ControlAction,
+    pub previous: Status,
+    pub next: Status,
+    pub boundary: Boundary,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aborted_run_id: Option<RunId>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub aborted_messages: Vec<MessageId>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cancelled_ops: Vec<OpId>,
+}
+
+/// A change of posture that no other fact stands for: falling asleep, waking to nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SchedulerPostureDecision {
+    pub previous: Status,
+    pub next: Status,
+    pub boundary: Boundary,
+    /// The deadline that is expected to wake the agent, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wakes_at: Option<Wall>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CurrentRunAborted {
+    pub run_id: RunId,
+    pub message_id: MessageId,
+    pub reason: TurnReason,
+}
+
+/// A start of the runtime found the agent with open work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RuntimeRecovered {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interrupted_run_id: Option<RunId>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lost_ops: Vec<OpId>,
+}
+
+/// The wall clock went back by more than an hour, and recorded time follows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClockStepped {
+    pub from: Wall,
+    pub to: Wall,
+}

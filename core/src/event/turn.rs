@@ -1,0 +1,225 @@
+//! What happened inside turns.
+
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use super::family;
+use crate::content::Text;
+use crate::ids::{MessageId, RoundIndex, RunId, TurnIndex};
+use crate::model::{AttemptRecord, Block, ModelRef, StopReason, TokenUsage};
+use crate::names::names;
+use crate::outcome::LoadedContext;
+use crate::terminal::{TurnKind, TurnReason};
+use crate::time::{Millis, Wall};
+use crate::tool::{Receipt, Tool, Verdict};
+
+family! {
+    /// Rounds of model output and tool results, and how they ended.
+    TurnFact {
+        TurnStarted "turn_started" v 1,
+        TurnContextBuilt "turn_context_built" v 1,
+        ProviderAttemptRecorded "provider_attempt_recorded" v 1,
+        ProviderRoundCompleted "provider_round_completed" v 1,
+        AssistantRoundRecorded "assistant_round_recorded" v 1,
+        ToolStarted "tool_started" v 1,
+        ToolExecuted "tool_executed" v 1,
+        ToolExecutionFailed "tool_execution_failed" v 1,
+        ReminderInjected "reminder_injected" v 1,
+        RuntimeError "runtime_error" v 1,
+        BudgetExhausted "budget_exhausted" v 1,
+        TurnTerminal "turn_terminal" v 1,
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnStarted {
+    pub run_id: RunId,
+    pub turn_index: TurnIndex,
+    pub message_id: MessageId,
+    /// The candidates, in order.
+    pub models: Vec<ModelRef>,
+    /// Rounds of interrupted runs of the same message that this run continues from.
+    pub carried_rounds: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnContextBuilt {
+    pub run_id: RunId,
+    pub context: LoadedContext,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProviderAttemptRecorded {
+    pub run_id: RunId,
+    pub round: RoundIndex,
+    pub attempt: AttemptRecord,
+}
+
+/// Telemetry of a round that brought an answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProviderRoundCompleted {
+    pub run_id: RunId,
+    pub round: RoundIndex,
+    pub requested_model_ref: ModelRef,
+    pub winning_model_ref: ModelRef,
+    pub attempts: u32,
+    pub stop_reason: StopReason,
+    pub token_usage: TokenUsage,
+    pub context_build_ms: Millis,
+    pub provider_round_ms: Millis,
+    pub provider_started_at: Wall,
+    pub provider_completed_at: Wall,
+}
+
+/// What the model said, durable before anything is done about it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AssistantRoundRecorded {
+    pub run_id: RunId,
+    pub round: RoundIndex,
+    pub blocks: Arc<[Block]>,
+    /// One for each tool call among the blocks, in order.
+    pub verdicts: Vec<Verdict>,
+    pub stop_reason: StopReason,
+    pub token_usage: TokenUsage,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolStarted {
+    pub run_id: RunId,
+    pub round: RoundIndex,
+    /// Position among the calls of the round.
+    pub index: u32,
+    pub call_id: String,
+    pub tool: Tool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolExecuted {
+    pub run_id: RunId,
+    pub round: RoundIndex,
+    pub index: u32,
+    pub call_id: String,
+    pub tool_name: String,
+    pub receipt: Arc<Receipt>,
+    pub duration_ms: Millis,
+}
+
+/// A call whose one result is an error.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolExecutionFailed {
+    pub run_id: RunId,
+    pub round: RoundIndex,
+    pub index: u32,
+    pub call_id: String,
+    pub tool_name: String,
+    pub receipt: Arc<Receipt>,
+    pub duration_ms: Millis,
+}
+
+/// The runtime said something to the model in the middle of a turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReminderInjected {
+    pub run_id: RunId,
+    pub round: RoundIndex,
+    pub kind: ReminderKind,
+    pub text: String,
+}
+
+names! { ReminderKind { RepeatedToolCall "repeated_tool_call" } }
+
+/// A turn failed; the brief is for the operator, this is for the engineer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RuntimeError {
+    pub run_id: RunId,
+    pub message_id: MessageId,
+    pub failure: FailureArtifact,
+    /// The attempts of the round that failed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attempts: Vec<AttemptRecord>,
+    pub token_usage: TokenUsage,
+}
+
+/// The one shape of operator-facing failures.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailureArtifact {
+    pub category: FailureCategory,
+    pub kind: String,
+    pub summary: Text,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model_ref: Option<ModelRef>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub source_chain: Vec<String>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub metadata: BTreeMap<String, String>,
+}
+
+names! {
+    FailureCategory { Transport "transport", Protocol "protocol", Runtime "runtime", Unknown "unknown" }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BudgetExhausted {
+    pub run_id: RunId,
+    pub budget: BudgetKind,
+    pub limit: u64,
+    pub used: u64,
+    /// What the next request would have taken.
+    pub wanted: u64,
+}
+
+names! { BudgetKind { TurnTokens "turn_tokens" } }
+
+/// The end of a run (contract: agent.md, Terminal record).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnTerminal {
+    pub run_id: RunId,
+    pub turn_index: TurnIndex,
+    pub message_id: MessageId,
+    pub kind: TurnKind,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<TurnReason>,
+    /// The text of the last round that had any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_assistant_message: Option<Text>,
+    pub completed_at: Wall,
+    pub duration_ms: Millis,
+    pub token_usage: TokenUsage,
+    pub rounds: u32,
+}
+
+impl TurnFact {
+    pub(crate) fn texts<'a>(&'a self, visit: &mut dyn FnMut(&'a Text)) {
+        match self {
+            Self::TurnContextBuilt(fact) => {
+                fact.context.sources.iter().for_each(|source| visit(&source.content));
+            }
+            Self::AssistantRoundRecorded(fact) => {
+                for block in fact.blocks.iter() {
+                    match block {
+                        Block::Text { text } => visit(text),
+                        Block::ToolCall { arguments, .. } => visit(arguments),
+                    }
+                }
+            }
+            Self::ToolExecuted(fact) => fact.receipt.texts().for_each(visit),
+            Self::ToolExecutionFailed(fact) => fact.receipt.texts().for_each(visit),
+            Self::ProviderAttemptRecorded(fact) => fact.attempt.message.iter().for_each(visit),
+            Self::RuntimeError(fact) => visit(&fact.failure.summary),
+            Self::TurnTerminal(fact) => fact.last_assistant_message.iter().for_each(visit),
+            Self::TurnStarted(_)
+            | Self::ProviderRoundCompleted(_)
+            | Self::ToolStarted(_)
+            | Self::ReminderInjected(_)
+            | Self::BudgetExhausted(_) => {}
+        }
+    }
+}

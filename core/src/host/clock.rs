@@ -1,0 +1,66 @@
+//! Recorded time: never goes back by itself (contract: agent.md, Clock).
+
+use crate::time::{Millis, Mono, Now, Wall};
+
+/// A step back by more than this is believed and recorded; a smaller one is slept through.
+const BELIEVED: Millis = Millis::hours(1);
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Clock {
+    wall: Wall,
+    mono: Mono,
+}
+
+impl Clock {
+    /// Time that is already on record.
+    pub(super) fn floor(&mut self, wall: Wall) {
+        self.wall = self.wall.max(wall);
+    }
+
+    pub(super) fn wall(&self) -> Wall {
+        self.wall
+    }
+
+    pub(super) fn mono(&self) -> Mono {
+        self.mono
+    }
+
+    /// Reads both clocks. While the wall clock is a little behind what is on record, recorded time goes on
+    /// at half speed until the clock has caught up, so that no wait lasts for ever.
+    /// Says whether it went back.
+    pub(super) fn observe(&mut self, now: Now) -> bool {
+        let passed = now.mono.since(self.mono);
+        self.mono = self.mono.max(now.mono);
+        let before = self.wall;
+        let behind = self.wall.since(now.wall);
+        self.wall = if behind == Millis(0) {
+            self.wall.max(now.wall)
+        } else if behind > BELIEVED {
+            now.wall
+        } else {
+            self.wall.after(Millis(passed.0 / 2))
+        };
+        self.wall < before
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(mono_s: u64, wall_s: i64) -> Now {
+        Now { mono: Mono(mono_s * 1_000_000), wall: Wall(wall_s * 1_000_000) }
+    }
+
+    #[test]
+    fn a_small_step_back_slows_time_and_a_large_one_is_followed() {
+        let mut clock = Clock::default();
+        clock.observe(at(0, 10_000));
+        clock.observe(at(10, 9_990));
+        assert_eq!(clock.wall(), Wall(10_005_000_000));
+        clock.observe(at(20, 10_006));
+        assert_eq!(clock.wall(), Wall(10_006_000_000));
+        clock.observe(at(30, 6_000));
+        assert_eq!(clock.wall(), Wall(6_000_000_000));
+    }
+}

@@ -1,0 +1,84 @@
+//! The one table of deadlines, over all agents: what is due, and when to look again.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+
+use super::tx::{Alarm, Alarms};
+use crate::ids::AgentId;
+use crate::time::{Mono, Wall};
+
+/// Ordered by time, then agent: what is due at one moment fires in a fixed order.
+#[derive(Debug, Default)]
+pub(super) struct Deadlines {
+    mono: BTreeSet<(Mono, AgentId, Alarm)>,
+    wall: BTreeSet<(Wall, AgentId)>,
+    armed: BTreeMap<AgentId, Armed>,
+}
+
+#[derive(Debug, Default)]
+struct Armed {
+    alarms: Alarms,
+    wall: Option<Wall>,
+}
+
+impl Deadlines {
+    /// Takes over what an agent is waiting for now.
+    pub(super) fn set(&mut self, agent: &AgentId, alarms: &Alarms, wall: Option<Wall>) {
+        let armed = self.armed.entry(agent.clone()).or_default();
+        if armed.alarms != *alarms {
+            for (alarm, at) in &armed.alarms {
+                self.mono.remove(&(*at, agent.clone(), *alarm));
+            }
+            self.mono.extend(alarms.iter().map(|(alarm, at)| (*at, agent.clone(), *alarm)));
+            armed.alarms.clone_from(alarms);
+        }
+        if armed.wall != wall {
+            if let Some(old) = armed.wall {
+                self.wall.remove(&(old, agent.clone()));
+            }
+            self.wall.extend(wall.map(|at| (at, agent.clone())));
+            armed.wall = wall;
+        }
+        if alarms.is_empty() && wall.is_none() {
+            self.armed.remove(agent);
+        }
+    }
+
+    /// At most `limit` alarms that are due, the oldest first.
+    pub(super) fn due_alarms(&self, now: Mono, limit: usize) -> Vec<(AgentId, Alarm)> {
+        self.mono
+            .iter()
+            .take_while(|(at, _, _)| *at <= now)
+            .take(limit)
+            .map(|(_, agent, alarm)| (agent.clone(), *alarm))
+            .collect()
+    }
+
+    /// At most `limit` agents that have something due on the wall clock, the oldest first.
+    pub(super) fn due_agents(&self, now: Wall, limit: usize) -> Vec<AgentId> {
+        let due = self.wall.iter().take_while(|(at, _)| *at <= now);
+        due.take(limit).map(|(_, agent)| agent.clone()).collect()
+    }
+
+    /// The agent's wall deadline has been looked at.
+    pub(super) fn passed(&mut self, agent: &AgentId) {
+        if let Some(armed) = self.armed.get_mut(agent)
+            && let Some(at) = armed.wall.take()
+        {
+            self.wall.remove(&(at, agent.clone()));
+        }
+    }
+
+    /// The agents that wait for the wall clock.
+    pub(super) fn on_wall(&self) -> Vec<AgentId> {
+        self.wall.iter().map(|(_, agent)| agent.clone()).collect()
+    }
+
+    pub(super) fn first_alarm(&self) -> Option<&(Mono, AgentId, Alarm)> {
+        self.mono.first()
+    }
+
+    pub(super) fn first_wall(&self) -> Option<&(Wall, AgentId)> {
+        self.wall.first()
+    }
+}

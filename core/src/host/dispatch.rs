@@ -1,0 +1,151 @@
+//! Routing: one line per input, then decisions for every agent that something happened to.
+
+use crate::agent::{Agent, admission, control, recovery, settle, turn};
+use crate::effect::{Answer, Effect};
+use crate::event::lifecycle::AgentCreated;
+use crate::ids::{AgentId, EventSeq, OpId, ReplyId};
+use crate::input::Input;
+use crate::lifecycle::Boundary;
+use crate::outcome::Outcome;
+use crate::record::Record;
+use crate::reject::Reject;
+
+use super::Host;
+use super::tx::{Alarm, Batch};
+use crate::agent::identity::AgentSpec;
+
+impl Host {
+    /// Hands the input to its handler, and says which boundary the decisions after it are taken at.
+    pub(super) fn dispatch(&mut self, batch: &mut Batch, input: Input) -> Boundary {
+        match input {
+            Input::CreateAgent { agent, spec, reply } => self.create(batch, agent, spec, reply),
+            Input::Ingress { agent, ingress, reply } => {
+                self.addressed(batch, &agent, reply, |tx| admission::admit(tx, ingress, reply));
+                Boundary::MessageAdmission
+            }
+            Input::Control { agent, request, reply } => {
+                self.addressed(batch, &agent, reply, |tx| control::control(tx, &request, reply));
+                Boundary::Control
+            }
+            Input::Completed { agent, op, outcome } => self.complete(batch, &agent, op, outcome),
+            Input::Tick => Boundary::IdleTick,
+            Input::Drain { reply } => self.drain(batch, reply),
+        }
+    }
+
+    /// Something that a caller asked of one agent.
+    fn addressed(
+        &mut self,
+        batch: &mut Batch,
+        agent: &AgentId,
+        reply: ReplyId,
+        work: impl FnOnce(&mut super::tx::Tx<'_>),
+    ) {
+        if self.with(batch, agent, work).is_none() {
+            let reject = Reject::UnknownAgent { agent: agent.clone() };
+            batch.effects.push(Effect::Reply { reply, answer: Answer::Refused { reject } });
+        }
+        self.unsettled.insert(agent.clone());
+    }
+
+    fn create(&mut self, batch: &mut Batch, id: AgentId, spec: AgentSpec, reply: ReplyId) -> Boundary {
+        let limit = self.config.limits.agents;
+        let refused = if self.agents.contains_key(&id) {
+            Some(Reject::AgentExists { agent: id.clone() })
+        } else if self.draining {
+            Some(Reject::Draining)
+        } else if self.agents.len() as u64 >= limit {
+            Some(Reject::TooManyAgents { limit })
+        } else {
+            None
+        };
+        if let Some(reject) = refused {
+            batch.effects.push(Effect::Reply { reply, answer: Answer::Refused { reject } });
+            return Boundary::Bootstrap;
+        }
+        let record = Record {
+            step: batch.seq,
+            agent: id.clone(),
+            event_seq: EventSeq(1),
+            at: self.clock.wall(),
+            event: AgentCreated { spec }.into(),
+        };
+        if let Ok(agent) = Agent::created(&record) {
+            self.enrol(agent);
+        }
+        batch.records.push(record);
+        batch.effects.push(Effect::Reply { reply, answer: Answer::Created { agent: id.clone() } });
+        self.unsettled.insert(id);
+        Boundary::Bootstrap
+    }
+
+    fn complete(&mut self, batch: &mut Batch, agent: &AgentId, op: OpId, outcome: Outcome) -> Boundary {
+        let known = self.agent(agent).is_some_and(|agent| agent.ops.contains_key(&op));
+        if !known {
+            self.stats.late_outcomes += 1;
+            return Boundary::MessageProcessing;
+        }
+        self.with(batch, agent, |tx| turn::model_round::completed(tx, op, outcome));
+        self.unsettled.insert(agent.clone());
+        Boundary::MessageProcessing
+    }
+
+    /// Interrupts every run and lets nothing new begin. Draining twice answers twice.
+    fn drain(&mut self, batch: &mut Batch, reply: ReplyId) -> Boundary {
+        self.draining = true;
+        let running: alloc::vec::Vec<AgentId> =
+            self.agents().filter(|agent| agent.run.is_some()).map(|agent| agent.id.clone()).collect();
+        for agent in running {
+            self.with(batch, &agent, recovery::shut_down);
+            self.unsettled.insert(agent);
+        }
+        batch.effects.push(Effect::Reply { reply, answer: Answer::Drained });
+        Boundary::Shutdown
+    }
+
+    /// Consumes what is due, up to the bound of a step.
+    pub(super) fn fire_due(&mut self, batch: &mut Batch) {
+        let limit = self.config.limits.deadlines_per_step as usize;
+        for (agent, alarm) in self.deadlines.due_alarms(self.clock.mono(), limit) {
+            self.with(batch, &agent, |tx| match alarm {
+                Alarm::Op(op) => turn::model_round::timed_out(tx, op),
+                Alarm::Backoff => turn::request::backed_off(tx),
+                Alarm::TurnLimit => turn::limits::out_of_time(tx),
+            });
+            self.unsettled.insert(agent);
+        }
+        for agent in self.deadlines.due_agents(self.clock.wall(), limit) {
+            self.deadlines.passed(&agent);
+            self.unsettled.insert(agent);
+        }
+    }
+
+    /// Decides for every agent that something happened to, and for those that waited for a slot that is
+    /// free now. What the bound cuts off stays for the next step.
+    pub(super) fn settle_all(&mut self, batch: &mut Batch, boundary: Boundary) {
+        let mut left = self.config.limits.decisions_per_step;
+        while left > 0 {
+            let next = match self.unsettled.pop_first() {
+                Some(agent) => Some(agent),
+                None if self.facts().free_slot && !self.draining => self.waiting_for_slot.pop_front(),
+                None => None,
+            };
+            let Some(agent) = next else { return };
+            let settled = self.with(batch, &agent, |tx| settle::settle(tx, boundary, &mut left));
+            match settled {
+                Some(settle::Settled::Resting) | None => {}
+                Some(settle::Settled::NoSlot) => {
+                    if !self.waiting_for_slot.contains(&agent) {
+                        self.waiting_for_slot.push_back(agent);
+                    }
+                }
+                Some(settle::Settled::CutShort) => {
+                    self.unsettled.insert(agent);
+                }
+            }
+        }
+        if self.facts().free_slot && !self.draining {
+            self.unsettled.extend(self.waiting_for_slot.pop_front());
+        }
+    }
+}

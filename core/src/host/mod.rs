@@ -1,0 +1,250 @@
+//! The host: all agents of one runtime, and the one door through which anything happens to them.
+
+mod clock;
+mod deadlines;
+mod dispatch;
+mod registry;
+pub(crate) mod tx;
+
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use crate::agent::FoldError;
+use crate::config::{Config, ConfigError};
+use crate::ids::{AgentId, Seed, StepSeq};
+use crate::input::Input;
+use crate::lifecycle::Boundary;
+use crate::record::Step;
+use crate::scheduler::HostFacts;
+use crate::time::{Millis, Now, Wall};
+use crate::view::View;
+
+use clock::Clock;
+use deadlines::Deadlines;
+use registry::Resident;
+use tx::Batch;
+
+/// Every call changes state only through records, and in an order that is the same for the same calls.
+#[derive(Debug)]
+pub struct Host {
+    config: Config,
+    seed: Seed,
+    agents: BTreeMap<AgentId, Resident>,
+    clock: Clock,
+    deadlines: Deadlines,
+    step: StepSeq,
+    draining: bool,
+    /// Runs in progress, over all agents.
+    running: u64,
+    /// Agents that were refused a slot for a turn, in the order of asking.
+    waiting_for_slot: VecDeque<AgentId>,
+    /// Agents whose decisions were cut short by the bound of a step.
+    unsettled: BTreeSet<AgentId>,
+    stats: Stats,
+}
+
+/// What is counted but not recorded.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stats {
+    pub steps: u64,
+    /// Outcomes of operations that were unknown or settled already.
+    pub late_outcomes: u64,
+}
+
+/// When the host must be stepped again although nothing comes in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Deadline {
+    pub at: Wall,
+    /// From the moment of the last step.
+    pub wait: Millis,
+    pub agent: AgentId,
+    pub reason: DeadlineReason,
+}
+
+/// What a deadline is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DeadlineReason {
+    OperationTimeout,
+    Backoff,
+    TurnLimit,
+    Hold,
+}
+
+/// What a start of the runtime found out about an agent before it is recovered. Nothing has to be probed
+/// yet: whatever was in flight has ended with its process.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecoveryReport {}
+
+/// An agent that can't be brought in.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RestoreError {
+    #[error("{0} is in memory already")]
+    Resident(AgentId),
+    #[error("the log is empty")]
+    Empty,
+    #[error(transparent)]
+    Fold(#[from] FoldError),
+}
+
+/// A structural invariant of the live state that does not hold.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{agent}: {problem}")]
+pub struct Violation {
+    pub agent: AgentId,
+    pub problem: &'static str,
+}
+
+impl Host {
+    /// # Errors
+    /// When the configuration contradicts itself.
+    pub fn new(config: Config, seed: Seed) -> Result<Self, ConfigError> {
+        config.check()?;
+        Ok(Self {
+            config,
+            seed,
+            agents: BTreeMap::new(),
+            clock: Clock::default(),
+            deadlines: Deadlines::default(),
+            step: StepSeq(0),
+            draining: false,
+            running: 0,
+            waiting_for_slot: VecDeque::new(),
+            unsettled: BTreeSet::new(),
+            stats: Stats::default(),
+        })
+    }
+
+    /// Goes on counting steps after those that a ledger already holds.
+    pub fn resume_after(&mut self, step: StepSeq) {
+        self.step = self.step.max(step);
+    }
+
+    /// One input, at one moment. What is due by then comes first.
+    pub fn step(&mut self, now: Now, input: Input) -> Step {
+        let mut batch = self.begin(now);
+        self.fire_due(&mut batch);
+        let boundary = self.dispatch(&mut batch, input);
+        self.settle_all(&mut batch, boundary);
+        self.finish(batch)
+    }
+
+    /// Brings an agent to a boundary after a start of the runtime: settles what was in flight, replays the
+    /// message of the interrupted run, and lets the scheduler decide.
+    pub fn recover(&mut self, now: Now, agent: &AgentId, _report: RecoveryReport) -> Step {
+        let mut batch = self.begin(now);
+        self.with(&mut batch, agent, crate::agent::recovery::recover);
+        self.unsettled.insert(agent.clone());
+        self.settle_all(&mut batch, Boundary::Bootstrap);
+        self.finish(batch)
+    }
+
+    /// The earliest moment at which a decision could change by itself; after the last step's.
+    pub fn next_deadline(&self) -> Option<Deadline> {
+        let alarm = self.deadlines.first_alarm().map(|(at, agent, alarm)| {
+            let wait = at.since(self.clock.mono());
+            Deadline {
+                at: self.clock.wall().after(wait),
+                wait,
+                agent: agent.clone(),
+                reason: (*alarm).into(),
+            }
+        });
+        let wall = self.deadlines.first_wall().map(|(at, agent)| Deadline {
+            at: *at,
+            wait: at.since(self.clock.wall()),
+            agent: agent.clone(),
+            reason: DeadlineReason::Hold,
+        });
+        [alarm, wall].into_iter().flatten().min_by_key(|deadline| deadline.wait)
+    }
+
+    /// Summaries and explanations; a view changes nothing.
+    pub fn view(&self) -> View<'_> {
+        View::new(self)
+    }
+
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    pub fn stats(&self) -> Stats {
+        self.stats
+    }
+
+    pub(crate) fn facts(&self) -> HostFacts {
+        HostFacts {
+            draining: self.draining,
+            free_slot: self.running < self.config.limits.concurrent_turns,
+            now: self.clock.wall(),
+        }
+    }
+
+    fn begin(&mut self, now: Now) -> Batch {
+        self.step = self.step.next();
+        self.stats.steps += 1;
+        let mut batch = Batch { seq: self.step, ..Batch::default() };
+        if self.clock.observe(now) {
+            for agent in self.deadlines.on_wall() {
+                self.with(&mut batch, &agent, |tx| tx.follow_clock());
+            }
+        }
+        batch
+    }
+
+    fn finish(&mut self, batch: Batch) -> Step {
+        let Batch { seq, records, effects } = batch;
+        debug_assert!(self.check().is_ok(), "{:?}", self.check());
+        Step { seq, records, effects, more: !self.unsettled.is_empty() || self.is_due() }
+    }
+
+    fn is_due(&self) -> bool {
+        self.deadlines.first_alarm().is_some_and(|(at, _, _)| *at <= self.clock.mono())
+            || self.deadlines.first_wall().is_some_and(|(at, _)| *at <= self.clock.wall())
+    }
+}
+
+/// Agents in order, for views.
+impl Host {
+    pub(crate) fn agents(&self) -> impl Iterator<Item = &crate::agent::Agent> {
+        self.agents.values().map(|resident| &resident.agent)
+    }
+
+    pub(crate) fn agent(&self, id: &AgentId) -> Option<&crate::agent::Agent> {
+        self.agents.get(id).map(|resident| &resident.agent)
+    }
+
+    /// Everything armed for one agent, the earliest first.
+    pub(crate) fn deadlines_of(&self, id: &AgentId) -> Vec<Deadline> {
+        let Some(resident) = self.agents.get(id) else { return Vec::new() };
+        let mut deadlines: Vec<Deadline> = resident
+            .alarms
+            .iter()
+            .map(|(alarm, at)| {
+                let wait = at.since(self.clock.mono());
+                let at = self.clock.wall().after(wait);
+                Deadline { at, wait, agent: id.clone(), reason: (*alarm).into() }
+            })
+            .collect();
+        deadlines.extend(resident.wall_deadline(self.clock.wall()).map(|at| Deadline {
+            at,
+            wait: at.since(self.clock.wall()),
+            agent: id.clone(),
+            reason: DeadlineReason::Hold,
+        }));
+        deadlines.sort_by_key(|deadline| deadline.wait);
+        deadlines
+    }
+}
+
+impl From<tx::Alarm> for DeadlineReason {
+    fn from(alarm: tx::Alarm) -> Self {
+        match alarm {
+            tx::Alarm::Op(_) => Self::OperationTimeout,
+            tx::Alarm::Backoff => Self::Backoff,
+            tx::Alarm::TurnLimit => Self::TurnLimit,
+        }
+    }
+}

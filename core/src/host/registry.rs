@@ -1,0 +1,142 @@
+//! Which agents are in memory, and the way in to one of them.
+
+use crate::agent::Agent;
+use crate::ids::AgentId;
+use crate::record::Record;
+use crate::snapshot::AgentSnapshot;
+use crate::time::Wall;
+
+use super::tx::{Alarms, Batch, Tx, TxParts};
+use super::{Host, RestoreError, Violation};
+
+/// An agent with what ends with its process.
+#[derive(Debug)]
+pub(super) struct Resident {
+    pub(super) agent: Agent,
+    pub(super) alarms: Alarms,
+}
+
+impl Resident {
+    /// The agent's deadline on the wall clock, as long as it lies ahead.
+    pub(super) fn wall_deadline(&self, now: Wall) -> Option<Wall> {
+        self.agent.next_deadline().filter(|at| *at > now)
+    }
+}
+
+impl Host {
+    /// Brings an agent into memory from a snapshot and the records after it, or from its whole log.
+    /// Nothing happens to it before [`Host::recover`].
+    ///
+    /// # Errors
+    /// When the agent is in memory, or the records are not its log.
+    pub fn admit(
+        &mut self,
+        snapshot: Option<AgentSnapshot>,
+        tail: impl IntoIterator<Item = Record>,
+    ) -> Result<AgentId, RestoreError> {
+        let mut tail = tail.into_iter();
+        let mut agent = match snapshot {
+            Some(snapshot) => snapshot.agent,
+            None => Agent::created(&tail.next().ok_or(RestoreError::Empty)?)?,
+        };
+        for record in tail {
+            agent.fold(&record)?;
+        }
+        let id = agent.id.clone();
+        if self.agents.contains_key(&id) {
+            return Err(RestoreError::Resident(id));
+        }
+        self.clock.floor(agent.last_at);
+        self.running += u64::from(agent.run.is_some());
+        self.agents.insert(id.clone(), Resident { agent, alarms: Alarms::new() });
+        Ok(id)
+    }
+
+    /// The state of an agent, for a ledger that wants to start from here next time.
+    pub fn snapshot(&self, agent: &AgentId) -> Option<AgentSnapshot> {
+        self.agents.get(agent).map(|resident| AgentSnapshot::of(&resident.agent))
+    }
+
+    /// Lets an agent leave memory; none when it is unknown or has something to do. A driver admits it again
+    /// before it hands in anything for it.
+    pub fn park(&mut self, agent: &AgentId) -> Option<AgentSnapshot> {
+        let resident = self.agents.get(agent)?;
+        let idle = resident.agent.run.is_none()
+            && resident.agent.ops.is_empty()
+            && resident.agent.inbox.totals().0 == 0
+            && resident.agent.hold.is_none()
+            && !self.unsettled.contains(agent);
+        if !idle {
+            return None;
+        }
+        let resident = self.agents.remove(agent)?;
+        self.deadlines.set(agent, &Alarms::new(), None);
+        self.waiting_for_slot.retain(|waiting| waiting != agent);
+        Some(AgentSnapshot::of(&resident.agent))
+    }
+
+    /// Structural invariants of the live state; cheap enough for every step of a debug build.
+    pub fn check(&self) -> Result<(), Violation> {
+        let mut running = 0;
+        for (id, resident) in &self.agents {
+            let agent = &resident.agent;
+            running += u64::from(agent.run.is_some());
+            let (entries, _) = agent.inbox.totals();
+            let problems = [
+                (
+                    entries != agent.inbox.queued_entries() + agent.inbox.claimed_entries(),
+                    "queue totals do not add up",
+                ),
+                (agent.run.is_none() && agent.inbox.claimed_entries() > 0, "a message is claimed by no run"),
+                (agent.run.is_none() && !agent.ops.is_empty(), "an operation belongs to no run"),
+                (agent.run.is_none() && !resident.alarms.is_empty(), "an alarm belongs to no run"),
+                (
+                    agent.run.as_ref().is_some_and(|run| agent.ops.values().any(|op| op.run_id != run.id)),
+                    "an operation belongs to another run",
+                ),
+                (&agent.id != id, "an agent is filed under another name"),
+            ];
+            if let Some((_, problem)) = problems.iter().find(|(broken, _)| *broken) {
+                return Err(Violation { agent: id.clone(), problem });
+            }
+        }
+        if running != self.running
+            && let Some(id) = self.agents.keys().next()
+        {
+            return Err(Violation { agent: id.clone(), problem: "runs in progress are miscounted" });
+        }
+        Ok(())
+    }
+
+    /// Puts a new agent into memory; its first record has been made already.
+    pub(super) fn enrol(&mut self, agent: Agent) {
+        self.agents.insert(agent.id.clone(), Resident { agent, alarms: Alarms::new() });
+    }
+
+    /// Works on one agent; none when it is not in memory. Deadlines and slots follow from what happened.
+    pub(super) fn with<T>(
+        &mut self,
+        batch: &mut Batch,
+        id: &AgentId,
+        work: impl FnOnce(&mut Tx<'_>) -> T,
+    ) -> Option<T> {
+        let host = self.facts();
+        let (mono, wall) = (self.clock.mono(), self.clock.wall());
+        let resident = self.agents.get_mut(id)?;
+        let ran = resident.agent.run.is_some();
+        let mut tx = Tx::new(TxParts {
+            agent: &mut resident.agent,
+            alarms: &mut resident.alarms,
+            batch,
+            config: &self.config,
+            seed: self.seed,
+            host,
+            mono,
+        });
+        let result = work(&mut tx);
+        let runs = resident.agent.run.is_some();
+        self.running = self.running + u64::from(runs) - u64::from(ran);
+        self.deadlines.set(id, &resident.alarms, resident.wall_deadline(wall));
+        Some(result)
+    }
+}

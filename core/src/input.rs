@@ -1,0 +1,41 @@
+//! Everything that can happen to the host, as data. A row of the flight recorder holds one of these.
+
+use serde::{Deserialize, Serialize};
+
+use crate::agent::identity::AgentSpec;
+use crate::ids::{AgentId, OpId, ReplyId, RunId};
+use crate::message::Ingress;
+use crate::outcome::Outcome;
+
+/// One input of [`crate::Host::step`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "input", rename_all = "snake_case")]
+pub enum Input {
+    /// A new agent; refused when the id is taken.
+    CreateAgent { agent: AgentId, spec: AgentSpec, reply: ReplyId },
+    /// A message from outside; the reply names the id under which it is durable.
+    Ingress { agent: AgentId, ingress: Ingress, reply: ReplyId },
+    /// Start, stop or abort; applied in this step, whatever the agent does.
+    Control { agent: AgentId, request: ControlRequest, reply: ReplyId },
+    /// The outcome of an operation. An operation that is unknown or settled is counted and ignored.
+    Completed { agent: AgentId, op: OpId, outcome: Outcome },
+    /// Time has passed; deadlines are looked at in every step anyway.
+    Tick,
+    /// The service shuts down: no new turn starts, runs are interrupted, nothing is written as stopped.
+    Drain { reply: ReplyId },
+}
+
+/// What an operator asks of an agent's lifecycle (contract: agent.md, Lifecycle).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "action", rename_all = "snake_case")]
+pub enum ControlRequest {
+    Start,
+    Stop,
+    Abort {
+        /// Refused when it is not the run in progress; none means whichever is.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        run_id: Option<RunId>,
+        #[serde(default)]
+        stop_after_abort: bool,
+    },
+}

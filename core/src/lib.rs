@@ -1,0 +1,68 @@
+//! The behaviour of Holon as one deterministic state machine without I/O.
+//!
+//! ```text
+//! Input ──► Host::step(now, input) ──► Step { records, effects }
+//!                                         │ records
+//!                                         ▼
+//!                                   a ledger appends them
+//!                                         │ Durable
+//!                                         ▼
+//!                               step.release(durable) ──► effects ──► performers ──► Input …
+//! ```
+//!
+//! A driver calls [`Host::admit`] for each agent that it restores, [`Host::recover`] once for each of them,
+//! then [`Host::step`] for every input, and again when [`Host::next_deadline`] is due or [`Step::more`] says
+//! so. It appends [`Step::records`] with the texts that [`Step::contents`] names, in the order of the steps,
+//! and trades the ledger's [`Durable`] for the effects. Nothing else changes state: `apply` is the only
+//! writer, and state is the fold of the records.
+//!
+//! This crate knows no clock, no randomness, no file, no socket, no thread and no async. Time is a parameter,
+//! ids come from counters, jitter is a hash, text is named by its hash.
+
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+pub mod agent;
+pub mod closure;
+pub mod config;
+pub mod content;
+pub mod continuation;
+pub mod effect;
+pub mod event;
+mod hash;
+pub mod host;
+pub mod ids;
+pub mod input;
+pub mod law;
+pub mod lifecycle;
+pub mod message;
+pub mod model;
+mod names;
+pub mod outcome;
+pub mod prompt;
+pub mod record;
+pub mod reject;
+pub mod replay;
+pub mod retry;
+pub mod scheduler;
+pub mod snapshot;
+pub mod terminal;
+pub mod time;
+pub mod tool;
+pub mod view;
+
+pub use config::Config;
+pub use content::{Content, ContentId, Text};
+pub use effect::{Answer, Effect};
+pub use event::Event;
+pub use host::Host;
+pub use ids::{AgentId, EventSeq, MessageId, OpId, ReplyId, RunId, Seed, StepSeq};
+pub use input::Input;
+pub use outcome::Outcome;
+pub use record::{Durable, Record, Step};
+pub use reject::Reject;
+pub use time::{Millis, Mono, Now, Wall};

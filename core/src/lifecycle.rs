@@ -1,0 +1,43 @@
+//! May this agent run at all? Status, and what start, stop and abort answer (contract: agent.md, Lifecycle).
+
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{MessageId, OpId, RunId};
+use crate::names::names;
+
+names! {
+    /// `stopped` is the only gate; the rest is posture that follows from facts.
+    Status {
+        Booting "booting", AwakeIdle "awake_idle", AwakeRunning "awake_running", Asleep "asleep",
+        Stopped "stopped",
+    }
+}
+
+names! { ControlAction { Start "start", Stop "stop", Abort "abort" } }
+
+names! {
+    /// The moment at which a decision was taken.
+    Boundary {
+        RunLoop "run_loop", RunLoopIdle "run_loop_idle", MessageProcessing "message_processing",
+        IdleTick "idle_tick", Control "control", Bootstrap "bootstrap", Shutdown "shutdown",
+        LifecycleSleep "lifecycle_sleep", MessageAdmission "message_admission",
+    }
+}
+
+/// What a control request did, and what is left to its caller.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ControlOutcome {
+    pub action: ControlAction,
+    pub previous: Status,
+    pub next: Status,
+    /// Whether anything changed: starting a started agent and stopping a stopped one succeed without.
+    pub changed: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aborted_run_id: Option<RunId>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub aborted_messages: Vec<MessageId>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cancelled_ops: Vec<OpId>,
+}

@@ -1,0 +1,270 @@
+//! The envelope of everything that enters an agent, and the one table that says what may come from where
+//! and with which authority (contract: agent.md, Messages).
+
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+
+use serde::{Deserialize, Serialize};
+
+use crate::content::{ContentId, Text};
+use crate::ids::MessageId;
+use crate::names::names;
+use crate::reject::Reject;
+use crate::time::Wall;
+
+names! {
+    /// What a message is.
+    MessageKind {
+        OperatorPrompt "operator_prompt", Control "control", ChannelEvent "channel_event",
+        WebhookEvent "webhook_event", CallbackEvent "callback_event", TimerTick "timer_tick",
+        SystemTick "system_tick", InternalFollowup "internal_followup", TaskResult "task_result",
+        TaskStatus "task_status", BriefAck "brief_ack", BriefResult "brief_result",
+    }
+}
+
+names! {
+    /// A compatibility label; [`AuthorityClass`] is what decides.
+    Trust {
+        TrustedOperator "trusted_operator", TrustedSystem "trusted_system",
+        TrustedIntegration "trusted_integration", UntrustedExternal "untrusted_external",
+    }
+}
+
+names! {
+    /// How the content is to be treated: as an instruction, a signal, or evidence.
+    AuthorityClass {
+        OperatorInstruction "operator_instruction", RuntimeInstruction "runtime_instruction",
+        IntegrationSignal "integration_signal", ExternalEvidence "external_evidence",
+    }
+}
+
+names! {
+    /// Bands of the queue, the most urgent first.
+    Priority { Interject "interject", Next "next", Normal "normal", Background "background" }
+}
+
+names! {
+    /// What a message means for an agent that may resume.
+    TriggerKind {
+        OperatorInput "operator_input", TaskResult "task_result", ExternalEvent "external_event",
+        TimerFire "timer_fire", InternalFollowup "internal_followup", SystemTick "system_tick",
+    }
+}
+
+names! {
+    /// The ingress through which a message came.
+    Surface {
+        CliPrompt "cli_prompt", RunOnce "run_once", HttpPublicEnqueue "http_public_enqueue",
+        HttpWebhook "http_webhook", HttpCallbackEnqueue "http_callback_enqueue",
+        HttpCallbackWake "http_callback_wake", HttpControlPrompt "http_control_prompt",
+        TimerScheduler "timer_scheduler", RuntimeSystem "runtime_system", TaskRejoin "task_rejoin",
+    }
+}
+
+names! {
+    /// What the ingress had proven about its caller.
+    AdmissionContext {
+        PublicUnauthenticated "public_unauthenticated", ControlAuthenticated "control_authenticated",
+        ExternalTriggerCapability "external_trigger_capability", LocalProcess "local_process",
+        RuntimeOwned "runtime_owned",
+    }
+}
+
+names! {
+    /// How a body is to be read.
+    BodyType { Text "text", Json "json" }
+}
+
+/// Who a message comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Origin {
+    Operator {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        actor_id: Option<String>,
+    },
+    Channel {
+        channel_id: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        sender_id: Option<String>,
+    },
+    Webhook {
+        source: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        event_type: Option<String>,
+    },
+    Callback {
+        descriptor_id: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        source: Option<String>,
+    },
+    Timer {
+        timer_id: String,
+    },
+    System {
+        subsystem: String,
+    },
+    Task {
+        task_id: String,
+    },
+}
+
+/// The payload, as text or as JSON text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Body {
+    #[serde(rename = "type")]
+    pub kind: BodyType,
+    pub text: Text,
+}
+
+/// What a caller may say about a message. Authority and trust are not among it: they follow from origin.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ingress {
+    pub kind: MessageKind,
+    pub origin: Origin,
+    pub priority: Priority,
+    pub body: Body,
+    /// JSON text of the transport's own context; provenance only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Text>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub source_refs: BTreeMap<String, String>,
+    pub delivery_surface: Surface,
+    pub admission_context: AdmissionContext,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub correlation_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub causation_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idempotency: Option<Idempotency>,
+}
+
+/// Names one intention of a caller, so that a retry admits nothing new.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Idempotency {
+    pub key: String,
+    /// Hash of everything that the caller asked for.
+    pub payload: ContentId,
+}
+
+/// An admitted message. Everything in it is fixed at admission.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Message {
+    pub id: MessageId,
+    pub created_at: Wall,
+    pub kind: MessageKind,
+    pub origin: Origin,
+    pub trust: Trust,
+    pub authority_class: AuthorityClass,
+    pub priority: Priority,
+    pub trigger_kind: TriggerKind,
+    pub body: Body,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Text>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub source_refs: BTreeMap<String, String>,
+    pub delivery_surface: Surface,
+    pub admission_context: AdmissionContext,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub correlation_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub causation_id: Option<String>,
+}
+
+impl Message {
+    /// Normalises what a caller sent: checks that the kind may come from the origin and with the priority,
+    /// and derives trust, authority and trigger. Nothing later reads free text to learn what a message is.
+    pub fn admit(id: MessageId, at: Wall, ingress: Ingress) -> Result<Self, Reject> {
+        let (trust, authority_class) = standing(ingress.kind, &ingress.origin)?;
+        check_priority(&ingress, trust)?;
+        Ok(Self {
+            id,
+            created_at: at,
+            kind: ingress.kind,
+            trigger_kind: trigger(ingress.kind),
+            origin: ingress.origin,
+            trust,
+            authority_class,
+            priority: ingress.priority,
+            body: ingress.body,
+            metadata: ingress.metadata,
+            source_refs: ingress.source_refs,
+            delivery_surface: ingress.delivery_surface,
+            admission_context: ingress.admission_context,
+            correlation_id: ingress.correlation_id,
+            causation_id: ingress.causation_id,
+        })
+    }
+
+    /// Whether a turn in progress takes it in at its next safe point.
+    pub fn interjects(&self) -> bool {
+        self.kind == MessageKind::OperatorPrompt
+            && self.trust == Trust::TrustedOperator
+            && self.priority == Priority::Interject
+    }
+
+    /// What the message costs against the bytes of the queue.
+    pub fn bytes(&self) -> u64 {
+        self.body.text.bytes().saturating_add(self.metadata.as_ref().map_or(0, Text::bytes))
+    }
+}
+
+impl Origin {
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Operator { .. } => "operator",
+            Self::Channel { .. } => "channel",
+            Self::Webhook { .. } => "webhook",
+            Self::Callback { .. } => "callback",
+            Self::Timer { .. } => "timer",
+            Self::System { .. } => "system",
+            Self::Task { .. } => "task",
+        }
+    }
+}
+
+/// The table: each kind, its only origin, and what follows from it. Control requests never become messages.
+fn standing(kind: MessageKind, origin: &Origin) -> Result<(Trust, AuthorityClass), Reject> {
+    use MessageKind as Kind;
+    const OPERATOR: (Trust, AuthorityClass) = (Trust::TrustedOperator, AuthorityClass::OperatorInstruction);
+    const RUNTIME: (Trust, AuthorityClass) = (Trust::TrustedSystem, AuthorityClass::RuntimeInstruction);
+    const INTEGRATION: (Trust, AuthorityClass) =
+        (Trust::TrustedIntegration, AuthorityClass::IntegrationSignal);
+    const EXTERNAL: (Trust, AuthorityClass) = (Trust::UntrustedExternal, AuthorityClass::ExternalEvidence);
+    let (fits, standing) = match kind {
+        Kind::OperatorPrompt => (matches!(origin, Origin::Operator { .. }), OPERATOR),
+        Kind::Control => (false, RUNTIME),
+        Kind::ChannelEvent => (matches!(origin, Origin::Channel { .. }), EXTERNAL),
+        Kind::WebhookEvent => (matches!(origin, Origin::Webhook { .. }), INTEGRATION),
+        Kind::CallbackEvent => (matches!(origin, Origin::Callback { .. }), INTEGRATION),
+        Kind::TimerTick => (matches!(origin, Origin::Timer { .. }), RUNTIME),
+        Kind::SystemTick | Kind::InternalFollowup | Kind::BriefAck | Kind::BriefResult => {
+            (matches!(origin, Origin::System { .. }), RUNTIME)
+        }
+        Kind::TaskResult | Kind::TaskStatus => (matches!(origin, Origin::Task { .. }), RUNTIME),
+    };
+    if fits { Ok(standing) } else { Err(Reject::KindFromOrigin { kind, origin: origin.name().into() }) }
+}
+
+fn check_priority(ingress: &Ingress, trust: Trust) -> Result<(), Reject> {
+    let may = match ingress.priority {
+        Priority::Interject => trust == Trust::TrustedOperator,
+        Priority::Next | Priority::Normal | Priority::Background => true,
+    };
+    if may {
+        return Ok(());
+    }
+    Err(Reject::PriorityFromOrigin { priority: ingress.priority, origin: ingress.origin.name().into() })
+}
+
+fn trigger(kind: MessageKind) -> TriggerKind {
+    use MessageKind as Kind;
+    match kind {
+        Kind::OperatorPrompt | Kind::Control => TriggerKind::OperatorInput,
+        Kind::ChannelEvent | Kind::WebhookEvent | Kind::CallbackEvent => TriggerKind::ExternalEvent,
+        Kind::TimerTick => TriggerKind::TimerFire,
+        Kind::SystemTick | Kind::BriefAck | Kind::BriefResult => TriggerKind::SystemTick,
+        Kind::InternalFollowup => TriggerKind::InternalFollowup,
+        Kind::TaskResult | Kind::TaskStatus => TriggerKind::TaskResult,
+    }
+}

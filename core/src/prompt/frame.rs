@@ -1,0 +1,64 @@
+//! The provider-neutral prompt: what the model is told before the conversation (contract: providers.md,
+//! Prompt frame). Transports lower it; they own none of its meaning.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use crate::content::Text;
+use crate::ids::AgentId;
+use crate::names::names;
+
+/// Everything before the conversation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PromptFrame {
+    /// The runtime's policy: the same bytes for every agent of one build.
+    pub system_prompt: String,
+    pub system_blocks: Vec<PromptBlock>,
+    pub context_blocks: Vec<PromptBlock>,
+    pub cache: PromptCache,
+}
+
+/// One labelled piece of the prompt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PromptBlock {
+    pub label: String,
+    pub parts: Vec<Part>,
+    pub stability: Stability,
+    pub cache_breakpoint: bool,
+}
+
+/// A piece of text: rendered by the core, or given from outside and resolved by the shell.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Part {
+    Rendered(String),
+    Given(Text),
+}
+
+names! {
+    /// How long a block stays as it is.
+    Stability { Stable "stable", AgentScoped "agent_scoped", TurnScoped "turn_scoped" }
+}
+
+/// What providers may cache by.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PromptCache {
+    pub agent_id: AgentId,
+    /// Changes only with the stable or agent-scoped blocks.
+    pub prompt_cache_key: String,
+    /// Changes with anything in the frame; diagnostic.
+    pub context_fingerprint: String,
+    pub working_memory_revision: u64,
+    pub compression_epoch: u64,
+}
+
+impl Part {
+    pub fn est_tokens(&self) -> u64 {
+        match self {
+            Self::Rendered(text) => crate::content::estimate_tokens(text.chars().count() as u64),
+            Self::Given(text) => text.est_tokens(),
+        }
+    }
+}

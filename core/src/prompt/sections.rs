@@ -1,0 +1,141 @@
+//! The prompt's blocks in their order, from facts and loaded sources.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use super::frame::{Part, PromptBlock, PromptCache, PromptFrame, Stability};
+use super::policy;
+use crate::agent::Agent;
+use crate::agent::history::Exchange;
+use crate::config::TurnLimits;
+use crate::content::Text;
+use crate::hash::Fnv;
+use crate::ids::MessageId;
+use crate::message::Message;
+use crate::outcome::{ExecutionSnapshot, LoadedContext, SourceScope};
+
+/// Everything before the conversation.
+pub(crate) fn frame(agent: &Agent, context: &LoadedContext, limits: &TurnLimits) -> PromptFrame {
+    let mut system_blocks = Vec::new();
+    for (scope, label, stability) in [
+        (SourceScope::Agent, "agent_instructions", Stability::AgentScoped),
+        (SourceScope::Workspace, "workspace_instructions", Stability::AgentScoped),
+    ] {
+        for source in context.sources.iter().filter(|source| source.scope == scope) {
+            let heading = format!("Instructions from {}:\n", source.path);
+            let parts = alloc::vec![Part::Rendered(heading), Part::Given(source.content.clone())];
+            system_blocks.push(block(label, parts, stability));
+        }
+    }
+    system_blocks.push(block(
+        "tool_guidance",
+        alloc::vec![Part::Rendered(policy::TOOL_GUIDANCE.into())],
+        Stability::Stable,
+    ));
+    let mut context_blocks = alloc::vec![
+        block("agent", alloc::vec![Part::Rendered(about(agent))], Stability::AgentScoped),
+        block(
+            "execution_environment",
+            alloc::vec![Part::Rendered(environment(&context.execution))],
+            Stability::AgentScoped
+        ),
+    ];
+    if let Some(last) = context_blocks.last_mut() {
+        last.cache_breakpoint = true;
+    }
+    let exchanges = &agent.history.exchanges;
+    let shown = exchanges.iter().skip(exchanges.len().saturating_sub(limits.recent_messages as usize));
+    let recent: Vec<Part> = shown.flat_map(recent).collect();
+    if !recent.is_empty() {
+        context_blocks.push(block("recent_messages", recent, Stability::TurnScoped));
+    }
+    let cache = cache(agent, &system_blocks, &context_blocks);
+    PromptFrame { system_prompt: policy::POLICY.into(), system_blocks, context_blocks, cache }
+}
+
+/// The message that the turn is for, with what it is.
+pub(crate) fn current_input(message: &Message) -> Vec<Part> {
+    let heading = format!(
+        "[message {} | kind {} | from {} | class {} | received {}]\n",
+        message.id,
+        message.kind,
+        message.origin.name(),
+        message.authority_class,
+        message.created_at
+    );
+    alloc::vec![Part::Rendered(heading), Part::Given(message.body.text.clone())]
+}
+
+/// A prompt that came in the middle of the turn.
+pub(crate) fn interjection(message_id: MessageId, text: &Text) -> Vec<Part> {
+    let heading = format!("[message {message_id} | the operator interjects | class operator_instruction]\n");
+    alloc::vec![Part::Rendered(heading), Part::Given(text.clone())]
+}
+
+fn block(label: &str, parts: Vec<Part>, stability: Stability) -> PromptBlock {
+    PromptBlock { label: label.to_string(), parts, stability, cache_breakpoint: false }
+}
+
+fn about(agent: &Agent) -> String {
+    format!(
+        "You are the agent {} ({}, {}), created {}.",
+        agent.id, agent.spec.kind, agent.spec.visibility, agent.created_at
+    )
+}
+
+fn environment(execution: &ExecutionSnapshot) -> String {
+    format!(
+        "Execution root: {}\nCurrent folder: {}\nWorkspace: {}\nAgent home: {}\nPlatform: {}, shell {}\nDate: \
+         {}\nExecution profile: host_local (paths, network and processes are not_enforced)",
+        execution.binding.execution_root,
+        execution.binding.cwd,
+        execution.binding.workspace_anchor,
+        execution.agent_home,
+        execution.platform,
+        execution.shell,
+        execution.date
+    )
+}
+
+fn recent(exchange: &Exchange) -> Vec<Part> {
+    let mut parts = alloc::vec![
+        Part::Rendered(format!(
+            "[earlier message {} | kind {} | class {} | received {}]\n",
+            exchange.message_id, exchange.kind, exchange.authority_class, exchange.at
+        )),
+        Part::Given(exchange.text.clone()),
+        Part::Rendered(format!("\n[your turn ended: {}]\n", exchange.end)),
+    ];
+    parts.extend(exchange.answer.iter().cloned().map(Part::Given));
+    parts.push(Part::Rendered("\n".into()));
+    parts
+}
+
+/// The key covers the stable and agent-scoped surface, the fingerprint everything.
+fn cache(agent: &Agent, system: &[PromptBlock], context: &[PromptBlock]) -> PromptCache {
+    let start = Fnv::default().piece(policy::POLICY.as_bytes()).piece(agent.id.as_str().as_bytes());
+    let blocks = || system.iter().chain(context);
+    let lasting = blocks().filter(|block| block.stability != Stability::TurnScoped);
+    let hash = |start: Fnv, block: &PromptBlock| {
+        block.parts.iter().fold(start, |hash, part| match part {
+            Part::Rendered(text) => hash.piece(text.as_bytes()),
+            Part::Given(text) => hash.text(text),
+        })
+    };
+    PromptCache {
+        agent_id: agent.id.clone(),
+        prompt_cache_key: format!("holon-{:016x}", lasting.fold(start, hash).0),
+        context_fingerprint: format!("{:016x}", blocks().fold(start, hash).0),
+        working_memory_revision: 0,
+        compression_epoch: 0,
+    }
+}
+
+impl PromptFrame {
+    pub fn est_tokens(&self) -> u64 {
+        let blocks = self.system_blocks.iter().chain(&self.context_blocks);
+        let blocks: u64 = blocks.flat_map(|block| &block.parts).map(Part::est_tokens).sum();
+        blocks.saturating_add(crate::content::estimate_tokens(self.system_prompt.chars().count() as u64))
+    }
+}

@@ -1,0 +1,81 @@
+//! Every refusal the core gives a caller: what was attempted, what stands against it, what to do next.
+
+use alloc::string::String;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{AgentId, MessageId, RunId};
+use crate::message::{MessageKind, Priority};
+
+/// A request that changed nothing. `code` is stable; `hint` names the next step where there is one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[serde(tag = "code", rename_all = "snake_case")]
+pub enum Reject {
+    #[error("there is no agent {agent}")]
+    UnknownAgent { agent: AgentId },
+    #[error("the agent {agent} exists already")]
+    AgentExists { agent: AgentId },
+    #[error("the agent {agent} is stopped and takes no new input")]
+    AgentStopped { agent: AgentId },
+    #[error("the runtime is shutting down and takes no new input")]
+    Draining,
+    #[error("the queue of {agent} is full: {entries} entries, {bytes} bytes")]
+    QueueFull { agent: AgentId, entries: u64, bytes: u64 },
+    #[error("the idempotency key was used before with another payload, for {message_id}")]
+    IdempotencyConflict { message_id: MessageId },
+    #[error("a message of kind {kind} can't come from origin {origin}")]
+    KindFromOrigin { kind: MessageKind, origin: KnownOrigin },
+    #[error("origin {origin} can't send with priority {priority}")]
+    PriorityFromOrigin { priority: Priority, origin: KnownOrigin },
+    #[error("{what} is {bytes} bytes, the limit is {limit}")]
+    TooLarge { what: String, bytes: u64, limit: u64 },
+    #[error("{run_id} is not the run in progress ({current})")]
+    StaleRunId { run_id: RunId, current: RunId },
+    #[error("no run is in progress")]
+    NoCurrentRun,
+    #[error("the runtime holds {limit} agents already")]
+    TooManyAgents { limit: u64 },
+}
+
+/// The name of an origin, as in [`crate::message::Origin::name`].
+pub type KnownOrigin = alloc::borrow::Cow<'static, str>;
+
+impl Reject {
+    /// The stable code, as it stands in replies and exit codes.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::UnknownAgent { .. } => "unknown_agent",
+            Self::AgentExists { .. } => "agent_exists",
+            Self::AgentStopped { .. } => "agent_stopped",
+            Self::Draining => "draining",
+            Self::QueueFull { .. } => "queue_full",
+            Self::IdempotencyConflict { .. } => "idempotency_conflict",
+            Self::KindFromOrigin { .. } => "kind_from_origin",
+            Self::PriorityFromOrigin { .. } => "priority_from_origin",
+            Self::TooLarge { .. } => "too_large",
+            Self::StaleRunId { .. } => "stale_run_id",
+            Self::NoCurrentRun => "no_current_run",
+            Self::TooManyAgents { .. } => "too_many_agents",
+        }
+    }
+
+    /// What to do next.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::UnknownAgent { agent } => Some(alloc::format!("create it: holon agent create {agent}")),
+            Self::AgentStopped { agent } => Some(alloc::format!(
+                "start it first: holon agent start {agent}; a wake does not override a stop"
+            )),
+            Self::Draining => Some("try again when the runtime is up".into()),
+            Self::QueueFull { .. } => Some("wait until the agent has worked through its queue".into()),
+            Self::IdempotencyConflict { .. } => Some("use a new key for a new payload".into()),
+            Self::AgentExists { .. }
+            | Self::KindFromOrigin { .. }
+            | Self::PriorityFromOrigin { .. }
+            | Self::TooLarge { .. }
+            | Self::StaleRunId { .. }
+            | Self::NoCurrentRun
+            | Self::TooManyAgents { .. } => None,
+        }
+    }
+}

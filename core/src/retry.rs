@@ -1,0 +1,110 @@
+//! What follows a failed attempt: a pure table over the kind of failure (contract: providers.md, Retry and
+//! fallback).
+
+use crate::config::RetryPolicy;
+use crate::model::{AttemptFailure, FailureKind};
+use crate::time::Millis;
+
+/// What happens next in the round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    /// The same candidate again, after so long.
+    Retry { after: Millis },
+    /// The candidate is given up after its last retry; the next one of the chain gets its turn.
+    RetriesExhausted,
+    /// The candidate can't answer this; the next one of the chain may.
+    FailFast,
+    /// No candidate is asked again: the request itself is the problem.
+    Terminal,
+}
+
+/// Whether waiting may help.
+pub fn retryable(kind: FailureKind) -> bool {
+    match kind {
+        FailureKind::Timeout
+        | FailureKind::Connect
+        | FailureKind::RateLimited
+        | FailureKind::Server
+        | FailureKind::StreamCut => true,
+        FailureKind::Quota
+        | FailureKind::Auth
+        | FailureKind::Client
+        | FailureKind::InvalidResponse
+        | FailureKind::UnsupportedTransport
+        | FailureKind::ContextLength => false,
+    }
+}
+
+/// Decides after attempt number `attempt` (from 1) at a candidate. `jitter` is any number; the same number
+/// gives the same wait.
+pub fn next(policy: &RetryPolicy, failure: &AttemptFailure, attempt: u32, jitter: u64) -> Next {
+    if failure.kind == FailureKind::ContextLength {
+        return Next::Terminal;
+    }
+    if !retryable(failure.kind) {
+        return Next::FailFast;
+    }
+    if attempt > policy.retries {
+        return Next::RetriesExhausted;
+    }
+    let backoff = policy.backoff.0.saturating_mul(u64::from(attempt));
+    let spread = jitter % (backoff / 4).max(1);
+    let asked = failure.retry_after_ms.map_or(0, |asked| asked.0.min(policy.retry_after_max.0));
+    Next::Retry { after: Millis(backoff.saturating_add(spread).max(asked)) }
+}
+
+/// A number that is the same for the same seed and the same attempt.
+pub fn jitter(seed: u64, agent: &str, op: u64, attempt: u32) -> u64 {
+    let name = crate::hash::fnv(agent.as_bytes());
+    crate::hash::mix(seed ^ name ^ op.rotate_left(17) ^ u64::from(attempt).rotate_left(47))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::content::Text;
+    use crate::model::Timing;
+
+    fn failure(kind: FailureKind, retry_after_ms: Option<u64>) -> AttemptFailure {
+        AttemptFailure {
+            kind,
+            message: Text::short("x"),
+            retry_after_ms: retry_after_ms.map(Millis),
+            resets_at: None,
+            usage: None,
+            timing: Timing::default(),
+            diagnostics: None,
+        }
+    }
+
+    fn policy() -> RetryPolicy {
+        RetryPolicy { retries: 2, backoff: Millis(200), retry_after_max: Millis(60_000) }
+    }
+
+    #[test]
+    fn every_kind_has_its_row() {
+        for &kind in FailureKind::ALL {
+            let expected = match kind {
+                FailureKind::ContextLength => Next::Terminal,
+                kind if retryable(kind) => Next::Retry { after: Millis(200) },
+                _ => Next::FailFast,
+            };
+            assert_eq!(next(&policy(), &failure(kind, None), 1, 0), expected, "{kind}");
+        }
+    }
+
+    #[test]
+    fn waits_grow_with_the_attempt_and_end() {
+        let cut = failure(FailureKind::StreamCut, None);
+        assert_eq!(next(&policy(), &cut, 2, 0), Next::Retry { after: Millis(400) });
+        assert_eq!(next(&policy(), &cut, 3, 0), Next::RetriesExhausted);
+    }
+
+    #[test]
+    fn jitter_only_adds_and_retry_after_is_honoured_up_to_its_bound() {
+        let limited = |ms| failure(FailureKind::RateLimited, ms);
+        assert_eq!(next(&policy(), &limited(None), 1, 49), Next::Retry { after: Millis(249) });
+        assert_eq!(next(&policy(), &limited(Some(5_000)), 1, 7), Next::Retry { after: Millis(5_000) });
+        assert_eq!(next(&policy(), &limited(Some(u64::MAX)), 1, 7), Next::Retry { after: Millis(60_000) });
+    }
+}

@@ -1,0 +1,193 @@
+//! The decision table: what happens next, as a pure and total function of one projection (contract:
+//! scheduler.md, Precedence). Rows keep the contract's numbers; those of later subjects are not here yet.
+
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use super::projection::{Head, RunFact, SchedulerProjection};
+use crate::continuation::ContinuationClass;
+use crate::ids::{MessageId, RunId};
+use crate::lifecycle::{Boundary, Status};
+use crate::message::Priority;
+use crate::names::names;
+use crate::time::Wall;
+
+names! {
+    DecisionKind {
+        StartModelTurn "start_model_turn", ReduceMessageOnly "reduce_message_only",
+        WaitForTimer "wait_for_timer", Sleep "sleep", StayIdle "stay_idle", Stop "stop", Noop "noop",
+    }
+}
+
+names! {
+    /// Why, in one word; together with the row it names the line of the table.
+    DecisionReason {
+        Stopped "stopped", Draining "draining", RunInProgress "run_in_progress",
+        HeldLiveness "held_liveness", HoldTrial "hold_trial", Hold "hold",
+        QueuedMessage "queued_message", LivenessOnly "liveness_only", NoSlot "no_slot",
+        NothingPending "nothing_pending", AlreadyAsleep "already_asleep",
+    }
+}
+
+/// What happens next, with the facts that caused it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SchedulerDecision {
+    pub kind: DecisionKind,
+    pub reason: DecisionReason,
+    /// Row of the contract's table.
+    pub row: u8,
+    pub boundary: Boundary,
+    pub model_reentry: bool,
+    pub liveness_only: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message_id: Option<MessageId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_deadline: Option<Wall>,
+    /// At most 16.
+    pub evidence: Vec<Evidence>,
+}
+
+/// The vocabulary of facts that a decision may name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "fact", rename_all = "snake_case")]
+pub enum Evidence {
+    Status { status: Status },
+    Draining,
+    Run { run_id: RunId, message_id: MessageId },
+    Head { message_id: MessageId, priority: Priority, class: ContinuationClass },
+    Queued { entries: u64 },
+    Hold { until: Wall },
+    NoFreeSlot,
+    IgnoredQueue { entries: u64 },
+}
+
+impl SchedulerDecision {
+    /// Whether the agent rests until something happens.
+    pub fn rests(&self) -> bool {
+        match self.kind {
+            DecisionKind::StartModelTurn | DecisionKind::ReduceMessageOnly => false,
+            DecisionKind::WaitForTimer
+            | DecisionKind::Sleep
+            | DecisionKind::StayIdle
+            | DecisionKind::Stop
+            | DecisionKind::Noop => true,
+        }
+    }
+
+    /// Whether another decision says the same: a resting one is not recorded twice.
+    pub fn same_rest(&self, other: &Self) -> bool {
+        self.rests()
+            && (self.kind, self.reason, self.next_deadline) == (other.kind, other.reason, other.next_deadline)
+    }
+}
+
+/// First match wins.
+pub fn decide_next_action(facts: &SchedulerProjection) -> SchedulerDecision {
+    let queued = Evidence::Queued { entries: facts.queued };
+    // 1: lifecycle and the drain are gates in front of everything.
+    if facts.status == Status::Stopped {
+        let evidence = alloc::vec![Evidence::Status { status: facts.status }, queued];
+        return rest(facts, DecisionKind::Stop, DecisionReason::Stopped, 1, evidence);
+    }
+    if facts.draining {
+        return rest(
+            facts,
+            DecisionKind::Stop,
+            DecisionReason::Draining,
+            1,
+            alloc::vec![Evidence::Draining, queued],
+        );
+    }
+    // 2: at most one run.
+    if let Some(RunFact { run_id, message_id }) = facts.run {
+        let evidence = alloc::vec![Evidence::Run { run_id, message_id }, queued];
+        return rest(facts, DecisionKind::Noop, DecisionReason::RunInProgress, 2, evidence);
+    }
+    // 3 to 5: a hold lets through what needs no model, then its trial.
+    if let Some(hold) = &facts.hold {
+        let held = Evidence::Hold { until: hold.until };
+        if let Some(head) = &facts.liveness_head {
+            let evidence = alloc::vec![held, head_evidence(head)];
+            return take(facts, head, DecisionReason::HeldLiveness, 3, evidence);
+        }
+        return match &hold.trial {
+            Some(trial) if facts.free_slot => {
+                let evidence = alloc::vec![held, head_evidence(trial)];
+                take(facts, trial, DecisionReason::HoldTrial, 4, evidence)
+            }
+            Some(_) => no_slot(facts, 4),
+            None => {
+                let evidence = alloc::vec![held, Evidence::IgnoredQueue { entries: facts.queued }];
+                rest(facts, DecisionKind::WaitForTimer, DecisionReason::Hold, 5, evidence)
+            }
+        };
+    }
+    // 6: the queue, most urgent band first, in order of admission.
+    if let Some(head) = &facts.head {
+        let evidence = alloc::vec![head_evidence(head), queued];
+        return match head.class {
+            ContinuationClass::LivenessOnly => take(facts, head, DecisionReason::LivenessOnly, 6, evidence),
+            ContinuationClass::ResumeOverride | ContinuationClass::LocalContinuation if facts.free_slot => {
+                take(facts, head, DecisionReason::QueuedMessage, 6, evidence)
+            }
+            ContinuationClass::ResumeOverride | ContinuationClass::LocalContinuation => no_slot(facts, 6),
+        };
+    }
+    // 14: nothing is pending.
+    let evidence = alloc::vec![Evidence::Status { status: facts.status }];
+    if facts.status == Status::Asleep {
+        return rest(facts, DecisionKind::StayIdle, DecisionReason::AlreadyAsleep, 14, evidence);
+    }
+    rest(facts, DecisionKind::Sleep, DecisionReason::NothingPending, 14, evidence)
+}
+
+fn head_evidence(head: &Head) -> Evidence {
+    Evidence::Head { message_id: head.message_id, priority: head.priority, class: head.class }
+}
+
+fn no_slot(facts: &SchedulerProjection, row: u8) -> SchedulerDecision {
+    let evidence = alloc::vec![Evidence::NoFreeSlot, Evidence::Queued { entries: facts.queued }];
+    rest(facts, DecisionKind::Noop, DecisionReason::NoSlot, row, evidence)
+}
+
+fn take(
+    facts: &SchedulerProjection,
+    head: &Head,
+    reason: DecisionReason,
+    row: u8,
+    evidence: Vec<Evidence>,
+) -> SchedulerDecision {
+    let liveness_only = head.class == ContinuationClass::LivenessOnly;
+    SchedulerDecision {
+        kind: if liveness_only { DecisionKind::ReduceMessageOnly } else { DecisionKind::StartModelTurn },
+        reason,
+        row,
+        boundary: facts.boundary,
+        model_reentry: !liveness_only,
+        liveness_only,
+        message_id: Some(head.message_id),
+        next_deadline: facts.next_deadline,
+        evidence,
+    }
+}
+
+fn rest(
+    facts: &SchedulerProjection,
+    kind: DecisionKind,
+    reason: DecisionReason,
+    row: u8,
+    evidence: Vec<Evidence>,
+) -> SchedulerDecision {
+    SchedulerDecision {
+        kind,
+        reason,
+        row,
+        boundary: facts.boundary,
+        model_reentry: false,
+        liveness_only: false,
+        message_id: None,
+        next_deadline: facts.next_deadline,
+        evidence,
+    }
+}

@@ -1,0 +1,7 @@
+//! What happens next, from facts alone.
+
+pub mod decision;
+pub mod projection;
+
+pub use decision::{DecisionKind, DecisionReason, Evidence, SchedulerDecision, decide_next_action};
+pub use projection::{Head, HoldFact, HostFacts, RunFact, SchedulerProjection, project};

@@ -1,0 +1,45 @@
+//! How turns end.
+
+use crate::names::names;
+
+names! {
+    /// The kinds of terminal records (contract: agent.md, Turns).
+    TurnKind {
+        Completed "completed", Aborted "aborted", Failed "failed",
+        ContextLengthExceeded "context_length_exceeded", BudgetExhausted "budget_exhausted",
+        LimitReached "limit_reached", Interrupted "interrupted",
+    }
+}
+
+impl TurnKind {
+    /// Whether the operator is owed a failure brief.
+    pub fn failed(self) -> bool {
+        match self {
+            Self::Failed | Self::ContextLengthExceeded | Self::BudgetExhausted | Self::LimitReached => true,
+            Self::Completed | Self::Aborted | Self::Interrupted => false,
+        }
+    }
+
+    /// Whether the turn is over for its message; an interrupted one comes again.
+    pub fn settles(self) -> bool {
+        match self {
+            Self::Interrupted => false,
+            Self::Completed
+            | Self::Aborted
+            | Self::Failed
+            | Self::ContextLengthExceeded
+            | Self::BudgetExhausted
+            | Self::LimitReached => true,
+        }
+    }
+}
+
+names! {
+    /// Which bound ended a turn, or why it failed.
+    TurnReason {
+        Rounds "rounds", WallTime "wall_time", RepeatedToolCall "repeated_tool_call",
+        TurnTokens "turn_tokens", ProviderFailure "provider_failure", ContextLoad "context_load",
+        Stopped "stopped", OperatorAbort "operator_abort", Shutdown "shutdown", Crash "crash",
+        Outage "outage", Quota "quota",
+    }
+}

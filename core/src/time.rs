@@ -1,0 +1,191 @@
+//! Time is a parameter. `Wall` is what records and schedules carry; `Mono` measures durations within one
+//! process and never enters a record or a snapshot.
+
+use alloc::string::String;
+use core::fmt;
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+const MICROS_PER_DAY: i64 = 86_400_000_000;
+
+/// Microseconds since 1970-01-01 UTC; written as RFC 3339.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Wall(pub i64);
+
+/// Microseconds of a clock that only goes forward, from an arbitrary start.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Mono(pub u64);
+
+/// A duration in milliseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Millis(pub u64);
+
+/// Both clocks, read at one moment by the caller of a step.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Now {
+    pub mono: Mono,
+    pub wall: Wall,
+}
+
+impl Millis {
+    pub const fn seconds(seconds: u64) -> Self {
+        Self(seconds.saturating_mul(1_000))
+    }
+
+    pub const fn minutes(minutes: u64) -> Self {
+        Self::seconds(minutes.saturating_mul(60))
+    }
+
+    pub const fn hours(hours: u64) -> Self {
+        Self::minutes(hours.saturating_mul(60))
+    }
+
+    fn micros(self) -> u64 {
+        self.0.saturating_mul(1_000)
+    }
+}
+
+impl fmt::Display for Millis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            ms if ms < 1_000 => write!(f, "{ms} ms"),
+            ms if ms < 120_000 => write!(f, "{} s", ms / 1_000),
+            ms if ms < 7_200_000 => write!(f, "{} min", ms / 60_000),
+            ms => write!(f, "{} h", ms / 3_600_000),
+        }
+    }
+}
+
+impl Mono {
+    #[must_use]
+    pub fn after(self, duration: Millis) -> Self {
+        Self(self.0.saturating_add(duration.micros()))
+    }
+
+    /// Time from `earlier` until this moment; zero when it is not earlier.
+    pub fn since(self, earlier: Self) -> Millis {
+        Millis(self.0.saturating_sub(earlier.0) / 1_000)
+    }
+}
+
+impl Wall {
+    #[must_use]
+    pub fn after(self, duration: Millis) -> Self {
+        Self(self.0.saturating_add(i64::try_from(duration.micros()).unwrap_or(i64::MAX)))
+    }
+
+    /// Time from `earlier` until this moment; zero when it is not earlier.
+    pub fn since(self, earlier: Self) -> Millis {
+        Millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0) / 1_000)
+    }
+
+    /// Moves by as much as a clock moved from `from` to `to`.
+    #[must_use]
+    pub fn shifted(self, from: Self, to: Self) -> Self {
+        Self(self.0.saturating_add(to.0.saturating_sub(from.0)))
+    }
+
+    /// Reads RFC 3339 in UTC, with up to six digits of a second.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (date, time) = text.strip_suffix('Z')?.split_once('T')?;
+        let mut date = date.splitn(3, '-').map(str::parse::<i64>);
+        let (year, month, day) = (date.next()?.ok()?, date.next()?.ok()?, date.next()?.ok()?);
+        let (clock, fraction) = time.split_once('.').unwrap_or((time, "0"));
+        let mut clock = clock.splitn(3, ':').map(str::parse::<i64>);
+        let (hour, minute, second) = (clock.next()?.ok()?, clock.next()?.ok()?, clock.next()?.ok()?);
+        let in_range = (1..=12).contains(&month)
+            && (1..=31).contains(&day)
+            && (0..24).contains(&hour)
+            && (0..60).contains(&minute)
+            && (0..60).contains(&second)
+            && (1..=9999).contains(&year);
+        if !in_range
+            || fraction.is_empty()
+            || fraction.len() > 6
+            || !fraction.bytes().all(|b| b.is_ascii_digit())
+        {
+            return None;
+        }
+        let scale = 10_i64.pow(6 - u32::try_from(fraction.len()).ok()?);
+        let seconds = days_from_civil(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second;
+        Some(Self(seconds * 1_000_000 + fraction.parse::<i64>().ok()? * scale))
+    }
+}
+
+impl fmt::Display for Wall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (days, micros) = (self.0.div_euclid(MICROS_PER_DAY), self.0.rem_euclid(MICROS_PER_DAY));
+        let (year, month, day) = civil_from_days(days);
+        let seconds = micros / 1_000_000;
+        let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+        write!(
+            f,
+            "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:06}Z",
+            micros % 1_000_000
+        )
+    }
+}
+
+impl Serialize for Wall {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Wall {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::parse(&text).ok_or_else(|| D::Error::custom("expected a time like 2026-01-31T12:00:00.000000Z"))
+    }
+}
+
+/// Days since 1970-01-01 of a date of the proleptic Gregorian calendar.
+fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let era = year.div_euclid(400);
+    let year_of_era = year.rem_euclid(400);
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
+}
+
+fn civil_from_days(days: i64) -> (i64, i64, i64) {
+    let days = days + 719_468;
+    let era = days.div_euclid(146_097);
+    let day_of_era = days.rem_euclid(146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted = (5 * day_of_year + 2) / 153;
+    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    let year = era * 400 + year_of_era + i64::from(month <= 2);
+    (year, month, day_of_year - (153 * shifted + 2) / 5 + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+
+    #[test]
+    fn wall_is_rfc_3339_with_microseconds() {
+        assert_eq!(Wall(0).to_string(), "1970-01-01T00:00:00.000000Z");
+        assert_eq!(Wall(1_709_210_096_000_007).to_string(), "2024-02-29T12:34:56.000007Z");
+        assert_eq!(Wall(-1).to_string(), "1969-12-31T23:59:59.999999Z");
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn wall_reads_back_what_it_writes(micros in -62_135_596_800_000_000_i64..253_402_300_800_000_000) {
+            proptest::prop_assert_eq!(Wall::parse(&Wall(micros).to_string()), Some(Wall(micros)));
+        }
+    }
+
+    #[test]
+    fn arithmetic_saturates() {
+        assert_eq!(Wall(i64::MAX).after(Millis(u64::MAX)), Wall(i64::MAX));
+        assert_eq!(Mono(5).since(Mono(9)), Millis(0));
+        assert_eq!(Wall::parse("2024-13-01T00:00:00Z"), None);
+    }
+}

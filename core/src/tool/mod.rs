@@ -1,0 +1,71 @@
+//! The tools that agents are offered: their names, argument types, and results (contract: tools.md).
+
+pub mod arguments;
+pub mod receipt;
+pub mod schema;
+
+use alloc::string::String;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use arguments::{ApplyPatch, ExecCommand};
+pub use receipt::{Receipt, ToolError, ToolErrorKind, ToolFacts, Verdict};
+
+/// A tool of the catalogue. The order of the variants is the order in which they are offered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+pub enum Tool {
+    ExecCommand,
+    ApplyPatch,
+}
+
+impl Tool {
+    pub const ALL: &'static [Self] = &[Self::ExecCommand, Self::ApplyPatch];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ExecCommand => "ExecCommand",
+            Self::ApplyPatch => "ApplyPatch",
+        }
+    }
+
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|tool| tool.name() == name)
+    }
+
+    /// What the model is told about the tool.
+    pub fn description(self) -> &'static str {
+        match self {
+            Self::ExecCommand => {
+                "Run a shell command in the execution root and wait for its end. Use it to inspect the \
+                 repository (rg --files, rg -n, sed -n, head, tail), to build and to test."
+            }
+            Self::ApplyPatch => {
+                "Create, change or delete files with one unified diff (---/+++ headers with paths relative \
+                 to the execution root; /dev/null for a file that is created or deleted). All files of the \
+                 patch change, or none does."
+            }
+        }
+    }
+
+    /// Judges a call before it is accepted. Arguments too large to come along are judged by the performer,
+    /// with the same types.
+    pub fn check(self, json: &str) -> Result<(), ToolError> {
+        match self {
+            Self::ExecCommand => arguments::parse::<ExecCommand>(json).map(drop),
+            Self::ApplyPatch => arguments::parse::<ApplyPatch>(json).map(drop),
+        }
+    }
+}
+
+impl core::fmt::Display for Tool {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The names of all tools, for an error that lists them.
+pub fn names() -> String {
+    let names: alloc::vec::Vec<_> = Tool::ALL.iter().map(|tool| tool.name()).collect();
+    names.join(", ")
+}

@@ -1,0 +1,270 @@
+//! Read models: summaries and explanations, assembled on read and never an input to anything. An explanation
+//! is built from the projection and the decision function themselves (contract: scheduler.md, Explaining).
+
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use crate::agent::history::LastTurn;
+use crate::agent::identity::AgentSpec;
+use crate::agent::turn::Phase;
+use crate::agent::{Agent, hold::Hold};
+use crate::closure::ClosureDecision;
+use crate::host::{DeadlineReason, Host, Stats};
+use crate::ids::{AgentId, EventSeq, MessageId, RunId, TurnIndex};
+use crate::lifecycle::{Boundary, Status};
+use crate::message::Priority;
+use crate::model::{ModelRef, TokenUsage};
+use crate::names::names;
+use crate::scheduler::{SchedulerDecision, decide_next_action, project};
+use crate::terminal::{TurnKind, TurnReason};
+use crate::time::Wall;
+
+/// Reads of a host at rest between two steps.
+#[derive(Debug, Clone, Copy)]
+pub struct View<'a> {
+    host: &'a Host,
+}
+
+names! {
+    /// What an agent is up to, first match wins (contract: scheduler.md, Posture).
+    SchedulingPosture {
+        Archived "archived", ActiveTurn "active_turn", HasQueuedInput "has_queued_input",
+        Blocked "blocked", Idle "idle",
+    }
+}
+
+names! {
+    /// How a run of the program ended (contract: agent.md, Idle).
+    RunVerdict {
+        Completed "completed", WaitingForTimer "waiting_for_timer", Failed "failed",
+        BudgetExhausted "budget_exhausted", MaxTurnsExceeded "max_turns_exceeded", Aborted "aborted",
+        Stopped "stopped", Interrupted "interrupted",
+    }
+}
+
+/// One agent for operators and clients.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentSummary {
+    pub agent_id: AgentId,
+    pub identity: AgentSpec,
+    pub created_at: Wall,
+    pub status: Status,
+    pub status_since: Wall,
+    pub scheduling_posture: SchedulingPosture,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lifecycle_hint: Option<alloc::string::String>,
+    pub models: Vec<ModelRef>,
+    pub token_usage: TokenUsage,
+    pub last_turn_token_usage: TokenUsage,
+    pub model_rounds: u64,
+    pub queue: QueueSummary,
+    pub closure: ClosureDecision,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunSummary>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_turn: Option<LastTurn>,
+    pub event_seq: EventSeq,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueueSummary {
+    pub entries: u64,
+    pub bytes: u64,
+    pub queued: Vec<(Priority, u64)>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunSummary {
+    pub run_id: RunId,
+    pub turn_index: TurnIndex,
+    pub message_id: MessageId,
+    pub started_at: Wall,
+    pub phase: Phase,
+    pub rounds: u32,
+}
+
+/// Why an agent is as it is, and what would change it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Explanation {
+    pub agent_id: AgentId,
+    pub status: Status,
+    pub since: Wall,
+    pub scheduling_posture: SchedulingPosture,
+    /// What the scheduler would decide at this moment.
+    pub decision: SchedulerDecision,
+    /// What it decided last, as recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_decision: Option<SchedulerDecision>,
+    pub closure: ClosureDecision,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunSummary>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hold: Option<Hold>,
+    pub deadlines: Vec<ExplainedDeadline>,
+    pub woken_by: Vec<WakeSource>,
+    pub queue: QueueSummary,
+    pub token_usage: TokenUsage,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExplainedDeadline {
+    pub at: Wall,
+    pub reason: DeadlineReason,
+}
+
+names! {
+    /// What would make the scheduler decide otherwise.
+    WakeSource {
+        Start "start", NewMessage "new_message", OperatorPrompt "operator_prompt", Deadline "deadline",
+        EndOfRun "end_of_run", FreeSlot "free_slot", RuntimeStart "runtime_start",
+    }
+}
+
+impl<'a> View<'a> {
+    pub(crate) fn new(host: &'a Host) -> Self {
+        Self { host }
+    }
+
+    pub fn stats(&self) -> Stats {
+        self.host.stats()
+    }
+
+    pub fn agent_ids(&self) -> impl Iterator<Item = &'a AgentId> {
+        self.host.agents().map(|agent| &agent.id)
+    }
+
+    /// The durable state of an agent, for comparison with what its log folds to.
+    pub fn agent(&self, id: &AgentId) -> Option<&'a Agent> {
+        self.host.agent(id)
+    }
+
+    pub fn summary(&self, id: &AgentId) -> Option<AgentSummary> {
+        let agent = self.host.agent(id)?;
+        Some(AgentSummary {
+            agent_id: agent.id.clone(),
+            identity: agent.spec.clone(),
+            created_at: agent.created_at,
+            status: agent.status,
+            status_since: agent.status_since,
+            scheduling_posture: posture(agent, self.host.facts().now),
+            lifecycle_hint: lifecycle_hint(agent),
+            models: self.host.config().models.clone(),
+            token_usage: agent.history.usage,
+            last_turn_token_usage: agent.history.last_turn_usage,
+            model_rounds: agent.history.model_rounds,
+            queue: queue(agent),
+            closure: agent.closure(self.host.facts().now),
+            run: run(agent),
+            last_turn: agent.history.last_turn.clone(),
+            event_seq: agent.event_seq,
+        })
+    }
+
+    /// Why the agent is in its state, since when, what would wake it, when it looks next.
+    pub fn explain(&self, id: &AgentId) -> Option<Explanation> {
+        let agent = self.host.agent(id)?;
+        let decision = decide_next_action(&project(agent, self.host.facts(), Boundary::RunLoopIdle));
+        let deadlines = self.host.deadlines_of(id);
+        Some(Explanation {
+            agent_id: agent.id.clone(),
+            status: agent.status,
+            since: agent.status_since,
+            scheduling_posture: posture(agent, self.host.facts().now),
+            woken_by: wake_sources(agent, &decision, !deadlines.is_empty()),
+            decision,
+            last_decision: agent.last_decision.clone(),
+            closure: agent.closure(self.host.facts().now),
+            run: run(agent),
+            hold: agent.hold.clone(),
+            deadlines: deadlines
+                .into_iter()
+                .map(|deadline| ExplainedDeadline { at: deadline.at, reason: deadline.reason })
+                .collect(),
+            queue: queue(agent),
+            token_usage: agent.history.usage,
+        })
+    }
+
+    /// Whether nothing runs and nothing is queued: the end of a one-shot run.
+    pub fn quiet(&self, id: &AgentId) -> bool {
+        self.host.agent(id).is_some_and(|agent| agent.run.is_none() && agent.inbox.totals().0 == 0)
+    }
+
+    /// How things stand with an agent, from facts alone.
+    pub fn verdict(&self, id: &AgentId) -> Option<RunVerdict> {
+        let agent = self.host.agent(id)?;
+        if agent.status == Status::Stopped {
+            return Some(RunVerdict::Stopped);
+        }
+        let last = agent.history.last_turn.as_ref();
+        Some(match last.map(|turn| (turn.kind, turn.reason)) {
+            None | Some((TurnKind::Completed, _)) => RunVerdict::Completed,
+            Some((TurnKind::Aborted, _)) => RunVerdict::Aborted,
+            Some((TurnKind::Failed | TurnKind::ContextLengthExceeded, _)) => RunVerdict::Failed,
+            Some((TurnKind::BudgetExhausted, _)) => RunVerdict::BudgetExhausted,
+            Some((TurnKind::LimitReached, _)) => RunVerdict::MaxTurnsExceeded,
+            Some((TurnKind::Interrupted, Some(TurnReason::Outage | TurnReason::Quota))) => {
+                RunVerdict::WaitingForTimer
+            }
+            Some((TurnKind::Interrupted, _)) => RunVerdict::Interrupted,
+        })
+    }
+}
+
+fn posture(agent: &Agent, now: Wall) -> SchedulingPosture {
+    if agent.status == Status::Stopped {
+        SchedulingPosture::Archived
+    } else if agent.run.is_some() {
+        SchedulingPosture::ActiveTurn
+    } else if agent.hold.as_ref().is_some_and(|hold| hold.holds(now)) {
+        SchedulingPosture::Blocked
+    } else if agent.inbox.queued_entries() > 0 {
+        SchedulingPosture::HasQueuedInput
+    } else {
+        SchedulingPosture::Idle
+    }
+}
+
+fn lifecycle_hint(agent: &Agent) -> Option<alloc::string::String> {
+    (agent.status == Status::Stopped).then(|| {
+        alloc::format!(
+            "stopped: start it before new input (holon agent start {}); a wake does not override a stop",
+            agent.id
+        )
+    })
+}
+
+fn queue(agent: &Agent) -> QueueSummary {
+    let (entries, bytes) = agent.inbox.totals();
+    let queued = Priority::ALL.iter().map(|&priority| (priority, agent.inbox.depth(priority)));
+    QueueSummary { entries, bytes, queued: queued.filter(|(_, depth)| *depth > 0).collect() }
+}
+
+fn run(agent: &Agent) -> Option<RunSummary> {
+    agent.run.as_ref().map(|run| RunSummary {
+        run_id: run.id,
+        turn_index: run.turn_index,
+        message_id: run.message,
+        started_at: run.started_at,
+        phase: run.phase,
+        rounds: run.next_round().0,
+    })
+}
+
+fn wake_sources(agent: &Agent, decision: &SchedulerDecision, deadline: bool) -> Vec<WakeSource> {
+    use crate::scheduler::DecisionReason as Reason;
+    let mut sources = match decision.reason {
+        Reason::Stopped => alloc::vec![WakeSource::Start],
+        Reason::Draining => alloc::vec![WakeSource::RuntimeStart],
+        Reason::RunInProgress => alloc::vec![WakeSource::EndOfRun],
+        Reason::Hold => alloc::vec![WakeSource::OperatorPrompt],
+        Reason::NoSlot => alloc::vec![WakeSource::FreeSlot],
+        Reason::HeldLiveness | Reason::HoldTrial | Reason::QueuedMessage | Reason::LivenessOnly => Vec::new(),
+        Reason::NothingPending | Reason::AlreadyAsleep => alloc::vec![WakeSource::NewMessage],
+    };
+    if deadline && agent.status != Status::Stopped {
+        sources.push(WakeSource::Deadline);
+    }
+    sources
+}
