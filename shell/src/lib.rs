@@ -1,1 +1,6 @@
+//! The shell: performs what the core decides. The only crate that may name a clock, a socket, a process, a
+//! file or a thread; it decides nothing that a user could notice.
 
+pub mod clock;
+pub mod spawn;
+pub mod text;

@@ -1,0 +1,24 @@
+//! The only place that reads clocks.
+
+use std::sync::OnceLock;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use holon_core::{Millis, Mono, Now, Wall};
+
+/// Both clocks at one moment; the monotonic one starts with the process.
+#[expect(clippy::disallowed_methods, reason = "this is the clock")]
+pub fn now() -> Now {
+    static START: OnceLock<Instant> = OnceLock::new();
+    let start = *START.get_or_init(Instant::now);
+    let mono = Mono(u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX));
+    let wall = match SystemTime::now().duration_since(UNIX_EPOCH) {
+        Ok(since) => i64::try_from(since.as_micros()).unwrap_or(i64::MAX),
+        Err(before) => i64::try_from(before.duration().as_micros()).map_or(i64::MIN, |micros| -micros),
+    };
+    Now { mono, wall: Wall(wall) }
+}
+
+/// Time since an earlier moment.
+pub fn since(earlier: Now) -> Millis {
+    now().mono.since(earlier.mono)
+}

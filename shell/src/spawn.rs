@@ -1,0 +1,21 @@
+//! The only place that starts tasks and threads.
+
+use std::future::Future;
+use std::io;
+use std::thread;
+
+use tokio::task::JoinHandle;
+
+/// Starts a task under a name; its panic is reported by the handle.
+#[expect(clippy::disallowed_methods, reason = "this is the one wrapper")]
+pub fn task<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
+    tokio::spawn(work)
+}
+
+/// Starts a named thread.
+pub fn thread<T: Send + 'static>(
+    name: &str,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<thread::JoinHandle<T>> {
+    thread::Builder::new().name(name.to_owned()).spawn(work)
+}
