@@ -4,6 +4,8 @@
 pub mod clock;
 pub mod entropy;
 pub mod home;
+pub mod present;
+pub mod report;
 pub mod settings;
 pub mod spawn;
 pub mod text;
