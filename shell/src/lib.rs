@@ -4,6 +4,7 @@
 pub mod clock;
 pub mod entropy;
 pub mod home;
+pub mod ledger;
 pub mod present;
 pub mod report;
 pub mod settings;
