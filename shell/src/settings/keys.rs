@@ -5,7 +5,8 @@ use holon_core::model::ModelRef;
 use holon_core::time::Millis;
 use toml::Value;
 
-use super::{Durability, Settings};
+use super::Settings;
+use crate::ledger::Durability;
 
 /// One key of `config.toml`.
 pub struct Key {

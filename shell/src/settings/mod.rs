@@ -4,6 +4,7 @@
 mod keys;
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,6 +16,8 @@ use holon_core::time::Millis;
 
 pub use keys::{KEYS, Key};
 
+use crate::ledger::Durability;
+
 /// Everything that a runtime is started with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
@@ -22,13 +25,6 @@ pub struct Settings {
     pub fallbacks: Vec<ModelRef>,
     pub durability: Durability,
     pub core: CoreSettings,
-}
-
-/// Whether a commit survives a loss of power, or only the end of the process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Durability {
-    Full,
-    Process,
 }
 
 /// Values that replace the core's own defaults.
@@ -90,6 +86,11 @@ impl Environment {
     /// A variable that is set to something.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    /// Every variable, for what commands may see of it.
+    pub fn variables(&self) -> impl Iterator<Item = (OsString, OsString)> {
+        self.0.iter().map(|(name, value)| (name.into(), value.into()))
     }
 
     /// Values that must never be seen, with the names that stand for them.
