@@ -3,6 +3,8 @@
 //! own that knows nothing of [`crate::agent::Agent`]) and the next record; it decides nothing and repairs
 //! nothing. What clients were told and what a disk holds is judged elsewhere.
 
+#[cfg(test)]
+mod facts;
 mod lifecycle;
 mod log;
 mod queue;

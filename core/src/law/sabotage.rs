@@ -1,28 +1,25 @@
 //! One hand-made life that keeps every law, and for each law at least one way to break it.
 
-use alloc::string::{String, ToString};
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use crate::closure::{ClosureDecision, ClosureOutcome, RuntimePosture};
-use crate::content::{ContentId, Text};
+use super::facts::*;
+use crate::closure::ClosureOutcome;
+use crate::content::ContentId;
 use crate::event::Event;
-use crate::event::brief::{BriefCreated, BriefKind, BriefVisibility};
+use crate::event::brief::BriefKind;
 use crate::event::inbox::*;
 use crate::event::lifecycle::*;
-use crate::event::operation::{OpKind, OperationOpened, OperationSettled, Settlement};
-use crate::event::scheduling::{ClosureDecided, SchedulerDecision};
+use crate::event::operation::OpKind;
 use crate::event::turn::*;
-use crate::ids::{BriefId, EventSeq, MessageId, OpId, RoundIndex, RunId, StepSeq, TurnIndex};
-use crate::lifecycle::{Boundary, ControlAction, Status};
-use crate::message::{Idempotency, Message, Priority};
-use crate::model::{AttemptOutcome, AttemptRecord, Block, FailureKind, ModelRef, StopReason, TokenUsage};
+use crate::ids::{EventSeq, MessageId, RunId, StepSeq};
+use crate::lifecycle::{ControlAction, Status};
+use crate::message::{Idempotency, Priority};
+use crate::model::{AttemptOutcome, FailureKind};
 use crate::record::Record;
-use crate::scheduler::{DecisionKind, DecisionReason};
+use crate::scheduler::DecisionKind;
 use crate::terminal::{TurnKind, TurnReason};
-use crate::testing::{agent, prompt, spec};
+use crate::testing::{agent, spec};
 use crate::time::{Millis, Wall};
-use crate::tool::{Receipt, Tool, ToolError, ToolErrorKind, ToolFacts, Verdict};
 
 pub(super) struct Case {
     pub(super) law: &'static str,
@@ -372,242 +369,5 @@ impl Script {
             records.remove(gap);
         }
         records
-    }
-}
-
-fn admitted(id: u64, priority: Priority) -> MessageAdmitted {
-    let ingress = crate::message::Ingress { priority, ..prompt("do it") };
-    let message = Message::admit(MessageId(id), Wall(0), ingress).unwrap();
-    MessageAdmitted { message, idempotency: None, expired_keys: 0 }
-}
-
-fn dequeued(message: u64, run: Option<u64>) -> MessageDequeued {
-    MessageDequeued { message_id: MessageId(message), run_id: run.map(RunId) }
-}
-
-fn processed(message: u64, run: Option<u64>, disposition: Disposition) -> MessageProcessed {
-    MessageProcessed { message_id: MessageId(message), run_id: run.map(RunId), disposition }
-}
-
-fn aborted(message: u64, run: u64) -> MessageAborted {
-    MessageAborted { message_id: MessageId(message), run_id: RunId(run) }
-}
-
-fn dropped(message: u64, crashes: u32) -> MessageDropped {
-    MessageDropped { message_id: MessageId(message), crashes }
-}
-
-fn requeued(message: u64, run: u64, cause: RequeueCause, crashes: u32) -> MessageRequeued {
-    MessageRequeued { message_id: MessageId(message), run_id: RunId(run), cause, crashes }
-}
-
-fn interjected(round: u32) -> OperatorInterjectionAdmitted {
-    OperatorInterjectionAdmitted {
-        message_id: MessageId(2),
-        run_id: RunId(1),
-        round: RoundIndex(round),
-        safe_point: SafePoint::AfterTools,
-    }
-}
-
-fn requested(action: ControlAction, previous: Status) -> ControlRequestAdmitted {
-    ControlRequestAdmitted { action, previous }
-}
-
-fn applied(
-    action: ControlAction,
-    previous: Status,
-    next: Status,
-    aborted: Option<(u64, u64)>,
-) -> ControlApplied {
-    ControlApplied {
-        action,
-        previous,
-        next,
-        boundary: Boundary::Control,
-        aborted_run_id: aborted.map(|(run, _)| RunId(run)),
-        aborted_messages: aborted.map(|(_, message)| MessageId(message)).into_iter().collect(),
-        cancelled_ops: Vec::new(),
-    }
-}
-
-fn posture(previous: Status, next: Status) -> SchedulerPostureDecision {
-    SchedulerPostureDecision { previous, next, boundary: Boundary::LifecycleSleep, wakes_at: None }
-}
-
-fn recovered(run: u64, op: u64) -> RuntimeRecovered {
-    RuntimeRecovered { interrupted_run_id: Some(RunId(run)), lost_ops: [OpId(op)].into() }
-}
-
-fn decided(kind: DecisionKind, message: Option<u64>) -> SchedulerDecision {
-    SchedulerDecision {
-        kind,
-        reason: DecisionReason::QueuedMessage,
-        row: 6,
-        boundary: Boundary::RunLoop,
-        model_reentry: message.is_some(),
-        liveness_only: false,
-        message_id: message.map(MessageId),
-        next_deadline: None,
-        evidence: Vec::new(),
-    }
-}
-
-fn closed(outcome: ClosureOutcome) -> ClosureDecided {
-    ClosureDecided {
-        closure: ClosureDecision {
-            outcome,
-            waiting_reason: None,
-            runtime_posture: RuntimePosture::Awake,
-            row: 7,
-            evidence: Vec::new(),
-        },
-    }
-}
-
-fn started(run: u64, turn: u64, message: u64) -> TurnStarted {
-    TurnStarted {
-        run_id: RunId(run),
-        turn_index: TurnIndex(turn),
-        message_id: MessageId(message),
-        models: [model()].into(),
-        carried_rounds: 0,
-    }
-}
-
-fn model() -> ModelRef {
-    ModelRef::new("local/one").unwrap()
-}
-
-fn loaded() -> crate::outcome::LoadedContext {
-    let crate::Outcome::Context { context } = crate::testing::context() else { panic!("not a context") };
-    context
-}
-
-fn opened(op: u64, kind: OpKind, run: u64) -> OperationOpened {
-    OperationOpened { op: OpId(op), kind, run_id: RunId(run), timeout_ms: Millis(1_000) }
-}
-
-fn settled(op: u64) -> OperationSettled {
-    OperationSettled { op: OpId(op), settlement: Settlement::Done }
-}
-
-fn attempted(
-    round: u32,
-    attempt: u32,
-    outcome: AttemptOutcome,
-    failure_kind: Option<FailureKind>,
-    backoff_ms: Option<Millis>,
-) -> ProviderAttemptRecorded {
-    let attempt = AttemptRecord {
-        provider: "local".into(),
-        model_ref: model(),
-        attempt,
-        max_attempts: 3,
-        started_at: Wall(0),
-        completed_at: Wall(0),
-        duration_ms: Millis(0),
-        failure_kind,
-        message: None,
-        outcome,
-        advanced_to_fallback: false,
-        backoff_ms,
-        token_usage: None,
-        transport_diagnostics: None,
-    };
-    ProviderAttemptRecorded { run_id: RunId(1), round: RoundIndex(round), attempt }
-}
-
-/// A round with an accepted and a refused call.
-fn called(round: u32, first: &str, second: &str) -> AssistantRoundRecorded {
-    let call = |id: &str| Block::ToolCall {
-        call_id: id.to_string(),
-        tool_name: String::from("ExecCommand"),
-        arguments: Text::default(),
-    };
-    let refused = Verdict::Refused(ToolError::new(ToolErrorKind::UnknownTool, "no"));
-    AssistantRoundRecorded {
-        blocks: Arc::from([call(first), call(second)]),
-        verdicts: [Verdict::Accepted(Tool::ExecCommand), refused].into(),
-        ..spoken(round)
-    }
-}
-
-fn spoken(round: u32) -> AssistantRoundRecorded {
-    AssistantRoundRecorded {
-        run_id: RunId(1),
-        round: RoundIndex(round),
-        blocks: Arc::from([Block::Text { text: Text::short("done") }]),
-        verdicts: Vec::new(),
-        stop_reason: StopReason::EndTurn,
-        token_usage: TokenUsage::default(),
-    }
-}
-
-fn tool_started() -> ToolStarted {
-    ToolStarted {
-        run_id: RunId(1),
-        round: RoundIndex(0),
-        index: 0,
-        call_id: "c1".into(),
-        tool: Tool::ExecCommand,
-    }
-}
-
-fn executed(round: u32, index: u32, call_id: &str) -> ToolExecuted {
-    ToolExecuted {
-        run_id: RunId(1),
-        round: RoundIndex(round),
-        index,
-        call_id: call_id.into(),
-        tool_name: "ExecCommand".into(),
-        receipt: Arc::new(Receipt::success(Text::short("ok"), ToolFacts::default())),
-        duration_ms: Millis(1),
-    }
-}
-
-fn refused(round: u32, index: u32, call_id: &str) -> ToolExecutionFailed {
-    ToolExecutionFailed {
-        run_id: RunId(1),
-        round: RoundIndex(round),
-        index,
-        call_id: call_id.into(),
-        tool_name: "Levitate".into(),
-        receipt: Arc::new(Receipt::failure(ToolError::new(ToolErrorKind::UnknownTool, "no"))),
-        duration_ms: Millis(0),
-    }
-}
-
-fn ended(
-    run: u64,
-    turn: u64,
-    message: u64,
-    kind: TurnKind,
-    reason: Option<TurnReason>,
-    rounds: u32,
-) -> TurnTerminal {
-    TurnTerminal {
-        run_id: RunId(run),
-        turn_index: TurnIndex(turn),
-        message_id: MessageId(message),
-        kind,
-        reason,
-        last_assistant_message: None,
-        completed_at: Wall(0),
-        duration_ms: Millis(0),
-        token_usage: TokenUsage::default(),
-        rounds,
-    }
-}
-
-fn brief(id: u64, kind: BriefKind, message: u64) -> BriefCreated {
-    BriefCreated {
-        id: BriefId(id),
-        kind,
-        visibility: BriefVisibility::TurnResult,
-        text: Text::short("told"),
-        run_id: None,
-        related_message_id: Some(MessageId(message)),
-        interjected_message_ids: Vec::new(),
     }
 }

@@ -96,7 +96,6 @@ fn a_real_life_breaks_no_law_and_concerns_them_all() {
     let silent: Vec<_> =
         world.laws.antecedents().into_iter().filter(|(_, count)| *count == 0).map(|(id, _)| id).collect();
     assert!(silent.is_empty(), "nothing concerned {silent:?}");
-    std::println!("{:?}", world.laws.antecedents());
 }
 
 #[test]
