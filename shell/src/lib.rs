@@ -2,5 +2,6 @@
 //! file or a thread; it decides nothing that a user could notice.
 
 pub mod clock;
+pub mod perform;
 pub mod spawn;
 pub mod text;
