@@ -12,6 +12,12 @@ pub fn task<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -
     tokio::spawn(work)
 }
 
+/// Runs work that blocks on files on the pool for it; a panic is reported by the handle. Dropping the handle
+/// doesn't stop the work.
+pub fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
+    tokio::task::spawn_blocking(work)
+}
+
 /// Starts a named thread.
 pub fn thread<T: Send + 'static>(
     name: &str,

@@ -68,6 +68,16 @@ impl Texts {
         Text::Stored(content)
     }
 
+    /// A short text for diagnostics: redacted, then cut to what a record carries itself.
+    pub fn brief(&self, text: &str) -> String {
+        clip(&self.redact(text), INLINE_BYTES)
+    }
+
+    /// Without secrets. Before a text is cut: half a secret would pass.
+    pub fn redact(&self, text: &str) -> String {
+        self.secrets.redact(text)
+    }
+
     /// The whole of a text.
     pub fn resolve(&self, text: &Text) -> Result<Arc<str>, TextError> {
         let Some(content) = text.content() else { return Ok(Arc::from(text.preview())) };

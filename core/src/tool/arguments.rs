@@ -19,7 +19,8 @@ pub const COMMAND_BYTES: usize = 100 * 1024;
 pub struct ExecCommand {
     /// The command, as one would type it into a shell.
     pub cmd: String,
-    /// Folder to run in, relative to the execution root; the current folder when omitted.
+    /// Folder to run in, relative to the current folder and inside the execution root; the current folder
+    /// when omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workdir: Option<String>,
     /// Shell to run it with; `bash` when omitted, `sh` where there is none.

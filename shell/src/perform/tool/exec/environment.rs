@@ -1,0 +1,83 @@
+//! What a command sees of the runtime's environment: a list of what is let through, so that a new credential
+//! of the runtime stays hidden without anyone thinking of it.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use holon_core::tool::ToolErrorKind;
+
+use super::Refusal;
+
+const NAMES: &[&str] = &[
+    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TERM", "COLORTERM", "NO_COLOR", "TMPDIR", "TZ",
+    "CARGO_HOME", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN", "GOPATH", "GOROOT", "GOCACHE", "GOMODCACHE", "JAVA_HOME",
+    "NVM_DIR", "PYENV_ROOT", "VIRTUAL_ENV", "CONDA_PREFIX", "RBENV_ROOT", "NIX_PATH", "NIX_PROFILES",
+    "LD_LIBRARY_PATH", "PKG_CONFIG_PATH", "SSL_CERT_FILE", "SSL_CERT_DIR", "NIX_SSL_CERT_FILE", "http_proxy",
+    "https_proxy", "no_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY",
+];
+const PREFIXES: &[&str] = &["LC_", "XDG_"];
+const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// The variables that commands inherit, and where their programs are found.
+#[derive(Clone)]
+pub struct CommandEnvironment {
+    variables: Vec<(OsString, OsString)>,
+    bash: Option<PathBuf>,
+}
+
+impl CommandEnvironment {
+    /// Takes what commands may see from the runtime's own environment: paths, locale, terminal, toolchains,
+    /// certificates and proxies. Everything else stays behind, all credentials of providers among it.
+    pub fn new(all: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
+        let passes = |name: &OsStr| {
+            name.to_str().is_some_and(|name| {
+                NAMES.contains(&name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+            })
+        };
+        let mut variables: Vec<_> = all.into_iter().filter(|(name, _)| passes(name)).collect();
+        if !variables.iter().any(|(name, _)| name == "PATH") {
+            variables.push(("PATH".into(), DEFAULT_PATH.into()));
+        }
+        // A question on the terminal would never be answered.
+        variables.push(("GIT_TERMINAL_PROMPT".into(), "0".into()));
+        variables.sort();
+        let mut environment = Self { variables, bash: None };
+        environment.bash = environment.find("bash");
+        environment
+    }
+
+    /// The shell that runs commands when none is asked for: `bash` where there is one, otherwise `sh`.
+    pub fn default_shell(&self) -> &'static str {
+        if self.bash.is_some() { "bash" } else { "sh" }
+    }
+
+    pub(super) fn variables(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
+        self.variables.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()))
+    }
+
+    /// The program of a shell, by name or absolute path.
+    pub(super) fn shell(&self, asked: Option<&str>) -> Result<PathBuf, Refusal> {
+        let found = match asked {
+            None => self.bash.clone().or_else(|| self.find("sh")),
+            Some(path) if path.starts_with('/') => Some(PathBuf::from(path)).filter(|path| executable(path)),
+            Some(name) if !name.is_empty() && !name.contains('/') => self.find(name),
+            Some(_) => None,
+        };
+        found.ok_or_else(|| {
+            let message = format!("there is no shell {:?} on this machine", asked.unwrap_or("sh"));
+            let hint = format!("leave shell out to use {}", self.default_shell());
+            Refusal::new(ToolErrorKind::CommandSpawnFailed, message).hint(hint).field("shell")
+        })
+    }
+
+    fn find(&self, program: &str) -> Option<PathBuf> {
+        let (_, path) = self.variables.iter().find(|(name, _)| name == "PATH")?;
+        let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
+        folders.map(|folder| folder.join(program)).find(|path| executable(path))
+    }
+}
+
+fn executable(path: &Path) -> bool {
+    path.metadata().is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
+}

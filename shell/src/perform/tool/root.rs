@@ -1,0 +1,88 @@
+//! The execution root: the folder that tools stay inside.
+
+use std::path::{Component, Path, PathBuf};
+
+use holon_core::tool::ToolErrorKind;
+
+use super::Refusal;
+
+/// A root with all symbolic links resolved.
+#[derive(Debug)]
+pub(super) struct Root(PathBuf);
+
+impl Root {
+    pub(super) fn open(path: &str) -> Result<Self, Refusal> {
+        Path::new(path).canonicalize().map(Self).map_err(|problem| {
+            let message = format!("the execution root {path} can't be opened: {problem}");
+            Refusal::new(ToolErrorKind::ExecutionRootViolation, message)
+                .hint("the operator has to restore the folder or bind the agent to another one")
+        })
+    }
+
+    /// A folder to run in: `cwd`, or `workdir` relative to it.
+    pub(super) fn folder(&self, cwd: &str, workdir: Option<&str>) -> Result<PathBuf, Refusal> {
+        let wanted = Path::new(cwd).join(workdir.unwrap_or_default());
+        let shown = wanted.display();
+        let found = wanted.canonicalize().map_err(|problem| {
+            Refusal::new(
+                ToolErrorKind::CommandSpawnFailed,
+                format!("the folder {shown} can't be opened: {problem}"),
+            )
+            .hint("workdir is relative to the current folder; list it to see what is there")
+            .field("workdir")
+        })?;
+        if !found.starts_with(&self.0) {
+            return Err(self.left(&shown.to_string()).field("workdir"));
+        }
+        if !found.is_dir() {
+            let message = format!("{shown} is not a folder");
+            return Err(Refusal::new(ToolErrorKind::CommandSpawnFailed, message).field("workdir"));
+        }
+        Ok(found)
+    }
+
+    /// The place of a file that may not exist yet, from a path relative to the root. The last component is
+    /// not followed when it is a link; its folders are.
+    pub(super) fn file(&self, path: &str) -> Result<PathBuf, Refusal> {
+        let relative = Path::new(path);
+        let plain = relative.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+        let (Some(name), true) = (relative.file_name(), plain && !path.contains('\0')) else {
+            return Err(self.left(path));
+        };
+        let mut folder = self.0.clone();
+        for part in relative.parent().into_iter().flat_map(Path::components) {
+            folder.push(part);
+            match folder.symlink_metadata() {
+                Ok(_) => {
+                    folder = folder.canonicalize().map_err(|problem| {
+                        let message = format!("{path}: {} can't be opened: {problem}", folder.display());
+                        Refusal::new(ToolErrorKind::ExecutionRootViolation, message)
+                    })?;
+                    if !folder.starts_with(&self.0) {
+                        return Err(self.left(path));
+                    }
+                }
+                Err(problem) if problem.kind() == std::io::ErrorKind::NotFound => {}
+                Err(problem) => {
+                    let message = format!("{path}: {} can't be read: {problem}", folder.display());
+                    return Err(Refusal::new(ToolErrorKind::ToolExecutionFailed, message));
+                }
+            }
+        }
+        Ok(folder.join(name))
+    }
+
+    /// Where a link inside the root leads to, if that is inside as well.
+    pub(super) fn follow(&self, path: &str, link: &Path) -> Result<PathBuf, Refusal> {
+        match link.canonicalize() {
+            Ok(target) if target.starts_with(&self.0) => Ok(target),
+            Ok(_) | Err(_) => Err(self.left(path)),
+        }
+    }
+
+    fn left(&self, path: &str) -> Refusal {
+        let message = format!("{path} leads out of the execution root {}", self.0.display());
+        Refusal::new(ToolErrorKind::ExecutionRootViolation, message)
+            .hint("use a relative path without .. that stays inside the execution root")
+    }
+}
