@@ -89,8 +89,8 @@ fn observer(quiet: bool) -> Observer {
     }
     Box::new(|record: &Record| {
         let shown = match present::line(record) {
-            Some(line) => format!("{:>4}  {}", record.event_seq, line.replace('\n', "\n      ")),
-            None => format!("{:>4}  {}", record.event_seq, record.event.kind()),
+            Some(line) => format!("{:>4}  {}", record.event_seq.0, line.replace('\n', "\n      ")),
+            None => format!("{:>4}  {}", record.event_seq.0, record.event.kind()),
         };
         match output::line(&shown) {
             Ok(()) | Err(_) => {}

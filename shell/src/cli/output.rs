@@ -7,7 +7,7 @@ use super::exit::Exit;
 
 /// An error with the code that the program ends with.
 #[derive(Debug)]
-pub struct Failure {
+pub(super) struct Failure {
     pub exit: Exit,
     pub error: anyhow::Error,
     /// The next command to try.
@@ -21,35 +21,35 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
 }
 
 impl Failure {
-    pub fn new(exit: Exit, error: impl Into<anyhow::Error>) -> Self {
+    pub(super) fn new(exit: Exit, error: impl Into<anyhow::Error>) -> Self {
         Self { exit, error: error.into(), hint: None }
     }
 
-    pub fn usage(error: impl Into<anyhow::Error>) -> Self {
+    pub(super) fn usage(error: impl Into<anyhow::Error>) -> Self {
         Self::new(Exit::Usage, error)
     }
 
     #[must_use]
-    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+    pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 }
 
 /// Writes a line to stdout.
-pub fn line(text: &str) -> io::Result<()> {
+pub(super) fn line(text: &str) -> io::Result<()> {
     writeln!(io::stdout().lock(), "{text}")
 }
 
 /// Writes a line to stderr; where that is closed, there is nobody to tell.
-pub fn note(text: &str) {
+pub(super) fn note(text: &str) {
     match writeln!(io::stderr().lock(), "{text}") {
         Ok(()) | Err(_) => {}
     }
 }
 
 /// Reports what went wrong, and what to do next.
-pub fn failed(failure: &Failure) -> ExitCode {
+pub(super) fn failed(failure: &Failure) -> ExitCode {
     let broken_pipe = failure
         .error
         .chain()
@@ -65,7 +65,7 @@ pub fn failed(failure: &Failure) -> ExitCode {
 }
 
 /// Help and version go to stdout, wrong usage to stderr.
-pub fn usage(error: &clap::Error) -> ExitCode {
+pub(super) fn usage(error: &clap::Error) -> ExitCode {
     let text = error.render();
     if error.use_stderr() {
         note(text.to_string().trim_end());

@@ -14,7 +14,6 @@ use super::output::{self, Failure};
 use super::session::{Session, Target, execution};
 use crate::driver::Observer;
 use crate::home::Home;
-use crate::ledger::export_line;
 use crate::perform::model::{ProviderEnvironment, Providers};
 use crate::report::RunReport;
 use crate::settings::{Environment, Settings};
@@ -134,7 +133,7 @@ fn prompt(text: &str) -> Result<String, Failure> {
 /// What is shown while the run goes on.
 fn observer(format: Format, quiet: bool) -> Observer {
     match format {
-        Format::StreamJson => Box::new(|record: &Record| match export_line(record) {
+        Format::StreamJson => Box::new(|record: &Record| match record.json_line() {
             Ok(line) => shown(output::line(&line)),
             Err(error) => output::note(&format!("holon: {error}")),
         }),

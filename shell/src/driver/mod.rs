@@ -19,7 +19,7 @@ use crate::perform::Performers;
 use crate::text::Texts;
 use crate::work::Work;
 
-pub use start::{Start, StartError};
+pub use start::{BUILD, Start, StartError};
 
 /// Records of an agent after which its state is stored again.
 const SNAPSHOT_EVERY: u64 = 512;

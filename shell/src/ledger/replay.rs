@@ -12,7 +12,7 @@ use super::restore;
 use super::row::{CALL_COLUMNS, RECORD_COLUMNS, StoredCall, StoredRecord};
 
 /// How much was the same.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct ReplayReport {
     pub segments: u64,
     pub calls: u64,

@@ -16,7 +16,7 @@ use super::restore;
 use crate::text::hash;
 
 /// How much was found in order.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct VerifyReport {
     pub batches: u64,
     pub records: u64,

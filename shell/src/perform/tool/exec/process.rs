@@ -84,7 +84,7 @@ impl Group {
         if let Some(id) = self.id
             && let Ok(handle) = pidfd_open(id, PidfdFlags::NONBLOCK)
         {
-            let handle = AsyncFd::register_with_interest(handle, Interest::READABLE)?;
+            let handle = AsyncFd::with_interest(handle, Interest::READABLE)?;
             return handle.readable().await.map(drop);
         }
         self.child.wait().await.map(drop)
