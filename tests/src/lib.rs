@@ -1,1 +1,169 @@
+//! What the end-to-end tests share: the real binary in a home of its own, and a real HTTP server that speaks
+//! the chat completions protocol.
 
+pub mod provider;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::OnceLock;
+
+use serde_json::Value;
+
+/// The binary under test, built once per test process.
+pub fn binary() -> &'static Path {
+    static BINARY: OnceLock<PathBuf> = OnceLock::new();
+    BINARY.get_or_init(|| {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let status = Command::new(env!("CARGO"))
+            .args(["build", "--quiet", "--offline", "-p", "holon", "--bin", "holon"])
+            .current_dir(root)
+            .status()
+            .expect("cargo runs");
+        assert!(status.success(), "the binary builds");
+        let tests = std::env::current_exe().expect("a test has a path");
+        tests.ancestors().nth(2).expect("target/debug/deps").join("holon")
+    })
+}
+
+/// A home and a folder to work in, both temporary.
+pub struct Holon {
+    folder: tempfile::TempDir,
+    variables: Vec<(String, String)>,
+}
+
+/// How a command ended.
+#[derive(Debug)]
+pub struct Ended {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Default for Holon {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Holon {
+    pub fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        std::fs::create_dir(folder.path().join("work")).expect("a folder to work in");
+        Self { folder, variables: Vec::new() }
+    }
+
+    #[must_use]
+    pub fn with(mut self, name: &str, value: &str) -> Self {
+        self.variables.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    pub fn home(&self) -> PathBuf {
+        self.folder.path().join("home")
+    }
+
+    pub fn work(&self) -> PathBuf {
+        self.folder.path().join("work")
+    }
+
+    /// Writes a file into the working folder.
+    pub fn file(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.work().join(name);
+        std::fs::write(&path, text).expect("a file can be written");
+        path
+    }
+
+    /// Writes a scenario, and says how it is named as a model.
+    pub fn scenario(&self, rounds: &Value) -> String {
+        let path = self.folder.path().join("scenario.json");
+        let scenario = serde_json::json!({ "version": 1, "name": "test", "rounds": rounds });
+        std::fs::write(&path, scenario.to_string()).expect("a scenario can be written");
+        format!("scripted/{}", path.display())
+    }
+
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(binary());
+        command
+            .args(arguments)
+            .current_dir(self.work())
+            .env_clear()
+            .env("HOLON_HOME", self.home())
+            .env("HOME", self.folder.path())
+            .env("TMPDIR", self.folder.path())
+            .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
+            .envs(self.variables.iter().cloned())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    pub fn run(&self, arguments: &[&str]) -> Ended {
+        self.command(arguments).output().expect("the binary starts").into()
+    }
+
+    pub fn run_with_input(&self, arguments: &[&str], input: &[u8]) -> Ended {
+        let mut child = self.command(arguments).stdin(Stdio::piped()).spawn().expect("the binary starts");
+        let mut stdin = child.stdin.take().expect("a pipe");
+        // A program that refuses early closes the pipe: that is its right.
+        stdin.write_all(input).ok();
+        drop(stdin);
+        child.wait_with_output().expect("the binary ends").into()
+    }
+
+    pub fn spawn(&self, arguments: &[&str]) -> Child {
+        self.command(arguments).spawn().expect("the binary starts")
+    }
+
+    /// `holon ledger verify` and `replay` on a ledger must both be content.
+    pub fn check_ledger(&self, path: &Path) {
+        let path = path.display().to_string();
+        for check in ["verify", "replay"] {
+            let ended = self.run(&["ledger", check, &path]);
+            assert_eq!(ended.code, Some(0), "ledger {check}: {ended:?}");
+        }
+    }
+
+    /// The records of a ledger, as exported.
+    pub fn records(&self, path: &Path) -> Vec<Value> {
+        let ended = self.run(&["ledger", "export", &path.display().to_string()]);
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        ended.stdout.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect()
+    }
+}
+
+impl Ended {
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    /// Asserts that it failed with this code, and that the error says each of these.
+    pub fn refused(&self, code: i32, says: &[&str]) {
+        assert_eq!(self.code, Some(code), "{self:?}");
+        for text in says {
+            assert!(self.stderr.contains(text), "{text:?} is not in {self:?}");
+        }
+        assert!(!self.stderr.contains("panicked"), "{self:?}");
+    }
+}
+
+impl From<Output> for Ended {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+}
+
+/// How many records are of this type.
+pub fn count(records: &[Value], kind: &str) -> usize {
+    records.iter().filter(|record| record["type"] == kind).count()
+}
+
+/// The payloads of the records of this type.
+pub fn payloads<'a>(records: &'a [Value], kind: &str) -> Vec<&'a Value> {
+    records.iter().filter(|record| record["type"] == kind).map(|record| &record["payload"]).collect()
+}

@@ -9,8 +9,8 @@ fn root() -> PathBuf {
 }
 
 fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
         if path.is_dir() {
             rust_files(&path, found);
         } else if path.extension().is_some_and(|extension| extension == "rs") {

@@ -1,0 +1,132 @@
+//! Each bad input gets an error that says what was wrong, where, and what to do next.
+
+use std::io::{Read, Seek, SeekFrom, Write};
+
+use end_to_end::provider::{Provider, fails, says};
+use end_to_end::{Holon, count};
+use serde_json::json;
+
+#[test]
+fn no_model_unknown_provider_unknown_scenario() {
+    Holon::new().run(&["run", "hello"]).refused(2, &["no model is configured", "HOLON_MODEL", "holon demo"]);
+    let unknown = Holon::new().run(&["run", "--model", "opena/gpt", "hello"]);
+    unknown.refused(2, &["there is no provider \"opena\"", "local, openai-chat, scripted"]);
+    Holon::new().run(&["run", "--model", "gpt", "hello"]).refused(2, &["provider/model", "gpt"]);
+    Holon::new().run(&["run", "--model", "scripted/nothing", "hello"]).refused(2, &["nothing", "demo"]);
+    let keyless = Holon::new().run(&["run", "--model", "openai-chat/gpt", "hello"]);
+    keyless.refused(2, &["OPENAI_API_KEY"]);
+}
+
+#[test]
+fn a_model_that_the_server_does_not_know() {
+    let provider = Provider::start([fails(404, r#"{"error":{"message":"model 'x' not found"}}"#)]);
+    let holon = Holon::new().with("HOLON_LOCAL_BASE_URL", &provider.url);
+    holon.run(&["run", "--model", "local/x", "hello"]).refused(1, &["model 'x' not found", "failed"]);
+}
+
+#[test]
+fn a_host_that_can_t_be_reached() {
+    let holon = Holon::new().with("HOLON_LOCAL_BASE_URL", "http://127.0.0.1:9/v1");
+    let ended = holon.run(&["run", "--model", "local/x", "hello"]);
+    ended.refused(1, &["connect", "127.0.0.1:9", "failed"]);
+}
+
+#[test]
+fn a_home_that_can_t_be_written() {
+    let holon = Holon::new();
+    std::fs::write(holon.home(), "a file where the home should be").unwrap();
+    let ended = holon.run(&["run", "--model", "scripted/hello", "hello"]);
+    // The configuration is looked for first; either way the path is named.
+    assert_ne!(ended.code, Some(0));
+    ended.refused(ended.code.unwrap(), &[holon.home().to_str().unwrap()]);
+}
+
+#[test]
+fn an_unknown_key_and_a_wrong_value() {
+    let holon = Holon::new();
+    std::fs::create_dir(holon.home()).unwrap();
+    let config = holon.home().join("config.toml");
+    std::fs::write(&config, "[limits]\nround = 3\n").unwrap();
+    let ended = holon.run(&["run", "--model", "scripted/hello", "hello"]);
+    ended.refused(2, &["config.toml", "limits.round", "did you mean limits.rounds?"]);
+    std::fs::write(&config, "[limits]\nrounds = 0\n").unwrap();
+    holon.run(&["run", "--model", "scripted/hello", "hello"]).refused(2, &["limits.rounds", "at least 1"]);
+    std::fs::write(&config, "[limits\n").unwrap();
+    holon.run(&["run", "--model", "scripted/hello", "hello"]).refused(2, &["config.toml", "not TOML"]);
+}
+
+#[test]
+fn prompts_that_are_empty_too_large_or_not_text() {
+    let holon = Holon::new();
+    let run = ["run", "--model", "scripted/hello", "-"];
+    holon.run_with_input(&run, b" \n").refused(2, &["empty"]);
+    holon.run_with_input(&run, &[0xff, 0xfe]).refused(2, &["not UTF-8"]);
+    holon.run_with_input(&run, &vec![b'x'; 5 << 20]).refused(1, &["5242880 bytes", "the limit is 1048576"]);
+    assert_eq!(holon.run_with_input(&run, b"hello").code, Some(0));
+}
+
+#[test]
+fn an_agent_that_does_not_exist_or_has_a_bad_name() {
+    let holon = Holon::new();
+    let run = |name: &str| holon.run(&["run", "--model", "scripted/hello", "--agent", name, "hello"]);
+    run("nobody").refused(3, &["there is no agent nobody", "--create-agent"]);
+    run("../etc").refused(2, &["an agent id is"]);
+    run("-x").refused(2, &[]);
+}
+
+#[test]
+fn a_ledger_that_is_missing_or_is_not_one() {
+    let holon = Holon::new();
+    holon.run(&["ledger", "verify"]).refused(3, &["there is no ledger at"]);
+    let file = holon.file("notes.txt", "not a database, just some text that is long enough to be one\n");
+    let ended = holon.run(&["ledger", "verify", file.to_str().unwrap()]);
+    ended.refused(1, &["notes.txt"]);
+}
+
+#[test]
+fn a_corrupt_record_is_named_with_its_position() {
+    let provider = Provider::start([says("A rather recognisable answer.")]);
+    let holon = Holon::new().with("HOLON_LOCAL_BASE_URL", &provider.url);
+    let report = holon.run(&["run", "--json", "--model", "local/x", "hello"]).json();
+    let ledger = std::path::PathBuf::from(report["ledger"].as_str().unwrap());
+    holon.check_ledger(&ledger);
+    let mut file = std::fs::OpenOptions::new().read(true).write(true).open(&ledger).unwrap();
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).unwrap();
+    let at = bytes.windows(12).position(|window| window == b"recognisable").unwrap();
+    file.seek(SeekFrom::Start(at as u64)).unwrap();
+    file.write_all(b"R").unwrap();
+    drop(file);
+    let ended = holon.run(&["ledger", "verify", ledger.to_str().unwrap()]);
+    ended.refused(1, &["run-", "event "]);
+    holon.run(&["ledger", "export", ledger.to_str().unwrap()]).refused(1, &["event "]);
+}
+
+#[test]
+fn a_second_runtime_on_one_home() {
+    let holon = Holon::new();
+    let model = holon.scenario(&json!([
+        { "calls": [{ "tool": "ExecCommand", "arguments": { "cmd": "touch started; sleep 3" } }] },
+        { "text": "Done." }
+    ]));
+    let run = ["run", "--json", "--model", &model, "--agent", "main", "--create-agent", "hello"];
+    let first = holon.spawn(&run);
+    while !holon.work().join("started").exists() {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let second = holon.run(&run);
+    second.refused(1, &["another runtime", &first.id().to_string(), "--home"]);
+    let first: end_to_end::Ended = first.wait_with_output().unwrap().into();
+    assert_eq!(first.code, Some(0), "{first:?}");
+    let records = holon.records(&holon.home().join("ledger.sqlite3"));
+    assert_eq!(count(&records, "message_admitted"), 1, "the refused prompt left nothing");
+}
+
+#[test]
+fn wrong_usage() {
+    Holon::new().run(&["run"]).refused(2, &["Usage"]);
+    Holon::new().run(&["rum", "x"]).refused(2, &["run"]);
+    let outside = Holon::new();
+    let ended = outside.run(&["run", "--model", "scripted/hello", "--cwd", "/", "hello"]);
+    ended.refused(2, &["outside of --workspace-root"]);
+}
