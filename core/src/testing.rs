@@ -23,6 +23,7 @@ use crate::model::{
 };
 use crate::outcome::{ExecutionSnapshot, LoadedContext, Outcome, ToolOutcome};
 use crate::record::{Durable, Record, Step};
+use crate::scheduler::DecisionKind;
 use crate::time::{Millis, Mono, Now, Wall};
 use crate::tool::{Receipt, ToolFacts};
 
@@ -325,6 +326,8 @@ impl World {
             let decision = self.host.view().explain(id).unwrap().decision;
             assert!(decision.rests(), "{id} rests and should not: {decision:?}");
             let agent = self.host.agent(id).unwrap();
+            let waits = decision.kind == DecisionKind::WaitForTimer && agent.inbox.queued_entries() > 0;
+            assert!(!waits || self.host.next_deadline().is_some(), "{id} waits for nothing: {decision:?}");
             let backs_off = || {
                 let deadlines = self.host.deadlines_of(id);
                 deadlines.iter().any(|deadline| deadline.reason == DeadlineReason::Backoff)
