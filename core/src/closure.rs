@@ -71,3 +71,57 @@ pub fn decide(facts: ClosureFacts) -> ClosureDecision {
         evidence: alloc::vec![evidence],
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UNTIL: Wall = Wall(7);
+
+    fn decided(last_turn: Option<TurnKind>, held_until: Option<Wall>) -> ClosureDecision {
+        decide(ClosureFacts { last_turn, held_until, posture: RuntimePosture::Awake })
+    }
+
+    #[test]
+    fn every_row() {
+        use ClosureEvidence::{HeldUntil, LastTurn, NoTurn};
+        use ClosureOutcome as Outcome;
+        let rows = [
+            (Some(TurnKind::Completed), None, 7, Outcome::Completed, LastTurn { kind: TurnKind::Completed }),
+            (Some(TurnKind::Aborted), None, 7, Outcome::Completed, LastTurn { kind: TurnKind::Aborted }),
+            (Some(TurnKind::Completed), Some(UNTIL), 5, Outcome::Waiting, HeldUntil { until: UNTIL }),
+            (None, Some(UNTIL), 5, Outcome::Waiting, HeldUntil { until: UNTIL }),
+            (None, None, 8, Outcome::None, NoTurn),
+        ];
+        for (last_turn, held, row, outcome, evidence) in rows {
+            let decision = decided(last_turn, held);
+            assert_eq!((decision.row, decision.outcome), (row, outcome), "{last_turn:?} {held:?}");
+            assert_eq!(decision.evidence, [evidence]);
+        }
+    }
+
+    #[test]
+    fn a_failed_turn_stands_before_a_hold() {
+        for &kind in TurnKind::ALL.iter().filter(|kind| kind.failed()) {
+            for held in [None, Some(UNTIL)] {
+                let decision = decided(Some(kind), held);
+                assert_eq!((decision.row, decision.outcome), (1, ClosureOutcome::Failed), "{kind}");
+                assert_eq!(decision.evidence, [ClosureEvidence::LastTurn { kind }]);
+            }
+        }
+    }
+
+    #[test]
+    fn waiting_has_a_reason_and_nothing_else_has() {
+        for last_turn in core::iter::once(None).chain(TurnKind::ALL.iter().copied().map(Some)) {
+            for held in [None, Some(UNTIL)] {
+                for &posture in RuntimePosture::ALL {
+                    let decision = decide(ClosureFacts { last_turn, held_until: held, posture });
+                    let waits = decision.outcome == ClosureOutcome::Waiting;
+                    assert_eq!(waits, decision.waiting_reason.is_some(), "{last_turn:?} {held:?}");
+                    assert_eq!(decision.runtime_posture, posture);
+                }
+            }
+        }
+    }
+}

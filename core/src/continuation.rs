@@ -71,3 +71,44 @@ pub fn resolve(
         evidence: alloc::vec![ContinuationEvidence::MessageKind { kind }],
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_after_every_closure() {
+        use ContinuationClass::{LivenessOnly, LocalContinuation, ResumeOverride};
+        use MessageKind as Kind;
+        let rows = [
+            // kind, class when nothing waits, class when the agent waits
+            (Kind::OperatorPrompt, LocalContinuation, ResumeOverride),
+            (Kind::Control, LivenessOnly, LivenessOnly),
+            (Kind::ChannelEvent, LocalContinuation, LocalContinuation),
+            (Kind::WebhookEvent, LocalContinuation, LocalContinuation),
+            (Kind::CallbackEvent, LocalContinuation, LocalContinuation),
+            (Kind::TimerTick, LocalContinuation, LocalContinuation),
+            (Kind::SystemTick, LocalContinuation, LocalContinuation),
+            (Kind::InternalFollowup, LocalContinuation, LocalContinuation),
+            (Kind::TaskResult, LocalContinuation, ResumeOverride),
+            (Kind::TaskStatus, LivenessOnly, LivenessOnly),
+            (Kind::BriefAck, LivenessOnly, LivenessOnly),
+            (Kind::BriefResult, LivenessOnly, LivenessOnly),
+        ];
+        assert!(rows.iter().map(|(kind, _, _)| kind).eq(Kind::ALL), "each kind has one row");
+        for (kind, at_rest, waiting) in rows {
+            for &prior in ClosureOutcome::ALL {
+                let waits = prior == ClosureOutcome::Waiting;
+                let reason = waits.then_some(WaitingReason::AwaitingTimer);
+                let resolution = resolve(kind, TriggerKind::SystemTick, prior, reason);
+                let expected = if waits { waiting } else { at_rest };
+                assert_eq!(resolution.class, expected, "{kind} after {prior}");
+                assert_eq!(resolution.model_reentry, expected != LivenessOnly);
+                assert_eq!(resolution.model_visible, resolution.model_reentry);
+                assert_eq!(resolution.prior_closure_outcome, prior);
+                assert_eq!(resolution.prior_waiting_reason, reason);
+                assert_eq!(resolution.evidence, [ContinuationEvidence::MessageKind { kind }]);
+            }
+        }
+    }
+}

@@ -268,3 +268,91 @@ fn trigger(kind: MessageKind) -> TriggerKind {
         Kind::TaskResult | Kind::TaskStatus => TriggerKind::TaskResult,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::ingress;
+
+    /// The one origin of each kind, and what follows from it.
+    type Row = (MessageKind, Option<&'static str>, Trust, AuthorityClass, TriggerKind);
+
+    fn rows() -> [Row; 12] {
+        use AuthorityClass::{ExternalEvidence, IntegrationSignal, OperatorInstruction, RuntimeInstruction};
+        use MessageKind as Kind;
+        use Trust::{TrustedIntegration, TrustedOperator, TrustedSystem, UntrustedExternal};
+        let operator = (TrustedOperator, OperatorInstruction);
+        let system = (TrustedSystem, RuntimeInstruction);
+        let integration = (TrustedIntegration, IntegrationSignal);
+        let external = (UntrustedExternal, ExternalEvidence);
+        let row = |kind, origin, (trust, authority), trigger| (kind, origin, trust, authority, trigger);
+        [
+            row(Kind::OperatorPrompt, Some("operator"), operator, TriggerKind::OperatorInput),
+            row(Kind::Control, None, system, TriggerKind::OperatorInput),
+            row(Kind::ChannelEvent, Some("channel"), external, TriggerKind::ExternalEvent),
+            row(Kind::WebhookEvent, Some("webhook"), integration, TriggerKind::ExternalEvent),
+            row(Kind::CallbackEvent, Some("callback"), integration, TriggerKind::ExternalEvent),
+            row(Kind::TimerTick, Some("timer"), system, TriggerKind::TimerFire),
+            row(Kind::SystemTick, Some("system"), system, TriggerKind::SystemTick),
+            row(Kind::InternalFollowup, Some("system"), system, TriggerKind::InternalFollowup),
+            row(Kind::TaskResult, Some("task"), system, TriggerKind::TaskResult),
+            row(Kind::TaskStatus, Some("task"), system, TriggerKind::TaskResult),
+            row(Kind::BriefAck, Some("system"), system, TriggerKind::SystemTick),
+            row(Kind::BriefResult, Some("system"), system, TriggerKind::SystemTick),
+        ]
+    }
+
+    fn origins() -> [Origin; 7] {
+        [
+            Origin::Operator { actor_id: Some("someone".into()) },
+            Origin::Channel { channel_id: "operator".into(), sender_id: Some("operator".into()) },
+            Origin::Webhook { source: "operator".into(), event_type: None },
+            Origin::Callback { descriptor_id: "d".into(), source: None },
+            Origin::Timer { timer_id: "t".into() },
+            Origin::System { subsystem: "s".into() },
+            Origin::Task { task_id: "task_1".into() },
+        ]
+    }
+
+    #[test]
+    fn every_kind_from_every_origin() {
+        assert!(rows().iter().map(|row| &row.0).eq(MessageKind::ALL), "each kind has one row");
+        for (kind, only, trust, authority, trigger) in rows() {
+            for origin in origins() {
+                let name = origin.name();
+                let sent = Ingress { origin, ..ingress(kind, Priority::Normal, "hello") };
+                let admitted = Message::admit(MessageId(1), Wall(5), sent);
+                if only != Some(name) {
+                    assert_eq!(admitted, Err(Reject::KindFromOrigin { kind, origin: name.into() }));
+                    continue;
+                }
+                let message = admitted.unwrap();
+                let follows = (message.trust, message.authority_class, message.trigger_kind);
+                assert_eq!(follows, (trust, authority, trigger), "{kind}");
+                assert_eq!((message.id, message.created_at), (MessageId(1), Wall(5)));
+            }
+        }
+    }
+
+    #[test]
+    fn only_operators_interject() {
+        for (kind, only, trust, _, _) in rows() {
+            for &priority in Priority::ALL {
+                let admitted = Message::admit(MessageId(1), Wall(5), ingress(kind, priority, "hello"));
+                let may = priority != Priority::Interject || trust == Trust::TrustedOperator;
+                match only {
+                    None => assert!(matches!(admitted, Err(Reject::KindFromOrigin { .. }))),
+                    Some(origin) if !may => {
+                        let origin = origin.into();
+                        assert_eq!(admitted, Err(Reject::PriorityFromOrigin { priority, origin }));
+                    }
+                    Some(_) => {
+                        let interjects =
+                            kind == MessageKind::OperatorPrompt && priority == Priority::Interject;
+                        assert_eq!(admitted.unwrap().interjects(), interjects, "{kind} {priority}");
+                    }
+                }
+            }
+        }
+    }
+}

@@ -12,7 +12,7 @@ use crate::content::Text;
 use crate::effect::{Answer, Effect};
 use crate::event::operation::OpKind;
 use crate::event::{BriefFact, Event};
-use crate::host::{Host, RecoveryReport};
+use crate::host::{DeadlineReason, Host, RecoveryReport};
 use crate::ids::{AgentId, MessageId, OpId, ReplyId, Seed};
 use crate::input::{ControlRequest, Input};
 use crate::law::Laws;
@@ -23,6 +23,7 @@ use crate::model::{
 };
 use crate::outcome::{ExecutionSnapshot, LoadedContext, Outcome, ToolOutcome};
 use crate::record::{Durable, Record, Step};
+use crate::scheduler::DecisionKind;
 use crate::time::{Millis, Mono, Now, Wall};
 use crate::tool::{Receipt, ToolFacts};
 
@@ -244,6 +245,7 @@ impl World {
             self.take(step);
         }
         self.settle();
+        self.rests();
     }
 
     /// One input, then as many ticks as the host asks for.
@@ -252,6 +254,7 @@ impl World {
         if self.take(step) {
             self.settle();
         }
+        self.rests();
     }
 
     pub(crate) fn agent(&self, name: &str) -> &Agent {
@@ -295,6 +298,9 @@ impl World {
             if let Err(violation) = self.laws.step(record) {
                 panic!("{violation}\n{:#?}", record.event);
             }
+            let event = &record.event;
+            let read = Event::decode(event.kind(), event.version(), &event.payload().unwrap());
+            assert_eq!(read.as_ref(), Ok(event), "a record does not read back");
             match self.folded.get_mut(&record.agent) {
                 Some(agent) => agent.fold(record).unwrap(),
                 None => drop(self.folded.insert(record.agent.clone(), Agent::created(record).unwrap())),
@@ -312,6 +318,23 @@ impl World {
             self.perform(effect);
         }
         more
+    }
+
+    /// At rest there is nothing left to decide, and whatever is under way has something that ends it.
+    fn rests(&self) {
+        for id in self.folded.keys() {
+            let decision = self.host.view().explain(id).unwrap().decision;
+            assert!(decision.rests(), "{id} rests and should not: {decision:?}");
+            let agent = self.host.agent(id).unwrap();
+            let waits = decision.kind == DecisionKind::WaitForTimer && agent.inbox.queued_entries() > 0;
+            assert!(!waits || self.host.next_deadline().is_some(), "{id} waits for nothing: {decision:?}");
+            let backs_off = || {
+                let deadlines = self.host.deadlines_of(id);
+                deadlines.iter().any(|deadline| deadline.reason == DeadlineReason::Backoff)
+            };
+            let goes_on = agent.run.is_none() || !agent.ops.is_empty() || backs_off();
+            assert!(goes_on, "{id} has a run that nothing will end: {:?}", agent.run);
+        }
     }
 
     fn perform(&mut self, effect: Effect) {

@@ -9,6 +9,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;
 
+/// More years than 64 bits of microseconds reach.
+const YEARS: i64 = 300_000;
+
 /// Microseconds since 1970-01-01 UTC; written as RFC 3339.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Wall(pub i64);
@@ -88,11 +91,13 @@ impl Wall {
         Self(self.0.saturating_add(to.0.saturating_sub(from.0)))
     }
 
-    /// Reads RFC 3339 in UTC, with up to six digits of a second.
+    /// Reads RFC 3339 in UTC, with up to six digits of a second. Years beyond four digits and before year 0
+    /// are read too: whatever a clock has said stands in records, and must come back from them.
     pub fn parse(text: &str) -> Option<Self> {
         let (date, time) = text.strip_suffix('Z')?.split_once('T')?;
+        let (sign, date) = date.strip_prefix('-').map_or((1, date), |date| (-1, date));
         let mut date = date.splitn(3, '-').map(str::parse::<i64>);
-        let (year, month, day) = (date.next()?.ok()?, date.next()?.ok()?, date.next()?.ok()?);
+        let (year, month, day) = (sign * date.next()?.ok()?, date.next()?.ok()?, date.next()?.ok()?);
         let (clock, fraction) = time.split_once('.').unwrap_or((time, "0"));
         let mut clock = clock.splitn(3, ':').map(str::parse::<i64>);
         let (hour, minute, second) = (clock.next()?.ok()?, clock.next()?.ok()?, clock.next()?.ok()?);
@@ -101,7 +106,7 @@ impl Wall {
             && (0..24).contains(&hour)
             && (0..60).contains(&minute)
             && (0..60).contains(&second)
-            && (1..=9999).contains(&year);
+            && (-YEARS..=YEARS).contains(&year);
         if !in_range
             || fraction.is_empty()
             || fraction.len() > 6
@@ -111,7 +116,8 @@ impl Wall {
         }
         let scale = 10_i64.pow(6 - u32::try_from(fraction.len()).ok()?);
         let seconds = days_from_civil(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second;
-        Some(Self(seconds * 1_000_000 + fraction.parse::<i64>().ok()? * scale))
+        let micros = i128::from(seconds) * 1_000_000 + i128::from(fraction.parse::<i64>().ok()? * scale);
+        i64::try_from(micros).ok().map(Self)
     }
 }
 
@@ -180,6 +186,19 @@ mod tests {
         fn wall_reads_back_what_it_writes(micros in -62_135_596_800_000_000_i64..253_402_300_800_000_000) {
             proptest::prop_assert_eq!(Wall::parse(&Wall(micros).to_string()), Some(Wall(micros)));
         }
+
+        #[test]
+        fn wall_reads_back_what_a_broken_clock_said(micros in proptest::num::i64::ANY) {
+            proptest::prop_assert_eq!(Wall::parse(&Wall(micros).to_string()), Some(Wall(micros)));
+        }
+    }
+
+    #[test]
+    fn the_ends_of_time_read_back() {
+        for micros in [i64::MIN, i64::MIN + 1, i64::MAX] {
+            assert_eq!(Wall::parse(&Wall(micros).to_string()), Some(Wall(micros)));
+        }
+        assert_eq!(Wall::parse("299999-01-01T00:00:00Z"), None);
     }
 
     #[test]

@@ -3,7 +3,6 @@
 
 use crate::agent::turn::end::{self, End};
 use crate::event::lifecycle::RuntimeRecovered;
-use crate::event::operation::Settlement;
 use crate::host::tx::Tx;
 
 /// Shutdown: the run is interrupted, its message comes again, nothing is written as stopped.
@@ -17,7 +16,89 @@ pub(crate) fn recover(tx: &mut Tx<'_>) {
     if interrupted_run_id.is_none() {
         return;
     }
-    let lost_ops = tx.cancel_ops(Settlement::Lost);
+    let lost_ops = tx.agent().ops.keys().copied().collect();
     tx.record(RuntimeRecovered { interrupted_run_id, lost_ops });
     end::end(tx, End::Crashed);
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::config::Config;
+    use crate::event::{Event, TurnFact};
+    use crate::testing::{World, calls, config, context, fails, prompt};
+    use crate::time::{Millis, Wall};
+    use alloc::vec::Vec;
+
+    /// What the results after `from` say to the model.
+    fn failures(world: &World, from: usize) -> Vec<&str> {
+        world.log[from..]
+            .iter()
+            .filter_map(|record| {
+                let Event::Turn(TurnFact::ToolExecutionFailed(fact)) = &record.event else { return None };
+                fact.receipt.error.as_ref().map(|error| error.message.preview())
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_call_that_a_crash_cut_short_is_not_said_to_have_never_been_made() {
+        let mut world = World::with_agent("main");
+        world.admit("main", prompt("build"));
+        world.complete("main", context());
+        let make = |id| (id, "ExecCommand", r#"{"cmd":"make"}"#);
+        world.complete("main", calls(&[make("c1"), make("c2")]));
+        let from = world.log.len();
+        world.crash();
+        let said = failures(&world, from);
+        assert_eq!(said, ["the call was interrupted", "the call was not made: the run ended before"]);
+        let kinds = world.kinds(from);
+        assert_eq!(kinds[0], "runtime_recovered", "{kinds:?}");
+    }
+
+    #[test]
+    fn a_shutdown_drops_nothing_under_a_smaller_bound() {
+        let mut world = World::with_agent("main");
+        world.admit("main", prompt("build"));
+        world.crash();
+        world.crash();
+        assert_eq!(world.agent("main").run.as_ref().map(|run| run.id.0), Some(3));
+        world.complete("main", context());
+        world.complete("main", fails(crate::model::FailureKind::Server));
+        let smaller = {
+            let mut config = config();
+            config.queue.crashes = 2;
+            config
+        };
+        world.drain();
+        world.restart(smaller);
+        world.drain();
+        assert_eq!(world.agent("main").inbox.totals().0, 1, "the message waits for the next start");
+    }
+
+    /// A hold that is over stays over when the clock goes back while the agent waits for a slot.
+    #[test]
+    fn a_hold_that_is_over_does_not_come_back_with_the_clock() {
+        let config = Config {
+            limits: crate::config::HostLimits { concurrent_turns: 1, ..config().limits },
+            models: config().models[..1].into(),
+            ..config()
+        };
+        let mut world = World::new(config);
+        world.create("main");
+        world.create("other");
+        world.admit("main", prompt("try"));
+        world.complete("main", context());
+        for _ in 0..3 {
+            world.complete("main", fails(crate::model::FailureKind::Server));
+            world.pass(Millis::seconds(1));
+        }
+        assert!(world.agent("main").hold.is_some());
+        world.admit("other", prompt("take the slot"));
+        world.pass(Millis::seconds(40));
+        assert!(world.agent("main").run.is_none());
+        world.now.wall = Wall(world.now.wall.0 - 2 * 3_600_000_000);
+        world.complete("other", context());
+        world.complete("other", crate::testing::says("done"));
+        assert!(world.agent("main").run.is_some(), "the free slot is for the message that waits");
+    }
 }

@@ -4,6 +4,8 @@ mod clock;
 mod deadlines;
 mod dispatch;
 mod registry;
+#[cfg(test)]
+mod total;
 pub(crate) mod tx;
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};

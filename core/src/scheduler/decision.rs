@@ -191,3 +191,45 @@ fn rest(
         evidence,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::String;
+    use std::path::Path;
+
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Fixture {
+        name: String,
+        facts: SchedulerProjection,
+    }
+
+    #[derive(Serialize)]
+    struct Decided {
+        name: String,
+        decision: SchedulerDecision,
+    }
+
+    /// One file for each row and branch; the snapshot beside it is what the table decides.
+    #[test]
+    fn each_row_decides_as_its_fixture_says() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/scheduler");
+        let mut files: Vec<_> =
+            std::fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path()).collect();
+        files.retain(|file| file.extension().is_some_and(|extension| extension == "json"));
+        files.sort();
+        assert!(files.len() >= 16, "only {} fixtures in {}", files.len(), folder.display());
+        let mut settings = insta::Settings::clone_current();
+        settings.set_snapshot_path(folder.join("decided"));
+        settings.set_prepend_module_to_snapshot(false);
+        for file in files {
+            let text = std::fs::read_to_string(&file).unwrap();
+            let Fixture { name, facts } = serde_json::from_str(&text).unwrap();
+            let stem = file.file_stem().unwrap().to_str().unwrap();
+            let decision = decide_next_action(&facts);
+            assert_eq!(Ok(decision.row), stem[..2].parse::<u8>(), "{name}");
+            settings.bind(|| insta::assert_json_snapshot!(stem, Decided { name, decision }));
+        }
+    }
+}

@@ -264,7 +264,7 @@ fn settle_messages(tx: &mut Tx<'_>, end: &End, before: &Before) -> bool {
         RequeueCause::Crash => earlier.saturating_add(1),
         RequeueCause::Hold | RequeueCause::Shutdown => earlier,
     };
-    if crashes >= tx.config.queue.crashes {
+    if cause == RequeueCause::Crash && crashes >= tx.config.queue.crashes {
         tx.record(MessageDropped { message_id, crashes });
         return true;
     }

@@ -184,14 +184,22 @@ fn verdict(call: &ProposedCall, cut_off: bool, over: Option<u32>) -> Verdict {
 
 /// The model's id of a call where it is usable: present, of a sane length, and new in this turn.
 fn own_id(run: &Run, blocks: &[Block], id: String, number: usize) -> String {
-    let taken = |blocks: &[Block]| {
-        blocks.iter().any(|block| matches!(block, Block::ToolCall { call_id, .. } if *call_id == id))
+    let taken = |blocks: &[Block], id: &str| {
+        blocks.iter().any(|block| matches!(block, Block::ToolCall { call_id, .. } if call_id == id))
     };
-    let usable = !id.is_empty()
-        && id.len() <= 64
-        && !taken(blocks)
-        && !run.rounds.iter().any(|round| taken(&round.blocks));
-    if usable { id } else { format!("call_{}_{}_{number}", run.id.0, run.next_round()) }
+    let usable = |id: &str| {
+        let new = |blocks: &[Block]| !taken(blocks, id);
+        !id.is_empty() && id.len() <= 64 && new(blocks) && run.rounds.iter().all(|round| new(&round.blocks))
+    };
+    if usable(&id) {
+        return id;
+    }
+    // A model may have made up an id that looks like ours.
+    let mut own = format!("call_{}_{}_{number}", run.id.0, run.next_round());
+    while !usable(&own) && own.len() < 64 {
+        own.push('_');
+    }
+    own
 }
 
 fn attempt_failed(tx: &mut Tx<'_>, op: OpId, failure: &AttemptFailure) {
@@ -259,5 +267,30 @@ pub(crate) fn artifact(category: FailureCategory, kind: &str, summary: Text) -> 
         status: None,
         source_chain: Vec::new(),
         metadata: alloc::collections::BTreeMap::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::event::{Event, TurnFact};
+    use crate::model::Block;
+    use crate::testing::{World, calls, context, prompt};
+
+    #[test]
+    fn calls_of_a_turn_never_share_an_id() {
+        let mut world = World::with_agent("main");
+        world.admit("main", prompt("go"));
+        world.complete("main", context());
+        let call = |id| (id, "ExecCommand", r#"{"cmd":"ls"}"#);
+        world.complete("main", calls(&[call("call_1_0_2"), call(""), call("call_1_0_2")]));
+        let ids = world.log.iter().find_map(|record| {
+            let Event::Turn(TurnFact::AssistantRoundRecorded(fact)) = &record.event else { return None };
+            let ids = fact.blocks.iter().filter_map(|block| match block {
+                Block::ToolCall { call_id, .. } => Some(call_id.as_str()),
+                Block::Text { .. } => None,
+            });
+            Some(ids.collect::<alloc::vec::Vec<_>>())
+        });
+        assert_eq!(ids.unwrap(), ["call_1_0_2", "call_1_0_2_", "call_1_0_3"]);
     }
 }

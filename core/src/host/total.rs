@@ -1,0 +1,261 @@
+//! The core is total: no sequence of inputs, however absurd, makes it panic, break a law or lose itself.
+
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use proptest::prelude::*;
+use proptest::sample::select;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+
+use crate::config::{Config, WhileStopped};
+use crate::content::{Content, ContentId, Text};
+use crate::event::operation::OpKind;
+use crate::ids::{AgentId, OpId, RunId};
+use crate::input::{ControlRequest, Input};
+use crate::message::{Idempotency, Ingress, MessageKind, Origin, Priority};
+use crate::model::{AnswerBlock, AttemptFailure, FailureKind, ProposedCall, StopReason, Timing};
+use crate::outcome::{Certainty, OpFailure, Outcome};
+use crate::testing::{World, agent, answer, config, context, fails, ingress, says, tool_says};
+use crate::time::{Millis, Mono, Wall};
+
+/// Something that happens to a world.
+#[derive(Debug, Clone)]
+enum Act {
+    Create(&'static str),
+    Send(&'static str, Ingress),
+    Control(&'static str, ControlRequest),
+    /// The open operation of that number ends, in a way that may not fit it.
+    End(usize, Outcome),
+    /// The open operation of that number ends as it should.
+    Fit(usize),
+    Stray(&'static str, u64, Outcome),
+    Pass(u64),
+    ToDeadline,
+    Clocks(u64, i64),
+    Drain,
+    Crash,
+    Restart(Config),
+}
+
+fn name() -> impl Strategy<Value = &'static str> {
+    prop_oneof![6 => Just("main"), 3 => Just("other"), 1 => Just("nobody")]
+}
+
+/// Bounds so small that every one of them is met.
+fn tight() -> impl Strategy<Value = Config> {
+    (1..4_u64, 1..4_u32, 1..5_u64, prop::option::of(0..20_000_u64), any::<(bool, bool)>()).prop_map(
+        |(slots, few, keys, tokens, (queue, hold))| {
+            let mut config = config();
+            config.queue.entries = 6;
+            config.queue.reserved_entries = 2;
+            config.queue.bytes = 400;
+            config.queue.reserved_bytes = 100;
+            config.queue.body_bytes = 200;
+            config.queue.keys = keys;
+            config.queue.keys_for = Millis::seconds(keys * 20);
+            config.queue.crashes = few;
+            config.turn.rounds = few + 1;
+            config.turn.tokens = tokens;
+            config.turn.calls_per_round = few;
+            config.turn.repeats_remind = few;
+            config.turn.repeats_end = few * 2;
+            config.retry.retries = few - 1;
+            config.hold.on_outage = hold;
+            config.limits.concurrent_turns = slots;
+            config.limits.agents = 2;
+            config.limits.decisions_per_step = few;
+            config.limits.deadlines_per_step = few;
+            config.while_stopped = if queue { WhileStopped::Queue } else { WhileStopped::Refuse };
+            config
+        },
+    )
+}
+
+fn message() -> impl Strategy<Value = Ingress> {
+    let kind = prop_oneof![
+        4 => Just(MessageKind::OperatorPrompt),
+        1 => select(MessageKind::ALL.to_vec()),
+    ];
+    let key = prop::option::weighted(0.3, (0..3_u8, 0..2_u8));
+    (kind, select(Priority::ALL.to_vec()), "[a-z]{0,20}", key, 0..20_u8).prop_map(
+        |(kind, priority, text, key, odd)| {
+            let mut sent = ingress(kind, priority, &text);
+            if odd == 0 {
+                sent.origin = Origin::Task { task_id: text };
+            } else if odd == 1 {
+                sent.body.text = stored(u64::MAX);
+            }
+            sent.idempotency = key.map(|(key, payload)| Idempotency {
+                key: alloc::format!("k{key}"),
+                payload: ContentId([payload; 32]),
+            });
+            sent
+        },
+    )
+}
+
+fn stored(bytes: u64) -> Text {
+    Text::Stored(Content { id: ContentId([9; 32]), bytes, est_tokens: bytes, preview: String::new() })
+}
+
+fn request() -> impl Strategy<Value = ControlRequest> {
+    prop_oneof![
+        Just(ControlRequest::Start),
+        Just(ControlRequest::Stop),
+        (prop::option::of(0..5_u64), any::<bool>()).prop_map(|(run, stop_after_abort)| {
+            ControlRequest::Abort { run_id: run.map(RunId), stop_after_abort }
+        }),
+    ]
+}
+
+fn block() -> impl Strategy<Value = AnswerBlock> {
+    let tool = select(vec!["ExecCommand", "ApplyPatch", "Levitate", ""]);
+    let arguments = select(vec![r#"{"cmd":"ls"}"#, r#"{"patch":"x"}"#, "{}", "[", ""]);
+    let id = select(vec!["", "c1", "c2", "call_1_0_2", "call_2_0_2", "call_1_1_2"]);
+    prop_oneof![
+        1 => "[a-z]{0,5}".prop_map(|text| AnswerBlock::Text { text: Text::short(text) }),
+        3 => (id, tool, arguments, any::<bool>()).prop_map(|(id, tool, arguments, large)| {
+            AnswerBlock::ToolCall(ProposedCall {
+                call_id: id.into(),
+                tool_name: tool.into(),
+                arguments: if large { stored(1 << 40) } else { Text::short(arguments) },
+                inline: None,
+            })
+        }),
+    ]
+}
+
+fn outcome() -> impl Strategy<Value = Outcome> {
+    let failure = (select(FailureKind::ALL.to_vec()), any::<Option<u64>>(), any::<Option<i64>>()).prop_map(
+        |(kind, asked, resets)| Outcome::AttemptFailed {
+            failure: AttemptFailure {
+                kind,
+                message: Text::short("no"),
+                retry_after_ms: asked.map(Millis),
+                resets_at: resets.map(Wall),
+                usage: None,
+                timing: Timing { started_at: Wall(i64::MAX), ..Timing::default() },
+                diagnostics: None,
+            },
+        },
+    );
+    let stop = select(StopReason::ALL.to_vec());
+    let blocks = prop::collection::vec(block(), 0..5);
+    prop_oneof![
+        2 => Just(context()),
+        4 => (blocks, stop).prop_map(|(blocks, stop)| answer(blocks, stop)),
+        2 => Just(says("done")),
+        2 => failure,
+        2 => Just(fails(FailureKind::Server)),
+        2 => "[ab]".prop_map(|text| tool_says(&text)),
+        1 => any::<bool>().prop_map(|sure| Outcome::Failed {
+            failure: OpFailure {
+                certainty: if sure { Certainty::Definite } else { Certainty::Ambiguous },
+                message: Text::short("broken"),
+            },
+        }),
+    ]
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    let wall = prop_oneof![
+        4 => 1_600_000_000_000_000..1_800_000_000_000_000_i64,
+        1 => any::<i64>(),
+    ];
+    prop_oneof![
+        1 => name().prop_map(Act::Create),
+        12 => (name(), message()).prop_map(|(name, message)| Act::Send(name, message)),
+        3 => (name(), request()).prop_map(|(name, request)| Act::Control(name, request)),
+        14 => (0..3_usize, outcome()).prop_map(|(at, outcome)| Act::End(at, outcome)),
+        14 => (0..3_usize).prop_map(Act::Fit),
+        2 => (name(), any::<u64>(), outcome()).prop_map(|(name, op, outcome)| Act::Stray(name, op, outcome)),
+        6 => (0..100_000_u64).prop_map(Act::Pass),
+        6 => Just(Act::ToDeadline),
+        2 => (any::<u64>(), wall).prop_map(|(mono, wall)| Act::Clocks(mono, wall)),
+        1 => Just(Act::Drain),
+        2 => Just(Act::Crash),
+        1 => tight().prop_map(Act::Restart),
+    ]
+}
+
+fn fitting(kind: OpKind) -> Outcome {
+    match kind {
+        OpKind::LoadContext => context(),
+        OpKind::CallModel => crate::testing::calls(&[("c1", "ExecCommand", r#"{"cmd":"ls"}"#)]),
+        OpKind::CallTool => tool_says("a"),
+    }
+}
+
+impl Act {
+    fn happen(self, world: &mut World) {
+        match self {
+            Self::Create(name) => drop(world.create(name)),
+            Self::Send(name, ingress) => drop(world.send(name, ingress)),
+            Self::Control(name, request) => drop(world.control(name, request)),
+            Self::End(at, outcome) => end(world, at, |_| outcome),
+            Self::Fit(at) => end(world, at, fitting),
+            Self::Stray(name, op, outcome) => {
+                let (agent, op) = (agent(name), OpId(op));
+                if !world.open.contains_key(&(agent.clone(), op)) {
+                    world.step(Input::Completed { agent, op, outcome });
+                }
+            }
+            Self::Pass(ms) => world.pass(Millis(ms)),
+            Self::ToDeadline => drop(world.pass_to_deadline()),
+            Self::Clocks(mono, wall) => {
+                (world.now.mono, world.now.wall) = (Mono(mono), Wall(wall));
+                world.step(Input::Tick);
+            }
+            Self::Drain => drop(world.drain()),
+            Self::Crash => world.crash(),
+            Self::Restart(config) => world.restart(config),
+        }
+    }
+}
+
+fn end(world: &mut World, at: usize, outcome: impl FnOnce(OpKind) -> Outcome) {
+    let open: Vec<(AgentId, OpId)> = world.open.keys().cloned().collect();
+    let Some((agent, op)) = open.get(at % open.len().max(1)).cloned() else { return };
+    let Some(kind) = world.open.remove(&(agent.clone(), op)) else { return };
+    world.step(Input::Completed { agent, op, outcome: outcome(kind) });
+}
+
+/// A world in which all of it happened.
+fn after(config: Config, acts: Vec<Act>) -> World {
+    let mut world = World::new(config);
+    world.create("main");
+    for act in acts {
+        act.happen(&mut world);
+    }
+    world
+}
+
+fn acts() -> impl Strategy<Value = Vec<Act>> {
+    prop::collection::vec(act(), 1..120)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn nothing_that_happens_breaks_it(config in tight(), acts in acts()) {
+        drop(after(config, acts));
+    }
+}
+
+/// What never meets a law proves nothing about it.
+#[test]
+fn what_happens_concerns_every_law() {
+    let mut runner = TestRunner::deterministic();
+    let mut concerned = BTreeMap::new();
+    for _ in 0..64 {
+        let (config, acts) = (tight(), acts()).new_tree(&mut runner).unwrap().current();
+        for (law, count) in after(config, acts).laws.antecedents() {
+            *concerned.entry(law).or_insert(0) += count;
+        }
+    }
+    let silent: Vec<_> = concerned.iter().filter(|(_, count)| **count == 0).collect();
+    assert!(silent.is_empty(), "{silent:?} of {concerned:?}");
+}
