@@ -69,6 +69,11 @@ impl Mono {
     pub fn since(self, earlier: Self) -> Millis {
         Millis(self.0.saturating_sub(earlier.0) / 1_000)
     }
+
+    /// Time from this moment until `later`, rounded up: whoever waits so long is not too early.
+    pub fn until(self, later: Self) -> Millis {
+        Millis(later.0.saturating_sub(self.0).div_ceil(1_000))
+    }
 }
 
 impl Wall {
@@ -80,6 +85,11 @@ impl Wall {
     /// Time from `earlier` until this moment; zero when it is not earlier.
     pub fn since(self, earlier: Self) -> Millis {
         Millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0) / 1_000)
+    }
+
+    /// Time from this moment until `later`, rounded up: whoever waits so long is not too early.
+    pub fn until(self, later: Self) -> Millis {
+        Millis(u64::try_from(later.0.saturating_sub(self.0)).unwrap_or(0).div_ceil(1_000))
     }
 
     /// Moves by as much as a clock moved from `from` to `to`.
@@ -180,6 +190,14 @@ mod tests {
         fn wall_reads_back_what_it_writes(micros in -62_135_596_800_000_000_i64..253_402_300_800_000_000) {
             proptest::prop_assert_eq!(Wall::parse(&Wall(micros).to_string()), Some(Wall(micros)));
         }
+    }
+
+    #[test]
+    fn a_wait_is_never_too_short() {
+        assert_eq!(Mono(1).since(Mono(0)), Millis(0));
+        assert_eq!(Mono(0).until(Mono(1)), Millis(1));
+        assert_eq!(Wall(-1).until(Wall(2_000)), Millis(3));
+        assert_eq!(Wall(5).until(Wall(5)), Millis(0));
     }
 
     #[test]

@@ -71,14 +71,14 @@ impl Checks {
     }
 
     /// Compares the live host with what is on record.
-    pub fn live(&self, host: &Host, more: bool) -> Result<(), Failure> {
+    pub fn live(&self, host: &Host, settled: bool) -> Result<(), Failure> {
         host.check().map_err(|violation| safety("G2", violation.to_string()))?;
         for id in host.view().agent_ids() {
             let status = host.view().agent(id).map(|agent| agent.status == Status::Stopped);
             let model = self.reference.stopped(id);
             ensure!(status == model, "G5", "{id}: stopped is {status:?}, the last command says {model:?}");
         }
-        if more {
+        if !settled {
             return Ok(());
         }
         if let Some(deadline) = host.next_deadline() {

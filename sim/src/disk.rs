@@ -98,7 +98,11 @@ impl Disk {
 
     /// The process has died: all that is synced survives, and `more` of the other rows.
     pub fn crash(&mut self, more: usize) {
-        self.cut(self.synced + more.min(self.unsynced()));
+        let keep = self.synced + more.min(self.unsynced());
+        self.rows.truncate(keep);
+        // What survived is read from the disk: it is as durable as anything.
+        self.sync();
+        self.cut(keep);
     }
 
     /// A broken disk: loses the last row that somebody was told about.

@@ -52,6 +52,9 @@ impl Reference {
             Call::Step { input, .. } => Some(input),
         };
         let before = input.map(|input| self.before(input)).unwrap_or_default();
+        if let Some(Input::Control { agent, request, .. }) = input {
+            self.command(agent, request);
+        }
         for record in records {
             self.record(record)?;
         }
@@ -59,6 +62,17 @@ impl Reference {
             self.expect(input, &before, records);
         }
         Ok(())
+    }
+
+    /// A start or a stop counts from the moment at which it is given.
+    fn command(&mut self, agent: &AgentId, request: &ControlRequest) {
+        if let Some(model) = self.agents.get_mut(agent) {
+            match request {
+                ControlRequest::Start => model.stopped = false,
+                ControlRequest::Stop => model.stopped = true,
+                ControlRequest::Abort { .. } => {}
+            }
+        }
     }
 
     fn record(&mut self, record: &Record) -> Result<(), Failure> {
@@ -138,11 +152,9 @@ impl Reference {
         };
         match request {
             ControlRequest::Start => {
-                model.stopped = false;
                 vec![Told::Controlled { stopped: false, changed: was.stopped }]
             }
             ControlRequest::Stop => {
-                model.stopped = true;
                 vec![Told::Controlled { stopped: true, changed: !was.stopped }]
             }
             ControlRequest::Abort { run_id, stop_after_abort } => {

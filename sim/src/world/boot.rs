@@ -97,7 +97,8 @@ impl World<'_> {
         }
         self.checks.fold_is_live(&host)?;
         self.life.host = Some(host);
-        for agent in agents.keys() {
+        for (number, agent) in agents.keys().enumerate() {
+            self.life.recovered = number + 1 == agents.len();
             let call =
                 Call::Recover { now: self.now(), agent: agent.clone(), report: RecoveryReport::default() };
             self.call(call)?;
@@ -105,6 +106,7 @@ impl World<'_> {
                 return Ok(());
             }
         }
+        self.life.recovered = true;
         self.follow_up()
     }
 

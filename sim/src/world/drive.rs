@@ -113,7 +113,9 @@ impl World<'_> {
         self.trace.row(&row, self.at);
         self.checks.row(&row)?;
         self.checks.time(&row, now, self.at)?;
-        self.checks.live(host, step.more())?;
+        // An agent that is not recovered yet is nobody's to wake.
+        let settled = self.life.recovered && !step.more();
+        self.checks.live(host, settled)?;
         if self.counts.steps.is_multiple_of(8) {
             self.checks.fold_is_live(host)?;
         }

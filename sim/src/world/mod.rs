@@ -113,6 +113,8 @@ struct Life {
     /// Steps whose effects wait for the disk.
     pending: VecDeque<Step>,
     more: bool,
+    /// Every agent has been recovered.
+    recovered: bool,
     syncing: bool,
     wake: u64,
 }
