@@ -2,5 +2,10 @@
 //! file or a thread; it decides nothing that a user could notice.
 
 pub mod clock;
+pub mod entropy;
+pub mod home;
+pub mod present;
+pub mod report;
+pub mod settings;
 pub mod spawn;
 pub mod text;
