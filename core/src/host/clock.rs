@@ -30,7 +30,7 @@ impl Clock {
     /// at half speed until the clock has caught up, so that no wait lasts for ever.
     /// Says whether it went back.
     pub(super) fn observe(&mut self, now: Now) -> bool {
-        let passed = self.mono.map_or(Millis(0), |before| now.mono.since(before));
+        let passed = self.mono.map_or(0, |before| now.mono.0.saturating_sub(before.0));
         self.mono = self.mono.max(Some(now.mono));
         let before = self.wall;
         let behind = self.wall.since(now.wall);
@@ -39,7 +39,7 @@ impl Clock {
         } else if behind > BELIEVED {
             now.wall
         } else {
-            self.wall.after(Millis(passed.0 / 2))
+            Wall(self.wall.0.saturating_add_unsigned(passed / 2))
         };
         self.wall < before
     }
@@ -71,5 +71,15 @@ mod tests {
         clock.floor(at(0, 10_000).wall);
         clock.observe(at(1_000_000, 9_990));
         assert_eq!(clock.wall(), Wall(10_000_000_000));
+    }
+
+    #[test]
+    fn time_goes_on_however_often_it_is_read() {
+        let mut clock = Clock::default();
+        clock.observe(at(0, 10_000));
+        for ms in 1..=10 {
+            clock.observe(Now { mono: Mono(ms * 1_000), wall: at(0, 9_990).wall });
+        }
+        assert_eq!(clock.wall(), Wall(10_000_005_000));
     }
 }
