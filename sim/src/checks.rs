@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use holon_core::agent::Agent;
 use holon_core::event::LifecycleFact;
 use holon_core::host::Host;
+use holon_core::law::Laws;
 use holon_core::lifecycle::Status;
 use holon_core::snapshot::AgentSnapshot;
 use holon_core::{AgentId, Config, Event, Now, Wall};
@@ -18,6 +19,7 @@ use crate::reference::Reference;
 pub struct Checks {
     pub reference: Reference,
     folded: BTreeMap<AgentId, Agent>,
+    laws: Laws,
     clock: Option<Clock>,
 }
 
@@ -30,12 +32,13 @@ struct Clock {
 
 impl Checks {
     pub fn new(config: &Config) -> Self {
-        Self { reference: Reference::new(config.clone()), folded: BTreeMap::new(), clock: None }
+        Self { reference: Reference::new(config.clone()), folded: BTreeMap::new(), laws: Laws::new(), clock: None }
     }
 
     /// Judges what the ledger says, without anything live beside it.
     pub fn row(&mut self, row: &Row) -> Result<(), Failure> {
         for record in &row.records {
+            self.laws.step(record).map_err(|broken| safety(broken.law, broken.to_string()))?;
             match self.folded.get_mut(&record.agent) {
                 Some(agent) => agent.fold(record).map_err(|error| safety("D3", error.to_string()))?,
                 None => {
@@ -66,8 +69,21 @@ impl Checks {
         Ok(())
     }
 
+    /// How often each law had something to say.
+    pub fn antecedents(&self) -> Vec<(&'static str, u64)> {
+        self.laws.antecedents()
+    }
+
     pub(crate) fn take_clock(&mut self, other: &Self) {
         self.clock = other.clock;
+    }
+
+    /// A start reads the latest record of all; a step back of the clock since then is believed or slept
+    /// through anew.
+    pub(crate) fn started(&mut self, at: u64) {
+        let latest = self.folded.values().map(|agent| agent.last_at).max();
+        let known = self.clock.map(|clock| clock.recorded);
+        self.clock = latest.max(known).map(|recorded| Clock { recorded, at });
     }
 
     /// Compares the live host with what is on record.

@@ -23,6 +23,7 @@ pub fn guarded(scenario: &Scenario, options: Options) -> Report {
             boundaries: 0,
             virtual_time: 0,
             trace: Trace::new(false),
+            antecedents: Vec::new(),
         }
     })
 }

@@ -96,6 +96,7 @@ impl World<'_> {
             self.log(Call::Admit { agent: agent.clone(), through: *through })?;
         }
         self.checks.fold_is_live(&host)?;
+        self.checks.started(self.at);
         self.life.host = Some(host);
         for (number, agent) in agents.keys().enumerate() {
             self.life.recovered = number + 1 == agents.len();

@@ -69,6 +69,8 @@ pub struct Report {
     /// Microseconds.
     pub virtual_time: u64,
     pub trace: Trace,
+    /// How often each law of records had something to say, on the final ledger.
+    pub antecedents: Vec<(&'static str, u64)>,
 }
 
 /// Runs a scenario to its end or its first failure.
@@ -82,6 +84,7 @@ pub fn run(scenario: &Scenario, options: Options) -> Report {
         crashes: world.counts.crashes,
         boundaries: world.counts.boundaries,
         virtual_time: world.at,
+        antecedents: world.checks.antecedents(),
         trace: world.trace,
     }
 }
