@@ -72,6 +72,11 @@ impl Mono {
     pub fn since(self, earlier: Self) -> Millis {
         Millis(self.0.saturating_sub(earlier.0) / 1_000)
     }
+
+    /// Time from this moment until `later`, rounded up: whoever waits so long is not too early.
+    pub fn until(self, later: Self) -> Millis {
+        Millis(later.0.saturating_sub(self.0).div_ceil(1_000))
+    }
 }
 
 impl Wall {
@@ -83,6 +88,11 @@ impl Wall {
     /// Time from `earlier` until this moment; zero when it is not earlier.
     pub fn since(self, earlier: Self) -> Millis {
         Millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0) / 1_000)
+    }
+
+    /// Time from this moment until `later`, rounded up: whoever waits so long is not too early.
+    pub fn until(self, later: Self) -> Millis {
+        Millis(u64::try_from(later.0.saturating_sub(self.0)).unwrap_or(0).div_ceil(1_000))
     }
 
     /// Moves by as much as a clock moved from `from` to `to`.
@@ -199,6 +209,14 @@ mod tests {
             assert_eq!(Wall::parse(&Wall(micros).to_string()), Some(Wall(micros)));
         }
         assert_eq!(Wall::parse("299999-01-01T00:00:00Z"), None);
+    }
+
+    #[test]
+    fn a_wait_is_never_too_short() {
+        assert_eq!(Mono(1).since(Mono(0)), Millis(0));
+        assert_eq!(Mono(0).until(Mono(1)), Millis(1));
+        assert_eq!(Wall(-1).until(Wall(2_000)), Millis(3));
+        assert_eq!(Wall(5).until(Wall(5)), Millis(0));
     }
 
     #[test]

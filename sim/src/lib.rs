@@ -1,1 +1,23 @@
+//! Drives the core through virtual time with injected faults, and judges what must always hold.
+//!
+//! ```text
+//! seed ──► Scenario (data) ──► World ──► Trace (records, effects, answers) ──► laws + reference ──► Report
+//! ```
+//!
+//! [`swarm::scenario`] draws a scenario from a seed, [`world::run`] runs it, [`crash`] dies at every boundary of
+//! one. The world performs effects as a shell would; the disk, not the core, judges what is durable.
 
+pub mod checks;
+pub mod choices;
+pub mod crash;
+pub mod disk;
+pub mod failure;
+pub mod ingress;
+pub mod provider;
+pub mod reference;
+pub mod scenario;
+pub mod swarm;
+pub mod tools;
+pub mod trace;
+pub mod verdict;
+pub mod world;

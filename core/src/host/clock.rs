@@ -8,7 +8,8 @@ const BELIEVED: Millis = Millis::hours(1);
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Clock {
     wall: Wall,
-    mono: Mono,
+    /// None before the first reading: this clock starts anywhere, so nothing can have passed until then.
+    mono: Option<Mono>,
 }
 
 impl Clock {
@@ -22,15 +23,15 @@ impl Clock {
     }
 
     pub(super) fn mono(&self) -> Mono {
-        self.mono
+        self.mono.unwrap_or_default()
     }
 
     /// Reads both clocks. While the wall clock is a little behind what is on record, recorded time goes on
     /// at half speed until the clock has caught up, so that no wait lasts for ever.
     /// Says whether it went back.
     pub(super) fn observe(&mut self, now: Now) -> bool {
-        let passed = now.mono.since(self.mono);
-        self.mono = self.mono.max(now.mono);
+        let passed = self.mono.map_or(0, |before| now.mono.0.saturating_sub(before.0));
+        self.mono = self.mono.max(Some(now.mono));
         let before = self.wall;
         let behind = self.wall.since(now.wall);
         self.wall = if behind == Millis(0) {
@@ -38,7 +39,7 @@ impl Clock {
         } else if behind > BELIEVED {
             now.wall
         } else {
-            self.wall.after(Millis(passed.0 / 2))
+            Wall(self.wall.0.saturating_add_unsigned(passed / 2))
         };
         self.wall < before
     }
@@ -62,5 +63,23 @@ mod tests {
         assert_eq!(clock.wall(), Wall(10_006_000_000));
         clock.observe(at(30, 6_000));
         assert_eq!(clock.wall(), Wall(6_000_000_000));
+    }
+
+    #[test]
+    fn the_first_reading_measures_nothing() {
+        let mut clock = Clock::default();
+        clock.floor(at(0, 10_000).wall);
+        clock.observe(at(1_000_000, 9_990));
+        assert_eq!(clock.wall(), Wall(10_000_000_000));
+    }
+
+    #[test]
+    fn time_goes_on_however_often_it_is_read() {
+        let mut clock = Clock::default();
+        clock.observe(at(0, 10_000));
+        for ms in 1..=10 {
+            clock.observe(Now { mono: Mono(ms * 1_000), wall: at(0, 9_990).wall });
+        }
+        assert_eq!(clock.wall(), Wall(10_000_005_000));
     }
 }

@@ -146,7 +146,7 @@ impl Host {
     /// The earliest moment at which a decision could change by itself; after the last step's.
     pub fn next_deadline(&self) -> Option<Deadline> {
         let alarm = self.deadlines.first_alarm().map(|(at, agent, alarm)| {
-            let wait = at.since(self.clock.mono());
+            let wait = self.clock.mono().until(*at);
             Deadline {
                 at: self.clock.wall().after(wait),
                 wait,
@@ -156,7 +156,7 @@ impl Host {
         });
         let wall = self.deadlines.first_wall().map(|(at, agent)| Deadline {
             at: *at,
-            wait: at.since(self.clock.wall()),
+            wait: self.clock.wall().until(*at),
             agent: agent.clone(),
             reason: DeadlineReason::Hold,
         });
@@ -225,14 +225,14 @@ impl Host {
             .alarms
             .iter()
             .map(|(alarm, at)| {
-                let wait = at.since(self.clock.mono());
+                let wait = self.clock.mono().until(*at);
                 let at = self.clock.wall().after(wait);
                 Deadline { at, wait, agent: id.clone(), reason: (*alarm).into() }
             })
             .collect();
         deadlines.extend(resident.wall_deadline(self.clock.wall()).map(|at| Deadline {
             at,
-            wait: at.since(self.clock.wall()),
+            wait: self.clock.wall().until(at),
             agent: id.clone(),
             reason: DeadlineReason::Hold,
         }));

@@ -182,22 +182,19 @@ fn verdict(call: &ProposedCall, cut_off: bool, over: Option<u32>) -> Verdict {
     }
 }
 
-/// The model's id of a call where it is usable: present, of a sane length, and new in this turn.
+/// The model's id of a call where it is usable: present, of a sane length, and new in this turn. Otherwise one
+/// of our own, which the model may have used before, too.
 fn own_id(run: &Run, blocks: &[Block], id: String, number: usize) -> String {
-    let taken = |blocks: &[Block], id: &str| {
+    let among = |blocks: &[Block], id: &str| {
         blocks.iter().any(|block| matches!(block, Block::ToolCall { call_id, .. } if call_id == id))
     };
-    let usable = |id: &str| {
-        let new = |blocks: &[Block]| !taken(blocks, id);
-        !id.is_empty() && id.len() <= 64 && new(blocks) && run.rounds.iter().all(|round| new(&round.blocks))
-    };
-    if usable(&id) {
+    let taken = |id: &str| among(blocks, id) || run.rounds.iter().any(|round| among(&round.blocks, id));
+    if !id.is_empty() && id.len() <= 64 && !taken(&id) {
         return id;
     }
-    // A model may have made up an id that looks like ours.
     let mut own = format!("call_{}_{}_{number}", run.id.0, run.next_round());
-    while !usable(&own) && own.len() < 64 {
-        own.push('_');
+    while taken(&own) {
+        own.push('x');
     }
     own
 }

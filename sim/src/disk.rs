@@ -1,0 +1,161 @@
+//! The simulated disk: rows are accepted, then synced; a crash keeps a prefix that holds at least what was
+//! synced. The disk remembers what was acknowledged to anybody, and so it, not the core, judges durability.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use holon_core::event::{InboxFact, OperationFact};
+use holon_core::ids::{AgentId, EventSeq, MessageId, OpId, StepSeq};
+use holon_core::record::Step;
+use holon_core::replay::Call;
+use holon_core::snapshot::AgentSnapshot;
+use holon_core::{Durable, Effect, Event, Record};
+
+/// One call of the host with what it brought; written wholly or not at all.
+#[derive(Debug, Clone)]
+pub struct Row {
+    pub call: Call,
+    /// None for calls that are not steps.
+    pub step: Option<StepSeq>,
+    pub records: Vec<Record>,
+    /// Set when the effects were handed out.
+    pub effects: Option<Vec<Effect>>,
+}
+
+#[derive(Debug, Default)]
+pub struct Disk {
+    rows: Vec<Row>,
+    synced: usize,
+    /// Rows up to here were told to somebody outside.
+    acknowledged: usize,
+    opened: BTreeSet<(AgentId, OpId)>,
+    messages: BTreeSet<(AgentId, MessageId)>,
+    snapshots: BTreeMap<AgentId, AgentSnapshot>,
+}
+
+impl Disk {
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    pub fn accept(&mut self, row: Row) {
+        self.rows.push(row);
+    }
+
+    /// Everything that was accepted is on stable storage now.
+    pub fn sync(&mut self) -> Durable {
+        for row in &self.rows[self.synced..] {
+            for record in &row.records {
+                if let Event::Operation(OperationFact::OperationOpened(fact)) = &record.event {
+                    self.opened.insert((record.agent.clone(), fact.op));
+                }
+                if let Event::Inbox(InboxFact::MessageAdmitted(fact)) = &record.event {
+                    self.messages.insert((record.agent.clone(), fact.message.id));
+                }
+            }
+        }
+        self.synced = self.rows.len();
+        self.attest(self.last_step())
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "this is the simulated disk")]
+    pub fn attest(&self, through: StepSeq) -> Durable {
+        Durable::attest(through)
+    }
+
+    /// Number of the last step that was accepted.
+    pub fn last_step(&self) -> StepSeq {
+        self.rows.iter().rev().find_map(|row| row.step).unwrap_or(StepSeq(0))
+    }
+
+    /// Whether the step is on stable storage.
+    pub fn holds(&self, step: StepSeq) -> bool {
+        self.rows[..self.synced].iter().rev().find_map(|row| row.step).is_some_and(|last| step <= last)
+    }
+
+    pub fn holds_op(&self, agent: &AgentId, op: OpId) -> bool {
+        self.opened.contains(&(agent.clone(), op))
+    }
+
+    pub fn holds_message(&self, agent: &AgentId, message: MessageId) -> bool {
+        self.messages.contains(&(agent.clone(), message))
+    }
+
+    /// The effects of a step were handed out; `told` when somebody outside learned of it.
+    pub fn released(&mut self, step: StepSeq, effects: &[Effect], told: bool) {
+        let found = self.rows.iter().rposition(|row| row.step == Some(step));
+        if let Some(at) = found {
+            self.rows[at].effects = Some(effects.to_vec());
+            if told {
+                self.acknowledged = self.acknowledged.max(at + 1);
+            }
+        }
+    }
+
+    /// How many accepted rows a crash may lose.
+    pub fn unsynced(&self) -> usize {
+        self.rows.len() - self.synced
+    }
+
+    /// The process has died: all that is synced survives, and `more` of the other rows.
+    pub fn crash(&mut self, more: usize) {
+        let keep = self.synced + more.min(self.unsynced());
+        self.rows.truncate(keep);
+        // What survived is read from the disk: it is as durable as anything.
+        self.sync();
+        self.cut(keep);
+    }
+
+    /// A broken disk: loses the last row that somebody was told about.
+    pub fn lose_acknowledged(&mut self) {
+        self.cut(self.acknowledged.saturating_sub(1));
+    }
+
+    fn cut(&mut self, keep: usize) {
+        self.rows.truncate(keep);
+        self.synced = keep;
+        let ends: BTreeMap<AgentId, EventSeq> = self.agents();
+        self.snapshots.retain(|agent, snapshot| {
+            ends.get(agent).is_some_and(|&last| snapshot.agent.event_seq <= last)
+        });
+    }
+
+    /// Whether every row that was told to somebody is still there.
+    pub fn keeps_its_word(&self) -> bool {
+        self.rows.len() >= self.acknowledged
+    }
+
+    pub fn keep_snapshot(&mut self, snapshot: AgentSnapshot) {
+        self.snapshots.insert(snapshot.agent.id.clone(), snapshot);
+    }
+
+    pub fn snapshot(&self, agent: &AgentId) -> Option<&AgentSnapshot> {
+        self.snapshots.get(agent)
+    }
+
+    /// Every agent with its last record.
+    pub fn agents(&self) -> BTreeMap<AgentId, EventSeq> {
+        let mut agents = BTreeMap::new();
+        for record in self.rows.iter().flat_map(|row| &row.records) {
+            agents.insert(record.agent.clone(), record.event_seq);
+        }
+        agents
+    }
+
+    /// An agent's records after a position.
+    pub fn log(&self, agent: &AgentId, after: EventSeq) -> Vec<Record> {
+        log(&self.rows, agent, after)
+    }
+}
+
+/// An agent's records after a position, among some rows.
+pub fn log(rows: &[Row], agent: &AgentId, after: EventSeq) -> Vec<Record> {
+    let records = rows.iter().flat_map(|row| &row.records);
+    records.filter(|record| record.agent == *agent && record.event_seq > after).cloned().collect()
+}
+
+/// The effects of a step that is made again; they reach nobody.
+#[expect(clippy::disallowed_methods, reason = "a replay of what this disk holds")]
+pub fn effects_of(step: Step) -> Vec<Effect> {
+    let seq = step.seq();
+    step.release(Durable::attest(seq))
+}

@@ -1,0 +1,129 @@
+//! Clients and operators: what they send, and what they send again because nobody acknowledged it.
+
+use std::collections::BTreeMap;
+
+use holon_core::agent::identity::{AgentKind, AgentSpec};
+use holon_core::input::ControlRequest;
+use holon_core::message::{
+    AdmissionContext, Body, BodyType, Idempotency, Ingress, MessageKind, Origin, Surface,
+};
+use holon_core::{AgentId, ContentId, Input, ReplyId, RunId, Text};
+
+use crate::provider::stored;
+use crate::scenario::{Action, Message, Sender};
+use crate::tools::workspace;
+
+/// A request of a client: it lives until somebody answers, or its sender can't know what to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    pub agent: u32,
+    pub action: Action,
+}
+
+/// Requests on their way, by the reply that they wait for.
+#[derive(Debug, Default)]
+pub struct Clients {
+    pub waiting: BTreeMap<ReplyId, Request>,
+    next: u64,
+}
+
+impl Clients {
+    pub fn send(&mut self, request: Request) -> ReplyId {
+        self.next += 1;
+        self.waiting.insert(ReplyId(self.next), request);
+        ReplyId(self.next)
+    }
+
+    /// The connection broke: what may be repeated will be.
+    pub fn disconnected(&mut self) -> Vec<Request> {
+        let lost = std::mem::take(&mut self.waiting);
+        lost.into_values().filter(Request::repeatable).collect()
+    }
+}
+
+impl Request {
+    /// Whether sending it twice does no more than sending it once.
+    pub fn repeatable(&self) -> bool {
+        match &self.action {
+            Action::Message(message) => message.key.is_some(),
+            Action::Create | Action::Start | Action::Stop | Action::Restart => true,
+            Action::Abort { .. } | Action::ClockJump { .. } | Action::Tick => false,
+        }
+    }
+}
+
+/// The agent with a number.
+pub fn agent_id(number: u32) -> AgentId {
+    AgentId::new(&format!("a{number}")).unwrap_or_else(|_| unreachable!("a letter and digits"))
+}
+
+/// The core's input for a request; none for what concerns the world alone.
+pub fn input(request: &Request, reply: ReplyId) -> Option<Input> {
+    let agent = agent_id(request.agent);
+    match &request.action {
+        Action::Create => {
+            Some(Input::CreateAgent { agent, spec: AgentSpec::named(AgentKind::Named, workspace()), reply })
+        }
+        Action::Message(message) => Some(Input::Ingress { agent, ingress: ingress(message), reply }),
+        Action::Start => Some(Input::Control { agent, request: ControlRequest::Start, reply }),
+        Action::Stop => Some(Input::Control { agent, request: ControlRequest::Stop, reply }),
+        Action::Abort { run, stop } => {
+            let request = ControlRequest::Abort { run_id: run.map(RunId), stop_after_abort: *stop };
+            Some(Input::Control { agent, request, reply })
+        }
+        Action::Restart => Some(Input::Drain { reply }),
+        Action::ClockJump { .. } | Action::Tick => None,
+    }
+}
+
+fn ingress(message: &Message) -> Ingress {
+    use AdmissionContext as Proof;
+    let operator = Origin::Operator { actor_id: None };
+    let webhook = Origin::Webhook { source: "ci".into(), event_type: None };
+    let system = Origin::System { subsystem: "sim".into() };
+    let channel = Origin::Channel { channel_id: "c".into(), sender_id: None };
+    let callback = Origin::Callback { descriptor_id: "d".into(), source: None };
+    let task = Origin::Task { task_id: "t".into() };
+    let (kind, origin, delivery_surface, admission_context) = match message.sender {
+        Sender::Operator => {
+            (MessageKind::OperatorPrompt, operator, Surface::HttpControlPrompt, Proof::ControlAuthenticated)
+        }
+        Sender::Channel => {
+            (MessageKind::ChannelEvent, channel, Surface::HttpPublicEnqueue, Proof::PublicUnauthenticated)
+        }
+        Sender::Webhook => {
+            (MessageKind::WebhookEvent, webhook, Surface::HttpWebhook, Proof::PublicUnauthenticated)
+        }
+        Sender::Callback => {
+            let surface = Surface::HttpCallbackEnqueue;
+            (MessageKind::CallbackEvent, callback, surface, Proof::ExternalTriggerCapability)
+        }
+        Sender::SystemTick => (MessageKind::SystemTick, system, Surface::RuntimeSystem, Proof::RuntimeOwned),
+        Sender::TaskResult => (MessageKind::TaskResult, task, Surface::TaskRejoin, Proof::RuntimeOwned),
+        Sender::BriefAck => (MessageKind::BriefAck, system, Surface::RuntimeSystem, Proof::RuntimeOwned),
+        Sender::Impostor => {
+            (MessageKind::OperatorPrompt, webhook, Surface::HttpWebhook, Proof::PublicUnauthenticated)
+        }
+    };
+    let text = match message.bytes {
+        0..=256 => Text::Inline("x".repeat(message.bytes as usize)),
+        bytes => stored(u64::from(bytes), u64::from(bytes)),
+    };
+    let idempotency = message.key.map(|key| Idempotency {
+        key: format!("k{key}"),
+        payload: ContentId([message.payload; 32]),
+    });
+    Ingress {
+        kind,
+        origin,
+        priority: message.priority,
+        body: Body { kind: BodyType::Text, text },
+        metadata: None,
+        source_refs: BTreeMap::new(),
+        delivery_surface,
+        admission_context,
+        correlation_id: None,
+        causation_id: None,
+        idempotency,
+    }
+}

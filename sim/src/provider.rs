@@ -1,0 +1,200 @@
+//! A scripted-random provider: what it answers, and when, follows from the draws for one request.
+
+use holon_core::model::{
+    AnswerBlock, AttemptFailure, Block, FailureKind, Item, ModelAnswer, ModelRequest, ProposedCall, StopReason,
+    Timing, TokenUsage,
+};
+use holon_core::outcome::{Certainty, OpFailure, Outcome};
+use holon_core::{Content, ContentId, Millis, Text, Wall};
+
+use crate::choices::{Choices, Site, pick, splitmix64};
+use crate::failure::{Failure, ensure};
+use crate::scenario::Faults;
+
+/// Outcomes with their delays in microseconds. None at all: nothing is ever heard of the operation.
+pub type Deliveries = Vec<(u64, Outcome)>;
+
+/// What a performer knows besides its task.
+pub struct Circumstances<'a> {
+    pub choices: &'a mut dyn Choices,
+    pub faults: &'a Faults,
+    /// No faults any more: everything answers soon.
+    pub quiet: bool,
+    pub site: Site,
+    pub wall: Wall,
+}
+
+impl Circumstances<'_> {
+    pub fn below(&mut self, kind: &'static str, n: u32) -> u32 {
+        self.choices.below(self.site.about(kind), n)
+    }
+
+    /// Whether a fault strikes; never in the quiet phase.
+    pub fn fault(&mut self, kind: &'static str, per_mille: u32) -> bool {
+        !self.quiet && self.choices.chance(self.site.about(kind), per_mille)
+    }
+
+    pub fn pick<T: Clone>(&mut self, kind: &'static str, among: &[T]) -> Option<T> {
+        pick(self.choices, self.site.about(kind), among)
+    }
+
+    /// A short or a long text.
+    pub fn text(&mut self, kind: &'static str) -> Text {
+        match self.below(kind, 8) {
+            0 => Text::Inline(String::new()),
+            1 => stored(self.site.ordinal ^ splitmix64(u64::from(self.site.agent)), 5_000),
+            drawn => Text::short(format!("{} says {drawn}", self.site.component)),
+        }
+    }
+
+    /// Faults that any outcome may meet on its way: doubled, or of another operation's shape.
+    pub fn deliver(&mut self, after: u64, outcome: Outcome) -> Deliveries {
+        if self.fault("odd_outcome", self.faults.outcome_odd) {
+            let certainty =
+                if self.below("certainty", 2) == 0 { Certainty::Definite } else { Certainty::Ambiguous };
+            let failure = OpFailure { certainty, message: Text::short("the performer broke down") };
+            return vec![(after, Outcome::Failed { failure })];
+        }
+        let mut deliveries = vec![(after, outcome)];
+        if self.fault("twice", self.faults.outcome_twice) {
+            let again = after + u64::from(self.below("again", 2_000_000));
+            deliveries.push((again, deliveries[0].1.clone()));
+        }
+        deliveries
+    }
+}
+
+/// A text that the shell would store; its hash is made up.
+pub fn stored(number: u64, bytes: u64) -> Text {
+    let mut id = [0_u8; 32];
+    for (index, part) in id.chunks_mut(8).enumerate() {
+        part.copy_from_slice(&splitmix64(number.wrapping_add(index as u64)).to_le_bytes());
+    }
+    let preview = "…".into();
+    Text::Stored(Content { id: ContentId(id), bytes, est_tokens: bytes / 4, preview })
+}
+
+/// Answers one request.
+pub fn answer(here: &mut Circumstances<'_>) -> Deliveries {
+    if here.fault("silent", here.faults.provider_silent) {
+        return Vec::new();
+    }
+    let mut after = 500 + u64::from(here.below("latency", 800_000));
+    if here.fault("slow", here.faults.provider_slow) {
+        after += u64::from(here.below("slowness", 3_000)) * 1_000_000;
+    }
+    let duration_ms = Millis(after / 1_000);
+    let timing =
+        Timing { started_at: here.wall, completed_at: here.wall.after(duration_ms), duration_ms };
+    let outcome = if here.fault("fails", here.faults.provider_fails) {
+        Outcome::AttemptFailed { failure: failure(here, timing) }
+    } else {
+        Outcome::Answer { answer: said(here, timing) }
+    };
+    here.deliver(after, outcome)
+}
+
+fn failure(here: &mut Circumstances<'_>, timing: Timing) -> AttemptFailure {
+    let kind = here.pick("failure", FailureKind::ALL).unwrap_or(FailureKind::Server);
+    let waits = [None, None, Some(0), Some(700), Some(90_000), Some(u64::MAX)];
+    let resets = [None, Some(-5_000_000), Some(500_000), Some(20_000_000), Some(90_000_000_000), Some(i64::MAX)];
+    let resets_at = here.pick("resets", &resets).flatten();
+    AttemptFailure {
+        kind,
+        message: here.text("failure_text"),
+        retry_after_ms: here.pick("retry_after", &waits).flatten().map(Millis),
+        resets_at: resets_at.map(|micros: i64| Wall(here.wall.0.saturating_add(micros)).min(LATEST)),
+        usage: (here.below("failure_usage", 3) == 0).then(|| usage(7)),
+        timing,
+        diagnostics: None,
+    }
+}
+
+/// The last moment that RFC 3339 can write.
+const LATEST: Wall = Wall(253_402_300_799_000_000);
+
+fn usage(tokens: u64) -> TokenUsage {
+    TokenUsage { input_tokens: tokens, output_tokens: tokens, total_tokens: tokens.saturating_mul(2) }
+}
+
+fn said(here: &mut Circumstances<'_>, timing: Timing) -> ModelAnswer {
+    let odd = here.fault("odd", here.faults.provider_odd);
+    // A quiet provider comes to an end: it seldom calls anything, and then one tool.
+    let calls = match (here.quiet, odd) {
+        (true, _) => u32::from(here.below("calls", 6) == 0),
+        (false, true) => here.pick("calls", &[0, 1, 3, 40]).unwrap_or(1),
+        (false, false) => here.below("calls", 3),
+    };
+    let mut blocks = Vec::new();
+    if calls == 0 || here.below("talks", 2) == 0 {
+        blocks.push(AnswerBlock::Text { text: here.text("said") });
+    }
+    for number in 0..calls {
+        blocks.push(AnswerBlock::ToolCall(call(here, number, odd)));
+    }
+    let stop = match (odd && here.below("cut", 4) == 0, calls) {
+        (true, _) => StopReason::MaxOutput,
+        (false, 0) => StopReason::EndTurn,
+        (false, _) => StopReason::ToolUse,
+    };
+    let tokens = if odd { here.pick("usage", &[0, 1_000, u64::MAX]).unwrap_or(0) } else { 100 };
+    ModelAnswer { blocks, stop, usage: usage(tokens), timing }
+}
+
+fn call(here: &mut Circumstances<'_>, number: u32, odd: bool) -> ProposedCall {
+    let site = Site { ordinal: here.site.ordinal * 64 + u64::from(number), ..here.site };
+    let mut inner = Circumstances { choices: &mut *here.choices, site, ..*here };
+    let mut proposed = ProposedCall {
+        call_id: format!("c{}_{number}", site.ordinal),
+        tool_name: "ExecCommand".into(),
+        arguments: Text::Inline(r#"{"cmd":"ls"}"#.into()),
+        inline: None,
+    };
+    if !odd {
+        return proposed;
+    }
+    match inner.below("oddity", 9) {
+        0 => proposed.tool_name = "Teleport".into(),
+        1 => proposed.arguments = Text::Inline(r#"{"cmd":"#.into()),
+        2 => proposed.arguments = Text::Inline(r#"{"cmd":"ls","cwd":"/"}"#.into()),
+        3 => proposed.call_id = String::new(),
+        4 => proposed.call_id = "x".repeat(65),
+        5 => proposed.call_id = "same".into(),
+        6 => proposed.call_id = format!("call_1_0_{}", inner.below("guess", 4)),
+        7 => proposed.arguments = stored(site.ordinal, 100_000),
+        _ => {
+            proposed.tool_name = "ApplyPatch".into();
+            proposed.arguments = stored(site.ordinal, 300);
+            proposed.inline = Some(r#"{"patch":"--- a"}"#.into());
+        }
+    }
+    proposed
+}
+
+/// T5 as the provider sees it: every call of the transcript is followed by its one result, and no id stands
+/// for two calls.
+pub fn judge(request: &ModelRequest) -> Result<(), Failure> {
+    let mut ids = std::collections::BTreeSet::new();
+    let mut open: Vec<&str> = Vec::new();
+    for item in &request.conversation {
+        match item {
+            Item::User { .. } => ensure!(open.is_empty(), "T5", "{open:?} have no result in the transcript"),
+            Item::Assistant { blocks } => {
+                ensure!(open.is_empty(), "T5", "{open:?} have no result before the next answer");
+                for block in blocks.iter() {
+                    if let Block::ToolCall { call_id, .. } = block {
+                        ensure!(ids.insert(call_id.as_str()), "T5", "two calls have the id {call_id:?}");
+                        open.push(call_id);
+                    }
+                }
+            }
+            Item::ToolResults { results } => {
+                let got: Vec<&str> = results.iter().map(|result| result.call_id.as_str()).collect();
+                ensure!(got == open, "T5", "calls {open:?} have the results {got:?}");
+                open.clear();
+            }
+        }
+    }
+    ensure!(open.is_empty(), "T5", "{open:?} have no result at the end of the transcript");
+    Ok(())
+}

@@ -1,0 +1,67 @@
+//! What a sender must be told: admitted, known already, or refused, and why.
+
+use holon_core::message::{AdmissionContext, Ingress, MessageKind, Origin, Priority};
+use holon_core::{Config, MessageId};
+
+use super::Told;
+use super::agent::Model;
+
+/// The answers that are right. There is more than one only where the queue shrank within the step.
+pub(super) fn expected(
+    config: &Config,
+    draining: bool,
+    before: &Model,
+    after: &Model,
+    ingress: &Ingress,
+) -> Vec<Told> {
+    let mut right = Vec::new();
+    if let Some(idempotency) = &ingress.idempotency {
+        let known = before.keys.iter().find(|key| key.name == idempotency.key);
+        if let Some(key) = known {
+            right.push(if key.payload == idempotency.payload {
+                Told::Admitted { message: key.message, duplicate: true }
+            } else {
+                Told::Refused("idempotency_conflict")
+            });
+            // A key that may be forgotten may also be new; that it must not be, the admission itself says.
+        }
+    }
+    right.extend(fresh(config, draining, before, after, ingress));
+    right
+}
+
+/// The answers to a message that was never seen.
+fn fresh(config: &Config, draining: bool, before: &Model, after: &Model, ingress: &Ingress) -> Vec<Told> {
+    let runtime = ingress.admission_context == AdmissionContext::RuntimeOwned;
+    if draining && !runtime {
+        return vec![Told::Refused("draining")];
+    }
+    let refuses = config.while_stopped == holon_core::config::WhileStopped::Refuse;
+    if before.stopped && refuses && !runtime {
+        return vec![Told::Refused("agent_stopped")];
+    }
+    let operator = matches!(ingress.origin, Origin::Operator { .. });
+    if (ingress.kind == MessageKind::OperatorPrompt) != operator {
+        return vec![Told::Refused("kind_from_origin")];
+    }
+    if ingress.priority == Priority::Interject && !operator {
+        return vec![Told::Refused("priority_from_origin")];
+    }
+    let bytes = ingress.body.text.bytes();
+    if bytes > config.queue.body_bytes {
+        return vec![Told::Refused("too_large")];
+    }
+    let factor = if runtime { 4 } else { 1 };
+    let reserve = u64::from(!operator && !runtime);
+    let max_entries = config.queue.entries.saturating_mul(factor) - reserve * config.queue.reserved_entries;
+    let max_bytes = config.queue.bytes.saturating_mul(factor) - reserve * config.queue.reserved_bytes;
+    let fits = |(entries, used): (u64, u64)| entries < max_entries && used.saturating_add(bytes) <= max_bytes;
+    let admitted = Told::Admitted { message: MessageId(before.last + 1), duplicate: false };
+    let was_admitted = after.last > before.last;
+    match (fits(before.totals()), was_admitted) {
+        (true, _) => vec![admitted],
+        // Something may have ended at the beginning of the step.
+        (false, true) => vec![admitted],
+        (false, false) => vec![Told::Refused("queue_full")],
+    }
+}

@@ -1,0 +1,231 @@
+//! What was promised, in a small model of its own: which messages exist and where each of them is, whether
+//! an agent may run, what a caller must be told. It reads calls and records, and shares no code with the
+//! core; recovery is nothing special to it.
+
+mod admission;
+mod agent;
+
+use std::collections::BTreeMap;
+
+use holon_core::event::LifecycleFact;
+use holon_core::input::ControlRequest;
+use holon_core::lifecycle::Status;
+use holon_core::replay::Call;
+use holon_core::{AgentId, Answer, Config, Event, Input, MessageId, Record, ReplyId};
+
+use crate::failure::{Failure, ensure};
+use agent::Model;
+
+/// All agents as far as anybody was promised anything.
+#[derive(Debug)]
+pub struct Reference {
+    config: Config,
+    agents: BTreeMap<AgentId, Model>,
+    draining: bool,
+    expected: BTreeMap<ReplyId, Vec<Told>>,
+}
+
+/// An answer without its wording.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Told {
+    Created,
+    Admitted { message: MessageId, duplicate: bool },
+    Refused(&'static str),
+    Controlled { stopped: bool, changed: bool },
+    Drained,
+}
+
+impl Reference {
+    pub fn new(config: Config) -> Self {
+        Self { config, agents: BTreeMap::new(), draining: false, expected: BTreeMap::new() }
+    }
+
+    /// One call of the host, with the records that it brought.
+    pub fn step(&mut self, call: &Call, records: &[Record]) -> Result<(), Failure> {
+        let input = match call {
+            Call::RuntimeStarted { .. } => {
+                self.draining = false;
+                return Ok(());
+            }
+            Call::Admit { .. } | Call::Park { .. } => return Ok(()),
+            Call::Recover { .. } => None,
+            Call::Step { input, .. } => Some(input),
+        };
+        let before = input.map(|input| self.before(input)).unwrap_or_default();
+        if let Some(Input::Control { agent, request, .. }) = input {
+            self.command(agent, request);
+        }
+        for record in records {
+            self.record(record)?;
+        }
+        if let Some(input) = input {
+            self.expect(input, &before, records);
+        }
+        Ok(())
+    }
+
+    /// A start or a stop counts from the moment at which it is given.
+    fn command(&mut self, agent: &AgentId, request: &ControlRequest) {
+        if let Some(model) = self.agents.get_mut(agent) {
+            match request {
+                ControlRequest::Start => model.stopped = false,
+                ControlRequest::Stop => model.stopped = true,
+                ControlRequest::Abort { .. } => {}
+            }
+        }
+    }
+
+    fn record(&mut self, record: &Record) -> Result<(), Failure> {
+        if let Event::Lifecycle(LifecycleFact::AgentCreated(_)) = &record.event {
+            let before = self.agents.insert(record.agent.clone(), Model::default());
+            ensure!(before.is_none(), "Q9", "{} was created twice", record.agent);
+            return Ok(());
+        }
+        let model = self.agents.get_mut(&record.agent);
+        ensure!(model.is_some(), "Q9", "a record of {}, which was never created", record.agent);
+        model.map_or(Ok(()), |model| model.apply(record, &self.config))
+    }
+
+    fn before(&self, input: &Input) -> Before {
+        let agent = match input {
+            Input::CreateAgent { agent, .. }
+            | Input::Ingress { agent, .. }
+            | Input::Control { agent, .. }
+            | Input::Completed { agent, .. } => self.agents.get(agent).cloned(),
+            Input::Tick | Input::Drain { .. } => None,
+        };
+        Before { agent, agents: self.agents.len() as u64 }
+    }
+
+    /// What the caller must be told, and what changes by its word alone.
+    fn expect(&mut self, input: &Input, before: &Before, records: &[Record]) {
+        let (reply, told) = match input {
+            Input::CreateAgent { reply, .. } => (*reply, self.creation(before)),
+            Input::Ingress { agent, ingress, reply } => {
+                let after = self.agents.get(agent);
+                let told = match (&before.agent, after) {
+                    (Some(before), Some(after)) => {
+                        admission::expected(&self.config, self.draining, before, after, ingress)
+                    }
+                    (None, _) | (_, None) => vec![Told::Refused("unknown_agent")],
+                };
+                (*reply, told)
+            }
+            Input::Control { agent, request, reply } => {
+                let applied = records.iter().any(|record| {
+                    matches!(record.event, Event::Lifecycle(LifecycleFact::ControlApplied(_)))
+                        && record.agent == *agent
+                });
+                (*reply, self.control(agent, request, before, applied))
+            }
+            Input::Drain { reply } => {
+                self.draining = true;
+                (*reply, vec![Told::Drained])
+            }
+            Input::Completed { .. } | Input::Tick => return,
+        };
+        self.expected.insert(reply, told);
+    }
+
+    fn creation(&self, before: &Before) -> Vec<Told> {
+        let told = if before.agent.is_some() {
+            Told::Refused("agent_exists")
+        } else if self.draining {
+            Told::Refused("draining")
+        } else if before.agents >= self.config.limits.agents {
+            Told::Refused("too_many_agents")
+        } else {
+            Told::Created
+        };
+        vec![told]
+    }
+
+    fn control(
+        &mut self,
+        agent: &AgentId,
+        request: &ControlRequest,
+        before: &Before,
+        applied: bool,
+    ) -> Vec<Told> {
+        let (Some(model), Some(was)) = (self.agents.get_mut(agent), &before.agent) else {
+            return vec![Told::Refused("unknown_agent")];
+        };
+        match request {
+            ControlRequest::Start => {
+                vec![Told::Controlled { stopped: false, changed: was.stopped }]
+            }
+            ControlRequest::Stop => {
+                vec![Told::Controlled { stopped: true, changed: !was.stopped }]
+            }
+            ControlRequest::Abort { run_id, stop_after_abort } => {
+                let fits = was.run.is_some_and(|(run, _)| run_id.is_none_or(|asked| asked == run));
+                if fits && applied {
+                    model.stopped = *stop_after_abort;
+                    return vec![Told::Controlled { stopped: *stop_after_abort, changed: true }];
+                }
+                // A run that a deadline ended at the beginning of the step is no longer there.
+                match was.run {
+                    Some(_) if fits => vec![Told::Refused("no_current_run")],
+                    Some(_) => vec![Told::Refused("stale_run_id"), Told::Refused("no_current_run")],
+                    None => vec![Told::Refused("no_current_run")],
+                }
+            }
+        }
+    }
+
+    /// A caller was answered; says whether that is what was due.
+    pub fn answered(&mut self, reply: ReplyId, answer: &Answer) -> Result<(), Failure> {
+        let got = match answer {
+            Answer::Created { .. } => Told::Created,
+            Answer::Admitted { message_id, duplicate } => {
+                Told::Admitted { message: *message_id, duplicate: *duplicate }
+            }
+            Answer::Controlled(outcome) => {
+                Told::Controlled { stopped: outcome.next == Status::Stopped, changed: outcome.changed }
+            }
+            Answer::Drained => Told::Drained,
+            Answer::Refused { reject } => Told::Refused(reject.code()),
+        };
+        let expected = self.expected.remove(&reply);
+        ensure!(expected.is_some(), "Q6", "an answer to nobody: {got:?}");
+        let expected = expected.unwrap_or_default();
+        ensure!(expected.contains(&got), "G5", "a caller was told {got:?}, expected one of {expected:?}");
+        Ok(())
+    }
+
+    pub fn stopped(&self, agent: &AgentId) -> Option<bool> {
+        self.agents.get(agent).map(|model| model.stopped)
+    }
+
+    pub fn holds(&self, agent: &AgentId, message: MessageId) -> bool {
+        self.agents.get(agent).is_some_and(|model| message.0 <= model.last)
+    }
+
+    /// An admitted message that has not come to an end.
+    pub fn unfinished(&self) -> Option<(&AgentId, MessageId)> {
+        self.agents.iter().find_map(|(id, model)| model.unfinished().map(|message| (id, message)))
+    }
+
+    /// Agents that should be at work although nothing keeps them: started, idle, something queued.
+    pub fn idle_with_work(&self) -> impl Iterator<Item = &AgentId> {
+        self.agents
+            .iter()
+            .filter(|(_, model)| !model.stopped && model.run.is_none() && model.has_queued())
+            .map(|(id, _)| id)
+    }
+
+    pub fn running(&self) -> u64 {
+        self.agents.values().filter(|model| model.run.is_some()).count() as u64
+    }
+
+    pub fn draining(&self) -> bool {
+        self.draining
+    }
+}
+
+/// How things stood before a call.
+#[derive(Debug, Default)]
+struct Before {
+    agent: Option<Model>,
+    agents: u64,
+}

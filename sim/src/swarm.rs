@@ -1,0 +1,192 @@
+//! From a seed to a scenario: limits that bite, inputs that collide, faults that strike together.
+
+use holon_core::config::{HoldPolicy, HostLimits, QueueLimits, RetryPolicy, TurnLimits, WhileStopped};
+use holon_core::message::Priority;
+use holon_core::model::ModelRef;
+use holon_core::{Config, Millis};
+
+use crate::choices::{Choices, Seeded, Site, pick};
+use crate::scenario::{Action, Faults, Message, Scenario, Sender, Timed, VERSION};
+
+/// Draws by name; the ordinal tells repeated questions apart.
+struct Draw {
+    choices: Seeded,
+    agent: u32,
+    ordinal: u64,
+}
+
+impl Draw {
+    fn of<T: Clone>(&mut self, kind: &'static str, among: &[T]) -> T {
+        let site = Site::new("scenario", self.agent, self.ordinal, kind);
+        pick(&mut self.choices, site, among).unwrap_or_else(|| among[0].clone())
+    }
+
+    fn below(&mut self, kind: &'static str, n: u32) -> u32 {
+        self.choices.below(Site::new("scenario", self.agent, self.ordinal, kind), n)
+    }
+}
+
+/// The scenario of a seed.
+pub fn scenario(seed: u64) -> Scenario {
+    let mut draw = Draw { choices: Seeded(seed), agent: 0, ordinal: 0 };
+    let agents = draw.below("agents", 4) + 1;
+    let config = config(&mut draw, agents);
+    let faults = faults(&mut draw);
+    let mut inputs = Vec::new();
+    let span = draw.of("span", &[2_000_000_u32, 20_000_000, 300_000_000, 4_000_000_000]);
+    for agent in 1..=agents {
+        draw.agent = agent;
+        draw.ordinal = 0;
+        inputs.push(Timed { at: u64::from(draw.below("created", 1_000)), agent, action: Action::Create });
+        let count = draw.of("count", &[0, 3, 8, 25]);
+        for ordinal in 1..=count {
+            draw.ordinal = ordinal;
+            let at = 1_000 + u64::from(draw.below("at", span));
+            inputs.push(Timed { at, agent, action: action(&mut draw) });
+        }
+    }
+    draw.agent = 0;
+    for ordinal in 0..u64::from(draw.below("disturbances", 4)) {
+        draw.ordinal = ordinal;
+        let at = u64::from(draw.below("disturbed", span));
+        inputs.push(Timed { at, agent: 0, action: disturbance(&mut draw) });
+    }
+    Scenario { version: VERSION, seed, config, agents, inputs, faults, budget: 40_000 }
+}
+
+fn action(draw: &mut Draw) -> Action {
+    match draw.below("action", 20) {
+        0 | 1 => Action::Start,
+        2 | 3 => Action::Stop,
+        4 => Action::Abort { run: None, stop: false },
+        5 => Action::Abort { run: Some(u64::from(draw.below("run", 5))), stop: draw.below("stop", 2) == 0 },
+        6 => Action::Tick,
+        _ => Action::Message(message(draw)),
+    }
+}
+
+fn message(draw: &mut Draw) -> Message {
+    use Sender as From;
+    let senders = [
+        From::Operator,
+        From::Operator,
+        From::Operator,
+        From::Channel,
+        From::Webhook,
+        From::Callback,
+        From::SystemTick,
+        From::TaskResult,
+        From::BriefAck,
+        From::Impostor,
+    ];
+    Message {
+        sender: draw.of("sender", &senders),
+        priority: draw.of("priority", Priority::ALL),
+        bytes: draw.of("bytes", &[0, 10, 100, 256, 400, 3_000]),
+        key: draw.of("key", &[None, None, Some(1), Some(2), Some(3), Some(4)]),
+        payload: u8::from(draw.below("payload", 4) == 0),
+    }
+}
+
+fn disturbance(draw: &mut Draw) -> Action {
+    let minute = 60_000_000_i64;
+    let jumps =
+        [-1_500_000, 1_500_000, -10 * minute, 10 * minute, -120 * minute, 120 * minute, -525_600 * minute];
+    match draw.below("disturbance", 3) {
+        0 => Action::Restart,
+        1 => Action::Tick,
+        _ => Action::ClockJump { micros: draw.of("jump", &jumps) },
+    }
+}
+
+fn faults(draw: &mut Draw) -> Faults {
+    let rates = [0, 0, 30, 300];
+    let crashes = draw.of("crashes", &[0, 0, 1, 2, 3]);
+    let reach = draw.of("reach", &[40_u32, 200, 1_000]);
+    let mut at: u64 = 0;
+    let mut boundaries = Vec::new();
+    for ordinal in 0..crashes {
+        draw.ordinal = ordinal;
+        // The next crash often comes soon: inside the recovery from this one.
+        let near = if ordinal > 0 && draw.below("soon", 2) == 0 { 6 } else { reach };
+        at += 1 + u64::from(draw.below("crash", near));
+        boundaries.push(at);
+    }
+    draw.ordinal = 0;
+    Faults {
+        provider_fails: draw.of("provider_fails", &[0, 30, 300, 900]),
+        provider_silent: draw.of("provider_silent", &rates),
+        provider_slow: draw.of("provider_slow", &rates),
+        provider_odd: draw.of("provider_odd", &[0, 100, 700]),
+        tool_fails: draw.of("tool_fails", &rates),
+        tool_silent: draw.of("tool_silent", &rates),
+        outcome_twice: draw.of("outcome_twice", &rates),
+        outcome_late: draw.of("outcome_late", &[0, 500]),
+        outcome_odd: draw.of("outcome_odd", &[0, 0, 0, 50]),
+        context_fails: draw.of("context_fails", &rates),
+        sync: draw.of("sync", &[0, 0, 1_000, 700_000]),
+        crashes: boundaries,
+    }
+}
+
+fn config(draw: &mut Draw, agents: u32) -> Config {
+    let models: Vec<ModelRef> = ["a/one", "b/two", "a/three"]
+        .iter()
+        .take(draw.below("models", 3) as usize + 1)
+        .filter_map(|name| ModelRef::new(name).ok())
+        .collect();
+    let mut config = Config::new(models);
+    config.queue = queue(draw);
+    config.turn = turn(draw);
+    config.retry = RetryPolicy {
+        retries: draw.below("retries", 3),
+        backoff: Millis(draw.of("backoff", &[0, 1, 200])),
+        retry_after_max: Millis(draw.of("retry_after_max", &[0, 1_000, 60_000])),
+    };
+    let steps: &[&[u64]] = &[&[1], &[10, 50], &[30_000, 120_000, 600_000]];
+    config.hold = HoldPolicy {
+        on_outage: draw.below("on_outage", 4) > 0,
+        steps: draw.of("hold_steps", steps).iter().copied().map(Millis).collect(),
+        give_up: Millis(draw.of("give_up", &[1_000, 3_600_000, 86_400_000])),
+    };
+    let spared = u64::from(draw.below("too_many", 8) == 0);
+    config.limits = HostLimits {
+        agents: u64::from(agents).saturating_sub(spared).max(1),
+        concurrent_turns: draw.of("slots", &[1, 1, 2, 64]),
+        decisions_per_step: draw.of("decisions", &[1, 2, 32]),
+        deadlines_per_step: draw.of("deadlines", &[1, 2, 256]),
+    };
+    config.while_stopped = draw.of("while_stopped", &[WhileStopped::Queue, WhileStopped::Refuse]);
+    config
+}
+
+fn queue(draw: &mut Draw) -> QueueLimits {
+    let entries = draw.of("entries", &[1, 2, 3, 8, 10_000]);
+    let bytes = draw.of("queue_bytes", &[300, 4_000, 64 << 20]);
+    QueueLimits {
+        entries,
+        bytes,
+        reserved_entries: if draw.below("reserved", 2) == 0 { entries / 2 } else { 0 },
+        reserved_bytes: draw.of("reserved_bytes", &[0, bytes / 4]),
+        body_bytes: draw.of("body_bytes", &[300, 1 << 20]),
+        keys: draw.of("keys", &[0, 1, 2, 10_000]),
+        keys_for: Millis(draw.of("keys_for", &[0, 1_000, 60_000, 86_400_000])),
+        crashes: draw.below("poison", 3) + 1,
+    }
+}
+
+fn turn(draw: &mut Draw) -> TurnLimits {
+    let repeats_end = draw.of("repeats_end", &[2, 3, 25]);
+    TurnLimits {
+        rounds: draw.of("rounds", &[1, 2, 3, 50]),
+        wall_time: Millis(draw.of("wall_time", &[1_500, 60_000, 21_600_000])),
+        tokens: draw.of("tokens", &[None, None, None, Some(10), Some(5_000)]),
+        calls_per_round: draw.of("calls_per_round", &[1, 2, 128]),
+        max_output_tokens: draw.of("max_output_tokens", &[64, 16_384]),
+        model_timeout: Millis(draw.of("model_timeout", &[1_000, 900_000])),
+        tool_timeout: Millis(draw.of("tool_timeout", &[1_000, 600_000])),
+        repeats_remind: draw.below("repeats_remind", 4),
+        repeats_end,
+        recent_messages: draw.of("recent", &[0, 1, 8]),
+    }
+}

@@ -1,0 +1,62 @@
+//! Scripted-random tools, and the reading of context files.
+
+use holon_core::agent::identity::ExecutionBinding;
+use holon_core::outcome::{
+    Certainty, ExecutionSnapshot, InstructionSource, LoadedContext, OpFailure, Outcome, SourceScope, ToolOutcome,
+};
+use holon_core::tool::{Receipt, ToolError, ToolErrorKind, ToolFacts};
+use holon_core::{Millis, Text};
+
+use crate::provider::{Circumstances, Deliveries};
+
+/// Where simulated agents work.
+pub fn workspace() -> ExecutionBinding {
+    ExecutionBinding { workspace_anchor: "/w".into(), execution_root: "/w".into(), cwd: "/w".into() }
+}
+
+/// Executes one call.
+pub fn call(here: &mut Circumstances<'_>) -> Deliveries {
+    if here.fault("silent", here.faults.tool_silent) {
+        return Vec::new();
+    }
+    let after = u64::from(here.below("latency", 3_000_000));
+    let receipt = if here.fault("fails", here.faults.tool_fails) {
+        let kind = here.pick("error", ToolErrorKind::ALL).unwrap_or(ToolErrorKind::ToolExecutionFailed);
+        Receipt::failure(ToolError::new(kind, "it did not work"))
+    } else {
+        let content = if here.below("same", 2) == 0 { Text::short("ok") } else { here.text("output") };
+        Receipt::success(content, ToolFacts { exit_status: Some(0), ..ToolFacts::default() })
+    };
+    let outcome = ToolOutcome { receipt, duration_ms: Millis(after / 1_000) };
+    here.deliver(after, Outcome::Tool { outcome })
+}
+
+/// Reads instruction files and the environment.
+pub fn load_context(here: &mut Circumstances<'_>) -> Deliveries {
+    let after = u64::from(here.below("latency", 20_000));
+    if here.fault("fails", here.faults.context_fails) {
+        if here.below("silent", 3) == 0 {
+            return Vec::new();
+        }
+        let failure =
+            OpFailure { certainty: Certainty::Definite, message: Text::short("permission denied") };
+        return vec![(after, Outcome::Failed { failure })];
+    }
+    let source = InstructionSource {
+        scope: SourceScope::Workspace,
+        path: "AGENTS.md".into(),
+        content: here.text("instructions"),
+    };
+    let context = LoadedContext {
+        sources: vec![source],
+        execution: ExecutionSnapshot {
+            binding: workspace(),
+            agent_home: "/home".into(),
+            platform: "sim".into(),
+            shell: "sh".into(),
+            date: "2026-01-01".into(),
+        },
+        context_build_ms: Millis(after / 1_000),
+    };
+    here.deliver(after, Outcome::Context { context })
+}

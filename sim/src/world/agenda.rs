@@ -1,0 +1,45 @@
+//! What will happen, ordered by virtual time; what happens at one moment is ordered by a drawn tie.
+
+use std::collections::BTreeMap;
+
+use holon_core::{AgentId, OpId, Outcome};
+
+use crate::ingress::Request;
+
+/// Something that the world does at its time.
+#[derive(Debug)]
+pub(super) enum Happening {
+    /// An input of the scenario, by its position.
+    Input(usize),
+    /// A client tries again, or for the first time.
+    Request(Request),
+    /// A performer of one life of the process is done.
+    Completed { agent: AgentId, op: OpId, outcome: Box<Outcome>, life: u64 },
+    /// The driver's timer; only the newest counts.
+    Wake(u64),
+    /// The disk is done with what it was given.
+    Sync(u64),
+    /// The process of one life leaves in good order.
+    Shutdown(u64),
+    /// The process starts.
+    Start,
+    /// Faults are over.
+    Quiet,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Agenda {
+    planned: BTreeMap<(u64, u32, u64), Happening>,
+    count: u64,
+}
+
+impl Agenda {
+    pub(super) fn plan(&mut self, at: u64, tie: u32, happening: Happening) {
+        self.count += 1;
+        self.planned.insert((at, tie, self.count), happening);
+    }
+
+    pub(super) fn next(&mut self) -> Option<(u64, Happening)> {
+        self.planned.pop_first().map(|((at, _, _), happening)| (at, happening))
+    }
+}
