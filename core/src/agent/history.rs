@@ -20,7 +20,7 @@ pub struct History {
     /// The newest turn, however it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_turn: Option<LastTurn>,
-    /// The newest turn that was the last of its message.
+    /// How the newest turn ended that was the last of its message; a failure stands until a turn succeeds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_settled: Option<TurnKind>,
     /// The newest last.
@@ -65,7 +65,11 @@ impl History {
         if !fact.kind.settles() {
             return;
         }
-        self.last_settled = Some(fact.kind);
+        // An aborted turn is no success: a failure before it stands.
+        let failed_before = self.last_settled.is_some_and(TurnKind::failed);
+        if !(failed_before && fact.kind == TurnKind::Aborted) {
+            self.last_settled = Some(fact.kind);
+        }
         let Some(message) = message else { return };
         self.exchanges.push_back(Exchange {
             message_id: message.id,

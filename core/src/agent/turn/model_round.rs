@@ -288,6 +288,6 @@ mod tests {
             });
             Some(ids.collect::<alloc::vec::Vec<_>>())
         });
-        assert_eq!(ids.unwrap(), ["call_1_0_2", "call_1_0_2_", "call_1_0_3"]);
+        assert_eq!(ids.unwrap(), ["call_1_0_2", "call_1_0_2x", "call_1_0_3"]);
     }
 }
