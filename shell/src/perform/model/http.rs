@@ -63,8 +63,10 @@ impl Clients {
             located(Failure::new(FailureKind::Timeout, message), stage, url)
         };
         let client = self.client(url)?;
-        let mut request =
-            client.post(url.clone()).header(CONTENT_TYPE, "application/json").header(ACCEPT, "application/json");
+        let mut request = client
+            .post(url.clone())
+            .header(CONTENT_TYPE, "application/json")
+            .header(ACCEPT, "application/json");
         if let Some(value) = authorization {
             request = request.header(AUTHORIZATION, value.clone());
         }

@@ -34,9 +34,10 @@ impl ProviderEnvironment {
         for (name, url) in
             [("OPENAI_BASE_URL", &self.openai_base_url), ("HOLON_LOCAL_BASE_URL", &self.local_base_url)]
         {
-            let password = url.as_deref().and_then(|url| Url::parse(url.trim()).ok()).and_then(|url| {
-                url.password().map(ToOwned::to_owned)
-            });
+            let password = url
+                .as_deref()
+                .and_then(|url| Url::parse(url.trim()).ok())
+                .and_then(|url| url.password().map(ToOwned::to_owned));
             secrets.extend(password.map(|password| (name.to_owned(), password)));
         }
         secrets

@@ -76,7 +76,9 @@ fn call(texts: &Texts, value: &Value) -> Result<AnswerBlock, Malformed> {
         None | Some(Value::Null) => "{}".to_owned(),
         Some(Value::String(json)) => json.clone(),
         Some(object @ Value::Object(_)) => object.to_string(),
-        Some(_) => return Err(shape("the arguments of one of its tool calls are neither text nor an object")),
+        Some(_) => {
+            return Err(shape("the arguments of one of its tool calls are neither text nor an object"));
+        }
     };
     let id = value.get("id").and_then(Value::as_str).unwrap_or_default();
     Ok(proposed(texts, id.to_owned(), name.to_owned(), &arguments))

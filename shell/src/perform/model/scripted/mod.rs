@@ -177,7 +177,9 @@ fn met(
             let mut whole = String::new();
             for text in result.receipt.texts() {
                 let text = texts.resolve(text);
-                whole.push_str(&text.map_err(|problem| Failure::new(FailureKind::Client, problem.to_string()))?);
+                whole.push_str(
+                    &text.map_err(|problem| Failure::new(FailureKind::Client, problem.to_string()))?,
+                );
             }
             if whole.contains(wanted.as_str()) {
                 return Ok(());

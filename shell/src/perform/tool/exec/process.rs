@@ -84,7 +84,11 @@ impl Group {
         if let Some(id) = self.id
             && let Ok(handle) = pidfd_open(id, PidfdFlags::NONBLOCK)
         {
-            let handle = AsyncFd::register_with_interest(handle, Interest::READABLE)?;
+            #[expect(
+                deprecated,
+                reason = "its successor is unsafe; an OwnedFd keeps its descriptor open as it needs"
+            )]
+            let handle = AsyncFd::with_interest(handle, Interest::READABLE)?;
             return handle.readable().await.map(drop);
         }
         self.child.wait().await.map(drop)

@@ -73,7 +73,9 @@ pub(super) fn parse(patch: &str) -> Result<Vec<FilePatch<'_>>, Refusal> {
         files.push(file);
     }
     if files.is_empty() {
-        return Err(rejected("the patch names no file: there is no --- line followed by a +++ line").hint(SHAPE));
+        return Err(
+            rejected("the patch names no file: there is no --- line followed by a +++ line").hint(SHAPE)
+        );
     }
     Ok(files)
 }
@@ -165,8 +167,9 @@ impl<'a> Reader<'a> {
     fn hunk(&mut self) -> Result<Hunk<'a>, Refusal> {
         let header = self.peek(0);
         let begins_at = self.at + 1;
-        let range = range(header)
-            .map_err(|()| rejected(format!("line {begins_at}: {header:?} is not a hunk header")).hint(SHAPE))?;
+        let range = range(header).map_err(|()| {
+            rejected(format!("line {begins_at}: {header:?} is not a hunk header")).hint(SHAPE)
+        })?;
         self.at += 1;
         let mut hunk = Hunk { range, ..Hunk::default() };
         // Blank lines without a sign, at the end so far: context, unless nothing else follows.

@@ -37,7 +37,9 @@ impl Place {
         let mut all: Vec<_> = fs::read_dir(self.0.path())
             .unwrap()
             .map(|entry| entry.unwrap())
-            .map(|entry| (entry.file_name().into_string().unwrap(), fs::read(entry.path()).unwrap_or_default()))
+            .map(|entry| {
+                (entry.file_name().into_string().unwrap(), fs::read(entry.path()).unwrap_or_default())
+            })
             .collect();
         all.sort();
         all
@@ -140,7 +142,9 @@ fn line_ends_stay_what_they_were() {
     assert_eq!(place.read("bare"), "A\nb");
     place.apply("--- bare\n+++ bare\n@@ -2 +2 @@\n-b\n\\ No newline at end of file\n+b\n").unwrap();
     assert_eq!(place.read("bare"), "A\nb\n");
-    place.apply("--- unix\r\n+++ unix\r\n@@ -2 +2 @@\r\n-b\r\n+B\r\n\\ No newline at end of file\r\n").unwrap();
+    place
+        .apply("--- unix\r\n+++ unix\r\n@@ -2 +2 @@\r\n-b\r\n+B\r\n\\ No newline at end of file\r\n")
+        .unwrap();
     assert_eq!(place.read("unix"), "a\nB");
 }
 
@@ -182,10 +186,9 @@ fn empty_files_come_and_go_by_git_headers() {
 fn a_failure_midway_puts_everything_back() {
     let place = Place::with(&[("a", ONE)]);
     let root = Root::open(&place.0.path().display().to_string()).unwrap();
-    let parsed = parse::parse(
-        "--- a\n+++ a\n@@ -1 +1 @@\n-one\n+1\n--- /dev/null\n+++ new/file\n@@ -0,0 +1 @@\n+x\n",
-    )
-    .unwrap();
+    let parsed =
+        parse::parse("--- a\n+++ a\n@@ -1 +1 @@\n-one\n+1\n--- /dev/null\n+++ new/file\n@@ -0,0 +1 @@\n+x\n")
+            .unwrap();
     let changes: Vec<_> = parsed.iter().map(|file| files::plan(&root, file).unwrap()).collect();
     fs::create_dir(place.0.path().join("new")).unwrap();
     fs::write(place.0.path().join("new/file"), "came in between").unwrap();
@@ -200,7 +203,8 @@ fn a_failure_midway_puts_everything_back() {
 }
 
 fn text() -> impl Strategy<Value = String> {
-    let line = prop_oneof![Just("a"), Just("b"), Just(""), Just("-- c"), Just("++ d"), Just("é\r"), Just("a\r")];
+    let line =
+        prop_oneof![Just("a"), Just("b"), Just(""), Just("-- c"), Just("++ d"), Just("é\r"), Just("a\r")];
     (prop::collection::vec(line, 0..24), any::<bool>()).prop_map(|(lines, ended)| {
         let mut text = lines.join("\n");
         if ended && !text.is_empty() {
