@@ -60,7 +60,7 @@ async fn serve_bytes(bytes: &'static [u8]) -> String {
         let _ = stream.read(&mut buffer).await.unwrap();
         stream.write_all(bytes).await.unwrap();
         if bytes.is_empty() {
-            let _ = stream.read(&mut buffer).await;
+            drop(stream.read(&mut buffer).await);
         }
     }));
     base
@@ -141,22 +141,18 @@ async fn ask(base: &str) -> Outcome {
 
 async fn answer(body: Value) -> ModelAnswer {
     let (base, _) = serve(200, &[], body.to_string()).await;
-    match ask(&base).await {
-        Outcome::Answer { answer } => answer,
-        other => panic!("{other:?}"),
-    }
+    let outcome = ask(&base).await;
+    let Outcome::Answer { answer } = outcome else { panic!("{outcome:?}") };
+    answer
 }
 
 async fn failure(base: &str) -> AttemptFailure {
-    match ask(base).await {
-        Outcome::AttemptFailed { failure } => {
-            let written = serde_json::to_string(&failure).unwrap();
-            assert!(!written.contains("canary"), "{written}");
-            assert!(failure.diagnostics.is_some());
-            failure
-        }
-        other => panic!("{other:?}"),
-    }
+    let outcome = ask(base).await;
+    let Outcome::AttemptFailed { failure } = outcome else { panic!("{outcome:?}") };
+    let written = serde_json::to_string(&failure).unwrap();
+    assert!(!written.contains("canary"), "{written}");
+    assert!(failure.diagnostics.is_some());
+    failure
 }
 
 async fn refused(

@@ -141,10 +141,8 @@ async fn the_demo_repairs_its_project() {
     );
     let mut asked = request("scripted/demo", 0, "");
     loop {
-        let answer = match performers.call_model(asked.clone()).await {
-            holon_core::Outcome::Answer { answer } => answer,
-            other => panic!("{other:?}"),
-        };
+        let outcome = performers.call_model(asked.clone()).await;
+        let holon_core::Outcome::Answer { answer } = outcome else { panic!("{outcome:?}") };
         if answer.stop == StopReason::EndTurn {
             break;
         }
@@ -159,10 +157,8 @@ async fn the_demo_repairs_its_project() {
                 execution: execution.clone(),
                 timeout: Millis::minutes(1),
             };
-            let outcome = match performers.call_tool(&asked.agent, call).await {
-                holon_core::Outcome::Tool { outcome } => outcome,
-                other => panic!("{other:?}"),
-            };
+            let outcome = performers.call_tool(&asked.agent, call).await;
+            let holon_core::Outcome::Tool { outcome } = outcome else { panic!("{outcome:?}") };
             let receipt = Arc::new(outcome.receipt);
             results.push(CallResult { call_id: proposed.call_id.clone(), receipt });
             blocks.push(Block::ToolCall {

@@ -86,6 +86,8 @@ const SHAPE: &str = "send a unified diff: --- a/path, +++ b/path, then @@ -start
 struct Reader<'a> {
     lines: Vec<&'a str>,
     at: usize,
+    /// A file came already: what is signed as a change may not be passed over any more.
+    begun: bool,
 }
 
 /// What git says of a file before its hunks.
@@ -108,7 +110,7 @@ impl<'a> Reader<'a> {
         if lines.iter().any(|line| line.starts_with("--- ") && line.ends_with('\r')) {
             lines.iter_mut().for_each(|line| *line = line.strip_suffix('\r').unwrap_or(line));
         }
-        Self { lines, at: 0 }
+        Self { lines, at: 0, begun: false }
     }
 
     fn peek(&self, ahead: usize) -> &'a str {
@@ -117,6 +119,16 @@ impl<'a> Reader<'a> {
 
     fn file_begins(&self) -> bool {
         self.peek(0).starts_with("--- ") && self.peek(1).starts_with("+++ ")
+    }
+
+    /// Goes on to the next hunk of the file, past blank lines.
+    fn hunk_begins(&mut self) -> bool {
+        let blank = self.lines[self.at..].iter().take_while(|line| line.is_empty()).count();
+        let begins = self.peek(blank).starts_with("@@");
+        if begins {
+            self.at += blank;
+        }
+        begins
     }
 
     /// The next file, or the end.
@@ -132,6 +144,9 @@ impl<'a> Reader<'a> {
             } else if line.starts_with("@@ ") || line == "@@" {
                 let message = format!("line {}: a hunk without --- and +++ before it", self.at + 1);
                 return Err(rejected(message).hint(SHAPE));
+            } else if self.begun && line.starts_with(['+', '-']) && !is_signature(line) {
+                let message = format!("line {}: {line:?} belongs to no hunk", self.at + 1);
+                return Err(rejected(message).hint("correct the counts of the @@ line before it"));
             } else if let Some(header) = &mut git {
                 header.line(line)?;
             }
@@ -143,8 +158,9 @@ impl<'a> Reader<'a> {
         let (old, new) = (path(&self.peek(0)[4..])?, path(&self.peek(1)[4..])?);
         self.at += 2;
         let (old, new) = without_prefixes(old, new, git.is_some());
+        self.begun = true;
         let mut hunks = Vec::new();
-        while self.at < self.lines.len() && self.peek(0).starts_with("@@") {
+        while self.hunk_begins() {
             hunks.push(self.hunk()?);
         }
         let name = new.as_deref().or(old.as_deref()).unwrap_or("/dev/null");
@@ -178,7 +194,7 @@ impl<'a> Reader<'a> {
             let line = self.peek(0);
             let missing = hunk.missing();
             let full = missing == Some((0, 0));
-            if self.hunk_ends(missing) || (full && line.is_empty()) {
+            if self.hunk_ends(missing) || (full && (line.is_empty() || is_signature(line))) {
                 break;
             }
             let (sign, text) = line.split_at_checked(1).unwrap_or(("", line));
@@ -273,6 +289,11 @@ impl GitHeader {
         };
         Some(FilePatch { old, new, hunks: Vec::new(), executable: self.executable })
     }
+}
+
+/// The line with which mails end what is a patch.
+fn is_signature(line: &str) -> bool {
+    matches!(line, "-- " | "--")
 }
 
 /// The ranges of a hunk header; none when it has none.

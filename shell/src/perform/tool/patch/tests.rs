@@ -127,6 +127,17 @@ fn counts_may_be_wrong_and_blank_lines_may_have_lost_their_space() {
 }
 
 #[test]
+fn what_surrounds_a_patch_is_passed_over_and_changes_are_not() {
+    let place = Place::with(&[("a", ONE)]);
+    place
+        .apply("```diff\n--- a\n+++ a\n@@ -1 +1 @@\n-one\n+1\n\n@@ -5 +5 @@\n-five\n+5\n-- \n2.39.0\n```\n")
+        .unwrap();
+    assert_eq!(place.read("a"), "1\ntwo\nthree\nfour\n5\n");
+    let (_, message) = place.refused("--- a\n+++ a\n@@ -1 +1 @@\n-1\n+one\n\n two\n-three\n");
+    assert!(message.contains("line 8: \"-three\" belongs to no hunk"), "{message}");
+}
+
+#[test]
 fn lines_that_look_like_headers_are_lines() {
     let place = Place::with(&[("a", "-- x\nb\n")]);
     place.apply("--- a\n+++ a\n@@ -1,2 +1,2 @@\n--- x\n+++ y\n b\n").unwrap();
