@@ -137,7 +137,10 @@ async fn the_demo_repairs_its_project() {
     let performers = Performers::new(
         texts.clone(),
         crate::perform::model::Providers::new(Default::default()),
-        Settings { home: home.path().to_owned(), environment: CommandEnvironment::new(std::env::vars_os()) },
+        Settings {
+            home: home.path().to_owned(),
+            environment: CommandEnvironment::new([("PATH".into(), env!("PATH").into())]),
+        },
     );
     let mut asked = request("scripted/demo", 0, "");
     loop {

@@ -13,8 +13,8 @@ struct Place {
 
 impl Place {
     fn new() -> Self {
-        let mut variables: Vec<_> = std::env::vars_os().collect();
-        variables.push(("OPENAI_API_KEY".into(), "sk-canary-123456".into()));
+        let variables = [("PATH", env!("PATH")), ("OPENAI_API_KEY", "sk-canary-123456")];
+        let variables = variables.map(|(name, value)| (name.into(), value.into()));
         Self { folder: tempfile::tempdir().unwrap(), environment: CommandEnvironment::new(variables) }
     }
 
