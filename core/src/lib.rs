@@ -51,6 +51,8 @@ pub mod retry;
 pub mod scheduler;
 pub mod snapshot;
 pub mod terminal;
+#[cfg(test)]
+pub(crate) mod testing;
 pub mod time;
 pub mod tool;
 pub mod view;

@@ -1,5 +1,6 @@
 //! Durable facts in the order in which they happened, and what one step brings.
 
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::content::Content;
@@ -16,6 +17,26 @@ pub struct Record {
     pub event_seq: EventSeq,
     pub at: Wall,
     pub event: Event,
+}
+
+impl Record {
+    /// The record as one line of JSON, in the form of an export: `agent`, `event_seq`, `step`, `at`, `type`, `v`,
+    /// `payload`.
+    ///
+    /// # Errors
+    /// None in practice: every payload is a plain struct with string keys.
+    pub fn json_line(&self) -> Result<String, serde_json::Error> {
+        Ok(alloc::format!(
+            r#"{{"agent":"{}","event_seq":{},"step":{},"at":"{}","type":"{}","v":{},"payload":{}}}"#,
+            self.agent,
+            self.event_seq,
+            self.step,
+            self.at,
+            self.event.kind(),
+            self.event.version(),
+            self.event.payload()?
+        ))
+    }
 }
 
 /// What one call of the host decided. Its effects stay locked until its records are durable.

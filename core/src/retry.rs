@@ -84,10 +84,12 @@ mod tests {
     #[test]
     fn every_kind_has_its_row() {
         for &kind in FailureKind::ALL {
-            let expected = match kind {
-                FailureKind::ContextLength => Next::Terminal,
-                kind if retryable(kind) => Next::Retry { after: Millis(200) },
-                _ => Next::FailFast,
+            let expected = if kind == FailureKind::ContextLength {
+                Next::Terminal
+            } else if retryable(kind) {
+                Next::Retry { after: Millis(200) }
+            } else {
+                Next::FailFast
             };
             assert_eq!(next(&policy(), &failure(kind, None), 1, 0), expected, "{kind}");
         }

@@ -1,7 +1,16 @@
 //! The shell: performs what the core decides. The only crate that may name a clock, a socket, a process, a
 //! file or a thread; it decides nothing that a user could notice.
 
+pub mod cli;
 pub mod clock;
+pub mod driver;
+pub mod entropy;
+pub mod home;
+pub mod ledger;
 pub mod perform;
+pub mod present;
+pub mod report;
+pub mod settings;
 pub mod spawn;
 pub mod text;
+pub mod work;

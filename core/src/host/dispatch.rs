@@ -86,8 +86,15 @@ impl Host {
             return Boundary::MessageProcessing;
         }
         self.with(batch, agent, |tx| turn::model_round::completed(tx, op, outcome));
-        self.unsettled.insert(agent.clone());
+        self.decide_at_boundary(agent);
         Boundary::MessageProcessing
+    }
+
+    /// What happens inside a run calls for no decision; its end does.
+    fn decide_at_boundary(&mut self, agent: &AgentId) {
+        if self.agent(agent).is_some_and(|agent| agent.run.is_none()) {
+            self.unsettled.insert(agent.clone());
+        }
     }
 
     /// Interrupts every run and lets nothing new begin. Draining twice answers twice.
@@ -112,7 +119,7 @@ impl Host {
                 Alarm::Backoff => turn::request::backed_off(tx),
                 Alarm::TurnLimit => turn::limits::out_of_time(tx),
             });
-            self.unsettled.insert(agent);
+            self.decide_at_boundary(&agent);
         }
         for agent in self.deadlines.due_agents(self.clock.wall(), limit) {
             self.deadlines.passed(&agent);

@@ -1,1 +1,175 @@
-//! What must always hold, as folds over records.
+//! What must always hold, as folds over records: the same functions judge simulated runs, fuzzed runs and the
+//! ledger of a real daemon. A law reads what the agent's log has said so far ([`seen::Seen`], a fold of its
+//! own that knows nothing of [`crate::agent::Agent`]) and the next record; it decides nothing and repairs
+//! nothing. What clients were told and what a disk holds is judged elsewhere.
+
+#[cfg(test)]
+mod facts;
+mod lifecycle;
+mod log;
+mod queue;
+mod references;
+#[cfg(test)]
+mod sabotage;
+mod seen;
+#[cfg(test)]
+mod tests;
+mod turns;
+
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::ids::{AgentId, EventSeq};
+use crate::record::Record;
+use seen::Seen;
+
+/// What a law says of a record: false when the record is none of its business.
+type Ruling = Result<bool, String>;
+
+/// The law has something to say, and it holds exactly if `holds`.
+fn rule(holds: bool, problem: impl FnOnce() -> String) -> Ruling {
+    if holds { Ok(true) } else { Err(problem()) }
+}
+
+/// One law. `judge` sees everything before the record, and the record.
+#[derive(Debug)]
+struct Law {
+    id: &'static str,
+    sentence: &'static str,
+    judge: fn(&Seen, &Record) -> Ruling,
+}
+
+const fn law(id: &'static str, sentence: &'static str, judge: fn(&Seen, &Record) -> Ruling) -> Law {
+    Law { id, sentence, judge }
+}
+
+/// Every law whose subject exists, by family.
+const LAWS: [Law; 27] = [
+    law("L1", "Nothing starts between a stop and the next start.", lifecycle::l1),
+    law("L2", "A stop leaves no run, no operation and no hold.", lifecycle::l2),
+    law(
+        "L3",
+        "A stop or abort takes nothing from the queue, and aborts the message of its run.",
+        lifecycle::l3,
+    ),
+    law(
+        "L4",
+        "A start alone starts nothing: the next run names the queued message it is for.",
+        lifecycle::l4,
+    ),
+    law("L5", "Posture follows the last control command; one without effect records nothing.", lifecycle::l5),
+    law("L6", "Admission to a stopped agent never changes its posture.", lifecycle::l6),
+    law("L8", "A record that names a run or an operation names one in progress.", lifecycle::l8),
+    law(
+        "Q1",
+        "Each admitted message is queued, claimed or terminal, and claimed only by what runs.",
+        queue::q1,
+    ),
+    law("Q2", "What is terminal stays as it is.", queue::q2),
+    law("Q3", "A message is claimed from the queue, by one run.", queue::q3),
+    law("Q4", "The claimed message is the first of the eligible queue.", queue::q4),
+    law("Q5", "A known key admits nothing new.", queue::q5),
+    law(
+        "Q7",
+        "Crashes without anything new are counted, and the last one drops with a failure brief.",
+        queue::q7,
+    ),
+    law("Q9", "Each id is given once, in order, and named only afterwards.", references::q9),
+    law(
+        "Q10",
+        "A message comes back exactly if its run was interrupted, and for the same cause.",
+        queue::q10,
+    ),
+    law("T1", "At most one run is in progress.", turns::t1),
+    law("T2", "Each run is for one message that it claimed, and that no settled run was for.", turns::t2),
+    law("T3", "Rounds are counted from 0, with one request at a time.", turns::t3),
+    law("T4", "Each run ends once, after its operations, under its own name.", turns::t4),
+    law("T5", "Each tool call has one result, in order, before anything else is asked.", turns::t5),
+    law("T6", "A crossed bound ends the run with its name, and a run tells its rounds.", turns::t6),
+    law("T9", "An interjection enters once, at a safe point, before the next round.", turns::t9),
+    law(
+        "T10",
+        "Attempts stay within their policy, wait before they repeat, and never repeat in vain.",
+        turns::t10,
+    ),
+    law("W7", "Recorded time goes back only by a recorded step of the clock.", log::w7),
+    law("W10", "Each end of a run has one closure, which waits exactly if it says what for.", log::w10),
+    law("D3", "A log starts with its agent and has no gap; steps never go back.", log::d3),
+    law("S7", "Each change of posture starts from the posture before.", lifecycle::s7),
+];
+
+const TABLE: [(&str, &str); LAWS.len()] = {
+    let mut table = [("", ""); LAWS.len()];
+    let mut at = 0;
+    while at < LAWS.len() {
+        table[at] = (LAWS[at].id, LAWS[at].sentence);
+        at += 1;
+    }
+    table
+};
+
+/// Judges records in the order of each agent's log; the logs of several agents may be interleaved.
+#[derive(Debug)]
+pub struct Laws {
+    agents: BTreeMap<AgentId, Seen>,
+    antecedents: [u64; LAWS.len()],
+}
+
+/// A law that a record broke.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{law} at {agent} #{event_seq}: {problem}")]
+pub struct Violation {
+    pub law: &'static str,
+    pub agent: AgentId,
+    pub event_seq: EventSeq,
+    pub problem: String,
+}
+
+impl Laws {
+    pub fn new() -> Self {
+        Self { agents: BTreeMap::new(), antecedents: [0; LAWS.len()] }
+    }
+
+    /// Id and sentence of every law.
+    pub fn table() -> &'static [(&'static str, &'static str)] {
+        &TABLE
+    }
+
+    /// Judges the next record.
+    ///
+    /// # Errors
+    /// The first law of the table that it breaks. Judging may go on: the record counts as seen.
+    pub fn step(&mut self, record: &Record) -> Result<(), Violation> {
+        self.judge(record).into_iter().next().map_or(Ok(()), Err)
+    }
+
+    /// Judges the next record by every law.
+    pub fn judge(&mut self, record: &Record) -> Vec<Violation> {
+        let mut violations = Vec::new();
+        let seen = self.agents.entry(record.agent.clone()).or_default();
+        for (law, antecedents) in LAWS.iter().zip(&mut self.antecedents) {
+            match (law.judge)(seen, record) {
+                Ok(said) => *antecedents += u64::from(said),
+                Err(problem) => {
+                    *antecedents += 1;
+                    let (agent, event_seq) = (record.agent.clone(), record.event_seq);
+                    violations.push(Violation { law: law.id, agent, event_seq, problem });
+                }
+            }
+        }
+        seen.follow(record);
+        violations
+    }
+
+    /// How often each law had something to say: one that never had proves nothing.
+    pub fn antecedents(&self) -> Vec<(&'static str, u64)> {
+        LAWS.iter().map(|law| law.id).zip(self.antecedents).collect()
+    }
+}
+
+impl Default for Laws {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,260 @@
+//! Facts for hand-made logs, with no more arguments than a law looks at.
+
+use alloc::string::{String, ToString};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use crate::closure::{ClosureDecision, ClosureOutcome, RuntimePosture};
+use crate::content::Text;
+use crate::event::brief::{BriefCreated, BriefKind, BriefVisibility};
+use crate::event::inbox::*;
+use crate::event::lifecycle::*;
+use crate::event::operation::{OpKind, OperationOpened, OperationSettled, Settlement};
+use crate::event::scheduling::{ClosureDecided, SchedulerDecision};
+use crate::event::turn::*;
+use crate::ids::{BriefId, MessageId, OpId, RoundIndex, RunId, TurnIndex};
+use crate::lifecycle::{Boundary, ControlAction, Status};
+use crate::message::{Message, Priority};
+use crate::model::{AttemptOutcome, AttemptRecord, Block, FailureKind, ModelRef, StopReason, TokenUsage};
+use crate::scheduler::{DecisionKind, DecisionReason};
+use crate::terminal::{TurnKind, TurnReason};
+use crate::testing::prompt;
+use crate::time::{Millis, Wall};
+use crate::tool::{Receipt, Tool, ToolError, ToolErrorKind, ToolFacts, Verdict};
+
+pub(super) fn admitted(id: u64, priority: Priority) -> MessageAdmitted {
+    let ingress = crate::message::Ingress { priority, ..prompt("do it") };
+    let message = Message::admit(MessageId(id), Wall(0), ingress).unwrap();
+    MessageAdmitted { message, idempotency: None, expired_keys: 0 }
+}
+
+pub(super) fn dequeued(message: u64, run: Option<u64>) -> MessageDequeued {
+    MessageDequeued { message_id: MessageId(message), run_id: run.map(RunId) }
+}
+
+pub(super) fn processed(message: u64, run: Option<u64>, disposition: Disposition) -> MessageProcessed {
+    MessageProcessed { message_id: MessageId(message), run_id: run.map(RunId), disposition }
+}
+
+pub(super) fn aborted(message: u64, run: u64) -> MessageAborted {
+    MessageAborted { message_id: MessageId(message), run_id: RunId(run) }
+}
+
+pub(super) fn dropped(message: u64, crashes: u32) -> MessageDropped {
+    MessageDropped { message_id: MessageId(message), crashes }
+}
+
+pub(super) fn requeued(message: u64, run: u64, cause: RequeueCause, crashes: u32) -> MessageRequeued {
+    MessageRequeued { message_id: MessageId(message), run_id: RunId(run), cause, crashes }
+}
+
+pub(super) fn interjected(round: u32) -> OperatorInterjectionAdmitted {
+    OperatorInterjectionAdmitted {
+        message_id: MessageId(2),
+        run_id: RunId(1),
+        round: RoundIndex(round),
+        safe_point: SafePoint::AfterTools,
+    }
+}
+
+pub(super) fn requested(action: ControlAction, previous: Status) -> ControlRequestAdmitted {
+    ControlRequestAdmitted { action, previous }
+}
+
+pub(super) fn applied(
+    action: ControlAction,
+    previous: Status,
+    next: Status,
+    aborted: Option<(u64, u64)>,
+) -> ControlApplied {
+    ControlApplied {
+        action,
+        previous,
+        next,
+        boundary: Boundary::Control,
+        aborted_run_id: aborted.map(|(run, _)| RunId(run)),
+        aborted_messages: aborted.map(|(_, message)| MessageId(message)).into_iter().collect(),
+        cancelled_ops: Vec::new(),
+    }
+}
+
+pub(super) fn posture(previous: Status, next: Status) -> SchedulerPostureDecision {
+    SchedulerPostureDecision { previous, next, boundary: Boundary::LifecycleSleep, wakes_at: None }
+}
+
+pub(super) fn recovered(run: u64, op: u64) -> RuntimeRecovered {
+    RuntimeRecovered { interrupted_run_id: Some(RunId(run)), lost_ops: [OpId(op)].into() }
+}
+
+pub(super) fn decided(kind: DecisionKind, message: Option<u64>) -> SchedulerDecision {
+    SchedulerDecision {
+        kind,
+        reason: DecisionReason::QueuedMessage,
+        row: 6,
+        boundary: Boundary::RunLoop,
+        model_reentry: message.is_some(),
+        liveness_only: false,
+        message_id: message.map(MessageId),
+        next_deadline: None,
+        evidence: Vec::new(),
+    }
+}
+
+pub(super) fn closed(outcome: ClosureOutcome) -> ClosureDecided {
+    ClosureDecided {
+        closure: ClosureDecision {
+            outcome,
+            waiting_reason: None,
+            runtime_posture: RuntimePosture::Awake,
+            row: 7,
+            evidence: Vec::new(),
+        },
+    }
+}
+
+pub(super) fn started(run: u64, turn: u64, message: u64) -> TurnStarted {
+    TurnStarted {
+        run_id: RunId(run),
+        turn_index: TurnIndex(turn),
+        message_id: MessageId(message),
+        models: [model()].into(),
+        carried_rounds: 0,
+    }
+}
+
+pub(super) fn model() -> ModelRef {
+    ModelRef::new("local/one").unwrap()
+}
+
+pub(super) fn loaded() -> crate::outcome::LoadedContext {
+    let crate::Outcome::Context { context } = crate::testing::context() else { panic!("not a context") };
+    context
+}
+
+pub(super) fn opened(op: u64, kind: OpKind, run: u64) -> OperationOpened {
+    OperationOpened { op: OpId(op), kind, run_id: RunId(run), timeout_ms: Millis(1_000) }
+}
+
+pub(super) fn settled(op: u64) -> OperationSettled {
+    OperationSettled { op: OpId(op), settlement: Settlement::Done }
+}
+
+pub(super) fn attempted(
+    round: u32,
+    attempt: u32,
+    outcome: AttemptOutcome,
+    failure_kind: Option<FailureKind>,
+    backoff_ms: Option<Millis>,
+) -> ProviderAttemptRecorded {
+    let attempt = AttemptRecord {
+        provider: "local".into(),
+        model_ref: model(),
+        attempt,
+        max_attempts: 3,
+        started_at: Wall(0),
+        completed_at: Wall(0),
+        duration_ms: Millis(0),
+        failure_kind,
+        message: None,
+        outcome,
+        advanced_to_fallback: false,
+        backoff_ms,
+        token_usage: None,
+        transport_diagnostics: None,
+    };
+    ProviderAttemptRecorded { run_id: RunId(1), round: RoundIndex(round), attempt }
+}
+
+/// A round with an accepted and a refused call.
+pub(super) fn called(round: u32, first: &str, second: &str) -> AssistantRoundRecorded {
+    let call = |id: &str| Block::ToolCall {
+        call_id: id.to_string(),
+        tool_name: String::from("ExecCommand"),
+        arguments: Text::default(),
+    };
+    let refused = Verdict::Refused(ToolError::new(ToolErrorKind::UnknownTool, "no"));
+    AssistantRoundRecorded {
+        blocks: Arc::from([call(first), call(second)]),
+        verdicts: [Verdict::Accepted(Tool::ExecCommand), refused].into(),
+        ..spoken(round)
+    }
+}
+
+pub(super) fn spoken(round: u32) -> AssistantRoundRecorded {
+    AssistantRoundRecorded {
+        run_id: RunId(1),
+        round: RoundIndex(round),
+        blocks: Arc::from([Block::Text { text: Text::short("done") }]),
+        verdicts: Vec::new(),
+        stop_reason: StopReason::EndTurn,
+        token_usage: TokenUsage::default(),
+    }
+}
+
+pub(super) fn tool_started() -> ToolStarted {
+    ToolStarted {
+        run_id: RunId(1),
+        round: RoundIndex(0),
+        index: 0,
+        call_id: "c1".into(),
+        tool: Tool::ExecCommand,
+    }
+}
+
+pub(super) fn executed(round: u32, index: u32, call_id: &str) -> ToolExecuted {
+    ToolExecuted {
+        run_id: RunId(1),
+        round: RoundIndex(round),
+        index,
+        call_id: call_id.into(),
+        tool_name: "ExecCommand".into(),
+        receipt: Arc::new(Receipt::success(Text::short("ok"), ToolFacts::default())),
+        duration_ms: Millis(1),
+    }
+}
+
+pub(super) fn refused(round: u32, index: u32, call_id: &str) -> ToolExecutionFailed {
+    ToolExecutionFailed {
+        run_id: RunId(1),
+        round: RoundIndex(round),
+        index,
+        call_id: call_id.into(),
+        tool_name: "Levitate".into(),
+        receipt: Arc::new(Receipt::failure(ToolError::new(ToolErrorKind::UnknownTool, "no"))),
+        duration_ms: Millis(0),
+    }
+}
+
+pub(super) fn ended(
+    run: u64,
+    turn: u64,
+    message: u64,
+    kind: TurnKind,
+    reason: Option<TurnReason>,
+    rounds: u32,
+) -> TurnTerminal {
+    TurnTerminal {
+        run_id: RunId(run),
+        turn_index: TurnIndex(turn),
+        message_id: MessageId(message),
+        kind,
+        reason,
+        last_assistant_message: None,
+        completed_at: Wall(0),
+        duration_ms: Millis(0),
+        token_usage: TokenUsage::default(),
+        rounds,
+    }
+}
+
+pub(super) fn brief(id: u64, kind: BriefKind, message: u64) -> BriefCreated {
+    BriefCreated {
+        id: BriefId(id),
+        kind,
+        visibility: BriefVisibility::TurnResult,
+        text: Text::short("told"),
+        run_id: None,
+        related_message_id: Some(MessageId(message)),
+        interjected_message_ids: Vec::new(),
+    }
+}

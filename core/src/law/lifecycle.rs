@@ -1,0 +1,176 @@
+//! Laws about start, stop, abort and posture.
+
+use alloc::format;
+
+use super::seen::Seen;
+use super::{Ruling, rule};
+use crate::event::{Event, InboxFact, LifecycleFact, OperationFact, SchedulingFact, TurnFact};
+use crate::ids::RunId;
+use crate::lifecycle::{ControlAction, Status};
+use crate::record::Record;
+use crate::scheduler::DecisionKind;
+
+/// Nothing starts while the agent is stopped.
+pub(super) fn l1(seen: &Seen, record: &Record) -> Ruling {
+    if !seen.posture.stopped {
+        return Ok(false);
+    }
+    let starts = match &record.event {
+        Event::Turn(TurnFact::TurnStarted(_) | TurnFact::ToolStarted(_)) => true,
+        Event::Operation(OperationFact::OperationOpened(_)) => true,
+        Event::Inbox(
+            InboxFact::MessageDequeued(_)
+            | InboxFact::OperatorInterjectionAdmitted(_)
+            | InboxFact::MessageProcessed(_),
+        ) => true,
+        Event::Scheduling(SchedulingFact::SchedulerDecision(decision)) => !decision.rests(),
+        Event::Lifecycle(_)
+        | Event::Inbox(_)
+        | Event::Scheduling(_)
+        | Event::Turn(_)
+        | Event::Operation(_)
+        | Event::Brief(_) => false,
+    };
+    rule(!starts, || format!("{} while stopped", record.event.kind()))
+}
+
+pub(super) fn l2(seen: &Seen, record: &Record) -> Ruling {
+    let Event::Lifecycle(LifecycleFact::ControlApplied(fact)) = &record.event else { return Ok(false) };
+    match fact.action {
+        ControlAction::Start => Ok(false),
+        ControlAction::Stop => {
+            let left = (seen.run.is_some(), seen.ops.len(), seen.hold.is_some());
+            rule(left == (false, 0, false), || format!("run, operations, hold are left: {left:?}"))
+        }
+        ControlAction::Abort => {
+            rule(seen.run.is_none() && seen.ops.is_empty(), || "the run or its operations are left".into())
+        }
+    }
+}
+
+pub(super) fn l3(seen: &Seen, record: &Record) -> Ruling {
+    let Event::Lifecycle(LifecycleFact::ControlApplied(fact)) = &record.event else { return Ok(false) };
+    let Some((action, before)) = seen.posture.control else {
+        return Err(format!("{} was applied and never admitted", fact.action));
+    };
+    let after = seen.queue.waiting.len();
+    rule(action == fact.action && before == after, || {
+        format!("{action} admitted with {before} queued, {} applied with {after}", fact.action)
+    })?;
+    let aborted = fact.aborted_messages.first().copied();
+    rule(aborted.is_none() || aborted == seen.queue.aborted, || {
+        format!("{aborted:?} is said to be aborted, recorded was {:?}", seen.queue.aborted)
+    })
+}
+
+pub(super) fn l4(seen: &Seen, record: &Record) -> Ruling {
+    let Event::Turn(TurnFact::TurnStarted(fact)) = &record.event else { return Ok(false) };
+    if !seen.posture.started {
+        return Ok(false);
+    }
+    let cause = (DecisionKind::StartModelTurn, Some(fact.message_id));
+    rule(seen.decided == Some(cause), || {
+        format!("{} starts for {}, decided was {:?}", fact.run_id, fact.message_id, seen.decided)
+    })
+}
+
+pub(super) fn l5(seen: &Seen, record: &Record) -> Ruling {
+    match &record.event {
+        Event::Lifecycle(LifecycleFact::ControlRequestAdmitted(fact)) => match fact.action {
+            ControlAction::Start => rule(seen.posture.stopped, || "a started agent is started".into()),
+            ControlAction::Stop => rule(!seen.posture.stopped, || "a stopped agent is stopped".into()),
+            ControlAction::Abort => rule(seen.run.is_some(), || "there is nothing to abort".into()),
+        },
+        Event::Lifecycle(LifecycleFact::ControlApplied(fact)) => {
+            let stops = fact.next == Status::Stopped;
+            let fits = match fact.action {
+                ControlAction::Stop => stops,
+                ControlAction::Start | ControlAction::Abort => !stops,
+            };
+            rule(fits, || format!("{} leads to {}", fact.action, fact.next))
+        }
+        Event::Lifecycle(LifecycleFact::SchedulerPostureDecision(fact)) => {
+            let fits = !seen.posture.stopped && fact.next != Status::Stopped;
+            rule(fits, || format!("the scheduler goes from {} to {}", fact.previous, fact.next))
+        }
+        Event::Lifecycle(_)
+        | Event::Inbox(_)
+        | Event::Scheduling(_)
+        | Event::Turn(_)
+        | Event::Operation(_)
+        | Event::Brief(_) => Ok(false),
+    }
+}
+
+/// Speaks of everything between an admission to a stopped agent and its next start.
+pub(super) fn l6(seen: &Seen, record: &Record) -> Ruling {
+    if !seen.posture.admitted_while_stopped {
+        return Ok(false);
+    }
+    let moves = matches!(
+        &record.event,
+        Event::Lifecycle(LifecycleFact::SchedulerPostureDecision(_)) | Event::Turn(TurnFact::TurnStarted(_))
+    );
+    rule(!moves, || format!("{} moves a stopped agent", record.event.kind()))
+}
+
+pub(super) fn l8(seen: &Seen, record: &Record) -> Ruling {
+    if let Event::Operation(OperationFact::OperationSettled(fact)) = &record.event {
+        return rule(seen.ops.contains_key(&fact.op), || format!("{} is not open", fact.op));
+    }
+    let Some(run) = changes_run(&record.event) else { return Ok(false) };
+    rule(seen.running(run).is_some(), || {
+        format!("{} names {run}, which is not in progress", record.event.kind())
+    })
+}
+
+/// The run that the fact says something new about.
+fn changes_run(event: &Event) -> Option<RunId> {
+    match event {
+        Event::Turn(fact) => match fact {
+            TurnFact::TurnStarted(_) => None,
+            TurnFact::TurnContextBuilt(fact) => Some(fact.run_id),
+            TurnFact::ProviderAttemptRecorded(fact) => Some(fact.run_id),
+            TurnFact::ProviderRoundCompleted(fact) => Some(fact.run_id),
+            TurnFact::AssistantRoundRecorded(fact) => Some(fact.run_id),
+            TurnFact::ToolStarted(fact) => Some(fact.run_id),
+            TurnFact::ToolExecuted(fact) => Some(fact.run_id),
+            TurnFact::ToolExecutionFailed(fact) => Some(fact.run_id),
+            TurnFact::ReminderInjected(fact) => Some(fact.run_id),
+            TurnFact::RuntimeError(fact) => Some(fact.run_id),
+            TurnFact::BudgetExhausted(fact) => Some(fact.run_id),
+            TurnFact::TurnTerminal(fact) => Some(fact.run_id),
+        },
+        Event::Inbox(fact) => match fact {
+            InboxFact::MessageAdmitted(_)
+            | InboxFact::MessageDuplicate(_)
+            | InboxFact::MessageDequeued(_)
+            | InboxFact::MessageDropped(_) => None,
+            InboxFact::MessageProcessed(fact) => fact.run_id,
+            InboxFact::MessageAborted(fact) => Some(fact.run_id),
+            InboxFact::MessageRequeued(fact) => Some(fact.run_id),
+            InboxFact::OperatorInterjectionAdmitted(fact) => Some(fact.run_id),
+        },
+        Event::Scheduling(SchedulingFact::HoldSet(fact)) => Some(fact.run_id),
+        Event::Operation(OperationFact::OperationOpened(fact)) => Some(fact.run_id),
+        Event::Lifecycle(LifecycleFact::CurrentRunAborted(fact)) => Some(fact.run_id),
+        Event::Lifecycle(LifecycleFact::RuntimeRecovered(fact)) => fact.interrupted_run_id,
+        Event::Lifecycle(_) | Event::Scheduling(_) | Event::Operation(_) | Event::Brief(_) => None,
+    }
+}
+
+pub(super) fn s7(seen: &Seen, record: &Record) -> Ruling {
+    let previous = match &record.event {
+        Event::Lifecycle(LifecycleFact::ControlRequestAdmitted(fact)) => fact.previous,
+        Event::Lifecycle(LifecycleFact::ControlApplied(fact)) => fact.previous,
+        Event::Lifecycle(LifecycleFact::SchedulerPostureDecision(fact)) => fact.previous,
+        Event::Lifecycle(_)
+        | Event::Inbox(_)
+        | Event::Scheduling(_)
+        | Event::Turn(_)
+        | Event::Operation(_)
+        | Event::Brief(_) => return Ok(false),
+    };
+    let status = seen.posture.status;
+    rule(previous == status, || format!("changes from {previous}, but the agent is {status}"))
+}

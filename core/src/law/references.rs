@@ -1,0 +1,157 @@
+//! Ids: given once, in order, and named only afterwards.
+
+use alloc::format;
+
+use super::seen::Seen;
+use super::{Ruling, rule};
+use crate::event::{BriefFact, Event, InboxFact, LifecycleFact, OperationFact, SchedulingFact, TurnFact};
+use crate::ids::{MessageId, OpId, RunId};
+use crate::record::Record;
+use crate::scheduler::{Evidence, SchedulerDecision};
+
+/// An id that a fact names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Name {
+    Message(MessageId),
+    Run(RunId),
+    Op(OpId),
+}
+
+pub(super) fn q9(seen: &Seen, record: &Record) -> Ruling {
+    if let Some((given, expected)) = given(seen, &record.event) {
+        rule(given == expected, || format!("number {given} is given, the next is {expected}"))?;
+    }
+    let mut named = false;
+    let mut unknown = None;
+    names(&record.event, &mut |name| {
+        named = true;
+        let known = match name {
+            Name::Message(id) => id < seen.next.message && id.0 > 0,
+            Name::Run(id) => id < seen.next.run && id.0 > 0,
+            Name::Op(id) => id < seen.next.op && id.0 > 0,
+        };
+        if !known {
+            unknown = unknown.or(Some(name));
+        }
+    });
+    match unknown {
+        Some(name) => Err(format!("{} names {name:?}, which nothing has created", record.event.kind())),
+        None => Ok(named),
+    }
+}
+
+/// The number that the fact gives, and the one that is next.
+fn given(seen: &Seen, event: &Event) -> Option<(u64, u64)> {
+    match event {
+        Event::Inbox(InboxFact::MessageAdmitted(fact)) => Some((fact.message.id.0, seen.next.message.0)),
+        Event::Inbox(InboxFact::MessageDequeued(fact)) => fact.run_id.map(|run| (run.0, seen.next.run.0)),
+        Event::Turn(TurnFact::TurnStarted(fact)) if fact.run_id == seen.next.run => {
+            Some((fact.turn_index.0, seen.next.turn.0))
+        }
+        Event::Turn(TurnFact::TurnStarted(fact)) => Some((fact.run_id.0, seen.next.run.0)),
+        Event::Operation(OperationFact::OperationOpened(fact)) => Some((fact.op.0, seen.next.op.0)),
+        Event::Brief(BriefFact::BriefCreated(fact)) => Some((fact.id.0, seen.next.brief.0)),
+        Event::Lifecycle(_)
+        | Event::Inbox(_)
+        | Event::Scheduling(_)
+        | Event::Turn(_)
+        | Event::Operation(_) => None,
+    }
+}
+
+fn names(event: &Event, visit: &mut dyn FnMut(Name)) {
+    match event {
+        Event::Lifecycle(fact) => lifecycle(fact, visit),
+        Event::Inbox(fact) => inbox(fact, visit),
+        Event::Scheduling(fact) => match fact {
+            SchedulingFact::SchedulerDecision(fact) => decision(fact, visit),
+            SchedulingFact::ContinuationResolved(fact) => visit(Name::Message(fact.message_id)),
+            SchedulingFact::ClosureDecided(_) | SchedulingFact::HoldEnded(_) => {}
+            SchedulingFact::HoldSet(fact) => visit(Name::Run(fact.run_id)),
+        },
+        Event::Turn(fact) => turn(fact, visit),
+        Event::Operation(OperationFact::OperationOpened(fact)) => visit(Name::Run(fact.run_id)),
+        Event::Operation(OperationFact::OperationSettled(fact)) => visit(Name::Op(fact.op)),
+        Event::Brief(BriefFact::BriefCreated(fact)) => {
+            fact.run_id.into_iter().for_each(|run| visit(Name::Run(run)));
+            let messages = fact.related_message_id.iter().chain(&fact.interjected_message_ids);
+            messages.for_each(|id| visit(Name::Message(*id)));
+        }
+    }
+}
+
+fn lifecycle(fact: &LifecycleFact, visit: &mut dyn FnMut(Name)) {
+    match fact {
+        LifecycleFact::AgentCreated(_)
+        | LifecycleFact::ControlRequestAdmitted(_)
+        | LifecycleFact::SchedulerPostureDecision(_)
+        | LifecycleFact::ClockStepped(_) => {}
+        LifecycleFact::ControlApplied(fact) => {
+            fact.aborted_run_id.iter().for_each(|id| visit(Name::Run(*id)));
+            fact.aborted_messages.iter().for_each(|id| visit(Name::Message(*id)));
+            fact.cancelled_ops.iter().for_each(|id| visit(Name::Op(*id)));
+        }
+        LifecycleFact::CurrentRunAborted(fact) => {
+            visit(Name::Run(fact.run_id));
+            visit(Name::Message(fact.message_id));
+        }
+        LifecycleFact::RuntimeRecovered(fact) => {
+            fact.interrupted_run_id.iter().for_each(|id| visit(Name::Run(*id)));
+            fact.lost_ops.iter().for_each(|id| visit(Name::Op(*id)));
+        }
+    }
+}
+
+fn inbox(fact: &InboxFact, visit: &mut dyn FnMut(Name)) {
+    let (message, run) = match fact {
+        InboxFact::MessageAdmitted(_) => return,
+        InboxFact::MessageDuplicate(fact) => (fact.message_id, None),
+        // Its run is the one that starts next.
+        InboxFact::MessageDequeued(fact) => (fact.message_id, None),
+        InboxFact::MessageProcessed(fact) => (fact.message_id, fact.run_id),
+        InboxFact::MessageAborted(fact) => (fact.message_id, Some(fact.run_id)),
+        InboxFact::MessageDropped(fact) => (fact.message_id, None),
+        InboxFact::MessageRequeued(fact) => (fact.message_id, Some(fact.run_id)),
+        InboxFact::OperatorInterjectionAdmitted(fact) => (fact.message_id, Some(fact.run_id)),
+    };
+    visit(Name::Message(message));
+    run.into_iter().for_each(|run| visit(Name::Run(run)));
+}
+
+fn decision(fact: &SchedulerDecision, visit: &mut dyn FnMut(Name)) {
+    fact.message_id.iter().for_each(|id| visit(Name::Message(*id)));
+    for evidence in &fact.evidence {
+        match evidence {
+            Evidence::Run { run_id, message_id } => {
+                visit(Name::Run(*run_id));
+                visit(Name::Message(*message_id));
+            }
+            Evidence::Head { message_id, .. } => visit(Name::Message(*message_id)),
+            Evidence::Status { .. }
+            | Evidence::Draining
+            | Evidence::Queued { .. }
+            | Evidence::Hold { .. }
+            | Evidence::NoFreeSlot
+            | Evidence::IgnoredQueue { .. } => {}
+        }
+    }
+}
+
+fn turn(fact: &TurnFact, visit: &mut dyn FnMut(Name)) {
+    let (run, message) = match fact {
+        TurnFact::TurnStarted(fact) => return visit(Name::Message(fact.message_id)),
+        TurnFact::TurnContextBuilt(fact) => (fact.run_id, None),
+        TurnFact::ProviderAttemptRecorded(fact) => (fact.run_id, None),
+        TurnFact::ProviderRoundCompleted(fact) => (fact.run_id, None),
+        TurnFact::AssistantRoundRecorded(fact) => (fact.run_id, None),
+        TurnFact::ToolStarted(fact) => (fact.run_id, None),
+        TurnFact::ToolExecuted(fact) => (fact.run_id, None),
+        TurnFact::ToolExecutionFailed(fact) => (fact.run_id, None),
+        TurnFact::ReminderInjected(fact) => (fact.run_id, None),
+        TurnFact::RuntimeError(fact) => (fact.run_id, Some(fact.message_id)),
+        TurnFact::BudgetExhausted(fact) => (fact.run_id, None),
+        TurnFact::TurnTerminal(fact) => (fact.run_id, Some(fact.message_id)),
+    };
+    visit(Name::Run(run));
+    message.into_iter().for_each(|id| visit(Name::Message(id)));
+}

@@ -1,0 +1,373 @@
+//! One hand-made life that keeps every law, and for each law at least one way to break it.
+
+use alloc::vec::Vec;
+
+use super::facts::*;
+use crate::closure::ClosureOutcome;
+use crate::content::ContentId;
+use crate::event::Event;
+use crate::event::brief::BriefKind;
+use crate::event::inbox::*;
+use crate::event::lifecycle::*;
+use crate::event::operation::OpKind;
+use crate::event::turn::*;
+use crate::ids::{EventSeq, MessageId, RunId, StepSeq};
+use crate::lifecycle::{ControlAction, Status};
+use crate::message::{Idempotency, Priority};
+use crate::model::{AttemptOutcome, FailureKind};
+use crate::record::Record;
+use crate::scheduler::DecisionKind;
+use crate::terminal::{TurnKind, TurnReason};
+use crate::testing::{agent, spec};
+use crate::time::{Millis, Wall};
+
+pub(super) struct Case {
+    pub(super) law: &'static str,
+    pub(super) what: &'static str,
+    pub(super) kept: Vec<Record>,
+    pub(super) broken: Vec<Record>,
+}
+
+fn case(law: &'static str, what: &'static str, sabotage: impl FnOnce(&mut Script)) -> Case {
+    let mut script = life();
+    let kept = script.records();
+    sabotage(&mut script);
+    Case { law, what, kept, broken: script.records() }
+}
+
+pub(super) fn cases() -> Vec<Case> {
+    let mut cases = lifecycle();
+    cases.extend(queue());
+    cases.extend(turns());
+    cases.extend(bounds());
+    cases.extend(log());
+    cases
+}
+
+fn lifecycle() -> Vec<Case> {
+    use ControlAction::Stop;
+    use Status::{AwakeIdle, AwakeRunning, Stopped};
+    alloc::vec![
+        case("L1", "a decision to run while stopped", |s| {
+            s.after("control_applied", 0, decided(DecisionKind::StartModelTurn, Some(4)));
+        }),
+        case("L1", "a message is taken while stopped", |s| s.after("control_applied", 0, dequeued(4, None))),
+        case("L2", "an operation is left open", |s| s.remove("operation_settled", 5)),
+        case("L3", "a message leaves the queue", |s| {
+            s.after("control_request_admitted", 0, dequeued(4, None));
+        }),
+        case("L3", "the message of the run is not aborted", |s| {
+            s.replace("message_aborted", 0, processed(3, Some(2), Disposition::Processed));
+        }),
+        case("L3", "a command is applied that was never admitted", |s| {
+            s.remove("control_request_admitted", 1);
+        }),
+        case("L4", "the run after a start has no decision", |s| s.remove("scheduler_decision", 3)),
+        case("L5", "a stopped agent is stopped", |s| {
+            s.after("control_applied", 0, applied(Stop, Stopped, Stopped, None));
+            s.after("control_applied", 0, requested(Stop, Stopped));
+        }),
+        case("L5", "a stop leaves the agent awake", |s| {
+            s.replace("control_applied", 0, applied(Stop, AwakeIdle, AwakeIdle, Some((2, 3))));
+        }),
+        case("L6", "an admission moves the agent", |s| {
+            s.after("message_admitted", 4, posture(Stopped, Status::Asleep));
+        }),
+        case("L8", "a result after the end", |s| s.after("turn_terminal", 0, executed(0, 0, "c1"))),
+        case("L8", "an operation settles twice", |s| s.after("operation_settled", 0, settled(1))),
+        case("S7", "a change from a posture that was not", |s| {
+            s.replace("scheduler_posture_decision", 0, posture(AwakeRunning, Status::Asleep));
+        }),
+    ]
+}
+
+fn queue() -> Vec<Case> {
+    let keyed = |id, key: &str| {
+        let key = Idempotency { key: key.into(), payload: ContentId([1; 32]) };
+        MessageAdmitted { idempotency: Some(key), ..admitted(id, Priority::Normal) }
+    };
+    alloc::vec![
+        case("Q1", "a message stays claimed by a run that ended", |s| s.remove("message_requeued", 0)),
+        case("Q1", "a queued message is settled", |s| {
+            s.after("message_admitted", 3, processed(4, None, Disposition::Processed));
+        }),
+        case("Q1", "a message is taken without a model and forgotten", |s| {
+            s.after("message_admitted", 3, dequeued(4, None));
+        }),
+        case("Q2", "a terminal message is processed again", |s| {
+            s.after("turn_terminal", 0, processed(1, None, Disposition::Processed));
+        }),
+        case("Q2", "a message is admitted twice", |s| {
+            s.after("message_admitted", 2, admitted(3, Priority::Normal));
+        }),
+        case("Q3", "a claimed message is claimed", |s| s.after("turn_started", 0, dequeued(1, Some(1)))),
+        case("Q4", "a later message is taken first", |s| {
+            s.replace("message_dequeued", 2, dequeued(5, Some(3)));
+        }),
+        case("Q4", "a prompt is taken without a model", |s| {
+            s.replace("message_dequeued", 2, dequeued(4, None));
+        }),
+        case("Q5", "a key that is kept admits again", |s| s.replace("message_admitted", 2, keyed(3, "k"))),
+        case("Q5", "a duplicate of what had no key", |s| {
+            s.after("message_admitted", 2, MessageDuplicate { message_id: MessageId(3) });
+        }),
+        case("Q7", "a crash is not counted", |s| {
+            s.replace("message_requeued", 0, requeued(4, 3, RequeueCause::Crash, 0));
+        }),
+        case("Q7", "a message is dropped out of order", |s| s.replace("message_dropped", 0, dropped(4, 9))),
+        case("Q7", "nobody hears of the drop", |s| s.remove("brief_created", 1)),
+        case("Q9", "a message id is skipped", |s| {
+            s.replace("message_admitted", 2, admitted(9, Priority::Normal));
+        }),
+        case("Q9", "a brief is about a message to come", |s| {
+            s.replace("brief_created", 0, brief(1, BriefKind::Result, 7));
+        }),
+        case("Q10", "a message comes back from a run that no crash interrupted", |s| {
+            s.remove("runtime_recovered", 0);
+        }),
+        case("Q10", "an interrupted message does not come back", |s| {
+            s.replace("message_requeued", 0, processed(4, Some(3), Disposition::Processed));
+        }),
+    ]
+}
+
+fn turns() -> Vec<Case> {
+    alloc::vec![
+        case("T1", "a run starts beside another", |s| s.after("turn_context_built", 0, started(2, 2, 1))),
+        case("T2", "a run starts for what it did not claim", |s| s.remove("message_dequeued", 1)),
+        case("T2", "a run starts for a message that a run has settled", |s| {
+            s.replace("turn_started", 1, started(2, 2, 1));
+        }),
+        case("T3", "a round is skipped", |s| {
+            s.replace("assistant_round_recorded", 1, spoken(2));
+        }),
+        case("T3", "two requests at a time", |s| s.after(
+            "operation_opened",
+            1,
+            opened(3, OpKind::CallModel, 1)
+        )),
+        case("T4", "a run ends twice", |s| s.after(
+            "turn_terminal",
+            0,
+            ended(1, 1, 1, TurnKind::Completed, None, 2)
+        )),
+        case("T4", "a run ends as another turn", |s| {
+            s.replace("turn_terminal", 0, ended(1, 4, 1, TurnKind::Completed, None, 2));
+        }),
+        case("T5", "a call has no result", |s| s.remove("tool_execution_failed", 0)),
+        case("T5", "a call has two results", |s| s.after("tool_executed", 0, executed(0, 0, "c1"))),
+        case("T5", "a refused call is started", |s| {
+            s.replace("tool_started", 0, ToolStarted { index: 1, call_id: "c2".into(), ..tool_started() });
+        }),
+        case("T5", "two calls have one name", |s| s.replace(
+            "assistant_round_recorded",
+            0,
+            called(0, "c1", "c1")
+        )),
+    ]
+}
+
+fn bounds() -> Vec<Case> {
+    use AttemptOutcome::{FailFastAborted, Retrying, Succeeded};
+    let first = |outcome, kind, wait| attempted(0, 1, outcome, kind, wait);
+    alloc::vec![
+        case("T6", "a run forgets a round", |s| {
+            s.replace("turn_terminal", 0, ended(1, 1, 1, TurnKind::Completed, None, 1));
+        }),
+        case("T6", "a limit without its name", |s| {
+            s.replace("turn_terminal", 0, ended(1, 1, 1, TurnKind::LimitReached, None, 2));
+        }),
+        case("T6", "work goes on without budget", |s| {
+            s.after(
+                "tool_execution_failed",
+                0,
+                BudgetExhausted {
+                    run_id: RunId(1),
+                    budget: BudgetKind::TurnTokens,
+                    limit: 10,
+                    used: 9,
+                    wanted: 2,
+                },
+            );
+        }),
+        case("T9", "a prompt enters between call and result", |s| {
+            s.remove("operator_interjection_admitted", 0);
+            s.after("message_admitted", 1, interjected(1));
+        }),
+        case("T9", "a prompt is shown in a round that is over", |s| {
+            s.replace("operator_interjection_admitted", 0, interjected(0));
+        }),
+        case("T10", "an attempt beyond the policy", |s| {
+            s.replace("provider_attempt_recorded", 1, attempted(0, 4, Succeeded, None, None));
+        }),
+        case("T10", "what can't help is repeated", |s| {
+            s.replace(
+                "provider_attempt_recorded",
+                0,
+                first(Retrying, Some(FailureKind::Auth), Some(Millis(9))),
+            );
+        }),
+        case("T10", "what may help is given up at once", |s| {
+            s.replace(
+                "provider_attempt_recorded",
+                0,
+                first(FailFastAborted, Some(FailureKind::Server), None),
+            );
+        }),
+        case("T10", "a retry does not wait", |s| s.join_step("provider_attempt_recorded", 0)),
+    ]
+}
+
+fn log() -> Vec<Case> {
+    alloc::vec![
+        case("W7", "time goes back", |s| s.rows[5].at = Wall(0)),
+        case("W7", "a step of the clock is made up", |s| {
+            s.replace("clock_stepped", 0, ClockStepped { from: Wall(9), to: Wall(8) });
+        }),
+        case("W10", "a run ends without closure", |s| s.remove("closure_decided", 0)),
+        case("W10", "a closure without an end", |s| s.after(
+            "turn_started",
+            0,
+            closed(ClosureOutcome::Completed)
+        )),
+        case("W10", "a closure waits for nothing", |s| {
+            s.replace("closure_decided", 0, closed(ClosureOutcome::Waiting));
+        }),
+        case("D3", "a record is missing", |s| s.gap_at = Some(7)),
+        case("D3", "steps go back", |s| s.rows[8].step = StepSeq(1)),
+        case("D3", "the agent is not created", |s| s.remove("agent_created", 0)),
+    ]
+}
+
+/// A turn with a retry, tools and an interjection; one that is stopped; one that crashes until it is dropped.
+fn life() -> Script {
+    use AttemptOutcome::{Retrying, Succeeded};
+    let mut s = Script::default();
+    let key = Idempotency { key: "k".into(), payload: ContentId([1; 32]) };
+    s.step().on(AgentCreated { spec: spec() });
+    s.step().on(MessageAdmitted { idempotency: Some(key), ..admitted(1, Priority::Normal) });
+    s.begin(1, 1, 1, 1);
+    s.step().on(settled(1)).on(TurnContextBuilt { run_id: RunId(1), context: loaded() });
+    s.on(opened(2, OpKind::CallModel, 1));
+    s.step().on(settled(2)).on(attempted(0, 1, Retrying, Some(FailureKind::Server), Some(Millis(200))));
+    s.step().on(opened(3, OpKind::CallModel, 1));
+    s.step().on(settled(3)).on(attempted(0, 2, Succeeded, None, None)).on(called(0, "c1", "c2"));
+    s.on(tool_started()).on(opened(4, OpKind::CallTool, 1));
+    s.step().on(admitted(2, Priority::Interject));
+    s.step().on(settled(4)).on(executed(0, 0, "c1")).on(refused(0, 1, "c2")).on(interjected(1));
+    s.on(opened(5, OpKind::CallModel, 1));
+    s.step().on(settled(5)).on(attempted(1, 1, Succeeded, None, None)).on(spoken(1));
+    s.on(processed(2, Some(1), Disposition::Interjected)).on(processed(1, Some(1), Disposition::Processed));
+    s.on(ended(1, 1, 1, TurnKind::Completed, None, 2)).on(brief(1, BriefKind::Result, 1));
+    s.on(closed(ClosureOutcome::Completed)).on(decided(DecisionKind::Sleep, None));
+    s.on(posture(Status::AwakeIdle, Status::Asleep));
+    s.step().on(admitted(3, Priority::Normal));
+    s.begin(3, 2, 2, 6);
+    s.step().on(admitted(4, Priority::Normal));
+    s.step().on(requested(ControlAction::Stop, Status::AwakeRunning)).on(settled(6)).on(aborted(3, 2));
+    s.on(ended(2, 2, 3, TurnKind::Aborted, Some(TurnReason::Stopped), 0))
+        .on(closed(ClosureOutcome::Completed));
+    s.on(applied(ControlAction::Stop, Status::AwakeIdle, Status::Stopped, Some((2, 3))));
+    s.step().on(admitted(5, Priority::Normal));
+    s.step().on(requested(ControlAction::Start, Status::Stopped));
+    s.on(applied(ControlAction::Start, Status::Stopped, Status::AwakeIdle, None));
+    s.begin(4, 3, 3, 7);
+    s.step().on(recovered(3, 7)).on(settled(7)).on(requeued(4, 3, RequeueCause::Crash, 1));
+    s.on(ended(3, 3, 4, TurnKind::Interrupted, Some(TurnReason::Crash), 0))
+        .on(closed(ClosureOutcome::Completed));
+    s.begin(4, 4, 4, 8);
+    s.step().on(recovered(4, 8)).on(settled(8)).on(dropped(4, 2));
+    s.on(ended(4, 4, 4, TurnKind::Interrupted, Some(TurnReason::Crash), 0)).on(brief(
+        2,
+        BriefKind::Failure,
+        4,
+    ));
+    s.on(closed(ClosureOutcome::Completed));
+    s.step().back(ClockStepped { from: Wall(0), to: Wall(0) });
+    s.on(decided(DecisionKind::Sleep, None));
+    s
+}
+
+/// Records in the making: steps and times go on by themselves, positions are counted at the end.
+#[derive(Default)]
+struct Script {
+    rows: Vec<Row>,
+    step: StepSeq,
+    at: Wall,
+    /// A position of the log that is left out.
+    gap_at: Option<usize>,
+}
+
+struct Row {
+    step: StepSeq,
+    at: Wall,
+    event: Event,
+}
+
+impl Script {
+    fn step(&mut self) -> &mut Self {
+        self.step = self.step.next();
+        self.at = self.at.after(Millis(1_000));
+        self
+    }
+
+    fn on(&mut self, event: impl Into<Event>) -> &mut Self {
+        self.rows.push(Row { step: self.step, at: self.at, event: event.into() });
+        self
+    }
+
+    /// A step of the clock, from now to a while ago.
+    fn back(&mut self, mut fact: ClockStepped) {
+        fact.from = self.rows.last().unwrap().at;
+        fact.to = Wall(fact.from.0 / 2);
+        self.at = fact.to;
+        self.on(fact);
+    }
+
+    fn begin(&mut self, message: u64, run: u64, turn: u64, op: u64) {
+        self.on(decided(DecisionKind::StartModelTurn, Some(message))).on(dequeued(message, Some(run)));
+        self.on(started(run, turn, message)).on(opened(op, OpKind::LoadContext, run));
+    }
+
+    fn find(&self, kind: &str, nth: usize) -> usize {
+        let mut found = self.rows.iter().enumerate().filter(|(_, row)| row.event.kind() == kind);
+        found.nth(nth).unwrap_or_else(|| panic!("there is no {kind} number {nth}")).0
+    }
+
+    fn remove(&mut self, kind: &str, nth: usize) {
+        let at = self.find(kind, nth);
+        self.rows.remove(at);
+    }
+
+    fn replace(&mut self, kind: &str, nth: usize, event: impl Into<Event>) {
+        let at = self.find(kind, nth);
+        self.rows[at].event = event.into();
+    }
+
+    fn after(&mut self, kind: &str, nth: usize, event: impl Into<Event>) {
+        let at = self.find(kind, nth);
+        let Row { step, at: time, .. } = self.rows[at];
+        self.rows.insert(at + 1, Row { step, at: time, event: event.into() });
+    }
+
+    /// What follows belongs to the same step.
+    fn join_step(&mut self, kind: &str, nth: usize) {
+        let at = self.find(kind, nth);
+        self.rows[at + 1].step = self.rows[at].step;
+    }
+
+    fn records(&self) -> Vec<Record> {
+        let record = |(index, row): (usize, &Row)| Record {
+            step: row.step,
+            agent: agent("main"),
+            event_seq: EventSeq(index as u64 + 1),
+            at: row.at,
+            event: row.event.clone(),
+        };
+        let mut records: Vec<_> = self.rows.iter().enumerate().map(record).collect();
+        if let Some(gap) = self.gap_at {
+            records.remove(gap);
+        }
+        records
+    }
+}

@@ -1,0 +1,474 @@
+//! What the log of one agent has said so far, as far as a law looks back. Bounded by what is live: ids are
+//! handed out in order, so a message that was admitted and is neither queued nor claimed is terminal.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::event::brief::BriefKind;
+use crate::event::inbox::MessageAdmitted;
+use crate::event::operation::OpKind;
+use crate::event::scheduling::HoldCause;
+use crate::event::turn::{AssistantRoundRecorded, ProviderAttemptRecorded, TurnStarted, TurnTerminal};
+use crate::event::{BriefFact, Event, InboxFact, LifecycleFact, OperationFact, SchedulingFact, TurnFact};
+use crate::ids::{BriefId, EventSeq, MessageId, OpId, RunId, StepSeq, TurnIndex};
+use crate::lifecycle::{ControlAction, Status};
+use crate::message::{MessageKind, Priority};
+use crate::model::{AttemptOutcome, Block, ModelRef};
+use crate::record::Record;
+use crate::scheduler::{DecisionKind, SchedulerDecision};
+use crate::time::Wall;
+use crate::tool::Verdict;
+
+/// The agent before the record that is judged.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    pub(super) last: Option<Position>,
+    pub(super) next: Next,
+    pub(super) posture: Posture,
+    pub(super) queue: Queue,
+    pub(super) keys: Keys,
+    pub(super) run: Option<Run>,
+    pub(super) ops: BTreeMap<OpId, OpKind>,
+    pub(super) hold: Option<Hold>,
+    pub(super) decided: Option<(DecisionKind, Option<MessageId>)>,
+    pub(super) owed: Owed,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Position {
+    pub(super) event_seq: EventSeq,
+    pub(super) step: StepSeq,
+    pub(super) at: Wall,
+}
+
+/// The ids that are given next.
+#[derive(Debug)]
+pub(super) struct Next {
+    pub(super) message: MessageId,
+    pub(super) run: RunId,
+    pub(super) op: OpId,
+    pub(super) brief: BriefId,
+    pub(super) turn: TurnIndex,
+}
+
+#[derive(Debug)]
+pub(super) struct Posture {
+    pub(super) status: Status,
+    /// By the last control command, whatever else was said.
+    pub(super) stopped: bool,
+    /// Since the last run.
+    pub(super) started: bool,
+    pub(super) admitted_while_stopped: bool,
+    /// A command is being carried out, and so many messages were queued before it.
+    pub(super) control: Option<(ControlAction, usize)>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    pub(super) live: BTreeMap<MessageId, Entry>,
+    pub(super) waiting: BTreeSet<(Priority, MessageId)>,
+    /// The message of the last run that was aborted.
+    pub(super) aborted: Option<MessageId>,
+}
+
+/// A message that is not terminal.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) kind: MessageKind,
+    pub(super) priority: Priority,
+    pub(super) interjects: bool,
+    pub(super) crashes: u32,
+    /// None while it waits.
+    pub(super) claim: Option<Claim>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Claim {
+    ByRun(RunId),
+    /// Taken without a model; over within its step.
+    Reduced,
+}
+
+/// Idempotency keys that are kept, in the order of admission and by name.
+#[derive(Debug, Default)]
+pub(super) struct Keys {
+    by_message: BTreeMap<MessageId, String>,
+    by_key: BTreeMap<String, MessageId>,
+    /// Keys up to here were admitted before the clock went back: the order of their age is lost.
+    muddled: Option<MessageId>,
+}
+
+/// The run in progress.
+#[derive(Debug)]
+pub(super) struct Run {
+    pub(super) id: RunId,
+    pub(super) turn_index: TurnIndex,
+    pub(super) message: MessageId,
+    pub(super) rounds: u32,
+    pub(super) calls: Vec<Call>,
+    pub(super) results: usize,
+    /// Of all rounds: an id stands for one call of the conversation.
+    pub(super) call_ids: BTreeSet<String>,
+    pub(super) attempt: Option<Attempt>,
+    pub(super) recorded_something: bool,
+    pub(super) exhausted: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) id: String,
+    pub(super) accepted: bool,
+    pub(super) started: bool,
+}
+
+/// The last attempt at the round in progress.
+#[derive(Debug)]
+pub(super) struct Attempt {
+    pub(super) model: ModelRef,
+    pub(super) number: u32,
+    pub(super) outcome: AttemptOutcome,
+    pub(super) waits: bool,
+    pub(super) step: StepSeq,
+}
+
+#[derive(Debug)]
+pub(super) struct Hold {
+    pub(super) until: Wall,
+    cause: HoldCause,
+    /// The first operator prompt since the hold was set.
+    pub(super) trial: Option<MessageId>,
+}
+
+/// What records of this step have promised for the same step.
+#[derive(Debug, Default)]
+pub(super) struct Owed {
+    pub(super) closure: Option<RunId>,
+    pub(super) failure_brief: Option<MessageId>,
+    pub(super) end_of: Option<RunId>,
+}
+
+impl Default for Next {
+    fn default() -> Self {
+        Self { message: MessageId(1), run: RunId(1), op: OpId(1), brief: BriefId(1), turn: TurnIndex(1) }
+    }
+}
+
+impl Default for Posture {
+    fn default() -> Self {
+        Self {
+            status: Status::Booting,
+            stopped: false,
+            started: false,
+            admitted_while_stopped: false,
+            control: None,
+        }
+    }
+}
+
+impl Run {
+    /// The first call without a result.
+    pub(super) fn open_call(&self) -> Option<&Call> {
+        self.calls.get(self.results)
+    }
+}
+
+impl Seen {
+    /// Whether a hold keeps the queue waiting at that moment.
+    pub(super) fn held(&self, at: Wall) -> Option<&Hold> {
+        self.hold.as_ref().filter(|hold| at < hold.until)
+    }
+
+    /// The run in progress, if it is that one.
+    pub(super) fn running(&self, run: RunId) -> Option<&Run> {
+        self.run.as_ref().filter(|current| current.id == run)
+    }
+
+    /// Whether the record begins another step: what the last one owed is overdue.
+    pub(super) fn begins_step(&self, record: &Record) -> bool {
+        self.last.is_some_and(|last| last.step != record.step)
+    }
+
+    /// Takes a record in, whatever the laws said of it.
+    pub(super) fn follow(&mut self, record: &Record) {
+        if self.begins_step(record) {
+            self.owed = Owed::default();
+        }
+        self.last = Some(Position { event_seq: record.event_seq, step: record.step, at: record.at });
+        match &record.event {
+            Event::Lifecycle(fact) => self.lifecycle(fact),
+            Event::Inbox(fact) => self.inbox(fact),
+            Event::Scheduling(fact) => self.scheduling(fact),
+            Event::Turn(fact) => self.turn(record.step, fact),
+            Event::Operation(OperationFact::OperationOpened(fact)) => {
+                self.next.op = fact.op.next();
+                self.ops.insert(fact.op, fact.kind);
+            }
+            Event::Operation(OperationFact::OperationSettled(fact)) => {
+                self.ops.remove(&fact.op);
+            }
+            Event::Brief(BriefFact::BriefCreated(fact)) => {
+                self.next.brief = fact.id.next();
+                if fact.kind == BriefKind::Failure && fact.related_message_id == self.owed.failure_brief {
+                    self.owed.failure_brief = None;
+                }
+            }
+        }
+    }
+
+    fn lifecycle(&mut self, fact: &LifecycleFact) {
+        match fact {
+            LifecycleFact::AgentCreated(_) | LifecycleFact::CurrentRunAborted(_) => {}
+            LifecycleFact::ControlRequestAdmitted(fact) => {
+                self.posture.control = Some((fact.action, self.queue.waiting.len()));
+            }
+            LifecycleFact::ControlApplied(fact) => {
+                self.posture.status = fact.next;
+                self.posture.control = None;
+                match fact.action {
+                    ControlAction::Stop => self.posture.stopped = true,
+                    ControlAction::Start => {
+                        self.posture.stopped = false;
+                        self.posture.started = true;
+                    }
+                    ControlAction::Abort => {}
+                }
+                self.posture.admitted_while_stopped &= self.posture.stopped;
+            }
+            LifecycleFact::SchedulerPostureDecision(fact) => self.posture.status = fact.next,
+            LifecycleFact::RuntimeRecovered(fact) => self.owed.end_of = fact.interrupted_run_id,
+            LifecycleFact::ClockStepped(fact) => {
+                if let Some(hold) = &mut self.hold
+                    && hold.cause == HoldCause::Outage
+                {
+                    hold.until = hold.until.shifted(fact.from, fact.to);
+                }
+                self.keys.muddled = self.keys.by_message.last_key_value().map(|(id, _)| *id);
+            }
+        }
+    }
+
+    fn inbox(&mut self, fact: &InboxFact) {
+        match fact {
+            InboxFact::MessageAdmitted(fact) => self.admitted(fact),
+            InboxFact::MessageDuplicate(_) => {}
+            InboxFact::MessageDequeued(fact) => {
+                self.queue.claim(fact.message_id, fact.run_id.map_or(Claim::Reduced, Claim::ByRun));
+            }
+            InboxFact::OperatorInterjectionAdmitted(fact) => {
+                self.queue.claim(fact.message_id, Claim::ByRun(fact.run_id));
+                if let Some(run) = &mut self.run {
+                    run.attempt = None;
+                }
+            }
+            InboxFact::MessageRequeued(fact) => self.queue.put_back(fact.message_id, fact.crashes),
+            InboxFact::MessageProcessed(fact) => self.queue.settle(fact.message_id),
+            InboxFact::MessageAborted(fact) => {
+                self.queue.settle(fact.message_id);
+                self.queue.aborted = Some(fact.message_id);
+            }
+            InboxFact::MessageDropped(fact) => {
+                self.queue.settle(fact.message_id);
+                self.owed.failure_brief = Some(fact.message_id);
+            }
+        }
+    }
+
+    fn admitted(&mut self, fact: &MessageAdmitted) {
+        let message = &fact.message;
+        self.next.message = message.id.next();
+        self.posture.admitted_while_stopped |= self.posture.stopped;
+        self.queue.admit(fact);
+        self.keys.admit(fact);
+        if let Some(hold) = &mut self.hold
+            && message.kind == MessageKind::OperatorPrompt
+        {
+            hold.trial.get_or_insert(message.id);
+        }
+    }
+
+    fn scheduling(&mut self, fact: &SchedulingFact) {
+        match fact {
+            SchedulingFact::SchedulerDecision(fact) => {
+                let SchedulerDecision { kind, message_id, .. } = &**fact;
+                self.decided = Some((*kind, *message_id));
+            }
+            SchedulingFact::ContinuationResolved(_) => {}
+            SchedulingFact::ClosureDecided(_) => self.owed.closure = None,
+            SchedulingFact::HoldSet(fact) => {
+                self.hold = Some(Hold { until: fact.until, cause: fact.cause, trial: None });
+            }
+            SchedulingFact::HoldEnded(_) => self.hold = None,
+        }
+    }
+
+    fn turn(&mut self, step: StepSeq, fact: &TurnFact) {
+        match fact {
+            TurnFact::TurnStarted(fact) => self.run_started(fact),
+            TurnFact::TurnTerminal(fact) => self.run_ended(fact),
+            TurnFact::TurnContextBuilt(_)
+            | TurnFact::ProviderRoundCompleted(_)
+            | TurnFact::ReminderInjected(_)
+            | TurnFact::RuntimeError(_) => {}
+            TurnFact::ProviderAttemptRecorded(_)
+            | TurnFact::AssistantRoundRecorded(_)
+            | TurnFact::ToolStarted(_)
+            | TurnFact::ToolExecuted(_)
+            | TurnFact::ToolExecutionFailed(_)
+            | TurnFact::BudgetExhausted(_) => {
+                if let Some(run) = &mut self.run {
+                    run.follow(step, fact);
+                }
+            }
+        }
+    }
+
+    fn run_started(&mut self, fact: &TurnStarted) {
+        self.next.run = fact.run_id.next();
+        self.next.turn = fact.turn_index.next();
+        self.posture.status = Status::AwakeRunning;
+        self.posture.started = false;
+        self.run = Some(Run {
+            id: fact.run_id,
+            turn_index: fact.turn_index,
+            message: fact.message_id,
+            rounds: 0,
+            calls: Vec::new(),
+            results: 0,
+            call_ids: BTreeSet::new(),
+            attempt: None,
+            recorded_something: false,
+            exhausted: false,
+        });
+    }
+
+    fn run_ended(&mut self, fact: &TurnTerminal) {
+        self.run = None;
+        self.posture.status = Status::AwakeIdle;
+        self.owed.closure = Some(fact.run_id);
+        self.owed.end_of = None;
+    }
+}
+
+impl Queue {
+    fn admit(&mut self, fact: &MessageAdmitted) {
+        let message = &fact.message;
+        let entry = Entry {
+            kind: message.kind,
+            priority: message.priority,
+            interjects: message.interjects(),
+            crashes: 0,
+            claim: None,
+        };
+        self.waiting.insert((message.priority, message.id));
+        self.live.insert(message.id, entry);
+    }
+
+    fn claim(&mut self, id: MessageId, claim: Claim) {
+        if let Some(entry) = self.live.get_mut(&id) {
+            entry.claim = Some(claim);
+            self.waiting.remove(&(entry.priority, id));
+        }
+    }
+
+    fn put_back(&mut self, id: MessageId, crashes: u32) {
+        if let Some(entry) = self.live.get_mut(&id) {
+            entry.claim = None;
+            entry.crashes = crashes;
+            self.waiting.insert((entry.priority, id));
+        }
+    }
+
+    fn settle(&mut self, id: MessageId) {
+        if let Some(entry) = self.live.remove(&id) {
+            self.waiting.remove(&(entry.priority, id));
+        }
+    }
+}
+
+impl Keys {
+    /// The message for which the key is kept, once `expired` of the oldest have been let go.
+    pub(super) fn known(&self, key: &str, expired: u32) -> Option<MessageId> {
+        let id = *self.by_key.get(key)?;
+        let let_go = self.by_message.keys().take(expired as usize).any(|old| *old == id);
+        (!let_go).then_some(id)
+    }
+
+    pub(super) fn has(&self, message: MessageId) -> bool {
+        self.by_message.contains_key(&message)
+    }
+
+    /// Whether ages of keys can be told from their order.
+    pub(super) fn in_order(&self) -> bool {
+        let oldest = self.by_message.first_key_value().map(|(id, _)| *id);
+        oldest.is_none_or(|oldest| self.muddled.is_none_or(|muddled| oldest > muddled))
+    }
+
+    fn admit(&mut self, fact: &MessageAdmitted) {
+        for _ in 0..fact.expired_keys {
+            let Some((id, key)) = self.by_message.pop_first() else { break };
+            if self.by_key.get(&key) == Some(&id) {
+                self.by_key.remove(&key);
+            }
+        }
+        if let Some(idempotency) = &fact.idempotency {
+            self.by_message.insert(fact.message.id, idempotency.key.clone());
+            self.by_key.insert(idempotency.key.clone(), fact.message.id);
+        }
+    }
+}
+
+impl Run {
+    fn follow(&mut self, step: StepSeq, fact: &TurnFact) {
+        match fact {
+            TurnFact::ProviderAttemptRecorded(fact) => self.attempted(step, fact),
+            TurnFact::AssistantRoundRecorded(fact) => self.answered(fact),
+            TurnFact::ToolStarted(_) => {
+                if let Some(call) = self.calls.get_mut(self.results) {
+                    call.started = true;
+                }
+            }
+            TurnFact::ToolExecuted(_) | TurnFact::ToolExecutionFailed(_) => {
+                self.recorded_something = true;
+                self.results += 1;
+            }
+            TurnFact::BudgetExhausted(_) => self.exhausted = true,
+            TurnFact::TurnStarted(_)
+            | TurnFact::TurnContextBuilt(_)
+            | TurnFact::ProviderRoundCompleted(_)
+            | TurnFact::ReminderInjected(_)
+            | TurnFact::RuntimeError(_)
+            | TurnFact::TurnTerminal(_) => {}
+        }
+    }
+
+    fn attempted(&mut self, step: StepSeq, fact: &ProviderAttemptRecorded) {
+        self.attempt = Some(Attempt {
+            model: fact.attempt.model_ref.clone(),
+            number: fact.attempt.attempt,
+            outcome: fact.attempt.outcome,
+            waits: fact.attempt.backoff_ms.is_some_and(|wait| wait.0 > 0),
+            step,
+        });
+    }
+
+    fn answered(&mut self, fact: &AssistantRoundRecorded) {
+        self.recorded_something = true;
+        self.rounds = self.rounds.saturating_add(1);
+        self.attempt = None;
+        self.results = 0;
+        let ids = fact.blocks.iter().filter_map(|block| match block {
+            Block::ToolCall { call_id, .. } => Some(call_id.clone()),
+            Block::Text { .. } => None,
+        });
+        let accepted = |verdict: &Verdict| match verdict {
+            Verdict::Accepted(_) => true,
+            Verdict::Refused(_) => false,
+        };
+        self.calls = ids
+            .zip(&fact.verdicts)
+            .map(|(id, verdict)| Call { id, accepted: accepted(verdict), started: false })
+            .collect();
+        self.call_ids.extend(self.calls.iter().map(|call| call.id.clone()));
+    }
+}

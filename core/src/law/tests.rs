@@ -1,0 +1,126 @@
+//! A real host, driven through its life, breaks no law and gives each of them something to say.
+
+use super::Laws;
+use super::sabotage;
+use crate::config::{Config, WhileStopped};
+use crate::content::ContentId;
+use crate::effect::Answer;
+use crate::event::operation::OpKind;
+use crate::input::ControlRequest;
+use crate::lifecycle::Status;
+use crate::message::{Idempotency, MessageKind, Priority};
+use crate::model::FailureKind;
+use crate::testing::{World, calls, config, context, fails, ingress, interjection, prompt, says, tool_says};
+use crate::time::Millis;
+use alloc::vec::Vec;
+
+const ABORT: ControlRequest = ControlRequest::Abort { run_id: None, stop_after_abort: false };
+
+fn patient() -> Config {
+    Config { while_stopped: WhileStopped::Queue, ..config() }
+}
+
+/// A turn with tools and an interjection; a stop in the middle of the next one.
+fn work_and_stop(world: &mut World) {
+    world.admit("main", prompt("look around"));
+    world.complete("main", context());
+    let list = ("c1", "ExecCommand", r#"{"cmd":"ls"}"#);
+    world.complete("main", calls(&[list, ("c2", "Levitate", "{}")]));
+    assert_eq!(world.waits_for("main"), Some(OpKind::CallTool));
+    world.admit("main", interjection("only the tests"));
+    world.complete("main", tool_says("a b"));
+    world.complete("main", says("done"));
+    assert_eq!(world.agent("main").status, Status::Asleep);
+
+    let key = Idempotency { key: "k".into(), payload: ContentId([1; 32]) };
+    let keyed = crate::message::Ingress { idempotency: Some(key), ..prompt("again") };
+    let first = world.admit("main", keyed.clone());
+    assert_eq!(world.send("main", keyed), Answer::Admitted { message_id: first, duplicate: true });
+    world.complete("main", context());
+    world.admit("main", prompt("wait in the queue"));
+    world.control("main", ControlRequest::Stop);
+    world.control("main", ControlRequest::Stop);
+    world.admit("main", prompt("while stopped"));
+    assert_eq!(world.agent("main").status, Status::Stopped);
+}
+
+/// Start, abort, an outage with its hold and trial.
+fn start_and_hold(world: &mut World) {
+    world.control("main", ControlRequest::Start);
+    world.control("main", ControlRequest::Start);
+    world.control("main", ABORT);
+    world.complete("main", context());
+    for _ in 0..2 {
+        for _ in 0..3 {
+            world.complete("main", fails(FailureKind::Server));
+            if world.waits_for("main").is_none() {
+                world.pass(Millis::seconds(1));
+            }
+        }
+    }
+    assert!(world.agent("main").hold.is_some());
+    world.admit("main", ingress(MessageKind::BriefAck, Priority::Background, "seen"));
+    world.admit("main", prompt("the trial"));
+    world.complete("main", context());
+    world.complete("main", says("here again"));
+    assert!(world.agent("main").hold.is_none());
+}
+
+/// What was held runs again, and crashes until it is dropped; then a shutdown.
+fn crash_and_drain(world: &mut World) {
+    for _ in 0..3 {
+        assert_eq!(world.waits_for("main"), Some(OpKind::LoadContext));
+        world.crash();
+    }
+    assert!(world.briefs().last().unwrap().starts_with("failure: The message was dropped"));
+    world.admit("main", prompt("carry on"));
+    world.complete("main", context());
+    world.complete("main", calls(&[("c1", "ExecCommand", r#"{"cmd":"make"}"#)]));
+    world.crash();
+    world.complete("main", context());
+    world.drain();
+    world.crash();
+    world.complete("main", context());
+    world.complete("main", fails(FailureKind::Auth));
+    world.complete("main", says("finished"));
+    assert_eq!(world.agent("main").status, Status::Asleep);
+}
+
+#[test]
+fn a_real_life_breaks_no_law_and_concerns_them_all() {
+    let mut world = World::new(patient());
+    world.create("main");
+    work_and_stop(&mut world);
+    start_and_hold(&mut world);
+    crash_and_drain(&mut world);
+    let silent: Vec<_> =
+        world.laws.antecedents().into_iter().filter(|(_, count)| *count == 0).map(|(id, _)| id).collect();
+    assert!(silent.is_empty(), "nothing concerned {silent:?}");
+}
+
+#[test]
+fn each_law_accepts_what_keeps_it_and_catches_what_breaks_it() {
+    let cases = sabotage::cases();
+    for (id, _) in Laws::table() {
+        assert!(cases.iter().any(|case| case.law == *id), "nothing sabotages {id}");
+    }
+    for case in &cases {
+        let said = |laws: &Laws| laws.antecedents().iter().find(|(id, _)| *id == case.law).map(|(_, n)| *n);
+        let mut laws = Laws::new();
+        let broken: Vec<_> = case.kept.iter().flat_map(|record| laws.judge(record)).collect();
+        assert!(broken.is_empty(), "{} ({}): {broken:?}", case.law, case.what);
+        assert!(said(&laws) > Some(0), "{} ({}) has nothing to say", case.law, case.what);
+
+        let mut laws = Laws::new();
+        let broken: Vec<_> = case.broken.iter().flat_map(|record| laws.judge(record)).collect();
+        assert!(broken.iter().any(|found| found.law == case.law), "{} ({}): {broken:?}", case.law, case.what);
+    }
+}
+
+#[test]
+fn the_table_names_each_law_once() {
+    let mut ids: Vec<_> = Laws::table().iter().map(|(id, _)| *id).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), Laws::table().len());
+}

@@ -1,0 +1,255 @@
+//! Laws about runs: rounds, calls, attempts, and how they end.
+
+use alloc::format;
+
+use super::seen::{Attempt, Claim, Run, Seen};
+use super::{Ruling, rule};
+use crate::event::operation::OpKind;
+use crate::event::turn::{AssistantRoundRecorded, ProviderAttemptRecorded, TurnTerminal};
+use crate::event::{Event, InboxFact, OperationFact, TurnFact};
+use crate::ids::RoundIndex;
+use crate::model::{AttemptOutcome, Block, FailureKind};
+use crate::record::Record;
+use crate::terminal::{TurnKind, TurnReason};
+use crate::tool::Verdict;
+
+pub(super) fn t1(seen: &Seen, record: &Record) -> Ruling {
+    let Event::Turn(TurnFact::TurnStarted(fact)) = &record.event else { return Ok(false) };
+    rule(seen.run.is_none(), || format!("{} starts while a run is in progress", fact.run_id))
+}
+
+pub(super) fn t2(seen: &Seen, record: &Record) -> Ruling {
+    let Event::Turn(TurnFact::TurnStarted(fact)) = &record.event else { return Ok(false) };
+    let claim = seen.queue.live.get(&fact.message_id).map(|entry| entry.claim);
+    rule(claim == Some(Some(Claim::ByRun(fact.run_id))), || {
+        format!("{} starts for {}, whose claim is {claim:?}", fact.run_id, fact.message_id)
+    })
+}
+
+pub(super) fn t3(seen: &Seen, record: &Record) -> Ruling {
+    if let Event::Operation(OperationFact::OperationOpened(fact)) = &record.event {
+        return rule(seen.ops.is_empty(), || {
+            format!("{} ({}) is opened beside {:?}", fact.op, fact.kind, seen.ops)
+        });
+    }
+    let Some(round) = next_round(&record.event) else { return Ok(false) };
+    let Some(run) = &seen.run else { return Ok(false) };
+    rule(round.0 == run.rounds, || {
+        format!("{} is of round {round}, the next is {}", record.event.kind(), run.rounds)
+    })
+}
+
+/// The round that the fact is about, where that is the one in progress.
+fn next_round(event: &Event) -> Option<RoundIndex> {
+    match event {
+        Event::Turn(TurnFact::ProviderAttemptRecorded(fact)) => Some(fact.round),
+        Event::Turn(TurnFact::ProviderRoundCompleted(fact)) => Some(fact.round),
+        Event::Turn(TurnFact::AssistantRoundRecorded(fact)) => Some(fact.round),
+        Event::Turn(TurnFact::ReminderInjected(fact)) => Some(fact.round),
+        Event::Lifecycle(_)
+        | Event::Inbox(_)
+        | Event::Scheduling(_)
+        | Event::Turn(_)
+        | Event::Operation(_)
+        | Event::Brief(_) => None,
+    }
+}
+
+pub(super) fn t4(seen: &Seen, record: &Record) -> Ruling {
+    if let Some(run) = seen.owed.end_of
+        && seen.begins_step(record)
+    {
+        return Err(format!("{run} was found interrupted and did not end"));
+    }
+    match &record.event {
+        Event::Turn(TurnFact::TurnStarted(_)) => Ok(true),
+        Event::Turn(TurnFact::TurnTerminal(fact)) => {
+            let Some(run) = seen.running(fact.run_id) else {
+                return Err(format!("{} ends and is not in progress", fact.run_id));
+            };
+            let name = (run.turn_index, run.message);
+            rule(name == (fact.turn_index, fact.message_id), || {
+                format!("{} is {name:?}, its end says {:?}", run.id, (fact.turn_index, fact.message_id))
+            })?;
+            rule(seen.ops.is_empty(), || format!("{} ends before {:?}", run.id, seen.ops))
+        }
+        Event::Lifecycle(_)
+        | Event::Inbox(_)
+        | Event::Scheduling(_)
+        | Event::Turn(_)
+        | Event::Operation(_)
+        | Event::Brief(_) => Ok(false),
+    }
+}
+
+pub(super) fn t5(seen: &Seen, record: &Record) -> Ruling {
+    let Some(run) = &seen.run else { return Ok(false) };
+    match &record.event {
+        Event::Turn(TurnFact::AssistantRoundRecorded(fact)) => paired(run, fact),
+        Event::Turn(TurnFact::ToolStarted(fact)) => {
+            let fits =
+                open(run, fact.index, &fact.call_id).is_some_and(|call| call.accepted && !call.started);
+            rule(fits && in_round(run, fact.round), || format!("{} is started out of turn", fact.call_id))
+        }
+        Event::Turn(TurnFact::ToolExecuted(fact)) => {
+            let fits = open(run, fact.index, &fact.call_id).is_some_and(|call| call.started);
+            rule(fits && in_round(run, fact.round), || format!("{} has a result out of turn", fact.call_id))
+        }
+        Event::Turn(TurnFact::ToolExecutionFailed(fact)) => {
+            let fits = open(run, fact.index, &fact.call_id).is_some();
+            rule(fits && in_round(run, fact.round), || format!("{} has a result out of turn", fact.call_id))
+        }
+        Event::Turn(TurnFact::TurnTerminal(_)) => complete(run),
+        Event::Operation(OperationFact::OperationOpened(fact)) => match fact.kind {
+            OpKind::CallModel => complete(run),
+            OpKind::CallTool => {
+                rule(run.open_call().is_some_and(|call| call.started), || "no call was started".into())
+            }
+            OpKind::LoadContext => Ok(false),
+        },
+        Event::Lifecycle(_)
+        | Event::Inbox(_)
+        | Event::Scheduling(_)
+        | Event::Turn(_)
+        | Event::Operation(_)
+        | Event::Brief(_) => Ok(false),
+    }
+}
+
+fn paired(run: &Run, fact: &AssistantRoundRecorded) -> Ruling {
+    complete(run)?;
+    let mut calls = alloc::collections::BTreeSet::new();
+    for block in fact.blocks.iter() {
+        if let Block::ToolCall { call_id, .. } = block {
+            let new = calls.insert(call_id.as_str()) && !run.call_ids.contains(call_id);
+            rule(new, || format!("two calls are named {call_id}"))?;
+        }
+    }
+    let accepted = |verdict: &&Verdict| matches!(verdict, Verdict::Accepted(_));
+    rule(calls.len() == fact.verdicts.len(), || {
+        let accepted = fact.verdicts.iter().filter(accepted).count();
+        format!("{} calls have {} verdicts, {accepted} of them accept", calls.len(), fact.verdicts.len())
+    })?;
+    Ok(!calls.is_empty())
+}
+
+fn complete(run: &Run) -> Ruling {
+    rule(run.open_call().is_none(), || {
+        format!("{} of {} calls have a result", run.results, run.calls.len())
+    })?;
+    Ok(!run.calls.is_empty())
+}
+
+fn open<'a>(run: &'a Run, index: u32, call_id: &str) -> Option<&'a super::seen::Call> {
+    run.open_call().filter(|call| run.results == index as usize && call.id == call_id)
+}
+
+/// Whether the round is the last one that was recorded.
+fn in_round(run: &Run, round: RoundIndex) -> bool {
+    round.0.checked_add(1) == Some(run.rounds)
+}
+
+pub(super) fn t6(seen: &Seen, record: &Record) -> Ruling {
+    let Some(run) = &seen.run else { return Ok(false) };
+    match &record.event {
+        Event::Turn(TurnFact::BudgetExhausted(fact)) => {
+            rule(fact.used.saturating_add(fact.wanted) > fact.limit, || {
+                format!("{} used and {} wanted are within {}", fact.used, fact.wanted, fact.limit)
+            })
+        }
+        Event::Operation(OperationFact::OperationOpened(_)) => {
+            rule(!run.exhausted, || "work goes on without budget".into())?;
+            Ok(run.exhausted)
+        }
+        Event::Turn(TurnFact::TurnTerminal(fact)) => typed(run, fact),
+        Event::Lifecycle(_)
+        | Event::Inbox(_)
+        | Event::Scheduling(_)
+        | Event::Turn(_)
+        | Event::Operation(_)
+        | Event::Brief(_) => Ok(false),
+    }
+}
+
+fn typed(run: &Run, fact: &TurnTerminal) -> Ruling {
+    rule(fact.rounds == run.rounds, || {
+        format!("{} rounds were recorded, told are {}", run.rounds, fact.rounds)
+    })?;
+    rule((fact.kind == TurnKind::BudgetExhausted) == run.exhausted, || {
+        format!("the budget is exhausted: {}, the end is {}", run.exhausted, fact.kind)
+    })?;
+    let bound =
+        matches!(fact.reason, Some(TurnReason::Rounds | TurnReason::WallTime | TurnReason::RepeatedToolCall));
+    rule(bound == (fact.kind == TurnKind::LimitReached), || format!("{} with {:?}", fact.kind, fact.reason))
+}
+
+pub(super) fn t9(seen: &Seen, record: &Record) -> Ruling {
+    let Event::Inbox(InboxFact::OperatorInterjectionAdmitted(fact)) = &record.event else { return Ok(false) };
+    let Some(run) = seen.running(fact.run_id) else {
+        return Err(format!("{} is not in progress", fact.run_id));
+    };
+    let entry = seen.queue.live.get(&fact.message_id);
+    rule(entry.is_some_and(|entry| entry.interjects), || format!("{} does not interject", fact.message_id))?;
+    rule(seen.ops.is_empty() && run.open_call().is_none(), || "the point is not safe".into())?;
+    rule(fact.round.0 == run.rounds, || {
+        format!("is shown in round {}, the next is {}", fact.round, run.rounds)
+    })
+}
+
+pub(super) fn t10(seen: &Seen, record: &Record) -> Ruling {
+    let Some(run) = &seen.run else { return Ok(false) };
+    match &record.event {
+        Event::Turn(TurnFact::ProviderAttemptRecorded(fact)) => attempted(run.attempt.as_ref(), fact),
+        Event::Operation(OperationFact::OperationOpened(_)) => {
+            let Some(attempt) = &run.attempt else { return Ok(false) };
+            rule(!attempt.waits || attempt.step != record.step, || "is repeated without a wait".into())
+        }
+        Event::Lifecycle(_)
+        | Event::Inbox(_)
+        | Event::Scheduling(_)
+        | Event::Turn(_)
+        | Event::Operation(_)
+        | Event::Brief(_) => Ok(false),
+    }
+}
+
+fn attempted(before: Option<&Attempt>, fact: &ProviderAttemptRecorded) -> Ruling {
+    let attempt = &fact.attempt;
+    let number = match before {
+        Some(before) if before.outcome == AttemptOutcome::Retrying => {
+            rule(before.model == attempt.model_ref, || "a retry asks another model".into())?;
+            before.number.saturating_add(1)
+        }
+        Some(_) | None => 1,
+    };
+    rule(attempt.attempt == number && number <= attempt.max_attempts, || {
+        format!("attempt {} of {}, expected {number}", attempt.attempt, attempt.max_attempts)
+    })?;
+    let fits = match attempt.outcome {
+        AttemptOutcome::Succeeded => attempt.failure_kind.is_none(),
+        AttemptOutcome::Retrying => {
+            attempt.failure_kind.is_some_and(worth_repeating) && number < attempt.max_attempts
+        }
+        AttemptOutcome::RetriesExhausted => attempt.failure_kind.is_some_and(worth_repeating),
+        AttemptOutcome::FailFastAborted => attempt.failure_kind.is_some_and(|kind| !worth_repeating(kind)),
+    };
+    rule(fits && attempt.backoff_ms.is_some() == (attempt.outcome == AttemptOutcome::Retrying), || {
+        format!("{} after {:?}, waiting {:?}", attempt.outcome, attempt.failure_kind, attempt.backoff_ms)
+    })
+}
+
+fn worth_repeating(kind: FailureKind) -> bool {
+    match kind {
+        FailureKind::Timeout
+        | FailureKind::Connect
+        | FailureKind::RateLimited
+        | FailureKind::Server
+        | FailureKind::StreamCut => true,
+        FailureKind::Quota
+        | FailureKind::Auth
+        | FailureKind::Client
+        | FailureKind::InvalidResponse
+        | FailureKind::UnsupportedTransport
+        | FailureKind::ContextLength => false,
+    }
+}

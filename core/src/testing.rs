@@ -1,0 +1,333 @@
+//! A host with a scripted world around it: every effect waits until the test answers it. After each step the
+//! laws judge its records, the host checks itself, and each agent must be what its log folds to.
+
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::agent::Agent;
+use crate::agent::identity::{AgentKind, AgentSpec, ExecutionBinding};
+use crate::config::Config;
+use crate::content::Text;
+use crate::effect::{Answer, Effect};
+use crate::event::operation::OpKind;
+use crate::event::{BriefFact, Event};
+use crate::host::{Host, RecoveryReport};
+use crate::ids::{AgentId, MessageId, OpId, ReplyId, Seed};
+use crate::input::{ControlRequest, Input};
+use crate::law::Laws;
+use crate::message::{AdmissionContext, Body, BodyType, Ingress, MessageKind, Origin, Priority, Surface};
+use crate::model::{
+    AnswerBlock, AttemptFailure, FailureKind, ModelAnswer, ModelRef, ProposedCall, StopReason, Timing,
+    TokenUsage,
+};
+use crate::outcome::{ExecutionSnapshot, LoadedContext, Outcome, ToolOutcome};
+use crate::record::{Durable, Record, Step};
+use crate::time::{Millis, Mono, Now, Wall};
+use crate::tool::{Receipt, ToolFacts};
+
+/// Steps after which something that should rest counts as running for ever.
+const PATIENCE: usize = 10_000;
+
+pub(crate) struct World {
+    pub(crate) host: Host,
+    pub(crate) laws: Laws,
+    /// Everything that was recorded, in order.
+    pub(crate) log: Vec<Record>,
+    pub(crate) now: Now,
+    /// Operations that wait for an outcome.
+    pub(crate) open: BTreeMap<(AgentId, OpId), OpKind>,
+    answers: BTreeMap<ReplyId, Answer>,
+    folded: BTreeMap<AgentId, Agent>,
+    next_reply: ReplyId,
+}
+
+pub(crate) fn agent(name: &str) -> AgentId {
+    AgentId::new(name).unwrap()
+}
+
+pub(crate) fn config() -> Config {
+    Config::new(["local/one", "local/two"].map(|name| ModelRef::new(name).unwrap()).into())
+}
+
+pub(crate) fn spec() -> AgentSpec {
+    AgentSpec::named(AgentKind::Named, binding())
+}
+
+fn binding() -> ExecutionBinding {
+    ExecutionBinding { workspace_anchor: "/w".into(), execution_root: "/w".into(), cwd: "/w".into() }
+}
+
+/// A message of any kind, from where it may come from.
+pub(crate) fn ingress(kind: MessageKind, priority: Priority, text: &str) -> Ingress {
+    Ingress {
+        kind,
+        origin: origin_of(kind),
+        priority,
+        body: Body { kind: BodyType::Text, text: Text::short(text) },
+        metadata: None,
+        source_refs: BTreeMap::new(),
+        delivery_surface: Surface::CliPrompt,
+        admission_context: AdmissionContext::LocalProcess,
+        correlation_id: None,
+        causation_id: None,
+        idempotency: None,
+    }
+}
+
+pub(crate) fn prompt(text: &str) -> Ingress {
+    ingress(MessageKind::OperatorPrompt, Priority::Normal, text)
+}
+
+pub(crate) fn interjection(text: &str) -> Ingress {
+    ingress(MessageKind::OperatorPrompt, Priority::Interject, text)
+}
+
+fn origin_of(kind: MessageKind) -> Origin {
+    match kind {
+        MessageKind::OperatorPrompt | MessageKind::Control => Origin::Operator { actor_id: None },
+        MessageKind::ChannelEvent => Origin::Channel { channel_id: "c".into(), sender_id: None },
+        MessageKind::WebhookEvent => Origin::Webhook { source: "w".into(), event_type: None },
+        MessageKind::CallbackEvent => Origin::Callback { descriptor_id: "d".into(), source: None },
+        MessageKind::TimerTick => Origin::Timer { timer_id: "t".into() },
+        MessageKind::SystemTick
+        | MessageKind::InternalFollowup
+        | MessageKind::BriefAck
+        | MessageKind::BriefResult => Origin::System { subsystem: "s".into() },
+        MessageKind::TaskResult | MessageKind::TaskStatus => Origin::Task { task_id: "task_1".into() },
+    }
+}
+
+pub(crate) fn context() -> Outcome {
+    let execution = ExecutionSnapshot {
+        binding: binding(),
+        agent_home: "/h".into(),
+        platform: "linux".into(),
+        shell: "bash".into(),
+        date: "2026-01-31".into(),
+    };
+    Outcome::Context {
+        context: LoadedContext { sources: Vec::new(), execution, context_build_ms: Millis(1) },
+    }
+}
+
+pub(crate) fn says(text: &str) -> Outcome {
+    answer(alloc::vec![AnswerBlock::Text { text: Text::short(text) }], StopReason::EndTurn)
+}
+
+/// An answer with these calls: id, tool, arguments.
+pub(crate) fn calls(calls: &[(&str, &str, &str)]) -> Outcome {
+    let call = |&(id, tool, arguments): &(&str, &str, &str)| {
+        AnswerBlock::ToolCall(ProposedCall {
+            call_id: id.into(),
+            tool_name: tool.into(),
+            arguments: Text::short(arguments),
+            inline: None,
+        })
+    };
+    answer(calls.iter().map(call).collect(), StopReason::ToolUse)
+}
+
+pub(crate) fn answer(blocks: Vec<AnswerBlock>, stop: StopReason) -> Outcome {
+    let usage = TokenUsage { input_tokens: 10, output_tokens: 5, total_tokens: 15 };
+    Outcome::Answer { answer: ModelAnswer { blocks, stop, usage, timing: Timing::default() } }
+}
+
+pub(crate) fn fails(kind: FailureKind) -> Outcome {
+    Outcome::AttemptFailed {
+        failure: AttemptFailure {
+            kind,
+            message: Text::short("it failed"),
+            retry_after_ms: None,
+            resets_at: None,
+            usage: None,
+            timing: Timing::default(),
+            diagnostics: None,
+        },
+    }
+}
+
+pub(crate) fn tool_says(text: &str) -> Outcome {
+    let receipt = Receipt::success(Text::short(text), ToolFacts::default());
+    Outcome::Tool { outcome: ToolOutcome { receipt, duration_ms: Millis(3) } }
+}
+
+impl World {
+    pub(crate) fn new(config: Config) -> Self {
+        Self {
+            host: Host::new(config, Seed(7)).unwrap(),
+            laws: Laws::new(),
+            log: Vec::new(),
+            now: Now { mono: Mono(0), wall: Wall(1_700_000_000_000_000) },
+            open: BTreeMap::new(),
+            answers: BTreeMap::new(),
+            folded: BTreeMap::new(),
+            next_reply: ReplyId(1),
+        }
+    }
+
+    /// A world with one agent.
+    pub(crate) fn with_agent(name: &str) -> Self {
+        let mut world = Self::new(config());
+        world.create(name);
+        world
+    }
+
+    pub(crate) fn create(&mut self, name: &str) -> Answer {
+        self.ask(|reply| Input::CreateAgent { agent: agent(name), spec: spec(), reply })
+    }
+
+    pub(crate) fn send(&mut self, name: &str, ingress: Ingress) -> Answer {
+        self.ask(|reply| Input::Ingress { agent: agent(name), ingress, reply })
+    }
+
+    /// Sends what must be admitted.
+    pub(crate) fn admit(&mut self, name: &str, ingress: Ingress) -> MessageId {
+        let answer = self.send(name, ingress);
+        let Answer::Admitted { message_id, .. } = answer else { panic!("not admitted: {answer:?}") };
+        message_id
+    }
+
+    pub(crate) fn control(&mut self, name: &str, request: ControlRequest) -> Answer {
+        self.ask(|reply| Input::Control { agent: agent(name), request, reply })
+    }
+
+    pub(crate) fn drain(&mut self) -> Answer {
+        self.ask(|reply| Input::Drain { reply })
+    }
+
+    /// What the agent's one open operation waits for.
+    pub(crate) fn waits_for(&self, name: &str) -> Option<OpKind> {
+        let mut open = self.open.iter().filter(|((agent, _), _)| agent.as_str() == name);
+        open.next().map(|(_, kind)| *kind)
+    }
+
+    /// Answers the agent's one open operation.
+    pub(crate) fn complete(&mut self, name: &str, outcome: Outcome) {
+        let open = self.open.keys().find(|(agent, _)| agent.as_str() == name).cloned();
+        let (agent, op) = open.unwrap_or_else(|| panic!("{name} has no open operation"));
+        self.open.remove(&(agent.clone(), op));
+        self.step(Input::Completed { agent, op, outcome });
+    }
+
+    /// Lets time pass on both clocks, stopping at no deadline in between.
+    pub(crate) fn pass(&mut self, time: Millis) {
+        self.now.mono = self.now.mono.after(time);
+        self.now.wall = self.now.wall.after(time);
+        self.step(Input::Tick);
+    }
+
+    /// Lets time pass until the next deadline; false when nothing is armed.
+    pub(crate) fn pass_to_deadline(&mut self) -> bool {
+        let Some(deadline) = self.host.next_deadline() else { return false };
+        self.pass(Millis(deadline.wait.0.saturating_add(1)));
+        true
+    }
+
+    /// The process ends; a new host reads the log and recovers every agent.
+    pub(crate) fn crash(&mut self) {
+        let config = self.host.config().clone();
+        self.restart(config);
+    }
+
+    pub(crate) fn restart(&mut self, config: Config) {
+        self.host = Host::new(config, Seed(7)).unwrap();
+        self.host.resume_after(self.log.last().map_or_else(Default::default, |record| record.step));
+        self.open.clear();
+        let agents: Vec<AgentId> = self.folded.keys().cloned().collect();
+        for id in &agents {
+            let log = self.log.iter().filter(|record| record.agent == *id).cloned();
+            assert_eq!(self.host.admit(None, log), Ok(id.clone()));
+        }
+        for id in &agents {
+            let step = self.host.recover(self.now, id, RecoveryReport {});
+            self.take(step);
+        }
+        self.settle();
+    }
+
+    /// One input, then as many ticks as the host asks for.
+    pub(crate) fn step(&mut self, input: Input) {
+        let step = self.host.step(self.now, input);
+        if self.take(step) {
+            self.settle();
+        }
+    }
+
+    pub(crate) fn agent(&self, name: &str) -> &Agent {
+        self.host.view().agent(&agent(name)).unwrap()
+    }
+
+    /// The kinds of the records from a position of the log on.
+    pub(crate) fn kinds(&self, from: usize) -> Vec<&'static str> {
+        self.log[from..].iter().map(|record| record.event.kind()).collect()
+    }
+
+    /// The texts of the briefs so far, with their kinds.
+    pub(crate) fn briefs(&self) -> Vec<String> {
+        let brief = |record: &Record| {
+            let Event::Brief(BriefFact::BriefCreated(fact)) = &record.event else { return None };
+            Some(alloc::format!("{}: {}", fact.kind, fact.text.preview()))
+        };
+        self.log.iter().filter_map(brief).collect()
+    }
+
+    fn ask(&mut self, input: impl FnOnce(ReplyId) -> Input) -> Answer {
+        let reply = self.next_reply;
+        self.next_reply = reply.next();
+        self.step(input(reply));
+        self.answers.remove(&reply).expect("every caller is answered")
+    }
+
+    fn settle(&mut self) {
+        for _ in 0..PATIENCE {
+            let step = self.host.step(self.now, Input::Tick);
+            if !self.take(step) {
+                return;
+            }
+        }
+        panic!("the host never rests");
+    }
+
+    /// Judges a step and takes its effects; says whether there is more.
+    fn take(&mut self, step: Step) -> bool {
+        for record in step.records() {
+            if let Err(violation) = self.laws.step(record) {
+                panic!("{violation}\n{:#?}", record.event);
+            }
+            match self.folded.get_mut(&record.agent) {
+                Some(agent) => agent.fold(record).unwrap(),
+                None => drop(self.folded.insert(record.agent.clone(), Agent::created(record).unwrap())),
+            }
+        }
+        self.host.check().unwrap();
+        for (id, agent) in &self.folded {
+            assert_eq!(self.host.view().agent(id), Some(agent), "{id} is not what its log says");
+        }
+        self.log.extend_from_slice(step.records());
+        let (more, seq) = (step.more(), step.seq());
+        #[expect(clippy::disallowed_methods, reason = "this log is durable at once")]
+        let durable = Durable::attest(seq);
+        for effect in step.release(durable) {
+            self.perform(effect);
+        }
+        more
+    }
+
+    fn perform(&mut self, effect: Effect) {
+        let opened = match effect {
+            Effect::Reply { reply, answer } => {
+                assert!(self.answers.insert(reply, answer).is_none(), "{reply} is answered twice");
+                return;
+            }
+            Effect::Cancel { agent, op } => {
+                self.open.remove(&(agent, op));
+                return;
+            }
+            Effect::LoadContext { agent, op, .. } => ((agent, op), OpKind::LoadContext),
+            Effect::CallModel { agent, op, .. } => ((agent, op), OpKind::CallModel),
+            Effect::CallTool { agent, op, .. } => ((agent, op), OpKind::CallTool),
+        };
+        assert!(self.open.insert(opened.0, opened.1).is_none(), "an operation is opened twice");
+    }
+}

@@ -1,0 +1,108 @@
+//! `holon demo`: the whole loop without a network or a key.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use clap::Args;
+use holon_core::model::ModelRef;
+use holon_core::view::RunVerdict;
+use holon_core::{AgentId, Config, Record};
+
+use super::exit::Exit;
+use super::ledger::{replayed, verified, verify};
+use super::output::{self, Failure};
+use super::session::{Session, Target, execution};
+use crate::driver::{BUILD, Observer};
+use crate::entropy;
+use crate::home::Home;
+use crate::ledger::{self, Durability, Reader};
+use crate::perform::model::{ProviderEnvironment, Providers};
+use crate::present;
+use crate::settings::Environment;
+
+const PROMPT: &str = "The test in this folder fails. Find out why, repair it, and show that it passes.";
+
+/// The project that the demo repairs.
+const PROJECT: [(&str, &str); 3] = [
+    ("AGENTS.md", include_str!("../../assets/demo-project/AGENTS.md")),
+    ("greet.sh", include_str!("../../assets/demo-project/greet.sh")),
+    ("test.sh", include_str!("../../assets/demo-project/test.sh")),
+];
+
+#[derive(Debug, Args)]
+pub(super) struct DemoArgs {
+    /// Print only the outcome
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+pub(super) fn demo(args: DemoArgs) -> Result<Exit, Failure> {
+    let folder = std::env::temp_dir().join(format!("holon-demo-{}", entropy::name()?));
+    let project = folder.join("project");
+    copy_project(&project)?;
+    let home = Home::at(folder.join("home"));
+    let ledger = home.ledger();
+    output::line(&format!("A small broken project: {}", project.display()))?;
+    output::line(&format!("The prompt: {PROMPT}\n"))?;
+    let session = Session {
+        home,
+        agent: AgentId::new("demo")?,
+        target: Target::Temporary,
+        execution: execution(&project, &project)?,
+        config: Config::new(vec![ModelRef::new("scripted/demo")?]),
+        durability: Durability::Full,
+        environment: Environment::of_process(),
+        providers: Providers::new(ProviderEnvironment::default()),
+        observer: observer(args.quiet),
+    };
+    let report = session.run(PROMPT)?;
+    output::line("")?;
+    if let Some(text) = &report.final_text {
+        output::line(text)?;
+    }
+    output::line(&format!("\n{}: {} rounds, changed {}", report.verdict, report.rounds, {
+        let files = report.changed_files.join(", ");
+        if files.is_empty() { "nothing".to_owned() } else { files }
+    }))?;
+    check(&ledger)?;
+    if report.verdict != RunVerdict::Completed {
+        return Ok(report.verdict.into());
+    }
+    output::line("Everything stays there to look at. Next: HOLON_MODEL=local/… holon run \"…\"")?;
+    Ok(Exit::Completed)
+}
+
+fn copy_project(folder: &Path) -> Result<(), Failure> {
+    fs::create_dir_all(folder).with_context(|| format!("{} can't be created", folder.display()))?;
+    for (name, text) in PROJECT {
+        let path: PathBuf = folder.join(name);
+        fs::write(&path, text).with_context(|| format!("{} can't be written", path.display()))?;
+    }
+    Ok(())
+}
+
+/// Each durable event under its number, with what it means for people where that is more than its name.
+fn observer(quiet: bool) -> Observer {
+    if quiet {
+        return Box::new(|_| {});
+    }
+    Box::new(|record: &Record| {
+        let shown = match present::line(record) {
+            Some(line) => format!("{:>4}  {}", record.event_seq.0, line.replace('\n', "\n      ")),
+            None => format!("{:>4}  {}", record.event_seq.0, record.event.kind()),
+        };
+        match output::line(&shown) {
+            Ok(()) | Err(_) => {}
+        }
+    })
+}
+
+/// What the ledger says of itself afterwards.
+fn check(path: &Path) -> Result<(), Failure> {
+    let reader = Reader::open(path)?;
+    output::line(&format!("\nLedger {}", path.display()))?;
+    output::line(&format!("  {}", verified(&verify(&reader)?)))?;
+    output::line(&format!("  {}", replayed(&ledger::replay(&reader, BUILD)?)))?;
+    Ok(())
+}

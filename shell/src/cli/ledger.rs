@@ -1,0 +1,117 @@
+//! `holon ledger`: look at durable history. Nothing here writes to a ledger.
+
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+
+use anyhow::anyhow;
+use clap::{Args, Subcommand};
+use holon_core::AgentId;
+use holon_core::law::Laws;
+
+use super::exit::Exit;
+use super::output::{self, Failure};
+use crate::driver::BUILD;
+use crate::home::Home;
+use crate::ledger::{self, Reader, ReplayReport, VerifyReport};
+use crate::settings::Environment;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum LedgerCommand {
+    /// Print every record as a line of JSON
+    Export {
+        #[command(flatten)]
+        ledger: Which,
+        /// Only the records of this agent
+        #[arg(long, value_name = "ID")]
+        agent: Option<String>,
+    },
+    /// Check hash links, texts, folds, snapshots and laws
+    Verify {
+        #[command(flatten)]
+        ledger: Which,
+        #[arg(long)]
+        json: bool,
+    },
+    /// Take every recorded decision again, and compare byte for byte
+    Replay {
+        #[command(flatten)]
+        ledger: Which,
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Which {
+    /// The ledger's file [default: the home's]
+    path: Option<PathBuf>,
+}
+
+pub(super) fn ledger(home: Option<PathBuf>, command: LedgerCommand) -> Result<Exit, Failure> {
+    match command {
+        LedgerCommand::Export { ledger, agent } => {
+            let agent = agent.as_deref().map(AgentId::new).transpose().map_err(Failure::usage)?;
+            let reader = open(&ledger.path(home)?)?;
+            let mut out = BufWriter::new(io::stdout().lock());
+            ledger::export(&reader, agent.as_ref(), &mut out)?;
+        }
+        LedgerCommand::Verify { ledger, json } => {
+            let report = verify(&open(&ledger.path(home)?)?)?;
+            output::line(&if json { serde_json::to_string(&report)? } else { verified(&report) })?;
+        }
+        LedgerCommand::Replay { ledger, json } => {
+            let report = ledger::replay(&open(&ledger.path(home)?)?, BUILD)?;
+            output::line(&if json { serde_json::to_string(&report)? } else { replayed(&report) })?;
+        }
+    }
+    Ok(Exit::Completed)
+}
+
+impl Which {
+    fn path(self, home: Option<PathBuf>) -> Result<PathBuf, Failure> {
+        match self.path {
+            Some(path) => Ok(path),
+            None => Ok(Home::find(home, &Environment::of_process())?.ledger()),
+        }
+    }
+}
+
+fn open(path: &Path) -> Result<Reader, Failure> {
+    if !path.exists() {
+        let error = anyhow!("there is no ledger at {}", path.display());
+        return Err(Failure::new(Exit::NotFound, error).hint("holon demo, which leaves one and says where"));
+    }
+    Ok(Reader::open(path)?)
+}
+
+/// Everything that can be checked about a ledger, the laws among it.
+pub(super) fn verify(reader: &Reader) -> Result<VerifyReport, ledger::VerifyError> {
+    let mut laws = Laws::new();
+    ledger::verify(reader, &mut |record| laws.step(record).map_err(|violation| violation.to_string()))
+}
+
+pub(super) fn verified(report: &VerifyReport) -> String {
+    format!(
+        "in order: {} records of {} agents in {} batches, {} calls, {} texts ({} bytes), {} snapshots; hash \
+         links, folds and {} laws hold",
+        report.records,
+        report.agents,
+        report.batches,
+        report.calls,
+        report.contents,
+        report.content_bytes,
+        report.snapshots,
+        Laws::table().len()
+    )
+}
+
+pub(super) fn replayed(report: &ReplayReport) -> String {
+    let skipped = match report.skipped_segments {
+        0 => String::new(),
+        skipped => format!("; {skipped} segments of other builds were left out"),
+    };
+    format!(
+        "the same: {} calls in {} segments decided the same {} records, byte for byte{skipped}",
+        report.calls, report.segments, report.records
+    )
+}

@@ -1,0 +1,53 @@
+//! The command line: one file per group of commands (contract: surface.md, Command line).
+
+mod demo;
+mod exit;
+mod ledger;
+mod output;
+mod run;
+mod session;
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand};
+
+pub use exit::Exit;
+
+/// A durable runtime for long-lived software agents.
+#[derive(Debug, Parser)]
+#[command(name = "holon", version, about, max_term_width = 100)]
+pub struct Cli {
+    /// The folder that holds all state [default: $HOLON_HOME, or ~/.holon]
+    #[arg(long, global = true, value_name = "FOLDER")]
+    home: Option<PathBuf>,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Give an agent one prompt, and wait for its end
+    Run(run::RunArgs),
+    /// Show the whole loop offline: a scripted model repairs a small project
+    Demo(demo::DemoArgs),
+    /// Look at durable history
+    #[command(subcommand)]
+    Ledger(ledger::LedgerCommand),
+}
+
+/// Runs the command line; everything that can go wrong ends in an exit code.
+pub fn main() -> std::process::ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return output::usage(&error),
+    };
+    let outcome = match cli.command {
+        Command::Run(args) => run::run(cli.home, args),
+        Command::Demo(args) => demo::demo(args),
+        Command::Ledger(command) => ledger::ledger(cli.home, command),
+    };
+    match outcome {
+        Ok(exit) => exit.into(),
+        Err(error) => output::failed(&error),
+    }
+}

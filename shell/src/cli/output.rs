@@ -1,0 +1,78 @@
+//! What is written to the terminal. A pipe that closes early ends the program quietly, never in a panic.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use super::exit::Exit;
+
+/// An error with the code that the program ends with.
+#[derive(Debug)]
+pub(super) struct Failure {
+    pub exit: Exit,
+    pub error: anyhow::Error,
+    /// The next command to try.
+    pub hint: Option<String>,
+}
+
+impl<E: Into<anyhow::Error>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self { exit: Exit::Failed, error: error.into(), hint: None }
+    }
+}
+
+impl Failure {
+    pub(super) fn new(exit: Exit, error: impl Into<anyhow::Error>) -> Self {
+        Self { exit, error: error.into(), hint: None }
+    }
+
+    pub(super) fn usage(error: impl Into<anyhow::Error>) -> Self {
+        Self::new(Exit::Usage, error)
+    }
+
+    #[must_use]
+    pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+/// Writes a line to stdout.
+pub(super) fn line(text: &str) -> io::Result<()> {
+    writeln!(io::stdout().lock(), "{text}")
+}
+
+/// Writes a line to stderr; where that is closed, there is nobody to tell.
+pub(super) fn note(text: &str) {
+    match writeln!(io::stderr().lock(), "{text}") {
+        Ok(()) | Err(_) => {}
+    }
+}
+
+/// Reports what went wrong, and what to do next.
+pub(super) fn failed(failure: &Failure) -> ExitCode {
+    let broken_pipe = failure
+        .error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<io::Error>())
+        .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe);
+    if !broken_pipe {
+        note(&format!("holon: {:#}", failure.error));
+        if let Some(hint) = &failure.hint {
+            note(&format!("  try: {hint}"));
+        }
+    }
+    failure.exit.into()
+}
+
+/// Help and version go to stdout, wrong usage to stderr.
+pub(super) fn usage(error: &clap::Error) -> ExitCode {
+    let text = error.render();
+    if error.use_stderr() {
+        note(text.to_string().trim_end());
+        return Exit::Usage.into();
+    }
+    match line(text.to_string().trim_end()) {
+        Ok(()) => Exit::Completed.into(),
+        Err(_) => Exit::Failed.into(),
+    }
+}

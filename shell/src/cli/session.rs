@@ -1,0 +1,234 @@
+//! One prompt to one agent, from start to end, in this process.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::anyhow;
+use holon_core::agent::identity::{
+    AgentKind, AgentSpec, ExecutionBinding, Ownership, ProfilePreset, Visibility,
+};
+use holon_core::input::ControlRequest;
+use holon_core::message::{
+    AdmissionContext, Body, BodyType, Ingress, MessageKind, Origin, Priority, Surface,
+};
+use holon_core::view::RunVerdict;
+use holon_core::{AgentId, Answer, Config, Input, Record, Reject, Text};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use super::exit::Exit;
+use super::output::Failure;
+use crate::clock;
+use crate::driver::{Driver, DriverError, Observer, Start};
+use crate::home::Home;
+use crate::ledger::{Durability, HomeLock};
+use crate::perform::model::Providers;
+use crate::perform::tool::CommandEnvironment;
+use crate::perform::{self};
+use crate::report::{RunFold, RunReport};
+use crate::settings::Environment;
+use crate::text::Secrets;
+
+/// What is to be done, and with what.
+pub(super) struct Session {
+    pub(super) home: Home,
+    pub(super) agent: AgentId,
+    pub(super) target: Target,
+    pub(super) execution: ExecutionBinding,
+    pub(super) config: Config,
+    pub(super) durability: Durability,
+    pub(super) environment: Environment,
+    pub(super) providers: Providers,
+    /// Sees every durable record of the agent.
+    pub(super) observer: Observer,
+}
+
+/// Which agents the prompt may be for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Target {
+    /// A private one that lives as long as this run.
+    Temporary,
+    /// One that exists.
+    Existing,
+    /// One that is made if need be.
+    Created,
+}
+
+impl Session {
+    /// Runs the prompt to its end.
+    pub(super) fn run(self, prompt: &str) -> Result<RunReport, Failure> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(self.drive(prompt))
+    }
+
+    async fn drive(mut self, prompt: &str) -> Result<RunReport, Failure> {
+        let started = clock::now();
+        self.home.create()?;
+        let lock = HomeLock::acquire(self.home.root())?;
+        let fold: Arc<Mutex<RunFold>> = Arc::default();
+        let observer = std::mem::replace(&mut self.observer, Box::new(|_| {}));
+        let mut driver = Driver::start(self.start(observe(self.agent.clone(), fold.clone(), observer)))?;
+        let verdict = self.prompt(&mut driver, prompt).await;
+        let texts = driver.texts().clone();
+        driver.shut_down().await?;
+        drop(lock);
+        let verdict = verdict?;
+        let fold = std::mem::take(&mut *fold.lock().unwrap_or_else(PoisonError::into_inner));
+        let (ledger, duration) = (self.home.ledger().display().to_string(), clock::since(started).0);
+        Ok(fold.report(verdict, self.agent, duration, ledger, &texts)?)
+    }
+
+    fn start(&self, observer: Observer) -> Start {
+        Start {
+            ledger: self.home.ledger(),
+            durability: self.durability,
+            config: self.config.clone(),
+            secrets: Secrets::new(self.environment.secrets()),
+            providers: self.providers.clone(),
+            performing: perform::Settings {
+                home: self.home.root().to_owned(),
+                environment: CommandEnvironment::new(self.environment.variables()),
+            },
+            observer,
+        }
+    }
+
+    async fn prompt(&self, driver: &mut Driver, prompt: &str) -> Result<RunVerdict, Failure> {
+        self.ensure_agent(driver).await?;
+        let text = driver.texts().take(prompt);
+        let ingress = operator_prompt(text);
+        let agent = self.agent.clone();
+        refused(driver.ask(|reply| Input::Ingress { agent, ingress, reply }).await?)?;
+        until_quiet(driver, &self.agent).await?;
+        Ok(driver.view().verdict(&self.agent).unwrap_or(RunVerdict::Failed))
+    }
+
+    async fn ensure_agent(&self, driver: &mut Driver) -> Result<(), Failure> {
+        if driver.load(&self.agent)? {
+            return Ok(());
+        }
+        let spec = match self.target {
+            Target::Existing => {
+                let reject = Reject::UnknownAgent { agent: self.agent.clone() };
+                let hint = format!("holon run --agent {} --create-agent …", self.agent);
+                return Err(Failure::new(Exit::NotFound, reject).hint(hint));
+            }
+            Target::Created => {
+                let kind = if self.agent.as_str() == "main" { AgentKind::Default } else { AgentKind::Named };
+                AgentSpec::named(kind, self.execution.clone())
+            }
+            Target::Temporary => AgentSpec {
+                visibility: Visibility::Private,
+                ownership: Ownership::SelfOwned,
+                profile_preset: ProfilePreset::PublicNamed,
+                ..AgentSpec::named(AgentKind::Named, self.execution.clone())
+            },
+        };
+        self.home.create_agent(&self.agent)?;
+        let agent = self.agent.clone();
+        refused(driver.ask(|reply| Input::CreateAgent { agent, spec, reply }).await?)
+    }
+}
+
+/// Feeds the report, then whoever shows activity.
+fn observe(agent: AgentId, fold: Arc<Mutex<RunFold>>, mut next: Observer) -> Observer {
+    Box::new(move |record: &Record| {
+        if record.agent == agent {
+            fold.lock().unwrap_or_else(PoisonError::into_inner).record(record);
+            next(record);
+        }
+    })
+}
+
+fn operator_prompt(text: Text) -> Ingress {
+    Ingress {
+        kind: MessageKind::OperatorPrompt,
+        origin: Origin::Operator { actor_id: None },
+        priority: Priority::Normal,
+        body: Body { kind: BodyType::Text, text },
+        metadata: None,
+        source_refs: std::collections::BTreeMap::new(),
+        delivery_surface: Surface::RunOnce,
+        admission_context: AdmissionContext::LocalProcess,
+        correlation_id: None,
+        causation_id: None,
+        idempotency: None,
+    }
+}
+
+/// A refusal as an error with its exit code and hint.
+fn refused(answer: Answer) -> Result<(), Failure> {
+    let Answer::Refused { reject } = answer else { return Ok(()) };
+    let hint = reject.hint();
+    let failure = Failure::new(Exit::from(&reject), reject);
+    Err(match hint {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    })
+}
+
+/// Drives until the agent has nothing to do. The first interruption aborts its run, the second ends the
+/// program at once.
+async fn until_quiet(driver: &mut Driver, agent: &AgentId) -> Result<(), Failure> {
+    let mut interrupts = Interrupts::new()?;
+    let mut aborting = false;
+    while !(driver.caught_up() && driver.view().quiet(agent)) {
+        tokio::select! {
+            biased;
+            () = interrupts.next() => {
+                if aborting {
+                    return Err(Failure::new(Exit::Interrupted, anyhow!("interrupted")));
+                }
+                aborting = true;
+                abort(driver, agent).await?;
+            }
+            pumped = driver.pump() => pumped?,
+        }
+    }
+    Ok(())
+}
+
+async fn abort(driver: &mut Driver, agent: &AgentId) -> Result<(), DriverError> {
+    let agent = agent.clone();
+    let request = ControlRequest::Abort { run_id: None, stop_after_abort: false };
+    // No run in progress is fine: then there is nothing to abort.
+    driver.ask(|reply| Input::Control { agent, request, reply }).await.map(drop)
+}
+
+/// Ctrl-C, and the polite request to end.
+struct Interrupts {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Interrupts {
+    fn new() -> std::io::Result<Self> {
+        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}
+
+/// Where an agent's commands run: `cwd` inside the workspace, both as they really are.
+pub(super) fn execution(workspace: &Path, cwd: &Path) -> Result<ExecutionBinding, Failure> {
+    let real = |path: &Path| {
+        path.canonicalize().map_err(|error| {
+            Failure::usage(anyhow!("{} is not a folder to work in: {error}", path.display()))
+        })
+    };
+    let (workspace, cwd) = (real(workspace)?, real(cwd)?);
+    if !cwd.starts_with(&workspace) {
+        let error = anyhow!("--cwd {} is outside of --workspace-root {}", cwd.display(), workspace.display());
+        return Err(Failure::usage(error));
+    }
+    let text = |path: &Path| path.display().to_string();
+    Ok(ExecutionBinding {
+        workspace_anchor: text(&workspace),
+        execution_root: text(&workspace),
+        cwd: text(&cwd),
+    })
+}

@@ -1,0 +1,241 @@
+//! The loop around the core: select an input (async, decides nothing), step (sync), stage for the ledger,
+//! and release the effects of what has become durable. One task owns it; everybody else asks it.
+
+mod restore;
+mod start;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use holon_core::input::ControlRequest;
+use holon_core::replay::Call;
+use holon_core::view::View;
+use holon_core::{AgentId, Answer, Durable, Effect, EventSeq, Host, Input, Record, ReplyId, Step};
+use tokio::time::Instant;
+
+use crate::clock;
+use crate::ledger::{Batch, EncodeError, EncodedCall, LedgerError, Reader, Report, Writer};
+use crate::perform::Performers;
+use crate::text::Texts;
+use crate::work::Work;
+
+pub use start::{BUILD, Start, StartError};
+
+/// Records of an agent after which its state is stored again.
+const SNAPSHOT_EVERY: u64 = 512;
+/// The longest sleep: a deadline further away is looked at again.
+const LONGEST_WAIT: Duration = Duration::from_hours(24);
+
+/// Sees every record once it is durable, in order.
+pub type Observer = Box<dyn FnMut(&Record) + Send>;
+
+/// One runtime.
+pub struct Driver {
+    host: Host,
+    writer: Writer,
+    reader: std::sync::Arc<Reader>,
+    texts: Texts,
+    performers: Performers,
+    work: Work,
+    observer: Observer,
+    next_reply: u64,
+    answers: BTreeMap<ReplyId, Answer>,
+    /// Steps that are on their way to the disk.
+    ahead: VecDeque<Step>,
+    /// The last stored state of each agent.
+    snapshots: BTreeMap<AgentId, EventSeq>,
+    stepped_at: Instant,
+    /// Whether the disk is full: nothing new is taken in.
+    full: bool,
+}
+
+/// The runtime can't go on; what the ledger acknowledged is safe.
+#[derive(Debug, thiserror::Error)]
+pub enum DriverError {
+    #[error(transparent)]
+    Encode(#[from] EncodeError),
+    #[error("the ledger failed, so the runtime ends; what was acknowledged is safe: {0}")]
+    Ledger(#[from] LedgerError),
+    #[error("the disk of the ledger is full: free some space and try again")]
+    DiskFull,
+    #[error("the agent {agent} can't be loaded: {source}")]
+    Restore { agent: AgentId, source: holon_core::host::RestoreError },
+}
+
+/// What the loop woke up for.
+enum Event {
+    Report(Report),
+    Completed(Input),
+    Deadline,
+}
+
+impl Driver {
+    /// Reads of the state between two steps.
+    pub fn view(&self) -> View<'_> {
+        self.host.view()
+    }
+
+    pub fn texts(&self) -> &Texts {
+        &self.texts
+    }
+
+    /// Asks for something, and waits until what was answered is durable.
+    ///
+    /// # Errors
+    /// When the disk is full, or the runtime can't go on.
+    pub async fn ask(&mut self, make: impl FnOnce(ReplyId) -> Input) -> Result<Answer, DriverError> {
+        let reply = ReplyId(self.next_reply);
+        self.next_reply += 1;
+        let input = make(reply);
+        if self.full && !may_use_reserve(&input) {
+            return Err(DriverError::DiskFull);
+        }
+        self.step(input)?;
+        loop {
+            if let Some(answer) = self.answers.remove(&reply) {
+                return Ok(answer);
+            }
+            self.pump().await?;
+        }
+    }
+
+    /// Whether everything that was decided is durable and was given to its performers.
+    pub fn caught_up(&self) -> bool {
+        self.ahead.is_empty()
+    }
+
+    /// One turn of the loop: waits for something, and handles it.
+    ///
+    /// # Errors
+    /// When the runtime can't go on.
+    pub async fn pump(&mut self) -> Result<(), DriverError> {
+        // As long as the disk is too far behind, nothing but the disk is listened to.
+        let stepping = self.writer.has_room(false);
+        let deadline = self.deadline();
+        let event = tokio::select! {
+            biased;
+            report = self.writer.report() => Event::Report(report),
+            input = self.work.next(), if stepping => Event::Completed(input),
+            () = tokio::time::sleep_until(deadline), if stepping => Event::Deadline,
+        };
+        match event {
+            Event::Report(report) => self.report(report),
+            Event::Completed(input) => self.step(input),
+            Event::Deadline => self.step(Input::Tick),
+        }
+    }
+
+    /// Shuts down in good order: runs are interrupted, everything decided becomes durable.
+    ///
+    /// # Errors
+    /// When the ledger fails on the way.
+    pub async fn shut_down(mut self) -> Result<(), DriverError> {
+        self.ask(|reply| Input::Drain { reply }).await?;
+        while !self.caught_up() {
+            self.pump().await?;
+        }
+        self.work.stop().await;
+        self.writer.close()?;
+        Ok(())
+    }
+
+    fn deadline(&self) -> Instant {
+        let wait = self.host.next_deadline().map(|deadline| Duration::from_millis(deadline.wait.0));
+        // A little late is fine, a little early would be a step for nothing.
+        self.stepped_at + wait.map_or(LONGEST_WAIT, |wait| wait.min(LONGEST_WAIT) + Duration::from_millis(1))
+    }
+
+    /// Makes steps until the host has nothing more to decide at this moment.
+    fn step(&mut self, input: Input) -> Result<(), DriverError> {
+        let mut input = Some(input);
+        loop {
+            let now = clock::now();
+            let call = Call::Step { now, input: input.take().unwrap_or(Input::Tick) };
+            let encoded = EncodedCall::new(&call)?;
+            let Call::Step { input, .. } = call else { return Ok(()) };
+            let step = self.host.step(now, input);
+            let more = step.more();
+            self.stage(encoded, step)?;
+            if !more {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Hands a step to the ledger; its effects wait here.
+    fn stage(&mut self, call: EncodedCall, step: Step) -> Result<(), DriverError> {
+        self.stepped_at = Instant::now();
+        let mut batch = Batch::default();
+        batch.step(call, &step, self.host.view(), &self.texts)?;
+        self.add_snapshots(&mut batch, &step);
+        self.ahead.push_back(step);
+        self.writer.send(batch)?;
+        Ok(())
+    }
+
+    fn add_snapshots(&mut self, batch: &mut Batch, step: &Step) {
+        let Some(last) = step.records().last() else { return };
+        let stored = self.snapshots.get(&last.agent).copied().unwrap_or_default();
+        if last.event_seq.0.saturating_sub(stored.0) < SNAPSHOT_EVERY {
+            return;
+        }
+        if let Some(snapshot) = self.host.snapshot(&last.agent) {
+            self.snapshots.insert(last.agent.clone(), last.event_seq);
+            batch.snapshot(snapshot);
+        }
+    }
+
+    fn report(&mut self, report: Report) -> Result<(), DriverError> {
+        match report {
+            Report::Durable(durable) => self.release(durable),
+            Report::Full => self.full = true,
+            Report::Recovered => self.full = false,
+            Report::Failed(error) => return Err(error.into()),
+        }
+        Ok(())
+    }
+
+    /// Performs the effects of every step that is durable now.
+    fn release(&mut self, durable: Durable) {
+        while self.ahead.front().is_some_and(|step| step.seq() <= durable.through()) {
+            let Some(step) = self.ahead.pop_front() else { return };
+            step.records().iter().for_each(|record| (self.observer)(record));
+            for effect in step.release(durable) {
+                self.perform(effect);
+            }
+        }
+    }
+
+    fn perform(&mut self, effect: Effect) {
+        let performers = self.performers.clone();
+        match effect {
+            Effect::Reply { reply, answer } => {
+                self.answers.insert(reply, answer);
+            }
+            Effect::LoadContext { agent, op, execution } => {
+                let name = agent.clone();
+                self.work.start(agent, op, async move { performers.load_context(&name, &execution).await });
+            }
+            Effect::CallModel { agent, op, request } => {
+                self.work.start(agent, op, async move { performers.call_model(request).await });
+            }
+            Effect::CallTool { agent, op, call } => {
+                let name = agent.clone();
+                self.work.start(agent, op, async move { performers.call_tool(&name, call).await });
+            }
+            Effect::Cancel { agent, op } => self.work.cancel(&agent, op),
+        }
+    }
+}
+
+/// What a full disk must not keep out.
+fn may_use_reserve(input: &Input) -> bool {
+    match input {
+        Input::Drain { .. } => true,
+        Input::Control { request, .. } => match request {
+            ControlRequest::Stop | ControlRequest::Abort { .. } => true,
+            ControlRequest::Start => false,
+        },
+        Input::CreateAgent { .. } | Input::Ingress { .. } | Input::Completed { .. } | Input::Tick => false,
+    }
+}

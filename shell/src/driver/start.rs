@@ -1,0 +1,93 @@
+//! The start of a runtime: open the ledger, bring back every agent with open work, recover it.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use holon_core::config::ConfigError;
+use holon_core::replay::Call;
+use holon_core::{Config, Host, Seed};
+use tokio::time::Instant;
+
+use super::{Driver, DriverError, Observer};
+use crate::entropy;
+use crate::ledger::{Batch, Durability, EncodedCall, Ledger, LedgerError, Opened, Writer, text_reader};
+use crate::perform::model::Providers;
+use crate::perform::{self, Performers};
+use crate::text::{Secrets, Texts};
+use crate::work::Work;
+
+/// Names this build in the flight recorder: another build's decisions may differ.
+pub const BUILD: &str = concat!("holon ", env!("CARGO_PKG_VERSION"));
+
+/// What a runtime is started with.
+pub struct Start {
+    pub ledger: PathBuf,
+    pub durability: Durability,
+    pub config: Config,
+    pub secrets: Secrets,
+    pub providers: Providers,
+    pub performing: perform::Settings,
+    pub observer: Observer,
+}
+
+/// A runtime that can't be started.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
+    Driver(#[from] DriverError),
+    #[error("the kernel gives no random numbers or no thread: {0}")]
+    System(#[from] io::Error),
+}
+
+impl Driver {
+    /// Opens the ledger and recovers what it holds; afterwards the loop may run.
+    ///
+    /// # Errors
+    /// When the ledger can't be opened, is damaged, or holds what this build does not know.
+    pub fn start(start: Start) -> Result<Self, StartError> {
+        let Opened { ledger, reader, last_step, .. } = Ledger::open(&start.ledger, start.durability)?;
+        let reader = Arc::new(reader);
+        let texts = Texts::new(start.secrets, text_reader(reader.clone()));
+        let seed = Seed(entropy::seed()?);
+        let mut host = Host::new(start.config.clone(), seed)?;
+        host.resume_after(last_step);
+        let writer = Writer::start(ledger, &start.performing.home, texts.clone())?;
+        let mut driver = Self {
+            host,
+            writer,
+            reader,
+            performers: Performers::new(texts.clone(), start.providers, start.performing),
+            texts,
+            work: Work::default(),
+            observer: start.observer,
+            next_reply: 1,
+            answers: BTreeMap::new(),
+            ahead: VecDeque::new(),
+            snapshots: BTreeMap::new(),
+            stepped_at: Instant::now(),
+            full: false,
+        };
+        driver.record_call(&Call::RuntimeStarted {
+            build: BUILD.to_owned(),
+            config: start.config,
+            seed,
+            after: last_step,
+        })?;
+        driver.recover_all()?;
+        Ok(driver)
+    }
+
+    /// Writes a call down that makes no step.
+    pub(super) fn record_call(&mut self, call: &Call) -> Result<(), DriverError> {
+        let mut batch = Batch::default();
+        batch.call(EncodedCall::new(call)?);
+        self.writer.send(batch)?;
+        Ok(())
+    }
+}

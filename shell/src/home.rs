@@ -1,0 +1,138 @@
+//! The folder that holds everything: `$HOLON_HOME`, by default `~/.holon` (contract: surface.md, Files).
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use holon_core::AgentId;
+
+use crate::settings::Environment;
+
+/// Paths below one home. Making one creates nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Home {
+    root: PathBuf,
+}
+
+/// A home that can't be used.
+#[derive(Debug, thiserror::Error)]
+pub enum HomeError {
+    #[error(
+        "neither HOLON_HOME nor HOME is set: say where to keep state, for example HOLON_HOME=/var/lib/holon"
+    )]
+    Unknown,
+    #[error("{path} can't be created: {source}; is HOLON_HOME writable?")]
+    NotWritable { path: PathBuf, source: io::Error },
+}
+
+const AGENT_FOLDERS: [&str; 4] = ["memory", "notes", "work", "skills"];
+
+/// What a new agent finds in its own `AGENTS.md`.
+const AGENTS_MD: &str = "\
+# Standing instructions of this agent
+
+Whatever stands here is part of every prompt of this agent. Edit it freely.
+
+- `memory/self.md`: what you learned and want to keep.
+- `memory/operator.md`: what you know about your operator.
+- `notes/`, `work/`: yours to use.
+";
+
+impl Home {
+    pub fn at(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    /// The home that a flag or the environment names.
+    pub fn find(flag: Option<PathBuf>, environment: &Environment) -> Result<Self, HomeError> {
+        let named = flag.or_else(|| environment.get("HOLON_HOME").map(PathBuf::from));
+        let root = match (named, environment.get("HOME")) {
+            (Some(root), _) => root,
+            (None, Some(home)) => Path::new(home).join(".holon"),
+            (None, None) => return Err(HomeError::Unknown),
+        };
+        let root = std::path::absolute(&root)
+            .map_err(|source| HomeError::NotWritable { path: root.clone(), source })?;
+        Ok(Self { root })
+    }
+
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub fn config(&self) -> PathBuf {
+        self.root.join("config.toml")
+    }
+
+    pub fn ledger(&self) -> PathBuf {
+        self.root.join("ledger.sqlite3")
+    }
+
+    pub fn agent(&self, agent: &AgentId) -> PathBuf {
+        self.root.join("agents").join(agent.as_str())
+    }
+
+    /// The home of a one-shot run: a ledger of its own, so that two never get in each other's way.
+    pub fn run(&self, id: &str) -> Self {
+        Self { root: self.root.join("runs").join(id) }
+    }
+
+    /// Makes the home's own folder, for its owner alone.
+    pub fn create(&self) -> Result<(), HomeError> {
+        make_folder(&self.root)
+    }
+
+    /// Makes an agent's folders and first files; never overwrites one.
+    pub fn create_agent(&self, agent: &AgentId) -> Result<PathBuf, HomeError> {
+        let home = self.agent(agent);
+        for folder in AGENT_FOLDERS {
+            make_folder(&home.join(folder))?;
+        }
+        for (name, text) in [("AGENTS.md", AGENTS_MD), ("memory/self.md", ""), ("memory/operator.md", "")] {
+            let path = home.join(name);
+            match fs::File::create_new(&path)
+                .and_then(|mut file| io::Write::write_all(&mut file, text.as_bytes()))
+            {
+                Ok(()) => {}
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(source) => return Err(HomeError::NotWritable { path, source }),
+            }
+        }
+        Ok(home)
+    }
+}
+
+fn make_folder(path: &Path) -> Result<(), HomeError> {
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+        .map_err(|source| HomeError::NotWritable { path: path.to_owned(), source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agent_home_is_made_once_and_never_overwritten() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::at(folder.path());
+        let agent = AgentId::new("main").unwrap();
+        let agent_home = home.create_agent(&agent).unwrap();
+        fs::write(agent_home.join("AGENTS.md"), "mine").unwrap();
+        home.create_agent(&agent).unwrap();
+        assert_eq!(fs::read_to_string(agent_home.join("AGENTS.md")).unwrap(), "mine");
+        assert!(agent_home.join("skills").is_dir());
+    }
+
+    #[test]
+    fn a_home_below_a_file_says_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        fs::write(&file, "").unwrap();
+        let error = Home::at(file.join("home")).create().unwrap_err().to_string();
+        assert!(error.contains("can't be created") && error.contains("HOLON_HOME"), "{error}");
+    }
+}

@@ -1,0 +1,205 @@
+//! What is to become durable together: calls of the host, what they recorded, the texts that they name.
+//! Encoded when it is put together, so that its size is known and the writer only writes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use holon_core::agent::Agent;
+use holon_core::input::ControlRequest;
+use holon_core::lifecycle::Status;
+use holon_core::record::Step;
+use holon_core::replay::Call;
+use holon_core::snapshot::AgentSnapshot;
+use holon_core::view::View;
+use holon_core::{AgentId, ContentId, EventSeq, Input, Record, StepSeq, Wall};
+
+use super::error::LedgerError;
+use super::row::{RecordRow, stored};
+use crate::text::Texts;
+
+/// What a start has to know of an agent before it loads it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentRow {
+    pub agent: AgentId,
+    pub event_seq: EventSeq,
+    pub status: Status,
+    /// When something happens to it by itself, at the earliest.
+    pub next_deadline: Option<Wall>,
+    /// Messages, operations and runs that are not settled, and a hold; an agent with none of them needs not
+    /// be loaded.
+    pub open_work: u64,
+}
+
+/// A call of the host, written down before it is made: making it consumes its input.
+#[derive(Debug, Clone)]
+pub struct EncodedCall {
+    json: String,
+    urgent: bool,
+}
+
+/// What could not be put into a batch. A mistake of the caller, or of this build.
+#[derive(Debug, thiserror::Error)]
+pub enum EncodeError {
+    #[error("{what} can't be written as JSON: {source}")]
+    Json { what: &'static str, source: serde_json::Error },
+    #[error("{0} has records, but is not in memory")]
+    NotInMemory(AgentId),
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+}
+
+/// Steps in the order in which they were made, with everything that becomes durable together with them.
+#[derive(Debug, Default)]
+pub struct Batch {
+    pub(super) calls: Vec<CallRow>,
+    pub(super) records: Vec<RecordRow>,
+    pub(super) contents: BTreeMap<ContentId, Arc<str>>,
+    pub(super) agents: BTreeMap<AgentId, AgentRow>,
+    pub(super) snapshots: BTreeMap<AgentId, AgentSnapshot>,
+    pub(super) through: Option<StepSeq>,
+    steps: usize,
+    bytes: usize,
+    urgent: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct CallRow {
+    pub(super) step: Option<i64>,
+    pub(super) json: String,
+}
+
+/// What a row costs beyond its text: a rough figure for the bound on what is under way.
+const ROW_BYTES: usize = 100;
+
+impl AgentRow {
+    pub fn of(agent: &Agent) -> Self {
+        let (messages, _) = agent.inbox.totals();
+        let rest = agent.ops.len() + usize::from(agent.run.is_some()) + usize::from(agent.hold.is_some());
+        Self {
+            agent: agent.id.clone(),
+            event_seq: agent.event_seq,
+            status: agent.status,
+            next_deadline: agent.next_deadline(),
+            open_work: messages.saturating_add(rest as u64),
+        }
+    }
+}
+
+impl EncodedCall {
+    pub fn new(call: &Call) -> Result<Self, EncodeError> {
+        let json = serde_json::to_string(call)
+            .map_err(|source| EncodeError::Json { what: "a call of the host", source })?;
+        Ok(Self { json, urgent: is_urgent(call) })
+    }
+
+    /// Whether it has to become durable although the disk is full: a stop or a shutdown.
+    pub fn urgent(&self) -> bool {
+        self.urgent
+    }
+}
+
+impl Batch {
+    /// A call that is not a step: a start of the runtime, an agent brought in or let go.
+    pub fn call(&mut self, call: EncodedCall) {
+        self.push(call, None);
+    }
+
+    /// A call that made a step. `view` is the host after it; `texts` holds the texts that it names.
+    pub fn step(
+        &mut self,
+        call: EncodedCall,
+        step: &Step,
+        view: View<'_>,
+        texts: &Texts,
+    ) -> Result<(), EncodeError> {
+        for content in step.contents() {
+            if let Some(text) = texts.pending(content.id) {
+                self.bytes += text.len() + ROW_BYTES;
+                self.contents.insert(content.id, text);
+            }
+        }
+        for record in step.records() {
+            let row = encode(record)?;
+            self.bytes += row.payload.len() + ROW_BYTES;
+            self.records.push(row);
+            let agent = view.agent(&record.agent);
+            let agent = agent.ok_or_else(|| EncodeError::NotInMemory(record.agent.clone()))?;
+            if self.agents.get(&record.agent).is_none_or(|row| row.event_seq < agent.event_seq) {
+                self.agents.insert(record.agent.clone(), AgentRow::of(agent));
+            }
+        }
+        self.push(call, Some(stored(step.seq().0)?));
+        self.steps += 1;
+        self.through = Some(step.seq());
+        Ok(())
+    }
+
+    /// The state of an agent after the steps so far.
+    pub fn snapshot(&mut self, snapshot: AgentSnapshot) {
+        self.snapshots.insert(snapshot.agent.id.clone(), snapshot);
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.calls.is_empty() && self.snapshots.is_empty()
+    }
+
+    pub fn steps(&self) -> usize {
+        self.steps
+    }
+
+    /// Roughly what it takes on disk, snapshots aside.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether it holds a stop or a shutdown.
+    pub fn urgent(&self) -> bool {
+        self.urgent
+    }
+
+    /// Appends what follows.
+    pub(super) fn merge(&mut self, next: Self) {
+        self.calls.extend(next.calls);
+        self.records.extend(next.records);
+        self.contents.extend(next.contents);
+        self.agents.extend(next.agents);
+        self.snapshots.extend(next.snapshots);
+        self.through = next.through.or(self.through);
+        self.steps += next.steps;
+        self.bytes += next.bytes;
+        self.urgent |= next.urgent;
+    }
+
+    fn push(&mut self, call: EncodedCall, step: Option<i64>) {
+        self.bytes += call.json.len() + ROW_BYTES;
+        self.urgent |= call.urgent;
+        self.calls.push(CallRow { step, json: call.json });
+    }
+}
+
+fn encode(record: &Record) -> Result<RecordRow, EncodeError> {
+    let payload =
+        record.event.payload().map_err(|source| EncodeError::Json { what: record.event.kind(), source })?;
+    Ok(RecordRow {
+        agent: record.agent.as_str().to_owned(),
+        event_seq: stored(record.event_seq.0)?,
+        step: stored(record.step.0)?,
+        at: record.at.0,
+        kind: record.event.kind().to_owned(),
+        version: i64::from(record.event.version()),
+        payload,
+    })
+}
+
+fn is_urgent(call: &Call) -> bool {
+    let Call::Step { input, .. } = call else { return false };
+    match input {
+        Input::Drain { .. } => true,
+        Input::Control { request, .. } => match request {
+            ControlRequest::Stop => true,
+            ControlRequest::Abort { stop_after_abort, .. } => *stop_after_abort,
+            ControlRequest::Start => false,
+        },
+        Input::CreateAgent { .. } | Input::Ingress { .. } | Input::Completed { .. } | Input::Tick => false,
+    }
+}

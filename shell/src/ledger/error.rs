@@ -1,0 +1,149 @@
+//! What can be wrong with a ledger: what happened, where, and what to do next.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use holon_core::ContentId;
+use holon_core::event::DecodeError;
+use rusqlite::ErrorCode;
+use rusqlite::ffi;
+
+/// Where in the ledger something is; as much of it as is known.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Position {
+    /// As it is stored, which need not be an agent's name when the row is damaged.
+    pub agent: Option<String>,
+    pub event_seq: Option<i64>,
+    /// Row of the flight recorder.
+    pub call: Option<i64>,
+    pub batch: Option<i64>,
+}
+
+impl Position {
+    pub(super) fn batch(batch: i64) -> Self {
+        Self { batch: Some(batch), ..Self::default() }
+    }
+
+    pub(super) fn event(agent: &str, event_seq: i64, batch: Option<i64>) -> Self {
+        Self { agent: Some(agent.to_owned()), event_seq: Some(event_seq), call: None, batch }
+    }
+
+    pub(super) fn call(call: i64, batch: Option<i64>) -> Self {
+        Self { call: Some(call), batch, ..Self::default() }
+    }
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut parts = Vec::new();
+        parts.extend(self.agent.as_ref().map(|agent| format!("agent {agent}")));
+        parts.extend(self.event_seq.map(|seq| format!("event {seq}")));
+        parts.extend(self.call.map(|call| format!("call {call}")));
+        parts.extend(self.batch.map(|batch| format!("batch {batch}")));
+        if parts.is_empty() { f.write_str("the ledger as a whole") } else { f.write_str(&parts.join(", ")) }
+    }
+}
+
+/// A ledger that can't be opened, read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum LedgerError {
+    #[error("{path} can't be opened: {problem}; check that the folder exists and that this user may write to it",
+        path = path.display())]
+    Open { path: PathBuf, problem: String },
+    #[error("{path} is not a ledger of Holon: {problem}; move it away, or name another home",
+        path = path.display())]
+    NotALedger { path: PathBuf, problem: String },
+    #[error("the ledger has schema version {found}, this build knows up to {known}; use a newer build")]
+    NewerSchema { found: i64, known: i64 },
+    #[error(
+        "the ledger holds events of kind {kind} version {version}, which this build does not know: it is \
+         read-only for this build; use a newer build, or look at it with `holon ledger export`"
+    )]
+    NewerEvents { kind: String, version: i64 },
+    #[error("{at}: {source}; the ledger is read-only for this build, use a newer one")]
+    Newer { at: Position, source: DecodeError },
+    #[error(
+        "the ledger is damaged at {at}: {problem}; nothing was skipped and nothing was changed. Restore a \
+         backup, or look at it with `holon ledger verify`"
+    )]
+    Damaged { at: Position, problem: String },
+    #[error(
+        "another runtime has opened this ledger for writing (epoch {found}, this one has {own}): this one ends"
+    )]
+    Fenced { own: i64, found: i64 },
+    #[error("content {id} was erased: only its hash is left")]
+    Erased { id: ContentId },
+    #[error("the reserve {path} can't be kept: {problem}; stop and shutdown could not be written to a full disk",
+        path = path.display())]
+    Reserve { path: PathBuf, problem: String },
+    #[error("more than {limit} batches are under way to the ledger")]
+    Overrun { limit: usize },
+    #[error("the ledger has no agent {agent}")]
+    NoAgent { agent: String },
+    #[error("the disk under the ledger is full; make room on it")]
+    Full,
+    #[error("the ledger failed while {doing}: {source}")]
+    Sqlite { doing: &'static str, source: rusqlite::Error },
+    #[error("the number {number} is beyond what the ledger stores")]
+    Range { number: u64 },
+    #[error("the ledger's writer has ended")]
+    WriterEnded,
+}
+
+/// Why a batch is not durable.
+#[derive(Debug, thiserror::Error)]
+pub enum AppendError {
+    /// Nothing of the batch was written; the same batch may be appended again later.
+    #[error("the disk under the ledger is full; make room on it")]
+    Full,
+    /// It is not known what was written. The ledger takes nothing more; the runtime ends.
+    #[error("{0}")]
+    Fatal(#[from] LedgerError),
+}
+
+impl LedgerError {
+    pub(super) fn damaged(at: Position, problem: impl fmt::Display) -> Self {
+        Self::Damaged { at, problem: problem.to_string() }
+    }
+
+    pub(super) fn sqlite(doing: &'static str) -> impl FnOnce(rusqlite::Error) -> Self {
+        move |source| if is_full(&source) { Self::Full } else { Self::Sqlite { doing, source } }
+    }
+
+    /// A row that SQLite can't give, or not in the shape that was written.
+    pub(super) fn unreadable(at: Position) -> impl FnOnce(rusqlite::Error) -> Self {
+        move |source| {
+            let damaged = match &source {
+                rusqlite::Error::FromSqlConversionFailure(..)
+                | rusqlite::Error::IntegralValueOutOfRange(..)
+                | rusqlite::Error::InvalidColumnType(..)
+                | rusqlite::Error::QueryReturnedNoRows
+                | rusqlite::Error::Utf8Error(..) => true,
+                other => matches!(
+                    other.sqlite_error_code(),
+                    Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
+                ),
+            };
+            if damaged { Self::damaged(at, source) } else { Self::Sqlite { doing: "reading", source } }
+        }
+    }
+}
+
+impl AppendError {
+    pub(super) fn sqlite(doing: &'static str) -> impl FnOnce(rusqlite::Error) -> Self {
+        move |source| LedgerError::sqlite(doing)(source).full_or_fatal()
+    }
+}
+
+impl LedgerError {
+    pub(super) fn full_or_fatal(self) -> AppendError {
+        if matches!(self, Self::Full) { AppendError::Full } else { AppendError::Fatal(self) }
+    }
+}
+
+/// No space for the file, or for the shared index beside it, which holds no data.
+fn is_full(error: &rusqlite::Error) -> bool {
+    error.sqlite_error().is_some_and(|error| {
+        error.code == ErrorCode::DiskFull || error.extended_code == ffi::SQLITE_IOERR_SHMSIZE
+    })
+}

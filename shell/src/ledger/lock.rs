@@ -1,0 +1,79 @@
+//! One runtime per home: a lock on `run/lock` within it, held for the life of the process.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+/// Held until it is dropped, or its process ends in whatever way.
+#[derive(Debug)]
+pub struct HomeLock {
+    _file: File,
+}
+
+/// A home that can't be locked.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    #[error(
+        "another runtime{holder} uses the home {home}; stop it, or name another home with --home",
+        holder = pid.map(|pid| format!(" (process {pid})")).unwrap_or_default(), home = home.display()
+    )]
+    Held { home: PathBuf, pid: Option<u32> },
+    #[error(
+        "the home {home} can't be locked: {problem}; check that it exists and that this user may write to it",
+        home = home.display()
+    )]
+    Unusable { home: PathBuf, problem: String },
+}
+
+impl HomeLock {
+    /// Locks a home; the file then names this process.
+    pub fn acquire(home: &Path) -> Result<Self, LockError> {
+        let unusable =
+            |error: std::io::Error| LockError::Unusable { home: home.to_owned(), problem: error.to_string() };
+        let folder = home.join("run");
+        std::fs::create_dir_all(&folder).map_err(unusable)?;
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(folder.join("lock"))
+            .map_err(unusable)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut holder = String::new();
+                // The name only helps a person: without it the refusal is the same.
+                let read = (&file).take(32).read_to_string(&mut holder);
+                let pid = read.ok().and_then(|_| holder.trim().parse().ok());
+                return Err(LockError::Held { home: home.to_owned(), pid });
+            }
+            Err(TryLockError::Error(error)) => return Err(unusable(error)),
+        }
+        file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id())).map_err(unusable)?;
+        Ok(Self { _file: file })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_home_has_one_runtime_and_the_refusal_names_it() {
+        let home = tempfile::tempdir().unwrap();
+        let held = HomeLock::acquire(home.path()).unwrap();
+        let refused = HomeLock::acquire(home.path()).unwrap_err();
+        assert!(matches!(&refused, LockError::Held { pid, .. } if *pid == Some(std::process::id())));
+        assert!(refused.to_string().contains("--home"), "{refused}");
+        drop(held);
+        assert!(HomeLock::acquire(home.path()).is_ok());
+    }
+
+    #[test]
+    fn a_home_that_is_no_folder_is_refused_in_words() {
+        let home = tempfile::NamedTempFile::new().unwrap();
+        let refused = HomeLock::acquire(home.path()).unwrap_err();
+        assert!(matches!(refused, LockError::Unusable { .. }), "{refused}");
+    }
+}

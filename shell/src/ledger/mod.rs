@@ -1,0 +1,53 @@
+//! Everything that lasts, in one SQLite file: records, the flight recorder, texts by hash, snapshots, and one
+//! small row per agent.
+//!
+//! One thread writes ([`Writer`] around a [`Ledger`]), in batches of many steps, each batch one transaction
+//! with a hash link to the one before. Everybody else reads through a [`Reader`], on a connection that can't
+//! write. Nothing is acknowledged before its transaction is committed, and nothing after a failed write: only
+//! a restart can tell what the disk holds then. This module decides nothing about agents; it knows their
+//! records as facts with a name, a version and a payload.
+//!
+//! | table | one row is | written |
+//! | --- | --- | --- |
+//! | `records` | a fact: `position` over all agents, `(agent, event_seq)` within one, its payload, its `sum` | once |
+//! | `recorder` | a call of the host, in the order of the calls | once |
+//! | `content` | a text of more than 256 bytes, by its hash | once; an erased text is null |
+//! | `batches` | a transaction: which rows of the tables above it brought, and its `link` | once |
+//! | `snapshots` | an agent's state at one event; the newest two are kept | and removed |
+//! | `agents` | what a start has to know of an agent before it loads it | updated |
+//! | `kinds` | the newest version of each kind of event that was ever written | updated |
+//! | `meta` | `schema_version`, `writer_epoch` | updated |
+
+mod append;
+mod batch;
+mod content;
+mod error;
+mod export;
+mod link;
+mod lock;
+mod read;
+mod replay;
+mod reserve;
+mod restore;
+mod row;
+mod schema;
+#[cfg(test)]
+mod testing;
+mod verify;
+mod writer;
+
+pub use append::{Durability, Ledger, Opened};
+pub use batch::{AgentRow, Batch, EncodeError, EncodedCall};
+pub use content::text_reader;
+pub use error::{AppendError, LedgerError, Position};
+pub use export::{ExportError, export};
+pub use lock::{HomeLock, LockError};
+pub use read::Reader;
+pub use replay::{ReplayFailure, ReplayReport, replay};
+pub use reserve::RESERVE_BYTES;
+pub use restore::{Records, Restored};
+pub use verify::{VerifyError, VerifyReport, verify};
+pub use writer::{GROUP_BYTES, GROUP_STEPS, Report, Writer};
+
+/// Name of the ledger within a home.
+pub const FILE_NAME: &str = "ledger.sqlite3";

@@ -1,0 +1,236 @@
+//! What a start reads: which agents there are, and each of them as its newest snapshot and the records after
+//! it. The time that takes does not depend on how much happened before.
+
+use holon_core::lifecycle::Status;
+use holon_core::snapshot::{AgentSnapshot, SnapshotError};
+use holon_core::{AgentId, EventSeq, Record, StepSeq, Wall};
+use rusqlite::{Connection, OptionalExtension, Row};
+
+use super::batch::AgentRow;
+use super::error::{LedgerError, Position};
+use super::read::Reader;
+use super::row::{RECORD_COLUMNS, StoredRecord, stored};
+use crate::text::hash;
+
+/// Records that are read at once.
+const PAGE: usize = 512;
+
+/// An agent as the ledger holds it: what [`holon_core::Host::admit`] takes.
+#[derive(Debug)]
+pub struct Restored {
+    pub snapshot: Option<AgentSnapshot>,
+    pub tail: Vec<Record>,
+    /// Newer snapshots that could not be used; the log stands in for them.
+    pub unusable: Vec<(EventSeq, SnapshotError)>,
+}
+
+/// Records of one agent in their order, read page by page; ends after the first error.
+#[derive(Debug)]
+pub struct Records<'a> {
+    reader: &'a Reader,
+    agent: AgentId,
+    next: i64,
+    through: i64,
+    page: std::vec::IntoIter<StoredRecord>,
+}
+
+impl Reader {
+    /// The newest step.
+    pub fn last_step(&self) -> Result<StepSeq, LedgerError> {
+        let sql = "SELECT through_step FROM batches ORDER BY batch DESC LIMIT 1";
+        let step = self
+            .read(|connection| connection.query_row(sql, [], |row| row.get::<_, i64>(0)).optional())
+            .map_err(LedgerError::unreadable(Position::default()))?;
+        Ok(StepSeq(u64::try_from(step.unwrap_or(0)).unwrap_or(0)))
+    }
+
+    /// All agents, in the order of their names.
+    pub fn agents(&self) -> Result<Vec<AgentRow>, LedgerError> {
+        self.read(agent_rows)
+    }
+
+    /// One agent: its newest usable snapshot and everything after it.
+    ///
+    /// # Errors
+    /// When a record that is needed is missing or damaged, with its position; nothing is skipped.
+    pub fn load(&self, agent: &AgentId) -> Result<Restored, LedgerError> {
+        let last = self.last_event(agent)?;
+        let (snapshot, unusable) = self.read(|connection| newest_snapshot(connection, agent, last))?;
+        let after = snapshot.as_ref().map_or(EventSeq(0), |snapshot| snapshot.agent.event_seq);
+        let tail = self.records(agent, after, last)?.collect::<Result<_, _>>()?;
+        Ok(Restored { snapshot, tail, unusable })
+    }
+
+    /// The records after one event through another. A record that is missing in between is an error.
+    pub fn records(
+        &self,
+        agent: &AgentId,
+        after: EventSeq,
+        through: EventSeq,
+    ) -> Result<Records<'_>, LedgerError> {
+        let (next, through) = (stored(after.0)?.saturating_add(1), stored(through.0)?);
+        Ok(Records { reader: self, agent: agent.clone(), next, through, page: Vec::new().into_iter() })
+    }
+
+    /// The last event of an agent.
+    pub fn last_event(&self, agent: &AgentId) -> Result<EventSeq, LedgerError> {
+        let sql = "SELECT event_seq FROM agents WHERE agent = ?1";
+        let last = self
+            .read(|connection| {
+                connection.query_row(sql, [agent.as_str()], |row| row.get::<_, i64>(0)).optional()
+            })
+            .map_err(LedgerError::unreadable(Position::event(agent.as_str(), 0, None)))?;
+        let last = last.ok_or_else(|| LedgerError::NoAgent { agent: agent.as_str().to_owned() })?;
+        let at = || Position::event(agent.as_str(), last, None);
+        u64::try_from(last).map(EventSeq).map_err(|error| LedgerError::damaged(at(), error))
+    }
+}
+
+impl Iterator for Records<'_> {
+    type Item = Result<Record, LedgerError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.next > self.through {
+            return None;
+        }
+        let record = self.read_next();
+        if record.is_ok() {
+            self.next += 1;
+        } else {
+            self.through = 0;
+        }
+        Some(record)
+    }
+}
+
+impl Records<'_> {
+    fn read_next(&mut self) -> Result<Record, LedgerError> {
+        let stored = match self.page.next() {
+            Some(stored) => stored,
+            None => {
+                self.page = self.read_page()?.into_iter();
+                self.page.next().ok_or_else(|| self.missing())?
+            }
+        };
+        if stored.row.event_seq == self.next { stored.decode() } else { Err(self.missing()) }
+    }
+
+    fn missing(&self) -> LedgerError {
+        LedgerError::damaged(Position::event(self.agent.as_str(), self.next, None), "the record is missing")
+    }
+
+    fn read_page(&self) -> Result<Vec<StoredRecord>, LedgerError> {
+        let sql = format!(
+            "SELECT {RECORD_COLUMNS} FROM records WHERE agent = ?1 AND event_seq BETWEEN ?2 AND ?3
+             ORDER BY event_seq LIMIT {PAGE}"
+        );
+        let mut page = Vec::new();
+        // A row that SQLite can't give is the one after those that it gave.
+        let unreadable = |read: usize| {
+            let event_seq = self.next.saturating_add(i64::try_from(read).unwrap_or(0));
+            LedgerError::unreadable(Position::event(self.agent.as_str(), event_seq, None))
+        };
+        self.reader.read(|connection| {
+            let mut statement = connection.prepare_cached(&sql).map_err(unreadable(0))?;
+            let rows =
+                statement.query_map((self.agent.as_str(), self.next, self.through), StoredRecord::read);
+            for row in rows.map_err(unreadable(0))? {
+                match row {
+                    Ok(row) => page.push(row),
+                    Err(error) if page.is_empty() => return Err(unreadable(0)(error)),
+                    // What was read is good; the next page begins with what is not.
+                    Err(_) => break,
+                }
+            }
+            Ok(page)
+        })
+    }
+}
+
+type Snapshots = (Option<AgentSnapshot>, Vec<(EventSeq, SnapshotError)>);
+
+fn newest_snapshot(
+    connection: &Connection,
+    agent: &AgentId,
+    last: EventSeq,
+) -> Result<Snapshots, LedgerError> {
+    let at = || Position::event(agent.as_str(), 0, None);
+    let sql = "SELECT event_seq, state, hash FROM snapshots WHERE agent = ?1 ORDER BY event_seq DESC";
+    let mut statement = connection.prepare_cached(sql).map_err(LedgerError::unreadable(at()))?;
+    let mut rows = statement.query([agent.as_str()]).map_err(LedgerError::unreadable(at()))?;
+    let mut unusable = Vec::new();
+    while let Some(row) = rows.next().map_err(LedgerError::unreadable(at()))? {
+        let event_seq =
+            EventSeq(row.get::<_, i64>(0).ok().and_then(|seq| u64::try_from(seq).ok()).unwrap_or(0));
+        match usable(row, agent, event_seq) {
+            Ok(snapshot) if event_seq <= last => return Ok((Some(snapshot), unusable)),
+            Ok(_) => unusable.push((event_seq, SnapshotError::Damaged("it is ahead of the log".into()))),
+            Err(error) => unusable.push((event_seq, error)),
+        }
+    }
+    Ok((None, unusable))
+}
+
+fn usable(row: &Row<'_>, agent: &AgentId, event_seq: EventSeq) -> Result<AgentSnapshot, SnapshotError> {
+    let damaged = |error: rusqlite::Error| SnapshotError::Damaged(error.to_string());
+    let state: String = row.get(1).map_err(damaged)?;
+    if row.get::<_, [u8; 32]>(2).map_err(damaged)? != hash(state.as_bytes()).0 {
+        return Err(SnapshotError::Damaged("it is not what was written".into()));
+    }
+    let snapshot = AgentSnapshot::decode(&state)?;
+    if snapshot.agent.id == *agent && snapshot.agent.event_seq == event_seq {
+        return Ok(snapshot);
+    }
+    Err(SnapshotError::Damaged("it is filed under another agent or event".into()))
+}
+
+pub(super) fn agent_rows(connection: &Connection) -> Result<Vec<AgentRow>, LedgerError> {
+    let sql = "SELECT agent, event_seq, status, next_deadline, open_work FROM agents ORDER BY agent";
+    let failed = || LedgerError::unreadable(Position::default());
+    let mut statement = connection.prepare(sql).map_err(failed())?;
+    let mut rows = statement.query([]).map_err(failed())?;
+    let mut agents = Vec::new();
+    while let Some(row) = rows.next().map_err(failed())? {
+        agents.push(agent_row(row)?);
+    }
+    Ok(agents)
+}
+
+/// An agent's records through one, by whoever holds the connection.
+pub(super) fn log(
+    connection: &Connection,
+    agent: &AgentId,
+    through: EventSeq,
+) -> Result<Vec<Record>, LedgerError> {
+    let at = || Position::event(agent.as_str(), 0, None);
+    let sql = format!(
+        "SELECT {RECORD_COLUMNS} FROM records WHERE agent = ?1 AND event_seq <= ?2 ORDER BY event_seq"
+    );
+    let mut statement = connection.prepare_cached(&sql).map_err(LedgerError::unreadable(at()))?;
+    let mut rows =
+        statement.query((agent.as_str(), stored(through.0)?)).map_err(LedgerError::unreadable(at()))?;
+    let mut records = Vec::new();
+    while let Some(row) = rows.next().map_err(LedgerError::unreadable(at()))? {
+        records.push(StoredRecord::read(row).map_err(LedgerError::unreadable(at()))?.decode()?);
+    }
+    Ok(records)
+}
+
+fn agent_row(row: &Row<'_>) -> Result<AgentRow, LedgerError> {
+    let name: String = row.get(0).map_err(LedgerError::unreadable(Position::default()))?;
+    let at = || Position::event(&name, 0, None);
+    let number = |column: usize| -> Result<u64, LedgerError> {
+        let number = row.get::<_, i64>(column).map_err(LedgerError::unreadable(at()))?;
+        u64::try_from(number).map_err(|error| LedgerError::damaged(at(), error))
+    };
+    let status: String = row.get(2).map_err(LedgerError::unreadable(at()))?;
+    let status = Status::ALL.iter().find(|known| known.name() == status);
+    let deadline = row.get::<_, Option<i64>>(3).map_err(LedgerError::unreadable(at()))?;
+    Ok(AgentRow {
+        agent: AgentId::new(&name).map_err(|error| LedgerError::damaged(at(), error))?,
+        event_seq: EventSeq(number(1)?),
+        status: *status.ok_or_else(|| LedgerError::damaged(at(), "the agent's status is unknown"))?,
+        next_deadline: deadline.map(Wall),
+        open_work: number(4)?,
+    })
+}

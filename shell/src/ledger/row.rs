@@ -1,0 +1,156 @@
+//! Rows as they are stored, the hash of each, and the way back to a record.
+
+use holon_core::event::DecodeError;
+use holon_core::{AgentId, Event, EventSeq, Record, StepSeq, Wall};
+use rusqlite::Row;
+use sha2::{Digest, Sha256};
+
+use super::error::{LedgerError, Position};
+
+/// A record, ready to be stored or just read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct RecordRow {
+    pub(super) agent: String,
+    pub(super) event_seq: i64,
+    pub(super) step: i64,
+    pub(super) at: i64,
+    pub(super) kind: String,
+    pub(super) version: i64,
+    pub(super) payload: String,
+}
+
+/// A record with what is known only of a stored one.
+#[derive(Debug, Clone)]
+pub(super) struct StoredRecord {
+    pub(super) batch: i64,
+    pub(super) sum: i64,
+    pub(super) row: RecordRow,
+}
+
+/// A call of the host, as the flight recorder keeps it.
+#[derive(Debug, Clone)]
+pub(super) struct StoredCall {
+    pub(super) position: i64,
+    pub(super) batch: i64,
+    pub(super) step: Option<i64>,
+    pub(super) call: String,
+    pub(super) sum: i64,
+}
+
+/// Columns of [`StoredRecord::read`].
+pub(super) const RECORD_COLUMNS: &str = "batch, sum, agent, event_seq, step, at, kind, v, payload";
+
+/// Columns of [`StoredCall::read`].
+pub(super) const CALL_COLUMNS: &str = "position, batch, step, call, sum";
+
+pub(super) type Hash = [u8; 32];
+
+impl RecordRow {
+    /// Hash of everything in the row, each piece with its length.
+    pub(super) fn hash(&self) -> Hash {
+        let mut hash = Sha256::new();
+        for number in [self.event_seq, self.step, self.at, self.version] {
+            hash.update(number.to_le_bytes());
+        }
+        for text in [&self.agent, &self.kind, &self.payload] {
+            hash.update((text.len() as u64).to_le_bytes());
+            hash.update(text.as_bytes());
+        }
+        hash.finalize().into()
+    }
+}
+
+impl StoredRecord {
+    pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            batch: row.get(0)?,
+            sum: row.get(1)?,
+            row: RecordRow {
+                agent: row.get(2)?,
+                event_seq: row.get(3)?,
+                step: row.get(4)?,
+                at: row.get(5)?,
+                kind: row.get(6)?,
+                version: row.get(7)?,
+                payload: row.get(8)?,
+            },
+        })
+    }
+
+    pub(super) fn at(&self) -> Position {
+        Position::event(&self.row.agent, self.row.event_seq, Some(self.batch))
+    }
+
+    /// The row's hash, after comparing it with its sum.
+    pub(super) fn checked_hash(&self) -> Result<Hash, LedgerError> {
+        let hash = self.row.hash();
+        if sum(&hash) == self.sum {
+            return Ok(hash);
+        }
+        Err(LedgerError::damaged(self.at(), "the record is not what was written"))
+    }
+
+    /// The record, after checking that the row is what was written.
+    pub(super) fn decode(&self) -> Result<Record, LedgerError> {
+        self.checked_hash()?;
+        let row = &self.row;
+        let at = || self.at();
+        let version = u16::try_from(row.version).unwrap_or(u16::MAX);
+        let event = Event::decode(&row.kind, version, &row.payload).map_err(|source| match source {
+            DecodeError::UnknownKind { .. } | DecodeError::NewerVersion { .. } => {
+                LedgerError::Newer { at: at(), source }
+            }
+            DecodeError::Damaged { .. } => LedgerError::damaged(at(), source),
+        })?;
+        let number = |number: i64| {
+            u64::try_from(number).map_err(|_| LedgerError::damaged(at(), format!("{number} is negative")))
+        };
+        Ok(Record {
+            step: StepSeq(number(row.step)?),
+            agent: AgentId::new(&row.agent).map_err(|error| LedgerError::damaged(at(), error))?,
+            event_seq: EventSeq(number(row.event_seq)?),
+            at: Wall(row.at),
+            event,
+        })
+    }
+}
+
+impl StoredCall {
+    pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            position: row.get(0)?,
+            batch: row.get(1)?,
+            step: row.get(2)?,
+            call: row.get(3)?,
+            sum: row.get(4)?,
+        })
+    }
+
+    pub(super) fn checked_hash(&self) -> Result<Hash, LedgerError> {
+        let hash = call_hash(self.step, &self.call);
+        if sum(&hash) == self.sum {
+            return Ok(hash);
+        }
+        let at = Position::call(self.position, Some(self.batch));
+        Err(LedgerError::damaged(at, "the call is not what was written"))
+    }
+}
+
+pub(super) fn call_hash(step: Option<i64>, call: &str) -> Hash {
+    let mut hash = Sha256::new();
+    hash.update([u8::from(step.is_some())]);
+    hash.update(step.unwrap_or(0).to_le_bytes());
+    hash.update(call.as_bytes());
+    hash.finalize().into()
+}
+
+/// What a row keeps of its hash: enough to notice damage in that row without reading its whole batch.
+pub(super) fn sum(hash: &Hash) -> i64 {
+    let [a, b, c, d, e, f, g, h, ..] = *hash;
+    i64::from_le_bytes([a, b, c, d, e, f, g, h])
+}
+
+/// A number of the core as SQLite stores it.
+pub(super) fn stored(number: u64) -> Result<i64, LedgerError> {
+    i64::try_from(number).map_err(|_| LedgerError::Range { number })
+}

@@ -1,0 +1,114 @@
+//! The tables, and how a ledger of an older build becomes one of this build. A migration is never changed
+//! once it was released; the next one is appended.
+
+use rusqlite::{Connection, Transaction};
+
+use super::error::LedgerError;
+
+/// Marks the file as ours ("Holn").
+pub(super) const APPLICATION_ID: i32 = 0x486f_6c6e;
+
+/// Migration `n` brings a ledger from schema version `n` to `n + 1`.
+const MIGRATIONS: &[&str] = &[V1];
+
+pub(super) const SCHEMA_VERSION: i64 = MIGRATIONS.len() as i64;
+
+const V1: &str = "
+CREATE TABLE meta (
+    key TEXT PRIMARY KEY,
+    value INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+INSERT INTO meta VALUES ('schema_version', 1), ('writer_epoch', 0);
+
+-- Rows up to and including these belong to the batch, and those after the batch before it.
+CREATE TABLE batches (
+    batch INTEGER PRIMARY KEY,
+    epoch INTEGER NOT NULL,
+    through_step INTEGER NOT NULL,
+    through_record INTEGER NOT NULL,
+    through_call INTEGER NOT NULL,
+    through_content INTEGER NOT NULL,
+    link BLOB NOT NULL
+) STRICT;
+
+-- A row id and one index: twice as fast as a clustered key, and an eighth smaller.
+CREATE TABLE records (
+    position INTEGER PRIMARY KEY,
+    agent TEXT NOT NULL,
+    event_seq INTEGER NOT NULL,
+    step INTEGER NOT NULL,
+    batch INTEGER NOT NULL,
+    at INTEGER NOT NULL, -- microseconds since 1970
+    kind TEXT NOT NULL,
+    v INTEGER NOT NULL,
+    payload TEXT NOT NULL,
+    sum INTEGER NOT NULL, -- first 8 bytes of the hash of the row
+    UNIQUE (agent, event_seq)
+) STRICT;
+
+CREATE TABLE recorder (
+    position INTEGER PRIMARY KEY,
+    batch INTEGER NOT NULL,
+    step INTEGER, -- none when the call is not a step
+    call TEXT NOT NULL,
+    sum INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE content (
+    position INTEGER PRIMARY KEY,
+    id BLOB NOT NULL UNIQUE,
+    bytes INTEGER NOT NULL,
+    text TEXT -- none when it was erased
+) STRICT;
+
+CREATE TABLE snapshots (
+    position INTEGER PRIMARY KEY,
+    agent TEXT NOT NULL,
+    event_seq INTEGER NOT NULL,
+    version INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    hash BLOB NOT NULL,
+    UNIQUE (agent, event_seq)
+) STRICT;
+
+CREATE TABLE agents (
+    agent TEXT PRIMARY KEY,
+    event_seq INTEGER NOT NULL,
+    status TEXT NOT NULL,
+    next_deadline INTEGER, -- microseconds since 1970
+    open_work INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE kinds (
+    kind TEXT PRIMARY KEY,
+    v INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+";
+
+/// Schema version of an open file; zero when it is empty.
+pub(super) fn version(connection: &Connection) -> Result<i64, LedgerError> {
+    connection
+        .pragma_query_value(None, "user_version", |row| row.get(0))
+        .map_err(LedgerError::sqlite("reading the schema version"))
+}
+
+/// Brings the schema up to date within `transaction`.
+pub(super) fn migrate(transaction: &Transaction<'_>) -> Result<(), LedgerError> {
+    let found = version(transaction)?;
+    if found > SCHEMA_VERSION {
+        return Err(LedgerError::NewerSchema { found, known: SCHEMA_VERSION });
+    }
+    if found == SCHEMA_VERSION {
+        return Ok(());
+    }
+    let done = usize::try_from(found).unwrap_or(0);
+    let failed = "bringing the schema up to date";
+    for migration in &MIGRATIONS[done..] {
+        transaction.execute_batch(migration).map_err(LedgerError::sqlite(failed))?;
+    }
+    transaction
+        .execute("UPDATE meta SET value = ?1 WHERE key = 'schema_version'", [SCHEMA_VERSION])
+        .and_then(|_| transaction.pragma_update(None, "user_version", SCHEMA_VERSION))
+        .and_then(|()| transaction.pragma_update(None, "application_id", APPLICATION_ID))
+        .map_err(LedgerError::sqlite(failed))
+}

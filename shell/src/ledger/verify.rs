@@ -1,0 +1,267 @@
+//! Checks everything that a ledger promises: hash links, gap-free logs, texts under their hashes, and that
+//! snapshots and rows of agents are what their logs fold to.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use holon_core::agent::{Agent, FoldError};
+use holon_core::snapshot::{AgentSnapshot, SNAPSHOT_VERSION};
+use holon_core::{AgentId, ContentId, Record};
+use rusqlite::{Connection, OptionalExtension};
+
+use super::batch::AgentRow;
+use super::error::{LedgerError, Position};
+use super::link::{self, BATCH_COLUMNS, BatchRow, Ends, Part};
+use super::read::Reader;
+use super::restore;
+use crate::text::hash;
+
+/// How much was found in order.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+pub struct VerifyReport {
+    pub batches: u64,
+    pub records: u64,
+    pub calls: u64,
+    pub agents: u64,
+    /// Snapshots that equal the fold of the log; those of another version are only counted in `skipped`.
+    pub snapshots: u64,
+    pub skipped: u64,
+    pub contents: u64,
+    pub content_bytes: u64,
+    /// Texts of which only the hash is left.
+    pub erased: u64,
+}
+
+/// The first thing that is not in order.
+#[derive(Debug, thiserror::Error)]
+pub enum VerifyError {
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    #[error("{at}: {source}")]
+    Fold { at: Position, source: FoldError },
+    #[error("{at} breaks a law: {problem}")]
+    Law { at: Position, problem: String },
+}
+
+/// Reads the whole ledger as it is at one moment, in time and memory proportional to its records and its
+/// agents. `laws` sees every record in the order in which they were written.
+///
+/// # Errors
+/// The first problem, with its position.
+pub fn verify(
+    reader: &Reader,
+    laws: &mut dyn FnMut(&Record) -> Result<(), String>,
+) -> Result<VerifyReport, VerifyError> {
+    reader.at_one_moment(|connection| {
+        let snapshots = snapshot_positions(connection)?;
+        let agents = BTreeMap::new();
+        let report = VerifyReport::default();
+        let mut check = Check { connection, laws, agents, snapshots, report };
+        let last = check.batches()?;
+        check.nothing_behind(last)?;
+        check.agents()?;
+        check.contents()?;
+        Ok(check.report)
+    })
+}
+
+struct Check<'a> {
+    connection: &'a Connection,
+    laws: &'a mut dyn FnMut(&Record) -> Result<(), String>,
+    agents: BTreeMap<AgentId, Agent>,
+    /// Snapshots that the fold has not come by yet.
+    snapshots: BTreeSet<(String, i64)>,
+    report: VerifyReport,
+}
+
+impl Check<'_> {
+    fn batches(&mut self) -> Result<BatchRow, VerifyError> {
+        let connection = self.connection;
+        let sql = format!("SELECT {BATCH_COLUMNS} FROM batches ORDER BY batch");
+        let mut previous = BatchRow::START;
+        let at = |previous: &BatchRow| LedgerError::unreadable(Position::batch(previous.batch + 1));
+        let mut statement = connection.prepare(&sql).map_err(at(&previous))?;
+        let mut rows = statement.query([]).map_err(at(&previous))?;
+        while let Some(row) = rows.next().map_err(at(&previous))? {
+            let batch = BatchRow::read(row).map_err(at(&previous))?;
+            follows(&previous, &batch)?;
+            let mut last_step = previous.ends.step;
+            link::check(connection, &previous, &batch, &mut |part| match part {
+                Part::Record(stored) => {
+                    let record = stored.decode()?;
+                    let in_order = stored.row.step >= last_step.max(previous.ends.step + 1)
+                        && stored.row.step <= batch.ends.step
+                        && stored.batch == batch.batch;
+                    if !in_order {
+                        return Err(LedgerError::damaged(
+                            stored.at(),
+                            "the record is in another batch or step",
+                        )
+                        .into());
+                    }
+                    last_step = stored.row.step;
+                    self.record(&record, &stored.at(), batch.ends)
+                }
+                Part::Call => {
+                    self.report.calls += 1;
+                    Ok(())
+                }
+            })?;
+            self.report.batches += 1;
+            previous = batch;
+        }
+        Ok(previous)
+    }
+
+    fn record(&mut self, record: &Record, at: &Position, ends: Ends) -> Result<(), VerifyError> {
+        self.report.records += 1;
+        let fold = |source| VerifyError::Fold { at: at.clone(), source };
+        match self.agents.get_mut(&record.agent) {
+            Some(agent) => agent.fold(record).map_err(fold)?,
+            None => {
+                self.agents.insert(record.agent.clone(), Agent::created(record).map_err(fold)?);
+            }
+        }
+        (self.laws)(record).map_err(|problem| VerifyError::Law { at: at.clone(), problem })?;
+        let mut named = Vec::new();
+        record.event.contents(&mut |content| named.push(content.id));
+        for id in named {
+            self.is_stored(id, at, ends)?;
+        }
+        let here = (record.agent.as_str().to_owned(), i64::try_from(record.event_seq.0).unwrap_or(i64::MAX));
+        if self.snapshots.remove(&here) { self.snapshot(record, at) } else { Ok(()) }
+    }
+
+    /// A text is stored with, or before, the first record that names it.
+    fn is_stored(&self, id: ContentId, at: &Position, ends: Ends) -> Result<(), LedgerError> {
+        let sql = "SELECT position FROM content WHERE id = ?1";
+        let position = self
+            .connection
+            .prepare_cached(sql)
+            .and_then(|mut statement| statement.query_row([id.0], |row| row.get::<_, i64>(0)).optional())
+            .map_err(LedgerError::unreadable(at.clone()))?;
+        match position {
+            Some(position) if position <= ends.content => Ok(()),
+            Some(_) => Err(LedgerError::damaged(at.clone(), format!("content {id} was stored too late"))),
+            None => Err(LedgerError::damaged(at.clone(), format!("content {id} is not stored"))),
+        }
+    }
+
+    fn snapshot(&mut self, record: &Record, at: &Position) -> Result<(), VerifyError> {
+        let sql = "SELECT version, state FROM snapshots WHERE agent = ?1 AND event_seq = ?2";
+        let event_seq = i64::try_from(record.event_seq.0).unwrap_or(i64::MAX);
+        let (version, state): (u16, String) = self
+            .connection
+            .prepare_cached(sql)
+            .and_then(|mut statement| {
+                statement.query_row((record.agent.as_str(), event_seq), |row| Ok((row.get(0)?, row.get(1)?)))
+            })
+            .map_err(LedgerError::unreadable(at.clone()))?;
+        if version != SNAPSHOT_VERSION {
+            self.report.skipped += 1;
+            return Ok(());
+        }
+        let folded = self.agents.get(&record.agent).map(|agent| AgentSnapshot::of(agent).encode());
+        if folded == Some(Ok(state)) {
+            self.report.snapshots += 1;
+            return Ok(());
+        }
+        Err(LedgerError::damaged(at.clone(), "the snapshot is not what the log folds to").into())
+    }
+
+    /// Rows that no batch accounts for.
+    fn nothing_behind(&self, last: BatchRow) -> Result<(), LedgerError> {
+        let tables =
+            [("records", last.ends.record), ("recorder", last.ends.call), ("content", last.ends.content)];
+        for (table, end) in tables {
+            let found = self
+                .connection
+                .query_row(&format!("SELECT coalesce(max(position), 0) FROM {table}"), [], |row| {
+                    row.get::<_, i64>(0)
+                })
+                .map_err(LedgerError::unreadable(Position::batch(last.batch)))?;
+            if found != end {
+                let at = Position::batch(last.batch);
+                return Err(LedgerError::damaged(
+                    at,
+                    format!("{table} go on to {found}, the batches to {end}"),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn agents(&mut self) -> Result<(), LedgerError> {
+        let rows = restore::agent_rows(self.connection)?;
+        let at = |row: &AgentRow| {
+            Position::event(row.agent.as_str(), i64::try_from(row.event_seq.0).unwrap_or(i64::MAX), None)
+        };
+        for row in rows {
+            let folded = self.agents.remove(&row.agent).map(|agent| AgentRow::of(&agent));
+            if folded.as_ref() != Some(&row) {
+                let problem = format!("the agent's row says {row:?}, its log {folded:?}");
+                return Err(LedgerError::damaged(at(&row), problem));
+            }
+            self.report.agents += 1;
+        }
+        if let Some(agent) = self.agents.values().next() {
+            return Err(LedgerError::damaged(at(&AgentRow::of(agent)), "the agent has a log, but no row"));
+        }
+        match self.snapshots.first() {
+            None => Ok(()),
+            Some((agent, event_seq)) => {
+                let at = Position::event(agent, *event_seq, None);
+                Err(LedgerError::damaged(at, "there is a snapshot, but no record"))
+            }
+        }
+    }
+
+    fn contents(&mut self) -> Result<(), LedgerError> {
+        let connection = self.connection;
+        let failed = || LedgerError::unreadable(Position::default());
+        let mut statement =
+            connection.prepare("SELECT id, bytes, text FROM content ORDER BY position").map_err(failed())?;
+        let mut rows = statement.query([]).map_err(failed())?;
+        while let Some(row) = rows.next().map_err(failed())? {
+            let id = ContentId(row.get(0).map_err(failed())?);
+            let bytes: i64 = row.get(1).map_err(failed())?;
+            let damaged =
+                |problem: &str| LedgerError::damaged(Position::default(), format!("content {id} {problem}"));
+            let text = row.get_ref(2).and_then(|text| Ok(text.as_bytes_or_null()?));
+            let Some(text) = text.map_err(|error| damaged(&error.to_string()))? else {
+                self.report.erased += 1;
+                continue;
+            };
+            if hash(text) != id || i64::try_from(text.len()) != Ok(bytes) {
+                return Err(damaged("is not what was written"));
+            }
+            self.report.contents += 1;
+            self.report.content_bytes += text.len() as u64;
+        }
+        Ok(())
+    }
+}
+
+fn follows(previous: &BatchRow, batch: &BatchRow) -> Result<(), LedgerError> {
+    let (from, to) = (previous.ends, batch.ends);
+    let problem = if batch.batch != previous.batch + 1 {
+        "the batch before it is missing"
+    } else if batch.epoch < previous.epoch {
+        "its writer had been replaced"
+    } else if to.step < from.step
+        || to.record < from.record
+        || to.call < from.call
+        || to.content < from.content
+    {
+        "it ends before the batch before it"
+    } else {
+        return Ok(());
+    };
+    Err(LedgerError::damaged(Position::batch(batch.batch), problem))
+}
+
+fn snapshot_positions(connection: &Connection) -> Result<BTreeSet<(String, i64)>, LedgerError> {
+    let failed = || LedgerError::unreadable(Position::default());
+    let mut statement = connection.prepare("SELECT agent, event_seq FROM snapshots").map_err(failed())?;
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
+    rows.and_then(Iterator::collect).map_err(failed())
+}

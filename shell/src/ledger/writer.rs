@@ -1,0 +1,309 @@
+//! The writing thread: it takes whatever has piled up while it was writing, makes it durable in one
+//! transaction, and says so. A full disk is waited out; any other failure ends it.
+
+use std::collections::VecDeque;
+use std::io;
+use std::path::Path;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use holon_core::Durable;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, error::TryRecvError, unbounded_channel};
+
+use super::append::Ledger;
+use super::batch::Batch;
+use super::error::{AppendError, LedgerError};
+use super::reserve::Reserve;
+use crate::spawn;
+use crate::text::Texts;
+
+/// Calls of the host that one transaction takes at most, and that may be under way before the driver waits.
+pub const GROUP_STEPS: usize = 256;
+
+/// Bytes that one transaction takes at most, and that may be under way before the driver waits.
+pub const GROUP_BYTES: usize = 8 << 20;
+
+/// Batches under way at most; the driver stays far below when it heeds [`Writer::has_room`].
+const BATCHES: usize = 4 * GROUP_STEPS;
+
+/// Between two attempts at a full disk.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// Attempts at a full disk once nobody sends any more.
+const LAST_ATTEMPTS: u32 = 5;
+
+/// What the writer has to say.
+#[derive(Debug)]
+pub enum Report {
+    /// Every step through this one is on disk.
+    Durable(Durable),
+    /// Nothing can be written; the writer goes on trying. New input is to be refused until
+    /// [`Report::Recovered`]; a batch that is [`Batch::urgent`] still finds room.
+    Full,
+    /// There is room again, and the reserve is back.
+    Recovered,
+    /// The ledger takes nothing more; the runtime ends. Nothing that was not reported is durable for sure.
+    Failed(LedgerError),
+}
+
+/// The driver's end of the writing thread.
+#[derive(Debug)]
+pub struct Writer {
+    batches: SyncSender<Batch>,
+    reports: UnboundedReceiver<Message>,
+    thread: JoinHandle<Result<(), LedgerError>>,
+    under_way: Load,
+}
+
+/// A measure of batches: calls of the host, and bytes.
+#[derive(Debug, Clone, Copy, Default)]
+struct Load {
+    calls: usize,
+    bytes: usize,
+}
+
+#[derive(Debug)]
+struct Message {
+    report: Report,
+    done: Load,
+}
+
+impl Writer {
+    /// Starts the thread. Texts leave `texts`' memory as they become durable; the reserve is kept in `home`.
+    pub fn start(ledger: Ledger, home: &Path, texts: Texts) -> io::Result<Self> {
+        Self::start_on(ledger, Reserve::new(home), texts)
+    }
+
+    fn start_on(disk: impl Disk, reserve: Reserve, texts: Texts) -> io::Result<Self> {
+        let (batches, inbox) = sync_channel(BATCHES);
+        let (outbox, reports) = unbounded_channel();
+        let pen = Pen {
+            disk,
+            reserve,
+            texts,
+            inbox,
+            outbox,
+            queue: VecDeque::new(),
+            full: None,
+            closed: false,
+            attempts_left: LAST_ATTEMPTS,
+        };
+        let thread = spawn::thread("ledger", move || pen.run())?;
+        Ok(Self { batches, reports, thread, under_way: Load::default() })
+    }
+
+    /// Whether the driver may make another step. An urgent one may go twice as far ahead of the disk.
+    pub fn has_room(&self, urgent: bool) -> bool {
+        let times = if urgent { 2 } else { 1 };
+        self.under_way.calls < times * GROUP_STEPS && self.under_way.bytes < times * GROUP_BYTES
+    }
+
+    /// Hands a batch over; batches become durable in the order in which they are sent. Never blocks.
+    ///
+    /// # Errors
+    /// When the writer has ended, or the driver did not heed [`Writer::has_room`].
+    pub fn send(&mut self, batch: Batch) -> Result<(), LedgerError> {
+        let load = Load::of(&batch);
+        match self.batches.try_send(batch) {
+            Ok(()) => {
+                self.under_way.calls += load.calls;
+                self.under_way.bytes += load.bytes;
+                Ok(())
+            }
+            Err(TrySendError::Full(_)) => Err(LedgerError::Overrun { limit: BATCHES }),
+            Err(TrySendError::Disconnected(_)) => Err(LedgerError::WriterEnded),
+        }
+    }
+
+    /// The next report; dropping the future loses none.
+    pub async fn report(&mut self) -> Report {
+        let message = self.reports.recv().await;
+        self.take(message)
+    }
+
+    /// The next report, if there is one already.
+    pub fn try_report(&mut self) -> Option<Report> {
+        match self.reports.try_recv() {
+            Ok(message) => Some(self.take(Some(message))),
+            Err(TryRecvError::Empty) => None,
+            Err(TryRecvError::Disconnected) => Some(self.take(None)),
+        }
+    }
+
+    /// Writes what is under way, and closes the ledger. Blocks until that is done; meant for the end of the
+    /// process.
+    ///
+    /// # Errors
+    /// When something that was sent could not be written.
+    pub fn close(self) -> Result<(), LedgerError> {
+        let Self { batches, reports, thread, .. } = self;
+        drop(batches);
+        let ended = thread.join().unwrap_or(Err(LedgerError::WriterEnded));
+        drop(reports);
+        ended
+    }
+
+    fn take(&mut self, message: Option<Message>) -> Report {
+        let Some(Message { report, done }) = message else {
+            return Report::Failed(LedgerError::WriterEnded);
+        };
+        self.under_way.calls = self.under_way.calls.saturating_sub(done.calls);
+        self.under_way.bytes = self.under_way.bytes.saturating_sub(done.bytes);
+        report
+    }
+}
+
+impl Load {
+    fn of(batch: &Batch) -> Self {
+        Self { calls: batch.calls.len(), bytes: batch.bytes() }
+    }
+}
+
+/// What the thread writes to; a ledger, but in tests.
+trait Disk: Send + 'static {
+    fn append(&mut self, batch: &Batch) -> Result<Durable, AppendError>;
+    fn tend(&mut self) -> Result<(), LedgerError>;
+    fn close(self) -> Result<(), LedgerError>;
+}
+
+impl Disk for Ledger {
+    fn append(&mut self, batch: &Batch) -> Result<Durable, AppendError> {
+        self.append(batch)
+    }
+
+    fn tend(&mut self) -> Result<(), LedgerError> {
+        self.tend()
+    }
+
+    fn close(self) -> Result<(), LedgerError> {
+        self.close()
+    }
+}
+
+/// The thread's end.
+struct Pen<D> {
+    disk: D,
+    reserve: Reserve,
+    texts: Texts,
+    inbox: Receiver<Batch>,
+    outbox: UnboundedSender<Message>,
+    queue: VecDeque<Batch>,
+    /// While the disk is full, how long to wait before the next attempt.
+    full: Option<Duration>,
+    closed: bool,
+    attempts_left: u32,
+}
+
+impl<D: Disk> Pen<D> {
+    fn run(mut self) -> Result<(), LedgerError> {
+        match self.write_all() {
+            Ok(()) => self.disk.close(),
+            Err(error) => {
+                self.say(Report::Failed(error), Load::default());
+                Err(LedgerError::WriterEnded)
+            }
+        }
+    }
+
+    fn write_all(&mut self) -> Result<(), LedgerError> {
+        if !self.reserve.hold()? {
+            self.is_full();
+        }
+        while self.wait() {
+            match self.next_group() {
+                Some(group) => self.write(group)?,
+                None => self.mend()?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for work, or for the next attempt; false when there will be none.
+    fn wait(&mut self) -> bool {
+        if self.closed {
+            std::thread::sleep(self.full.unwrap_or_default());
+        } else if let Some(pause) = self.full {
+            match self.inbox.recv_timeout(pause) {
+                Ok(batch) => self.queue.push_back(batch),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => self.closed = true,
+            }
+        } else if self.queue.is_empty() {
+            match self.inbox.recv() {
+                Ok(batch) => self.queue.push_back(batch),
+                Err(_) => self.closed = true,
+            }
+        }
+        self.queue.extend(self.inbox.try_iter());
+        !(self.closed && self.queue.is_empty())
+    }
+
+    /// What has piled up, as one transaction takes it.
+    fn next_group(&mut self) -> Option<Batch> {
+        let mut group = self.queue.pop_front()?;
+        while let Some(next) = self.queue.front() {
+            let calls = group.calls.len() + next.calls.len();
+            if calls > GROUP_STEPS || group.bytes() + next.bytes() > GROUP_BYTES {
+                break;
+            }
+            if let Some(next) = self.queue.pop_front() {
+                group.merge(next);
+            }
+        }
+        Some(group)
+    }
+
+    fn write(&mut self, group: Batch) -> Result<(), LedgerError> {
+        match self.disk.append(&group) {
+            Ok(durable) => {
+                self.texts.stored(group.contents.keys().copied());
+                self.say(Report::Durable(durable), Load::of(&group));
+                self.mend()?;
+                self.disk.tend()
+            }
+            Err(AppendError::Full) => {
+                self.queue.push_front(group);
+                self.is_full();
+                let urgent = self.closed || self.queue.iter().any(Batch::urgent);
+                if urgent && self.reserve.release() {
+                    self.full = Some(Duration::ZERO);
+                } else if self.closed {
+                    self.attempts_left = self.attempts_left.checked_sub(1).ok_or(LedgerError::Full)?;
+                }
+                Ok(())
+            }
+            Err(AppendError::Fatal(error)) => Err(error),
+        }
+    }
+
+    /// The disk has room again once the reserve is back.
+    fn mend(&mut self) -> Result<(), LedgerError> {
+        if self.full.is_none() {
+            return Ok(());
+        }
+        if self.reserve.hold()? {
+            self.full = None;
+            self.say(Report::Recovered, Load::default());
+        } else {
+            self.is_full();
+        }
+        Ok(())
+    }
+
+    fn is_full(&mut self) {
+        match self.full {
+            None => {
+                self.full = Some(FIRST_PAUSE);
+                self.say(Report::Full, Load::default());
+            }
+            Some(pause) => self.full = Some((pause * 2).clamp(FIRST_PAUSE, LONGEST_PAUSE)),
+        }
+    }
+
+    /// A driver that is gone needs no report.
+    fn say(&self, report: Report, done: Load) {
+        self.outbox.send(Message { report, done }).unwrap_or_default();
+    }
+}

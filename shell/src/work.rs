@@ -1,0 +1,81 @@
+//! Operations under way: one task each, ended by its outcome, by a cancellation, or by a panic, which is an
+//! outcome too.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+
+use holon_core::outcome::{Certainty, OpFailure};
+use holon_core::{AgentId, Input, OpId, Outcome, Text};
+use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
+
+/// The tasks of the driver.
+#[derive(Default)]
+pub struct Work {
+    tasks: JoinSet<Outcome>,
+    by_task: BTreeMap<Id, (AgentId, OpId)>,
+    by_op: BTreeMap<(AgentId, OpId), AbortHandle>,
+}
+
+impl Work {
+    /// Begins to perform an operation.
+    pub fn start(&mut self, agent: AgentId, op: OpId, work: impl Future<Output = Outcome> + Send + 'static) {
+        let handle = self.tasks.spawn(work);
+        self.by_task.insert(handle.id(), (agent.clone(), op));
+        self.by_op.insert((agent, op), handle);
+    }
+
+    /// Gives up on an operation: dropping its task closes its connection or kills its command.
+    pub fn cancel(&mut self, agent: &AgentId, op: OpId) {
+        if let Some(handle) = self.by_op.remove(&(agent.clone(), op)) {
+            handle.abort();
+        }
+    }
+
+    /// Waits for the next operation that ends of itself; for ever when none is under way.
+    pub async fn next(&mut self) -> Input {
+        loop {
+            match self.tasks.join_next_with_id().await {
+                Some(Ok((task, outcome))) => {
+                    if let Some(input) = self.ended(task, outcome) {
+                        return input;
+                    }
+                }
+                Some(Err(error)) => {
+                    if let Some(input) = self.broke(&error) {
+                        return input;
+                    }
+                }
+                None => std::future::pending().await,
+            }
+        }
+    }
+
+    /// Whether nothing is under way.
+    pub fn is_empty(&self) -> bool {
+        self.tasks.is_empty()
+    }
+
+    /// Gives up on everything, and waits until it is gone.
+    pub async fn stop(&mut self) {
+        self.tasks.shutdown().await;
+        self.by_op.clear();
+        self.by_task.clear();
+    }
+
+    fn ended(&mut self, task: Id, outcome: Outcome) -> Option<Input> {
+        let (agent, op) = self.by_task.remove(&task)?;
+        self.by_op.remove(&(agent.clone(), op));
+        Some(Input::Completed { agent, op, outcome })
+    }
+
+    /// A cancelled task says nothing; one that panicked may have had an effect.
+    fn broke(&mut self, error: &JoinError) -> Option<Input> {
+        if error.is_cancelled() {
+            self.by_task.remove(&error.id());
+            return None;
+        }
+        let message = Text::short(format!("the performer broke down: {error}"));
+        let failure = OpFailure { certainty: Certainty::Ambiguous, message };
+        self.ended(error.id(), Outcome::Failed { failure })
+    }
+}
