@@ -216,8 +216,9 @@ impl Interrupts {
 /// Where an agent's commands run: `cwd` inside the workspace, both as they really are.
 pub(super) fn execution(workspace: &Path, cwd: &Path) -> Result<ExecutionBinding, Failure> {
     let real = |path: &Path| {
-        path.canonicalize()
-            .map_err(|error| Failure::usage(anyhow!("{} is not a folder to work in: {error}", path.display())))
+        path.canonicalize().map_err(|error| {
+            Failure::usage(anyhow!("{} is not a folder to work in: {error}", path.display()))
+        })
     };
     let (workspace, cwd) = (real(workspace)?, real(cwd)?);
     if !cwd.starts_with(&workspace) {

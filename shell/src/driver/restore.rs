@@ -1,8 +1,8 @@
 //! Agents that come back from the ledger: those with open work at the start, others when they are asked for.
 
+use holon_core::AgentId;
 use holon_core::host::RecoveryReport;
 use holon_core::replay::Call;
-use holon_core::AgentId;
 
 use super::{Driver, DriverError};
 use crate::clock;

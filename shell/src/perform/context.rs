@@ -130,10 +130,7 @@ mod tests {
         let found = sources(home.path(), root.path()).await.unwrap();
         assert_eq!(
             found,
-            [
-                (SourceScope::Agent, "of the agent".into()),
-                (SourceScope::Workspace, "second choice".into())
-            ]
+            [(SourceScope::Agent, "of the agent".into()), (SourceScope::Workspace, "second choice".into())]
         );
         fs::write(root.path().join("AGENTS.md"), "of the workspace").unwrap();
         let found = sources(home.path(), root.path()).await.unwrap();

@@ -69,8 +69,7 @@ impl Performers {
         match loaded.await {
             Ok((sources, execution)) => {
                 let context_build_ms = clock::since(started);
-                let context =
-                    holon_core::outcome::LoadedContext { sources, execution, context_build_ms };
+                let context = holon_core::outcome::LoadedContext { sources, execution, context_build_ms };
                 Outcome::Context { context }
             }
             Err(problem) => self.failed(&problem.to_string()),

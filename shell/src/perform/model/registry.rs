@@ -34,9 +34,10 @@ impl ProviderEnvironment {
         for (name, url) in
             [("OPENAI_BASE_URL", &self.openai_base_url), ("HOLON_LOCAL_BASE_URL", &self.local_base_url)]
         {
-            let password = url.as_deref().and_then(|url| Url::parse(url.trim()).ok()).and_then(|url| {
-                url.password().map(ToOwned::to_owned)
-            });
+            let password = url
+                .as_deref()
+                .and_then(|url| Url::parse(url.trim()).ok())
+                .and_then(|url| url.password().map(ToOwned::to_owned));
             secrets.extend(password.map(|password| (name.to_owned(), password)));
         }
         secrets
@@ -153,17 +154,10 @@ fn endpoint(variable: &'static str, base: &str) -> Result<Url, ProviderError> {
 /// Names the known provider that was probably meant.
 fn nearest(name: &str) -> String {
     let name = name.to_lowercase();
-    let close = KNOWN.iter().map(|known| (distance(&name, known), known)).min();
-    match close {
-        Some((distance, known)) if distance <= 3 || known.starts_with(&name) => {
-            format!(", did you mean {known:?}?")
-        }
-        _ => KNOWN
-            .iter()
-            .find(|known| !name.is_empty() && known.starts_with(&name))
-            .map(|known| format!(", did you mean {known:?}?"))
-            .unwrap_or_default(),
-    }
+    let beginning = KNOWN.iter().find(|known| known.starts_with(&name));
+    let close = KNOWN.iter().filter(|known| distance(&name, known) <= 3);
+    let meant = beginning.or_else(|| close.min_by_key(|known| distance(&name, known)));
+    meant.map(|known| format!(", did you mean {known:?}?")).unwrap_or_default()
 }
 
 /// Edits between two short words.

@@ -45,7 +45,8 @@ impl Root {
     /// not followed when it is a link; its folders are.
     pub(super) fn file(&self, path: &str) -> Result<PathBuf, Refusal> {
         let relative = Path::new(path);
-        let plain = relative.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+        let plain =
+            relative.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
         let (Some(name), true) = (relative.file_name(), plain && !path.contains('\0')) else {
             return Err(self.left(path));
         };

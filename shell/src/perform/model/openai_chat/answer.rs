@@ -54,9 +54,9 @@ fn content(value: Option<&Value>) -> Result<String, Malformed> {
         None | Some(Value::Null) => Ok(String::new()),
         Some(Value::String(text)) => Ok(text.clone()),
         Some(Value::Array(parts)) => {
-            let text = |part: &Value| match part {
-                Value::String(text) => Some(text.clone()),
-                part => part.get("text").or_else(|| part.get("refusal"))?.as_str().map(ToOwned::to_owned),
+            let text = |part: &Value| {
+                let inner = ["text", "refusal"].iter().find_map(|key| part.get(key)?.as_str());
+                part.as_str().or(inner).map(ToOwned::to_owned)
             };
             Ok(parts.iter().filter_map(text).collect())
         }
@@ -76,7 +76,9 @@ fn call(texts: &Texts, value: &Value) -> Result<AnswerBlock, Malformed> {
         None | Some(Value::Null) => "{}".to_owned(),
         Some(Value::String(json)) => json.clone(),
         Some(object @ Value::Object(_)) => object.to_string(),
-        Some(_) => return Err(shape("the arguments of one of its tool calls are neither text nor an object")),
+        Some(_) => {
+            return Err(shape("the arguments of one of its tool calls are neither text nor an object"));
+        }
     };
     let id = value.get("id").and_then(Value::as_str).unwrap_or_default();
     Ok(proposed(texts, id.to_owned(), name.to_owned(), &arguments))

@@ -26,7 +26,8 @@ pub(super) fn of_answer(texts: &Texts, problem: Malformed, answer: &Answer, url:
     let problem = match problem {
         Malformed::Reported(code) => {
             let status = code.and_then(|code| StatusCode::from_u16(code).ok());
-            if let Some(status) = status.filter(|status| status.is_client_error() || status.is_server_error()) {
+            if let Some(status) = status.filter(|status| status.is_client_error() || status.is_server_error())
+            {
                 return of_code(texts, status, answer, url);
             }
             "it reports an error".to_owned()

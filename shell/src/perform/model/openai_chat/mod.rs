@@ -22,8 +22,9 @@ pub(super) async fn attempt(
     endpoint: &Endpoint,
     request: &ModelRequest,
 ) -> Result<Reply, Failure> {
-    let body = request::lower(texts, request)
-        .map_err(|problem| Failure::new(FailureKind::Client, format!("the request can't be built: {problem}")))?;
+    let body = request::lower(texts, request).map_err(|problem| {
+        Failure::new(FailureKind::Client, format!("the request can't be built: {problem}"))
+    })?;
     let url = &endpoint.url;
     let received = clients.post(url, endpoint.authorization.as_ref(), body, request.timeout).await?;
     if !received.status.is_success() {

@@ -5,7 +5,9 @@ use axum::body::{Body, Bytes};
 use axum::http::HeaderMap;
 use axum::response::Response;
 use axum::routing::post;
-use holon_core::model::{AnswerBlock, AttemptFailure, Block, CallResult, Item, ModelAnswer, ModelRef, StopReason};
+use holon_core::model::{
+    AnswerBlock, AttemptFailure, Block, CallResult, Item, ModelAnswer, ModelRef, StopReason,
+};
 use holon_core::prompt::{Part, PromptBlock, PromptCache, PromptFrame, Stability};
 use holon_core::tool::{Receipt, Tool, ToolError, ToolErrorKind, ToolFacts};
 use holon_core::{AgentId, Millis, Outcome, Text};
@@ -14,9 +16,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use super::*;
+use crate::perform::model::{ProviderEnvironment, Providers};
 use crate::perform::tool::CommandEnvironment;
 use crate::perform::{Performers, Settings};
-use crate::perform::model::{ProviderEnvironment, Providers};
 use crate::spawn;
 use crate::text::Secrets;
 
@@ -26,7 +28,11 @@ const KEY: &str = "sk-canary-123456";
 type Asked = Arc<Mutex<Vec<(HeaderMap, Value)>>>;
 
 /// A server that always answers the same.
-async fn serve(status: u16, headers: &'static [(&'static str, &'static str)], body: String) -> (String, Asked) {
+async fn serve(
+    status: u16,
+    headers: &'static [(&'static str, &'static str)],
+    body: String,
+) -> (String, Asked) {
     let asked = Asked::default();
     let seen = asked.clone();
     let answer = move |sent: HeaderMap, bytes: Bytes| async move {
@@ -54,7 +60,7 @@ async fn serve_bytes(bytes: &'static [u8]) -> String {
         let _ = stream.read(&mut buffer).await.unwrap();
         stream.write_all(bytes).await.unwrap();
         if bytes.is_empty() {
-            let _ = stream.read(&mut buffer).await;
+            drop(stream.read(&mut buffer).await);
         }
     }));
     base
@@ -85,7 +91,10 @@ fn request(texts: &Texts) -> ModelRequest {
         model: ModelRef::new("openai-chat/some/model").unwrap(),
         frame: Arc::new(PromptFrame {
             system_prompt: "policy".into(),
-            system_blocks: vec![block("b", vec![Part::Rendered("heading\n".into()), Part::Given(Text::short("given"))])],
+            system_blocks: vec![block(
+                "b",
+                vec![Part::Rendered("heading\n".into()), Part::Given(Text::short("given"))],
+            )],
             context_blocks: vec![block("c", vec![Part::Rendered("context".into())])],
             cache: PromptCache {
                 agent_id: agent,
@@ -96,7 +105,12 @@ fn request(texts: &Texts) -> ModelRequest {
             },
         }),
         conversation: vec![
-            Item::User { parts: vec![Part::Rendered("[message]\n".into()), Part::Given(texts.take(&"long ".repeat(100)))] },
+            Item::User {
+                parts: vec![
+                    Part::Rendered("[message]\n".into()),
+                    Part::Given(texts.take(&"long ".repeat(100))),
+                ],
+            },
             Item::User { parts: vec![Part::Rendered("second".into())] },
             Item::Assistant { blocks: vec![call("c1", r#"{"cmd":"ls"}"#), call("c2", "oops")].into() },
             Item::ToolResults {
@@ -127,25 +141,25 @@ async fn ask(base: &str) -> Outcome {
 
 async fn answer(body: Value) -> ModelAnswer {
     let (base, _) = serve(200, &[], body.to_string()).await;
-    match ask(&base).await {
-        Outcome::Answer { answer } => answer,
-        other => panic!("{other:?}"),
-    }
+    let outcome = ask(&base).await;
+    let Outcome::Answer { answer } = outcome else { panic!("{outcome:?}") };
+    answer
 }
 
 async fn failure(base: &str) -> AttemptFailure {
-    match ask(base).await {
-        Outcome::AttemptFailed { failure } => {
-            let written = serde_json::to_string(&failure).unwrap();
-            assert!(!written.contains("canary"), "{written}");
-            assert!(failure.diagnostics.is_some());
-            failure
-        }
-        other => panic!("{other:?}"),
-    }
+    let outcome = ask(base).await;
+    let Outcome::AttemptFailed { failure } = outcome else { panic!("{outcome:?}") };
+    let written = serde_json::to_string(&failure).unwrap();
+    assert!(!written.contains("canary"), "{written}");
+    assert!(failure.diagnostics.is_some());
+    failure
 }
 
-async fn refused(status: u16, headers: &'static [(&'static str, &'static str)], body: &str) -> AttemptFailure {
+async fn refused(
+    status: u16,
+    headers: &'static [(&'static str, &'static str)],
+    body: &str,
+) -> AttemptFailure {
     failure(&serve(status, headers, body.to_owned()).await.0).await
 }
 
@@ -192,8 +206,12 @@ async fn tool_calls_and_usage_are_read_leniently() {
     let answer = answer(body).await;
     assert_eq!(answer.stop, StopReason::ToolUse);
     assert_eq!((answer.usage.input_tokens, answer.usage.output_tokens), (0, u64::MAX));
-    let [AnswerBlock::Text { text }, AnswerBlock::ToolCall(first), AnswerBlock::ToolCall(second), AnswerBlock::ToolCall(third)] =
-        &answer.blocks[..]
+    let [
+        AnswerBlock::Text { text },
+        AnswerBlock::ToolCall(first),
+        AnswerBlock::ToolCall(second),
+        AnswerBlock::ToolCall(third),
+    ] = &answer.blocks[..]
     else {
         panic!("{answer:?}")
     };
@@ -220,7 +238,8 @@ async fn stop_reasons_are_those_of_the_runtime() {
 
 #[tokio::test]
 async fn refusals_are_classified() {
-    let limited = refused(429, &[("retry-after", "7")], r#"{"error":{"message":"slow down, sk-canary-123456"}}"#).await;
+    let limited =
+        refused(429, &[("retry-after", "7")], r#"{"error":{"message":"slow down, sk-canary-123456"}}"#).await;
     assert_eq!((limited.kind, limited.retry_after_ms), (FailureKind::RateLimited, Some(Millis(7_000))));
     assert!(limited.message.preview().contains("429 Too Many Requests: slow down, [redacted:"));
     let quota = refused(429, &[], r#"{"error":{"message":"pay","code":"insufficient_quota"}}"#).await;
@@ -258,7 +277,8 @@ async fn unusable_answers_are_invalid() {
 
 #[tokio::test]
 async fn broken_connections_are_told_apart() {
-    let head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 500\r\n\r\n{\"choices\":";
+    let head =
+        b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 500\r\n\r\n{\"choices\":";
     let cut = failure(&serve_bytes(head).await).await;
     assert_eq!((cut.kind, cut.diagnostics.unwrap().stage.as_str()), (FailureKind::StreamCut, "body"));
     let closed = failure(&serve_bytes(b"HTTP/1.1 200").await).await;

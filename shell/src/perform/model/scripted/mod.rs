@@ -36,7 +36,6 @@ use std::time::Duration;
 use holon_core::content::clip;
 use holon_core::model::{AnswerBlock, FailureKind, Item, ModelRequest, StopReason, TokenUsage};
 use holon_core::prompt::Part;
-use serde_json::Value;
 
 pub use scenario::ScenarioError;
 
@@ -144,10 +143,8 @@ fn played(request: &ModelRequest) -> usize {
 fn reply(texts: &Texts, round: &Round, at: usize) -> Reply {
     let text = round.text.iter().map(|text| AnswerBlock::Text { text: texts.take(text) });
     let calls = round.calls.iter().enumerate().map(|(number, call)| {
-        let json = match &call.arguments {
-            Value::String(raw) => raw.clone(),
-            structured => structured.to_string(),
-        };
+        let raw = call.arguments.as_str().map(ToOwned::to_owned);
+        let json = raw.unwrap_or_else(|| call.arguments.to_string());
         proposed(texts, format!("call_{}_{}", at + 1, number + 1), call.tool.clone(), &json)
     });
     let default = if round.calls.is_empty() { StopReason::EndTurn } else { StopReason::ToolUse };
@@ -177,7 +174,9 @@ fn met(
             let mut whole = String::new();
             for text in result.receipt.texts() {
                 let text = texts.resolve(text);
-                whole.push_str(&text.map_err(|problem| Failure::new(FailureKind::Client, problem.to_string()))?);
+                whole.push_str(
+                    &text.map_err(|problem| Failure::new(FailureKind::Client, problem.to_string()))?,
+                );
             }
             if whole.contains(wanted.as_str()) {
                 return Ok(());

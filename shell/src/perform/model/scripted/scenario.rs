@@ -87,7 +87,9 @@ impl Round {
 /// A scenario that can't be played.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ScenarioError {
-    #[error("there is no scenario {0:?}; built in are demo and hello, anything else is a path that ends in .json")]
+    #[error(
+        "there is no scenario {0:?}; built in are demo and hello, anything else is a path that ends in .json"
+    )]
     Unknown(String),
     #[error("scenario {path} can't be read: {problem}")]
     Unreadable { path: String, problem: String },
@@ -152,7 +154,10 @@ mod tests {
         let problem = |json: &str| parse("x", json).unwrap_err().to_string();
         let unknown = problem(r#"{"version":1,"name":"x","rounds":[{"text":"a"},{"txt":"b"}]}"#);
         assert!(unknown.contains("at rounds[1]") && unknown.contains("txt"), "{unknown}");
-        assert!(problem(r#"{"version":2,"name":"x","rounds":[{"text":"a"}]}"#).contains("expected version 1, got 2"));
+        assert!(
+            problem(r#"{"version":2,"name":"x","rounds":[{"text":"a"}]}"#)
+                .contains("expected version 1, got 2")
+        );
         assert!(problem(r#"{"version":1,"name":"x","rounds":[{}]}"#).contains("rounds[0] has neither"));
         assert!(find("nope").unwrap_err().to_string().contains("demo and hello"));
         assert!(find("/no/such.json").unwrap_err().to_string().contains("/no/such.json"));

@@ -108,8 +108,10 @@ async fn a_delay_past_the_timeout_is_one() {
 async fn large_arguments_cross_with_their_text() {
     let (scripted, folder) = (Scripted::default(), tempfile::tempdir().unwrap());
     let long = "x".repeat(1_000);
-    let calls = format!(r#"[{{"calls":[{{"tool":"ExecCommand","arguments":{{"cmd":"{long}"}}}},
-        {{"tool":"ExecCommand","arguments":"not json"}}]}}]"#);
+    let calls = format!(
+        r#"[{{"calls":[{{"tool":"ExecCommand","arguments":{{"cmd":"{long}"}}}},
+        {{"tool":"ExecCommand","arguments":"not json"}}]}}]"#
+    );
     let reply = play(&scripted, &request(&file(&folder, &calls), 0, "")).await.unwrap();
     let json = |block: &AnswerBlock| match block {
         AnswerBlock::ToolCall(call) => call.json().map(ToOwned::to_owned),
@@ -130,23 +132,20 @@ async fn the_demo_repairs_its_project() {
         std::fs::copy(assets.join(name), root.path().join(name)).unwrap();
     }
     let at = root.path().display().to_string();
-    let execution =
-        ExecutionBinding { workspace_anchor: at.clone(), execution_root: at.clone(), cwd: at };
+    let execution = ExecutionBinding { workspace_anchor: at.clone(), execution_root: at.clone(), cwd: at };
     let texts = texts();
     let performers = Performers::new(
         texts.clone(),
         crate::perform::model::Providers::new(Default::default()),
         Settings {
             home: home.path().to_owned(),
-            environment: CommandEnvironment::new(std::env::vars_os()),
+            environment: CommandEnvironment::new([("PATH".into(), env!("PATH").into())]),
         },
     );
     let mut asked = request("scripted/demo", 0, "");
     loop {
-        let answer = match performers.call_model(asked.clone()).await {
-            holon_core::Outcome::Answer { answer } => answer,
-            other => panic!("{other:?}"),
-        };
+        let outcome = performers.call_model(asked.clone()).await;
+        let holon_core::Outcome::Answer { answer } = outcome else { panic!("{outcome:?}") };
         if answer.stop == StopReason::EndTurn {
             break;
         }
@@ -161,13 +160,10 @@ async fn the_demo_repairs_its_project() {
                 execution: execution.clone(),
                 timeout: Millis::minutes(1),
             };
-            let outcome = match performers.call_tool(&asked.agent, call).await {
-                holon_core::Outcome::Tool { outcome } => outcome,
-                other => panic!("{other:?}"),
-            };
+            let outcome = performers.call_tool(&asked.agent, call).await;
+            let holon_core::Outcome::Tool { outcome } = outcome else { panic!("{outcome:?}") };
             let receipt = Arc::new(outcome.receipt);
             results.push(CallResult { call_id: proposed.call_id.clone(), receipt });
-            let Text::Inline(_) | Text::Stored(_) = &proposed.arguments;
             blocks.push(Block::ToolCall {
                 call_id: proposed.call_id,
                 tool_name: proposed.tool_name,

@@ -9,13 +9,12 @@ use holon_core::tool::ToolErrorKind;
 
 use super::Refusal;
 
-const NAMES: &[&str] = &[
-    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TERM", "COLORTERM", "NO_COLOR", "TMPDIR", "TZ",
-    "CARGO_HOME", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN", "GOPATH", "GOROOT", "GOCACHE", "GOMODCACHE", "JAVA_HOME",
-    "NVM_DIR", "PYENV_ROOT", "VIRTUAL_ENV", "CONDA_PREFIX", "RBENV_ROOT", "NIX_PATH", "NIX_PROFILES",
-    "LD_LIBRARY_PATH", "PKG_CONFIG_PATH", "SSL_CERT_FILE", "SSL_CERT_DIR", "NIX_SSL_CERT_FILE", "http_proxy",
-    "https_proxy", "no_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY",
-];
+const NAMES: &str = "\
+    PATH HOME USER LOGNAME SHELL LANG LANGUAGE TERM COLORTERM NO_COLOR TMPDIR TZ CARGO_HOME \
+    RUSTUP_HOME RUSTUP_TOOLCHAIN GOPATH GOROOT GOCACHE GOMODCACHE JAVA_HOME NVM_DIR PYENV_ROOT \
+    VIRTUAL_ENV CONDA_PREFIX RBENV_ROOT NIX_PATH NIX_PROFILES LD_LIBRARY_PATH PKG_CONFIG_PATH \
+    SSL_CERT_FILE SSL_CERT_DIR NIX_SSL_CERT_FILE http_proxy https_proxy no_proxy all_proxy \
+    HTTP_PROXY HTTPS_PROXY NO_PROXY ALL_PROXY";
 const PREFIXES: &[&str] = &["LC_", "XDG_"];
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
@@ -32,7 +31,8 @@ impl CommandEnvironment {
     pub fn new(all: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
         let passes = |name: &OsStr| {
             name.to_str().is_some_and(|name| {
-                NAMES.contains(&name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+                NAMES.split(' ').any(|known| known == name)
+                    || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
             })
         };
         let mut variables: Vec<_> = all.into_iter().filter(|(name, _)| passes(name)).collect();

@@ -84,6 +84,10 @@ impl Group {
         if let Some(id) = self.id
             && let Ok(handle) = pidfd_open(id, PidfdFlags::NONBLOCK)
         {
+            #[expect(
+                deprecated,
+                reason = "its successor is unsafe; an OwnedFd keeps its descriptor open as it needs"
+            )]
             let handle = AsyncFd::with_interest(handle, Interest::READABLE)?;
             return handle.readable().await.map(drop);
         }

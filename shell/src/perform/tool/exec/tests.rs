@@ -13,8 +13,8 @@ struct Place {
 
 impl Place {
     fn new() -> Self {
-        let mut variables: Vec<_> = std::env::vars_os().collect();
-        variables.push(("OPENAI_API_KEY".into(), "sk-canary-123456".into()));
+        let variables = [("PATH", env!("PATH")), ("OPENAI_API_KEY", "sk-canary-123456")];
+        let variables = variables.map(|(name, value)| (name.into(), value.into()));
         Self { folder: tempfile::tempdir().unwrap(), environment: CommandEnvironment::new(variables) }
     }
 
@@ -73,7 +73,7 @@ async fn the_working_folder_stays_inside_the_root() {
     let place = Place::new();
     std::fs::create_dir(place.folder.path().join("sub")).unwrap();
     std::os::unix::fs::symlink("/", place.folder.path().join("out")).unwrap();
-    let found = place.run(r#"{"cmd":"basename $(pwd)","workdir":"sub"}"#).await.unwrap();
+    let found = place.run(r#"{"cmd":"basename $(pwd)","workdir":"sub","login":false}"#).await.unwrap();
     assert!(found.content.contains("sub\\n"), "{}", found.content);
     for (workdir, kind) in [
         ("..", ToolErrorKind::ExecutionRootViolation),
@@ -81,7 +81,7 @@ async fn the_working_folder_stays_inside_the_root() {
         ("out/tmp", ToolErrorKind::ExecutionRootViolation),
         ("missing", ToolErrorKind::CommandSpawnFailed),
     ] {
-        let arguments = serde_json::json!({"cmd": "true", "workdir": workdir}).to_string();
+        let arguments = serde_json::json!({"cmd": "true", "workdir": workdir, "login": false}).to_string();
         let Err(refusal) = place.run(&arguments).await else { panic!("{workdir} was accepted") };
         assert_eq!(refusal.0.kind, kind, "{workdir}");
         assert!(refusal.0.message.contains(workdir), "{}", refusal.0.message);
@@ -90,10 +90,13 @@ async fn the_working_folder_stays_inside_the_root() {
 
 #[tokio::test]
 async fn an_unknown_shell_is_named() {
-    let Err(refusal) = Place::new().run(r#"{"cmd":"true","shell":"no-such-shell"}"#).await else { panic!() };
+    let Err(refusal) = Place::new().run(r#"{"cmd":"true","shell":"no-such-shell","login":false}"#).await
+    else {
+        panic!()
+    };
     assert_eq!(refusal.0.kind, ToolErrorKind::CommandSpawnFailed);
     assert!(refusal.0.message.contains("no-such-shell"));
-    assert!(Place::new().run(r#"{"cmd":"true","shell":"sh"}"#).await.is_ok());
+    assert!(Place::new().run(r#"{"cmd":"true","shell":"sh","login":false}"#).await.is_ok());
 }
 
 #[tokio::test]
@@ -104,7 +107,9 @@ async fn past_its_window_the_whole_group_is_killed() {
     assert_eq!(refusal.0.kind, ToolErrorKind::CommandTimedOut);
     assert!(refusal.0.message.contains("within 200 ms") && refusal.0.message.contains("begun"));
     assert!(refusal.0.hint.as_deref().unwrap().contains("raise yield_time_ms"));
-    let Err(refusal) = place.run_within(r#"{"cmd":"sleep 60"}"#, Millis(150)).await else { panic!() };
+    let Err(refusal) = place.run_within(r#"{"cmd":"sleep 60","login":false}"#, Millis(150)).await else {
+        panic!()
+    };
     assert!(refusal.0.hint.as_deref().unwrap().contains("150 ms is the most"));
     tokio::time::sleep(Duration::from_millis(1_200)).await;
     assert_eq!(place.read("late"), None);

@@ -147,8 +147,9 @@ impl<'a> Old<'a> {
 
     /// Says where the hunk comes closest to standing, and what is different there.
     fn explain(&self, hunk: &Hunk<'_>, from: usize, wanted: usize) -> (String, &'static str) {
-        let agreeing =
-            |at: usize| hunk.old().enumerate().take_while(|(offset, text)| self.matches(at + offset, text)).count();
+        let agreeing = |at: usize| {
+            hunk.old().enumerate().take_while(|(offset, text)| self.matches(at + offset, text)).count()
+        };
         let best = (from..self.lines.len())
             .max_by_key(|&at| (agreeing(at), std::cmp::Reverse(at.abs_diff(wanted))))
             .unwrap_or(from);

@@ -62,7 +62,9 @@ pub(super) fn plan(root: &Root, patch: &FilePatch<'_>) -> Result<Change, Refusal
         (Some(_), Some(_), None) if empty_range && creates => Kind::Created,
         (Some(_), _, None) => {
             let message = format!("{path}: there is no such file in the execution root");
-            return Err(rejected(message).hint("use --- /dev/null for a new file; list the folder for its name"));
+            return Err(
+                rejected(message).hint("use --- /dev/null for a new file; list the folder for its name")
+            );
         }
         (Some(_), None, Some(_)) => Kind::Deleted,
         (Some(_), Some(_), Some(_)) => Kind::Modified,
@@ -116,7 +118,8 @@ pub(super) fn commit(changes: &[Change], given_up: &AtomicBool) -> Result<(), Re
         staged.push(match change.kind {
             Kind::Deleted => None,
             Kind::Modified | Kind::Created => Some(
-                stage(change, &mut undo).map_err(|problem| failed(&change.path, "can't be written", &problem))?,
+                stage(change, &mut undo)
+                    .map_err(|problem| failed(&change.path, "can't be written", &problem))?,
             ),
         });
     }

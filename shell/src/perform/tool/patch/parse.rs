@@ -73,7 +73,9 @@ pub(super) fn parse(patch: &str) -> Result<Vec<FilePatch<'_>>, Refusal> {
         files.push(file);
     }
     if files.is_empty() {
-        return Err(rejected("the patch names no file: there is no --- line followed by a +++ line").hint(SHAPE));
+        return Err(
+            rejected("the patch names no file: there is no --- line followed by a +++ line").hint(SHAPE)
+        );
     }
     Ok(files)
 }
@@ -84,6 +86,8 @@ const SHAPE: &str = "send a unified diff: --- a/path, +++ b/path, then @@ -start
 struct Reader<'a> {
     lines: Vec<&'a str>,
     at: usize,
+    /// A file came already: what is signed as a change may not be passed over any more.
+    begun: bool,
 }
 
 /// What git says of a file before its hunks.
@@ -106,7 +110,7 @@ impl<'a> Reader<'a> {
         if lines.iter().any(|line| line.starts_with("--- ") && line.ends_with('\r')) {
             lines.iter_mut().for_each(|line| *line = line.strip_suffix('\r').unwrap_or(line));
         }
-        Self { lines, at: 0 }
+        Self { lines, at: 0, begun: false }
     }
 
     fn peek(&self, ahead: usize) -> &'a str {
@@ -115,6 +119,16 @@ impl<'a> Reader<'a> {
 
     fn file_begins(&self) -> bool {
         self.peek(0).starts_with("--- ") && self.peek(1).starts_with("+++ ")
+    }
+
+    /// Goes on to the next hunk of the file, past blank lines.
+    fn hunk_begins(&mut self) -> bool {
+        let blank = self.lines[self.at..].iter().take_while(|line| line.is_empty()).count();
+        let begins = self.peek(blank).starts_with("@@");
+        if begins {
+            self.at += blank;
+        }
+        begins
     }
 
     /// The next file, or the end.
@@ -130,6 +144,9 @@ impl<'a> Reader<'a> {
             } else if line.starts_with("@@ ") || line == "@@" {
                 let message = format!("line {}: a hunk without --- and +++ before it", self.at + 1);
                 return Err(rejected(message).hint(SHAPE));
+            } else if self.begun && line.starts_with(['+', '-']) && !is_signature(line) {
+                let message = format!("line {}: {line:?} belongs to no hunk", self.at + 1);
+                return Err(rejected(message).hint("correct the counts of the @@ line before it"));
             } else if let Some(header) = &mut git {
                 header.line(line)?;
             }
@@ -141,8 +158,9 @@ impl<'a> Reader<'a> {
         let (old, new) = (path(&self.peek(0)[4..])?, path(&self.peek(1)[4..])?);
         self.at += 2;
         let (old, new) = without_prefixes(old, new, git.is_some());
+        self.begun = true;
         let mut hunks = Vec::new();
-        while self.at < self.lines.len() && self.peek(0).starts_with("@@") {
+        while self.hunk_begins() {
             hunks.push(self.hunk()?);
         }
         let name = new.as_deref().or(old.as_deref()).unwrap_or("/dev/null");
@@ -165,8 +183,9 @@ impl<'a> Reader<'a> {
     fn hunk(&mut self) -> Result<Hunk<'a>, Refusal> {
         let header = self.peek(0);
         let begins_at = self.at + 1;
-        let range = range(header)
-            .map_err(|()| rejected(format!("line {begins_at}: {header:?} is not a hunk header")).hint(SHAPE))?;
+        let range = range(header).map_err(|()| {
+            rejected(format!("line {begins_at}: {header:?} is not a hunk header")).hint(SHAPE)
+        })?;
         self.at += 1;
         let mut hunk = Hunk { range, ..Hunk::default() };
         // Blank lines without a sign, at the end so far: context, unless nothing else follows.
@@ -175,7 +194,7 @@ impl<'a> Reader<'a> {
             let line = self.peek(0);
             let missing = hunk.missing();
             let full = missing == Some((0, 0));
-            if self.hunk_ends(missing) || (full && line.is_empty()) {
+            if self.hunk_ends(missing) || (full && (line.is_empty() || is_signature(line))) {
                 break;
             }
             let (sign, text) = line.split_at_checked(1).unwrap_or(("", line));
@@ -270,6 +289,11 @@ impl GitHeader {
         };
         Some(FilePatch { old, new, hunks: Vec::new(), executable: self.executable })
     }
+}
+
+/// The line with which mails end what is a patch.
+fn is_signature(line: &str) -> bool {
+    matches!(line, "-- " | "--")
 }
 
 /// The ranges of a hunk header; none when it has none.
