@@ -130,8 +130,11 @@ impl Ledger {
         }
     }
 
-    /// Closes the file; the last one to close it leaves no write-ahead log behind.
+    /// Moves the write-ahead log into the file, where no reader is in the way, and closes it.
     pub fn close(self) -> Result<(), LedgerError> {
+        self.connection
+            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+            .map_err(LedgerError::sqlite("closing"))?;
         self.connection.close().map_err(|(_, error)| LedgerError::sqlite("closing")(error))
     }
 
@@ -418,4 +421,147 @@ fn kinds(connection: &Connection) -> Result<BTreeMap<String, i64>, LedgerError> 
         connection.prepare("SELECT kind, v FROM kinds").map_err(LedgerError::sqlite("reading the kinds"))?;
     let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
     rows.and_then(Iterator::collect).map_err(LedgerError::sqlite("reading the kinds"))
+}
+
+#[cfg(test)]
+mod tests {
+    use holon_core::Input;
+
+    use super::super::testing::{Home, created, id, stop};
+    use super::*;
+
+    #[test]
+    fn a_second_writer_takes_the_pen_and_the_first_notices() {
+        let home = Home::new();
+        let mut first = home.start();
+        first.create("main");
+        let second = home.start();
+        let (batch, _step) = first.step(stop("main"));
+        let error = first.ledger.append(&batch).unwrap_err();
+        assert!(matches!(error, AppendError::Fatal(LedgerError::Fenced { own: 1, found: 2 })), "{error}");
+        let error = first.ledger.append(&batch).unwrap_err();
+        assert!(matches!(error, AppendError::Fatal(LedgerError::WriterEnded)), "{error}");
+        drop(second);
+    }
+
+    #[test]
+    fn a_full_disk_takes_nothing_and_goes_on_when_there_is_room() {
+        let home = Home::new();
+        let mut world = home.start();
+        world.create("main");
+        let held = world.reader.last_step().unwrap();
+        let pages: i64 =
+            world.ledger.connection.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
+        world.ledger.connection.pragma_update(None, "max_page_count", pages).unwrap();
+        let prompt = world.prompted("main", &"x".repeat(100_000));
+        let (batch, step) = world.step(prompt);
+        for _ in 0..2 {
+            assert!(matches!(world.ledger.append(&batch), Err(AppendError::Full)));
+            assert_eq!(world.reader.last_step().unwrap(), held);
+        }
+        world.ledger.connection.pragma_update(None, "max_page_count", 1_000_000).unwrap();
+        let durable = world.ledger.append(&batch).unwrap();
+        assert_eq!(durable.through(), step.seq());
+        super::super::verify(&world.reader, &mut |_| Ok(())).unwrap();
+    }
+
+    #[test]
+    fn records_that_do_not_continue_a_log_are_refused_whole() {
+        let home = Home::new();
+        let mut world = home.start();
+        world.create("main");
+        let (lost, _step) = world.step(stop("main"));
+        let (later, _step) = world.step(Input::Control {
+            agent: id("main"),
+            request: holon_core::input::ControlRequest::Start,
+            reply: holon_core::ReplyId(3),
+        });
+        let error = world.ledger.append(&later).unwrap_err();
+        assert!(error.to_string().contains("continue the agent's log"), "{error}");
+        assert!(world.ledger.append(&lost).is_err(), "nothing is taken after a failure");
+        drop(world);
+        super::super::verify(&home.reader(), &mut |_| Ok(())).unwrap();
+    }
+
+    #[test]
+    fn a_group_of_steps_is_one_batch_and_equal_text_is_stored_once() {
+        let home = Home::new();
+        let mut world = home.start();
+        let (mut group, first) = world.step(created("main"));
+        let mut through = first.seq();
+        for _ in 0..5 {
+            let prompt = world.prompted("main", &"the same ".repeat(100));
+            let (batch, step) = world.step(prompt);
+            through = step.seq();
+            group.merge(batch);
+        }
+        let durable = world.ledger.append(&group).unwrap();
+        assert_eq!(durable.through(), through);
+        let report = super::super::verify(&world.reader, &mut |_| Ok(())).unwrap();
+        assert_eq!((report.batches, report.contents), (2, 1));
+    }
+
+    #[test]
+    fn a_ledger_for_newer_builds_is_left_alone() {
+        let home = Home::with_turns(1);
+        home.vandal("INSERT INTO kinds VALUES ('agent_dreamt', 1)");
+        let error = Ledger::open(&home.ledger(), Durability::Full).unwrap_err();
+        assert!(matches!(error, LedgerError::NewerEvents { .. }), "{error}");
+        assert!(home.reader().load(&id("main")).is_ok(), "it can be read");
+        home.vandal("PRAGMA user_version = 99");
+        let error = Ledger::open(&home.ledger(), Durability::Full).unwrap_err();
+        assert!(matches!(error, LedgerError::NewerSchema { found: 99, .. }), "{error}");
+        let error = Reader::open(&home.ledger()).unwrap_err();
+        assert!(matches!(error, LedgerError::NewerSchema { found: 99, .. }), "{error}");
+    }
+
+    #[test]
+    fn what_is_not_a_ledger_is_left_alone() {
+        let home = Home::new();
+        std::fs::write(home.ledger(), "not a database at all".repeat(100)).unwrap();
+        let error = Ledger::open(&home.ledger(), Durability::Full).unwrap_err();
+        assert!(matches!(error, LedgerError::NotALedger { .. }), "{error}");
+        let home = Home::new();
+        home.vandal("CREATE TABLE theirs (x)");
+        let error = Ledger::open(&home.ledger(), Durability::Full).unwrap_err();
+        assert!(matches!(error, LedgerError::NotALedger { .. }), "{error}");
+        let error = Ledger::open(&home.ledger().join("below/a/file"), Durability::Full).unwrap_err();
+        assert!(matches!(error, LedgerError::Open { .. }), "{error}");
+        let error = Reader::open(&home.folder.path().join("nothing")).unwrap_err();
+        assert!(matches!(error, LedgerError::Open { .. }), "{error}");
+    }
+
+    #[test]
+    fn damage_to_the_newest_batch_stops_the_start() {
+        let home = Home::with_turns(1);
+        home.vandal("UPDATE batches SET link = zeroblob(32) WHERE batch = (SELECT max(batch) FROM batches)");
+        let error = Ledger::open(&home.ledger(), Durability::Full).unwrap_err();
+        assert!(matches!(&error, LedgerError::Damaged { at, .. } if at.batch.is_some()), "{error}");
+    }
+
+    #[test]
+    fn only_this_user_reads_it() {
+        use std::os::unix::fs::PermissionsExt;
+        let home = Home::with_turns(0);
+        let mode = std::fs::metadata(home.ledger()).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn the_write_ahead_log_is_moved_when_it_has_grown() {
+        let home = Home::new();
+        let mut world = home.start();
+        world.create("main");
+        for turn in 0..3 {
+            let text: String =
+                (0..300_000).map(|at| char::from(b'a' + ((at * 7 + turn) % 26) as u8)).collect();
+            for part in 0..10 {
+                let prompt = world.prompted("main", &format!("{turn}{part}{text}"));
+                let (batch, _step) = world.step(prompt);
+                world.ledger.append(&batch).unwrap();
+            }
+            world.ledger.tend().unwrap();
+        }
+        assert!(std::fs::metadata(home.ledger()).unwrap().len() > 3_000_000);
+    }
 }

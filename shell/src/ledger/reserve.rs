@@ -52,10 +52,9 @@ impl Reserve {
         match done {
             Ok(()) => Ok(true),
             Err(error) => {
-                std::fs::remove_file(&unfinished).or_else(|error| match error.kind() {
-                    io::ErrorKind::NotFound => Ok(()),
-                    _ => Err(error),
-                })?;
+                if unfinished.exists() {
+                    std::fs::remove_file(&unfinished)?;
+                }
                 if is_full(&error) { Ok(false) } else { Err(error) }
             }
         }

@@ -32,7 +32,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// Attempts at a full disk once nobody sends any more.
-const LAST_ATTEMPTS: u32 = 5;
+const LAST_ATTEMPTS: u32 = 4;
 
 /// What the writer has to say.
 #[derive(Debug)]
@@ -305,5 +305,173 @@ impl<D: Disk> Pen<D> {
     /// A driver that is gone needs no report.
     fn say(&self, report: Report, done: Load) {
         self.outbox.send(Message { report, done }).unwrap_or_default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+    use holon_core::StepSeq;
+
+    use super::super::testing::{Home, World, created, stop};
+    use super::super::verify;
+    use super::*;
+
+    /// A disk that is full as long as a condition holds, and breaks on demand.
+    #[derive(Default, Clone)]
+    struct Fake {
+        full: Arc<AtomicBool>,
+        /// Full as long as this exists.
+        in_the_way: Option<PathBuf>,
+        broken: Arc<AtomicBool>,
+        appended: Arc<AtomicUsize>,
+    }
+
+    impl Disk for Fake {
+        #[expect(clippy::disallowed_methods, reason = "a test plays the disk")]
+        fn append(&mut self, batch: &Batch) -> Result<Durable, AppendError> {
+            if self.broken.load(Ordering::Relaxed) {
+                let source = rusqlite::Error::InvalidQuery;
+                return Err(LedgerError::Sqlite { doing: "committing a batch", source }.into());
+            }
+            if self.full.load(Ordering::Relaxed) || self.in_the_way.as_ref().is_some_and(|path| path.exists())
+            {
+                return Err(AppendError::Full);
+            }
+            self.appended.fetch_add(batch.steps(), Ordering::Relaxed);
+            Ok(Durable::attest(batch.through.unwrap_or_default()))
+        }
+
+        fn tend(&mut self) -> Result<(), LedgerError> {
+            Ok(())
+        }
+
+        fn close(self) -> Result<(), LedgerError> {
+            Ok(())
+        }
+    }
+
+    fn next(writer: &mut Writer) -> Report {
+        for _ in 0..1_000 {
+            if let Some(report) = writer.try_report() {
+                return report;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        panic!("no report");
+    }
+
+    fn until(writer: &mut Writer, through: StepSeq) {
+        loop {
+            match next(writer) {
+                Report::Durable(durable) if durable.through() == through => return,
+                Report::Durable(_) | Report::Full | Report::Recovered => {}
+                Report::Failed(error) => panic!("{error}"),
+            }
+        }
+    }
+
+    fn start(home: &Home, world: &World, disk: &Fake) -> Writer {
+        let reserve = Reserve::new(home.folder.path());
+        Writer::start_on(disk.clone(), reserve, world.texts.clone()).unwrap()
+    }
+
+    #[test]
+    fn what_piles_up_becomes_durable_in_order() {
+        let home = Home::new();
+        let World { mut host, ledger, reader, texts, .. } = home.start();
+        let mut writer = Writer::start(ledger, home.folder.path(), texts.clone()).unwrap();
+        let mut last = StepSeq(0);
+        for number in 0..100 {
+            let now = holon_core::Now::default();
+            let input = created(&format!("agent-{number}"));
+            let call = holon_core::replay::Call::Step { now, input: input.clone() };
+            let call = super::super::EncodedCall::new(&call).unwrap();
+            let step = host.step(now, input);
+            let mut batch = Batch::default();
+            batch.step(call, &step, host.view(), &texts).unwrap();
+            last = step.seq();
+            assert!(writer.has_room(false));
+            writer.send(batch).unwrap();
+        }
+        until(&mut writer, last);
+        assert_eq!((writer.under_way.calls, writer.under_way.bytes), (0, 0));
+        writer.close().unwrap();
+        let report = verify(&reader, &mut |_| Ok(())).unwrap();
+        assert_eq!(report.agents, 100);
+        assert!(report.batches < 100, "{} batches", report.batches);
+    }
+
+    #[test]
+    fn a_full_disk_is_waited_out() {
+        let home = Home::new();
+        let mut world = home.start();
+        let disk = Fake::default();
+        disk.full.store(true, Ordering::Relaxed);
+        let mut writer = start(&home, &world, &disk);
+        let (batch, step) = world.step(created("main"));
+        writer.send(batch).unwrap();
+        assert!(matches!(next(&mut writer), Report::Full));
+        std::thread::sleep(Duration::from_millis(250));
+        assert!(writer.try_report().is_none());
+        disk.full.store(false, Ordering::Relaxed);
+        assert!(matches!(next(&mut writer), Report::Durable(durable) if durable.through() == step.seq()));
+        assert!(matches!(next(&mut writer), Report::Recovered));
+        writer.close().unwrap();
+    }
+
+    #[test]
+    fn a_stop_finds_room_on_a_full_disk_and_takes_what_is_before_it_along() {
+        let home = Home::new();
+        let mut world = home.start();
+        let reserve = home.folder.path().join("ledger.reserve");
+        let disk = Fake { in_the_way: Some(reserve.clone()), ..Fake::default() };
+        let mut writer = start(&home, &world, &disk);
+        let (batch, _step) = world.step(created("main"));
+        writer.send(batch).unwrap();
+        assert!(matches!(next(&mut writer), Report::Full));
+        assert!(reserve.exists());
+        let (batch, step) = world.step(stop("main"));
+        assert!(batch.urgent());
+        writer.send(batch).unwrap();
+        until(&mut writer, step.seq());
+        assert!(matches!(next(&mut writer), Report::Recovered));
+        assert!(reserve.exists(), "the reserve is back");
+        writer.close().unwrap();
+        assert_eq!(disk.appended.load(Ordering::Relaxed), 2);
+    }
+
+    #[test]
+    fn a_failure_ends_the_writer() {
+        let home = Home::new();
+        let mut world = home.start();
+        let disk = Fake::default();
+        disk.broken.store(true, Ordering::Relaxed);
+        let mut writer = start(&home, &world, &disk);
+        writer.send(world.step(created("main")).0).unwrap();
+        assert!(matches!(next(&mut writer), Report::Failed(LedgerError::Sqlite { .. })));
+        assert!(matches!(next(&mut writer), Report::Failed(LedgerError::WriterEnded)));
+        disk.broken.store(false, Ordering::Relaxed);
+        assert!(writer.send(world.step(created("other")).0).is_err());
+        assert!(writer.close().is_err());
+        assert_eq!(disk.appended.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn an_end_on_a_full_disk_says_that_something_is_lost() {
+        let home = Home::new();
+        let mut world = home.start();
+        let disk = Fake::default();
+        disk.full.store(true, Ordering::Relaxed);
+        let mut writer = start(&home, &world, &disk);
+        writer.send(world.step(created("main")).0).unwrap();
+        let sooner = Writer { under_way: Load { calls: GROUP_STEPS, bytes: 0 }, ..writer };
+        assert!(!sooner.has_room(false) && sooner.has_room(true));
+        drop(sooner.batches);
+        drop(sooner.reports);
+        assert!(sooner.thread.join().unwrap().is_err());
     }
 }
