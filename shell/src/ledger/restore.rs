@@ -72,17 +72,23 @@ impl Reader {
         Ok(Records { reader: self, agent: agent.clone(), next, through, page: Vec::new().into_iter() })
     }
 
-    /// The last event of an agent.
+    /// The last event of an agent, as its row and its log agree on.
     pub fn last_event(&self, agent: &AgentId) -> Result<EventSeq, LedgerError> {
-        let sql = "SELECT event_seq FROM agents WHERE agent = ?1";
-        let last = self
-            .read(|connection| {
-                connection.query_row(sql, [agent.as_str()], |row| row.get::<_, i64>(0)).optional()
-            })
-            .map_err(LedgerError::unreadable(Position::event(agent.as_str(), 0, None)))?;
-        let last = last.ok_or_else(|| LedgerError::NoAgent { agent: agent.as_str().to_owned() })?;
-        let at = || Position::event(agent.as_str(), last, None);
-        u64::try_from(last).map(EventSeq).map_err(|error| LedgerError::damaged(at(), error))
+        let sql = "SELECT event_seq, (SELECT max(event_seq) FROM records WHERE agent = ?1)
+            FROM agents WHERE agent = ?1";
+        let ends = self.read(|connection| {
+            let ends = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, Option<i64>>(1)?));
+            connection.query_row(sql, [agent.as_str()], ends).optional()
+        });
+        let at = |event_seq| Position::event(agent.as_str(), event_seq, None);
+        let ends = ends.map_err(LedgerError::unreadable(at(0)))?;
+        let (last, stored) = ends.ok_or_else(|| LedgerError::NoAgent { agent: agent.as_str().to_owned() })?;
+        let stored = stored.unwrap_or(0);
+        if stored != last {
+            let problem = format!("the log ends at event {stored}, the agent's row says {last}");
+            return Err(LedgerError::damaged(at(stored.min(last).saturating_add(1)), problem));
+        }
+        u64::try_from(last).map(EventSeq).map_err(|error| LedgerError::damaged(at(last), error))
     }
 }
 

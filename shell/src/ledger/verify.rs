@@ -336,4 +336,34 @@ mod tests {
         let error = verify(&home.reader(), &mut law).unwrap_err();
         assert!(matches!(&error, VerifyError::Law { at, .. } if at.event_seq == Some(4)), "{error}");
     }
+
+    proptest::proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig { cases: 48, ..Default::default() })]
+
+        /// Whatever byte of the file goes bad: either it is noticed, or it did not matter.
+        #[test]
+        fn a_bad_byte_is_noticed_or_does_not_matter(at in 0.0..1.0_f64, bits in 1_u8..=255) {
+            static GOOD: std::sync::LazyLock<(Vec<u8>, String)> = std::sync::LazyLock::new(|| {
+                let home = Home::with_turns(3);
+                let loaded = loaded(&home.reader()).unwrap();
+                (std::fs::read(home.ledger()).unwrap(), loaded)
+            });
+            let (good, expected) = &*GOOD;
+            let mut bad = good.clone();
+            let index = ((bad.len() as f64) * at) as usize;
+            bad[index] ^= bits;
+            let home = Home::new();
+            std::fs::write(home.ledger(), bad).unwrap();
+            let Ok(reader) = Reader::open(&home.ledger()) else { return Ok(()) };
+            if let Ok(read) = loaded(&reader) {
+                proptest::prop_assert_eq!(&read, expected);
+            }
+            let _noticed = verify(&reader, &mut |_| Ok(()));
+        }
+    }
+
+    fn loaded(reader: &Reader) -> Result<String, LedgerError> {
+        let restored = reader.load(&AgentId::new("main").unwrap())?;
+        Ok(format!("{:?} {:?}", restored.snapshot, restored.tail))
+    }
 }

@@ -1,20 +1,18 @@
-//! The writing thread: it takes whatever has piled up while it was writing, makes it durable in one
-//! transaction, and says so. A full disk is waited out; any other failure ends it.
+//! The driver's end of the writing thread: it hands over batches, and hears what became of them.
 
-use std::collections::VecDeque;
 use std::io;
 use std::path::Path;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use holon_core::Durable;
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, error::TryRecvError, unbounded_channel};
+use tokio::sync::mpsc::{UnboundedReceiver, error::TryRecvError, unbounded_channel};
 
 use super::append::Ledger;
 use super::batch::Batch;
-use super::error::{AppendError, LedgerError};
+use super::error::LedgerError;
 use super::reserve::Reserve;
+use super::thread::{Disk, Thread};
 use crate::spawn;
 use crate::text::Texts;
 
@@ -26,13 +24,6 @@ pub const GROUP_BYTES: usize = 8 << 20;
 
 /// Batches under way at most; the driver stays far below when it heeds [`Writer::has_room`].
 const BATCHES: usize = 4 * GROUP_STEPS;
-
-/// Between two attempts at a full disk.
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-
-/// Attempts at a full disk once nobody sends any more.
-const LAST_ATTEMPTS: u32 = 4;
 
 /// What the writer has to say.
 #[derive(Debug)]
@@ -59,38 +50,29 @@ pub struct Writer {
 
 /// A measure of batches: calls of the host, and bytes.
 #[derive(Debug, Clone, Copy, Default)]
-struct Load {
-    calls: usize,
-    bytes: usize,
+pub(super) struct Load {
+    pub(super) calls: usize,
+    pub(super) bytes: usize,
 }
 
 #[derive(Debug)]
-struct Message {
-    report: Report,
-    done: Load,
+pub(super) struct Message {
+    pub(super) report: Report,
+    pub(super) done: Load,
 }
 
 impl Writer {
-    /// Starts the thread. Texts leave `texts`' memory as they become durable; the reserve is kept in `home`.
-    pub fn start(ledger: Ledger, home: &Path, texts: Texts) -> io::Result<Self> {
+    /// Starts the thread. Texts leave `texts`' memory as they become durable. A reserve of
+    /// [`super::RESERVE_BYTES`] is kept in `home`; none for a run that takes no input after its first.
+    pub fn start(ledger: Ledger, home: Option<&Path>, texts: Texts) -> io::Result<Self> {
         Self::start_on(ledger, Reserve::new(home), texts)
     }
 
     fn start_on(disk: impl Disk, reserve: Reserve, texts: Texts) -> io::Result<Self> {
         let (batches, inbox) = sync_channel(BATCHES);
         let (outbox, reports) = unbounded_channel();
-        let pen = Pen {
-            disk,
-            reserve,
-            texts,
-            inbox,
-            outbox,
-            queue: VecDeque::new(),
-            full: None,
-            closed: false,
-            attempts_left: LAST_ATTEMPTS,
-        };
-        let thread = spawn::thread("ledger", move || pen.run())?;
+        let work = Thread::new(disk, reserve, texts, inbox, outbox);
+        let thread = spawn::thread("ledger", move || work.run())?;
         Ok(Self { batches, reports, thread, under_way: Load::default() })
     }
 
@@ -156,155 +138,8 @@ impl Writer {
 }
 
 impl Load {
-    fn of(batch: &Batch) -> Self {
+    pub(super) fn of(batch: &Batch) -> Self {
         Self { calls: batch.calls.len(), bytes: batch.bytes() }
-    }
-}
-
-/// What the thread writes to; a ledger, but in tests.
-trait Disk: Send + 'static {
-    fn append(&mut self, batch: &Batch) -> Result<Durable, AppendError>;
-    fn tend(&mut self) -> Result<(), LedgerError>;
-    fn close(self) -> Result<(), LedgerError>;
-}
-
-impl Disk for Ledger {
-    fn append(&mut self, batch: &Batch) -> Result<Durable, AppendError> {
-        self.append(batch)
-    }
-
-    fn tend(&mut self) -> Result<(), LedgerError> {
-        self.tend()
-    }
-
-    fn close(self) -> Result<(), LedgerError> {
-        self.close()
-    }
-}
-
-/// The thread's end.
-struct Pen<D> {
-    disk: D,
-    reserve: Reserve,
-    texts: Texts,
-    inbox: Receiver<Batch>,
-    outbox: UnboundedSender<Message>,
-    queue: VecDeque<Batch>,
-    /// While the disk is full, how long to wait before the next attempt.
-    full: Option<Duration>,
-    closed: bool,
-    attempts_left: u32,
-}
-
-impl<D: Disk> Pen<D> {
-    fn run(mut self) -> Result<(), LedgerError> {
-        match self.write_all() {
-            Ok(()) => self.disk.close(),
-            Err(error) => {
-                self.say(Report::Failed(error), Load::default());
-                Err(LedgerError::WriterEnded)
-            }
-        }
-    }
-
-    fn write_all(&mut self) -> Result<(), LedgerError> {
-        if !self.reserve.hold()? {
-            self.is_full();
-        }
-        while self.wait() {
-            match self.next_group() {
-                Some(group) => self.write(group)?,
-                None => self.mend()?,
-            }
-        }
-        Ok(())
-    }
-
-    /// Waits for work, or for the next attempt; false when there will be none.
-    fn wait(&mut self) -> bool {
-        if self.closed {
-            std::thread::sleep(self.full.unwrap_or_default());
-        } else if let Some(pause) = self.full {
-            match self.inbox.recv_timeout(pause) {
-                Ok(batch) => self.queue.push_back(batch),
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => self.closed = true,
-            }
-        } else if self.queue.is_empty() {
-            match self.inbox.recv() {
-                Ok(batch) => self.queue.push_back(batch),
-                Err(_) => self.closed = true,
-            }
-        }
-        self.queue.extend(self.inbox.try_iter());
-        !(self.closed && self.queue.is_empty())
-    }
-
-    /// What has piled up, as one transaction takes it.
-    fn next_group(&mut self) -> Option<Batch> {
-        let mut group = self.queue.pop_front()?;
-        while let Some(next) = self.queue.front() {
-            let calls = group.calls.len() + next.calls.len();
-            if calls > GROUP_STEPS || group.bytes() + next.bytes() > GROUP_BYTES {
-                break;
-            }
-            if let Some(next) = self.queue.pop_front() {
-                group.merge(next);
-            }
-        }
-        Some(group)
-    }
-
-    fn write(&mut self, group: Batch) -> Result<(), LedgerError> {
-        match self.disk.append(&group) {
-            Ok(durable) => {
-                self.texts.stored(group.contents.keys().copied());
-                self.say(Report::Durable(durable), Load::of(&group));
-                self.mend()?;
-                self.disk.tend()
-            }
-            Err(AppendError::Full) => {
-                self.queue.push_front(group);
-                self.is_full();
-                let urgent = self.closed || self.queue.iter().any(Batch::urgent);
-                if urgent && self.reserve.release() {
-                    self.full = Some(Duration::ZERO);
-                } else if self.closed {
-                    self.attempts_left = self.attempts_left.checked_sub(1).ok_or(LedgerError::Full)?;
-                }
-                Ok(())
-            }
-            Err(AppendError::Fatal(error)) => Err(error),
-        }
-    }
-
-    /// The disk has room again once the reserve is back.
-    fn mend(&mut self) -> Result<(), LedgerError> {
-        if self.full.is_none() {
-            return Ok(());
-        }
-        if self.reserve.hold()? {
-            self.full = None;
-            self.say(Report::Recovered, Load::default());
-        } else {
-            self.is_full();
-        }
-        Ok(())
-    }
-
-    fn is_full(&mut self) {
-        match self.full {
-            None => {
-                self.full = Some(FIRST_PAUSE);
-                self.say(Report::Full, Load::default());
-            }
-            Some(pause) => self.full = Some((pause * 2).clamp(FIRST_PAUSE, LONGEST_PAUSE)),
-        }
-    }
-
-    /// A driver that is gone needs no report.
-    fn say(&self, report: Report, done: Load) {
-        self.outbox.send(Message { report, done }).unwrap_or_default();
     }
 }
 
@@ -313,9 +148,11 @@ mod tests {
     use std::path::PathBuf;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+    use std::time::Duration;
 
     use holon_core::StepSeq;
 
+    use super::super::error::AppendError;
     use super::super::testing::{Home, World, created, stop};
     use super::super::verify;
     use super::*;
@@ -375,7 +212,7 @@ mod tests {
     }
 
     fn start(home: &Home, world: &World, disk: &Fake) -> Writer {
-        let reserve = Reserve::new(home.folder.path());
+        let reserve = Reserve::new(Some(home.folder.path()));
         Writer::start_on(disk.clone(), reserve, world.texts.clone()).unwrap()
     }
 
@@ -383,7 +220,7 @@ mod tests {
     fn what_piles_up_becomes_durable_in_order() {
         let home = Home::new();
         let World { mut host, ledger, reader, texts, .. } = home.start();
-        let mut writer = Writer::start(ledger, home.folder.path(), texts.clone()).unwrap();
+        let mut writer = Writer::start(ledger, Some(home.folder.path()), texts.clone()).unwrap();
         let mut last = StepSeq(0);
         for number in 0..100 {
             let now = holon_core::Now::default();
