@@ -38,3 +38,30 @@ impl Reader {
 pub fn text_reader(reader: Arc<Reader>) -> text::Reader {
     Box::new(move |id| reader.content(id).map_err(|error| error.to_string()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::Home;
+    use super::*;
+
+    #[test]
+    fn a_text_is_read_by_its_hash_or_not_at_all() {
+        let home = Home::new();
+        let mut world = home.start();
+        world.create("main");
+        let text = "a text of more than a few bytes ".repeat(20);
+        let name = text::hash(text.as_bytes());
+        assert_eq!(world.reader.content(name).unwrap(), None);
+        world.prompt("main", &text);
+        assert!(world.texts.pending(name).is_none());
+        assert_eq!(world.reader.content(name).unwrap().as_ref(), Some(&text));
+        let read = text_reader(world.reader.clone());
+        assert_eq!(read(name), Ok(Some(text)));
+
+        home.vandal("UPDATE content SET text = text || '!'");
+        let error = world.reader.content(name).unwrap_err().to_string();
+        assert!(error.contains(&name.to_string()), "{error}");
+        home.vandal("UPDATE content SET text = NULL");
+        assert!(matches!(world.reader.content(name), Err(LedgerError::Erased { .. })));
+    }
+}

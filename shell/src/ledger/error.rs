@@ -61,12 +61,12 @@ pub enum LedgerError {
     )]
     NewerEvents { kind: String, version: i64 },
     #[error("{at}: {source}; the ledger is read-only for this build, use a newer one")]
-    Newer { at: Position, source: DecodeError },
+    Newer { at: Box<Position>, source: DecodeError },
     #[error(
         "the ledger is damaged at {at}: {problem}; nothing was skipped and nothing was changed. Restore a \
          backup, or look at it with `holon ledger verify`"
     )]
-    Damaged { at: Position, problem: String },
+    Damaged { at: Box<Position>, problem: String },
     #[error(
         "another runtime has opened this ledger for writing (epoch {found}, this one has {own}): this one ends"
     )]
@@ -103,7 +103,7 @@ pub enum AppendError {
 
 impl LedgerError {
     pub(super) fn damaged(at: Position, problem: impl fmt::Display) -> Self {
-        Self::Damaged { at, problem: problem.to_string() }
+        Self::Damaged { at: Box::new(at), problem: problem.to_string() }
     }
 
     pub(super) fn sqlite(doing: &'static str) -> impl FnOnce(rusqlite::Error) -> Self {
@@ -113,17 +113,16 @@ impl LedgerError {
     /// A row that SQLite can't give, or not in the shape that was written.
     pub(super) fn unreadable(at: Position) -> impl FnOnce(rusqlite::Error) -> Self {
         move |source| {
-            let damaged = match &source {
+            let shape = matches!(
+                &source,
                 rusqlite::Error::FromSqlConversionFailure(..)
-                | rusqlite::Error::IntegralValueOutOfRange(..)
-                | rusqlite::Error::InvalidColumnType(..)
-                | rusqlite::Error::QueryReturnedNoRows
-                | rusqlite::Error::Utf8Error(..) => true,
-                other => matches!(
-                    other.sqlite_error_code(),
-                    Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
-                ),
-            };
+                    | rusqlite::Error::IntegralValueOutOfRange(..)
+                    | rusqlite::Error::InvalidColumnType(..)
+                    | rusqlite::Error::QueryReturnedNoRows
+                    | rusqlite::Error::Utf8Error(..)
+            );
+            let file = source.sqlite_error_code();
+            let damaged = shape || matches!(file, Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase));
             if damaged { Self::damaged(at, source) } else { Self::Sqlite { doing: "reading", source } }
         }
     }

@@ -77,3 +77,55 @@ fn write_line(record: &StoredRecord, out: &mut dyn Write) -> io::Result<()> {
         row.payload
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Home, id};
+    use super::*;
+
+    fn exported(home: &Home, agent: Option<&str>) -> Result<Vec<serde_json::Value>, ExportError> {
+        let mut out = Vec::new();
+        let agent = agent.map(id);
+        let lines = export(&home.reader(), agent.as_ref(), &mut out)?;
+        let parsed: Vec<serde_json::Value> =
+            String::from_utf8(out).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(parsed.len() as u64, lines);
+        Ok(parsed)
+    }
+
+    #[test]
+    fn a_line_is_a_record() {
+        let home = Home::with_turns(1);
+        home.start().create("another");
+        let all = exported(&home, None).unwrap();
+        assert_eq!(all[0]["agent"], "another");
+        let main = exported(&home, Some("main")).unwrap();
+        assert!(main.iter().zip(1..).all(|(line, seq)| line["event_seq"] == seq && line["agent"] == "main"));
+        assert_eq!(main[0]["type"], "agent_created");
+        assert_eq!(main[0]["v"], 1);
+        assert_eq!(main[0]["payload"]["spec"]["kind"], "named");
+        assert!(Wall::parse(main[0]["at"].as_str().unwrap()).is_some());
+        assert!(exported(&home, Some("nobody")).is_err());
+    }
+
+    #[test]
+    fn kinds_that_nobody_knows_pass_and_damage_does_not() {
+        let home = Home::with_turns(1);
+        home.vandal("UPDATE records SET payload = '{}' WHERE event_seq = 2");
+        assert!(exported(&home, None).unwrap_err().to_string().contains("event 2"));
+        home.vandal("DELETE FROM records WHERE event_seq = 2");
+        assert!(exported(&home, None).unwrap_err().to_string().contains("event 2"));
+    }
+
+    #[test]
+    fn a_folder_that_can_not_be_written_is_still_read() {
+        use std::os::unix::fs::PermissionsExt;
+        let home = Home::with_turns(1);
+        let mode =
+            |mode| std::fs::set_permissions(home.folder.path(), PermissionsExt::from_mode(mode)).unwrap();
+        mode(0o500);
+        let read = exported(&home, None);
+        mode(0o700);
+        assert!(read.is_ok_and(|lines| !lines.is_empty()));
+    }
+}

@@ -25,6 +25,8 @@ mod error;
 mod export;
 mod link;
 mod lock;
+mod open;
+mod pen;
 mod read;
 mod replay;
 mod reserve;
@@ -33,6 +35,7 @@ mod row;
 mod schema;
 #[cfg(test)]
 mod testing;
+mod thread;
 mod verify;
 mod writer;
 

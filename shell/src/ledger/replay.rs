@@ -28,7 +28,7 @@ pub enum ReplayFailure {
     #[error(transparent)]
     Ledger(#[from] LedgerError),
     #[error("{at}: {source}")]
-    Differs { at: Position, source: ReplayError },
+    Differs { at: Box<Position>, source: ReplayError },
 }
 
 /// What is read of a call before it is known whether this build understands it.
@@ -103,7 +103,7 @@ impl Tape<'_> {
         if let Some(error) = unreadable {
             return Err(error.into());
         }
-        made.map_err(|source| ReplayFailure::Differs { at: at(), source })
+        made.map_err(|source| ReplayFailure::Differs { at: Box::new(at()), source })
     }
 }
 
@@ -129,5 +129,61 @@ impl Recorded<'_> {
             self.ahead = row.map(StoredRecord::read).transpose().map_err(failed())?;
         }
         Ok(self.ahead.as_ref())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{BUILD, Home};
+    use super::*;
+
+    /// Two starts of the runtime, so that agents are brought in again.
+    fn home() -> Home {
+        let home = Home::with_turns(2);
+        home.start().prompt("main", "after a restart");
+        home
+    }
+
+    #[test]
+    fn the_same_build_decides_the_same() {
+        let home = home();
+        let reader = home.reader();
+        let report = replay(&reader, BUILD).unwrap();
+        let last = reader.last_event(&AgentId::new("main").unwrap()).unwrap();
+        assert_eq!((report.segments, report.skipped_segments, report.records), (2, 0, last.0));
+    }
+
+    #[test]
+    fn segments_of_another_build_are_skipped() {
+        let report = replay(&home().reader(), "another").unwrap();
+        assert_eq!((report.segments, report.skipped_segments, report.calls), (2, 2, 0));
+        assert!(report.skipped_calls > 4);
+    }
+
+    #[test]
+    fn a_decision_that_differs_is_shown() {
+        let home = home();
+        // The same fact under another seed and time still hashes right: only deciding again shows it.
+        let reader = home.reader();
+        let stored = reader.read(|connection| {
+            let sql = format!("SELECT {CALL_COLUMNS} FROM recorder WHERE position = 4");
+            connection.query_row(&sql, [], StoredCall::read)
+        });
+        let stored = stored.unwrap();
+        let call = stored.call.replace("0000Z", "0001Z");
+        assert_ne!(call, stored.call);
+        let sum = super::super::row::sum(&super::super::row::call_hash(stored.step, &call));
+        home.vandal(&format!("UPDATE recorder SET call = '{call}', sum = {sum} WHERE position = 4"));
+        let error = replay(&reader, BUILD).unwrap_err();
+        assert!(matches!(&error, ReplayFailure::Differs { at, .. } if at.call == Some(4)), "{error}");
+        assert!(error.to_string().contains("then main #"), "{error}");
+    }
+
+    #[test]
+    fn a_damaged_call_is_named() {
+        let home = home();
+        home.vandal("UPDATE recorder SET call = '{' WHERE position = 2");
+        let error = replay(&home.reader(), BUILD).unwrap_err();
+        assert!(error.to_string().contains("call 2"), "{error}");
     }
 }

@@ -17,47 +17,47 @@ const FILE_NAME: &str = "ledger.reserve";
 
 #[derive(Debug)]
 pub(super) struct Reserve {
-    path: PathBuf,
+    /// None where nothing is held back.
+    path: Option<PathBuf>,
     held: bool,
 }
 
 impl Reserve {
-    pub(super) fn new(home: &Path) -> Self {
-        Self { path: home.join(FILE_NAME), held: false }
+    pub(super) fn new(home: Option<&Path>) -> Self {
+        Self { path: home.map(|home| home.join(FILE_NAME)), held: false }
     }
 
     /// Sets the room aside; false when the disk has none.
     pub(super) fn hold(&mut self) -> Result<bool, LedgerError> {
+        let Some(path) = &self.path else { return Ok(true) };
         if !self.held {
-            self.held = self.allocate().map_err(|error| LedgerError::Reserve {
-                path: self.path.clone(),
-                problem: error.to_string(),
-            })?;
+            let failed =
+                |error: io::Error| LedgerError::Reserve { path: path.clone(), problem: error.to_string() };
+            self.held = allocate(path).map_err(failed)?;
         }
         Ok(self.held)
     }
 
     /// Gives the room up; false when there was none.
     pub(super) fn release(&mut self) -> bool {
-        std::mem::take(&mut self.held) && std::fs::remove_file(&self.path).is_ok()
+        let held = std::mem::take(&mut self.held);
+        held && self.path.as_ref().is_some_and(|path| std::fs::remove_file(path).is_ok())
     }
+}
 
-    fn allocate(&self) -> io::Result<bool> {
-        if std::fs::metadata(&self.path).is_ok_and(|file| file.len() == RESERVE_BYTES) {
-            return Ok(true);
-        }
-        // Under its name it is whole: a process that ends in between leaves nothing that looks like it.
-        let unfinished = self.path.with_extension("reserve.new");
-        let done = fill(&unfinished).and_then(|()| std::fs::rename(&unfinished, &self.path));
-        match done {
-            Ok(()) => Ok(true),
-            Err(error) => {
-                std::fs::remove_file(&unfinished).or_else(|error| match error.kind() {
-                    io::ErrorKind::NotFound => Ok(()),
-                    _ => Err(error),
-                })?;
-                if is_full(&error) { Ok(false) } else { Err(error) }
+fn allocate(path: &Path) -> io::Result<bool> {
+    if std::fs::metadata(path).is_ok_and(|file| file.len() == RESERVE_BYTES) {
+        return Ok(true);
+    }
+    // Under its name it is whole: a process that ends in between leaves nothing that looks like it.
+    let unfinished = path.with_extension("reserve.new");
+    match fill(&unfinished).and_then(|()| std::fs::rename(&unfinished, path)) {
+        Ok(()) => Ok(true),
+        Err(error) => {
+            if unfinished.exists() {
+                std::fs::remove_file(&unfinished)?;
             }
+            if is_full(&error) { Ok(false) } else { Err(error) }
         }
     }
 }
@@ -92,20 +92,20 @@ mod tests {
     fn the_room_is_held_given_up_and_held_again() {
         let home = tempfile::tempdir().unwrap();
         let file = home.path().join(FILE_NAME);
-        let mut reserve = Reserve::new(home.path());
+        let mut reserve = Reserve::new(Some(home.path()));
         assert!(!reserve.release());
         assert!(reserve.hold().unwrap());
         assert_eq!(std::fs::metadata(&file).unwrap().len(), RESERVE_BYTES);
         assert!(reserve.release());
         assert!(!file.exists());
         assert!(reserve.hold().unwrap());
-        assert!(Reserve::new(home.path()).hold().unwrap(), "the next start finds it");
+        assert!(Reserve::new(Some(home.path())).hold().unwrap(), "the next start finds it");
     }
 
     #[test]
     fn a_home_that_is_gone_is_no_full_disk() {
         let home = tempfile::tempdir().unwrap();
-        let refused = Reserve::new(&home.path().join("gone")).hold().unwrap_err();
+        let refused = Reserve::new(Some(&home.path().join("gone"))).hold().unwrap_err();
         assert!(matches!(refused, LedgerError::Reserve { .. }), "{refused}");
     }
 }

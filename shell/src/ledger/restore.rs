@@ -72,17 +72,23 @@ impl Reader {
         Ok(Records { reader: self, agent: agent.clone(), next, through, page: Vec::new().into_iter() })
     }
 
-    /// The last event of an agent.
+    /// The last event of an agent, as its row and its log agree on.
     pub fn last_event(&self, agent: &AgentId) -> Result<EventSeq, LedgerError> {
-        let sql = "SELECT event_seq FROM agents WHERE agent = ?1";
-        let last = self
-            .read(|connection| {
-                connection.query_row(sql, [agent.as_str()], |row| row.get::<_, i64>(0)).optional()
-            })
-            .map_err(LedgerError::unreadable(Position::event(agent.as_str(), 0, None)))?;
-        let last = last.ok_or_else(|| LedgerError::NoAgent { agent: agent.as_str().to_owned() })?;
-        let at = || Position::event(agent.as_str(), last, None);
-        u64::try_from(last).map(EventSeq).map_err(|error| LedgerError::damaged(at(), error))
+        let sql = "SELECT event_seq, (SELECT max(event_seq) FROM records WHERE agent = ?1)
+            FROM agents WHERE agent = ?1";
+        let ends = self.read(|connection| {
+            let ends = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, Option<i64>>(1)?));
+            connection.query_row(sql, [agent.as_str()], ends).optional()
+        });
+        let at = |event_seq| Position::event(agent.as_str(), event_seq, None);
+        let ends = ends.map_err(LedgerError::unreadable(at(0)))?;
+        let (last, stored) = ends.ok_or_else(|| LedgerError::NoAgent { agent: agent.as_str().to_owned() })?;
+        let stored = stored.unwrap_or(0);
+        if stored != last {
+            let problem = format!("the log ends at event {stored}, the agent's row says {last}");
+            return Err(LedgerError::damaged(at(stored.min(last).saturating_add(1)), problem));
+        }
+        u64::try_from(last).map(EventSeq).map_err(|error| LedgerError::damaged(at(last), error))
     }
 }
 
@@ -233,4 +239,145 @@ fn agent_row(row: &Row<'_>) -> Result<AgentRow, LedgerError> {
         next_deadline: deadline.map(Wall),
         open_work: number(4)?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Home, id};
+    use super::*;
+
+    fn event_count(home: &Home) -> u64 {
+        home.reader().last_event(&id("main")).unwrap().0
+    }
+
+    #[test]
+    fn what_is_restored_is_what_was() {
+        let home = Home::new();
+        let mut world = home.start();
+        world.create("main");
+        world.create("other");
+        world.prompt("main", &"a long prompt ".repeat(100));
+        world.prompt("other", "a short one");
+        world.snapshot("main");
+        world.prompt("main", "once more");
+        let before: Vec<_> = ["main", "other"].map(|name| world.host.snapshot(&id(name)).unwrap()).into();
+        let last_step = world.reader.last_step().unwrap();
+        world.ledger.close().unwrap();
+
+        let world = home.start();
+        let after: Vec<_> = ["main", "other"].map(|name| world.host.snapshot(&id(name)).unwrap()).into();
+        assert_eq!(before, after);
+        assert!(world.reader.last_step().unwrap() > last_step);
+        let restored = world.reader.load(&id("main")).unwrap();
+        assert!(restored.snapshot.is_some() && !restored.tail.is_empty());
+        let rows = world.reader.agents().unwrap();
+        let live: Vec<_> = before.iter().map(|snapshot| AgentRow::of(&snapshot.agent)).collect();
+        assert_eq!(rows, live);
+        assert!(rows.iter().all(|row| row.open_work == 0));
+    }
+
+    #[test]
+    fn a_snapshot_that_is_no_good_gives_way_to_the_older_one_and_then_to_the_log() {
+        let home = Home::new();
+        let mut world = home.start();
+        world.create("main");
+        for turn in 0..4 {
+            world.prompt("main", &format!("turn {turn}"));
+            world.snapshot("main");
+        }
+        let state = world.host.snapshot(&id("main")).unwrap();
+        world.ledger.close().unwrap();
+        let reader = home.reader();
+        let fold = |restored: Restored| {
+            let mut host =
+                holon_core::Host::new(home.start().host.config().clone(), holon_core::Seed(7)).unwrap();
+            host.admit(restored.snapshot, restored.tail).unwrap();
+            host.snapshot(&id("main")).unwrap()
+        };
+        let whole = reader.load(&id("main")).unwrap();
+        assert!(whole.tail.is_empty());
+        assert_eq!(fold(whole), state);
+
+        home.vandal(
+            "UPDATE snapshots SET state = replace(state, 'asleep', 'aslee_')
+            WHERE event_seq = (SELECT max(event_seq) FROM snapshots)",
+        );
+        let older = reader.load(&id("main")).unwrap();
+        assert_eq!(older.unusable.len(), 1);
+        assert!(older.snapshot.is_some() && !older.tail.is_empty());
+        assert_eq!(fold(older), state);
+
+        home.vandal("DELETE FROM snapshots WHERE event_seq = (SELECT max(event_seq) FROM snapshots)");
+        let snapshots = "UPDATE snapshots SET hash = zeroblob(32)";
+        home.vandal(snapshots);
+        let log = reader.load(&id("main")).unwrap();
+        assert!(log.snapshot.is_none());
+        assert_eq!(log.unusable.len(), 1, "only two are kept");
+        assert_eq!(log.tail.len() as u64, event_count(&home));
+        assert_eq!(fold(log), state);
+    }
+
+    #[test]
+    fn damage_is_named_with_its_position_and_not_skipped() {
+        for (sql, problem) in [
+            (
+                "UPDATE records SET payload = replace(payload, '/work', '/wor_') WHERE event_seq = 1",
+                "not what was written",
+            ),
+            ("UPDATE records SET at = at + 1 WHERE event_seq = 1", "not what was written"),
+            ("UPDATE records SET payload = CAST(x'7bff' AS TEXT) WHERE event_seq = 1", "event 1"),
+            ("DELETE FROM records WHERE event_seq = 1", "missing"),
+            ("UPDATE records SET agent = 'mein' WHERE event_seq = 1", "missing"),
+        ] {
+            let home = Home::with_turns(1);
+            home.vandal(sql);
+            let error = home.reader().load(&id("main")).unwrap_err();
+            let LedgerError::Damaged { at, .. } = &error else { panic!("{sql}: {error}") };
+            assert_eq!((at.agent.as_deref(), at.event_seq), (Some("main"), Some(1)), "{sql}");
+            assert!(error.to_string().contains(problem), "{sql}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_log_without_its_end_is_damaged() {
+        let home = Home::with_turns(1);
+        let last = event_count(&home);
+        home.vandal(&format!("DELETE FROM records WHERE event_seq = {last}"));
+        let error = home.reader().load(&id("main")).unwrap_err();
+        assert!(error.to_string().contains(&format!("event {last}")), "{error}");
+    }
+
+    #[test]
+    fn what_a_newer_build_wrote_is_told_apart_from_damage() {
+        for change in ["kind = 'agent_dreamt'", "v = 99"] {
+            let home = Home::with_turns(1);
+            home.vandal(&format!("UPDATE records SET {change} WHERE event_seq = 3"));
+            let reader = home.reader();
+            let sum = reader.read(|connection| {
+                let sql = format!("SELECT {RECORD_COLUMNS} FROM records WHERE event_seq = 3");
+                connection.query_row(&sql, [], StoredRecord::read)
+            });
+            let sum = super::super::row::sum(&sum.unwrap().row.hash());
+            home.vandal(&format!("UPDATE records SET sum = {sum} WHERE event_seq = 3"));
+            let error = reader.load(&id("main")).unwrap_err();
+            assert!(matches!(&error, LedgerError::Newer { at, .. } if at.event_seq == Some(3)), "{error}");
+        }
+    }
+
+    #[test]
+    fn records_are_read_in_pages_without_a_gap() {
+        let home = Home::with_turns(60);
+        let reader = home.reader();
+        let last = reader.last_event(&id("main")).unwrap();
+        assert!(last.0 > PAGE as u64);
+        let read: Vec<_> =
+            reader.records(&id("main"), EventSeq(3), last).unwrap().map(|record| record.unwrap()).collect();
+        assert!(read.iter().map(|record| record.event_seq.0).eq(4..=last.0));
+    }
+
+    #[test]
+    fn an_agent_that_is_not_there_is_named() {
+        let error = Home::with_turns(0).reader().load(&id("nobody")).unwrap_err();
+        assert!(matches!(error, LedgerError::NoAgent { .. }), "{error}");
+    }
 }

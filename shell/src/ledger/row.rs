@@ -98,7 +98,7 @@ impl StoredRecord {
         let version = u16::try_from(row.version).unwrap_or(u16::MAX);
         let event = Event::decode(&row.kind, version, &row.payload).map_err(|source| match source {
             DecodeError::UnknownKind { .. } | DecodeError::NewerVersion { .. } => {
-                LedgerError::Newer { at: at(), source }
+                LedgerError::Newer { at: Box::new(at()), source }
             }
             DecodeError::Damaged { .. } => LedgerError::damaged(at(), source),
         })?;

@@ -1,1 +1,235 @@
-//! stub
+//! A real host whose effects are performed by hand, and the batches that it makes.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use holon_core::agent::identity::{AgentKind, AgentSpec, ExecutionBinding};
+use holon_core::config::Config;
+use holon_core::input::ControlRequest;
+use holon_core::message::{
+    AdmissionContext, Body, BodyType, Ingress, MessageKind, Origin, Priority, Surface,
+};
+use holon_core::model::{AnswerBlock, ModelAnswer, ModelRef, StopReason, Timing, TokenUsage};
+use holon_core::outcome::{ExecutionSnapshot, LoadedContext};
+use holon_core::record::Step;
+use holon_core::replay::Call;
+use holon_core::{AgentId, Effect, Host, Input, Millis, Mono, Now, Outcome, ReplyId, Seed, StepSeq, Wall};
+use rusqlite::Connection;
+use tempfile::TempDir;
+
+use super::batch::{Batch, EncodedCall};
+use super::{Durability, FILE_NAME, Ledger, Opened, Reader, text_reader};
+use crate::text::{Secrets, Texts};
+
+pub(super) const BUILD: &str = "test-build";
+
+/// A home with a ledger in it.
+pub(super) struct Home {
+    pub(super) folder: TempDir,
+}
+
+/// A driver that appends every step at once.
+pub(super) struct World {
+    pub(super) host: Host,
+    pub(super) ledger: Ledger,
+    pub(super) reader: Arc<Reader>,
+    pub(super) texts: Texts,
+    now: Now,
+}
+
+impl Home {
+    pub(super) fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    pub(super) fn ledger(&self) -> PathBuf {
+        self.folder.path().join(FILE_NAME)
+    }
+
+    pub(super) fn open(&self) -> Opened {
+        Ledger::open(&self.ledger(), Durability::Process).unwrap()
+    }
+
+    pub(super) fn reader(&self) -> Reader {
+        Reader::open(&self.ledger()).unwrap()
+    }
+
+    /// Another program that works on the file.
+    pub(super) fn vandal(&self, sql: &str) {
+        Connection::open(self.ledger()).unwrap().execute_batch(sql).unwrap();
+    }
+
+    /// Starts a runtime and brings every agent in.
+    pub(super) fn start(&self) -> World {
+        let Opened { ledger, reader, last_step, .. } = self.open();
+        World::start(ledger, reader, last_step)
+    }
+
+    /// A home in which an agent has had `turns` turns.
+    pub(super) fn with_turns(turns: usize) -> Self {
+        let home = Self::new();
+        let mut world = home.start();
+        world.create("main");
+        for turn in 0..turns {
+            world.prompt("main", &format!("prompt {turn} {}", "long ".repeat(100)));
+        }
+        world.ledger.close().unwrap();
+        home
+    }
+}
+
+pub(super) fn id(name: &str) -> AgentId {
+    AgentId::new(name).unwrap()
+}
+
+/// A call that is no step.
+pub(super) fn encoded(call: &Call) -> EncodedCall {
+    EncodedCall::new(call).unwrap()
+}
+
+impl World {
+    fn start(ledger: Ledger, reader: Reader, last_step: StepSeq) -> Self {
+        let config = Config::new(vec![ModelRef::new("local/test").unwrap()]);
+        let mut host = Host::new(config.clone(), Seed(7)).unwrap();
+        host.resume_after(last_step);
+        let reader = Arc::new(reader);
+        let texts = Texts::new(Secrets::default(), text_reader(reader.clone()));
+        let wall = Wall(1_700_000_000_000_000 + i64::try_from(last_step.0).unwrap() * 1_000_000);
+        let now = Now { mono: Mono(0), wall };
+        let mut world = Self { host, ledger, reader, texts, now };
+        let mut batch = Batch::default();
+        batch.call(encoded(&Call::RuntimeStarted {
+            build: BUILD.into(),
+            config,
+            seed: Seed(7),
+            after: last_step,
+        }));
+        world.ledger.append(&batch).unwrap();
+        world.bring_in();
+        world
+    }
+
+    fn bring_in(&mut self) {
+        for row in self.reader.agents().unwrap() {
+            let restored = self.reader.load(&row.agent).unwrap();
+            self.host.admit(restored.snapshot, restored.tail).unwrap();
+            let mut batch = Batch::default();
+            let admit = Call::Admit { agent: row.agent.clone(), through: row.event_seq };
+            batch.call(encoded(&admit));
+            let recover =
+                Call::Recover { now: self.now, agent: row.agent.clone(), report: Default::default() };
+            let call = encoded(&recover);
+            let step = self.host.recover(self.now, &row.agent, Default::default());
+            batch.step(call, &step, self.host.view(), &self.texts).unwrap();
+            self.append(batch, step);
+        }
+    }
+
+    /// A step, as a batch of its own that is not appended yet.
+    pub(super) fn step(&mut self, input: Input) -> (Batch, Step) {
+        self.now.mono = self.now.mono.after(Millis(10));
+        self.now.wall = self.now.wall.after(Millis(10));
+        let call = encoded(&Call::Step { now: self.now, input: input.clone() });
+        let step = self.host.step(self.now, input);
+        let mut batch = Batch::default();
+        batch.step(call, &step, self.host.view(), &self.texts).unwrap();
+        (batch, step)
+    }
+
+    fn append(&mut self, batch: Batch, step: Step) -> Vec<Effect> {
+        let durable = self.ledger.append(&batch).unwrap();
+        self.texts.stored(batch.contents.keys().copied());
+        step.release(durable)
+    }
+
+    /// Steps until nothing is left to perform.
+    pub(super) fn run(&mut self, input: Input) {
+        let mut inputs = VecDeque::from([input]);
+        while let Some(input) = inputs.pop_front() {
+            let (batch, step) = self.step(input);
+            let effects = self.append(batch, step);
+            inputs.extend(effects.into_iter().filter_map(|effect| self.perform(effect)));
+        }
+    }
+
+    fn perform(&self, effect: Effect) -> Option<Input> {
+        let (agent, op, outcome) = match effect {
+            Effect::LoadContext { agent, op, execution } => {
+                let execution = ExecutionSnapshot {
+                    binding: execution,
+                    agent_home: "/home/agent".into(),
+                    platform: "linux".into(),
+                    shell: "sh".into(),
+                    date: "2023-11-14".into(),
+                };
+                let context = LoadedContext { sources: Vec::new(), execution, context_build_ms: Millis(1) };
+                (agent, op, Outcome::Context { context })
+            }
+            Effect::CallModel { agent, op, .. } => {
+                let text = self.texts.take(&format!("answer {op} {}", "word ".repeat(200)));
+                let answer = ModelAnswer {
+                    blocks: vec![AnswerBlock::Text { text }],
+                    stop: StopReason::EndTurn,
+                    usage: TokenUsage::default(),
+                    timing: Timing::default(),
+                };
+                (agent, op, Outcome::Answer { answer })
+            }
+            Effect::Reply { .. } | Effect::CallTool { .. } | Effect::Cancel { .. } => return None,
+        };
+        Some(Input::Completed { agent, op, outcome })
+    }
+
+    pub(super) fn create(&mut self, agent: &str) {
+        let input = created(agent);
+        self.run(input);
+    }
+
+    /// A prompt and the whole turn that it brings.
+    pub(super) fn prompt(&mut self, agent: &str, text: &str) {
+        let input = self.prompted(agent, text);
+        self.run(input);
+    }
+
+    pub(super) fn prompted(&self, agent: &str, text: &str) -> Input {
+        let ingress = Ingress {
+            kind: MessageKind::OperatorPrompt,
+            origin: Origin::Operator { actor_id: None },
+            priority: Priority::Normal,
+            body: Body { kind: BodyType::Text, text: self.texts.take(text) },
+            metadata: None,
+            source_refs: Default::default(),
+            delivery_surface: Surface::CliPrompt,
+            admission_context: AdmissionContext::LocalProcess,
+            correlation_id: None,
+            causation_id: None,
+            idempotency: None,
+        };
+        Input::Ingress { agent: id(agent), ingress, reply: ReplyId(1) }
+    }
+
+    /// Stores the agent's state as it is now.
+    pub(super) fn snapshot(&mut self, agent: &str) {
+        let mut batch = Batch::default();
+        batch.snapshot(self.host.snapshot(&id(agent)).unwrap());
+        self.ledger.append(&batch).unwrap();
+    }
+}
+
+pub(super) fn created(agent: &str) -> Input {
+    let execution = ExecutionBinding {
+        workspace_anchor: "/work".into(),
+        execution_root: "/work".into(),
+        cwd: "/work".into(),
+    };
+    Input::CreateAgent {
+        agent: id(agent),
+        spec: AgentSpec::named(AgentKind::Named, execution),
+        reply: ReplyId(0),
+    }
+}
+
+pub(super) fn stop(agent: &str) -> Input {
+    Input::Control { agent: id(agent), request: ControlRequest::Stop, reply: ReplyId(2) }
+}

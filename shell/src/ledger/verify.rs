@@ -37,9 +37,9 @@ pub enum VerifyError {
     #[error(transparent)]
     Ledger(#[from] LedgerError),
     #[error("{at}: {source}")]
-    Fold { at: Position, source: FoldError },
+    Fold { at: Box<Position>, source: FoldError },
     #[error("{at} breaks a law: {problem}")]
-    Law { at: Position, problem: String },
+    Law { at: Box<Position>, problem: String },
 }
 
 /// Reads the whole ledger as it is at one moment, in time and memory proportional to its records and its
@@ -114,14 +114,14 @@ impl Check<'_> {
 
     fn record(&mut self, record: &Record, at: &Position, ends: Ends) -> Result<(), VerifyError> {
         self.report.records += 1;
-        let fold = |source| VerifyError::Fold { at: at.clone(), source };
+        let fold = |source| VerifyError::Fold { at: Box::new(at.clone()), source };
         match self.agents.get_mut(&record.agent) {
             Some(agent) => agent.fold(record).map_err(fold)?,
             None => {
                 self.agents.insert(record.agent.clone(), Agent::created(record).map_err(fold)?);
             }
         }
-        (self.laws)(record).map_err(|problem| VerifyError::Law { at: at.clone(), problem })?;
+        (self.laws)(record).map_err(|problem| VerifyError::Law { at: Box::new(at.clone()), problem })?;
         let mut named = Vec::new();
         record.event.contents(&mut |content| named.push(content.id));
         for id in named {
@@ -264,4 +264,106 @@ fn snapshot_positions(connection: &Connection) -> Result<BTreeSet<(String, i64)>
     let mut statement = connection.prepare("SELECT agent, event_seq FROM snapshots").map_err(failed())?;
     let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
     rows.and_then(Iterator::collect).map_err(failed())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::Home;
+    use super::*;
+
+    fn checked(home: &Home) -> Result<VerifyReport, VerifyError> {
+        verify(&home.reader(), &mut |_| Ok(()))
+    }
+
+    #[test]
+    fn a_good_ledger_is_counted() {
+        let home = Home::new();
+        let mut world = home.start();
+        world.create("main");
+        world.prompt("main", &"long ".repeat(200));
+        world.snapshot("main");
+        world.prompt("main", "short");
+        let mut seen = 0;
+        let report = verify(&world.reader, &mut |_| {
+            seen += 1;
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!((report.agents, report.snapshots, report.records), (1, 1, seen));
+        assert!(report.contents >= 3 && report.content_bytes > 1_000);
+    }
+
+    #[test]
+    fn every_kind_of_damage_is_named() {
+        for (sql, problem) in [
+            ("UPDATE records SET payload = payload || ' ' WHERE position = 5", "event 5"),
+            ("UPDATE records SET batch = batch + 1 WHERE position = 5", "another batch"),
+            ("DELETE FROM records WHERE position = 5", "expected 5"),
+            ("DELETE FROM records WHERE position = (SELECT max(position) FROM records)", "hash link"),
+            ("UPDATE recorder SET call = replace(call, '10', '11') WHERE position = 3", "call 3"),
+            ("DELETE FROM recorder WHERE position = 3", "hash link"),
+            ("UPDATE batches SET link = zeroblob(32) WHERE batch = 3", "batch 3"),
+            ("DELETE FROM batches WHERE batch = 3", "missing"),
+            ("DELETE FROM batches WHERE batch = (SELECT max(batch) FROM batches)", "go on to"),
+            ("UPDATE batches SET epoch = 7 WHERE batch = 3", "hash link"),
+            ("UPDATE content SET text = text || '!' WHERE position = 1", "is not what was written"),
+            ("DELETE FROM content WHERE position = 1", "is not stored"),
+            ("UPDATE agents SET event_seq = event_seq - 1", "row says"),
+            ("DELETE FROM agents", "no row"),
+            ("INSERT INTO snapshots VALUES (1, 'main', 2, 1, '{}', zeroblob(32))", "the log folds to"),
+            ("INSERT INTO snapshots VALUES (1, 'main', 999, 1, '{}', zeroblob(32))", "no record"),
+        ] {
+            let home = Home::with_turns(2);
+            home.vandal(sql);
+            let error = checked(&home).expect_err(sql);
+            assert!(error.to_string().contains(problem), "{sql}: {error}");
+        }
+    }
+
+    #[test]
+    fn an_erased_text_leaves_its_hash() {
+        let home = Home::with_turns(1);
+        home.vandal("UPDATE content SET text = NULL WHERE position = 1");
+        assert_eq!(checked(&home).unwrap().erased, 1);
+    }
+
+    #[test]
+    fn a_broken_law_is_named_with_its_record() {
+        let home = Home::with_turns(1);
+        let mut law = |record: &Record| {
+            if record.event_seq.0 == 4 { Err("no fourth event".to_owned()) } else { Ok(()) }
+        };
+        let error = verify(&home.reader(), &mut law).unwrap_err();
+        assert!(matches!(&error, VerifyError::Law { at, .. } if at.event_seq == Some(4)), "{error}");
+    }
+
+    proptest::proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig { cases: 48, ..Default::default() })]
+
+        /// Whatever byte of the file goes bad: either it is noticed, or it did not matter.
+        #[test]
+        fn a_bad_byte_is_noticed_or_does_not_matter(at in 0.0..1.0_f64, bits in 1_u8..=255) {
+            static GOOD: std::sync::LazyLock<(Vec<u8>, String)> = std::sync::LazyLock::new(|| {
+                let home = Home::with_turns(3);
+                let loaded = loaded(&home.reader()).unwrap();
+                (std::fs::read(home.ledger()).unwrap(), loaded)
+            });
+            let (good, expected) = &*GOOD;
+            let mut bad = good.clone();
+            let index = ((bad.len() as f64) * at) as usize;
+            bad[index] ^= bits;
+            let home = Home::new();
+            std::fs::write(home.ledger(), bad).unwrap();
+            let Ok(reader) = Reader::open(&home.ledger()) else { return Ok(()) };
+            if let Ok(read) = loaded(&reader) {
+                proptest::prop_assert_eq!(&read, expected);
+            }
+            let _noticed = verify(&reader, &mut |_| Ok(()));
+        }
+    }
+
+    fn loaded(reader: &Reader) -> Result<String, LedgerError> {
+        let restored = reader.load(&AgentId::new("main").unwrap())?;
+        Ok(format!("{:?} {:?}", restored.snapshot, restored.tail))
+    }
 }

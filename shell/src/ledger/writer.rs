@@ -1,20 +1,18 @@
-//! The writing thread: it takes whatever has piled up while it was writing, makes it durable in one
-//! transaction, and says so. A full disk is waited out; any other failure ends it.
+//! The driver's end of the writing thread: it hands over batches, and hears what became of them.
 
-use std::collections::VecDeque;
 use std::io;
 use std::path::Path;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use holon_core::Durable;
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, error::TryRecvError, unbounded_channel};
+use tokio::sync::mpsc::{UnboundedReceiver, error::TryRecvError, unbounded_channel};
 
 use super::append::Ledger;
 use super::batch::Batch;
-use super::error::{AppendError, LedgerError};
+use super::error::LedgerError;
 use super::reserve::Reserve;
+use super::thread::{Disk, Thread};
 use crate::spawn;
 use crate::text::Texts;
 
@@ -26,13 +24,6 @@ pub const GROUP_BYTES: usize = 8 << 20;
 
 /// Batches under way at most; the driver stays far below when it heeds [`Writer::has_room`].
 const BATCHES: usize = 4 * GROUP_STEPS;
-
-/// Between two attempts at a full disk.
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-
-/// Attempts at a full disk once nobody sends any more.
-const LAST_ATTEMPTS: u32 = 5;
 
 /// What the writer has to say.
 #[derive(Debug)]
@@ -59,38 +50,29 @@ pub struct Writer {
 
 /// A measure of batches: calls of the host, and bytes.
 #[derive(Debug, Clone, Copy, Default)]
-struct Load {
-    calls: usize,
-    bytes: usize,
+pub(super) struct Load {
+    pub(super) calls: usize,
+    pub(super) bytes: usize,
 }
 
 #[derive(Debug)]
-struct Message {
-    report: Report,
-    done: Load,
+pub(super) struct Message {
+    pub(super) report: Report,
+    pub(super) done: Load,
 }
 
 impl Writer {
-    /// Starts the thread. Texts leave `texts`' memory as they become durable; the reserve is kept in `home`.
-    pub fn start(ledger: Ledger, home: &Path, texts: Texts) -> io::Result<Self> {
+    /// Starts the thread. Texts leave `texts`' memory as they become durable. A reserve of
+    /// [`super::RESERVE_BYTES`] is kept in `home`; none for a run that takes no input after its first.
+    pub fn start(ledger: Ledger, home: Option<&Path>, texts: Texts) -> io::Result<Self> {
         Self::start_on(ledger, Reserve::new(home), texts)
     }
 
     fn start_on(disk: impl Disk, reserve: Reserve, texts: Texts) -> io::Result<Self> {
         let (batches, inbox) = sync_channel(BATCHES);
         let (outbox, reports) = unbounded_channel();
-        let pen = Pen {
-            disk,
-            reserve,
-            texts,
-            inbox,
-            outbox,
-            queue: VecDeque::new(),
-            full: None,
-            closed: false,
-            attempts_left: LAST_ATTEMPTS,
-        };
-        let thread = spawn::thread("ledger", move || pen.run())?;
+        let work = Thread::new(disk, reserve, texts, inbox, outbox);
+        let thread = spawn::thread("ledger", move || work.run())?;
         Ok(Self { batches, reports, thread, under_way: Load::default() })
     }
 
@@ -156,154 +138,177 @@ impl Writer {
 }
 
 impl Load {
-    fn of(batch: &Batch) -> Self {
+    pub(super) fn of(batch: &Batch) -> Self {
         Self { calls: batch.calls.len(), bytes: batch.bytes() }
     }
 }
 
-/// What the thread writes to; a ledger, but in tests.
-trait Disk: Send + 'static {
-    fn append(&mut self, batch: &Batch) -> Result<Durable, AppendError>;
-    fn tend(&mut self) -> Result<(), LedgerError>;
-    fn close(self) -> Result<(), LedgerError>;
-}
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+    use std::time::Duration;
 
-impl Disk for Ledger {
-    fn append(&mut self, batch: &Batch) -> Result<Durable, AppendError> {
-        self.append(batch)
+    use holon_core::StepSeq;
+
+    use super::super::error::AppendError;
+    use super::super::testing::{Home, World, created, stop};
+    use super::super::verify;
+    use super::*;
+
+    /// A disk that is full as long as a condition holds, and breaks on demand.
+    #[derive(Default, Clone)]
+    struct Fake {
+        full: Arc<AtomicBool>,
+        /// Full as long as this exists.
+        in_the_way: Option<PathBuf>,
+        broken: Arc<AtomicBool>,
+        appended: Arc<AtomicUsize>,
     }
 
-    fn tend(&mut self) -> Result<(), LedgerError> {
-        self.tend()
+    impl Disk for Fake {
+        #[expect(clippy::disallowed_methods, reason = "a test plays the disk")]
+        fn append(&mut self, batch: &Batch) -> Result<Durable, AppendError> {
+            if self.broken.load(Ordering::Relaxed) {
+                let source = rusqlite::Error::InvalidQuery;
+                return Err(LedgerError::Sqlite { doing: "committing a batch", source }.into());
+            }
+            if self.full.load(Ordering::Relaxed) || self.in_the_way.as_ref().is_some_and(|path| path.exists())
+            {
+                return Err(AppendError::Full);
+            }
+            self.appended.fetch_add(batch.steps(), Ordering::Relaxed);
+            Ok(Durable::attest(batch.through.unwrap_or_default()))
+        }
+
+        fn tend(&mut self) -> Result<(), LedgerError> {
+            Ok(())
+        }
+
+        fn close(self) -> Result<(), LedgerError> {
+            Ok(())
+        }
     }
 
-    fn close(self) -> Result<(), LedgerError> {
-        self.close()
+    fn next(writer: &mut Writer) -> Report {
+        for _ in 0..1_000 {
+            if let Some(report) = writer.try_report() {
+                return report;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        panic!("no report");
     }
-}
 
-/// The thread's end.
-struct Pen<D> {
-    disk: D,
-    reserve: Reserve,
-    texts: Texts,
-    inbox: Receiver<Batch>,
-    outbox: UnboundedSender<Message>,
-    queue: VecDeque<Batch>,
-    /// While the disk is full, how long to wait before the next attempt.
-    full: Option<Duration>,
-    closed: bool,
-    attempts_left: u32,
-}
-
-impl<D: Disk> Pen<D> {
-    fn run(mut self) -> Result<(), LedgerError> {
-        match self.write_all() {
-            Ok(()) => self.disk.close(),
-            Err(error) => {
-                self.say(Report::Failed(error), Load::default());
-                Err(LedgerError::WriterEnded)
+    fn until(writer: &mut Writer, through: StepSeq) {
+        loop {
+            match next(writer) {
+                Report::Durable(durable) if durable.through() == through => return,
+                Report::Durable(_) | Report::Full | Report::Recovered => {}
+                Report::Failed(error) => panic!("{error}"),
             }
         }
     }
 
-    fn write_all(&mut self) -> Result<(), LedgerError> {
-        if !self.reserve.hold()? {
-            self.is_full();
-        }
-        while self.wait() {
-            match self.next_group() {
-                Some(group) => self.write(group)?,
-                None => self.mend()?,
-            }
-        }
-        Ok(())
+    fn start(home: &Home, world: &World, disk: &Fake) -> Writer {
+        let reserve = Reserve::new(Some(home.folder.path()));
+        Writer::start_on(disk.clone(), reserve, world.texts.clone()).unwrap()
     }
 
-    /// Waits for work, or for the next attempt; false when there will be none.
-    fn wait(&mut self) -> bool {
-        if self.closed {
-            std::thread::sleep(self.full.unwrap_or_default());
-        } else if let Some(pause) = self.full {
-            match self.inbox.recv_timeout(pause) {
-                Ok(batch) => self.queue.push_back(batch),
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => self.closed = true,
-            }
-        } else if self.queue.is_empty() {
-            match self.inbox.recv() {
-                Ok(batch) => self.queue.push_back(batch),
-                Err(_) => self.closed = true,
-            }
+    #[test]
+    fn what_piles_up_becomes_durable_in_order() {
+        let home = Home::new();
+        let World { mut host, ledger, reader, texts, .. } = home.start();
+        let mut writer = Writer::start(ledger, Some(home.folder.path()), texts.clone()).unwrap();
+        let mut last = StepSeq(0);
+        for number in 0..100 {
+            let now = holon_core::Now::default();
+            let input = created(&format!("agent-{number}"));
+            let call = holon_core::replay::Call::Step { now, input: input.clone() };
+            let call = super::super::EncodedCall::new(&call).unwrap();
+            let step = host.step(now, input);
+            let mut batch = Batch::default();
+            batch.step(call, &step, host.view(), &texts).unwrap();
+            last = step.seq();
+            assert!(writer.has_room(false));
+            writer.send(batch).unwrap();
         }
-        self.queue.extend(self.inbox.try_iter());
-        !(self.closed && self.queue.is_empty())
+        until(&mut writer, last);
+        assert_eq!((writer.under_way.calls, writer.under_way.bytes), (0, 0));
+        writer.close().unwrap();
+        let report = verify(&reader, &mut |_| Ok(())).unwrap();
+        assert_eq!(report.agents, 100);
+        assert!(report.batches < 100, "{} batches", report.batches);
     }
 
-    /// What has piled up, as one transaction takes it.
-    fn next_group(&mut self) -> Option<Batch> {
-        let mut group = self.queue.pop_front()?;
-        while let Some(next) = self.queue.front() {
-            let calls = group.calls.len() + next.calls.len();
-            if calls > GROUP_STEPS || group.bytes() + next.bytes() > GROUP_BYTES {
-                break;
-            }
-            if let Some(next) = self.queue.pop_front() {
-                group.merge(next);
-            }
-        }
-        Some(group)
+    #[test]
+    fn a_full_disk_is_waited_out() {
+        let home = Home::new();
+        let mut world = home.start();
+        let disk = Fake::default();
+        disk.full.store(true, Ordering::Relaxed);
+        let mut writer = start(&home, &world, &disk);
+        let (batch, step) = world.step(created("main"));
+        writer.send(batch).unwrap();
+        assert!(matches!(next(&mut writer), Report::Full));
+        std::thread::sleep(Duration::from_millis(250));
+        assert!(writer.try_report().is_none());
+        disk.full.store(false, Ordering::Relaxed);
+        assert!(matches!(next(&mut writer), Report::Durable(durable) if durable.through() == step.seq()));
+        assert!(matches!(next(&mut writer), Report::Recovered));
+        writer.close().unwrap();
     }
 
-    fn write(&mut self, group: Batch) -> Result<(), LedgerError> {
-        match self.disk.append(&group) {
-            Ok(durable) => {
-                self.texts.stored(group.contents.keys().copied());
-                self.say(Report::Durable(durable), Load::of(&group));
-                self.mend()?;
-                self.disk.tend()
-            }
-            Err(AppendError::Full) => {
-                self.queue.push_front(group);
-                self.is_full();
-                let urgent = self.closed || self.queue.iter().any(Batch::urgent);
-                if urgent && self.reserve.release() {
-                    self.full = Some(Duration::ZERO);
-                } else if self.closed {
-                    self.attempts_left = self.attempts_left.checked_sub(1).ok_or(LedgerError::Full)?;
-                }
-                Ok(())
-            }
-            Err(AppendError::Fatal(error)) => Err(error),
-        }
+    #[test]
+    fn a_stop_finds_room_on_a_full_disk_and_takes_what_is_before_it_along() {
+        let home = Home::new();
+        let mut world = home.start();
+        let reserve = home.folder.path().join("ledger.reserve");
+        let disk = Fake { in_the_way: Some(reserve.clone()), ..Fake::default() };
+        let mut writer = start(&home, &world, &disk);
+        let (batch, _step) = world.step(created("main"));
+        writer.send(batch).unwrap();
+        assert!(matches!(next(&mut writer), Report::Full));
+        assert!(reserve.exists());
+        let (batch, step) = world.step(stop("main"));
+        assert!(batch.urgent());
+        writer.send(batch).unwrap();
+        until(&mut writer, step.seq());
+        assert!(matches!(next(&mut writer), Report::Recovered));
+        assert!(reserve.exists(), "the reserve is back");
+        writer.close().unwrap();
+        assert_eq!(disk.appended.load(Ordering::Relaxed), 2);
     }
 
-    /// The disk has room again once the reserve is back.
-    fn mend(&mut self) -> Result<(), LedgerError> {
-        if self.full.is_none() {
-            return Ok(());
-        }
-        if self.reserve.hold()? {
-            self.full = None;
-            self.say(Report::Recovered, Load::default());
-        } else {
-            self.is_full();
-        }
-        Ok(())
+    #[test]
+    fn a_failure_ends_the_writer() {
+        let home = Home::new();
+        let mut world = home.start();
+        let disk = Fake::default();
+        disk.broken.store(true, Ordering::Relaxed);
+        let mut writer = start(&home, &world, &disk);
+        writer.send(world.step(created("main")).0).unwrap();
+        assert!(matches!(next(&mut writer), Report::Failed(LedgerError::Sqlite { .. })));
+        assert!(matches!(next(&mut writer), Report::Failed(LedgerError::WriterEnded)));
+        disk.broken.store(false, Ordering::Relaxed);
+        assert!(writer.send(world.step(created("other")).0).is_err());
+        assert!(writer.close().is_err());
+        assert_eq!(disk.appended.load(Ordering::Relaxed), 0);
     }
 
-    fn is_full(&mut self) {
-        match self.full {
-            None => {
-                self.full = Some(FIRST_PAUSE);
-                self.say(Report::Full, Load::default());
-            }
-            Some(pause) => self.full = Some((pause * 2).clamp(FIRST_PAUSE, LONGEST_PAUSE)),
-        }
-    }
-
-    /// A driver that is gone needs no report.
-    fn say(&self, report: Report, done: Load) {
-        self.outbox.send(Message { report, done }).unwrap_or_default();
+    #[test]
+    fn an_end_on_a_full_disk_says_that_something_is_lost() {
+        let home = Home::new();
+        let mut world = home.start();
+        let disk = Fake::default();
+        disk.full.store(true, Ordering::Relaxed);
+        let mut writer = start(&home, &world, &disk);
+        writer.send(world.step(created("main")).0).unwrap();
+        let sooner = Writer { under_way: Load { calls: GROUP_STEPS, bytes: 0 }, ..writer };
+        assert!(!sooner.has_room(false) && sooner.has_room(true));
+        drop(sooner.batches);
+        drop(sooner.reports);
+        assert!(sooner.thread.join().unwrap().is_err());
     }
 }

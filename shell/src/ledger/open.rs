@@ -1,0 +1,94 @@
+//! Opening a ledger for writing: nothing is changed before it is clear that this build may write it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use holon_core::Event;
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+
+use super::append::Durability;
+use super::error::LedgerError;
+use super::{read, schema};
+
+/// How long another program may keep the file locked.
+const BUSY: Duration = Duration::from_secs(5);
+
+/// Creates the file where there is none, for this user alone: it holds everything that was said.
+pub(super) fn create(path: &Path) -> Result<bool, LedgerError> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let failed =
+        |error: std::io::Error| LedgerError::Open { path: path.to_owned(), problem: error.to_string() };
+    match options.open(path) {
+        Ok(file) => {
+            file.sync_all().map_err(failed)?;
+            #[cfg(unix)]
+            if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+                std::fs::File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)?;
+            }
+            Ok(true)
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(failed(error)),
+    }
+}
+
+pub(super) fn connect(path: &Path, durability: Durability) -> Result<Connection, LedgerError> {
+    let open = |problem: String| LedgerError::Open { path: path.to_owned(), problem };
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags).map_err(|error| open(error.to_string()))?;
+    if connection.is_readonly("main").unwrap_or(false) {
+        return Err(open("the file is read-only".into()));
+    }
+    read::check_kind(&connection, path)?;
+    connection.set_prepared_statement_cache_capacity(32);
+    let synchronous = match durability {
+        Durability::Full => "FULL",
+        Durability::Process => "NORMAL",
+    };
+    connection
+        .busy_timeout(BUSY)
+        .and_then(|()| {
+            connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get::<_, String>(0))
+        })
+        .and_then(|_| connection.pragma_update(None, "synchronous", synchronous))
+        .map_err(|error| open(error.to_string()))?;
+    Ok(connection)
+}
+
+/// Brings the schema up to date and raises the epoch, unless the ledger is for newer builds only.
+pub(super) fn take_over(connection: &mut Connection) -> Result<i64, LedgerError> {
+    let failed = "taking over the ledger";
+    let transaction = connection
+        .transaction_with_behavior(TransactionBehavior::Immediate)
+        .map_err(LedgerError::sqlite(failed))?;
+    schema::migrate(&transaction)?;
+    for (kind, version) in kinds(&transaction)? {
+        if !Event::kinds().any(|(known, up_to)| known == kind && i64::from(up_to) >= version) {
+            return Err(LedgerError::NewerEvents { kind, version });
+        }
+    }
+    transaction
+        .execute("UPDATE meta SET value = value + 1 WHERE key = 'writer_epoch'", [])
+        .map_err(LedgerError::sqlite(failed))?;
+    let epoch = epoch(&transaction)?;
+    transaction.commit().map_err(LedgerError::sqlite(failed))?;
+    Ok(epoch)
+}
+
+pub(super) fn epoch(connection: &Connection) -> Result<i64, LedgerError> {
+    connection
+        .prepare_cached("SELECT value FROM meta WHERE key = 'writer_epoch'")
+        .and_then(|mut statement| statement.query_row([], |row| row.get(0)))
+        .map_err(LedgerError::sqlite("reading the writer's epoch"))
+}
+
+pub(super) fn kinds(connection: &Connection) -> Result<BTreeMap<String, i64>, LedgerError> {
+    let mut statement =
+        connection.prepare("SELECT kind, v FROM kinds").map_err(LedgerError::sqlite("reading the kinds"))?;
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
+    rows.and_then(Iterator::collect).map_err(LedgerError::sqlite("reading the kinds"))
+}

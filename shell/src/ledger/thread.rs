@@ -1,0 +1,190 @@
+//! The writing thread: it takes whatever has piled up while it was writing, makes it durable in one
+//! transaction, and says so. A full disk is waited out; any other failure ends it.
+
+use std::collections::VecDeque;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use holon_core::Durable;
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::append::Ledger;
+use super::batch::Batch;
+use super::error::{AppendError, LedgerError};
+use super::reserve::Reserve;
+use super::writer::{GROUP_BYTES, GROUP_STEPS, Load, Message, Report};
+use crate::text::Texts;
+
+/// Between two attempts at a full disk.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// Attempts at a full disk once nobody sends any more.
+const LAST_ATTEMPTS: u32 = 4;
+
+/// What the thread writes to; a ledger, but in tests.
+pub(super) trait Disk: Send + 'static {
+    fn append(&mut self, batch: &Batch) -> Result<Durable, AppendError>;
+    fn tend(&mut self) -> Result<(), LedgerError>;
+    fn close(self) -> Result<(), LedgerError>;
+}
+
+impl Disk for Ledger {
+    fn append(&mut self, batch: &Batch) -> Result<Durable, AppendError> {
+        self.append(batch)
+    }
+
+    fn tend(&mut self) -> Result<(), LedgerError> {
+        self.tend()
+    }
+
+    fn close(self) -> Result<(), LedgerError> {
+        self.close()
+    }
+}
+
+/// Everything that the thread has.
+pub(super) struct Thread<D> {
+    disk: D,
+    reserve: Reserve,
+    texts: Texts,
+    inbox: Receiver<Batch>,
+    outbox: UnboundedSender<Message>,
+    queue: VecDeque<Batch>,
+    /// While the disk is full, how long to wait before the next attempt.
+    full: Option<Duration>,
+    closed: bool,
+    attempts_left: u32,
+}
+
+impl<D: Disk> Thread<D> {
+    pub(super) fn new(
+        disk: D,
+        reserve: Reserve,
+        texts: Texts,
+        inbox: Receiver<Batch>,
+        outbox: UnboundedSender<Message>,
+    ) -> Self {
+        Self {
+            disk,
+            reserve,
+            texts,
+            inbox,
+            outbox,
+            queue: VecDeque::new(),
+            full: None,
+            closed: false,
+            attempts_left: LAST_ATTEMPTS,
+        }
+    }
+
+    pub(super) fn run(mut self) -> Result<(), LedgerError> {
+        match self.write_all() {
+            Ok(()) => self.disk.close(),
+            Err(error) => {
+                self.say(Report::Failed(error), Load::default());
+                Err(LedgerError::WriterEnded)
+            }
+        }
+    }
+
+    fn write_all(&mut self) -> Result<(), LedgerError> {
+        if !self.reserve.hold()? {
+            self.is_full();
+        }
+        while self.wait() {
+            match self.next_group() {
+                Some(group) => self.write(group)?,
+                None => self.mend()?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for work, or for the next attempt; false when there will be none.
+    fn wait(&mut self) -> bool {
+        if self.closed {
+            std::thread::sleep(self.full.unwrap_or_default());
+        } else if let Some(pause) = self.full {
+            match self.inbox.recv_timeout(pause) {
+                Ok(batch) => self.queue.push_back(batch),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => self.closed = true,
+            }
+        } else if self.queue.is_empty() {
+            match self.inbox.recv() {
+                Ok(batch) => self.queue.push_back(batch),
+                Err(_) => self.closed = true,
+            }
+        }
+        self.queue.extend(self.inbox.try_iter());
+        !(self.closed && self.queue.is_empty())
+    }
+
+    /// What has piled up, as one transaction takes it.
+    fn next_group(&mut self) -> Option<Batch> {
+        let mut group = self.queue.pop_front()?;
+        while let Some(next) = self.queue.front() {
+            let calls = group.calls.len() + next.calls.len();
+            if calls > GROUP_STEPS || group.bytes() + next.bytes() > GROUP_BYTES {
+                break;
+            }
+            if let Some(next) = self.queue.pop_front() {
+                group.merge(next);
+            }
+        }
+        Some(group)
+    }
+
+    fn write(&mut self, group: Batch) -> Result<(), LedgerError> {
+        match self.disk.append(&group) {
+            Ok(durable) => {
+                self.texts.stored(group.contents.keys().copied());
+                self.say(Report::Durable(durable), Load::of(&group));
+                self.mend()?;
+                self.disk.tend()
+            }
+            Err(AppendError::Full) => {
+                self.queue.push_front(group);
+                self.is_full();
+                let urgent = self.closed || self.queue.iter().any(Batch::urgent);
+                if urgent && self.reserve.release() {
+                    self.full = Some(Duration::ZERO);
+                } else if self.closed {
+                    self.attempts_left = self.attempts_left.checked_sub(1).ok_or(LedgerError::Full)?;
+                }
+                Ok(())
+            }
+            Err(AppendError::Fatal(error)) => Err(error),
+        }
+    }
+
+    /// The disk has room again once the reserve is back.
+    fn mend(&mut self) -> Result<(), LedgerError> {
+        if self.full.is_none() {
+            return Ok(());
+        }
+        if self.reserve.hold()? {
+            self.full = None;
+            self.say(Report::Recovered, Load::default());
+        } else {
+            self.is_full();
+        }
+        Ok(())
+    }
+
+    fn is_full(&mut self) {
+        match self.full {
+            None => {
+                self.full = Some(FIRST_PAUSE);
+                self.say(Report::Full, Load::default());
+            }
+            Some(pause) => self.full = Some((pause * 2).clamp(FIRST_PAUSE, LONGEST_PAUSE)),
+        }
+    }
+
+    /// A driver that is gone needs no report.
+    fn say(&self, report: Report, done: Load) {
+        self.outbox.send(Message { report, done }).unwrap_or_default();
+    }
+}
