@@ -11,6 +11,10 @@ use sha2::{Digest, Sha256};
 /// Bytes of stored text that stay in memory for re-reading.
 const CACHE_BYTES: usize = 16 << 20;
 
+/// Bytes of text that may wait for a record. Far more than what can be on its way to the ledger: what is
+/// pushed out belongs to outcomes that nobody waited for.
+const PENDING_BYTES: usize = 256 << 20;
+
 /// Reads a stored text from the ledger.
 pub type Reader = Box<dyn Fn(ContentId) -> Result<Option<String>, String> + Send + Sync>;
 
@@ -28,13 +32,18 @@ pub struct Secrets {
     values: Vec<(String, String)>,
 }
 
-#[derive(Default)]
 struct Inner {
     /// Text that no durable record names yet.
-    pending: BTreeMap<ContentId, Arc<str>>,
-    cached: BTreeMap<ContentId, Arc<str>>,
+    pending: Shelf,
+    cached: Shelf,
+}
+
+/// Texts up to a bound; the oldest leave first.
+struct Shelf {
+    texts: BTreeMap<ContentId, Arc<str>>,
     oldest_first: VecDeque<ContentId>,
-    cached_bytes: usize,
+    bytes: usize,
+    limit: usize,
 }
 
 /// A text that is named but can't be read.
@@ -48,7 +57,9 @@ pub enum TextError {
 
 impl Texts {
     pub fn new(secrets: Secrets, reader: Reader) -> Self {
-        Self { inner: Arc::default(), reader: Arc::new(reader), secrets: Arc::new(secrets) }
+        let inner = Inner { pending: Shelf::new(PENDING_BYTES), cached: Shelf::new(CACHE_BYTES) };
+        let inner = Arc::new(Mutex::new(inner));
+        Self { inner, reader: Arc::new(reader), secrets: Arc::new(secrets) }
     }
 
     /// Redacts, and names what does not fit into a record by its hash.
@@ -64,7 +75,7 @@ impl Texts {
             preview: clip(&text, INLINE_BYTES),
         };
         let id = content.id;
-        self.lock().pending.insert(id, Arc::from(text));
+        self.lock().pending.put(id, Arc::from(text));
         Text::Stored(content)
     }
 
@@ -88,7 +99,7 @@ impl Texts {
         match (self.reader)(id) {
             Ok(Some(read)) => {
                 let read: Arc<str> = Arc::from(read);
-                self.lock().cache(id, read.clone());
+                self.lock().cached.put(id, read.clone());
                 Ok(read)
             }
             Ok(None) => Err(TextError::Missing(id)),
@@ -98,15 +109,15 @@ impl Texts {
 
     /// A text that is still to be stored; none when it is stored already.
     pub fn pending(&self, id: ContentId) -> Option<Arc<str>> {
-        self.lock().pending.get(&id).cloned()
+        self.lock().pending.texts.get(&id).cloned()
     }
 
     /// The ledger holds these now.
     pub fn stored(&self, ids: impl IntoIterator<Item = ContentId>) {
         let mut inner = self.lock();
         for id in ids {
-            if let Some(text) = inner.pending.remove(&id) {
-                inner.cache(id, text);
+            if let Some(text) = inner.pending.take(id) {
+                inner.cached.put(id, text);
             }
         }
     }
@@ -118,20 +129,41 @@ impl Texts {
 
 impl Inner {
     fn find(&self, id: ContentId) -> Option<Arc<str>> {
-        self.pending.get(&id).or_else(|| self.cached.get(&id)).cloned()
+        self.pending.texts.get(&id).or_else(|| self.cached.texts.get(&id)).cloned()
+    }
+}
+
+impl Shelf {
+    fn new(limit: usize) -> Self {
+        Self { texts: BTreeMap::new(), oldest_first: VecDeque::new(), bytes: 0, limit }
     }
 
-    fn cache(&mut self, id: ContentId, text: Arc<str>) {
-        self.cached_bytes += text.len();
-        if self.cached.insert(id, text).is_none() {
-            self.oldest_first.push_back(id);
+    fn put(&mut self, id: ContentId, text: Arc<str>) {
+        let bytes = text.len();
+        if self.texts.insert(id, text).is_some() {
+            return;
         }
-        while self.cached_bytes > CACHE_BYTES {
-            let Some(oldest) = self.oldest_first.pop_front() else { break };
-            if let Some(text) = self.cached.remove(&oldest) {
-                self.cached_bytes = self.cached_bytes.saturating_sub(text.len());
-            }
+        self.bytes += bytes;
+        self.oldest_first.push_back(id);
+        while self.bytes > self.limit {
+            let Some(oldest) = self.oldest_first.pop_front() else { return };
+            self.drop_text(oldest);
         }
+    }
+
+    fn take(&mut self, id: ContentId) -> Option<Arc<str>> {
+        let text = self.drop_text(id)?;
+        // What left early is nearly always among the oldest.
+        if let Some(at) = self.oldest_first.iter().position(|waiting| *waiting == id) {
+            self.oldest_first.remove(at);
+        }
+        Some(text)
+    }
+
+    fn drop_text(&mut self, id: ContentId) -> Option<Arc<str>> {
+        let text = self.texts.remove(&id)?;
+        self.bytes = self.bytes.saturating_sub(text.len());
+        Some(text)
     }
 }
 
@@ -179,6 +211,18 @@ mod tests {
         texts.stored([id]);
         assert!(texts.pending(id).is_none());
         assert_eq!(&*texts.resolve(&named).unwrap(), long);
+    }
+
+    #[test]
+    fn a_shelf_keeps_to_its_bound() {
+        let mut shelf = Shelf::new(100);
+        for number in 0..10_u8 {
+            shelf.put(ContentId([number; 32]), Arc::from("x".repeat(30)));
+        }
+        assert_eq!((shelf.texts.len(), shelf.oldest_first.len(), shelf.bytes), (3, 3, 90));
+        assert!(shelf.take(ContentId([9; 32])).is_some());
+        assert!(shelf.take(ContentId([0; 32])).is_none());
+        assert_eq!((shelf.texts.len(), shelf.oldest_first.len(), shelf.bytes), (2, 2, 60));
     }
 
     #[test]

@@ -84,6 +84,7 @@ impl Session {
             config: self.config.clone(),
             secrets: Secrets::new(self.environment.secrets()),
             providers: self.providers.clone(),
+            reserve: (self.target != Target::Temporary).then(|| self.home.root().to_owned()),
             performing: perform::Settings {
                 home: self.home.root().to_owned(),
                 environment: CommandEnvironment::new(self.environment.variables()),

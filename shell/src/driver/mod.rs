@@ -65,7 +65,7 @@ pub enum DriverError {
 /// What the loop woke up for.
 enum Event {
     Report(Report),
-    Completed(Input),
+    Completed(Box<Input>),
     Deadline,
 }
 
@@ -115,12 +115,12 @@ impl Driver {
         let event = tokio::select! {
             biased;
             report = self.writer.report() => Event::Report(report),
-            input = self.work.next(), if stepping => Event::Completed(input),
+            input = self.work.next(), if stepping => Event::Completed(Box::new(input)),
             () = tokio::time::sleep_until(deadline), if stepping => Event::Deadline,
         };
         match event {
             Event::Report(report) => self.report(report),
-            Event::Completed(input) => self.step(input),
+            Event::Completed(input) => self.step(*input),
             Event::Deadline => self.step(Input::Tick),
         }
     }

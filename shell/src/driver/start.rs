@@ -28,6 +28,8 @@ pub struct Start {
     pub config: Config,
     pub secrets: Secrets,
     pub providers: Providers,
+    /// The folder of a reserve for a full disk; a run that ends soon needs none.
+    pub reserve: Option<PathBuf>,
     pub performing: perform::Settings,
     pub observer: Observer,
 }
@@ -57,7 +59,7 @@ impl Driver {
         let seed = Seed(entropy::seed()?);
         let mut host = Host::new(start.config.clone(), seed)?;
         host.resume_after(last_step);
-        let writer = Writer::start(ledger, &start.performing.home, texts.clone())?;
+        let writer = Writer::start(ledger, start.reserve.as_deref(), texts.clone())?;
         let mut driver = Self {
             host,
             writer,

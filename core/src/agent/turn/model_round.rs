@@ -18,7 +18,7 @@ use crate::model::{
     AnswerBlock, AttemptFailure, AttemptOutcome, AttemptRecord, Block, FailureKind, ModelAnswer,
     ProposedCall, StopReason, Timing,
 };
-use crate::outcome::{LoadedContext, Outcome};
+use crate::outcome::{Certainty, LoadedContext, OpFailure, Outcome};
 use crate::retry::{self, Next};
 use crate::terminal::TurnReason;
 use crate::time::Millis;
@@ -41,7 +41,7 @@ pub(crate) fn completed(tx: &mut Tx<'_>, op: OpId, outcome: Outcome) {
         }
         (kind, Outcome::Failed { failure }) => {
             tx.settle(op, Settlement::Failed);
-            performer_failed(tx, op, kind, failure.message);
+            performer_failed(tx, op, kind, failure);
         }
         (
             kind,
@@ -52,7 +52,7 @@ pub(crate) fn completed(tx: &mut Tx<'_>, op: OpId, outcome: Outcome) {
         ) => {
             tx.settle(op, Settlement::Failed);
             let message = format!("the outcome does not fit an operation of kind {kind}");
-            performer_failed(tx, op, kind, Text::short(message));
+            performer_failed(tx, op, kind, ambiguous(&message));
         }
     }
 }
@@ -61,10 +61,16 @@ pub(crate) fn completed(tx: &mut Tx<'_>, op: OpId, outcome: Outcome) {
 pub(crate) fn timed_out(tx: &mut Tx<'_>, op: OpId) {
     let Some(kind) = tx.agent().ops.get(&op).map(|open| open.kind) else { return };
     tx.cancel(op, Settlement::TimedOut);
-    performer_failed(tx, op, kind, Text::short("nothing was heard of the operation in time"));
+    performer_failed(tx, op, kind, ambiguous("nothing was heard of the operation in time"));
 }
 
-fn performer_failed(tx: &mut Tx<'_>, op: OpId, kind: OpKind, message: Text) {
+/// Nobody can say whether the operation had an effect.
+fn ambiguous(message: &str) -> OpFailure {
+    OpFailure { certainty: Certainty::Ambiguous, message: Text::short(message) }
+}
+
+fn performer_failed(tx: &mut Tx<'_>, op: OpId, kind: OpKind, failure: OpFailure) {
+    let OpFailure { certainty, message } = failure;
     match kind {
         OpKind::LoadContext => {
             let failure = artifact(FailureCategory::Runtime, "context_load", message);
@@ -86,7 +92,10 @@ fn performer_failed(tx: &mut Tx<'_>, op: OpId, kind: OpKind, message: Text) {
         OpKind::CallTool => {
             let mut error = ToolError::new(ToolErrorKind::ToolExecutionFailed, "");
             error.message = message;
-            error.hint = Some("it may have had effects: look before you repeat it".into());
+            error.hint = Some(match certainty {
+                Certainty::Ambiguous => "it may have had effects: look before you repeat it".into(),
+                Certainty::Definite => "nothing was done".into(),
+            });
             tools::record_failure(tx, error, Millis(0));
             request::advance(tx);
         }
