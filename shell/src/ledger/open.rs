@@ -23,14 +23,8 @@ pub(super) fn create(path: &Path) -> Result<bool, LedgerError> {
     let failed =
         |error: std::io::Error| LedgerError::Open { path: path.to_owned(), problem: error.to_string() };
     match options.open(path) {
-        Ok(file) => {
-            file.sync_all().map_err(failed)?;
-            #[cfg(unix)]
-            if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-                std::fs::File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)?;
-            }
-            Ok(true)
-        }
+        // SQLite syncs the file and its folder when it writes the first page.
+        Ok(_) => Ok(true),
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(false),
         Err(error) => Err(failed(error)),
     }
