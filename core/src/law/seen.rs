@@ -238,9 +238,7 @@ impl Seen {
             LifecycleFact::SchedulerPostureDecision(fact) => self.posture.status = fact.next,
             LifecycleFact::RuntimeRecovered(fact) => self.owed.end_of = fact.interrupted_run_id,
             LifecycleFact::ClockStepped(fact) => {
-                if let Some(hold) = &mut self.hold
-                    && hold.cause == HoldCause::Outage
-                {
+                if let Some(hold) = &mut self.hold {
                     hold.until = hold.until.shifted(fact.from, fact.to);
                 }
                 self.keys.muddled = self.keys.by_message.last_key_value().map(|(id, _)| *id);
