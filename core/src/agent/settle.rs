@@ -24,6 +24,10 @@ pub(crate) enum Settled {
 
 /// Decides and acts until the agent rests; `left` is what the step may still decide.
 pub(crate) fn settle(tx: &mut Tx<'_>, boundary: Boundary, left: &mut u32) -> Settled {
+    // A hold is judged by the time that the first record of this decision will carry.
+    if tx.agent().hold.is_some() {
+        tx.follow_clock();
+    }
     loop {
         if *left == 0 {
             return Settled::CutShort;

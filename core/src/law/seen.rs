@@ -8,7 +8,6 @@ use alloc::vec::Vec;
 use crate::event::brief::BriefKind;
 use crate::event::inbox::MessageAdmitted;
 use crate::event::operation::OpKind;
-use crate::event::scheduling::HoldCause;
 use crate::event::turn::{AssistantRoundRecorded, ProviderAttemptRecorded, TurnStarted, TurnTerminal};
 use crate::event::{BriefFact, Event, InboxFact, LifecycleFact, OperationFact, SchedulingFact, TurnFact};
 use crate::ids::{BriefId, EventSeq, MessageId, OpId, RunId, StepSeq, TurnIndex};
@@ -135,7 +134,6 @@ pub(super) struct Attempt {
 #[derive(Debug)]
 pub(super) struct Hold {
     pub(super) until: Wall,
-    cause: HoldCause,
     /// The first operator prompt since the hold was set.
     pub(super) trial: Option<MessageId>,
 }
@@ -294,7 +292,7 @@ impl Seen {
             SchedulingFact::ContinuationResolved(_) => {}
             SchedulingFact::ClosureDecided(_) => self.owed.closure = None,
             SchedulingFact::HoldSet(fact) => {
-                self.hold = Some(Hold { until: fact.until, cause: fact.cause, trial: None });
+                self.hold = Some(Hold { until: fact.until, trial: None });
             }
             SchedulingFact::HoldEnded(_) => self.hold = None,
         }
