@@ -32,7 +32,12 @@ struct Clock {
 
 impl Checks {
     pub fn new(config: &Config) -> Self {
-        Self { reference: Reference::new(config.clone()), folded: BTreeMap::new(), laws: Laws::new(), clock: None }
+        Self {
+            reference: Reference::new(config.clone()),
+            folded: BTreeMap::new(),
+            laws: Laws::new(),
+            clock: None,
+        }
     }
 
     /// Judges what the ledger says, without anything live beside it.
@@ -58,7 +63,12 @@ impl Checks {
         });
         let most = now.wall.max(last);
         for record in &row.records {
-            ensure!(record.at <= most, "W7", "recorded time is {}, no clock says more than {most}", record.at);
+            ensure!(
+                record.at <= most,
+                "W7",
+                "recorded time is {}, no clock says more than {most}",
+                record.at
+            );
             if let Event::Lifecycle(LifecycleFact::ClockStepped(fact)) = &record.event {
                 ensure!(fact.to < fact.from, "W7", "the clock stepped from {} to {}", fact.from, fact.to);
             }
@@ -145,5 +155,4 @@ impl Checks {
         }
         Ok(())
     }
-
 }

@@ -114,9 +114,8 @@ impl Disk {
         self.rows.truncate(keep);
         self.synced = keep;
         let ends: BTreeMap<AgentId, EventSeq> = self.agents();
-        self.snapshots.retain(|agent, snapshot| {
-            ends.get(agent).is_some_and(|&last| snapshot.agent.event_seq <= last)
-        });
+        self.snapshots
+            .retain(|agent, snapshot| ends.get(agent).is_some_and(|&last| snapshot.agent.event_seq <= last));
     }
 
     /// Whether every row that was told to somebody is still there.

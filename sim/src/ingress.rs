@@ -109,10 +109,9 @@ fn ingress(message: &Message) -> Ingress {
         0..=256 => Text::Inline("x".repeat(message.bytes as usize)),
         bytes => stored(u64::from(bytes), u64::from(bytes)),
     };
-    let idempotency = message.key.map(|key| Idempotency {
-        key: format!("k{key}"),
-        payload: ContentId([message.payload; 32]),
-    });
+    let idempotency = message
+        .key
+        .map(|key| Idempotency { key: format!("k{key}"), payload: ContentId([message.payload; 32]) });
     Ingress {
         kind,
         origin,

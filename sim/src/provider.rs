@@ -1,8 +1,8 @@
 //! A scripted-random provider: what it answers, and when, follows from the draws for one request.
 
 use holon_core::model::{
-    AnswerBlock, AttemptFailure, Block, FailureKind, Item, ModelAnswer, ModelRequest, ProposedCall, StopReason,
-    Timing, TokenUsage,
+    AnswerBlock, AttemptFailure, Block, FailureKind, Item, ModelAnswer, ModelRequest, ProposedCall,
+    StopReason, Timing, TokenUsage,
 };
 use holon_core::outcome::{Certainty, OpFailure, Outcome};
 use holon_core::{Content, ContentId, Millis, Text, Wall};
@@ -84,8 +84,7 @@ pub fn answer(here: &mut Circumstances<'_>) -> Deliveries {
         after += u64::from(here.below("slowness", 3_000)) * 1_000_000;
     }
     let duration_ms = Millis(after / 1_000);
-    let timing =
-        Timing { started_at: here.wall, completed_at: here.wall.after(duration_ms), duration_ms };
+    let timing = Timing { started_at: here.wall, completed_at: here.wall.after(duration_ms), duration_ms };
     let outcome = if here.fault("fails", here.faults.provider_fails) {
         Outcome::AttemptFailed { failure: failure(here, timing) }
     } else {
@@ -95,9 +94,14 @@ pub fn answer(here: &mut Circumstances<'_>) -> Deliveries {
 }
 
 fn failure(here: &mut Circumstances<'_>, timing: Timing) -> AttemptFailure {
-    let kind = here.pick("failure", FailureKind::ALL).unwrap_or(FailureKind::Server);
+    const PASSING: [FailureKind; 4] =
+        [FailureKind::RateLimited, FailureKind::Server, FailureKind::Connect, FailureKind::Quota];
+    let away = here.fault("away", here.faults.provider_away);
+    let kinds = if away { &PASSING } else { FailureKind::ALL };
+    let kind = here.pick("failure", kinds).unwrap_or(FailureKind::Server);
     let waits = [None, None, Some(0), Some(700), Some(90_000), Some(u64::MAX)];
-    let resets = [None, Some(-5_000_000), Some(500_000), Some(20_000_000), Some(90_000_000_000), Some(i64::MAX)];
+    let resets =
+        [None, Some(-5_000_000), Some(500_000), Some(20_000_000), Some(90_000_000_000), Some(i64::MAX)];
     let resets_at = here.pick("resets", &resets).flatten();
     AttemptFailure {
         kind,

@@ -2,7 +2,8 @@
 
 use holon_core::agent::identity::ExecutionBinding;
 use holon_core::outcome::{
-    Certainty, ExecutionSnapshot, InstructionSource, LoadedContext, OpFailure, Outcome, SourceScope, ToolOutcome,
+    Certainty, ExecutionSnapshot, InstructionSource, LoadedContext, OpFailure, Outcome, SourceScope,
+    ToolOutcome,
 };
 use holon_core::tool::{Receipt, ToolError, ToolErrorKind, ToolFacts};
 use holon_core::{Millis, Text};
@@ -38,8 +39,7 @@ pub fn load_context(here: &mut Circumstances<'_>) -> Deliveries {
         if here.below("silent", 3) == 0 {
             return Vec::new();
         }
-        let failure =
-            OpFailure { certainty: Certainty::Definite, message: Text::short("permission denied") };
+        let failure = OpFailure { certainty: Certainty::Definite, message: Text::short("permission denied") };
         return vec![(after, Outcome::Failed { failure })];
     }
     let source = InstructionSource {

@@ -200,9 +200,7 @@ impl<'a> World<'a> {
         match happening {
             Happening::Wake(number) => *number != self.life.wake,
             Happening::Sync(life) | Happening::Shutdown(life) => *life != self.life.number,
-            Happening::Completed { agent, op, .. } => {
-                self.outside.cancelled.contains(&(agent.clone(), *op))
-            }
+            Happening::Completed { agent, op, .. } => self.outside.cancelled.contains(&(agent.clone(), *op)),
             Happening::Input(_) | Happening::Request(_) | Happening::Start | Happening::Quiet => false,
         }
     }

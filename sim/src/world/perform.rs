@@ -14,9 +14,7 @@ impl World<'_> {
         ensure!(self.disk.holds(step), "D1", "an effect of step {step} before the step is on the disk");
         match effect {
             Effect::Reply { reply, answer } => self.reply(reply, answer),
-            Effect::LoadContext { agent, op, .. } => {
-                self.begin(&agent, op, "context", tools::load_context)
-            }
+            Effect::LoadContext { agent, op, .. } => self.begin(&agent, op, "context", tools::load_context),
             Effect::CallModel { agent, op, request } => {
                 provider::judge(&request)?;
                 self.begin(&agent, op, "provider", provider::answer)
