@@ -7,11 +7,11 @@ use sim::verdict::guarded;
 use sim::world::Options;
 
 /// Of each half; as many as a test build manages in a few seconds.
-const SEEDS: u64 = 120;
+const SEEDS: u64 = 100;
 
 fn pass(seed: u64) -> sim::world::Report {
     let report = guarded(&scenario(seed), Options::default());
-    assert!(report.failure.is_none(), "seed {seed}: {}", report.failure.unwrap());
+    assert!(report.failure.is_none(), "seed {seed}: {:?}", report.failure);
     report
 }
 
@@ -26,8 +26,8 @@ fn sweep(from: u64) {
             *said.entry(law).or_default() += times;
         }
     }
-    println!("{steps} steps, {crashes} crashes, {said:?}");
-    assert!(crashes > 30, "the swarm has lost its crashes");
+    assert!(steps > 20 * SEEDS, "the swarm has lost its inputs: {steps} steps");
+    assert!(crashes > 25, "the swarm has lost its crashes");
     let silent: Vec<_> = said.iter().filter(|(_, times)| **times == 0).collect();
     assert!(silent.len() <= 3, "laws that had nothing to say: {silent:?}");
 }
