@@ -94,7 +94,11 @@ pub fn answer(here: &mut Circumstances<'_>) -> Deliveries {
 }
 
 fn failure(here: &mut Circumstances<'_>, timing: Timing) -> AttemptFailure {
-    let kind = here.pick("failure", FailureKind::ALL).unwrap_or(FailureKind::Server);
+    const PASSING: [FailureKind; 4] =
+        [FailureKind::RateLimited, FailureKind::Server, FailureKind::Connect, FailureKind::Quota];
+    let away = here.fault("away", here.faults.provider_away);
+    let kinds = if away { &PASSING } else { FailureKind::ALL };
+    let kind = here.pick("failure", kinds).unwrap_or(FailureKind::Server);
     let waits = [None, None, Some(0), Some(700), Some(90_000), Some(u64::MAX)];
     let resets =
         [None, Some(-5_000_000), Some(500_000), Some(20_000_000), Some(90_000_000_000), Some(i64::MAX)];

@@ -89,6 +89,8 @@ pub enum Sender {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Faults {
     pub provider_fails: u32,
+    /// How many of the failures are of a kind that passes.
+    pub provider_away: u32,
     pub provider_silent: u32,
     pub provider_slow: u32,
     /// Odd answers: unknown tools, bad arguments, doubled ids, too many calls.

@@ -33,12 +33,13 @@ pub fn scenario(seed: u64) -> Scenario {
     let config = config(&mut draw, agents);
     let faults = faults(&mut draw);
     let mut inputs = Vec::new();
-    let span = draw.of("span", &[2_000_000_u32, 20_000_000, 300_000_000, 4_000_000_000]);
+    let spans = [2_000_000_u32, 8_000_000, 20_000_000, 60_000_000, 300_000_000, 4_000_000_000];
+    let span = draw.of("span", &spans);
     for agent in 1..=agents {
         draw.agent = agent;
         draw.ordinal = 0;
         inputs.push(Timed { at: u64::from(draw.below("created", 1_000)), agent, action: Action::Create });
-        let count = draw.of("count", &[0, 3, 8, 25]);
+        let count = draw.of("count", &[0, 4, 12, 40]);
         for ordinal in 1..=count {
             draw.ordinal = ordinal;
             let at = 1_000 + u64::from(draw.below("at", span));
@@ -56,8 +57,8 @@ pub fn scenario(seed: u64) -> Scenario {
 
 fn action(draw: &mut Draw) -> Action {
     match draw.below("action", 20) {
-        0 | 1 => Action::Start,
-        2 | 3 => Action::Stop,
+        0..=2 => Action::Start,
+        3 => Action::Stop,
         4 => Action::Abort { run: None, stop: false },
         5 => Action::Abort { run: Some(u64::from(draw.below("run", 5))), stop: draw.below("stop", 2) == 0 },
         6 => Action::Tick,
@@ -79,9 +80,12 @@ fn message(draw: &mut Draw) -> Message {
         From::BriefAck,
         From::Impostor,
     ];
+    let sender = draw.of("sender", &senders);
+    let drawn = draw.of("priority", Priority::ALL);
+    let presumes = drawn == Priority::Interject && sender != From::Operator && draw.below("presumes", 6) > 0;
     Message {
-        sender: draw.of("sender", &senders),
-        priority: draw.of("priority", Priority::ALL),
+        sender,
+        priority: if presumes { Priority::Next } else { drawn },
         bytes: draw.of("bytes", &[0, 10, 100, 256, 400, 3_000]),
         key: draw.of("key", &[None, None, Some(1), Some(2), Some(3), Some(4)]),
         payload: u8::from(draw.below("payload", 4) == 0),
@@ -102,7 +106,7 @@ fn disturbance(draw: &mut Draw) -> Action {
 fn faults(draw: &mut Draw) -> Faults {
     let rates = [0, 0, 30, 300];
     let crashes = draw.of("crashes", &[0, 0, 1, 2, 3]);
-    let reach = draw.of("reach", &[40_u32, 200, 1_000]);
+    let reach = draw.of("reach", &[40_u32, 200, 800]);
     let mut at: u64 = 0;
     let mut boundaries = Vec::new();
     for ordinal in 0..crashes {
@@ -114,7 +118,8 @@ fn faults(draw: &mut Draw) -> Faults {
     }
     draw.ordinal = 0;
     Faults {
-        provider_fails: draw.of("provider_fails", &[0, 30, 300, 900]),
+        provider_fails: draw.of("provider_fails", &[0, 100, 400, 950]),
+        provider_away: draw.of("provider_away", &[0, 900]),
         provider_silent: draw.of("provider_silent", &rates),
         provider_slow: draw.of("provider_slow", &rates),
         provider_odd: draw.of("provider_odd", &[0, 100, 700]),

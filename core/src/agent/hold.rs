@@ -36,12 +36,11 @@ impl Hold {
         }
     }
 
-    /// A wait of known length moves with the clock; a reset time of a provider does not.
+    /// Every wait moves with the clock. For a reset time of a provider that may be too early, which costs one
+    /// trial; left where it was, a clock that had been years ahead would hold the agent for years.
     pub(super) fn clock_stepped(&mut self, from: Wall, to: Wall) {
         self.since = self.since.shifted(from, to);
-        if self.cause == HoldCause::Outage {
-            self.until = self.until.shifted(from, to);
-        }
+        self.until = self.until.shifted(from, to);
     }
 }
 

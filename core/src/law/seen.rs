@@ -8,7 +8,6 @@ use alloc::vec::Vec;
 use crate::event::brief::BriefKind;
 use crate::event::inbox::MessageAdmitted;
 use crate::event::operation::OpKind;
-use crate::event::scheduling::HoldCause;
 use crate::event::turn::{AssistantRoundRecorded, ProviderAttemptRecorded, TurnStarted, TurnTerminal};
 use crate::event::{BriefFact, Event, InboxFact, LifecycleFact, OperationFact, SchedulingFact, TurnFact};
 use crate::ids::{BriefId, EventSeq, MessageId, OpId, RunId, StepSeq, TurnIndex};
@@ -135,7 +134,6 @@ pub(super) struct Attempt {
 #[derive(Debug)]
 pub(super) struct Hold {
     pub(super) until: Wall,
-    cause: HoldCause,
     /// The first operator prompt since the hold was set.
     pub(super) trial: Option<MessageId>,
 }
@@ -238,9 +236,7 @@ impl Seen {
             LifecycleFact::SchedulerPostureDecision(fact) => self.posture.status = fact.next,
             LifecycleFact::RuntimeRecovered(fact) => self.owed.end_of = fact.interrupted_run_id,
             LifecycleFact::ClockStepped(fact) => {
-                if let Some(hold) = &mut self.hold
-                    && hold.cause == HoldCause::Outage
-                {
+                if let Some(hold) = &mut self.hold {
                     hold.until = hold.until.shifted(fact.from, fact.to);
                 }
                 self.keys.muddled = self.keys.by_message.last_key_value().map(|(id, _)| *id);
@@ -296,7 +292,7 @@ impl Seen {
             SchedulingFact::ContinuationResolved(_) => {}
             SchedulingFact::ClosureDecided(_) => self.owed.closure = None,
             SchedulingFact::HoldSet(fact) => {
-                self.hold = Some(Hold { until: fact.until, cause: fact.cause, trial: None });
+                self.hold = Some(Hold { until: fact.until, trial: None });
             }
             SchedulingFact::HoldEnded(_) => self.hold = None,
         }

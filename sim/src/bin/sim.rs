@@ -2,6 +2,7 @@
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command talks to its caller")]
 
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use sim::crash;
@@ -70,11 +71,15 @@ fn failed(seed: u64, failure: &Failure) -> u8 {
 fn swarm(from: u64, seeds: Option<u64>) -> u8 {
     let Some(seeds) = seeds else { return usage() };
     let (mut code, mut steps, mut records, mut crashes, mut failures) = (0, 0, 0, 0, 0_u64);
+    let mut said: BTreeMap<&str, u64> = BTreeMap::new();
     for seed in from..from.saturating_add(seeds) {
         let report = guarded(&swarm::scenario(seed), Options::default());
         steps += report.steps;
         records += report.records;
         crashes += report.crashes;
+        for (law, times) in &report.antecedents {
+            *said.entry(law).or_default() += times;
+        }
         if let Some(failure) = &report.failure {
             code = failed(seed, failure);
             failures += 1;
@@ -83,6 +88,7 @@ fn swarm(from: u64, seeds: Option<u64>) -> u8 {
             eprintln!("{} seeds, {steps} steps, {crashes} crashes, {failures} failures", seed - from + 1);
         }
     }
+    println!("laws that had something to say: {said:?}");
     println!("{seeds} seeds, {steps} steps, {records} records, {crashes} crashes, {failures} failures");
     code
 }
