@@ -55,6 +55,7 @@ pub mod terminal;
 pub(crate) mod testing;
 pub mod time;
 pub mod tool;
+pub mod transcript;
 pub mod view;
 
 pub use config::Config;
