@@ -167,7 +167,7 @@ mod tests {
         world.complete("main", context());
         world.complete("main", calls(&[("a", "ExecCommand", r#"{"cmd":"ls"}"#), ("b", "Nothing", "{}")]));
         world.complete("main", tool_says("a file"));
-        world.complete("main", fails(crate::model::FailureKind::Auth));
+        world.complete("main", fails(crate::model::FailureKind::ContextLength));
         let mut transcript = Transcript::default();
         let kinds: Vec<_> = world
             .log
