@@ -255,4 +255,16 @@ mod tests {
         assert_eq!(settings, Settings::default());
         assert!(matches!(settings.core_config(None, &path), Err(SettingsError::NoModel { .. })));
     }
+
+    #[test]
+    fn the_docs_list_every_key_and_no_other() {
+        let docs = include_str!("../../../docs/configuration.md");
+        let listed: Vec<&str> = docs
+            .lines()
+            .filter_map(|line| line.strip_prefix("| `")?.split('`').next())
+            .filter(|name| name.contains('.'))
+            .collect();
+        let known: Vec<&str> = KEYS.iter().map(|key| key.name).collect();
+        assert_eq!(listed, known);
+    }
 }

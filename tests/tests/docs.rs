@@ -1,0 +1,94 @@
+//! What the documentation shows is run.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use end_to_end::provider::{Provider, says};
+use end_to_end::{Holon, binary};
+
+fn page(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The fenced blocks of one language.
+fn blocks<'a>(page: &'a str, language: &str) -> Vec<&'a str> {
+    let start = format!("```{language}\n");
+    page.split(&start).skip(1).filter_map(|rest| rest.split("```").next()).collect()
+}
+
+#[test]
+fn the_commands_of_the_readme_work() {
+    let readme = page("README.md");
+    let shell = blocks(&readme, "sh");
+    let with_holon: Vec<_> = shell.iter().filter(|block| block.contains("holon run")).collect();
+    assert_eq!(with_holon.len(), 2, "a block was added: run it here");
+    for block in with_holon {
+        let provider = Provider::start([says("The test is right, the code is not.")]);
+        let holon = Holon::new();
+        for arguments in [&["init", "-q"][..], &["commit", "-q", "--allow-empty", "-m", "start"]] {
+            let git = Command::new("git")
+                .args(["-c", "user.name=t", "-c", "user.email=t@example.org"])
+                .args(arguments)
+                .current_dir(holon.work())
+                .status()
+                .unwrap();
+            assert!(git.success());
+        }
+        let script = block.replace("http://127.0.0.1:11434/v1", &provider.url);
+        let script = format!("set -e\nexport OPENAI_BASE_URL={}\n{script}", provider.url);
+        let path = format!("{}:{}", binary().parent().unwrap().display(), env!("PATH"));
+        let output = Command::new("sh")
+            .args(["-c", &script])
+            .current_dir(holon.work())
+            .env("PATH", path)
+            .env("HOLON_HOME", holon.home())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{script}\n{output:?}");
+        let report = fs::read_to_string(holon.work().join("report.json")).unwrap_or_default();
+        let said = format!("{}{report}", String::from_utf8_lossy(&output.stdout));
+        assert!(said.contains("The test is right"), "{said}");
+    }
+}
+
+#[test]
+fn the_configuration_of_the_docs_is_accepted() {
+    let docs = page("docs/configuration.md");
+    for example in blocks(&docs, "toml") {
+        let holon = Holon::new().with("OPENAI_API_KEY", "a-key-that-is-not-used");
+        fs::create_dir(holon.home()).unwrap();
+        fs::write(holon.home().join("config.toml"), example).unwrap();
+        let ended = holon.run(&["run", "--model", "scripted/hello", "hello"]);
+        assert_eq!(ended.code, Some(0), "{example}\n{ended:?}");
+    }
+}
+
+#[test]
+fn the_docs_name_what_the_help_names() {
+    let help = Holon::new().run(&["run", "--help"]).stdout;
+    let readme = page("README.md");
+    for word in
+        readme.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-')).filter(|w| w.starts_with("--"))
+    {
+        let known = help.contains(word) || ["--release", "--workspace", "--stat", "--path"].contains(&word);
+        assert!(known, "README names {word}, which `holon run` does not know");
+    }
+}
+
+/// Links between pages lead somewhere.
+#[test]
+fn links_lead_somewhere() {
+    for name in ["README.md", "docs/architecture.md", "docs/configuration.md", "docs/decisions.md"] {
+        let text = page(name);
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            if link.starts_with("http") || link.starts_with('#') {
+                continue;
+            }
+            let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name);
+            let target = folder.parent().unwrap().join(link.split('#').next().unwrap_or(link));
+            assert!(target.exists(), "{name} links to {link}, which does not exist");
+        }
+    }
+}
