@@ -16,7 +16,7 @@ use holon_core::{AgentId, Answer, Config, Input, Record, Reject, Text};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::exit::Exit;
-use super::output::Failure;
+use super::output::{self, Failure};
 use crate::clock;
 use crate::driver::{Driver, DriverError, Observer, Start};
 use crate::home::Home;
@@ -68,10 +68,13 @@ impl Session {
         let observer = std::mem::replace(&mut self.observer, Box::new(|_| {}));
         let mut driver = Driver::start(self.start(observe(self.agent.clone(), fold.clone(), observer)))?;
         let verdict = self.prompt(&mut driver, prompt).await;
+        driver.take_warnings().iter().for_each(|warning| output::note(&format!("holon: {warning}")));
         let texts = driver.texts().clone();
-        driver.shut_down().await?;
+        let closed = driver.shut_down().await;
         drop(lock);
+        // What broke the run says more than what broke its end.
         let verdict = verdict?;
+        closed?;
         let fold = std::mem::take(&mut *fold.lock().unwrap_or_else(PoisonError::into_inner));
         let (ledger, duration) = (self.home.ledger().display().to_string(), clock::since(started).0);
         Ok(fold.report(verdict, self.agent, duration, ledger, &texts)?)

@@ -45,6 +45,8 @@ pub struct Driver {
     /// The last stored state of each agent.
     snapshots: BTreeMap<AgentId, EventSeq>,
     stepped_at: Instant,
+    /// What went wrong without harm, for whoever started the runtime.
+    warnings: Vec<String>,
     /// Whether the disk is full: nothing new is taken in.
     full: bool,
 }
@@ -87,8 +89,12 @@ impl Driver {
         let reply = ReplyId(self.next_reply);
         self.next_reply += 1;
         let input = make(reply);
-        if self.full && !may_use_reserve(&input) {
+        let urgent = may_use_reserve(&input);
+        if self.full && !urgent {
             return Err(DriverError::DiskFull);
+        }
+        while !self.writer.has_room(urgent) {
+            self.pump().await?;
         }
         self.step(input)?;
         loop {
@@ -97,6 +103,11 @@ impl Driver {
             }
             self.pump().await?;
         }
+    }
+
+    /// What went wrong without harm since the last look.
+    pub fn take_warnings(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.warnings)
     }
 
     /// Whether everything that was decided is durable and was given to its performers.
@@ -141,8 +152,7 @@ impl Driver {
 
     fn deadline(&self) -> Instant {
         let wait = self.host.next_deadline().map(|deadline| Duration::from_millis(deadline.wait.0));
-        // A little late is fine, a little early would be a step for nothing.
-        self.stepped_at + wait.map_or(LONGEST_WAIT, |wait| wait.min(LONGEST_WAIT) + Duration::from_millis(1))
+        self.stepped_at + wait.map_or(LONGEST_WAIT, |wait| wait.min(LONGEST_WAIT))
     }
 
     /// Makes steps until the host has nothing more to decide at this moment.

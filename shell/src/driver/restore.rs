@@ -6,7 +6,7 @@ use holon_core::replay::Call;
 
 use super::{Driver, DriverError};
 use crate::clock;
-use crate::ledger::{EncodedCall, Restored};
+use crate::ledger::{EncodedCall, LedgerError, Restored};
 
 impl Driver {
     /// Brings back every agent that has something to do, then recovers one after the other.
@@ -15,7 +15,8 @@ impl Driver {
         let open: Vec<AgentId> =
             rows.into_iter().filter(|row| row.open_work > 0).map(|row| row.agent).collect();
         for agent in &open {
-            self.admit(agent)?;
+            let restored = self.reader.load(agent)?;
+            self.bring_in(agent, restored)?;
         }
         for agent in &open {
             self.recover(agent)?;
@@ -31,16 +32,22 @@ impl Driver {
         if self.host.view().agent(agent).is_some() {
             return Ok(true);
         }
-        if !self.reader.agents()?.iter().any(|row| row.agent == *agent) {
-            return Ok(false);
+        match self.reader.load(agent) {
+            Ok(restored) => self.bring_in(agent, restored)?,
+            Err(LedgerError::NoAgent { .. }) => return Ok(false),
+            Err(error) => return Err(error.into()),
         }
-        self.admit(agent)?;
         self.recover(agent)?;
         Ok(true)
     }
 
-    fn admit(&mut self, agent: &AgentId) -> Result<(), DriverError> {
-        let Restored { snapshot, tail, .. } = self.reader.load(agent)?;
+    fn bring_in(&mut self, agent: &AgentId, restored: Restored) -> Result<(), DriverError> {
+        let Restored { snapshot, tail, unusable } = restored;
+        for (event_seq, error) in unusable {
+            self.warnings.push(format!(
+                "the stored state of {agent} at event {event_seq} was left out, its log stands in for it: {error}"
+            ));
+        }
         if let Some(snapshot) = &snapshot {
             self.snapshots.insert(agent.clone(), snapshot.agent.event_seq);
         }

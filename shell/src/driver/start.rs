@@ -73,6 +73,7 @@ impl Driver {
             ahead: VecDeque::new(),
             snapshots: BTreeMap::new(),
             stepped_at: Instant::now(),
+            warnings: Vec::new(),
             full: false,
         };
         driver.record_call(&Call::RuntimeStarted {
