@@ -31,6 +31,8 @@ pub fn line(record: &Record) -> Option<String> {
 
 fn turn(fact: &TurnFact) -> Option<String> {
     match fact {
+        // A round without a call is the answer itself, which every surface shows in its own way.
+        TurnFact::AssistantRoundRecorded(fact) if fact.verdicts.is_empty() => None,
         TurnFact::AssistantRoundRecorded(fact) => {
             let lines: Vec<String> = fact.blocks.iter().filter_map(block).collect();
             (!lines.is_empty()).then(|| lines.join("\n"))
@@ -42,11 +44,11 @@ fn turn(fact: &TurnFact) -> Option<String> {
             let kind = attempt.failure_kind?;
             let what = attempt.message.as_ref().map_or("", Text::preview);
             let then = match (attempt.backoff_ms, attempt.advanced_to_fallback) {
-                (Some(wait), _) => format!("; again in {wait}"),
-                (None, true) => "; trying the next model".to_owned(),
+                (Some(wait), _) => format!(", again in {wait}"),
+                (None, true) => ", trying the next model".to_owned(),
                 (None, false) => String::new(),
             };
-            Some(one_line(&format!("! {} {kind}: {what}{then}", attempt.model_ref)))
+            Some(one_line(&format!("! {} {kind}{then}: {what}", attempt.model_ref)))
         }
         TurnFact::ReminderInjected(fact) => Some(format!("· reminded: {}", fact.kind)),
         TurnFact::TurnStarted(_)

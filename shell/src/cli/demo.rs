@@ -53,6 +53,7 @@ pub(super) fn demo(args: DemoArgs) -> Result<Exit, Failure> {
         config: Config::new(vec![ModelRef::new("scripted/demo")?]),
         durability: Durability::Full,
         environment: Environment::of_process(),
+        secrets: Vec::new(),
         providers: Providers::new(ProviderEnvironment::default()),
         observer: observer(args.quiet),
     };

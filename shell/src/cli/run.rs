@@ -68,7 +68,9 @@ pub(super) fn run(home: Option<PathBuf>, args: RunArgs) -> Result<Exit, Failure>
     let mut config = settings.core_config(model, &home.config()).map_err(Failure::usage)?;
     // Nobody waits for hours in front of a prompt: a turn that meets an outage fails at once.
     config.hold.on_outage = false;
-    let providers = Providers::new(provider_environment(&environment));
+    let provider_environment = provider_environment(&environment);
+    let secrets = provider_environment.secrets();
+    let providers = Providers::new(provider_environment);
     for model in &config.models {
         providers.check(model).map_err(Failure::usage)?;
     }
@@ -81,8 +83,18 @@ pub(super) fn run(home: Option<PathBuf>, args: RunArgs) -> Result<Exit, Failure>
     let prompt = prompt(&args.text)?;
     let observer = observer(format, args.quiet);
     let durability = settings.durability;
-    let session =
-        Session { home, agent, target, execution, config, durability, environment, providers, observer };
+    let session = Session {
+        home,
+        agent,
+        target,
+        execution,
+        config,
+        durability,
+        environment,
+        secrets,
+        providers,
+        observer,
+    };
     let report = session.run(&prompt)?;
     print(&report, format)?;
     Ok(report.verdict.into())

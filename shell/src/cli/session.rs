@@ -37,6 +37,8 @@ pub(super) struct Session {
     pub(super) config: Config,
     pub(super) durability: Durability,
     pub(super) environment: Environment,
+    /// Secrets beyond those that the environment's names give away.
+    pub(super) secrets: Vec<(String, String)>,
     pub(super) providers: Providers,
     /// Sees every durable record of the agent.
     pub(super) observer: Observer,
@@ -85,7 +87,7 @@ impl Session {
             ledger: self.home.ledger(),
             durability: self.durability,
             config: self.config.clone(),
-            secrets: Secrets::new(self.environment.secrets()),
+            secrets: Secrets::new(self.environment.secrets().chain(self.secrets.iter().cloned())),
             providers: self.providers.clone(),
             reserve: (self.target != Target::Temporary).then(|| self.home.root().to_owned()),
             performing: perform::Settings {
