@@ -1,16 +1,18 @@
 //! Decision replay: the calls of a flight recorder are made again, and what they record must be the same
 //! bytes. The ledger and the simulator share this.
 
+use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
-use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
+use crate::agent::{Agent, FoldError};
 use crate::config::{Config, ConfigError};
 use crate::host::{Host, RecoveryReport, RestoreError};
 use crate::ids::{AgentId, EventSeq, Seed, StepSeq};
 use crate::input::Input;
-use crate::record::Record;
+use crate::record::{Record, Step};
+use crate::snapshot::AgentSnapshot;
 use crate::time::Now;
 
 /// One call of the host, as the flight recorder keeps it.
@@ -43,15 +45,14 @@ pub enum Call {
     },
 }
 
-/// Where a replay stands; feed it the calls in order, with the records that each of them brought.
+/// Where a replay stands; feed it the calls in order, with the records that each of them brought. It folds the
+/// records as it goes, so that an agent that is brought in again costs nothing but a copy of its state.
 #[derive(Debug, Default)]
 pub struct Replay {
     host: Option<Host>,
+    agents: BTreeMap<AgentId, Agent>,
     pub calls: u64,
     pub records: u64,
-    /// Segments of another build, which are folded but not decided again.
-    pub skipped: u64,
-    skipping: bool,
 }
 
 /// A call that now brings something else than was recorded.
@@ -61,6 +62,10 @@ pub enum ReplayError {
     Config(#[from] ConfigError),
     #[error("an agent can't be brought in: {0}")]
     Restore(#[from] RestoreError),
+    #[error("the records can't be folded: {0}")]
+    Fold(#[from] FoldError),
+    #[error("{agent} was brought in as of event {through}, but its log stood at {found}")]
+    Elsewhere { agent: AgentId, through: EventSeq, found: EventSeq },
     #[error("the recorder does not begin with runtime_started")]
     NoSegment,
     #[error("step {step}: recorded {recorded} records, replayed {replayed}; first difference: {difference}")]
@@ -68,44 +73,64 @@ pub enum ReplayError {
 }
 
 impl Replay {
-    /// Makes one call again. `recorded` are the records of that call; `log` reads an agent's records through
-    /// a position, for an agent that is brought in.
+    /// Makes one call again; `recorded` are the records that it brought then.
     ///
     /// # Errors
     /// At the first difference, or when the call can't be made.
-    pub fn call(
-        &mut self,
-        build: &str,
-        call: Call,
-        recorded: &[Record],
-        log: impl FnOnce(&AgentId, EventSeq) -> Vec<Record>,
-    ) -> Result<(), ReplayError> {
+    pub fn call(&mut self, call: Call, recorded: &[Record]) -> Result<(), ReplayError> {
         self.calls += 1;
-        let step = match call {
-            Call::RuntimeStarted { build: recorded_by, config, seed, after } => {
+        if let Some(step) = self.make(call)? {
+            self.records += step.records().len() as u64;
+            compare(step.seq(), recorded, step.records())?;
+        }
+        self.fold(recorded)
+    }
+
+    /// Passes over a call that another build made: it is folded, but not decided again.
+    ///
+    /// # Errors
+    /// When the records do not continue their agent's log.
+    pub fn skip(&mut self, recorded: &[Record]) -> Result<(), ReplayError> {
+        self.fold(recorded)
+    }
+
+    fn make(&mut self, call: Call) -> Result<Option<Step>, ReplayError> {
+        match call {
+            Call::RuntimeStarted { config, seed, after, .. } => {
                 let mut host = Host::new(config, seed)?;
                 host.resume_after(after);
                 self.host = Some(host);
-                self.skipping = recorded_by != build;
-                self.skipped += u64::from(self.skipping);
-                return Ok(());
+                Ok(None)
             }
-            _ if self.skipping => return Ok(()),
             Call::Admit { agent, through } => {
-                let records = log(&agent, through);
-                self.host()?.admit(None, records)?;
-                return Ok(());
+                let folded = self.agents.get(&agent).ok_or(RestoreError::Empty)?;
+                if folded.event_seq != through {
+                    let found = folded.event_seq;
+                    return Err(ReplayError::Elsewhere { agent, through, found });
+                }
+                let snapshot = AgentSnapshot::of(folded);
+                self.host()?.admit(Some(snapshot), [])?;
+                Ok(None)
             }
             Call::Park { agent } => {
-                let parked = self.host()?.park(&agent);
-                drop(parked);
-                return Ok(());
+                drop(self.host()?.park(&agent));
+                Ok(None)
             }
-            Call::Recover { now, agent, report } => self.host()?.recover(now, &agent, report),
-            Call::Step { now, input } => self.host()?.step(now, input),
-        };
-        self.records += step.records().len() as u64;
-        compare(step.seq(), recorded, step.records())
+            Call::Recover { now, agent, report } => Ok(Some(self.host()?.recover(now, &agent, report))),
+            Call::Step { now, input } => Ok(Some(self.host()?.step(now, input))),
+        }
+    }
+
+    fn fold(&mut self, recorded: &[Record]) -> Result<(), ReplayError> {
+        for record in recorded {
+            match self.agents.get_mut(&record.agent) {
+                Some(agent) => agent.fold(record)?,
+                None => {
+                    self.agents.insert(record.agent.clone(), Agent::created(record)?);
+                }
+            }
+        }
+        Ok(())
     }
 
     fn host(&mut self) -> Result<&mut Host, ReplayError> {

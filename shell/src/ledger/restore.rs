@@ -202,26 +202,6 @@ pub(super) fn agent_rows(connection: &Connection) -> Result<Vec<AgentRow>, Ledge
     Ok(agents)
 }
 
-/// An agent's records through one, by whoever holds the connection.
-pub(super) fn log(
-    connection: &Connection,
-    agent: &AgentId,
-    through: EventSeq,
-) -> Result<Vec<Record>, LedgerError> {
-    let at = || Position::event(agent.as_str(), 0, None);
-    let sql = format!(
-        "SELECT {RECORD_COLUMNS} FROM records WHERE agent = ?1 AND event_seq <= ?2 ORDER BY event_seq"
-    );
-    let mut statement = connection.prepare_cached(&sql).map_err(LedgerError::unreadable(at()))?;
-    let mut rows =
-        statement.query((agent.as_str(), stored(through.0)?)).map_err(LedgerError::unreadable(at()))?;
-    let mut records = Vec::new();
-    while let Some(row) = rows.next().map_err(LedgerError::unreadable(at()))? {
-        records.push(StoredRecord::read(row).map_err(LedgerError::unreadable(at()))?.decode()?);
-    }
-    Ok(records)
-}
-
 fn agent_row(row: &Row<'_>) -> Result<AgentRow, LedgerError> {
     let name: String = row.get(0).map_err(LedgerError::unreadable(Position::default()))?;
     let at = || Position::event(&name, 0, None);
