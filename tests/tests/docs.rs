@@ -66,6 +66,21 @@ fn the_configuration_of_the_docs_is_accepted() {
 }
 
 #[test]
+fn the_scenario_of_the_docs_plays() {
+    let docs = page("docs/scenarios.md");
+    for example in blocks(&docs, "json") {
+        let holon = Holon::new();
+        let file = holon.file("scenario.json", example);
+        let ended =
+            holon.run(&["run", "--json", "--model", &format!("scripted/{}", file.display()), "look around"]);
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        let report = ended.json();
+        assert_eq!(report["final_text"], "There is a README.");
+        assert_eq!(report["provider_attempt_timeline"]["attempts"][0]["outcome"], "retrying");
+    }
+}
+
+#[test]
 fn the_docs_name_what_the_help_names() {
     let help = Holon::new().run(&["run", "--help"]).stdout;
     let readme = page("README.md");
@@ -79,7 +94,13 @@ fn the_docs_name_what_the_help_names() {
 /// Links between pages lead somewhere.
 #[test]
 fn links_lead_somewhere() {
-    for name in ["README.md", "docs/architecture.md", "docs/configuration.md", "docs/decisions.md"] {
+    for name in [
+        "README.md",
+        "docs/architecture.md",
+        "docs/configuration.md",
+        "docs/decisions.md",
+        "docs/scenarios.md",
+    ] {
         let text = page(name);
         for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
             if link.starts_with("http") || link.starts_with('#') {
