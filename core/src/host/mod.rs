@@ -179,11 +179,7 @@ impl Host {
     }
 
     pub(crate) fn facts(&self) -> HostFacts {
-        HostFacts {
-            draining: self.draining,
-            free_slot: self.has_free_slot(),
-            now: self.clock.wall(),
-        }
+        HostFacts { draining: self.draining, free_slot: self.has_free_slot(), now: self.clock.wall() }
     }
 
     fn has_free_slot(&self) -> bool {
