@@ -233,7 +233,7 @@ fn attempt_failed(tx: &mut Tx<'_>, op: OpId, failure: &AttemptFailure) {
     tx.record(ProviderAttemptRecorded { run_id, round, attempt: record });
     match next {
         Next::Retry { after } => tx.arm(Alarm::Backoff, after),
-        Next::RetriesExhausted | Next::FailFast if falls_back => request::request(tx),
+        Next::RetriesExhausted | Next::FailFast if falls_back => request::again(tx),
         Next::RetriesExhausted | Next::FailFast | Next::Terminal => {
             end::providers_failed(tx, failure);
         }
