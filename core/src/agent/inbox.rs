@@ -37,7 +37,7 @@ pub struct Entry {
     /// When an outage first put the message back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_since: Option<Wall>,
-    /// Rounds of interrupted runs, which the next run continues from.
+    /// Rounds of interrupted runs, which the next run continues from; they are with the run while there is one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub carried: Vec<Round>,
 }
@@ -86,6 +86,10 @@ impl Inbox {
     /// Entries that a run has taken and not yet settled.
     pub fn claimed(&self, id: MessageId) -> Option<&Entry> {
         self.claimed.get(&id)
+    }
+
+    pub(super) fn claimed_mut(&mut self, id: MessageId) -> Option<&mut Entry> {
+        self.claimed.get_mut(&id)
     }
 
     pub fn claimed_entries(&self) -> u64 {
@@ -176,7 +180,7 @@ impl Inbox {
     fn requeue(&mut self, at: Wall, fact: &MessageRequeued, rounds: Vec<Round>) {
         let Some(mut entry) = self.claimed.remove(&fact.message_id) else { return };
         entry.crashes = fact.crashes;
-        entry.carried = rounds;
+        entry.carried.extend(rounds);
         if fact.cause == RequeueCause::Hold {
             entry.held_since.get_or_insert(at);
         }

@@ -259,11 +259,8 @@ fn settle_messages(tx: &mut Tx<'_>, end: &End, before: &Before) -> bool {
         tx.record(MessageRequeued { message_id, run_id, cause, crashes });
     }
     let earlier = tx.agent().inbox.claimed(message_id).map_or(0, |entry| entry.crashes);
-    let crashes = match cause {
-        RequeueCause::Crash if before.recorded_something => 0,
-        RequeueCause::Crash => earlier.saturating_add(1),
-        RequeueCause::Hold | RequeueCause::Shutdown => earlier,
-    };
+    let crashed = u32::from(cause == RequeueCause::Crash);
+    let crashes = if before.recorded_something { 0 } else { earlier.saturating_add(crashed) };
     if cause == RequeueCause::Crash && crashes >= tx.config.queue.crashes {
         tx.record(MessageDropped { message_id, crashes });
         return true;

@@ -10,9 +10,9 @@ use crate::hash::Fnv;
 use crate::host::tx::{Alarm, Tx};
 use crate::terminal::TurnReason;
 
-/// The bound that forbids another round.
+/// The bound that forbids another round. Rounds of interrupted runs count: it is one turn of one message.
 pub(crate) fn reached(run: &Run, limits: &TurnLimits) -> Option<TurnReason> {
-    if run.next_round().0 >= limits.rounds {
+    if run.rounds.len() >= limits.rounds as usize {
         return Some(TurnReason::Rounds);
     }
     (run.repeats.count >= limits.repeats_end).then_some(TurnReason::RepeatedToolCall)

@@ -145,8 +145,8 @@ impl Run {
         self.rounds.iter().skip(self.carried_rounds as usize).rev().find_map(Round::text)
     }
 
-    pub(super) fn new(at: Wall, fact: &TurnStarted, entry: &Entry) -> Self {
-        let carried = entry.carried.clone();
+    pub(super) fn new(at: Wall, fact: &TurnStarted, entry: &mut Entry) -> Self {
+        let carried = core::mem::take(&mut entry.carried);
         let notes = if carried.is_empty() { Vec::new() } else { alloc::vec![Note::Continuation] };
         Self {
             id: fact.run_id,
