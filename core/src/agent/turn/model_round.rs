@@ -229,6 +229,7 @@ fn attempt_failed(tx: &mut Tx<'_>, op: OpId, failure: &AttemptFailure) {
     record.failure_kind = Some(failure.kind);
     record.message = Some(failure.message.clone());
     record.token_usage = failure.usage;
+    record.resets_at = failure.resets_at;
     record.transport_diagnostics.clone_from(&failure.diagnostics);
     record.outcome = match next {
         Next::Retry { .. } => AttemptOutcome::Retrying,
@@ -268,6 +269,7 @@ fn attempt_record(tx: &Tx<'_>, run: &Run, timing: Timing) -> Option<AttemptRecor
         outcome: AttemptOutcome::Succeeded,
         advanced_to_fallback: false,
         backoff_ms: None,
+        resets_at: None,
         token_usage: None,
         transport_diagnostics: None,
     })
