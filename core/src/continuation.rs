@@ -36,6 +36,24 @@ pub enum ContinuationEvidence {
     MessageKind { kind: MessageKind },
 }
 
+/// Whether a message never reaches the model, whatever the closure: known of its kind alone, so that a queue
+/// can keep such messages apart.
+pub fn liveness_only(kind: MessageKind) -> bool {
+    match kind {
+        MessageKind::Control | MessageKind::TaskStatus | MessageKind::BriefAck | MessageKind::BriefResult => {
+            true
+        }
+        MessageKind::OperatorPrompt
+        | MessageKind::ChannelEvent
+        | MessageKind::WebhookEvent
+        | MessageKind::CallbackEvent
+        | MessageKind::TimerTick
+        | MessageKind::SystemTick
+        | MessageKind::InternalFollowup
+        | MessageKind::TaskResult => false,
+    }
+}
+
 /// Classifies a message of `kind` that arrives after the given closure.
 pub fn resolve(
     kind: MessageKind,
@@ -44,20 +62,13 @@ pub fn resolve(
     prior_waiting_reason: Option<WaitingReason>,
 ) -> ContinuationResolution {
     let waiting = prior == ClosureOutcome::Waiting;
-    let class = match kind {
-        MessageKind::OperatorPrompt if waiting => ContinuationClass::ResumeOverride,
-        MessageKind::TaskResult if waiting => ContinuationClass::ResumeOverride,
-        MessageKind::OperatorPrompt
-        | MessageKind::TaskResult
-        | MessageKind::ChannelEvent
-        | MessageKind::WebhookEvent
-        | MessageKind::CallbackEvent
-        | MessageKind::TimerTick
-        | MessageKind::SystemTick
-        | MessageKind::InternalFollowup => ContinuationClass::LocalContinuation,
-        MessageKind::Control | MessageKind::TaskStatus | MessageKind::BriefAck | MessageKind::BriefResult => {
-            ContinuationClass::LivenessOnly
-        }
+    let resumes = matches!(kind, MessageKind::OperatorPrompt | MessageKind::TaskResult);
+    let class = if liveness_only(kind) {
+        ContinuationClass::LivenessOnly
+    } else if waiting && resumes {
+        ContinuationClass::ResumeOverride
+    } else {
+        ContinuationClass::LocalContinuation
     };
     let model_reentry = class != ContinuationClass::LivenessOnly;
     ContinuationResolution {

@@ -117,6 +117,12 @@ pub struct Body {
     pub text: Text,
 }
 
+/// Longest name, reference or key that comes with a message, in bytes: it stands in records as it is.
+pub const NAME_BYTES: usize = 256;
+
+/// Most references that come with a message.
+pub const SOURCE_REFS: usize = 16;
+
 /// What a caller may say about a message. Authority and trust are not among it: they follow from origin.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ingress {
@@ -177,6 +183,7 @@ impl Message {
     pub fn admit(id: MessageId, at: Wall, ingress: Ingress) -> Result<Self, Reject> {
         let (trust, authority_class) = standing(ingress.kind, &ingress.origin)?;
         check_priority(&ingress, trust)?;
+        check_names(&ingress)?;
         Ok(Self {
             id,
             created_at: at,
@@ -205,7 +212,9 @@ impl Message {
 
     /// What the message costs against the bytes of the queue.
     pub fn bytes(&self) -> u64 {
-        self.body.text.bytes().saturating_add(self.metadata.as_ref().map_or(0, Text::bytes))
+        let refs: usize = self.source_refs.iter().map(|(name, value)| name.len() + value.len()).sum();
+        let metadata = self.metadata.as_ref().map_or(0, Text::bytes);
+        self.body.text.bytes().saturating_add(metadata).saturating_add(refs as u64)
     }
 }
 
@@ -219,6 +228,19 @@ impl Origin {
             Self::Timer { .. } => "timer",
             Self::System { .. } => "system",
             Self::Task { .. } => "task",
+        }
+    }
+
+    /// Whatever the sender calls itself.
+    fn ids(&self) -> [Option<&str>; 2] {
+        match self {
+            Self::Operator { actor_id } => [actor_id.as_deref(), None],
+            Self::Channel { channel_id, sender_id } => [Some(channel_id), sender_id.as_deref()],
+            Self::Webhook { source, event_type } => [Some(source), event_type.as_deref()],
+            Self::Callback { descriptor_id, source } => [Some(descriptor_id), source.as_deref()],
+            Self::Timer { timer_id } => [Some(timer_id), None],
+            Self::System { subsystem } => [Some(subsystem), None],
+            Self::Task { task_id } => [Some(task_id), None],
         }
     }
 }
@@ -255,6 +277,32 @@ fn check_priority(ingress: &Ingress, trust: Trust) -> Result<(), Reject> {
         return Ok(());
     }
     Err(Reject::PriorityFromOrigin { priority: ingress.priority, origin: ingress.origin.name().into() })
+}
+
+fn check_names(ingress: &Ingress) -> Result<(), Reject> {
+    let references = ingress.source_refs.len();
+    if references > SOURCE_REFS {
+        return Err(Reject::TooMany {
+            what: "source_refs".into(),
+            count: references as u64,
+            limit: SOURCE_REFS as u64,
+        });
+    }
+    let key = ingress.idempotency.as_ref().map(|idempotency| idempotency.key.as_str());
+    let ids = [
+        ("the idempotency key", key),
+        ("correlation_id", ingress.correlation_id.as_deref()),
+        ("causation_id", ingress.causation_id.as_deref()),
+    ];
+    let origin = ingress.origin.ids().map(|id| ("an id of the origin", id));
+    let refs = ingress.source_refs.iter().flat_map(|(name, value)| [name, value]);
+    let refs = refs.map(|text| ("one of source_refs", Some(text.as_str())));
+    let mut names = ids.into_iter().chain(origin).chain(refs);
+    let long =
+        names.find_map(|(what, name)| Some((what, name.filter(|name| name.len() > NAME_BYTES)?.len())));
+    long.map_or(Ok(()), |(what, bytes)| {
+        Err(Reject::TooLarge { what: what.into(), bytes: bytes as u64, limit: NAME_BYTES as u64 })
+    })
 }
 
 fn trigger(kind: MessageKind) -> TriggerKind {
@@ -354,5 +402,28 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn whatever_stands_in_records_as_it_is_has_a_bound() {
+        let long = || "x".repeat(NAME_BYTES + 1);
+        let sent = || ingress(MessageKind::WebhookEvent, Priority::Normal, "hello");
+        let refs = |count: usize| (0..count).map(|n| (alloc::format!("r{n}"), String::new())).collect();
+        let refused = [
+            Ingress { correlation_id: Some(long()), ..sent() },
+            Ingress { causation_id: Some(long()), ..sent() },
+            Ingress { source_refs: [(long(), String::new())].into(), ..sent() },
+            Ingress { source_refs: [(String::new(), long())].into(), ..sent() },
+            Ingress { source_refs: refs(SOURCE_REFS + 1), ..sent() },
+            Ingress { origin: Origin::Webhook { source: "w".into(), event_type: Some(long()) }, ..sent() },
+            Ingress { idempotency: Some(Idempotency { key: long(), payload: ContentId([0; 32]) }), ..sent() },
+        ];
+        for sent in refused {
+            let refusal = Message::admit(MessageId(1), Wall(5), sent).unwrap_err();
+            assert!(matches!(refusal.code(), "too_large" | "too_many"), "{refusal}");
+        }
+        let full = Ingress { source_refs: refs(SOURCE_REFS), ..sent() };
+        let bytes = Message::admit(MessageId(1), Wall(5), full).unwrap().bytes();
+        assert!(bytes > "hello".len() as u64, "references count against the queue");
     }
 }

@@ -29,6 +29,8 @@ pub enum Reject {
     PriorityFromOrigin { priority: Priority, origin: KnownOrigin },
     #[error("{what} is {bytes} bytes, the limit is {limit}")]
     TooLarge { what: String, bytes: u64, limit: u64 },
+    #[error("{count} {what} are more than the limit of {limit}")]
+    TooMany { what: String, count: u64, limit: u64 },
     #[error("{run_id} is not the run in progress ({current})")]
     StaleRunId { run_id: RunId, current: RunId },
     #[error("no run is in progress")]
@@ -53,6 +55,7 @@ impl Reject {
             Self::KindFromOrigin { .. } => "kind_from_origin",
             Self::PriorityFromOrigin { .. } => "priority_from_origin",
             Self::TooLarge { .. } => "too_large",
+            Self::TooMany { .. } => "too_many",
             Self::StaleRunId { .. } => "stale_run_id",
             Self::NoCurrentRun => "no_current_run",
             Self::TooManyAgents { .. } => "too_many_agents",
@@ -73,6 +76,7 @@ impl Reject {
             | Self::KindFromOrigin { .. }
             | Self::PriorityFromOrigin { .. }
             | Self::TooLarge { .. }
+            | Self::TooMany { .. }
             | Self::StaleRunId { .. }
             | Self::NoCurrentRun
             | Self::TooManyAgents { .. } => None,

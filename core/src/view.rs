@@ -217,10 +217,10 @@ fn posture(agent: &Agent, now: Wall) -> SchedulingPosture {
         SchedulingPosture::Archived
     } else if agent.run.is_some() {
         SchedulingPosture::ActiveTurn
-    } else if agent.hold.as_ref().is_some_and(|hold| hold.holds(now)) {
-        SchedulingPosture::Blocked
     } else if agent.inbox.queued_entries() > 0 {
         SchedulingPosture::HasQueuedInput
+    } else if agent.hold.as_ref().is_some_and(|hold| hold.holds(now)) {
+        SchedulingPosture::Blocked
     } else {
         SchedulingPosture::Idle
     }
@@ -267,4 +267,25 @@ fn wake_sources(agent: &Agent, decision: &SchedulerDecision, deadline: bool) -> 
         sources.push(WakeSource::Deadline);
     }
     sources
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::FailureKind;
+    use crate::testing::{World, agent, context, fails, prompt};
+    use crate::time::Millis;
+
+    #[test]
+    fn queued_input_stands_before_a_hold() {
+        let mut world = World::with_agent("main");
+        world.admit("main", prompt("go"));
+        world.complete("main", context());
+        while world.agent("main").hold.is_none() {
+            world.complete("main", fails(FailureKind::Server));
+            world.pass(Millis::seconds(1));
+        }
+        let explained = world.host.view().explain(&agent("main")).unwrap();
+        assert_eq!(explained.scheduling_posture, SchedulingPosture::HasQueuedInput);
+    }
 }

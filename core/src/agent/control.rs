@@ -34,7 +34,7 @@ fn start(tx: &mut Tx<'_>) -> ControlOutcome {
         return unchanged(ControlAction::Start, previous);
     }
     admitted(tx, ControlAction::Start);
-    apply(tx, ControlAction::Start, Status::AwakeIdle, Aborted::default())
+    applied(tx, ControlAction::Start, (previous, Status::AwakeIdle), Aborted::default())
 }
 
 fn stop(tx: &mut Tx<'_>) -> ControlOutcome {
@@ -43,12 +43,12 @@ fn stop(tx: &mut Tx<'_>) -> ControlOutcome {
         return unchanged(ControlAction::Stop, previous);
     }
     admitted(tx, ControlAction::Stop);
-    let aborted = abort_run(tx, TurnReason::Stopped);
     if let Some(hold) = &tx.agent().hold {
         let since = hold.since;
         tx.record(HoldEnded { since, reason: HoldEnd::Stopped });
     }
-    apply(tx, ControlAction::Stop, Status::Stopped, aborted)
+    let aborted = abort_run(tx, TurnReason::Stopped);
+    applied(tx, ControlAction::Stop, (previous, Status::Stopped), aborted)
 }
 
 fn abort(tx: &mut Tx<'_>, run_id: Option<RunId>, stop_after: bool) -> Result<ControlOutcome, Reject> {
@@ -61,9 +61,10 @@ fn abort(tx: &mut Tx<'_>, run_id: Option<RunId>, stop_after: bool) -> Result<Con
     if stop_after {
         return Ok(stop(tx));
     }
+    let previous = tx.agent().status;
     admitted(tx, ControlAction::Abort);
     let aborted = abort_run(tx, TurnReason::OperatorAbort);
-    Ok(apply(tx, ControlAction::Abort, Status::AwakeIdle, aborted))
+    Ok(applied(tx, ControlAction::Abort, (previous, Status::AwakeIdle), aborted))
 }
 
 /// What the end of a run leaves for the outcome.
@@ -90,11 +91,16 @@ fn admitted(tx: &mut Tx<'_>, action: ControlAction) {
     tx.record(ControlRequestAdmitted { action, previous });
 }
 
-fn apply(tx: &mut Tx<'_>, action: ControlAction, next: Status, aborted: Aborted) -> ControlOutcome {
-    let previous = tx.agent().status;
+/// Records the change. The caller learns of the whole of it: the end of a run has changed the status already.
+fn applied(
+    tx: &mut Tx<'_>,
+    action: ControlAction,
+    (previous, next): (Status, Status),
+    aborted: Aborted,
+) -> ControlOutcome {
     tx.record(ControlApplied {
         action,
-        previous,
+        previous: tx.agent().status,
         next,
         boundary: Boundary::Control,
         aborted_run_id: aborted.run_id,
@@ -121,5 +127,28 @@ fn unchanged(action: ControlAction, status: Status) -> ControlOutcome {
         aborted_run_id: None,
         aborted_messages: Vec::new(),
         cancelled_ops: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{World, context, prompt};
+
+    #[test]
+    fn the_outcome_tells_the_whole_change() {
+        for (request, next) in [
+            (ControlRequest::Stop, Status::Stopped),
+            (ControlRequest::Abort { run_id: None, stop_after_abort: false }, Status::AwakeIdle),
+            (ControlRequest::Abort { run_id: None, stop_after_abort: true }, Status::Stopped),
+        ] {
+            let mut world = World::with_agent("main");
+            let message = world.admit("main", prompt("go"));
+            world.complete("main", context());
+            let Answer::Controlled(outcome) = world.control("main", request) else { panic!() };
+            assert_eq!((outcome.previous, outcome.next), (Status::AwakeRunning, next));
+            assert_eq!(outcome.aborted_messages, [message]);
+            assert_eq!(outcome.cancelled_ops.len(), 1);
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! The queue of one agent: bands, claims, and idempotency keys (contract: agent.md, Queue). What is
 //! terminal leaves the state; the log keeps it.
 
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::turn::Round;
 use crate::config::QueueLimits;
 use crate::content::ContentId;
+use crate::continuation::liveness_only;
 use crate::event::InboxFact;
 use crate::event::inbox::{MessageAdmitted, MessageRequeued, RequeueCause};
 use crate::ids::MessageId;
@@ -20,11 +21,19 @@ use crate::time::Wall;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inbox {
     queued: BTreeMap<Priority, BTreeMap<MessageId, Entry>>,
+    /// Those of `queued` that need no model: under a hold they are taken from behind whatever waits.
+    liveness: BTreeSet<(Priority, MessageId)>,
     claimed: BTreeMap<MessageId, Entry>,
-    /// Totals over queued and claimed entries.
+    /// Over queued and claimed entries: what came from outside, and the runtime's own evidence.
+    ingress: Totals,
+    evidence: Totals,
+    keys: Keys,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Totals {
     entries: u64,
     bytes: u64,
-    keys: Keys,
 }
 
 /// A message on its way, with what its earlier runs left behind.
@@ -37,7 +46,7 @@ pub struct Entry {
     /// When an outage first put the message back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_since: Option<Wall>,
-    /// Rounds of interrupted runs, which the next run continues from.
+    /// Rounds of interrupted runs, which the next run continues from; they are with the run while there is one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub carried: Vec<Round>,
 }
@@ -79,6 +88,12 @@ impl Inbox {
         self.queued.get(&priority).map_or(0, |band| band.len() as u64)
     }
 
+    /// The first entry that needs no model.
+    pub fn first_liveness(&self) -> Option<&Entry> {
+        let (priority, id) = self.liveness.first()?;
+        self.queued.get(priority)?.get(id)
+    }
+
     pub fn queued_entry(&self, id: MessageId) -> Option<&Entry> {
         self.queued.values().find_map(|band| band.get(&id))
     }
@@ -86,6 +101,10 @@ impl Inbox {
     /// Entries that a run has taken and not yet settled.
     pub fn claimed(&self, id: MessageId) -> Option<&Entry> {
         self.claimed.get(&id)
+    }
+
+    pub(super) fn claimed_mut(&mut self, id: MessageId) -> Option<&mut Entry> {
+        self.claimed.get_mut(&id)
     }
 
     pub fn claimed_entries(&self) -> u64 {
@@ -104,27 +123,23 @@ impl Inbox {
 
     /// Totals over what waits and what is claimed: entries, bytes.
     pub fn totals(&self) -> (u64, u64) {
-        (self.entries, self.bytes)
+        let (ingress, evidence) = (self.ingress, self.evidence);
+        (ingress.entries + evidence.entries, ingress.bytes.saturating_add(evidence.bytes))
     }
 
-    /// Whether one more message fits. Operators may use the reserve, the runtime's own evidence up to four
-    /// times the bounds.
+    /// Whether one more message fits. Operators may use the reserve; the runtime's own evidence may fill the
+    /// queue to four times the bounds, and takes nobody's place.
     pub fn has_room(&self, kind: MessageKind, bytes: u64, limits: &QueueLimits) -> bool {
-        let (max_entries, max_bytes) = match kind {
-            MessageKind::OperatorPrompt => (limits.entries, limits.bytes),
-            MessageKind::ChannelEvent | MessageKind::WebhookEvent | MessageKind::CallbackEvent => {
-                (limits.entries - limits.reserved_entries, limits.bytes - limits.reserved_bytes)
-            }
-            MessageKind::Control
-            | MessageKind::TimerTick
-            | MessageKind::SystemTick
-            | MessageKind::InternalFollowup
-            | MessageKind::TaskResult
-            | MessageKind::TaskStatus
-            | MessageKind::BriefAck
-            | MessageKind::BriefResult => (limits.entries.saturating_mul(4), limits.bytes.saturating_mul(4)),
+        let (used, used_bytes) =
+            if is_evidence(kind) { self.totals() } else { (self.ingress.entries, self.ingress.bytes) };
+        let (max_entries, max_bytes) = if is_evidence(kind) {
+            (limits.entries.saturating_mul(4), limits.bytes.saturating_mul(4))
+        } else if kind == MessageKind::OperatorPrompt {
+            (limits.entries, limits.bytes)
+        } else {
+            (limits.entries - limits.reserved_entries, limits.bytes - limits.reserved_bytes)
         };
-        self.entries < max_entries && self.bytes.saturating_add(bytes) <= max_bytes
+        used < max_entries && used_bytes.saturating_add(bytes) <= max_bytes
     }
 
     /// Looks up a key; one that has expired was never seen.
@@ -152,8 +167,9 @@ impl Inbox {
 
     fn admit(&mut self, at: Wall, fact: &MessageAdmitted) {
         let message = fact.message.clone();
-        self.entries += 1;
-        self.bytes = self.bytes.saturating_add(message.bytes());
+        let totals = self.totals_of(message.kind);
+        totals.entries += 1;
+        totals.bytes = totals.bytes.saturating_add(message.bytes());
         self.keys.forget(fact.expired_keys);
         if let Some(idempotency) = &fact.idempotency {
             self.keys.remember(at, idempotency, message.id);
@@ -162,6 +178,9 @@ impl Inbox {
     }
 
     fn put(&mut self, entry: Entry) {
+        if liveness_only(entry.message.kind) {
+            self.liveness.insert((entry.message.priority, entry.message.id));
+        }
         self.queued.entry(entry.message.priority).or_default().insert(entry.message.id, entry);
     }
 
@@ -169,6 +188,7 @@ impl Inbox {
         let entry = self.queued.values_mut().find_map(|band| band.remove(&id));
         self.queued.retain(|_, band| !band.is_empty());
         if let Some(entry) = entry {
+            self.liveness.remove(&(entry.message.priority, id));
             self.claimed.insert(id, entry);
         }
     }
@@ -176,7 +196,7 @@ impl Inbox {
     fn requeue(&mut self, at: Wall, fact: &MessageRequeued, rounds: Vec<Round>) {
         let Some(mut entry) = self.claimed.remove(&fact.message_id) else { return };
         entry.crashes = fact.crashes;
-        entry.carried = rounds;
+        entry.carried.extend(rounds);
         if fact.cause == RequeueCause::Hold {
             entry.held_since.get_or_insert(at);
         }
@@ -185,9 +205,14 @@ impl Inbox {
 
     fn settle(&mut self, id: MessageId) {
         if let Some(entry) = self.claimed.remove(&id) {
-            self.entries = self.entries.saturating_sub(1);
-            self.bytes = self.bytes.saturating_sub(entry.message.bytes());
+            let totals = self.totals_of(entry.message.kind);
+            totals.entries = totals.entries.saturating_sub(1);
+            totals.bytes = totals.bytes.saturating_sub(entry.message.bytes());
         }
+    }
+
+    fn totals_of(&mut self, kind: MessageKind) -> &mut Totals {
+        if is_evidence(kind) { &mut self.evidence } else { &mut self.ingress }
     }
 
     /// How many of the oldest keys a further key lets go.
@@ -196,6 +221,24 @@ impl Inbox {
         let over = (kept + 1).saturating_sub(limits.keys.max(1));
         let stale = self.keys.oldest_first.iter().take_while(|(at, _)| now.since(*at) >= limits.keys_for);
         u32::try_from(over.max(stale.count() as u64)).unwrap_or(u32::MAX)
+    }
+}
+
+/// Whether the runtime says it to its agent, rather than somebody outside.
+fn is_evidence(kind: MessageKind) -> bool {
+    match kind {
+        MessageKind::OperatorPrompt
+        | MessageKind::ChannelEvent
+        | MessageKind::WebhookEvent
+        | MessageKind::CallbackEvent => false,
+        MessageKind::Control
+        | MessageKind::TimerTick
+        | MessageKind::SystemTick
+        | MessageKind::InternalFollowup
+        | MessageKind::TaskResult
+        | MessageKind::TaskStatus
+        | MessageKind::BriefAck
+        | MessageKind::BriefResult => true,
     }
 }
 
@@ -211,5 +254,54 @@ impl Keys {
                 self.by_key.remove(&key);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::effect::Answer;
+    use crate::message::{AdmissionContext, Ingress};
+    use crate::model::FailureKind;
+    use crate::testing::{World, config, context, fails, ingress, prompt};
+    use crate::time::Millis;
+
+    fn send(world: &mut World, kind: MessageKind) -> bool {
+        let sent = ingress(kind, Priority::Background, "");
+        let sent = Ingress { admission_context: AdmissionContext::RuntimeOwned, ..sent };
+        matches!(world.send("main", sent), Answer::Admitted { .. })
+    }
+
+    /// How many of a kind fit on top of what is there.
+    fn fill(world: &mut World, kind: MessageKind) -> usize {
+        (0..100).take_while(|_| send(world, kind)).count()
+    }
+
+    #[test]
+    fn evidence_takes_nobodys_place() {
+        let queue = QueueLimits { entries: 5, reserved_entries: 2, ..config().queue };
+        let mut world = World::new(Config { queue, ..config() });
+        world.create("main");
+        world.admit("main", prompt("the run in progress"));
+        assert_eq!(fill(&mut world, MessageKind::TaskResult), 19);
+        assert_eq!(fill(&mut world, MessageKind::WebhookEvent), 2);
+        assert_eq!(fill(&mut world, MessageKind::OperatorPrompt), 2);
+        assert_eq!(world.agent("main").inbox.totals().0, 24);
+    }
+
+    #[test]
+    fn under_a_hold_what_needs_no_model_does_not_wait() {
+        let mut world = World::with_agent("main");
+        world.admit("main", prompt("go"));
+        world.complete("main", context());
+        while world.agent("main").hold.is_none() {
+            world.complete("main", fails(FailureKind::Server));
+            world.pass(Millis::seconds(1));
+        }
+        assert!(send(&mut world, MessageKind::WebhookEvent));
+        assert!(send(&mut world, MessageKind::BriefAck));
+        let kinds: Vec<_> = world.agent("main").inbox.queued().map(|entry| entry.message.kind).collect();
+        assert_eq!(kinds, [MessageKind::OperatorPrompt, MessageKind::WebhookEvent]);
     }
 }

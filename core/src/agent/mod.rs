@@ -237,7 +237,7 @@ impl Agent {
 
     fn apply_turn(&mut self, at: Wall, fact: &TurnFact) {
         if let TurnFact::TurnStarted(fact) = fact {
-            self.run = self.inbox.claimed(fact.message_id).map(|entry| Run::new(at, fact, entry));
+            self.run = self.inbox.claimed_mut(fact.message_id).map(|entry| Run::new(at, fact, entry));
             self.next.run = fact.run_id.next();
             self.next.turn = fact.turn_index.next();
             self.set_status(at, Status::AwakeRunning);

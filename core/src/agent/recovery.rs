@@ -75,6 +75,38 @@ mod tests {
         assert_eq!(world.agent("main").inbox.totals().0, 1, "the message waits for the next start");
     }
 
+    #[test]
+    fn crashes_before_a_run_that_got_on_are_forgotten_however_it_ended() {
+        let mut world = World::with_agent("main");
+        world.admit("main", prompt("build"));
+        world.crash();
+        world.crash();
+        world.complete("main", context());
+        world.complete("main", calls(&[("c1", "ExecCommand", r#"{"cmd":"make"}"#)]));
+        world.drain();
+        world.crash();
+        world.crash();
+        assert!(world.agent("main").run.is_some(), "one crash since then");
+    }
+
+    /// A process that dies again and again, each time a round further, ends its turn as any other would.
+    #[test]
+    fn rounds_are_counted_over_all_runs_of_a_message() {
+        let turn = crate::config::TurnLimits { rounds: 4, ..config().turn };
+        let mut world = World::new(Config { turn, ..config() });
+        world.create("main");
+        world.admit("main", prompt("build"));
+        for _ in 0..4 {
+            world.complete("main", context());
+            world.complete("main", calls(&[("", "ExecCommand", r#"{"cmd":"make"}"#)]));
+            world.crash();
+        }
+        world.complete("main", context());
+        let agent = world.agent("main");
+        assert!(agent.run.is_none());
+        assert_eq!(agent.history.last_settled, Some(crate::terminal::TurnKind::LimitReached));
+    }
+
     /// A hold that is over stays over when the clock goes back while the agent waits for a slot.
     #[test]
     fn a_hold_that_is_over_does_not_come_back_with_the_clock() {

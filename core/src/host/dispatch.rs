@@ -127,32 +127,45 @@ impl Host {
         }
     }
 
-    /// Decides for every agent that something happened to, and for those that waited for a slot that is
-    /// free now. What the bound cuts off stays for the next step.
+    /// Decides for those that wait for a slot while there is one, in the order of asking, then for every
+    /// agent that something happened to. What the bound cuts off stays for the next step.
     pub(super) fn settle_all(&mut self, batch: &mut Batch, boundary: Boundary) {
         let mut left = self.config.limits.decisions_per_step;
         while left > 0 {
-            let next = match self.unsettled.pop_first() {
-                Some(agent) => Some(agent),
-                None if self.facts().free_slot && !self.draining => self.waiting_for_slot.pop_front(),
-                None => None,
-            };
-            let Some(agent) = next else { return };
+            let waiting = if self.may_run() { self.waiting_for_slot.pop() } else { None };
+            let Some(agent) = waiting.or_else(|| self.unsettled.pop_first()) else { return };
             let settled = self.with(batch, &agent, |tx| settle::settle(tx, boundary, &mut left));
             match settled {
                 Some(settle::Settled::Resting) | None => {}
-                Some(settle::Settled::NoSlot) => {
-                    if !self.waiting_for_slot.contains(&agent) {
-                        self.waiting_for_slot.push_back(agent);
-                    }
-                }
+                Some(settle::Settled::NoSlot) => self.waiting_for_slot.push(agent),
                 Some(settle::Settled::CutShort) => {
                     self.unsettled.insert(agent);
                 }
             }
         }
-        if self.facts().free_slot && !self.draining {
-            self.unsettled.extend(self.waiting_for_slot.pop_front());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::config::{Config, HostLimits};
+    use crate::testing::{World, config, context, prompt, says};
+
+    #[test]
+    fn a_slot_goes_to_whoever_asked_first() {
+        let limits = HostLimits { concurrent_turns: 1, ..config().limits };
+        let mut world = World::new(Config { limits, ..config() });
+        for name in ["busy", "first", "second"] {
+            world.create(name);
+        }
+        world.admit("busy", prompt("one"));
+        world.admit("busy", prompt("two"));
+        world.admit("second", prompt("go"));
+        world.admit("first", prompt("go"));
+        for expected in ["busy", "second", "first", "busy"] {
+            assert!(world.agent(expected).run.is_some(), "it is the turn of {expected}");
+            world.complete(expected, context());
+            world.complete(expected, says("done"));
         }
     }
 }

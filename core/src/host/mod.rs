@@ -4,11 +4,12 @@ mod clock;
 mod deadlines;
 mod dispatch;
 mod registry;
+mod slots;
 #[cfg(test)]
 mod total;
 pub(crate) mod tx;
 
-use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
@@ -26,6 +27,7 @@ use crate::view::View;
 use clock::Clock;
 use deadlines::Deadlines;
 use registry::Resident;
+use slots::SlotQueue;
 use tx::Batch;
 
 /// Every call changes state only through records, and in an order that is the same for the same calls.
@@ -40,8 +42,8 @@ pub struct Host {
     draining: bool,
     /// Runs in progress, over all agents.
     running: u64,
-    /// Agents that were refused a slot for a turn, in the order of asking.
-    waiting_for_slot: VecDeque<AgentId>,
+    /// Agents that were refused a slot for a turn.
+    waiting_for_slot: SlotQueue,
     /// Agents whose decisions were cut short by the bound of a step.
     unsettled: BTreeSet<AgentId>,
     stats: Stats,
@@ -113,7 +115,7 @@ impl Host {
             step: StepSeq(0),
             draining: false,
             running: 0,
-            waiting_for_slot: VecDeque::new(),
+            waiting_for_slot: SlotQueue::default(),
             unsettled: BTreeSet::new(),
             stats: Stats::default(),
         })
@@ -177,11 +179,16 @@ impl Host {
     }
 
     pub(crate) fn facts(&self) -> HostFacts {
-        HostFacts {
-            draining: self.draining,
-            free_slot: self.running < self.config.limits.concurrent_turns,
-            now: self.clock.wall(),
-        }
+        HostFacts { draining: self.draining, free_slot: self.has_free_slot(), now: self.clock.wall() }
+    }
+
+    fn has_free_slot(&self) -> bool {
+        self.running < self.config.limits.concurrent_turns
+    }
+
+    /// Whether one more turn may begin.
+    fn may_run(&self) -> bool {
+        self.has_free_slot() && !self.draining
     }
 
     fn begin(&mut self, now: Now) -> Batch {
@@ -199,7 +206,12 @@ impl Host {
     fn finish(&mut self, batch: Batch) -> Step {
         let Batch { seq, records, effects } = batch;
         debug_assert!(self.check().is_ok(), "{:?}", self.check());
-        Step { seq, records, effects, more: !self.unsettled.is_empty() || self.is_due() }
+        Step { seq, records, effects, more: self.has_more() }
+    }
+
+    /// Whether something is left to decide at this moment.
+    fn has_more(&self) -> bool {
+        !self.unsettled.is_empty() || self.is_due() || (self.may_run() && !self.waiting_for_slot.is_empty())
     }
 
     fn is_due(&self) -> bool {

@@ -71,7 +71,7 @@ impl Host {
         }
         let resident = self.agents.remove(agent)?;
         self.deadlines.set(agent, &Alarms::new(), None);
-        self.waiting_for_slot.retain(|waiting| waiting != agent);
+        self.waiting_for_slot.remove(agent);
         Some(AgentSnapshot::of(&resident.agent))
     }
 

@@ -159,6 +159,7 @@ pub(super) fn attempted(
         outcome,
         advanced_to_fallback: false,
         backoff_ms,
+        resets_at: None,
         token_usage: None,
         transport_diagnostics: None,
     };

@@ -171,11 +171,11 @@ pub(super) fn q7(seen: &Seen, record: &Record) -> Ruling {
     }
 }
 
-/// Only a crash counts, only for the message that the run was for, and only if nothing new was recorded.
+/// Only a crash counts, only for the message that the run was for; whatever is recorded begins the count anew.
 fn crashes_after(seen: &Seen, entry: &Entry, fact: &MessageRequeued) -> u32 {
     let own = seen.running(fact.run_id).filter(|run| run.message == fact.message_id);
     match (fact.cause, own) {
-        (RequeueCause::Crash, Some(run)) if run.recorded_something => 0,
+        (_, Some(run)) if run.recorded_something => 0,
         (RequeueCause::Crash, Some(_)) => entry.crashes.saturating_add(1),
         (RequeueCause::Crash, None) | (RequeueCause::Hold | RequeueCause::Shutdown, _) => entry.crashes,
     }

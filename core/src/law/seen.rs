@@ -253,9 +253,6 @@ impl Seen {
             }
             InboxFact::OperatorInterjectionAdmitted(fact) => {
                 self.queue.claim(fact.message_id, Claim::ByRun(fact.run_id));
-                if let Some(run) = &mut self.run {
-                    run.attempt = None;
-                }
             }
             InboxFact::MessageRequeued(fact) => self.queue.put_back(fact.message_id, fact.crashes),
             InboxFact::MessageProcessed(fact) => self.queue.settle(fact.message_id),

@@ -78,7 +78,6 @@ pub fn project(agent: &Agent, host: HostFacts, boundary: Boundary) -> SchedulerP
         .class,
     };
     let hold = agent.hold.as_ref().filter(|hold| hold.holds(host.now));
-    let liveness = |head: &Head| head.class == ContinuationClass::LivenessOnly;
     SchedulerProjection {
         boundary,
         status: agent.status,
@@ -86,7 +85,7 @@ pub fn project(agent: &Agent, host: HostFacts, boundary: Boundary) -> SchedulerP
         run: agent.run.as_ref().map(|run| RunFact { run_id: run.id, message_id: run.message }),
         queued: agent.inbox.queued_entries(),
         head: agent.inbox.queued().next().map(as_head),
-        liveness_head: hold.and_then(|_| agent.inbox.queued().map(as_head).find(liveness)),
+        liveness_head: hold.and_then(|_| agent.inbox.first_liveness()).map(as_head),
         hold: hold.map(|hold| HoldFact {
             until: hold.until,
             trial: hold.trial.and_then(|id| agent.inbox.queued_entry(id)).map(as_head),

@@ -87,7 +87,7 @@ pub fn parse<T: DeserializeOwned + Check>(json: &str) -> Result<T, ToolError> {
     let json = if json.trim().is_empty() { "{}" } else { json };
     let arguments: T = serde_json::from_str(json).map_err(|error| {
         let message = error.to_string();
-        let field = message.split('`').nth(1).map(ToString::to_string);
+        let field = message.split('`').nth(1).map(|field| clip(field, 100));
         ToolError {
             kind: ToolErrorKind::InvalidToolInput,
             message: Text::short(&message),
@@ -129,5 +129,8 @@ mod tests {
         let empty = parse::<ApplyPatch>(r#"{"patch":" "}"#).unwrap_err();
         assert_eq!((empty.kind, empty.field.as_deref()), (ToolErrorKind::InvalidToolInput, Some("patch")));
         assert!(parse::<ExecCommand>("[1]").is_err());
+        let long =
+            parse::<ExecCommand>(&format!(r#"{{"cmd":"ls","{}":1}}"#, "x".repeat(50_000))).unwrap_err();
+        assert!(long.field.unwrap().len() <= 100);
     }
 }

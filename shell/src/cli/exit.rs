@@ -40,6 +40,7 @@ impl From<&Reject> for Exit {
             | Reject::KindFromOrigin { .. }
             | Reject::PriorityFromOrigin { .. }
             | Reject::TooLarge { .. }
+            | Reject::TooMany { .. }
             | Reject::StaleRunId { .. }
             | Reject::NoCurrentRun
             | Reject::TooManyAgents { .. } => Self::Failed,

@@ -58,7 +58,7 @@ fn fresh(config: &Config, draining: bool, before: &Model, after: &Model, ingress
     let fits = |(entries, used): (u64, u64)| entries < max_entries && used.saturating_add(bytes) <= max_bytes;
     let admitted = Told::Admitted { message: MessageId(before.last + 1), duplicate: false };
     let was_admitted = after.last > before.last;
-    match (fits(before.totals()), was_admitted) {
+    match (fits(before.beside(runtime)), was_admitted) {
         (true, _) => vec![admitted],
         // Something may have ended at the beginning of the step.
         (false, true) => vec![admitted],

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use holon_core::event::inbox::{MessageAdmitted, RequeueCause};
 use holon_core::event::{InboxFact, TurnFact};
-use holon_core::message::{Message, Priority};
+use holon_core::message::{AdmissionContext, Message, Priority};
 use holon_core::{Config, ContentId, Event, MessageId, Record, RunId, Wall};
 
 use crate::failure::{Failure, ensure};
@@ -14,13 +14,22 @@ pub(super) struct Model {
     pub(super) stopped: bool,
     pub(super) run: Option<(RunId, MessageId)>,
     pub(super) last: u64,
-    pub(super) entries: u64,
-    pub(super) bytes: u64,
+    /// From outside, and the runtime's own: entries, bytes.
+    outside: (u64, u64),
+    own: (u64, u64),
     queued: BTreeSet<(Priority, MessageId)>,
     claimed: BTreeSet<MessageId>,
-    alive: BTreeMap<MessageId, (Priority, u64)>,
+    alive: BTreeMap<MessageId, Alive>,
     crashes: BTreeMap<MessageId, u32>,
     pub(super) keys: Vec<Key>,
+}
+
+/// A message that has not come to an end.
+#[derive(Debug, Clone, Copy)]
+struct Alive {
+    priority: Priority,
+    bytes: u64,
+    own: bool,
 }
 
 /// An idempotency key as it was used last.
@@ -84,8 +93,7 @@ impl Model {
                 if fact.cause == RequeueCause::Crash {
                     self.crashes.insert(fact.message_id, fact.crashes);
                 }
-                let (priority, _) = self.alive.get(&fact.message_id).copied().unwrap_or_default_band();
-                self.queued.insert((priority, fact.message_id));
+                self.queued.insert((self.band(fact.message_id), fact.message_id));
                 Ok(())
             }
         }
@@ -113,9 +121,11 @@ impl Model {
             });
         }
         self.last = id.0;
-        self.entries += 1;
-        self.bytes += fact.message.bytes();
-        self.alive.insert(id, (priority, fact.message.bytes()));
+        let own = fact.message.admission_context == AdmissionContext::RuntimeOwned;
+        let alive = Alive { priority, bytes: fact.message.bytes(), own };
+        let used = self.used(own);
+        *used = (used.0 + 1, used.1 + alive.bytes);
+        self.alive.insert(id, alive);
         self.queued.insert((priority, id));
         Ok(())
     }
@@ -123,8 +133,7 @@ impl Model {
     /// Takes a message out of the queue. Under a hold the scheduler may pass over the first.
     fn claim(&mut self, message: MessageId, from_scheduler: bool) -> Result<(), Failure> {
         ensure!(!self.stopped || !from_scheduler, "L1", "{message} is taken by a stopped agent");
-        let (priority, _) = self.alive.get(&message).copied().unwrap_or_default_band();
-        let was = self.queued.remove(&(priority, message));
+        let was = self.queued.remove(&(self.band(message), message));
         ensure!(was, "Q3", "{message} is claimed but was not queued");
         self.claimed.insert(message);
         Ok(())
@@ -132,10 +141,20 @@ impl Model {
 
     fn settle(&mut self, message: MessageId) -> Result<(), Failure> {
         ensure!(self.claimed.remove(&message), "Q2", "{message} ends but was not claimed");
-        let bytes = self.alive.remove(&message).map_or(0, |(_, bytes)| bytes);
-        self.entries -= 1;
-        self.bytes -= bytes;
+        if let Some(Alive { bytes, own, .. }) = self.alive.remove(&message) {
+            let used = self.used(own);
+            *used = (used.0 - 1, used.1 - bytes);
+        }
         Ok(())
+    }
+
+    fn used(&mut self, own: bool) -> &mut (u64, u64) {
+        if own { &mut self.own } else { &mut self.outside }
+    }
+
+    /// A message that nobody knows is in the last band.
+    fn band(&self, message: MessageId) -> Priority {
+        self.alive.get(&message).map_or(Priority::Background, |alive| alive.priority)
     }
 
     pub(super) fn unfinished(&self) -> Option<MessageId> {
@@ -146,19 +165,10 @@ impl Model {
         !self.queued.is_empty()
     }
 
-    /// Entries, bytes.
-    pub(super) fn totals(&self) -> (u64, u64) {
-        (self.entries, self.bytes)
-    }
-}
-
-/// A message that nobody knows is in the last band.
-trait Band {
-    fn unwrap_or_default_band(self) -> (Priority, u64);
-}
-
-impl Band for Option<(Priority, u64)> {
-    fn unwrap_or_default_band(self) -> (Priority, u64) {
-        self.unwrap_or((Priority::Background, 0))
+    /// What a message has to fit beside, entries and bytes: the runtime's own beside everything, others
+    /// beside what came from outside.
+    pub(super) fn beside(&self, own: bool) -> (u64, u64) {
+        let (entries, bytes) = if own { self.own } else { (0, 0) };
+        (self.outside.0 + entries, self.outside.1 + bytes)
     }
 }

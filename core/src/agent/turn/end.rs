@@ -142,19 +142,29 @@ pub(crate) fn providers_failed(tx: &mut Tx<'_>, last: &AttemptFailure) {
         end(tx, End::ContextLength { failure });
         return;
     }
-    let given_up = run.attempts.iter().filter(|attempt| attempt.backoff_ms.is_none());
-    let outage = given_up.filter_map(|attempt| attempt.failure_kind).any(retry::retryable);
-    let quota = last.kind == FailureKind::Quota && last.resets_at.is_some();
     let held_since = tx.agent().inbox.claimed(run.message).and_then(|entry| entry.held_since);
     let patient = held_since.is_none_or(|since| tx.now().since(since) < tx.config.hold.give_up);
-    if tx.config.hold.on_outage && patient && (outage || quota) {
-        let (cause, resets_at) =
-            if quota { (HoldCause::Quota, last.resets_at) } else { (HoldCause::Outage, None) };
+    if let Some((cause, resets_at)) = worth_waiting(run)
+        && tx.config.hold.on_outage
+        && patient
+    {
         end(tx, End::Held { cause, resets_at });
         return;
     }
     let failure = provider_artifact(run, last);
     end(tx, End::Failed { reason: TurnReason::ProviderFailure, failure });
+}
+
+/// What may end by itself for one of the candidates. An outage may be over any moment, so it is waited for
+/// rather than a quota, and of quotas the first that is full again.
+fn worth_waiting(run: &Run) -> Option<(HoldCause, Option<Wall>)> {
+    let given_up = || run.attempts.iter().filter(|attempt| attempt.backoff_ms.is_none());
+    if given_up().filter_map(|attempt| attempt.failure_kind).any(retry::retryable) {
+        return Some((HoldCause::Outage, None));
+    }
+    let quotas = given_up().filter(|attempt| attempt.failure_kind == Some(FailureKind::Quota));
+    let resets_at = quotas.filter_map(|attempt| attempt.resets_at).min()?;
+    Some((HoldCause::Quota, Some(resets_at)))
 }
 
 fn provider_artifact(run: &Run, last: &AttemptFailure) -> FailureArtifact {
@@ -259,11 +269,8 @@ fn settle_messages(tx: &mut Tx<'_>, end: &End, before: &Before) -> bool {
         tx.record(MessageRequeued { message_id, run_id, cause, crashes });
     }
     let earlier = tx.agent().inbox.claimed(message_id).map_or(0, |entry| entry.crashes);
-    let crashes = match cause {
-        RequeueCause::Crash if before.recorded_something => 0,
-        RequeueCause::Crash => earlier.saturating_add(1),
-        RequeueCause::Hold | RequeueCause::Shutdown => earlier,
-    };
+    let crashed = u32::from(cause == RequeueCause::Crash);
+    let crashes = if before.recorded_something { 0 } else { earlier.saturating_add(crashed) };
     if cause == RequeueCause::Crash && crashes >= tx.config.queue.crashes {
         tx.record(MessageDropped { message_id, crashes });
         return true;
@@ -350,4 +357,89 @@ fn brief(
         related_message_id: Some(before.message),
         interjected_message_ids: before.interjected.clone(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::event::scheduling::HoldCause;
+    use crate::model::FailureKind;
+    use crate::outcome::Outcome;
+    use crate::testing::{World, context, fails, prompt};
+    use crate::time::Millis;
+
+    fn quota(world: &World, resets_in: Option<Millis>) -> Outcome {
+        let Outcome::AttemptFailed { mut failure } = fails(FailureKind::Quota) else { panic!() };
+        failure.resets_at = resets_in.map(|wait| world.now.wall.after(wait));
+        Outcome::AttemptFailed { failure }
+    }
+
+    /// The cause of the hold and the seconds until it ends, after both candidates failed.
+    fn held(fail: impl Fn(&mut World)) -> Option<(HoldCause, u64)> {
+        let mut world = World::with_agent("main");
+        world.admit("main", prompt("go"));
+        world.complete("main", context());
+        fail(&mut world);
+        let hold = world.agent("main").hold.clone();
+        hold.map(|hold| (hold.cause, world.now.wall.until(hold.until).0 / 1_000))
+    }
+
+    fn away(world: &mut World) {
+        for _ in 0..3 {
+            world.complete("main", fails(FailureKind::Server));
+            if world.open.is_empty() && world.agent("main").run.is_some() {
+                world.pass(Millis::seconds(1));
+            }
+        }
+    }
+
+    #[test]
+    fn whichever_candidate_comes_back_first_is_waited_for() {
+        let limited = |world: &mut World, minutes| {
+            let outcome = quota(world, Some(Millis::minutes(minutes)));
+            world.complete("main", outcome);
+        };
+        let refused = |world: &mut World| world.complete("main", fails(FailureKind::Auth));
+        assert_eq!(
+            held(|world| {
+                limited(world, 5);
+                refused(world)
+            }),
+            Some((HoldCause::Quota, 300))
+        );
+        assert_eq!(
+            held(|world| {
+                limited(world, 5);
+                limited(world, 3)
+            }),
+            Some((HoldCause::Quota, 180))
+        );
+        assert_eq!(
+            held(|world| {
+                limited(world, 5);
+                away(world)
+            }),
+            Some((HoldCause::Outage, 30))
+        );
+        assert_eq!(
+            held(|world| {
+                away(world);
+                limited(world, 5)
+            }),
+            Some((HoldCause::Outage, 30))
+        );
+        assert_eq!(
+            held(|world| {
+                away(world);
+                refused(world)
+            }),
+            Some((HoldCause::Outage, 30))
+        );
+        assert_eq!(
+            held(|world| {
+                refused(world);
+                refused(world)
+            }),
+            None
+        );
+    }
 }

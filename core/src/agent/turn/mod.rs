@@ -100,6 +100,8 @@ pub enum Note {
 pub struct Repeats {
     pub fingerprint: u64,
     pub count: u32,
+    /// How often it had come when the model was reminded.
+    pub reminded: u32,
 }
 
 impl Round {
@@ -143,8 +145,8 @@ impl Run {
         self.rounds.iter().skip(self.carried_rounds as usize).rev().find_map(Round::text)
     }
 
-    pub(super) fn new(at: Wall, fact: &TurnStarted, entry: &Entry) -> Self {
-        let carried = entry.carried.clone();
+    pub(super) fn new(at: Wall, fact: &TurnStarted, entry: &mut Entry) -> Self {
+        let carried = core::mem::take(&mut entry.carried);
         let notes = if carried.is_empty() { Vec::new() } else { alloc::vec![Note::Continuation] };
         Self {
             id: fact.run_id,
@@ -176,7 +178,10 @@ impl Run {
             TurnFact::AssistantRoundRecorded(fact) => self.answered(fact),
             TurnFact::ToolExecuted(fact) => self.called(&fact.receipt),
             TurnFact::ToolExecutionFailed(fact) => self.called(&fact.receipt),
-            TurnFact::ReminderInjected(fact) => self.notes.push(Note::Reminder { text: fact.text.clone() }),
+            TurnFact::ReminderInjected(fact) => {
+                self.repeats.reminded = self.repeats.count;
+                self.notes.push(Note::Reminder { text: fact.text.clone() });
+            }
             TurnFact::TurnStarted(_)
             | TurnFact::ProviderRoundCompleted(_)
             | TurnFact::ToolStarted(_)
@@ -189,7 +194,10 @@ impl Run {
     pub(super) fn apply_interjection(&mut self, fact: &OperatorInterjectionAdmitted, text: Text) {
         self.interjected.push(fact.message_id);
         self.notes.push(Note::Interjection { message_id: fact.message_id, text });
-        self.phase = Phase::Requesting { candidate: 0, attempt: 1 };
+        // After a text-only round it calls for another round; otherwise the round in progress shows it.
+        if self.phase == Phase::Calling {
+            self.phase = Phase::Requesting { candidate: 0, attempt: 1 };
+        }
     }
 
     pub(super) fn backed_off(&mut self) {
@@ -235,7 +243,7 @@ impl Run {
         if fingerprint == self.repeats.fingerprint {
             self.repeats.count = self.repeats.count.saturating_add(1);
         } else {
-            self.repeats = Repeats { fingerprint, count: 1 };
+            self.repeats = Repeats { fingerprint, count: 1, reminded: 0 };
         }
         if round.complete() {
             self.phase = Phase::Requesting { candidate: 0, attempt: 1 };

@@ -160,7 +160,7 @@ fn judge(run: &Run, answer: Vec<AnswerBlock>, stop: StopReason, limit: u32) -> (
                 let call_id = own_id(run, &blocks, call.call_id, verdicts.len());
                 blocks.push(Block::ToolCall {
                     call_id,
-                    tool_name: call.tool_name,
+                    tool_name: plain_name(call.tool_name),
                     arguments: call.arguments,
                 });
             }
@@ -191,14 +191,25 @@ fn verdict(call: &ProposedCall, cut_off: bool, over: Option<u32>) -> Verdict {
     }
 }
 
-/// The model's id of a call where it is usable: present, of a sane length, and new in this turn. Otherwise one
+/// Whether every provider takes it as an id or as the name of a tool.
+fn plain(name: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    (1..=64).contains(&name.len()) && name.bytes().all(fits)
+}
+
+/// What a model called a tool; a name that a provider would refuse to read again is not repeated.
+fn plain_name(name: String) -> String {
+    if plain(&name) { name } else { "unknown_tool".into() }
+}
+
+/// The model's id of a call where it is usable: plain, and new in this turn. Otherwise one
 /// of our own, which the model may have used before, too.
 fn own_id(run: &Run, blocks: &[Block], id: String, number: usize) -> String {
     let among = |blocks: &[Block], id: &str| {
         blocks.iter().any(|block| matches!(block, Block::ToolCall { call_id, .. } if call_id == id))
     };
     let taken = |id: &str| among(blocks, id) || run.rounds.iter().any(|round| among(&round.blocks, id));
-    if !id.is_empty() && id.len() <= 64 && !taken(&id) {
+    if plain(&id) && !taken(&id) {
         return id;
     }
     let mut own = format!("call_{}_{}_{number}", run.id.0, run.next_round());
@@ -218,6 +229,7 @@ fn attempt_failed(tx: &mut Tx<'_>, op: OpId, failure: &AttemptFailure) {
     record.failure_kind = Some(failure.kind);
     record.message = Some(failure.message.clone());
     record.token_usage = failure.usage;
+    record.resets_at = failure.resets_at;
     record.transport_diagnostics.clone_from(&failure.diagnostics);
     record.outcome = match next {
         Next::Retry { .. } => AttemptOutcome::Retrying,
@@ -233,7 +245,7 @@ fn attempt_failed(tx: &mut Tx<'_>, op: OpId, failure: &AttemptFailure) {
     tx.record(ProviderAttemptRecorded { run_id, round, attempt: record });
     match next {
         Next::Retry { after } => tx.arm(Alarm::Backoff, after),
-        Next::RetriesExhausted | Next::FailFast if falls_back => request::request(tx),
+        Next::RetriesExhausted | Next::FailFast if falls_back => request::again(tx),
         Next::RetriesExhausted | Next::FailFast | Next::Terminal => {
             end::providers_failed(tx, failure);
         }
@@ -257,6 +269,7 @@ fn attempt_record(tx: &Tx<'_>, run: &Run, timing: Timing) -> Option<AttemptRecor
         outcome: AttemptOutcome::Succeeded,
         advanced_to_fallback: false,
         backoff_ms: None,
+        resets_at: None,
         token_usage: None,
         transport_diagnostics: None,
     })
@@ -281,22 +294,40 @@ mod tests {
     use crate::event::{Event, TurnFact};
     use crate::model::Block;
     use crate::testing::{World, calls, context, prompt};
+    use alloc::string::String;
+    use alloc::vec::Vec;
 
-    #[test]
-    fn calls_of_a_turn_never_share_an_id() {
+    /// The ids and tools of these calls, as the round keeps them.
+    fn kept(proposed: &[(&str, &str, &str)]) -> Vec<(String, String)> {
         let mut world = World::with_agent("main");
         world.admit("main", prompt("go"));
         world.complete("main", context());
-        let call = |id| (id, "ExecCommand", r#"{"cmd":"ls"}"#);
-        world.complete("main", calls(&[call("call_1_0_2"), call(""), call("call_1_0_2")]));
-        let ids = world.log.iter().find_map(|record| {
+        world.complete("main", calls(proposed));
+        let kept = world.log.iter().find_map(|record| {
             let Event::Turn(TurnFact::AssistantRoundRecorded(fact)) = &record.event else { return None };
-            let ids = fact.blocks.iter().filter_map(|block| match block {
-                Block::ToolCall { call_id, .. } => Some(call_id.as_str()),
+            let kept = fact.blocks.iter().filter_map(|block| match block {
+                Block::ToolCall { call_id, tool_name, .. } => Some((call_id.clone(), tool_name.clone())),
                 Block::Text { .. } => None,
             });
-            Some(ids.collect::<alloc::vec::Vec<_>>())
+            Some(kept.collect())
         });
-        assert_eq!(ids.unwrap(), ["call_1_0_2", "call_1_0_2x", "call_1_0_3"]);
+        kept.unwrap()
+    }
+
+    #[test]
+    fn calls_of_a_turn_never_share_an_id() {
+        let call = |id| (id, "ExecCommand", r#"{"cmd":"ls"}"#);
+        let kept = kept(&[call("call_1_0_2"), call(""), call("call_1_0_2")]);
+        let ids: Vec<_> = kept.iter().map(|(id, _)| id.as_str()).collect();
+        assert_eq!(ids, ["call_1_0_2", "call_1_0_2x", "call_1_0_3"]);
+    }
+
+    #[test]
+    fn what_a_provider_would_not_read_again_is_not_kept() {
+        let long = "x".repeat(65);
+        let kept = kept(&[("a|b", "no such tool", "{}"), (&long, &long, "{}"), ("c", "Levitate", "{}")]);
+        let kept: Vec<_> = kept.iter().map(|(id, tool)| (id.as_str(), tool.as_str())).collect();
+        let unknown = "unknown_tool";
+        assert_eq!(kept, [("call_1_0_1", unknown), ("call_1_0_2", unknown), ("c", "Levitate")]);
     }
 }

@@ -31,12 +31,16 @@ pub(crate) fn advance(tx: &mut Tx<'_>) {
         (false, true) => SafePoint::AfterText,
         (false, false) => SafePoint::AfterTools,
     };
-    let interjected = interject::take(tx, safe_point);
-    if !first && spoke_only && !interjected {
+    let bound = limits::reached(run, &tx.config.turn);
+    let asked = bound.is_none() && tx.agent().inbox.interjections().next().is_some();
+    if !first && spoke_only && !asked {
         end::end(tx, End::Completed);
-        return;
-    }
-    if limits::check(tx) {
+    } else if let Some(reason) = bound {
+        // What an operator interjects now is not lost in this turn: it gets one of its own.
+        end::end(tx, End::LimitReached { reason });
+    } else {
+        interject::take(tx, safe_point);
+        limits::remind(tx);
         request(tx);
     }
 }
@@ -44,6 +48,11 @@ pub(crate) fn advance(tx: &mut Tx<'_>) {
 /// The wait before a retry is over.
 pub(crate) fn backed_off(tx: &mut Tx<'_>) {
     tx.disarm(Alarm::Backoff);
+    again(tx);
+}
+
+/// The round in progress is asked for again: of the same candidate, or of the next one.
+pub(crate) fn again(tx: &mut Tx<'_>) {
     interject::take(tx, SafePoint::BeforeRequest);
     request(tx);
 }

@@ -1,0 +1,41 @@
+//! Who waits for a turn slot, in the order of asking (contract: scheduler.md, Facts).
+
+use alloc::collections::BTreeMap;
+
+use crate::ids::AgentId;
+
+/// Each agent waits once, however often it asks.
+#[derive(Debug, Default)]
+pub(super) struct SlotQueue {
+    by_number: BTreeMap<u64, AgentId>,
+    numbers: BTreeMap<AgentId, u64>,
+    next: u64,
+}
+
+impl SlotQueue {
+    pub(super) fn push(&mut self, agent: AgentId) {
+        if self.numbers.contains_key(&agent) {
+            return;
+        }
+        self.numbers.insert(agent.clone(), self.next);
+        self.by_number.insert(self.next, agent);
+        self.next += 1;
+    }
+
+    /// Whoever has waited longest.
+    pub(super) fn pop(&mut self) -> Option<AgentId> {
+        let (_, agent) = self.by_number.pop_first()?;
+        self.numbers.remove(&agent);
+        Some(agent)
+    }
+
+    pub(super) fn remove(&mut self, agent: &AgentId) {
+        if let Some(number) = self.numbers.remove(agent) {
+            self.by_number.remove(&number);
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.numbers.is_empty()
+    }
+}
