@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use crate::agent::turn::end::{self, End};
 use crate::effect::Answer;
-use crate::event::lifecycle::{ControlApplied, ControlRequestAdmitted};
+use crate::event::lifecycle::{ControlApplied, ControlRequestAdmitted, SchedulerPostureDecision};
 use crate::event::scheduling::{HoldEnd, HoldEnded};
 use crate::host::tx::Tx;
 use crate::ids::{MessageId, OpId, ReplyId, RunId};
@@ -98,15 +98,20 @@ fn applied(
     (previous, next): (Status, Status),
     aborted: Aborted,
 ) -> ControlOutcome {
+    let status = tx.agent().status;
     tx.record(ControlApplied {
         action,
-        previous: tx.agent().status,
+        previous: status,
         next,
         boundary: Boundary::Control,
         aborted_run_id: aborted.run_id,
         aborted_messages: aborted.messages.clone(),
         cancelled_ops: aborted.ops.clone(),
     });
+    if status != next {
+        let boundary = Boundary::Control;
+        tx.record(SchedulerPostureDecision { previous: status, next, boundary, wakes_at: None });
+    }
     ControlOutcome {
         action,
         previous,

@@ -181,9 +181,9 @@ impl Agent {
         match fact {
             LifecycleFact::AgentCreated(_)
             | LifecycleFact::ControlRequestAdmitted(_)
+            | LifecycleFact::ControlApplied(_)
             | LifecycleFact::CurrentRunAborted(_)
             | LifecycleFact::RuntimeRecovered(_) => {}
-            LifecycleFact::ControlApplied(fact) => self.set_status(at, fact.next),
             LifecycleFact::SchedulerPostureDecision(fact) => self.set_status(at, fact.next),
             LifecycleFact::ClockStepped(fact) => {
                 if let Some(hold) = &mut self.hold {

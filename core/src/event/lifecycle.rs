@@ -50,7 +50,7 @@ pub struct ControlApplied {
     pub cancelled_ops: Vec<OpId>,
 }
 
-/// A change of posture that no other fact stands for: falling asleep, waking to nothing.
+/// A change of posture outside of turns: falling asleep, being stopped or started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SchedulerPostureDecision {
     pub previous: Status,

@@ -90,7 +90,8 @@ pub(super) fn l5(seen: &Seen, record: &Record) -> Ruling {
             rule(fits, || format!("{} leads to {}", fact.action, fact.next))
         }
         Event::Lifecycle(LifecycleFact::SchedulerPostureDecision(fact)) => {
-            let fits = !seen.posture.stopped && fact.next != Status::Stopped;
+            // A stop has been applied, and its posture follows; a stopped agent goes nowhere else.
+            let fits = seen.posture.stopped == (fact.next == Status::Stopped);
             rule(fits, || format!("the scheduler goes from {} to {}", fact.previous, fact.next))
         }
         Event::Lifecycle(_)

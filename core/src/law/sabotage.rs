@@ -268,9 +268,11 @@ fn life() -> Script {
     s.on(ended(2, 2, 3, TurnKind::Aborted, Some(TurnReason::Stopped), 0))
         .on(closed(ClosureOutcome::Completed));
     s.on(applied(ControlAction::Stop, Status::AwakeIdle, Status::Stopped, Some((2, 3))));
+    s.on(posture(Status::AwakeIdle, Status::Stopped));
     s.step().on(admitted(5, Priority::Normal));
     s.step().on(requested(ControlAction::Start, Status::Stopped));
     s.on(applied(ControlAction::Start, Status::Stopped, Status::AwakeIdle, None));
+    s.on(posture(Status::Stopped, Status::AwakeIdle));
     s.begin(4, 3, 3, 7);
     s.step().on(recovered(3, 7)).on(settled(7)).on(requeued(4, 3, RequeueCause::Crash, 1));
     s.on(ended(3, 3, 4, TurnKind::Interrupted, Some(TurnReason::Crash), 0))

@@ -221,7 +221,6 @@ impl Seen {
                 self.posture.control = Some((fact.action, self.queue.waiting.len()));
             }
             LifecycleFact::ControlApplied(fact) => {
-                self.posture.status = fact.next;
                 self.posture.control = None;
                 match fact.action {
                     ControlAction::Stop => self.posture.stopped = true,
