@@ -2,9 +2,7 @@
 
 use divan::{Bencher, black_box};
 use holon_core::agent::identity::{AgentKind, AgentSpec, ExecutionBinding};
-use holon_core::message::{
-    AdmissionContext, Body, BodyType, Ingress, MessageKind, Origin, Priority, Surface,
-};
+use holon_core::message::{AdmissionContext, Ingress, Surface};
 use holon_core::model::ModelRef;
 use holon_core::{AgentId, Config, Host, Input, Mono, Now, ReplyId, Seed, Text, Wall};
 
@@ -20,19 +18,8 @@ fn now(step: u64) -> Now {
 }
 
 fn prompt(agent: &AgentId) -> Input {
-    let ingress = Ingress {
-        kind: MessageKind::OperatorPrompt,
-        origin: Origin::Operator { actor_id: None },
-        priority: Priority::Normal,
-        body: Body { kind: BodyType::Text, text: Text::short("do something useful") },
-        metadata: None,
-        source_refs: std::collections::BTreeMap::new(),
-        delivery_surface: Surface::RunOnce,
-        admission_context: AdmissionContext::LocalProcess,
-        correlation_id: None,
-        causation_id: None,
-        idempotency: None,
-    };
+    let text = Text::short("do something useful");
+    let ingress = Ingress::prompt(text, Surface::RunOnce, AdmissionContext::LocalProcess);
     Input::Ingress { agent: agent.clone(), ingress, reply: ReplyId(2) }
 }
 

@@ -145,6 +145,25 @@ pub struct Ingress {
     pub idempotency: Option<Idempotency>,
 }
 
+impl Ingress {
+    /// A plain prompt of the operator.
+    pub fn prompt(text: Text, delivery_surface: Surface, admission_context: AdmissionContext) -> Self {
+        Self {
+            kind: MessageKind::OperatorPrompt,
+            origin: Origin::Operator { actor_id: None },
+            priority: Priority::Normal,
+            body: Body { kind: BodyType::Text, text },
+            metadata: None,
+            source_refs: BTreeMap::new(),
+            delivery_surface,
+            admission_context,
+            correlation_id: None,
+            causation_id: None,
+            idempotency: None,
+        }
+    }
+}
+
 /// Names one intention of a caller, so that a retry admits nothing new.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Idempotency {

@@ -8,11 +8,9 @@ use holon_core::agent::identity::{
     AgentKind, AgentSpec, ExecutionBinding, Ownership, ProfilePreset, Visibility,
 };
 use holon_core::input::ControlRequest;
-use holon_core::message::{
-    AdmissionContext, Body, BodyType, Ingress, MessageKind, Origin, Priority, Surface,
-};
+use holon_core::message::{AdmissionContext, Ingress, Surface};
 use holon_core::view::RunVerdict;
-use holon_core::{AgentId, Answer, Config, Input, Record, Reject, Text};
+use holon_core::{AgentId, Answer, Config, Input, Record, Reject};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::exit::Exit;
@@ -101,7 +99,7 @@ impl Session {
     async fn prompt(&self, driver: &mut Driver, prompt: &str) -> Result<RunVerdict, Failure> {
         self.ensure_agent(driver).await?;
         let text = driver.texts().take(prompt);
-        let ingress = operator_prompt(text);
+        let ingress = Ingress::prompt(text, Surface::RunOnce, AdmissionContext::LocalProcess);
         let agent = self.agent.clone();
         refused(driver.ask(|reply| Input::Ingress { agent, ingress, reply }).await?)?;
         until_quiet(driver, &self.agent).await?;
@@ -143,22 +141,6 @@ fn observe(agent: AgentId, fold: Arc<Mutex<RunFold>>, mut next: Observer) -> Obs
             next(record);
         }
     })
-}
-
-fn operator_prompt(text: Text) -> Ingress {
-    Ingress {
-        kind: MessageKind::OperatorPrompt,
-        origin: Origin::Operator { actor_id: None },
-        priority: Priority::Normal,
-        body: Body { kind: BodyType::Text, text },
-        metadata: None,
-        source_refs: std::collections::BTreeMap::new(),
-        delivery_surface: Surface::RunOnce,
-        admission_context: AdmissionContext::LocalProcess,
-        correlation_id: None,
-        causation_id: None,
-        idempotency: None,
-    }
 }
 
 /// A refusal as an error with its exit code and hint.
