@@ -42,6 +42,9 @@ pub struct Faults {
 pub struct Dead {
     pub agent: u32,
     pub since: u64,
+    /// Its provider goes on answering.
+    #[serde(default)]
+    pub tools_only: bool,
 }
 
 /// One fault at one place: "the third request of agent 2 to its provider is never answered".
@@ -54,8 +57,12 @@ pub struct Strike {
 }
 
 impl Faults {
-    pub fn is_dead(&self, agent: u32, at: u64) -> bool {
-        self.dead.iter().any(|dead| dead.agent == agent && dead.since <= at)
+    pub fn is_dead(&self, component: &str, agent: u32, at: u64) -> bool {
+        let hit = |dead: &Dead| match component {
+            "provider" => !dead.tools_only,
+            component => component == "tool",
+        };
+        self.dead.iter().any(|dead| dead.agent == agent && dead.since <= at && hit(dead))
     }
 
     /// Whether the agent's performers die at some time.

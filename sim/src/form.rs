@@ -11,6 +11,29 @@ pub fn plain() -> Config {
     Config::new(ModelRef::new("a/one").into_iter().collect())
 }
 
+/// A limit by its group and name, that differs from the default.
+pub(crate) type Field = (String, String);
+
+/// The limits that differ from the default.
+pub(crate) fn fields(config: &Config) -> Vec<Field> {
+    let mut said = serde_json::to_value(config).unwrap_or_default();
+    subtract(&mut said, &serde_json::to_value(plain()).unwrap_or_default());
+    let mut fields = Vec::new();
+    for (group, value) in said.as_object().into_iter().flatten() {
+        let names = value.as_object().into_iter().flatten();
+        fields.extend(names.map(|(name, _)| (group.clone(), name.clone())));
+    }
+    fields
+}
+
+/// The configuration with one limit as it is in the default.
+pub(crate) fn without(config: &Config, (group, name): &Field) -> Config {
+    let mut value = serde_json::to_value(config).unwrap_or_default();
+    let base = serde_json::to_value(plain()).unwrap_or_default();
+    value[group][name] = base[group][name].clone();
+    serde_json::from_value(value).unwrap_or_else(|_| config.clone())
+}
+
 pub(crate) fn write<S: Serializer>(config: &Config, to: S) -> Result<S::Ok, S::Error> {
     let of = |config: &Config| serde_json::to_value(config).unwrap_or_default();
     let mut said = of(config);

@@ -21,6 +21,7 @@ pub mod scenario;
 pub mod script;
 pub mod shrink;
 pub mod swarm;
+pub mod tally;
 pub mod tools;
 pub mod trace;
 pub mod verdict;

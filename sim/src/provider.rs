@@ -148,7 +148,8 @@ fn said(here: &mut Circumstances<'_>, timing: Timing) -> ModelAnswer {
 
 fn call(here: &mut Circumstances<'_>, number: u32, odd: bool) -> ProposedCall {
     let site = Site { ordinal: here.site.ordinal * 64 + u64::from(number), ..here.site };
-    let mut inner = Circumstances { choices: &mut *here.choices, injector: &mut *here.injector, site, ..*here };
+    let mut inner =
+        Circumstances { choices: &mut *here.choices, injector: &mut *here.injector, site, ..*here };
     let mut proposed = ProposedCall {
         call_id: format!("c{}_{number}", site.ordinal),
         tool_name: "ExecCommand".into(),

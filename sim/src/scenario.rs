@@ -47,6 +47,7 @@ pub struct Timed {
     /// Microseconds of virtual time.
     pub at: u64,
     pub agent: u32,
+    #[serde(flatten)]
     pub action: Action,
 }
 

@@ -9,6 +9,7 @@ use holon_core::{Millis, Text, Wall};
 use serde::{Deserialize, Serialize};
 
 use crate::provider::Deliveries;
+use crate::tools::context;
 
 /// "The second request of agent 1 to its provider is answered after 20 ms with …"
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,6 +48,8 @@ pub enum Deed {
     },
     ToolFails,
     ToolSilent,
+    /// The instruction files are read.
+    Reads,
 }
 
 impl Deed {
@@ -54,6 +57,7 @@ impl Deed {
         match self {
             Self::Says { .. } | Self::Fails { .. } | Self::ProviderSilent => "provider",
             Self::ToolDone { .. } | Self::ToolFails | Self::ToolSilent => "tool",
+            Self::Reads => "context",
         }
     }
 }
@@ -76,6 +80,7 @@ impl Line {
                     diagnostics: None,
                 },
             },
+            Deed::Reads => Outcome::Context { context: context(Text::short("be brief"), duration_ms) },
             Deed::ToolDone { output } => {
                 let receipt = Receipt::success(Text::short(output), ToolFacts::default());
                 Outcome::Tool { outcome: ToolOutcome { receipt, duration_ms } }

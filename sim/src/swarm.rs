@@ -63,14 +63,15 @@ fn dead(draw: &mut Draw, agents: u32, span: u32) -> Vec<Dead> {
     draw.ordinal = 0;
     let dies = |agent: &u32| {
         draw.agent = *agent;
-        draw.below("dies", 8) == 0
+        draw.below("dies", 6) == 0
     };
     let dying: Vec<u32> = (1..=agents).filter(dies).collect();
     dying
         .into_iter()
         .map(|agent| {
             draw.agent = agent;
-            Dead { agent, since: u64::from(draw.below("dead since", span)) }
+            let tools_only = draw.below("tools only", 2) == 0;
+            Dead { agent, since: u64::from(draw.below("dead since", span)), tools_only }
         })
         .collect()
 }

@@ -34,6 +34,8 @@ pub struct Host {
     config: Config,
     seed: Seed,
     agents: BTreeMap<AgentId, Resident>,
+    /// Agents that have left memory; they exist all the same.
+    parked: BTreeSet<AgentId>,
     clock: Clock,
     deadlines: Deadlines,
     step: StepSeq,
@@ -108,6 +110,7 @@ impl Host {
             config,
             seed,
             agents: BTreeMap::new(),
+            parked: BTreeSet::new(),
             clock: Clock::default(),
             deadlines: Deadlines::default(),
             step: StepSeq(0),

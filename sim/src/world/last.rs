@@ -29,11 +29,7 @@ impl World<'_> {
         if self.choices.below(site, 2) == 0 {
             self.send(Request { agent: 0, action: Action::Restart })?;
         }
-        self.plan(
-            self.at + 1_000_000,
-            agent,
-            Happening::Request(Request { agent, action: Action::Stop }),
-        );
+        self.plan(self.at + 1_000_000, agent, Happening::Request(Request { agent, action: Action::Stop }));
         Ok(())
     }
 
@@ -53,11 +49,9 @@ impl World<'_> {
         let law = match &waiting.request.action {
             Action::Stop | Action::Abort { .. } => "V5",
             Action::Restart => "V6",
-            Action::Create
-            | Action::Message(_)
-            | Action::Start
-            | Action::ClockJump { .. }
-            | Action::Tick => return Ok(()),
+            Action::Create | Action::Message(_) | Action::Start | Action::ClockJump { .. } | Action::Tick => {
+                return Ok(());
+            }
         };
         if waiting.disturbs {
             self.checks.say(law);

@@ -20,10 +20,10 @@ use crate::checks::Checks;
 use crate::choices::{Choices, Seeded, Site};
 use crate::disk::Disk;
 use crate::failure::{Failure, ensure, liveness};
+use crate::fault::Injector;
 use crate::ingress::{Clients, agent_id};
 use crate::scenario::Scenario;
 use crate::trace::Trace;
-use crate::fault::Injector;
 use agenda::{Agenda, Happening};
 
 pub use report::{Options, Report, Sabotage};

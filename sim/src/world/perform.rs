@@ -51,7 +51,7 @@ impl World<'_> {
         let number = self.number(agent);
         let site: Site = self.site(component, number, "");
         let wall = self.now().wall;
-        let deliveries = if component != "context" && self.scenario.faults.is_dead(number, self.at) {
+        let deliveries = if self.scenario.faults.is_dead(component, number, self.at) {
             self.injector.saw(&format!("{component}.dead"));
             Vec::new()
         } else if let Some(line) = self.scripted(site) {
@@ -94,9 +94,12 @@ impl World<'_> {
         }
         let waiting = self.outside.clients.waiting.remove(&reply);
         ensure!(waiting.is_some(), "Q6", "reply {reply} goes to nobody: {answer:?}");
-        let Some(waiting) = waiting else { return Ok(()) };
+        let Some(mut waiting) = waiting else { return Ok(()) };
         self.checks.reference.answered(reply, &answer)?;
         self.checks.say("G5");
+        if self.options.sabotage == Some(Sabotage::LateStop) {
+            waiting.since = waiting.since.saturating_sub(5_000_000);
+        }
         self.obeyed(&waiting)?;
         let request = waiting.request;
         match &answer {
