@@ -11,13 +11,13 @@ fn shrunk(sabotage: Sabotage, law: &str) -> Scenario {
     let options = Options { sabotage: Some(sabotage), no_replay: true, ..Options::default() };
     let fails =
         |seed: &u64| guarded(&scenario(*seed), options).failure.is_some_and(|failure| failure.law == law);
-    let seed = (1..60).find(fails).unwrap();
-    let small = shrink(&scenario(seed), |candidate| guarded(candidate, options)).unwrap();
+    let seed = (1..60).find(fails).expect("some seed fails");
+    let small = shrink(&scenario(seed), |candidate| guarded(candidate, options)).expect("it fails");
     let report = guarded(&small, Options { readable: true, ..options });
-    assert_eq!(report.failure.unwrap().law, law);
+    assert_eq!(report.failure.expect("the law still fails").law, law);
     assert!(timeline(&report.trace.moments, 40).lines().count() > 3);
     let text = small.to_pretty_text();
-    assert_eq!(Scenario::from_text(&text).unwrap(), small, "it reads back: {text}");
+    assert_eq!(Scenario::from_text(&text).expect("it reads back"), small);
     small
 }
 
