@@ -21,6 +21,10 @@ pub struct Checks {
     folded: BTreeMap<AgentId, Agent>,
     laws: Laws,
     clock: Option<Clock>,
+    /// Agents that have left memory, as they left it.
+    pub(crate) parked: BTreeMap<AgentId, Agent>,
+    /// How often each law of the world had something to say.
+    pub said: BTreeMap<&'static str, u64>,
 }
 
 /// Recorded time, and when it was read.
@@ -37,6 +41,8 @@ impl Checks {
             folded: BTreeMap::new(),
             laws: Laws::new(),
             clock: None,
+            parked: BTreeMap::new(),
+            said: BTreeMap::new(),
         }
     }
 
@@ -84,8 +90,14 @@ impl Checks {
         self.laws.antecedents()
     }
 
-    pub(crate) fn take_clock(&mut self, other: &Self) {
+    /// A law of the world has something to say.
+    pub(crate) fn say(&mut self, law: &'static str) {
+        *self.said.entry(law).or_default() += 1;
+    }
+
+    pub(crate) fn take_over(&mut self, other: &mut Self) {
         self.clock = other.clock;
+        self.said = std::mem::take(&mut other.said);
     }
 
     /// A start reads the latest record of all; a step back of the clock since then is believed or slept
@@ -97,7 +109,7 @@ impl Checks {
     }
 
     /// Compares the live host with what is on record.
-    pub fn live(&self, host: &Host, settled: bool) -> Result<(), Failure> {
+    pub fn live(&mut self, host: &Host, settled: bool) -> Result<(), Failure> {
         host.check().map_err(|violation| safety("G2", violation.to_string()))?;
         for id in host.view().agent_ids() {
             let status = host.view().agent(id).map(|agent| agent.status == Status::Stopped);
@@ -109,38 +121,43 @@ impl Checks {
         }
         if let Some(deadline) = host.next_deadline() {
             let at = deadline.at;
+            self.say("S3");
             ensure!(deadline.wait.0 > 0, "S3", "the next deadline, {at} ({:?}), is now", deadline.reason);
         }
         self.no_lost_wake(host)
     }
 
-    fn no_lost_wake(&self, host: &Host) -> Result<(), Failure> {
+    fn no_lost_wake(&mut self, host: &Host) -> Result<(), Failure> {
         let slot = self.reference.running() < host.config().limits.concurrent_turns;
         if self.reference.draining() || !slot {
             return Ok(());
         }
+        let mut idle = 0;
         for id in self.reference.idle_with_work() {
+            idle += 1;
             let held = host.view().agent(id).is_some_and(|agent| agent.hold.is_some());
             ensure!(held, "W1", "{id} is started, idle and unheld, and has messages in its queue");
             let rests = host.view().explain(id).is_none_or(|explained| explained.decision.rests());
             ensure!(rests, "W1", "{id} would decide otherwise than it did");
         }
+        *self.said.entry("W1").or_default() += idle;
         Ok(())
     }
 
     /// D5: the fold of the records is the live state.
-    pub fn fold_is_live(&self, host: &Host) -> Result<(), Failure> {
+    pub fn fold_is_live(&mut self, host: &Host) -> Result<(), Failure> {
         for (id, agent) in &self.folded {
-            let same = host.view().agent(id) == Some(agent);
+            let same = host.view().agent(id).or_else(|| self.parked.get(id)) == Some(agent);
             ensure!(same, "D5", "{id} differs from the fold of its records at event {}", agent.event_seq);
         }
-        let live = host.view().agent_ids().count();
+        let live = host.view().agent_ids().count() + self.parked.len();
+        self.say("D5");
         ensure!(live == self.folded.len(), "D5", "{live} agents live, {} on record", self.folded.len());
         Ok(())
     }
 
     /// D7: a snapshot, written and read back, and the records after it give what the whole log gives.
-    pub fn snapshots(&self, disk: &Disk) -> Result<(), Failure> {
+    pub fn snapshots(&mut self, disk: &Disk) -> Result<(), Failure> {
         for (id, agent) in &self.folded {
             let Some(snapshot) = disk.snapshot(id) else { continue };
             let text = snapshot.encode().map_err(|error| safety("D7", error.to_string()))?;
@@ -151,6 +168,7 @@ impl Checks {
             for record in disk.log(id, from) {
                 restored.fold(&record).map_err(|error| safety("D7", error.to_string()))?;
             }
+            *self.said.entry("D7").or_default() += 1;
             ensure!(restored == *agent, "D7", "{id}: the snapshot at {from} and its tail give another state");
         }
         Ok(())

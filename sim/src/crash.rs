@@ -1,6 +1,7 @@
 //! Crash everywhere: small scenarios, and a crash at each of their boundaries in turn.
 
-use crate::scenario::{Faults, Scenario};
+use crate::fault::Faults;
+use crate::scenario::Scenario;
 use crate::verdict::guarded;
 use crate::world::{Options, Report};
 

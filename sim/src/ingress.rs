@@ -20,24 +20,33 @@ pub struct Request {
     pub action: Action,
 }
 
+/// A request on its way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Waiting {
+    pub request: Request,
+    pub since: u64,
+    /// A performer was at work for the agent, or for any at all, when it was asked for.
+    pub disturbs: bool,
+}
+
 /// Requests on their way, by the reply that they wait for.
 #[derive(Debug, Default)]
 pub struct Clients {
-    pub waiting: BTreeMap<ReplyId, Request>,
+    pub waiting: BTreeMap<ReplyId, Waiting>,
     next: u64,
 }
 
 impl Clients {
-    pub fn send(&mut self, request: Request) -> ReplyId {
+    pub fn send(&mut self, waiting: Waiting) -> ReplyId {
         self.next += 1;
-        self.waiting.insert(ReplyId(self.next), request);
+        self.waiting.insert(ReplyId(self.next), waiting);
         ReplyId(self.next)
     }
 
     /// The connection broke: what may be repeated will be.
     pub fn disconnected(&mut self) -> Vec<Request> {
         let lost = std::mem::take(&mut self.waiting);
-        lost.into_values().filter(Request::repeatable).collect()
+        lost.into_values().map(|waiting| waiting.request).filter(Request::repeatable).collect()
     }
 }
 

@@ -9,7 +9,7 @@ use holon_core::{Content, ContentId, Millis, Text, Wall};
 
 use crate::choices::{Choices, Site, pick, splitmix64};
 use crate::failure::{Failure, ensure};
-use crate::scenario::Faults;
+use crate::fault::{Faults, Injector};
 
 /// Outcomes with their delays in microseconds. None at all: nothing is ever heard of the operation.
 pub type Deliveries = Vec<(u64, Outcome)>;
@@ -18,6 +18,7 @@ pub type Deliveries = Vec<(u64, Outcome)>;
 pub struct Circumstances<'a> {
     pub choices: &'a mut dyn Choices,
     pub faults: &'a Faults,
+    pub injector: &'a mut Injector,
     /// No faults any more: everything answers soon.
     pub quiet: bool,
     pub site: Site,
@@ -31,7 +32,7 @@ impl Circumstances<'_> {
 
     /// Whether a fault strikes; never in the quiet phase.
     pub fn fault(&mut self, kind: &'static str, per_mille: u32) -> bool {
-        !self.quiet && self.choices.chance(self.site.about(kind), per_mille)
+        !self.quiet && self.injector.strikes(self.faults, self.choices, self.site, kind, per_mille)
     }
 
     pub fn pick<T: Clone>(&mut self, kind: &'static str, among: &[T]) -> Option<T> {
@@ -147,7 +148,8 @@ fn said(here: &mut Circumstances<'_>, timing: Timing) -> ModelAnswer {
 
 fn call(here: &mut Circumstances<'_>, number: u32, odd: bool) -> ProposedCall {
     let site = Site { ordinal: here.site.ordinal * 64 + u64::from(number), ..here.site };
-    let mut inner = Circumstances { choices: &mut *here.choices, site, ..*here };
+    let mut inner =
+        Circumstances { choices: &mut *here.choices, injector: &mut *here.injector, site, ..*here };
     let mut proposed = ProposedCall {
         call_id: format!("c{}_{number}", site.ordinal),
         tool_name: "ExecCommand".into(),

@@ -5,22 +5,40 @@ use holon_core::Config;
 use holon_core::message::Priority;
 use serde::{Deserialize, Serialize};
 
+use crate::fault::Faults;
+use crate::form;
+use crate::script::Line;
+
 /// Version of the text form.
 pub const VERSION: u16 = 1;
 
 /// Everything that a run of the world depends on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Scenario {
     pub version: u16,
+    /// What it is for.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub about: String,
     /// Answers of providers and tools, latencies and ties are drawn from it, each by its own key.
     pub seed: u64,
+    #[serde(default = "form::plain", serialize_with = "form::write", deserialize_with = "form::read")]
     pub config: Config,
     /// Agents are numbered from 1.
     pub agents: u32,
     pub inputs: Vec<Timed>,
+    #[serde(default)]
     pub faults: Faults,
+    /// What performers do instead of what would be drawn for them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub script: Vec<Line>,
     /// Steps after which a run counts as endless.
+    #[serde(default = "budget")]
     pub budget: u64,
+}
+
+fn budget() -> u64 {
+    40_000
 }
 
 /// Something from outside, at one moment.
@@ -29,6 +47,7 @@ pub struct Timed {
     /// Microseconds of virtual time.
     pub at: u64,
     pub agent: u32,
+    #[serde(flatten)]
     pub action: Action,
 }
 
@@ -60,6 +79,7 @@ pub enum Action {
 pub struct Message {
     pub sender: Sender,
     pub priority: Priority,
+    #[serde(default)]
     pub bytes: u32,
     /// The idempotency key; none when the caller sends none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -85,32 +105,14 @@ pub enum Sender {
     Impostor,
 }
 
-/// Faults and how often they strike, in a thousand.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Faults {
-    pub provider_fails: u32,
-    /// How many of the failures are of a kind that passes.
-    pub provider_away: u32,
-    pub provider_silent: u32,
-    pub provider_slow: u32,
-    /// Odd answers: unknown tools, bad arguments, doubled ids, too many calls.
-    pub provider_odd: u32,
-    pub tool_fails: u32,
-    pub tool_silent: u32,
-    /// Outcomes that come twice, late, or of the wrong shape.
-    pub outcome_twice: u32,
-    pub outcome_late: u32,
-    pub outcome_odd: u32,
-    pub context_fails: u32,
-    /// How long the disk takes to sync, in microseconds; 0 for at once.
-    pub sync: u64,
-    /// Boundaries at which the process dies, counted over the whole run.
-    pub crashes: Vec<u64>,
-}
-
 impl Scenario {
     pub fn to_text(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// The same text, for a person.
+    pub fn to_pretty_text(&self) -> String {
+        serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
     }
 
     /// # Errors

@@ -6,7 +6,8 @@ use holon_core::model::ModelRef;
 use holon_core::{Config, Millis};
 
 use crate::choices::{Choices, Seeded, Site, pick};
-use crate::scenario::{Action, Faults, Message, Scenario, Sender, Timed, VERSION};
+use crate::fault::{Dead, Faults};
+use crate::scenario::{Action, Message, Scenario, Sender, Timed, VERSION};
 
 /// Draws by name; the ordinal tells repeated questions apart.
 struct Draw {
@@ -31,7 +32,7 @@ pub fn scenario(seed: u64) -> Scenario {
     let mut draw = Draw { choices: Seeded(seed), agent: 0, ordinal: 0 };
     let agents = draw.below("agents", 4) + 1;
     let config = config(&mut draw, agents);
-    let faults = faults(&mut draw);
+    let mut faults = faults(&mut draw);
     let mut inputs = Vec::new();
     let spans = [2_000_000_u32, 8_000_000, 20_000_000, 60_000_000, 300_000_000, 4_000_000_000];
     let span = draw.of("span", &spans);
@@ -46,13 +47,33 @@ pub fn scenario(seed: u64) -> Scenario {
             inputs.push(Timed { at, agent, action: action(&mut draw) });
         }
     }
+    faults.dead = dead(&mut draw, agents, span);
     draw.agent = 0;
     for ordinal in 0..u64::from(draw.below("disturbances", 4)) {
         draw.ordinal = ordinal;
         let at = u64::from(draw.below("disturbed", span));
         inputs.push(Timed { at, agent: 0, action: disturbance(&mut draw) });
     }
-    Scenario { version: VERSION, seed, config, agents, inputs, faults, budget: 40_000 }
+    let (about, script) = (String::new(), Vec::new());
+    Scenario { version: VERSION, about, seed, config, agents, inputs, faults, script, budget: 40_000 }
+}
+
+/// One agent in a few worlds has performers that die for ever.
+fn dead(draw: &mut Draw, agents: u32, span: u32) -> Vec<Dead> {
+    draw.ordinal = 0;
+    let dies = |agent: &u32| {
+        draw.agent = *agent;
+        draw.below("dies", 6) == 0
+    };
+    let dying: Vec<u32> = (1..=agents).filter(dies).collect();
+    dying
+        .into_iter()
+        .map(|agent| {
+            draw.agent = agent;
+            let tools_only = draw.below("tools only", 2) == 0;
+            Dead { agent, since: u64::from(draw.below("dead since", span)), tools_only }
+        })
+        .collect()
 }
 
 fn action(draw: &mut Draw) -> Action {
@@ -131,6 +152,9 @@ fn faults(draw: &mut Draw) -> Faults {
         context_fails: draw.of("context_fails", &rates),
         sync: draw.of("sync", &[0, 0, 1_000, 700_000]),
         crashes: boundaries,
+        parks: draw.of("parks", &[0, 0, 200, 1_000]),
+        dead: Vec::new(),
+        strikes: None,
     }
 }
 

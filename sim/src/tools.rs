@@ -42,12 +42,14 @@ pub fn load_context(here: &mut Circumstances<'_>) -> Deliveries {
         let failure = OpFailure { certainty: Certainty::Definite, message: Text::short("permission denied") };
         return vec![(after, Outcome::Failed { failure })];
     }
-    let source = InstructionSource {
-        scope: SourceScope::Workspace,
-        path: "AGENTS.md".into(),
-        content: here.text("instructions"),
-    };
-    let context = LoadedContext {
+    let context = context(here.text("instructions"), Millis(after / 1_000));
+    here.deliver(after, Outcome::Context { context })
+}
+
+/// What there is to read, with these instructions in it.
+pub fn context(content: Text, context_build_ms: Millis) -> LoadedContext {
+    let source = InstructionSource { scope: SourceScope::Workspace, path: "AGENTS.md".into(), content };
+    LoadedContext {
         sources: vec![source],
         execution: ExecutionSnapshot {
             binding: workspace(),
@@ -56,7 +58,6 @@ pub fn load_context(here: &mut Circumstances<'_>) -> Deliveries {
             shell: "sh".into(),
             date: "2026-01-01".into(),
         },
-        context_build_ms: Millis(after / 1_000),
-    };
-    here.deliver(after, Outcome::Context { context })
+        context_build_ms,
+    }
 }

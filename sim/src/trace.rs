@@ -1,7 +1,9 @@
 //! What happened, as a hash for comparing two runs and as lines for a person.
 
+use std::collections::BTreeSet;
+
 use holon_core::replay::Call;
-use holon_core::{Effect, Now};
+use holon_core::{AgentId, Effect, Input, Now};
 
 use crate::choices::{chain, hash};
 use crate::disk::Row;
@@ -12,11 +14,21 @@ pub struct Trace {
     pub hash: u64,
     /// Filled when somebody wants to read it.
     pub lines: Option<Vec<String>>,
+    /// The same in a few words, for a timeline.
+    pub moments: Vec<Moment>,
+}
+
+/// Something that happened to one agent, or to the world.
+#[derive(Debug, Clone)]
+pub struct Moment {
+    pub at: u64,
+    pub agent: Option<AgentId>,
+    pub what: String,
 }
 
 impl Trace {
     pub fn new(readable: bool) -> Self {
-        Self { hash: hash(b"holon"), lines: readable.then(Vec::new) }
+        Self { hash: hash(b"holon"), lines: readable.then(Vec::new), moments: Vec::new() }
     }
 
     fn mix(&mut self, text: &str) {
@@ -29,7 +41,16 @@ impl Trace {
         }
     }
 
+    fn moment(&mut self, at: u64, agent: Option<&AgentId>, what: impl FnOnce() -> String) {
+        if self.lines.is_some() {
+            self.moments.push(Moment { at, agent: agent.cloned(), what: what() });
+        }
+    }
+
     pub fn row(&mut self, row: &Row, at: u64) {
+        if let Some((agent, what)) = named(&row.call) {
+            self.moment(at, Some(agent), || format!("<{what}>"));
+        }
         self.line(|| format!("{:>12} {}", seconds(at), call(&row.call)));
         for record in &row.records {
             let payload = record.event.payload().unwrap_or_default();
@@ -39,6 +60,7 @@ impl Trace {
             self.hash = chain(self.hash, &record.at.0.to_le_bytes());
             self.mix(kind);
             self.mix(&payload);
+            self.moment(at, Some(agent), || kind.into());
             self.line(|| format!("{:>12}   {agent} #{seq} {kind} {payload}", ""));
         }
     }
@@ -63,8 +85,46 @@ impl Trace {
     /// Something of the world's own: a crash, a start, a jump of the clock.
     pub fn note(&mut self, at: u64, note: &str) {
         self.mix(note);
+        self.moment(at, None, || note.into());
         self.line(|| format!("{:>12} == {note}", seconds(at)));
     }
+}
+
+/// Whom a call is for, and its name.
+fn named(call: &Call) -> Option<(&AgentId, &'static str)> {
+    match call {
+        Call::RuntimeStarted { .. } => None,
+        Call::Admit { agent, .. } => Some((agent, "admit")),
+        Call::Recover { agent, .. } => Some((agent, "recover")),
+        Call::Park { agent } => Some((agent, "park")),
+        Call::Step { input, .. } => match input {
+            Input::CreateAgent { agent, .. } => Some((agent, "create")),
+            Input::Ingress { agent, .. } => Some((agent, "message")),
+            Input::Control { agent, .. } => Some((agent, "control")),
+            Input::Completed { agent, .. } => Some((agent, "completed")),
+            Input::Tick | Input::Drain { .. } => None,
+        },
+    }
+}
+
+/// One column per agent, time going down, the last `most` moments.
+pub fn timeline(moments: &[Moment], most: usize) -> String {
+    let agents: BTreeSet<&AgentId> = moments.iter().filter_map(|moment| moment.agent.as_ref()).collect();
+    let columns: Vec<&AgentId> = agents.into_iter().collect();
+    let mut text = format!("{:>14}", "");
+    for agent in &columns {
+        text += &format!("  {:<28}", agent.as_str());
+    }
+    for moment in &moments[moments.len().saturating_sub(most)..] {
+        let column = columns.iter().position(|agent| Some(*agent) == moment.agent.as_ref());
+        let what = match column {
+            Some(_) => moment.what.clone(),
+            None => format!("== {}", moment.what),
+        };
+        let indent = 30 * column.unwrap_or(0) + 2;
+        text += &format!("\n{:>14}{:indent$}{what}", seconds(moment.at), "");
+    }
+    text
 }
 
 /// Microseconds as seconds.

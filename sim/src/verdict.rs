@@ -4,7 +4,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::failure::{Failure, Kind};
 use crate::scenario::Scenario;
-use crate::trace::Trace;
 use crate::world::{Options, Report, run};
 
 /// Runs a scenario; G1: nothing panics.
@@ -15,15 +14,6 @@ pub fn guarded(scenario: &Scenario, options: Options) -> Report {
             .map(String::as_str)
             .or_else(|| panic.downcast_ref::<&str>().copied())
             .unwrap_or("a panic without words");
-        Report {
-            failure: Some(Failure { kind: Kind::Panic, law: "G1".into(), problem: text.into() }),
-            steps: 0,
-            records: 0,
-            crashes: 0,
-            boundaries: 0,
-            virtual_time: 0,
-            trace: Trace::new(false),
-            antecedents: Vec::new(),
-        }
+        Report::of_failure(Failure { kind: Kind::Panic, law: "G1".into(), problem: text.into() })
     })
 }

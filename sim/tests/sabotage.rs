@@ -35,5 +35,8 @@ caught_by! {
     a_recorder_that_forgets_a_call: ForgetCall => "D6";
     a_driver_without_a_timer: LoseWake => "V2";
     a_snapshot_that_is_not_the_fold: StaleSnapshot => "D5";
+    a_stop_that_takes_too_long: LateStop => "V5";
+    a_shutdown_that_takes_too_long: LateStop => "V6";
+    a_parked_agent_that_nobody_brings_in: ForgetParked => "G5";
     an_answer_that_is_never_sent: SwallowReply => "V6";
 }

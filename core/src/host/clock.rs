@@ -13,9 +13,12 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    /// Time that is already on record.
+    /// Time that is already on record, before the first reading. Afterwards the readings count alone: an agent
+    /// that comes back to memory may remember a time that a step of the clock has taken back.
     pub(super) fn floor(&mut self, wall: Wall) {
-        self.wall = self.wall.max(wall);
+        if self.mono.is_none() {
+            self.wall = self.wall.max(wall);
+        }
     }
 
     pub(super) fn wall(&self) -> Wall {
@@ -71,6 +74,15 @@ mod tests {
         clock.floor(at(0, 10_000).wall);
         clock.observe(at(1_000_000, 9_990));
         assert_eq!(clock.wall(), Wall(10_000_000_000));
+    }
+
+    #[test]
+    fn an_agent_that_comes_back_does_not_set_the_clock() {
+        let mut clock = Clock::default();
+        clock.floor(at(0, 10_000).wall);
+        clock.observe(at(0, 1_000));
+        clock.floor(at(0, 10_000).wall);
+        assert_eq!(clock.wall(), Wall(1_000_000_000));
     }
 
     #[test]

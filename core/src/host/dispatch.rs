@@ -50,11 +50,12 @@ impl Host {
 
     fn create(&mut self, batch: &mut Batch, id: AgentId, spec: AgentSpec, reply: ReplyId) -> Boundary {
         let limit = self.config.limits.agents;
-        let refused = if self.agents.contains_key(&id) {
+        let agents = (self.agents.len() + self.parked.len()) as u64;
+        let refused = if self.agents.contains_key(&id) || self.parked.contains(&id) {
             Some(Reject::AgentExists { agent: id.clone() })
         } else if self.draining {
             Some(Reject::Draining)
-        } else if self.agents.len() as u64 >= limit {
+        } else if agents >= limit {
             Some(Reject::TooManyAgents { limit })
         } else {
             None

@@ -36,6 +36,8 @@ pub struct Host {
     config: Config,
     seed: Seed,
     agents: BTreeMap<AgentId, Resident>,
+    /// Agents that have left memory; they exist all the same.
+    parked: BTreeSet<AgentId>,
     clock: Clock,
     deadlines: Deadlines,
     step: StepSeq,
@@ -110,6 +112,7 @@ impl Host {
             config,
             seed,
             agents: BTreeMap::new(),
+            parked: BTreeSet::new(),
             clock: Clock::default(),
             deadlines: Deadlines::default(),
             step: StepSeq(0),

@@ -47,6 +47,7 @@ impl Host {
             return Err(RestoreError::Resident(id));
         }
         self.clock.floor(agent.last_at);
+        self.parked.remove(&id);
         self.running += u64::from(agent.run.is_some());
         self.agents.insert(id.clone(), Resident { agent, alarms: Alarms::new() });
         Ok(id)
@@ -70,6 +71,7 @@ impl Host {
             return None;
         }
         let resident = self.agents.remove(agent)?;
+        self.parked.insert(agent.clone());
         self.deadlines.set(agent, &Alarms::new(), None);
         self.waiting_for_slot.remove(agent);
         Some(AgentSnapshot::of(&resident.agent))

@@ -1,59 +1,83 @@
-//! `sim run SEED [--trace] [--scenario]`, `sim swarm --seeds N [--from S]`, `sim crash`.
+//! `sim run`, `sim swarm`, `sim shrink`, `sim crash`: see `docs/simulation.md`.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command talks to its caller")]
 
-use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use sim::crash;
 use sim::failure::Failure;
+use sim::scenario::Scenario;
+use sim::shrink::shrink;
 use sim::swarm;
-use sim::trace::seconds;
+use sim::tally::Tally;
+use sim::trace::{seconds, timeline};
 use sim::verdict::guarded;
 use sim::world::{Options, Report};
+
+const USAGE: &str = "usage: sim run SEED|FILE.json [--trace] [--scenario]
+       sim swarm --seeds N [--from SEED]
+       sim shrink SEED|FILE.json [--out FILE.json]
+       sim crash";
+/// Exit code of a campaign in which a law or a fault was silent.
+const VACUOUS: u8 = 13;
+/// Failures that a swarm shrinks; the others are only told.
+const SHRUNK: u64 = 3;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let code = match words.as_slice() {
-        ["run", seed, rest @ ..] => seed.parse().map_or(2, |seed| run(seed, rest)),
-        ["swarm", rest @ ..] => swarm(number(rest, "--from").unwrap_or(1), number(rest, "--seeds")),
-        ["crash"] => crash_everywhere(),
-        _ => usage(),
+    let done = match words.as_slice() {
+        ["run", what, rest @ ..] => scenario(what).map(|scenario| run(what, &scenario, rest)),
+        ["shrink", what, rest @ ..] => scenario(what).and_then(|scenario| smaller(what, &scenario, rest)),
+        ["swarm", rest @ ..] => number(rest, "--seeds")
+            .map(|seeds| swarm(number(rest, "--from").unwrap_or(1), seeds))
+            .ok_or_else(|| USAGE.into()),
+        ["crash"] => Ok(crash_everywhere()),
+        _ => Err(USAGE.into()),
     };
-    ExitCode::from(code)
+    ExitCode::from(done.unwrap_or_else(|problem| {
+        eprintln!("{problem}");
+        2
+    }))
 }
 
-fn usage() -> u8 {
-    eprintln!("usage: sim run SEED [--trace] [--scenario] | sim swarm --seeds N [--from SEED] | sim crash");
-    2
+/// A seed, or a file.
+fn scenario(what: &str) -> Result<Scenario, String> {
+    if let Ok(seed) = what.parse() {
+        return Ok(swarm::scenario(seed));
+    }
+    let text = std::fs::read_to_string(what).map_err(|error| format!("{what}: {error}"))?;
+    Scenario::from_text(&text).map_err(|error| format!("{what}: {error}"))
+}
+
+fn word<'a>(words: &[&'a str], name: &str) -> Option<&'a str> {
+    let at = words.iter().position(|word| *word == name)?;
+    words.get(at + 1).copied()
 }
 
 fn number(words: &[&str], name: &str) -> Option<u64> {
-    let at = words.iter().position(|word| *word == name)?;
-    words.get(at + 1)?.parse().ok()
+    word(words, name)?.parse().ok()
 }
 
-fn run(seed: u64, rest: &[&str]) -> u8 {
-    let scenario = swarm::scenario(seed);
+fn run(what: &str, scenario: &Scenario, rest: &[&str]) -> u8 {
     if rest.contains(&"--scenario") {
-        println!("{}", scenario.to_text());
+        print!("{}", scenario.to_pretty_text());
     }
     let readable = rest.contains(&"--trace");
-    let report = guarded(&scenario, Options { readable, ..Options::default() });
+    let report = guarded(scenario, Options { readable, ..Options::default() });
     for line in report.trace.lines.iter().flatten() {
         println!("{line}");
     }
     if let Some(failure) = &report.failure {
-        return failed(seed, failure);
+        return failed(what, failure);
     }
-    println!("pass: {}", line(seed, &report));
+    println!("pass: {what}, {}", line(&report));
     0
 }
 
-fn line(seed: u64, report: &Report) -> String {
+fn line(report: &Report) -> String {
     format!(
-        "seed {seed}, {} steps, {} records, {} crashes, {} boundaries, {} s, trace {:016x}",
+        "{} steps, {} records, {} crashes, {} boundaries, {} s, trace {:016x}",
         report.steps,
         report.records,
         report.crashes,
@@ -63,34 +87,65 @@ fn line(seed: u64, report: &Report) -> String {
     )
 }
 
-fn failed(seed: u64, failure: &Failure) -> u8 {
-    println!("FAIL {failure} — seed {seed}, reproduce: cargo run -p sim -- run {seed} --trace");
+fn failed(what: &str, failure: &Failure) -> u8 {
+    println!("FAIL {failure} — {what}, reproduce: cargo run -p sim -- run {what} --trace");
     failure.kind.exit_code()
 }
 
-fn swarm(from: u64, seeds: Option<u64>) -> u8 {
-    let Some(seeds) = seeds else { return usage() };
-    let (mut code, mut steps, mut records, mut crashes, mut failures) = (0, 0, 0, 0, 0_u64);
-    let mut said: BTreeMap<&str, u64> = BTreeMap::new();
+/// Writes the shrunk scenario, and shows what happens in it.
+fn smaller(what: &str, scenario: &Scenario, rest: &[&str]) -> Result<u8, String> {
+    let whole = Options { readable: true, ..Options::default() };
+    let Some(shrunk) = shrink(scenario, |candidate| guarded(candidate, Options::default())) else {
+        println!("{what} passes: there is nothing to shrink");
+        return Ok(0);
+    };
+    let report = guarded(&shrunk, whole);
+    let law = report.failure.as_ref().map_or("", |failure| &failure.law);
+    let name = std::path::Path::new(what).file_stem().unwrap_or_default().to_string_lossy();
+    let out = word(rest, "--out").map_or_else(
+        || std::env::temp_dir().join(format!("sim-{}-{name}.json", law.to_lowercase())),
+        Into::into,
+    );
+    std::fs::write(&out, shrunk.to_pretty_text()).map_err(|error| format!("{}: {error}", out.display()))?;
+    println!("{}", timeline(&report.trace.moments, 60));
+    let faults = shrunk.faults.strikes.iter().flatten().count() + shrunk.faults.crashes.len();
+    println!("shrunk to {} inputs and {faults} faults: {}", shrunk.inputs.len(), out.display());
+    Ok(report.failure.map_or(0, |failure| failed(&out.display().to_string(), &failure)))
+}
+
+fn swarm(from: u64, seeds: u64) -> u8 {
+    let (mut code, mut tally) = (0, Tally::default());
     for seed in from..from.saturating_add(seeds) {
-        let report = guarded(&swarm::scenario(seed), Options::default());
-        steps += report.steps;
-        records += report.records;
-        crashes += report.crashes;
-        for (law, times) in &report.antecedents {
-            *said.entry(law).or_default() += times;
-        }
+        let scenario = swarm::scenario(seed);
+        let report = guarded(&scenario, Options::default());
+        tally.add(&report);
         if let Some(failure) = &report.failure {
-            code = failed(seed, failure);
-            failures += 1;
+            code = failed(&seed.to_string(), failure);
+            if tally.failures <= SHRUNK
+                && let Err(problem) = smaller(&seed.to_string(), &scenario, &[])
+            {
+                eprintln!("{problem}");
+            }
         }
-        if (seed - from + 1).is_multiple_of(1_000) {
-            eprintln!("{} seeds, {steps} steps, {crashes} crashes, {failures} failures", seed - from + 1);
+        if tally.runs.is_multiple_of(1_000) {
+            eprintln!("{} seeds, {} steps, {} failures", tally.runs, tally.steps, tally.failures);
         }
     }
-    println!("laws that had something to say: {said:?}");
-    println!("{seeds} seeds, {steps} steps, {records} records, {crashes} crashes, {failures} failures");
-    code
+    println!("what laws had to say: {:?}", tally.said);
+    println!("faults that fired: {:?}", tally.fired);
+    println!(
+        "{seeds} seeds, {} steps, {} records, {} crashes, {} s of virtual time, {} failures",
+        tally.steps,
+        tally.records,
+        tally.crashes,
+        tally.virtual_time / 1_000_000,
+        tally.failures
+    );
+    let silent = tally.silent();
+    if !silent.is_empty() {
+        println!("silent: {silent:?}");
+    }
+    if code == 0 && seeds >= 1_000 && !silent.is_empty() { VACUOUS } else { code }
 }
 
 fn crash_everywhere() -> u8 {

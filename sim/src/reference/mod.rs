@@ -201,9 +201,9 @@ impl Reference {
         self.agents.get(agent).is_some_and(|model| message.0 <= model.last)
     }
 
-    /// An admitted message that has not come to an end.
-    pub fn unfinished(&self) -> Option<(&AgentId, MessageId)> {
-        self.agents.iter().find_map(|(id, model)| model.unfinished().map(|message| (id, message)))
+    /// An admitted message of an agent that has not come to an end.
+    pub fn unfinished(&self, agent: &AgentId) -> Option<MessageId> {
+        self.agents.get(agent).and_then(Model::unfinished)
     }
 
     /// Agents that should be at work although nothing keeps them: started, idle, something queued.

@@ -23,6 +23,8 @@ pub(super) enum Happening {
     Shutdown(u64),
     /// The process starts.
     Start,
+    /// The last word to an agent whose performers are dead.
+    Last(u32),
     /// Faults are over.
     Quiet,
 }

@@ -24,9 +24,20 @@ impl World<'_> {
 
     fn crash(&mut self) -> Result<(), Failure> {
         self.counts.crashes += 1;
-        let lossy = u32::try_from(self.disk.unsynced() + 1).unwrap_or(u32::MAX);
+        self.injector.saw("crash");
+        if self.counts.boundaries - self.life.first_boundary < 6 {
+            self.injector.saw("crash soon after a start");
+        }
         let site = self.site("crash", 0, "kept");
-        self.disk.crash(self.choices.below(site, lossy) as usize);
+        let unsynced = self.disk.unsynced();
+        // Half of the crashes lose all that they may, the others keep a prefix of any length.
+        let lossy = u32::try_from(unsynced + 1).unwrap_or(u32::MAX);
+        let all = self.choices.below(site.about("all is lost"), 2) == 0;
+        let kept = if all { 0 } else { self.choices.below(site, lossy) as usize };
+        if kept < unsynced {
+            self.injector.saw("crash loses rows");
+        }
+        self.disk.crash(kept);
         if self.options.sabotage == Some(Sabotage::LoseAcknowledged) {
             self.disk.lose_acknowledged();
         }
@@ -48,6 +59,7 @@ impl World<'_> {
         }
         for (agent, message) in &self.outside.acknowledged {
             let held = self.checks.reference.holds(agent, *message);
+            self.checks.say("D2");
             ensure!(held, "D2", "{message} of {agent} was acknowledged and is gone");
         }
         Ok(())
@@ -57,6 +69,7 @@ impl World<'_> {
         let number = self.life.number;
         self.life = Life { number: number + 1, wake: self.life.wake + 1, ..Life::default() };
         self.outside.inflight.clear();
+        self.checks.parked.clear();
         self.agenda.plan(self.at + downtime, 0, Happening::Start);
     }
 
@@ -83,6 +96,7 @@ impl World<'_> {
         host.resume_after(after);
         let site = self.site("boot", 0, "mono");
         self.life.began = self.at;
+        self.life.first_boundary = self.counts.boundaries;
         self.life.mono = u64::from(self.choices.below(site, 4)) * 1_000_003_000_000;
         self.trace.note(self.at, "the process starts");
         self.log(Call::RuntimeStarted { build: "sim".into(), config, seed, after })?;
@@ -112,7 +126,7 @@ impl World<'_> {
     }
 
     /// A call that is not a step.
-    fn log(&mut self, call: Call) -> Result<(), Failure> {
+    pub(super) fn log(&mut self, call: Call) -> Result<(), Failure> {
         let row = Row { call, step: None, records: Vec::new(), effects: None };
         self.trace.row(&row, self.at);
         self.checks.row(&row)?;
@@ -125,7 +139,7 @@ impl Checks {
     /// Forgets what was live; recorded time goes on.
     fn restart(&mut self, config: &holon_core::Config) {
         let mut fresh = Self::new(config);
-        fresh.take_clock(self);
+        fresh.take_over(self);
         *self = fresh;
     }
 }

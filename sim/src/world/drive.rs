@@ -8,7 +8,7 @@ use super::agenda::Happening;
 use super::{Sabotage, World};
 use crate::disk::Row;
 use crate::failure::{Failure, Kind, liveness};
-use crate::ingress::{self, Request};
+use crate::ingress::{self, Request, Waiting};
 use crate::scenario::Action;
 
 /// The driver runs ahead of the disk by no more steps than this.
@@ -25,6 +25,7 @@ impl World<'_> {
         match &timed.action {
             Action::ClockJump { micros } => {
                 self.skew = self.skew.saturating_add(*micros);
+                self.injector.saw(if *micros < 0 { "clock goes back" } else { "clock goes forward" });
                 self.trace.note(self.at, &format!("the wall clock jumps by {micros} µs"));
                 Ok(())
             }
@@ -43,15 +44,22 @@ impl World<'_> {
 
     /// A client sends something. What disturbs is over in the quiet phase.
     pub(super) fn request(&mut self, request: Request) -> Result<(), Failure> {
-        let disturbs = matches!(request.action, Action::Stop | Action::Abort { .. } | Action::Restart);
-        if self.quiet && disturbs {
+        if self.quiet && self.disturbs(&request) {
             return Ok(());
         }
+        self.send(request)
+    }
+
+    pub(super) fn send(&mut self, request: Request) -> Result<(), Failure> {
         if self.life.host.is_none() {
             self.plan(self.at + AGAIN, request.agent, Happening::Request(request));
             return Ok(());
         }
-        let reply = self.outside.clients.send(request.clone());
+        let disturbs = match request.agent {
+            0 => !self.outside.inflight.is_empty(),
+            agent => self.outside.inflight.contains_key(&ingress::agent_id(agent)),
+        };
+        let reply = self.outside.clients.send(Waiting { request: request.clone(), since: self.at, disturbs });
         match ingress::input(&request, reply) {
             Some(input) => self.input(input),
             None => Ok(()),
@@ -72,6 +80,7 @@ impl World<'_> {
             if self.choices.below(site, 2) == 0 {
                 return Ok(());
             }
+            self.injector.saw("outcome of an earlier life");
         } else if self.outside.inflight.get(agent) == Some(&op) {
             self.outside.inflight.remove(agent);
         }
@@ -83,6 +92,7 @@ impl World<'_> {
         if self.life.host.is_none() {
             return Ok(());
         }
+        self.bring_in(&input)?;
         let now = self.now();
         self.call(Call::Step { now, input })?;
         self.follow_up()
@@ -93,6 +103,7 @@ impl World<'_> {
             let now = self.now();
             self.call(Call::Step { now, input: Input::Tick })?;
         }
+        self.park_some()?;
         self.arm();
         Ok(())
     }

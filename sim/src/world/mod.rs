@@ -4,8 +4,11 @@
 mod agenda;
 mod boot;
 mod drive;
+mod last;
+mod park;
 mod perform;
 mod replay;
+mod report;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -17,61 +20,18 @@ use crate::checks::Checks;
 use crate::choices::{Choices, Seeded, Site};
 use crate::disk::Disk;
 use crate::failure::{Failure, ensure, liveness};
-use crate::ingress::{Clients, Request, agent_id};
-use crate::scenario::{Action, Scenario};
+use crate::fault::Injector;
+use crate::ingress::{Clients, agent_id};
+use crate::scenario::Scenario;
 use crate::trace::Trace;
 use agenda::{Agenda, Happening};
+
+pub use report::{Options, Report, Sabotage};
 
 /// The wall clock at the beginning: 2026-01-01.
 const BEGINNING: i64 = 1_767_225_600_000_000;
 /// Between the last input and the quiet phase.
 const GRACE: u64 = 5_000_000;
-
-/// How a run is made.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Options {
-    /// Keep lines for a person.
-    pub readable: bool,
-    pub sabotage: Option<Sabotage>,
-    /// Leave out the replay of decisions at the end.
-    pub no_replay: bool,
-}
-
-/// A world that is broken on purpose, so that the laws can be seen to catch it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sabotage {
-    /// A crash loses a row that somebody was told about.
-    LoseAcknowledged,
-    /// Effects leave before their records are on the disk.
-    ReleaseEarly,
-    /// A record is written twice.
-    DuplicateRecord,
-    /// A caller is told another message id.
-    ChangeReply,
-    /// The flight recorder loses a call.
-    ForgetCall,
-    /// The driver's timer never rings.
-    LoseWake,
-    /// A snapshot misses its last record.
-    StaleSnapshot,
-    /// An answer is never sent.
-    SwallowReply,
-}
-
-/// What a run came to.
-#[derive(Debug, Clone)]
-pub struct Report {
-    pub failure: Option<Failure>,
-    pub steps: u64,
-    pub records: u64,
-    pub crashes: u64,
-    pub boundaries: u64,
-    /// Microseconds.
-    pub virtual_time: u64,
-    pub trace: Trace,
-    /// How often each law of records had something to say, on the final ledger.
-    pub antecedents: Vec<(&'static str, u64)>,
-}
 
 /// Runs a scenario to its end or its first failure.
 pub fn run(scenario: &Scenario, options: Options) -> Report {
@@ -85,6 +45,9 @@ pub fn run(scenario: &Scenario, options: Options) -> Report {
         boundaries: world.counts.boundaries,
         virtual_time: world.at,
         antecedents: world.checks.antecedents(),
+        said: world.checks.said,
+        fired: world.injector.fired(),
+        struck: world.injector.struck,
         trace: world.trace,
     }
 }
@@ -93,6 +56,7 @@ struct World<'a> {
     scenario: &'a Scenario,
     options: Options,
     choices: Box<dyn Choices>,
+    injector: Injector,
     agenda: Agenda,
     at: u64,
     /// How far the wall clock is off.
@@ -112,6 +76,7 @@ struct Life {
     number: u64,
     host: Option<Host>,
     began: u64,
+    first_boundary: u64,
     mono: u64,
     /// Steps whose effects wait for the disk.
     pending: VecDeque<Step>,
@@ -149,6 +114,7 @@ impl<'a> World<'a> {
             scenario,
             options,
             choices: Box::new(Seeded(scenario.seed)),
+            injector: Injector::default(),
             agenda: Agenda::default(),
             at: 0,
             skew: 0,
@@ -201,7 +167,11 @@ impl<'a> World<'a> {
             Happening::Wake(number) => *number != self.life.wake,
             Happening::Sync(life) | Happening::Shutdown(life) => *life != self.life.number,
             Happening::Completed { agent, op, .. } => self.outside.cancelled.contains(&(agent.clone(), *op)),
-            Happening::Input(_) | Happening::Request(_) | Happening::Start | Happening::Quiet => false,
+            Happening::Input(_)
+            | Happening::Request(_)
+            | Happening::Last(_)
+            | Happening::Start
+            | Happening::Quiet => false,
         }
     }
 
@@ -214,30 +184,24 @@ impl<'a> World<'a> {
             Happening::Sync(_) => self.sync(),
             Happening::Shutdown(_) => self.shut_down(),
             Happening::Start => self.boot(),
-            Happening::Quiet => {
-                self.quiet = true;
-                self.trace.note(self.at, "quiet");
-                for agent in 1..=self.scenario.agents {
-                    self.plan(self.at, agent, Happening::Request(Request { agent, action: Action::Start }));
-                }
-                Ok(())
-            }
+            Happening::Last(agent) => self.last_word(agent),
+            Happening::Quiet => self.grow_quiet(),
         }
     }
 
     fn at_the_end(&mut self) -> Result<(), Failure> {
         ensure!(self.life.host.is_some(), "V7", "the process is down at the end");
+        self.bring_everybody_in()?;
         let waiting = self.outside.clients.waiting.iter().next();
         ensure!(waiting.is_none(), "V6", "nobody answered {waiting:?}");
-        if let Some((agent, message)) = self.checks.reference.unfinished() {
-            return Err(liveness("V2", format!("{message} of {agent} never came to an end")));
-        }
+        self.all_is_done()?;
         let open = self.outside.inflight.iter().next();
         ensure!(open.is_none(), "P5", "{open:?} is neither finished nor cancelled");
         if let Some(host) = &self.life.host {
             self.checks.fold_is_live(host)?;
         }
         self.checks.snapshots(&self.disk)?;
+        self.checks.say("D6");
         if self.options.no_replay { Ok(()) } else { replay::check(&self.disk, self.options.sabotage) }
     }
 

@@ -7,6 +7,7 @@ use super::{Sabotage, World};
 use crate::choices::Site;
 use crate::failure::{Failure, ensure};
 use crate::provider::{self, Circumstances, Deliveries};
+use crate::script::Line;
 use crate::{ingress, tools};
 
 impl World<'_> {
@@ -26,7 +27,9 @@ impl World<'_> {
                 }
                 let number = self.number(&agent);
                 let site = self.site("cancel", number, "ignored");
-                if !self.choices.chance(site, self.scenario.faults.outcome_late) {
+                let faults = &self.scenario.faults;
+                let late = faults.outcome_late;
+                if !self.injector.strikes(faults, &mut *self.choices, site, "ignored", late) {
                     self.outside.cancelled.insert((agent, op));
                 }
                 Ok(())
@@ -41,18 +44,28 @@ impl World<'_> {
         component: &'static str,
         work: impl FnOnce(&mut Circumstances<'_>) -> Deliveries,
     ) -> Result<(), Failure> {
+        self.checks.say("D1");
         ensure!(self.disk.holds_op(agent, op), "D1", "{op} of {agent} begins, and is not on the disk");
         let other = self.outside.inflight.insert(agent.clone(), op);
         ensure!(other.is_none(), "T3", "{op} of {agent} begins while {other:?} is under way");
         let number = self.number(agent);
         let site: Site = self.site(component, number, "");
-        let deliveries = work(&mut Circumstances {
-            wall: self.now().wall,
-            choices: &mut *self.choices,
-            faults: &self.scenario.faults,
-            quiet: self.quiet,
-            site,
-        });
+        let wall = self.now().wall;
+        let deliveries = if self.scenario.faults.is_dead(component, number, self.at) {
+            self.injector.saw(&format!("{component}.dead"));
+            Vec::new()
+        } else if let Some(line) = self.scripted(site) {
+            line.deliveries(wall)
+        } else {
+            work(&mut Circumstances {
+                wall,
+                choices: &mut *self.choices,
+                faults: &self.scenario.faults,
+                injector: &mut self.injector,
+                quiet: self.quiet,
+                site,
+            })
+        };
         let life = self.life.number;
         for (after, outcome) in deliveries {
             let happening =
@@ -60,6 +73,13 @@ impl World<'_> {
             self.plan(self.at + after, number, happening);
         }
         Ok(())
+    }
+
+    /// What the scenario says of this work, word by word.
+    fn scripted(&self, site: Site) -> Option<&Line> {
+        self.scenario.script.iter().find(|line| {
+            line.agent == site.agent && line.nth == site.ordinal && line.deed.component() == site.component
+        })
     }
 
     /// A caller is told something: from now on it is a promise.
@@ -74,16 +94,24 @@ impl World<'_> {
         }
         let waiting = self.outside.clients.waiting.remove(&reply);
         ensure!(waiting.is_some(), "Q6", "reply {reply} goes to nobody: {answer:?}");
-        let Some(request) = waiting else { return Ok(()) };
+        let Some(mut waiting) = waiting else { return Ok(()) };
         self.checks.reference.answered(reply, &answer)?;
+        self.checks.say("G5");
+        if self.options.sabotage == Some(Sabotage::LateStop) {
+            waiting.since = waiting.since.saturating_sub(5_000_000);
+        }
+        self.obeyed(&waiting)?;
+        let request = waiting.request;
         match &answer {
             Answer::Admitted { message_id, .. } => {
                 let agent = ingress::agent_id(request.agent);
                 let held = self.disk.holds_message(&agent, *message_id);
+                self.checks.say("Q6");
                 ensure!(held, "Q6", "{message_id} of {agent} is acknowledged, and is not on the disk");
                 self.outside.acknowledged.insert((agent, *message_id));
             }
             Answer::Drained => {
+                self.injector.saw("restart");
                 self.agenda.plan(self.at + 5_000, 0, Happening::Shutdown(self.life.number));
             }
             Answer::Refused { reject } if reject.code() == "draining" && request.repeatable() => {

@@ -1,0 +1,156 @@
+//! What goes wrong: rates that a swarm draws, or a list of strikes that a shrinker has picked.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::choices::{Choices, Site};
+
+/// Faults and how often they strike, in a thousand.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Faults {
+    pub provider_fails: u32,
+    /// How many of the failures are of a kind that passes.
+    pub provider_away: u32,
+    pub provider_silent: u32,
+    pub provider_slow: u32,
+    /// Odd answers: unknown tools, bad arguments, doubled ids, too many calls.
+    pub provider_odd: u32,
+    pub tool_fails: u32,
+    pub tool_silent: u32,
+    /// Outcomes that come twice, late, or of the wrong shape.
+    pub outcome_twice: u32,
+    pub outcome_late: u32,
+    pub outcome_odd: u32,
+    pub context_fails: u32,
+    /// How often an agent that happens to be idle leaves memory after a step; not a fault, but as drawn.
+    pub parks: u32,
+    /// Agents whose provider and tools are never heard of again, not in the quiet phase either.
+    pub dead: Vec<Dead>,
+    /// How long the disk takes to sync, in microseconds; 0 for at once.
+    pub sync: u64,
+    /// Boundaries at which the process dies, counted over the whole run.
+    pub crashes: Vec<u64>,
+    /// When given, exactly these strike, and the rates count for nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub strikes: Option<Vec<Strike>>,
+}
+
+/// From when on an agent's performers are dead, in microseconds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Dead {
+    pub agent: u32,
+    pub since: u64,
+    /// Its provider goes on answering.
+    #[serde(default)]
+    pub tools_only: bool,
+}
+
+/// One fault at one place: "the third request of agent 2 to its provider is never answered".
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Strike {
+    pub component: String,
+    pub agent: u32,
+    pub nth: u64,
+    pub fault: String,
+}
+
+impl Faults {
+    pub fn is_dead(&self, component: &str, agent: u32, at: u64) -> bool {
+        let hit = |dead: &Dead| match component {
+            "provider" => !dead.tools_only,
+            component => component == "tool",
+        };
+        self.dead.iter().any(|dead| dead.agent == agent && dead.since <= at && hit(dead))
+    }
+
+    /// Whether the agent's performers die at some time.
+    pub fn dies(&self, agent: u32) -> bool {
+        self.dead.iter().any(|dead| dead.agent == agent)
+    }
+}
+
+/// Decides about each fault, and remembers those that struck.
+#[derive(Debug, Default)]
+pub struct Injector {
+    pub struck: Vec<Strike>,
+    /// What happened to the world otherwise, by name.
+    pub seen: BTreeMap<String, u64>,
+}
+
+impl Injector {
+    pub fn strikes(
+        &mut self,
+        faults: &Faults,
+        choices: &mut dyn Choices,
+        site: Site,
+        fault: &'static str,
+        per_mille: u32,
+    ) -> bool {
+        let here = |strike: &Strike| {
+            strike.fault == fault
+                && strike.component == site.component
+                && strike.agent == site.agent
+                && strike.nth == site.ordinal
+        };
+        let hit = match &faults.strikes {
+            Some(strikes) => strikes.iter().any(here),
+            None => choices.chance(site.about(fault), per_mille),
+        };
+        if hit {
+            self.struck.push(Strike {
+                component: site.component.into(),
+                agent: site.agent,
+                nth: site.ordinal,
+                fault: fault.into(),
+            });
+        }
+        hit
+    }
+
+    pub fn saw(&mut self, what: &str) {
+        match self.seen.get_mut(what) {
+            Some(times) => *times += 1,
+            None => drop(self.seen.insert(what.into(), 1)),
+        }
+    }
+
+    /// How often each kind of fault fired.
+    pub fn fired(&self) -> BTreeMap<String, u64> {
+        let mut fired = self.seen.clone();
+        for strike in &self.struck {
+            *fired.entry(format!("{}.{}", strike.component, strike.fault)).or_default() += 1;
+        }
+        fired
+    }
+}
+
+/// Every kind of fault that the world knows. A swarm in which one of them never fires has lost it.
+pub const KINDS: [&str; 25] = [
+    "provider.silent",
+    "provider.slow",
+    "provider.fails",
+    "provider.away",
+    "provider.odd",
+    "provider.twice",
+    "provider.odd_outcome",
+    "provider.dead",
+    "tool.silent",
+    "tool.fails",
+    "tool.twice",
+    "tool.odd_outcome",
+    "tool.dead",
+    "context.fails",
+    "context.twice",
+    "context.odd_outcome",
+    "cancel.ignored",
+    "crash",
+    "crash loses rows",
+    "crash soon after a start",
+    "clock goes forward",
+    "clock goes back",
+    "outcome of an earlier life",
+    "restart",
+    "agent parked",
+];

@@ -1,0 +1,71 @@
+//! The text form of a scenario. Of the configuration it says only what differs from the default one, so that
+//! a person can write it and a new limit of the core leaves old files alone.
+
+use holon_core::Config;
+use holon_core::model::ModelRef;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+
+/// What a scenario starts from: one model, the limits of the core's default.
+pub fn plain() -> Config {
+    Config::new(ModelRef::new("a/one").into_iter().collect())
+}
+
+/// A limit by its group and name, that differs from the default.
+pub(crate) type Field = (String, String);
+
+/// The limits that differ from the default.
+pub(crate) fn fields(config: &Config) -> Vec<Field> {
+    let mut said = serde_json::to_value(config).unwrap_or_default();
+    subtract(&mut said, &serde_json::to_value(plain()).unwrap_or_default());
+    let mut fields = Vec::new();
+    for (group, value) in said.as_object().into_iter().flatten() {
+        let names = value.as_object().into_iter().flatten();
+        fields.extend(names.map(|(name, _)| (group.clone(), name.clone())));
+    }
+    fields
+}
+
+/// The configuration with one limit as it is in the default.
+pub(crate) fn without(config: &Config, (group, name): &Field) -> Config {
+    let mut value = serde_json::to_value(config).unwrap_or_default();
+    let base = serde_json::to_value(plain()).unwrap_or_default();
+    value[group][name] = base[group][name].clone();
+    serde_json::from_value(value).unwrap_or_else(|_| config.clone())
+}
+
+pub(crate) fn write<S: Serializer>(config: &Config, to: S) -> Result<S::Ok, S::Error> {
+    let of = |config: &Config| serde_json::to_value(config).unwrap_or_default();
+    let mut said = of(config);
+    subtract(&mut said, &of(&plain()));
+    said.serialize(to)
+}
+
+pub(crate) fn read<'de, D: Deserializer<'de>>(from: D) -> Result<Config, D::Error> {
+    let said = Value::deserialize(from)?;
+    let mut whole = serde_json::to_value(plain()).map_err(serde::de::Error::custom)?;
+    overlay(&mut whole, said);
+    serde_json::from_value(whole).map_err(serde::de::Error::custom)
+}
+
+/// Leaves out what is the same.
+fn subtract(said: &mut Value, base: &Value) {
+    let (Value::Object(said), Value::Object(base)) = (said, base) else { return };
+    said.retain(|name, value| base.get(name) != Some(value));
+    for (name, value) in said.iter_mut() {
+        if let Some(base) = base.get(name) {
+            subtract(value, base);
+        }
+    }
+}
+
+fn overlay(base: &mut Value, said: Value) {
+    match (base, said) {
+        (Value::Object(base), Value::Object(said)) => {
+            for (name, value) in said {
+                overlay(base.entry(name).or_insert(Value::Null), value);
+            }
+        }
+        (base, said) => *base = said,
+    }
+}

@@ -1,0 +1,89 @@
+//! The quiet phase: no new faults, everything that is down comes back, everything that was admitted ends.
+//! Only performers that are dead for ever stay dead: their agents must obey a stop and a shutdown all the same.
+
+use super::World;
+use super::agenda::Happening;
+use crate::failure::{Failure, ensure, liveness};
+use crate::ingress::{Request, Waiting, agent_id};
+use crate::scenario::Action;
+
+impl World<'_> {
+    pub(super) fn grow_quiet(&mut self) -> Result<(), Failure> {
+        self.quiet = true;
+        self.trace.note(self.at, "quiet");
+        for agent in 1..=self.scenario.agents {
+            if self.scenario.faults.dies(agent) {
+                let site = self.site("dead", agent, "stopped after");
+                let after = 10_000_000 + u64::from(self.choices.below(site, 600)) * 1_000_000;
+                self.plan(self.at + after, agent, Happening::Last(agent));
+            } else {
+                self.plan(self.at, agent, Happening::Request(Request { agent, action: Action::Start }));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whoever waits for the dead is stopped, sometimes after a shutdown.
+    pub(super) fn last_word(&mut self, agent: u32) -> Result<(), Failure> {
+        let site = self.site("dead", agent, "drained first");
+        if self.choices.below(site, 2) == 0 {
+            self.send(Request { agent: 0, action: Action::Restart })?;
+        }
+        self.plan(self.at + 1_000_000, agent, Happening::Request(Request { agent, action: Action::Stop }));
+        Ok(())
+    }
+
+    /// Whether a request would disturb the quiet.
+    pub(super) fn disturbs(&self, request: &Request) -> bool {
+        let dies = self.scenario.faults.dies(request.agent);
+        match &request.action {
+            Action::Stop => !dies,
+            Action::Start => dies,
+            Action::Abort { .. } | Action::Restart => true,
+            Action::Create | Action::Message(_) | Action::ClockJump { .. } | Action::Tick => false,
+        }
+    }
+
+    /// V5, V6: a stop and a shutdown take no longer than the disk does, whoever is at work.
+    pub(super) fn obeyed(&mut self, waiting: &Waiting) -> Result<(), Failure> {
+        let law = match &waiting.request.action {
+            Action::Stop | Action::Abort { .. } => "V5",
+            Action::Restart => "V6",
+            Action::Create | Action::Message(_) | Action::Start | Action::ClockJump { .. } | Action::Tick => {
+                return Ok(());
+            }
+        };
+        if waiting.disturbs {
+            self.checks.say(law);
+        }
+        let (took, most) = (self.at - waiting.since, 2 * self.scenario.faults.sync);
+        if took > most {
+            let problem = format!("{:?} took {took} µs, the disk {most} µs at most", waiting.request);
+            return Err(liveness(law, problem));
+        }
+        Ok(())
+    }
+
+    pub(super) fn bring_everybody_in(&mut self) -> Result<(), Failure> {
+        for number in 1..=self.scenario.agents {
+            self.admit(&agent_id(number))?;
+        }
+        Ok(())
+    }
+
+    /// V2, V5: all messages have come to an end, but for those of agents that wait for the dead; and those
+    /// have stopped.
+    pub(super) fn all_is_done(&mut self) -> Result<(), Failure> {
+        for number in 1..=self.scenario.agents {
+            let id = agent_id(number);
+            if self.scenario.faults.dies(number) {
+                let stopped = self.checks.reference.stopped(&id) != Some(false);
+                ensure!(stopped, "V5", "{id} waits for the dead and has not stopped");
+            } else if let Some(message) = self.checks.reference.unfinished(&id) {
+                return Err(liveness("V2", format!("{message} of {id} never came to an end")));
+            }
+        }
+        self.checks.say("V2");
+        Ok(())
+    }
+}

@@ -1,0 +1,55 @@
+//! Idle agents leave memory now and then, and come back before anything is handed in for them.
+
+use holon_core::replay::Call;
+use holon_core::snapshot::AgentSnapshot;
+use holon_core::{AgentId, Input};
+
+use super::{Sabotage, World};
+use crate::failure::{Failure, safety};
+use crate::ingress::agent_id;
+
+impl World<'_> {
+    /// After a step, one agent may be idle for long enough.
+    pub(super) fn park_some(&mut self) -> Result<(), Failure> {
+        if self.life.more || !self.life.recovered {
+            return Ok(());
+        }
+        let site = self.site("park", 0, "");
+        let number = self.choices.below(site.about("whom"), self.scenario.agents) + 1;
+        let Some(host) = &mut self.life.host else { return Ok(()) };
+        let faults = &self.scenario.faults;
+        if !self.injector.strikes(faults, &mut *self.choices, site, "parks", faults.parks) {
+            return Ok(());
+        }
+        let agent = agent_id(number);
+        if let Some(snapshot) = host.park(&agent) {
+            self.injector.saw("agent parked");
+            self.checks.parked.insert(agent.clone(), snapshot.agent);
+            self.log(Call::Park { agent })?;
+        }
+        Ok(())
+    }
+
+    /// Whom an input is for is in memory.
+    pub(super) fn bring_in(&mut self, input: &Input) -> Result<(), Failure> {
+        match input {
+            Input::CreateAgent { agent, .. }
+            | Input::Ingress { agent, .. }
+            | Input::Control { agent, .. }
+            | Input::Completed { agent, .. } => self.admit(agent),
+            Input::Tick | Input::Drain { .. } => Ok(()),
+        }
+    }
+
+    pub(super) fn admit(&mut self, agent: &AgentId) -> Result<(), Failure> {
+        if self.options.sabotage == Some(Sabotage::ForgetParked) {
+            return Ok(());
+        }
+        let Some(parked) = self.checks.parked.remove(agent) else { return Ok(()) };
+        let Some(host) = &mut self.life.host else { return Ok(()) };
+        let through = parked.event_seq;
+        host.admit(Some(AgentSnapshot::of(&parked)), Vec::new())
+            .map_err(|error| safety("D3", error.to_string()))?;
+        self.log(Call::Admit { agent: agent.clone(), through })
+    }
+}

@@ -1,0 +1,22 @@
+//! Pinned scenarios: what earlier worlds found, as data, so that retuning the swarm does not age them.
+
+use sim::scenario::Scenario;
+use sim::verdict::guarded;
+use sim::world::Options;
+
+#[test]
+fn each_pinned_scenario_passes() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/corpus");
+    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    assert!(files.len() >= 8, "the corpus has lost its scenarios: {files:?}");
+    for file in files {
+        let name = file.display();
+        let scenario = Scenario::from_text(&std::fs::read_to_string(&file).unwrap())
+            .unwrap_or_else(|problem| panic!("{name}: {problem}"));
+        assert!(!scenario.about.is_empty(), "{name} does not say what it is for");
+        let report = guarded(&scenario, Options::default());
+        assert!(report.failure.is_none(), "{name}: {:?}", report.failure);
+        assert!(report.steps > 2, "{name} is hardly a scenario: {} steps", report.steps);
+    }
+}

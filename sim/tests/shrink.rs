@@ -1,0 +1,45 @@
+//! Shrinking, tried on worlds that are broken on purpose.
+
+use sim::scenario::{Action, Scenario};
+use sim::shrink::shrink;
+use sim::swarm::scenario;
+use sim::trace::timeline;
+use sim::verdict::guarded;
+use sim::world::{Options, Sabotage};
+
+fn shrunk(sabotage: Sabotage, law: &str) -> Scenario {
+    let options = Options { sabotage: Some(sabotage), no_replay: true, ..Options::default() };
+    let fails =
+        |seed: &u64| guarded(&scenario(*seed), options).failure.is_some_and(|failure| failure.law == law);
+    let seed = (1..60).find(fails).expect("some seed fails");
+    let small = shrink(&scenario(seed), |candidate| guarded(candidate, options)).expect("it fails");
+    let report = guarded(&small, Options { readable: true, ..options });
+    assert_eq!(report.failure.expect("the law still fails").law, law);
+    assert!(timeline(&report.trace.moments, 40).lines().count() > 3);
+    let text = small.to_pretty_text();
+    assert_eq!(Scenario::from_text(&text).expect("it reads back"), small);
+    small
+}
+
+fn faults(scenario: &Scenario) -> usize {
+    scenario.faults.strikes.iter().flatten().count() + scenario.faults.crashes.len()
+}
+
+#[test]
+fn a_changed_reply_takes_an_agent_and_a_message() {
+    let small = shrunk(Sabotage::ChangeReply, "G5");
+    assert_eq!((small.agents, small.inputs.len(), faults(&small)), (1, 2, 0), "{small:?}");
+    assert!(matches!(small.inputs[1].action, Action::Message(_)));
+}
+
+#[test]
+fn a_lossy_disk_takes_a_crash() {
+    let small = shrunk(Sabotage::LoseAcknowledged, "D2");
+    assert!(small.inputs.len() <= 2, "{small:?}");
+    assert_eq!(faults(&small), 1, "{small:?}");
+}
+
+#[test]
+fn what_passes_is_not_shrunk() {
+    assert_eq!(shrink(&scenario(1), |candidate| guarded(candidate, Options::default())), None);
+}
