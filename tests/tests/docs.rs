@@ -100,6 +100,7 @@ fn links_lead_somewhere() {
         "docs/configuration.md",
         "docs/decisions.md",
         "docs/scenarios.md",
+        "docs/simulation.md",
     ] {
         let text = page(name);
         for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
