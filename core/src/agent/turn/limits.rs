@@ -2,20 +2,19 @@
 
 use alloc::format;
 
-use crate::agent::turn::end::{self, End};
+use crate::agent::turn::end::{self, End, Limit};
 use crate::agent::turn::{Repeats, Round, Run};
 use crate::config::TurnLimits;
 use crate::event::turn::{BudgetExhausted, BudgetKind, ReminderInjected, ReminderKind};
 use crate::hash::Fnv;
 use crate::host::tx::{Alarm, Tx};
-use crate::terminal::TurnReason;
 
 /// The bound that forbids another round. Rounds of interrupted runs count: it is one turn of one message.
-pub(crate) fn reached(run: &Run, limits: &TurnLimits) -> Option<TurnReason> {
+pub(crate) fn reached(run: &Run, limits: &TurnLimits) -> Option<Limit> {
     if run.rounds.len() >= limits.rounds as usize {
-        return Some(TurnReason::Rounds);
+        return Some(Limit::Rounds);
     }
-    (run.repeats.count >= limits.repeats_end).then_some(TurnReason::RepeatedToolCall)
+    (run.repeats.count >= limits.repeats_end).then_some(Limit::RepeatedToolCall)
 }
 
 /// Reminds where so many repetitions have come since the last reminder, whether in one round or in many.
@@ -49,7 +48,7 @@ pub(crate) fn affords(tx: &mut Tx<'_>, wanted: u64) -> bool {
 /// The turn has taken as long as it may.
 pub(crate) fn out_of_time(tx: &mut Tx<'_>) {
     tx.disarm(Alarm::TurnLimit);
-    end::end(tx, End::LimitReached { reason: TurnReason::WallTime });
+    end::end(tx, End::LimitReached { limit: Limit::WallTime });
 }
 
 /// The same number for the same last call with the same result.

@@ -6,6 +6,8 @@ pub(crate) mod end;
 pub(crate) mod interject;
 pub(crate) mod limits;
 pub(crate) mod model_round;
+mod outage;
+mod report;
 pub(crate) mod request;
 pub(crate) mod tools;
 

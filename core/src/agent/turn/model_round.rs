@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::agent::turn::end::{self, End};
-use crate::agent::turn::{Phase, Run, request, tools};
+use crate::agent::turn::{Phase, Run, outage, request, tools};
 use crate::content::Text;
 use crate::event::operation::{OpKind, Settlement};
 use crate::event::turn::{
@@ -247,7 +247,7 @@ fn attempt_failed(tx: &mut Tx<'_>, op: OpId, failure: &AttemptFailure) {
         Next::Retry { after } => tx.arm(Alarm::Backoff, after),
         Next::RetriesExhausted | Next::FailFast if falls_back => request::again(tx),
         Next::RetriesExhausted | Next::FailFast | Next::Terminal => {
-            end::providers_failed(tx, failure);
+            outage::providers_failed(tx, failure);
         }
     }
 }

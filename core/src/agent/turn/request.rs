@@ -35,9 +35,9 @@ pub(crate) fn advance(tx: &mut Tx<'_>) {
     let asked = bound.is_none() && tx.agent().inbox.interjections().next().is_some();
     if !first && spoke_only && !asked {
         end::end(tx, End::Completed);
-    } else if let Some(reason) = bound {
+    } else if let Some(limit) = bound {
         // What an operator interjects now is not lost in this turn: it gets one of its own.
-        end::end(tx, End::LimitReached { reason });
+        end::end(tx, End::LimitReached { limit });
     } else {
         interject::take(tx, safe_point);
         limits::remind(tx);

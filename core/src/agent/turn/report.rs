@@ -1,0 +1,91 @@
+//! What the end of a run tells: the engineer by an artifact, the operator by a brief.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+
+use super::end::{Before, End, Limit};
+use super::model_round;
+use crate::content::{Text, clip};
+use crate::event::brief::{BriefCreated, BriefKind, BriefVisibility};
+use crate::event::turn::{FailureArtifact, FailureCategory, RuntimeError, TurnTerminal};
+use crate::host::tx::Tx;
+
+/// What went wrong, where something did.
+pub(super) fn failure(end: &End) -> Option<FailureArtifact> {
+    let runtime = |kind: &str, summary: String| {
+        Some(model_round::artifact(FailureCategory::Runtime, kind, Text::short(summary)))
+    };
+    match end {
+        End::Failed { failure, .. } | End::ContextLength { failure } => Some(failure.clone()),
+        End::LimitReached { limit } => runtime("limit_reached", limit_summary(*limit).to_string()),
+        End::BudgetExhausted { limit, used, wanted } => runtime(
+            "budget_exhausted",
+            format!("the budget turn_tokens ({limit}) is exhausted: {used} used, {wanted} wanted"),
+        ),
+        End::Completed | End::Aborted { .. } | End::Held { .. } | End::ShutDown | End::Crashed => None,
+    }
+}
+
+fn limit_summary(limit: Limit) -> &'static str {
+    match limit {
+        Limit::Rounds => "the turn took as many rounds as it may (limits.rounds)",
+        Limit::WallTime => "the turn took as long as it may (limits.turn_wall_time_ms)",
+        Limit::RepeatedToolCall => {
+            "the same tool call came back with the same result too often (limits.repeats_end)"
+        }
+    }
+}
+
+/// Records it for the engineer.
+pub(super) fn report(tx: &mut Tx<'_>, failure: FailureArtifact) {
+    let Some(run) = &tx.agent().run else { return };
+    let (run_id, message_id, token_usage) = (run.id, run.message, run.usage);
+    let attempts = run.attempts.clone();
+    tx.record(RuntimeError { run_id, message_id, failure, attempts, token_usage });
+}
+
+/// What the operator is told about the end of the run, if anything.
+pub(super) fn brief(
+    tx: &Tx<'_>,
+    end: &End,
+    failure: Option<&FailureArtifact>,
+    terminal: &TurnTerminal,
+    before: &Before,
+    dropped: bool,
+) -> Option<BriefCreated> {
+    let failed = |text: String| (BriefKind::Failure, BriefVisibility::TurnResult, Text::short(text));
+    let (kind, visibility, text) = match end {
+        End::Completed => {
+            let text = terminal.last_assistant_message.clone().unwrap_or_default();
+            (BriefKind::Result, BriefVisibility::TurnResult, text)
+        }
+        End::Failed { .. } | End::ContextLength { .. } | End::LimitReached { .. } => {
+            let summary = failure.map(|failure| failure.summary.preview()).unwrap_or_default();
+            failed(format!("The turn failed ({}): {}", terminal.kind, clip(summary, 180)))
+        }
+        End::BudgetExhausted { .. } => {
+            let summary = failure.map(|failure| failure.summary.preview()).unwrap_or_default();
+            let text = Text::short(format!("The turn ended: {summary}"));
+            (BriefKind::Failure, BriefVisibility::ActionRequired, text)
+        }
+        End::Held { .. } if tx.agent().hold.as_ref().is_some_and(|hold| hold.step == 0) => {
+            let until = tx.agent().hold.as_ref().map(|hold| hold.until)?;
+            let text = format!("The providers are away; the message waits. Next attempt at {until}.");
+            (BriefKind::Ack, BriefVisibility::TurnResult, Text::short(text))
+        }
+        End::Crashed if dropped => failed(format!(
+            "The message was dropped: its last {} runs crashed before they recorded anything.",
+            tx.config.queue.crashes
+        )),
+        End::Aborted { .. } | End::Held { .. } | End::ShutDown | End::Crashed => return None,
+    };
+    Some(BriefCreated {
+        id: tx.agent().next.brief,
+        kind,
+        visibility,
+        text,
+        run_id: Some(terminal.run_id),
+        related_message_id: Some(before.message),
+        interjected_message_ids: before.interjected.clone(),
+    })
+}
