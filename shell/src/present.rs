@@ -100,7 +100,8 @@ fn failed(error: &ToolError) -> String {
 }
 
 fn one_line(text: &str) -> String {
-    let text: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let plain: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let text: String = plain.split_whitespace().collect::<Vec<_>>().join(" ");
     match text.char_indices().nth(WIDTH) {
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text,

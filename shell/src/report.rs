@@ -7,7 +7,7 @@ use holon_core::event::brief::BriefKind;
 use holon_core::event::turn::FailureArtifact;
 use holon_core::event::{BriefFact, Event, TurnFact};
 use holon_core::ids::{AgentId, MessageId};
-use holon_core::model::{AttemptRecord, ModelRef, TokenUsage};
+use holon_core::model::{AttemptRecord, ModelRef, StopReason, TokenUsage};
 use holon_core::terminal::{TurnKind, TurnReason};
 use holon_core::view::RunVerdict;
 use holon_core::{Record, Text};
@@ -30,6 +30,7 @@ pub struct RunFold {
     changed_files: BTreeSet<String>,
     failure: Option<FailureArtifact>,
     last_kind: Option<(TurnKind, Option<TurnReason>)>,
+    stop_reason: Option<StopReason>,
     final_text: Option<Text>,
     raw_final_text: Option<Text>,
     failure_text: Option<Text>,
@@ -50,6 +51,9 @@ pub struct RunReport {
     pub turn_kind: Option<TurnKind>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn_reason: Option<TurnReason>,
+    /// Why the model stopped at last; `max_output` means that its answer was cut off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop_reason: Option<StopReason>,
     pub turns: u32,
     pub rounds: u32,
     pub token_usage: TokenUsage,
@@ -102,6 +106,7 @@ impl RunFold {
             TurnFact::ToolExecuted(fact) => {
                 self.changed_files.extend(fact.receipt.facts.changed_files.iter().cloned());
             }
+            TurnFact::AssistantRoundRecorded(fact) => self.stop_reason = Some(fact.stop_reason),
             TurnFact::RuntimeError(fact) => self.failure = Some(fact.failure.clone()),
             TurnFact::TurnTerminal(fact) => {
                 self.usage = self.usage.plus(fact.token_usage);
@@ -112,7 +117,6 @@ impl RunFold {
             TurnFact::ProviderAttemptRecorded(_)
             | TurnFact::TurnContextBuilt(_)
             | TurnFact::ProviderRoundCompleted(_)
-            | TurnFact::AssistantRoundRecorded(_)
             | TurnFact::ToolStarted(_)
             | TurnFact::ToolExecutionFailed(_)
             | TurnFact::ReminderInjected(_)
@@ -151,6 +155,7 @@ impl RunFold {
             raw_final_text: whole(self.raw_final_text.as_ref())?,
             turn_kind: self.last_kind.map(|(kind, _)| kind),
             turn_reason: self.last_kind.and_then(|(_, reason)| reason),
+            stop_reason: self.stop_reason,
             turns: self.turns,
             rounds: self.rounds,
             token_usage: self.usage,

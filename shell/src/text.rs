@@ -170,7 +170,8 @@ impl Shelf {
 impl Secrets {
     /// Values shorter than 8 characters are not secrets: they would redact ordinary words.
     pub fn new(named: impl IntoIterator<Item = (String, String)>) -> Self {
-        let mut values: Vec<_> = named.into_iter().filter(|(_, value)| value.chars().count() >= 8).collect();
+        let long_enough = named.into_iter().filter(|(_, value)| value.chars().count() >= 8);
+        let mut values: Vec<_> = long_enough.flat_map(|(name, value)| forms(name, value)).collect();
         values.sort_by_key(|(_, value)| std::cmp::Reverse(value.len()));
         Self { values }
     }
@@ -184,6 +185,17 @@ impl Secrets {
         }
         text
     }
+}
+
+/// A value as it is, and as it stands inside a JSON string where that is something else.
+fn forms(name: String, value: String) -> Vec<(String, String)> {
+    let quoted = serde_json::to_string(&value).unwrap_or_default();
+    let inner = quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default().to_owned();
+    let mut forms = vec![(name.clone(), value)];
+    if inner != forms[0].1 && !inner.is_empty() {
+        forms.push((name, inner));
+    }
+    forms
 }
 
 /// SHA-256 of the bytes.
@@ -229,5 +241,14 @@ mod tests {
     fn secrets_never_pass() {
         let taken = texts().take("the key is sk-canary-123456!");
         assert_eq!(taken, Text::Inline("the key is [redacted:OPENAI_API_KEY]!".into()));
+        let awkward = "two\nlines with \"quotes\"";
+        let secrets = Secrets::new([("DEPLOY_SECRET".into(), awkward.into())]);
+        for text in [awkward.to_owned(), serde_json::to_string(awkward).unwrap()] {
+            let redacted = secrets.redact(&format!("<{text}>"));
+            assert!(
+                redacted.contains("[redacted:DEPLOY_SECRET]") && !redacted.contains("lines"),
+                "{redacted}"
+            );
+        }
     }
 }

@@ -59,7 +59,9 @@ fn prompts_that_are_empty_too_large_or_not_text() {
     let run = ["run", "--model", "scripted/hello", "-"];
     holon.run_with_input(&run, b" \n").refused(2, &["empty"]);
     holon.run_with_input(&run, &[0xff, 0xfe]).refused(2, &["not UTF-8"]);
-    holon.run_with_input(&run, &vec![b'x'; 5 << 20]).refused(1, &["5242880 bytes", "the limit is 1048576"]);
+    holon
+        .run_with_input(&run, &vec![b'x'; 5 << 20])
+        .refused(2, &["5242880 bytes", "the limit is 1048576", "name the file"]);
     assert_eq!(holon.run_with_input(&run, b"hello").code, Some(0));
 }
 
@@ -127,4 +129,27 @@ fn wrong_usage() {
     let outside = Holon::new();
     let ended = outside.run(&["run", "--model", "scripted/hello", "--cwd", "/", "hello"]);
     ended.refused(2, &["outside of --workspace-root"]);
+}
+
+#[test]
+fn an_agent_keeps_its_folder() {
+    let holon = Holon::new();
+    let other = tempfile::tempdir().unwrap();
+    let other = other.path().to_str().unwrap();
+    let run = ["run", "--model", "scripted/hello", "--agent", "a", "--create-agent"];
+    let with = |more: &[&str]| holon.run(&[&run[..], more, &["hello"]].concat());
+    assert_eq!(with(&[]).code, Some(0));
+    with(&["--workspace-root", other]).refused(2, &["the agent a works in", other, "another agent"]);
+    let file = holon.file("notes.txt", "text");
+    with(&["--workspace-root", file.to_str().unwrap()]).refused(2, &["is a file"]);
+}
+
+#[test]
+fn an_export_of_nobody() {
+    let holon = Holon::new();
+    assert_eq!(
+        holon.run(&["run", "--model", "scripted/hello", "--agent", "a", "--create-agent", "hello"]).code,
+        Some(0)
+    );
+    holon.run(&["ledger", "export", "--agent", "nobody"]).refused(3, &["nobody"]);
 }

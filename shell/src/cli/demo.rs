@@ -50,6 +50,7 @@ pub(super) fn demo(args: DemoArgs) -> Result<Exit, Failure> {
         agent: AgentId::new("demo")?,
         target: Target::Temporary,
         execution: execution(&project, &project)?,
+        folder_asked_for: true,
         config: Config::new(vec![ModelRef::new("scripted/demo")?]),
         durability: Durability::Full,
         environment: Environment::of_process(),

@@ -53,6 +53,12 @@ pub(super) fn ledger(home: Option<PathBuf>, command: LedgerCommand) -> Result<Ex
             let agent = agent.as_deref().map(AgentId::new).transpose().map_err(Failure::usage)?;
             let reader = open(&ledger.path(home)?)?;
             let mut out = BufWriter::new(io::stdout().lock());
+            if let Some(agent) = &agent {
+                reader.last_event(agent).map_err(|error| {
+                    let unknown = matches!(error, ledger::LedgerError::NoAgent { .. });
+                    Failure::new(if unknown { Exit::NotFound } else { Exit::Failed }, error)
+                })?;
+            }
             ledger::export(&reader, agent.as_ref(), &mut out)?;
         }
         LedgerCommand::Verify { ledger, json } => {

@@ -56,12 +56,23 @@ pub(super) fn failed(failure: &Failure) -> ExitCode {
         .filter_map(|cause| cause.downcast_ref::<io::Error>())
         .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe);
     if !broken_pipe {
-        note(&format!("holon: {:#}", failure.error));
+        note(&format!("holon: {}", said_once(&failure.error)));
         if let Some(hint) = &failure.hint {
             note(&format!("  try: {hint}"));
         }
     }
     failure.exit.into()
+}
+
+/// The chain of causes, without those that an outer one has named already.
+fn said_once(error: &anyhow::Error) -> String {
+    let mut said = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if !said.contains(&cause) {
+            said = if said.is_empty() { cause } else { format!("{said}: {cause}") };
+        }
+    }
+    said
 }
 
 /// Help and version go to stdout, wrong usage to stderr.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, anyhow};
 use clap::{Args, ValueEnum};
-use holon_core::model::ModelRef;
+use holon_core::model::{ModelRef, StopReason};
 use holon_core::view::RunVerdict;
 use holon_core::{AgentId, Record};
 
@@ -75,12 +75,17 @@ pub(super) fn run(home: Option<PathBuf>, args: RunArgs) -> Result<Exit, Failure>
         providers.check(model).map_err(Failure::usage)?;
     }
     let (home, agent, target) = target(&args, &home)?;
+    let folder_asked_for = args.workspace_root.is_some() || args.cwd.is_some();
     let workspace = match args.workspace_root {
         Some(folder) => folder,
         None => std::env::current_dir().context("the current folder is gone")?,
     };
     let execution = execution(&workspace, args.cwd.as_deref().unwrap_or(&workspace))?;
     let prompt = prompt(&args.text)?;
+    if prompt.len() as u64 > config.queue.body_bytes {
+        let error = anyhow!("the prompt is {} bytes, the limit is {}", prompt.len(), config.queue.body_bytes);
+        return Err(Failure::usage(error).hint("put it into a file and name the file in the prompt"));
+    }
     let observer = observer(format, args.quiet);
     let durability = settings.durability;
     let session = Session {
@@ -88,6 +93,7 @@ pub(super) fn run(home: Option<PathBuf>, args: RunArgs) -> Result<Exit, Failure>
         agent,
         target,
         execution,
+        folder_asked_for,
         config,
         durability,
         environment,
@@ -180,6 +186,9 @@ fn print(report: &RunReport, format: Format) -> Result<(), Failure> {
 fn print_text(report: &RunReport) -> Result<(), Failure> {
     if let Some(text) = &report.final_text {
         output::line(text)?;
+    }
+    if let Some(stop @ (StopReason::MaxOutput | StopReason::ContentFilter)) = report.stop_reason {
+        output::note(&format!("holon: the model did not finish its answer ({stop})"));
     }
     if report.verdict != RunVerdict::Completed {
         let why = report.failure_artifact.as_ref().map_or_else(String::new, |failure| {

@@ -32,6 +32,8 @@ pub(super) struct Session {
     pub(super) agent: AgentId,
     pub(super) target: Target,
     pub(super) execution: ExecutionBinding,
+    /// Whether the folder was named, rather than being the current one.
+    pub(super) folder_asked_for: bool,
     pub(super) config: Config,
     pub(super) durability: Durability,
     pub(super) environment: Environment,
@@ -57,7 +59,17 @@ impl Session {
     /// Runs the prompt to its end.
     pub(super) fn run(self, prompt: &str) -> Result<RunReport, Failure> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        runtime.block_on(self.drive(prompt))
+        runtime.block_on(async {
+            tokio::select! {
+                biased;
+                // Whatever the run is waiting for, a full disk among it: the second request to end is obeyed.
+                ended = twice_interrupted() => {
+                    ended?;
+                    Err(Failure::new(Exit::Interrupted, anyhow!("interrupted twice: ended at once")))
+                }
+                report = self.drive(prompt) => report,
+            }
+        })
     }
 
     async fn drive(mut self, prompt: &str) -> Result<RunReport, Failure> {
@@ -68,7 +80,7 @@ impl Session {
         let observer = std::mem::replace(&mut self.observer, Box::new(|_| {}));
         let mut driver = Driver::start(self.start(observe(self.agent.clone(), fold.clone(), observer)))?;
         let verdict = self.prompt(&mut driver, prompt).await;
-        driver.take_warnings().iter().for_each(|warning| output::note(&format!("holon: {warning}")));
+        tell(&mut driver);
         let texts = driver.texts().clone();
         let closed = driver.shut_down().await;
         drop(lock);
@@ -108,7 +120,7 @@ impl Session {
 
     async fn ensure_agent(&self, driver: &mut Driver) -> Result<(), Failure> {
         if driver.load(&self.agent)? {
-            return Ok(());
+            return self.check_folder(driver);
         }
         let spec = match self.target {
             Target::Existing => {
@@ -130,6 +142,23 @@ impl Session {
         self.home.create_agent(&self.agent)?;
         let agent = self.agent.clone();
         refused(driver.ask(|reply| Input::CreateAgent { agent, spec, reply }).await?)
+    }
+
+    /// An agent keeps the folder that it was made for: asking for another one is refused, being elsewhere told.
+    fn check_folder(&self, driver: &Driver) -> Result<(), Failure> {
+        let Some(agent) = driver.view().agent(&self.agent) else { return Ok(()) };
+        let (own, asked) = (&agent.spec.execution, &self.execution);
+        if own == asked {
+            return Ok(());
+        }
+        let place = format!("the agent {} works in {}", self.agent, own.cwd);
+        if self.folder_asked_for {
+            let error = anyhow!("{place}, not in {}", asked.cwd);
+            let hint = "leave --workspace-root and --cwd out, or make another agent for that folder";
+            return Err(Failure::usage(error).hint(hint));
+        }
+        output::note(&format!("holon: {place}"));
+        Ok(())
     }
 }
 
@@ -154,24 +183,33 @@ fn refused(answer: Answer) -> Result<(), Failure> {
     })
 }
 
-/// Drives until the agent has nothing to do. The first interruption aborts its run, the second ends the
-/// program at once.
+/// Drives until the agent has nothing to do. The first request to end aborts its run.
 async fn until_quiet(driver: &mut Driver, agent: &AgentId) -> Result<(), Failure> {
     let mut interrupts = Interrupts::new()?;
     let mut aborting = false;
     while !(driver.caught_up() && driver.view().quiet(agent)) {
         tokio::select! {
             biased;
-            () = interrupts.next() => {
-                if aborting {
-                    return Err(Failure::new(Exit::Interrupted, anyhow!("interrupted")));
-                }
+            () = interrupts.next(), if !aborting => {
                 aborting = true;
                 abort(driver, agent).await?;
             }
             pumped = driver.pump() => pumped?,
         }
+        tell(driver);
     }
+    Ok(())
+}
+
+/// Shows what went wrong without harm.
+fn tell(driver: &mut Driver) {
+    driver.take_warnings().iter().for_each(|warning| output::note(&format!("holon: {warning}")));
+}
+
+async fn twice_interrupted() -> std::io::Result<()> {
+    let mut interrupts = Interrupts::new()?;
+    interrupts.next().await;
+    interrupts.next().await;
     Ok(())
 }
 
@@ -182,21 +220,27 @@ async fn abort(driver: &mut Driver, agent: &AgentId) -> Result<(), DriverError> 
     driver.ask(|reply| Input::Control { agent, request, reply }).await.map(drop)
 }
 
-/// Ctrl-C, and the polite request to end.
+/// Ctrl-C, the polite request to end, and the end of the terminal.
 struct Interrupts {
     interrupt: Signal,
     terminate: Signal,
+    hangup: Signal,
 }
 
 impl Interrupts {
     fn new() -> std::io::Result<Self> {
-        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hangup: signal(SignalKind::hangup())?,
+        })
     }
 
     async fn next(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
+            _ = self.hangup.recv() => {}
         }
     }
 }
@@ -209,6 +253,9 @@ pub(super) fn execution(workspace: &Path, cwd: &Path) -> Result<ExecutionBinding
         })
     };
     let (workspace, cwd) = (real(workspace)?, real(cwd)?);
+    if let Some(file) = [&workspace, &cwd].into_iter().find(|path| !path.is_dir()) {
+        return Err(Failure::usage(anyhow!("{} is not a folder to work in: it is a file", file.display())));
+    }
     if !cwd.starts_with(&workspace) {
         let error = anyhow!("--cwd {} is outside of --workspace-root {}", cwd.display(), workspace.display());
         return Err(Failure::usage(error));

@@ -56,9 +56,9 @@ pub struct Driver {
 pub enum DriverError {
     #[error(transparent)]
     Encode(#[from] EncodeError),
-    #[error("the ledger failed, so the runtime ends; what was acknowledged is safe: {0}")]
+    #[error("the ledger failed, so the runtime ends: {0}")]
     Ledger(#[from] LedgerError),
-    #[error("the disk of the ledger is full: free some space and try again")]
+    #[error("the disk of the ledger is full (a home keeps 32 MiB in reserve): free some space and try again")]
     DiskFull,
     #[error("the agent {agent} can't be loaded: {source}")]
     Restore { agent: AgentId, source: holon_core::host::RestoreError },
@@ -198,8 +198,14 @@ impl Driver {
     fn report(&mut self, report: Report) -> Result<(), DriverError> {
         match report {
             Report::Durable(durable) => self.release(durable),
-            Report::Full => self.full = true,
-            Report::Recovered => self.full = false,
+            Report::Full => {
+                self.full = true;
+                self.warnings.push("the disk of the ledger is full; waiting for room".to_owned());
+            }
+            Report::Recovered => {
+                self.full = false;
+                self.warnings.push("the disk of the ledger has room again".to_owned());
+            }
             Report::Failed(error) => return Err(error.into()),
         }
         Ok(())

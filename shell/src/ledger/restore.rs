@@ -74,16 +74,18 @@ impl Reader {
 
     /// The last event of an agent, as its row and its log agree on.
     pub fn last_event(&self, agent: &AgentId) -> Result<EventSeq, LedgerError> {
-        let sql = "SELECT event_seq, (SELECT max(event_seq) FROM records WHERE agent = ?1)
-            FROM agents WHERE agent = ?1";
+        let sql = "SELECT (SELECT event_seq FROM agents WHERE agent = ?1),
+            (SELECT max(event_seq) FROM records WHERE agent = ?1)";
         let ends = self.read(|connection| {
-            let ends = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, Option<i64>>(1)?));
-            connection.query_row(sql, [agent.as_str()], ends).optional()
+            let ends = |row: &Row<'_>| Ok((row.get::<_, Option<i64>>(0)?, row.get::<_, Option<i64>>(1)?));
+            connection.query_row(sql, [agent.as_str()], ends)
         });
         let at = |event_seq| Position::event(agent.as_str(), event_seq, None);
-        let ends = ends.map_err(LedgerError::unreadable(at(0)))?;
-        let (last, stored) = ends.ok_or_else(|| LedgerError::NoAgent { agent: agent.as_str().to_owned() })?;
-        let stored = stored.unwrap_or(0);
+        let (last, stored) = match ends.map_err(LedgerError::unreadable(at(0)))? {
+            (None, None) => return Err(LedgerError::NoAgent { agent: agent.as_str().to_owned() }),
+            (None, Some(_)) => return Err(LedgerError::damaged(at(1), "the agent has a log, but no row")),
+            (Some(last), stored) => (last, stored.unwrap_or(0)),
+        };
         if stored != last {
             let problem = format!("the log ends at event {stored}, the agent's row says {last}");
             return Err(LedgerError::damaged(at(stored.min(last).saturating_add(1)), problem));
@@ -353,6 +355,14 @@ mod tests {
         let read: Vec<_> =
             reader.records(&id("main"), EventSeq(3), last).unwrap().map(|record| record.unwrap()).collect();
         assert!(read.iter().map(|record| record.event_seq.0).eq(4..=last.0));
+    }
+
+    #[test]
+    fn a_log_without_its_row_is_damage() {
+        let home = Home::with_turns(1);
+        home.vandal("DELETE FROM agents");
+        let error = home.reader().load(&id("main")).unwrap_err();
+        assert!(error.to_string().contains("no row"), "{error}");
     }
 
     #[test]

@@ -30,9 +30,7 @@ fn limit_summary(limit: Limit) -> &'static str {
     match limit {
         Limit::Rounds => "the turn took as many rounds as it may (limits.rounds)",
         Limit::WallTime => "the turn took as long as it may (limits.turn_wall_time_ms)",
-        Limit::RepeatedToolCall => {
-            "the same tool call came back with the same result too often (limits.repeats_end)"
-        }
+        Limit::RepeatedToolCall => "the same tool call came back with the same result too often",
     }
 }
 
