@@ -176,7 +176,7 @@ fn print(report: &RunReport, format: Format) -> Result<(), Failure> {
         Format::Json => output::line(&serde_json::to_string_pretty(report)?)?,
         Format::StreamJson => {
             let line = serde_json::json!({ "type": "run_finished", "payload": report });
-            output::line(&line.to_string())?;
+            shown(output::line(&line.to_string()));
         }
         Format::Text => print_text(report)?,
     }

@@ -3,6 +3,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FallocateFlags, fallocate};
@@ -63,7 +64,7 @@ fn allocate(path: &Path) -> io::Result<bool> {
 }
 
 fn fill(path: &Path) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).open(path)?;
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
     match fallocate(&file, FallocateFlags::empty(), 0, RESERVE_BYTES) {
         Ok(()) => Ok(()),
         Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => write_zeros(&mut file),
