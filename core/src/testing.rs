@@ -174,6 +174,18 @@ impl World {
         world
     }
 
+    /// One agent whose providers are away: its message waits under a hold.
+    pub(crate) fn held(name: &str) -> Self {
+        let mut world = Self::with_agent(name);
+        world.admit(name, prompt("go"));
+        world.complete(name, context());
+        while world.agent(name).hold.is_none() {
+            world.complete(name, fails(FailureKind::Server));
+            world.pass(Millis::seconds(1));
+        }
+        world
+    }
+
     pub(crate) fn create(&mut self, name: &str) -> Answer {
         self.ask(|reply| Input::CreateAgent { agent: agent(name), spec: spec(), reply })
     }

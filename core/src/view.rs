@@ -272,19 +272,11 @@ fn wake_sources(agent: &Agent, decision: &SchedulerDecision, deadline: bool) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::FailureKind;
-    use crate::testing::{World, agent, context, fails, prompt};
-    use crate::time::Millis;
+    use crate::testing::{World, agent};
 
     #[test]
     fn queued_input_stands_before_a_hold() {
-        let mut world = World::with_agent("main");
-        world.admit("main", prompt("go"));
-        world.complete("main", context());
-        while world.agent("main").hold.is_none() {
-            world.complete("main", fails(FailureKind::Server));
-            world.pass(Millis::seconds(1));
-        }
+        let world = World::held("main");
         let explained = world.host.view().explain(&agent("main")).unwrap();
         assert_eq!(explained.scheduling_posture, SchedulingPosture::HasQueuedInput);
     }

@@ -263,9 +263,7 @@ mod tests {
     use crate::config::Config;
     use crate::effect::Answer;
     use crate::message::{AdmissionContext, Ingress};
-    use crate::model::FailureKind;
-    use crate::testing::{World, config, context, fails, ingress, prompt};
-    use crate::time::Millis;
+    use crate::testing::{World, config, ingress, prompt};
 
     fn send(world: &mut World, kind: MessageKind) -> bool {
         let sent = ingress(kind, Priority::Background, "");
@@ -292,13 +290,7 @@ mod tests {
 
     #[test]
     fn under_a_hold_what_needs_no_model_does_not_wait() {
-        let mut world = World::with_agent("main");
-        world.admit("main", prompt("go"));
-        world.complete("main", context());
-        while world.agent("main").hold.is_none() {
-            world.complete("main", fails(FailureKind::Server));
-            world.pass(Millis::seconds(1));
-        }
+        let mut world = World::held("main");
         assert!(send(&mut world, MessageKind::WebhookEvent));
         assert!(send(&mut world, MessageKind::BriefAck));
         let kinds: Vec<_> = world.agent("main").inbox.queued().map(|entry| entry.message.kind).collect();
