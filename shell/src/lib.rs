@@ -7,6 +7,7 @@ pub mod driver;
 pub mod entropy;
 pub mod home;
 pub mod ledger;
+pub mod live;
 pub mod perform;
 pub mod present;
 pub mod report;

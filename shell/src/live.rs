@@ -1,0 +1,34 @@
+//! What is shown while it happens and never kept: pieces of a model's text on their way. Nothing depends on
+//! it; who listens too slowly misses pieces.
+
+use std::sync::Arc;
+
+use holon_core::{AgentId, OpId};
+
+/// One piece of live activity.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Live {
+    /// An attempt began; pieces of an earlier attempt of the round are void.
+    Attempt { agent: AgentId, op: OpId },
+    /// More of the text of the attempt, redacted.
+    Text { agent: AgentId, op: OpId, piece: String },
+}
+
+/// Where live activity goes. Cheap to clone; never blocks for long.
+#[derive(Clone)]
+pub struct LiveSink(Arc<dyn Fn(Live) + Send + Sync>);
+
+impl LiveSink {
+    pub fn new(see: impl Fn(Live) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(see))
+    }
+
+    /// Nobody looks.
+    pub fn nobody() -> Self {
+        Self::new(drop)
+    }
+
+    pub fn send(&self, live: Live) {
+        (self.0)(live);
+    }
+}
