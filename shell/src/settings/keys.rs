@@ -88,6 +88,15 @@ pub const KEYS: &[Key] = &[
         settings.core.max_output_tokens = Some(number(value)?);
         Ok(())
     }),
+    key!(
+        "runtime.context_window_tokens",
+        None,
+        "tokens that a model takes, question and answer together",
+        |settings, value| {
+            settings.core.context_window = Some(number(value)?);
+            Ok(())
+        }
+    ),
     key!("limits.rounds", None, "most model rounds of one turn", |settings, value| {
         settings.core.rounds = Some(number(value)?);
         Ok(())

@@ -34,6 +34,7 @@ pub struct CoreSettings {
     pub turn_wall_time: Option<Millis>,
     pub turn_tokens: Option<u64>,
     pub max_output_tokens: Option<u64>,
+    pub context_window: Option<u64>,
     pub model_timeout: Option<Millis>,
     pub tool_timeout: Option<Millis>,
     pub queue_entries: Option<u64>,
@@ -186,6 +187,7 @@ impl CoreSettings {
         put(&mut config.turn.wall_time, self.turn_wall_time.as_ref());
         config.turn.tokens = self.turn_tokens.or(config.turn.tokens);
         put(&mut config.turn.max_output_tokens, self.max_output_tokens.as_ref());
+        put(&mut config.context.window_tokens, self.context_window.as_ref());
         put(&mut config.turn.model_timeout, self.model_timeout.as_ref());
         put(&mut config.turn.tool_timeout, self.tool_timeout.as_ref());
         put(&mut config.queue.entries, self.queue_entries.as_ref());

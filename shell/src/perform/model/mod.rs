@@ -2,6 +2,7 @@
 
 mod http;
 mod openai_chat;
+mod parts;
 pub mod provider;
 pub mod registry;
 pub mod scripted;

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use holon_core::Text;
 use holon_core::model::{Block, CallResult, Item, ModelRequest};
-use holon_core::prompt::{Part, PromptFrame};
+use holon_core::prompt::PromptFrame;
 use holon_core::tool::Tool;
 use holon_core::tool::schema::{SchemaMode, schema};
 use serde_json::{Value, json};
 
+use crate::perform::model::parts::joined;
 use crate::text::{TextError, Texts};
 
 /// The body as JSON, with keys in a fixed order: equal requests are equal bytes.
@@ -18,7 +19,7 @@ pub(super) fn lower(texts: &Texts, request: &ModelRequest) -> Result<String, Tex
     for item in &request.conversation {
         match item {
             Item::User { parts } => {
-                messages.push(json!({"role": "user", "content": join(texts, parts)?}));
+                messages.push(json!({"role": "user", "content": joined(texts, parts)?}));
             }
             Item::Assistant { blocks } => messages.push(assistant(texts, blocks, &mut names)?),
             Item::ToolResults { results } => {
@@ -45,21 +46,9 @@ pub(super) fn lower(texts: &Texts, request: &ModelRequest) -> Result<String, Tex
 fn system(texts: &Texts, frame: &PromptFrame) -> Result<String, TextError> {
     let mut pieces = vec![frame.system_prompt.clone()];
     for block in frame.system_blocks.iter().chain(&frame.context_blocks) {
-        pieces.push(join(texts, &block.parts)?);
+        pieces.push(joined(texts, &block.parts)?);
     }
     Ok(pieces.join("\n\n"))
-}
-
-/// The parts of a text, one after the other.
-fn join(texts: &Texts, parts: &[Part]) -> Result<String, TextError> {
-    let mut joined = String::new();
-    for part in parts {
-        match part {
-            Part::Rendered(text) => joined.push_str(text),
-            Part::Given(text) => joined.push_str(&texts.resolve(text)?),
-        }
-    }
-    Ok(joined)
 }
 
 fn assistant<'a>(

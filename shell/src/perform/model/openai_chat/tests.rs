@@ -121,6 +121,7 @@ fn request(texts: &Texts) -> ModelRequest {
             },
             Item::Assistant { blocks: vec![Block::Text { text: Text::short("so") }].into() },
         ],
+        rounds: 2,
         tools: Tool::ALL.to_vec(),
         max_output_tokens: 77,
         timeout: Millis(400),
