@@ -17,7 +17,7 @@ use crate::driver::{BUILD, Observer};
 use crate::entropy;
 use crate::home::Home;
 use crate::ledger::{self, Durability, Reader};
-use crate::perform::model::{ProviderEnvironment, Providers};
+use crate::perform::model::{Providers, built_in};
 use crate::present;
 use crate::settings::Environment;
 
@@ -55,7 +55,7 @@ pub(super) fn demo(args: DemoArgs) -> Result<Exit, Failure> {
         durability: Durability::Full,
         environment: Environment::of_process(),
         secrets: Vec::new(),
-        providers: Providers::new(ProviderEnvironment::default()),
+        providers: Providers::new(vec![built_in::scripted()]),
         observer: observer(args.quiet),
     };
     let report = session.run(PROMPT)?;

@@ -14,7 +14,7 @@ use super::output::{self, Failure};
 use super::session::{Session, Target, execution};
 use crate::driver::Observer;
 use crate::home::Home;
-use crate::perform::model::{ProviderEnvironment, Providers};
+use crate::perform::model::{Providers, built_in};
 use crate::report::RunReport;
 use crate::settings::{Environment, Settings};
 use crate::{entropy, present};
@@ -68,9 +68,8 @@ pub(super) fn run(home: Option<PathBuf>, args: RunArgs) -> Result<Exit, Failure>
     let mut config = settings.core_config(model, &home.config()).map_err(Failure::usage)?;
     // Nobody waits for hours in front of a prompt: a turn that meets an outage fails at once.
     config.hold.on_outage = false;
-    let provider_environment = provider_environment(&environment);
-    let secrets = provider_environment.secrets();
-    let providers = Providers::new(provider_environment);
+    let providers = Providers::new(built_in(|name| environment.get(name).map(str::to_owned)));
+    let secrets = providers.secrets();
     for model in &config.models {
         providers.check(model).map_err(Failure::usage)?;
     }
@@ -104,15 +103,6 @@ pub(super) fn run(home: Option<PathBuf>, args: RunArgs) -> Result<Exit, Failure>
     let report = session.run(&prompt)?;
     print(&report, format)?;
     Ok(report.verdict.into())
-}
-
-fn provider_environment(environment: &Environment) -> ProviderEnvironment {
-    let get = |name: &str| environment.get(name).map(str::to_owned);
-    ProviderEnvironment {
-        openai_base_url: get("OPENAI_BASE_URL"),
-        openai_api_key: get("OPENAI_API_KEY"),
-        local_base_url: get("HOLON_LOCAL_BASE_URL"),
-    }
 }
 
 /// Which agent in which home: a temporary one gets a home and a ledger of its own.

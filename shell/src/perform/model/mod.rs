@@ -1,5 +1,7 @@
 //! Providers: which exist, what they need, and one attempt at a request (contract: providers.md).
 
+pub mod built_in;
+mod endpoint;
 mod http;
 mod openai_chat;
 mod parts;
@@ -11,9 +13,11 @@ use holon_core::model::{
     AnswerBlock, FailureKind, ModelRequest, ProposedCall, StopReason, TokenUsage, TransportDiagnostics,
 };
 
-pub use registry::{ProviderEnvironment, ProviderError, Providers};
+pub use built_in::built_in;
+pub use registry::{ProviderError, Providers};
 
 use crate::text::Texts;
+use provider::TransportKind;
 use registry::Transport;
 
 /// Longest arguments that come along with a call, in bytes.
@@ -47,14 +51,24 @@ impl Providers {
     pub(super) async fn attempt(&self, texts: &Texts, request: &ModelRequest) -> Result<Reply, Failure> {
         match self.transport(&request.model) {
             Ok(Transport::Scripted(name)) => self.scripted.play(texts, request, name).await,
-            Ok(Transport::OpenAiChat(endpoint)) => {
-                openai_chat::attempt(&self.clients, texts, &endpoint, request).await
-            }
+            Ok(Transport::Http(endpoint)) => match endpoint.spec.transport {
+                TransportKind::OpenaiChatCompletions => {
+                    openai_chat::attempt(&self.clients, texts, &endpoint, request).await
+                }
+                TransportKind::OpenaiResponses
+                | TransportKind::AnthropicMessages
+                | TransportKind::Scripted => {
+                    let message = format!("{} is not spoken yet", request.model.provider());
+                    Err(Failure::new(FailureKind::UnsupportedTransport, message))
+                }
+            },
             Err(problem) => {
                 let kind = match &problem {
                     ProviderError::Unknown { .. } => FailureKind::UnsupportedTransport,
                     ProviderError::MissingKey { .. } | ProviderError::BadKey { .. } => FailureKind::Auth,
-                    ProviderError::BadUrl { .. } | ProviderError::Scenario(_) => FailureKind::Client,
+                    ProviderError::BadUrl { .. }
+                    | ProviderError::BadOption { .. }
+                    | ProviderError::Scenario(_) => FailureKind::Client,
                 };
                 Err(Failure::new(kind, problem.to_string()))
             }

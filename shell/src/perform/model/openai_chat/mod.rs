@@ -10,8 +10,8 @@ mod tests;
 
 use holon_core::model::{FailureKind, ModelRequest};
 
+use super::endpoint::Endpoint;
 use super::http::Clients;
-use super::registry::Endpoint;
 use super::{Failure, Reply};
 use crate::text::Texts;
 
@@ -19,14 +19,14 @@ use crate::text::Texts;
 pub(super) async fn attempt(
     clients: &Clients,
     texts: &Texts,
-    endpoint: &Endpoint,
+    endpoint: &Endpoint<'_>,
     request: &ModelRequest,
 ) -> Result<Reply, Failure> {
     let body = request::lower(texts, request).map_err(|problem| {
         Failure::new(FailureKind::Client, format!("the request can't be built: {problem}"))
     })?;
     let url = &endpoint.url;
-    let received = clients.post(url, endpoint.authorization.as_ref(), body, request.timeout).await?;
+    let received = clients.post(url, endpoint.key.as_ref(), body, request.timeout).await?;
     if !received.status.is_success() {
         return Err(failure::of_status(texts, &received, url));
     }

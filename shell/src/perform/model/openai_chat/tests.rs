@@ -16,7 +16,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use super::*;
-use crate::perform::model::{ProviderEnvironment, Providers};
+use crate::perform::model::{Providers, built_in};
 use crate::perform::tool::CommandEnvironment;
 use crate::perform::{Performers, Settings};
 use crate::spawn;
@@ -130,13 +130,13 @@ fn request(texts: &Texts) -> ModelRequest {
 
 async fn ask(base: &str) -> Outcome {
     let texts = texts();
-    let environment = ProviderEnvironment {
-        openai_base_url: Some(base.to_owned()),
-        openai_api_key: Some(KEY.to_owned()),
-        local_base_url: None,
+    let get = |name: &str| match name {
+        "OPENAI_BASE_URL" => Some(base.to_owned()),
+        "OPENAI_API_KEY" => Some(KEY.to_owned()),
+        _ => None,
     };
     let settings = Settings { home: "/nowhere".into(), environment: CommandEnvironment::new([]) };
-    let performers = Performers::new(texts.clone(), Providers::new(environment), settings);
+    let performers = Performers::new(texts.clone(), Providers::new(built_in(get)), settings);
     performers.call_model(request(&texts)).await
 }
 

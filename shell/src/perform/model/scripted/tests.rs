@@ -137,7 +137,7 @@ async fn the_demo_repairs_its_project() {
     let texts = texts();
     let performers = Performers::new(
         texts.clone(),
-        crate::perform::model::Providers::new(Default::default()),
+        crate::perform::model::Providers::new(vec![crate::perform::model::built_in::scripted()]),
         Settings {
             home: home.path().to_owned(),
             environment: CommandEnvironment::new([("PATH".into(), env!("PATH").into())]),
