@@ -134,6 +134,11 @@ impl<'a> View<'a> {
         self.host.agents().map(|agent| &agent.id)
     }
 
+    /// Agents that wait for a turn slot, whoever asked first first.
+    pub fn waiting_for_slot(&self) -> impl Iterator<Item = &'a AgentId> {
+        self.host.waiting_for_slot()
+    }
+
     /// The durable state of an agent, for comparison with what its log folds to.
     pub fn agent(&self, id: &AgentId) -> Option<&'a Agent> {
         self.host.agent(id)

@@ -8,14 +8,14 @@ use crate::ids::AgentId;
 use crate::time::{Mono, Wall};
 
 /// Ordered by time, then agent: what is due at one moment fires in a fixed order.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Deadlines {
     mono: BTreeSet<(Mono, AgentId, Alarm)>,
     wall: BTreeSet<(Wall, AgentId)>,
     armed: BTreeMap<AgentId, Armed>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Armed {
     alarms: Alarms,
     wall: Option<Wall>,

@@ -30,8 +30,9 @@ use registry::Resident;
 use slots::SlotQueue;
 use tx::Batch;
 
-/// Every call changes state only through records, and in an order that is the same for the same calls.
-#[derive(Debug)]
+/// Every call changes state only through records, and in an order that is the same for the same calls. A copy
+/// decides as the original would: whoever explores tries both sides of a race.
+#[derive(Debug, Clone)]
 pub struct Host {
     config: Config,
     seed: Seed,
@@ -227,6 +228,10 @@ impl Host {
 impl Host {
     pub(crate) fn agents(&self) -> impl Iterator<Item = &crate::agent::Agent> {
         self.agents.values().map(|resident| &resident.agent)
+    }
+
+    pub(crate) fn waiting_for_slot(&self) -> impl Iterator<Item = &AgentId> {
+        self.waiting_for_slot.waiting()
     }
 
     pub(crate) fn agent(&self, id: &AgentId) -> Option<&crate::agent::Agent> {

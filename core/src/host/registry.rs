@@ -10,7 +10,7 @@ use super::tx::{Alarms, Batch, Tx, TxParts};
 use super::{Host, RestoreError, Violation};
 
 /// An agent with what ends with its process.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Resident {
     pub(super) agent: Agent,
     pub(super) alarms: Alarms,

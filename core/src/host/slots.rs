@@ -5,7 +5,7 @@ use alloc::collections::BTreeMap;
 use crate::ids::AgentId;
 
 /// Each agent waits once, however often it asks.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct SlotQueue {
     by_number: BTreeMap<u64, AgentId>,
     numbers: BTreeMap<AgentId, u64>,
@@ -33,6 +33,11 @@ impl SlotQueue {
         if let Some(number) = self.numbers.remove(agent) {
             self.by_number.remove(&number);
         }
+    }
+
+    /// Whoever waits, the longest first.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = &AgentId> {
+        self.by_number.values()
     }
 
     pub(super) fn is_empty(&self) -> bool {

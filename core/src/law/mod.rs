@@ -115,7 +115,7 @@ const TABLE: [(&str, &str); LAWS.len()] = {
 };
 
 /// Judges records in the order of each agent's log; the logs of several agents may be interleaved.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Laws {
     agents: BTreeMap<AgentId, Seen>,
     antecedents: [u64; LAWS.len()],

@@ -22,7 +22,7 @@ use crate::time::Wall;
 use crate::tool::Verdict;
 
 /// The agent before the record that is judged.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Seen {
     pub(super) last: Option<Position>,
     pub(super) next: Next,
@@ -44,7 +44,7 @@ pub(super) struct Position {
 }
 
 /// The ids that are given next.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Next {
     pub(super) message: MessageId,
     pub(super) run: RunId,
@@ -53,7 +53,7 @@ pub(super) struct Next {
     pub(super) turn: TurnIndex,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Posture {
     pub(super) status: Status,
     /// By the last control command, whatever else was said.
@@ -65,7 +65,7 @@ pub(super) struct Posture {
     pub(super) control: Option<(ControlAction, usize)>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Queue {
     pub(super) live: BTreeMap<MessageId, Entry>,
     pub(super) waiting: BTreeSet<(Priority, MessageId)>,
@@ -74,7 +74,7 @@ pub(super) struct Queue {
 }
 
 /// A message that is not terminal.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Entry {
     pub(super) kind: MessageKind,
     pub(super) priority: Priority,
@@ -92,7 +92,7 @@ pub(super) enum Claim {
 }
 
 /// Idempotency keys that are kept, in the order of admission and by name.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Keys {
     by_message: BTreeMap<MessageId, String>,
     by_key: BTreeMap<String, MessageId>,
@@ -101,7 +101,7 @@ pub(super) struct Keys {
 }
 
 /// The run in progress.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Run {
     pub(super) id: RunId,
     pub(super) turn_index: TurnIndex,
@@ -122,7 +122,7 @@ pub(super) struct Run {
     pub(super) exhausted: bool,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Call {
     pub(super) id: String,
     pub(super) accepted: bool,
@@ -130,7 +130,7 @@ pub(super) struct Call {
 }
 
 /// The last attempt at the round in progress.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Attempt {
     pub(super) model: ModelRef,
     pub(super) number: u32,
@@ -139,7 +139,7 @@ pub(super) struct Attempt {
     pub(super) step: StepSeq,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Hold {
     pub(super) until: Wall,
     /// The first operator prompt since the hold was set.
@@ -147,7 +147,7 @@ pub(super) struct Hold {
 }
 
 /// What records of this step have promised for the same step.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Owed {
     pub(super) closure: Option<RunId>,
     pub(super) failure_brief: Option<MessageId>,
