@@ -15,7 +15,7 @@ use crate::failure::{Failure, ensure, safety};
 use crate::reference::Reference;
 
 /// Everything that is judged while a run goes on.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Checks {
     pub reference: Reference,
     folded: BTreeMap<AgentId, Agent>,
@@ -83,6 +83,11 @@ impl Checks {
         let recorded = row.records.last().map_or(most, |record| record.at);
         self.clock = Some(Clock { recorded, at });
         Ok(())
+    }
+
+    /// Every agent as its records leave it.
+    pub(crate) fn agents(&self) -> &BTreeMap<AgentId, Agent> {
+        &self.folded
     }
 
     /// How often each law had something to say.

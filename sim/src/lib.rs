@@ -6,11 +6,13 @@
 //!
 //! [`swarm::scenario`] draws a scenario from a seed, [`world::run`] runs it, [`crash`] dies at every boundary of
 //! one. The world performs effects as a shell would; the disk, not the core, judges what is durable.
+//! [`explore`] draws nothing: it visits every state of a few small worlds.
 
 pub mod checks;
 pub mod choices;
 pub mod crash;
 pub mod disk;
+pub mod explore;
 pub mod failure;
 pub mod fault;
 pub mod form;

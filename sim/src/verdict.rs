@@ -8,12 +8,17 @@ use crate::world::{Options, Report, run};
 
 /// Runs a scenario; G1: nothing panics.
 pub fn guarded(scenario: &Scenario, options: Options) -> Report {
-    catch_unwind(AssertUnwindSafe(|| run(scenario, options))).unwrap_or_else(|panic| {
+    caught(|| run(scenario, options)).unwrap_or_else(Report::of_failure)
+}
+
+/// What the work comes to; a panic in it is a failure.
+pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, Failure> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
         let text = panic
             .downcast_ref::<String>()
             .map(String::as_str)
             .or_else(|| panic.downcast_ref::<&str>().copied())
             .unwrap_or("a panic without words");
-        Report::of_failure(Failure { kind: Kind::Panic, law: "G1".into(), problem: text.into() })
+        Failure { kind: Kind::Panic, law: "G1".into(), problem: text.into() }
     })
 }

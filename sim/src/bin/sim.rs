@@ -1,11 +1,16 @@
-//! `sim run`, `sim swarm`, `sim shrink`, `sim crash`: see `docs/simulation.md`.
+//! `sim run`, `sim swarm`, `sim shrink`, `sim crash`, `sim explore`: see `docs/simulation.md`.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command talks to its caller")]
 
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
 use sim::crash;
-use sim::failure::Failure;
+use sim::explore::campaign::{Campaign, Explored, explore_all};
+use sim::explore::path::{scenario as written, shorten, with_crashes};
+use sim::explore::search::Found;
+use sim::explore::{Move, SmallWorld, worlds};
+use sim::failure::{Failure, Kind};
 use sim::scenario::Scenario;
 use sim::shrink::shrink;
 use sim::swarm;
@@ -17,7 +22,8 @@ use sim::world::{Options, Report};
 const USAGE: &str = "usage: sim run SEED|FILE.json [--trace] [--scenario]
        sim swarm --seeds N [--from SEED]
        sim shrink SEED|FILE.json [--out FILE.json]
-       sim crash";
+       sim crash
+       sim explore [--world NAME] [--states N] [--for SECONDS|10m] [--wider N] [--workers N]";
 /// Exit code of a campaign in which a law or a fault was silent.
 const VACUOUS: u8 = 13;
 /// Failures that a swarm shrinks; the others are only told.
@@ -33,6 +39,7 @@ fn main() -> ExitCode {
             .map(|seeds| swarm(number(rest, "--from").unwrap_or(1), seeds))
             .ok_or_else(|| USAGE.into()),
         ["crash"] => Ok(crash_everywhere()),
+        ["explore", rest @ ..] => explore(rest),
         _ => Err(USAGE.into()),
     };
     ExitCode::from(done.unwrap_or_else(|problem| {
@@ -162,4 +169,82 @@ fn crash_everywhere() -> u8 {
     }
     println!("{runs} runs");
     code
+}
+
+/// Small worlds, exhaustively.
+fn explore(rest: &[&str]) -> Result<u8, String> {
+    #[expect(
+        clippy::disallowed_types,
+        reason = "a campaign ends by the clock and tells its speed; no search does"
+    )]
+    let began = std::time::Instant::now();
+    let elapsed = || u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
+    let wider = number(rest, "--wider").and_then(|by| u8::try_from(by).ok()).unwrap_or(0);
+    let name = word(rest, "--world");
+    let chosen: Vec<SmallWorld> =
+        worlds().into_iter().filter(|world| name.is_none_or(|name| name == world.name)).collect();
+    if chosen.is_empty() {
+        let names: Vec<&str> = worlds().iter().map(|world| world.name).collect();
+        return Err(format!("there is no such world; the worlds are {}", names.join(", ")));
+    }
+    let campaign = Campaign {
+        worlds: chosen.into_iter().map(|world| world.wider(wider)).collect(),
+        workers: number(rest, "--workers").and_then(|count| usize::try_from(count).ok()).unwrap_or(2),
+        states: number(rest, "--states").and_then(|count| usize::try_from(count).ok()).unwrap_or(usize::MAX),
+        elapsed: &elapsed,
+        until: word(rest, "--for").map_or(Ok(u64::MAX), micros)?,
+    };
+    let (code, states) = (AtomicU8::new(0), AtomicUsize::new(0));
+    explore_all(campaign, &|explored| {
+        println!("{}", explored.told());
+        states.fetch_add(explored.report.states, Ordering::Relaxed);
+        if let Some(found) = &explored.report.found {
+            tell(explored, found);
+        }
+        // A failure says more than a budget that ran out.
+        let (now, before) = (explored.report.exit_code(), code.load(Ordering::Relaxed));
+        if before == 0 || (now != 0 && before == Kind::Budget.exit_code()) {
+            code.store(now, Ordering::Relaxed);
+        }
+    });
+    println!("{} states in {} s", states.into_inner(), seconds(elapsed()));
+    Ok(code.into_inner())
+}
+
+/// A failure: its path, and the scenario that says the same.
+fn tell(explored: &Explored, found: &Found) {
+    let world = &explored.world;
+    println!("FAIL {} — world {}", found.failure, world.name);
+    let path = shorten(world, None, found);
+    for step in &path {
+        println!("    {}", step.told(world));
+    }
+    let Some(mut scenario) = written(world, &path) else {
+        println!("no scenario has words for this");
+        return;
+    };
+    let crashes = path.iter().filter(|step| matches!(step, Move::Crash(_))).count();
+    let placed = with_crashes(&scenario, crashes, &found.failure.law);
+    let fails = placed.is_some();
+    scenario = placed.unwrap_or(scenario);
+    scenario.about = format!("Found in the small world {}: {}", world.name, found.failure.law);
+    let out = std::env::temp_dir().join(format!("sim-explore-{}.json", world.name));
+    match std::fs::write(&out, scenario.to_pretty_text()) {
+        Ok(()) if fails => println!("the same law fails in {}", out.display()),
+        Ok(()) => println!("as far as a scenario can say it (the law holds there): {}", out.display()),
+        Err(error) => eprintln!("{}: {error}", out.display()),
+    }
+}
+
+/// Seconds, or minutes with an `m` or hours with an `h` behind them.
+fn micros(text: &str) -> Result<u64, String> {
+    let (count, unit) = match text.as_bytes().last() {
+        Some(b'h') => (&text[..text.len() - 1], 3_600),
+        Some(b'm') => (&text[..text.len() - 1], 60),
+        Some(b's') => (&text[..text.len() - 1], 1),
+        Some(_) | None => (text, 1),
+    };
+    let count: u64 =
+        count.parse().map_err(|_| format!("--for {text}: expected a time like 90, 10m or 8h"))?;
+    Ok(count.saturating_mul(unit * 1_000_000))
 }

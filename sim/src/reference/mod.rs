@@ -17,7 +17,7 @@ use crate::failure::{Failure, ensure};
 use agent::Model;
 
 /// All agents as far as anybody was promised anything.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Reference {
     config: Config,
     agents: BTreeMap<AgentId, Model>,

@@ -1,0 +1,278 @@
+//! A move is made: the host is called, what it brings is judged and put on the shelf, effects leave.
+
+use std::sync::Arc;
+
+use holon_core::agent::Agent;
+use holon_core::event::operation::OpKind;
+use holon_core::record::Step;
+use holon_core::replay::Call;
+use holon_core::snapshot::AgentSnapshot;
+use holon_core::{AgentId, Answer, Effect, Input, OpId, ReplyId};
+
+use super::shelf::{Errand, Image, Row as Shelved};
+use super::situation::{Setting, Situation};
+use super::{Ending, Move, Pot, Sabotage};
+use crate::disk::{Row, effects_of};
+use crate::failure::{Failure, ensure, liveness, safety};
+use crate::ingress::{self, Request, agent_id};
+use crate::provider;
+use crate::scenario::Action;
+
+/// More steps than this without an input are a hot loop.
+const AT_ONCE: u32 = 100;
+
+/// The newest operation of an agent that is over.
+pub(super) fn over(agent: &Agent) -> Option<OpId> {
+    (1..agent.next.op.0).rev().map(OpId).find(|op| !agent.ops.contains_key(op))
+}
+
+impl Situation {
+    /// Makes a move that is possible here.
+    pub(super) fn act(&mut self, setting: Setting<'_>, step: Move) -> Result<(), Failure> {
+        match step {
+            Move::Ask(at) => {
+                self.left.offers[usize::from(at)] -= 1;
+                self.ask(setting, at)?;
+            }
+            Move::Again(at) => {
+                self.outside.cut_off.remove(&at);
+                self.ask(setting, at)?;
+            }
+            Move::Start(agent) => {
+                self.request(setting, &Request { agent: agent.into(), action: Action::Start }, None)?;
+            }
+            Move::End(agent, ending) => self.end(setting, agent, ending)?,
+            Move::Stray(agent) => self.stray(setting, agent)?,
+            Move::Pass => self.pass(),
+            Move::Ring => {
+                self.due = false;
+                if setting.sabotage != Some(Sabotage::LoseWake) {
+                    self.input(setting, Input::Tick)?;
+                }
+            }
+            Move::Sync => self.sync(setting)?,
+            Move::Crash(kept) => self.crash(setting, kept.into())?,
+            Move::Boot => self.boot(setting)?,
+            Move::Leave => self.leave(),
+            Move::Park(agent) => self.park(agent)?,
+        }
+        if setting.world.bounds.ahead == 0 {
+            self.sync(setting)?;
+        }
+        self.performers()
+    }
+
+    fn ask(&mut self, setting: Setting<'_>, at: u8) -> Result<(), Failure> {
+        let Some(offer) = setting.world.offers.get(usize::from(at)) else { return Ok(()) };
+        let request = Request { agent: offer.agent.into(), action: offer.action.clone() };
+        self.request(setting, &request, Some(at))
+    }
+
+    /// Somebody outside asks for something.
+    pub(super) fn request(
+        &mut self,
+        setting: Setting<'_>,
+        request: &Request,
+        at: Option<u8>,
+    ) -> Result<(), Failure> {
+        self.outside.next_reply += 1;
+        let reply = ReplyId(self.outside.next_reply);
+        self.outside.waiting.insert(reply, at);
+        match ingress::input(request, reply) {
+            Some(input) => self.input(setting, input),
+            None => Ok(()),
+        }
+    }
+
+    fn pay(&mut self, pot: Pot) {
+        if let Some(left) = self.left_in(pot) {
+            *left -= 1;
+        }
+    }
+
+    fn end(&mut self, setting: Setting<'_>, number: u8, ending: Ending) -> Result<(), Failure> {
+        let pot = setting.world.endings.iter().find(|(known, _)| *known == ending);
+        self.pay(pot.map_or(Pot::Free, |(_, pot)| *pot));
+        let Some((op, kind)) = self.outside.at_work.remove(&number) else { return Ok(()) };
+        let agent = agent_id(number.into());
+        let outcome = ending.outcome(kind, self.round(number), self.now().wall);
+        self.input(setting, Input::Completed { agent, op, outcome })
+    }
+
+    /// The round that an agent's run is in, earlier runs of its message included.
+    pub(super) fn round(&self, number: u8) -> usize {
+        let run = self.agent(number).and_then(|agent| agent.run.as_ref());
+        run.map_or(0, |run| run.rounds.len())
+    }
+
+    /// L8: what is over is over, whatever is heard of it.
+    fn stray(&mut self, setting: Setting<'_>, number: u8) -> Result<(), Failure> {
+        self.pay(Pot::Strays);
+        let Some(agent) = self.agent(number) else { return Ok(()) };
+        let (Some(op), before) = (over(agent), agent.event_seq) else { return Ok(()) };
+        let (agent, due) = (agent.id.clone(), self.due);
+        let outcome = Ending::Plain.outcome(OpKind::CallModel, 0, self.now().wall);
+        self.input(setting, Input::Completed { agent: agent.clone(), op, outcome })?;
+        let after = self.checks.agents().get(&agent).map(|agent| agent.event_seq);
+        ensure!(
+            due || after == Some(before),
+            "L8",
+            "{op} of {agent} is over, and its outcome changed something"
+        );
+        Ok(())
+    }
+
+    fn pass(&mut self) {
+        if let Some(pot) = self.passing() {
+            self.pay(pot);
+        }
+        if let Some(deadline) = self.host.as_ref().and_then(|host| host.next_deadline()) {
+            self.at += deadline.wait.0.saturating_mul(1_000);
+            self.due = true;
+        }
+    }
+
+    /// One input, and as many further steps as the host asks for.
+    pub(super) fn input(&mut self, setting: Setting<'_>, input: Input) -> Result<(), Failure> {
+        if setting.sabotage != Some(Sabotage::ForgetParked) {
+            self.bring_in(&input)?;
+        }
+        let now = self.now();
+        let Some(host) = &mut self.host else { return Ok(()) };
+        let step = host.step(now, input.clone());
+        self.due = false;
+        let more = self.take(setting, Call::Step { now, input }, step, true)?;
+        self.follow_up(setting, more)
+    }
+
+    pub(super) fn follow_up(&mut self, setting: Setting<'_>, mut more: bool) -> Result<(), Failure> {
+        let mut steps = 0;
+        while more && setting.sabotage != Some(Sabotage::IgnoreMore) {
+            let now = self.now();
+            let Some(host) = &mut self.host else { return Ok(()) };
+            let step = host.step(now, Input::Tick);
+            more = self.take(setting, Call::Step { now, input: Input::Tick }, step, true)?;
+            steps += 1;
+            if steps > AT_ONCE {
+                return Err(liveness("T7", format!("more than {AT_ONCE} steps at one moment")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Judges a step and puts it on the shelf; says whether there is more.
+    pub(super) fn take(
+        &mut self,
+        setting: Setting<'_>,
+        call: Call,
+        step: Step,
+        settles: bool,
+    ) -> Result<bool, Failure> {
+        let Some(host) = &self.host else { return Ok(false) };
+        let (now, at, seq, more) = (self.now(), self.at, step.seq(), step.more());
+        let row = Row { call, step: Some(seq), records: step.records().to_vec(), effects: None };
+        let checks = Arc::make_mut(&mut self.checks);
+        checks.row(&row)?;
+        checks.time(&row, now, at)?;
+        checks.live(host, settles && !more)?;
+        checks.fold_is_live(host)?;
+        let mut errands = Vec::new();
+        for effect in effects_of(step) {
+            if let Effect::CallModel { request, .. } = &effect {
+                provider::judge(request, &setting.world.config.context)?;
+            }
+            errands.push(Errand::of(effect));
+        }
+        // A row that nothing depends on keeps nobody waiting.
+        if !row.records.is_empty() || !errands.is_empty() {
+            let image = Image { checks: self.checks.clone(), step: seq };
+            self.shelf.pending.push(Shelved { image, errands });
+        }
+        Ok(more)
+    }
+
+    /// The disk is done; effects leave in the order of their steps.
+    pub(super) fn sync(&mut self, setting: Setting<'_>) -> Result<(), Failure> {
+        for errand in self.shelf.sync() {
+            match errand {
+                Errand::Reply { reply, answer } => self.reply(setting, reply, &answer)?,
+                Errand::Begin { kind: OpKind::CallModel, .. }
+                    if setting.sabotage == Some(Sabotage::LoseEffect) => {}
+                Errand::Begin { agent, op, kind } => {
+                    let other = self.outside.at_work.insert(self.number_of(&agent), (op, kind));
+                    ensure!(other.is_none(), "T3", "{op} of {agent} begins while {other:?} is under way");
+                }
+                Errand::Cancel { agent, op } => {
+                    let number = self.number_of(&agent);
+                    if self.outside.at_work.get(&number).is_some_and(|(working, _)| *working == op) {
+                        self.outside.at_work.remove(&number);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn reply(&mut self, setting: Setting<'_>, reply: ReplyId, answer: &Answer) -> Result<(), Failure> {
+        if setting.sabotage == Some(Sabotage::SwallowReply) {
+            return Ok(());
+        }
+        let waiting = self.outside.waiting.remove(&reply);
+        ensure!(waiting.is_some(), "Q6", "reply {reply} goes to nobody: {answer:?}");
+        Arc::make_mut(&mut self.checks).reference.answered(reply, answer)?;
+        match answer {
+            Answer::Drained => self.outside.leaving = true,
+            Answer::Refused { reject } if reject.code() == "draining" => {
+                let again = waiting.flatten().filter(|at| setting.world.repeatable(*at));
+                self.outside.cut_off.extend(again);
+            }
+            Answer::Created { .. }
+            | Answer::Admitted { .. }
+            | Answer::Controlled(_)
+            | Answer::Refused { .. } => {}
+        }
+        for agent in self.shelf.durable.checks.agents().values() {
+            self.outside.told.insert(agent.id.clone(), agent.event_seq);
+        }
+        Ok(())
+    }
+
+    /// P5: once all effects have left, somebody is at work for each open operation, and for nothing else.
+    fn performers(&self) -> Result<(), Failure> {
+        if self.host.is_none() || !self.shelf.pending.is_empty() {
+            return Ok(());
+        }
+        for (number, agent) in self.agents() {
+            let open = agent.ops.keys().next().copied();
+            let working = self.outside.at_work.get(&number).map(|(op, _)| *op);
+            ensure!(open == working, "P5", "{}: {open:?} is open, {working:?} is worked on", agent.id);
+        }
+        Ok(())
+    }
+
+    pub(super) fn number_of(&self, agent: &AgentId) -> u8 {
+        self.agents().find(|(_, known)| known.id == *agent).map_or(0, |(number, _)| number)
+    }
+
+    fn bring_in(&mut self, input: &Input) -> Result<(), Failure> {
+        match input {
+            Input::CreateAgent { agent, .. }
+            | Input::Ingress { agent, .. }
+            | Input::Control { agent, .. }
+            | Input::Completed { agent, .. } => {
+                if !self.checks.parked.contains_key(agent) {
+                    return Ok(());
+                }
+                let (Some(host), parked) =
+                    (&mut self.host, Arc::make_mut(&mut self.checks).parked.remove(agent))
+                else {
+                    return Ok(());
+                };
+                let snapshot = parked.as_ref().map(AgentSnapshot::of);
+                let admitted = host.admit(snapshot, Vec::new());
+                admitted.map(|_| ()).map_err(|error| safety("D3", error.to_string()))
+            }
+            Input::Tick | Input::Drain { .. } => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! The process dies, leaves, and starts again; agents leave memory.
+
+use std::sync::Arc;
+
+use holon_core::agent::Agent;
+use holon_core::host::{Host, RecoveryReport};
+use holon_core::ids::Seed;
+use holon_core::replay::Call;
+use holon_core::snapshot::AgentSnapshot;
+
+use super::Sabotage;
+use super::situation::{Setting, Situation};
+use crate::disk::Row;
+use crate::failure::{Failure, ensure, safety};
+use crate::ingress::agent_id;
+
+impl Situation {
+    pub(super) fn crash(&mut self, setting: Setting<'_>, kept: usize) -> Result<(), Failure> {
+        self.left.bounds.crashes -= 1;
+        self.shelf.crash(kept);
+        if setting.sabotage == Some(Sabotage::LoseSynced) {
+            self.shelf.durable = self.shelf.before.clone();
+        }
+        let agents = self.shelf.durable.checks.agents();
+        for (agent, told) in &self.outside.told {
+            let held = agents.get(agent).map(|agent| agent.event_seq);
+            ensure!(held >= Some(*told), "D2", "{agent} ends at {held:?}, somebody was told of {told}");
+        }
+        self.die(setting);
+        Ok(())
+    }
+
+    /// The process leaves in good order: everything is on the disk.
+    pub(super) fn leave(&mut self) {
+        self.host = None;
+        self.outside.leaving = false;
+    }
+
+    fn die(&mut self, setting: Setting<'_>) {
+        self.host = None;
+        self.due = false;
+        self.checks = self.shelf.durable.checks.clone();
+        Arc::make_mut(&mut self.checks).parked.clear();
+        self.outside.at_work.clear();
+        self.outside.leaving = false;
+        let waiting = std::mem::take(&mut self.outside.waiting).into_values().flatten();
+        self.outside.cut_off.extend(waiting.filter(|at| setting.world.repeatable(*at)));
+    }
+
+    /// Starts the process from what is on the disk, each agent from the text of a snapshot.
+    pub(super) fn boot(&mut self, setting: Setting<'_>) -> Result<(), Failure> {
+        let (config, seed, after) = (setting.world.config.clone(), Seed(1), self.shelf.durable.step);
+        let host = Host::new(config.clone(), seed);
+        let mut host = host.map_err(|error| safety("scenario", error.to_string()))?;
+        host.resume_after(after);
+        let call = Call::RuntimeStarted { build: "sim".into(), config, seed, after };
+        let checks = Arc::make_mut(&mut self.checks);
+        checks.parked.clear();
+        checks.row(&Row { call, step: None, records: Vec::new(), effects: None })?;
+        let stale = setting.sabotage == Some(Sabotage::StaleSnapshot);
+        let from = if stale { &self.shelf.before.checks } else { &self.shelf.durable.checks };
+        for agent in from.agents().values() {
+            host.admit(Some(read_back(agent)?), Vec::new())
+                .map_err(|error| safety("D3", error.to_string()))?;
+        }
+        checks.fold_is_live(&host)?;
+        checks.started(self.at);
+        self.host = Some(host);
+        if setting.sabotage == Some(Sabotage::SkipRecover) {
+            return Ok(());
+        }
+        let mut more = false;
+        let all = setting.world.agents;
+        for number in 1..=all {
+            let (now, agent) = (self.now(), agent_id(number.into()));
+            let Some(host) = &mut self.host else { return Ok(()) };
+            let step = host.recover(now, &agent, RecoveryReport::default());
+            let call = Call::Recover { now, agent, report: RecoveryReport::default() };
+            more = self.take(setting, call, step, number == all)?;
+        }
+        self.follow_up(setting, more)
+    }
+
+    pub(super) fn park(&mut self, number: u8) -> Result<(), Failure> {
+        self.left.bounds.parks -= 1;
+        let Some(host) = &mut self.host else { return Ok(()) };
+        let agent = agent_id(number.into());
+        if let Some(snapshot) = host.park(&agent) {
+            let read = read_back(&snapshot.agent)?.agent;
+            Arc::make_mut(&mut self.checks).parked.insert(agent, read);
+        }
+        Ok(())
+    }
+}
+
+fn read_back(agent: &Agent) -> Result<AgentSnapshot, Failure> {
+    let text = AgentSnapshot::of(agent).encode();
+    let read = text.and_then(|text| AgentSnapshot::decode(&text));
+    read.map_err(|error| safety("D7", error.to_string()))
+}

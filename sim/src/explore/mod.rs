@@ -1,0 +1,147 @@
+//! Small worlds, explored exhaustively (V10): every order in which a few things may happen, and from every
+//! state that is reached a way to rest once nothing goes wrong any more.
+//!
+//! A [`SmallWorld`] bounds what may happen; a situation is everything that decides what follows: the host, the
+//! disk, whoever is outside, and what the bounds still allow. Time stands still but for moves to the next
+//! deadline, so situations differ by what has happened, not by when. [`search::explore`] visits each once.
+
+mod act;
+mod action;
+pub mod campaign;
+mod canon;
+mod drain;
+mod lives;
+mod moves;
+pub mod path;
+pub mod search;
+mod shelf;
+mod situation;
+mod table;
+mod worlds;
+
+use holon_core::Config;
+
+pub use action::{Ending, Move};
+pub use worlds::worlds;
+
+use crate::ingress::Request;
+use crate::scenario;
+
+/// A family of races with its bounds.
+#[derive(Debug, Clone)]
+pub struct SmallWorld {
+    pub name: &'static str,
+    pub about: &'static str,
+    pub config: Config,
+    /// Numbered from 1; each exists from the beginning.
+    pub agents: u8,
+    pub offers: Vec<Offer>,
+    pub endings: Vec<(Ending, Pot)>,
+    pub bounds: Bounds,
+}
+
+/// A request that somebody may make, so many times. At most eight to a world.
+#[derive(Debug, Clone)]
+pub struct Offer {
+    pub agent: u8,
+    pub action: scenario::Action,
+    pub times: u8,
+}
+
+/// How often things may happen that nothing calls for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Bounds {
+    pub calls: u8,
+    pub faults: u8,
+    /// Deadlines that pass while a performer is at work.
+    pub silences: u8,
+    pub crashes: u8,
+    pub strays: u8,
+    pub parks: u8,
+    /// Rows that may wait for the disk; none when it syncs at once.
+    pub ahead: u8,
+}
+
+/// What a move is paid from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pot {
+    Free,
+    Calls,
+    Faults,
+    Silences,
+    Crashes,
+    Strays,
+    Parks,
+}
+
+/// A world that is broken on purpose, so that the search can be seen to catch it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sabotage {
+    /// A request to a provider never leaves.
+    LoseEffect,
+    /// A caller is never answered.
+    SwallowReply,
+    /// The driver's timer never rings.
+    LoseWake,
+    /// The driver does not step again when it is told that there is more.
+    IgnoreMore,
+    /// A start of the process restores its agents and recovers none.
+    SkipRecover,
+    /// A crash loses a row that was synced.
+    LoseSynced,
+    /// A start of the process restores an agent from an older state.
+    StaleSnapshot,
+    /// A parked agent is handed something without being brought in.
+    ForgetParked,
+}
+
+impl SmallWorld {
+    /// The same world with wider bounds: whatever may happen may happen so many times more.
+    #[must_use]
+    pub fn wider(mut self, by: u8) -> Self {
+        let more = |bound: &mut u8| *bound += if *bound > 0 { by } else { 0 };
+        self.offers.iter_mut().for_each(|offer| more(&mut offer.times));
+        let Bounds { calls, faults, silences, crashes, strays, parks, ahead: _ } = &mut self.bounds;
+        [calls, faults, silences, crashes, strays, parks].into_iter().for_each(more);
+        self
+    }
+
+    /// The same world in which everything may happen once, and the disk syncs at once.
+    #[must_use]
+    pub fn narrow(mut self) -> Self {
+        self.offers.iter_mut().for_each(|offer| offer.times = offer.times.min(1));
+        let Bounds { calls, faults, silences, crashes, strays, parks, ahead } = &mut self.bounds;
+        for bound in [calls, faults, silences, crashes, strays, parks] {
+            *bound = (*bound).min(1);
+        }
+        *ahead = 0;
+        self
+    }
+
+    /// Whether a client that was cut off makes the request again.
+    fn repeatable(&self, offer: u8) -> bool {
+        let offer = self.offers.get(usize::from(offer));
+        offer.is_some_and(|offer| {
+            Request { agent: offer.agent.into(), action: offer.action.clone() }.repeatable()
+        })
+    }
+
+    /// The bounds in one line.
+    pub fn bounds_told(&self) -> String {
+        let asked: u32 = self.offers.iter().map(|offer| u32::from(offer.times)).sum();
+        let Bounds { calls, faults, silences, crashes, strays, parks, ahead } = self.bounds;
+        let named = [
+            ("calls", calls),
+            ("faults", faults),
+            ("silences", silences),
+            ("crashes", crashes),
+            ("strays", strays),
+            ("parks", parks),
+            ("rows ahead", ahead),
+        ];
+        let told = named.iter().filter(|(_, bound)| *bound > 0);
+        told.fold(format!("{} agents, {asked} requests", self.agents), |text, (name, bound)| {
+            format!("{text}, {bound} {name}")
+        })
+    }
+}

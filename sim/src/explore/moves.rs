@@ -1,0 +1,156 @@
+//! What may happen next, and what does happen next once nothing goes wrong any more.
+
+use holon_core::host::{Deadline, DeadlineReason};
+use holon_core::lifecycle::Status;
+
+use super::situation::{Setting, Situation};
+use super::{Ending, Move, Pot};
+
+/// The number by which everything that has no agent goes.
+const NOBODY: u8 = 0;
+
+impl Situation {
+    /// Every move that is possible here, in a fixed order.
+    pub(super) fn moves(&self, setting: Setting<'_>) -> Vec<Move> {
+        if self.host.is_none() {
+            return vec![Move::Boot];
+        }
+        let mut moves = Vec::new();
+        let pending = self.shelf.pending.len();
+        if pending > 0 {
+            moves.push(Move::Sync);
+        }
+        if self.left.bounds.crashes > 0 {
+            moves.extend((0..=pending).filter_map(|kept| u8::try_from(kept).ok()).map(Move::Crash));
+        }
+        if pending > 0 && pending >= usize::from(setting.world.bounds.ahead) {
+            return moves;
+        }
+        if self.outside.leaving && pending == 0 {
+            moves.push(Move::Leave);
+        }
+        self.asks(setting, &mut moves);
+        self.ends(setting, &mut moves);
+        if self.due {
+            moves.push(Move::Ring);
+        } else if let Some(pot) = self.passing()
+            && self.has(pot)
+        {
+            moves.push(Move::Pass);
+        }
+        if self.left.bounds.parks > 0 {
+            let idle = self.agents().filter(|(number, _)| self.idles(*number));
+            moves.extend(idle.map(|(number, _)| Move::Park(number)));
+        }
+        moves
+    }
+
+    /// What happens when there are no more faults: the disk syncs, performers do well, operators start what is
+    /// stopped, clients repeat what was cut off, deadlines pass. None at rest, or when nothing ever will.
+    pub(super) fn drain(&self) -> Option<Move> {
+        if self.host.is_none() {
+            return Some(Move::Boot);
+        }
+        if !self.shelf.pending.is_empty() {
+            return Some(Move::Sync);
+        }
+        if self.outside.leaving {
+            return Some(Move::Leave);
+        }
+        if self.due {
+            return Some(Move::Ring);
+        }
+        if let Some(agent) = self.outside.at_work.keys().next() {
+            return Some(Move::End(*agent, Ending::Plain));
+        }
+        if let Some((number, _)) = self.agents().find(|(number, _)| self.stopped(*number)) {
+            return Some(Move::Start(number));
+        }
+        if let Some(request) = self.outside.cut_off.iter().next() {
+            return Some(Move::Again(*request));
+        }
+        (!self.rests() && self.passing() == Some(Pot::Free)).then_some(Move::Pass)
+    }
+
+    fn asks(&self, setting: Setting<'_>, moves: &mut Vec<Move>) {
+        for (at, offer) in (0..).zip(&setting.world.offers) {
+            if self.left.offers[usize::from(at)] > 0 && (offer.agent == NOBODY || self.useful(at, setting)) {
+                moves.push(Move::Ask(at));
+            }
+        }
+        moves.extend(self.outside.cut_off.iter().map(|request| Move::Again(*request)));
+        moves.extend(
+            self.agents().filter(|(number, _)| self.stopped(*number)).map(|(number, _)| Move::Start(number)),
+        );
+    }
+
+    /// A stop of what is stopped, or an abort of nothing, records nothing: it leads nowhere new.
+    fn useful(&self, at: u8, setting: Setting<'_>) -> bool {
+        use crate::scenario::Action;
+        let Some(offer) = setting.world.offers.get(usize::from(at)) else { return false };
+        match &offer.action {
+            Action::Stop => !self.stopped(offer.agent),
+            Action::Abort { .. } => self.agent(offer.agent).is_some_and(|agent| agent.run.is_some()),
+            Action::Create
+            | Action::Message(_)
+            | Action::Start
+            | Action::Restart
+            | Action::ClockJump { .. }
+            | Action::Tick => true,
+        }
+    }
+
+    fn ends(&self, setting: Setting<'_>, moves: &mut Vec<Move>) {
+        for (agent, (_, kind)) in &self.outside.at_work {
+            for (ending, pot) in &setting.world.endings {
+                if ending.fits(*kind) && self.has(*pot) {
+                    moves.push(Move::End(*agent, *ending));
+                }
+            }
+        }
+        if self.left.bounds.strays > 0 {
+            let strays = self.agents().filter(|(_, agent)| super::act::over(agent).is_some());
+            moves.extend(strays.map(|(number, _)| Move::Stray(number)));
+        }
+    }
+
+    fn has(&self, pot: Pot) -> bool {
+        let bounds = &self.left.bounds;
+        match pot {
+            Pot::Free => true,
+            Pot::Calls => bounds.calls > 0,
+            Pot::Faults => bounds.faults > 0,
+            Pot::Silences => bounds.silences > 0,
+            Pot::Crashes => bounds.crashes > 0,
+            Pot::Strays => bounds.strays > 0,
+            Pot::Parks => bounds.parks > 0,
+        }
+    }
+
+    /// What it costs that time passes: nothing, unless a performer is silent meanwhile. The disk is faster than
+    /// any deadline.
+    pub(super) fn passing(&self) -> Option<Pot> {
+        if !self.shelf.pending.is_empty() || self.due {
+            return None;
+        }
+        let Deadline { reason, .. } = self.host.as_ref()?.next_deadline()?;
+        let silent = match reason {
+            DeadlineReason::OperationTimeout | DeadlineReason::TurnLimit => !self.outside.at_work.is_empty(),
+            DeadlineReason::Backoff | DeadlineReason::Hold => false,
+        };
+        Some(if silent { Pot::Silences } else { Pot::Free })
+    }
+
+    fn stopped(&self, number: u8) -> bool {
+        self.agent(number).is_some_and(|agent| agent.status == Status::Stopped)
+    }
+
+    fn idles(&self, number: u8) -> bool {
+        self.agent(number).is_some_and(|agent| {
+            agent.run.is_none()
+                && agent.inbox.totals().0 == 0
+                && agent.hold.is_none()
+                && !self.checks.parked.contains_key(&agent.id)
+        })
+    }
+}

@@ -1,0 +1,204 @@
+//! From a failure to a test: a path that is as short as it gets, told to a person and in the words of a
+//! scenario.
+
+use std::collections::BTreeMap;
+
+use holon_core::OpId;
+use holon_core::event::operation::OpKind;
+
+use super::search::{Found, PATIENCE};
+use super::situation::{Setting, Situation};
+use super::{Move, Sabotage, SmallWorld};
+use crate::failure::{Failure, liveness};
+use crate::fault::Faults;
+use crate::ingress::Request;
+use crate::scenario::{Action, Scenario, Timed, VERSION};
+use crate::script::{Deed, Line};
+use crate::verdict::{caught, guarded};
+use crate::world::Options;
+
+/// Runs that looking for the boundaries of crashes may take.
+const RUNS: u64 = 2_000;
+
+/// Makes the moves one after the other, then drains. None when a move is not possible.
+pub fn replay(world: &SmallWorld, sabotage: Option<Sabotage>, path: &[Move]) -> Option<Result<(), Failure>> {
+    let setting = Setting { world, sabotage };
+    let made = caught(|| {
+        let mut situation = Situation::new(setting)?;
+        for step in path {
+            if !situation.moves(setting).contains(step) {
+                return Ok(None);
+            }
+            let before = situation.clone();
+            situation.act(setting, *step)?;
+            situation.snapshots(&before)?;
+        }
+        drained(setting, situation).map(Some)
+    });
+    match made.and_then(|made| made) {
+        Ok(Some(())) => Some(Ok(())),
+        Ok(None) => None,
+        Err(failure) => Some(Err(failure)),
+    }
+}
+
+fn drained(setting: Setting<'_>, mut situation: Situation) -> Result<(), Failure> {
+    for _ in 0..PATIENCE {
+        let Some(step) = situation.drain() else {
+            let rests = situation.rests();
+            return if rests { Ok(()) } else { Err(liveness("V10", situation.stuck())) };
+        };
+        situation.act(setting, step)?;
+    }
+    Err(liveness("V10", situation.stuck()))
+}
+
+/// Leaves out what the failure does not need.
+#[must_use]
+pub fn shorten(world: &SmallWorld, sabotage: Option<Sabotage>, found: &Found) -> Vec<Move> {
+    let fails = |path: &[Move]| match replay(world, sabotage, path) {
+        Some(Err(failure)) => failure.law == found.failure.law,
+        Some(Ok(())) | None => false,
+    };
+    let mut best = found.path.clone();
+    let mut size = best.len() / 2;
+    while size > 0 {
+        let mut from = 0;
+        while from < best.len() {
+            let mut shorter = best.clone();
+            shorter.drain(from..(from + size).min(best.len()));
+            if fails(&shorter) { best = shorter } else { from += size }
+        }
+        size /= 2;
+    }
+    best
+}
+
+/// The path in the words of a scenario, where they can say it: performers that break down, parking, and
+/// outcomes out of turn have none, and the disk syncs at once.
+pub fn scenario(world: &SmallWorld, path: &[Move]) -> Option<Scenario> {
+    let setting = Setting { world, sabotage: None };
+    let mut writer = Writer::default();
+    let mut situation = Situation::new(setting).ok()?;
+    for (at, step) in (1_000..).zip(path) {
+        writer.note(world, &situation, *step, situation.at + at)?;
+        // Where a law fails there is nothing more to write down.
+        if !situation.moves(setting).contains(step) || situation.act(setting, *step).is_err() {
+            break;
+        }
+        writer.begun(&situation, situation.at + at);
+    }
+    let agents = u32::from(world.agents);
+    let created = (1..=agents).map(|agent| Timed { at: 0, agent, action: Action::Create });
+    Some(Scenario {
+        version: VERSION,
+        about: String::new(),
+        seed: 1,
+        config: world.config.clone(),
+        agents,
+        inputs: created.chain(writer.inputs).collect(),
+        faults: Faults::default(),
+        script: writer.script,
+        budget: 40_000,
+    })
+}
+
+/// The scenario with crashes where the same law fails, if there is such a place.
+pub fn with_crashes(scenario: &Scenario, crashes: usize, law: &str) -> Option<Scenario> {
+    let mut runs = 0;
+    place(scenario, crashes, 0, law, &mut runs)
+}
+
+fn place(scenario: &Scenario, left: usize, after: u64, law: &str, runs: &mut u64) -> Option<Scenario> {
+    *runs += 1;
+    let report = guarded(scenario, Options::default());
+    if left == 0 {
+        let fails = report.failure.is_some_and(|failure| failure.law == law);
+        return fails.then(|| scenario.clone());
+    }
+    (after + 1..=report.boundaries).find_map(|boundary| {
+        let mut crashing = scenario.clone();
+        crashing.faults.crashes.push(boundary);
+        (*runs < RUNS).then(|| place(&crashing, left - 1, boundary, law, runs)).flatten()
+    })
+}
+
+/// A scenario on its way to paper.
+#[derive(Default)]
+struct Writer {
+    inputs: Vec<Timed>,
+    script: Vec<Line>,
+    /// What each agent's performer is at, and since when.
+    begun: BTreeMap<u8, Begun>,
+    counts: BTreeMap<(u8, &'static str), u64>,
+}
+
+struct Begun {
+    op: OpId,
+    kind: OpKind,
+    nth: u64,
+    at: u64,
+}
+
+impl Writer {
+    /// Writes down a move at its moment; none where there are no words for it.
+    fn note(&mut self, world: &SmallWorld, situation: &Situation, step: Move, at: u64) -> Option<()> {
+        match step {
+            Move::Ask(offer) => {
+                let offer = world.offers.get(usize::from(offer))?;
+                let Request { agent, action } =
+                    Request { agent: offer.agent.into(), action: offer.action.clone() };
+                self.inputs.push(Timed { at, agent, action });
+                Some(())
+            }
+            Move::Start(agent) => {
+                self.inputs.push(Timed { at, agent: agent.into(), action: Action::Start });
+                Some(())
+            }
+            Move::End(agent, ending) => {
+                let Begun { kind, nth, at: since, .. } = self.begun.remove(&agent)?;
+                let deed = ending.deed(kind, situation.round(agent))?;
+                self.script.push(Line { agent: agent.into(), nth, after: at - since, deed });
+                Some(())
+            }
+            Move::Stray(_) | Move::Park(_) => None,
+            Move::Again(_)
+            | Move::Pass
+            | Move::Ring
+            | Move::Sync
+            | Move::Crash(_)
+            | Move::Boot
+            | Move::Leave => Some(()),
+        }
+    }
+
+    /// Performers that have begun something since the last move, and those that will never be heard of.
+    fn begun(&mut self, situation: &Situation, at: u64) {
+        let at_work = &situation.outside.at_work;
+        let over = |agent: &u8, begun: &Begun| at_work.get(agent).is_none_or(|(op, _)| *op != begun.op);
+        let silent: Vec<u8> =
+            self.begun.iter().filter(|(agent, begun)| over(agent, begun)).map(|(agent, _)| *agent).collect();
+        for agent in silent {
+            if let Some(Begun { kind, nth, .. }) = self.begun.remove(&agent)
+                && let Some(deed) = silence(kind)
+            {
+                self.script.push(Line { agent: agent.into(), nth, after: 0, deed });
+            }
+        }
+        for (agent, (op, kind)) in at_work {
+            if !self.begun.contains_key(agent) {
+                let count = self.counts.entry((*agent, kind.name())).or_default();
+                *count += 1;
+                self.begun.insert(*agent, Begun { op: *op, kind: *kind, nth: *count, at });
+            }
+        }
+    }
+}
+
+fn silence(kind: OpKind) -> Option<Deed> {
+    match kind {
+        OpKind::LoadContext => None,
+        OpKind::CallModel => Some(Deed::ProviderSilent),
+        OpKind::CallTool => Some(Deed::ToolSilent),
+    }
+}

@@ -1,0 +1,238 @@
+//! Everything that decides what may follow: the host, the disk, whoever is outside, what the bounds allow.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use holon_core::agent::Agent;
+use holon_core::event::operation::OpKind;
+use holon_core::host::Host;
+use holon_core::ids::Seed;
+use holon_core::snapshot::AgentSnapshot;
+use holon_core::{AgentId, EventSeq, Mono, Now, OpId, ReplyId, StepSeq, Wall};
+
+use super::canon::Canon;
+use super::shelf::{Errand, Image, Shelf};
+use super::{Bounds, Pot, Sabotage, SmallWorld};
+use crate::checks::Checks;
+use crate::failure::{Failure, ensure, safety};
+use crate::ingress::{Request, agent_id};
+use crate::scenario::Action;
+
+/// The wall clock at the beginning: 2026-01-01.
+const BEGINNING: i64 = 1_767_225_600_000_000;
+
+/// A world and how it is broken, if it is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Setting<'a> {
+    pub(super) world: &'a SmallWorld,
+    pub(super) sabotage: Option<Sabotage>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Situation {
+    /// None while the process is down.
+    pub(super) host: Option<Host>,
+    pub(super) checks: Arc<Checks>,
+    pub(super) shelf: Shelf,
+    pub(super) outside: Outside,
+    pub(super) left: Left,
+    /// Microseconds since the beginning.
+    pub(super) at: u64,
+    /// A deadline has come, and nobody has looked at it yet.
+    pub(super) due: bool,
+}
+
+/// Everybody but the host and the disk.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Outside {
+    /// What each agent's performer is at, by the agent's number.
+    pub(super) at_work: BTreeMap<u8, (OpId, OpKind)>,
+    /// Requests on their way, by their position in the world; none for a start out of turn.
+    pub(super) waiting: BTreeMap<ReplyId, Option<u8>>,
+    /// Requests that were cut off and will be made again.
+    pub(super) cut_off: BTreeSet<u8>,
+    /// How far somebody outside was told of each agent's log.
+    pub(super) told: BTreeMap<AgentId, EventSeq>,
+    /// A drain was acknowledged: the process is about to leave.
+    pub(super) leaving: bool,
+    pub(super) next_reply: u64,
+}
+
+/// What the bounds still allow.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Left {
+    pub(super) offers: [u8; 8],
+    pub(super) bounds: Bounds,
+}
+
+impl Situation {
+    /// The beginning: every agent exists, and that is on the disk.
+    pub(super) fn new(setting: Setting<'_>) -> Result<Self, Failure> {
+        let world = setting.world;
+        let host = Host::new(world.config.clone(), Seed(1));
+        let host = host.map_err(|error| safety("scenario", error.to_string()))?;
+        let checks = Arc::new(Checks::new(&world.config));
+        let mut offers = [0; 8];
+        offers.iter_mut().zip(&world.offers).for_each(|(left, offer)| *left = offer.times);
+        let image = Image { checks: checks.clone(), step: StepSeq(0) };
+        let mut situation = Self {
+            host: Some(host),
+            checks,
+            shelf: Shelf::new(image),
+            outside: Outside::default(),
+            left: Left { offers, bounds: world.bounds },
+            at: 0,
+            due: false,
+        };
+        let whole = Setting { sabotage: None, ..setting };
+        for agent in 1..=world.agents {
+            situation.request(whole, &Request { agent: agent.into(), action: Action::Create }, None)?;
+        }
+        situation.sync(whole)?;
+        Ok(situation)
+    }
+
+    /// Both clocks.
+    pub(super) fn now(&self) -> Now {
+        let wall = Wall(BEGINNING.saturating_add_unsigned(self.at));
+        Now { mono: Mono(1_000_000 + self.at), wall }
+    }
+
+    /// An agent as the records say.
+    pub(super) fn agent(&self, number: u8) -> Option<&Agent> {
+        self.checks.agents().get(&agent_id(number.into()))
+    }
+
+    /// Agents with their numbers.
+    pub(super) fn agents(&self) -> impl Iterator<Item = (u8, &Agent)> {
+        (1..).zip(self.checks.agents().values())
+    }
+
+    pub(super) fn left_in(&mut self, pot: Pot) -> Option<&mut u8> {
+        let bounds = &mut self.left.bounds;
+        match pot {
+            Pot::Free => None,
+            Pot::Calls => Some(&mut bounds.calls),
+            Pot::Faults => Some(&mut bounds.faults),
+            Pot::Silences => Some(&mut bounds.silences),
+            Pot::Crashes => Some(&mut bounds.crashes),
+            Pot::Strays => Some(&mut bounds.strays),
+            Pot::Parks => Some(&mut bounds.parks),
+        }
+    }
+
+    /// Everything that was asked for has come to an end, and nothing is under way.
+    pub(super) fn rests(&self) -> bool {
+        let outside = &self.outside;
+        let done = |agent: &Agent| {
+            agent.run.is_none()
+                && agent.inbox.totals().0 == 0
+                && self.checks.reference.unfinished(&agent.id).is_none()
+                && self.checks.reference.stopped(&agent.id) == Some(false)
+        };
+        self.host.is_some()
+            && self.shelf.pending.is_empty()
+            && !self.due
+            && outside.waiting.is_empty()
+            && outside.cut_off.is_empty()
+            && outside.at_work.is_empty()
+            && !outside.leaving
+            && self.checks.agents().values().all(done)
+    }
+
+    /// What keeps this from being rest.
+    pub(super) fn stuck(&self) -> String {
+        let unfinished = self.checks.agents().values().find_map(|agent| {
+            let message = self.checks.reference.unfinished(&agent.id)?;
+            Some(format!("{message} of {} never comes to an end", agent.id))
+        });
+        let runs = self.checks.agents().values().find(|agent| agent.run.is_some());
+        let runs = runs.map(|agent| format!("{} runs for ever", agent.id));
+        let waits = self.outside.waiting.keys().next().map(|reply| format!("nobody answers {reply}"));
+        unfinished.or(runs).or(waits).unwrap_or_else(|| "something is under way for ever".into())
+    }
+
+    /// D7: a snapshot of what has changed since then reads back as it was written. Then every tail leads on
+    /// from it as it does from the log.
+    pub(super) fn snapshots(&self, before: &Self) -> Result<(), Failure> {
+        for (number, agent) in self.agents() {
+            if before.agent(number).is_some_and(|before| before.event_seq == agent.event_seq) {
+                continue;
+            }
+            let read = AgentSnapshot::of(agent).encode().and_then(|text| AgentSnapshot::decode(&text));
+            let read = read.map_err(|error| safety("D7", error.to_string()))?;
+            ensure!(read.agent == *agent, "D7", "a snapshot of {} reads back otherwise", agent.id);
+        }
+        Ok(())
+    }
+
+    /// One number for all situations from which the same may follow.
+    pub(super) fn number(&self) -> u128 {
+        let mut canon = Canon::new(self.now().wall);
+        let outside = &self.outside;
+        let flags = [self.host.is_some(), self.due, outside.leaving, self.checks.reference.draining()];
+        flags.iter().for_each(|flag| canon.word(u64::from(*flag)));
+        let Bounds { calls, faults, silences, crashes, strays, parks, ahead: _ } = self.left.bounds;
+        canon.word(u64::from_le_bytes(self.left.offers));
+        canon.word(u64::from_le_bytes([calls, faults, silences, crashes, strays, parks, 0, 0]));
+        self.read_disk(&mut canon);
+        self.read_host(&mut canon);
+        for (agent, (op, kind)) in &outside.at_work {
+            canon.about((*agent).into());
+            canon.value(&(op, kind));
+        }
+        canon.word(outside.waiting.len() as u64);
+        for request in outside.waiting.values() {
+            canon.word(request.map_or(u64::MAX, u64::from));
+        }
+        outside.cut_off.iter().for_each(|request| canon.word((*request).into()));
+        canon.finish()
+    }
+
+    /// Live state and, where it differs, what a crash would find.
+    fn read_disk(&self, canon: &mut Canon) {
+        let agents = |canon: &mut Canon, checks: &Checks| {
+            for (number, agent) in (1..).zip(checks.agents().values()) {
+                canon.about(number);
+                canon.agent(agent);
+                canon.word(u64::from(checks.reference.unfinished(&agent.id).is_some()));
+            }
+        };
+        agents(canon, &self.checks);
+        canon.word(self.shelf.pending.len() as u64);
+        if self.shelf.pending.is_empty() {
+            return;
+        }
+        agents(canon, &self.shelf.durable.checks);
+        for (at, row) in self.shelf.pending.iter().enumerate() {
+            if at + 1 < self.shelf.pending.len() {
+                agents(canon, &row.image.checks);
+            }
+            for errand in &row.errands {
+                canon.word(match errand {
+                    Errand::Reply { .. } => 1,
+                    Errand::Begin { .. } => 2,
+                    Errand::Cancel { .. } => 3,
+                });
+            }
+        }
+    }
+
+    /// What ends with the process: deadlines, who is in memory, who waits for a slot.
+    fn read_host(&self, canon: &mut Canon) {
+        let Some(host) = &self.host else { return };
+        let view = host.view();
+        for (number, agent) in self.agents() {
+            canon.word(number.into());
+            let explained = view.explain(&agent.id);
+            canon.word(u64::from(explained.is_some()));
+            for deadline in explained.iter().flat_map(|explained| &explained.deadlines) {
+                canon.value(&deadline.reason);
+                canon.moment(deadline.at);
+            }
+        }
+        for id in view.waiting_for_slot() {
+            canon.value(id);
+        }
+    }
+}

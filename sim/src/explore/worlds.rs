@@ -1,0 +1,171 @@
+//! The worlds: each about one family of races, with limits that bite soon.
+
+use holon_core::config::{HoldPolicy, HostLimits, RetryPolicy, TurnLimits, WhileStopped};
+use holon_core::message::Priority;
+use holon_core::model::{FailureKind, ModelRef};
+use holon_core::{Config, Millis};
+
+use super::{Bounds, Ending, Offer, Pot, SmallWorld};
+use crate::scenario::{Action, Message, Sender};
+
+/// All worlds, with the bounds that a build server can afford.
+pub fn worlds() -> Vec<SmallWorld> {
+    vec![stop(), interject(), crash(), retry(), restore(), slots()]
+}
+
+/// Waits are short and never drawn: a back-off below four milliseconds has no jitter.
+fn config(models: &[&str]) -> Config {
+    let base = Config::new(models.iter().filter_map(|name| ModelRef::new(name).ok()).collect());
+    Config {
+        retry: RetryPolicy { retries: 1, backoff: Millis(1), retry_after_max: Millis(1_000) },
+        hold: HoldPolicy { steps: [Millis(10), Millis(50)].into(), ..base.hold },
+        turn: TurnLimits { rounds: 3, repeats_remind: 2, repeats_end: 4, ..base.turn },
+        while_stopped: WhileStopped::Queue,
+        ..base
+    }
+}
+
+const NOTHING: Bounds =
+    Bounds { calls: 0, faults: 0, silences: 0, crashes: 0, strays: 0, parks: 0, ahead: 0 };
+
+/// The ways in which every world's operations end well.
+fn endings(more: &[(Ending, Pot)]) -> Vec<(Ending, Pot)> {
+    [&[(Ending::Plain, Pot::Free), (Ending::Calls(1), Pot::Calls)], more].concat()
+}
+
+fn offer(agent: u8, times: u8, action: Action) -> Offer {
+    Offer { agent, action, times }
+}
+
+fn message(sender: Sender, priority: Priority, key: Option<u32>) -> Action {
+    Action::Message(Message { sender, priority, bytes: 4, key, payload: 0 })
+}
+
+fn prompt() -> Action {
+    message(Sender::Operator, Priority::Normal, None)
+}
+
+fn abort(stop: bool) -> Action {
+    Action::Abort { run: None, stop }
+}
+
+fn stop() -> SmallWorld {
+    SmallWorld {
+        name: "stop",
+        about: "stop, start and abort at every point of a turn, and while its disk is slow",
+        config: config(&["a/one"]),
+        agents: 1,
+        offers: vec![
+            offer(1, 2, prompt()),
+            offer(1, 2, Action::Stop),
+            offer(1, 1, abort(false)),
+            offer(1, 1, abort(true)),
+        ],
+        endings: endings(&[(Ending::ToolFails, Pot::Faults), (Ending::Misfits, Pot::Faults)]),
+        bounds: Bounds { calls: 1, faults: 1, silences: 1, strays: 1, ahead: 1, ..NOTHING },
+    }
+}
+
+fn interject() -> SmallWorld {
+    SmallWorld {
+        name: "interject",
+        about: "interjections and aborts at every safe point and between",
+        config: config(&["a/one", "b/two"]),
+        agents: 1,
+        offers: vec![
+            offer(1, 1, prompt()),
+            offer(1, 2, message(Sender::Operator, Priority::Interject, None)),
+            offer(1, 1, abort(false)),
+            offer(1, 1, Action::Stop),
+        ],
+        endings: endings(&[
+            (Ending::Calls(2), Pot::Calls),
+            (Ending::Fails(FailureKind::Auth), Pot::Faults),
+            (Ending::Breaks, Pot::Faults),
+        ]),
+        bounds: Bounds { calls: 2, faults: 1, ahead: 1, ..NOTHING },
+    }
+}
+
+fn crash() -> SmallWorld {
+    let keyed = |key| message(Sender::Channel, Priority::Normal, Some(key));
+    SmallWorld {
+        name: "crash",
+        about: "messages with keys, repeated by clients that were cut off, and crashes at every row",
+        config: Config { queue: few_replays(), ..config(&["a/one"]) },
+        agents: 1,
+        offers: vec![
+            offer(1, 2, keyed(1)),
+            offer(1, 1, message(Sender::Operator, Priority::Next, None)),
+            offer(0, 1, Action::Restart),
+        ],
+        endings: endings(&[]),
+        bounds: Bounds { calls: 1, crashes: 2, ahead: 2, ..NOTHING },
+    }
+}
+
+/// A message may crash its run twice.
+fn few_replays() -> holon_core::config::QueueLimits {
+    holon_core::config::QueueLimits { crashes: 2, ..config(&["a/one"]).queue }
+}
+
+fn retry() -> SmallWorld {
+    SmallWorld {
+        name: "retry",
+        about: "retries, fallbacks, holds and their trials, and stops among them",
+        config: config(&["a/one", "b/two"]),
+        agents: 1,
+        offers: vec![
+            offer(1, 1, prompt()),
+            offer(1, 1, message(Sender::Webhook, Priority::Background, None)),
+            offer(1, 1, Action::Stop),
+            offer(1, 1, abort(false)),
+        ],
+        endings: endings(&[
+            (Ending::Fails(FailureKind::Server), Pot::Faults),
+            (Ending::Fails(FailureKind::RateLimited), Pot::Faults),
+            (Ending::Fails(FailureKind::Quota), Pot::Faults),
+            (Ending::Fails(FailureKind::Auth), Pot::Faults),
+            (Ending::Fails(FailureKind::ContextLength), Pot::Faults),
+        ]),
+        bounds: Bounds { calls: 1, faults: 3, silences: 1, ..NOTHING },
+    }
+}
+
+fn restore() -> SmallWorld {
+    SmallWorld {
+        name: "restore",
+        about: "agents that leave memory and come back, restarts, and crashes during recovery, all from snapshots",
+        config: Config { queue: few_replays(), ..config(&["a/one"]) },
+        agents: 2,
+        offers: vec![
+            offer(1, 2, message(Sender::Operator, Priority::Normal, Some(1))),
+            offer(2, 1, prompt()),
+            offer(1, 1, Action::Stop),
+            offer(0, 1, Action::Restart),
+        ],
+        endings: endings(&[]),
+        bounds: Bounds { crashes: 2, parks: 1, ahead: 1, ..NOTHING },
+    }
+}
+
+fn slots() -> SmallWorld {
+    let base = config(&["a/one"]);
+    let limits =
+        HostLimits { concurrent_turns: 1, decisions_per_step: 1, deadlines_per_step: 1, ..base.limits };
+    SmallWorld {
+        name: "slots",
+        about: "three agents and one slot, one decision and one deadline a step",
+        config: Config { limits, ..base },
+        agents: 3,
+        offers: vec![
+            offer(1, 1, prompt()),
+            offer(2, 1, prompt()),
+            offer(3, 1, prompt()),
+            offer(1, 1, Action::Stop),
+            offer(2, 1, abort(true)),
+        ],
+        endings: endings(&[(Ending::Fails(FailureKind::Server), Pot::Faults)]),
+        bounds: Bounds { faults: 1, silences: 1, crashes: 1, ..NOTHING },
+    }
+}

@@ -1,0 +1,100 @@
+//! Small worlds: every state that is reached can come to rest, and a world that is broken on purpose is caught.
+
+use sim::explore::path::{replay, scenario, shorten};
+use sim::explore::search::{Found, Options, Report, explore};
+use sim::explore::{Move, Sabotage, SmallWorld, worlds};
+use sim::failure::Kind;
+use sim::scenario::Scenario;
+use sim::verdict::guarded;
+
+/// States of each world that a test build visits; `sim explore` visits them all.
+const STATES: usize = 500;
+
+fn world(name: &str) -> SmallWorld {
+    worlds().into_iter().find(|world| world.name == name).expect("there is such a world")
+}
+
+fn search(world: &SmallWorld, sabotage: Option<Sabotage>, states: usize) -> Report {
+    explore(world, &Options { states, patient: &|| true, sabotage })
+}
+
+fn passes(name: &str) {
+    let world = world(name);
+    let report = search(&world, None, STATES);
+    assert!(report.found.is_none(), "{name}: {:?}", report.found);
+    assert!(report.states >= STATES && report.transitions > report.states as u64, "{report:?}");
+    assert!(report.resting > 10 && report.drained_within.is_some(), "{report:?}");
+}
+
+macro_rules! every_state_drains {
+    ($($name:ident;)*) => {
+        mod every_state_drains {
+            $(
+                #[test]
+                fn $name() {
+                    super::passes(stringify!($name));
+                }
+            )*
+
+            #[test]
+            fn no_world_is_left_out() {
+                let names: Vec<&str> = super::worlds().iter().map(|world| world.name).collect();
+                assert_eq!(names, [$(stringify!($name)),*]);
+            }
+        }
+    };
+}
+
+every_state_drains! { stop; interject; crash; retry; restore; slots; }
+
+/// The failure that a search finds in a broken world, on a path as short as it gets.
+fn caught(name: &str, sabotage: Sabotage) -> (SmallWorld, Found) {
+    let world = world(name);
+    let report = search(&world, Some(sabotage), 2 * STATES);
+    let found = report.found.unwrap_or_else(|| panic!("{name} does not notice {sabotage:?}"));
+    let path = shorten(&world, Some(sabotage), &found);
+    assert!(path.len() <= found.path.len() && path.len() <= 12, "{path:?}");
+    let again = replay(&world, Some(sabotage), &path).expect("each move is possible");
+    assert_eq!(again.map_err(|failure| failure.law), Err(found.failure.law.clone()));
+    assert_eq!(replay(&world, None, &path), Some(Ok(())), "{name} fails by itself");
+    (world, Found { path, ..found })
+}
+
+macro_rules! caught_by {
+    ($($test:ident: $world:ident, $sabotage:ident => $kind:ident $law:literal;)*) => {$(
+        #[test]
+        fn $test() {
+            let (_, found) = caught(stringify!($world), Sabotage::$sabotage);
+            assert_eq!((found.failure.kind, found.failure.law.as_str()), (Kind::$kind, $law));
+        }
+    )*};
+}
+
+caught_by! {
+    a_request_that_never_leaves: stop, LoseEffect => Safety "P5";
+    a_caller_who_is_never_answered: interject, SwallowReply => Liveness "V10";
+    a_crash_that_loses_what_was_synced: crash, LoseSynced => Safety "D2";
+    a_start_that_recovers_nobody: crash, SkipRecover => Safety "P5";
+    a_timer_that_never_rings: retry, LoseWake => Liveness "V10";
+    a_snapshot_that_is_too_old: restore, StaleSnapshot => Safety "D5";
+    a_parked_agent_that_nobody_brings_in: restore, ForgetParked => Safety "G5";
+    a_driver_that_does_not_step_again: slots, IgnoreMore => Liveness "V10";
+}
+
+#[test]
+fn a_path_is_written_as_a_scenario() {
+    let (world, found) = caught("retry", Sabotage::LoseWake);
+    let written = scenario(&world, &found.path).unwrap();
+    assert!(found.path.iter().any(|step| matches!(step, Move::End(..))), "{:?}", found.path);
+    assert!(!written.script.is_empty() && written.inputs.len() > 1, "{written:?}");
+    assert_eq!(Scenario::from_text(&written.to_pretty_text()).unwrap(), written);
+    let report = guarded(&written, sim::world::Options::default());
+    assert!(report.failure.is_none() && report.steps > 4, "{:?}", report.failure);
+}
+
+#[test]
+fn the_same_search_gives_the_same_figures() {
+    let figures = |report: Report| (report.states, report.transitions, report.depth, report.resting);
+    let world = world("stop").narrow();
+    assert_eq!(figures(search(&world, None, 800)), figures(search(&world, None, 800)));
+}
