@@ -224,14 +224,14 @@ fn tell(explored: &Explored, found: &Found) {
         return;
     };
     let crashes = path.iter().filter(|step| matches!(step, Move::Crash(_))).count();
-    let placed = with_crashes(&scenario, crashes, &found.failure.law);
+    let placed = with_crashes(&scenario, crashes, &found.failure);
     let fails = placed.is_some();
     scenario = placed.unwrap_or(scenario);
     scenario.about = format!("Found in the small world {}: {}", world.name, found.failure.law);
     let out = std::env::temp_dir().join(format!("sim-explore-{}.json", world.name));
     match std::fs::write(&out, scenario.to_pretty_text()) {
-        Ok(()) if fails => println!("the same law fails in {}", out.display()),
-        Ok(()) => println!("as far as a scenario can say it (the law holds there): {}", out.display()),
+        Ok(()) if fails => println!("it fails in {}, too", out.display()),
+        Ok(()) => println!("as far as a scenario can say it (all laws hold there): {}", out.display()),
         Err(error) => eprintln!("{}: {error}", out.display()),
     }
 }

@@ -103,23 +103,25 @@ pub fn scenario(world: &SmallWorld, path: &[Move]) -> Option<Scenario> {
     })
 }
 
-/// The scenario with crashes where the same law fails, if there is such a place.
-pub fn with_crashes(scenario: &Scenario, crashes: usize, law: &str) -> Option<Scenario> {
+/// The scenario with crashes where it fails in the same way, if there is such a place: by the same law, or by
+/// one of the same kind, since what a small world calls V10 has other names where time passes.
+pub fn with_crashes(scenario: &Scenario, crashes: usize, failure: &Failure) -> Option<Scenario> {
     let mut runs = 0;
-    place(scenario, crashes, 0, law, &mut runs)
+    place(scenario, crashes, 0, failure, &mut runs)
 }
 
-fn place(scenario: &Scenario, left: usize, after: u64, law: &str, runs: &mut u64) -> Option<Scenario> {
+fn place(scenario: &Scenario, left: usize, after: u64, like: &Failure, runs: &mut u64) -> Option<Scenario> {
     *runs += 1;
     let report = guarded(scenario, Options::default());
     if left == 0 {
-        let fails = report.failure.is_some_and(|failure| failure.law == law);
+        let fails =
+            report.failure.is_some_and(|failure| failure.law == like.law || failure.kind == like.kind);
         return fails.then(|| scenario.clone());
     }
     (after + 1..=report.boundaries).find_map(|boundary| {
         let mut crashing = scenario.clone();
         crashing.faults.crashes.push(boundary);
-        (*runs < RUNS).then(|| place(&crashing, left - 1, boundary, law, runs)).flatten()
+        (*runs < RUNS).then(|| place(&crashing, left - 1, boundary, like, runs)).flatten()
     })
 }
 
