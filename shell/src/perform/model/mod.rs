@@ -82,5 +82,7 @@ fn proposed(texts: &Texts, call_id: String, tool_name: String, json: &str) -> An
     let small = arguments.content().is_some_and(|content| content.bytes <= INLINE_ARGUMENTS);
     // Read back rather than copied: what crosses is the redacted text.
     let inline = if small { texts.resolve(&arguments).ok().map(|whole| whole.to_string()) } else { None };
+    // A name or an id may repeat a secret, too.
+    let (call_id, tool_name) = (texts.redact(&call_id), texts.redact(&tool_name));
     AnswerBlock::ToolCall(ProposedCall { call_id, tool_name, arguments, inline })
 }
