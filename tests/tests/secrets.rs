@@ -2,7 +2,6 @@
 //! it could leak to (contract: agent.md, Secrets).
 
 use std::path::Path;
-use std::process::Output;
 
 use end_to_end::provider::{Provider, Reply, calls, fails, says};
 use end_to_end::{Ended, Holon};
@@ -93,8 +92,7 @@ fn no_surface_shows_a_key_that_everything_repeats() {
         clean(&ended, &provider, &holon);
         let ledger = holon.home().join("ledger.sqlite3").display().to_string();
         for look in [["ledger", "export"], ["ledger", "verify"], ["ledger", "replay"]] {
-            let ended: Ended =
-                Output::from(holon.command(&[look[0], look[1], &ledger]).output().unwrap()).into();
+            let ended = holon.run(&[look[0], look[1], &ledger]);
             assert_eq!(ended.code, Some(0), "{ended:?}");
             clean(&ended, &provider, &holon);
         }
