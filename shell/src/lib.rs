@@ -8,6 +8,7 @@ pub mod entropy;
 pub mod home;
 pub mod ledger;
 pub mod live;
+mod nearest;
 pub mod perform;
 pub mod present;
 pub mod report;

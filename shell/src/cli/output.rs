@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use super::exit::Exit;
+use crate::settings::SettingsError;
 
 /// An error with the code that the program ends with.
 #[derive(Debug)]
@@ -15,8 +16,13 @@ pub(super) struct Failure {
 }
 
 impl<E: Into<anyhow::Error>> From<E> for Failure {
+    /// What is wrong with a configuration is wrong usage, and knows its remedy.
     fn from(error: E) -> Self {
-        Self { exit: Exit::Failed, error: error.into(), hint: None }
+        let error = error.into();
+        match error.downcast_ref::<SettingsError>() {
+            Some(settings) => Self { exit: Exit::Usage, hint: Some(settings.hint()), error },
+            None => Self { exit: Exit::Failed, error, hint: None },
+        }
     }
 }
 

@@ -64,7 +64,9 @@ impl Providers {
             },
             Err(problem) => {
                 let kind = match &problem {
-                    ProviderError::Unknown { .. } => FailureKind::UnsupportedTransport,
+                    ProviderError::Unknown { .. } | ProviderError::Unusable { .. } => {
+                        FailureKind::UnsupportedTransport
+                    }
                     ProviderError::MissingKey { .. } | ProviderError::BadKey { .. } => FailureKind::Auth,
                     ProviderError::BadUrl { .. }
                     | ProviderError::BadOption { .. }
