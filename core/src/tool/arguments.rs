@@ -94,6 +94,7 @@ pub fn parse<T: DeserializeOwned + Check>(json: &str) -> Result<T, ToolError> {
             field,
             hint: Some("send one JSON object that fits the tool's schema".into()),
             retryable: true,
+            details: None,
         }
     })?;
     arguments.check()?;
@@ -107,6 +108,7 @@ fn invalid(field: &str, problem: &str, hint: &str) -> ToolError {
         field: Some(field.to_string()),
         hint: Some(hint.to_string()),
         retryable: true,
+        details: None,
     }
 }
 
