@@ -111,6 +111,15 @@ impl Home {
         Self { root: self.root.join("runs").join(id) }
     }
 
+    /// The home around a temporary run's home; any other one is its own.
+    pub fn shared(root: &Path) -> &Path {
+        let is_run = root.file_name().is_some_and(|name| name.to_string_lossy().starts_with("run-"));
+        match root.parent() {
+            Some(runs) if is_run && runs.ends_with("runs") => runs.parent().unwrap_or(root),
+            Some(_) | None => root,
+        }
+    }
+
     /// Makes the home's own folder, for its owner alone.
     pub fn create(&self) -> Result<(), HomeError> {
         make_folder(&self.root)
@@ -171,6 +180,14 @@ mod tests {
         let odd = <std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(b"/tmp/\xff");
         assert!(matches!(find(Path::new(odd)), Err(HomeError::NotText { .. })));
         assert!(find(Path::new("some where")).unwrap().root().is_absolute());
+    }
+
+    #[test]
+    fn a_temporary_run_shares_the_home_around_it() {
+        let home = Home::at("/home/of/all");
+        assert_eq!(Home::shared(home.run("run-abc").root()), home.root());
+        assert_eq!(Home::shared(home.root()), home.root());
+        assert_eq!(Home::shared(Path::new("/srv/runs/mine")), Path::new("/srv/runs/mine"));
     }
 
     #[test]

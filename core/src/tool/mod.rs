@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use arguments::{ApplyPatch, ExecCommand};
-pub use receipt::{Receipt, ToolError, ToolErrorKind, ToolFacts, Verdict};
+pub use receipt::{Details, Receipt, ToolError, ToolErrorKind, ToolFacts, Verdict};
 
 /// A tool of the catalogue. The order of the variants is the order in which they are offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
