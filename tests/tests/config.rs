@@ -290,7 +290,10 @@ fn the_schema_knows_every_key() {
 }
 
 #[test]
-fn a_variable_that_looks_like_one_of_ours_is_told() {
+fn a_variable_that_is_wrong_is_told() {
+    let wrong = Holon::new().with("HOLON_LOCAL_BASE_URL", "localhost").with("HOLON_MODEL", "scripted/hello");
+    let doctor = fine(wrong.run(&["config", "doctor"]));
+    assert!(doctor.stdout.contains("local: HOLON_LOCAL_BASE_URL is not an address"), "{doctor:?}");
     let holon = Holon::new().with("HOLON_MODLE", "local/x").with("HOLON_MODEL", "scripted/hello");
     let doctor = fine(holon.run(&["config", "doctor", "--json"])).json();
     let findings = doctor["findings"].as_array().unwrap();

@@ -4,7 +4,7 @@ use super::Finding;
 use crate::home::Home;
 use crate::nearest::nearest;
 use crate::settings::credentials::Credentials;
-use crate::settings::{Environment, KEYS, Settings};
+use crate::settings::{Environment, KEYS, Settings, SettingsError};
 
 /// Variables that mean something and belong to no key.
 const VARIABLES: [&str; 6] = [
@@ -46,10 +46,8 @@ pub(super) fn examine(
         }
         Err(error) => {
             let hint = match &error {
-                crate::settings::SettingsError::OpenToOthers { .. } => error.hint(),
-                crate::settings::SettingsError::Source(_)
-                | crate::settings::SettingsError::Invalid { .. }
-                | crate::settings::SettingsError::NoModel { .. } => {
+                SettingsError::OpenToOthers { .. } => error.hint(),
+                SettingsError::Source(_) | SettingsError::Invalid { .. } | SettingsError::NoModel { .. } => {
                     format!("edit {}", home.credentials().display())
                 }
             };

@@ -7,7 +7,7 @@ use super::Finding;
 use crate::perform::model::provider::{Credential, ProviderSpec};
 use crate::settings::credentials::Credentials;
 use crate::settings::providers::Configured;
-use crate::settings::{Environment, Settings, SettingsError};
+use crate::settings::{Environment, Kind, Settings, SettingsError};
 
 /// What there is to say, and which values must not be said.
 pub(super) fn examine(
@@ -26,6 +26,7 @@ pub(super) fn examine(
         findings.push(Finding::warning("providers", format!("{id} can't be used: {reason}"), remedy));
     }
     for spec in &configured.specs {
+        findings.extend(address(spec));
         findings.extend(ca_file(spec));
         let asked = settings.providers.get(&spec.id);
         let wants_key = asked.is_some_and(|asked| asked.credential.is_some() || asked.api_key_env.is_some());
@@ -65,6 +66,16 @@ fn models(settings: &Settings, configured: &Configured) -> Vec<Finding> {
         }
     });
     findings.collect()
+}
+
+/// Only a variable can still be wrong here: what stands in the file was judged when it was read.
+fn address(spec: &ProviderSpec) -> Option<Finding> {
+    let kind = Kind::Url(&["http", "https"]);
+    if spec.base_url.is_empty() || kind.check(&kind.parse(&spec.base_url)).is_ok() {
+        return None;
+    }
+    let what = format!("{}: {} is not {}", spec.id, spec.base_url_origin, kind.expected());
+    Some(Finding::warning("providers", what, format!("unset {}", spec.base_url_origin)))
 }
 
 fn ca_file(spec: &ProviderSpec) -> Option<Finding> {
