@@ -3,6 +3,7 @@
 
 pub mod cli;
 pub mod clock;
+pub mod doctor;
 pub mod driver;
 pub mod entropy;
 pub mod home;

@@ -93,7 +93,10 @@ impl Editor {
                 *value.decor_mut() = old.decor().clone();
                 *old = value;
             }
-            None => drop(table.insert(last, Item::Value(value))),
+            None => {
+                value.decor_mut().clear();
+                drop(table.insert(last, Item::Value(value)));
+            }
         }
         Ok(())
     }

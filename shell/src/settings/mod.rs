@@ -7,6 +7,7 @@ mod environment;
 mod field;
 mod keys;
 mod kind;
+mod listing;
 mod options;
 mod origin;
 mod problem;
@@ -28,6 +29,7 @@ pub use edit::{EditError, Editor};
 pub use environment::Environment;
 pub use keys::{KEYS, Key};
 pub use kind::{Kind, is_name};
+pub use listing::Entry;
 pub use options::{OPTIONS, ProviderSettings};
 pub use origin::Origin;
 pub(crate) use problem::quoted;
@@ -200,6 +202,11 @@ pub fn kind_of(name: &str) -> Option<Kind> {
     KEYS.iter().find(|key| key.name == name).map(|key| key.kind)
 }
 
+/// The environment variable that wins over a key of the file.
+pub fn variable_of(name: &str) -> Option<&'static str> {
+    KEYS.iter().find(|key| key.name == name).and_then(|key| key.variable)
+}
+
 /// The end of a sentence that says that there is no such key.
 pub fn nearest_key(name: &str) -> String {
     match name.strip_prefix("providers.").map(provider_key) {
@@ -225,7 +232,7 @@ fn provider_key(rest: &str) -> ProviderKey<'_> {
 }
 
 /// Whether a table of this name has keys in it.
-fn is_group(name: &str) -> bool {
+pub(crate) fn is_group(name: &str) -> bool {
     let below = |key: &Key<Settings>| key.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'));
     name == "providers" || name.strip_prefix("providers.").is_some_and(is_name) || KEYS.iter().any(below)
 }

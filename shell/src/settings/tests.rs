@@ -184,7 +184,13 @@ fn key(value: &str, origin: &str) -> Credential {
 
 #[test]
 fn a_provider_is_changed_field_by_field() {
-    let text = "[providers.openai]\nbase_url = \"http://h/v1\"\nstream = false\n[providers.local]\nidle_timeout_ms = 7\n";
+    let text = r#"
+        [providers.openai]
+        base_url = "http://h/v1"
+        stream = false
+        [providers.local]
+        idle_timeout_ms = 7
+    "#;
     let found = configured(text, &[], "");
     let openai = spec(&found, "openai");
     assert_eq!((openai.base_url.as_str(), openai.options.stream), ("http://h/v1", false));
@@ -218,10 +224,20 @@ fn a_key_comes_from_the_variable_or_else_from_the_file() {
 
 #[test]
 fn providers_of_the_file_alone() {
-    let text = "[providers.mine]\ntransport = \"openai_chat_completions\"\nbase_url = \"http://me:password1@h/v1\"\n\
-                [providers.keyed]\ntransport = \"anthropic_messages\"\nbase_url = \"http://h\"\ncredential = \"none\"\n\
-                [providers.half]\nbase_url = \"http://h\"\n\
-                [providers.later]\ntransport = \"openai_codex_responses\"\nbase_url = \"http://h\"\n";
+    let text = r#"
+        [providers.mine]
+        transport = "openai_chat_completions"
+        base_url = "http://me:password1@h/v1"
+        [providers.keyed]
+        transport = "anthropic_messages"
+        base_url = "http://h"
+        credential = "none"
+        [providers.half]
+        base_url = "http://h"
+        [providers.later]
+        transport = "openai_codex_responses"
+        base_url = "http://h"
+    "#;
     let found = configured(text, &[], "");
     let mine = spec(&found, "mine");
     assert_eq!(
