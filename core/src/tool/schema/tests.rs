@@ -1,5 +1,5 @@
 use alloc::collections::BTreeMap;
-use std::{format, string::ToString, vec};
+use alloc::{format, string::ToString, vec};
 
 use alloc::string::String;
 use alloc::vec::Vec;
