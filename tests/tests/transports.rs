@@ -160,3 +160,18 @@ fn an_interrupt_hangs_up_on_the_provider() {
         assert_eq!(ended.code, Some(130), "{ended:?}");
     }
 }
+
+#[test]
+fn proxies_of_the_environment_are_used_but_not_for_this_machine() {
+    let provider = Provider::start([says("Through the proxy.")]);
+    let proxy = provider.url.trim_end_matches("/v1");
+    let away = || with(&provider, "local/test").with("HOLON_LOCAL_BASE_URL", "http://model.invalid/v1");
+    let ended = away().with("HTTP_PROXY", proxy).run(&["run", "go"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(provider.asked()[0].header("host"), Some("model.invalid"));
+    let without = away().with("HTTP_PROXY", proxy).with("NO_PROXY", "model.invalid").run(&["run", "go"]);
+    without.refused(1, &["connect", "model.invalid"]);
+    let near = Provider::start([says("Directly.")]);
+    let ended = with(&near, "local/test").with("HTTP_PROXY", "http://127.0.0.1:9").run(&["run", "go"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+}

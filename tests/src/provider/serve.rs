@@ -96,7 +96,12 @@ async fn request(stream: &mut TcpStream, unread: &mut Vec<u8>) -> Option<Asked> 
             if unread.len() >= end + 4 + length {
                 let body = serde_json::from_slice(&unread[end + 4..end + 4 + length]).unwrap_or(Value::Null);
                 unread.drain(..end + 4 + length);
-                let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
+                let target = head.split(' ').nth(1).unwrap_or_default();
+                // As a proxy, it is asked for a whole address.
+                let path = target
+                    .strip_prefix("http://")
+                    .map_or(target, |rest| &rest[rest.find('/').unwrap_or(0)..]);
+                let path = path.to_owned();
                 return Some(Asked { path, headers, body });
             }
         }
