@@ -1,5 +1,4 @@
-//! What the end-to-end tests share: the real binary in a home of its own, and a real HTTP server that speaks
-//! the chat completions protocol.
+//! What the end-to-end tests share: the real binary in a home of its own, and a real provider of models.
 
 pub mod provider;
 

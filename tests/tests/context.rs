@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use end_to_end::provider::{Provider, Reply, calls, completion, fails, says};
+use end_to_end::provider::{Provider, Reply, calls, fails, says};
 use end_to_end::{Holon, count, payloads};
 use serde_json::{Value, json};
 
@@ -32,7 +32,7 @@ fn the_beginning_of_a_prompt_stays_the_same_across_rounds_turns_restarts_and_cra
         prints(1, 10),
         says("one"),
         prints(2, 10),
-        Reply::Late(Duration::from_secs(60), completion(&json!({ "content": "never seen" }), "stop")),
+        Reply::Late(Duration::from_secs(60), Box::new(says("never seen"))),
         says("two"),
         says("three"),
     ]);

@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::Duration;
 
-use end_to_end::provider::{Provider, Reply, calls, completion, fails, says};
+use end_to_end::provider::{Provider, Reply, calls, fails, says};
 use end_to_end::{Holon, count, payloads};
 use serde_json::json;
 
@@ -203,8 +203,7 @@ fn a_pipe_that_closes_early_is_no_panic() {
 
 #[test]
 fn a_slow_model_is_waited_for() {
-    let late = completion(&json!({ "role": "assistant", "content": "At last." }), "stop");
-    let provider = Provider::start([Reply::Late(Duration::from_millis(1_500), late)]);
+    let provider = Provider::start([says("At last.").late(Duration::from_millis(1_500))]);
     let report = with(&provider).run(&["run", "--json", "go"]).json();
     assert_eq!(report["final_text"], "At last.");
 }

@@ -11,7 +11,7 @@ use holon_core::{OpId, Outcome};
 use serde_json::Value;
 
 pub(super) use request::request;
-pub(super) use server::{Send, Server, answer, events};
+pub(super) use server::{Send, Server, answer, events, read_request};
 
 use super::Providers;
 use super::built_in::built_in;
