@@ -41,9 +41,9 @@ impl Tool {
                  repository (rg --files, rg -n, sed -n, head, tail), to build and to test."
             }
             Self::ApplyPatch => {
-                "Create, change or delete files with one unified diff (---/+++ headers with paths relative \
-                 to the execution root; /dev/null for a file that is created or deleted). All files of the \
-                 patch change, or none does."
+                "Create, change, rename or delete files with one unified diff (---/+++ headers with paths \
+                 relative to the execution root; /dev/null for a file that is created or deleted; git's \
+                 rename and mode headers). All files of the patch change, or none does."
             }
         }
     }

@@ -1,8 +1,8 @@
 use alloc::collections::BTreeMap;
-use alloc::{format, string::ToString, vec};
-
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use alloc::{format, vec};
+
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 

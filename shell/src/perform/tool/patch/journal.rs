@@ -89,9 +89,20 @@ impl Held {
     }
 }
 
-/// Makes what happened to the names in a folder last.
+/// Makes what happened to the names in a folder last, where the file system knows of that and the folder may
+/// be read.
 pub(super) fn sync(folder: &Path) -> io::Result<()> {
-    File::open(folder)?.sync_all()
+    match File::open(folder).and_then(|folder| folder.sync_all()) {
+        Err(problem)
+            if matches!(
+                problem.kind(),
+                io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied
+            ) =>
+        {
+            Ok(())
+        }
+        synced => synced,
+    }
 }
 
 /// Tidies up after every patch whose process is gone. Returns what an operator should know.

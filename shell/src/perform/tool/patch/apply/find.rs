@@ -25,8 +25,14 @@ pub(super) struct Search<'r, 'a> {
     tries: usize,
 }
 
+/// A hunk, and the lines that it expects to find.
+struct Expected<'h> {
+    hunk: &'h Hunk<'h>,
+    lines: Vec<&'h str>,
+}
+
 /// Index of the row that a hunk begins with. One without old lines stands after the line that it names.
-fn expected(start: usize, old: usize) -> usize {
+fn index(start: usize, old: usize) -> usize {
     if old == 0 { start } else { start.saturating_sub(1) }
 }
 
@@ -37,11 +43,12 @@ impl<'r, 'a> Search<'r, 'a> {
 
     /// The place of a hunk, at or after row `from`.
     pub(super) fn place(&mut self, hunk: &Hunk<'_>, from: usize) -> Result<Place, Mismatch> {
-        let said = hunk.range.map(|range| expected(range.start, range.old));
+        let said = hunk.range.map(|range| index(range.start, range.old));
         let wanted = said.map(|said| said.saturating_add_signed(self.shift).max(from));
-        let place = match hunk.old().next() {
-            Some(_) => self.among_lines(hunk, from, wanted)?,
-            None => Place { at: self.insertion(wanted)?, loose: false },
+        let expected = Expected { hunk, lines: hunk.old().collect() };
+        let place = match expected.lines[..] {
+            [_, ..] => self.among_lines(&expected, from, wanted)?,
+            [] => Place { at: self.insertion(wanted)?, loose: false },
         };
         if let Some(said) = said {
             self.shift = place.at.cast_signed() - said.cast_signed();
@@ -64,7 +71,7 @@ impl<'r, 'a> Search<'r, 'a> {
 
     fn among_lines(
         &mut self,
-        hunk: &Hunk<'_>,
+        hunk: &Expected<'_>,
         from: usize,
         wanted: Option<usize>,
     ) -> Result<Place, Mismatch> {
@@ -88,42 +95,44 @@ impl<'r, 'a> Search<'r, 'a> {
     }
 
     /// Every place at or after `from`.
-    fn places(&mut self, hunk: &Hunk<'_>, from: usize, loose: bool) -> Result<Vec<usize>, Mismatch> {
-        let count = hunk.old().count();
-        let Some(last) = self.rows.rows.len().checked_sub(count).filter(|&last| last >= from) else {
+    fn places(&mut self, hunk: &Expected<'_>, from: usize, loose: bool) -> Result<Vec<usize>, Mismatch> {
+        let Some(last) = self.rows.rows.len().checked_sub(hunk.lines.len()).filter(|&last| last >= from)
+        else {
             return Ok(Vec::new());
         };
         let mut places = Vec::new();
         for at in from..=last {
-            let Some(left) = self.tries.checked_sub(1 + self.agreeing(hunk, at, loose)) else {
+            let agreeing = self.agreeing(hunk, at, loose);
+            let Some(left) = self.tries.checked_sub(1 + agreeing) else {
                 let problem =
                     "it is not where it says, and the file is too long to look everywhere".to_owned();
                 return Err(Mismatch { problem, hint: LOOK, ..Mismatch::default() });
             };
             self.tries = left;
-            if self.stands(hunk, at, loose) {
+            if agreeing == hunk.lines.len() && self.ends(hunk, at) {
                 places.push(at);
             }
         }
         Ok(places)
     }
 
-    fn stands(&self, hunk: &Hunk<'_>, at: usize, loose: bool) -> bool {
-        let count = hunk.old().count();
-        self.agreeing(hunk, at, loose) == count
-            && (!hunk.old_unended || (at + count == self.rows.rows.len() && !self.rows.ended))
+    fn stands(&self, hunk: &Expected<'_>, at: usize, loose: bool) -> bool {
+        self.agreeing(hunk, at, loose) == hunk.lines.len() && self.ends(hunk, at)
+    }
+
+    /// Whether the file ends where the hunk says that it does, if it says so.
+    fn ends(&self, hunk: &Expected<'_>, at: usize) -> bool {
+        !hunk.hunk.old_unended || (at + hunk.lines.len() == self.rows.rows.len() && !self.rows.ended)
     }
 
     /// How many of a hunk's old lines agree with the rows from `at` on, until one does not.
-    fn agreeing(&self, hunk: &Hunk<'_>, at: usize, loose: bool) -> usize {
-        hunk.old()
-            .enumerate()
-            .take_while(|(offset, text)| self.rows.matches(at + offset, text, loose))
-            .count()
+    fn agreeing(&self, hunk: &Expected<'_>, at: usize, loose: bool) -> usize {
+        let agrees = |(offset, text): &(usize, &&str)| self.rows.matches(at + offset, text, loose);
+        hunk.lines.iter().enumerate().take_while(agrees).count()
     }
 
     /// Says where the hunk comes closest to standing, and what is different there.
-    fn explain(&self, hunk: &Hunk<'_>, from: usize, wanted: usize) -> Mismatch {
+    fn explain(&self, hunk: &Expected<'_>, from: usize, wanted: usize) -> Mismatch {
         if let Some(at) = (0..from).find(|&at| self.stands(hunk, at, false)) {
             let problem = format!("its lines stand at line {}, before the end of the hunk before it", at + 1);
             let hint = "put the hunks in the order of their lines, each line in one hunk only";
@@ -137,7 +146,7 @@ impl<'r, 'a> Search<'r, 'a> {
             .filter(|&at| self.agreeing(hunk, at, false) > 0)
             .unwrap_or(wanted.max(from));
         let differs = self.agreeing(hunk, best, false);
-        let Some(text) = hunk.old().nth(differs) else {
+        let Some(text) = hunk.lines.get(differs) else {
             let problem = "it says that the file ends without a newline, and the file does not end so there";
             return Mismatch { problem: problem.to_owned(), hint: NO_MARKER, ..Mismatch::default() };
         };
@@ -164,9 +173,9 @@ impl<'r, 'a> Search<'r, 'a> {
         Mismatch { problem, hint, line: Some(line), expected: Some(expected), found, ..Mismatch::default() }
     }
 
-    fn stands_already(&self, hunk: &Hunk<'_>, at: usize) -> bool {
+    fn stands_already(&self, hunk: &Expected<'_>, at: usize) -> bool {
         use super::Line;
-        let mut lines = hunk.lines.iter().filter_map(|line| match line {
+        let mut lines = hunk.hunk.lines.iter().filter_map(|line| match line {
             Line::Context(text) | Line::Added(text) => Some(text),
             Line::Removed(_) => None,
         });

@@ -9,28 +9,28 @@ impl<'a> Reader<'a> {
             .map_err(|()| rejected(format!("line {header}: {text:?} is not a hunk header")).hint(SHAPE))?;
         self.at += 1;
         let mut hunk = Hunk { header, range, ..Hunk::default() };
+        let mut missing = range.map(|range| (range.old, range.new));
         // Blank lines without a sign, at the end so far: context, unless nothing else follows.
         let mut blanks = 0;
         while self.at < self.lines.len() {
             let line = self.peek(0);
-            let missing = hunk.missing();
             let full = missing == Some((0, 0));
             if self.hunk_ends(missing) || (full && (line.is_empty() || is_signature(line))) {
                 break;
             }
             let (sign, text) = line.split_at_checked(1).unwrap_or(("", line));
             match sign {
-                " " => hunk.lines.push(Line::Context(text)),
-                "-" => hunk.lines.push(Line::Removed(text)),
-                "+" => hunk.lines.push(Line::Added(text)),
-                "" | "\r" => hunk.lines.push(Line::Context(line)),
+                " " => hunk.push(Line::Context(text), &mut missing),
+                "-" => hunk.push(Line::Removed(text), &mut missing),
+                "+" => hunk.push(Line::Added(text), &mut missing),
+                "" | "\r" => hunk.push(Line::Context(line), &mut missing),
                 "\\" => hunk.unended(),
                 _ => break,
             }
             blanks = if matches!(sign, "" | "\r") { blanks + 1 } else { 0 };
             self.at += 1;
         }
-        if hunk.missing() != Some((0, 0)) {
+        if missing != Some((0, 0)) {
             hunk.lines.truncate(hunk.lines.len() - blanks);
         }
         if !hunk.lines.iter().any(|line| !matches!(line, Line::Context(_))) {
@@ -65,16 +65,15 @@ impl<'a> Hunk<'a> {
         })
     }
 
-    fn counts(&self) -> (usize, usize) {
-        let added = self.lines.iter().filter(|line| matches!(line, Line::Added(_))).count();
-        let removed = self.lines.iter().filter(|line| matches!(line, Line::Removed(_))).count();
-        (self.lines.len() - added, self.lines.len() - removed)
-    }
-
-    /// Lines of the old and of the new text that the range still promises.
-    fn missing(&self) -> Option<(usize, usize)> {
-        let (old, new) = self.counts();
-        self.range.map(|range| (range.old.saturating_sub(old), range.new.saturating_sub(new)))
+    /// Adds a line. `missing` is how many lines of the old and of the new text the range still promises.
+    fn push(&mut self, line: Line<'a>, missing: &mut Option<(usize, usize)>) {
+        let (old, new) = match line {
+            Line::Context(_) => (1, 1),
+            Line::Removed(_) => (1, 0),
+            Line::Added(_) => (0, 1),
+        };
+        *missing = missing.map(|left| (left.0.saturating_sub(old), left.1.saturating_sub(new)));
+        self.lines.push(line);
     }
 
     /// The line before has no newline in the file.

@@ -185,3 +185,16 @@ fn limits_are_said() {
     let refusal = place.changed(&"x".repeat(9 << 20)).unwrap_err();
     assert!(refusal.0.message.contains("the limit is 8388608"), "{}", refusal.0.message);
 }
+
+/// Long patches cost what their length costs, not its square.
+#[test]
+fn a_hundred_thousand_lines_are_no_matter() {
+    let place = Place::with(&[]);
+    let lines = |sign: &str| (0..100_000).map(|at| format!("{sign}{}\n", at % 7)).collect::<String>();
+    place.apply(&format!("--- /dev/null\n+++ b/long\n@@ -0,0 +1,100000 @@\n{}", lines("+"))).unwrap();
+    assert_eq!(place.read("long"), lines(""));
+    let (_, message) = place.refused("--- a/long\n+++ b/long\n@@ -50006,3 +50006,3 @@\n 0\n 1\n-3\n+x\n");
+    assert!(message.contains("was expected to be \"3\", found \"2\""), "{message}");
+    let (_, message) = place.refused("--- a/long\n+++ b/long\n@@ -50006,3 +50006,3 @@\n 0\n 1\n-2\n+x\n");
+    assert!(message.contains("several places"), "{message}");
+}
