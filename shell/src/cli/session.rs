@@ -19,6 +19,7 @@ use crate::clock;
 use crate::driver::{Driver, DriverError, Observer, Start};
 use crate::home::Home;
 use crate::ledger::{Durability, HomeLock};
+use crate::live::LiveSink;
 use crate::perform::model::Providers;
 use crate::perform::tool::CommandEnvironment;
 use crate::perform::{self};
@@ -104,6 +105,7 @@ impl Session {
                 home: self.home.root().to_owned(),
                 environment: CommandEnvironment::new(self.environment.variables()),
             },
+            live: LiveSink::nobody(),
             observer,
         }
     }

@@ -233,7 +233,7 @@ impl Driver {
                 self.work.start(agent, op, async move { performers.load_context(&name, &execution).await });
             }
             Effect::CallModel { agent, op, request } => {
-                self.work.start(agent, op, async move { performers.call_model(request).await });
+                self.work.start(agent, op, async move { performers.call_model(op, request).await });
             }
             Effect::CallTool { agent, op, call } => {
                 let name = agent.clone();

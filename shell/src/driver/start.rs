@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use super::{Driver, DriverError, Observer};
 use crate::entropy;
 use crate::ledger::{Batch, Durability, EncodedCall, Ledger, LedgerError, Opened, Writer, text_reader};
+use crate::live::LiveSink;
 use crate::perform::model::Providers;
 use crate::perform::{self, Performers};
 use crate::text::{Secrets, Texts};
@@ -31,6 +32,8 @@ pub struct Start {
     /// The folder of a reserve for a full disk; a run that ends soon needs none.
     pub reserve: Option<PathBuf>,
     pub performing: perform::Settings,
+    /// Sees pieces of what models say, while they say it.
+    pub live: LiveSink,
     pub observer: Observer,
 }
 
@@ -64,7 +67,7 @@ impl Driver {
             host,
             writer,
             reader,
-            performers: Performers::new(texts.clone(), start.providers, start.performing),
+            performers: Performers::new(texts.clone(), start.providers, start.performing, start.live),
             texts,
             work: Work::default(),
             observer: start.observer,

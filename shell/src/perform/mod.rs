@@ -15,9 +15,10 @@ use holon_core::agent::identity::ExecutionBinding;
 use holon_core::effect::ToolCall;
 use holon_core::model::{AttemptFailure, ModelAnswer, ModelRequest, Timing};
 use holon_core::outcome::{Certainty, OpFailure, ToolOutcome};
-use holon_core::{AgentId, Millis, Now, Outcome};
+use holon_core::{AgentId, Millis, Now, OpId, Outcome};
 
 use crate::clock;
+use crate::live::{LiveSink, LiveText};
 use crate::text::Texts;
 use model::{Failure, Providers, Reply};
 use tool::CommandEnvironment;
@@ -32,6 +33,7 @@ struct Inner {
     texts: Texts,
     providers: Providers,
     settings: Settings,
+    live: LiveSink,
 }
 
 /// Where the performers work.
@@ -50,8 +52,8 @@ impl Settings {
 }
 
 impl Performers {
-    pub fn new(texts: Texts, providers: Providers, settings: Settings) -> Self {
-        Self { inner: Arc::new(Inner { texts, providers, settings }) }
+    pub fn new(texts: Texts, providers: Providers, settings: Settings, live: LiveSink) -> Self {
+        Self { inner: Arc::new(Inner { texts, providers, settings, live }) }
     }
 
     /// The registry, for checking a model before anything starts.
@@ -77,10 +79,11 @@ impl Performers {
     }
 
     /// Makes one attempt; ends in `Answer` or `AttemptFailed`, within `request.timeout`.
-    pub async fn call_model(&self, request: ModelRequest) -> Outcome {
+    pub async fn call_model(&self, op: OpId, request: ModelRequest) -> Outcome {
         let started = clock::now();
-        let texts = &self.inner.texts;
-        match Box::pin(self.inner.providers.attempt(texts, &request)).await {
+        let Inner { texts, providers, live, .. } = &*self.inner;
+        let live = LiveText::begin(live.clone(), request.agent.clone(), op);
+        match Box::pin(providers.attempt(texts, &request, live)).await {
             Ok(Reply { blocks, stop, usage }) => {
                 let answer = ModelAnswer { blocks, stop, usage, timing: timing(started) };
                 Outcome::Answer { answer }
@@ -125,7 +128,7 @@ fn report(texts: &Texts, failure: Failure, timing: Timing) -> AttemptFailure {
         kind: failure.kind,
         message: texts.take(&failure.message),
         retry_after_ms: failure.retry_after_ms.map(Millis),
-        resets_at: None,
+        resets_at: failure.resets_at,
         usage: None,
         timing,
         diagnostics,

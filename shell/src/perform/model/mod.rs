@@ -1,13 +1,22 @@
 //! Providers: which exist, what they need, and one attempt at a request (contract: providers.md).
 
+mod anthropic;
 pub mod built_in;
 mod endpoint;
+mod exchange;
 mod http;
+mod lower;
 mod openai_chat;
+mod openai_responses;
 pub mod provider;
 pub mod registry;
 pub mod scripted;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod wire;
 
+use holon_core::Wall;
 use holon_core::model::{
     AnswerBlock, FailureKind, ModelRequest, ProposedCall, StopReason, TokenUsage, TransportDiagnostics,
 };
@@ -15,8 +24,11 @@ use holon_core::model::{
 pub use built_in::built_in;
 pub use registry::{ProviderError, Providers};
 
+use crate::live::LiveText;
 use crate::text::Texts;
-use provider::TransportKind;
+use anthropic::AnthropicMessages;
+use openai_chat::OpenaiChat;
+use openai_responses::OpenaiResponses;
 use registry::Transport;
 
 /// Longest arguments that come along with a call, in bytes.
@@ -36,42 +48,48 @@ pub(super) struct Failure {
     pub(super) kind: FailureKind,
     pub(super) message: String,
     pub(super) retry_after_ms: Option<u64>,
+    /// When a quota says that it will be full again.
+    pub(super) resets_at: Option<Wall>,
     pub(super) diagnostics: Option<Box<TransportDiagnostics>>,
 }
 
 impl Failure {
     fn new(kind: FailureKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), retry_after_ms: None, diagnostics: None }
+        Self { kind, message: message.into(), retry_after_ms: None, resets_at: None, diagnostics: None }
     }
 }
 
 impl Providers {
     /// One attempt, without retry.
-    pub(super) async fn attempt(&self, texts: &Texts, request: &ModelRequest) -> Result<Reply, Failure> {
-        match self.transport(&request.model) {
-            Ok(Transport::Scripted(name)) => self.scripted.play(texts, request, name).await,
-            Ok(Transport::Http(endpoint)) => match endpoint.spec.transport {
-                TransportKind::OpenaiChatCompletions => {
-                    openai_chat::attempt(&self.clients, texts, &endpoint, request).await
+    pub(super) async fn attempt(
+        &self,
+        texts: &Texts,
+        request: &ModelRequest,
+        live: LiveText,
+    ) -> Result<Reply, Failure> {
+        let transport = self.transport(&request.model).map_err(|problem| {
+            let kind = match &problem {
+                ProviderError::Unknown { .. } | ProviderError::Unusable { .. } => {
+                    FailureKind::UnsupportedTransport
                 }
-                TransportKind::OpenaiResponses
-                | TransportKind::AnthropicMessages
-                | TransportKind::Scripted => {
-                    let message = format!("{} is not spoken yet", request.model.provider());
-                    Err(Failure::new(FailureKind::UnsupportedTransport, message))
-                }
-            },
-            Err(problem) => {
-                let kind = match &problem {
-                    ProviderError::Unknown { .. } | ProviderError::Unusable { .. } => {
-                        FailureKind::UnsupportedTransport
-                    }
-                    ProviderError::MissingKey { .. } | ProviderError::BadKey { .. } => FailureKind::Auth,
-                    ProviderError::BadUrl { .. }
-                    | ProviderError::BadOption { .. }
-                    | ProviderError::Scenario(_) => FailureKind::Client,
-                };
-                Err(Failure::new(kind, problem.to_string()))
+                ProviderError::MissingKey { .. } | ProviderError::BadKey { .. } => FailureKind::Auth,
+                ProviderError::BadUrl { .. }
+                | ProviderError::BadOption { .. }
+                | ProviderError::Scenario(_) => FailureKind::Client,
+            };
+            Failure::new(kind, problem.to_string())
+        })?;
+        let clients = &self.clients;
+        match transport {
+            Transport::Scripted(name) => self.scripted.play(texts, request, name).await,
+            Transport::OpenaiResponses(endpoint) => {
+                exchange::attempt::<OpenaiResponses>(clients, texts, endpoint, request, live).await
+            }
+            Transport::OpenaiChatCompletions(endpoint) => {
+                exchange::attempt::<OpenaiChat>(clients, texts, endpoint, request, live).await
+            }
+            Transport::AnthropicMessages(endpoint) => {
+                exchange::attempt::<AnthropicMessages>(clients, texts, endpoint, request, live).await
             }
         }
     }

@@ -7,7 +7,7 @@ use holon_core::model::ModelRef;
 use reqwest::Url;
 
 use super::endpoint::Endpoint;
-use super::http::Clients;
+use super::http::{self, Clients};
 use super::provider::{Credential, ProviderSpec, TransportKind};
 use super::scripted::{ScenarioError, Scripted};
 
@@ -45,7 +45,9 @@ pub struct Providers {
 /// How a model is reached.
 pub(super) enum Transport<'a> {
     Scripted(&'a str),
-    Http(Endpoint<'a>),
+    OpenaiResponses(Endpoint<'a>),
+    OpenaiChatCompletions(Endpoint<'a>),
+    AnthropicMessages(Endpoint<'a>),
 }
 
 impl Providers {
@@ -70,7 +72,14 @@ impl Providers {
     pub fn check(&self, model: &ModelRef) -> Result<(), ProviderError> {
         match self.transport(model)? {
             Transport::Scripted(name) => self.scripted.check(name).map_err(ProviderError::from),
-            Transport::Http(_) => Ok(()),
+            Transport::OpenaiResponses(endpoint)
+            | Transport::OpenaiChatCompletions(endpoint)
+            | Transport::AnthropicMessages(endpoint) => {
+                http::check(&endpoint.spec.options).map_err(|problem| {
+                    let provider = endpoint.spec.id.clone();
+                    ProviderError::BadOption { provider, problem: problem.to_string() }
+                })
+            }
         }
     }
 
@@ -88,12 +97,14 @@ impl Providers {
             let known = self.specs.keys().cloned().collect();
             return Err(ProviderError::Unknown { provider: model.provider().to_owned(), known });
         };
-        match spec.transport {
-            TransportKind::Scripted => Ok(Transport::Scripted(model.model())),
-            TransportKind::OpenaiResponses
-            | TransportKind::OpenaiChatCompletions
-            | TransportKind::AnthropicMessages => Ok(Transport::Http(Endpoint::new(spec, model)?)),
-        }
+        Ok(match spec.transport {
+            TransportKind::Scripted => Transport::Scripted(model.model()),
+            TransportKind::OpenaiResponses => Transport::OpenaiResponses(Endpoint::new(spec, model)?),
+            TransportKind::OpenaiChatCompletions => {
+                Transport::OpenaiChatCompletions(Endpoint::new(spec, model)?)
+            }
+            TransportKind::AnthropicMessages => Transport::AnthropicMessages(Endpoint::new(spec, model)?),
+        })
     }
 }
 

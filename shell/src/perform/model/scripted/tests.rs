@@ -141,10 +141,11 @@ async fn the_demo_repairs_its_project() {
             home: home.path().to_owned(),
             environment: CommandEnvironment::new([("PATH".into(), env!("PATH").into())]),
         },
+        crate::live::LiveSink::nobody(),
     );
     let mut asked = request("scripted/demo", 0, "");
     loop {
-        let outcome = performers.call_model(asked.clone()).await;
+        let outcome = performers.call_model(holon_core::OpId(1), asked.clone()).await;
         let holon_core::Outcome::Answer { answer } = outcome else { panic!("{outcome:?}") };
         if answer.stop == StopReason::EndTurn {
             break;
