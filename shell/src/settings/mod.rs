@@ -41,6 +41,9 @@ use crate::ledger::Durability;
 use crate::nearest::did_you_mean;
 use source::{Leaf, Source};
 
+/// A file with so many problems was not written for this: the rest of it is not looked at.
+const MOST_PROBLEMS: usize = 100;
+
 /// Everything that a runtime is started with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
@@ -99,6 +102,9 @@ impl Settings {
         let mut settings = Self::new(&source.path);
         let mut problems = Vec::new();
         for leaf in source.leaves(&is_group)? {
+            if problems.len() == MOST_PROBLEMS {
+                break;
+            }
             let origin = Origin::File { path: source.path.clone(), line: leaf.line };
             problems.extend(settings.take(&leaf, &origin).err());
         }
