@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
-use super::{ApplyPatch, ExecCommand, Tool};
+use super::{ApplyPatch, ExecCommand, ExecCommandBatch, Tool};
 
 /// How optional properties are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +23,7 @@ pub fn schema(tool: Tool, mode: SchemaMode) -> Value {
         SchemaSettings::draft07().with(|settings| settings.inline_subschemas = true).into_generator();
     let schema = match tool {
         Tool::ExecCommand => generator.into_root_schema_for::<ExecCommand>(),
+        Tool::ExecCommandBatch => generator.into_root_schema_for::<ExecCommandBatch>(),
         Tool::ApplyPatch => generator.into_root_schema_for::<ApplyPatch>(),
     };
     let mut value = schema.to_value();

@@ -84,6 +84,33 @@ pub const KEYS: &[Key] = &[
         settings.core.tool_timeout = Some(Millis(number(value)?));
         Ok(())
     }),
+    key!(
+        "runtime.command_grace_ms",
+        None,
+        "time that a command has to end once it is asked to",
+        |settings, value| {
+            settings.commands.grace = Millis(within(value, 0, 60_000)?);
+            Ok(())
+        }
+    ),
+    key!(
+        "runtime.default_tool_output_tokens",
+        Some("HOLON_DEFAULT_TOOL_OUTPUT_TOKENS"),
+        "output of a tool that is shown when a call asks for no bound",
+        |settings, value| {
+            settings.commands.default_tokens = within(value, 64, 64_000)?;
+            Ok(())
+        }
+    ),
+    key!(
+        "runtime.max_tool_output_tokens",
+        Some("HOLON_MAX_TOOL_OUTPUT_TOKENS"),
+        "most output of a tool that is shown",
+        |settings, value| {
+            settings.commands.max_tokens = within(value, 64, 64_000)?;
+            Ok(())
+        }
+    ),
     key!("runtime.max_output_tokens", None, "most tokens of one model answer", |settings, value| {
         settings.core.max_output_tokens = Some(number(value)?);
         Ok(())
@@ -135,6 +162,15 @@ fn model(value: &Value) -> Result<ModelRef, String> {
 fn number<T: TryFrom<i64>>(value: &Value) -> Result<T, String> {
     let number = value.as_integer().ok_or("expected a whole number")?;
     T::try_from(number).map_err(|_| format!("{number} is out of range"))
+}
+
+fn within(value: &Value, least: u64, most: u64) -> Result<u64, String> {
+    // A variable has no types.
+    let said =
+        value.as_str().and_then(|text| text.parse().ok()).map_or_else(|| value.clone(), Value::Integer);
+    let number: u64 = number(&said)?;
+    let fits = (least..=most).contains(&number);
+    fits.then_some(number).ok_or_else(|| format!("{number} is not between {least} and {most}"))
 }
 
 /// The known key that a wrong one was probably meant to be.

@@ -17,6 +17,7 @@ use holon_core::time::Millis;
 pub use keys::{KEYS, Key};
 
 use crate::ledger::Durability;
+use crate::perform::CommandSettings;
 
 /// Everything that a runtime is started with.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +25,7 @@ pub struct Settings {
     pub model: Option<ModelRef>,
     pub fallbacks: Vec<ModelRef>,
     pub durability: Durability,
+    pub commands: CommandSettings,
     pub core: CoreSettings,
 }
 
@@ -109,6 +111,7 @@ impl Default for Settings {
             model: None,
             fallbacks: Vec::new(),
             durability: Durability::Full,
+            commands: CommandSettings::default(),
             core: CoreSettings::default(),
         }
     }

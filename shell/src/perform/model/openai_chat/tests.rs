@@ -134,7 +134,7 @@ async fn ask(base: &str) -> Outcome {
         openai_api_key: Some(KEY.to_owned()),
         local_base_url: None,
     };
-    let settings = Settings { home: "/nowhere".into(), environment: CommandEnvironment::new([]) };
+    let settings = Settings::new("/nowhere".into(), CommandEnvironment::new([]));
     let performers = Performers::new(texts.clone(), Providers::new(environment), settings);
     performers.call_model(request(&texts)).await
 }
@@ -188,7 +188,7 @@ async fn the_request_is_what_every_server_knows() {
     let error = messages[5]["content"].as_str().unwrap();
     assert!(error.contains(r#""tool_name":"ExecCommand","kind":"invalid_tool_input""#), "{error}");
     assert_eq!(messages[6], json!({"role": "assistant", "content": "so"}));
-    assert_eq!(body["tools"][1]["function"]["name"], "ApplyPatch");
+    assert_eq!(body["tools"][2]["function"]["name"], "ApplyPatch");
     assert_eq!(body["tools"][0]["function"]["strict"], json!(false));
     assert_eq!(body["tools"][0]["function"]["parameters"]["additionalProperties"], json!(false));
 }
