@@ -41,16 +41,13 @@ pub struct ItemEnd {
 #[serde(tag = "end", rename_all = "snake_case")]
 pub enum End {
     /// The status; 128 and the signal's number when a signal ended it.
-    Exited {
-        status: i32,
-    },
-    TimedOut,
+    Exited { status: i32 },
+    /// After so long.
+    TimedOut { window_ms: u64 },
     /// Somebody asked for the end.
     Stopped,
     /// It could not be started.
-    NotStarted {
-        problem: String,
-    },
+    NotStarted { problem: String },
     /// An earlier item failed, or there was no time left.
     NotRun,
 }

@@ -61,6 +61,7 @@ struct Run<'a> {
     phase: Phase,
     /// Set when it did not end by itself.
     forced: Option<End>,
+    window: Millis,
     grace: Millis,
     streams: [Stream; 2],
     log: Log,
@@ -102,6 +103,7 @@ pub(super) fn run(control: &mut Control, item: &Item, conditions: &Conditions<'_
         tree: Tree::of(main),
         phase: Phase::Running { until: began.mono.after(conditions.window) },
         forced: None,
+        window: conditions.window,
         grace: conditions.grace,
         streams: [stream(stdout), stream(stderr)],
         log: Log::new(&item.log, conditions.folder, log::LIMIT),
@@ -153,7 +155,9 @@ impl Run<'_> {
         let before = self.phase;
         self.phase = match before {
             Phase::Running { .. } if ended => Phase::Draining { until: now.after(DRAIN) },
-            Phase::Running { until } if now >= until => self.force(End::TimedOut, now),
+            Phase::Running { until } if now >= until => {
+                self.force(End::TimedOut { window_ms: self.window.0 }, now)
+            }
             Phase::Draining { .. } if empty && silent => Phase::Over,
             Phase::Draining { until } if now >= until && empty => {
                 self.remains.output = true;
@@ -193,7 +197,7 @@ impl Run<'_> {
         Phase::Ending { until: now.after(self.grace) }
     }
 
-    fn kill(&self, now: Mono) -> Phase {
+    fn kill(&mut self, now: Mono) -> Phase {
         self.tree.signal(Signal::KILL);
         Phase::Killing { until: now.after(KILLED) }
     }

@@ -20,12 +20,14 @@ pub(super) struct Tree {
     pub(super) empty: bool,
     /// Handles that become readable when a process ends.
     watched: Vec<(u32, OwnedFd)>,
+    /// Signalled to everybody so far, and to whoever comes up later.
+    asked: Option<Signal>,
 }
 
 impl Tree {
     pub(super) fn of(main: Pid) -> Self {
         let watched = watch(main).into_iter().collect();
-        Self { main, status: None, empty: false, watched }
+        Self { main, status: None, empty: false, watched, asked: None }
     }
 
     pub(super) fn watched(&self) -> impl Iterator<Item = &OwnedFd> {
@@ -60,14 +62,20 @@ impl Tree {
             return;
         }
         for child in children() {
-            if !self.watched.iter().any(|(watched, _)| *watched == child.pid) {
-                self.watched.extend(process::pid(child.pid).and_then(watch));
+            if self.watched.iter().any(|(watched, _)| *watched == child.pid) {
+                continue;
+            }
+            let Some(pid) = process::pid(child.pid) else { continue };
+            self.watched.extend(watch(pid));
+            if let Some(signal) = self.asked {
+                kill_process(pid, signal).ok();
             }
         }
     }
 
     /// Signals the command's process group and every direct child.
-    pub(super) fn signal(&self, signal: Signal) {
+    pub(super) fn signal(&mut self, signal: Signal) {
+        self.asked = Some(signal);
         let children = children();
         let group = self.main.as_raw_nonzero().get().unsigned_abs();
         // Without a member that we know, the number of the group may be somebody else's by now.

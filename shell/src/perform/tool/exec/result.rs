@@ -90,7 +90,7 @@ pub(super) fn result(
                 let message = "the supervisor left a record without the command";
                 return Err(Refusal::new(ToolErrorKind::Interrupted, message).hint(INTERRUPTED));
             };
-            let completed = single(texts, place, plan, item, end)?;
+            let completed = single(texts, place, item, end)?;
             let (truncated, status) = (completed.truncated, completed.exit_status);
             let facts = ToolFacts { exit_status: Some(status), truncated, changed_files: Vec::new() };
             Ok(Success { content: serde_json::to_string(&completed).unwrap_or_default(), facts })
@@ -98,17 +98,11 @@ pub(super) fn result(
     }
 }
 
-fn single(
-    texts: &Texts,
-    place: &Place,
-    plan: &Plan,
-    item: &Item,
-    end: &ItemEnd,
-) -> Result<Completed, Refusal> {
+fn single(texts: &Texts, place: &Place, item: &Item, end: &ItemEnd) -> Result<Completed, Refusal> {
     let streams = || streams(texts, place, item, end);
     match &end.end {
         End::Exited { status } => Ok(completed(*status, streams())),
-        End::TimedOut => Err(timed_out(plan, item, &streams())),
+        End::TimedOut { window_ms } => Err(timed_out(*window_ms, item.asked_ms, &streams())),
         End::Stopped => {
             let message = so_far("the command was stopped before its end", &streams());
             Err(Refusal::new(ToolErrorKind::Interrupted, message).hint(INTERRUPTED))
@@ -183,11 +177,10 @@ fn notes(end: &ItemEnd) -> Option<String> {
     (!notes.is_empty()).then(|| notes.join("; "))
 }
 
-fn timed_out(plan: &Plan, item: &Item, streams: &Streams) -> Refusal {
-    let window = item.window_ms.min(plan.total_ms);
+fn timed_out(window: u64, asked: u64, streams: &Streams) -> Refusal {
     let what =
         format!("the command did not end within {window} ms; it was ended with everything it had started");
-    let hint = if item.asked_ms > window {
+    let hint = if asked > window {
         format!("{window} ms is the most that a call may take here; split the work into shorter commands")
     } else {
         "raise yield_time_ms if it needs longer, or start less; what it did until then stays done".to_owned()
@@ -226,7 +219,7 @@ fn batch(texts: &Texts, place: &Place, plan: &Plan, ends: &[ItemEnd]) -> Success
         if !end.succeeded() {
             batch.failed += 1;
         }
-        match single(texts, place, plan, item, end) {
+        match single(texts, place, item, end) {
             Ok(completed) => {
                 batch.completed += 1;
                 facts.truncated |= completed.truncated;
