@@ -15,5 +15,6 @@ pub mod present;
 pub mod report;
 pub mod settings;
 pub mod spawn;
+pub mod supervise;
 pub mod text;
 pub mod work;

@@ -86,6 +86,12 @@ fn command(arguments: &Text) -> String {
     if let Some(command) = command {
         return command.to_owned();
     }
+    if let Some(items) =
+        parsed.as_ref().and_then(|value| value.get("items")).and_then(|items| items.as_array())
+    {
+        let commands = items.iter().filter_map(|item| item.get("cmd")?.as_str());
+        return commands.collect::<Vec<_>>().join("; ");
+    }
     match preview.split_once("+++ ").and_then(|(_, rest)| rest.split("\\n").next()) {
         Some(path) => path.trim_start_matches("b/").to_owned(),
         None => preview.to_owned(),

@@ -10,7 +10,7 @@ use sim::world::{Options, Sabotage};
 /// The laws that caught the sabotage, over some seeds.
 fn caught(sabotage: Sabotage) -> BTreeSet<String> {
     let options = Options { sabotage: Some(sabotage), ..Options::default() };
-    (1..30)
+    (1..100)
         .filter_map(|seed| guarded(&scenario(seed), options).failure)
         .inspect(|failure| assert_ne!(failure.kind, Kind::Panic, "{sabotage:?}: {failure}"))
         .map(|failure| failure.law)
@@ -38,5 +38,6 @@ caught_by! {
     a_stop_that_takes_too_long: LateStop => "V5";
     a_shutdown_that_takes_too_long: LateStop => "V6";
     a_parked_agent_that_nobody_brings_in: ForgetParked => "G5";
+    a_start_that_asks_no_supervisor: ForgetEnd => "P5";
     an_answer_that_is_never_sent: SwallowReply => "V6";
 }

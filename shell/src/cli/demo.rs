@@ -17,6 +17,7 @@ use crate::driver::{BUILD, Observer};
 use crate::entropy;
 use crate::home::Home;
 use crate::ledger::{self, Durability, Reader};
+use crate::perform::CommandSettings;
 use crate::perform::model::{Providers, built_in};
 use crate::present;
 use crate::settings::Environment;
@@ -53,6 +54,7 @@ pub(super) fn demo(args: DemoArgs) -> Result<Exit, Failure> {
         folder_asked_for: true,
         config: Config::new(vec![ModelRef::new("scripted/demo")?]),
         durability: Durability::Full,
+        commands: CommandSettings::default(),
         environment: Environment::of_process(),
         secrets: Vec::new(),
         providers: Providers::new(vec![built_in::scripted()]),

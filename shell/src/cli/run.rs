@@ -91,7 +91,7 @@ pub(super) fn run(home: Option<PathBuf>, args: RunArgs) -> Result<Exit, Failure>
         return Err(Failure::usage(error).hint("put it into a file and name the file in the prompt"));
     }
     let observer = observer(format, args.quiet);
-    let durability = settings.durability;
+    let (durability, commands) = (settings.durability, settings.commands);
     let session = Session {
         home,
         agent,
@@ -100,6 +100,7 @@ pub(super) fn run(home: Option<PathBuf>, args: RunArgs) -> Result<Exit, Failure>
         folder_asked_for,
         config,
         durability,
+        commands,
         environment,
         secrets,
         providers,

@@ -22,7 +22,7 @@ use crate::ledger::{Durability, HomeLock};
 use crate::live::LiveSink;
 use crate::perform::model::Providers;
 use crate::perform::tool::CommandEnvironment;
-use crate::perform::{self};
+use crate::perform::{self, CommandSettings};
 use crate::report::{RunFold, RunReport};
 use crate::settings::Environment;
 use crate::text::Secrets;
@@ -37,6 +37,7 @@ pub(super) struct Session {
     pub(super) folder_asked_for: bool,
     pub(super) config: Config,
     pub(super) durability: Durability,
+    pub(super) commands: CommandSettings,
     pub(super) environment: Environment,
     /// Secrets beyond those that the environment's names give away.
     pub(super) secrets: Vec<(String, String)>,
@@ -79,7 +80,8 @@ impl Session {
         let lock = HomeLock::acquire(self.home.root())?;
         let fold: Arc<Mutex<RunFold>> = Arc::default();
         let observer = std::mem::replace(&mut self.observer, Box::new(|_| {}));
-        let mut driver = Driver::start(self.start(observe(self.agent.clone(), fold.clone(), observer)))?;
+        let start = self.start(observe(self.agent.clone(), fold.clone(), observer));
+        let mut driver = Driver::start(start).await?;
         let verdict = self.prompt(&mut driver, prompt).await;
         tell(&mut driver);
         let texts = driver.texts().clone();
@@ -102,8 +104,11 @@ impl Session {
             providers: self.providers.clone(),
             reserve: (self.target != Target::Temporary).then(|| self.home.root().to_owned()),
             performing: perform::Settings {
-                home: self.home.root().to_owned(),
-                environment: CommandEnvironment::new(self.environment.variables()),
+                commands: self.commands,
+                ..perform::Settings::new(
+                    self.home.root().to_owned(),
+                    CommandEnvironment::new(self.environment.variables()),
+                )
             },
             live: LiveSink::nobody(),
             observer,
@@ -121,7 +126,7 @@ impl Session {
     }
 
     async fn ensure_agent(&self, driver: &mut Driver) -> Result<(), Failure> {
-        if driver.load(&self.agent)? {
+        if driver.load(&self.agent).await? {
             return self.check_folder(driver);
         }
         let spec = match self.target {

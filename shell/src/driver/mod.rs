@@ -7,6 +7,7 @@ mod start;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
+use holon_core::event::OperationFact;
 use holon_core::input::ControlRequest;
 use holon_core::replay::Call;
 use holon_core::view::View;
@@ -215,7 +216,14 @@ impl Driver {
     fn release(&mut self, durable: Durable) {
         while self.ahead.front().is_some_and(|step| step.seq() <= durable.through()) {
             let Some(step) = self.ahead.pop_front() else { return };
-            step.records().iter().for_each(|record| (self.observer)(record));
+            for record in step.records() {
+                (self.observer)(record);
+                if let Record { agent, event: holon_core::Event::Operation(fact), .. } = record
+                    && let OperationFact::OperationSettled(settled) = fact
+                {
+                    self.performers.settled(agent, settled.op);
+                }
+            }
             for effect in step.release(durable) {
                 self.perform(effect);
             }
@@ -236,10 +244,22 @@ impl Driver {
                 self.work.start(agent, op, async move { performers.call_model(op, request).await });
             }
             Effect::CallTool { agent, op, call } => {
-                let name = agent.clone();
-                self.work.start(agent, op, async move { performers.call_tool(&name, call).await });
+                self.work.start(agent, op, async move { performers.call_tool(call).await });
             }
-            Effect::Cancel { agent, op } => self.work.cancel(&agent, op),
+            Effect::PrepareCommand { agent, op, call } => {
+                let name = agent.clone();
+                let work = async move { performers.prepare_command(&name, op, call).await };
+                self.work.start(agent, op, work);
+            }
+            Effect::RunCommand { agent, op, supervisor } => {
+                let name = agent.clone();
+                let work = async move { performers.run_command(&name, op, supervisor).await };
+                self.work.start(agent, op, work);
+            }
+            Effect::Cancel { agent, op } => {
+                self.work.cancel(&agent, op);
+                performers.cancelled(&agent);
+            }
         }
     }
 }

@@ -55,7 +55,7 @@ impl Driver {
     ///
     /// # Errors
     /// When the ledger can't be opened, is damaged, or holds what this build does not know.
-    pub fn start(start: Start) -> Result<Self, StartError> {
+    pub async fn start(start: Start) -> Result<Self, StartError> {
         let Opened { ledger, reader, last_step, .. } = Ledger::open(&start.ledger, start.durability)?;
         let reader = Arc::new(reader);
         let texts = Texts::new(start.secrets, text_reader(reader.clone()));
@@ -86,7 +86,7 @@ impl Driver {
             seed,
             after: last_step,
         })?;
-        driver.recover_all()?;
+        driver.recover_all().await?;
         Ok(driver)
     }
 

@@ -111,6 +111,24 @@ pub const KEYS: &[Key<Settings>] = &[
     ),
     key!("runtime.tool_timeout_ms", core.turn.tool_timeout, time(1), "time that one tool call may take"),
     key!(
+        "runtime.command_grace_ms",
+        commands.grace,
+        number(0, 60_000),
+        "time that a command has to end once it is asked to"
+    ),
+    key!(
+        "runtime.default_tool_output_tokens" | "HOLON_DEFAULT_TOOL_OUTPUT_TOKENS",
+        commands.default_tokens,
+        number(64, 64_000),
+        "output of a tool that is shown when a call asks for no bound"
+    ),
+    key!(
+        "runtime.max_tool_output_tokens" | "HOLON_MAX_TOOL_OUTPUT_TOKENS",
+        commands.max_tokens,
+        number(64, 64_000),
+        "most output of a tool that is shown"
+    ),
+    key!(
         "runtime.max_output_tokens",
         core.turn.max_output_tokens,
         number(1, 10_000_000),

@@ -39,6 +39,7 @@ pub use source::SourceError;
 
 use crate::ledger::Durability;
 use crate::nearest::did_you_mean;
+use crate::perform::CommandSettings;
 use source::{Leaf, Source};
 
 /// A file with so many problems was not written for this: the rest of it is not looked at.
@@ -50,6 +51,7 @@ pub struct Settings {
     pub model: Option<ModelRef>,
     pub fallbacks: Vec<ModelRef>,
     pub durability: Durability,
+    pub commands: CommandSettings,
     /// The core's configuration, still without models.
     pub core: Config,
     pub providers: BTreeMap<String, ProviderSettings>,
@@ -72,6 +74,7 @@ impl Settings {
             model: None,
             fallbacks: Vec::new(),
             durability: Durability::Full,
+            commands: CommandSettings::default(),
             core: Config::new(Vec::new()),
             providers: BTreeMap::new(),
             origins: BTreeMap::new(),
