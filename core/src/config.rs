@@ -1,6 +1,7 @@
 //! Every limit and policy of the core, as one value that is checked once, when the host is built. It stands
 //! in the flight recorder, so that a replay decides under the same rules.
 
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -9,6 +10,9 @@ use serde::{Deserialize, Serialize};
 use crate::model::ModelRef;
 use crate::time::Millis;
 
+/// The smallest window that the runtime's own words and a task fit into, in tokens.
+const SMALLEST_WINDOW: u64 = 4_096;
+
 /// What the core may do, and how much of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Config {
@@ -16,6 +20,7 @@ pub struct Config {
     pub models: Vec<ModelRef>,
     pub queue: QueueLimits,
     pub turn: TurnLimits,
+    pub context: ContextLimits,
     pub retry: RetryPolicy,
     pub hold: HoldPolicy,
     pub limits: HostLimits,
@@ -59,8 +64,32 @@ pub struct TurnLimits {
     pub repeats_remind: u32,
     /// … and so many times ends the turn.
     pub repeats_end: u32,
+}
+
+/// What fits a model (contract: providers.md, Keeping context bounded).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContextLimits {
+    /// Tokens that a model takes, question and answer together, where nothing else is known of it.
+    pub window_tokens: u64,
+    /// Models whose window is known.
+    pub windows: Vec<ModelWindow>,
     /// Messages of earlier turns that a prompt shows.
     pub recent_messages: u32,
+}
+
+/// The window of one model, in tokens.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelWindow {
+    pub model: ModelRef,
+    pub tokens: u64,
+}
+
+impl ContextLimits {
+    /// The window of a model, in tokens.
+    pub fn window(&self, model: &ModelRef) -> u64 {
+        let known = self.windows.iter().find(|window| window.model == *model);
+        known.map_or(self.window_tokens, |window| window.tokens)
+    }
 }
 
 /// Attempts at one round (contract: providers.md, Retry and fallback).
@@ -135,8 +164,8 @@ impl Config {
                 tool_timeout: Millis::minutes(10),
                 repeats_remind: 5,
                 repeats_end: 25,
-                recent_messages: 8,
             },
+            context: ContextLimits { window_tokens: 128_000, windows: Vec::new(), recent_messages: 8 },
             retry: RetryPolicy { retries: 2, backoff: Millis(200), retry_after_max: Millis::seconds(60) },
             hold: HoldPolicy {
                 on_outage: true,
@@ -177,6 +206,13 @@ impl Config {
         ];
         if let Some((key, _)) = at_least_one.iter().find(|(_, value)| *value == 0) {
             return Err(ConfigError { key, problem: "must be at least 1".into() });
+        }
+        let windows = self.context.windows.iter().map(|window| window.tokens);
+        if windows.chain([self.context.window_tokens]).any(|tokens| tokens < SMALLEST_WINDOW) {
+            return Err(ConfigError {
+                key: "runtime.context_window_tokens",
+                problem: format!("must be at least {SMALLEST_WINDOW}"),
+            });
         }
         if self.hold.steps.iter().any(|step| step.0 == 0) {
             return Err(ConfigError {

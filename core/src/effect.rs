@@ -36,6 +36,8 @@ pub struct ToolCall {
     /// JSON of the tool's argument type.
     pub arguments: Text,
     pub execution: ExecutionBinding,
+    /// Most tokens of output that the model may be shown of it.
+    pub output_tokens: u64,
     /// After so long the core stops waiting.
     pub timeout: Millis,
 }

@@ -80,10 +80,24 @@ pub struct ModelRequest {
     pub model: ModelRef,
     pub frame: Arc<PromptFrame>,
     pub conversation: Vec<Item>,
+    /// Rounds of the turn so far, those that are told in short and those of interrupted runs included.
+    pub rounds: u32,
     /// In the fixed order of the catalogue.
     pub tools: Vec<Tool>,
     pub max_output_tokens: u64,
     pub timeout: Millis,
+}
+
+/// What a tool's description and schema take, roughly.
+const TOOL_TOKENS: u64 = 400;
+
+impl ModelRequest {
+    /// The input, estimated at four characters a token.
+    pub fn est_tokens(&self) -> u64 {
+        let conversation: u64 = self.conversation.iter().map(Item::est_tokens).sum();
+        let tools = TOOL_TOKENS.saturating_mul(self.tools.len() as u64);
+        self.frame.est_tokens().saturating_add(conversation).saturating_add(tools)
+    }
 }
 
 /// One element of the conversation after the frame. Each tool call is followed by its result before the
@@ -94,6 +108,18 @@ pub enum Item {
     User { parts: Vec<Part> },
     Assistant { blocks: Arc<[Block]> },
     ToolResults { results: Vec<CallResult> },
+}
+
+impl Item {
+    pub fn est_tokens(&self) -> u64 {
+        match self {
+            Self::User { parts } => parts.iter().map(Part::est_tokens).sum(),
+            Self::Assistant { blocks } => blocks.iter().map(Block::est_tokens).sum(),
+            Self::ToolResults { results } => {
+                results.iter().flat_map(|result| result.receipt.texts()).map(Text::est_tokens).sum()
+            }
+        }
+    }
 }
 
 /// What an assistant round consists of.

@@ -80,8 +80,6 @@ pub struct ExecutionSnapshot {
     pub agent_home: String,
     pub platform: String,
     pub shell: String,
-    /// A calendar date, so that the prompt changes at most daily.
-    pub date: String,
 }
 
 /// What a tool call came to.

@@ -38,7 +38,7 @@ names! {
     /// Which bound ended a turn, or why it failed.
     TurnReason {
         Rounds "rounds", WallTime "wall_time", RepeatedToolCall "repeated_tool_call",
-        TurnTokens "turn_tokens", ProviderFailure "provider_failure", ContextLoad "context_load",
+        TurnTokens "turn_tokens", ContextWindow "context_window", ProviderFailure "provider_failure", ContextLoad "context_load",
         Stopped "stopped", OperatorAbort "operator_abort", Shutdown "shutdown", Crash "crash",
         Outage "outage", Quota "quota",
     }

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use crate::agent::Agent;
 use crate::agent::identity::{AgentKind, AgentSpec, ExecutionBinding};
 use crate::config::Config;
-use crate::content::Text;
+use crate::content::{Content, ContentId, Text};
 use crate::effect::{Answer, Effect};
 use crate::event::operation::OpKind;
 use crate::event::{BriefFact, Event};
@@ -18,8 +18,8 @@ use crate::input::{ControlRequest, Input};
 use crate::law::Laws;
 use crate::message::{AdmissionContext, Body, BodyType, Ingress, MessageKind, Origin, Priority, Surface};
 use crate::model::{
-    AnswerBlock, AttemptFailure, FailureKind, ModelAnswer, ModelRef, ProposedCall, StopReason, Timing,
-    TokenUsage,
+    AnswerBlock, AttemptFailure, FailureKind, ModelAnswer, ModelRef, ModelRequest, ProposedCall, StopReason,
+    Timing, TokenUsage,
 };
 use crate::outcome::{ExecutionSnapshot, LoadedContext, Outcome, ToolOutcome};
 use crate::record::{Durable, Record, Step};
@@ -38,6 +38,8 @@ pub(crate) struct World {
     pub(crate) now: Now,
     /// Operations that wait for an outcome.
     pub(crate) open: BTreeMap<(AgentId, OpId), OpKind>,
+    /// Every request to a model, in order.
+    pub(crate) requests: Vec<ModelRequest>,
     answers: BTreeMap<ReplyId, Answer>,
     folded: BTreeMap<AgentId, Agent>,
     next_reply: ReplyId,
@@ -105,7 +107,6 @@ pub(crate) fn context() -> Outcome {
         agent_home: "/h".into(),
         platform: "linux".into(),
         shell: "bash".into(),
-        date: "2026-01-31".into(),
     };
     Outcome::Context {
         context: LoadedContext { sources: Vec::new(), execution, context_build_ms: Millis(1) },
@@ -149,8 +150,20 @@ pub(crate) fn fails(kind: FailureKind) -> Outcome {
 }
 
 pub(crate) fn tool_says(text: &str) -> Outcome {
-    let receipt = Receipt::success(Text::short(text), ToolFacts::default());
+    tool_gives(Text::short(text))
+}
+
+pub(crate) fn tool_gives(text: Text) -> Outcome {
+    let receipt = Receipt::success(text, ToolFacts::default());
     Outcome::Tool { outcome: ToolOutcome { receipt, duration_ms: Millis(3) } }
+}
+
+/// A stored text of so many tokens.
+pub(crate) fn long(number: u64, tokens: u64) -> Text {
+    let mut id = [0; 32];
+    id[..8].copy_from_slice(&number.to_le_bytes());
+    let (bytes, preview) = (tokens * 4, "…".into());
+    Text::Stored(Content { id: ContentId(id), bytes, est_tokens: tokens, preview })
 }
 
 impl World {
@@ -161,6 +174,7 @@ impl World {
             log: Vec::new(),
             now: Now { mono: Mono(0), wall: Wall(1_700_000_000_000_000) },
             open: BTreeMap::new(),
+            requests: Vec::new(),
             answers: BTreeMap::new(),
             folded: BTreeMap::new(),
             next_reply: ReplyId(1),
@@ -169,7 +183,11 @@ impl World {
 
     /// A world with one agent.
     pub(crate) fn with_agent(name: &str) -> Self {
-        let mut world = Self::new(config());
+        Self::with_config(name, config())
+    }
+
+    pub(crate) fn with_config(name: &str, config: Config) -> Self {
+        let mut world = Self::new(config);
         world.create(name);
         world
     }
@@ -360,7 +378,10 @@ impl World {
                 return;
             }
             Effect::LoadContext { agent, op, .. } => ((agent, op), OpKind::LoadContext),
-            Effect::CallModel { agent, op, .. } => ((agent, op), OpKind::CallModel),
+            Effect::CallModel { agent, op, request } => {
+                self.requests.push(request);
+                ((agent, op), OpKind::CallModel)
+            }
             Effect::CallTool { agent, op, .. } => ((agent, op), OpKind::CallTool),
         };
         assert!(self.open.insert(opened.0, opened.1).is_none(), "an operation is opened twice");

@@ -136,6 +136,7 @@ impl Transcript {
                 token_usage: fact.token_usage,
             }),
             TurnFact::TurnContextBuilt(_)
+            | TurnFact::ContextCompacted(_)
             | TurnFact::ProviderRoundCompleted(_)
             | TurnFact::ToolStarted(_)
             | TurnFact::BudgetExhausted(_)

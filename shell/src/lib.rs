@@ -3,11 +3,13 @@
 
 pub mod cli;
 pub mod clock;
+pub mod doctor;
 pub mod driver;
 pub mod entropy;
 pub mod home;
 pub mod ledger;
 pub mod live;
+mod nearest;
 pub mod perform;
 pub mod present;
 pub mod report;

@@ -50,6 +50,13 @@ fn turn(fact: &TurnFact) -> Option<String> {
             };
             Some(one_line(&format!("! {} {kind}{then}: {what}", attempt.model_ref)))
         }
+        TurnFact::ContextCompacted(fact) if fact.recapped_rounds > 0 => Some(format!(
+            "· the context is full: the first {} rounds are told in short",
+            fact.recapped_rounds
+        )),
+        TurnFact::ContextCompacted(_) => {
+            Some("· the context is full: earlier messages are left out".to_owned())
+        }
         TurnFact::ReminderInjected(fact) => Some(format!("· reminded: {}", fact.kind)),
         TurnFact::TurnStarted(_)
         | TurnFact::TurnContextBuilt(_)

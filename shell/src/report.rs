@@ -120,6 +120,7 @@ impl RunFold {
             | TurnFact::ToolStarted(_)
             | TurnFact::ToolExecutionFailed(_)
             | TurnFact::ReminderInjected(_)
+            | TurnFact::ContextCompacted(_)
             | TurnFact::BudgetExhausted(_) => {}
         }
     }

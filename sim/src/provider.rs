@@ -1,5 +1,6 @@
 //! A scripted-random provider: what it answers, and when, follows from the draws for one request.
 
+use holon_core::config::ContextLimits;
 use holon_core::model::{
     AnswerBlock, AttemptFailure, Block, FailureKind, Item, ModelAnswer, ModelRequest, ProposedCall,
     StopReason, Timing, TokenUsage,
@@ -182,9 +183,11 @@ fn call(here: &mut Circumstances<'_>, number: u32, odd: bool) -> ProposedCall {
     proposed
 }
 
-/// T5 as the provider sees it: every call of the transcript is followed by its one result, and no id stands
+/// A request fits its model. T5 as the provider sees it: every call of the transcript is followed by its one result, and no id stands
 /// for two calls.
-pub fn judge(request: &ModelRequest) -> Result<(), Failure> {
+pub fn judge(request: &ModelRequest, context: &ContextLimits) -> Result<(), Failure> {
+    let (tokens, window) = (request.est_tokens() + request.max_output_tokens, context.window(&request.model));
+    ensure!(tokens <= window, "T8", "a request of {tokens} tokens for a window of {window}");
     let mut ids = std::collections::BTreeSet::new();
     let mut open: Vec<&str> = Vec::new();
     for item in &request.conversation {

@@ -1,6 +1,8 @@
 //! From a seed to a scenario: limits that bite, inputs that collide, faults that strike together.
 
-use holon_core::config::{HoldPolicy, HostLimits, QueueLimits, RetryPolicy, TurnLimits, WhileStopped};
+use holon_core::config::{
+    ContextLimits, HoldPolicy, HostLimits, QueueLimits, RetryPolicy, TurnLimits, WhileStopped,
+};
 use holon_core::message::Priority;
 use holon_core::model::ModelRef;
 use holon_core::{Config, Millis};
@@ -167,6 +169,11 @@ fn config(draw: &mut Draw, agents: u32) -> Config {
     let mut config = Config::new(models);
     config.queue = queue(draw);
     config.turn = turn(draw);
+    config.context = ContextLimits {
+        window_tokens: draw.of("window", &[4_096, 8_000, 128_000]),
+        windows: Vec::new(),
+        recent_messages: draw.of("recent", &[0, 1, 8]),
+    };
     config.retry = RetryPolicy {
         retries: draw.below("retries", 3),
         backoff: Millis(draw.of("backoff", &[0, 1, 200])),
@@ -216,6 +223,5 @@ fn turn(draw: &mut Draw) -> TurnLimits {
         tool_timeout: Millis(draw.of("tool_timeout", &[1_000, 600_000])),
         repeats_remind: draw.below("repeats_remind", 4),
         repeats_end,
-        recent_messages: draw.of("recent", &[0, 1, 8]),
     }
 }

@@ -56,7 +56,6 @@ pub fn context(content: Text, context_build_ms: Millis) -> LoadedContext {
             agent_home: "/home".into(),
             platform: "sim".into(),
             shell: "sh".into(),
-            date: "2026-01-01".into(),
         },
         context_build_ms,
     }

@@ -99,8 +99,10 @@ fn links_lead_somewhere() {
         "docs/architecture.md",
         "docs/configuration.md",
         "docs/decisions.md",
+        "docs/patches.md",
         "docs/scenarios.md",
         "docs/simulation.md",
+        "docs/tools.md",
     ] {
         let text = page(name);
         for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {

@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use super::turn::Round;
+use super::turn::recap::Recap;
 use crate::config::QueueLimits;
 use crate::content::ContentId;
 use crate::continuation::liveness_only;
@@ -49,6 +50,9 @@ pub struct Entry {
     /// Rounds of interrupted runs, which the next run continues from; they are with the run while there is one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub carried: Vec<Round>,
+    /// What of them is told in short.
+    #[serde(default)]
+    pub recap: Recap,
 }
 
 /// Idempotency keys in the order of admission, and by name.
@@ -152,13 +156,13 @@ impl Inbox {
         }
     }
 
-    pub(super) fn apply(&mut self, at: Wall, fact: &InboxFact, rounds: Vec<Round>) {
+    pub(super) fn apply(&mut self, at: Wall, fact: &InboxFact, left: (Vec<Round>, Recap)) {
         match fact {
             InboxFact::MessageAdmitted(fact) => self.admit(at, fact),
             InboxFact::MessageDuplicate(_) => {}
             InboxFact::MessageDequeued(fact) => self.claim(fact.message_id),
             InboxFact::OperatorInterjectionAdmitted(fact) => self.claim(fact.message_id),
-            InboxFact::MessageRequeued(fact) => self.requeue(at, fact, rounds),
+            InboxFact::MessageRequeued(fact) => self.requeue(at, fact, left),
             InboxFact::MessageProcessed(fact) => self.settle(fact.message_id),
             InboxFact::MessageAborted(fact) => self.settle(fact.message_id),
             InboxFact::MessageDropped(fact) => self.settle(fact.message_id),
@@ -174,7 +178,13 @@ impl Inbox {
         if let Some(idempotency) = &fact.idempotency {
             self.keys.remember(at, idempotency, message.id);
         }
-        self.put(Entry { message, crashes: 0, held_since: None, carried: Vec::new() });
+        self.put(Entry {
+            message,
+            crashes: 0,
+            held_since: None,
+            carried: Vec::new(),
+            recap: Recap::default(),
+        });
     }
 
     fn put(&mut self, entry: Entry) {
@@ -193,10 +203,11 @@ impl Inbox {
         }
     }
 
-    fn requeue(&mut self, at: Wall, fact: &MessageRequeued, rounds: Vec<Round>) {
+    fn requeue(&mut self, at: Wall, fact: &MessageRequeued, (rounds, recap): (Vec<Round>, Recap)) {
         let Some(mut entry) = self.claimed.remove(&fact.message_id) else { return };
         entry.crashes = fact.crashes;
         entry.carried.extend(rounds);
+        entry.recap = recap;
         if fact.cause == RequeueCause::Hold {
             entry.held_since.get_or_insert(at);
         }

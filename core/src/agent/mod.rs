@@ -30,6 +30,7 @@ use history::History;
 use hold::Hold;
 use identity::AgentSpec;
 use inbox::Inbox;
+use turn::recap::Recap;
 use turn::{Round, Run};
 
 /// The fold of an agent's log. Cloning it, or reading it back from a snapshot, gives the same bytes.
@@ -194,7 +195,7 @@ impl Agent {
     }
 
     fn apply_inbox(&mut self, at: Wall, fact: &InboxFact) {
-        let mut rounds = Vec::new();
+        let mut left = Default::default();
         match fact {
             InboxFact::MessageAdmitted(fact) => {
                 self.next.message = fact.message.id.next();
@@ -209,20 +210,22 @@ impl Agent {
                     run.apply_interjection(fact, text);
                 }
             }
-            InboxFact::MessageRequeued(fact) => rounds = self.take_rounds(fact.message_id),
+            InboxFact::MessageRequeued(fact) => left = self.take_rounds(fact.message_id),
             InboxFact::MessageProcessed(_) | InboxFact::MessageAborted(_) | InboxFact::MessageDropped(_) => {
                 self.history.messages_settled = self.history.messages_settled.saturating_add(1);
             }
             InboxFact::MessageDuplicate(_) | InboxFact::MessageDequeued(_) => {}
         }
-        self.inbox.apply(at, fact, rounds);
+        self.inbox.apply(at, fact, left);
     }
 
     /// What a requeued message takes along from the run that was for it.
-    fn take_rounds(&mut self, message: MessageId) -> Vec<Round> {
+    fn take_rounds(&mut self, message: MessageId) -> (Vec<Round>, Recap) {
         match &mut self.run {
-            Some(run) if run.message == message => core::mem::take(&mut run.rounds),
-            Some(_) | None => Vec::new(),
+            Some(run) if run.message == message => {
+                (core::mem::take(&mut run.rounds), core::mem::take(&mut run.recap))
+            }
+            Some(_) | None => Default::default(),
         }
     }
 

@@ -30,6 +30,7 @@ family! {
         ToolExecuted "tool_executed" v 1,
         ToolExecutionFailed "tool_execution_failed" v 1,
         ReminderInjected "reminder_injected" v 1,
+        ContextCompacted "context_compacted" v 1,
         RuntimeError "runtime_error" v 1,
         BudgetExhausted "budget_exhausted" v 1,
         TurnTerminal "turn_terminal" v 1,
@@ -132,6 +133,31 @@ pub struct ReminderInjected {
 
 names! { ReminderKind { RepeatedToolCall "repeated_tool_call" } }
 
+/// The oldest rounds of the turn are told in short from now on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContextCompacted {
+    pub run_id: RunId,
+    /// The round whose request needs it.
+    pub round: RoundIndex,
+    pub cause: CompactionCause,
+    /// So many rounds from the beginning, those of interrupted runs included.
+    pub recapped_rounds: u32,
+    /// Estimate of the request as it would have been, or was.
+    pub est_tokens: u64,
+    /// Tokens that it had to stay below.
+    pub limit: u64,
+}
+
+names! {
+    /// Why a context was compacted.
+    CompactionCause {
+        /// The request would not have fit the model's window.
+        OverBudget "over_budget",
+        /// A provider refused it as too long.
+        Refused "refused",
+    }
+}
+
 /// A turn failed; the brief is for the operator, this is for the engineer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RuntimeError {
@@ -219,6 +245,7 @@ impl TurnFact {
             | Self::ProviderRoundCompleted(_)
             | Self::ToolStarted(_)
             | Self::ReminderInjected(_)
+            | Self::ContextCompacted(_)
             | Self::BudgetExhausted(_) => {}
         }
     }

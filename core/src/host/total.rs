@@ -18,7 +18,9 @@ use crate::input::{ControlRequest, Input};
 use crate::message::{Idempotency, Ingress, MessageKind, Origin, Priority};
 use crate::model::{AnswerBlock, AttemptFailure, FailureKind, ProposedCall, StopReason, Timing};
 use crate::outcome::{Certainty, OpFailure, Outcome};
-use crate::testing::{World, agent, answer, config, context, fails, ingress, says, tool_says};
+use crate::testing::{
+    World, agent, answer, config, context, fails, ingress, long, says, tool_gives, tool_says,
+};
 use crate::time::{Millis, Mono, Wall};
 
 /// Something that happens to a world.
@@ -62,6 +64,7 @@ fn tight() -> impl Strategy<Value = Config> {
             config.turn.calls_per_round = few;
             config.turn.repeats_remind = few;
             config.turn.repeats_end = few * 2;
+            config.context.window_tokens = 4_096;
             config.retry.retries = few - 1;
             config.hold.on_outage = hold;
             config.limits.concurrent_turns = slots;
@@ -150,7 +153,9 @@ fn outcome() -> impl Strategy<Value = Outcome> {
         2 => Just(says("done")),
         2 => failure,
         2 => Just(fails(FailureKind::Server)),
+        1 => Just(fails(FailureKind::ContextLength)),
         2 => "[ab]".prop_map(|text| tool_says(&text)),
+        1 => (100..1_200_u64).prop_map(|tokens| tool_gives(long(tokens, tokens))),
         1 => any::<bool>().prop_map(|sure| Outcome::Failed {
             failure: OpFailure {
                 certainty: if sure { Certainty::Definite } else { Certainty::Ambiguous },
@@ -185,7 +190,7 @@ fn fitting(kind: OpKind) -> Outcome {
     match kind {
         OpKind::LoadContext => context(),
         OpKind::CallModel => crate::testing::calls(&[("c1", "ExecCommand", r#"{"cmd":"ls"}"#)]),
-        OpKind::CallTool => tool_says("a"),
+        OpKind::CallTool => tool_gives(long(1, 700)),
     }
 }
 

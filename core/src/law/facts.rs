@@ -166,6 +166,17 @@ pub(super) fn attempted(
     ProviderAttemptRecorded { run_id: RunId(1), round: RoundIndex(round), attempt }
 }
 
+pub(super) fn compacted(recapped_rounds: u32) -> ContextCompacted {
+    ContextCompacted {
+        run_id: RunId(1),
+        round: RoundIndex(0),
+        cause: CompactionCause::Refused,
+        recapped_rounds,
+        est_tokens: 10,
+        limit: 10,
+    }
+}
+
 /// A round with an accepted and a refused call.
 pub(super) fn called(round: u32, first: &str, second: &str) -> AssistantRoundRecorded {
     let call = |id: &str| Block::ToolCall {

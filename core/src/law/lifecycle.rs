@@ -138,6 +138,7 @@ fn changes_run(event: &Event) -> Option<RunId> {
             TurnFact::ToolExecuted(fact) => Some(fact.run_id),
             TurnFact::ToolExecutionFailed(fact) => Some(fact.run_id),
             TurnFact::ReminderInjected(fact) => Some(fact.run_id),
+            TurnFact::ContextCompacted(fact) => Some(fact.run_id),
             TurnFact::RuntimeError(fact) => Some(fact.run_id),
             TurnFact::BudgetExhausted(fact) => Some(fact.run_id),
             TurnFact::TurnTerminal(fact) => Some(fact.run_id),

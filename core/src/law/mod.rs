@@ -45,7 +45,7 @@ const fn law(id: &'static str, sentence: &'static str, judge: fn(&Seen, &Record)
 }
 
 /// Every law whose subject exists, by family.
-const LAWS: [Law; 27] = [
+const LAWS: [Law; 28] = [
     law("L1", "Nothing starts between a stop and the next start.", lifecycle::l1),
     law("L2", "A stop leaves no run, no operation and no hold.", lifecycle::l2),
     law(
@@ -87,6 +87,11 @@ const LAWS: [Law; 27] = [
     law("T4", "Each run ends once, after its operations, under its own name.", turns::t4),
     law("T5", "Each tool call has one result, in order, before anything else is asked.", turns::t5),
     law("T6", "A crossed bound ends the run with its name, and a run tells its rounds.", turns::t6),
+    law(
+        "T8",
+        "A recap comes between rounds, only grows, leaves two rounds whole, and follows one refusal at most.",
+        turns::t8,
+    ),
     law("T9", "An interjection enters once, at a safe point, before the next round.", turns::t9),
     law(
         "T10",

@@ -148,6 +148,7 @@ fn turn(fact: &TurnFact, visit: &mut dyn FnMut(Name)) {
         TurnFact::ToolExecuted(fact) => (fact.run_id, None),
         TurnFact::ToolExecutionFailed(fact) => (fact.run_id, None),
         TurnFact::ReminderInjected(fact) => (fact.run_id, None),
+        TurnFact::ContextCompacted(fact) => (fact.run_id, None),
         TurnFact::RuntimeError(fact) => (fact.run_id, Some(fact.message_id)),
         TurnFact::BudgetExhausted(fact) => (fact.run_id, None),
         TurnFact::TurnTerminal(fact) => (fact.run_id, Some(fact.message_id)),

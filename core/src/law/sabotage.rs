@@ -190,6 +190,9 @@ fn bounds() -> Vec<Case> {
                 },
             );
         }),
+        case("T8", "a recap of the newest rounds", |s| s.replace("context_compacted", 0, compacted(1))),
+        case("T8", "a second refusal is answered", |s| s.after("context_compacted", 0, compacted(0))),
+        case("T8", "a recap between call and result", |s| s.after("tool_started", 0, compacted(0))),
         case("T9", "a prompt enters between call and result", |s| {
             s.remove("operator_interjection_admitted", 0);
             s.after("message_admitted", 1, interjected(1));
@@ -248,7 +251,7 @@ fn life() -> Script {
     s.step().on(MessageAdmitted { idempotency: Some(key), ..admitted(1, Priority::Normal) });
     s.begin(1, 1, 1, 1);
     s.step().on(settled(1)).on(TurnContextBuilt { run_id: RunId(1), context: loaded() });
-    s.on(opened(2, OpKind::CallModel, 1));
+    s.on(compacted(0)).on(opened(2, OpKind::CallModel, 1));
     s.step().on(settled(2)).on(attempted(0, 1, Retrying, Some(FailureKind::Server), Some(Millis(200))));
     s.step().on(opened(3, OpKind::CallModel, 1));
     s.step().on(settled(3)).on(attempted(0, 2, Succeeded, None, None)).on(called(0, "c1", "c2"));

@@ -8,7 +8,9 @@ use alloc::vec::Vec;
 use crate::event::brief::BriefKind;
 use crate::event::inbox::MessageAdmitted;
 use crate::event::operation::OpKind;
-use crate::event::turn::{AssistantRoundRecorded, ProviderAttemptRecorded, TurnStarted, TurnTerminal};
+use crate::event::turn::{
+    AssistantRoundRecorded, CompactionCause, ProviderAttemptRecorded, TurnStarted, TurnTerminal,
+};
 use crate::event::{BriefFact, Event, InboxFact, LifecycleFact, OperationFact, SchedulingFact, TurnFact};
 use crate::ids::{BriefId, EventSeq, MessageId, OpId, RunId, StepSeq, TurnIndex};
 use crate::lifecycle::{ControlAction, Status};
@@ -105,6 +107,12 @@ pub(super) struct Run {
     pub(super) turn_index: TurnIndex,
     pub(super) message: MessageId,
     pub(super) rounds: u32,
+    /// Rounds of interrupted runs that came before.
+    pub(super) carried: u32,
+    /// Rounds that are told in short.
+    pub(super) recapped: u32,
+    /// Whether a provider's refusal made it shorter.
+    pub(super) refused: bool,
     pub(super) calls: Vec<Call>,
     pub(super) results: usize,
     /// Of all rounds: an id stands for one call of the conversation.
@@ -307,6 +315,7 @@ impl Seen {
             | TurnFact::ToolStarted(_)
             | TurnFact::ToolExecuted(_)
             | TurnFact::ToolExecutionFailed(_)
+            | TurnFact::ContextCompacted(_)
             | TurnFact::BudgetExhausted(_) => {
                 if let Some(run) = &mut self.run {
                     run.follow(step, fact);
@@ -325,6 +334,9 @@ impl Seen {
             turn_index: fact.turn_index,
             message: fact.message_id,
             rounds: 0,
+            carried: fact.carried_rounds,
+            recapped: 0,
+            refused: false,
             calls: Vec::new(),
             results: 0,
             call_ids: BTreeSet::new(),
@@ -425,6 +437,10 @@ impl Run {
                 self.results += 1;
             }
             TurnFact::BudgetExhausted(_) => self.exhausted = true,
+            TurnFact::ContextCompacted(fact) => {
+                self.recapped = fact.recapped_rounds;
+                self.refused |= fact.cause == CompactionCause::Refused;
+            }
             TurnFact::TurnStarted(_)
             | TurnFact::TurnContextBuilt(_)
             | TurnFact::ProviderRoundCompleted(_)

@@ -82,6 +82,7 @@ fn crash_and_drain(world: &mut World) {
     world.crash();
     world.complete("main", context());
     world.complete("main", fails(FailureKind::Auth));
+    world.complete("main", fails(FailureKind::ContextLength));
     world.complete("main", says("finished"));
     assert_eq!(world.agent("main").status, Status::Asleep);
 }

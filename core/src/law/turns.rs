@@ -5,7 +5,7 @@ use alloc::format;
 use super::seen::{Attempt, Claim, Run, Seen};
 use super::{Ruling, rule};
 use crate::event::operation::OpKind;
-use crate::event::turn::{AssistantRoundRecorded, ProviderAttemptRecorded, TurnTerminal};
+use crate::event::turn::{AssistantRoundRecorded, CompactionCause, ProviderAttemptRecorded, TurnTerminal};
 use crate::event::{Event, InboxFact, OperationFact, TurnFact};
 use crate::ids::RoundIndex;
 use crate::model::{AttemptOutcome, Block, FailureKind};
@@ -46,6 +46,7 @@ fn next_round(event: &Event) -> Option<RoundIndex> {
         Event::Turn(TurnFact::ProviderRoundCompleted(fact)) => Some(fact.round),
         Event::Turn(TurnFact::AssistantRoundRecorded(fact)) => Some(fact.round),
         Event::Turn(TurnFact::ReminderInjected(fact)) => Some(fact.round),
+        Event::Turn(TurnFact::ContextCompacted(fact)) => Some(fact.round),
         Event::Lifecycle(_)
         | Event::Inbox(_)
         | Event::Scheduling(_)
@@ -194,6 +195,23 @@ pub(super) fn t9(seen: &Seen, record: &Record) -> Ruling {
     rule(fact.round.0 == run.rounds, || {
         format!("is shown in round {}, the next is {}", fact.round, run.rounds)
     })
+}
+
+pub(super) fn t8(seen: &Seen, record: &Record) -> Ruling {
+    let Event::Turn(TurnFact::ContextCompacted(fact)) = &record.event else { return Ok(false) };
+    let Some(run) = &seen.run else { return Ok(false) };
+    complete(run)?;
+    let all = run.carried.saturating_add(run.rounds);
+    let (before, after) = (run.recapped, fact.recapped_rounds);
+    rule(after == 0 || after.saturating_add(2) <= all, || {
+        format!("{after} of {all} rounds are told in short")
+    })?;
+    match fact.cause {
+        CompactionCause::OverBudget => rule(after > before, || format!("{before} rounds become {after}")),
+        CompactionCause::Refused => {
+            rule(after >= before && !run.refused, || format!("{before} rounds become {after} once more"))
+        }
+    }
 }
 
 pub(super) fn t10(seen: &Seen, record: &Record) -> Ruling {

@@ -35,6 +35,11 @@ pub struct PromptBlock {
 pub enum Part {
     Rendered(String),
     Given(Text),
+    /// At most so many characters: the beginning and the end, on one line.
+    Excerpt {
+        text: Text,
+        chars: u32,
+    },
 }
 
 names! {
@@ -59,6 +64,9 @@ impl Part {
         match self {
             Self::Rendered(text) => crate::content::estimate_tokens(text.chars().count() as u64),
             Self::Given(text) => text.est_tokens(),
+            Self::Excerpt { text, chars } => {
+                text.est_tokens().min(crate::content::estimate_tokens(u64::from(*chars)))
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 
 pub mod frame;
 pub(crate) mod policy;
+pub(crate) mod recap;
 pub(crate) mod sections;
 
 pub use frame::{Part, PromptBlock, PromptCache, PromptFrame, Stability};

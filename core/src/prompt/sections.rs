@@ -8,15 +8,26 @@ use super::frame::{Part, PromptBlock, PromptCache, PromptFrame, Stability};
 use super::policy;
 use crate::agent::Agent;
 use crate::agent::history::Exchange;
-use crate::config::TurnLimits;
+use crate::agent::turn::Run;
+use crate::config::ContextLimits;
 use crate::content::Text;
 use crate::hash::Fnv;
 use crate::ids::MessageId;
 use crate::message::Message;
 use crate::outcome::{ExecutionSnapshot, LoadedContext, SourceScope};
 
-/// Everything before the conversation.
-pub(crate) fn frame(agent: &Agent, context: &LoadedContext, limits: &TurnLimits) -> PromptFrame {
+/// Characters of an earlier message, or of the answer to it, that a prompt shows.
+const RECENT_CHARS: u32 = 8_000;
+
+/// Everything before the conversation. Earlier messages take at most `recent_tokens`, and none after a
+/// provider has refused the turn's request as too long.
+pub(crate) fn frame(
+    agent: &Agent,
+    run: &Run,
+    context: &LoadedContext,
+    limits: &ContextLimits,
+    recent_tokens: u64,
+) -> PromptFrame {
     let mut system_blocks = Vec::new();
     for (scope, label, stability) in [
         (SourceScope::Agent, "agent_instructions", Stability::AgentScoped),
@@ -33,6 +44,9 @@ pub(crate) fn frame(agent: &Agent, context: &LoadedContext, limits: &TurnLimits)
         alloc::vec![Part::Rendered(policy::TOOL_GUIDANCE.into())],
         Stability::Stable,
     ));
+    if let Some(last) = system_blocks.last_mut() {
+        last.cache_breakpoint = true;
+    }
     let mut context_blocks = alloc::vec![
         block("agent", alloc::vec![Part::Rendered(about(agent))], Stability::AgentScoped),
         block(
@@ -44,11 +58,8 @@ pub(crate) fn frame(agent: &Agent, context: &LoadedContext, limits: &TurnLimits)
     if let Some(last) = context_blocks.last_mut() {
         last.cache_breakpoint = true;
     }
-    let exchanges = &agent.history.exchanges;
-    let shown = exchanges.iter().skip(exchanges.len().saturating_sub(limits.recent_messages as usize));
-    let recent: Vec<Part> = shown.flat_map(recent).collect();
-    if !recent.is_empty() {
-        context_blocks.push(block("recent_messages", recent, Stability::TurnScoped));
+    if run.recap.refused_at.is_none() {
+        context_blocks.extend(recent_messages(agent, limits, recent_tokens));
     }
     let cache = cache(agent, &system_blocks, &context_blocks);
     PromptFrame { system_prompt: policy::POLICY.into(), system_blocks, context_blocks, cache }
@@ -86,16 +97,30 @@ fn about(agent: &Agent) -> String {
 
 fn environment(execution: &ExecutionSnapshot) -> String {
     format!(
-        "Execution root: {}\nCurrent folder: {}\nWorkspace: {}\nAgent home: {}\nPlatform: {}, shell {}\nDate: \
-         {}\nExecution profile: host_local (paths, network and processes are not_enforced)",
+        "Execution root: {}\nCurrent folder: {}\nWorkspace: {}\nAgent home: {}\nPlatform: {}, shell {}\n\
+         Execution profile: host_local (paths, network and processes are not_enforced)",
         execution.binding.execution_root,
         execution.binding.cwd,
         execution.binding.workspace_anchor,
         execution.agent_home,
         execution.platform,
-        execution.shell,
-        execution.date
+        execution.shell
     )
+}
+
+/// The newest earlier messages that have room, the oldest of them first.
+fn recent_messages(agent: &Agent, limits: &ContextLimits, tokens: u64) -> Option<PromptBlock> {
+    let mut left = tokens;
+    let mut shown = Vec::new();
+    for exchange in agent.history.exchanges.iter().rev().take(limits.recent_messages as usize) {
+        let parts = recent(exchange);
+        let size = parts.iter().map(Part::est_tokens).sum();
+        let Some(rest) = left.checked_sub(size) else { break };
+        left = rest;
+        shown.push(parts);
+    }
+    let parts: Vec<Part> = shown.into_iter().rev().flatten().collect();
+    (!parts.is_empty()).then(|| block("recent_messages", parts, Stability::TurnScoped))
 }
 
 fn recent(exchange: &Exchange) -> Vec<Part> {
@@ -104,12 +129,21 @@ fn recent(exchange: &Exchange) -> Vec<Part> {
             "[earlier message {} | kind {} | class {} | received {}]\n",
             exchange.message_id, exchange.kind, exchange.authority_class, exchange.at
         )),
-        Part::Given(exchange.text.clone()),
+        excerpt(&exchange.text),
         Part::Rendered(format!("\n[your turn ended: {}]\n", exchange.end)),
     ];
-    parts.extend(exchange.answer.iter().cloned().map(Part::Given));
+    parts.extend(exchange.answer.iter().map(excerpt));
     parts.push(Part::Rendered("\n".into()));
     parts
+}
+
+/// The whole text, unless it is long.
+fn excerpt(text: &Text) -> Part {
+    if text.est_tokens() <= crate::content::estimate_tokens(RECENT_CHARS.into()) {
+        Part::Given(text.clone())
+    } else {
+        Part::Excerpt { text: text.clone(), chars: RECENT_CHARS }
+    }
 }
 
 /// The key covers the stable and agent-scoped surface, the fingerprint everything.
@@ -121,6 +155,7 @@ fn cache(agent: &Agent, system: &[PromptBlock], context: &[PromptBlock]) -> Prom
         block.parts.iter().fold(start, |hash, part| match part {
             Part::Rendered(text) => hash.piece(text.as_bytes()),
             Part::Given(text) => hash.text(text),
+            Part::Excerpt { text, chars } => hash.text(text).piece(&chars.to_le_bytes()),
         })
     };
     PromptCache {

@@ -6,6 +6,7 @@ use alloc::string::{String, ToString};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::receipt::{ToolError, ToolErrorKind};
 use crate::content::{Text, clip};
@@ -82,22 +83,70 @@ impl Check for ApplyPatch {
     }
 }
 
-/// Reads a tool's arguments; the error names the field where it can.
+/// Reads a tool's arguments; the error names the field where it can. Where strict schemas are in use models
+/// write null for what they leave out, so null is as good as absent for every optional field.
 pub fn parse<T: DeserializeOwned + Check>(json: &str) -> Result<T, ToolError> {
     let json = if json.trim().is_empty() { "{}" } else { json };
-    let arguments: T = serde_json::from_str(json).map_err(|error| {
-        let message = error.to_string();
-        let field = message.split('`').nth(1).map(|field| clip(field, 100));
-        ToolError {
-            kind: ToolErrorKind::InvalidToolInput,
-            message: Text::short(&message),
-            field,
-            hint: Some("send one JSON object that fits the tool's schema".into()),
-            retryable: true,
-        }
-    })?;
+    let arguments: T = match serde_json::from_str(json) {
+        Ok(arguments) => arguments,
+        Err(problem) => leniently(json, &problem)?,
+    };
     arguments.check()?;
     Ok(arguments)
+}
+
+fn leniently<T: DeserializeOwned>(json: &str, problem: &serde_json::Error) -> Result<T, ToolError> {
+    // A value keeps one of two fields of the same name: which one is meant is not for us to say.
+    let ambiguous = problem.to_string().starts_with("duplicate field");
+    let value = match serde_json::from_str::<Value>(json) {
+        Ok(value) if !ambiguous => value,
+        Ok(_) | Err(_) => return Err(unreadable(None, problem)),
+    };
+    let value = without_nulls(value);
+    T::deserialize(&value).map_err(|problem| unreadable(culprit::<T>(&value).as_deref(), &problem))
+}
+
+/// The nesting is bounded by the parser.
+fn without_nulls(value: Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let kept = fields.into_iter().filter(|(_, value)| !value.is_null());
+            Value::Object(kept.map(|(name, value)| (name, without_nulls(value))).collect())
+        }
+        Value::Array(items) => Value::Array(items.into_iter().map(without_nulls).collect()),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value,
+    }
+}
+
+/// The field that can't be read even without the others.
+fn culprit<T: DeserializeOwned>(value: &Value) -> Option<String> {
+    let fields = value.as_object()?;
+    let alone =
+        |name: &String, value: &Value| Value::Object([(name.clone(), value.clone())].into_iter().collect());
+    let refused = fields.iter().find(|(name, value)| {
+        T::deserialize(alone(name, value))
+            .is_err_and(|problem| !problem.to_string().starts_with("missing field"))
+    });
+    refused.map(|(name, _)| name.clone())
+}
+
+fn unreadable(culprit: Option<&str>, problem: &serde_json::Error) -> ToolError {
+    let problem = problem.to_string();
+    let named =
+        ["missing field", "unknown field", "duplicate field"].iter().any(|kind| problem.starts_with(kind));
+    let name = if named { problem.split('`').nth(1) } else { culprit };
+    let message = match name {
+        Some(name) if !named => format!("{}: {problem}", clip(name, 100)),
+        Some(_) | None => problem.clone(),
+    };
+    ToolError {
+        kind: ToolErrorKind::InvalidToolInput,
+        message: Text::short(message),
+        field: name.map(|name| clip(name, 100)),
+        hint: Some("send one JSON object that fits the tool's schema".into()),
+        retryable: true,
+        details: None,
+    }
 }
 
 fn invalid(field: &str, problem: &str, hint: &str) -> ToolError {
@@ -107,17 +156,87 @@ fn invalid(field: &str, problem: &str, hint: &str) -> ToolError {
         field: Some(field.to_string()),
         hint: Some(hint.to_string()),
         retryable: true,
+        details: None,
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec::Vec;
+
     use super::*;
+    use crate::tool::Tool;
+    use crate::tool::schema::{SchemaMode, schema};
 
     #[test]
     fn defaults_are_those_of_the_contract() {
         let call: ExecCommand = parse(r#"{"cmd":"ls"}"#).unwrap();
         assert!(call.login && call.yield_time_ms == 10_000 && call.workdir.is_none());
+    }
+
+    /// For every tool: what a strict schema makes a model send, and what nobody may send.
+    #[test]
+    fn optional_fields_may_be_null_and_unknown_ones_may_not_be() {
+        for &tool in Tool::ALL {
+            let relaxed = schema(tool, SchemaMode::Relaxed);
+            let required: Vec<&str> =
+                relaxed["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+            let mut sent = serde_json::Map::new();
+            for (name, property) in relaxed["properties"].as_object().unwrap() {
+                let value = if required.contains(&name.as_str()) { sample(property) } else { Value::Null };
+                sent.insert(name.clone(), value);
+            }
+            let all = Value::Object(sent.clone()).to_string();
+            assert_eq!(tool.check(&all), Ok(()), "{tool}: {all}");
+            for name in required {
+                let mut without = sent.clone();
+                without.insert(name.into(), Value::Null);
+                let refused = tool.check(&Value::Object(without).to_string()).unwrap_err();
+                assert_eq!(refused.field.as_deref(), Some(name), "{tool}");
+            }
+            sent.insert("levitate".into(), Value::Bool(true));
+            let refused = tool.check(&Value::Object(sent).to_string()).unwrap_err();
+            assert_eq!(
+                (refused.kind, refused.field.as_deref()),
+                (ToolErrorKind::InvalidToolInput, Some("levitate"))
+            );
+        }
+    }
+
+    /// The least that a schema takes.
+    fn sample(schema: &Value) -> Value {
+        if let Some(words) = schema["enum"].as_array() {
+            return words[0].clone();
+        }
+        match schema["type"].as_str() {
+            Some("integer" | "number") => schema.get("minimum").cloned().unwrap_or(Value::from(1)),
+            Some("boolean") => Value::Bool(false),
+            Some("array") => Value::Array([sample(&schema["items"])].into()),
+            Some("object") => {
+                let names = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+                Value::Object(names.map(|name| (name.into(), sample(&schema["properties"][name]))).collect())
+            }
+            Some(_) | None => Value::from("x"),
+        }
+    }
+
+    #[test]
+    fn a_value_of_the_wrong_type_is_blamed_on_its_field() {
+        for (json, field) in [
+            (r#"{"cmd":"ls","yield_time_ms":"5"}"#, "yield_time_ms"),
+            (r#"{"cmd":["ls"],"login":null}"#, "cmd"),
+            (r#"{"cmd":"ls","login":"yes"}"#, "login"),
+            (r#"{"cmd":"ls","yield_time_ms":-1}"#, "yield_time_ms"),
+            (r#"{"cmd":"ls","cmd":"rm","login":null}"#, "cmd"),
+        ] {
+            let error = parse::<ExecCommand>(json).unwrap_err();
+            assert_eq!(error.field.as_deref(), Some(field), "{json}");
+            assert!(error.message.preview().contains(field), "{}", error.message.preview());
+        }
+        let deep = format!(r#"{{"cmd":{}1{}}}"#, "[".repeat(100_000), "]".repeat(100_000));
+        assert!(parse::<ExecCommand>(&deep).is_err());
+        let nulls = format!(r#"{{"login":null,"cmd":{deep}}}"#);
+        assert!(parse::<ExecCommand>(&nulls).is_err());
     }
 
     #[test]

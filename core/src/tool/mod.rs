@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use arguments::{ApplyPatch, ExecCommand};
-pub use receipt::{Receipt, ToolError, ToolErrorKind, ToolFacts, Verdict};
+pub use receipt::{Details, Receipt, ToolError, ToolErrorKind, ToolFacts, Verdict};
 
 /// A tool of the catalogue. The order of the variants is the order in which they are offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -41,9 +41,9 @@ impl Tool {
                  repository (rg --files, rg -n, sed -n, head, tail), to build and to test."
             }
             Self::ApplyPatch => {
-                "Create, change or delete files with one unified diff (---/+++ headers with paths relative \
-                 to the execution root; /dev/null for a file that is created or deleted). All files of the \
-                 patch change, or none does."
+                "Create, change, rename or delete files with one unified diff (---/+++ headers with paths \
+                 relative to the execution root; /dev/null for a file that is created or deleted; git's \
+                 rename and mode headers). All files of the patch change, or none does."
             }
         }
     }

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use super::exit::Exit;
+use crate::settings::{EditError, SettingsError};
 
 /// An error with the code that the program ends with.
 #[derive(Debug)]
@@ -16,7 +17,29 @@ pub(super) struct Failure {
 
 impl<E: Into<anyhow::Error>> From<E> for Failure {
     fn from(error: E) -> Self {
-        Self { exit: Exit::Failed, error: error.into(), hint: None }
+        let error = error.into();
+        let (exit, hint) = match (error.downcast_ref(), error.downcast_ref()) {
+            (Some(settings), _) => of_settings(settings),
+            (None, Some(edit)) => of_edit(edit),
+            (None, None) => (Exit::Failed, None),
+        };
+        Self { exit, error, hint }
+    }
+}
+
+/// What is wrong with a configuration is wrong usage, and knows its remedy.
+fn of_settings(error: &SettingsError) -> (Exit, Option<String>) {
+    (Exit::Usage, Some(error.hint()))
+}
+
+fn of_edit(error: &EditError) -> (Exit, Option<String>) {
+    match error {
+        EditError::Settings(error) => of_settings(error),
+        EditError::BadName { .. } => (Exit::NotFound, Some("holon config list".to_owned())),
+        EditError::NotATable { name } => (Exit::Usage, Some(format!("holon config unset {name}"))),
+        EditError::Busy { .. } => (Exit::Failed, Some("the same command again".to_owned())),
+        EditError::Write { .. } => (Exit::Failed, Some("holon config doctor".to_owned())),
+        EditError::Home(_) => (Exit::Failed, None),
     }
 }
 
@@ -41,9 +64,32 @@ pub(super) fn line(text: &str) -> io::Result<()> {
     writeln!(io::stdout().lock(), "{text}")
 }
 
+/// Writes rows to stdout, their columns one below the other.
+pub(super) fn table(rows: &[Vec<String>]) -> io::Result<()> {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or_default()
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    for row in rows {
+        let cells = row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}"));
+        line(cells.collect::<Vec<_>>().join("  ").trim_end())?;
+    }
+    Ok(())
+}
+
 /// Writes a line to stderr; where that is closed, there is nobody to tell.
 pub(super) fn note(text: &str) {
     match writeln!(io::stderr().lock(), "{text}") {
+        Ok(()) | Err(_) => {}
+    }
+}
+
+/// Writes a question to stderr, and stays on its line.
+pub(super) fn ask(question: &str) {
+    let mut stderr = io::stderr().lock();
+    match write!(stderr, "{question}").and_then(|()| stderr.flush()) {
         Ok(()) | Err(_) => {}
     }
 }

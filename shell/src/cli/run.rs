@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, anyhow};
 use clap::{Args, ValueEnum};
-use holon_core::model::{ModelRef, StopReason};
+use holon_core::model::StopReason;
 use holon_core::view::RunVerdict;
 use holon_core::{AgentId, Record};
 
@@ -14,8 +14,9 @@ use super::output::{self, Failure};
 use super::session::{Session, Target, execution};
 use crate::driver::Observer;
 use crate::home::Home;
-use crate::perform::model::{Providers, built_in};
 use crate::report::RunReport;
+use crate::settings::credentials::Credentials;
+use crate::settings::providers::Configured;
 use crate::settings::{Environment, Settings};
 use crate::{entropy, present};
 
@@ -63,13 +64,17 @@ pub(super) fn run(home: Option<PathBuf>, args: RunArgs) -> Result<Exit, Failure>
     let environment = Environment::of_process();
     let home = Home::find(home, &environment)?;
     let format = if args.json { Format::Json } else { args.output_format };
-    let settings = Settings::load(&home.config(), &environment).map_err(Failure::usage)?;
-    let model = args.model.as_deref().map(ModelRef::new).transpose().map_err(Failure::usage)?;
-    let mut config = settings.core_config(model, &home.config()).map_err(Failure::usage)?;
+    let mut settings = Settings::load(&home.config(), &environment)?;
+    if let Some(model) = &args.model {
+        settings.flag("--model", "model.default", model)?;
+    }
+    let mut config = settings.core_config()?;
     // Nobody waits for hours in front of a prompt: a turn that meets an outage fails at once.
     config.hold.on_outage = false;
-    let providers = Providers::new(built_in(|name| environment.get(name).map(str::to_owned)));
-    let secrets = providers.secrets();
+    let credentials = Credentials::load(&home.credentials())?;
+    let configured = Configured::new(&settings, &environment, &credentials);
+    let providers = configured.providers();
+    let secrets = providers.secrets().into_iter().chain(configured.secrets).collect();
     for model in &config.models {
         providers.check(model).map_err(Failure::usage)?;
     }

@@ -62,6 +62,7 @@ impl Driver {
         let seed = Seed(entropy::seed()?);
         let mut host = Host::new(start.config.clone(), seed)?;
         host.resume_after(last_step);
+        let warnings = perform::tool::recover(&start.performing);
         let writer = Writer::start(ledger, start.reserve.as_deref(), texts.clone())?;
         let mut driver = Self {
             host,
@@ -76,7 +77,7 @@ impl Driver {
             ahead: VecDeque::new(),
             snapshots: BTreeMap::new(),
             stepped_at: Instant::now(),
-            warnings: Vec::new(),
+            warnings,
             full: false,
         };
         driver.record_call(&Call::RuntimeStarted {

@@ -161,7 +161,6 @@ impl World {
                     agent_home: "/home/agent".into(),
                     platform: "linux".into(),
                     shell: "sh".into(),
-                    date: "2023-11-14".into(),
                 };
                 let context = LoadedContext { sources: Vec::new(), execution, context_build_ms: Millis(1) };
                 (agent, op, Outcome::Context { context })

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use holon_core::agent::identity::ExecutionBinding;
 use holon_core::outcome::{ExecutionSnapshot, InstructionSource, SourceScope};
 
+use crate::spawn;
 use crate::text::Texts;
-use crate::{clock, spawn};
 
 /// Longest part of an instruction file that the model sees, in bytes.
 pub const INSTRUCTION_BYTES: usize = 64 << 10;
@@ -45,7 +45,6 @@ pub(super) async fn load(
         agent_home: agent_home.display().to_string(),
         platform: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
         shell: shell.to_owned(),
-        date: clock::now().wall.to_string().chars().take(10).collect(),
     };
     Ok((sources, snapshot))
 }

@@ -18,6 +18,7 @@ use holon_core::outcome::{Certainty, OpFailure, ToolOutcome};
 use holon_core::{AgentId, Millis, Now, OpId, Outcome};
 
 use crate::clock;
+use crate::home::Home;
 use crate::live::{LiveSink, LiveText};
 use crate::text::Texts;
 use model::{Failure, Providers, Reply};
@@ -48,6 +49,12 @@ impl Settings {
     /// The home of an agent.
     pub fn agent_home(&self, agent: &AgentId) -> PathBuf {
         self.home.join("agents").join(agent.as_str())
+    }
+
+    /// Where patches note what they are about to do. Runs that have homes of their own share the folder of
+    /// the home around them: after a crash nobody opens theirs again.
+    pub fn journals(&self) -> PathBuf {
+        Home::shared(&self.home).join("patches")
     }
 }
 

@@ -17,7 +17,7 @@ impl World<'_> {
             Effect::Reply { reply, answer } => self.reply(reply, answer),
             Effect::LoadContext { agent, op, .. } => self.begin(&agent, op, "context", tools::load_context),
             Effect::CallModel { agent, op, request } => {
-                provider::judge(&request)?;
+                provider::judge(&request, &self.scenario.config.context)?;
                 self.begin(&agent, op, "provider", provider::answer)
             }
             Effect::CallTool { agent, op, .. } => self.begin(&agent, op, "tool", tools::call),

@@ -29,6 +29,7 @@ pub(crate) enum End {
         failure: FailureArtifact,
     },
     ContextLength {
+        reason: TurnReason,
         failure: FailureArtifact,
     },
     LimitReached {
@@ -54,9 +55,7 @@ impl End {
             Self::Completed => (TurnKind::Completed, None),
             Self::Aborted { reason } => (TurnKind::Aborted, Some(*reason)),
             Self::Failed { reason, .. } => (TurnKind::Failed, Some(*reason)),
-            Self::ContextLength { .. } => {
-                (TurnKind::ContextLengthExceeded, Some(TurnReason::ProviderFailure))
-            }
+            Self::ContextLength { reason, .. } => (TurnKind::ContextLengthExceeded, Some(*reason)),
             Self::LimitReached { limit } => (TurnKind::LimitReached, Some(limit.reason())),
             Self::BudgetExhausted { .. } => (TurnKind::BudgetExhausted, Some(TurnReason::TurnTokens)),
             Self::Held { cause: HoldCause::Outage, .. } => (TurnKind::Interrupted, Some(TurnReason::Outage)),

@@ -7,6 +7,7 @@ pub(crate) mod interject;
 pub(crate) mod limits;
 pub(crate) mod model_round;
 mod outage;
+pub mod recap;
 mod report;
 pub(crate) mod request;
 pub(crate) mod tools;
@@ -21,13 +22,14 @@ use super::inbox::Entry;
 use crate::content::Text;
 use crate::event::TurnFact;
 use crate::event::inbox::OperatorInterjectionAdmitted;
-use crate::event::turn::{AssistantRoundRecorded, ProviderAttemptRecorded, TurnStarted};
+use crate::event::turn::{AssistantRoundRecorded, CompactionCause, ProviderAttemptRecorded, TurnStarted};
 use crate::ids::{MessageId, RoundIndex, RunId, TurnIndex};
 use crate::message::Message;
-use crate::model::{AttemptOutcome, AttemptRecord, Block, ModelRef, TokenUsage};
+use crate::model::{AttemptOutcome, AttemptRecord, Block, FailureKind, ModelRef, TokenUsage};
 use crate::outcome::LoadedContext;
 use crate::time::Wall;
 use crate::tool::{Receipt, Verdict};
+use recap::Recap;
 
 /// One attempt at a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,6 +53,7 @@ pub struct Run {
     /// Attempts of the round in progress.
     pub attempts: Vec<AttemptRecord>,
     pub usage: TokenUsage,
+    pub recap: Recap,
     /// Whether this run recorded a round or a tool result.
     pub recorded_something: bool,
     pub repeats: Repeats,
@@ -165,6 +168,7 @@ impl Run {
             interjected: Vec::new(),
             attempts: Vec::new(),
             usage: TokenUsage::default(),
+            recap: core::mem::take(&mut entry.recap),
             recorded_something: false,
             repeats: Repeats::default(),
         }
@@ -183,6 +187,12 @@ impl Run {
             TurnFact::ReminderInjected(fact) => {
                 self.repeats.reminded = self.repeats.count;
                 self.notes.push(Note::Reminder { text: fact.text.clone() });
+            }
+            TurnFact::ContextCompacted(fact) => {
+                self.recap.rounds = fact.recapped_rounds;
+                if fact.cause == CompactionCause::Refused {
+                    self.recap.refused_at = Some(fact.est_tokens);
+                }
             }
             TurnFact::TurnStarted(_)
             | TurnFact::ProviderRoundCompleted(_)
@@ -218,6 +228,12 @@ impl Run {
         self.phase = match fact.attempt.outcome {
             AttemptOutcome::Succeeded => self.phase,
             AttemptOutcome::Retrying => Phase::BackingOff { candidate, attempt: attempt.saturating_add(1) },
+            // The request is too long: it is made shorter, or the run ends here.
+            AttemptOutcome::FailFastAborted
+                if fact.attempt.failure_kind == Some(FailureKind::ContextLength) =>
+            {
+                Phase::Requesting { candidate, attempt: 1 }
+            }
             AttemptOutcome::RetriesExhausted | AttemptOutcome::FailFastAborted => {
                 Phase::Requesting { candidate: candidate.saturating_add(1), attempt: 1 }
             }

@@ -246,6 +246,7 @@ fn attempt_failed(tx: &mut Tx<'_>, op: OpId, failure: &AttemptFailure) {
     match next {
         Next::Retry { after } => tx.arm(Alarm::Backoff, after),
         Next::RetriesExhausted | Next::FailFast if falls_back => request::again(tx),
+        Next::Terminal if request::refused(tx) => {}
         Next::RetriesExhausted | Next::FailFast | Next::Terminal => {
             outage::providers_failed(tx, failure);
         }

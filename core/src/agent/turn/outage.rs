@@ -22,7 +22,7 @@ pub(crate) fn providers_failed(tx: &mut Tx<'_>, last: &AttemptFailure) {
     let Some(run) = &tx.agent().run else { return };
     if last.kind == FailureKind::ContextLength {
         let failure = artifact(run, last);
-        end(tx, End::ContextLength { failure });
+        end(tx, End::ContextLength { reason: TurnReason::ProviderFailure, failure });
         return;
     }
     let held_since = tx.agent().inbox.claimed(run.message).and_then(|entry| entry.held_since);

@@ -16,7 +16,7 @@ pub(super) fn failure(end: &End) -> Option<FailureArtifact> {
         Some(model_round::artifact(FailureCategory::Runtime, kind, Text::short(summary)))
     };
     match end {
-        End::Failed { failure, .. } | End::ContextLength { failure } => Some(failure.clone()),
+        End::Failed { failure, .. } | End::ContextLength { failure, .. } => Some(failure.clone()),
         End::LimitReached { limit } => runtime("limit_reached", limit_summary(*limit).to_string()),
         End::BudgetExhausted { limit, used, wanted } => runtime(
             "budget_exhausted",

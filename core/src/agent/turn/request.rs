@@ -4,14 +4,17 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::agent::turn::end::{self, End};
+use crate::agent::turn::recap::{self, Window};
 use crate::agent::turn::{Note, Phase, Round, Run, interject, limits, tools};
 use crate::effect::Effect;
 use crate::event::inbox::SafePoint;
 use crate::event::operation::OpKind;
+use crate::event::turn::CompactionCause;
 use crate::host::tx::{Alarm, Tx};
 use crate::model::{CallResult, Item, ModelRequest};
 use crate::prompt::frame::Part;
-use crate::prompt::{policy, sections};
+use crate::prompt::{policy, recap as recap_text, sections};
+use crate::terminal::TurnReason;
 use crate::time::Millis;
 use crate::tool::Tool;
 
@@ -57,58 +60,99 @@ pub(crate) fn again(tx: &mut Tx<'_>) {
     request(tx);
 }
 
-/// Makes the next attempt at the round in progress.
+/// Makes the next attempt at the round in progress, with a recap of old rounds where it would not fit.
 pub(crate) fn request(tx: &mut Tx<'_>) {
-    let agent = tx.agent();
-    let Some(run) = &agent.run else { return };
-    let (Phase::Requesting { candidate, .. } | Phase::BackingOff { candidate, .. }) = run.phase else {
-        return;
-    };
-    let (Some(model), Some(context)) = (run.models.get(candidate as usize), &run.context) else { return };
-    let limits = &tx.config.turn;
-    let request = ModelRequest {
-        agent: agent.id.clone(),
-        model: model.clone(),
-        frame: Arc::new(sections::frame(agent, context, limits)),
-        conversation: conversation(run),
-        tools: Tool::ALL.to_vec(),
-        max_output_tokens: limits.max_output_tokens,
-        timeout: limits.model_timeout,
-    };
-    let wanted = estimate(&request);
-    if !limits::affords(tx, wanted) {
+    let Some(mut request) = build(tx) else { return };
+    let limit = Window::of(tx.config, &request.model).input;
+    let mut input = request.est_tokens();
+    while input > recap::room(tx, limit) {
+        if !recap::shorten(tx, input, recap::room(tx, limit), CompactionCause::OverBudget) {
+            // What a provider refused once says little of what it takes now: only the window is a bound.
+            if input <= limit {
+                break;
+            }
+            let failure = recap::too_long(&request.model, input, limit);
+            end::end(tx, End::ContextLength { reason: TurnReason::ContextWindow, failure });
+            return;
+        }
+        let Some(shorter) = build(tx) else { return };
+        (input, request) = (shorter.est_tokens(), shorter);
+    }
+    if !limits::affords(tx, input.saturating_add(request.max_output_tokens)) {
         return;
     }
-    let (id, run_id) = (tx.agent().id.clone(), run_id(tx));
-    let Some(run_id) = run_id else { return };
+    let Some(run_id) = tx.agent().run.as_ref().map(|run| run.id) else { return };
+    let id = tx.agent().id.clone();
     let timeout = Millis(tx.config.turn.model_timeout.0.saturating_add(PATIENCE.0));
     tx.open(OpKind::CallModel, run_id, timeout, |op| Effect::CallModel { agent: id, op, request });
 }
 
-fn run_id(tx: &Tx<'_>) -> Option<crate::ids::RunId> {
-    tx.agent().run.as_ref().map(|run| run.id)
+/// A provider refused the request in progress as too long: once in a turn, it is made shorter and sent again.
+/// False when that can't help.
+pub(crate) fn refused(tx: &mut Tx<'_>) -> bool {
+    let Some(run) = &tx.agent().run else { return false };
+    let Some(input) = run.recap.refused_at.is_none().then(|| build(tx)).flatten().map(|it| it.est_tokens())
+    else {
+        return false;
+    };
+    if !recap::shorten(tx, input, input, CompactionCause::Refused) {
+        return false;
+    }
+    again(tx);
+    true
 }
 
-/// The conversation after the frame: the input, then rounds, each call followed by its result.
-fn conversation(run: &Run) -> Vec<Item> {
+/// The request for the round in progress, as the agent's state has it.
+fn build(tx: &Tx<'_>) -> Option<ModelRequest> {
+    let agent = tx.agent();
+    let run = agent.run.as_ref()?;
+    let (Phase::Requesting { candidate, .. } | Phase::BackingOff { candidate, .. }) = run.phase else {
+        return None;
+    };
+    let (model, context) = (run.models.get(candidate as usize)?, run.context.as_ref()?);
+    let window = Window::of_chain(tx.config, &run.models);
+    Some(ModelRequest {
+        agent: agent.id.clone(),
+        model: model.clone(),
+        frame: Arc::new(sections::frame(agent, run, context, &tx.config.context, window.recent())),
+        conversation: conversation(run, window),
+        rounds: u32::try_from(run.rounds.len()).unwrap_or(u32::MAX),
+        tools: Tool::ALL.to_vec(),
+        max_output_tokens: Window::of(tx.config, model).output,
+        timeout: tx.config.turn.model_timeout,
+    })
+}
+
+/// The conversation after the frame: the input, a recap of the rounds that are told in short, then rounds,
+/// each call followed by its result. What an operator interjected is always whole.
+fn conversation(run: &Run, window: Window) -> Vec<Item> {
     let mut items = alloc::vec![Item::User { parts: sections::current_input(&run.incoming) }];
-    for round in &run.rounds {
-        notes(&mut items, &round.notes);
+    let (short, whole) = run.rounds.split_at((run.recap.rounds as usize).min(run.rounds.len()));
+    if !short.is_empty() {
+        items.push(Item::User { parts: recap_text::recap(short, window.recap()) });
+        let lasting = short.iter().flat_map(|round| &round.notes).filter(|note| match note {
+            Note::Interjection { .. } => true,
+            Note::Reminder { .. } | Note::Continuation => false,
+        });
+        lasting.for_each(|note| items.push(said(note)));
+    }
+    for round in whole {
+        items.extend(round.notes.iter().map(said));
         items.push(Item::Assistant { blocks: round.blocks.clone() });
         results(&mut items, round);
     }
-    notes(&mut items, &run.notes);
+    items.extend(run.notes.iter().map(said));
     items
 }
 
-fn notes(items: &mut Vec<Item>, notes: &[Note]) {
-    items.extend(notes.iter().map(|note| Item::User {
+fn said(note: &Note) -> Item {
+    Item::User {
         parts: match note {
             Note::Interjection { message_id, text } => sections::interjection(*message_id, text),
             Note::Reminder { text } => alloc::vec![Part::Rendered(text.clone())],
             Note::Continuation => alloc::vec![Part::Rendered(policy::CONTINUATION.into())],
         },
-    }));
+    }
 }
 
 fn results(items: &mut Vec<Item>, round: &Round) {
@@ -120,22 +164,4 @@ fn results(items: &mut Vec<Item>, round: &Round) {
     if !results.is_empty() {
         items.push(Item::ToolResults { results });
     }
-}
-
-/// Estimated input of a request, plus the most that may come back.
-fn estimate(request: &ModelRequest) -> u64 {
-    let frame = request.frame.est_tokens();
-    let item = |item: &Item| -> u64 {
-        match item {
-            Item::User { parts } => parts.iter().map(Part::est_tokens).sum(),
-            Item::Assistant { blocks } => blocks.iter().map(crate::model::Block::est_tokens).sum(),
-            Item::ToolResults { results } => results
-                .iter()
-                .flat_map(|result| result.receipt.texts())
-                .map(crate::content::Text::est_tokens)
-                .sum(),
-        }
-    };
-    let conversation: u64 = request.conversation.iter().map(item).sum();
-    frame.saturating_add(conversation).saturating_add(request.max_output_tokens)
 }

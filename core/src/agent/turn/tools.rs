@@ -3,6 +3,7 @@
 use alloc::string::String;
 use alloc::sync::Arc;
 
+use crate::agent::turn::recap::Window;
 use crate::content::Text;
 use crate::effect::{Effect, ToolCall};
 use crate::event::operation::OpKind;
@@ -11,6 +12,9 @@ use crate::host::tx::Tx;
 use crate::ids::{RoundIndex, RunId};
 use crate::time::Millis;
 use crate::tool::{Receipt, ToolError, ToolErrorKind, Verdict};
+
+/// What every call may say, however little room there is.
+const FEWEST_TOKENS: u64 = 128;
 
 /// The first call of the last round that has no result yet.
 struct OpenCall {
@@ -51,7 +55,8 @@ pub(crate) fn call_next(tx: &mut Tx<'_>) -> bool {
                 tx.record(ToolStarted { run_id, round, index, call_id: call_id.clone(), tool });
                 let (agent, execution) = (tx.agent().id.clone(), tx.agent().spec.execution.clone());
                 let timeout = tx.config.turn.tool_timeout;
-                let call = ToolCall { run_id, call_id, tool, arguments, execution, timeout };
+                let output_tokens = output_tokens(tx);
+                let call = ToolCall { run_id, call_id, tool, arguments, execution, output_tokens, timeout };
                 let patience = Millis(timeout.0.saturating_mul(2));
                 tx.open(OpKind::CallTool, run_id, patience, |op| Effect::CallTool { agent, op, call });
                 return true;
@@ -59,6 +64,17 @@ pub(crate) fn call_next(tx: &mut Tx<'_>) -> bool {
         }
     }
     false
+}
+
+/// What the call in progress may take of the model's window: an equal part of what its round has left.
+fn output_tokens(tx: &Tx<'_>) -> u64 {
+    let Some((run, round)) = tx.agent().run.as_ref().and_then(|run| Some((run, run.rounds.last()?))) else {
+        return FEWEST_TOKENS;
+    };
+    let used: u64 = round.results.iter().flat_map(|receipt| receipt.texts()).map(Text::est_tokens).sum();
+    let open = round.verdicts.len().saturating_sub(round.results.len()).max(1) as u64;
+    let room = Window::of_chain(tx.config, &run.models).results();
+    (room.saturating_sub(used) / open).max(FEWEST_TOKENS)
 }
 
 /// Records what a performer said of the call in progress.

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 
 use holon_core::Text;
 use holon_core::model::{Block, CallResult, Item, ModelRequest};
-use holon_core::prompt::{Part, PromptBlock};
+use holon_core::prompt::PromptBlock;
 use holon_core::tool::Tool;
 use holon_core::tool::schema::{SchemaMode, schema};
 use serde_json::{Value, json};
 
 use super::exchange::Lowering;
+use super::parts::joined;
 use super::provider::ProviderOptions;
 use crate::text::{TextError, Texts};
 
@@ -65,19 +66,7 @@ pub(super) fn instructions(lowering: &Lowering<'_>) -> Result<String, TextError>
 }
 
 pub(super) fn block_text(texts: &Texts, block: &PromptBlock) -> Result<String, TextError> {
-    join(texts, &block.parts)
-}
-
-/// The parts of a text, one after the other.
-pub(super) fn join(texts: &Texts, parts: &[Part]) -> Result<String, TextError> {
-    let mut joined = String::new();
-    for part in parts {
-        match part {
-            Part::Rendered(text) => joined.push_str(text),
-            Part::Given(text) => joined.push_str(&texts.resolve(text)?),
-        }
-    }
-    Ok(joined)
+    joined(texts, &block.parts)
 }
 
 /// The arguments as a JSON object. Several servers refuse a conversation with anything else in it, so that

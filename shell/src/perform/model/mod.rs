@@ -8,6 +8,7 @@ mod http;
 mod lower;
 mod openai_chat;
 mod openai_responses;
+mod parts;
 pub mod provider;
 pub mod registry;
 pub mod scripted;
@@ -69,7 +70,9 @@ impl Providers {
     ) -> Result<Reply, Failure> {
         let transport = self.transport(&request.model).map_err(|problem| {
             let kind = match &problem {
-                ProviderError::Unknown { .. } => FailureKind::UnsupportedTransport,
+                ProviderError::Unknown { .. } | ProviderError::Unusable { .. } => {
+                    FailureKind::UnsupportedTransport
+                }
                 ProviderError::MissingKey { .. } | ProviderError::BadKey { .. } => FailureKind::Auth,
                 ProviderError::BadUrl { .. }
                 | ProviderError::BadOption { .. }
@@ -99,5 +102,7 @@ fn proposed(texts: &Texts, call_id: String, tool_name: String, json: &str) -> An
     let small = arguments.content().is_some_and(|content| content.bytes <= INLINE_ARGUMENTS);
     // Read back rather than copied: what crosses is the redacted text.
     let inline = if small { texts.resolve(&arguments).ok().map(|whole| whole.to_string()) } else { None };
+    // A name or an id may repeat a secret, too.
+    let (call_id, tool_name) = (texts.redact(&call_id), texts.redact(&tool_name));
     AnswerBlock::ToolCall(ProposedCall { call_id, tool_name, arguments, inline })
 }

@@ -26,6 +26,8 @@ pub enum ProviderError {
     BadUrl { origin: String, problem: String },
     #[error("provider {provider}: {problem}")]
     BadOption { provider: String, problem: String },
+    #[error("the provider {provider} can't be used: {problem}")]
+    Unusable { provider: String, problem: String },
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
 }
@@ -34,6 +36,8 @@ pub enum ProviderError {
 #[derive(Clone)]
 pub struct Providers {
     specs: Arc<BTreeMap<String, ProviderSpec>>,
+    /// Providers that are configured in a way that nothing can be made of, with the reason.
+    unusable: Arc<BTreeMap<String, String>>,
     pub(super) clients: Clients,
     pub(super) scripted: Scripted,
 }
@@ -51,9 +55,16 @@ impl Providers {
     pub fn new(specs: Vec<ProviderSpec>) -> Self {
         Self {
             specs: Arc::new(specs.into_iter().map(|spec| (spec.id.clone(), spec)).collect()),
+            unusable: Arc::default(),
             clients: Clients::default(),
             scripted: Scripted::default(),
         }
+    }
+
+    /// Providers that fail closed when they are chosen, with the reason.
+    #[must_use]
+    pub fn except(self, unusable: BTreeMap<String, String>) -> Self {
+        Self { unusable: Arc::new(unusable), ..self }
     }
 
     /// Whether a model could be asked: its provider exists, has its key, its certificates and its scenario can
@@ -78,6 +89,10 @@ impl Providers {
     }
 
     pub(super) fn transport<'a>(&'a self, model: &'a ModelRef) -> Result<Transport<'a>, ProviderError> {
+        if let Some(problem) = self.unusable.get(model.provider()) {
+            let (provider, problem) = (model.provider().to_owned(), problem.clone());
+            return Err(ProviderError::Unusable { provider, problem });
+        }
         let Some(spec) = self.specs.get(model.provider()) else {
             let known = self.specs.keys().cloned().collect();
             return Err(ProviderError::Unknown { provider: model.provider().to_owned(), known });
@@ -110,27 +125,8 @@ fn secrets(spec: &ProviderSpec) -> Vec<(String, String)> {
 
 /// Names the known provider that was probably meant.
 fn nearest(name: &str, known: &[String]) -> String {
-    let name = name.to_lowercase();
-    let beginning = known.iter().find(|known| known.starts_with(&name));
-    let close = known.iter().filter(|known| distance(&name, known) <= 3);
-    let meant = beginning.or_else(|| close.min_by_key(|known| distance(&name, known)));
+    let meant = crate::nearest::nearest(name, known.iter().map(String::as_str));
     meant.map(|known| format!(", did you mean {known:?}?")).unwrap_or_default()
-}
-
-/// Edits between two short words.
-fn distance(left: &str, right: &str) -> usize {
-    let right: Vec<char> = right.chars().take(64).collect();
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (i, a) in left.chars().take(64).enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, b) in right.iter().enumerate() {
-            let replaced = diagonal + usize::from(a != *b);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[right.len()]
 }
 
 #[cfg(test)]

@@ -7,12 +7,13 @@ mod root;
 
 use holon_core::AgentId;
 use holon_core::effect::ToolCall;
-use holon_core::tool::{Receipt, Tool, ToolError, ToolErrorKind, ToolFacts};
+use holon_core::tool::{Details, Receipt, Tool, ToolError, ToolErrorKind, ToolFacts};
+use serde::Serialize;
 
 pub use exec::CommandEnvironment;
 
 use super::Settings;
-use crate::text::Texts;
+use crate::text::{Texts, hash};
 
 /// What a tool brought: text for the model, and facts for the runtime.
 struct Success {
@@ -30,13 +31,15 @@ struct Refused {
     message: String,
     hint: Option<String>,
     field: Option<String>,
+    /// JSON.
+    details: Option<String>,
     retryable: bool,
 }
 
 impl Refusal {
     fn new(kind: ToolErrorKind, message: impl Into<String>) -> Self {
         let message = message.into();
-        Self(Box::new(Refused { kind, message, hint: None, field: None, retryable: false }))
+        Self(Box::new(Refused { kind, message, hint: None, field: None, details: None, retryable: false }))
     }
 
     fn hint(mut self, hint: impl Into<String>) -> Self {
@@ -49,19 +52,35 @@ impl Refusal {
         self
     }
 
+    /// Context for whoever reads the error as data.
+    fn details(mut self, details: &impl Serialize) -> Self {
+        self.0.details = serde_json::to_string(details).ok();
+        self
+    }
+
     fn into_error(self, texts: &Texts) -> ToolError {
-        let Refused { kind, message, hint, field, retryable } = *self.0;
+        let Refused { kind, message, hint, field, details, retryable } = *self.0;
         let hint = hint.map(|hint| texts.brief(&hint));
-        ToolError { kind, message: texts.take(&message), field, hint, retryable }
+        let details = details.map(|json| {
+            let json = texts.redact(&json);
+            Details::new(&json, || hash(json.as_bytes()))
+        });
+        ToolError { kind, message: texts.take(&message), field, hint, retryable, details }
     }
 }
 
 impl From<ToolError> for Refusal {
     fn from(error: ToolError) -> Self {
-        let ToolError { kind, message, field, hint, retryable } = error;
+        let ToolError { kind, message, field, hint, retryable, details } = error;
         let message = message.preview().to_owned();
-        Self(Box::new(Refused { kind, message, hint, field, retryable }))
+        let details = details.map(|details| details.json().to_owned());
+        Self(Box::new(Refused { kind, message, hint, field, details, retryable }))
     }
+}
+
+/// Undoes the patches below a home that a crash left half written. Returns what an operator should know.
+pub fn recover(settings: &Settings) -> Vec<String> {
+    patch::recover(&settings.journals())
 }
 
 /// Executes one accepted call. `arguments` is the JSON of the tool's argument type.
@@ -77,7 +96,7 @@ pub(super) async fn run(
             let home = settings.agent_home(agent);
             Box::pin(exec::run(&settings.environment, agent, &home, call, arguments)).await
         }
-        Tool::ApplyPatch => patch::run(&call.execution.execution_root, arguments).await,
+        Tool::ApplyPatch => patch::run(settings.journals(), &call.execution.execution_root, arguments).await,
     };
     match result {
         Ok(Success { content, facts }) => Receipt::success(texts.take(&content), facts),

@@ -6,7 +6,8 @@ use holon_core::tool::Tool;
 use serde_json::{Value, json};
 
 use super::super::exchange::Lowering;
-use super::super::lower::{Calls, arguments, block_text, join, parameters};
+use super::super::lower::{Calls, arguments, block_text, parameters};
+use super::super::parts::joined;
 use super::super::provider::ProviderOptions;
 use crate::text::TextError;
 
@@ -71,7 +72,7 @@ fn messages(lowering: &Lowering<'_>) -> Result<Vec<Value>, TextError> {
         let mut content = Vec::new();
         let role = match item {
             Item::User { parts } => {
-                content.extend(text(&join(texts, parts)?));
+                content.extend(text(&joined(texts, parts)?));
                 "user"
             }
             Item::Assistant { blocks } => {

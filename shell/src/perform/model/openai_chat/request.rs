@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use super::super::built_in::is_public;
 use super::super::exchange::Lowering;
-use super::super::lower::{Calls, arguments, instructions, join, parameters};
+use super::super::lower::{Calls, arguments, instructions, parameters};
+use super::super::parts::joined;
 use super::super::provider::ProviderOptions;
 use crate::text::{TextError, Texts};
 
@@ -18,7 +19,7 @@ pub(super) fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
     for item in &request.conversation {
         match item {
             Item::User { parts } => {
-                messages.push(json!({"role": "user", "content": join(texts, parts)?}));
+                messages.push(json!({"role": "user", "content": joined(texts, parts)?}));
             }
             Item::Assistant { blocks } => messages.push(assistant(texts, blocks)?),
             Item::ToolResults { results } => {

@@ -5,7 +5,8 @@ use holon_core::tool::Tool;
 use serde_json::{Value, json};
 
 use super::super::exchange::Lowering;
-use super::super::lower::{Calls, arguments, instructions, join, parameters};
+use super::super::lower::{Calls, arguments, instructions, parameters};
+use super::super::parts::joined;
 use super::super::provider::ProviderOptions;
 use super::freeform;
 use crate::text::TextError;
@@ -17,7 +18,7 @@ pub(super) fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
     let mut input = Vec::new();
     for item in &request.conversation {
         match item {
-            Item::User { parts } => input.push(message("user", "input_text", &join(texts, parts)?)),
+            Item::User { parts } => input.push(message("user", "input_text", &joined(texts, parts)?)),
             Item::Assistant { blocks } => {
                 for block in &**blocks {
                     input.extend(said(lowering, block)?);

@@ -119,7 +119,7 @@ impl Scripted {
         let input = match request.conversation.first() {
             Some(Item::User { parts }) => parts.first().map(|part| match part {
                 Part::Rendered(text) => text.as_str(),
-                Part::Given(text) => text.preview(),
+                Part::Given(text) | Part::Excerpt { text, .. } => text.preview(),
             }),
             Some(Item::Assistant { .. } | Item::ToolResults { .. }) | None => None,
         };
@@ -137,7 +137,7 @@ impl Scripted {
 
 /// Rounds of the turn so far.
 fn played(request: &ModelRequest) -> usize {
-    request.conversation.iter().filter(|item| matches!(item, Item::Assistant { .. })).count()
+    request.rounds as usize
 }
 
 fn reply(texts: &Texts, round: &Round, at: usize) -> Reply {

@@ -40,6 +40,7 @@ pub(crate) fn request(model: &str, rounds: usize, result: &str) -> ModelRequest 
             cache,
         }),
         conversation,
+        rounds: u32::try_from(rounds).unwrap(),
         tools: Vec::new(),
         max_output_tokens: 100,
         timeout: Millis(200),
@@ -159,6 +160,7 @@ async fn the_demo_repairs_its_project() {
                 tool: holon_core::tool::Tool::named(&proposed.tool_name).unwrap(),
                 arguments: proposed.arguments.clone(),
                 execution: execution.clone(),
+                output_tokens: 8_000,
                 timeout: Millis::minutes(1),
             };
             let outcome = performers.call_tool(&asked.agent, call).await;
@@ -173,6 +175,7 @@ async fn the_demo_repairs_its_project() {
         }
         asked.conversation.push(Item::Assistant { blocks: blocks.into() });
         asked.conversation.push(Item::ToolResults { results });
+        asked.rounds += 1;
     }
     assert_eq!(played(&asked), 4);
     assert!(std::fs::read_to_string(root.path().join("greet.sh")).unwrap().contains("Hello, "));

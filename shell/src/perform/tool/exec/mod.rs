@@ -70,6 +70,7 @@ pub(super) async fn run(
         Refusal::new(ToolErrorKind::CommandSpawnFailed, message)
     })?;
     let tokens = asked.max_output_tokens.unwrap_or(DEFAULT_TOKENS).clamp(MIN_TOKENS, MAX_TOKENS);
+    let tokens = tokens.min(call.output_tokens);
     let budget = usize::try_from(tokens * CHARACTERS_PER_TOKEN).unwrap_or(usize::MAX);
     match run.end {
         End::Exited(exit_status) => Ok(completed(&run, exit_status, budget)),

@@ -30,6 +30,7 @@ impl Place {
             tool: Tool::ExecCommand,
             arguments: Text::default(),
             execution: ExecutionBinding { workspace_anchor: at.clone(), execution_root: at.clone(), cwd: at },
+            output_tokens: 64_000,
             timeout,
         };
         let agent = AgentId::new("main").unwrap();

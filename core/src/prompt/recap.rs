@@ -1,0 +1,91 @@
+//! The beginning of a long turn told in short: what was said and called, and what came of it, each by its
+//! beginning and its end. The core decides what is told; the shell cuts the excerpts.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use super::frame::Part;
+use crate::agent::turn::Round;
+use crate::content::Text;
+use crate::model::Block;
+use crate::tool::Receipt;
+
+/// Characters of the shortest and of the longest excerpt.
+const SHORTEST: u64 = 60;
+const LONGEST: u64 = 600;
+/// What a line takes besides its excerpts, in characters.
+const LINE: u64 = 40;
+
+/// The recap of `rounds`, in about `tokens` tokens. Where even the shortest excerpts of all are too much, the
+/// oldest rounds are only counted.
+pub(crate) fn recap(rounds: &[Round], tokens: u64) -> Vec<Part> {
+    let room = tokens.saturating_mul(4);
+    let told = told(rounds, room);
+    let excerpts: u64 = rounds[told..].iter().map(excerpts).sum();
+    let each = (room / excerpts.max(1)).saturating_sub(LINE).clamp(SHORTEST, LONGEST);
+    let each = u32::try_from(each).unwrap_or(u32::MAX);
+    let mut parts = alloc::vec![Part::Rendered(format!(
+        "[recap by the runtime: the first {} rounds of this turn, shortened to make room. Their full results \
+         are no longer shown; read a file or repeat a harmless command where you need one.]\n",
+        rounds.len()
+    ))];
+    if told > 0 {
+        let calls: usize = rounds[..told].iter().map(|round| round.results.len()).sum();
+        parts.push(Part::Rendered(format!("rounds 1 to {told}: {calls} tool calls, not listed\n")));
+    }
+    for (at, round) in rounds.iter().enumerate().skip(told) {
+        parts.push(Part::Rendered(format!("round {}:\n", at + 1)));
+        lines(&mut parts, round, each);
+    }
+    parts
+}
+
+/// The first round that is listed.
+fn told(rounds: &[Round], room: u64) -> usize {
+    let mut used = 0_u64;
+    let mut first = rounds.len();
+    for (at, round) in rounds.iter().enumerate().rev() {
+        used = used.saturating_add(excerpts(round).saturating_mul(SHORTEST + LINE));
+        if used > room {
+            break;
+        }
+        first = at;
+    }
+    first
+}
+
+/// How many texts a round has.
+fn excerpts(round: &Round) -> u64 {
+    (round.blocks.len() + round.results.len()) as u64
+}
+
+fn lines(parts: &mut Vec<Part>, round: &Round, chars: u32) {
+    let mut results = round.results.iter();
+    for block in round.blocks.iter() {
+        match block {
+            Block::Text { text } => {
+                parts.push(Part::Rendered("  you said: ".into()));
+                parts.push(Part::Excerpt { text: text.clone(), chars });
+            }
+            Block::ToolCall { tool_name, arguments, .. } => {
+                parts.push(Part::Rendered(format!("  {tool_name} ")));
+                parts.push(Part::Excerpt { text: arguments.clone(), chars });
+                if let Some(receipt) = results.next() {
+                    let (heading, text) = outcome(receipt);
+                    parts.push(Part::Rendered(heading));
+                    parts.push(Part::Excerpt { text, chars });
+                }
+            }
+        }
+        parts.push(Part::Rendered("\n".into()));
+    }
+}
+
+fn outcome(receipt: &Receipt) -> (String, Text) {
+    match (&receipt.error, &receipt.content) {
+        (Some(error), _) => (format!("\n    failed ({}): ", error.kind), error.message.clone()),
+        (None, Some(content)) => ("\n    result: ".to_string(), content.clone()),
+        (None, None) => ("\n    done".to_string(), Text::default()),
+    }
+}

@@ -1,0 +1,49 @@
+//! Parts of a prompt as text.
+
+use holon_core::prompt::Part;
+
+use crate::text::{TextError, Texts};
+
+/// The parts of a text, one after the other.
+pub(super) fn joined(texts: &Texts, parts: &[Part]) -> Result<String, TextError> {
+    let mut joined = String::new();
+    for part in parts {
+        match part {
+            Part::Rendered(text) => joined.push_str(text),
+            Part::Given(text) => joined.push_str(&texts.resolve(text)?),
+            Part::Excerpt { text, chars } => joined.push_str(&excerpt(&texts.resolve(text)?, *chars)),
+        }
+    }
+    Ok(joined)
+}
+
+/// On one line, the beginning and the end of what is longer than `chars` characters.
+fn excerpt(text: &str, chars: u32) -> String {
+    const GAP: &str = " … ";
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let line = words.join(" ");
+    let (chars, long) = (chars as usize, line.chars().count());
+    if long <= chars {
+        return line;
+    }
+    let kept = chars.saturating_sub(GAP.chars().count());
+    let (head, tail) = (kept - kept / 3, kept / 3);
+    let start: String = line.chars().take(head).collect();
+    let end: String = line.chars().skip(long - tail).collect();
+    format!("{start}{GAP}{end}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_excerpt_keeps_both_ends_on_one_line() {
+        assert_eq!(excerpt("a\n  b\tc", 10), "a b c");
+        let text = format!("begin {} end", "ä".repeat(500));
+        let short = excerpt(&text, 33);
+        assert_eq!(short.chars().count(), 33);
+        assert!(short.starts_with("begin ä") && short.ends_with("ä end") && short.contains(" … "));
+        assert_eq!(excerpt("abcdef", 2).chars().count(), 3);
+    }
+}

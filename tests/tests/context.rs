@@ -1,0 +1,112 @@
+//! What the model is shown over a long turn, a restart and a wake: the same beginning, byte for byte, and never
+//! more than fits.
+
+use std::time::Duration;
+
+use end_to_end::provider::{Provider, Reply, calls, fails, says};
+use end_to_end::{Holon, count, payloads};
+use serde_json::{Value, json};
+
+fn with(provider: &Provider) -> Holon {
+    Holon::new().with("HOLON_MODEL", "local/test").with("HOLON_LOCAL_BASE_URL", &provider.url)
+}
+
+fn prints(number: usize, bytes: usize) -> Reply {
+    let cmd = format!("echo number {number}; head -c {bytes} /dev/zero | tr '\\0' x");
+    calls(&[("ExecCommand", json!({ "cmd": cmd, "login": false }))])
+}
+
+fn messages(request: &Value) -> &[Value] {
+    request["messages"].as_array().expect("a list of messages")
+}
+
+/// The system message up to what changes from turn to turn.
+fn lasting(request: &Value) -> String {
+    let system = messages(request)[0]["content"].as_str().expect("a system message");
+    system.split("[earlier message").next().unwrap_or_default().trim_end().to_owned()
+}
+
+#[test]
+fn the_beginning_of_a_prompt_stays_the_same_across_rounds_turns_restarts_and_crashes() {
+    let provider = Provider::start([
+        prints(1, 10),
+        says("one"),
+        prints(2, 10),
+        Reply::Late(Duration::from_secs(60), Box::new(says("never seen"))),
+        says("two"),
+        says("three"),
+    ]);
+    let holon = with(&provider);
+    holon.file("AGENTS.md", "Always greet politely.\n");
+    let run = |prompt: &str| holon.run(&["run", "--json", "--agent", "main", "--create-agent", prompt]);
+    assert_eq!(run("first").json()["final_text"], "one");
+    let mut child = holon.spawn(&["run", "--json", "--agent", "main", "second"]);
+    while provider.requests().len() < 4 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child.kill().expect("it runs");
+    child.wait().expect("it ends");
+    assert_eq!(run("third").json()["final_text"], "three");
+
+    let requests = provider.requests();
+    assert_eq!(requests.len(), 6);
+    for request in &requests {
+        assert_eq!(lasting(request), lasting(&requests[0]));
+        assert_eq!(request["tools"], requests[0]["tools"]);
+    }
+    // Within a turn the next request only adds to the one before, and a crash changes nothing of that.
+    for (before, after) in [(0, 1), (2, 3), (3, 4)] {
+        let (before, after) = (messages(&requests[before]), messages(&requests[after]));
+        assert_eq!(before, &after[..before.len()]);
+    }
+    assert!(messages(&requests[4]).len() > messages(&requests[3]).len(), "the note about the interruption");
+}
+
+#[test]
+fn a_turn_that_outgrows_the_window_goes_on_with_a_recap() {
+    let rounds = 24;
+    let provider = Provider::start((0..rounds).map(|number| prints(number, 6_000)).chain([says("Done.")]));
+    let holon = with(&provider);
+    std::fs::create_dir_all(holon.home()).unwrap();
+    std::fs::write(holon.home().join("config.toml"), "[runtime]\ncontext_window_tokens = 12000\n").unwrap();
+    let ended = holon.run(&["run", "--json", "print a lot"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let report = ended.json();
+    assert_eq!((&report["verdict"], &report["rounds"]), (&json!("completed"), &json!(rounds + 1)));
+    let requests = provider.requests();
+    for request in &requests {
+        // Four characters a token, and the names and braces around them.
+        assert!(messages(request).iter().map(|message| message.to_string().len()).sum::<usize>() < 48_000);
+        assert!(messages(request)[1]["content"].as_str().unwrap().ends_with("print a lot"));
+    }
+    let last = messages(requests.last().unwrap());
+    let recap = last[2]["content"].as_str().unwrap();
+    assert!(recap.starts_with("[recap by the runtime: the first "), "{recap}");
+    assert!(recap.contains("number 3"), "{recap}");
+    let records = holon.records(report["ledger"].as_str().unwrap().as_ref());
+    let compactions = payloads(&records, "context_compacted");
+    assert!((2..=12).contains(&compactions.len()), "{compactions:?}");
+    holon.check_ledger(report["ledger"].as_str().unwrap().as_ref());
+}
+
+#[test]
+fn a_refusal_for_length_gets_one_recap_and_then_ends_the_turn() {
+    let refused = r#"{"error":{"code":"context_length_exceeded","message":"maximum context length is 10"}}"#;
+    let work = || (0..5).map(|number| prints(number, 3_000));
+    let helped = Provider::start(work().chain([fails(400, refused), says("It fits.")]));
+    let report = with(&helped).run(&["run", "--json", "go"]).json();
+    assert_eq!(report["final_text"], "It fits.");
+    let requests = helped.requests();
+    assert!(requests[6].to_string().len() * 3 < requests[5].to_string().len() * 2, "it is much shorter");
+
+    let hopeless = Provider::start(work().chain([fails(400, refused), fails(400, refused), says("never")]));
+    let holon = with(&hopeless);
+    let ended = holon.run(&["run", "--json", "go"]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let report = ended.json();
+    assert_eq!(report["turn_kind"], "context_length_exceeded");
+    assert_eq!(report["failure_artifact"]["kind"], "context_length_exceeded");
+    assert_eq!(hopeless.requests().len(), 7);
+    let records = holon.records(report["ledger"].as_str().unwrap().as_ref());
+    assert_eq!(count(&records, "context_compacted"), 1);
+}
