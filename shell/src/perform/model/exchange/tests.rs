@@ -94,6 +94,14 @@ async fn a_stream_without_its_end_is_cut() {
     }
     let whole = local(events(&format!("{}{FINISH}", chunk("hi")))).await.answer().await;
     assert_eq!(whole.blocks.len(), 1, "a reason to finish is an end");
+    let unended = format!("{}{}", chunk("hi"), FINISH.trim_end());
+    assert_eq!(local(events(&unended)).await.answer().await.blocks.len(), 1);
+    let half = local(events(&unended[..unended.len() - 3])).await.failure().await;
+    assert_eq!(half.kind, FailureKind::StreamCut);
+    let complete =
+        [Send::Bytes(events(&format!("{}{FINISH}", chunk("hi")))), Send::Wait(Duration::from_millis(50))];
+    let server = Server::start([[&complete[..], &[Send::Reset]].concat()]).await;
+    Asking::new("local", &server.base, ProviderOptions::default()).answer().await;
     let reset = [Send::Bytes(events(&chunk("half"))), Send::Wait(Duration::from_millis(50)), Send::Reset];
     let server = Server::start([reset.to_vec()]).await;
     let asking = Asking::new("local", &server.base, ProviderOptions::default());
