@@ -2,10 +2,16 @@
 
 mod place;
 
+use std::io::Read;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use holon_core::OpId;
 use holon_core::tool::ToolErrorKind;
+use holon_shell::supervise::SUPERVISE;
+use holon_shell::supervise::record::{self, ExitRecord};
 use place::{Place, wait_for};
 use serde_json::json;
 
@@ -228,6 +234,27 @@ async fn without_the_word_nothing_is_executed() {
     assert!(place.traces().is_empty(), "{:?}", place.traces());
 }
 
+/// A runtime that is killed between preparation and word is a connection that ends without one.
+#[test]
+fn a_runtime_that_vanishes_takes_a_waiting_supervisor_along() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut ours, theirs) = UnixStream::pair().unwrap();
+    let mut supervisor = Command::new(env!("CARGO_BIN_EXE_holon"))
+        .arg(SUPERVISE)
+        .arg(folder.path())
+        .stdin(Stdio::from(OwnedFd::from(theirs)))
+        .spawn()
+        .unwrap();
+    let mut arrived = vec![0; 4];
+    ours.read_exact(&mut arrived).unwrap();
+    assert!(supervisor.try_wait().unwrap().is_none(), "it waits");
+    drop(ours);
+    assert!(supervisor.wait().unwrap().success());
+    let record = ExitRecord::read(folder.path()).unwrap().unwrap();
+    assert_eq!(record, ExitRecord { plan: None, items: Vec::new() });
+    assert_eq!(record::started(folder.path()), None);
+}
+
 #[tokio::test]
 async fn a_supervisor_that_is_killed_takes_its_command_along() {
     let place = Place::new();
@@ -238,7 +265,7 @@ async fn a_supervisor_that_is_killed_takes_its_command_along() {
         while place.read("begun").is_none() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
-        assert!(std::process::Command::new("kill").args(["-KILL", &pid]).status().unwrap().success());
+        assert!(Command::new("kill").args(["-KILL", &pid]).status().unwrap().success());
     };
     let (ended, ()) = tokio::join!(running, killing);
     assert_eq!(ended.error, Some(ToolErrorKind::Interrupted), "{ended:?}");

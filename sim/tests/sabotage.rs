@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use sim::failure::Kind;
+use sim::scenario::Scenario;
 use sim::swarm::scenario;
 use sim::verdict::guarded;
 use sim::world::{Options, Sabotage};
@@ -10,7 +11,7 @@ use sim::world::{Options, Sabotage};
 /// The laws that caught the sabotage, over some seeds.
 fn caught(sabotage: Sabotage) -> BTreeSet<String> {
     let options = Options { sabotage: Some(sabotage), ..Options::default() };
-    (1..100)
+    (1..30)
         .filter_map(|seed| guarded(&scenario(seed), options).failure)
         .inspect(|failure| assert_ne!(failure.kind, Kind::Panic, "{sabotage:?}: {failure}"))
         .map(|failure| failure.law)
@@ -38,6 +39,14 @@ caught_by! {
     a_stop_that_takes_too_long: LateStop => "V5";
     a_shutdown_that_takes_too_long: LateStop => "V6";
     a_parked_agent_that_nobody_brings_in: ForgetParked => "G5";
-    a_start_that_asks_no_supervisor: ForgetEnd => "P5";
     an_answer_that_is_never_sent: SwallowReply => "V6";
+}
+
+/// A crash meets a command in too few worlds of the swarm: this one was written for it.
+#[test]
+fn a_start_that_asks_no_supervisor() {
+    let text = include_str!("../corpus/p5_a_command_outlives_its_runtime.json");
+    let options = Options { sabotage: Some(Sabotage::ForgetEnd), ..Options::default() };
+    let failure = guarded(&Scenario::from_text(text).unwrap(), options).failure.unwrap();
+    assert_eq!(failure.law, "P5", "{failure}");
 }

@@ -158,6 +158,19 @@ fn a_batch_and_a_terminal_through_the_whole_runtime() {
     holon.check_ledger(&ledger);
 }
 
+#[test]
+fn configured_budgets_bound_what_is_shown() {
+    let holon = Holon::new().with("HOLON_DEFAULT_TOOL_OUTPUT_TOKENS", "100");
+    let model = holon.scenario(&one("seq 1 5000", 10_000));
+    let report = holon.run(&["run", "--json", "--model", &model, "go"]).json();
+    let records = holon.records(report["ledger"].as_str().unwrap().as_ref());
+    let receipt = &payloads(&records, "tool_executed")[0]["receipt"];
+    assert_eq!(receipt["facts"]["truncated"], true);
+    assert!(receipt["content"]["bytes"].as_u64().unwrap() < 1_000, "{receipt}");
+    let wrong = holon.with("HOLON_MAX_TOOL_OUTPUT_TOKENS", "70000");
+    wrong.run(&["run", "--model", &model, "go"]).refused(2, &["HOLON_MAX_TOOL_OUTPUT_TOKENS", "64000"]);
+}
+
 fn signal(signal: &str, pid: &str) {
     let status = Command::new("kill").args([signal, pid]).status().expect("kill runs");
     assert!(status.success());
