@@ -2,7 +2,9 @@
 
 mod demo;
 mod exit;
+mod interrupts;
 mod ledger;
+mod outcome;
 mod output;
 mod run;
 mod session;

@@ -1,6 +1,7 @@
 //! The loop around the core: select an input (async, decides nothing), step (sync), stage for the ledger,
 //! and release the effects of what has become durable. One task owns it; everybody else asks it.
 
+mod gate;
 mod restore;
 mod start;
 
@@ -19,6 +20,7 @@ use crate::perform::Performers;
 use crate::text::Texts;
 use crate::work::Work;
 
+pub use gate::{Gate, Latch};
 pub use start::{BUILD, Start, StartError};
 
 /// Records of an agent after which its state is stored again.
@@ -38,6 +40,8 @@ pub struct Driver {
     performers: Performers,
     work: Work,
     observer: Observer,
+    /// Tools begin when it is open.
+    tools_from: Gate,
     next_reply: u64,
     answers: BTreeMap<ReplyId, Answer>,
     /// Steps that are on their way to the disk.
@@ -236,8 +240,11 @@ impl Driver {
                 self.work.start(agent, op, async move { performers.call_model(request).await });
             }
             Effect::CallTool { agent, op, call } => {
-                let name = agent.clone();
-                self.work.start(agent, op, async move { performers.call_tool(&name, call).await });
+                let (name, gate) = (agent.clone(), self.tools_from.clone());
+                self.work.start(agent, op, async move {
+                    gate.opened().await;
+                    performers.call_tool(&name, call).await
+                });
             }
             Effect::Cancel { agent, op } => self.work.cancel(&agent, op),
         }

@@ -10,9 +10,10 @@ use holon_core::replay::Call;
 use holon_core::{Config, Host, Seed};
 use tokio::time::Instant;
 
-use super::{Driver, DriverError, Observer};
+use super::{Driver, DriverError, Gate, Observer};
 use crate::entropy;
 use crate::ledger::{Batch, Durability, EncodedCall, Ledger, LedgerError, Opened, Writer, text_reader};
+use crate::live::LiveSink;
 use crate::perform::model::Providers;
 use crate::perform::{self, Performers};
 use crate::text::{Secrets, Texts};
@@ -31,6 +32,10 @@ pub struct Start {
     /// The folder of a reserve for a full disk; a run that ends soon needs none.
     pub reserve: Option<PathBuf>,
     pub performing: perform::Settings,
+    /// Sees pieces of what models say, while they say it.
+    pub live: LiveSink,
+    /// No tool begins before it is open.
+    pub tools_from: Gate,
     pub observer: Observer,
 }
 
@@ -68,6 +73,7 @@ impl Driver {
             texts,
             work: Work::default(),
             observer: start.observer,
+            tools_from: start.tools_from,
             next_reply: 1,
             answers: BTreeMap::new(),
             ahead: VecDeque::new(),

@@ -121,6 +121,14 @@ pub const KEYS: &[Key] = &[
         settings.core.turn_tokens = Some(number(value)?);
         Ok(())
     }),
+    key!("run.keep", None, "homes of temporary runs that are kept", |settings, value| {
+        settings.run.keep = number(value)?;
+        Ok(())
+    }),
+    key!("run.idle_limit_ms", None, "a run waits for what is due within so long", |settings, value| {
+        settings.run.idle_limit = Millis(number(value)?);
+        Ok(())
+    }),
     key!(
         "admission.while_stopped",
         None,

@@ -25,6 +25,22 @@ pub struct Settings {
     pub fallbacks: Vec<ModelRef>,
     pub durability: Durability,
     pub core: CoreSettings,
+    pub run: RunSettings,
+}
+
+/// What concerns one-shot runs alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunSettings {
+    /// Homes of temporary runs that are kept.
+    pub keep: u64,
+    /// What is due within so long is waited for.
+    pub idle_limit: Millis,
+}
+
+impl Default for RunSettings {
+    fn default() -> Self {
+        Self { keep: 50, idle_limit: Millis::seconds(60) }
+    }
 }
 
 /// Values that replace the core's own defaults.
@@ -111,6 +127,7 @@ impl Default for Settings {
             fallbacks: Vec::new(),
             durability: Durability::Full,
             core: CoreSettings::default(),
+            run: RunSettings::default(),
         }
     }
 }
