@@ -1,6 +1,7 @@
 //! `holon run` without a terminal: what is printed where, codes, signals, streams that break, homes.
 
 use std::fs::File;
+use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
@@ -267,6 +268,34 @@ fn waiting_for_standard_input_or_for_a_reader_can_be_interrupted() {
     assert!(child.try_wait().unwrap().is_none(), "nobody reads");
     signal(&child, "INT");
     assert_eq!(child.wait().unwrap().code(), Some(130));
+}
+
+/// The writing end of a pipe that takes nothing more.
+fn stuck() -> (OwnedFd, OwnedFd) {
+    let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::NONBLOCK).expect("a pipe");
+    while rustix::io::write(&writer, &[b'x'; 4_096]).is_ok() {}
+    while rustix::io::write(&writer, b"x").is_ok() {}
+    rustix::fs::fcntl_setfl(&writer, rustix::fs::OFlags::empty()).expect("it blocks");
+    (reader, writer)
+}
+
+#[test]
+fn the_second_interrupt_ends_it_at_once() {
+    let holon = Holon::new();
+    let model = holon.scenario(&json!([{ "calls": [exec("touch started; sleep 60")] }, { "text": "never" }]));
+    let (_reader, writer) = stuck();
+    let mut command = holon.command(&["run", "--json", "--model", &model, "go"]);
+    let mut child = command.stdout(writer).spawn().unwrap();
+    wait_for("command", || holon.work().join("started").exists());
+    signal(&child, "INT");
+    std::thread::sleep(Duration::from_millis(1_500));
+    assert!(child.try_wait().unwrap().is_none(), "the report waits for its reader");
+    signal(&child, "TERM");
+    let status = child.wait().unwrap();
+    assert_eq!(status.code(), Some(130));
+    let run = std::fs::read_dir(holon.home().join("runs")).unwrap().next().unwrap().unwrap().path();
+    let records = holon.records(&run.join("ledger.sqlite3"));
+    assert_eq!(count(&records, "turn_terminal"), 1, "the ledger has the outcome");
 }
 
 #[test]

@@ -109,12 +109,96 @@ impl Steps {
             };
         };
         let why = present::one_line(error.message.preview());
-        let text = format!("✗ {title}: {}: {why}{}", error.kind, took(fact.duration_ms));
-        Step { tone: Tone::Bad, text, kind: StepKind::Refused(error.kind) }
+        let key = format!("✗ {title}: {}: {why}", error.kind);
+        let text = format!("{key}{}", took(fact.duration_ms));
+        // A command that took too long did something, and says more than its kind.
+        let done = error.kind == ToolErrorKind::CommandTimedOut;
+        let kind = if done { StepKind::Done(key) } else { StepKind::Refused(error.kind) };
+        Step { tone: Tone::Bad, text, kind }
     }
 }
 
 /// How long something took, where that is worth a word.
 fn took(duration: Millis) -> String {
     if duration < NOTICEABLE { String::new() } else { format!(" ({})", present::duration(duration)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use holon_core::Text;
+    use holon_core::ids::{RoundIndex, RunId};
+    use holon_core::model::{StopReason, TokenUsage};
+    use holon_core::tool::{Receipt, Tool, ToolError, ToolFacts, Verdict};
+
+    use super::*;
+
+    fn round(cmd: &str) -> TurnFact {
+        let arguments = Text::Inline(serde_json::json!({ "cmd": cmd }).to_string());
+        let call = Block::ToolCall { call_id: "c1".into(), tool_name: "ExecCommand".into(), arguments };
+        let said = Block::Text { text: Text::Inline("I look.".into()) };
+        TurnFact::AssistantRoundRecorded(Box::new(AssistantRoundRecorded {
+            run_id: RunId(1),
+            round: RoundIndex(0),
+            blocks: Arc::from([said, call]),
+            verdicts: vec![Verdict::Accepted(Tool::ExecCommand)],
+            stop_reason: StopReason::ToolUse,
+            token_usage: TokenUsage::default(),
+        }))
+    }
+
+    fn executed(facts: ToolFacts, duration_ms: u64) -> TurnFact {
+        TurnFact::ToolExecuted(Box::new(ToolExecuted {
+            run_id: RunId(1),
+            round: RoundIndex(0),
+            index: 0,
+            call_id: "c1".into(),
+            tool_name: "ExecCommand".into(),
+            receipt: Arc::new(Receipt::success(Text::Inline(String::new()), facts)),
+            duration_ms: Millis(duration_ms),
+        }))
+    }
+
+    fn failed(kind: ToolErrorKind) -> TurnFact {
+        TurnFact::ToolExecutionFailed(Box::new(ToolExecutionFailed {
+            run_id: RunId(1),
+            round: RoundIndex(0),
+            index: 0,
+            call_id: "c1".into(),
+            tool_name: "ExecCommand".into(),
+            receipt: Arc::new(Receipt::failure(ToolError::new(kind, "because"))),
+            duration_ms: Millis(0),
+        }))
+    }
+
+    fn shown(cmd: &str, outcome: &TurnFact) -> Step {
+        let mut steps = Steps::default();
+        let said = steps.see(&round(cmd));
+        assert_eq!(said.len(), 1);
+        assert_eq!((said[0].text.as_str(), &said[0].kind), ("I look.", &StepKind::Said));
+        assert_eq!(steps.title("c1"), cmd);
+        steps.see(outcome).remove(0)
+    }
+
+    #[test]
+    fn a_call_is_one_line_with_its_outcome() {
+        let ended = |exit_status, ms| {
+            let facts = ToolFacts { exit_status: Some(exit_status), ..ToolFacts::default() };
+            shown("make", &executed(facts, ms)).text
+        };
+        assert_eq!(ended(0, 999), "✓ make");
+        assert_eq!(ended(2, 61_000), "✗ make: exit status 2 (1 min 1 s)");
+        let facts = ToolFacts { changed_files: vec!["a".into(), "b".into()], ..ToolFacts::default() };
+        assert_eq!(shown("-", &executed(facts, 0)).text, "✓ ExecCommand: changed a, b");
+    }
+
+    #[test]
+    fn a_refusal_is_no_deed_and_a_command_that_took_too_long_is_one() {
+        let refused = shown("x", &failed(ToolErrorKind::UnknownTool));
+        assert_eq!(refused.text, "✗ x: unknown_tool: because");
+        assert_eq!(refused.kind, StepKind::Refused(ToolErrorKind::UnknownTool));
+        let late = shown("x", &failed(ToolErrorKind::CommandTimedOut));
+        assert_eq!(late.kind, StepKind::Done("✗ x: command_timed_out: because".into()));
+    }
 }

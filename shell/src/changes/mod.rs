@@ -1,6 +1,6 @@
 //! Which files of the workspace a run changed, as `git status` shows it before and after (contract: tools.md,
-//! `changed_files`). Looks on only: it takes no lock in the repository and runs nothing that the repository
-//! configures. Ignored files and submodules are left out.
+//! `changed_files`). Looks on only: it takes no lock in the repository and starts no monitor that the
+//! repository names. Ignored files and submodules are left out.
 
 mod git;
 mod print;

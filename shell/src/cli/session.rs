@@ -12,6 +12,8 @@ use holon_core::message::{AdmissionContext, Ingress, Surface};
 use holon_core::view::{ExplainedDeadline, RunVerdict};
 use holon_core::{AgentId, Answer, Config, Input, MessageId, Millis, Record, Reject};
 
+use rustix::fs::{Access, access};
+
 use super::exit::Exit;
 use super::interrupts::Ending;
 use super::output::Failure;
@@ -297,6 +299,12 @@ pub(super) fn execution(workspace: &Path, cwd: &Path) -> Result<ExecutionBinding
     let (workspace, cwd) = (real(workspace)?, real(cwd)?);
     if let Some(file) = [&workspace, &cwd].into_iter().find(|path| !path.is_dir()) {
         return Err(Failure::usage(anyhow!("{} is not a folder to work in: it is a file", file.display())));
+    }
+    for folder in [&workspace, &cwd] {
+        access(folder, Access::READ_OK | Access::EXEC_OK).map_err(|error| {
+            Failure::usage(anyhow!("{} can't be read: {error}", folder.display()))
+                .hint("make it readable for this user, or name another folder with --workspace-root")
+        })?;
     }
     if !cwd.starts_with(&workspace) {
         let error = anyhow!("--cwd {} is outside of --workspace-root {}", cwd.display(), workspace.display());

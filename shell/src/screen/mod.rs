@@ -15,6 +15,8 @@ pub use harmless::{harmless, within};
 
 /// Between two repaints of the line below: often enough to look alive, and hardly any work.
 const FRAME: Duration = Duration::from_millis(125);
+/// Without a terminal a line tells so often that the run is alive.
+const HEARTBEAT: Duration = Duration::from_secs(60);
 const FRAMES: [&str; 8] = ["⠋", "⠙", "⠸", "⠴", "⠦", "⠇", "⠏", "⠟"];
 /// The width of a terminal that doesn't tell it.
 const COLUMNS: usize = 80;
@@ -124,17 +126,24 @@ impl Screen {
 
     /// Keeps the line below alive; never ends.
     pub async fn animate(&self) -> std::convert::Infallible {
-        if !self.lock().live {
-            return std::future::pending().await;
-        }
-        let mut frames = tokio::time::interval(FRAME);
+        let live = self.lock().live;
+        let mut frames = tokio::time::interval(if live { FRAME } else { HEARTBEAT });
         frames.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        frames.tick().await;
         loop {
             frames.tick().await;
-            let mut inner = self.lock();
-            inner.frame += 1;
-            inner.paint();
+            if live {
+                let mut inner = self.lock();
+                inner.frame += 1;
+                inner.paint();
+            } else if let Some(text) = self.waiting() {
+                self.line(Tone::Aside, &format!("… {text}"));
+            }
         }
+    }
+
+    fn waiting(&self) -> Option<String> {
+        self.lock().below.as_ref().map(|below| below())
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -237,6 +246,14 @@ mod tests {
         screen.line(Tone::Good, "a \x1b[31mred\x1b[0m line\nand another");
         screen.finish();
         assert_eq!(written(), "a �[31mred�[0m line\nand another\n");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn without_a_terminal_a_long_wait_is_told_once_a_minute() {
+        let (screen, written) = screen(false, false);
+        screen.below(Some(Box::new(|| "1:00 make".to_owned())));
+        assert!(tokio::time::timeout(Duration::from_secs(150), screen.animate()).await.is_err());
+        assert_eq!(written(), "… 1:00 make\n… 1:00 make\n");
     }
 
     #[test]
