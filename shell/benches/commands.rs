@@ -9,6 +9,7 @@ use holon_core::agent::identity::ExecutionBinding;
 use holon_core::effect::ToolCall;
 use holon_core::tool::Tool;
 use holon_core::{AgentId, Millis, OpId, Outcome, RunId, Text};
+use holon_shell::live::LiveSink;
 use holon_shell::perform::model::Providers;
 use holon_shell::perform::tool::CommandEnvironment;
 use holon_shell::perform::{Performers, Settings};
@@ -27,7 +28,7 @@ fn supervised(bencher: divan::Bencher<'_, '_>) {
         ..Settings::new(folder.path().join("home"), environment)
     };
     let texts = Texts::new(Secrets::default(), Box::new(|_| Ok(None)));
-    let performers = Performers::new(texts, Providers::new(Default::default()), settings);
+    let performers = Performers::new(texts, Providers::new(Default::default()), settings, LiveSink::nobody());
     let agent = AgentId::new("main").unwrap();
     let at = folder.path().display().to_string();
     let call = ToolCall {
@@ -36,6 +37,7 @@ fn supervised(bencher: divan::Bencher<'_, '_>) {
         tool: Tool::ExecCommand,
         arguments: Text::short(r#"{"cmd":"true","shell":"sh","login":false}"#),
         execution: ExecutionBinding { workspace_anchor: at.clone(), execution_root: at.clone(), cwd: at },
+        output_tokens: 8_000,
         timeout: Millis::minutes(1),
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

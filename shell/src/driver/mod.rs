@@ -1,6 +1,7 @@
 //! The loop around the core: select an input (async, decides nothing), step (sync), stage for the ledger,
 //! and release the effects of what has become durable. One task owns it; everybody else asks it.
 
+mod gate;
 mod restore;
 mod start;
 
@@ -20,6 +21,7 @@ use crate::perform::Performers;
 use crate::text::Texts;
 use crate::work::Work;
 
+pub use gate::{Gate, Latch};
 pub use start::{BUILD, Start, StartError};
 
 /// Records of an agent after which its state is stored again.
@@ -39,6 +41,8 @@ pub struct Driver {
     performers: Performers,
     work: Work,
     observer: Observer,
+    /// Tools begin when it is open.
+    tools_from: Gate,
     next_reply: u64,
     answers: BTreeMap<ReplyId, Answer>,
     /// Steps that are on their way to the disk.
@@ -244,12 +248,18 @@ impl Driver {
                 self.work.start(agent, op, async move { performers.call_model(op, request).await });
             }
             Effect::CallTool { agent, op, call } => {
-                self.work.start(agent, op, async move { performers.call_tool(call).await });
+                let gate = self.tools_from.clone();
+                self.work.start(agent, op, async move {
+                    gate.opened().await;
+                    performers.call_tool(call).await
+                });
             }
             Effect::PrepareCommand { agent, op, call } => {
-                let name = agent.clone();
-                let work = async move { performers.prepare_command(&name, op, call).await };
-                self.work.start(agent, op, work);
+                let (name, gate) = (agent.clone(), self.tools_from.clone());
+                self.work.start(agent, op, async move {
+                    gate.opened().await;
+                    performers.prepare_command(&name, op, call).await
+                });
             }
             Effect::RunCommand { agent, op, supervisor } => {
                 let name = agent.clone();

@@ -189,6 +189,8 @@ pub const KEYS: &[Key<Settings>] = &[
     key!("limits.concurrent_turns", core.limits.concurrent_turns, number(1, 10_000), "most turns at once"),
     key!("limits.agents", core.limits.agents, number(1, 10_000_000), "most agents of one home"),
     key!("budget.turn_tokens", core.turn.tokens, number(1, 1 << 50), "most tokens of one turn"),
+    key!("run.keep", run.keep, number(0, 1_000_000), "homes of temporary runs that are kept"),
+    key!("run.idle_limit_ms", run.idle_limit, time(0), "a run waits for what is due within so long"),
     key!(
         "admission.while_stopped",
         core.while_stopped,

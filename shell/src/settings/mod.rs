@@ -21,8 +21,8 @@ mod tests;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use holon_core::Config;
 use holon_core::model::ModelRef;
+use holon_core::{Config, Millis};
 use toml_edit::Value;
 
 pub use edit::{EditError, Editor};
@@ -52,12 +52,28 @@ pub struct Settings {
     pub fallbacks: Vec<ModelRef>,
     pub durability: Durability,
     pub commands: CommandSettings,
+    pub run: RunSettings,
     /// The core's configuration, still without models.
     pub core: Config,
     pub providers: BTreeMap<String, ProviderSettings>,
     /// Where the values come from that are not defaults, by dotted name.
     origins: BTreeMap<String, Origin>,
     file: PathBuf,
+}
+
+/// What concerns one-shot runs alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunSettings {
+    /// Homes of temporary runs that are kept.
+    pub keep: u64,
+    /// What is due within so long is waited for.
+    pub idle_limit: Millis,
+}
+
+impl Default for RunSettings {
+    fn default() -> Self {
+        Self { keep: 50, idle_limit: Millis::seconds(60) }
+    }
 }
 
 /// A name below `providers` in its parts.
@@ -75,6 +91,7 @@ impl Settings {
             fallbacks: Vec::new(),
             durability: Durability::Full,
             commands: CommandSettings::default(),
+            run: RunSettings::default(),
             core: Config::new(Vec::new()),
             providers: BTreeMap::new(),
             origins: BTreeMap::new(),
