@@ -15,6 +15,8 @@ use super::output::Failure;
 
 /// Signals so close to each other are one request: a terminal and a wrapper may both send it.
 const ONE_REQUEST: Duration = Duration::from_millis(100);
+/// How long a good end may take; a full disk, for example, could make it wait for ever.
+const GRACE: Duration = Duration::from_secs(10);
 /// Sent when a file would grow beyond what the user may write; then the write fails instead.
 const FILE_TOO_LARGE: i32 = 25;
 
@@ -57,8 +59,8 @@ where
     let (asked, ending) = watch::channel(false);
     tokio::select! {
         biased;
-        () = interrupts.twice(&asked) => {
-            Err(Failure::new(Exit::Interrupted, anyhow!("interrupted twice: ended at once")))
+        why = interrupts.insisted(&asked) => {
+            Err(Failure::new(Exit::Interrupted, anyhow!("{why}: ended at once, the ledger holds what was done")))
         }
         done = work(Ending(ending)) => done,
     }
@@ -82,12 +84,19 @@ impl Interrupts {
         })
     }
 
-    async fn twice(&mut self, asked: &watch::Sender<bool>) {
+    /// Passes the first request on; then waits for the second one, or until the first took too long.
+    async fn insisted(&mut self, asked: &watch::Sender<bool>) -> &'static str {
         self.next().await;
         let first = Instant::now();
         asked.send_replace(true);
-        while first.elapsed() < ONE_REQUEST {
-            self.next().await;
+        let again = async {
+            while first.elapsed() < ONE_REQUEST {
+                self.next().await;
+            }
+        };
+        match tokio::time::timeout(GRACE, again).await {
+            Ok(()) => "interrupted twice",
+            Err(_) => "interrupted, and no good end within 10 s",
         }
     }
 
