@@ -1,6 +1,7 @@
 //! Canaries everywhere: a key that is planted in every place that it could leak from is found in no place that
 //! it could leak to (contract: agent.md, Secrets).
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use end_to_end::provider::{Provider, Reply, calls, fails, says};
@@ -20,7 +21,8 @@ fn with(provider: &Provider) -> Holon {
         .with("SOME_OTHER_TOKEN", "canary-of-another-service")
 }
 
-/// Every file below a folder that contains the canary, as bytes.
+/// Every file below a folder that contains the canary, as bytes. The raw output of commands is for its owner
+/// alone, and redacted when it is read.
 fn leaks(folder: &Path) -> Vec<String> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];
@@ -29,6 +31,9 @@ fn leaks(folder: &Path) -> Vec<String> {
             let path = entry.path();
             if path.is_dir() {
                 folders.push(path);
+            } else if path.parent().is_some_and(|parent| parent.ends_with("task-output")) {
+                let mode = entry.metadata().expect("a file has a mode").permissions().mode();
+                assert_eq!(mode & 0o777, 0o600, "{}", path.display());
             } else if std::fs::read(&path).is_ok_and(|bytes| contains(&bytes)) {
                 found.push(path.display().to_string());
             }
