@@ -110,3 +110,16 @@ fn a_refusal_for_length_gets_one_recap_and_then_ends_the_turn() {
     let records = holon.records(report["ledger"].as_str().unwrap().as_ref());
     assert_eq!(count(&records, "context_compacted"), 1);
 }
+
+#[test]
+fn each_provider_may_have_a_window_of_its_own() {
+    let provider = Provider::start((0..8).map(|number| prints(number, 6_000)).chain([says("Done.")]));
+    let holon = with(&provider);
+    std::fs::create_dir_all(holon.home()).unwrap();
+    std::fs::write(holon.home().join("config.toml"), "[providers.local]\ncontext_window_tokens = 12000\n")
+        .unwrap();
+    let report = holon.run(&["run", "--json", "print a lot"]).json();
+    assert_eq!(report["verdict"], "completed");
+    let records = holon.records(report["ledger"].as_str().unwrap().as_ref());
+    assert!(count(&records, "context_compacted") > 0);
+}

@@ -217,3 +217,23 @@ fn wait_for(mut condition: impl FnMut() -> bool) {
     }
     panic!("it did not happen within 12 s");
 }
+
+#[test]
+fn a_candidate_that_can_not_be_asked_is_told_and_passed_over() {
+    let provider = Provider::start([says("From the second."), says("From the first.")]);
+    let holon = with(&provider);
+    let chain = holon
+        .command(&["run", "--json", "go"])
+        .env("HOLON_MODEL", "anthropic/any")
+        .env("HOLON_MODEL_FALLBACKS", "local/test")
+        .output()
+        .expect("the binary starts");
+    let ended = end_to_end::Ended::from(chain);
+    assert_eq!(ended.json()["final_text"], "From the second.", "{ended:?}");
+    assert!(ended.stderr.contains("ANTHROPIC_API_KEY"), "{ended:?}");
+    assert_eq!(ended.json()["provider_attempt_timeline"]["attempts"][0]["failure_kind"], "auth");
+    // One that is asked for by name must be there.
+    holon.run(&["run", "--model", "anthropic/any", "go"]).refused(2, &["ANTHROPIC_API_KEY"]);
+    let lonely = Holon::new().with("HOLON_MODEL", "anthropic/any").with("HOLON_MODEL_FALLBACKS", "openai/x");
+    lonely.run(&["run", "go"]).refused(2, &["ANTHROPIC_API_KEY"]);
+}

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::{Context, anyhow};
 use clap::{Args, ValueEnum};
 use holon_core::agent::identity::ExecutionBinding;
+use holon_core::model::ModelRef;
 use holon_core::{AgentId, Record};
 
 use super::exit::Exit;
@@ -18,7 +19,8 @@ use crate::activity::Activity;
 use crate::driver::Observer;
 use crate::envelope::Envelopes;
 use crate::home::Home;
-use crate::screen::Screen;
+use crate::perform::model::Providers;
+use crate::screen::{Screen, Tone};
 use crate::settings::credentials::Credentials;
 use crate::settings::providers::Configured;
 use crate::settings::{Environment, Settings};
@@ -124,9 +126,7 @@ fn prepare(home: Option<PathBuf>, args: RunArgs) -> Result<Prepared, Failure> {
     let configured = Configured::new(&settings, &environment, &credentials);
     let providers = configured.providers();
     let secrets = providers.secrets().into_iter().chain(configured.secrets).collect();
-    for model in &config.models {
-        providers.check(model).map_err(Failure::usage)?;
-    }
+    let unusable = candidates(&config.models, &providers, args.model.is_some())?;
     config.turn.rounds = args.max_turns.unwrap_or(config.turn.rounds);
     let (home, agent, target) = target(&args, &home)?;
     let folder_asked_for = args.workspace_root.is_some() || args.cwd.is_some();
@@ -137,6 +137,9 @@ fn prepare(home: Option<PathBuf>, args: RunArgs) -> Result<Prepared, Failure> {
         return Err(Failure::usage(error).hint("put it into a file and name the file in the prompt"));
     }
     let screen = screen(format, args.quiet, &environment);
+    for problem in unusable {
+        screen.warn(Tone::Bad, &format!("holon: {problem}; the other models are asked"));
+    }
     let activity = Activity::new(screen.clone());
     let live = activity.live();
     let activity = Arc::new(Mutex::new(activity));
@@ -161,6 +164,28 @@ fn prepare(home: Option<PathBuf>, args: RunArgs) -> Result<Prepared, Failure> {
         observer,
     };
     Ok(Prepared { session, prompt, activity, lines, format })
+}
+
+/// What is wrong with candidates that the chain can go on without.
+///
+/// # Errors
+/// When none can be asked, or the one that was named can't.
+fn candidates(models: &[ModelRef], providers: &Providers, named: bool) -> Result<Vec<String>, Failure> {
+    let mut unusable = Vec::new();
+    for (at, model) in models.iter().enumerate() {
+        match providers.check(model) {
+            Ok(()) => {}
+            Err(problem) if named && at == 0 => return Err(Failure::usage(problem)),
+            Err(problem) => unusable.push(problem),
+        }
+    }
+    if unusable.len() == models.len() {
+        return Err(unusable
+            .into_iter()
+            .next()
+            .map_or_else(|| Failure::usage(anyhow!("no model")), Failure::usage));
+    }
+    Ok(unusable.iter().map(ToString::to_string).collect())
 }
 
 /// Which agent in which home: a temporary one gets a home and a ledger of its own.

@@ -21,6 +21,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use holon_core::config::ModelWindow;
 use holon_core::model::ModelRef;
 use holon_core::{Config, Millis};
 use toml_edit::Value;
@@ -161,8 +162,13 @@ impl Settings {
         let no_model = || SettingsError::NoModel { path: self.file.clone() };
         let first = self.model.as_ref().ok_or_else(no_model)?;
         let others = self.fallbacks.iter().filter(|fallback| *fallback != first);
-        let models = std::iter::once(first).chain(others).cloned().collect();
-        let config = Config { models, ..self.core.clone() };
+        let models: Vec<ModelRef> = std::iter::once(first).chain(others).cloned().collect();
+        let mut config = Config { models, ..self.core.clone() };
+        let window = |model: &ModelRef| {
+            let tokens = self.providers.get(model.provider())?.context_window_tokens?;
+            Some(ModelWindow { model: model.clone(), tokens })
+        };
+        config.context.windows = config.models.iter().filter_map(window).collect();
         if let Err(error) = config.check() {
             let first = problem(&self.origin(error.key), error.key, error.problem);
             return Err(SettingsError::Invalid { first, more: 0 });

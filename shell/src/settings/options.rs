@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use holon_core::Millis;
 
 use super::field::Field;
-use super::keys::{Key, key, time};
+use super::keys::{Key, key, number, time};
 use super::kind::Kind;
 
 /// What the file says of one provider; what it leaves out stays as it is built in.
@@ -19,6 +19,7 @@ pub struct ProviderSettings {
     pub strict_tools: Option<bool>,
     pub freeform_tools: Option<bool>,
     pub max_completion_tokens: Option<bool>,
+    pub context_window_tokens: Option<u64>,
     pub connect_timeout: Option<Millis>,
     pub first_byte_timeout: Option<Millis>,
     pub idle_timeout: Option<Millis>,
@@ -55,6 +56,12 @@ pub const OPTIONS: &[Key<ProviderSettings>] = &[
         max_completion_tokens,
         Kind::Flag,
         "send `max_completion_tokens` rather than `max_tokens` where the protocol has both"
+    ),
+    key!(
+        "context_window_tokens",
+        context_window_tokens,
+        number(4_096, 100_000_000),
+        "tokens that its models take; without it `runtime.context_window_tokens`"
     ),
     key!("connect_timeout_ms", connect_timeout, time(1), "time until a connection stands"),
     key!(

@@ -168,6 +168,7 @@ pub fn shown(spec: &ProviderSpec, configured: Option<&ProviderSettings>) -> Prov
         strict_tools: Some(options.strict_tools),
         freeform_tools: Some(options.freeform_tools),
         max_completion_tokens: Some(options.max_completion_tokens),
+        context_window_tokens: configured.and_then(|configured| configured.context_window_tokens),
         connect_timeout: Some(options.connect_timeout),
         first_byte_timeout: Some(options.first_byte_timeout),
         idle_timeout: Some(options.idle_timeout),
