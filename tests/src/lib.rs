@@ -1,6 +1,7 @@
 //! What the end-to-end tests share: the real binary in a home of its own, and a real provider of models.
 
 pub mod provider;
+pub mod trial;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
