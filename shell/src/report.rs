@@ -147,7 +147,17 @@ impl RunFold {
                 .map(|text| texts.resolve(text).map(|text| text.to_string()))
                 .transpose()
         };
-        let winning = self.attempts.iter().rev().find(|attempt| attempt.failure_kind.is_none());
+        // A document stands for itself: whoever reads it has no ledger to look a stored text up in.
+        let told = |text: &Text| texts.resolve(text).map(|text| Text::Inline(text.to_string()));
+        let mut failure = self.failure;
+        if let Some(failure) = &mut failure {
+            failure.summary = told(&failure.summary)?;
+        }
+        let mut attempts = self.attempts;
+        for message in attempts.iter_mut().filter_map(|attempt| attempt.message.as_mut()) {
+            *message = told(message)?;
+        }
+        let winning = attempts.iter().rev().find(|attempt| attempt.failure_kind.is_none());
         Ok(RunReport {
             verdict,
             agent_id,
@@ -161,14 +171,14 @@ impl RunFold {
             rounds: self.rounds,
             token_usage: self.usage,
             changed_files: self.changed_files.into_iter().collect(),
-            failure_artifact: self.failure,
+            failure_artifact: failure,
             duration_ms,
             ledger,
             provider_attempt_timeline: AttemptTimeline {
                 winning_model_ref: winning.map(|attempt| attempt.model_ref.clone()),
                 requested_model_ref: self.requested_model,
                 aggregated_token_usage: self.usage,
-                attempts: self.attempts,
+                attempts,
             },
         })
     }

@@ -170,8 +170,11 @@ impl Told {
         let report = &self.report;
         let recorded = self.facts("provider_attempt_recorded");
         let recorded: Vec<&Value> = recorded.iter().map(|fact| &fact["attempt"]).collect();
+        let kinds = |attempts: &[&Value]| -> Vec<(Value, Value)> {
+            attempts.iter().map(|one| (one["started_at"].clone(), one["outcome"].clone())).collect()
+        };
         let attempts: Vec<&Value> = self.attempts().iter().collect();
-        assert!(recorded.ends_with(&attempts), "{report}");
+        assert!(kinds(&recorded).ends_with(&kinds(&attempts)), "{report}");
         assert_eq!(self.facts("turn_started").len(), self.facts("turn_terminal").len());
         let calls = self.facts("assistant_round_recorded").into_iter();
         let calls = calls.flat_map(|round| round["blocks"].as_array().expect("a list"));
@@ -196,7 +199,14 @@ impl Told {
         let (report, artifact) = (&self.report, &self.report["failure_artifact"]);
         let errors = self.facts("runtime_error");
         let error = errors.last().expect("a runtime error");
-        assert_eq!(error["failure"], *artifact);
+        assert!(artifact["summary"].is_string(), "{artifact}");
+        let plain = |artifact: &Value| {
+            let mut artifact = artifact.clone();
+            artifact["summary"].take();
+            artifact
+        };
+        // In a record, a long summary is the name of a stored text.
+        assert_eq!(plain(&error["failure"]), plain(artifact));
         let briefs = self.facts("brief_created");
         let brief = briefs.last().expect("a brief");
         assert_eq!((&brief["kind"], &brief["run_id"]), (&"failure".into(), &error["run_id"]), "{brief}");
@@ -205,7 +215,6 @@ impl Told {
             return;
         }
         let (last, attempts) = (self.attempts().last().expect("an attempt"), &error["attempts"]);
-        assert!(self.attempts().ends_with(attempts.as_array().expect("a list")), "{report}");
         assert_eq!(artifact["metadata"]["attempts"], attempts.as_array().map_or(0, Vec::len).to_string());
         assert_eq!(artifact["kind"], last["failure_kind"]);
         assert_eq!(artifact["summary"], last["message"]);
@@ -222,7 +231,7 @@ impl Told {
             assert!(started <= completed && attempt["duration_ms"].is_u64(), "{attempt}");
             let succeeded = attempt["outcome"] == "succeeded";
             assert_eq!(attempt["failure_kind"].is_null(), succeeded, "{attempt}");
-            assert_eq!(attempt["message"].is_null(), succeeded, "{attempt}");
+            assert_eq!(attempt["message"].is_string(), !succeeded, "{attempt}");
             assert_eq!(attempt["token_usage"].is_object(), succeeded, "{attempt}");
             assert_eq!(attempt["backoff_ms"].is_u64(), attempt["outcome"] == "retrying", "{attempt}");
             let model = attempt["model_ref"].as_str().expect("a model");

@@ -160,13 +160,13 @@ fn nobody_at_the_address() {
 
 /// An address that takes no connection, nor refuses it: whoever is already in its queue fills it.
 fn full() -> (SocketAddr, Vec<std::net::TcpStream>, tokio::net::TcpListener, tokio::runtime::Runtime) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let listener = runtime.block_on(async {
-        let socket = tokio::net::TcpSocket::new_v4().unwrap();
-        socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
-        socket.listen(0).unwrap()
+        let socket = tokio::net::TcpSocket::new_v4().expect("a socket");
+        socket.bind(SocketAddr::from(([127, 0, 0, 1], 0))).expect("a port");
+        socket.listen(0).expect("a queue")
     });
-    let address = listener.local_addr().unwrap();
+    let address = listener.local_addr().expect("an address");
     let patience = std::time::Duration::from_millis(200);
     let waiting = (0..3).filter_map(|_| std::net::TcpStream::connect_timeout(&address, patience).ok());
     (address, waiting.collect(), listener, runtime)
