@@ -2,6 +2,7 @@
 
 pub mod provider;
 pub mod terminal;
+pub mod trial;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

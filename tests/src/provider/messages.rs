@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::reply::{Answer, Place};
+use super::reply::{Answer, Call, Place};
 use super::serve::{Piece, parts};
 
 fn stop(answer: &Answer) -> &'static str {
@@ -13,7 +13,10 @@ fn stop(answer: &Answer) -> &'static str {
     }
 }
 
-fn usage(output: u64) -> Value {
+fn usage(answer: &Answer, output: Value) -> Value {
+    if answer.tokens.is_some() {
+        return json!({ "input_tokens": answer.input_tokens(), "output_tokens": output });
+    }
     json!({
         "input_tokens": 60, "cache_creation_input_tokens": 10, "cache_read_input_tokens": 30,
         "output_tokens": output,
@@ -27,8 +30,13 @@ fn message(content: Vec<Value>, stop: Option<&str>, usage: Value) -> Value {
     })
 }
 
-fn call(at: usize, name: &str, input: &Value) -> Value {
-    json!({ "type": "tool_use", "id": format!("toolu_{at}"), "name": name, "input": input })
+fn tool_use(at: usize, call: &Call, input: &Value) -> Value {
+    json!({ "type": "tool_use", "id": call.id_or("toolu", at), "name": call.name, "input": input })
+}
+
+/// The input as a document has it: an object, and as text what is no JSON.
+fn input(call: &Call) -> Value {
+    serde_json::from_str(&call.arguments).unwrap_or_else(|_| call.arguments.clone().into())
 }
 
 pub(super) fn document(answer: &Answer) -> Value {
@@ -36,13 +44,13 @@ pub(super) fn document(answer: &Answer) -> Value {
     if !answer.text.is_empty() {
         content.push(json!({ "type": "text", "text": answer.text }));
     }
-    content.extend(answer.calls.iter().enumerate().map(|(at, (name, input))| call(at, name, input)));
-    message(content, Some(stop(answer)), usage(20))
+    content.extend(answer.calls.iter().enumerate().map(|(at, call)| tool_use(at, call, &input(call))));
+    message(content, Some(stop(answer)), usage(answer, answer.output_tokens()))
 }
 
 pub(super) fn stream(answer: &Answer) -> Vec<Piece> {
     let event = |place, event: Value| Piece::event(place, event["type"].as_str(), &event);
-    let start = json!({ "type": "message_start", "message": message(vec![], None, usage(1)) });
+    let start = json!({ "type": "message_start", "message": message(vec![], None, usage(answer, 1.into())) });
     let mut pieces = vec![event(Place::Start, start), event(Place::Start, json!({ "type": "ping" }))];
     let mut block = |index: usize, place, begun: Value, deltas: Vec<Value>| {
         let start = json!({ "type": "content_block_start", "index": index, "content_block": begun });
@@ -60,15 +68,14 @@ pub(super) fn stream(answer: &Answer) -> Vec<Piece> {
         block(index, Place::InText, json!({ "type": "text", "text": "" }), deltas.collect());
         index += 1;
     }
-    for (at, (name, input)) in answer.calls.iter().enumerate() {
-        let json = input.to_string();
+    for (at, call) in answer.calls.iter().enumerate() {
         let delta = |part: String| json!({ "type": "input_json_delta", "partial_json": part });
-        let deltas = parts(&json).into_iter().map(delta);
-        block(index, Place::InCall, call(at, name, &json!({})), deltas.collect());
+        let deltas = parts(&call.arguments).into_iter().map(delta);
+        block(index, Place::InCall, tool_use(at, call, &json!({})), deltas.collect());
         index += 1;
     }
     let delta = json!({ "stop_reason": stop(answer), "stop_sequence": null });
-    let last = json!({ "type": "message_delta", "delta": delta, "usage": { "output_tokens": 20 } });
+    let last = json!({ "type": "message_delta", "delta": delta, "usage": { "output_tokens": answer.output_tokens() } });
     pieces.push(event(Place::BeforeEnd, last));
     pieces.push(event(Place::BeforeEnd, json!({ "type": "message_stop" })));
     pieces

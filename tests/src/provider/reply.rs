@@ -37,13 +37,24 @@ pub enum Reply {
 #[derive(Debug, Clone, Default)]
 pub struct Answer {
     pub text: String,
-    /// Name and arguments.
-    pub calls: Vec<(String, Value)>,
+    pub calls: Vec<Call>,
     /// The bound on the output was reached.
     pub cut_short: bool,
+    /// What is reported as tokens of input and of output, instead of 100 and 20.
+    pub tokens: Option<[Value; 2]>,
 }
 
-/// How an answer goes wrong. Without streaming, the body stops at its half.
+/// A call of a tool.
+#[derive(Debug, Clone)]
+pub struct Call {
+    /// Null sends none; without one of its own the server counts.
+    pub id: Option<Value>,
+    pub name: String,
+    /// The text of the arguments, which is JSON unless the test wants it otherwise.
+    pub arguments: String,
+}
+
+/// How an answer goes wrong, or what is unusual about it. Without streaming, the body stops at its half.
 #[derive(Debug, Clone)]
 pub enum Fault {
     /// The connection closes there, without the end that HTTP demands.
@@ -56,6 +67,16 @@ pub enum Fault {
     Error(Place, &'static str, &'static str),
     /// So long between one piece of 16 bytes and the next.
     Dribble(Duration),
+    /// It comes with this type.
+    Typed(&'static str),
+    /// It comes with `content-encoding: gzip`, and is encoded so.
+    Gzip,
+    /// It comes in HTTP/1.0, which ends a body by closing the connection.
+    Old,
+    /// The whole response comes twice, although it was asked for once.
+    Twice,
+    /// All of it comes a second time in the same response.
+    Echo,
 }
 
 /// A place in a streamed answer.
@@ -77,13 +98,48 @@ pub fn says(text: &str) -> Reply {
 
 /// An answer that calls tools: name and arguments of each.
 pub fn calls(calls: &[(&str, Value)]) -> Reply {
-    let calls = calls.iter().map(|(name, arguments)| ((*name).to_owned(), arguments.clone())).collect();
-    Reply::Answer(Answer { calls, ..Answer::default() })
+    raw_calls(calls.iter().map(|(name, arguments)| Call::new(name, &arguments.to_string())))
+}
+
+/// The same with calls that no model should make.
+pub fn raw_calls(calls: impl IntoIterator<Item = Call>) -> Reply {
+    Reply::Answer(Answer { calls: calls.into_iter().collect(), ..Answer::default() })
+}
+
+/// A command, as a call.
+pub fn command(cmd: &str) -> (&'static str, Value) {
+    ("ExecCommand", serde_json::json!({ "cmd": cmd }))
 }
 
 /// A failure with a status.
 pub fn fails(code: u16, body: &str) -> Reply {
     Reply::Status { code, headers: vec![], body: body.to_owned() }
+}
+
+impl Call {
+    pub fn new(name: &str, arguments: &str) -> Self {
+        Self { id: None, name: name.to_owned(), arguments: arguments.to_owned() }
+    }
+
+    #[must_use]
+    pub fn id(self, id: Value) -> Self {
+        Self { id: Some(id), ..self }
+    }
+
+    /// Its id, where the server counts with this prefix.
+    pub(super) fn id_or(&self, prefix: &str, at: usize) -> Value {
+        self.id.clone().unwrap_or_else(|| format!("{prefix}_{at}").into())
+    }
+}
+
+impl Answer {
+    pub(super) fn input_tokens(&self) -> Value {
+        self.tokens.as_ref().map_or_else(|| 100.into(), |[input, _]| input.clone())
+    }
+
+    pub(super) fn output_tokens(&self) -> Value {
+        self.tokens.as_ref().map_or_else(|| 20.into(), |[_, output]| output.clone())
+    }
 }
 
 impl Reply {
@@ -99,6 +155,13 @@ impl Reply {
     pub fn cut_short(self) -> Self {
         let Self::Answer(answer) = self else { panic!("only an answer is cut short") };
         Self::Answer(Answer { cut_short: true, ..answer })
+    }
+
+    /// Reporting these tokens of input and output.
+    #[must_use]
+    pub fn counting(self, input: Value, output: Value) -> Self {
+        let Self::Answer(answer) = self else { panic!("only an answer counts tokens") };
+        Self::Answer(Answer { tokens: Some([input, output]), ..answer })
     }
 
     #[must_use]

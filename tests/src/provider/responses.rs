@@ -17,13 +17,13 @@ fn items(answer: &Answer, request: &Value) -> Vec<Value> {
         let content = json!([{ "type": "output_text", "text": answer.text, "annotations": [] }]);
         items.push(json!({ "type": "message", "id": "msg_1", "role": "assistant", "content": content }));
     }
-    for (at, (name, arguments)) in answer.calls.iter().enumerate() {
-        let id = format!("call_{at}");
+    for (at, call) in answer.calls.iter().enumerate() {
+        let (id, name, arguments) = (call.id_or("call", at), &call.name, &call.arguments);
         items.push(if is_custom(request, name) {
+            let arguments: Value = serde_json::from_str(arguments).unwrap_or_default();
             let input = arguments["patch"].as_str().unwrap_or_default();
             json!({ "type": "custom_tool_call", "id": id, "call_id": id, "name": name, "input": input })
         } else {
-            let arguments = arguments.to_string();
             json!({ "type": "function_call", "id": id, "call_id": id, "name": name, "arguments": arguments })
         });
     }
@@ -35,10 +35,13 @@ fn response(answer: &Answer, output: Vec<Value>) -> Value {
         "id": "resp_1", "object": "response", "model": "test", "status": "completed", "error": null,
         "output": output,
         "usage": {
-            "input_tokens": 100, "input_tokens_details": { "cached_tokens": 0 },
-            "output_tokens": 20, "total_tokens": 120,
+            "input_tokens": answer.input_tokens(), "input_tokens_details": { "cached_tokens": 0 },
+            "output_tokens": answer.output_tokens(),
         },
     });
+    if answer.tokens.is_none() {
+        response["usage"]["total_tokens"] = 120.into();
+    }
     if answer.cut_short {
         response["status"] = "incomplete".into();
         response["incomplete_details"] = json!({ "reason": "max_output_tokens" });

@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::reply::{Answer, Fault, Place, Reply};
-use super::{Asked, Shared, chat, messages, responses};
+use super::{Asked, Shared, chat, messages, odd, responses};
 
 /// A piece of a streamed answer.
 pub(super) struct Piece {
@@ -36,7 +36,7 @@ pub(super) fn parts(text: &str) -> Vec<String> {
 
 /// Whether the connection can be used for another request.
 #[derive(PartialEq, Eq)]
-enum After {
+pub(super) enum After {
     Keep,
     Close,
 }
@@ -137,7 +137,7 @@ async fn answer(
 }
 
 /// A response with a length.
-async fn whole(
+pub(super) async fn whole(
     stream: &mut TcpStream,
     code: u16,
     headers: &[(&'static str, String)],
@@ -176,33 +176,59 @@ async fn said(
         _ => return whole(stream, 404, &[], b"there is no such path").await,
     };
     let kind = if streamed { "text/event-stream" } else { "application/json" };
+    let pieces = if streamed { pieces } else { vec![Piece::raw(Place::Start, &document.to_string())] };
+    let sent = |pieces: &[Piece]| all(pieces).concat();
+    match fault {
+        None => chunked(stream, kind, all(&pieces), Then::End).await,
+        Some(Fault::Cut(place)) => chunked(stream, kind, until(&pieces, *place), Then::Close).await,
+        Some(Fault::End(place)) => chunked(stream, kind, until(&pieces, *place), Then::End).await,
+        Some(Fault::Stall(place)) => {
+            chunked(stream, kind, until(&pieces, *place), Then::Close).await?;
+            Ok(hold(stream, shared).await)
+        }
+        Some(Fault::Error(place, error, message)) => {
+            let error = match asked.path.as_str() {
+                "/v1/responses" => responses::error(error, message),
+                "/v1/messages" => messages::error(error, message),
+                _ => chat::error(error, message),
+            };
+            let mut bytes = until(&pieces, *place);
+            bytes.push(error.bytes);
+            chunked(stream, kind, bytes, Then::End).await
+        }
+        Some(Fault::Dribble(pause)) => {
+            chunked(stream, kind, vec![], Then::Close).await?;
+            dribble(stream, shared, &pieces, *pause).await
+        }
+        Some(Fault::Typed(kind)) => chunked(stream, kind, all(&pieces), Then::End).await,
+        Some(Fault::Echo) => chunked(stream, kind, [all(&pieces), all(&pieces)].concat(), Then::End).await,
+        Some(Fault::Gzip) => odd::gzip(stream, kind, &sent(&pieces)).await,
+        Some(Fault::Old) => odd::old(stream, kind, &sent(&pieces)).await,
+        Some(Fault::Twice) => odd::twice(stream, kind, &sent(&pieces)).await,
+    }
+}
+
+/// How a body goes on after its pieces.
+enum Then {
+    End,
+    /// Without the end that HTTP demands.
+    Close,
+}
+
+async fn chunked(
+    stream: &mut TcpStream,
+    kind: &str,
+    pieces: Vec<Vec<u8>>,
+    then: Then,
+) -> std::io::Result<After> {
     let head = format!("HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ntransfer-encoding: chunked\r\n\r\n");
     stream.write_all(head.as_bytes()).await?;
-    let pieces = if streamed { pieces } else { vec![Piece::raw(Place::Start, &document.to_string())] };
-    let place = match fault {
-        Some(Fault::Cut(place) | Fault::End(place) | Fault::Stall(place) | Fault::Error(place, ..)) => {
-            Some(*place)
-        }
-        Some(Fault::Dribble(pause)) => return dribble(stream, &pieces, *pause).await,
-        None => None,
-    };
-    for bytes in place.map_or_else(|| all(&pieces), |place| until(&pieces, place)) {
+    for bytes in pieces {
         chunk(stream, &bytes).await?;
     }
-    match fault {
-        None | Some(Fault::Dribble(_)) => end(stream).await,
-        Some(Fault::Cut(_)) => Ok(After::Close),
-        Some(Fault::Stall(_)) => Ok(hold(stream, shared).await),
-        Some(Fault::End(_)) => end(stream).await,
-        Some(Fault::Error(_, kind, message)) => {
-            let error = match asked.path.as_str() {
-                "/v1/responses" => responses::error(kind, message),
-                "/v1/messages" => messages::error(kind, message),
-                _ => chat::error(kind, message),
-            };
-            chunk(stream, &error.bytes).await?;
-            end(stream).await
-        }
+    match then {
+        Then::End => end(stream).await,
+        Then::Close => Ok(After::Close),
     }
 }
 
@@ -226,9 +252,17 @@ fn until(pieces: &[Piece], place: Place) -> Vec<Vec<u8>> {
     all(&pieces[..end])
 }
 
-async fn dribble(stream: &mut TcpStream, pieces: &[Piece], pause: Duration) -> std::io::Result<After> {
+async fn dribble(
+    stream: &mut TcpStream,
+    shared: &Shared,
+    pieces: &[Piece],
+    pause: Duration,
+) -> std::io::Result<After> {
     for bytes in all(pieces).concat().chunks(16) {
-        chunk(stream, bytes).await?;
+        if let Err(error) = chunk(stream, bytes).await {
+            shared.change(|state| state.hung_up += 1);
+            return Err(error);
+        }
         tokio::time::sleep(pause).await;
     }
     end(stream).await

@@ -21,6 +21,7 @@ use holon_core::Wall;
 use holon_core::model::{
     AnswerBlock, FailureKind, ModelRequest, ProposedCall, StopReason, TokenUsage, TransportDiagnostics,
 };
+use serde_json::Value;
 
 pub use built_in::built_in;
 pub use registry::{ProviderError, Providers};
@@ -93,6 +94,16 @@ impl Providers {
                 exchange::attempt::<AnthropicMessages>(clients, texts, endpoint, request, live).await
             }
         }
+    }
+}
+
+/// The arguments of a call as text: as a server sends it, perhaps cut off, or any other JSON. Whether that is an
+/// object is the core's to judge, so that the model reads what was wrong with one call and the others run.
+fn arguments(value: Option<&Value>) -> String {
+    match value {
+        None | Some(Value::Null) => "{}".to_owned(),
+        Some(Value::String(json)) => json.clone(),
+        Some(json) => json.to_string(),
     }
 }
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::super::exchange::Malformed;
 use super::super::exchange::usage::{count, usage};
-use super::super::{Reply, proposed};
+use super::super::{Reply, arguments, proposed};
 use crate::text::Texts;
 
 pub(super) fn read(texts: &Texts, root: &Value) -> Result<Reply, Malformed> {
@@ -37,14 +37,7 @@ fn call(texts: &Texts, block: &Value) -> Result<AnswerBlock, Malformed> {
     if name.is_empty() {
         return Err(Malformed::shape("one of its tool calls has no name"));
     }
-    let input = match block.get("input") {
-        None | Some(Value::Null) => "{}".to_owned(),
-        // As a stream brings it: perhaps cut off, which the core judges.
-        Some(Value::String(json)) => json.clone(),
-        Some(object @ Value::Object(_)) => object.to_string(),
-        Some(_) => return Err(Malformed::shape("the input of one of its tool calls is not an object")),
-    };
-    Ok(proposed(texts, text("id"), name, &input))
+    Ok(proposed(texts, text("id"), name, &arguments(block.get("input"))))
 }
 
 fn stop(reason: Option<&str>, calls: bool) -> StopReason {

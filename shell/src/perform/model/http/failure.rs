@@ -32,8 +32,10 @@ pub(super) fn not_sent(error: reqwest::Error, url: &Url, options: &ProviderOptio
 pub(super) fn cut_off(error: reqwest::Error, url: &Url) -> Failure {
     let error = error.without_url();
     let kind = if error.is_timeout() { FailureKind::Timeout } else { FailureKind::StreamCut };
-    let message = format!("the answer of {} broke off before its end", shown(url));
-    with_causes(located(Failure::new(kind, message), "body", url), causes(&error))
+    let chain = causes(&error);
+    let reason = chain.last().map(String::as_str).unwrap_or_default();
+    let message = format!("the answer of {} broke off before its end: {reason}", shown(url));
+    with_causes(located(Failure::new(kind, message), "body", url), chain)
 }
 
 /// Adds where it happened.

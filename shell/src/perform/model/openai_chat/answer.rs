@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::super::exchange::Malformed;
 use super::super::exchange::usage::{count, usage};
-use super::super::{Reply, proposed};
+use super::super::{Reply, arguments, proposed};
 use crate::text::Texts;
 
 pub(super) fn read(texts: &Texts, root: &Value) -> Result<Reply, Malformed> {
@@ -61,15 +61,7 @@ fn call(texts: &Texts, value: &Value) -> Result<AnswerBlock, Malformed> {
         .and_then(Value::as_str)
         .filter(|name| !name.is_empty())
         .ok_or_else(|| Malformed::shape("one of its tool calls has no name"))?;
-    let arguments = match function.get("arguments") {
-        None | Some(Value::Null) => "{}".to_owned(),
-        Some(Value::String(json)) => json.clone(),
-        Some(object @ Value::Object(_)) => object.to_string(),
-        Some(_) => {
-            let problem = "the arguments of one of its tool calls are neither text nor an object";
-            return Err(Malformed::shape(problem));
-        }
-    };
+    let arguments = arguments(function.get("arguments"));
     let id = value.get("id").and_then(Value::as_str).unwrap_or_default();
     Ok(proposed(texts, id.to_owned(), name.to_owned(), &arguments))
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use super::super::arguments;
 use super::super::exchange::{Flow, Fold, Malformed, Shown};
 use super::answer::content;
 
@@ -115,12 +116,7 @@ impl Chunks {
         }
         match piece.pointer("/function/arguments") {
             None | Some(Value::Null) => {}
-            Some(Value::String(json)) => call.arguments.push_str(json),
-            Some(object @ Value::Object(_)) => call.arguments.push_str(&object.to_string()),
-            Some(_) => {
-                let problem = "the arguments of one of its tool calls are neither text nor an object";
-                return Err(Malformed::shape(problem));
-            }
+            Some(given) => call.arguments.push_str(&arguments(Some(given))),
         }
         Ok(())
     }

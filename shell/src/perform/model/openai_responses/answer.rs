@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::super::exchange::usage::{count, usage};
 use super::super::exchange::{Malformed, Said};
-use super::super::{Reply, proposed};
+use super::super::{Reply, arguments, proposed};
 use super::freeform;
 use crate::text::Texts;
 
@@ -33,7 +33,7 @@ pub(super) fn read(texts: &Texts, root: &Value) -> Result<Reply, Malformed> {
             }
             Some("function_call") => {
                 calls = true;
-                blocks.push(proposed(texts, id(item), name(item)?, &arguments(item.get("arguments"))?));
+                blocks.push(proposed(texts, id(item), name(item)?, &arguments(item.get("arguments"))));
             }
             Some("custom_tool_call") => {
                 calls = true;
@@ -72,17 +72,6 @@ fn id(item: &Value) -> String {
 fn name(item: &Value) -> Result<String, Malformed> {
     let name = item.get("name").and_then(Value::as_str).filter(|name| !name.is_empty());
     name.map(ToOwned::to_owned).ok_or_else(|| Malformed::shape("one of its tool calls has no name"))
-}
-
-fn arguments(value: Option<&Value>) -> Result<String, Malformed> {
-    match value {
-        None | Some(Value::Null) => Ok("{}".to_owned()),
-        Some(Value::String(json)) => Ok(json.clone()),
-        Some(object @ Value::Object(_)) => Ok(object.to_string()),
-        Some(_) => {
-            Err(Malformed::shape("the arguments of one of its tool calls are neither text nor an object"))
-        }
-    }
 }
 
 fn stop(status: Option<&str>, reason: Option<&str>, calls: bool) -> StopReason {
