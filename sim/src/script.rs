@@ -3,8 +3,8 @@
 use holon_core::model::{
     AnswerBlock, AttemptFailure, FailureKind, ModelAnswer, ProposedCall, StopReason, Timing, TokenUsage,
 };
-use holon_core::outcome::{Outcome, ToolOutcome};
-use holon_core::tool::{Receipt, ToolError, ToolErrorKind, ToolFacts};
+use holon_core::outcome::{Outcome, SupervisorIdentity, ToolOutcome};
+use holon_core::tool::{Receipt, Tool, ToolError, ToolErrorKind, ToolFacts};
 use holon_core::{Millis, Text, Wall};
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ use crate::tools::context;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Line {
     pub agent: u32,
-    /// Counted from 1, per agent; calls of tools and requests to the provider apart.
+    /// Counted from 1, per agent; calls of tools, supervisors and requests to the provider apart.
     pub nth: u64,
     /// Microseconds.
     #[serde(default)]
@@ -31,8 +31,12 @@ pub enum Deed {
     Says {
         #[serde(default)]
         text: String,
+        /// Commands.
         #[serde(default)]
         calls: Vec<String>,
+        /// After them, calls of a tool that needs no supervisor.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        patches: Vec<String>,
     },
     /// The provider fails. `resets_in` in microseconds from the wall clock at the time of the request.
     Fails {
@@ -50,6 +54,10 @@ pub enum Deed {
     ToolSilent,
     /// The instruction files are read.
     Reads,
+    /// A supervisor comes up and waits for the word.
+    Prepares,
+    PrepareFails,
+    PrepareSilent,
 }
 
 impl Deed {
@@ -58,17 +66,25 @@ impl Deed {
             Self::Says { .. } | Self::Fails { .. } | Self::ProviderSilent => "provider",
             Self::ToolDone { .. } | Self::ToolFails | Self::ToolSilent => "tool",
             Self::Reads => "context",
+            Self::Prepares | Self::PrepareFails | Self::PrepareSilent => "supervisor",
         }
     }
 }
 
 impl Line {
-    pub fn deliveries(&self, wall: Wall) -> Deliveries {
+    /// What is heard of it; the supervisor is the one that comes up, if one does.
+    pub fn deliveries(&self, wall: Wall, supervisor: Option<&SupervisorIdentity>) -> Deliveries {
         let duration_ms = Millis(self.after / 1_000);
         let timing = Timing { started_at: wall, completed_at: wall.after(duration_ms), duration_ms };
         let outcome = match &self.deed {
-            Deed::ProviderSilent | Deed::ToolSilent => return Vec::new(),
-            Deed::Says { text, calls } => Outcome::Answer { answer: answer(text, calls, timing) },
+            Deed::ProviderSilent | Deed::ToolSilent | Deed::PrepareSilent => return Vec::new(),
+            Deed::Prepares => match supervisor.cloned() {
+                Some(supervisor) => Outcome::Prepared { supervisor },
+                None => return Vec::new(),
+            },
+            Deed::Says { text, calls, patches } => {
+                Outcome::Answer { answer: answer(text, calls, patches, timing) }
+            }
             Deed::Fails { kind, retry_after, resets_in } => Outcome::AttemptFailed {
                 failure: AttemptFailure {
                     kind: *kind,
@@ -85,29 +101,35 @@ impl Line {
                 let receipt = Receipt::success(Text::short(output), ToolFacts::default());
                 Outcome::Tool { outcome: ToolOutcome { receipt, duration_ms } }
             }
-            Deed::ToolFails => {
-                let error = ToolError::new(ToolErrorKind::ToolExecutionFailed, "as the script says");
-                Outcome::Tool { outcome: ToolOutcome { receipt: Receipt::failure(error), duration_ms } }
-            }
+            Deed::ToolFails => failed(ToolErrorKind::ToolExecutionFailed, duration_ms),
+            Deed::PrepareFails => failed(ToolErrorKind::CommandSpawnFailed, duration_ms),
         };
         vec![(self.after, outcome)]
     }
 }
 
-fn answer(text: &str, calls: &[String], timing: Timing) -> ModelAnswer {
+fn failed(kind: ToolErrorKind, duration_ms: Millis) -> Outcome {
+    let receipt = Receipt::failure(ToolError::new(kind, "as the script says"));
+    Outcome::Tool { outcome: ToolOutcome { receipt, duration_ms } }
+}
+
+fn answer(text: &str, calls: &[String], patches: &[String], timing: Timing) -> ModelAnswer {
     let mut blocks = Vec::new();
-    if !text.is_empty() || calls.is_empty() {
+    let silent = calls.is_empty() && patches.is_empty();
+    if !text.is_empty() || silent {
         blocks.push(AnswerBlock::Text { text: Text::short(text) });
     }
-    blocks.extend(calls.iter().map(|call_id| {
+    let proposed = |tool: Tool, arguments: &str, call_id: &String| {
         AnswerBlock::ToolCall(ProposedCall {
             call_id: call_id.clone(),
-            tool_name: "ExecCommand".into(),
-            arguments: Text::Inline(r#"{"cmd":"ls"}"#.into()),
+            tool_name: tool.name().into(),
+            arguments: Text::Inline(arguments.into()),
             inline: None,
         })
-    }));
-    let stop = if calls.is_empty() { StopReason::EndTurn } else { StopReason::ToolUse };
+    };
+    blocks.extend(calls.iter().map(|id| proposed(Tool::ExecCommand, r#"{"cmd":"ls"}"#, id)));
+    blocks.extend(patches.iter().map(|id| proposed(Tool::ApplyPatch, r#"{"patch":"--- a"}"#, id)));
+    let stop = if silent { StopReason::EndTurn } else { StopReason::ToolUse };
     let usage = TokenUsage { input_tokens: 1, output_tokens: 1, total_tokens: 2, cached_input_tokens: 0 };
     ModelAnswer { blocks, stop, usage, timing }
 }

@@ -2,7 +2,7 @@
 
 use sim::explore::path::{replay, scenario, shorten};
 use sim::explore::search::{Found, Options, Report, explore};
-use sim::explore::{Move, Sabotage, SmallWorld, worlds};
+use sim::explore::{Ending, Move, Sabotage, SmallWorld, worlds};
 use sim::failure::Kind;
 use sim::scenario::Scenario;
 use sim::verdict::guarded;
@@ -45,7 +45,7 @@ macro_rules! every_state_drains {
     };
 }
 
-every_state_drains! { stop; interject; crash; retry; restore; slots; }
+every_state_drains! { stop; interject; crash; retry; restore; slots; command; }
 
 /// The failure that a search finds in a broken world, on a path as short as it gets.
 fn caught(name: &str, sabotage: Sabotage) -> (SmallWorld, Found) {
@@ -78,6 +78,7 @@ caught_by! {
     a_timer_that_never_rings: retry, LoseWake => Liveness "V10";
     a_snapshot_that_is_too_old: restore, StaleSnapshot => Safety "D5";
     a_parked_agent_that_nobody_brings_in: restore, ForgetParked => Safety "G5";
+    a_command_that_nobody_asks_for: command, ForgetEnd => Safety "P5";
     a_driver_that_does_not_step_again: slots, IgnoreMore => Liveness "V10";
 }
 
@@ -92,9 +93,61 @@ fn a_path_is_written_as_a_scenario() {
     assert!(report.failure.is_none() && report.steps > 4, "{:?}", report.failure);
 }
 
+/// From the beginning until a supervisor has come up, and the word that it waits for is in a row.
+const PREPARED: [Move; 7] = [
+    Move::Ask(0),
+    Move::Sync,
+    Move::End(1, Ending::Plain),
+    Move::Sync,
+    Move::End(1, Ending::Commands(1)),
+    Move::Sync,
+    Move::End(1, Ending::Plain),
+];
+
+#[test]
+fn a_start_finds_a_command_in_each_of_its_ways() {
+    let world = world("command");
+    let (plain, fails) = (Ending::Plain, Ending::ToolFails);
+    let ways: [(&str, &[Move], bool); 7] = [
+        ("the row with its name is lost", &[Move::Crash(0)], false),
+        ("the word never comes", &[Move::Crash(1)], true),
+        ("it never began and left no record", &[Move::Crash(1), Move::Lose(1)], true),
+        ("it ends meanwhile", &[Move::Sync, Move::Crash(0), Move::Finish(1, plain)], true),
+        ("it fails meanwhile", &[Move::Sync, Move::Crash(0), Move::Finish(1, fails)], true),
+        ("it is lost", &[Move::Sync, Move::Crash(0), Move::Lose(1)], true),
+        ("its end is not on the disk", &[Move::Sync, Move::End(1, plain), Move::Crash(0)], true),
+    ];
+    for (way, moves, asked) in ways {
+        let path = [&PREPARED, moves, &[Move::Boot, Move::Crash(0), Move::Boot]].concat();
+        assert_eq!(replay(&world, None, &path), Some(Ok(())), "{way}");
+        let forgotten = replay(&world, Some(Sabotage::ForgetEnd), &path).expect("each move is possible");
+        let law = forgotten.err().map(|failure| failure.law);
+        let lost = moves.contains(&Move::Lose(1));
+        assert_eq!(law.as_deref(), (asked && !lost).then_some("P5"), "{way}");
+    }
+}
+
+#[test]
+fn no_start_comes_before_the_end_of_a_command() {
+    let path = [&PREPARED[..], &[Move::Sync, Move::Crash(0), Move::Boot]].concat();
+    assert_eq!(replay(&world("command"), None, &path), None);
+}
+
+#[test]
+fn a_path_with_a_command_is_written_as_a_scenario() {
+    let world = world("command");
+    let finish = [Move::Sync, Move::Crash(0), Move::Finish(1, Ending::Plain), Move::Boot];
+    let written = scenario(&world, &[&PREPARED[..], &finish].concat()).unwrap();
+    assert_eq!(Scenario::from_text(&written.to_pretty_text()).unwrap(), written);
+    let deeds: Vec<&str> = written.script.iter().map(|line| line.deed.component()).collect();
+    assert_eq!(deeds, ["context", "provider", "supervisor", "tool"], "{written:?}");
+    let report = guarded(&written, sim::world::Options::default());
+    assert!(report.failure.is_none() && report.steps > 4, "{:?}", report.failure);
+}
+
 #[test]
 fn the_same_search_gives_the_same_figures() {
     let figures = |report: Report| (report.states, report.transitions, report.depth, report.resting);
     let world = world("stop").narrow();
-    assert_eq!(figures(search(&world, None, 800)), figures(search(&world, None, 800)));
+    assert_eq!(figures(search(&world, None, 400)), figures(search(&world, None, 400)));
 }

@@ -9,6 +9,7 @@ use holon_core::replay::Call;
 use holon_core::snapshot::AgentSnapshot;
 use holon_core::{AgentId, Answer, Effect, Input, OpId, ReplyId};
 
+use super::command::Working;
 use super::shelf::{Errand, Image, Row as Shelved};
 use super::situation::{Setting, Situation};
 use super::{Ending, Move, Pot, Sabotage};
@@ -52,6 +53,8 @@ impl Situation {
             }
             Move::Sync => self.sync(setting)?,
             Move::Crash(kept) => self.crash(setting, kept.into())?,
+            Move::Finish(agent, ending) => self.finish(setting, agent, ending),
+            Move::Lose(agent) => self.lose(agent),
             Move::Boot => self.boot(setting)?,
             Move::Leave => self.leave(),
             Move::Park(agent) => self.park(agent)?,
@@ -59,6 +62,7 @@ impl Situation {
         if setting.world.bounds.ahead == 0 {
             self.sync(setting)?;
         }
+        self.forget_supervisors();
         self.performers()
     }
 
@@ -84,18 +88,25 @@ impl Situation {
         }
     }
 
-    fn pay(&mut self, pot: Pot) {
+    pub(super) fn pay(&mut self, pot: Pot) {
         if let Some(left) = self.left_in(pot) {
             *left -= 1;
         }
     }
 
-    fn end(&mut self, setting: Setting<'_>, number: u8, ending: Ending) -> Result<(), Failure> {
+    pub(super) fn pay_for(&mut self, setting: Setting<'_>, ending: Ending) {
         let pot = setting.world.endings.iter().find(|(known, _)| *known == ending);
         self.pay(pot.map_or(Pot::Free, |(_, pot)| *pot));
-        let Some((op, kind)) = self.outside.at_work.remove(&number) else { return Ok(()) };
-        let agent = agent_id(number.into());
-        let outcome = ending.outcome(kind, self.round(number), self.now().wall);
+    }
+
+    fn end(&mut self, setting: Setting<'_>, number: u8, ending: Ending) -> Result<(), Failure> {
+        self.pay_for(setting, ending);
+        let Some(working) = self.outside.at_work.remove(&number) else { return Ok(()) };
+        let (agent, op) = (agent_id(number.into()), working.op);
+        let outcome = ending.outcome(&working, self.round(number), self.now().wall);
+        if working.kind == OpKind::RunCommand {
+            self.exits(number, &outcome);
+        }
         self.input(setting, Input::Completed { agent, op, outcome })
     }
 
@@ -111,7 +122,8 @@ impl Situation {
         let Some(agent) = self.agent(number) else { return Ok(()) };
         let (Some(op), before) = (over(agent), agent.event_seq) else { return Ok(()) };
         let (agent, due) = (agent.id.clone(), self.due);
-        let outcome = Ending::Plain.outcome(OpKind::CallModel, 0, self.now().wall);
+        let stray = Working { agent: number, op, kind: OpKind::CallModel };
+        let outcome = Ending::Plain.outcome(&stray, 0, self.now().wall);
         self.input(setting, Input::Completed { agent: agent.clone(), op, outcome })?;
         let after = self.checks.agents().get(&agent).map(|agent| agent.event_seq);
         ensure!(
@@ -198,18 +210,28 @@ impl Situation {
                 Errand::Reply { reply, answer } => self.reply(setting, reply, &answer)?,
                 Errand::Begin { kind: OpKind::CallModel, .. }
                     if setting.sabotage == Some(Sabotage::LoseEffect) => {}
-                Errand::Begin { agent, op, kind } => {
-                    let other = self.outside.at_work.insert(self.number_of(&agent), (op, kind));
-                    ensure!(other.is_none(), "T3", "{op} of {agent} begins while {other:?} is under way");
-                }
+                Errand::Begin { agent, op, kind } => self.begin(&agent, op, kind)?,
+                Errand::Word { agent, op, supervisor } => self.go(&agent, op, &supervisor)?,
                 Errand::Cancel { agent, op } => {
                     let number = self.number_of(&agent);
-                    if self.outside.at_work.get(&number).is_some_and(|(working, _)| *working == op) {
+                    if self.outside.at_work.get(&number).is_some_and(|working| working.op == op) {
                         self.outside.at_work.remove(&number);
                     }
                 }
             }
         }
+        Ok(())
+    }
+
+    /// A performer gets to work.
+    pub(super) fn begin(&mut self, agent: &AgentId, op: OpId, kind: OpKind) -> Result<(), Failure> {
+        let number = self.number_of(agent);
+        let working = Working { agent: number, op, kind };
+        if kind == OpKind::PrepareCommand {
+            self.outside.supervised.insert(number, working.supervised());
+        }
+        let other = self.outside.at_work.insert(number, working);
+        ensure!(other.is_none(), "T3", "{op} of {agent} begins while {other:?} is under way");
         Ok(())
     }
 
@@ -244,7 +266,7 @@ impl Situation {
         }
         for (number, agent) in self.agents() {
             let open = agent.ops.keys().next().copied();
-            let working = self.outside.at_work.get(&number).map(|(op, _)| *op);
+            let working = self.outside.at_work.get(&number).map(|working| working.op);
             ensure!(open == working, "P5", "{}: {open:?} is open, {working:?} is worked on", agent.id);
         }
         Ok(())

@@ -6,6 +6,7 @@ use holon_core::outcome::{Certainty, OpFailure, Outcome};
 use holon_core::{Text, Wall};
 
 use super::SmallWorld;
+use super::command::Working;
 use crate::script::{Deed, Line};
 
 /// One step of the nondeterminism. Agents count from 1.
@@ -29,6 +30,10 @@ pub enum Move {
     Sync,
     /// The process dies; so many rows that were not synced survive.
     Crash(u8),
+    /// A command ends that a process which died had let begin.
+    Finish(u8, Ending),
+    /// The supervisor that the agent's disk names is gone, and so is whatever it wrote.
+    Lose(u8),
     /// The process starts from what is on the disk.
     Boot,
     /// The process leaves in good order.
@@ -40,11 +45,14 @@ pub enum Move {
 /// How an operation ends. A new kind of outcome gets a row here, in `fits`, and in the worlds that offer it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// As it should: files are read, the model says something, the tool works.
+    /// As it should: files are read, the model says something, the tool works, a supervisor comes up.
     Plain,
-    /// The model calls so many tools.
+    /// The model calls so many tools that need no supervisor.
     Calls(u8),
+    /// The model calls so many commands.
+    Commands(u8),
     Fails(FailureKind),
+    /// The tool fails, or its supervisor does not come up.
     ToolFails,
     /// The performer itself breaks down, and nobody knows what it did.
     Breaks,
@@ -57,8 +65,11 @@ impl Ending {
     pub(super) fn fits(self, kind: OpKind) -> bool {
         match self {
             Self::Plain | Self::Breaks | Self::Misfits => true,
-            Self::Calls(_) | Self::Fails(_) => kind == OpKind::CallModel,
-            Self::ToolFails => kind == OpKind::CallTool,
+            Self::Calls(_) | Self::Commands(_) | Self::Fails(_) => kind == OpKind::CallModel,
+            Self::ToolFails => match kind {
+                OpKind::CallTool | OpKind::PrepareCommand | OpKind::RunCommand => true,
+                OpKind::LoadContext | OpKind::CallModel => false,
+            },
         }
     }
 
@@ -66,25 +77,33 @@ impl Ending {
     pub(super) fn deed(self, kind: OpKind, round: usize) -> Option<Deed> {
         match self {
             Self::Plain => Some(plain(kind)),
-            Self::Calls(count) => {
-                let calls = (0..count).map(|number| format!("c{round}-{number}")).collect();
-                Some(Deed::Says { text: String::new(), calls })
-            }
+            Self::Calls(count) => Some(calls(Vec::new(), ids(round, count))),
+            Self::Commands(count) => Some(calls(ids(round, count), Vec::new())),
             Self::Fails(kind) => Some(Deed::Fails {
                 kind,
                 retry_after: (kind == FailureKind::RateLimited).then_some(3),
                 resets_in: (kind == FailureKind::Quota).then_some(20_000_000),
             }),
+            Self::ToolFails if kind == OpKind::PrepareCommand => Some(Deed::PrepareFails),
             Self::ToolFails => Some(Deed::ToolFails),
             Self::Breaks | Self::Misfits => None,
         }
     }
 
-    pub(super) fn outcome(self, kind: OpKind, round: usize, wall: Wall) -> Outcome {
+    /// Whether it is a command that ends so, with a record of it.
+    pub(super) fn is_recorded(self) -> bool {
+        match self {
+            Self::Plain | Self::ToolFails => true,
+            Self::Calls(_) | Self::Commands(_) | Self::Fails(_) | Self::Breaks | Self::Misfits => false,
+        }
+    }
+
+    pub(super) fn outcome(self, working: &Working, round: usize, wall: Wall) -> Outcome {
+        let kind = working.kind;
         let deed = self.deed(kind, round).or_else(|| (self == Self::Misfits).then(|| plain(another(kind))));
         let delivered = deed.and_then(|deed| {
             let line = Line { agent: 0, nth: 0, after: 0, deed };
-            line.deliveries(wall).pop().map(|(_, outcome)| outcome)
+            line.deliveries(wall, Some(&working.supervisor())).pop().map(|(_, outcome)| outcome)
         });
         delivered.unwrap_or_else(|| Outcome::Failed {
             failure: OpFailure { certainty: Certainty::Ambiguous, message: Text::short("it broke down") },
@@ -96,9 +115,18 @@ impl Ending {
 fn plain(kind: OpKind) -> Deed {
     match kind {
         OpKind::LoadContext => Deed::Reads,
-        OpKind::CallModel => Deed::Says { text: "done".into(), calls: Vec::new() },
-        OpKind::CallTool => Deed::ToolDone { output: "ok".into() },
+        OpKind::CallModel => Deed::Says { text: "done".into(), calls: Vec::new(), patches: Vec::new() },
+        OpKind::CallTool | OpKind::RunCommand => Deed::ToolDone { output: "ok".into() },
+        OpKind::PrepareCommand => Deed::Prepares,
     }
+}
+
+fn ids(round: usize, count: u8) -> Vec<String> {
+    (0..count).map(|number| format!("c{round}-{number}")).collect()
+}
+
+fn calls(commands: Vec<String>, patches: Vec<String>) -> Deed {
+    Deed::Says { text: String::new(), calls: commands, patches }
 }
 
 fn another(kind: OpKind) -> OpKind {
@@ -106,6 +134,8 @@ fn another(kind: OpKind) -> OpKind {
         OpKind::LoadContext => OpKind::CallModel,
         OpKind::CallModel => OpKind::CallTool,
         OpKind::CallTool => OpKind::LoadContext,
+        OpKind::PrepareCommand => OpKind::RunCommand,
+        OpKind::RunCommand => OpKind::PrepareCommand,
     }
 }
 
@@ -130,6 +160,8 @@ impl Move {
             Self::Sync => "the disk syncs".into(),
             Self::Crash(0) => "the process dies with all rows that are not synced".into(),
             Self::Crash(kept) => format!("the process dies, rows that are not synced but kept: {kept}"),
+            Self::Finish(agent, ending) => format!("agent {agent}: its command ends meanwhile: {ending:?}"),
+            Self::Lose(agent) => format!("agent {agent}: its supervisor is lost"),
             Self::Boot => "the process starts".into(),
             Self::Leave => "the process leaves".into(),
             Self::Park(agent) => format!("agent {agent} leaves memory"),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use holon_core::agent::Agent;
-use holon_core::host::{Host, RecoveryReport};
+use holon_core::host::Host;
 use holon_core::ids::Seed;
 use holon_core::replay::Call;
 use holon_core::snapshot::AgentSnapshot;
@@ -42,6 +42,7 @@ impl Situation {
         self.checks = self.shelf.durable.checks.clone();
         Arc::make_mut(&mut self.checks).parked.clear();
         self.outside.at_work.clear();
+        self.orphan_supervisors();
         self.outside.leaving = false;
         let waiting = std::mem::take(&mut self.outside.waiting).into_values().flatten();
         self.outside.cut_off.extend(waiting.filter(|at| setting.world.repeatable(*at)));
@@ -73,9 +74,11 @@ impl Situation {
         let all = setting.world.agents;
         for number in 1..=all {
             let (now, agent) = (self.now(), agent_id(number.into()));
+            let asked = self.ask_supervisors(setting, number)?;
             let Some(host) = &mut self.host else { return Ok(()) };
-            let step = host.recover(now, &agent, RecoveryReport::default());
-            let call = Call::Recover { now, agent, report: RecoveryReport::default() };
+            let step = host.recover(now, &agent, asked.report.clone());
+            asked.judge(step.records())?;
+            let call = Call::Recover { now, agent, report: asked.report };
             more = self.take(setting, call, step, number == all)?;
         }
         self.follow_up(setting, more)

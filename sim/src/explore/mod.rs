@@ -9,6 +9,7 @@ mod act;
 mod action;
 pub mod campaign;
 mod canon;
+mod command;
 mod drain;
 mod lives;
 mod moves;
@@ -93,6 +94,8 @@ pub enum Sabotage {
     StaleSnapshot,
     /// A parked agent is handed something without being brought in.
     ForgetParked,
+    /// A command that came to its end while the process was down is not asked for.
+    ForgetEnd,
 }
 
 impl SmallWorld {

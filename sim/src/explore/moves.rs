@@ -3,6 +3,7 @@
 use holon_core::host::{Deadline, DeadlineReason};
 use holon_core::lifecycle::Status;
 
+use super::command::Working;
 use super::situation::{Setting, Situation};
 use super::{Ending, Move, Pot};
 
@@ -13,7 +14,7 @@ impl Situation {
     /// Every move that is possible here, in a fixed order.
     pub(super) fn moves(&self, setting: Setting<'_>) -> Vec<Move> {
         if self.host.is_none() {
-            return vec![Move::Boot];
+            return self.meanwhile(setting);
         }
         let mut moves = Vec::new();
         let pending = self.shelf.pending.len();
@@ -49,7 +50,8 @@ impl Situation {
     /// stopped, clients repeat what was cut off, deadlines pass. None at rest, or when nothing ever will.
     pub(super) fn drain(&self) -> Option<Move> {
         if self.host.is_none() {
-            return Some(Move::Boot);
+            let running = self.running();
+            return Some(running.map_or(Move::Boot, |agent| Move::Finish(agent, Ending::Plain)));
         }
         if !self.shelf.pending.is_empty() {
             return Some(Move::Sync);
@@ -101,7 +103,7 @@ impl Situation {
     }
 
     fn ends(&self, setting: Setting<'_>, moves: &mut Vec<Move>) {
-        for (agent, (_, kind)) in &self.outside.at_work {
+        for (agent, Working { kind, .. }) in &self.outside.at_work {
             for (ending, pot) in &setting.world.endings {
                 if ending.fits(*kind) && self.has(*pot) {
                     moves.push(Move::End(*agent, *ending));
@@ -114,7 +116,7 @@ impl Situation {
         }
     }
 
-    fn has(&self, pot: Pot) -> bool {
+    pub(super) fn has(&self, pot: Pot) -> bool {
         let bounds = &self.left.bounds;
         match pot {
             Pot::Free => true,

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use holon_core::OpId;
 use holon_core::event::operation::OpKind;
 
+use super::command::Working;
 use super::search::{Found, PATIENCE};
 use super::situation::{Setting, Situation};
 use super::{Move, Sabotage, SmallWorld};
@@ -163,21 +164,37 @@ impl Writer {
                 self.script.push(Line { agent: agent.into(), nth, after: at - since, deed });
                 Some(())
             }
+            Move::Finish(agent, ending) => {
+                let Begun { kind, nth, at: since, .. } = self.begun.remove(&agent)?;
+                self.script.push(Line {
+                    agent: agent.into(),
+                    nth,
+                    after: at - since,
+                    deed: ending.deed(kind, 0)?,
+                });
+                Some(())
+            }
+            // A command of which nothing is heard; what has ended is on record there.
+            Move::Lose(agent) => situation.runs(agent).then_some(()),
             Move::Stray(_) | Move::Park(_) => None,
-            Move::Again(_)
-            | Move::Pass
-            | Move::Ring
-            | Move::Sync
-            | Move::Crash(_)
-            | Move::Boot
-            | Move::Leave => Some(()),
+            Move::Boot => {
+                // A supervisor that is asked counts as one that comes up.
+                for (agent, _) in situation.agents().filter(|(agent, _)| situation.named(*agent).is_some()) {
+                    *self.counts.entry((agent, component(OpKind::PrepareCommand))).or_default() += 1;
+                }
+                Some(())
+            }
+            Move::Again(_) | Move::Pass | Move::Ring | Move::Sync | Move::Crash(_) | Move::Leave => Some(()),
         }
     }
 
     /// Performers that have begun something since the last move, and those that will never be heard of.
     fn begun(&mut self, situation: &Situation, at: u64) {
         let at_work = &situation.outside.at_work;
-        let over = |agent: &u8, begun: &Begun| at_work.get(agent).is_none_or(|(op, _)| *op != begun.op);
+        let over = |agent: &u8, begun: &Begun| {
+            let runs = begun.kind == OpKind::RunCommand && situation.runs(*agent);
+            !runs && at_work.get(agent).is_none_or(|working| working.op != begun.op)
+        };
         let silent: Vec<u8> =
             self.begun.iter().filter(|(agent, begun)| over(agent, begun)).map(|(agent, _)| *agent).collect();
         for agent in silent {
@@ -187,9 +204,9 @@ impl Writer {
                 self.script.push(Line { agent: agent.into(), nth, after: 0, deed });
             }
         }
-        for (agent, (op, kind)) in at_work {
+        for (agent, Working { op, kind, .. }) in at_work {
             if !self.begun.contains_key(agent) {
-                let count = self.counts.entry((*agent, kind.name())).or_default();
+                let count = self.counts.entry((*agent, component(*kind))).or_default();
                 *count += 1;
                 self.begun.insert(*agent, Begun { op: *op, kind: *kind, nth: *count, at });
             }
@@ -201,6 +218,17 @@ fn silence(kind: OpKind) -> Option<Deed> {
     match kind {
         OpKind::LoadContext => None,
         OpKind::CallModel => Some(Deed::ProviderSilent),
-        OpKind::CallTool => Some(Deed::ToolSilent),
+        OpKind::CallTool | OpKind::RunCommand => Some(Deed::ToolSilent),
+        OpKind::PrepareCommand => Some(Deed::PrepareSilent),
+    }
+}
+
+/// Who works, in the words of a scenario.
+fn component(kind: OpKind) -> &'static str {
+    match kind {
+        OpKind::LoadContext => "context",
+        OpKind::CallModel => "provider",
+        OpKind::CallTool | OpKind::RunCommand => "tool",
+        OpKind::PrepareCommand => "supervisor",
     }
 }

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use holon_core::event::operation::OpKind;
+use holon_core::outcome::SupervisorIdentity;
 use holon_core::{AgentId, Answer, Effect, OpId, ReplyId, StepSeq};
 
 use crate::checks::Checks;
@@ -25,9 +26,25 @@ pub(super) struct Row {
 /// An effect, without what a small world does not look at.
 #[derive(Debug, Clone)]
 pub(super) enum Errand {
-    Reply { reply: ReplyId, answer: Answer },
-    Begin { agent: AgentId, op: OpId, kind: OpKind },
-    Cancel { agent: AgentId, op: OpId },
+    Reply {
+        reply: ReplyId,
+        answer: Answer,
+    },
+    Begin {
+        agent: AgentId,
+        op: OpId,
+        kind: OpKind,
+    },
+    /// A supervisor is given the word.
+    Word {
+        agent: AgentId,
+        op: OpId,
+        supervisor: SupervisorIdentity,
+    },
+    Cancel {
+        agent: AgentId,
+        op: OpId,
+    },
 }
 
 #[derive(Debug, Clone)]
@@ -70,6 +87,10 @@ impl Errand {
             Effect::LoadContext { agent, op, .. } => Self::Begin { agent, op, kind: OpKind::LoadContext },
             Effect::CallModel { agent, op, .. } => Self::Begin { agent, op, kind: OpKind::CallModel },
             Effect::CallTool { agent, op, .. } => Self::Begin { agent, op, kind: OpKind::CallTool },
+            Effect::PrepareCommand { agent, op, .. } => {
+                Self::Begin { agent, op, kind: OpKind::PrepareCommand }
+            }
+            Effect::RunCommand { agent, op, supervisor } => Self::Word { agent, op, supervisor },
             Effect::Cancel { agent, op } => Self::Cancel { agent, op },
         }
     }

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use holon_core::agent::Agent;
-use holon_core::event::operation::OpKind;
 use holon_core::host::Host;
 use holon_core::ids::Seed;
 use holon_core::snapshot::AgentSnapshot;
-use holon_core::{AgentId, EventSeq, Mono, Now, OpId, ReplyId, StepSeq, Wall};
+use holon_core::{AgentId, EventSeq, Mono, Now, ReplyId, StepSeq, Wall};
 
 use super::canon::Canon;
+use super::command::{Supervised, Working};
 use super::shelf::{Errand, Image, Shelf};
 use super::{Bounds, Pot, Sabotage, SmallWorld};
 use crate::checks::Checks;
@@ -46,7 +46,9 @@ pub(super) struct Situation {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Outside {
     /// What each agent's performer is at, by the agent's number.
-    pub(super) at_work: BTreeMap<u8, (OpId, OpKind)>,
+    pub(super) at_work: BTreeMap<u8, Working>,
+    /// The supervisor that each agent's command has, as long as anybody may ask for it.
+    pub(super) supervised: BTreeMap<u8, Supervised>,
     /// Requests on their way, by their position in the world; none for a start out of turn.
     pub(super) waiting: BTreeMap<ReplyId, Option<u8>>,
     /// Requests that were cut off and will be made again.
@@ -177,9 +179,13 @@ impl Situation {
         canon.word(u64::from_le_bytes([calls, faults, silences, crashes, strays, parks, 0, 0]));
         self.read_disk(&mut canon);
         self.read_host(&mut canon);
-        for (agent, (op, kind)) in &outside.at_work {
+        for (agent, working) in &outside.at_work {
             canon.about((*agent).into());
-            canon.value(&(op, kind));
+            canon.value(&(working.op, working.kind));
+        }
+        for (agent, supervised) in &outside.supervised {
+            canon.about((*agent).into());
+            canon.value(supervised);
         }
         canon.word(outside.waiting.len() as u64);
         for request in outside.waiting.values() {
@@ -213,6 +219,7 @@ impl Situation {
                     Errand::Reply { .. } => 1,
                     Errand::Begin { .. } => 2,
                     Errand::Cancel { .. } => 3,
+                    Errand::Word { .. } => 4,
                 });
             }
         }

@@ -56,7 +56,9 @@ mod tests {
     #[test]
     fn each_hash_keeps_its_first_number() {
         let mut table = Table::new();
-        let hash = |number: u32| u128::from(splitmix64(u64::from(number))) << 64 | u128::from(number % 7);
+        let spread = |number: u32| u128::from(splitmix64(u64::from(number)));
+        // Several at each place.
+        let hash = |number: u32| spread(number) << 64 | spread(number % 5_000);
         for number in 0..20_000 {
             assert_eq!(table.file(hash(number), number), number);
         }

@@ -10,7 +10,7 @@ use crate::scenario::{Action, Message, Sender};
 
 /// All worlds, with the bounds that a build server can afford.
 pub fn worlds() -> Vec<SmallWorld> {
-    vec![stop(), interject(), crash(), retry(), restore(), slots()]
+    vec![stop(), interject(), crash(), retry(), restore(), slots(), command()]
 }
 
 /// Waits are short and never drawn: a back-off below four milliseconds has no jitter.
@@ -167,5 +167,27 @@ fn slots() -> SmallWorld {
         ],
         endings: endings(&[(Ending::Fails(FailureKind::Server), Pot::Faults)]),
         bounds: Bounds { faults: 1, silences: 1, crashes: 1, ..NOTHING },
+    }
+}
+
+fn command() -> SmallWorld {
+    SmallWorld {
+        name: "command",
+        about: "one command from its supervisor to its end, cut short at every point, and what a start finds of it",
+        config: Config { queue: few_replays(), ..config(&["a/one"]) },
+        agents: 1,
+        offers: vec![
+            offer(1, 1, prompt()),
+            offer(1, 1, Action::Stop),
+            offer(1, 1, abort(false)),
+            offer(0, 1, Action::Restart),
+        ],
+        endings: endings(&[
+            (Ending::Commands(1), Pot::Calls),
+            (Ending::ToolFails, Pot::Faults),
+            (Ending::Breaks, Pot::Faults),
+            (Ending::Misfits, Pot::Faults),
+        ]),
+        bounds: Bounds { calls: 1, faults: 1, silences: 1, crashes: 2, ahead: 1, ..NOTHING },
     }
 }

@@ -15,7 +15,7 @@ use crate::tools;
 /// One supervisor; an agent has one at a time.
 #[derive(Debug)]
 pub(super) struct Supervised {
-    identity: SupervisorIdentity,
+    pub(super) identity: SupervisorIdentity,
     /// The life of the process that waits for it.
     life: u64,
     /// The operation in which it was given the word.
@@ -25,7 +25,7 @@ pub(super) struct Supervised {
 }
 
 /// The commands whose end is known at a start, and what they brought.
-pub(super) type Ends = BTreeMap<OpId, ToolOutcome>;
+pub(crate) type Ends = BTreeMap<OpId, ToolOutcome>;
 
 impl World<'_> {
     /// A supervisor comes up, or does not.
@@ -127,7 +127,7 @@ impl World<'_> {
 }
 
 /// P5: what a command came to while nobody looked is what the model is told, and nothing else is.
-pub(super) fn judge(ends: &Ends, records: &[Record]) -> Result<(), Failure> {
+pub(crate) fn judge(ends: &Ends, records: &[Record]) -> Result<(), Failure> {
     for (op, outcome) in ends {
         let told = records.iter().any(|record| match &record.event {
             Event::Turn(TurnFact::ToolExecuted(fact)) => *fact.receipt == outcome.receipt,

@@ -3,7 +3,7 @@
 
 mod agenda;
 mod boot;
-mod command;
+pub(crate) mod command;
 mod drive;
 mod last;
 mod park;

@@ -61,7 +61,7 @@ impl World<'_> {
             self.injector.saw(&format!("{component}.dead"));
             Vec::new()
         } else if let Some(line) = self.scripted(site) {
-            line.deliveries(wall)
+            line.deliveries(wall, self.outside.supervised.get(agent).map(|known| &known.identity))
         } else {
             work(&mut Circumstances {
                 wall,
