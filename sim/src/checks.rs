@@ -7,8 +7,9 @@ use holon_core::event::LifecycleFact;
 use holon_core::host::Host;
 use holon_core::law::Laws;
 use holon_core::lifecycle::Status;
+use holon_core::outcome::SupervisorIdentity;
 use holon_core::snapshot::AgentSnapshot;
-use holon_core::{AgentId, Config, Event, Now, Wall};
+use holon_core::{AgentId, Config, Event, Now, OpId, Wall};
 
 use crate::disk::{Disk, Row};
 use crate::failure::{Failure, ensure, safety};
@@ -88,6 +89,16 @@ impl Checks {
     /// How often each law had something to say.
     pub fn antecedents(&self) -> Vec<(&'static str, u64)> {
         self.laws.antecedents()
+    }
+
+    /// The commands that are under way, as far as the ledger knows.
+    pub(crate) fn open_commands(&self) -> Vec<(AgentId, OpId, SupervisorIdentity)> {
+        let mut open = Vec::new();
+        for (id, agent) in &self.folded {
+            let named = agent.ops.iter().filter_map(|(op, state)| Some((*op, state.supervisor.clone()?)));
+            open.extend(named.map(|(op, supervisor)| (id.clone(), op, supervisor)));
+        }
+        open
     }
 
     /// A law of the world has something to say.

@@ -19,6 +19,9 @@ pub struct Faults {
     pub provider_odd: u32,
     pub tool_fails: u32,
     pub tool_silent: u32,
+    /// Supervisors that don't come up, and such that die with their command.
+    pub supervisor_fails: u32,
+    pub supervisor_lost: u32,
     /// Outcomes that come twice, late, or of the wrong shape.
     pub outcome_twice: u32,
     pub outcome_late: u32,
@@ -127,7 +130,7 @@ impl Injector {
 }
 
 /// Every kind of fault that the world knows. A swarm in which one of them never fires has lost it.
-pub const KINDS: [&str; 25] = [
+pub const KINDS: [&str; 33] = [
     "provider.silent",
     "provider.slow",
     "provider.fails",
@@ -141,6 +144,14 @@ pub const KINDS: [&str; 25] = [
     "tool.twice",
     "tool.odd_outcome",
     "tool.dead",
+    "supervisor.fails",
+    "supervisor.twice",
+    "supervisor.odd_outcome",
+    "supervisor.lost",
+    "command found alive",
+    "command found ended",
+    "command found lost",
+    "command found not started",
     "context.fails",
     "context.twice",
     "context.odd_outcome",

@@ -84,7 +84,7 @@ impl<F: FnMut(&Scenario) -> Report> Shrinker<F> {
                 scenario.faults = Faults { dead, sync, crashes, strikes, ..Faults::default() };
             });
         }
-        let off: [fn(&mut Faults); 15] = [
+        let off: [fn(&mut Faults); 17] = [
             |faults| faults.provider_fails = 0,
             |faults| faults.provider_away = 0,
             |faults| faults.provider_silent = 0,
@@ -92,6 +92,8 @@ impl<F: FnMut(&Scenario) -> Report> Shrinker<F> {
             |faults| faults.provider_odd = 0,
             |faults| faults.tool_fails = 0,
             |faults| faults.tool_silent = 0,
+            |faults| faults.supervisor_fails = 0,
+            |faults| faults.supervisor_lost = 0,
             |faults| faults.outcome_twice = 0,
             |faults| faults.outcome_late = 0,
             |faults| faults.outcome_odd = 0,

@@ -7,7 +7,7 @@ use crate::fault::KINDS;
 use crate::world::Report;
 
 /// The laws of the world, beside those of records: judged by the disk, by clients, or over two runs.
-pub const WORLD: [&str; 12] = ["D1", "D2", "D5", "D6", "D7", "G5", "Q6", "S3", "V2", "V5", "V6", "W1"];
+pub const WORLD: [&str; 13] = ["D1", "D2", "D5", "D6", "D7", "G5", "P5", "Q6", "S3", "V2", "V5", "V6", "W1"];
 
 #[derive(Debug, Default)]
 pub struct Tally {

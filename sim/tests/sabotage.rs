@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use sim::failure::Kind;
+use sim::scenario::Scenario;
 use sim::swarm::scenario;
 use sim::verdict::guarded;
 use sim::world::{Options, Sabotage};
@@ -39,4 +40,13 @@ caught_by! {
     a_shutdown_that_takes_too_long: LateStop => "V6";
     a_parked_agent_that_nobody_brings_in: ForgetParked => "G5";
     an_answer_that_is_never_sent: SwallowReply => "V6";
+}
+
+/// A crash meets a command in too few worlds of the swarm: this one was written for it.
+#[test]
+fn a_start_that_asks_no_supervisor() {
+    let text = include_str!("../corpus/p5_a_command_outlives_its_runtime.json");
+    let options = Options { sabotage: Some(Sabotage::ForgetEnd), ..Options::default() };
+    let failure = guarded(&Scenario::from_text(text).unwrap(), options).failure.unwrap();
+    assert_eq!(failure.law, "P5", "{failure}");
 }

@@ -2,6 +2,7 @@
 
 use alloc::format;
 use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -13,6 +14,8 @@ use crate::content::{Text, clip};
 
 /// Longest command in bytes; the kernel's own limit for one argument is 128 KiB.
 pub const COMMAND_BYTES: usize = 100 * 1024;
+/// Most commands of one batch.
+pub const BATCH_ITEMS: usize = 12;
 
 /// Run a command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -30,10 +33,64 @@ pub struct ExecCommand {
     /// Whether the shell is a login shell.
     #[serde(default = "yes")]
     pub login: bool,
+    /// Whether the command gets a terminal; its output is then one stream.
+    #[serde(default)]
+    pub tty: bool,
+    /// Whether input may be written to the command later. There is nothing yet that could write it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accepts_input: Option<bool>,
+    /// What happens when the same command is running already.
+    #[serde(default)]
+    pub duplicate_policy: DuplicatePolicy,
     /// How long to wait for the end of the command, in milliseconds.
     #[serde(default = "default_yield")]
     pub yield_time_ms: u64,
     /// Bound on the output that is shown, in estimated tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_output_tokens: Option<u64>,
+}
+
+/// Whether an equal command that runs already stands in for a new one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DuplicatePolicy {
+    #[default]
+    ReuseRunning,
+    StartNew,
+}
+
+/// Run several commands, one after the other.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExecCommandBatch {
+    /// The commands, in order.
+    #[schemars(length(min = 1, max = 12))]
+    pub items: Vec<BatchItem>,
+    /// Whether the first command that fails is the last one that is run.
+    #[serde(default)]
+    pub stop_on_error: bool,
+}
+
+/// One command of a batch: without a terminal and without input.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BatchItem {
+    /// The command, as one would type it into a shell.
+    pub cmd: String,
+    /// Folder to run in, relative to the current folder and inside the execution root; the current folder
+    /// when omitted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workdir: Option<String>,
+    /// Shell to run it with; `bash` when omitted, `sh` where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shell: Option<String>,
+    /// Whether the shell is a login shell.
+    #[serde(default = "yes")]
+    pub login: bool,
+    /// How long to wait for the end of the command, in milliseconds; past it the command is ended.
+    #[serde(default = "default_yield")]
+    pub yield_time_ms: u64,
+    /// Bound on the output that is shown of this command, in estimated tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u64>,
 }
@@ -61,17 +118,42 @@ pub trait Check {
 
 impl Check for ExecCommand {
     fn check(&self) -> Result<(), ToolError> {
-        let problem = if self.cmd.trim().is_empty() {
-            "is empty".to_string()
-        } else if self.cmd.len() > COMMAND_BYTES {
-            format!("is {} bytes, the limit is {COMMAND_BYTES}", self.cmd.len())
-        } else if self.cmd.contains('\0') {
-            "contains a NUL byte".to_string()
-        } else {
-            return Ok(());
-        };
-        Err(invalid("cmd", &problem, "write larger inputs to a file first"))
+        // A terminal alone asks for no input: that it accepts some by default matters to tasks only.
+        if self.accepts_input == Some(true) {
+            let hint = "leave it out, and pass input with a pipe or a here-document inside cmd";
+            return Err(invalid("accepts_input", "is not available: nothing could write the input", hint));
+        }
+        check_command("cmd", &self.cmd)
     }
+}
+
+impl Check for ExecCommandBatch {
+    fn check(&self) -> Result<(), ToolError> {
+        if self.items.is_empty() || self.items.len() > BATCH_ITEMS {
+            let problem = format!("has {} commands, expected 1 to {BATCH_ITEMS}", self.items.len());
+            return Err(invalid("items", &problem, "make several calls"));
+        }
+        let total: usize = self.items.iter().map(|item| item.cmd.len()).sum();
+        if total > COMMAND_BYTES {
+            let problem = format!("has {total} bytes of commands, the limit is {COMMAND_BYTES}");
+            return Err(invalid("items", &problem, "make several calls"));
+        }
+        let mut commands = self.items.iter().enumerate();
+        commands.try_for_each(|(at, item)| check_command(&format!("items[{at}].cmd"), &item.cmd))
+    }
+}
+
+fn check_command(field: &str, cmd: &str) -> Result<(), ToolError> {
+    let problem = if cmd.trim().is_empty() {
+        "is empty".to_string()
+    } else if cmd.len() > COMMAND_BYTES {
+        format!("is {} bytes, the limit is {COMMAND_BYTES}", cmd.len())
+    } else if cmd.contains('\0') {
+        "contains a NUL byte".to_string()
+    } else {
+        return Ok(());
+    };
+    Err(invalid(field, &problem, "write larger inputs to a file first"))
 }
 
 impl Check for ApplyPatch {
@@ -172,6 +254,33 @@ mod tests {
     fn defaults_are_those_of_the_contract() {
         let call: ExecCommand = parse(r#"{"cmd":"ls"}"#).unwrap();
         assert!(call.login && call.yield_time_ms == 10_000 && call.workdir.is_none());
+        assert!(!call.tty && call.accepts_input.is_none());
+        assert_eq!(call.duplicate_policy, DuplicatePolicy::ReuseRunning);
+        let batch: ExecCommandBatch = parse(r#"{"items":[{"cmd":"ls"}]}"#).unwrap();
+        assert!(batch.items[0].login && batch.items[0].yield_time_ms == 10_000 && !batch.stop_on_error);
+    }
+
+    #[test]
+    fn input_is_refused_until_something_can_write_it() {
+        let refused = parse::<ExecCommand>(r#"{"cmd":"cat","accepts_input":true}"#).unwrap_err();
+        assert_eq!(refused.field.as_deref(), Some("accepts_input"));
+        assert!(parse::<ExecCommand>(r#"{"cmd":"cat","tty":true}"#).is_ok());
+        assert!(parse::<ExecCommand>(r#"{"cmd":"cat","duplicate_policy":"start_new"}"#).is_ok());
+        assert!(parse::<ExecCommand>(r#"{"cmd":"cat","duplicate_policy":"sometimes"}"#).is_err());
+    }
+
+    #[test]
+    fn a_batch_has_one_to_twelve_plain_commands() {
+        let field = |json: &str| parse::<ExecCommandBatch>(json).unwrap_err().field;
+        assert_eq!(field(r#"{"items":[]}"#).as_deref(), Some("items"));
+        let many = [r#"{"cmd":"ls"}"#; 13].join(",");
+        assert_eq!(field(&format!(r#"{{"items":[{many}]}}"#)).as_deref(), Some("items"));
+        assert_eq!(field(r#"{"items":[{"cmd":"ls"},{"cmd":" "}]}"#).as_deref(), Some("items[1].cmd"));
+        assert_eq!(field(r#"{"items":[{"cmd":"ls","tty":true}]}"#).as_deref(), Some("tty"));
+        assert_eq!(
+            field(r#"{"items":[{"cmd":"ls","accepts_input":false}]}"#).as_deref(),
+            Some("accepts_input")
+        );
     }
 
     /// For every tool: what a strict schema makes a model send, and what nobody may send.

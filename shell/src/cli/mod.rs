@@ -3,7 +3,9 @@
 mod config;
 mod demo;
 mod exit;
+mod interrupts;
 mod ledger;
+mod outcome;
 mod output;
 mod run;
 mod session;

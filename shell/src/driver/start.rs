@@ -10,7 +10,7 @@ use holon_core::replay::Call;
 use holon_core::{Config, Host, Seed};
 use tokio::time::Instant;
 
-use super::{Driver, DriverError, Observer};
+use super::{Driver, DriverError, Gate, Observer};
 use crate::entropy;
 use crate::ledger::{Batch, Durability, EncodedCall, Ledger, LedgerError, Opened, Writer, text_reader};
 use crate::live::LiveSink;
@@ -34,6 +34,8 @@ pub struct Start {
     pub performing: perform::Settings,
     /// Sees pieces of what models say, while they say it.
     pub live: LiveSink,
+    /// No tool begins before it is open.
+    pub tools_from: Gate,
     pub observer: Observer,
 }
 
@@ -55,7 +57,7 @@ impl Driver {
     ///
     /// # Errors
     /// When the ledger can't be opened, is damaged, or holds what this build does not know.
-    pub fn start(start: Start) -> Result<Self, StartError> {
+    pub async fn start(start: Start) -> Result<Self, StartError> {
         let Opened { ledger, reader, last_step, .. } = Ledger::open(&start.ledger, start.durability)?;
         let reader = Arc::new(reader);
         let texts = Texts::new(start.secrets, text_reader(reader.clone()));
@@ -72,6 +74,7 @@ impl Driver {
             texts,
             work: Work::default(),
             observer: start.observer,
+            tools_from: start.tools_from,
             next_reply: 1,
             answers: BTreeMap::new(),
             ahead: VecDeque::new(),
@@ -86,7 +89,7 @@ impl Driver {
             seed,
             after: last_step,
         })?;
-        driver.recover_all()?;
+        driver.recover_all().await?;
         Ok(driver)
     }
 

@@ -111,6 +111,24 @@ pub const KEYS: &[Key<Settings>] = &[
     ),
     key!("runtime.tool_timeout_ms", core.turn.tool_timeout, time(1), "time that one tool call may take"),
     key!(
+        "runtime.command_grace_ms",
+        commands.grace,
+        number(0, 60_000),
+        "time that a command has to end once it is asked to"
+    ),
+    key!(
+        "runtime.default_tool_output_tokens" | "HOLON_DEFAULT_TOOL_OUTPUT_TOKENS",
+        commands.default_tokens,
+        number(64, 64_000),
+        "output of a tool that is shown when a call asks for no bound"
+    ),
+    key!(
+        "runtime.max_tool_output_tokens" | "HOLON_MAX_TOOL_OUTPUT_TOKENS",
+        commands.max_tokens,
+        number(64, 64_000),
+        "most output of a tool that is shown"
+    ),
+    key!(
         "runtime.max_output_tokens",
         core.turn.max_output_tokens,
         number(1, 10_000_000),
@@ -171,6 +189,8 @@ pub const KEYS: &[Key<Settings>] = &[
     key!("limits.concurrent_turns", core.limits.concurrent_turns, number(1, 10_000), "most turns at once"),
     key!("limits.agents", core.limits.agents, number(1, 10_000_000), "most agents of one home"),
     key!("budget.turn_tokens", core.turn.tokens, number(1, 1 << 50), "most tokens of one turn"),
+    key!("run.keep", run.keep, number(0, 1_000_000), "homes of temporary runs that are kept"),
+    key!("run.idle_limit_ms", run.idle_limit, time(0), "a run waits for what is due within so long"),
     key!(
         "admission.while_stopped",
         core.while_stopped,

@@ -21,8 +21,8 @@ mod tests;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use holon_core::Config;
 use holon_core::model::ModelRef;
+use holon_core::{Config, Millis};
 use toml_edit::Value;
 
 pub use edit::{EditError, Editor};
@@ -39,7 +39,11 @@ pub use source::SourceError;
 
 use crate::ledger::Durability;
 use crate::nearest::did_you_mean;
+use crate::perform::CommandSettings;
 use source::{Leaf, Source};
+
+/// A file with so many problems was not written for this: the rest of it is not looked at.
+const MOST_PROBLEMS: usize = 100;
 
 /// Everything that a runtime is started with.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,12 +51,29 @@ pub struct Settings {
     pub model: Option<ModelRef>,
     pub fallbacks: Vec<ModelRef>,
     pub durability: Durability,
+    pub commands: CommandSettings,
+    pub run: RunSettings,
     /// The core's configuration, still without models.
     pub core: Config,
     pub providers: BTreeMap<String, ProviderSettings>,
     /// Where the values come from that are not defaults, by dotted name.
     origins: BTreeMap<String, Origin>,
     file: PathBuf,
+}
+
+/// What concerns one-shot runs alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunSettings {
+    /// Homes of temporary runs that are kept.
+    pub keep: u64,
+    /// What is due within so long is waited for.
+    pub idle_limit: Millis,
+}
+
+impl Default for RunSettings {
+    fn default() -> Self {
+        Self { keep: 50, idle_limit: Millis::seconds(60) }
+    }
 }
 
 /// A name below `providers` in its parts.
@@ -69,6 +90,8 @@ impl Settings {
             model: None,
             fallbacks: Vec::new(),
             durability: Durability::Full,
+            commands: CommandSettings::default(),
+            run: RunSettings::default(),
             core: Config::new(Vec::new()),
             providers: BTreeMap::new(),
             origins: BTreeMap::new(),
@@ -99,6 +122,9 @@ impl Settings {
         let mut settings = Self::new(&source.path);
         let mut problems = Vec::new();
         for leaf in source.leaves(&is_group)? {
+            if problems.len() == MOST_PROBLEMS {
+                break;
+            }
             let origin = Origin::File { path: source.path.clone(), line: leaf.line };
             problems.extend(settings.take(&leaf, &origin).err());
         }

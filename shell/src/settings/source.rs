@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::ops::Range;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -85,7 +84,12 @@ impl Source {
             let before = self.text.get(..at).unwrap_or_default();
             let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
             let problem = error.message().to_owned();
-            SourceError::Syntax { path: self.path.clone(), line: self.line(at), column, problem }
+            SourceError::Syntax {
+                path: self.path.clone(),
+                line: Lines::of(&self.text).line(at),
+                column,
+                problem,
+            }
         })
     }
 
@@ -93,40 +97,41 @@ impl Source {
     pub(super) fn leaves(&self, is_group: &dyn Fn(&str) -> bool) -> Result<Vec<Leaf>, SourceError> {
         let document = self.parse()?;
         let mut leaves = Vec::new();
-        self.walk("", document.as_table(), 1, is_group, &mut leaves);
+        let lines = Lines::of(&self.text);
+        walk("", document.as_table(), 1, &Walk { lines, is_group }, &mut leaves);
         leaves.sort_by_key(|leaf| leaf.line);
         Ok(leaves)
     }
+}
 
-    fn walk(
-        &self,
-        prefix: &str,
-        table: &dyn TableLike,
-        line: usize,
-        is_group: &dyn Fn(&str) -> bool,
-        leaves: &mut Vec<Leaf>,
-    ) {
-        for (name, item) in table.iter() {
-            let key = table.key(name);
-            let line = key.and_then(toml_edit::Key::span).or(item.span()).map_or(line, |at| self.at(at));
-            let name = join(prefix, name);
-            match item.as_table_like() {
-                Some(inner) if is_group(&name) => self.walk(&name, inner, line, is_group, leaves),
-                Some(_) | None => {
-                    if let Some(value) = plain(item) {
-                        leaves.push(Leaf { name, value, line });
-                    }
-                }
-            }
-        }
+/// Where the lines of a text end.
+struct Lines(Vec<usize>);
+
+impl Lines {
+    fn of(text: &str) -> Self {
+        Self(text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at).collect())
     }
 
-    fn at(&self, span: Range<usize>) -> usize {
-        self.line(span.start)
-    }
-
+    /// The line of a byte, counted from 1.
     fn line(&self, at: usize) -> usize {
-        self.text.as_bytes().iter().take(at).filter(|byte| **byte == b'\n').count() + 1
+        self.0.partition_point(|end| *end < at) + 1
+    }
+}
+
+struct Walk<'a> {
+    lines: Lines,
+    is_group: &'a dyn Fn(&str) -> bool,
+}
+
+fn walk(prefix: &str, table: &dyn TableLike, line: usize, about: &Walk<'_>, leaves: &mut Vec<Leaf>) {
+    for (name, item) in table.iter() {
+        let span = table.key(name).and_then(toml_edit::Key::span).or(item.span());
+        let line = span.map_or(line, |span| about.lines.line(span.start));
+        let name = join(prefix, name);
+        match item.as_table_like() {
+            Some(inner) if (about.is_group)(&name) => walk(&name, inner, line, about, leaves),
+            Some(_) | None => leaves.extend(plain(item).map(|value| Leaf { name, value, line })),
+        }
     }
 }
 

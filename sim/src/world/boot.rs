@@ -1,7 +1,7 @@
 //! Crashes and starts. A crash throws the host away; a start builds another from what the disk kept, and may
 //! crash in its turn.
 
-use holon_core::host::{Host, RecoveryReport};
+use holon_core::host::Host;
 use holon_core::ids::{EventSeq, Seed};
 use holon_core::replay::Call;
 
@@ -89,6 +89,12 @@ impl World<'_> {
 
     /// Starts the process from what is on the disk.
     pub(super) fn boot(&mut self) -> Result<(), Failure> {
+        if let Some(end) = self.commands_end() {
+            self.injector.saw("command found alive");
+            self.trace.note(self.at, "a start waits for commands that still run");
+            self.agenda.plan(end, 0, Happening::Start);
+            return Ok(());
+        }
         let (config, seed) = (self.scenario.config.clone(), Seed(self.scenario.seed));
         let after = self.disk.last_step();
         let mut host =
@@ -114,9 +120,9 @@ impl World<'_> {
         self.life.host = Some(host);
         for (number, agent) in agents.keys().enumerate() {
             self.life.recovered = number + 1 == agents.len();
-            let call =
-                Call::Recover { now: self.now(), agent: agent.clone(), report: RecoveryReport::default() };
-            self.call(call)?;
+            let (report, ends) = self.probe(agent);
+            let call = Call::Recover { now: self.now(), agent: agent.clone(), report };
+            self.call_with(call, &ends)?;
             if self.life.host.is_none() {
                 return Ok(());
             }

@@ -3,6 +3,7 @@
 
 mod agenda;
 mod boot;
+mod command;
 mod drive;
 mod last;
 mod park;
@@ -25,6 +26,7 @@ use crate::ingress::{Clients, agent_id};
 use crate::scenario::Scenario;
 use crate::trace::Trace;
 use agenda::{Agenda, Happening};
+use command::Supervised;
 
 pub use report::{Options, Report, Sabotage};
 
@@ -93,6 +95,8 @@ struct Outside {
     clients: Clients,
     /// The one operation that each agent waits for.
     inflight: BTreeMap<AgentId, OpId>,
+    /// The newest supervisor of each agent; a crash leaves it alone.
+    supervised: BTreeMap<AgentId, Supervised>,
     /// Operations whose performers obeyed.
     cancelled: BTreeSet<(AgentId, OpId)>,
     acknowledged: BTreeSet<(AgentId, MessageId)>,
@@ -104,6 +108,7 @@ struct Counts {
     steps: u64,
     crashes: u64,
     boundaries: u64,
+    supervisors: u64,
     /// Steps at the present moment.
     at_once: u64,
 }

@@ -1,6 +1,6 @@
 //! What effects do in the world, and whether they may.
 
-use holon_core::{AgentId, Answer, Effect, OpId, ReplyId, StepSeq};
+use holon_core::{AgentId, Answer, Effect, OpId, Outcome, ReplyId, StepSeq};
 
 use super::agenda::Happening;
 use super::{Sabotage, World};
@@ -15,13 +15,18 @@ impl World<'_> {
         ensure!(self.disk.holds(step), "D1", "an effect of step {step} before the step is on the disk");
         match effect {
             Effect::Reply { reply, answer } => self.reply(reply, answer),
-            Effect::LoadContext { agent, op, .. } => self.begin(&agent, op, "context", tools::load_context),
+            Effect::LoadContext { agent, op, .. } => {
+                self.begin(&agent, op, "context", tools::load_context).map(drop)
+            }
             Effect::CallModel { agent, op, request } => {
                 provider::judge(&request, &self.scenario.config.context)?;
-                self.begin(&agent, op, "provider", provider::answer)
+                self.begin(&agent, op, "provider", provider::answer).map(drop)
             }
-            Effect::CallTool { agent, op, .. } => self.begin(&agent, op, "tool", tools::call),
+            Effect::CallTool { agent, op, .. } => self.begin(&agent, op, "tool", tools::call).map(drop),
+            Effect::PrepareCommand { agent, op, .. } => self.prepare(&agent, op),
+            Effect::RunCommand { agent, op, supervisor } => self.go(&agent, op, &supervisor),
             Effect::Cancel { agent, op } => {
+                self.outside.supervised.remove(&agent);
                 if self.outside.inflight.get(&agent) == Some(&op) {
                     self.outside.inflight.remove(&agent);
                 }
@@ -37,13 +42,14 @@ impl World<'_> {
         }
     }
 
-    fn begin(
+    /// Lets a performer work; says what is heard of it first, and after how long.
+    pub(super) fn begin(
         &mut self,
         agent: &AgentId,
         op: OpId,
         component: &'static str,
         work: impl FnOnce(&mut Circumstances<'_>) -> Deliveries,
-    ) -> Result<(), Failure> {
+    ) -> Result<Option<(u64, Outcome)>, Failure> {
         self.checks.say("D1");
         ensure!(self.disk.holds_op(agent, op), "D1", "{op} of {agent} begins, and is not on the disk");
         let other = self.outside.inflight.insert(agent.clone(), op);
@@ -67,12 +73,13 @@ impl World<'_> {
             })
         };
         let life = self.life.number;
+        let first = deliveries.first().cloned();
         for (after, outcome) in deliveries {
             let happening =
                 Happening::Completed { agent: agent.clone(), op, outcome: Box::new(outcome), life };
             self.plan(self.at + after, number, happening);
         }
-        Ok(())
+        Ok(first)
     }
 
     /// What the scenario says of this work, word by word.

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
-use super::{ApplyPatch, ExecCommand, Tool};
+use super::{ApplyPatch, ExecCommand, ExecCommandBatch, Tool};
 
 /// How optional properties are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +24,7 @@ pub enum SchemaMode {
 pub fn schema(tool: Tool, mode: SchemaMode) -> Value {
     match tool {
         Tool::ExecCommand => of::<ExecCommand>(mode),
+        Tool::ExecCommandBatch => of::<ExecCommandBatch>(mode),
         Tool::ApplyPatch => of::<ApplyPatch>(mode),
     }
 }

@@ -112,7 +112,7 @@ impl Providers {
 fn secrets(spec: &ProviderSpec) -> Vec<(String, String)> {
     let mut secrets = Vec::new();
     if let Credential::Key { value, origin } = &spec.credential {
-        secrets.push((origin.clone(), value.clone()));
+        secrets.push((origin.clone(), value.trim().to_owned()));
     }
     let proxy = spec.options.proxy.as_deref().map(|proxy| (format!("proxy of {}", spec.id), proxy));
     for (name, url) in proxy.into_iter().chain([(spec.base_url_origin.clone(), spec.base_url.as_str())]) {
@@ -168,6 +168,17 @@ mod tests {
         }
         assert_eq!(check(&[("OPENAI_BASE_URL", "http://127.0.0.1:1/v1/")], "openai/x"), Ok(()));
         assert_eq!(check(&[], "local/qwen3"), Ok(()));
+    }
+
+    #[test]
+    fn options_that_can_t_work_are_told_with_their_provider() {
+        let mut specs = built_in(|_| None);
+        for spec in &mut specs {
+            spec.options.ca_file = Some("/nowhere/ca.pem".into());
+        }
+        let model = ModelRef::new("local/x").unwrap();
+        let error = Providers::new(specs).check(&model).unwrap_err().to_string();
+        assert!(error.starts_with("provider local: the certificates in /nowhere/ca.pem"), "{error}");
     }
 
     #[test]

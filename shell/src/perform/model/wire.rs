@@ -74,7 +74,10 @@ fn meaning(outcome: Outcome, shown: &str, base: &str) -> Value {
             let stage = failure.diagnostics.map(|found| found.stage);
             json!({"kind": failure.kind, "message": message, "stage": stage, "shown": shown})
         }
-        Outcome::Context { .. } | Outcome::Tool { .. } | Outcome::Failed { .. } => panic!("{outcome:?}"),
+        Outcome::Context { .. }
+        | Outcome::Tool { .. }
+        | Outcome::Prepared { .. }
+        | Outcome::Failed { .. } => panic!("{outcome:?}"),
     }
 }
 

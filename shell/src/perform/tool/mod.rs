@@ -5,12 +5,12 @@ mod exec;
 mod patch;
 mod root;
 
-use holon_core::AgentId;
 use holon_core::effect::ToolCall;
 use holon_core::tool::{Details, Receipt, Tool, ToolError, ToolErrorKind, ToolFacts};
 use serde::Serialize;
 
 pub use exec::CommandEnvironment;
+pub(super) use exec::Commands;
 
 use super::Settings;
 use crate::text::{Texts, hash};
@@ -23,7 +23,7 @@ struct Success {
 
 /// Why a tool did nothing, or not all of it. Small, so that it can be passed about; not redacted yet.
 #[derive(Debug)]
-struct Refusal(Box<Refused>);
+pub(super) struct Refusal(Box<Refused>);
 
 #[derive(Debug)]
 struct Refused {
@@ -58,7 +58,7 @@ impl Refusal {
         self
     }
 
-    fn into_error(self, texts: &Texts) -> ToolError {
+    pub(super) fn into_error(self, texts: &Texts) -> ToolError {
         let Refused { kind, message, hint, field, details, retryable } = *self.0;
         let hint = hint.map(|hint| texts.brief(&hint));
         let details = details.map(|json| {
@@ -83,21 +83,20 @@ pub fn recover(settings: &Settings) -> Vec<String> {
     patch::recover(&settings.journals())
 }
 
-/// Executes one accepted call. `arguments` is the JSON of the tool's argument type.
-pub(super) async fn run(
-    texts: &Texts,
-    settings: &Settings,
-    agent: &AgentId,
-    call: &ToolCall,
-    arguments: &str,
-) -> Receipt {
+/// Executes one accepted call that is no command. `arguments` is the JSON of the tool's argument type.
+pub(super) async fn run(texts: &Texts, settings: &Settings, call: &ToolCall, arguments: &str) -> Receipt {
     let result = match call.tool {
-        Tool::ExecCommand => {
-            let home = settings.agent_home(agent);
-            Box::pin(exec::run(&settings.environment, agent, &home, call, arguments)).await
-        }
         Tool::ApplyPatch => patch::run(settings.journals(), &call.execution.execution_root, arguments).await,
+        Tool::ExecCommand | Tool::ExecCommandBatch => {
+            let message = "a command is executed by a supervisor that was prepared for it";
+            Err(Refusal::new(ToolErrorKind::ToolExecutionFailed, message))
+        }
     };
+    receipt(texts, result)
+}
+
+/// The one result of a call. Secrets end here.
+fn receipt(texts: &Texts, result: Result<Success, Refusal>) -> Receipt {
     match result {
         Ok(Success { content, facts }) => Receipt::success(texts.take(&content), facts),
         Err(refusal) => Receipt::failure(refusal.into_error(texts)),

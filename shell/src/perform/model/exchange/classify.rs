@@ -6,7 +6,7 @@ use super::Said;
 
 /// How servers say that a request is longer than the model's window: the hosted ones, then llama.cpp, Ollama,
 /// vLLM, text-generation-inference and LM Studio.
-const TOO_LONG: [&str; 16] = [
+const TOO_LONG: [&str; 17] = [
     "context_length_exceeded",
     "context length",
     "maximum context",
@@ -23,6 +23,7 @@ const TOO_LONG: [&str; 16] = [
     "prompt too long",
     "`inputs` tokens + `max_new_tokens` must be",
     "model_context_window_exceeded",
+    "request_too_large",
 ];
 
 /// How servers say that waiting a moment won't help: the account has nothing left.
@@ -67,7 +68,7 @@ pub(in super::super) fn reported(said: &Said) -> Option<FailureKind> {
             FailureKind::Server,
         ),
         (&["authentication_error", "permission_error", "invalid_api_key"], FailureKind::Auth),
-        (&["invalid_request", "invalid_prompt", "not_found", "request_too_large"], FailureKind::Client),
+        (&["invalid_request", "invalid_prompt", "not_found"], FailureKind::Client),
     ];
     kinds.into_iter().find(|(words, _)| said.says(words)).map(|(_, kind)| kind)
 }

@@ -24,7 +24,9 @@ pub(in super::super) struct Said {
 impl Said {
     /// The error that a document or an event reports, if it does.
     pub(in super::super) fn reported(root: &Value) -> Option<Self> {
-        let error = root.get("error").filter(|error| !error.is_null());
+        // Some servers write down that there is none.
+        let none = [Value::Null, Value::Bool(false), "".into(), Value::Array(vec![])];
+        let error = root.get("error").filter(|error| !none.contains(error));
         match error {
             Some(error) => Some(Self::of(error)),
             None if root.get("type").and_then(Value::as_str) == Some("error") => Some(Self::of(root)),

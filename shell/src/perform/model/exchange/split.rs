@@ -79,3 +79,17 @@ fn every_single_byte_may_be_a_piece() {
     let pieces: Vec<&[u8]> = text.as_bytes().chunks(1).collect();
     assert_eq!(folded::<AnthropicMessages>(&pieces), folded::<AnthropicMessages>(&[text.as_bytes()]));
 }
+
+/// Looking at a line again for each of its pieces would take minutes here.
+#[test]
+fn a_long_line_takes_linear_time() {
+    let text = "ä".repeat(5 << 20);
+    let event = format!(
+        "data: {{\"choices\":[{{\"delta\":{{\"content\":\"{text}\"}},\"finish_reason\":\"stop\"}}]}}\n\n"
+    );
+    let started = crate::clock::now();
+    let pieces: Vec<&[u8]> = event.as_bytes().chunks(500).collect();
+    let whole = folded::<OpenaiChat>(&pieces).unwrap();
+    assert_eq!(whole["choices"][0]["message"]["content"].as_str().map(str::len), Some(text.len()));
+    assert!(crate::clock::since(started).0 < 20_000);
+}

@@ -41,12 +41,30 @@ pub(super) async fn read<P: Protocol>(
     let mut events = Events::<P::Fold>::new(Shown::new(place.texts, live));
     let wrong = |problem: Malformed, received: &Received| place.of_event(&problem, received);
     let mut flow = events.take(head).map_err(|problem| wrong(problem, &received))?;
+    let mut broken = None;
     while flow == Flow::More {
-        let Some(chunk) = received.chunk().await? else { break };
-        flow = events.take(&chunk).map_err(|problem| wrong(problem, &received))?;
+        match received.chunk().await {
+            Ok(Some(chunk)) => flow = events.take(&chunk).map_err(|problem| wrong(problem, &received))?,
+            Ok(None) => {
+                // Some servers leave out the empty line after the last event. A part of an event is no JSON.
+                match events.take(b"\n\n") {
+                    Ok(last) => flow = last,
+                    Err(problem @ Malformed::Reported(_)) => return Err(wrong(problem, &received)),
+                    Err(Malformed::Shape(_)) => {}
+                }
+                break;
+            }
+            Err(failure) => {
+                broken = Some(failure);
+                break;
+            }
+        }
     }
     let Events { fold, shown, .. } = events;
-    let Some(document) = fold.finish() else { return Err(place.of_cut(&received)) };
+    // What broke after the answer was complete takes nothing from it.
+    let Some(document) = fold.finish() else {
+        return Err(broken.unwrap_or_else(|| place.of_cut(&received)));
+    };
     let reply = P::read(place.texts, &document).map_err(|problem| wrong(problem, &received))?;
     shown.finish();
     if flow == Flow::Last {

@@ -94,6 +94,14 @@ async fn a_stream_without_its_end_is_cut() {
     }
     let whole = local(events(&format!("{}{FINISH}", chunk("hi")))).await.answer().await;
     assert_eq!(whole.blocks.len(), 1, "a reason to finish is an end");
+    let unended = format!("{}{}", chunk("hi"), FINISH.trim_end());
+    assert_eq!(local(events(&unended)).await.answer().await.blocks.len(), 1);
+    let half = local(events(&unended[..unended.len() - 3])).await.failure().await;
+    assert_eq!(half.kind, FailureKind::StreamCut);
+    let complete =
+        [Send::Bytes(events(&format!("{}{FINISH}", chunk("hi")))), Send::Wait(Duration::from_millis(50))];
+    let server = Server::start([[&complete[..], &[Send::Reset]].concat()]).await;
+    Asking::new("local", &server.base, ProviderOptions::default()).answer().await;
     let reset = [Send::Bytes(events(&chunk("half"))), Send::Wait(Duration::from_millis(50)), Send::Reset];
     let server = Server::start([reset.to_vec()]).await;
     let asking = Asking::new("local", &server.base, ProviderOptions::default());
@@ -186,12 +194,14 @@ async fn dropping_an_attempt_closes_its_connection() {
 
 #[tokio::test]
 async fn a_long_line_is_read_and_a_longer_one_is_refused() {
-    let text = "ä".repeat(5 << 20);
+    let text = "ä".repeat(1 << 20);
     let body = events(&format!("{}{FINISH}", chunk(&text)));
     let said = local(body).await.answer().await;
     let AnswerBlock::Text { text: found } = &said.blocks[0] else { panic!() };
-    assert_eq!(found.bytes(), 10 << 20);
-    for body in [events(&format!("data: {}", "x".repeat(33 << 20))), events(&chunk("x").repeat(900_000))] {
+    assert_eq!(found.bytes(), 2 << 20);
+    for body in
+        [events(&format!("data: {}", "x".repeat(33 << 20))), events(&chunk(&"x".repeat(50_000)).repeat(700))]
+    {
         let asking = local(body).await;
         let failure = asking.failure().await;
         assert_eq!(failure.kind, FailureKind::InvalidResponse);

@@ -7,9 +7,11 @@ use serde_json::{Value, json};
 
 use crate::text::{TextError, Texts};
 
-/// A unified diff. Counts of lines are the applier's business.
+/// A unified diff, with the headers that git adds. Counts of lines are the applier's business.
 const GRAMMAR: &str = r"start: file+
-file: old new hunk*
+file: git+ change? | change
+git: /(diff --git|index|similarity index|rename from|rename to|copy from|copy to|old mode|new mode|new file mode|deleted file mode) [^\n]+\n/
+change: old new hunk*
 old: /--- [^\n]+\n/
 new: /\+\+\+ [^\n]+\n/
 hunk: head line+

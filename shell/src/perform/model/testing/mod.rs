@@ -49,7 +49,7 @@ impl Asking {
     pub(super) fn new(id: &str, base_url: &str, options: ProviderOptions) -> Self {
         let texts = texts();
         let providers = Providers::new(vec![spec(id, base_url, options)]);
-        let settings = Settings { home: "/nowhere".into(), environment: CommandEnvironment::new([]) };
+        let settings = Settings::new("/nowhere".into(), CommandEnvironment::new([]));
         let live = Arc::<Mutex<Vec<Live>>>::default();
         let seen = live.clone();
         let sink = LiveSink::new(move |piece| seen.lock().unwrap().push(piece));
