@@ -205,7 +205,8 @@ impl RunFold {
     ///
     /// # Errors
     /// When a text that the records name can't be read back.
-    pub fn report(self, ended: Ended, texts: &Texts) -> Result<RunReport, TextError> {
+    pub fn report(mut self, ended: Ended, texts: &Texts) -> Result<RunReport, TextError> {
+        self.spell_out(texts)?;
         let whole = |text: Option<&Text>| {
             text.filter(|text| !text.is_empty())
                 .map(|text| texts.resolve(text).map(|text| text.to_string()))
@@ -213,29 +214,19 @@ impl RunFold {
         };
         // The agent may have caught up with earlier messages first: their answers are not this one's.
         let own = |about: &Option<MessageId>| about.is_none_or(|message| message == ended.message_id);
-        let final_text = self.final_text.as_ref().filter(|(about, _)| own(about)).map(|(_, text)| text);
+        let told = self.final_text.as_ref().filter(|(about, _)| own(about)).map(|(_, text)| text);
         let (source, seen, problem) = match ended.changes {
             Changes::Files(files) => (ChangesSource::GitAndPatches, files, None),
             Changes::NoRepository => (ChangesSource::Patches, BTreeSet::new(), None),
             Changes::Unknown(problem) => (ChangesSource::Patches, BTreeSet::new(), Some(problem)),
         };
-        // A document stands for itself: whoever reads it has no ledger to look a stored text up in.
-        let told = |text: &Text| texts.resolve(text).map(|text| Text::Inline(text.to_string()));
-        let mut failure = self.failure;
-        if let Some(failure) = &mut failure {
-            failure.summary = told(&failure.summary)?;
-        }
-        let mut attempts = self.attempts;
-        for message in attempts.iter_mut().filter_map(|attempt| attempt.message.as_mut()) {
-            *message = told(message)?;
-        }
         Ok(RunReport {
             verdict: ended.verdict,
             exit_code: ended.exit_code,
             agent_id: ended.agent_id,
             message_id: ended.message_id,
             run_ids: self.run_ids,
-            final_text: whole(final_text)?,
+            final_text: whole(told)?,
             raw_final_text: whole(self.raw_final_text.as_ref())?,
             turn_kind: self.last_kind.map(|(kind, _)| kind),
             turn_reason: self.last_kind.and_then(|(_, reason)| reason),
@@ -246,13 +237,13 @@ impl RunFold {
             changed_files: self.changed_files.union(&seen).map(|file| texts.redact(file)).collect(),
             changed_files_source: source,
             changed_files_problem: problem.map(|problem| texts.redact(&problem)),
-            failure_artifact: failure,
+            failure_artifact: self.failure,
             due: ended.due,
             queued_messages: ended.queued,
             duration_ms: ended.duration_ms,
             ledger: ended.ledger,
             provider_attempt_timeline: AttemptTimeline {
-                attempts,
+                attempts: self.attempts,
                 omitted_attempts: self.omitted_attempts,
                 requested_model_ref: self.requested_model,
                 active_model_ref: self.active_model,
@@ -260,6 +251,16 @@ impl RunFold {
                 aggregated_token_usage: self.usage,
             },
         })
+    }
+
+    /// A document stands for itself: whoever reads it has no ledger to look a stored text up in.
+    fn spell_out(&mut self, texts: &Texts) -> Result<(), TextError> {
+        let summary = self.failure.as_mut().map(|failure| &mut failure.summary);
+        let messages = self.attempts.iter_mut().filter_map(|attempt| attempt.message.as_mut());
+        for text in summary.into_iter().chain(messages) {
+            *text = Text::Inline(texts.resolve(text)?.to_string());
+        }
+        Ok(())
     }
 }
 

@@ -23,6 +23,7 @@ fn refusals() -> Vec<Row> {
         row(402, "", "quota", "402"),
         row(429, empty_pocket, "quota", "Nothing left"),
         row(501, "", "client", "501 Not Implemented"),
+        row(304, "", "client", "answered 304 Not Modified"),
         (moved, "client", "response", Some(307), "to http://new.example/v1; redirects are not followed"),
     ]
 }
@@ -77,6 +78,7 @@ fn what_waiting_can_t_help_is_asked_once_and_told() {
             let message = attempt["message"].as_str().unwrap();
             assert!(message.contains(says), "{says:?} is not in {message:?}");
             assert!(!message.contains("pass@"), "{message}");
+            assert_eq!(message.contains("redirect"), *status == Some(307), "{message}");
         }
     }
 }
@@ -100,12 +102,15 @@ fn a_run_ends_failed_at_once_where_there_is_no_fallback() {
 #[test]
 fn connections_that_break_in_any_way_are_worth_another_attempt() {
     let raw = |text: &str| Reply::Raw(text.as_bytes().to_vec());
+    let endless = format!("HTTP/1.1 200 OK\r\nx-name: {}\r\n\r\n", "x".repeat(1 << 20));
     let garbled = fails(200, "neither here nor there").header("content-encoding", "gzip");
     let rows = [
         (raw("HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n{\"choices\":"), "body"),
         (raw("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nZZ\r\n{}"), "body"),
         (raw("HTTP/1.1 200 OK\r\ncontent-type: te"), "response"),
         (raw("HTTP/1.1 2000 OK\r\n\r\n"), "response"),
+        (raw("HTTP/1.1 200 OK\r\ncontent-length: -5\r\n\r\n{}"), "response"),
+        (raw(&endless), "response"),
         (raw("<html>"), "response"),
         (garbled, "body"),
         (Reply::Body { content_type: "text/event-stream", bytes: vec![] }, "stream"),

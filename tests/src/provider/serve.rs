@@ -74,7 +74,11 @@ async fn connection(mut stream: TcpStream, shared: Arc<Shared>) {
         // A client that is gone is the client's right.
         match answer(&mut stream, &shared, &asked, reply).await {
             Ok(After::Keep) => {}
-            Ok(After::Close) | Err(_) => return,
+            Ok(After::Close) => return,
+            Err(_) => {
+                shared.change(|state| state.hung_up += 1);
+                return;
+            }
         }
     }
 }
@@ -198,7 +202,7 @@ async fn said(
         }
         Some(Fault::Dribble(pause)) => {
             chunked(stream, kind, vec![], Then::Close).await?;
-            dribble(stream, shared, &pieces, *pause).await
+            dribble(stream, &pieces, *pause).await
         }
         Some(Fault::Typed(kind)) => chunked(stream, kind, all(&pieces), Then::End).await,
         Some(Fault::Echo) => chunked(stream, kind, [all(&pieces), all(&pieces)].concat(), Then::End).await,
@@ -252,17 +256,9 @@ fn until(pieces: &[Piece], place: Place) -> Vec<Vec<u8>> {
     all(&pieces[..end])
 }
 
-async fn dribble(
-    stream: &mut TcpStream,
-    shared: &Shared,
-    pieces: &[Piece],
-    pause: Duration,
-) -> std::io::Result<After> {
+async fn dribble(stream: &mut TcpStream, pieces: &[Piece], pause: Duration) -> std::io::Result<After> {
     for bytes in all(pieces).concat().chunks(16) {
-        if let Err(error) = chunk(stream, bytes).await {
-            shared.change(|state| state.hung_up += 1);
-            return Err(error);
-        }
+        chunk(stream, bytes).await?;
         tokio::time::sleep(pause).await;
     }
     end(stream).await

@@ -26,9 +26,8 @@ impl Place<'_> {
     pub(super) fn of_status(&self, received: &Received, body: &[u8]) -> Failure {
         let (status, said) = (received.status, Said::body(body));
         let mut message = self.answered(status);
-        if status.is_redirection() {
-            let to = received.headers.get(LOCATION);
-            let to = to.and_then(|value| Url::parse(value.to_str().ok()?).ok());
+        if let (true, Some(to)) = (status.is_redirection(), received.headers.get(LOCATION)) {
+            let to = to.to_str().ok().and_then(|to| Url::parse(to).ok());
             let to = to.map(|to| format!(" to {}", shown(&to))).unwrap_or_default();
             message =
                 format!("{message}{to}; redirects are not followed, set the base URL to the new address");
