@@ -89,7 +89,7 @@ pub struct ModelRequest {
 }
 
 /// What a tool's description and schema take, roughly.
-const TOOL_TOKENS: u64 = 400;
+pub(crate) const TOOL_TOKENS: u64 = 400;
 
 impl ModelRequest {
     /// The input, estimated at four characters a token.

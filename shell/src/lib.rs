@@ -16,6 +16,7 @@ mod nearest;
 pub mod perform;
 pub mod present;
 pub mod prune;
+pub mod remains;
 pub mod report;
 pub mod screen;
 pub mod settings;

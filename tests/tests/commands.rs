@@ -199,3 +199,21 @@ fn wait_for(mut condition: impl FnMut() -> bool) {
     }
     panic!("it did not happen within 12 s");
 }
+
+#[test]
+fn an_interrupted_run_ends_after_its_command() {
+    let holon = Holon::new();
+    std::fs::create_dir_all(holon.home()).unwrap();
+    std::fs::write(holon.home().join("config.toml"), "[runtime]\ncommand_grace_ms = 700\n").unwrap();
+    let model = holon.scenario(&one("trap '' TERM INT; echo $$ > pid; while :; do sleep 0.1; done", 60_000));
+    let run = holon.spawn(&["run", "--json", "--model", &model, "work"]);
+    let file = holon.work().join("pid");
+    wait_for(|| std::fs::read_to_string(&file).is_ok_and(|text| text.ends_with('\n')));
+    let pid = std::fs::read_to_string(&file).unwrap();
+    let interrupt = Command::new("kill").args(["-INT", &run.id().to_string()]).status();
+    assert!(interrupt.expect("kill runs").success());
+    let ended = Ended::from(run.wait_with_output().expect("it ends"));
+    assert!(!Path::new("/proc").join(pid.trim()).exists(), "the command outlived the run: {ended:?}");
+    assert_eq!(ended.code, Some(130), "{ended:?}");
+    assert_eq!(ended.json()["verdict"], "aborted");
+}

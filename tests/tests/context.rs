@@ -123,3 +123,16 @@ fn each_provider_may_have_a_window_of_its_own() {
     let records = holon.records(report["ledger"].as_str().unwrap().as_ref());
     assert!(count(&records, "context_compacted") > 0);
 }
+
+#[test]
+fn small_windows_are_enough_for_long_output() {
+    for window in [8_192, 10_000] {
+        let provider = Provider::start((0..6).map(|number| prints(number, 50_000)).chain([says("Done.")]));
+        let holon = with(&provider);
+        std::fs::create_dir_all(holon.home()).unwrap();
+        let settings = format!("[runtime]\ncontext_window_tokens = {window}\n");
+        std::fs::write(holon.home().join("config.toml"), settings).unwrap();
+        let ended = holon.run(&["run", "--json", "print a lot"]);
+        assert_eq!(ended.code, Some(0), "{window}: {ended:?}");
+    }
+}

@@ -259,8 +259,8 @@ impl Agent {
 
     /// Last record of a run: everything that the run was about has been settled before it.
     fn turn_ended(&mut self, at: Wall, fact: &TurnTerminal) {
-        let incoming = self.run.take().map(|run| run.incoming);
-        self.history.turn_ended(fact, incoming);
+        let run = self.run.take();
+        self.history.turn_ended(fact, run);
         self.set_status(at, Status::AwakeIdle);
     }
 

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use super::frame::{Part, PromptBlock, PromptCache, PromptFrame, Stability};
 use super::policy;
 use crate::agent::Agent;
-use crate::agent::history::Exchange;
+use crate::agent::history::{Done, Exchange};
 use crate::agent::turn::Run;
 use crate::config::ContextLimits;
 use crate::content::Text;
@@ -18,6 +18,8 @@ use crate::outcome::{ExecutionSnapshot, LoadedContext, SourceScope};
 
 /// Characters of an earlier message, or of the answer to it, that a prompt shows.
 const RECENT_CHARS: u32 = 8_000;
+/// Characters of a call's arguments that it shows.
+const CALL_CHARS: u32 = 300;
 
 /// Everything before the conversation. Earlier messages take at most `recent_tokens`, and none after a
 /// provider has refused the turn's request as too long.
@@ -132,6 +134,15 @@ fn recent(exchange: &Exchange) -> Vec<Part> {
         excerpt(&exchange.text),
         Part::Rendered(format!("\n[your turn ended: {}]\n", exchange.end)),
     ];
+    if !exchange.calls.is_empty() {
+        parts.push(Part::Rendered("[its last calls, whose results you did not report:]\n".into()));
+    }
+    for Done { tool_name, arguments, failed } in &exchange.calls {
+        parts.push(Part::Rendered(format!("  {tool_name} ")));
+        parts.push(Part::Excerpt { text: arguments.clone(), chars: CALL_CHARS });
+        let outcome = failed.map_or_else(|| " (done)\n".into(), |kind| format!(" (failed: {kind})\n"));
+        parts.push(Part::Rendered(outcome));
+    }
     parts.extend(exchange.answer.iter().map(excerpt));
     parts.push(Part::Rendered("\n".into()));
     parts

@@ -93,8 +93,9 @@ impl Session {
         tell(&mut driver, &self.screen);
         let texts = driver.texts().clone();
         let tools_started = locked(&fold).tools_started();
-        let (closed, changes) =
-            tokio::join!(driver.shut_down(), Box::pin(changes(before, &workspace, tools_started)));
+        let closed = driver.shut_down().await;
+        // Only now nothing changes any more.
+        let changes = Box::pin(changes(before, &workspace, tools_started)).await;
         drop(lock);
         // What broke the run says more than what broke its end.
         let outcome = outcome?;

@@ -151,6 +151,8 @@ impl Driver {
             self.pump().await?;
         }
         self.work.stop().await;
+        // A patch is written to its end, and a command that was told to end may take its time.
+        self.performers.at_rest().await;
         self.writer.close()?;
         Ok(())
     }

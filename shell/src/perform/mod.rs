@@ -22,6 +22,7 @@ use holon_core::{AgentId, Millis, Now, OpId, Outcome};
 use crate::clock;
 use crate::home::Home;
 use crate::live::{LiveSink, LiveText};
+use crate::remains::Remains;
 use crate::supervise;
 use crate::text::Texts;
 use model::{Failure, Providers, Reply};
@@ -50,6 +51,8 @@ pub struct Settings {
     /// The program that supervises commands: [`crate::supervise::program`] where this is the binary itself.
     pub supervisor: PathBuf,
     pub commands: CommandSettings,
+    /// What goes on although nobody waits for its outcome.
+    pub remains: Remains,
 }
 
 /// How commands are ended, and how much of their output is shown.
@@ -72,7 +75,13 @@ impl Default for CommandSettings {
 impl Settings {
     /// With commands as they are unless somebody configures them, supervised by this binary.
     pub fn new(home: PathBuf, environment: CommandEnvironment) -> Self {
-        Self { home, environment, supervisor: supervise::program(), commands: CommandSettings::default() }
+        Self {
+            home,
+            environment,
+            supervisor: supervise::program(),
+            commands: CommandSettings::default(),
+            remains: Remains::default(),
+        }
     }
 
     /// The home of an agent.
@@ -91,6 +100,11 @@ impl Performers {
     pub fn new(texts: Texts, providers: Providers, settings: Settings, live: LiveSink) -> Self {
         let commands = Commands::default();
         Self { inner: Arc::new(Inner { texts, providers, settings, live, commands }) }
+    }
+
+    /// Waits for what goes on although nobody waits for its outcome.
+    pub async fn at_rest(&self) {
+        self.inner.settings.remains.over().await;
     }
 
     /// The registry, for checking a model before anything starts.

@@ -137,7 +137,7 @@ pub const KEYS: &[Key<Settings>] = &[
     key!(
         "runtime.context_window_tokens",
         core.context.window_tokens,
-        number(4_096, 100_000_000),
+        number(8_192, 100_000_000),
         "tokens that a model takes, question and answer together; 5 % of it stay free"
     ),
     key!("limits.rounds", core.turn.rounds, number(1, 1_000_000), "most model rounds of one turn"),

@@ -60,7 +60,7 @@ pub const OPTIONS: &[Key<ProviderSettings>] = &[
     key!(
         "context_window_tokens",
         context_window_tokens,
-        number(4_096, 100_000_000),
+        number(8_192, 100_000_000),
         "tokens that its models take; without it `runtime.context_window_tokens`"
     ),
     key!("connect_timeout_ms", connect_timeout, time(1), "time until a connection stands"),

@@ -11,6 +11,7 @@ use holon_shell::live::LiveSink;
 use holon_shell::perform::model::Providers;
 use holon_shell::perform::tool::CommandEnvironment;
 use holon_shell::perform::{CommandSettings, Performers, Settings};
+use holon_shell::remains::Remains;
 use holon_shell::supervise::process;
 use holon_shell::text::{Secrets, Texts};
 use serde_json::Value;
@@ -47,6 +48,7 @@ impl Place {
             environment: CommandEnvironment::new(variables.map(|(name, value)| (name.into(), value.into()))),
             supervisor: env!("CARGO_BIN_EXE_holon").into(),
             commands: CommandSettings { grace: Millis(500), ..CommandSettings::default() },
+            remains: Remains::default(),
         };
         let secrets = Secrets::new([("OPENAI_API_KEY".to_owned(), "sk-canary-123456".to_owned())]);
         let texts = Texts::new(secrets, Box::new(|_| Ok(None)));

@@ -58,9 +58,10 @@ impl Window {
         self.input / 4
     }
 
-    /// What all results of one round may take together, so that the rounds that are shown whole fit.
-    pub(crate) fn results(self) -> u64 {
-        self.input / 3
+    /// What all results of one round may take together beside a fixed part of so many tokens, so that the
+    /// rounds that are shown whole fit: a fifth is left to what the model says and asks for itself.
+    pub(crate) fn results(self, fixed: u64) -> u64 {
+        self.input.saturating_sub(fixed).saturating_sub(self.recap()) / TAIL as u64 / 5 * 4
     }
 }
 

@@ -11,7 +11,7 @@ use crate::event::inbox::SafePoint;
 use crate::event::operation::OpKind;
 use crate::event::turn::CompactionCause;
 use crate::host::tx::{Alarm, Tx};
-use crate::model::{CallResult, Item, ModelRequest};
+use crate::model::{CallResult, Item, ModelRequest, TOOL_TOKENS};
 use crate::prompt::frame::Part;
 use crate::prompt::{policy, recap as recap_text, sections};
 use crate::terminal::TurnReason;
@@ -100,6 +100,15 @@ pub(crate) fn refused(tx: &mut Tx<'_>) -> bool {
     }
     again(tx);
     true
+}
+
+/// What every request of the run takes, whatever its rounds are.
+pub(crate) fn fixed_tokens(tx: &Tx<'_>, run: &Run) -> u64 {
+    let Some(context) = &run.context else { return 0 };
+    let recent = Window::of_chain(tx.config, &run.models).recent();
+    let frame = sections::frame(tx.agent(), run, context, &tx.config.context, recent).est_tokens();
+    let input: u64 = sections::current_input(&run.incoming).iter().map(Part::est_tokens).sum();
+    frame.saturating_add(input).saturating_add(TOOL_TOKENS.saturating_mul(Tool::ALL.len() as u64))
 }
 
 /// The request for the round in progress, as the agent's state has it.

@@ -4,6 +4,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 
 use crate::agent::turn::recap::Window;
+use crate::agent::turn::request;
 use crate::content::Text;
 use crate::effect::{Effect, ToolCall};
 use crate::event::operation::OpKind;
@@ -84,7 +85,7 @@ fn output_tokens(tx: &Tx<'_>) -> u64 {
     };
     let used: u64 = round.results.iter().flat_map(|receipt| receipt.texts()).map(Text::est_tokens).sum();
     let open = round.verdicts.len().saturating_sub(round.results.len()).max(1) as u64;
-    let room = Window::of_chain(tx.config, &run.models).results();
+    let room = Window::of_chain(tx.config, &run.models).results(request::fixed_tokens(tx, run));
     (room.saturating_sub(used) / open).max(FEWEST_TOKENS)
 }
 

@@ -86,7 +86,10 @@ pub fn recover(settings: &Settings) -> Vec<String> {
 /// Executes one accepted call that is no command. `arguments` is the JSON of the tool's argument type.
 pub(super) async fn run(texts: &Texts, settings: &Settings, call: &ToolCall, arguments: &str) -> Receipt {
     let result = match call.tool {
-        Tool::ApplyPatch => patch::run(settings.journals(), &call.execution.execution_root, arguments).await,
+        Tool::ApplyPatch => {
+            patch::run(settings.journals(), &settings.remains, &call.execution.execution_root, arguments)
+                .await
+        }
         Tool::ExecCommand | Tool::ExecCommandBatch => {
             let message = "a command is executed by a supervisor that was prepared for it";
             Err(Refusal::new(ToolErrorKind::ToolExecutionFailed, message))

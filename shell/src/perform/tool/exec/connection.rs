@@ -17,6 +17,8 @@ use tokio::process::{Child, Command};
 
 use super::place::Place;
 use super::{Refusal, Settings};
+use crate::remains::Remains;
+use crate::spawn;
 use crate::supervise::protocol::{self, Identity, Plan, Say, Tell};
 use crate::supervise::{SOCKET, SUPERVISE, inside};
 
@@ -37,6 +39,7 @@ pub(super) struct Prepared {
     plan: Plan,
     /// Kept so that its end is taken note of.
     _process: Child,
+    remains: Remains,
     waits: bool,
 }
 
@@ -54,7 +57,7 @@ impl Prepared {
         let (place, name) = Place::make(settings, agent, logs).map_err(failed)?;
         let mut traces = Traces(Some(place.clone()));
         let terminal = plan.items.iter().any(|item| item.tty);
-        let (process, mut connection) = spawn(settings, agent, &place, terminal).map_err(failed)?;
+        let (process, mut connection) = supervisor(settings, agent, &place, terminal).map_err(failed)?;
         let Some(Tell::Ready { identity, .. }) = connection.hear_within(PATIENCE).await.map_err(failed)?
         else {
             return Err(failed(io::Error::other("it ended before it was ready")));
@@ -65,34 +68,48 @@ impl Prepared {
         }
         let identity = SupervisorIdentity { pid, started, boot_id, socket: format!("{name}/{SOCKET}") };
         traces.0 = None;
-        Ok(Self { identity, place, connection, plan, _process: process, waits: true })
+        Ok(Self {
+            identity,
+            place,
+            connection,
+            plan,
+            _process: process,
+            remains: settings.remains.clone(),
+            waits: true,
+        })
     }
 
     /// Gives the word, and waits for the end; however that comes, the record tells.
     pub(super) async fn run(mut self) {
         let Ok(word) = protocol::frame(&Say::Go { plan: self.plan.clone() }) else { return };
         self.waits = false;
-        let mut running = Running { connection: &mut self.connection, over: false };
-        if running.connection.stream.write_all(&word).await.is_ok() {
-            running.connection.until_ended().await;
+        let mut running = Running(Some(self));
+        if let Some(prepared) = &mut running.0
+            && prepared.connection.stream.write_all(&word).await.is_ok()
+        {
+            prepared.connection.until_ended().await;
         }
-        running.over = true;
+        running.0 = None;
     }
 }
 
-/// A command under way; dropping it before the end is a request to stop.
-struct Running<'a> {
-    connection: &'a mut Connection,
-    over: bool,
-}
+/// A command under way; dropping it before the end is a request to stop, and what is left of it is waited for
+/// by the end of the runtime.
+struct Running(Option<Prepared>);
 
-impl Drop for Running<'_> {
+impl Drop for Running {
     fn drop(&mut self) {
-        if !self.over
-            && let Ok(stop) = protocol::frame(&Say::Stop { force: false })
-        {
+        let Some(mut prepared) = self.0.take() else { return };
+        if let Ok(stop) = protocol::frame(&Say::Stop { force: false }) {
             // So few bytes always fit.
-            self.connection.stream.try_write(&stop).ok();
+            prepared.connection.stream.try_write(&stop).ok();
+        }
+        let remaining = prepared.remains.hold();
+        if tokio::runtime::Handle::try_current().is_ok() {
+            drop(spawn::task(async move {
+                prepared.connection.until_ended().await;
+                drop((prepared, remaining));
+            }));
         }
     }
 }
@@ -158,7 +175,7 @@ impl Connection {
 }
 
 /// Starts the process. Its environment is what the command will see, and its standard input the connection.
-fn spawn(
+fn supervisor(
     settings: &Settings,
     agent: &AgentId,
     place: &Place,

@@ -24,6 +24,7 @@ use serde::Serialize;
 
 use super::root::Root;
 use super::{Refusal, Success};
+use crate::remains::Remains;
 use crate::spawn;
 use refusal::{failed, rejected};
 
@@ -51,6 +52,7 @@ struct Changed {
 /// Applies the patch of one call; journals are kept in `journals`.
 pub(super) async fn run(
     journals: PathBuf,
+    remains: &Remains,
     execution_root: &str,
     arguments: &str,
 ) -> Result<Success, Refusal> {
@@ -58,7 +60,9 @@ pub(super) async fn run(
     let root = Root::open(execution_root)?;
     let given_up = GivenUp::default();
     let seen = given_up.0.clone();
+    let remaining = remains.hold();
     let work = spawn::blocking(move || {
+        let _remaining = remaining;
         // What an earlier one could not undo stands in the way at most of the files that it names.
         drop(recover(&journals));
         apply(&root, &asked.patch, &journals, &seen)

@@ -119,7 +119,9 @@ fn the_next_patch_undoes_the_one_that_died() {
     let arguments = serde_json::json!({ "patch": PATCH }).to_string();
     let root = place.root.path().display().to_string();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let done = runtime.block_on(run(place.journals.path().to_owned(), &root, &arguments)).unwrap();
+    let done = runtime
+        .block_on(run(place.journals.path().to_owned(), &Remains::default(), &root, &arguments))
+        .unwrap();
     assert_eq!(done.facts.changed_files, ["changed", "new/deep/file", "gone", "left", "right", "program"]);
     assert_eq!(place.listing(), after());
 }
@@ -205,4 +207,30 @@ fn a_patch_that_nobody_waits_for_is_not_written() {
     let refusal = apply(&place.root(), PATCH, &unwritable, &AtomicBool::new(false)).unwrap_err();
     assert!(refusal.0.message.contains("the journal of the patch can't be written"), "{}", refusal.0.message);
     assert_eq!(place.listing(), before);
+}
+
+#[test]
+fn what_nobody_waits_for_is_whole_before_the_end() {
+    let files: Vec<(String, String)> = (0..200).map(|at| (format!("f{at}"), ONE.to_owned())).collect();
+    let named: Vec<(&str, &str)> = files.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    let patch: String = files
+        .iter()
+        .map(|(name, _)| format!("--- a/{name}\n+++ b/{name}\n@@ -1 +1 @@\n-one\n+1\n"))
+        .collect();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    for wait in [0, 3, 10, 30] {
+        let place = Place::with(&named);
+        let before = place.listing();
+        let arguments = serde_json::json!({ "patch": patch }).to_string();
+        let root = place.root.path().display().to_string();
+        let remains = Remains::default();
+        runtime.block_on(async {
+            let work = run(place.journals.path().to_owned(), &remains, &root, &arguments);
+            drop(tokio::time::timeout(std::time::Duration::from_millis(wait), work).await);
+            remains.over().await;
+        });
+        let changed = (0..200).filter(|at| place.read(&format!("f{at}")).starts_with('1')).count();
+        assert!(changed == 0 || changed == 200, "{changed} of 200");
+        assert_eq!(place.listing().len(), before.len(), "nothing is left beside the files");
+    }
 }
