@@ -7,6 +7,7 @@
 //! [`swarm::scenario`] draws a scenario from a seed, [`world::run`] runs it, [`crash`] dies at every boundary of
 //! one. The world performs effects as a shell would; the disk, not the core, judges what is durable.
 
+pub mod bounds;
 pub mod checks;
 pub mod choices;
 pub mod crash;
@@ -15,6 +16,8 @@ pub mod failure;
 pub mod fault;
 pub mod form;
 pub mod ingress;
+pub mod isolation;
+pub mod laws;
 pub mod provider;
 pub mod reference;
 pub mod scenario;
@@ -25,4 +28,5 @@ pub mod tally;
 pub mod tools;
 pub mod trace;
 pub mod verdict;
+pub mod witness;
 pub mod world;
