@@ -96,6 +96,18 @@ pub fn clip(text: &str, bytes: usize) -> String {
     clipped
 }
 
+/// Beginning and end of a text of more than `chars` characters, around a marker that says what is left out.
+pub fn clip_middle(text: &str, chars: usize) -> String {
+    let all = text.chars().count();
+    if all <= chars {
+        return text.to_string();
+    }
+    let half = chars / 2;
+    let (head, tail): (String, String) =
+        (text.chars().take(half).collect(), text.chars().skip(all - half).collect());
+    alloc::format!("{head}\n[… {} characters left out …]\n{tail}", all - 2 * half)
+}
+
 impl fmt::Display for ContentId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
@@ -144,6 +156,12 @@ mod tests {
         assert_eq!(clip("äöüß", 7), "äö…");
         assert_eq!(clip("abc", 2), "…");
         assert!(Text::short("x".repeat(1_000)).bytes() <= INLINE_BYTES as u64);
+    }
+
+    #[test]
+    fn a_clipped_middle_is_counted() {
+        assert_eq!(clip_middle("äöüß", 4), "äöüß");
+        assert_eq!(clip_middle("äöüßabc", 4), "äö\n[… 3 characters left out …]\nbc");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use crate::content::Text;
 use crate::ids::{AgentId, MessageId, OpId, ReplyId, RunId};
 use crate::lifecycle::ControlOutcome;
 use crate::model::ModelRequest;
+use crate::outcome::SupervisorIdentity;
 use crate::reject::Reject;
 use crate::time::Millis;
 use crate::tool::Tool;
@@ -23,6 +24,11 @@ pub enum Effect {
     CallModel { agent: AgentId, op: OpId, request: ModelRequest },
     /// Execute one accepted tool call; ends in `Tool`.
     CallTool { agent: AgentId, op: OpId, call: ToolCall },
+    /// Bring up a supervisor for a command, and execute nothing yet; ends in `Prepared`, or in `Tool` with the
+    /// error that refuses the call.
+    PrepareCommand { agent: AgentId, op: OpId, call: ToolCall },
+    /// Let that supervisor execute what it was prepared for: its identity is durable now. Ends in `Tool`.
+    RunCommand { agent: AgentId, op: OpId, supervisor: SupervisorIdentity },
     /// Give up on an operation: close the connection, kill the command. Its outcome no longer matters.
     Cancel { agent: AgentId, op: OpId },
 }

@@ -162,6 +162,14 @@ pub struct TokenUsage {
     pub input_tokens: u64,
     pub output_tokens: u64,
     pub total_tokens: u64,
+    /// Part of the input that the provider had in its cache.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub cached_input_tokens: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 impl TokenUsage {
@@ -171,6 +179,7 @@ impl TokenUsage {
             input_tokens: self.input_tokens.saturating_add(other.input_tokens),
             output_tokens: self.output_tokens.saturating_add(other.output_tokens),
             total_tokens: self.total_tokens.saturating_add(other.total_tokens),
+            cached_input_tokens: self.cached_input_tokens.saturating_add(other.cached_input_tokens),
         }
     }
 }

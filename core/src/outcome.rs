@@ -27,6 +27,10 @@ pub enum Outcome {
     Tool {
         outcome: ToolOutcome,
     },
+    /// A supervisor is up and waits for the word to execute its command.
+    Prepared {
+        supervisor: SupervisorIdentity,
+    },
     /// The performer itself failed, whatever the operation was.
     Failed {
         failure: OpFailure,
@@ -80,6 +84,18 @@ pub struct ExecutionSnapshot {
     pub agent_home: String,
     pub platform: String,
     pub shell: String,
+}
+
+/// Who executes a command (contract: tasks.md). A process id alone proves nothing: ids are used again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SupervisorIdentity {
+    pub pid: u32,
+    /// When the process began, in the kernel's ticks since its start.
+    pub started: u64,
+    /// Which start of the kernel that was.
+    pub boot_id: String,
+    /// Its socket, relative to the home.
+    pub socket: String,
 }
 
 /// What a tool call came to.

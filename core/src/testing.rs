@@ -12,7 +12,7 @@ use crate::content::{Content, ContentId, Text};
 use crate::effect::{Answer, Effect};
 use crate::event::operation::OpKind;
 use crate::event::{BriefFact, Event};
-use crate::host::{DeadlineReason, Host, RecoveryReport};
+use crate::host::{DeadlineReason, Found, FoundCommand, Host, RecoveryReport};
 use crate::ids::{AgentId, MessageId, OpId, ReplyId, Seed};
 use crate::input::{ControlRequest, Input};
 use crate::law::Laws;
@@ -21,7 +21,7 @@ use crate::model::{
     AnswerBlock, AttemptFailure, FailureKind, ModelAnswer, ModelRef, ModelRequest, ProposedCall, StopReason,
     Timing, TokenUsage,
 };
-use crate::outcome::{ExecutionSnapshot, LoadedContext, Outcome, ToolOutcome};
+use crate::outcome::{ExecutionSnapshot, LoadedContext, Outcome, SupervisorIdentity, ToolOutcome};
 use crate::record::{Durable, Record, Step};
 use crate::scheduler::DecisionKind;
 use crate::time::{Millis, Mono, Now, Wall};
@@ -40,6 +40,11 @@ pub(crate) struct World {
     pub(crate) open: BTreeMap<(AgentId, OpId), OpKind>,
     /// Every request to a model, in order.
     pub(crate) requests: Vec<ModelRequest>,
+    /// Supervisors come up at once; otherwise tests say when.
+    pub(crate) prepares: bool,
+    /// What a start of the runtime finds of commands, by agent.
+    pub(crate) found: BTreeMap<AgentId, Found>,
+    to_prepare: Vec<(AgentId, OpId)>,
     answers: BTreeMap<ReplyId, Answer>,
     folded: BTreeMap<AgentId, Agent>,
     next_reply: ReplyId,
@@ -131,7 +136,7 @@ pub(crate) fn calls(calls: &[(&str, &str, &str)]) -> Outcome {
 }
 
 pub(crate) fn answer(blocks: Vec<AnswerBlock>, stop: StopReason) -> Outcome {
-    let usage = TokenUsage { input_tokens: 10, output_tokens: 5, total_tokens: 15 };
+    let usage = TokenUsage { input_tokens: 10, output_tokens: 5, total_tokens: 15, cached_input_tokens: 0 };
     Outcome::Answer { answer: ModelAnswer { blocks, stop, usage, timing: Timing::default() } }
 }
 
@@ -166,6 +171,14 @@ pub(crate) fn long(number: u64, tokens: u64) -> Text {
     Text::Stored(Content { id: ContentId(id), bytes, est_tokens: tokens, preview })
 }
 
+pub(crate) fn supervisor() -> SupervisorIdentity {
+    SupervisorIdentity { pid: 4_711, started: 99, boot_id: "b".into(), socket: "run/c/x/socket".into() }
+}
+
+pub(crate) fn prepared() -> Outcome {
+    Outcome::Prepared { supervisor: supervisor() }
+}
+
 impl World {
     pub(crate) fn new(config: Config) -> Self {
         Self {
@@ -175,6 +188,9 @@ impl World {
             now: Now { mono: Mono(0), wall: Wall(1_700_000_000_000_000) },
             open: BTreeMap::new(),
             requests: Vec::new(),
+            prepares: true,
+            found: BTreeMap::new(),
+            to_prepare: Vec::new(),
             answers: BTreeMap::new(),
             folded: BTreeMap::new(),
             next_reply: ReplyId(1),
@@ -265,17 +281,27 @@ impl World {
         self.host = Host::new(config, Seed(7)).unwrap();
         self.host.resume_after(self.log.last().map_or_else(Default::default, |record| record.step));
         self.open.clear();
+        self.to_prepare.clear();
         let agents: Vec<AgentId> = self.folded.keys().cloned().collect();
         for id in &agents {
             let log = self.log.iter().filter(|record| record.agent == *id).cloned();
             assert_eq!(self.host.admit(None, log), Ok(id.clone()));
         }
         for id in &agents {
-            let step = self.host.recover(self.now, id, RecoveryReport {});
+            let step = self.host.recover(self.now, id, self.report(id));
             self.take(step);
         }
         self.settle();
         self.rests();
+    }
+
+    /// What the supervisors of the agent's commands say when they are asked.
+    fn report(&self, id: &AgentId) -> RecoveryReport {
+        let (Some(agent), Some(found)) = (self.host.agent(id), self.found.get(id)) else {
+            return RecoveryReport::default();
+        };
+        let command = |&op: &OpId| FoundCommand { op, found: found.clone() };
+        RecoveryReport { commands: agent.ops.keys().map(command).collect() }
     }
 
     /// One input, then as many ticks as the host asks for.
@@ -283,6 +309,9 @@ impl World {
         let step = self.host.step(self.now, input);
         if self.take(step) {
             self.settle();
+        }
+        while let Some((agent, op)) = self.to_prepare.pop() {
+            self.step(Input::Completed { agent, op, outcome: prepared() });
         }
         self.rests();
     }
@@ -383,6 +412,14 @@ impl World {
                 ((agent, op), OpKind::CallModel)
             }
             Effect::CallTool { agent, op, .. } => ((agent, op), OpKind::CallTool),
+            Effect::PrepareCommand { agent, op, .. } => {
+                if self.prepares {
+                    self.to_prepare.push((agent, op));
+                    return;
+                }
+                ((agent, op), OpKind::PrepareCommand)
+            }
+            Effect::RunCommand { agent, op, .. } => ((agent, op), OpKind::RunCommand),
         };
         assert!(self.open.insert(opened.0, opened.1).is_none(), "an operation is opened twice");
     }

@@ -18,7 +18,7 @@ use crate::model::{ModelRef, TokenUsage};
 use crate::names::names;
 use crate::scheduler::{SchedulerDecision, decide_next_action, project};
 use crate::terminal::{TurnKind, TurnReason};
-use crate::time::Wall;
+use crate::time::{Millis, Wall};
 
 /// Reads of a host at rest between two steps.
 #[derive(Debug, Clone, Copy)]
@@ -37,7 +37,8 @@ names! {
 names! {
     /// How a run of the program ended (contract: agent.md, Idle).
     RunVerdict {
-        Completed "completed", WaitingForTimer "waiting_for_timer", Failed "failed",
+        Completed "completed", WaitingForOperator "waiting_for_operator",
+        WaitingForExternal "waiting_for_external", WaitingForTimer "waiting_for_timer", Failed "failed",
         BudgetExhausted "budget_exhausted", MaxTurnsExceeded "max_turns_exceeded", Aborted "aborted",
         Stopped "stopped", Interrupted "interrupted",
     }
@@ -186,9 +187,29 @@ impl<'a> View<'a> {
         })
     }
 
-    /// Whether nothing runs and nothing is queued: the end of a one-shot run.
+    /// Whether nothing runs and nothing is queued.
     pub fn quiet(&self, id: &AgentId) -> bool {
         self.host.agent(id).is_some_and(|agent| agent.run.is_none() && agent.inbox.totals().0 == 0)
+    }
+
+    /// Whether nothing happens by itself within `idle`: the end of a client that waits for the end (contract:
+    /// agent.md, Idle).
+    pub fn settled(&self, id: &AgentId, idle: Millis) -> bool {
+        let Some(agent) = self.host.agent(id) else { return false };
+        match agent.status {
+            Status::Stopped => agent.run.is_none(),
+            Status::Booting | Status::AwakeIdle | Status::AwakeRunning | Status::Asleep => {
+                self.quiet(id) || self.due(id).is_some_and(|due| self.host.facts().now.until(due.at) > idle)
+            }
+        }
+    }
+
+    /// What an agent without a run waits for: the end of a hold that keeps messages in its queue.
+    pub fn due(&self, id: &AgentId) -> Option<ExplainedDeadline> {
+        let agent = self.host.agent(id).filter(|agent| agent.run.is_none())?;
+        let hold = agent.hold.as_ref().filter(|hold| hold.holds(self.host.facts().now))?;
+        let waits = agent.status != Status::Stopped && agent.inbox.queued_entries() > 0;
+        waits.then_some(ExplainedDeadline { at: hold.until, reason: DeadlineReason::Hold })
     }
 
     /// How things stand with an agent, from facts alone.
@@ -196,6 +217,9 @@ impl<'a> View<'a> {
         let agent = self.host.agent(id)?;
         if agent.status == Status::Stopped {
             return Some(RunVerdict::Stopped);
+        }
+        if self.due(id).is_some() {
+            return Some(RunVerdict::WaitingForTimer);
         }
         let last = agent.history.last_turn.as_ref();
         Some(match last.map(|turn| (turn.kind, turn.reason)) {
@@ -279,5 +303,31 @@ mod tests {
         let world = World::held("main");
         let explained = world.host.view().explain(&agent("main")).unwrap();
         assert_eq!(explained.scheduling_posture, SchedulingPosture::HasQueuedInput);
+    }
+
+    #[test]
+    fn a_near_deadline_is_waited_for_and_a_far_one_is_told() {
+        let world = World::held("main");
+        let (view, main) = (world.host.view(), agent("main"));
+        let due = view.due(&main).unwrap();
+        assert_eq!(due.reason, DeadlineReason::Hold);
+        let wait = world.host.facts().now.until(due.at);
+        assert!(wait > Millis::seconds(20), "the first step of the ladder is 30 s");
+        assert!(!view.quiet(&main));
+        assert!(!view.settled(&main, wait));
+        assert!(view.settled(&main, Millis(wait.0 - 1)));
+        assert_eq!(view.verdict(&main), Some(RunVerdict::WaitingForTimer));
+    }
+
+    #[test]
+    fn what_works_or_was_stopped() {
+        let mut world = World::with_agent("main");
+        let main = agent("main");
+        assert!(world.host.view().settled(&main, Millis::hours(1)), "nothing was asked of it");
+        world.admit("main", crate::testing::prompt("go"));
+        assert!(!world.host.view().settled(&main, Millis(0)));
+        world.control("main", crate::input::ControlRequest::Stop);
+        assert!(world.host.view().settled(&main, Millis(0)));
+        assert_eq!(world.host.view().verdict(&main), Some(RunVerdict::Stopped));
     }
 }

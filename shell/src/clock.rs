@@ -22,3 +22,9 @@ pub fn now() -> Now {
 pub fn since(earlier: Now) -> Millis {
     now().mono.since(earlier.mono)
 }
+
+/// The wall clock, to compare with the times of files.
+#[expect(clippy::disallowed_methods, reason = "this is the clock")]
+pub fn system() -> SystemTime {
+    SystemTime::now()
+}

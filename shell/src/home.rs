@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use holon_core::AgentId;
 
-use crate::settings::Environment;
+use crate::settings::{Environment, Origin};
 
 /// Paths below one home. Making one creates nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +22,10 @@ pub enum HomeError {
         "neither HOLON_HOME nor HOME is set: say where to keep state, for example HOLON_HOME=/var/lib/holon"
     )]
     Unknown,
+    #[error("{path} is not a folder, so it can't be a home; name another one with --home or HOLON_HOME")]
+    NotAFolder { path: PathBuf },
+    #[error("{origin} is not UTF-8, or empty; name a home that can be written down")]
+    NotText { origin: &'static str },
     #[error("{path} can't be created: {source}; is HOLON_HOME writable?")]
     NotWritable { path: PathBuf, source: io::Error },
 }
@@ -44,17 +48,35 @@ impl Home {
         Self { root: root.into() }
     }
 
-    /// The home that a flag or the environment names.
+    /// The home that a flag or the environment names, absolute.
     pub fn find(flag: Option<PathBuf>, environment: &Environment) -> Result<Self, HomeError> {
+        let origin = if flag.is_some() { "--home" } else { "HOLON_HOME" };
+        let not_text = flag.is_none() && environment.is_not_text("HOLON_HOME");
         let named = flag.or_else(|| environment.get("HOLON_HOME").map(PathBuf::from));
         let root = match (named, environment.get("HOME")) {
             (Some(root), _) => root,
             (None, Some(home)) => Path::new(home).join(".holon"),
             (None, None) => return Err(HomeError::Unknown),
         };
+        // The path becomes part of prompts, records and environments, which are text.
+        if not_text || root.as_os_str().is_empty() || root.to_str().is_none() {
+            return Err(HomeError::NotText { origin });
+        }
         let root = std::path::absolute(&root)
             .map_err(|source| HomeError::NotWritable { path: root.clone(), source })?;
+        if fs::metadata(&root).is_ok_and(|about| !about.is_dir()) {
+            return Err(HomeError::NotAFolder { path: root });
+        }
         Ok(Self { root })
+    }
+
+    /// Where the home that [`Home::find`] finds is named.
+    pub fn origin(flag: Option<&Path>, environment: &Environment) -> Origin {
+        match (flag, environment.get("HOLON_HOME")) {
+            (Some(_), _) => Origin::Flag { flag: "--home".to_owned() },
+            (None, Some(_)) => Origin::Environment { variable: "HOLON_HOME".to_owned() },
+            (None, None) => Origin::Default,
+        }
     }
 
     pub fn root(&self) -> &Path {
@@ -63,6 +85,17 @@ impl Home {
 
     pub fn config(&self) -> PathBuf {
         self.root.join("config.toml")
+    }
+
+    pub fn credentials(&self) -> PathBuf {
+        self.root.join("credentials.toml")
+    }
+
+    /// The file that whoever changes the configuration locks; its folder is made.
+    pub fn config_lock(&self) -> Result<PathBuf, HomeError> {
+        let folder = self.root.join("run");
+        make_folder(&folder)?;
+        Ok(folder.join("config.lock"))
     }
 
     pub fn ledger(&self) -> PathBuf {
@@ -76,6 +109,15 @@ impl Home {
     /// The home of a one-shot run: a ledger of its own, so that two never get in each other's way.
     pub fn run(&self, id: &str) -> Self {
         Self { root: self.root.join("runs").join(id) }
+    }
+
+    /// The home around a temporary run's home; any other one is its own.
+    pub fn shared(root: &Path) -> &Path {
+        let is_run = root.file_name().is_some_and(|name| name.to_string_lossy().starts_with("run-"));
+        match root.parent() {
+            Some(runs) if is_run && runs.ends_with("runs") => runs.parent().unwrap_or(root),
+            Some(_) | None => root,
+        }
     }
 
     /// Makes the home's own folder, for its owner alone.
@@ -125,6 +167,27 @@ mod tests {
         home.create_agent(&agent).unwrap();
         assert_eq!(fs::read_to_string(agent_home.join("AGENTS.md")).unwrap(), "mine");
         assert!(agent_home.join("skills").is_dir());
+    }
+
+    #[test]
+    fn what_is_no_home_is_refused_before_anything_starts() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        fs::write(&file, "").unwrap();
+        let find = |flag: &Path| Home::find(Some(flag.to_owned()), &Environment::default());
+        assert!(matches!(find(&file), Err(HomeError::NotAFolder { .. })));
+        assert!(matches!(find(Path::new("")), Err(HomeError::NotText { origin: "--home" })));
+        let odd = <std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(b"/tmp/\xff");
+        assert!(matches!(find(Path::new(odd)), Err(HomeError::NotText { .. })));
+        assert!(find(Path::new("some where")).unwrap().root().is_absolute());
+    }
+
+    #[test]
+    fn a_temporary_run_shares_the_home_around_it() {
+        let home = Home::at("/home/of/all");
+        assert_eq!(Home::shared(home.run("run-abc").root()), home.root());
+        assert_eq!(Home::shared(home.root()), home.root());
+        assert_eq!(Home::shared(Path::new("/srv/runs/mine")), Path::new("/srv/runs/mine"));
     }
 
     #[test]

@@ -1,17 +1,25 @@
 //! The shell: performs what the core decides. The only crate that may name a clock, a socket, a process, a
 //! file or a thread; it decides nothing that a user could notice.
 
+pub mod activity;
+pub mod changes;
 pub mod cli;
 pub mod clock;
+pub mod doctor;
 pub mod driver;
 pub mod entropy;
+pub mod envelope;
 pub mod home;
 pub mod ledger;
 pub mod live;
+mod nearest;
 pub mod perform;
 pub mod present;
+pub mod prune;
 pub mod report;
+pub mod screen;
 pub mod settings;
 pub mod spawn;
+pub mod supervise;
 pub mod text;
 pub mod work;

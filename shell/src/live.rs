@@ -32,3 +32,25 @@ impl LiveSink {
         (self.0)(live);
     }
 }
+
+/// The text of one attempt on its way to a sink.
+pub struct LiveText {
+    sink: LiveSink,
+    agent: AgentId,
+    op: OpId,
+}
+
+impl LiveText {
+    /// Says that an attempt begins.
+    pub fn begin(sink: LiveSink, agent: AgentId, op: OpId) -> Self {
+        sink.send(Live::Attempt { agent: agent.clone(), op });
+        Self { sink, agent, op }
+    }
+
+    /// Shows what is redacted already.
+    pub fn show(&self, piece: String) {
+        if !piece.is_empty() {
+            self.sink.send(Live::Text { agent: self.agent.clone(), op: self.op, piece });
+        }
+    }
+}

@@ -1,5 +1,5 @@
 //! The binary: everything is in the library.
 
 fn main() -> std::process::ExitCode {
-    holon_shell::cli::main()
+    holon_shell::supervise::asked(std::env::args_os()).unwrap_or_else(holon_shell::cli::main)
 }

@@ -3,7 +3,7 @@
 use holon_core::event::{Event, InboxFact, LifecycleFact, SchedulingFact, TurnFact};
 use holon_core::model::Block;
 use holon_core::tool::{Receipt, ToolError};
-use holon_core::{Record, Text};
+use holon_core::{Millis, Record, Text};
 
 /// The longest line, in characters.
 const WIDTH: usize = 100;
@@ -68,6 +68,43 @@ fn turn(fact: &TurnFact) -> Option<String> {
     }
 }
 
+/// What a call does: its command, or its tool and what it is about.
+pub fn call(tool_name: &str, arguments: &Text) -> String {
+    if arguments.preview().contains("\"cmd\"") {
+        // A command that is too long for the record's own preview is no whole JSON there.
+        return one_line(command(arguments).trim_start_matches("{\"cmd\":\""));
+    }
+    one_line(&format!("{tool_name} {}", command(arguments)))
+}
+
+/// The first few files of a list, and how many more there are.
+pub fn files(files: &[String]) -> String {
+    const SHOWN: usize = 4;
+    let named = one_line(&files[..files.len().min(SHOWN)].join(", "));
+    match files.len().saturating_sub(SHOWN) {
+        0 => named,
+        more => format!("{named} and {more} more"),
+    }
+}
+
+/// How long something took: `1.5 s`, `2 min 3 s`, `1 h 2 min`.
+pub fn duration(duration: Millis) -> String {
+    let seconds = duration.0 / 1_000;
+    match seconds {
+        0..10 => format!("{seconds}.{} s", duration.0 % 1_000 / 100),
+        10..60 => format!("{seconds} s"),
+        60..3_600 => format!("{} min {} s", seconds / 60, seconds % 60),
+        3_600.. => format!("{} h {} min", seconds / 3_600, seconds / 60 % 60),
+    }
+}
+
+/// A time that is counted: `0:05`, `12:00`, `1:00:00`.
+pub fn clock(time: Millis) -> String {
+    let seconds = time.0 / 1_000;
+    let (hours, minutes, seconds) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+    if hours > 0 { format!("{hours}:{minutes:02}:{seconds:02}") } else { format!("{minutes}:{seconds:02}") }
+}
+
 fn block(block: &Block) -> Option<String> {
     match block {
         Block::Text { text } if text.is_empty() => None,
@@ -85,6 +122,12 @@ fn command(arguments: &Text) -> String {
     let command = parsed.as_ref().and_then(|value| value.get("cmd")).and_then(|cmd| cmd.as_str());
     if let Some(command) = command {
         return command.to_owned();
+    }
+    if let Some(items) =
+        parsed.as_ref().and_then(|value| value.get("items")).and_then(|items| items.as_array())
+    {
+        let commands = items.iter().filter_map(|item| item.get("cmd")?.as_str());
+        return commands.collect::<Vec<_>>().join("; ");
     }
     match preview.split_once("+++ ").and_then(|(_, rest)| rest.split("\\n").next()) {
         Some(path) => path.trim_start_matches("b/").to_owned(),
@@ -106,11 +149,52 @@ fn failed(error: &ToolError) -> String {
     one_line(&format!("  {}: {}", error.kind, error.message.preview()))
 }
 
-fn one_line(text: &str) -> String {
-    let plain: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    let text: String = plain.split_whitespace().collect::<Vec<_>>().join(" ");
+/// A text in one line, cut at its end where it is long.
+pub fn one_line(text: &str) -> String {
+    let text = joined(text);
     match text.char_indices().nth(WIDTH) {
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text,
+    }
+}
+
+/// The end of a text in one line.
+pub fn one_line_from_end(text: &str) -> String {
+    let text = joined(text);
+    match text.char_indices().rev().nth(WIDTH / 2 - 1) {
+        Some((at, _)) if at > 0 => format!("…{}", &text[at..]),
+        Some(_) | None => text,
+    }
+}
+
+fn joined(text: &str) -> String {
+    let plain: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    plain.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_for_people() {
+        assert_eq!(
+            [900, 1_540, 59_999, 123_000, 3_725_000].map(|ms| duration(Millis(ms))),
+            ["0.9 s", "1.5 s", "59 s", "2 min 3 s", "1 h 2 min"]
+        );
+        assert_eq!([4_999, 65_000, 3_600_000].map(|ms| clock(Millis(ms))), ["0:04", "1:05", "1:00:00"]);
+    }
+
+    #[test]
+    fn calls_files_and_ends_of_texts() {
+        let text = |text: &str| Text::Inline(text.to_owned());
+        assert_eq!(call("ExecCommand", &text(r#"{"cmd":"ls\n  -l"}"#)), "ls -l");
+        assert_eq!(call("ApplyPatch", &text(r#"{"patch":"--- a/x\n+++ b/x\n@@"}"#)), "ApplyPatch x");
+        assert_eq!(call("Nonsense", &text("{}")), "Nonsense {}");
+        let names: Vec<String> = (1..=6).map(|number| format!("f{number}")).collect();
+        assert_eq!(files(&names), "f1, f2, f3, f4 and 2 more");
+        assert_eq!(one_line_from_end("short\ntext"), "short text");
+        let long = one_line_from_end(&"word ".repeat(100));
+        assert!(long.starts_with('…') && long.ends_with("word") && long.chars().count() == 51, "{long}");
     }
 }

@@ -6,13 +6,14 @@ use std::collections::BTreeSet;
 use holon_core::event::brief::BriefKind;
 use holon_core::event::turn::FailureArtifact;
 use holon_core::event::{BriefFact, Event, TurnFact};
-use holon_core::ids::{AgentId, MessageId};
+use holon_core::ids::{AgentId, MessageId, RunId};
 use holon_core::model::{AttemptRecord, ModelRef, StopReason, TokenUsage};
 use holon_core::terminal::{TurnKind, TurnReason};
-use holon_core::view::RunVerdict;
+use holon_core::view::{ExplainedDeadline, RunVerdict};
 use holon_core::{Record, Text};
 use serde::Serialize;
 
+use crate::changes::Changes;
 use crate::text::{TextError, Texts};
 
 /// Attempts that the report shows; a run of hundreds of rounds has as many.
@@ -21,9 +22,13 @@ const ATTEMPTS: usize = 1_000;
 /// The parts of the report that records tell.
 #[derive(Debug, Default)]
 pub struct RunFold {
-    message: Option<MessageId>,
+    run_ids: Vec<RunId>,
     requested_model: Option<ModelRef>,
+    active_model: Option<ModelRef>,
+    winning_model: Option<ModelRef>,
     attempts: Vec<AttemptRecord>,
+    omitted_attempts: u64,
+    tools_started: bool,
     usage: TokenUsage,
     rounds: u32,
     turns: u32,
@@ -31,18 +36,38 @@ pub struct RunFold {
     failure: Option<FailureArtifact>,
     last_kind: Option<(TurnKind, Option<TurnReason>)>,
     stop_reason: Option<StopReason>,
-    final_text: Option<Text>,
+    /// What was told last, and about which message.
+    final_text: Option<(Option<MessageId>, Text)>,
     raw_final_text: Option<Text>,
     failure_text: Option<Text>,
+}
+
+/// How the run ended, beyond what records tell.
+pub struct Ended {
+    pub verdict: RunVerdict,
+    pub exit_code: u8,
+    pub agent_id: AgentId,
+    /// The prompt of this run.
+    pub message_id: MessageId,
+    /// What is due later than the run waits for.
+    pub due: Vec<ExplainedDeadline>,
+    /// Messages that still wait in the agent's queue.
+    pub queued: u64,
+    pub duration_ms: u64,
+    pub ledger: String,
+    pub changes: Changes,
 }
 
 /// The JSON document of `holon run --json`.
 #[derive(Debug, Serialize)]
 pub struct RunReport {
     pub verdict: RunVerdict,
+    /// What the program ends with.
+    pub exit_code: u8,
     pub agent_id: AgentId,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub message_id: Option<MessageId>,
+    pub message_id: MessageId,
+    /// The runs that there were, in order; one for each turn.
+    pub run_ids: Vec<RunId>,
     /// What the agent reports; null when it said nothing.
     pub final_text: Option<String>,
     /// The last assistant message of the last turn.
@@ -59,20 +84,45 @@ pub struct RunReport {
     pub token_usage: TokenUsage,
     /// Paths relative to the execution root.
     pub changed_files: Vec<String>,
+    /// Who was asked for them.
+    pub changed_files_source: ChangesSource,
+    /// Why the repository could not be asked, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changed_files_problem: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure_artifact: Option<FailureArtifact>,
     pub provider_attempt_timeline: AttemptTimeline,
+    /// What happens later by itself, beyond what the run waits for.
+    pub due: Vec<ExplainedDeadline>,
+    /// Messages that still wait in the agent's queue.
+    pub queued_messages: u64,
     pub duration_ms: u64,
     /// The ledger that holds everything: `holon ledger verify PATH`.
     pub ledger: String,
+}
+
+/// Where the list of changed files comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChangesSource {
+    /// `git status` before and after, and patches.
+    GitAndPatches,
+    /// Patches alone: what commands changed is not known.
+    Patches,
 }
 
 /// Every attempt of the run (spec: ProviderAttemptTimeline).
 #[derive(Debug, Serialize)]
 pub struct AttemptTimeline {
     pub attempts: Vec<AttemptRecord>,
+    /// Attempts beyond the first thousand, which are not listed.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub omitted_attempts: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requested_model_ref: Option<ModelRef>,
+    /// The model that was asked last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub active_model_ref: Option<ModelRef>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub winning_model_ref: Option<ModelRef>,
     pub aggregated_token_usage: TokenUsage,
@@ -84,7 +134,9 @@ impl RunFold {
         match &record.event {
             Event::Turn(fact) => self.turn(fact),
             Event::Brief(BriefFact::BriefCreated(brief)) => match brief.kind {
-                BriefKind::Result => self.final_text = Some(brief.text.clone()),
+                BriefKind::Result => {
+                    self.final_text = Some((brief.related_message_id, brief.text.clone()));
+                }
                 BriefKind::Failure => self.failure_text = Some(brief.text.clone()),
                 BriefKind::Ack => {}
             },
@@ -95,34 +147,53 @@ impl RunFold {
     fn turn(&mut self, fact: &TurnFact) {
         match fact {
             TurnFact::TurnStarted(fact) => {
-                self.message = Some(fact.message_id);
+                self.run_ids.push(fact.run_id);
                 self.requested_model = fact.models.first().cloned();
                 self.turns += 1;
                 self.failure = None;
             }
-            TurnFact::ProviderAttemptRecorded(fact) if self.attempts.len() < ATTEMPTS => {
-                self.attempts.push(fact.attempt.clone());
-            }
+            TurnFact::ProviderAttemptRecorded(fact) => self.attempt(&fact.attempt),
+            TurnFact::ToolStarted(_) => self.tools_started = true,
             TurnFact::ToolExecuted(fact) => {
                 self.changed_files.extend(fact.receipt.facts.changed_files.iter().cloned());
             }
-            TurnFact::AssistantRoundRecorded(fact) => self.stop_reason = Some(fact.stop_reason),
+            TurnFact::AssistantRoundRecorded(fact) => {
+                self.rounds += 1;
+                self.stop_reason = Some(fact.stop_reason);
+            }
             TurnFact::RuntimeError(fact) => self.failure = Some(fact.failure.clone()),
             TurnFact::TurnTerminal(fact) => {
-                self.usage = self.usage.plus(fact.token_usage);
-                self.rounds += fact.rounds;
+                // A run that an earlier process left behind was paid for there.
+                if self.run_ids.contains(&fact.run_id) {
+                    self.usage = self.usage.plus(fact.token_usage);
+                }
                 self.last_kind = Some((fact.kind, fact.reason));
                 self.raw_final_text.clone_from(&fact.last_assistant_message);
             }
-            TurnFact::ProviderAttemptRecorded(_)
-            | TurnFact::TurnContextBuilt(_)
+            TurnFact::TurnContextBuilt(_)
             | TurnFact::ProviderRoundCompleted(_)
-            | TurnFact::ToolStarted(_)
             | TurnFact::ToolExecutionFailed(_)
             | TurnFact::ReminderInjected(_)
             | TurnFact::ContextCompacted(_)
             | TurnFact::BudgetExhausted(_) => {}
         }
+    }
+
+    fn attempt(&mut self, attempt: &AttemptRecord) {
+        self.active_model = Some(attempt.model_ref.clone());
+        if attempt.failure_kind.is_none() {
+            self.winning_model = Some(attempt.model_ref.clone());
+        }
+        if self.attempts.len() < ATTEMPTS {
+            self.attempts.push(attempt.clone());
+        } else {
+            self.omitted_attempts += 1;
+        }
+    }
+
+    /// Whether a tool was started: without one the agent changed nothing.
+    pub fn tools_started(&self) -> bool {
+        self.tools_started
     }
 
     /// What the operator is told when the run did not complete.
@@ -134,25 +205,28 @@ impl RunFold {
     ///
     /// # Errors
     /// When a text that the records name can't be read back.
-    pub fn report(
-        self,
-        verdict: RunVerdict,
-        agent_id: AgentId,
-        duration_ms: u64,
-        ledger: String,
-        texts: &Texts,
-    ) -> Result<RunReport, TextError> {
+    pub fn report(mut self, ended: Ended, texts: &Texts) -> Result<RunReport, TextError> {
+        self.spell_out(texts)?;
         let whole = |text: Option<&Text>| {
             text.filter(|text| !text.is_empty())
                 .map(|text| texts.resolve(text).map(|text| text.to_string()))
                 .transpose()
         };
-        let winning = self.attempts.iter().rev().find(|attempt| attempt.failure_kind.is_none());
+        // The agent may have caught up with earlier messages first: their answers are not this one's.
+        let own = |about: &Option<MessageId>| about.is_none_or(|message| message == ended.message_id);
+        let told = self.final_text.as_ref().filter(|(about, _)| own(about)).map(|(_, text)| text);
+        let (source, seen, problem) = match ended.changes {
+            Changes::Files(files) => (ChangesSource::GitAndPatches, files, None),
+            Changes::NoRepository => (ChangesSource::Patches, BTreeSet::new(), None),
+            Changes::Unknown(problem) => (ChangesSource::Patches, BTreeSet::new(), Some(problem)),
+        };
         Ok(RunReport {
-            verdict,
-            agent_id,
-            message_id: self.message,
-            final_text: whole(self.final_text.as_ref())?,
+            verdict: ended.verdict,
+            exit_code: ended.exit_code,
+            agent_id: ended.agent_id,
+            message_id: ended.message_id,
+            run_ids: self.run_ids,
+            final_text: whole(told)?,
             raw_final_text: whole(self.raw_final_text.as_ref())?,
             turn_kind: self.last_kind.map(|(kind, _)| kind),
             turn_reason: self.last_kind.and_then(|(_, reason)| reason),
@@ -160,16 +234,37 @@ impl RunFold {
             turns: self.turns,
             rounds: self.rounds,
             token_usage: self.usage,
-            changed_files: self.changed_files.into_iter().collect(),
+            changed_files: self.changed_files.union(&seen).map(|file| texts.redact(file)).collect(),
+            changed_files_source: source,
+            changed_files_problem: problem.map(|problem| texts.redact(&problem)),
             failure_artifact: self.failure,
-            duration_ms,
-            ledger,
+            due: ended.due,
+            queued_messages: ended.queued,
+            duration_ms: ended.duration_ms,
+            ledger: ended.ledger,
             provider_attempt_timeline: AttemptTimeline {
-                winning_model_ref: winning.map(|attempt| attempt.model_ref.clone()),
-                requested_model_ref: self.requested_model,
-                aggregated_token_usage: self.usage,
                 attempts: self.attempts,
+                omitted_attempts: self.omitted_attempts,
+                requested_model_ref: self.requested_model,
+                active_model_ref: self.active_model,
+                winning_model_ref: self.winning_model,
+                aggregated_token_usage: self.usage,
             },
         })
     }
+
+    /// A document stands for itself: whoever reads it has no ledger to look a stored text up in.
+    fn spell_out(&mut self, texts: &Texts) -> Result<(), TextError> {
+        let summary = self.failure.as_mut().map(|failure| &mut failure.summary);
+        let messages = self.attempts.iter_mut().filter_map(|attempt| attempt.message.as_mut());
+        for text in summary.into_iter().chain(messages) {
+            *text = Text::Inline(texts.resolve(text)?.to_string());
+        }
+        Ok(())
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }

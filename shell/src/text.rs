@@ -89,6 +89,11 @@ impl Texts {
         self.secrets.redact(text)
     }
 
+    /// Redacts a text that comes in pieces.
+    pub fn pieces(&self) -> Pieces {
+        Pieces { secrets: self.secrets.clone(), held: String::new(), covered: 0 }
+    }
+
     /// The whole of a text.
     pub fn resolve(&self, text: &Text) -> Result<Arc<str>, TextError> {
         let Some(content) = text.content() else { return Ok(Arc::from(text.preview())) };
@@ -187,6 +192,61 @@ impl Secrets {
     }
 }
 
+/// Redacts a text while it comes: what may be the beginning of a secret is held back until it is known not
+/// to be one, so that no piece shows a part of one.
+pub struct Pieces {
+    secrets: Arc<Secrets>,
+    held: String,
+    /// How much of `held` belongs to a secret that is named already, in bytes.
+    covered: usize,
+}
+
+impl Pieces {
+    /// More of the text; what of it may be shown.
+    pub fn push(&mut self, piece: &str) -> String {
+        self.held.push_str(piece);
+        self.scan(false)
+    }
+
+    /// What was held back, now that nothing follows.
+    pub fn finish(&mut self) -> String {
+        self.scan(true)
+    }
+
+    fn scan(&mut self, ended: bool) -> String {
+        let values = &self.secrets.values;
+        let (mut shown, mut at) = (String::new(), 0);
+        let begins = |c: char| values.iter().any(|(_, value)| value.starts_with(c));
+        while let Some(next) = self.held[at..].chars().next() {
+            let rest = &self.held[at..];
+            if self.covered <= at && !begins(next) {
+                // Nearly everything: up to where a secret may begin.
+                let plain = rest.find(begins).unwrap_or(rest.len());
+                shown.push_str(&rest[..plain]);
+                at += plain;
+                continue;
+            }
+            let may_become = |value: &str| value.len() > rest.len() && value.starts_with(rest);
+            if !ended && values.iter().any(|(_, value)| may_become(value)) {
+                break;
+            }
+            if let Some((name, value)) = values.iter().find(|(_, value)| rest.starts_with(value.as_str())) {
+                if self.covered <= at {
+                    shown.push_str(&format!("[redacted:{name}]"));
+                }
+                self.covered = self.covered.max(at + value.len());
+            }
+            if self.covered <= at {
+                shown.push(next);
+            }
+            at += next.len_utf8();
+        }
+        self.held.drain(..at);
+        self.covered = self.covered.saturating_sub(at);
+        shown
+    }
+}
+
 /// A value as it is, and as it stands inside a JSON string where that is something else.
 fn forms(name: String, value: String) -> Vec<(String, String)> {
     let quoted = serde_json::to_string(&value).unwrap_or_default();
@@ -250,5 +310,44 @@ mod tests {
                 "{redacted}"
             );
         }
+    }
+
+    #[test]
+    fn a_secret_split_over_pieces_is_never_shown() {
+        let secrets = Secrets::new([
+            ("SHORT".into(), "canary-1".into()),
+            ("LONG".into(), "canary-1234-canary-ß".into()),
+            ("OTHER".into(), "34-canary-ß-end".into()),
+        ]);
+        let texts = Texts::new(secrets, Box::new(|_| Ok(None)));
+        for (text, expected) in [
+            ("a canary-1 b", "a [redacted:SHORT] b"),
+            ("a canary-1234-canary-ß b", "a [redacted:LONG] b"),
+            ("a canary-1234-canary-ß-end b", "a [redacted:LONG] b"),
+            ("a canary-1234-can", "a [redacted:SHORT]234-can"),
+            ("cacanary-12", "ca[redacted:SHORT]2"),
+            ("canary- canary", "canary- canary"),
+        ] {
+            for size in 1..text.chars().count() {
+                let mut pieces = texts.pieces();
+                let characters: Vec<char> = text.chars().collect();
+                let mut shown = String::new();
+                for piece in characters.chunks(size) {
+                    let piece = pieces.push(&piece.iter().collect::<String>());
+                    shown.push_str(&piece);
+                    assert!(expected.starts_with(&shown), "{shown}");
+                }
+                shown.push_str(&pieces.finish());
+                assert_eq!(shown, expected, "in pieces of {size}");
+            }
+        }
+    }
+
+    #[test]
+    fn text_without_a_secret_is_shown_at_once() {
+        let mut pieces = texts().pieces();
+        assert_eq!(pieces.push("hello s"), "hello ");
+        assert_eq!(pieces.push("o"), "so");
+        assert_eq!(pieces.finish(), "");
     }
 }

@@ -8,9 +8,10 @@ use holon_core::host::Host;
 use holon_core::law::Laws;
 use holon_core::lifecycle::Status;
 use holon_core::model::{Item, ModelRequest};
+use holon_core::outcome::SupervisorIdentity;
 use holon_core::prompt::Part;
 use holon_core::snapshot::AgentSnapshot;
-use holon_core::{AgentId, Config, Event, MessageId, Now, Record, Wall};
+use holon_core::{AgentId, Config, Event, MessageId, Now, OpId, Record, Wall};
 
 use crate::bounds::Bounds;
 use crate::disk::{Disk, Row};
@@ -146,6 +147,16 @@ impl Checks {
         let mut said = std::mem::take(&mut self.said);
         *said.entry("Q8").or_default() += self.reference.admissions;
         said
+    }
+
+    /// The commands that are under way, as far as the ledger knows.
+    pub(crate) fn open_commands(&self) -> Vec<(AgentId, OpId, SupervisorIdentity)> {
+        let mut open = Vec::new();
+        for (id, agent) in &self.folded {
+            let named = agent.ops.iter().filter_map(|(op, state)| Some((*op, state.supervisor.clone()?)));
+            open.extend(named.map(|(op, supervisor)| (id.clone(), op, supervisor)));
+        }
+        open
     }
 
     /// A law of the world has something to say.

@@ -34,7 +34,7 @@ const fn law(id: &'static str, sort: Sort, sabotage: Sabotage, sentence: &'stati
 
 use Sort::{Liveness as L, Pair as P, Safety as S};
 
-pub const WORLD: [WorldLaw; 29] = [
+pub const WORLD: [WorldLaw; 30] = [
     law("A2", S, Sabotage::Promote, "A request shows each message with the authority it was admitted with."),
     law("D1", S, Sabotage::ReleaseEarly, "An effect leaves after its records are on the disk."),
     law("D2", P, Sabotage::LoseAcknowledged, "What anybody was told or shown survives a crash."),
@@ -76,7 +76,13 @@ pub const WORLD: [WorldLaw; 29] = [
         "Callers are told what the reference says, and posture is what it says.",
     ),
     law("L7", S, Sabotage::GoOn, "After a shutdown was answered only replies and cancellations leave."),
-    law("P5", S, Sabotage::BeginAgain, "No operation is begun twice, in whichever life of the process."),
+    law(
+        "P5",
+        P,
+        Sabotage::ForgetEnd,
+        "A command gets the word once, from a supervisor on the disk, and what it came to is what the model is told.",
+    ),
+    law("P6", S, Sabotage::BeginAgain, "No operation is begun twice, in whichever life of the process."),
     law("Q6", S, Sabotage::AnswerTwice, "Each caller is answered once; what is acknowledged is on the disk."),
     law("Q8", S, Sabotage::SmallQueue, "What is admitted has room, and only operators use their reserve."),
     law("S3", S, Sabotage::NoWait, "After a step the next deadline is not now."),

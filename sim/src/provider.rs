@@ -135,7 +135,12 @@ fn failure(here: &mut Circumstances<'_>, timing: Timing) -> AttemptFailure {
 const LATEST: Wall = Wall(253_402_300_799_000_000);
 
 fn usage(tokens: u64) -> TokenUsage {
-    TokenUsage { input_tokens: tokens, output_tokens: tokens, total_tokens: tokens.saturating_mul(2) }
+    TokenUsage {
+        input_tokens: tokens,
+        output_tokens: tokens,
+        total_tokens: tokens.saturating_mul(2),
+        cached_input_tokens: 0,
+    }
 }
 
 fn said(here: &mut Circumstances<'_>, timing: Timing) -> ModelAnswer {

@@ -108,6 +108,6 @@ fn answer(text: &str, calls: &[String], timing: Timing) -> ModelAnswer {
         })
     }));
     let stop = if calls.is_empty() { StopReason::EndTurn } else { StopReason::ToolUse };
-    let usage = TokenUsage { input_tokens: 1, output_tokens: 1, total_tokens: 2 };
+    let usage = TokenUsage { input_tokens: 1, output_tokens: 1, total_tokens: 2, cached_input_tokens: 0 };
     ModelAnswer { blocks, stop, usage, timing }
 }

@@ -87,7 +87,7 @@ impl<F: FnMut(&Scenario) -> Report> Shrinker<F> {
                 scenario.faults = Faults { dead, sync, ahead, spells, crashes, strikes, ..Faults::default() };
             });
         }
-        let off: [fn(&mut Faults); 24] = [
+        let off: [fn(&mut Faults); 26] = [
             |faults| faults.provider_fails = 0,
             |faults| faults.provider_away = 0,
             |faults| faults.provider_silent = 0,
@@ -95,6 +95,8 @@ impl<F: FnMut(&Scenario) -> Report> Shrinker<F> {
             |faults| faults.provider_odd = 0,
             |faults| faults.tool_fails = 0,
             |faults| faults.tool_silent = 0,
+            |faults| faults.supervisor_fails = 0,
+            |faults| faults.supervisor_lost = 0,
             |faults| faults.outcome_twice = 0,
             |faults| faults.outcome_late = 0,
             |faults| faults.outcome_odd = 0,

@@ -3,7 +3,7 @@
 use holon_core::agent::identity::ExecutionBinding;
 use holon_core::outcome::{
     Certainty, ExecutionSnapshot, InstructionSource, LoadedContext, OpFailure, Outcome, SourceScope,
-    ToolOutcome,
+    SupervisorIdentity, ToolOutcome,
 };
 use holon_core::tool::{Receipt, ToolError, ToolErrorKind, ToolFacts};
 use holon_core::{Millis, Text};
@@ -13,6 +13,24 @@ use crate::provider::{Circumstances, Deliveries};
 /// Where simulated agents work.
 pub fn workspace() -> ExecutionBinding {
     ExecutionBinding { workspace_anchor: "/w".into(), execution_root: "/w".into(), cwd: "/w".into() }
+}
+
+/// Brings up a supervisor; one that fails says so, breaks down, or is never heard of.
+pub fn prepare(here: &mut Circumstances<'_>, supervisor: SupervisorIdentity) -> Deliveries {
+    let after = u64::from(here.below("latency", 5_000));
+    if !here.fault("fails", here.faults.supervisor_fails) {
+        return here.deliver(after, Outcome::Prepared { supervisor });
+    }
+    let failure = OpFailure { certainty: Certainty::Definite, message: Text::short("no more processes") };
+    match here.below("how", 3) {
+        0 => Vec::new(),
+        1 => vec![(after, Outcome::Failed { failure })],
+        _ => {
+            let error = ToolError::new(ToolErrorKind::CommandSpawnFailed, "there is no such shell");
+            let outcome = ToolOutcome { receipt: Receipt::failure(error), duration_ms: Millis(0) };
+            vec![(after, Outcome::Tool { outcome })]
+        }
+    }
 }
 
 /// Executes one call.

@@ -86,6 +86,12 @@ impl Trace {
                 format!("call_model {agent} {op} {} {items} items, frame {frame}", request.model)
             }
             Effect::CallTool { agent, op, call } => format!("call_tool {agent} {op} {}", call.call_id),
+            Effect::PrepareCommand { agent, op, call } => {
+                format!("prepare_command {agent} {op} {}", call.call_id)
+            }
+            Effect::RunCommand { agent, op, supervisor } => {
+                format!("run_command {agent} {op} {}", supervisor.socket)
+            }
             Effect::Cancel { agent, op } => format!("cancel {agent} {op}"),
         };
         self.mix(&text);

@@ -3,6 +3,7 @@
 use sim::failure::Kind;
 use sim::isolation;
 use sim::laws::WORLD;
+use sim::scenario::Scenario;
 use sim::swarm::scenario;
 use sim::verdict::guarded;
 use sim::world::{Options, Sabotage};
@@ -59,4 +60,13 @@ fn other_ways_to_break_a_world_are_caught_too() {
         let found = caught(sabotage, law);
         assert!(found.is_ok(), "{law} by {sabotage:?}: caught only by {found:?}");
     }
+}
+
+/// A crash meets a command in too few worlds of the swarm: this one was written for it.
+#[test]
+fn a_start_that_asks_no_supervisor() {
+    let text = include_str!("../corpus/p5_a_command_outlives_its_runtime.json");
+    let options = Options { sabotage: Some(Sabotage::ForgetEnd), ..Options::default() };
+    let failure = guarded(&Scenario::from_text(text).unwrap(), options).failure.unwrap();
+    assert_eq!(failure.law, "P5", "{failure}");
 }

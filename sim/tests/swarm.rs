@@ -8,11 +8,8 @@ use sim::world::Options;
 /// Of each half; as many as a test build manages in a few seconds.
 const SEEDS: u64 = 100;
 
-/// Laws and faults that so few seeds need not reach, each with its reason. There is none at present.
-const RARE: [(&str, &str); 0] = [];
-
-/// So many of the rest may be missed by a hundred seeds; a thousand must see all of them.
-const FEW: usize = 20;
+/// So many laws and faults may be missed by a hundred seeds; a thousand must see all of them.
+const FEW: usize = 25;
 
 fn sweep(from: u64) {
     let mut tally = Tally::default();
@@ -26,8 +23,7 @@ fn sweep(from: u64) {
         tally.add(&report);
     }
     assert!(tally.steps > 20 * SEEDS, "the swarm has lost its inputs: {} steps", tally.steps);
-    let mut silent = tally.silent();
-    silent.retain(|what| RARE.iter().all(|(rare, _)| rare != what));
+    let silent = tally.silent();
     assert!(silent.len() <= FEW, "silent over {SEEDS} seeds from {from}: {silent:?}");
     assert!(tally.worth() >= 800, "{} of 1000 runs end in a turn", tally.worth());
 }

@@ -1,7 +1,8 @@
-//! What the end-to-end tests share: the real binary in a home of its own, and a real HTTP server that speaks
-//! the chat completions protocol.
+//! What the end-to-end tests share: the real binary in a home of its own, and a real provider of models.
 
 pub mod provider;
+pub mod terminal;
+pub mod trial;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -156,6 +157,23 @@ impl From<Output> for Ended {
             stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
         }
     }
+}
+
+/// Waits for something that is about to happen.
+pub fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
+    for _ in 0..1_000 {
+        if condition() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    panic!("within 20 s there was no {what}");
+}
+
+/// Sends a signal to a child, by its name.
+pub fn signal(child: &Child, name: &str) {
+    let kill = Command::new("kill").args([&format!("-{name}"), &child.id().to_string()]).status();
+    assert!(kill.expect("kill runs").success());
 }
 
 /// How many records are of this type.

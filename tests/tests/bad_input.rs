@@ -116,7 +116,7 @@ fn a_second_runtime_on_one_home() {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
     let second = holon.run(&run);
-    second.refused(1, &["another runtime", &first.id().to_string(), "--home"]);
+    second.refused(5, &["another runtime", &first.id().to_string(), "--home"]);
     let first: end_to_end::Ended = first.wait_with_output().unwrap().into();
     assert_eq!(first.code, Some(0), "{first:?}");
     let records = holon.records(&holon.home().join("ledger.sqlite3"));

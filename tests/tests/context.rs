@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use end_to_end::provider::{Provider, Reply, calls, completion, fails, says};
+use end_to_end::provider::{Provider, Reply, calls, fails, says};
 use end_to_end::{Holon, count, payloads};
 use serde_json::{Value, json};
 
@@ -32,7 +32,7 @@ fn the_beginning_of_a_prompt_stays_the_same_across_rounds_turns_restarts_and_cra
         prints(1, 10),
         says("one"),
         prints(2, 10),
-        Reply::Late(Duration::from_secs(60), completion(&json!({ "content": "never seen" }), "stop")),
+        Reply::Late(Duration::from_secs(60), Box::new(says("never seen"))),
         says("two"),
         says("three"),
     ]);
@@ -109,4 +109,17 @@ fn a_refusal_for_length_gets_one_recap_and_then_ends_the_turn() {
     assert_eq!(hopeless.requests().len(), 7);
     let records = holon.records(report["ledger"].as_str().unwrap().as_ref());
     assert_eq!(count(&records, "context_compacted"), 1);
+}
+
+#[test]
+fn each_provider_may_have_a_window_of_its_own() {
+    let provider = Provider::start((0..8).map(|number| prints(number, 6_000)).chain([says("Done.")]));
+    let holon = with(&provider);
+    std::fs::create_dir_all(holon.home()).unwrap();
+    std::fs::write(holon.home().join("config.toml"), "[providers.local]\ncontext_window_tokens = 12000\n")
+        .unwrap();
+    let report = holon.run(&["run", "--json", "print a lot"]).json();
+    assert_eq!(report["verdict"], "completed");
+    let records = holon.records(report["ledger"].as_str().unwrap().as_ref());
+    assert!(count(&records, "context_compacted") > 0);
 }

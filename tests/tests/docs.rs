@@ -83,6 +83,12 @@ fn the_scenario_of_the_docs_plays() {
 #[test]
 fn the_docs_name_what_the_help_names() {
     let help = Holon::new().run(&["run", "--help"]).stdout;
+    let run = page("docs/run.md");
+    let known = ["--help", "--agent", "--json"];
+    for option in help.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-')) {
+        let option = Some(option).filter(|option| option.starts_with("--") && option.len() > 2);
+        assert!(option.is_none_or(|option| known.contains(&option) || run.contains(option)), "{option:?}");
+    }
     let readme = page("README.md");
     let words = readme.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'));
     for word in words.filter(|word| word.starts_with("--") && word.ends_with(char::is_alphabetic)) {
@@ -99,8 +105,11 @@ fn links_lead_somewhere() {
         "docs/architecture.md",
         "docs/configuration.md",
         "docs/decisions.md",
+        "docs/patches.md",
+        "docs/run.md",
         "docs/scenarios.md",
         "docs/simulation.md",
+        "docs/tools.md",
     ] {
         let text = page(name);
         for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {

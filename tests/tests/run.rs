@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::Duration;
 
-use end_to_end::provider::{Provider, Reply, calls, completion, fails, says};
+use end_to_end::provider::{Provider, Reply, calls, fails, says};
 use end_to_end::{Holon, count, payloads};
 use serde_json::json;
 
@@ -203,8 +203,7 @@ fn a_pipe_that_closes_early_is_no_panic() {
 
 #[test]
 fn a_slow_model_is_waited_for() {
-    let late = completion(&json!({ "role": "assistant", "content": "At last." }), "stop");
-    let provider = Provider::start([Reply::Late(Duration::from_millis(1_500), late)]);
+    let provider = Provider::start([says("At last.").late(Duration::from_millis(1_500))]);
     let report = with(&provider).run(&["run", "--json", "go"]).json();
     assert_eq!(report["final_text"], "At last.");
 }
@@ -217,4 +216,24 @@ fn wait_for(mut condition: impl FnMut() -> bool) {
         std::thread::sleep(Duration::from_millis(20));
     }
     panic!("it did not happen within 12 s");
+}
+
+#[test]
+fn a_candidate_that_can_not_be_asked_is_told_and_passed_over() {
+    let provider = Provider::start([says("From the second."), says("From the first.")]);
+    let holon = with(&provider);
+    let chain = holon
+        .command(&["run", "--json", "go"])
+        .env("HOLON_MODEL", "anthropic/any")
+        .env("HOLON_MODEL_FALLBACKS", "local/test")
+        .output()
+        .expect("the binary starts");
+    let ended = end_to_end::Ended::from(chain);
+    assert_eq!(ended.json()["final_text"], "From the second.", "{ended:?}");
+    assert!(ended.stderr.contains("ANTHROPIC_API_KEY"), "{ended:?}");
+    assert_eq!(ended.json()["provider_attempt_timeline"]["attempts"][0]["failure_kind"], "auth");
+    // One that is asked for by name must be there.
+    holon.run(&["run", "--model", "anthropic/any", "go"]).refused(2, &["ANTHROPIC_API_KEY"]);
+    let lonely = Holon::new().with("HOLON_MODEL", "anthropic/any").with("HOLON_MODEL_FALLBACKS", "openai/x");
+    lonely.run(&["run", "go"]).refused(2, &["ANTHROPIC_API_KEY"]);
 }

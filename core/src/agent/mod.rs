@@ -17,11 +17,12 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use crate::closure::{self, ClosureDecision, ClosureFacts, RuntimePosture};
-use crate::event::operation::{OpKind, OperationFact};
+use crate::event::operation::{OpKind, OperationFact, OperationOpened};
 use crate::event::turn::TurnTerminal;
 use crate::event::{BriefFact, Event, InboxFact, LifecycleFact, SchedulingFact, TurnFact};
 use crate::ids::{AgentId, BriefId, EventSeq, MessageId, OpId, RunId, TurnIndex};
 use crate::lifecycle::Status;
+use crate::outcome::SupervisorIdentity;
 use crate::record::Record;
 use crate::scheduler::SchedulerDecision;
 use crate::time::Wall;
@@ -69,6 +70,9 @@ pub struct OpenOp {
     pub kind: OpKind,
     pub run_id: RunId,
     pub opened_at: Wall,
+    /// Who executes the command: whom a start of the runtime asks for its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub supervisor: Option<SupervisorIdentity>,
 }
 
 impl Default for Counters {
@@ -264,8 +268,9 @@ impl Agent {
         match fact {
             OperationFact::OperationOpened(fact) => {
                 self.next.op = fact.op.next();
-                let op = OpenOp { kind: fact.kind, run_id: fact.run_id, opened_at: at };
-                self.ops.insert(fact.op, op);
+                let OperationOpened { op, kind, run_id, ref supervisor, .. } = **fact;
+                let supervisor = supervisor.clone();
+                self.ops.insert(op, OpenOp { kind, run_id, opened_at: at, supervisor });
                 if let Some(run) = &mut self.run {
                     run.backed_off();
                 }

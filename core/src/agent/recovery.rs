@@ -1,23 +1,47 @@
 //! Runs that end because their process does: by a shutdown, in good order, or by a crash, found at the next
 //! start (contract: agent.md, Recovery).
 
+use alloc::vec::Vec;
+
 use crate::agent::turn::end::{self, End};
+use crate::agent::turn::tools;
 use crate::event::lifecycle::RuntimeRecovered;
+use crate::event::operation::{OpKind, Settlement};
 use crate::host::tx::Tx;
+use crate::host::{Found, FoundCommand, RecoveryReport};
+use crate::ids::OpId;
 
 /// Shutdown: the run is interrupted, its message comes again, nothing is written as stopped.
 pub(crate) fn shut_down(tx: &mut Tx<'_>) {
     end::end(tx, End::ShutDown);
 }
 
-/// A start of the runtime. Recovering an agent that was at rest records nothing.
-pub(crate) fn recover(tx: &mut Tx<'_>) {
+/// A start of the runtime. Recovering an agent that was at rest records nothing. A command whose end is known
+/// brings its call that result; nothing is ever executed again.
+pub(crate) fn recover(tx: &mut Tx<'_>, report: RecoveryReport) {
     let interrupted_run_id = tx.agent().run.as_ref().map(|run| run.id);
     if interrupted_run_id.is_none() {
         return;
     }
-    let lost_ops = tx.agent().ops.keys().copied().collect();
+    let commands = |op: &OpId| tx.agent().ops.get(op).is_some_and(|open| open.kind == OpKind::RunCommand);
+    let known: Vec<FoundCommand> = report
+        .commands
+        .into_iter()
+        .filter(|command| commands(&command.op) && command.found != Found::Lost)
+        .collect();
+    let is_known = |op: &&OpId| known.iter().any(|command| command.op == **op);
+    let lost_ops = tx.agent().ops.keys().filter(|op| !is_known(op)).copied().collect();
     tx.record(RuntimeRecovered { interrupted_run_id, lost_ops });
+    for FoundCommand { op, found } in known {
+        match found {
+            Found::Ended { outcome } => {
+                tx.settle(op, Settlement::Done);
+                tools::record_result(tx, outcome.receipt, outcome.duration_ms);
+            }
+            Found::NotStarted => tx.settle(op, Settlement::Failed),
+            Found::Lost => {}
+        }
+    }
     end::end(tx, End::Crashed);
 }
 
@@ -25,7 +49,9 @@ pub(crate) fn recover(tx: &mut Tx<'_>) {
 mod tests {
     use crate::config::Config;
     use crate::event::{Event, TurnFact};
-    use crate::testing::{World, calls, config, context, fails, prompt};
+    use crate::host::Found;
+    use crate::outcome::Outcome;
+    use crate::testing::{World, calls, config, context, fails, prompt, tool_says};
     use crate::time::{Millis, Wall};
     use alloc::vec::Vec;
 
@@ -53,6 +79,42 @@ mod tests {
         assert_eq!(said, ["the call was interrupted", "the call was not made: the run ended before"]);
         let kinds = world.kinds(from);
         assert_eq!(kinds[0], "runtime_recovered", "{kinds:?}");
+    }
+
+    /// The kinds of the results after a start that found this of the command in progress.
+    fn after_finding(found: Found, prepares: bool) -> (Vec<&'static str>, Vec<alloc::string::String>) {
+        let mut world = World::with_agent("main");
+        world.prepares = prepares;
+        world.admit("main", prompt("build"));
+        world.complete("main", context());
+        world.complete("main", calls(&[("c1", "ExecCommand", r#"{"cmd":"make"}"#)]));
+        world.found = [(crate::testing::agent("main"), found)].into();
+        let from = world.log.len();
+        world.crash();
+        let said = failures(&world, from).into_iter().map(Into::into).collect();
+        let kinds = world.kinds(from).into_iter().filter(|kind| {
+            ["operation_settled", "tool_executed", "tool_execution_failed", "message_requeued"].contains(kind)
+        });
+        (kinds.collect(), said)
+    }
+
+    #[test]
+    fn a_command_that_ended_meanwhile_brings_its_result() {
+        let Outcome::Tool { outcome } = tool_says("built") else { panic!() };
+        let (kinds, said) = after_finding(Found::Ended { outcome: outcome.clone().into() }, true);
+        assert_eq!(kinds, ["operation_settled", "tool_executed", "message_requeued"]);
+        assert!(said.is_empty());
+        // A supervisor that only waited has nothing to tell, whatever is said of it.
+        let (_, said) = after_finding(Found::Ended { outcome: outcome.into() }, false);
+        assert_eq!(said, ["the call was not made: the run ended before"]);
+    }
+
+    #[test]
+    fn a_command_that_never_began_is_not_said_to_have_been_interrupted() {
+        let (_, said) = after_finding(Found::NotStarted, true);
+        assert_eq!(said, ["the call was not made: the run ended before"]);
+        let (_, said) = after_finding(Found::Lost, true);
+        assert_eq!(said, ["the call was interrupted"]);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::family;
 use crate::ids::{OpId, RunId};
 use crate::names::names;
+use crate::outcome::SupervisorIdentity;
 use crate::time::Millis;
 
 family! {
@@ -16,7 +17,15 @@ family! {
     }
 }
 
-names! { OpKind { LoadContext "load_context", CallModel "call_model", CallTool "call_tool" } }
+names! {
+    OpKind {
+        LoadContext "load_context", CallModel "call_model", CallTool "call_tool",
+        /// A supervisor comes up; nothing is executed.
+        PrepareCommand "prepare_command",
+        /// The supervisor that was prepared executes its command.
+        RunCommand "run_command",
+    }
+}
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OperationOpened {
@@ -25,6 +34,9 @@ pub struct OperationOpened {
     pub run_id: RunId,
     /// After so long the core stops waiting.
     pub timeout_ms: Millis,
+    /// Who executes the command, when that is what the operation is: on record before anything runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub supervisor: Option<SupervisorIdentity>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

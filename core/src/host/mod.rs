@@ -9,6 +9,7 @@ mod slots;
 mod total;
 pub(crate) mod tx;
 
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
@@ -16,9 +17,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::FoldError;
 use crate::config::{Config, ConfigError};
-use crate::ids::{AgentId, Seed, StepSeq};
+use crate::ids::{AgentId, OpId, Seed, StepSeq};
 use crate::input::Input;
 use crate::lifecycle::Boundary;
+use crate::outcome::ToolOutcome;
 use crate::record::Step;
 use crate::scheduler::HostFacts;
 use crate::time::{Millis, Now, Wall};
@@ -79,10 +81,32 @@ pub enum DeadlineReason {
     Hold,
 }
 
-/// What a start of the runtime found out about an agent before it is recovered. Nothing has to be probed
-/// yet: whatever was in flight has ended with its process.
+/// What a start of the runtime found out about an agent before it is recovered. Commands have supervisors of
+/// their own, which are asked; whatever else was in flight has ended with its process.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RecoveryReport {}
+pub struct RecoveryReport {
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub commands: Vec<FoundCommand>,
+}
+
+/// What became of a command whose supervisor was asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FoundCommand {
+    pub op: OpId,
+    pub found: Found,
+}
+
+/// The end of a command that the runtime did not see.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Found {
+    /// It came to its end, and this is what it brought.
+    Ended { outcome: Box<ToolOutcome> },
+    /// It was never executed.
+    NotStarted,
+    /// Neither its supervisor nor a record of its end is there.
+    Lost,
+}
 
 /// An agent that can't be brought in.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -140,9 +164,9 @@ impl Host {
 
     /// Brings an agent to a boundary after a start of the runtime: settles what was in flight, replays the
     /// message of the interrupted run, and lets the scheduler decide.
-    pub fn recover(&mut self, now: Now, agent: &AgentId, _report: RecoveryReport) -> Step {
+    pub fn recover(&mut self, now: Now, agent: &AgentId, report: RecoveryReport) -> Step {
         let mut batch = self.begin(now);
-        self.with(&mut batch, agent, crate::agent::recovery::recover);
+        self.with(&mut batch, agent, |tx| crate::agent::recovery::recover(tx, report));
         self.unsettled.insert(agent.clone());
         self.settle_all(&mut batch, Boundary::Bootstrap);
         self.finish(batch)

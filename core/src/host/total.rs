@@ -13,13 +13,14 @@ use proptest::test_runner::TestRunner;
 use crate::config::{Config, WhileStopped};
 use crate::content::{Content, ContentId, Text};
 use crate::event::operation::OpKind;
+use crate::host::Found;
 use crate::ids::{AgentId, OpId, RunId};
 use crate::input::{ControlRequest, Input};
 use crate::message::{Idempotency, Ingress, MessageKind, Origin, Priority};
 use crate::model::{AnswerBlock, AttemptFailure, FailureKind, ProposedCall, StopReason, Timing};
 use crate::outcome::{Certainty, OpFailure, Outcome};
 use crate::testing::{
-    World, agent, answer, config, context, fails, ingress, long, says, tool_gives, tool_says,
+    World, agent, answer, config, context, fails, ingress, long, prepared, says, tool_gives, tool_says,
 };
 use crate::time::{Millis, Mono, Wall};
 
@@ -39,6 +40,8 @@ enum Act {
     Clocks(u64, i64),
     Drain,
     Crash,
+    /// A crash that the supervisors of commands survive.
+    CrashFinding(Found),
     Restart(Config),
 }
 
@@ -149,6 +152,7 @@ fn outcome() -> impl Strategy<Value = Outcome> {
     let blocks = prop::collection::vec(block(), 0..5);
     prop_oneof![
         2 => Just(context()),
+        2 => Just(prepared()),
         4 => (blocks, stop).prop_map(|(blocks, stop)| answer(blocks, stop)),
         2 => Just(says("done")),
         2 => failure,
@@ -182,15 +186,23 @@ fn act() -> impl Strategy<Value = Act> {
         2 => (any::<u64>(), wall).prop_map(|(mono, wall)| Act::Clocks(mono, wall)),
         1 => Just(Act::Drain),
         2 => Just(Act::Crash),
+        2 => found().prop_map(Act::CrashFinding),
         1 => tight().prop_map(Act::Restart),
     ]
+}
+
+fn found() -> impl Strategy<Value = Found> {
+    let Outcome::Tool { outcome } = tool_says("while you were away") else { panic!() };
+    let ended = Found::Ended { outcome: outcome.into() };
+    prop_oneof![3 => Just(ended), 1 => Just(Found::NotStarted), 1 => Just(Found::Lost)]
 }
 
 fn fitting(kind: OpKind) -> Outcome {
     match kind {
         OpKind::LoadContext => context(),
         OpKind::CallModel => crate::testing::calls(&[("c1", "ExecCommand", r#"{"cmd":"ls"}"#)]),
-        OpKind::CallTool => tool_gives(long(1, 700)),
+        OpKind::CallTool | OpKind::RunCommand => tool_gives(long(1, 700)),
+        OpKind::PrepareCommand => prepared(),
     }
 }
 
@@ -215,7 +227,14 @@ impl Act {
                 world.step(Input::Tick);
             }
             Self::Drain => drop(world.drain()),
-            Self::Crash => world.crash(),
+            Self::Crash => {
+                world.found.clear();
+                world.crash();
+            }
+            Self::CrashFinding(found) => {
+                world.found = ["main", "other"].map(|name| (agent(name), found.clone())).into();
+                world.crash();
+            }
             Self::Restart(config) => world.restart(config),
         }
     }
@@ -231,6 +250,7 @@ fn end(world: &mut World, at: usize, outcome: impl FnOnce(OpKind) -> Outcome) {
 /// A world in which all of it happened.
 fn after(config: Config, acts: Vec<Act>) -> World {
     let mut world = World::new(config);
+    world.prepares = false;
     world.create("main");
     for act in acts {
         act.happen(&mut world);

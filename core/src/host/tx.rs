@@ -11,6 +11,7 @@ use crate::event::Event;
 use crate::event::lifecycle::ClockStepped;
 use crate::event::operation::{OpKind, OperationOpened, OperationSettled, Settlement};
 use crate::ids::{OpId, ReplyId, RunId, Seed, StepSeq};
+use crate::outcome::SupervisorIdentity;
 use crate::record::Record;
 use crate::scheduler::HostFacts;
 use crate::time::{Millis, Mono, Wall};
@@ -111,10 +112,24 @@ impl<'a> Tx<'a> {
         effect: impl FnOnce(OpId) -> Effect,
     ) -> OpId {
         let op = self.agent.next.op;
-        self.record(OperationOpened { op, kind, run_id, timeout_ms: timeout });
-        self.alarms.insert(Alarm::Op(op), self.mono.after(timeout));
-        self.batch.effects.push(effect(op));
+        self.begin(OperationOpened { op, kind, run_id, timeout_ms: timeout, supervisor: None }, effect(op));
         op
+    }
+
+    /// Opens the operation in which a supervisor executes its command: the record names the supervisor, so
+    /// that whoever reads the log after a crash knows whom to ask.
+    pub(crate) fn open_command(&mut self, run_id: RunId, timeout: Millis, supervisor: SupervisorIdentity) {
+        let (agent, op, kind) = (self.agent.id.clone(), self.agent.next.op, OpKind::RunCommand);
+        let opened =
+            OperationOpened { op, kind, run_id, timeout_ms: timeout, supervisor: Some(supervisor.clone()) };
+        self.begin(opened, Effect::RunCommand { agent, op, supervisor });
+    }
+
+    fn begin(&mut self, opened: OperationOpened, effect: Effect) {
+        let (op, timeout) = (opened.op, opened.timeout_ms);
+        self.record(opened);
+        self.alarms.insert(Alarm::Op(op), self.mono.after(timeout));
+        self.batch.effects.push(effect);
     }
 
     pub(crate) fn settle(&mut self, op: OpId, settlement: Settlement) {

@@ -18,7 +18,7 @@ use crate::message::{Message, Priority};
 use crate::model::{AttemptOutcome, AttemptRecord, Block, FailureKind, ModelRef, StopReason, TokenUsage};
 use crate::scheduler::{DecisionKind, DecisionReason};
 use crate::terminal::{TurnKind, TurnReason};
-use crate::testing::prompt;
+use crate::testing::{prompt, supervisor};
 use crate::time::{Millis, Wall};
 use crate::tool::{Receipt, Tool, ToolError, ToolErrorKind, ToolFacts, Verdict};
 
@@ -132,7 +132,13 @@ pub(super) fn loaded() -> crate::outcome::LoadedContext {
 }
 
 pub(super) fn opened(op: u64, kind: OpKind, run: u64) -> OperationOpened {
-    OperationOpened { op: OpId(op), kind, run_id: RunId(run), timeout_ms: Millis(1_000) }
+    OperationOpened {
+        op: OpId(op),
+        kind,
+        run_id: RunId(run),
+        timeout_ms: Millis(1_000),
+        supervisor: (kind == OpKind::RunCommand).then(supervisor),
+    }
 }
 
 pub(super) fn settled(op: u64) -> OperationSettled {

@@ -4,6 +4,7 @@
 //! nothing. What clients were told and what a disk holds is judged elsewhere.
 
 mod authority;
+mod commands;
 #[cfg(test)]
 mod facts;
 mod lifecycle;
@@ -46,7 +47,7 @@ const fn law(id: &'static str, sentence: &'static str, judge: fn(&Seen, &Record)
 }
 
 /// Every law whose subject exists, by family.
-const LAWS: [Law; 33] = [
+const LAWS: [Law; 34] = [
     law("L1", "Nothing starts between a stop and the next start.", lifecycle::l1),
     law("L2", "A stop leaves no run, no operation and no hold.", lifecycle::l2),
     law(
@@ -62,6 +63,7 @@ const LAWS: [Law; 33] = [
     law("L5", "Posture follows the last control command; one without effect records nothing.", lifecycle::l5),
     law("L6", "Admission to a stopped agent never changes its posture.", lifecycle::l6),
     law("L8", "A record that names a run or an operation names one in progress.", lifecycle::l8),
+    law("P4", "A command is executed once, by a supervisor that is on record before.", commands::p4),
     law(
         "Q1",
         "Each admitted message is queued, claimed or terminal, and claimed only by what runs.",

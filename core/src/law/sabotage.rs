@@ -9,7 +9,7 @@ use crate::event::Event;
 use crate::event::brief::BriefKind;
 use crate::event::inbox::*;
 use crate::event::lifecycle::*;
-use crate::event::operation::OpKind;
+use crate::event::operation::{OpKind, OperationOpened};
 use crate::event::turn::*;
 use crate::ids::{EventSeq, MessageId, RunId, StepSeq};
 use crate::lifecycle::{ControlAction, Status};
@@ -39,6 +39,7 @@ pub(super) fn cases() -> Vec<Case> {
     let mut cases = lifecycle();
     cases.extend(queue());
     cases.extend(turns());
+    cases.extend(commands());
     cases.extend(bounds());
     cases.extend(authority());
     cases.extend(log());
@@ -53,7 +54,7 @@ fn lifecycle() -> Vec<Case> {
             s.after("control_applied", 0, decided(DecisionKind::StartModelTurn, Some(4)));
         }),
         case("L1", "a message is taken while stopped", |s| s.after("control_applied", 0, dequeued(4, None))),
-        case("L2", "an operation is left open", |s| s.remove("operation_settled", 5)),
+        case("L2", "an operation is left open", |s| s.remove("operation_settled", 6)),
         case("L3", "a message leaves the queue", |s| {
             s.after("control_request_admitted", 0, dequeued(4, None));
         }),
@@ -165,6 +166,30 @@ fn turns() -> Vec<Case> {
             0,
             called(0, "c1", "c1")
         )),
+    ]
+}
+
+fn commands() -> Vec<Case> {
+    let unnamed = |op, kind| OperationOpened { supervisor: None, ..opened(op, kind, 1) };
+    alloc::vec![
+        case("P4", "a command runs under nobody", |s| {
+            s.replace("operation_opened", 4, unnamed(5, OpKind::RunCommand));
+        }),
+        case("P4", "a command runs without a supervisor that waits", |s| {
+            s.replace("operation_opened", 3, unnamed(4, OpKind::CallTool));
+        }),
+        case("P4", "a command runs twice", |s| {
+            s.after("operation_opened", 4, opened(6, OpKind::RunCommand, 1));
+            s.after("operation_opened", 4, settled(5));
+        }),
+        case("P4", "a request names a supervisor", |s| {
+            let named = opened(6, OpKind::RunCommand, 1).supervisor;
+            s.replace(
+                "operation_opened",
+                5,
+                OperationOpened { supervisor: named, ..opened(6, OpKind::CallModel, 1) },
+            );
+        }),
     ]
 }
 
@@ -287,19 +312,20 @@ fn life() -> Script {
     s.step().on(settled(2)).on(attempted(0, 1, Retrying, Some(FailureKind::Server), Some(Millis(200))));
     s.step().on(opened(3, OpKind::CallModel, 1));
     s.step().on(settled(3)).on(attempted(0, 2, Succeeded, None, None)).on(called(0, "c1", "c2"));
-    s.on(tool_started()).on(opened(4, OpKind::CallTool, 1));
+    s.on(tool_started()).on(opened(4, OpKind::PrepareCommand, 1));
+    s.step().on(settled(4)).on(opened(5, OpKind::RunCommand, 1));
     s.step().on(admitted(2, Priority::Interject));
-    s.step().on(settled(4)).on(executed(0, 0, "c1")).on(refused(0, 1, "c2")).on(interjected(1));
-    s.on(opened(5, OpKind::CallModel, 1));
-    s.step().on(settled(5)).on(attempted(1, 1, Succeeded, None, None)).on(spoken(1));
+    s.step().on(settled(5)).on(executed(0, 0, "c1")).on(refused(0, 1, "c2")).on(interjected(1));
+    s.on(opened(6, OpKind::CallModel, 1));
+    s.step().on(settled(6)).on(attempted(1, 1, Succeeded, None, None)).on(spoken(1));
     s.on(processed(2, Some(1), Disposition::Interjected)).on(processed(1, Some(1), Disposition::Processed));
     s.on(ended(1, 1, 1, TurnKind::Completed, None, 2)).on(brief(1, BriefKind::Result, 1));
     s.on(closed(ClosureOutcome::Completed)).on(decided(DecisionKind::Sleep, None));
     s.on(posture(Status::AwakeIdle, Status::Asleep));
     s.step().on(admitted(3, Priority::Normal));
-    s.begin(3, 2, 2, 6);
+    s.begin(3, 2, 2, 7);
     s.step().on(admitted(4, Priority::Normal));
-    s.step().on(requested(ControlAction::Stop, Status::AwakeRunning)).on(settled(6)).on(aborted(3, 2));
+    s.step().on(requested(ControlAction::Stop, Status::AwakeRunning)).on(settled(7)).on(aborted(3, 2));
     s.on(ended(2, 2, 3, TurnKind::Aborted, Some(TurnReason::Stopped), 0))
         .on(closed(ClosureOutcome::Completed));
     s.on(applied(ControlAction::Stop, Status::AwakeIdle, Status::Stopped, Some((2, 3))));
@@ -308,12 +334,12 @@ fn life() -> Script {
     s.step().on(requested(ControlAction::Start, Status::Stopped));
     s.on(applied(ControlAction::Start, Status::Stopped, Status::AwakeIdle, None));
     s.on(posture(Status::Stopped, Status::AwakeIdle));
-    s.begin(4, 3, 3, 7);
-    s.step().on(recovered(3, 7)).on(settled(7)).on(requeued(4, 3, RequeueCause::Crash, 1));
+    s.begin(4, 3, 3, 8);
+    s.step().on(recovered(3, 8)).on(settled(8)).on(requeued(4, 3, RequeueCause::Crash, 1));
     s.on(ended(3, 3, 4, TurnKind::Interrupted, Some(TurnReason::Crash), 0))
         .on(closed(ClosureOutcome::Completed));
-    s.begin(4, 4, 4, 8);
-    s.step().on(recovered(4, 8)).on(settled(8)).on(dropped(4, 2));
+    s.begin(4, 4, 4, 9);
+    s.step().on(recovered(4, 9)).on(settled(9)).on(dropped(4, 2));
     s.on(ended(4, 4, 4, TurnKind::Interrupted, Some(TurnReason::Crash), 0)).on(brief(
         2,
         BriefKind::Failure,

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use crate::event::brief::BriefKind;
 use crate::event::inbox::{MessageAdmitted, RequeueCause};
-use crate::event::operation::OpKind;
+use crate::event::operation::{OpKind, Settlement};
 use crate::event::turn::{
     AssistantRoundRecorded, CompactionCause, ProviderAttemptRecorded, TurnStarted, TurnTerminal,
 };
@@ -127,6 +127,10 @@ pub(super) struct Call {
     pub(super) id: String,
     pub(super) accepted: bool,
     pub(super) started: bool,
+    /// A supervisor is up for it.
+    pub(super) prepared: bool,
+    /// The supervisor was given the word.
+    pub(super) executed: bool,
 }
 
 /// The last attempt at the round in progress.
@@ -185,6 +189,13 @@ impl Run {
     }
 }
 
+impl Call {
+    /// Whether a supervisor waits for the word to execute it.
+    pub(super) fn waits_for_the_word(&self) -> bool {
+        self.prepared && !self.executed
+    }
+}
+
 impl Seen {
     /// Whether a hold keeps the queue waiting at that moment.
     pub(super) fn held(&self, at: Wall) -> Option<&Hold> {
@@ -213,17 +224,31 @@ impl Seen {
             Event::Inbox(fact) => self.inbox(fact),
             Event::Scheduling(fact) => self.scheduling(fact),
             Event::Turn(fact) => self.turn(record.step, fact),
-            Event::Operation(OperationFact::OperationOpened(fact)) => {
-                self.next.op = fact.op.next();
-                self.ops.insert(fact.op, fact.kind);
-            }
-            Event::Operation(OperationFact::OperationSettled(fact)) => {
-                self.ops.remove(&fact.op);
-            }
+            Event::Operation(fact) => self.operation(fact),
             Event::Brief(BriefFact::BriefCreated(fact)) => {
                 self.next.brief = fact.id.next();
                 if fact.kind == BriefKind::Failure && fact.related_message_id == self.owed.failure_brief {
                     self.owed.failure_brief = None;
+                }
+            }
+        }
+    }
+
+    fn operation(&mut self, fact: &OperationFact) {
+        let call = self.run.as_mut().and_then(|run| run.calls.get_mut(run.results));
+        match fact {
+            OperationFact::OperationOpened(fact) => {
+                self.next.op = fact.op.next();
+                self.ops.insert(fact.op, fact.kind);
+                if let Some(call) = call {
+                    call.executed |= fact.kind == OpKind::RunCommand;
+                }
+            }
+            OperationFact::OperationSettled(fact) => {
+                let kind = self.ops.remove(&fact.op);
+                if let Some(call) = call {
+                    let done = fact.settlement == Settlement::Done;
+                    call.prepared |= done && kind == Some(OpKind::PrepareCommand);
                 }
             }
         }
@@ -489,7 +514,13 @@ impl Run {
         };
         self.calls = ids
             .zip(&fact.verdicts)
-            .map(|(id, verdict)| Call { id, accepted: accepted(verdict), started: false })
+            .map(|(id, verdict)| Call {
+                id,
+                accepted: accepted(verdict),
+                started: false,
+                prepared: false,
+                executed: false,
+            })
             .collect();
         self.call_ids.extend(self.calls.iter().map(|call| call.id.clone()));
     }

@@ -26,7 +26,7 @@ fn work_and_stop(world: &mut World) {
     world.complete("main", context());
     let list = ("c1", "ExecCommand", r#"{"cmd":"ls"}"#);
     world.complete("main", calls(&[list, ("c2", "Levitate", "{}")]));
-    assert_eq!(world.waits_for("main"), Some(OpKind::CallTool));
+    assert_eq!(world.waits_for("main"), Some(OpKind::RunCommand));
     world.admit("main", interjection("only the tests"));
     world.complete("main", tool_says("a b"));
     world.complete("main", says("done"));

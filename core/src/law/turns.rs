@@ -104,7 +104,7 @@ pub(super) fn t5(seen: &Seen, record: &Record) -> Ruling {
         Event::Turn(TurnFact::TurnTerminal(_)) => complete(run),
         Event::Operation(OperationFact::OperationOpened(fact)) => match fact.kind {
             OpKind::CallModel => complete(run),
-            OpKind::CallTool => {
+            OpKind::CallTool | OpKind::PrepareCommand | OpKind::RunCommand => {
                 rule(run.open_call().is_some_and(|call| call.started), || "no call was started".into())
             }
             OpKind::LoadContext => Ok(false),

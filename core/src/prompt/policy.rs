@@ -28,6 +28,7 @@ ends the turn. Say what changed, how it was verified, and what is left open.";
 /// Guidance that follows the instruction files.
 pub(crate) const TOOL_GUIDANCE: &str = "\
 Tools: ExecCommand runs one shell command and waits for it; paths are relative to the current folder. \
+ExecCommandBatch runs several short ones in one call, in order. \
 ApplyPatch takes one unified diff with paths relative to the execution root. Long output is shortened in the \
 middle; narrow the command down instead of repeating it.";
 

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use super::Tool;
-use crate::content::Text;
+use crate::content::{ContentId, Text, clip_middle};
 use crate::names::names;
 
 /// The one result of an accepted or refused call.
@@ -44,6 +44,44 @@ pub struct ToolError {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
     pub retryable: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<Details>,
+}
+
+/// Longest message that the model reads, in characters.
+pub const MESSAGE_CHARS: usize = 4_000;
+/// Longest details that an error carries whole, in characters of JSON.
+pub const DETAIL_CHARS: usize = 1_000;
+/// How much of longer ones is shown.
+const DETAIL_PREVIEW_CHARS: usize = 400;
+
+/// Structured context of an error: one JSON value, small enough for a record.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Details(String);
+
+impl Details {
+    /// Keeps the value when it is small; otherwise its beginning, its length and its digest. What is no JSON
+    /// is kept as a string.
+    pub fn new(json: &str, digest: impl FnOnce() -> ContentId) -> Self {
+        let chars = json.chars().count();
+        if chars > DETAIL_CHARS {
+            let preview: String = json.chars().take(DETAIL_PREVIEW_CHARS).collect();
+            return Self(format!(
+                r#"{{"preview":{},"chars":{chars},"digest":"{}"}}"#,
+                quoted(&preview),
+                digest()
+            ));
+        }
+        match serde_json::from_str::<serde::de::IgnoredAny>(json) {
+            Ok(_) => Self(json.to_string()),
+            Err(_) => Self(quoted(json)),
+        }
+    }
+
+    pub fn json(&self) -> &str {
+        &self.0
+    }
 }
 
 names! {
@@ -52,8 +90,9 @@ names! {
         InvalidToolInput "invalid_tool_input", UnknownTool "unknown_tool",
         ToolNotExposed "tool_not_exposed", ExecutionRootViolation "execution_root_violation",
         CommandSpawnFailed "command_spawn_failed", CommandTimedOut "command_timed_out",
-        PatchRejected "patch_rejected", LimitReached "limit_reached",
-        TruncatedToolCall "truncated_tool_call", PolicyDenied "policy_denied",
+        PatchRejected "patch_rejected", UnknownTask "unknown_task", UnknownWorkItem "unknown_work_item",
+        UnknownAgent "unknown_agent", WorkspaceOccupied "workspace_occupied", LimitReached "limit_reached",
+        MemorySourceNotFound "memory_source_not_found", TruncatedToolCall "truncated_tool_call", PolicyDenied "policy_denied",
         ToolExecutionFailed "tool_execution_failed", Interrupted "interrupted",
     }
 }
@@ -83,7 +122,7 @@ impl Receipt {
 
 impl ToolError {
     pub fn new(kind: ToolErrorKind, message: impl AsRef<str>) -> Self {
-        Self { kind, message: Text::short(message), field: None, hint: None, retryable: false }
+        Self { kind, message: Text::short(message), field: None, hint: None, retryable: false, details: None }
     }
 
     #[must_use]
@@ -92,14 +131,14 @@ impl ToolError {
         self
     }
 
-    /// The bounded JSON that the model reads. `message` is the resolved text of the error.
+    /// The bounded JSON that the model reads. `message` is the resolved text of the error; of a long one the
+    /// beginning and the end are shown.
     pub fn render(&self, tool_name: &str, message: &str) -> String {
-        let quoted = |text: &str| serde_json::to_string(text).unwrap_or_default();
         let mut json = format!(
             r#"{{"ok":false,"tool_name":{},"kind":"{}","message":{}"#,
             quoted(tool_name),
             self.kind,
-            quoted(message)
+            quoted(&clip_middle(message, MESSAGE_CHARS))
         );
         if let Some(hint) = &self.hint {
             json.push_str(&format!(r#","hint":{}"#, quoted(hint)));
@@ -107,7 +146,88 @@ impl ToolError {
         if let Some(field) = &self.field {
             json.push_str(&format!(r#","field":{}"#, quoted(field)));
         }
-        json.push_str(&format!(r#","retryable":{}}}"#, self.retryable));
+        json.push_str(&format!(r#","retryable":{}"#, self.retryable));
+        if let Some(details) = &self.details {
+            json.push_str(&format!(r#","details":{}"#, details.json()));
+        }
+        json.push('}');
         json
+    }
+}
+
+fn quoted(text: &str) -> String {
+    serde_json::to_string(text).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn rendered(error: &ToolError, message: &str) -> Value {
+        serde_json::from_str(&error.render("ApplyPatch", message)).unwrap()
+    }
+
+    #[test]
+    fn every_kind_is_read_back_from_the_envelope_and_from_a_record() {
+        let contract = [
+            "invalid_tool_input",
+            "unknown_tool",
+            "tool_not_exposed",
+            "execution_root_violation",
+            "command_spawn_failed",
+            "command_timed_out",
+            "patch_rejected",
+            "unknown_task",
+            "unknown_work_item",
+            "unknown_agent",
+            "workspace_occupied",
+            "limit_reached",
+            "memory_source_not_found",
+            "truncated_tool_call",
+            "policy_denied",
+            "tool_execution_failed",
+            "interrupted",
+        ];
+        assert_eq!(ToolErrorKind::ALL.iter().map(|kind| kind.name()).collect::<Vec<_>>(), contract);
+        for &kind in ToolErrorKind::ALL {
+            let error = ToolError::new(kind, "no").hint("do something else");
+            let envelope = json!({
+                "ok": false, "tool_name": "ApplyPatch", "kind": kind.name(), "message": "no",
+                "hint": "do something else", "retryable": false,
+            });
+            assert_eq!(rendered(&error, "no"), envelope);
+            let record = serde_json::to_string(&error).unwrap();
+            assert_eq!(serde_json::from_str::<ToolError>(&record).unwrap(), error);
+        }
+    }
+
+    #[test]
+    fn a_huge_error_is_shown_in_part() {
+        let mut error = ToolError::new(ToolErrorKind::PatchRejected, "");
+        error.details =
+            Some(Details::new(&json!({"found": "\"x\"".repeat(1_000)}).to_string(), || ContentId([7; 32])));
+        let message = format!("begins {} ends", "ä".repeat(100_000));
+        let envelope = rendered(&error, &message);
+        let shown = envelope["message"].as_str().unwrap();
+        assert!(
+            shown.starts_with("begins ä")
+                && shown.ends_with("ä ends")
+                && shown.contains("characters left out")
+        );
+        assert!(shown.chars().count() < MESSAGE_CHARS + 100);
+        assert_eq!(envelope["details"]["digest"], "07".repeat(32));
+        assert_eq!(envelope["details"]["preview"].as_str().unwrap().chars().count(), DETAIL_PREVIEW_CHARS);
+        assert!(error.details.as_ref().unwrap().json().len() < 2 * DETAIL_CHARS);
+    }
+
+    #[test]
+    fn small_details_are_a_part_of_the_envelope() {
+        let mut error = ToolError::new(ToolErrorKind::PatchRejected, "no");
+        error.details = Some(Details::new(r#"{"file":"a","hunk":2}"#, || unreachable!()));
+        assert_eq!(rendered(&error, "no")["details"], json!({"file": "a", "hunk": 2}));
+        error.details = Some(Details::new("{no json", || unreachable!()));
+        assert_eq!(rendered(&error, "no")["details"], "{no json");
     }
 }

@@ -7,9 +7,10 @@ use anyhow::Context;
 use clap::Args;
 use holon_core::model::ModelRef;
 use holon_core::view::RunVerdict;
-use holon_core::{AgentId, Config, Record};
+use holon_core::{AgentId, Config, Millis, Record};
 
 use super::exit::Exit;
+use super::interrupts;
 use super::ledger::{replayed, verified, verify};
 use super::output::{self, Failure};
 use super::session::{Session, Target, execution};
@@ -17,8 +18,11 @@ use crate::driver::{BUILD, Observer};
 use crate::entropy;
 use crate::home::Home;
 use crate::ledger::{self, Durability, Reader};
+use crate::live::LiveSink;
+use crate::perform::CommandSettings;
 use crate::perform::model::{Providers, built_in};
 use crate::present;
+use crate::screen::Screen;
 use crate::settings::Environment;
 
 const PROMPT: &str = "The test in this folder fails. Find out why, repair it, and show that it passes.";
@@ -53,12 +57,17 @@ pub(super) fn demo(args: DemoArgs) -> Result<Exit, Failure> {
         folder_asked_for: true,
         config: Config::new(vec![ModelRef::new("scripted/demo")?]),
         durability: Durability::Full,
+        commands: CommandSettings::default(),
         environment: Environment::of_process(),
         secrets: Vec::new(),
         providers: Providers::new(vec![built_in::scripted()]),
+        idle_limit: Millis::seconds(60),
+        keep_runs: None,
+        screen: Screen::quiet(),
+        live: LiveSink::nobody(),
         observer: observer(args.quiet),
     };
-    let report = session.run(PROMPT)?;
+    let report = interrupts::block_on(|ending| Box::pin(session.run(PROMPT, ending)))?;
     output::line("")?;
     if let Some(text) = &report.final_text {
         output::line(text)?;

@@ -11,9 +11,18 @@ pub enum Exit {
     Usage = 2,
     NotFound = 3,
     RefusedByState = 4,
+    NotReachable = 5,
+    WaitingForOperator = 6,
     Waiting = 7,
     Limit = 8,
     Interrupted = 130,
+}
+
+impl Exit {
+    /// The number that the caller sees.
+    pub fn code(self) -> u8 {
+        self as u8
+    }
 }
 
 impl From<RunVerdict> for Exit {
@@ -21,7 +30,8 @@ impl From<RunVerdict> for Exit {
         match verdict {
             RunVerdict::Completed => Self::Completed,
             RunVerdict::Failed => Self::Failed,
-            RunVerdict::WaitingForTimer => Self::Waiting,
+            RunVerdict::WaitingForOperator => Self::WaitingForOperator,
+            RunVerdict::WaitingForExternal | RunVerdict::WaitingForTimer => Self::Waiting,
             RunVerdict::BudgetExhausted | RunVerdict::MaxTurnsExceeded => Self::Limit,
             RunVerdict::Aborted | RunVerdict::Interrupted => Self::Interrupted,
             RunVerdict::Stopped => Self::RefusedByState,
@@ -50,6 +60,48 @@ impl From<&Reject> for Exit {
 
 impl From<Exit> for std::process::ExitCode {
     fn from(exit: Exit) -> Self {
-        Self::from(exit as u8)
+        Self::from(exit.code())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The contract's list, and the page of the documentation that shows it.
+    const TABLE: [(RunVerdict, u8); 10] = [
+        (RunVerdict::Completed, 0),
+        (RunVerdict::WaitingForOperator, 6),
+        (RunVerdict::WaitingForExternal, 7),
+        (RunVerdict::WaitingForTimer, 7),
+        (RunVerdict::Failed, 1),
+        (RunVerdict::BudgetExhausted, 8),
+        (RunVerdict::MaxTurnsExceeded, 8),
+        (RunVerdict::Aborted, 130),
+        (RunVerdict::Stopped, 4),
+        (RunVerdict::Interrupted, 130),
+    ];
+
+    #[test]
+    fn each_verdict_has_its_code() {
+        assert_eq!(TABLE.map(|(verdict, _)| verdict).as_slice(), RunVerdict::ALL);
+        for (verdict, code) in TABLE {
+            assert_eq!(Exit::from(verdict).code(), code, "{verdict}");
+        }
+    }
+
+    #[test]
+    fn the_docs_list_every_code_and_verdict() {
+        let rows = include_str!("../../../docs/run.md").lines().filter_map(|line| {
+            let mut cells = line.strip_prefix("| ")?.split(" | ");
+            Some((cells.next()?.parse::<u8>().ok()?, cells.next()?.trim_end_matches(" |").to_owned()))
+        });
+        let rows: Vec<(u8, String)> = rows.collect();
+        let codes: Vec<u8> = rows.iter().map(|(code, _)| *code).collect();
+        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 7, 8, 130]);
+        for (verdict, code) in TABLE {
+            let named = rows.iter().filter(|(_, text)| text.contains(&format!("`{verdict}`")));
+            assert_eq!(named.map(|(code, _)| *code).collect::<Vec<_>>(), [code], "{verdict}");
+        }
     }
 }

@@ -1,11 +1,15 @@
 //! The command line: one file per group of commands (contract: surface.md, Command line).
 
+mod config;
 mod demo;
 mod exit;
+mod interrupts;
 mod ledger;
+mod outcome;
 mod output;
 mod run;
 mod session;
+mod terminal;
 
 use std::path::PathBuf;
 
@@ -33,6 +37,8 @@ enum Command {
     /// Look at durable history
     #[command(subcommand)]
     Ledger(ledger::LedgerCommand),
+    /// Look at the configuration, change it, and find what is wrong with it
+    Config(config::ConfigArgs),
 }
 
 /// Runs the command line; everything that can go wrong ends in an exit code.
@@ -44,6 +50,7 @@ pub fn main() -> std::process::ExitCode {
     let outcome = match cli.command {
         Command::Run(args) => run::run(cli.home, args),
         Command::Demo(args) => demo::demo(args),
+        Command::Config(args) => config::config(cli.home, args),
         Command::Ledger(command) => ledger::ledger(cli.home, command),
     };
     match outcome {

@@ -1,9 +1,17 @@
 //! What is written to the terminal. A pipe that closes early ends the program quietly, never in a panic.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::JoinHandle;
 
 use super::exit::Exit;
+use crate::screen::harmless;
+use crate::settings::{EditError, SettingsError};
+use crate::spawn;
+
+/// Lines that may wait for a slow reader; then whoever writes them waits, too.
+const LINES: usize = 4_096;
 
 /// An error with the code that the program ends with.
 #[derive(Debug)]
@@ -16,7 +24,29 @@ pub(super) struct Failure {
 
 impl<E: Into<anyhow::Error>> From<E> for Failure {
     fn from(error: E) -> Self {
-        Self { exit: Exit::Failed, error: error.into(), hint: None }
+        let error = error.into();
+        let (exit, hint) = match (error.downcast_ref(), error.downcast_ref()) {
+            (Some(settings), _) => of_settings(settings),
+            (None, Some(edit)) => of_edit(edit),
+            (None, None) => (Exit::Failed, None),
+        };
+        Self { exit, error, hint }
+    }
+}
+
+/// What is wrong with a configuration is wrong usage, and knows its remedy.
+fn of_settings(error: &SettingsError) -> (Exit, Option<String>) {
+    (Exit::Usage, Some(error.hint()))
+}
+
+fn of_edit(error: &EditError) -> (Exit, Option<String>) {
+    match error {
+        EditError::Settings(error) => of_settings(error),
+        EditError::BadName { .. } => (Exit::NotFound, Some("holon config list".to_owned())),
+        EditError::NotATable { name } => (Exit::Usage, Some(format!("holon config unset {name}"))),
+        EditError::Busy { .. } => (Exit::Failed, Some("the same command again".to_owned())),
+        EditError::Write { .. } => (Exit::Failed, Some("holon config doctor".to_owned())),
+        EditError::Home(_) => (Exit::Failed, None),
     }
 }
 
@@ -36,14 +66,99 @@ impl Failure {
     }
 }
 
-/// Writes a line to stdout.
+/// Writes a line to stdout, all of it, now.
 pub(super) fn line(text: &str) -> io::Result<()> {
-    writeln!(io::stdout().lock(), "{text}")
+    let mut stdout = io::stdout().lock();
+    writeln!(stdout, "{text}")?;
+    stdout.flush()
+}
+
+/// Writes text of others to stdout, with one line end after it: as it is, but for a terminal, where nothing
+/// in it may act.
+pub(super) fn text(text: &str) -> io::Result<()> {
+    let text = text.strip_suffix('\n').unwrap_or(text);
+    if io::stdout().is_terminal() { line(&harmless(text)) } else { line(text) }
+}
+
+/// A thread that writes lines to stdout, so that a reader who is slow or gone doesn't hold up the run.
+pub(super) struct Lines {
+    sender: SyncSender<String>,
+    thread: JoinHandle<io::Result<()>>,
+}
+
+impl Lines {
+    pub(super) fn start() -> io::Result<Self> {
+        let (sender, lines) = sync_channel::<String>(LINES);
+        let thread = spawn::thread("stdout", move || {
+            // The first failure is the last attempt: the rest would have a hole before it.
+            let mut written = Ok(());
+            for text in lines {
+                if written.is_ok() {
+                    written = line(&text);
+                }
+            }
+            written
+        })?;
+        Ok(Self { sender, thread })
+    }
+
+    /// Where lines go in.
+    pub(super) fn sender(&self) -> SyncSender<String> {
+        self.sender.clone()
+    }
+
+    /// Waits until everything is written; all senders must be gone. Says whether it was.
+    pub(super) fn finish(self) -> io::Result<()> {
+        drop(self.sender);
+        match self.thread.join() {
+            Ok(written) => written,
+            Err(_) => Err(io::Error::other("the thread that writes to standard output broke down")),
+        }
+    }
+}
+
+/// JSON in which no control character is left that a terminal would act on; its meaning is the same.
+pub(super) fn json(document: &str) -> String {
+    let acts = |c: char| c.is_control() && c != '\n';
+    if !document.contains(acts) {
+        return document.to_owned();
+    }
+    let escaped = |c: char| if acts(c) { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() };
+    document.chars().map(escaped).collect()
+}
+
+/// Writes rows to stdout, their columns one below the other.
+pub(super) fn table(rows: &[Vec<String>]) -> io::Result<()> {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or_default()
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    for row in rows {
+        let cells = row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}"));
+        line(cells.collect::<Vec<_>>().join("  ").trim_end())?;
+    }
+    Ok(())
 }
 
 /// Writes a line to stderr; where that is closed, there is nobody to tell.
 pub(super) fn note(text: &str) {
-    match writeln!(io::stderr().lock(), "{text}") {
+    let mut stderr = io::stderr().lock();
+    let written = if stderr.is_terminal() {
+        writeln!(stderr, "{}", harmless(text))
+    } else {
+        writeln!(stderr, "{text}")
+    };
+    match written {
+        Ok(()) | Err(_) => {}
+    }
+}
+
+/// Writes a question to stderr, and stays on its line.
+pub(super) fn ask(question: &str) {
+    let mut stderr = io::stderr().lock();
+    match write!(stderr, "{question}").and_then(|()| stderr.flush()) {
         Ok(()) | Err(_) => {}
     }
 }
@@ -85,5 +200,21 @@ pub(super) fn usage(error: &clap::Error) -> ExitCode {
     match line(text.to_string().trim_end()) {
         Ok(()) => Exit::Completed.into(),
         Err(_) => Exit::Failed.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_has_nothing_that_acts() {
+        let document = serde_json::to_string_pretty(&["a\u{9b}2J\u{7f}", "ä\n"]).unwrap();
+        let shown = json(&document);
+        assert!(shown.contains(r"a\u009b2J\u007f") && shown.contains("ä\\n"), "{shown}");
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(&shown).unwrap(),
+            serde_json::from_str::<serde_json::Value>(&document).unwrap()
+        );
     }
 }

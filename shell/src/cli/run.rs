@@ -1,23 +1,30 @@
 //! `holon run`: one prompt, to its end.
 
-use std::io::Read;
+use std::io::{IsTerminal, Read};
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, anyhow};
 use clap::{Args, ValueEnum};
-use holon_core::model::{ModelRef, StopReason};
-use holon_core::view::RunVerdict;
+use holon_core::agent::identity::ExecutionBinding;
+use holon_core::model::ModelRef;
 use holon_core::{AgentId, Record};
 
 use super::exit::Exit;
-use super::output::{self, Failure};
+use super::interrupts::{self, Ending};
+use super::outcome;
+use super::output::{self, Failure, Lines};
 use super::session::{Session, Target, execution};
+use crate::activity::Activity;
 use crate::driver::Observer;
+use crate::envelope::Envelopes;
 use crate::home::Home;
-use crate::perform::model::{Providers, built_in};
-use crate::report::RunReport;
+use crate::perform::model::Providers;
+use crate::screen::{Screen, Tone};
+use crate::settings::credentials::Credentials;
+use crate::settings::providers::Configured;
 use crate::settings::{Environment, Settings};
-use crate::{entropy, present};
+use crate::{entropy, spawn};
 
 /// Longest prompt that is read; the core's own bound is smaller.
 const PROMPT_BYTES: u64 = 64 << 20;
@@ -29,6 +36,10 @@ pub(super) struct RunArgs {
     /// The model, as provider/model
     #[arg(long)]
     model: Option<String>,
+    /// Most model rounds of the turn; a run that needs more ends with exit code 8
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    max_turns: Option<u32>,
     /// An agent that stays, in the ledger of the home; without it a temporary one
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
@@ -47,46 +58,93 @@ pub(super) struct RunArgs {
     /// The same as --output-format json
     #[arg(long, conflicts_with = "output_format")]
     json: bool,
-    /// Show no activity
+    /// Show nothing on stderr but errors
     #[arg(long, short)]
     quiet: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+pub(super) enum Format {
     Text,
     Json,
     StreamJson,
 }
 
+/// Everything that a run needs, once its arguments turned out to be sensible.
+struct Prepared {
+    session: Session,
+    prompt: String,
+    activity: Arc<Mutex<Activity>>,
+    lines: Option<Lines>,
+    format: Format,
+}
+
 pub(super) fn run(home: Option<PathBuf>, args: RunArgs) -> Result<Exit, Failure> {
+    interrupts::block_on(|ending| Box::pin(whole(home, args, ending)))
+}
+
+async fn whole(home: Option<PathBuf>, args: RunArgs, ending: Ending) -> Result<Exit, Failure> {
+    // Reading files and standard input may take for ever; a request to end does not wait for that.
+    let prepared = tokio::select! {
+        biased;
+        () = ending.wait() => {
+            return Err(Failure::new(Exit::Interrupted, anyhow!("interrupted before the run began")));
+        }
+        prepared = spawn::blocking(move || prepare(home, args)) => prepared??,
+    };
+    let Prepared { session, prompt, activity, lines, format } = prepared;
+    let screen = session.screen.clone();
+    let named = (session.target != Target::Temporary).then(|| session.agent.clone());
+    let report = tokio::select! {
+        report = Box::pin(session.run(&prompt, ending.clone())) => report,
+        never = screen.animate() => match never {},
+    };
+    activity.lock().unwrap_or_else(PoisonError::into_inner).finish();
+    let asked = ending.asked();
+    let printed = spawn::blocking(move || outcome::print(report, format, lines, &screen, named.as_ref()));
+    tokio::select! {
+        biased;
+        () = ending.wait(), if !asked => {
+            Err(Failure::new(Exit::Interrupted, anyhow!("interrupted before the outcome was printed")))
+        }
+        printed = printed => printed?,
+    }
+}
+
+fn prepare(home: Option<PathBuf>, args: RunArgs) -> Result<Prepared, Failure> {
     let environment = Environment::of_process();
     let home = Home::find(home, &environment)?;
     let format = if args.json { Format::Json } else { args.output_format };
-    let settings = Settings::load(&home.config(), &environment).map_err(Failure::usage)?;
-    let model = args.model.as_deref().map(ModelRef::new).transpose().map_err(Failure::usage)?;
-    let mut config = settings.core_config(model, &home.config()).map_err(Failure::usage)?;
+    let mut settings = Settings::load(&home.config(), &environment)?;
+    if let Some(model) = &args.model {
+        settings.flag("--model", "model.default", model)?;
+    }
+    let mut config = settings.core_config()?;
     // Nobody waits for hours in front of a prompt: a turn that meets an outage fails at once.
     config.hold.on_outage = false;
-    let providers = Providers::new(built_in(|name| environment.get(name).map(str::to_owned)));
-    let secrets = providers.secrets();
-    for model in &config.models {
-        providers.check(model).map_err(Failure::usage)?;
-    }
+    let credentials = Credentials::load(&home.credentials())?;
+    let configured = Configured::new(&settings, &environment, &credentials);
+    let providers = configured.providers();
+    let secrets = providers.secrets().into_iter().chain(configured.secrets).collect();
+    let unusable = candidates(&config.models, &providers, args.model.is_some())?;
+    config.turn.rounds = args.max_turns.unwrap_or(config.turn.rounds);
     let (home, agent, target) = target(&args, &home)?;
     let folder_asked_for = args.workspace_root.is_some() || args.cwd.is_some();
-    let workspace = match args.workspace_root {
-        Some(folder) => folder,
-        None => std::env::current_dir().context("the current folder is gone")?,
-    };
-    let execution = execution(&workspace, args.cwd.as_deref().unwrap_or(&workspace))?;
+    let execution = folders(args.workspace_root, args.cwd)?;
     let prompt = prompt(&args.text)?;
     if prompt.len() as u64 > config.queue.body_bytes {
         let error = anyhow!("the prompt is {} bytes, the limit is {}", prompt.len(), config.queue.body_bytes);
         return Err(Failure::usage(error).hint("put it into a file and name the file in the prompt"));
     }
-    let observer = observer(format, args.quiet);
-    let durability = settings.durability;
+    let screen = screen(format, args.quiet, &environment);
+    for problem in unusable {
+        screen.warn(Tone::Bad, &format!("holon: {problem}; the other models are asked"));
+    }
+    let activity = Activity::new(screen.clone());
+    let live = activity.live();
+    let activity = Arc::new(Mutex::new(activity));
+    let lines = if format == Format::StreamJson { Some(Lines::start()?) } else { None };
+    let observer = observer(activity.clone(), lines.as_ref());
     let session = Session {
         home,
         agent,
@@ -94,15 +152,40 @@ pub(super) fn run(home: Option<PathBuf>, args: RunArgs) -> Result<Exit, Failure>
         execution,
         folder_asked_for,
         config,
-        durability,
+        durability: settings.durability,
+        commands: settings.commands,
         environment,
         secrets,
         providers,
+        idle_limit: settings.run.idle_limit,
+        keep_runs: Some(settings.run.keep),
+        screen,
+        live,
         observer,
     };
-    let report = session.run(&prompt)?;
-    print(&report, format)?;
-    Ok(report.verdict.into())
+    Ok(Prepared { session, prompt, activity, lines, format })
+}
+
+/// What is wrong with candidates that the chain can go on without.
+///
+/// # Errors
+/// When none can be asked, or the one that was named can't.
+fn candidates(models: &[ModelRef], providers: &Providers, named: bool) -> Result<Vec<String>, Failure> {
+    let mut unusable = Vec::new();
+    for (at, model) in models.iter().enumerate() {
+        match providers.check(model) {
+            Ok(()) => {}
+            Err(problem) if named && at == 0 => return Err(Failure::usage(problem)),
+            Err(problem) => unusable.push(problem),
+        }
+    }
+    if unusable.len() == models.len() {
+        return Err(unusable
+            .into_iter()
+            .next()
+            .map_or_else(|| Failure::usage(anyhow!("no model")), Failure::usage));
+    }
+    Ok(unusable.iter().map(ToString::to_string).collect())
 }
 
 /// Which agent in which home: a temporary one gets a home and a ledger of its own.
@@ -117,6 +200,18 @@ fn target(args: &RunArgs, home: &Home) -> Result<(Home, AgentId, Target), Failur
     Ok((home.clone(), agent, target))
 }
 
+/// Where the agent works: the named folders, or the current one.
+fn folders(workspace: Option<PathBuf>, cwd: Option<PathBuf>) -> Result<ExecutionBinding, Failure> {
+    let workspace = match workspace {
+        Some(folder) => folder,
+        None => std::env::current_dir().map_err(|error| {
+            let error = anyhow!("the current folder is gone: {error}");
+            Failure::usage(error).hint("go to a folder that exists, or name one with --workspace-root")
+        })?,
+    };
+    execution(&workspace, cwd.as_deref().unwrap_or(&workspace))
+}
+
 fn prompt(text: &str) -> Result<String, Failure> {
     if text != "-" {
         if text.trim().is_empty() {
@@ -124,8 +219,12 @@ fn prompt(text: &str) -> Result<String, Failure> {
         }
         return Ok(text.to_owned());
     }
+    let stdin = std::io::stdin();
+    if stdin.is_terminal() {
+        output::note("holon: type the prompt, and end it with Ctrl-D on a line of its own");
+    }
     let mut bytes = Vec::new();
-    std::io::stdin().lock().take(PROMPT_BYTES + 1).read_to_end(&mut bytes).context("standard input")?;
+    stdin.lock().take(PROMPT_BYTES + 1).read_to_end(&mut bytes).context("standard input")?;
     if bytes.len() as u64 > PROMPT_BYTES {
         let error = anyhow!("the prompt on standard input is larger than {PROMPT_BYTES} bytes");
         return Err(Failure::usage(error).hint("put it into a file and name the file in the prompt"));
@@ -138,54 +237,27 @@ fn prompt(text: &str) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// What is shown while the run goes on.
-fn observer(format: Format, quiet: bool) -> Observer {
-    match format {
-        Format::StreamJson => Box::new(|record: &Record| match record.json_line() {
-            Ok(line) => shown(output::line(&line)),
-            Err(error) => output::note(&format!("holon: {error}")),
-        }),
-        Format::Text if !quiet => Box::new(|record: &Record| {
-            if let Some(line) = present::line(record) {
-                output::note(&line);
+/// Activity is for people: beside a JSON document only where it can't be mixed up with it.
+fn screen(format: Format, quiet: bool, environment: &Environment) -> Screen {
+    let apart = std::io::stderr().is_terminal() && !std::io::stdout().is_terminal();
+    let wanted = match format {
+        Format::Text => !quiet,
+        Format::Json | Format::StreamJson => !quiet && apart,
+    };
+    if wanted { Screen::stderr(environment) } else { Screen::quiet() }
+}
+
+/// Shows what happens, and hands every durable record to whoever reads the stream. A reader that went away
+/// does not stop the run: its outcome is in the ledger.
+fn observer(activity: Arc<Mutex<Activity>>, lines: Option<&Lines>) -> Observer {
+    let mut stream = lines.map(|lines| (lines.sender(), Envelopes::default()));
+    Box::new(move |record: &Record| {
+        activity.lock().unwrap_or_else(PoisonError::into_inner).see(record);
+        if let Some((lines, envelopes)) = &mut stream {
+            match envelopes.line(record) {
+                Ok(line) => drop(lines.send(output::json(&line))),
+                Err(error) => output::note(&format!("holon: {error}")),
             }
-        }),
-        Format::Text | Format::Json => Box::new(|_| {}),
-    }
-}
-
-/// A reader that went away does not stop the run: its outcome is in the ledger and in the exit code.
-fn shown(result: std::io::Result<()>) {
-    match result {
-        Ok(()) | Err(_) => {}
-    }
-}
-
-fn print(report: &RunReport, format: Format) -> Result<(), Failure> {
-    match format {
-        Format::Json => output::line(&serde_json::to_string_pretty(report)?)?,
-        Format::StreamJson => {
-            let line = serde_json::json!({ "type": "run_finished", "payload": report });
-            shown(output::line(&line.to_string()));
         }
-        Format::Text => print_text(report)?,
-    }
-    Ok(())
-}
-
-fn print_text(report: &RunReport) -> Result<(), Failure> {
-    if let Some(text) = &report.final_text {
-        output::line(text)?;
-    }
-    if let Some(stop @ (StopReason::MaxOutput | StopReason::ContentFilter)) = report.stop_reason {
-        output::note(&format!("holon: the model did not finish its answer ({stop})"));
-    }
-    if report.verdict != RunVerdict::Completed {
-        let why = report.failure_artifact.as_ref().map_or_else(String::new, |failure| {
-            format!(": {} ({})", failure.summary.preview(), failure.kind)
-        });
-        output::note(&format!("holon: {}{why}", report.verdict));
-        output::note(&format!("  look: holon ledger export {}", report.ledger));
-    }
-    Ok(())
+    })
 }

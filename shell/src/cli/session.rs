@@ -1,7 +1,7 @@
 //! One prompt to one agent, from start to end, in this process.
 
-use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::anyhow;
 use holon_core::agent::identity::{
@@ -9,22 +9,27 @@ use holon_core::agent::identity::{
 };
 use holon_core::input::ControlRequest;
 use holon_core::message::{AdmissionContext, Ingress, Surface};
-use holon_core::view::RunVerdict;
-use holon_core::{AgentId, Answer, Config, Input, Record, Reject};
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use holon_core::view::{ExplainedDeadline, RunVerdict};
+use holon_core::{AgentId, Answer, Config, Input, MessageId, Millis, Record, Reject};
+
+use rustix::fs::{Access, access};
 
 use super::exit::Exit;
-use super::output::{self, Failure};
-use crate::clock;
-use crate::driver::{Driver, DriverError, Observer, Start};
+use super::interrupts::Ending;
+use super::output::Failure;
+use crate::changes::{Before, Changes};
+use crate::driver::{Driver, DriverError, Gate, Observer, Start};
 use crate::home::Home;
-use crate::ledger::{Durability, HomeLock};
+use crate::ledger::{Durability, HomeLock, LockError};
+use crate::live::LiveSink;
 use crate::perform::model::Providers;
 use crate::perform::tool::CommandEnvironment;
-use crate::perform::{self};
-use crate::report::{RunFold, RunReport};
+use crate::perform::{self, CommandSettings};
+use crate::report::{Ended, RunFold, RunReport};
+use crate::screen::{Screen, Tone};
 use crate::settings::Environment;
 use crate::text::Secrets;
+use crate::{clock, prune, spawn};
 
 /// What is to be done, and with what.
 pub(super) struct Session {
@@ -36,10 +41,17 @@ pub(super) struct Session {
     pub(super) folder_asked_for: bool,
     pub(super) config: Config,
     pub(super) durability: Durability,
+    pub(super) commands: CommandSettings,
     pub(super) environment: Environment,
     /// Secrets beyond those that the environment's names give away.
     pub(super) secrets: Vec<(String, String)>,
     pub(super) providers: Providers,
+    /// What is due within so long is waited for.
+    pub(super) idle_limit: Millis,
+    /// Homes of temporary runs that are kept; none keeps all.
+    pub(super) keep_runs: Option<u64>,
+    pub(super) screen: Screen,
+    pub(super) live: LiveSink,
     /// Sees every durable record of the agent.
     pub(super) observer: Observer,
 }
@@ -55,44 +67,54 @@ pub(super) enum Target {
     Created,
 }
 
-impl Session {
-    /// Runs the prompt to its end.
-    pub(super) fn run(self, prompt: &str) -> Result<RunReport, Failure> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        runtime.block_on(async {
-            tokio::select! {
-                biased;
-                // Whatever the run is waiting for, a full disk among it: the second request to end is obeyed.
-                ended = twice_interrupted() => {
-                    ended?;
-                    Err(Failure::new(Exit::Interrupted, anyhow!("interrupted twice: ended at once")))
-                }
-                report = self.drive(prompt) => report,
-            }
-        })
-    }
+/// How the prompt fared.
+struct Outcome {
+    message_id: MessageId,
+    verdict: RunVerdict,
+    due: Vec<ExplainedDeadline>,
+    queued: u64,
+}
 
-    async fn drive(mut self, prompt: &str) -> Result<RunReport, Failure> {
+impl Session {
+    /// Runs the prompt to its end, or until the end is asked for.
+    pub(super) async fn run(mut self, prompt: &str, ending: Ending) -> Result<RunReport, Failure> {
         let started = clock::now();
         self.home.create()?;
-        let lock = HomeLock::acquire(self.home.root())?;
+        let lock = HomeLock::acquire(self.home.root()).map_err(not_reachable)?;
+        let workspace = PathBuf::from(&self.execution.execution_root);
+        let (before, gate) = Before::look(&workspace, &self.environment);
+        // The look gets going in another thread while the ledger is opened in this one.
+        tokio::task::yield_now().await;
         let fold: Arc<Mutex<RunFold>> = Arc::default();
         let observer = std::mem::replace(&mut self.observer, Box::new(|_| {}));
-        let mut driver = Driver::start(self.start(observe(self.agent.clone(), fold.clone(), observer)))?;
-        let verdict = self.prompt(&mut driver, prompt).await;
-        tell(&mut driver);
+        let observer = observe(self.agent.clone(), fold.clone(), observer);
+        let mut driver = Driver::start(self.start(observer, gate)).await?;
+        let outcome = self.prompt(&mut driver, prompt, &ending).await;
+        tell(&mut driver, &self.screen);
         let texts = driver.texts().clone();
-        let closed = driver.shut_down().await;
+        let tools_started = locked(&fold).tools_started();
+        let (closed, changes) =
+            tokio::join!(driver.shut_down(), Box::pin(changes(before, &workspace, tools_started)));
         drop(lock);
         // What broke the run says more than what broke its end.
-        let verdict = verdict?;
+        let outcome = outcome?;
         closed?;
-        let fold = std::mem::take(&mut *fold.lock().unwrap_or_else(PoisonError::into_inner));
-        let (ledger, duration) = (self.home.ledger().display().to_string(), clock::since(started).0);
-        Ok(fold.report(verdict, self.agent, duration, ledger, &texts)?)
+        let ended = Ended {
+            verdict: outcome.verdict,
+            exit_code: Exit::from(outcome.verdict).code(),
+            agent_id: self.agent,
+            message_id: outcome.message_id,
+            due: outcome.due,
+            queued: outcome.queued,
+            duration_ms: clock::since(started).0,
+            ledger: self.home.ledger().display().to_string(),
+            changes,
+        };
+        let fold = std::mem::take(&mut *locked(&fold));
+        Ok(fold.report(ended, &texts)?)
     }
 
-    fn start(&self, observer: Observer) -> Start {
+    fn start(&self, observer: Observer, tools_from: Gate) -> Start {
         Start {
             ledger: self.home.ledger(),
             durability: self.durability,
@@ -101,25 +123,77 @@ impl Session {
             providers: self.providers.clone(),
             reserve: (self.target != Target::Temporary).then(|| self.home.root().to_owned()),
             performing: perform::Settings {
-                home: self.home.root().to_owned(),
-                environment: CommandEnvironment::new(self.environment.variables()),
+                commands: self.commands,
+                ..perform::Settings::new(
+                    self.home.root().to_owned(),
+                    CommandEnvironment::new(self.environment.variables()),
+                )
             },
+            live: self.live.clone(),
+            tools_from,
             observer,
         }
     }
 
-    async fn prompt(&self, driver: &mut Driver, prompt: &str) -> Result<RunVerdict, Failure> {
+    async fn prompt(&self, driver: &mut Driver, prompt: &str, ending: &Ending) -> Result<Outcome, Failure> {
         self.ensure_agent(driver).await?;
+        if ending.asked() {
+            return Err(Failure::new(Exit::Interrupted, anyhow!("interrupted: the prompt was not taken in")));
+        }
         let text = driver.texts().take(prompt);
         let ingress = Ingress::prompt(text, Surface::RunOnce, AdmissionContext::LocalProcess);
         let agent = self.agent.clone();
-        refused(driver.ask(|reply| Input::Ingress { agent, ingress, reply }).await?)?;
-        until_quiet(driver, &self.agent).await?;
-        Ok(driver.view().verdict(&self.agent).unwrap_or(RunVerdict::Failed))
+        let answer = driver.ask(|reply| Input::Ingress { agent, ingress, reply }).await?;
+        let message_id = match answer {
+            Answer::Admitted { message_id, .. } => message_id,
+            Answer::Refused { reject } => return Err(refused(reject)),
+            Answer::Created { .. } | Answer::Controlled(_) | Answer::Drained => {
+                return Err(Failure::from(anyhow!("a prompt was answered with {answer:?}")));
+            }
+        };
+        self.prune();
+        let interrupted = self.until_settled(driver, ending).await?;
+        let view = driver.view();
+        let mut verdict = view.verdict(&self.agent).unwrap_or(RunVerdict::Failed);
+        let ended = matches!(verdict, RunVerdict::Aborted | RunVerdict::Stopped);
+        if interrupted && !ended {
+            // Nothing of this agent was running: the prompt still waits.
+            verdict = RunVerdict::Interrupted;
+        }
+        let queued = view.agent(&self.agent).map_or(0, |agent| agent.inbox.queued_entries());
+        let due = view.due(&self.agent).into_iter().collect();
+        Ok(Outcome { message_id, verdict, due, queued })
+    }
+
+    /// Drives until nothing more happens by itself; the first request to end aborts the run in progress. Says
+    /// whether there was one.
+    async fn until_settled(&self, driver: &mut Driver, ending: &Ending) -> Result<bool, Failure> {
+        while !(driver.caught_up() && driver.view().settled(&self.agent, self.idle_limit)) {
+            tokio::select! {
+                biased;
+                () = ending.wait() => {
+                    let text = "holon: interrupted, the run ends (once more: at once)";
+                    self.screen.line(Tone::Aside, text);
+                    abort(driver, &self.agent).await?;
+                    return Ok(true);
+                }
+                pumped = driver.pump() => pumped?,
+            }
+            tell(driver, &self.screen);
+        }
+        Ok(false)
+    }
+
+    /// Makes room among the homes of earlier runs while the model thinks; nobody waits for it.
+    fn prune(&self) {
+        let runs = self.home.root().parent().filter(|_| self.target == Target::Temporary);
+        if let (Some(runs), Some(keep)) = (runs.map(Path::to_owned), self.keep_runs) {
+            drop(spawn::blocking(move || prune::old_runs(&runs, keep, clock::system())));
+        }
     }
 
     async fn ensure_agent(&self, driver: &mut Driver) -> Result<(), Failure> {
-        if driver.load(&self.agent)? {
+        if driver.load(&self.agent).await? {
             return self.check_folder(driver);
         }
         let spec = match self.target {
@@ -141,7 +215,12 @@ impl Session {
         };
         self.home.create_agent(&self.agent)?;
         let agent = self.agent.clone();
-        refused(driver.ask(|reply| Input::CreateAgent { agent, spec, reply }).await?)
+        match driver.ask(|reply| Input::CreateAgent { agent, spec, reply }).await? {
+            Answer::Refused { reject } => Err(refused(reject)),
+            Answer::Created { .. } | Answer::Admitted { .. } | Answer::Controlled(_) | Answer::Drained => {
+                Ok(())
+            }
+        }
     }
 
     /// An agent keeps the folder that it was made for: asking for another one is refused, being elsewhere told.
@@ -157,7 +236,7 @@ impl Session {
             let hint = "leave --workspace-root and --cwd out, or make another agent for that folder";
             return Err(Failure::usage(error).hint(hint));
         }
-        output::note(&format!("holon: {place}"));
+        self.screen.line(Tone::Aside, &format!("holon: {place}"));
         Ok(())
     }
 }
@@ -166,51 +245,45 @@ impl Session {
 fn observe(agent: AgentId, fold: Arc<Mutex<RunFold>>, mut next: Observer) -> Observer {
     Box::new(move |record: &Record| {
         if record.agent == agent {
-            fold.lock().unwrap_or_else(PoisonError::into_inner).record(record);
+            locked(&fold).record(record);
             next(record);
         }
     })
 }
 
-/// A refusal as an error with its exit code and hint.
-fn refused(answer: Answer) -> Result<(), Failure> {
-    let Answer::Refused { reject } = answer else { return Ok(()) };
-    let hint = reject.hint();
-    let failure = Failure::new(Exit::from(&reject), reject);
-    Err(match hint {
-        Some(hint) => failure.hint(hint),
-        None => failure,
-    })
+fn locked(fold: &Mutex<RunFold>) -> MutexGuard<'_, RunFold> {
+    fold.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Drives until the agent has nothing to do. The first request to end aborts its run.
-async fn until_quiet(driver: &mut Driver, agent: &AgentId) -> Result<(), Failure> {
-    let mut interrupts = Interrupts::new()?;
-    let mut aborting = false;
-    while !(driver.caught_up() && driver.view().quiet(agent)) {
-        tokio::select! {
-            biased;
-            () = interrupts.next(), if !aborting => {
-                aborting = true;
-                abort(driver, agent).await?;
-            }
-            pumped = driver.pump() => pumped?,
-        }
-        tell(driver);
+/// What changed in the repository; without a tool nothing did, and nobody needs to look.
+async fn changes(before: Before, workspace: &Path, tools_started: bool) -> Changes {
+    if tools_started { before.changes(workspace).await } else { before.nothing() }
+}
+
+/// A home in use is a runtime that can't be reached yet.
+fn not_reachable(error: LockError) -> Failure {
+    let exit = match &error {
+        LockError::Held { .. } => Exit::NotReachable,
+        LockError::Unusable { .. } => Exit::Failed,
+    };
+    Failure::new(exit, error)
+}
+
+/// A refusal as an error with its exit code and hint.
+fn refused(reject: Reject) -> Failure {
+    let hint = reject.hint();
+    let failure = Failure::new(Exit::from(&reject), reject);
+    match hint {
+        Some(hint) => failure.hint(hint),
+        None => failure,
     }
-    Ok(())
 }
 
 /// Shows what went wrong without harm.
-fn tell(driver: &mut Driver) {
-    driver.take_warnings().iter().for_each(|warning| output::note(&format!("holon: {warning}")));
-}
-
-async fn twice_interrupted() -> std::io::Result<()> {
-    let mut interrupts = Interrupts::new()?;
-    interrupts.next().await;
-    interrupts.next().await;
-    Ok(())
+fn tell(driver: &mut Driver, screen: &Screen) {
+    for warning in driver.take_warnings() {
+        screen.warn(Tone::Aside, &format!("holon: {warning}"));
+    }
 }
 
 async fn abort(driver: &mut Driver, agent: &AgentId) -> Result<(), DriverError> {
@@ -218,31 +291,6 @@ async fn abort(driver: &mut Driver, agent: &AgentId) -> Result<(), DriverError> 
     let request = ControlRequest::Abort { run_id: None, stop_after_abort: false };
     // No run in progress is fine: then there is nothing to abort.
     driver.ask(|reply| Input::Control { agent, request, reply }).await.map(drop)
-}
-
-/// Ctrl-C, the polite request to end, and the end of the terminal.
-struct Interrupts {
-    interrupt: Signal,
-    terminate: Signal,
-    hangup: Signal,
-}
-
-impl Interrupts {
-    fn new() -> std::io::Result<Self> {
-        Ok(Self {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-            hangup: signal(SignalKind::hangup())?,
-        })
-    }
-
-    async fn next(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-            _ = self.hangup.recv() => {}
-        }
-    }
 }
 
 /// Where an agent's commands run: `cwd` inside the workspace, both as they really are.
@@ -255,6 +303,12 @@ pub(super) fn execution(workspace: &Path, cwd: &Path) -> Result<ExecutionBinding
     let (workspace, cwd) = (real(workspace)?, real(cwd)?);
     if let Some(file) = [&workspace, &cwd].into_iter().find(|path| !path.is_dir()) {
         return Err(Failure::usage(anyhow!("{} is not a folder to work in: it is a file", file.display())));
+    }
+    for folder in [&workspace, &cwd] {
+        access(folder, Access::READ_OK | Access::EXEC_OK).map_err(|error| {
+            Failure::usage(anyhow!("{} can't be read: {error}", folder.display()))
+                .hint("make it readable for this user, or name another folder with --workspace-root")
+        })?;
     }
     if !cwd.starts_with(&workspace) {
         let error = anyhow!("--cwd {} is outside of --workspace-root {}", cwd.display(), workspace.display());

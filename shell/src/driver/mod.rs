@@ -1,12 +1,14 @@
 //! The loop around the core: select an input (async, decides nothing), step (sync), stage for the ledger,
 //! and release the effects of what has become durable. One task owns it; everybody else asks it.
 
+mod gate;
 mod restore;
 mod start;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
+use holon_core::event::OperationFact;
 use holon_core::input::ControlRequest;
 use holon_core::replay::Call;
 use holon_core::view::View;
@@ -19,6 +21,7 @@ use crate::perform::Performers;
 use crate::text::Texts;
 use crate::work::Work;
 
+pub use gate::{Gate, Latch};
 pub use start::{BUILD, Start, StartError};
 
 /// Records of an agent after which its state is stored again.
@@ -38,6 +41,8 @@ pub struct Driver {
     performers: Performers,
     work: Work,
     observer: Observer,
+    /// Tools begin when it is open.
+    tools_from: Gate,
     next_reply: u64,
     answers: BTreeMap<ReplyId, Answer>,
     /// Steps that are on their way to the disk.
@@ -215,7 +220,14 @@ impl Driver {
     fn release(&mut self, durable: Durable) {
         while self.ahead.front().is_some_and(|step| step.seq() <= durable.through()) {
             let Some(step) = self.ahead.pop_front() else { return };
-            step.records().iter().for_each(|record| (self.observer)(record));
+            for record in step.records() {
+                (self.observer)(record);
+                if let Record { agent, event: holon_core::Event::Operation(fact), .. } = record
+                    && let OperationFact::OperationSettled(settled) = fact
+                {
+                    self.performers.settled(agent, settled.op);
+                }
+            }
             for effect in step.release(durable) {
                 self.perform(effect);
             }
@@ -233,13 +245,31 @@ impl Driver {
                 self.work.start(agent, op, async move { performers.load_context(&name, &execution).await });
             }
             Effect::CallModel { agent, op, request } => {
-                self.work.start(agent, op, async move { performers.call_model(request).await });
+                self.work.start(agent, op, async move { performers.call_model(op, request).await });
             }
             Effect::CallTool { agent, op, call } => {
-                let name = agent.clone();
-                self.work.start(agent, op, async move { performers.call_tool(&name, call).await });
+                let gate = self.tools_from.clone();
+                self.work.start(agent, op, async move {
+                    gate.opened().await;
+                    performers.call_tool(call).await
+                });
             }
-            Effect::Cancel { agent, op } => self.work.cancel(&agent, op),
+            Effect::PrepareCommand { agent, op, call } => {
+                let (name, gate) = (agent.clone(), self.tools_from.clone());
+                self.work.start(agent, op, async move {
+                    gate.opened().await;
+                    performers.prepare_command(&name, op, call).await
+                });
+            }
+            Effect::RunCommand { agent, op, supervisor } => {
+                let name = agent.clone();
+                let work = async move { performers.run_command(&name, op, supervisor).await };
+                self.work.start(agent, op, work);
+            }
+            Effect::Cancel { agent, op } => {
+                self.work.cancel(&agent, op);
+                performers.cancelled(&agent);
+            }
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Agents that come back from the ledger: those with open work at the start, others when they are asked for.
 
 use holon_core::AgentId;
-use holon_core::host::RecoveryReport;
+use holon_core::host::{FoundCommand, RecoveryReport};
 use holon_core::replay::Call;
+use tokio::task::JoinSet;
 
 use super::{Driver, DriverError};
 use crate::clock;
@@ -10,7 +11,7 @@ use crate::ledger::{EncodedCall, LedgerError, Restored};
 
 impl Driver {
     /// Brings back every agent that has something to do, then recovers one after the other.
-    pub(super) fn recover_all(&mut self) -> Result<(), DriverError> {
+    pub(super) async fn recover_all(&mut self) -> Result<(), DriverError> {
         let rows = self.reader.agents()?;
         let open: Vec<AgentId> =
             rows.into_iter().filter(|row| row.open_work > 0).map(|row| row.agent).collect();
@@ -18,17 +19,40 @@ impl Driver {
             let restored = self.reader.load(agent)?;
             self.bring_in(agent, restored)?;
         }
-        for agent in &open {
-            self.recover(agent)?;
+        let reports = self.probe(&open).await;
+        for (agent, report) in open.iter().zip(reports) {
+            self.recover(agent, report)?;
         }
+        self.performers.sweep().await;
         Ok(())
+    }
+
+    /// What the supervisors of open commands say. All are asked at once: whoever still has time is waited for.
+    async fn probe(&self, agents: &[AgentId]) -> Vec<RecoveryReport> {
+        let mut probes = JoinSet::new();
+        for (number, agent) in agents.iter().enumerate() {
+            let Some(state) = self.host.view().agent(agent) else { continue };
+            for (op, open) in &state.ops {
+                let Some(supervisor) = open.supervisor.clone() else { continue };
+                let (performers, agent, op) = (self.performers.clone(), agent.clone(), *op);
+                probes.spawn(async move { (number, op, performers.probe(&agent, op, &supervisor).await) });
+            }
+        }
+        let mut reports = vec![RecoveryReport::default(); agents.len()];
+        while let Some(probed) = probes.join_next().await {
+            // A probe that broke down found nothing: its command counts as lost.
+            if let Ok((number, op, found)) = probed {
+                reports[number].commands.push(FoundCommand { op, found });
+            }
+        }
+        reports
     }
 
     /// Makes sure that an agent of the ledger is in memory; false when there is none of that name.
     ///
     /// # Errors
     /// When its log is damaged.
-    pub fn load(&mut self, agent: &AgentId) -> Result<bool, DriverError> {
+    pub async fn load(&mut self, agent: &AgentId) -> Result<bool, DriverError> {
         if self.host.view().agent(agent).is_some() {
             return Ok(true);
         }
@@ -37,7 +61,8 @@ impl Driver {
             Err(LedgerError::NoAgent { .. }) => return Ok(false),
             Err(error) => return Err(error.into()),
         }
-        self.recover(agent)?;
+        let report = self.probe(std::slice::from_ref(agent)).await.pop().unwrap_or_default();
+        self.recover(agent, report)?;
         Ok(true)
     }
 
@@ -58,11 +83,11 @@ impl Driver {
         self.record_call(&Call::Admit { agent: agent.clone(), through })
     }
 
-    fn recover(&mut self, agent: &AgentId) -> Result<(), DriverError> {
+    fn recover(&mut self, agent: &AgentId, report: RecoveryReport) -> Result<(), DriverError> {
         let now = clock::now();
-        let call = Call::Recover { now, agent: agent.clone(), report: RecoveryReport::default() };
+        let call = Call::Recover { now, agent: agent.clone(), report: report.clone() };
         let encoded = EncodedCall::new(&call)?;
-        let step = self.host.recover(now, agent, RecoveryReport::default());
+        let step = self.host.recover(now, agent, report);
         let more = step.more();
         self.stage(encoded, step)?;
         if more { self.step(holon_core::Input::Tick) } else { Ok(()) }

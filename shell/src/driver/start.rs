@@ -10,9 +10,10 @@ use holon_core::replay::Call;
 use holon_core::{Config, Host, Seed};
 use tokio::time::Instant;
 
-use super::{Driver, DriverError, Observer};
+use super::{Driver, DriverError, Gate, Observer};
 use crate::entropy;
 use crate::ledger::{Batch, Durability, EncodedCall, Ledger, LedgerError, Opened, Writer, text_reader};
+use crate::live::LiveSink;
 use crate::perform::model::Providers;
 use crate::perform::{self, Performers};
 use crate::text::{Secrets, Texts};
@@ -31,6 +32,10 @@ pub struct Start {
     /// The folder of a reserve for a full disk; a run that ends soon needs none.
     pub reserve: Option<PathBuf>,
     pub performing: perform::Settings,
+    /// Sees pieces of what models say, while they say it.
+    pub live: LiveSink,
+    /// No tool begins before it is open.
+    pub tools_from: Gate,
     pub observer: Observer,
 }
 
@@ -52,28 +57,30 @@ impl Driver {
     ///
     /// # Errors
     /// When the ledger can't be opened, is damaged, or holds what this build does not know.
-    pub fn start(start: Start) -> Result<Self, StartError> {
+    pub async fn start(start: Start) -> Result<Self, StartError> {
         let Opened { ledger, reader, last_step, .. } = Ledger::open(&start.ledger, start.durability)?;
         let reader = Arc::new(reader);
         let texts = Texts::new(start.secrets, text_reader(reader.clone()));
         let seed = Seed(entropy::seed()?);
         let mut host = Host::new(start.config.clone(), seed)?;
         host.resume_after(last_step);
+        let warnings = perform::tool::recover(&start.performing);
         let writer = Writer::start(ledger, start.reserve.as_deref(), texts.clone())?;
         let mut driver = Self {
             host,
             writer,
             reader,
-            performers: Performers::new(texts.clone(), start.providers, start.performing),
+            performers: Performers::new(texts.clone(), start.providers, start.performing, start.live),
             texts,
             work: Work::default(),
             observer: start.observer,
+            tools_from: start.tools_from,
             next_reply: 1,
             answers: BTreeMap::new(),
             ahead: VecDeque::new(),
             snapshots: BTreeMap::new(),
             stepped_at: Instant::now(),
-            warnings: Vec::new(),
+            warnings,
             full: false,
         };
         driver.record_call(&Call::RuntimeStarted {
@@ -82,7 +89,7 @@ impl Driver {
             seed,
             after: last_step,
         })?;
-        driver.recover_all()?;
+        driver.recover_all().await?;
         Ok(driver)
     }
 

@@ -26,6 +26,22 @@ pub enum LockError {
 }
 
 impl HomeLock {
+    /// Whether a runtime has this home. Makes nothing, and keeps nothing.
+    pub fn probe(home: &Path) -> Result<(), LockError> {
+        let unusable =
+            |error: std::io::Error| LockError::Unusable { home: home.to_owned(), problem: error.to_string() };
+        let file = match File::open(home.join("run").join("lock")) {
+            Ok(file) => file,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(unusable(error)),
+        };
+        match file.try_lock_shared() {
+            Ok(()) => Ok(()),
+            Err(TryLockError::WouldBlock) => Err(held(home, &file)),
+            Err(TryLockError::Error(error)) => Err(unusable(error)),
+        }
+    }
+
     /// Locks a home; the file then names this process.
     pub fn acquire(home: &Path) -> Result<Self, LockError> {
         let unusable =
@@ -41,18 +57,20 @@ impl HomeLock {
             .map_err(unusable)?;
         match file.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let mut holder = String::new();
-                // The name only helps a person: without it the refusal is the same.
-                let read = (&file).take(32).read_to_string(&mut holder);
-                let pid = read.ok().and_then(|_| holder.trim().parse().ok());
-                return Err(LockError::Held { home: home.to_owned(), pid });
-            }
+            Err(TryLockError::WouldBlock) => return Err(held(home, &file)),
             Err(TryLockError::Error(error)) => return Err(unusable(error)),
         }
         file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id())).map_err(unusable)?;
         Ok(Self { _file: file })
     }
+}
+
+/// The refusal, with the name of the holder where it can be read: it only helps a person.
+fn held(home: &Path, file: &File) -> LockError {
+    let mut holder = String::new();
+    let read = file.take(32).read_to_string(&mut holder);
+    let pid = read.ok().and_then(|_| holder.trim().parse().ok());
+    LockError::Held { home: home.to_owned(), pid }
 }
 
 #[cfg(test)]
@@ -66,7 +84,9 @@ mod tests {
         let refused = HomeLock::acquire(home.path()).unwrap_err();
         assert!(matches!(&refused, LockError::Held { pid, .. } if *pid == Some(std::process::id())));
         assert!(refused.to_string().contains("--home"), "{refused}");
+        assert!(matches!(HomeLock::probe(home.path()), Err(LockError::Held { .. })));
         drop(held);
+        assert!(HomeLock::probe(home.path()).is_ok());
         assert!(HomeLock::acquire(home.path()).is_ok());
     }
 

@@ -175,7 +175,11 @@ impl World {
                 };
                 (agent, op, Outcome::Answer { answer })
             }
-            Effect::Reply { .. } | Effect::CallTool { .. } | Effect::Cancel { .. } => return None,
+            Effect::Reply { .. }
+            | Effect::CallTool { .. }
+            | Effect::PrepareCommand { .. }
+            | Effect::RunCommand { .. }
+            | Effect::Cancel { .. } => return None,
         };
         Some(Input::Completed { agent, op, outcome })
     }

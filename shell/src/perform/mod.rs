@@ -1,7 +1,7 @@
 //! The performers: each does one effect in the world and reports its one outcome.
 //!
 //! They decide nothing: no retry, no fallback, no promotion. Dropping a future gives its work up: a
-//! connection is closed, a command's process group is killed, a patch that is not yet being written is not
+//! connection is closed, a command is ended with everything that it started, a patch that is not yet being written is not
 //! written. A patch that is being written is written to its end, so that it stays whole.
 
 pub mod context;
@@ -13,14 +13,19 @@ use std::sync::Arc;
 
 use holon_core::agent::identity::ExecutionBinding;
 use holon_core::effect::ToolCall;
+use holon_core::host::Found;
 use holon_core::model::{AttemptFailure, ModelAnswer, ModelRequest, Timing};
-use holon_core::outcome::{Certainty, OpFailure, ToolOutcome};
-use holon_core::{AgentId, Millis, Now, Outcome};
+use holon_core::outcome::{Certainty, OpFailure, SupervisorIdentity, ToolOutcome};
+use holon_core::tool::Receipt;
+use holon_core::{AgentId, Millis, Now, OpId, Outcome};
 
 use crate::clock;
+use crate::home::Home;
+use crate::live::{LiveSink, LiveText};
+use crate::supervise;
 use crate::text::Texts;
 use model::{Failure, Providers, Reply};
-use tool::CommandEnvironment;
+use tool::{CommandEnvironment, Commands};
 
 /// Everything that performs effects. Cheap to clone.
 #[derive(Clone)]
@@ -32,6 +37,8 @@ struct Inner {
     texts: Texts,
     providers: Providers,
     settings: Settings,
+    live: LiveSink,
+    commands: Commands,
 }
 
 /// Where the performers work.
@@ -40,18 +47,50 @@ pub struct Settings {
     pub home: PathBuf,
     /// What commands see of the runtime's environment.
     pub environment: CommandEnvironment,
+    /// The program that supervises commands: [`crate::supervise::program`] where this is the binary itself.
+    pub supervisor: PathBuf,
+    pub commands: CommandSettings,
+}
+
+/// How commands are ended, and how much of their output is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CommandSettings {
+    /// Between the request to end and the end.
+    pub grace: Millis,
+    /// Shown when a call asks for no bound of its own, in estimated tokens.
+    pub default_tokens: u64,
+    /// Shown at most.
+    pub max_tokens: u64,
+}
+
+impl Default for CommandSettings {
+    fn default() -> Self {
+        Self { grace: Millis::seconds(5), default_tokens: 8_000, max_tokens: 64_000 }
+    }
 }
 
 impl Settings {
+    /// With commands as they are unless somebody configures them, supervised by this binary.
+    pub fn new(home: PathBuf, environment: CommandEnvironment) -> Self {
+        Self { home, environment, supervisor: supervise::program(), commands: CommandSettings::default() }
+    }
+
     /// The home of an agent.
     pub fn agent_home(&self, agent: &AgentId) -> PathBuf {
         self.home.join("agents").join(agent.as_str())
     }
+
+    /// Where patches note what they are about to do. Runs that have homes of their own share the folder of
+    /// the home around them: after a crash nobody opens theirs again.
+    pub fn journals(&self) -> PathBuf {
+        Home::shared(&self.home).join("patches")
+    }
 }
 
 impl Performers {
-    pub fn new(texts: Texts, providers: Providers, settings: Settings) -> Self {
-        Self { inner: Arc::new(Inner { texts, providers, settings }) }
+    pub fn new(texts: Texts, providers: Providers, settings: Settings, live: LiveSink) -> Self {
+        let commands = Commands::default();
+        Self { inner: Arc::new(Inner { texts, providers, settings, live, commands }) }
     }
 
     /// The registry, for checking a model before anything starts.
@@ -77,10 +116,11 @@ impl Performers {
     }
 
     /// Makes one attempt; ends in `Answer` or `AttemptFailed`, within `request.timeout`.
-    pub async fn call_model(&self, request: ModelRequest) -> Outcome {
+    pub async fn call_model(&self, op: OpId, request: ModelRequest) -> Outcome {
         let started = clock::now();
-        let texts = &self.inner.texts;
-        match Box::pin(self.inner.providers.attempt(texts, &request)).await {
+        let Inner { texts, providers, live, .. } = &*self.inner;
+        let live = LiveText::begin(live.clone(), request.agent.clone(), op);
+        match Box::pin(providers.attempt(texts, &request, live)).await {
             Ok(Reply { blocks, stop, usage }) => {
                 let answer = ModelAnswer { blocks, stop, usage, timing: timing(started) };
                 Outcome::Answer { answer }
@@ -89,16 +129,61 @@ impl Performers {
         }
     }
 
-    /// Executes one accepted call; ends in `Tool`, or in `Failed` when its arguments can't be read.
-    pub async fn call_tool(&self, agent: &AgentId, call: ToolCall) -> Outcome {
+    /// Executes one accepted call that is no command; ends in `Tool`, or in `Failed` when its arguments can't
+    /// be read.
+    pub async fn call_tool(&self, call: ToolCall) -> Outcome {
         let started = clock::now();
-        let Inner { texts, settings, .. } = &*self.inner;
+        let texts = &self.inner.texts;
         let arguments = match texts.resolve(&call.arguments) {
             Ok(arguments) => arguments,
             Err(problem) => return self.failed(&format!("the call's arguments: {problem}")),
         };
-        let receipt = tool::run(texts, settings, agent, &call, &arguments).await;
+        let receipt = tool::run(texts, &self.inner.settings, &call, &arguments).await;
         Outcome::Tool { outcome: ToolOutcome { receipt, duration_ms: clock::since(started) } }
+    }
+
+    /// Brings up a supervisor for a command; ends in `Prepared`, or in `Tool` when the call is refused.
+    pub async fn prepare_command(&self, agent: &AgentId, op: OpId, call: ToolCall) -> Outcome {
+        let started = clock::now();
+        let Inner { texts, settings, commands, .. } = &*self.inner;
+        let arguments = match texts.resolve(&call.arguments) {
+            Ok(arguments) => arguments,
+            Err(problem) => return self.failed(&format!("the call's arguments: {problem}")),
+        };
+        match Box::pin(commands.prepare(settings, agent, op, &call, &arguments)).await {
+            Ok(supervisor) => Outcome::Prepared { supervisor },
+            Err(refusal) => {
+                let receipt = Receipt::failure(refusal.into_error(texts));
+                Outcome::Tool { outcome: ToolOutcome { receipt, duration_ms: clock::since(started) } }
+            }
+        }
+    }
+
+    /// Lets a supervisor execute what it was prepared for; ends in `Tool`.
+    pub async fn run_command(&self, agent: &AgentId, op: OpId, supervisor: SupervisorIdentity) -> Outcome {
+        let Inner { texts, commands, .. } = &*self.inner;
+        Outcome::Tool { outcome: Box::pin(commands.run(texts, agent, op, &supervisor)).await }
+    }
+
+    /// Finds out what became of a command that was under way when the runtime ended.
+    pub async fn probe(&self, agent: &AgentId, op: OpId, supervisor: &SupervisorIdentity) -> Found {
+        let Inner { texts, settings, commands, .. } = &*self.inner;
+        Box::pin(commands.probe(texts, settings, agent, op, supervisor)).await
+    }
+
+    /// Ends what no operation in progress knows of. For a start, once everything was probed.
+    pub async fn sweep(&self) {
+        self.inner.commands.sweep(&self.inner.settings).await;
+    }
+
+    /// An operation of the agent was given up.
+    pub fn cancelled(&self, agent: &AgentId) {
+        self.inner.commands.cancelled(agent);
+    }
+
+    /// The end of an operation is durable: what was kept for a crash may go.
+    pub fn settled(&self, agent: &AgentId, op: OpId) {
+        self.inner.commands.settled(agent, op);
     }
 
     /// Nothing was done.
@@ -125,7 +210,7 @@ fn report(texts: &Texts, failure: Failure, timing: Timing) -> AttemptFailure {
         kind: failure.kind,
         message: texts.take(&failure.message),
         retry_after_ms: failure.retry_after_ms.map(Millis),
-        resets_at: None,
+        resets_at: failure.resets_at,
         usage: None,
         timing,
         diagnostics,

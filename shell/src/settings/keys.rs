@@ -1,172 +1,200 @@
-//! The table of keys.
+//! The table of keys: one row says everything about a key. What is accepted, listed, described and offered as
+//! a flag comes from here; the default is what stands in a fresh [`Settings`].
 
-use holon_core::config::WhileStopped;
-use holon_core::model::ModelRef;
-use holon_core::time::Millis;
-use toml::Value;
+use serde_json::Value as Json;
+use toml_edit::Value;
 
 use super::Settings;
-use crate::ledger::Durability;
+use super::field::Field;
+use super::kind::Kind;
 
-/// One key of `config.toml`.
-pub struct Key {
+/// One key of a table `S`.
+pub struct Key<S: 'static> {
     pub name: &'static str,
     /// The environment variable that overrides the file.
     pub variable: Option<&'static str>,
+    pub kind: Kind,
     pub doc: &'static str,
-    pub(super) set: fn(&mut Settings, &Value) -> Result<(), String>,
-    list: bool,
+    pub(super) put: fn(&mut S, &Value) -> Option<()>,
+    pub(super) show: fn(&S) -> Json,
 }
 
-impl Key {
-    /// A variable's text as a value; lists are separated by commas.
-    pub(super) fn value_of(&self, text: &str) -> Value {
-        if self.list {
-            let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
-            return Value::Array(items.map(|item| Value::String(item.to_owned())).collect());
-        }
-        Value::String(text.to_owned())
+impl<S> Key<S> {
+    /// Stores a value.
+    ///
+    /// # Errors
+    /// What was expected instead.
+    pub(super) fn set(&self, settings: &mut S, value: &Value) -> Result<(), String> {
+        self.kind.check(value)?;
+        (self.put)(settings, value).ok_or_else(|| format!("expected {}", self.kind.expected()))
+    }
+
+    /// The value as it is now; null where there is none.
+    pub fn get(&self, settings: &S) -> Json {
+        (self.show)(settings)
     }
 }
 
+/// A row: `"name" | "VARIABLE", field.of.the.struct, kind, "doc"`.
 macro_rules! key {
-    ($name:literal, $variable:expr, $doc:literal, list $set:expr) => {
-        Key { name: $name, variable: $variable, doc: $doc, set: $set, list: true }
+    ($name:literal, $($field:ident).+, $kind:expr, $doc:literal) => {
+        $crate::settings::keys::key!(@ $name, None, $($field).+, $kind, $doc)
     };
-    ($name:literal, $variable:expr, $doc:literal, $set:expr) => {
-        Key { name: $name, variable: $variable, doc: $doc, set: $set, list: false }
+    ($name:literal | $variable:literal, $($field:ident).+, $kind:expr, $doc:literal) => {
+        $crate::settings::keys::key!(@ $name, Some($variable), $($field).+, $kind, $doc)
+    };
+    (@ $name:literal, $variable:expr, $($field:ident).+, $kind:expr, $doc:literal) => {
+        $crate::settings::keys::Key {
+            name: $name,
+            variable: $variable,
+            kind: $kind,
+            doc: $doc,
+            put: |settings, value| {
+                settings.$($field).+ = $crate::settings::field::Field::read(value)?;
+                Some(())
+            },
+            show: |settings| settings.$($field).+.show(),
+        }
     };
 }
+pub(super) use key;
 
-/// Every key there is, in the order in which it is listed.
-pub const KEYS: &[Key] = &[
-    key!("model.default", Some("HOLON_MODEL"), "the model, as provider/model", |settings, value| {
-        settings.model = Some(model(value)?);
-        Ok(())
-    }),
+const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+
+pub(super) const fn number(least: u64, most: u64) -> Kind {
+    Kind::Number { least, most }
+}
+
+pub(super) const fn time(least: u64) -> Kind {
+    number(least, 30 * DAY_MS)
+}
+
+/// Every key outside of `providers`, in the order in which it is listed.
+pub const KEYS: &[Key<Settings>] = &[
+    key!("model.default" | "HOLON_MODEL", model, Kind::Model, "the model, as `provider/model`"),
     key!(
-        "model.fallbacks",
-        Some("HOLON_MODEL_FALLBACKS"),
-        "models to try when the first one fails, in order",
-        list | settings,
-        value | {
-            let items = value.as_array().ok_or("expected a list of models")?;
-            settings.fallbacks = items.iter().map(model).collect::<Result<_, _>>()?;
-            Ok(())
-        }
+        "model.fallbacks" | "HOLON_MODEL_FALLBACKS",
+        fallbacks,
+        Kind::Models,
+        "models to try when the first one fails, in order"
     ),
     key!(
-        "runtime.durability",
-        Some("HOLON_DURABILITY"),
-        "full survives a loss of power, process only the end of the process",
-        |settings, value| {
-            settings.durability = match value.as_str() {
-                Some("full") => Durability::Full,
-                Some("process") => Durability::Process,
-                Some(_) | None => return Err("expected \"full\" or \"process\"".to_owned()),
-            };
-            Ok(())
-        }
+        "runtime.durability" | "HOLON_DURABILITY",
+        durability,
+        Kind::Word(&["full", "process"]),
+        "`full` survives a loss of power, `process` only the end of the process"
     ),
-    key!("runtime.retries", None, "further attempts at one model", |settings, value| {
-        settings.core.retries = Some(number(value)?);
-        Ok(())
-    }),
-    key!("runtime.hold_on_outage", None, "wait for providers that are away", |settings, value| {
-        settings.core.hold_on_outage = Some(value.as_bool().ok_or("expected true or false")?);
-        Ok(())
-    }),
-    key!("runtime.model_timeout_ms", None, "time that one model attempt may take", |settings, value| {
-        settings.core.model_timeout = Some(Millis(number(value)?));
-        Ok(())
-    }),
-    key!("runtime.tool_timeout_ms", None, "time that one tool call may take", |settings, value| {
-        settings.core.tool_timeout = Some(Millis(number(value)?));
-        Ok(())
-    }),
-    key!("runtime.max_output_tokens", None, "most tokens of one model answer", |settings, value| {
-        settings.core.max_output_tokens = Some(number(value)?);
-        Ok(())
-    }),
+    key!("runtime.retries", core.retry.retries, number(0, 100), "further attempts at one model"),
+    key!(
+        "runtime.retry_backoff_ms",
+        core.retry.backoff,
+        time(0),
+        "wait before another attempt, times the number of the attempt"
+    ),
+    key!(
+        "runtime.retry_after_max_ms",
+        core.retry.retry_after_max,
+        time(0),
+        "longest wait that a provider may ask for"
+    ),
+    key!(
+        "runtime.hold_on_outage",
+        core.hold.on_outage,
+        Kind::Flag,
+        "wait for providers that are away; a one-shot run never does"
+    ),
+    key!(
+        "runtime.model_timeout_ms",
+        core.turn.model_timeout,
+        time(1),
+        "time that one model attempt may take"
+    ),
+    key!("runtime.tool_timeout_ms", core.turn.tool_timeout, time(1), "time that one tool call may take"),
+    key!(
+        "runtime.command_grace_ms",
+        commands.grace,
+        number(0, 60_000),
+        "time that a command has to end once it is asked to"
+    ),
+    key!(
+        "runtime.default_tool_output_tokens" | "HOLON_DEFAULT_TOOL_OUTPUT_TOKENS",
+        commands.default_tokens,
+        number(64, 64_000),
+        "output of a tool that is shown when a call asks for no bound"
+    ),
+    key!(
+        "runtime.max_tool_output_tokens" | "HOLON_MAX_TOOL_OUTPUT_TOKENS",
+        commands.max_tokens,
+        number(64, 64_000),
+        "most output of a tool that is shown"
+    ),
+    key!(
+        "runtime.max_output_tokens",
+        core.turn.max_output_tokens,
+        number(1, 10_000_000),
+        "most tokens of one model answer"
+    ),
     key!(
         "runtime.context_window_tokens",
-        None,
-        "tokens that a model takes, question and answer together",
-        |settings, value| {
-            settings.core.context_window = Some(number(value)?);
-            Ok(())
-        }
+        core.context.window_tokens,
+        number(4_096, 100_000_000),
+        "tokens that a model takes, question and answer together; 5 % of it stay free"
     ),
-    key!("limits.rounds", None, "most model rounds of one turn", |settings, value| {
-        settings.core.rounds = Some(number(value)?);
-        Ok(())
-    }),
-    key!("limits.turn_wall_time_ms", None, "most time of one turn", |settings, value| {
-        settings.core.turn_wall_time = Some(Millis(number(value)?));
-        Ok(())
-    }),
-    key!("limits.queue_entries", None, "most messages of one agent's queue", |settings, value| {
-        settings.core.queue_entries = Some(number(value)?);
-        Ok(())
-    }),
-    key!("limits.queue_bytes", None, "most bytes of one agent's queue", |settings, value| {
-        settings.core.queue_bytes = Some(number(value)?);
-        Ok(())
-    }),
-    key!("limits.concurrent_turns", None, "most turns at once", |settings, value| {
-        settings.core.concurrent_turns = Some(number(value)?);
-        Ok(())
-    }),
-    key!("budget.turn_tokens", None, "most tokens of one turn", |settings, value| {
-        settings.core.turn_tokens = Some(number(value)?);
-        Ok(())
-    }),
+    key!("limits.rounds", core.turn.rounds, number(1, 1_000_000), "most model rounds of one turn"),
+    key!("limits.turn_wall_time_ms", core.turn.wall_time, time(1), "most time of one turn"),
+    key!(
+        "limits.calls_per_round",
+        core.turn.calls_per_round,
+        number(1, 10_000),
+        "most tool calls of one round"
+    ),
+    key!(
+        "limits.repeats_remind",
+        core.turn.repeats_remind,
+        number(0, 1_000_000),
+        "the same call with the same result so many times in a row brings a reminder; 0 is never"
+    ),
+    key!(
+        "limits.repeats_end",
+        core.turn.repeats_end,
+        number(1, 1_000_000),
+        "and so many times ends the turn"
+    ),
+    key!(
+        "limits.recent_messages",
+        core.context.recent_messages,
+        number(0, 10_000),
+        "messages of earlier turns that a prompt shows"
+    ),
+    key!(
+        "limits.queue_entries",
+        core.queue.entries,
+        number(1, 1_000_000),
+        "most messages of one agent's queue"
+    ),
+    key!("limits.queue_bytes", core.queue.bytes, number(1, 4 << 30), "most bytes of one agent's queue"),
+    key!(
+        "limits.queue_reserved_entries",
+        core.queue.reserved_entries,
+        number(0, 1_000_000),
+        "part of the messages that only operators may use"
+    ),
+    key!(
+        "limits.queue_reserved_bytes",
+        core.queue.reserved_bytes,
+        number(0, 4 << 30),
+        "part of the bytes that only operators may use"
+    ),
+    key!("limits.body_bytes", core.queue.body_bytes, number(1, 64 << 20), "most bytes of one message"),
+    key!("limits.concurrent_turns", core.limits.concurrent_turns, number(1, 10_000), "most turns at once"),
+    key!("limits.agents", core.limits.agents, number(1, 10_000_000), "most agents of one home"),
+    key!("budget.turn_tokens", core.turn.tokens, number(1, 1 << 50), "most tokens of one turn"),
+    key!("run.keep", run.keep, number(0, 1_000_000), "homes of temporary runs that are kept"),
+    key!("run.idle_limit_ms", run.idle_limit, time(0), "a run waits for what is due within so long"),
     key!(
         "admission.while_stopped",
-        None,
-        "refuse or queue what comes for a stopped agent",
-        |settings, value| {
-            settings.core.while_stopped = Some(match value.as_str() {
-                Some("refuse") => WhileStopped::Refuse,
-                Some("queue") => WhileStopped::Queue,
-                Some(_) | None => return Err("expected \"refuse\" or \"queue\"".to_owned()),
-            });
-            Ok(())
-        }
+        core.while_stopped,
+        Kind::Word(&["refuse", "queue"]),
+        "`refuse` or `queue` what comes for a stopped agent"
     ),
 ];
-
-fn model(value: &Value) -> Result<ModelRef, String> {
-    let text = value.as_str().ok_or("expected a model as text")?;
-    ModelRef::new(text).map_err(|error| error.to_string())
-}
-
-fn number<T: TryFrom<i64>>(value: &Value) -> Result<T, String> {
-    let number = value.as_integer().ok_or("expected a whole number")?;
-    T::try_from(number).map_err(|_| format!("{number} is out of range"))
-}
-
-/// The known key that a wrong one was probably meant to be.
-pub(super) fn nearest(name: &str) -> Option<&'static str> {
-    KEYS.iter()
-        .map(|key| (distance(name, key.name), key.name))
-        .min()
-        .filter(|(distance, known)| *distance <= known.len().max(name.len()) / 2)
-        .map(|(_, known)| known)
-}
-
-/// Levenshtein's distance.
-fn distance(one: &str, other: &str) -> usize {
-    let other: Vec<char> = other.chars().collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (i, a) in one.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, b) in other.iter().enumerate() {
-            let replaced = diagonal + usize::from(a != *b);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[other.len()]
-}

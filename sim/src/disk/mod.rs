@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use holon_core::event::{InboxFact, OperationFact};
 use holon_core::ids::{AgentId, EventSeq, MessageId, OpId, StepSeq};
+use holon_core::outcome::SupervisorIdentity;
 use holon_core::record::Step;
 use holon_core::replay::Call;
 use holon_core::snapshot::AgentSnapshot;
@@ -39,7 +40,7 @@ pub struct Disk {
     synced: usize,
     /// Rows up to here were told to somebody outside.
     acknowledged: usize,
-    opened: BTreeSet<(AgentId, OpId)>,
+    opened: BTreeMap<(AgentId, OpId), Option<SupervisorIdentity>>,
     messages: BTreeSet<(AgentId, MessageId)>,
     snapshots: BTreeMap<AgentId, AgentSnapshot>,
     /// The room that was held back for a stop on a full disk has been used up.
@@ -60,7 +61,7 @@ impl Disk {
         for row in &self.rows[self.synced..] {
             for record in &row.records {
                 if let Event::Operation(OperationFact::OperationOpened(fact)) = &record.event {
-                    self.opened.insert((record.agent.clone(), fact.op));
+                    self.opened.insert((record.agent.clone(), fact.op), fact.supervisor.clone());
                 }
                 if let Event::Inbox(InboxFact::MessageAdmitted(fact)) = &record.event {
                     self.messages.insert((record.agent.clone(), fact.message.id));
@@ -87,7 +88,12 @@ impl Disk {
     }
 
     pub fn holds_op(&self, agent: &AgentId, op: OpId) -> bool {
-        self.opened.contains(&(agent.clone(), op))
+        self.opened.contains_key(&(agent.clone(), op))
+    }
+
+    /// Who executes the command of that operation, as it is written down.
+    pub fn supervisor(&self, agent: &AgentId, op: OpId) -> Option<&SupervisorIdentity> {
+        self.opened.get(&(agent.clone(), op)).and_then(Option::as_ref)
     }
 
     pub fn holds_message(&self, agent: &AgentId, message: MessageId) -> bool {

@@ -16,7 +16,7 @@ const fn kind(rows: &'static str, name: &'static str, meets: &'static str) -> Ki
 }
 
 /// A swarm in which one of them never strikes, or never meets anything, has lost it.
-pub const KINDS: [Kind; 53] = [
+pub const KINDS: [Kind; 60] = [
     kind("PV1 PV3 PV5 PV6 PV8", "provider.fails", "an attempt has failed"),
     kind("PV4 PV5", "provider.away", "an attempt is repeated"),
     kind("PV4", "provider.limited", "several agents are limited at once"),
@@ -37,6 +37,13 @@ pub const KINDS: [Kind; 53] = [
     kind("PR8", "tool.odd_outcome", "an operation has failed"),
     kind("PR4 PR11", "tool.dead", "a stop while nobody answers"),
     kind("PR8", "crash during a tool call", "a call was interrupted"),
+    kind("PR1 PR11", "supervisor.fails", "a call has an error for its result"),
+    kind("PR7", "supervisor.twice", "an outcome that nobody awaits"),
+    kind("PR8", "supervisor.odd_outcome", "an operation has failed"),
+    kind("PR8", "supervisor.lost", "command found lost"),
+    kind("PR8", "crash during a tool call", "command found alive"),
+    kind("PR8", "crash during a tool call", "command found ended"),
+    kind("PR8", "crash during a tool call", "command found not started"),
     kind("PV1", "context.fails", "an operation has failed"),
     kind("PV11", "context.twice", "an outcome that nobody awaits"),
     kind("PV2", "context.odd_outcome", "an operation has failed"),

@@ -21,6 +21,9 @@ pub struct Faults {
     pub provider_odd: u32,
     pub tool_fails: u32,
     pub tool_silent: u32,
+    /// Supervisors that don't come up, and such that die with their command.
+    pub supervisor_fails: u32,
+    pub supervisor_lost: u32,
     /// Outcomes that come twice, late, or of the wrong shape.
     pub outcome_twice: u32,
     pub outcome_late: u32,

@@ -207,6 +207,8 @@ fn faults(draw: &mut Draw) -> Faults {
         provider_odd: draw.of("provider_odd", &[0, 100, 700]),
         tool_fails: draw.of("tool_fails", &rates),
         tool_silent: draw.of("tool_silent", &rates),
+        supervisor_fails: draw.of("supervisor_fails", &rates),
+        supervisor_lost: draw.of("supervisor_lost", &[0, 300, 700]),
         outcome_twice: draw.of("outcome_twice", &rates),
         outcome_late: draw.of("outcome_late", &[0, 500]),
         outcome_odd: draw.of("outcome_odd", &[0, 0, 0, 50]),

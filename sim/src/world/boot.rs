@@ -2,7 +2,7 @@
 //! crash in its turn.
 
 use holon_core::event::operation::OpKind;
-use holon_core::host::{Host, RecoveryReport};
+use holon_core::host::Host;
 use holon_core::ids::{EventSeq, Seed};
 use holon_core::replay::Call;
 
@@ -84,7 +84,11 @@ impl World<'_> {
             self.injector.saw("crash during a turn");
             let host = self.life.host.as_ref();
             let open = host.and_then(|host| host.view().agent(agent)).and_then(|agent| agent.ops.get(op));
-            if open.is_some_and(|open| open.kind == OpKind::CallTool) {
+            let call = open.is_some_and(|open| match open.kind {
+                OpKind::CallTool | OpKind::PrepareCommand | OpKind::RunCommand => true,
+                OpKind::LoadContext | OpKind::CallModel => false,
+            });
+            if call {
                 self.injector.saw("crash during a tool call");
             }
         }
@@ -202,6 +206,12 @@ impl World<'_> {
 
     /// Starts the process from what is on the disk.
     pub(super) fn boot(&mut self) -> Result<(), Failure> {
+        if let Some(end) = self.commands_end() {
+            self.injector.saw("command found alive");
+            self.trace.note(self.at, "a start waits for commands that still run");
+            self.agenda.plan(end, 0, Happening::Start);
+            return Ok(());
+        }
         let (config, seed) = (self.scenario.config_of(self.life.number).clone(), Seed(self.scenario.seed));
         if self.life.number > 0 && config != *self.scenario.config_of(self.life.number - 1) {
             self.injector.saw("another configuration");
@@ -233,9 +243,9 @@ impl World<'_> {
         self.life.host = Some(host);
         for (number, agent) in agents.keys().enumerate() {
             self.life.recovered = number + 1 == agents.len();
-            let call =
-                Call::Recover { now: self.now(), agent: agent.clone(), report: RecoveryReport::default() };
-            self.call(call)?;
+            let (report, ends) = self.probe(agent);
+            let call = Call::Recover { now: self.now(), agent: agent.clone(), report };
+            self.call_with(call, &ends)?;
             if self.life.host.is_none() {
                 return Ok(());
             }

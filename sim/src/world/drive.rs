@@ -1,10 +1,11 @@
 //! The driver: an input becomes a call, the call a row, the row waits for the disk, then its effects leave.
 
-use holon_core::host::{Host, RecoveryReport};
+use holon_core::host::Host;
 use holon_core::replay::Call;
 use holon_core::{AgentId, Input, OpId, Outcome};
 
 use super::agenda::Happening;
+use super::command::{self, Ends};
 use super::writer::urgent;
 use super::{Sabotage, World};
 use crate::disk::Row;
@@ -154,11 +155,16 @@ impl World<'_> {
 
     /// Makes a call, puts it on the disk, and judges it.
     pub(super) fn call(&mut self, call: Call) -> Result<(), Failure> {
+        self.call_with(call, &Ends::new())
+    }
+
+    /// A call that must tell of these ends of commands.
+    pub(super) fn call_with(&mut self, call: Call, ends: &Ends) -> Result<(), Failure> {
         let Some(host) = &mut self.life.host else { return Ok(()) };
         let open = open_calls(host) + new_calls(&call);
         let (now, step) = match &call {
             Call::Step { now, input } => (*now, host.step(*now, input.clone())),
-            Call::Recover { now, agent, .. } => (*now, host.recover(*now, agent, RecoveryReport::default())),
+            Call::Recover { now, agent, report } => (*now, host.recover(*now, agent, report.clone())),
             Call::RuntimeStarted { .. } | Call::Admit { .. } | Call::Park { .. } => return Ok(()),
         };
         self.life.more = step.more();
@@ -171,6 +177,7 @@ impl World<'_> {
         self.checks.time(&row, now, self.at)?;
         self.checks.cost(&row, open)?;
         self.witness.row(&row, &mut self.injector);
+        command::judge(ends, &row.records)?;
         // An agent that is not recovered yet is nobody's to wake.
         let settled = self.life.recovered && !step.more();
         self.checks.live(host, &row, settled)?;

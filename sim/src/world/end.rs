@@ -17,7 +17,7 @@ impl World<'_> {
         ensure!(waiting.is_none(), "V6", "nobody answered {waiting:?}");
         self.all_is_done()?;
         let open = self.outside.inflight.iter().next();
-        ensure!(open.is_none(), "P5", "{open:?} is neither finished nor cancelled");
+        ensure!(open.is_none(), "P6", "{open:?} is neither finished nor cancelled");
         if let Some(host) = &self.life.host {
             self.checks.fold_is_live(host)?;
             self.checks.small(host)?;

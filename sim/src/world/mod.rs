@@ -4,6 +4,7 @@
 mod agenda;
 mod boot;
 mod clocks;
+mod command;
 mod drive;
 mod end;
 mod last;
@@ -30,6 +31,7 @@ use crate::scenario::{Action, Scenario};
 use crate::trace::Trace;
 use crate::witness::Witness;
 use agenda::{Agenda, Happening};
+use command::Supervised;
 use patterns::Patterns;
 use writer::{Waits, Writer};
 
@@ -118,6 +120,8 @@ struct Outside {
     clients: Clients,
     /// The one operation that each agent waits for.
     inflight: BTreeMap<AgentId, OpId>,
+    /// The newest supervisor of each agent; a crash leaves it alone.
+    supervised: BTreeMap<AgentId, Supervised>,
     /// Operations whose performers obeyed.
     cancelled: BTreeSet<(AgentId, OpId)>,
     acknowledged: BTreeSet<(AgentId, MessageId)>,

@@ -1,6 +1,6 @@
 //! What effects do in the world, and whether they may.
 
-use holon_core::{AgentId, Answer, Effect, OpId, ReplyId, StepSeq};
+use holon_core::{AgentId, Answer, Effect, OpId, Outcome, ReplyId, StepSeq};
 
 use super::agenda::Happening;
 use super::{Sabotage, World};
@@ -18,14 +18,19 @@ impl World<'_> {
         self.only_farewells(&effect, step)?;
         match effect {
             Effect::Reply { reply, answer } => self.reply(reply, answer, step),
-            Effect::LoadContext { agent, op, .. } => self.begin(&agent, op, "context", tools::load_context),
+            Effect::LoadContext { agent, op, .. } => {
+                self.begin(&agent, op, "context", tools::load_context).map(drop)
+            }
             Effect::CallModel { agent, op, request } => {
                 provider::judge(&request, &self.scenario.config_of(self.life.number).context)?;
                 self.checks.authority(&request)?;
-                self.begin(&agent, op, "provider", provider::answer)
+                self.begin(&agent, op, "provider", provider::answer).map(drop)
             }
-            Effect::CallTool { agent, op, .. } => self.begin(&agent, op, "tool", tools::call),
+            Effect::CallTool { agent, op, .. } => self.begin(&agent, op, "tool", tools::call).map(drop),
+            Effect::PrepareCommand { agent, op, .. } => self.prepare(&agent, op),
+            Effect::RunCommand { agent, op, supervisor } => self.go(&agent, op, &supervisor),
             Effect::Cancel { agent, op } => {
+                self.outside.supervised.remove(&agent);
                 if self.outside.inflight.get(&agent) == Some(&op) {
                     self.outside.inflight.remove(&agent);
                 }
@@ -41,19 +46,20 @@ impl World<'_> {
         }
     }
 
-    fn begin(
+    /// Lets a performer work; says what is heard of it first, and after how long.
+    pub(super) fn begin(
         &mut self,
         agent: &AgentId,
         op: OpId,
         component: &'static str,
         work: impl FnOnce(&mut Circumstances<'_>) -> Deliveries,
-    ) -> Result<(), Failure> {
+    ) -> Result<Option<(u64, Outcome)>, Failure> {
         self.checks.say("D1");
         ensure!(self.disk.holds_op(agent, op), "D1", "{op} of {agent} begins, and is not on the disk");
         let again = self.options.sabotage == Some(Sabotage::BeginAgain) && self.life.number > 0;
         let new = self.outside.begun.insert((agent.clone(), op)) && !again;
-        self.checks.say("P5");
-        ensure!(new, "P5", "{op} of {agent} has been begun before");
+        self.checks.say("P6");
+        ensure!(new, "P6", "{op} of {agent} has been begun before");
         let other = self.outside.inflight.insert(agent.clone(), op);
         ensure!(other.is_none(), "T3", "{op} of {agent} begins while {other:?} is under way");
         let number = self.number(agent);
@@ -83,12 +89,13 @@ impl World<'_> {
             })
         };
         let life = self.life.number;
+        let first = deliveries.first().cloned();
         for (after, outcome) in deliveries {
             let happening =
                 Happening::Completed { agent: agent.clone(), op, outcome: Box::new(outcome), life };
             self.plan(self.at + after, number, happening);
         }
-        Ok(())
+        Ok(first)
     }
 
     /// What the scenario says of this work, word by word.
@@ -167,7 +174,11 @@ impl World<'_> {
         let Some(drained) = self.life.drained.or((!sure).then_some(StepSeq(0))) else { return Ok(()) };
         let farewell = match effect {
             Effect::Reply { .. } | Effect::Cancel { .. } => true,
-            Effect::LoadContext { .. } | Effect::CallModel { .. } | Effect::CallTool { .. } => false,
+            Effect::LoadContext { .. }
+            | Effect::CallModel { .. }
+            | Effect::CallTool { .. }
+            | Effect::PrepareCommand { .. }
+            | Effect::RunCommand { .. } => false,
         };
         self.checks.say("L7");
         ensure!(farewell || step <= drained, "L7", "{effect:?} of step {step} after the shutdown");

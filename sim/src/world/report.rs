@@ -40,6 +40,8 @@ pub enum Sabotage {
     SwallowReply,
     /// A stop is acknowledged long after it was durable.
     LateStop,
+    /// A command that came to its end while the process was down is not asked for.
+    ForgetEnd,
     /// A parked agent is handed something without being brought in.
     ForgetParked,
     /// The ledger is read without looking at its links.

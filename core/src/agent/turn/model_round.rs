@@ -34,7 +34,16 @@ pub(crate) fn completed(tx: &mut Tx<'_>, op: OpId, outcome: Outcome) {
             tx.settle(op, Settlement::Failed);
             attempt_failed(tx, op, &failure);
         }
-        (OpKind::CallTool, Outcome::Tool { outcome }) => {
+        (OpKind::PrepareCommand, Outcome::Prepared { supervisor }) => {
+            tx.settle(op, Settlement::Done);
+            tools::prepared(tx, supervisor);
+        }
+        (OpKind::PrepareCommand, Outcome::Tool { outcome }) if outcome.receipt.error.is_some() => {
+            tx.settle(op, Settlement::Failed);
+            tools::record_result(tx, outcome.receipt, outcome.duration_ms);
+            request::advance(tx);
+        }
+        (OpKind::CallTool | OpKind::RunCommand, Outcome::Tool { outcome }) => {
             tx.settle(op, Settlement::Done);
             tools::record_result(tx, outcome.receipt, outcome.duration_ms);
             request::advance(tx);
@@ -48,7 +57,8 @@ pub(crate) fn completed(tx: &mut Tx<'_>, op: OpId, outcome: Outcome) {
             Outcome::Context { .. }
             | Outcome::Answer { .. }
             | Outcome::AttemptFailed { .. }
-            | Outcome::Tool { .. },
+            | Outcome::Tool { .. }
+            | Outcome::Prepared { .. },
         ) => {
             tx.settle(op, Settlement::Failed);
             let message = format!("the outcome does not fit an operation of kind {kind}");
@@ -89,7 +99,9 @@ fn performer_failed(tx: &mut Tx<'_>, op: OpId, kind: OpKind, failure: OpFailure)
             };
             attempt_failed(tx, op, &failure);
         }
-        OpKind::CallTool => {
+        OpKind::CallTool | OpKind::PrepareCommand | OpKind::RunCommand => {
+            // Before it has the word, a supervisor executes nothing.
+            let certainty = if kind == OpKind::PrepareCommand { Certainty::Definite } else { certainty };
             let mut error = ToolError::new(ToolErrorKind::ToolExecutionFailed, "");
             error.message = message;
             error.hint = Some(match certainty {

@@ -10,11 +10,17 @@ use crate::event::operation::OpKind;
 use crate::event::turn::{ToolExecuted, ToolExecutionFailed, ToolStarted};
 use crate::host::tx::Tx;
 use crate::ids::{RoundIndex, RunId};
+use crate::outcome::SupervisorIdentity;
 use crate::time::Millis;
 use crate::tool::{Receipt, ToolError, ToolErrorKind, Verdict};
 
 /// What every call may say, however little room there is.
 const FEWEST_TOKENS: u64 = 128;
+/// Bringing up a supervisor takes no longer than this.
+const PREPARE_TIMEOUT: Millis = Millis::seconds(60);
+
+/// Beyond twice its time, a tool has so long to be stopped and to report.
+const STOP_TIMEOUT: Millis = Millis::seconds(90);
 
 /// The first call of the last round that has no result yet.
 struct OpenCall {
@@ -57,8 +63,13 @@ pub(crate) fn call_next(tx: &mut Tx<'_>) -> bool {
                 let timeout = tx.config.turn.tool_timeout;
                 let output_tokens = output_tokens(tx);
                 let call = ToolCall { run_id, call_id, tool, arguments, execution, output_tokens, timeout };
-                let patience = Millis(timeout.0.saturating_mul(2));
-                tx.open(OpKind::CallTool, run_id, patience, |op| Effect::CallTool { agent, op, call });
+                if tool.is_command() {
+                    let effect = |op| Effect::PrepareCommand { agent, op, call };
+                    tx.open(OpKind::PrepareCommand, run_id, PREPARE_TIMEOUT, effect);
+                } else {
+                    let effect = |op| Effect::CallTool { agent, op, call };
+                    tx.open(OpKind::CallTool, run_id, patience(tx), effect);
+                }
                 return true;
             }
         }
@@ -75,6 +86,17 @@ fn output_tokens(tx: &Tx<'_>) -> u64 {
     let open = round.verdicts.len().saturating_sub(round.results.len()).max(1) as u64;
     let room = Window::of_chain(tx.config, &run.models).results();
     (room.saturating_sub(used) / open).max(FEWEST_TOKENS)
+}
+
+/// How long the core waits for the end of a call.
+fn patience(tx: &Tx<'_>) -> Millis {
+    Millis(tx.config.turn.tool_timeout.0.saturating_mul(2).saturating_add(STOP_TIMEOUT.0))
+}
+
+/// A supervisor waits for the word: it is given once its identity is durable.
+pub(crate) fn prepared(tx: &mut Tx<'_>, supervisor: SupervisorIdentity) {
+    let Some(run_id) = tx.agent().run.as_ref().map(|run| run.id) else { return };
+    tx.open_command(run_id, patience(tx), supervisor);
 }
 
 /// Records what a performer said of the call in progress.
@@ -97,7 +119,11 @@ pub(crate) fn record_failure(tx: &mut Tx<'_>, error: ToolError, duration_ms: Mil
 
 /// Gives every call without a result the result that it was interrupted.
 pub(crate) fn interrupt(tx: &mut Tx<'_>) {
-    let mut started = tx.agent().ops.values().any(|op| op.kind == OpKind::CallTool);
+    let mut started = tx.agent().ops.values().any(|op| match op.kind {
+        OpKind::CallTool | OpKind::RunCommand => true,
+        // Without the word that follows it, a supervisor executes nothing.
+        OpKind::PrepareCommand | OpKind::LoadContext | OpKind::CallModel => false,
+    });
     while first_open(tx).is_some() {
         let (message, hint) = if started {
             ("the call was interrupted", "it may have had effects: look before you repeat it")

@@ -5,6 +5,9 @@ use std::fmt;
 use std::path::PathBuf;
 
 use holon_core::Millis;
+use reqwest::Url;
+
+use super::http::shown;
 
 /// How a provider is spoken to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,7 +19,7 @@ pub enum TransportKind {
 }
 
 /// One provider.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct ProviderSpec {
     /// What stands before the first slash of a model reference.
     pub id: String,
@@ -41,7 +44,7 @@ pub enum Credential {
 }
 
 /// What differs between servers that speak the same protocol.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct ProviderOptions {
     /// Ask for server-sent events rather than for one JSON document.
     pub stream: bool,
@@ -86,5 +89,48 @@ impl fmt::Debug for Credential {
             Self::Key { origin, .. } => write!(f, "Key({origin})"),
             Self::Missing { .. } => f.write_str("Missing"),
         }
+    }
+}
+
+impl fmt::Debug for ProviderSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ProviderSpec")
+            .field("id", &self.id)
+            .field("transport", &self.transport)
+            .field("base_url", &without_password(&self.base_url))
+            .field("credential", &self.credential)
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for ProviderOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ProviderOptions")
+            .field("stream", &self.stream)
+            .field("strict_tools", &self.strict_tools)
+            .field("freeform_tools", &self.freeform_tools)
+            .field("proxy", &self.proxy.as_deref().map(without_password))
+            .field("ca_file", &self.ca_file)
+            .finish_non_exhaustive()
+    }
+}
+
+/// An address as it may be shown; what is no address is not shown at all.
+fn without_password(url: &str) -> String {
+    Url::parse(url.trim()).map_or_else(|_| "…".to_owned(), |url| shown(&url))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::built_in::built_in;
+
+    #[test]
+    fn debug_output_shows_no_secret() {
+        let url = |_: &str| Some("http://me:canary-1@host:1/v1?key=canary-2".to_owned());
+        let mut specs = built_in(url);
+        specs[0].options.proxy = Some("http://me:canary-3@proxy".into());
+        let shown = format!("{specs:?}");
+        assert!(shown.contains("http://host:1/v1") && !shown.contains("canary"), "{shown}");
     }
 }

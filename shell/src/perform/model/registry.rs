@@ -7,7 +7,7 @@ use holon_core::model::ModelRef;
 use reqwest::Url;
 
 use super::endpoint::Endpoint;
-use super::http::Clients;
+use super::http::{self, Clients};
 use super::provider::{Credential, ProviderSpec, TransportKind};
 use super::scripted::{ScenarioError, Scripted};
 
@@ -26,6 +26,8 @@ pub enum ProviderError {
     BadUrl { origin: String, problem: String },
     #[error("provider {provider}: {problem}")]
     BadOption { provider: String, problem: String },
+    #[error("the provider {provider} can't be used: {problem}")]
+    Unusable { provider: String, problem: String },
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
 }
@@ -34,6 +36,8 @@ pub enum ProviderError {
 #[derive(Clone)]
 pub struct Providers {
     specs: Arc<BTreeMap<String, ProviderSpec>>,
+    /// Providers that are configured in a way that nothing can be made of, with the reason.
+    unusable: Arc<BTreeMap<String, String>>,
     pub(super) clients: Clients,
     pub(super) scripted: Scripted,
 }
@@ -41,7 +45,9 @@ pub struct Providers {
 /// How a model is reached.
 pub(super) enum Transport<'a> {
     Scripted(&'a str),
-    Http(Endpoint<'a>),
+    OpenaiResponses(Endpoint<'a>),
+    OpenaiChatCompletions(Endpoint<'a>),
+    AnthropicMessages(Endpoint<'a>),
 }
 
 impl Providers {
@@ -49,9 +55,16 @@ impl Providers {
     pub fn new(specs: Vec<ProviderSpec>) -> Self {
         Self {
             specs: Arc::new(specs.into_iter().map(|spec| (spec.id.clone(), spec)).collect()),
+            unusable: Arc::default(),
             clients: Clients::default(),
             scripted: Scripted::default(),
         }
+    }
+
+    /// Providers that fail closed when they are chosen, with the reason.
+    #[must_use]
+    pub fn except(self, unusable: BTreeMap<String, String>) -> Self {
+        Self { unusable: Arc::new(unusable), ..self }
     }
 
     /// Whether a model could be asked: its provider exists, has its key, its certificates and its scenario can
@@ -59,7 +72,14 @@ impl Providers {
     pub fn check(&self, model: &ModelRef) -> Result<(), ProviderError> {
         match self.transport(model)? {
             Transport::Scripted(name) => self.scripted.check(name).map_err(ProviderError::from),
-            Transport::Http(_) => Ok(()),
+            Transport::OpenaiResponses(endpoint)
+            | Transport::OpenaiChatCompletions(endpoint)
+            | Transport::AnthropicMessages(endpoint) => {
+                http::check(&endpoint.spec.options).map_err(|problem| {
+                    let provider = endpoint.spec.id.clone();
+                    ProviderError::BadOption { provider, problem: problem.to_string() }
+                })
+            }
         }
     }
 
@@ -69,16 +89,22 @@ impl Providers {
     }
 
     pub(super) fn transport<'a>(&'a self, model: &'a ModelRef) -> Result<Transport<'a>, ProviderError> {
+        if let Some(problem) = self.unusable.get(model.provider()) {
+            let (provider, problem) = (model.provider().to_owned(), problem.clone());
+            return Err(ProviderError::Unusable { provider, problem });
+        }
         let Some(spec) = self.specs.get(model.provider()) else {
             let known = self.specs.keys().cloned().collect();
             return Err(ProviderError::Unknown { provider: model.provider().to_owned(), known });
         };
-        match spec.transport {
-            TransportKind::Scripted => Ok(Transport::Scripted(model.model())),
-            TransportKind::OpenaiResponses
-            | TransportKind::OpenaiChatCompletions
-            | TransportKind::AnthropicMessages => Ok(Transport::Http(Endpoint::new(spec, model)?)),
-        }
+        Ok(match spec.transport {
+            TransportKind::Scripted => Transport::Scripted(model.model()),
+            TransportKind::OpenaiResponses => Transport::OpenaiResponses(Endpoint::new(spec, model)?),
+            TransportKind::OpenaiChatCompletions => {
+                Transport::OpenaiChatCompletions(Endpoint::new(spec, model)?)
+            }
+            TransportKind::AnthropicMessages => Transport::AnthropicMessages(Endpoint::new(spec, model)?),
+        })
     }
 }
 
@@ -86,7 +112,7 @@ impl Providers {
 fn secrets(spec: &ProviderSpec) -> Vec<(String, String)> {
     let mut secrets = Vec::new();
     if let Credential::Key { value, origin } = &spec.credential {
-        secrets.push((origin.clone(), value.clone()));
+        secrets.push((origin.clone(), value.trim().to_owned()));
     }
     let proxy = spec.options.proxy.as_deref().map(|proxy| (format!("proxy of {}", spec.id), proxy));
     for (name, url) in proxy.into_iter().chain([(spec.base_url_origin.clone(), spec.base_url.as_str())]) {
@@ -99,27 +125,8 @@ fn secrets(spec: &ProviderSpec) -> Vec<(String, String)> {
 
 /// Names the known provider that was probably meant.
 fn nearest(name: &str, known: &[String]) -> String {
-    let name = name.to_lowercase();
-    let beginning = known.iter().find(|known| known.starts_with(&name));
-    let close = known.iter().filter(|known| distance(&name, known) <= 3);
-    let meant = beginning.or_else(|| close.min_by_key(|known| distance(&name, known)));
+    let meant = crate::nearest::nearest(name, known.iter().map(String::as_str));
     meant.map(|known| format!(", did you mean {known:?}?")).unwrap_or_default()
-}
-
-/// Edits between two short words.
-fn distance(left: &str, right: &str) -> usize {
-    let right: Vec<char> = right.chars().take(64).collect();
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (i, a) in left.chars().take(64).enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, b) in right.iter().enumerate() {
-            let replaced = diagonal + usize::from(a != *b);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[right.len()]
 }
 
 #[cfg(test)]
@@ -161,6 +168,17 @@ mod tests {
         }
         assert_eq!(check(&[("OPENAI_BASE_URL", "http://127.0.0.1:1/v1/")], "openai/x"), Ok(()));
         assert_eq!(check(&[], "local/qwen3"), Ok(()));
+    }
+
+    #[test]
+    fn options_that_can_t_work_are_told_with_their_provider() {
+        let mut specs = built_in(|_| None);
+        for spec in &mut specs {
+            spec.options.ca_file = Some("/nowhere/ca.pem".into());
+        }
+        let model = ModelRef::new("local/x").unwrap();
+        let error = Providers::new(specs).check(&model).unwrap_err().to_string();
+        assert!(error.starts_with("provider local: the certificates in /nowhere/ca.pem"), "{error}");
     }
 
     #[test]

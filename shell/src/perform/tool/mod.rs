@@ -5,14 +5,15 @@ mod exec;
 mod patch;
 mod root;
 
-use holon_core::AgentId;
 use holon_core::effect::ToolCall;
-use holon_core::tool::{Receipt, Tool, ToolError, ToolErrorKind, ToolFacts};
+use holon_core::tool::{Details, Receipt, Tool, ToolError, ToolErrorKind, ToolFacts};
+use serde::Serialize;
 
 pub use exec::CommandEnvironment;
+pub(super) use exec::Commands;
 
 use super::Settings;
-use crate::text::Texts;
+use crate::text::{Texts, hash};
 
 /// What a tool brought: text for the model, and facts for the runtime.
 struct Success {
@@ -22,7 +23,7 @@ struct Success {
 
 /// Why a tool did nothing, or not all of it. Small, so that it can be passed about; not redacted yet.
 #[derive(Debug)]
-struct Refusal(Box<Refused>);
+pub(super) struct Refusal(Box<Refused>);
 
 #[derive(Debug)]
 struct Refused {
@@ -30,13 +31,15 @@ struct Refused {
     message: String,
     hint: Option<String>,
     field: Option<String>,
+    /// JSON.
+    details: Option<String>,
     retryable: bool,
 }
 
 impl Refusal {
     fn new(kind: ToolErrorKind, message: impl Into<String>) -> Self {
         let message = message.into();
-        Self(Box::new(Refused { kind, message, hint: None, field: None, retryable: false }))
+        Self(Box::new(Refused { kind, message, hint: None, field: None, details: None, retryable: false }))
     }
 
     fn hint(mut self, hint: impl Into<String>) -> Self {
@@ -49,36 +52,51 @@ impl Refusal {
         self
     }
 
-    fn into_error(self, texts: &Texts) -> ToolError {
-        let Refused { kind, message, hint, field, retryable } = *self.0;
+    /// Context for whoever reads the error as data.
+    fn details(mut self, details: &impl Serialize) -> Self {
+        self.0.details = serde_json::to_string(details).ok();
+        self
+    }
+
+    pub(super) fn into_error(self, texts: &Texts) -> ToolError {
+        let Refused { kind, message, hint, field, details, retryable } = *self.0;
         let hint = hint.map(|hint| texts.brief(&hint));
-        ToolError { kind, message: texts.take(&message), field, hint, retryable }
+        let details = details.map(|json| {
+            let json = texts.redact(&json);
+            Details::new(&json, || hash(json.as_bytes()))
+        });
+        ToolError { kind, message: texts.take(&message), field, hint, retryable, details }
     }
 }
 
 impl From<ToolError> for Refusal {
     fn from(error: ToolError) -> Self {
-        let ToolError { kind, message, field, hint, retryable } = error;
+        let ToolError { kind, message, field, hint, retryable, details } = error;
         let message = message.preview().to_owned();
-        Self(Box::new(Refused { kind, message, hint, field, retryable }))
+        let details = details.map(|details| details.json().to_owned());
+        Self(Box::new(Refused { kind, message, hint, field, details, retryable }))
     }
 }
 
-/// Executes one accepted call. `arguments` is the JSON of the tool's argument type.
-pub(super) async fn run(
-    texts: &Texts,
-    settings: &Settings,
-    agent: &AgentId,
-    call: &ToolCall,
-    arguments: &str,
-) -> Receipt {
+/// Undoes the patches below a home that a crash left half written. Returns what an operator should know.
+pub fn recover(settings: &Settings) -> Vec<String> {
+    patch::recover(&settings.journals())
+}
+
+/// Executes one accepted call that is no command. `arguments` is the JSON of the tool's argument type.
+pub(super) async fn run(texts: &Texts, settings: &Settings, call: &ToolCall, arguments: &str) -> Receipt {
     let result = match call.tool {
-        Tool::ExecCommand => {
-            let home = settings.agent_home(agent);
-            Box::pin(exec::run(&settings.environment, agent, &home, call, arguments)).await
+        Tool::ApplyPatch => patch::run(settings.journals(), &call.execution.execution_root, arguments).await,
+        Tool::ExecCommand | Tool::ExecCommandBatch => {
+            let message = "a command is executed by a supervisor that was prepared for it";
+            Err(Refusal::new(ToolErrorKind::ToolExecutionFailed, message))
         }
-        Tool::ApplyPatch => patch::run(&call.execution.execution_root, arguments).await,
     };
+    receipt(texts, result)
+}
+
+/// The one result of a call. Secrets end here.
+fn receipt(texts: &Texts, result: Result<Success, Refusal>) -> Receipt {
     match result {
         Ok(Success { content, facts }) => Receipt::success(texts.take(&content), facts),
         Err(refusal) => Receipt::failure(refusal.into_error(texts)),

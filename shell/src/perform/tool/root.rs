@@ -64,11 +64,17 @@ impl Root {
                     }
                 }
                 Err(problem) if problem.kind() == std::io::ErrorKind::NotFound => {}
+                Err(problem) if problem.kind() == std::io::ErrorKind::NotADirectory => {
+                    return Err(not_a_folder(path));
+                }
                 Err(problem) => {
                     let message = format!("{path}: {} can't be read: {problem}", folder.display());
                     return Err(Refusal::new(ToolErrorKind::ToolExecutionFailed, message));
                 }
             }
+        }
+        if folder.symlink_metadata().is_ok_and(|about| !about.is_dir()) {
+            return Err(not_a_folder(path));
         }
         Ok(folder.join(name))
     }
@@ -81,9 +87,18 @@ impl Root {
         }
     }
 
+    pub(super) fn path(&self) -> &Path {
+        &self.0
+    }
+
     fn left(&self, path: &str) -> Refusal {
         let message = format!("{path} leads out of the execution root {}", self.0.display());
         Refusal::new(ToolErrorKind::ExecutionRootViolation, message)
             .hint("use a relative path without .. that stays inside the execution root")
     }
+}
+
+fn not_a_folder(path: &str) -> Refusal {
+    let message = format!("{path}: a part of the path before its name is a file, not a folder");
+    Refusal::new(ToolErrorKind::PatchRejected, message).hint("list what is there, and choose another path")
 }

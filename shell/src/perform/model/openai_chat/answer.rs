@@ -4,29 +4,17 @@
 use holon_core::model::{AnswerBlock, StopReason, TokenUsage};
 use serde_json::Value;
 
-use super::super::{Reply, proposed};
+use super::super::exchange::Malformed;
+use super::super::exchange::usage::{count, usage};
+use super::super::{Reply, arguments, proposed};
 use crate::text::Texts;
 
-/// What is wrong with a body that came with status 200.
-#[derive(Debug)]
-pub(super) enum Malformed {
-    /// The server reports an error although it answered; its own status where it names one.
-    Reported(Option<u16>),
-    Shape(String),
-}
-
-pub(super) fn read(texts: &Texts, body: &[u8]) -> Result<Reply, Malformed> {
-    let shape = |problem: &str| Malformed::Shape(problem.to_owned());
-    let root: Value = serde_json::from_slice(body).map_err(|_| shape("it is not JSON"))?;
-    if let Some(error) = root.get("error").filter(|error| !error.is_null()) {
-        let code = ["code", "status"].iter().find_map(|key| error.get(key)?.as_u64());
-        return Err(Malformed::Reported(code.and_then(|code| u16::try_from(code).ok())));
-    }
-    let choice = root.pointer("/choices/0").ok_or_else(|| shape("it has no choices"))?;
+pub(super) fn read(texts: &Texts, root: &Value) -> Result<Reply, Malformed> {
+    let choice = root.pointer("/choices/0").ok_or_else(|| Malformed::shape("it has no choices"))?;
     let message = choice
         .get("message")
         .filter(|message| message.is_object())
-        .ok_or_else(|| shape("its first choice has no message"))?;
+        .ok_or_else(|| Malformed::shape("its first choice has no message"))?;
     let mut blocks = Vec::new();
     let mut text = content(message.get("content"))?;
     if text.is_empty() {
@@ -43,13 +31,14 @@ pub(super) fn read(texts: &Texts, body: &[u8]) -> Result<Reply, Malformed> {
                 blocks.push(call(texts, one)?);
             }
         }
-        Some(_) => return Err(shape("its tool_calls are not a list")),
+        Some(_) => return Err(Malformed::shape("its tool_calls are not a list")),
     }
     let stop = stop(choice.get("finish_reason").and_then(Value::as_str), blocks.len() > before);
-    Ok(Reply { blocks, stop, usage: usage(root.get("usage")) })
+    Ok(Reply { blocks, stop, usage: tokens(root.get("usage")) })
 }
 
-fn content(value: Option<&Value>) -> Result<String, Malformed> {
+/// The text of a message, whole or in parts.
+pub(super) fn content(value: Option<&Value>) -> Result<String, Malformed> {
     match value {
         None | Some(Value::Null) => Ok(String::new()),
         Some(Value::String(text)) => Ok(text.clone()),
@@ -60,26 +49,19 @@ fn content(value: Option<&Value>) -> Result<String, Malformed> {
             };
             Ok(parts.iter().filter_map(text).collect())
         }
-        Some(_) => Err(Malformed::Shape("its content is neither text nor a list of parts".into())),
+        Some(_) => Err(Malformed::shape("its content is neither text nor a list of parts")),
     }
 }
 
 fn call(texts: &Texts, value: &Value) -> Result<AnswerBlock, Malformed> {
-    let shape = |problem: &str| Malformed::Shape(problem.to_owned());
-    let function = value.get("function").ok_or_else(|| shape("one of its tool calls has no function"))?;
+    let function =
+        value.get("function").ok_or_else(|| Malformed::shape("one of its tool calls has no function"))?;
     let name = function
         .get("name")
         .and_then(Value::as_str)
         .filter(|name| !name.is_empty())
-        .ok_or_else(|| shape("one of its tool calls has no name"))?;
-    let arguments = match function.get("arguments") {
-        None | Some(Value::Null) => "{}".to_owned(),
-        Some(Value::String(json)) => json.clone(),
-        Some(object @ Value::Object(_)) => object.to_string(),
-        Some(_) => {
-            return Err(shape("the arguments of one of its tool calls are neither text nor an object"));
-        }
-    };
+        .ok_or_else(|| Malformed::shape("one of its tool calls has no name"))?;
+    let arguments = arguments(function.get("arguments"));
     let id = value.get("id").and_then(Value::as_str).unwrap_or_default();
     Ok(proposed(texts, id.to_owned(), name.to_owned(), &arguments))
 }
@@ -95,23 +77,8 @@ fn stop(reason: Option<&str>, calls: bool) -> StopReason {
     }
 }
 
-fn usage(value: Option<&Value>) -> TokenUsage {
-    let count = |key: &str| value.and_then(|usage| usage.get(key)).map_or(0, tokens);
-    let (input_tokens, output_tokens) = (count("prompt_tokens"), count("completion_tokens"));
-    let total_tokens = count("total_tokens").max(input_tokens.saturating_add(output_tokens));
-    TokenUsage { input_tokens, output_tokens, total_tokens }
-}
-
-/// A number of tokens; negative ones are none, huge ones the largest.
-fn tokens(value: &Value) -> u64 {
-    match (value.as_u64(), value.as_f64()) {
-        (Some(count), _) => count,
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "such a cast saturates, which is what is wanted"
-        )]
-        (None, Some(count)) => count as u64,
-        (None, None) => 0,
-    }
+fn tokens(reported: Option<&Value>) -> TokenUsage {
+    let count = |path: &str| count(reported, path);
+    let cached = count("/prompt_tokens_details/cached_tokens");
+    usage(count("/prompt_tokens"), count("/completion_tokens"), count("/total_tokens"), cached)
 }

@@ -1,37 +1,37 @@
-//! `openai_chat_completions`: one `POST {base}/chat/completions` without streaming (contract: providers.md,
-//! Transports). Also every compatible local server, so reading is lenient where servers differ, and what is
-//! sent is what all of them know.
+//! `openai_chat_completions`: `POST {base}/chat/completions` (contract: providers.md, Transports). Also every
+//! compatible local server, so reading is lenient where servers differ, and what is sent is what all of them
+//! know.
 
 mod answer;
-mod failure;
 mod request;
+mod stream;
 #[cfg(test)]
 mod tests;
 
-use holon_core::model::{FailureKind, ModelRequest};
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
+use serde_json::Value;
 
-use super::endpoint::Endpoint;
-use super::http::Clients;
-use super::{Failure, Reply};
-use crate::text::Texts;
+use super::Reply;
+use super::exchange::{Lowering, Malformed, Protocol};
+use crate::text::{TextError, Texts};
 
-/// One attempt.
-pub(super) async fn attempt(
-    clients: &Clients,
-    texts: &Texts,
-    endpoint: &Endpoint<'_>,
-    request: &ModelRequest,
-) -> Result<Reply, Failure> {
-    let body = request::lower(texts, request).map_err(|problem| {
-        Failure::new(FailureKind::Client, format!("the request can't be built: {problem}"))
-    })?;
-    let url = &endpoint.url;
-    let received = clients.post(url, endpoint.key.as_ref(), body, request.timeout).await?;
-    if !received.status.is_success() {
-        return Err(failure::of_status(texts, &received, url));
+pub(super) struct OpenaiChat;
+
+impl Protocol for OpenaiChat {
+    const NAME: &'static str = "chat completions";
+    type Fold = stream::Chunks;
+
+    fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
+        request::lower(lowering)
     }
-    if let Some(cut) = received.cut {
-        return Err(cut);
+
+    fn sign(headers: &mut HeaderMap, key: Option<HeaderValue>) {
+        if let Some(key) = key {
+            headers.insert(AUTHORIZATION, key);
+        }
     }
-    answer::read(texts, &received.body).map_err(|problem| failure::of_answer(texts, problem, &received, url))
+
+    fn read(texts: &Texts, root: &Value) -> Result<Reply, Malformed> {
+        answer::read(texts, root)
+    }
 }

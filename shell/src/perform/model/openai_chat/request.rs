@@ -1,30 +1,30 @@
 //! From the runtime's request to the wire.
 
-use std::collections::BTreeMap;
-
-use holon_core::Text;
-use holon_core::model::{Block, CallResult, Item, ModelRequest};
-use holon_core::prompt::PromptFrame;
+use holon_core::model::{Block, Item};
 use holon_core::tool::Tool;
-use holon_core::tool::schema::{SchemaMode, schema};
 use serde_json::{Value, json};
 
-use crate::perform::model::parts::joined;
+use super::super::built_in::is_public;
+use super::super::exchange::Lowering;
+use super::super::lower::{Calls, arguments, instructions, parameters};
+use super::super::parts::joined;
+use super::super::provider::ProviderOptions;
 use crate::text::{TextError, Texts};
 
-/// The body as JSON, with keys in a fixed order: equal requests are equal bytes.
-pub(super) fn lower(texts: &Texts, request: &ModelRequest) -> Result<String, TextError> {
-    let mut messages = vec![json!({"role": "system", "content": system(texts, &request.frame)?})];
-    let mut names = BTreeMap::new();
+pub(super) fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
+    let Lowering { texts, request, spec } = *lowering;
+    let options = &spec.options;
+    let mut messages = vec![json!({"role": "system", "content": instructions(lowering)?})];
+    let names = Calls::of(request);
     for item in &request.conversation {
         match item {
             Item::User { parts } => {
                 messages.push(json!({"role": "user", "content": joined(texts, parts)?}));
             }
-            Item::Assistant { blocks } => messages.push(assistant(texts, blocks, &mut names)?),
+            Item::Assistant { blocks } => messages.push(assistant(texts, blocks)?),
             Item::ToolResults { results } => {
                 for result in results {
-                    let content = result_text(texts, result, &names)?;
+                    let content = names.result(texts, result)?;
                     let id = &result.call_id;
                     messages.push(json!({"role": "tool", "tool_call_id": id, "content": content}));
                 }
@@ -34,41 +34,33 @@ pub(super) fn lower(texts: &Texts, request: &ModelRequest) -> Result<String, Tex
     let mut body = json!({
         "model": request.model.model(),
         "messages": messages,
-        "max_tokens": request.max_output_tokens,
-        "stream": false,
+        "stream": options.stream,
     });
+    if options.stream {
+        body["stream_options"] = json!({"include_usage": true});
+    }
+    let bound = if options.max_completion_tokens { "max_completion_tokens" } else { "max_tokens" };
+    body[bound] = request.max_output_tokens.into();
+    // Compatible servers refuse a field that they don't know, so only its own gets this one.
+    if spec.id == "openai-chat" && is_public(&spec.base_url) {
+        body["prompt_cache_key"] = request.frame.cache.prompt_cache_key.clone().into();
+    }
     if !request.tools.is_empty() {
-        body["tools"] = request.tools.iter().copied().map(tool).collect();
+        body["tools"] = request.tools.iter().map(|offered| tool(*offered, options)).collect();
     }
-    Ok(body.to_string())
+    Ok(body)
 }
 
-fn system(texts: &Texts, frame: &PromptFrame) -> Result<String, TextError> {
-    let mut pieces = vec![frame.system_prompt.clone()];
-    for block in frame.system_blocks.iter().chain(&frame.context_blocks) {
-        pieces.push(joined(texts, &block.parts)?);
-    }
-    Ok(pieces.join("\n\n"))
-}
-
-fn assistant<'a>(
-    texts: &Texts,
-    blocks: &'a [Block],
-    names: &mut BTreeMap<&'a str, &'a str>,
-) -> Result<Value, TextError> {
+fn assistant(texts: &Texts, blocks: &[Block]) -> Result<Value, TextError> {
     let (mut content, mut calls) = (String::new(), Vec::new());
     for block in blocks {
         match block {
             Block::Text { text } => content.push_str(&texts.resolve(text)?),
-            Block::ToolCall { call_id, tool_name, arguments } => {
-                names.insert(call_id, tool_name);
-                let arguments = arguments_text(texts, arguments)?;
-                calls.push(json!({
-                    "id": call_id,
-                    "type": "function",
-                    "function": {"name": tool_name, "arguments": arguments},
-                }));
-            }
+            Block::ToolCall { call_id, tool_name, arguments: given } => calls.push(json!({
+                "id": call_id,
+                "type": "function",
+                "function": {"name": tool_name, "arguments": arguments(texts, given)?},
+            })),
         }
     }
     let mut message = json!({"role": "assistant", "content": content});
@@ -81,45 +73,14 @@ fn assistant<'a>(
     Ok(message)
 }
 
-/// The arguments as a JSON object. Several servers refuse a conversation with anything else in it, so that
-/// one malformed call would end every later round.
-fn arguments_text(texts: &Texts, arguments: &Text) -> Result<String, TextError> {
-    let raw = texts.resolve(arguments)?;
-    if raw.trim().is_empty() {
-        return Ok("{}".to_owned());
-    }
-    match serde_json::from_str::<Value>(&raw) {
-        Ok(Value::Object(_)) => Ok(raw.to_string()),
-        Ok(_) | Err(_) => Ok(json!({"invalid_arguments": &*raw}).to_string()),
-    }
-}
-
-/// What the model reads of a result.
-fn result_text(
-    texts: &Texts,
-    result: &CallResult,
-    names: &BTreeMap<&str, &str>,
-) -> Result<String, TextError> {
-    let receipt = &result.receipt;
-    if let Some(error) = &receipt.error {
-        let message = texts.resolve(&error.message)?;
-        let name = names.get(result.call_id.as_str()).copied().unwrap_or("unknown");
-        return Ok(error.render(name, &message));
-    }
-    match &receipt.content {
-        Some(content) => Ok(texts.resolve(content)?.to_string()),
-        None => Ok(String::new()),
-    }
-}
-
-fn tool(tool: Tool) -> Value {
+fn tool(tool: Tool, options: &ProviderOptions) -> Value {
     json!({
         "type": "function",
         "function": {
             "name": tool.name(),
             "description": tool.description(),
-            "parameters": schema(tool, SchemaMode::Relaxed),
-            "strict": false,
+            "parameters": parameters(tool, options),
+            "strict": options.strict_tools,
         },
     })
 }

@@ -152,6 +152,7 @@ fn reply(texts: &Texts, round: &Round, at: usize) -> Reply {
         input_tokens: usage.input_tokens,
         output_tokens: usage.output_tokens,
         total_tokens: usage.input_tokens.saturating_add(usage.output_tokens),
+        cached_input_tokens: 0,
     });
     Reply { blocks: text.chain(calls).collect(), stop: round.stop.unwrap_or(default), usage }
 }

@@ -52,6 +52,10 @@ impl CommandEnvironment {
         if self.bash.is_some() { "bash" } else { "sh" }
     }
 
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.variables.iter().any(|(known, _)| known == name)
+    }
+
     pub(super) fn variables(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
         self.variables.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()))
     }

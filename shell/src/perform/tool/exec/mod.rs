@@ -1,115 +1,139 @@
-//! `ExecCommand` in the foreground: runs one command to its end, or kills it (contract: tasks.md, tools.md).
+//! Commands, each under a supervisor of its own (contract: tasks.md, tools.md; `crate::supervise`).
 //!
-//! The command leads a process group of its own, with `/dev/null` as its input. Past `yield_time_ms` the
-//! whole group is killed and the call is `command_timed_out`. After the command has ended, its pipes are read
-//! for at most two seconds more, then what is left of its group is killed: nothing runs on in the
-//! background. Equal results are equal bytes: nothing in them varies from run to run.
+//! A call is performed in two operations. `prepare` judges it, brings a supervisor up and learns who it is;
+//! `run` gives the word once that is on record, and waits for the end. Dropping either gives the command up:
+//! before the word nothing was executed, after it the whole tree is ended. Equal results are equal bytes:
+//! nothing in them varies from run to run.
 
+mod artifact;
+mod connection;
 mod environment;
 mod output;
-mod process;
-#[cfg(test)]
-mod tests;
+mod place;
+mod plan;
+mod probe;
+mod result;
 
-use std::path::Path;
-use std::time::Duration;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use holon_core::AgentId;
 use holon_core::effect::ToolCall;
-use holon_core::tool::{ExecCommand, ToolErrorKind, ToolFacts, arguments};
-use serde::Serialize;
+use holon_core::outcome::{SupervisorIdentity, ToolOutcome};
+use holon_core::tool::{Receipt, ToolError, ToolErrorKind};
+use holon_core::{AgentId, Millis, OpId};
+
+use super::super::Settings;
+use super::{Refusal, receipt};
+use crate::supervise::process;
+use crate::supervise::record::{self, ExitRecord};
+use crate::text::Texts;
+use connection::Prepared;
+use place::Place;
 
 pub use environment::CommandEnvironment;
 
-use super::root::Root;
-use super::{Refusal, Success};
-use output::Capture;
-use process::{End, Run};
-
-const DEFAULT_TOKENS: u64 = 8_000;
-const MAX_TOKENS: u64 = 64_000;
-const MIN_TOKENS: u64 = 64;
-const CHARACTERS_PER_TOKEN: u64 = 4;
-
-/// What the model reads of a command that ended.
-#[derive(Serialize)]
-struct Completed<'a> {
-    disposition: &'static str,
-    exit_status: i32,
-    stdout_preview: String,
-    stderr_preview: String,
-    truncated: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    note: Option<&'a str>,
+/// The commands of this process: those that wait for the word, and where the others leave their traces.
+#[derive(Default)]
+pub(in crate::perform) struct Commands {
+    /// An agent makes one call at a time; whoever still waits when the next one comes is given up.
+    prepared: Mutex<BTreeMap<AgentId, Prepared>>,
+    places: Mutex<BTreeMap<(AgentId, OpId), Place>>,
 }
 
-pub(super) async fn run(
-    environment: &CommandEnvironment,
-    agent: &AgentId,
-    agent_home: &Path,
-    call: &ToolCall,
-    arguments: &str,
-) -> Result<Success, Refusal> {
-    let asked: ExecCommand = arguments::parse(arguments)?;
-    let root = Root::open(&call.execution.execution_root)?;
-    let folder = root.folder(&call.execution.cwd, asked.workdir.as_deref())?;
-    let shell = environment.shell(asked.shell.as_deref())?;
-    let mut command = tokio::process::Command::new(&shell);
-    command
-        .arg(if asked.login { "-lc" } else { "-c" })
-        .arg(&asked.cmd)
-        .current_dir(&folder)
-        .env_clear()
-        .envs(environment.variables())
-        .env("HOLON_RUNTIME", "1")
-        .env("HOLON_AGENT_ID", agent.as_str())
-        .env("HOLON_AGENT_HOME", agent_home);
-    let window = asked.yield_time_ms.min(call.timeout.0);
-    let run = process::run(command, Duration::from_millis(window)).await.map_err(|problem| {
-        let message = format!("{} can't be started in {}: {problem}", shell.display(), folder.display());
-        Refusal::new(ToolErrorKind::CommandSpawnFailed, message)
-    })?;
-    let tokens = asked.max_output_tokens.unwrap_or(DEFAULT_TOKENS).clamp(MIN_TOKENS, MAX_TOKENS);
-    let tokens = tokens.min(call.output_tokens);
-    let budget = usize::try_from(tokens * CHARACTERS_PER_TOKEN).unwrap_or(usize::MAX);
-    match run.end {
-        End::Exited(exit_status) => Ok(completed(&run, exit_status, budget)),
-        End::TimedOut => Err(timed_out(&run, window, asked.yield_time_ms, budget)),
+/// What a refusal says that is none of the call's fault.
+const INTERRUPTED: &str = "it may have had effects: look before you repeat it";
+
+impl Commands {
+    /// Judges a call and brings up a supervisor that waits with it.
+    ///
+    /// # Errors
+    /// The one result of the call, when nothing can be executed.
+    pub(in crate::perform) async fn prepare(
+        &self,
+        settings: &Settings,
+        agent: &AgentId,
+        op: OpId,
+        call: &ToolCall,
+        arguments: &str,
+    ) -> Result<SupervisorIdentity, Refusal> {
+        let plan = plan::plan(settings, agent, op, call, arguments)?;
+        let prepared = Prepared::start(settings, agent, plan).await?;
+        let identity = prepared.identity.clone();
+        let earlier = lock(&self.prepared).insert(agent.clone(), prepared);
+        drop(earlier);
+        Ok(identity)
     }
-}
 
-fn completed(run: &Run, exit_status: i32, budget: usize) -> Success {
-    let (stdout, stderr) = output::share(&run.stdout, &run.stderr, budget);
-    let truncated = stdout.truncated || stderr.truncated;
-    let note = run.held_open.then_some(
-        "processes that the command left in the background still held its output; its process group was ended",
-    );
-    let result = Completed {
-        disposition: "completed",
-        exit_status,
-        stdout_preview: stdout.text,
-        stderr_preview: stderr.text,
-        truncated,
-        note,
-    };
-    let content = serde_json::to_string(&result).unwrap_or_default();
-    let facts = ToolFacts { exit_status: Some(exit_status), truncated, changed_files: Vec::new() };
-    Success { content, facts }
-}
-
-fn timed_out(run: &Run, window: u64, asked: u64, budget: usize) -> Refusal {
-    let (stdout, stderr) = output::share(&run.stdout, &run.stderr, budget);
-    let mut message =
-        format!("the command did not end within {window} ms; it was killed with its whole process group");
-    for (name, shown, capture) in [("stdout", stdout, &run.stdout), ("stderr", stderr, &run.stderr)] {
-        if !capture.is_empty() {
-            message.push_str(&format!("\n{name} so far:\n{}", shown.text));
+    /// Gives the word, and waits until the end is on record.
+    pub(in crate::perform) async fn run(
+        &self,
+        texts: &Texts,
+        agent: &AgentId,
+        op: OpId,
+        supervisor: &SupervisorIdentity,
+    ) -> ToolOutcome {
+        let prepared = lock(&self.prepared).remove(agent).filter(|waiting| waiting.identity == *supervisor);
+        let Some(prepared) = prepared else { return gone("its supervisor did not wait any more") };
+        lock(&self.places).insert((agent.clone(), op), prepared.place.clone());
+        let place = prepared.place.clone();
+        prepared.run().await;
+        match ExitRecord::read(&place.folder) {
+            Ok(Some(record)) => told(texts, &place, &record),
+            Ok(None) => {
+                place.kill(supervisor);
+                gone("its supervisor ended without a word; what was left of it was killed")
+            }
+            Err(problem) => gone(&format!("what its supervisor left can't be read: {problem}")),
         }
     }
-    let hint = if asked > window {
-        format!("{window} ms is the most that a call may take here; split the work into shorter commands")
-    } else {
-        "raise yield_time_ms if it needs longer, or start less; what it did until then stays done".to_owned()
+
+    /// Nobody waits for an operation of the agent any more: a supervisor without the word ends.
+    pub(in crate::perform) fn cancelled(&self, agent: &AgentId) {
+        let waiting = lock(&self.prepared).remove(agent);
+        drop(waiting);
+    }
+
+    /// The end of an operation is durable: its traces may go.
+    pub(in crate::perform) fn settled(&self, agent: &AgentId, op: OpId) {
+        let place = lock(&self.places).remove(&(agent.clone(), op));
+        if let Some(place) = place {
+            place.remove();
+        }
+    }
+}
+
+/// What a record says, as the call's one result. No plan: the word was never given.
+fn told(texts: &Texts, place: &Place, record: &ExitRecord) -> ToolOutcome {
+    let duration_ms = Millis(record.items.iter().map(|item| item.duration_ms).sum());
+    let receipt = match &record.plan {
+        Some(plan) => receipt(texts, result::result(texts, place, plan, &record.items)),
+        None => {
+            let message = "the supervisor had ended before it was told to execute the command";
+            let error =
+                ToolError::new(ToolErrorKind::CommandSpawnFailed, message).hint("nothing was executed");
+            Receipt::failure(error)
+        }
     };
-    Refusal::new(ToolErrorKind::CommandTimedOut, message).hint(hint).field("yield_time_ms")
+    ToolOutcome { receipt, duration_ms }
+}
+
+/// Nobody can say how the command ended.
+fn gone(why: &str) -> ToolOutcome {
+    let message = format!("the command was interrupted: {why}");
+    let error = ToolError::new(ToolErrorKind::Interrupted, message).hint(INTERRUPTED);
+    ToolOutcome { receipt: Receipt::failure(error), duration_ms: Millis(0) }
+}
+
+impl Place {
+    /// Ends what a dead supervisor left, as far as it can be told from the rest of the machine.
+    fn kill(&self, supervisor: &SupervisorIdentity) {
+        process::kill_session(supervisor.pid, supervisor.started);
+        if let Some(Some((pid, started))) = record::started(&self.folder) {
+            process::kill_session(pid, started);
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,27 +1,21 @@
-//! `ApplyPatch`: one unified diff, over one or more files, all or nothing (contract: tools.md).
+//! `ApplyPatch`: one unified diff over one or more files, all or nothing (contract: tools.md). The rules of
+//! what is accepted, repaired and refused are in docs/patches.md.
 //!
-//! What is accepted:
-//! - `---` and `+++` lines, with `a/` and `b/` or without; `/dev/null` for a file that is created or deleted;
-//!   git's own headers; text before the first file.
-//! - `@@` lines with or without ranges. A hunk whose lines don't stand where its range says is looked for in
-//!   the rest of the file, nearest first, the later place at equal distance; without a range the place must
-//!   be the only one. The numbers of lines in a range are not relied on where the lines themselves say
-//!   otherwise.
-//! - Every context and removed line must match exactly: there is no fuzz. Only line ends are adapted: a patch
-//!   without carriage returns applies to a file whose lines all end in them, and its lines get them.
-//! - `\ No newline at end of file`. A patch without that line leaves the end of a file as it was.
-//!
-//! What is refused: renames, copies, changes of mode, binary patches, links to outside, a path named twice.
-//!
-//! Everything is worked out in memory first. Then new contents are written beside their files, and only when
-//! all of them are written do they take their places; if that fails midway, what was replaced is put back.
+//! [`parse`] reads the patch, [`plan`] works everything out in memory with [`apply`], and [`commit`] writes
+//! it. What a patch is about to do is in a [`journal`] first, so that even a crash in the middle of the
+//! writing is undone.
 
 mod apply;
-mod files;
+mod commit;
+mod journal;
 mod parse;
+mod plan;
+mod refusal;
 #[cfg(test)]
 mod tests;
+mod undo;
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -31,6 +25,7 @@ use serde::Serialize;
 use super::root::Root;
 use super::{Refusal, Success};
 use crate::spawn;
+use refusal::{failed, rejected};
 
 /// What the model reads.
 #[derive(Serialize)]
@@ -38,26 +33,48 @@ struct Applied {
     changed_files: Vec<Changed>,
 }
 
-#[derive(Serialize)]
+#[derive(Debug, Serialize)]
 struct Changed {
     path: String,
     change: &'static str,
+    /// The path that a renamed or copied file had.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from: Option<String>,
     added: usize,
     removed: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    executable: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
 }
 
-pub(super) async fn run(execution_root: &str, arguments: &str) -> Result<Success, Refusal> {
+/// Applies the patch of one call; journals are kept in `journals`.
+pub(super) async fn run(
+    journals: PathBuf,
+    execution_root: &str,
+    arguments: &str,
+) -> Result<Success, Refusal> {
     let asked: ApplyPatch = arguments::parse(arguments)?;
     let root = Root::open(execution_root)?;
     let given_up = GivenUp::default();
     let seen = given_up.0.clone();
-    let work = spawn::blocking(move || apply(&root, &asked.patch, &seen));
+    let work = spawn::blocking(move || {
+        // What an earlier one could not undo stands in the way at most of the files that it names.
+        drop(recover(&journals));
+        apply(&root, &asked.patch, &journals, &seen)
+    });
     let changed = work.await.map_err(|problem| {
         Refusal::new(ToolErrorKind::ToolExecutionFailed, format!("the patch was not applied: {problem}"))
     })??;
-    let changed_files = changed.iter().map(|file| file.path.clone()).collect();
+    let facts = ToolFacts { changed_files: paths(&changed), ..ToolFacts::default() };
     let content = serde_json::to_string(&Applied { changed_files: changed }).unwrap_or_default();
-    Ok(Success { content, facts: ToolFacts { changed_files, ..ToolFacts::default() } })
+    Ok(Success { content, facts })
+}
+
+/// Undoes what patches left behind whose process died, and returns what an operator should know of it.
+/// Patches that are being written are left alone.
+pub(super) fn recover(journals: &Path) -> Vec<String> {
+    journal::recover(journals)
 }
 
 /// Tells the work on dropping that nobody waits for it any more.
@@ -70,33 +87,23 @@ impl Drop for GivenUp {
     }
 }
 
-fn apply(root: &Root, patch: &str, given_up: &AtomicBool) -> Result<Vec<Changed>, Refusal> {
-    let parsed = parse::parse(patch)?;
-    let mut changes = Vec::with_capacity(parsed.len());
-    for file in &parsed {
-        changes.push(files::plan(root, file)?);
-    }
-    for (at, change) in changes.iter().enumerate() {
-        if changes[..at].iter().any(|before| before.target == change.target) {
-            let message = format!("{} is named twice", change.path);
-            return Err(rejected(message).hint("put all hunks of a file under one --- and +++"));
-        }
-    }
-    files::commit(&changes, given_up)?;
-    let changed = changes.iter().zip(&parsed).map(|(change, file)| {
-        let count = |of: fn(&parse::Line<'_>) -> bool| {
-            file.hunks.iter().flat_map(|hunk| &hunk.lines).filter(|line| of(line)).count()
-        };
-        Changed {
-            path: change.path.clone(),
-            change: change.kind.name(),
-            added: count(|line| matches!(line, parse::Line::Added(_))),
-            removed: count(|line| matches!(line, parse::Line::Removed(_))),
-        }
-    });
-    Ok(changed.collect())
+fn apply(root: &Root, patch: &str, journals: &Path, given_up: &AtomicBool) -> Result<Vec<Changed>, Refusal> {
+    let files = parse::parse(patch)?;
+    let plan = plan::plan(root, &files)?;
+    commit::commit(root, &plan.changes, journals, given_up)?;
+    Ok(plan.report)
 }
 
-fn rejected(message: impl Into<String>) -> Refusal {
-    Refusal::new(ToolErrorKind::PatchRejected, message)
+/// Every path that is not as it was, once each; both of a file that was renamed.
+fn paths(changed: &[Changed]) -> Vec<String> {
+    let mut paths: Vec<String> = Vec::new();
+    for file in changed {
+        let left = file.from.as_ref().filter(|_| file.change == "renamed");
+        for path in left.into_iter().chain([&file.path]) {
+            if !paths.contains(path) {
+                paths.push(path.clone());
+            }
+        }
+    }
+    paths
 }

@@ -1,0 +1,42 @@
+//! JSON schemas of the tools, derived from the argument types, in a canonical key order and in the small
+//! dialect that every provider takes.
+
+mod dialect;
+#[cfg(test)]
+mod tests;
+
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde_json::Value;
+
+use super::{ApplyPatch, ExecCommand, ExecCommandBatch, Tool};
+
+/// How optional properties are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SchemaMode {
+    /// Optional properties may be left out; `strict: false` on the wire.
+    Relaxed,
+    /// Every property required, optional ones nullable; no keyword that a provider's strict mode refuses.
+    Strict,
+}
+
+/// The schema of a tool's arguments.
+pub fn schema(tool: Tool, mode: SchemaMode) -> Value {
+    match tool {
+        Tool::ExecCommand => of::<ExecCommand>(mode),
+        Tool::ExecCommandBatch => of::<ExecCommandBatch>(mode),
+        Tool::ApplyPatch => of::<ApplyPatch>(mode),
+    }
+}
+
+/// The schema of one argument type. Types that contain themselves have none that every provider takes.
+fn of<T: JsonSchema>(mode: SchemaMode) -> Value {
+    let settings = SchemaSettings::draft07().with(|settings| settings.inline_subschemas = true);
+    let mut value = settings.into_generator().into_root_schema_for::<T>().to_value();
+    if let Some(root) = value.as_object_mut() {
+        // The tool's own description says what it is for.
+        root.remove("description");
+    }
+    dialect::translate(&mut value, mode);
+    value
+}

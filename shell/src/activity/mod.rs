@@ -1,0 +1,113 @@
+//! What a run shows while it happens: each step as a line once its outcome is known, and what is being waited
+//! for below. Fed by durable records; live text only decorates it.
+
+mod repeats;
+mod steps;
+mod waiting;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use holon_core::event::{Event, TurnFact};
+use holon_core::{Now, Record};
+
+use crate::clock;
+use crate::live::{Live, LiveSink};
+use crate::present;
+use crate::screen::{Screen, Tone};
+use repeats::Repeats;
+use steps::Steps;
+use waiting::{Partial, Waiting};
+
+/// Turns records into lines on a screen.
+pub struct Activity {
+    screen: Screen,
+    began: Now,
+    steps: Steps,
+    repeats: Repeats,
+    partial: Arc<Mutex<Partial>>,
+}
+
+impl Activity {
+    pub fn new(screen: Screen) -> Self {
+        let began = clock::now();
+        Self { screen, began, steps: Steps::default(), repeats: Repeats::default(), partial: Arc::default() }
+    }
+
+    /// Where pieces of the model's text go, to be seen below while the model speaks.
+    pub fn live(&self) -> LiveSink {
+        let partial = self.partial.clone();
+        LiveSink::new(move |live| {
+            let mut partial = partial.lock().unwrap_or_else(PoisonError::into_inner);
+            match live {
+                Live::Attempt { .. } => partial.clear(),
+                Live::Text { piece, .. } => partial.push(&piece),
+            }
+        })
+    }
+
+    /// Takes the next durable record of the agent.
+    pub fn see(&mut self, record: &Record) {
+        if let Event::Turn(fact) = &record.event {
+            for step in self.steps.see(fact) {
+                for (tone, line) in self.repeats.pass(step) {
+                    self.screen.line(tone, &line);
+                }
+            }
+            if !shown_as_step(fact) {
+                self.aside(record);
+            }
+        } else {
+            self.aside(record);
+        }
+        if let Some(waiting) = Waiting::from(record, &self.steps, clock::now()) {
+            self.wait_for(waiting);
+        }
+    }
+
+    /// Tells what was held back; no more records come.
+    pub fn finish(&mut self) {
+        for (tone, line) in self.repeats.flush() {
+            self.screen.line(tone, &line);
+        }
+        self.screen.finish();
+    }
+
+    fn aside(&mut self, record: &Record) {
+        let Some(line) = present::line(record) else { return };
+        for (tone, held) in self.repeats.flush() {
+            self.screen.line(tone, &held);
+        }
+        let tone = if line.starts_with('!') { Tone::Bad } else { Tone::Aside };
+        self.screen.line(tone, &line);
+    }
+
+    fn wait_for(&self, waiting: Waiting) {
+        let (began, partial) = (self.began, self.partial.clone());
+        if !waiting.is_model() {
+            partial.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        }
+        self.screen.below(Some(Box::new(move || {
+            let partial = partial.lock().unwrap_or_else(PoisonError::into_inner);
+            waiting.line(clock::now(), began, &partial)
+        })));
+    }
+}
+
+/// Whether [`Steps`] tells it; the rest is told by [`present::line`].
+fn shown_as_step(fact: &TurnFact) -> bool {
+    match fact {
+        TurnFact::AssistantRoundRecorded(_)
+        | TurnFact::ToolExecuted(_)
+        | TurnFact::ToolExecutionFailed(_) => true,
+        TurnFact::TurnStarted(_)
+        | TurnFact::TurnContextBuilt(_)
+        | TurnFact::ProviderAttemptRecorded(_)
+        | TurnFact::ProviderRoundCompleted(_)
+        | TurnFact::ToolStarted(_)
+        | TurnFact::ReminderInjected(_)
+        | TurnFact::ContextCompacted(_)
+        | TurnFact::RuntimeError(_)
+        | TurnFact::BudgetExhausted(_)
+        | TurnFact::TurnTerminal(_) => false,
+    }
+}

@@ -1,0 +1,204 @@
+//! Steps of a turn: what the model says beside its calls, and each call with its outcome in one line.
+
+use std::collections::BTreeMap;
+
+use holon_core::Millis;
+use holon_core::event::TurnFact;
+use holon_core::event::turn::{AssistantRoundRecorded, ToolExecuted, ToolExecutionFailed};
+use holon_core::model::Block;
+use holon_core::tool::ToolErrorKind;
+
+use crate::present;
+use crate::screen::Tone;
+
+/// Durations below this say nothing.
+const NOTICEABLE: Millis = Millis(1_000);
+
+/// One line, and what makes it the same as another one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Step {
+    pub(super) tone: Tone,
+    pub(super) text: String,
+    pub(super) kind: StepKind,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum StepKind {
+    Said,
+    /// Something was done; the text without what varies from time to time.
+    Done(String),
+    /// Nothing was done, for this reason.
+    Refused(ToolErrorKind),
+}
+
+/// Calls whose outcome is not known yet, by their id.
+#[derive(Debug, Default)]
+pub(super) struct Steps {
+    open: BTreeMap<String, String>,
+}
+
+impl Steps {
+    /// The lines that a fact brings.
+    pub(super) fn see(&mut self, fact: &TurnFact) -> Vec<Step> {
+        match fact {
+            TurnFact::AssistantRoundRecorded(fact) => self.round(fact),
+            TurnFact::ToolExecuted(fact) => vec![self.executed(fact)],
+            TurnFact::ToolExecutionFailed(fact) => vec![self.failed(fact)],
+            TurnFact::TurnStarted(_) | TurnFact::TurnTerminal(_) => {
+                self.open.clear();
+                Vec::new()
+            }
+            TurnFact::TurnContextBuilt(_)
+            | TurnFact::ProviderAttemptRecorded(_)
+            | TurnFact::ProviderRoundCompleted(_)
+            | TurnFact::ToolStarted(_)
+            | TurnFact::ReminderInjected(_)
+            | TurnFact::ContextCompacted(_)
+            | TurnFact::RuntimeError(_)
+            | TurnFact::BudgetExhausted(_) => Vec::new(),
+        }
+    }
+
+    /// What an open call does, for people.
+    pub(super) fn title(&self, call_id: &str) -> &str {
+        self.open.get(call_id).map_or("a tool", String::as_str)
+    }
+
+    /// A round without a call is the answer itself, which is printed at the end.
+    fn round(&mut self, fact: &AssistantRoundRecorded) -> Vec<Step> {
+        self.open.clear();
+        let mut said = Vec::new();
+        for block in fact.blocks.iter().filter(|_| !fact.verdicts.is_empty()) {
+            match block {
+                Block::Text { text } => {
+                    let text = present::one_line(text.preview());
+                    if !text.is_empty() {
+                        said.push(Step { tone: Tone::Plain, text, kind: StepKind::Said });
+                    }
+                }
+                Block::ToolCall { call_id, tool_name, arguments } => {
+                    self.open.insert(call_id.clone(), present::call(tool_name, arguments));
+                }
+            }
+        }
+        said
+    }
+
+    fn executed(&mut self, fact: &ToolExecuted) -> Step {
+        let title = self.open.remove(&fact.call_id).unwrap_or_else(|| fact.tool_name.clone());
+        let facts = &fact.receipt.facts;
+        let (mark, tone, outcome) = match (facts.exit_status, facts.changed_files.as_slice()) {
+            (Some(0), _) => ("✓", Tone::Good, String::new()),
+            (Some(status), _) => ("✗", Tone::Bad, format!(": exit status {status}")),
+            (None, []) => ("✓", Tone::Good, String::new()),
+            (None, files) => ("✓", Tone::Good, format!(": changed {}", present::files(files))),
+        };
+        let title = if facts.changed_files.is_empty() { title } else { fact.tool_name.clone() };
+        let key = format!("{mark} {title}{outcome}");
+        let text = format!("{key}{}", took(fact.duration_ms));
+        Step { tone, text, kind: StepKind::Done(key) }
+    }
+
+    fn failed(&mut self, fact: &ToolExecutionFailed) -> Step {
+        let title = self.open.remove(&fact.call_id).unwrap_or_else(|| fact.tool_name.clone());
+        let Some(error) = &fact.receipt.error else {
+            return Step {
+                tone: Tone::Bad,
+                text: format!("✗ {title}"),
+                kind: StepKind::Refused(ToolErrorKind::Interrupted),
+            };
+        };
+        let why = present::one_line(error.message.preview());
+        let key = format!("✗ {title}: {}: {why}", error.kind);
+        let text = format!("{key}{}", took(fact.duration_ms));
+        // A command that took too long did something, and says more than its kind.
+        let done = error.kind == ToolErrorKind::CommandTimedOut;
+        let kind = if done { StepKind::Done(key) } else { StepKind::Refused(error.kind) };
+        Step { tone: Tone::Bad, text, kind }
+    }
+}
+
+/// How long something took, where that is worth a word.
+fn took(duration: Millis) -> String {
+    if duration < NOTICEABLE { String::new() } else { format!(" ({})", present::duration(duration)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use holon_core::Text;
+    use holon_core::ids::{RoundIndex, RunId};
+    use holon_core::model::{StopReason, TokenUsage};
+    use holon_core::tool::{Receipt, Tool, ToolError, ToolFacts, Verdict};
+
+    use super::*;
+
+    fn round(cmd: &str) -> TurnFact {
+        let arguments = Text::Inline(serde_json::json!({ "cmd": cmd }).to_string());
+        let call = Block::ToolCall { call_id: "c1".into(), tool_name: "ExecCommand".into(), arguments };
+        let said = Block::Text { text: Text::Inline("I look.".into()) };
+        TurnFact::AssistantRoundRecorded(Box::new(AssistantRoundRecorded {
+            run_id: RunId(1),
+            round: RoundIndex(0),
+            blocks: Arc::from([said, call]),
+            verdicts: vec![Verdict::Accepted(Tool::ExecCommand)],
+            stop_reason: StopReason::ToolUse,
+            token_usage: TokenUsage::default(),
+        }))
+    }
+
+    fn executed(facts: ToolFacts, duration_ms: u64) -> TurnFact {
+        TurnFact::ToolExecuted(Box::new(ToolExecuted {
+            run_id: RunId(1),
+            round: RoundIndex(0),
+            index: 0,
+            call_id: "c1".into(),
+            tool_name: "ExecCommand".into(),
+            receipt: Arc::new(Receipt::success(Text::Inline(String::new()), facts)),
+            duration_ms: Millis(duration_ms),
+        }))
+    }
+
+    fn failed(kind: ToolErrorKind) -> TurnFact {
+        TurnFact::ToolExecutionFailed(Box::new(ToolExecutionFailed {
+            run_id: RunId(1),
+            round: RoundIndex(0),
+            index: 0,
+            call_id: "c1".into(),
+            tool_name: "ExecCommand".into(),
+            receipt: Arc::new(Receipt::failure(ToolError::new(kind, "because"))),
+            duration_ms: Millis(0),
+        }))
+    }
+
+    fn shown(cmd: &str, outcome: &TurnFact) -> Step {
+        let mut steps = Steps::default();
+        let said = steps.see(&round(cmd));
+        assert_eq!(said.len(), 1);
+        assert_eq!((said[0].text.as_str(), &said[0].kind), ("I look.", &StepKind::Said));
+        assert_eq!(steps.title("c1"), cmd);
+        steps.see(outcome).remove(0)
+    }
+
+    #[test]
+    fn a_call_is_one_line_with_its_outcome() {
+        let ended = |exit_status, ms| {
+            let facts = ToolFacts { exit_status: Some(exit_status), ..ToolFacts::default() };
+            shown("make", &executed(facts, ms)).text
+        };
+        assert_eq!(ended(0, 999), "✓ make");
+        assert_eq!(ended(2, 61_000), "✗ make: exit status 2 (1 min 1 s)");
+        let facts = ToolFacts { changed_files: vec!["a".into(), "b".into()], ..ToolFacts::default() };
+        assert_eq!(shown("-", &executed(facts, 0)).text, "✓ ExecCommand: changed a, b");
+    }
+
+    #[test]
+    fn a_refusal_is_no_deed_and_a_command_that_took_too_long_is_one() {
+        let refused = shown("x", &failed(ToolErrorKind::UnknownTool));
+        assert_eq!(refused.text, "✗ x: unknown_tool: because");
+        assert_eq!(refused.kind, StepKind::Refused(ToolErrorKind::UnknownTool));
+        let late = shown("x", &failed(ToolErrorKind::CommandTimedOut));
+        assert_eq!(late.kind, StepKind::Done("✗ x: command_timed_out: because".into()));
+    }
+}

@@ -1,0 +1,135 @@
+//! `holon config credentials`: keys come in by standard input or a prompt, and never go out again.
+
+use std::io::{IsTerminal, Read};
+
+use anyhow::{Context, anyhow};
+use clap::Subcommand;
+use serde_json::json;
+
+use super::{Place, told};
+use crate::cli::exit::Exit;
+use crate::cli::output::{self, Failure};
+use crate::cli::terminal;
+use crate::nearest::did_you_mean;
+use crate::perform::model::provider::Credential;
+use crate::settings::credentials::{Credentials, check};
+use crate::settings::providers::Configured;
+use crate::settings::{Editor, Kind, is_name};
+
+/// Most bytes that are read of standard input: more is no key.
+const INPUT_BYTES: u64 = 64 << 10;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum CredentialsCommand {
+    /// Print the names of all keys, and what uses them
+    List,
+    /// Store a key: asked for without echo, or with `-` read from standard input
+    Set {
+        /// The id of a provider, or any name that `credential` of a provider says
+        name: String,
+        /// `-` reads standard input; the key itself is never taken from the command line
+        #[arg(value_name = "-", allow_hyphen_values = true)]
+        from: Option<String>,
+    },
+    /// Forget a key
+    Remove { name: String },
+}
+
+pub(super) fn credentials(place: &Place, command: CredentialsCommand) -> Result<Exit, Failure> {
+    match command {
+        CredentialsCommand::List => list(place),
+        CredentialsCommand::Set { name, from } => set(place, &name, from.as_deref()),
+        CredentialsCommand::Remove { name } => remove(place, &name),
+    }
+}
+
+fn list(place: &Place) -> Result<Exit, Failure> {
+    let (credentials, problems) = Credentials::survey(&place.home.credentials())?;
+    told(&problems);
+    let (settings, problems) = place.survey()?;
+    told(&problems);
+    let configured = Configured::new(&settings, &place.environment, &credentials);
+    let users = |name: &str| -> Vec<String> {
+        let uses = |credential: &Credential| match credential {
+            Credential::Key { origin, .. } => origin == name,
+            Credential::Unneeded | Credential::Missing { .. } => false,
+        };
+        let specs = configured.specs.iter().filter(|spec| uses(&spec.credential));
+        specs.map(|spec| spec.id.clone()).collect()
+    };
+    let all: Vec<(&str, Vec<String>)> = credentials.names().map(|name| (name, users(name))).collect();
+    let file = place.home.credentials().display().to_string();
+    let documents: Vec<_> =
+        all.iter().map(|(name, users)| json!({ "name": name, "set": true, "used_by": users })).collect();
+    place.print(&json!({ "credentials": documents, "file": file }), || {
+        if all.is_empty() {
+            output::note(&format!("holon: no credentials in {file}"));
+        }
+        let rows = all.iter().map(|(name, users)| {
+            let users = if users.is_empty() { "not used".to_owned() } else { users.join(", ") };
+            vec![(*name).to_owned(), "set".to_owned(), users]
+        });
+        Ok(output::table(&rows.collect::<Vec<_>>())?)
+    })?;
+    Ok(Exit::Completed)
+}
+
+fn set(place: &Place, name: &str, from: Option<&str>) -> Result<Exit, Failure> {
+    named(name)?;
+    let again = format!("holon config credentials set {name} - < FILE");
+    let typed = match from {
+        Some("-") => read()?,
+        Some(_) => {
+            let error = anyhow!("a key is never taken from the command line, where others can see it");
+            return Err(Failure::usage(error).hint(again));
+        }
+        None if std::io::stdin().is_terminal() => terminal::secret(&format!("Key for {name}: "))?,
+        None => {
+            let error = anyhow!("there is no terminal to ask for the key on");
+            return Err(Failure::usage(error).hint(again));
+        }
+    };
+    let key = check(&typed).map_err(|what| Failure::usage(anyhow!("{what}")).hint(again))?;
+    let mut editor = Editor::credentials(&place.home)?;
+    editor.set(&format!("credentials.{name}.key"), key.into())?;
+    editor.save()?;
+    done(place, name, "set")
+}
+
+fn remove(place: &Place, name: &str) -> Result<Exit, Failure> {
+    named(name)?;
+    let mut editor = Editor::credentials(&place.home)?;
+    if !editor.unset(&format!("credentials.{name}"))? {
+        let known = Credentials::survey(&place.home.credentials())?.0;
+        let error = anyhow!("there is no credential {name}{}", did_you_mean(name, known.names()));
+        return Err(Failure::new(Exit::NotFound, error).hint("holon config credentials list"));
+    }
+    editor.save()?;
+    done(place, name, "removed")
+}
+
+fn named(name: &str) -> Result<(), Failure> {
+    if is_name(name) {
+        return Ok(());
+    }
+    // The name may be a key that was given in the wrong place.
+    Err(Failure::usage(anyhow!("a credential has {}", Kind::Name.expected())))
+}
+
+fn read() -> Result<String, Failure> {
+    let mut text = String::new();
+    let stdin = std::io::stdin().lock();
+    let bytes = stdin.take(INPUT_BYTES + 1).read_to_string(&mut text).context("the key on standard input")?;
+    if bytes as u64 > INPUT_BYTES {
+        return Err(Failure::usage(anyhow!("what came on standard input is too long for a key")));
+    }
+    Ok(text)
+}
+
+fn done(place: &Place, name: &str, done: &str) -> Result<Exit, Failure> {
+    let file = place.home.credentials().display().to_string();
+    place.print(&json!({ "name": name, "done": done, "file": file }), || {
+        Ok(output::line(&format!("credential {name}: {done} ({file})"))?)
+    })?;
+    Ok(Exit::Completed)
+}

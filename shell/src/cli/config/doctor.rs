@@ -1,0 +1,27 @@
+//! `holon config doctor`: what it found, and what to do.
+
+use serde_json::json;
+
+use super::Place;
+use crate::cli::exit::Exit;
+use crate::cli::output::{self, Failure};
+use crate::doctor::{Level, examine};
+
+pub(super) fn doctor(place: &Place) -> Result<Exit, Failure> {
+    let findings = examine(&place.home, &place.home_origin, &place.environment);
+    let count = |level: Level| findings.iter().filter(|finding| finding.level == level).count();
+    let (problems, warnings) = (count(Level::Problem), count(Level::Warning));
+    let document = json!({ "findings": findings, "problems": problems, "warnings": warnings });
+    place.print(&document, || {
+        for finding in &findings {
+            output::line(&format!("{:8} {}: {}", finding.level.to_string(), finding.check, finding.what))?;
+            if let Some(remedy) = &finding.remedy {
+                output::line(&format!("{:8}   try: {remedy}", ""))?;
+            }
+        }
+        let counted = |count, what| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+        let (problems, warnings) = (counted(problems, "problem"), counted(warnings, "warning"));
+        Ok(output::line(&format!("{problems}, {warnings}"))?)
+    })?;
+    Ok(if problems == 0 { Exit::Completed } else { Exit::Failed })
+}

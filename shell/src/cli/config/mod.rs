@@ -1,0 +1,139 @@
+//! `holon config`: look at the configuration, change it, and find what is wrong with it. What is broken can
+//! still be looked at and repaired.
+
+mod credentials;
+mod doctor;
+mod flags;
+mod providers;
+mod values;
+
+use std::path::PathBuf;
+
+use anyhow::anyhow;
+use clap::{Args, Subcommand};
+use serde::Serialize;
+
+use super::exit::Exit;
+use super::output::{self, Failure};
+use crate::home::Home;
+use crate::settings::credentials::Credentials;
+use crate::settings::{Editor, Environment, Origin, Problem, Settings};
+
+#[derive(Debug, Args)]
+pub(super) struct ConfigArgs {
+    /// Print one JSON document
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    command: ConfigCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum ConfigCommand {
+    /// Print one value
+    Get {
+        /// As `holon config list` names it
+        key: String,
+    },
+    /// Write one value into config.toml
+    Set {
+        /// As `holon config list` names it
+        key: String,
+        /// A number, true or false, text, or a list with commas; TOML is understood too
+        #[arg(allow_negative_numbers = true)]
+        value: String,
+    },
+    /// Take one value out of config.toml
+    Unset {
+        /// As `holon config list` names it; also a name that no key has
+        key: String,
+    },
+    /// Print every value, and where it comes from
+    List,
+    /// Print a JSON schema of config.toml
+    Schema,
+    /// Find what is wrong, and say what to do; sends nothing
+    Doctor,
+    /// Servers that models are asked at
+    #[command(subcommand)]
+    Providers(providers::ProvidersCommand),
+    /// Keys of servers
+    #[command(subcommand)]
+    Credentials(credentials::CredentialsCommand),
+}
+
+/// Where a command looks, and how it answers.
+struct Place {
+    home: Home,
+    home_origin: Origin,
+    environment: Environment,
+    json: bool,
+}
+
+pub(super) fn config(home: Option<PathBuf>, args: ConfigArgs) -> Result<Exit, Failure> {
+    let environment = Environment::of_process();
+    let home_origin = Home::origin(home.as_deref(), &environment);
+    let place = Place { home: Home::find(home, &environment)?, home_origin, environment, json: args.json };
+    match args.command {
+        ConfigCommand::Get { key } => values::get(&place, &key),
+        ConfigCommand::Set { key, value } => values::set(&place, &key, &value),
+        ConfigCommand::Unset { key } => values::unset(&place, &key),
+        ConfigCommand::List => values::list(&place),
+        ConfigCommand::Schema => values::schema(),
+        ConfigCommand::Doctor => doctor::doctor(&place),
+        ConfigCommand::Providers(command) => providers::providers(&place, command),
+        ConfigCommand::Credentials(command) => credentials::credentials(&place, command),
+    }
+}
+
+impl Place {
+    /// The settings as far as they are usable, and what is wrong with the rest.
+    fn survey(&self) -> Result<(Settings, Vec<Problem>), Failure> {
+        Ok(Settings::survey(&self.home.config(), &self.environment)?)
+    }
+
+    /// The keys as far as they are usable; what is wrong with the rest is told.
+    fn credentials(&self) -> Credentials {
+        match Credentials::survey(&self.home.credentials()) {
+            Ok((credentials, problems)) => {
+                told(&problems);
+                credentials
+            }
+            Err(error) => {
+                output::note(&format!("holon: {error}; try: {}", error.hint()));
+                Credentials::default()
+            }
+        }
+    }
+
+    /// Prints one document, or what a person reads.
+    fn print(
+        &self,
+        document: &impl Serialize,
+        text: impl FnOnce() -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        if self.json {
+            output::line(&serde_json::to_string_pretty(document)?)?;
+            return Ok(());
+        }
+        text()
+    }
+}
+
+/// Tells what is wrong besides what was asked for.
+fn told(problems: &[Problem]) {
+    for problem in problems {
+        output::note(&format!("holon: {problem}; try: {}", problem.remedy));
+    }
+}
+
+/// Writes a changed config.toml, unless the change itself breaks it.
+fn save(editor: Editor) -> Result<(), Failure> {
+    let (new, old) = editor.problems()?;
+    if let Some(first) = new.into_iter().next() {
+        let hint = "holon config list, to see what it depends on";
+        return Err(Failure::usage(anyhow!("{}: {}", first.key, first.what)).hint(hint));
+    }
+    told(&old);
+    Ok(editor.save()?)
+}

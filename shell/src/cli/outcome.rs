@@ -1,0 +1,103 @@
+//! What a run prints when it is over: the answer on stdout, a word about the run on stderr.
+
+use holon_core::AgentId;
+use holon_core::model::StopReason;
+use holon_core::view::RunVerdict;
+
+use super::exit::Exit;
+use super::output::{self, Failure, Lines};
+use super::run::Format;
+use crate::present;
+use crate::report::RunReport;
+use crate::screen::{Screen, Tone};
+
+/// Prints it, and says how the program ends. What can't be printed is in the ledger: a run that completed has
+/// then still failed its reader.
+pub(super) fn print(
+    report: Result<RunReport, Failure>,
+    format: Format,
+    lines: Option<Lines>,
+    screen: &Screen,
+    agent: Option<&AgentId>,
+) -> Result<Exit, Failure> {
+    let report = match report {
+        Ok(report) => report,
+        Err(failure) => {
+            // The records up to here are worth having; the failure says why there are no more.
+            drop(lines.map(Lines::finish));
+            return Err(failure);
+        }
+    };
+    let exit = Exit::from(report.verdict);
+    let written = match format {
+        Format::Json => output::line(&output::json(&serde_json::to_string_pretty(&report)?)),
+        Format::StreamJson => stream(&report, lines)?,
+        Format::Text => report.final_text.as_deref().map_or(Ok(()), output::text),
+    };
+    if format == Format::Text {
+        tell(&report, screen, agent);
+    }
+    let Err(error) = written else { return Ok(exit) };
+    let exit = if exit == Exit::Completed { Exit::Failed } else { exit };
+    let error = anyhow::Error::new(error).context("standard output can't be written");
+    Err(Failure::new(exit, error)
+        .hint(format!("holon ledger export {}, which holds all of it", report.ledger)))
+}
+
+/// The last line of a stream, after all records.
+fn stream(report: &RunReport, lines: Option<Lines>) -> Result<std::io::Result<()>, Failure> {
+    let last = serde_json::json!({ "type": "run_finished", "agent_id": report.agent_id, "payload": report });
+    let Some(lines) = lines else { return Ok(output::line(&output::json(&last.to_string()))) };
+    // When the thread is gone its failure is what is reported.
+    drop(lines.sender().send(output::json(&last.to_string())));
+    Ok(lines.finish())
+}
+
+/// What a person wants to know beyond the answer.
+fn tell(report: &RunReport, screen: &Screen, agent: Option<&AgentId>) {
+    if let Some(stop @ (StopReason::MaxOutput | StopReason::ContentFilter)) = report.stop_reason {
+        output::note(&format!("holon: the model did not finish its answer ({stop})"));
+    }
+    if let Some(problem) = &report.changed_files_problem {
+        let text = format!("holon: only what patches changed is known: {problem}");
+        screen.line(Tone::Aside, &text);
+    }
+    for due in &report.due {
+        output::note(&format!("holon: the next thing to do is due at {}", due.at));
+    }
+    if report.verdict == RunVerdict::Completed {
+        screen.line(Tone::Aside, &summary(report));
+        return;
+    }
+    let why = report
+        .failure_artifact
+        .as_ref()
+        .map_or_else(String::new, |failure| format!(": {} ({})", failure.summary.preview(), failure.kind));
+    output::note(&format!("holon: {}{why}", report.verdict));
+    screen.line(Tone::Aside, &summary(report));
+    if let Some(agent) = agent {
+        let waiting = match report.queued_messages {
+            0 => String::new(),
+            1 => "; a message waits for it in its queue".to_owned(),
+            more => format!("; {more} messages wait for it in its queue"),
+        };
+        output::note(&format!("  go on: holon run --agent {agent} \"…\"{waiting}"));
+    }
+    output::note(&format!("  look: holon ledger export {}", report.ledger));
+}
+
+/// The run in one line.
+fn summary(report: &RunReport) -> String {
+    let plural = |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    let mut parts = vec![
+        format!("· {} after {}", report.verdict, present::duration(holon_core::Millis(report.duration_ms))),
+        plural(u64::from(report.rounds), "round"),
+    ];
+    if report.token_usage.total_tokens > 0 {
+        parts.push(plural(report.token_usage.total_tokens, "token"));
+    }
+    if !report.changed_files.is_empty() {
+        parts.push(format!("changed {}", present::files(&report.changed_files)));
+    }
+    parts.join(", ")
+}

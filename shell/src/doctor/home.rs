@@ -1,0 +1,90 @@
+//! The home: that it is there, that it can be written, and what it lies on.
+
+use std::fs;
+use std::path::Path;
+
+use rustix::fs::{Access, access, statvfs};
+
+use super::Finding;
+use crate::home::Home;
+use crate::ledger::RESERVE_BYTES;
+use crate::settings::{Environment, Origin, quoted};
+
+/// File systems that are reached over a network: locks and a loss of power may not mean there what they mean
+/// on a disk.
+const NETWORK: [&str; 7] = ["nfs", "nfs4", "cifs", "smb3", "fuse.sshfs", "9p", "afs"];
+/// Space that a few days of work take.
+const COMFORTABLE: u64 = 512 << 20;
+
+pub(super) fn examine(home: &Home, origin: &Origin, environment: &Environment) -> Vec<Finding> {
+    let (check, root) = ("home", home.root());
+    let named = format!("{} ({origin})", root.display());
+    let relative = environment.get("HOLON_HOME").filter(|named| !Path::new(named).is_absolute());
+    let mut findings = Vec::new();
+    if let (Origin::Environment { .. }, Some(relative)) = (origin, relative) {
+        let what =
+            format!("HOLON_HOME is {relative:?}: every folder that holon is started in has another home");
+        findings.push(Finding::warning(check, what, format!("export HOLON_HOME={}", quoted(&path(root)))));
+    }
+    let place = nearest_existing(root);
+    let writable = access(place, Access::WRITE_OK | Access::EXEC_OK).is_ok();
+    findings.push(match (place == root, writable) {
+        (true, true) => Finding::fine(check, format!("{named} can be written")),
+        (false, true) => Finding::fine(check, format!("{named} is made when it is needed")),
+        (true, false) => {
+            let what = format!("{named} can't be written by this user");
+            Finding::problem(check, what, format!("ls -ld {}", quoted(&path(root))))
+        }
+        (false, false) => {
+            let what = format!("{named} does not exist, and can't be made in {}", place.display());
+            Finding::problem(check, what, "export HOLON_HOME=FOLDER")
+        }
+    });
+    findings.extend(space(place));
+    findings
+}
+
+/// Where the home lies, and how much room there is.
+fn space(place: &Path) -> Vec<Finding> {
+    let check = "disk";
+    let Ok(about) = statvfs(place) else { return Vec::new() };
+    let free = about.f_bavail.saturating_mul(about.f_frsize);
+    let (mount, kind) = mounted(place).unwrap_or_else(|| ("/".to_owned(), "unknown".to_owned()));
+    let what = format!("{} MiB free on {mount} ({kind})", free >> 20);
+    let look = format!("df -h {}", quoted(&mount));
+    let mut findings = vec![if free <= RESERVE_BYTES {
+        Finding::problem(check, what, look)
+    } else if free < COMFORTABLE {
+        Finding::warning(check, what, look)
+    } else {
+        Finding::fine(check, what)
+    }];
+    if NETWORK.contains(&kind.as_str()) {
+        let what =
+            format!("{mount} is a network file system ({kind}): locks and durability depend on its server");
+        findings.push(Finding::warning(check, what, "export HOLON_HOME=FOLDER, on a local disk"));
+    }
+    findings
+}
+
+/// The mount that a path lies on, and its kind.
+fn mounted(place: &Path) -> Option<(String, String)> {
+    let place = fs::canonicalize(place).ok()?;
+    let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
+    let fields = mounts.lines().filter_map(|line| {
+        let mut fields = line.split(' ').skip(1);
+        // Blanks stand there as octal numbers.
+        let mount = fields.next()?.replace("\\040", " ");
+        Some((mount, fields.next()?.to_owned()))
+    });
+    // Of two mounts on one place the later one is seen.
+    fields.filter(|(mount, _)| place.starts_with(mount)).max_by_key(|(mount, _)| mount.len())
+}
+
+fn nearest_existing(path: &Path) -> &Path {
+    path.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("/"))
+}
+
+fn path(path: &Path) -> String {
+    path.display().to_string()
+}

@@ -1,0 +1,120 @@
+//! Durable events for whoever listens: the record in its envelope, with where it came from (contract:
+//! surface.md, Events).
+
+use std::collections::{BTreeMap, VecDeque};
+
+use holon_core::event::{Event, InboxFact, LifecycleFact, TurnFact};
+use holon_core::ids::MessageId;
+use holon_core::message::{AdmissionContext, AuthorityClass, Message, Origin, Surface, Trust};
+use holon_core::{Record, RunId};
+use serde::Serialize;
+
+/// Messages whose provenance is remembered; an event of an older one names only its id.
+const REMEMBERED: usize = 1_024;
+
+/// Where an event came from, as far as that is known.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Provenance {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    origin: Option<Origin>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trust: Option<Trust>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    authority_class: Option<AuthorityClass>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    delivery_surface: Option<Surface>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    admission_context: Option<AdmissionContext>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message_id: Option<MessageId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    correlation_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    causation_id: Option<String>,
+}
+
+/// Puts the records of one agent into envelopes, in their order.
+#[derive(Debug, Default)]
+pub struct Envelopes {
+    known: BTreeMap<MessageId, Provenance>,
+    oldest_first: VecDeque<MessageId>,
+    /// The message of the run in progress.
+    run: Option<(RunId, MessageId)>,
+}
+
+impl Envelopes {
+    /// The next record as one line of JSON, without its line end.
+    ///
+    /// # Errors
+    /// None in practice: every payload is a plain struct with string keys.
+    pub fn line(&mut self, record: &Record) -> Result<String, serde_json::Error> {
+        let provenance = serde_json::to_string(&self.provenance(&record.event))?;
+        Ok(format!(
+            r#"{{"id":"evt_{seq}","event_seq":{seq},"ts":"{at}","agent_id":"{agent}","type":"{kind}","v":{v},"provenance":{provenance},"payload":{payload}}}"#,
+            seq = record.event_seq,
+            at = record.at,
+            agent = record.agent,
+            kind = record.event.kind(),
+            v = record.event.version(),
+            payload = record.event.payload()?
+        ))
+    }
+
+    fn provenance(&mut self, event: &Event) -> Provenance {
+        if let Event::Inbox(InboxFact::MessageAdmitted(fact)) = event {
+            self.remember(&fact.message);
+        }
+        if let Event::Turn(TurnFact::TurnStarted(fact)) = event {
+            self.run = Some((fact.run_id, fact.message_id));
+        }
+        let message = message(event).or_else(|| match event {
+            Event::Turn(_) | Event::Operation(_) => self.run.map(|(_, message)| message),
+            Event::Lifecycle(_) | Event::Inbox(_) | Event::Scheduling(_) | Event::Brief(_) => None,
+        });
+        if let Event::Turn(TurnFact::TurnTerminal(_)) = event {
+            self.run = None;
+        }
+        let Some(message) = message else { return Provenance::default() };
+        let unknown = Provenance { message_id: Some(message), ..Provenance::default() };
+        self.known.get(&message).cloned().unwrap_or(unknown)
+    }
+
+    fn remember(&mut self, message: &Message) {
+        let provenance = Provenance {
+            origin: Some(message.origin.clone()),
+            trust: Some(message.trust),
+            authority_class: Some(message.authority_class),
+            delivery_surface: Some(message.delivery_surface),
+            admission_context: Some(message.admission_context),
+            message_id: Some(message.id),
+            correlation_id: message.correlation_id.clone(),
+            causation_id: message.causation_id.clone(),
+        };
+        self.known.insert(message.id, provenance);
+        self.oldest_first.push_back(message.id);
+        if self.oldest_first.len() > REMEMBERED
+            && let Some(oldest) = self.oldest_first.pop_front()
+        {
+            self.known.remove(&oldest);
+        }
+    }
+}
+
+/// The message that a fact itself names.
+fn message(event: &Event) -> Option<MessageId> {
+    match event {
+        Event::Inbox(fact) => Some(match fact {
+            InboxFact::MessageAdmitted(fact) => fact.message.id,
+            InboxFact::MessageDuplicate(fact) => fact.message_id,
+            InboxFact::MessageDequeued(fact) => fact.message_id,
+            InboxFact::MessageProcessed(fact) => fact.message_id,
+            InboxFact::MessageAborted(fact) => fact.message_id,
+            InboxFact::MessageDropped(fact) => fact.message_id,
+            InboxFact::MessageRequeued(fact) => fact.message_id,
+            InboxFact::OperatorInterjectionAdmitted(fact) => fact.message_id,
+        }),
+        Event::Lifecycle(LifecycleFact::CurrentRunAborted(fact)) => Some(fact.message_id),
+        Event::Brief(holon_core::event::BriefFact::BriefCreated(fact)) => fact.related_message_id,
+        Event::Lifecycle(_) | Event::Scheduling(_) | Event::Turn(_) | Event::Operation(_) => None,
+    }
+}

@@ -1,0 +1,167 @@
+//! When a server says that it may be asked again. Nonsense saturates; the core bounds what it follows.
+
+use holon_core::Wall;
+use jiff::Timestamp;
+use jiff::fmt::rfc2822::DateTimeParser;
+use reqwest::header::HeaderMap;
+
+use super::Said;
+use crate::clock;
+
+/// How long to wait, in milliseconds: `retry-after-ms`, or `retry-after` in seconds or as a date.
+pub(super) fn retry_after(headers: &HeaderMap) -> Option<u64> {
+    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
+    if let Some(ms) = header("retry-after-ms").and_then(|ms| ms.parse::<f64>().ok()) {
+        return Some(whole(ms));
+    }
+    let value = header("retry-after")?;
+    if let Ok(seconds) = value.parse::<f64>() {
+        return Some(whole(seconds * 1_000.0));
+    }
+    let at = DateTimeParser::new().parse_timestamp(value).ok()?;
+    let left = at.as_microsecond().saturating_sub(clock::now().wall.0);
+    Some(u64::try_from(left).unwrap_or(0).div_ceil(1_000))
+}
+
+/// When a quota is full again: what the error says, otherwise the latest of the headers that name a reset.
+pub(super) fn resets_at(headers: &HeaderMap, said: &Said) -> Option<Wall> {
+    let now = clock::now().wall;
+    let own = said.resets_at.map(|seconds| Wall(seconds.saturating_mul(1_000_000)));
+    let own = own.or_else(|| Some(later(now, whole(said.resets_in? as f64 * 1_000.0))));
+    own.or_else(|| {
+        let named = headers.iter().filter(|(name, _)| {
+            let name = name.as_str();
+            name.starts_with("x-ratelimit-reset")
+                || (name.starts_with("anthropic-ratelimit-") && name.ends_with("-reset"))
+        });
+        named.filter_map(|(_, value)| moment(value.to_str().ok()?.trim(), now)).max()
+    })
+}
+
+/// A date, seconds since 1970, or a time from now: `2026-01-02T03:04:05Z`, `1767322800`, `6m0s`, `20ms`, `30`.
+fn moment(text: &str, now: Wall) -> Option<Wall> {
+    /// Numbers from here on are moments in seconds, and in milliseconds.
+    const SECONDS: f64 = 1e9;
+    const MILLISECONDS: f64 = 1e12;
+    if let Ok(number) = text.parse::<f64>() {
+        return Some(if number >= MILLISECONDS {
+            Wall(signed(whole(number)).saturating_mul(1_000))
+        } else if number >= SECONDS {
+            Wall(signed(whole(number * 1_000.0)).saturating_mul(1_000))
+        } else {
+            later(now, whole(number * 1_000.0))
+        });
+    }
+    if let Ok(at) = text.parse::<Timestamp>() {
+        return Some(Wall(at.as_microsecond()));
+    }
+    if let Ok(at) = DateTimeParser::new().parse_timestamp(text) {
+        return Some(Wall(at.as_microsecond()));
+    }
+    Some(later(now, span(text)?))
+}
+
+/// `1h2m3.5s` in milliseconds.
+fn span(text: &str) -> Option<u64> {
+    let (mut rest, mut total) = (text, 0.0);
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !(c.is_ascii_digit() || c == '.'))?;
+        let number: f64 = rest[..digits].parse().ok()?;
+        rest = &rest[digits..];
+        let letters = rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len());
+        total += number
+            * match &rest[..letters] {
+                "d" => 86_400_000.0,
+                "h" => 3_600_000.0,
+                "m" => 60_000.0,
+                "s" => 1_000.0,
+                "ms" => 1.0,
+                _ => return None,
+            };
+        rest = &rest[letters..];
+    }
+    (!text.is_empty()).then(|| whole(total))
+}
+
+fn later(now: Wall, ms: u64) -> Wall {
+    Wall(now.0.saturating_add(signed(ms).saturating_mul(1_000)))
+}
+
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "such a cast saturates, which is what is wanted"
+)]
+fn whole(number: f64) -> u64 {
+    number.ceil() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reqwest::header::{HeaderName, HeaderValue};
+    use serde_json::json;
+
+    fn headers(named: &[(&'static str, &'static str)]) -> HeaderMap {
+        let pair = |(name, value): &(&'static str, &'static str)| {
+            (HeaderName::from_static(name), HeaderValue::from_static(value))
+        };
+        named.iter().map(pair).collect()
+    }
+
+    #[test]
+    fn retry_after_is_seconds_or_a_date() {
+        let after = |value| retry_after(&headers(&[("retry-after", value)]));
+        for (value, expected) in [
+            ("7", Some(7_000)),
+            ("0.5", Some(500)),
+            ("-3", Some(0)),
+            ("NaN", Some(0)),
+            ("1e300", Some(u64::MAX)),
+            ("99999999999999999999999999", Some(u64::MAX)),
+            ("Wed, 21 Oct 2015 07:28:00 GMT", Some(0)),
+            ("soon", None),
+            ("", None),
+        ] {
+            assert_eq!(after(value), expected, "{value}");
+        }
+        assert!(after("Wed, 21 Oct 2415 07:28:00 GMT").unwrap() > 1_000_000_000);
+        assert_eq!(retry_after(&headers(&[("retry-after-ms", "20"), ("retry-after", "7")])), Some(20));
+    }
+
+    #[test]
+    fn a_reset_is_a_moment_or_a_time_from_now() {
+        let now = Wall(1_000_000);
+        for (text, expected) in [
+            ("30", Some(31_000_000)),
+            ("6m0s", Some(361_000_000)),
+            ("1h0.5s", Some(3_601_500_000)),
+            ("20ms", Some(1_020_000)),
+            ("1767322800", Some(1_767_322_800_000_000)),
+            ("1767322800000", Some(1_767_322_800_000_000)),
+            ("2026-01-02T03:00:00Z", Some(1_767_322_800_000_000)),
+            ("1e300", Some(i64::MAX)),
+            ("never", None),
+            ("5 apples", None),
+            ("5", Some(6_000_000)),
+        ] {
+            assert_eq!(moment(text, now), expected.map(Wall), "{text}");
+        }
+        let all = headers(&[
+            ("x-ratelimit-reset-requests", "1s"),
+            ("anthropic-ratelimit-tokens-reset", "2426-01-02T03:00:00Z"),
+            ("anthropic-ratelimit-tokens-limit", "9426-01-02T03:00:00Z"),
+        ]);
+        let found = resets_at(&all, &Said::default()).unwrap();
+        assert_eq!(found, moment("2426-01-02T03:00:00Z", now).unwrap());
+        let said = Said::of(&json!({"resets_at": 1_767_322_800}));
+        assert_eq!(resets_at(&all, &said), Some(Wall(1_767_322_800_000_000)));
+        let said = Said::of(&json!({"resets_in_seconds": u64::MAX}));
+        assert_eq!(resets_at(&all, &said), Some(Wall(i64::MAX)));
+        assert_eq!(resets_at(&headers(&[]), &Said::default()), None);
+    }
+}

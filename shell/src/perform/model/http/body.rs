@@ -1,0 +1,77 @@
+//! An answer that has begun.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use holon_core::model::FailureKind;
+use reqwest::header::HeaderMap;
+use reqwest::{StatusCode, Url};
+
+use super::super::Failure;
+use super::patience::Patience;
+use super::{BODY_BYTES, failure, located, shown};
+
+/// How much of a refusal is read, in bytes, and for how long: its status says most.
+const REFUSAL_BYTES: usize = 64 << 10;
+const REFUSAL: Duration = Duration::from_secs(10);
+/// How long a stream that is over gets to end properly, so that its connection can be used again.
+const ENDING: Duration = Duration::from_millis(50);
+
+/// A status, headers, and the body as it comes.
+pub(in super::super) struct Received {
+    pub(in super::super) status: StatusCode,
+    pub(in super::super) headers: HeaderMap,
+    response: reqwest::Response,
+    url: Url,
+    patience: Patience,
+    bytes: usize,
+}
+
+impl Received {
+    pub(super) fn new(mut response: reqwest::Response, url: Url, patience: Patience) -> Self {
+        let (status, headers) = (response.status(), std::mem::take(response.headers_mut()));
+        Self { status, headers, response, url, patience, bytes: 0 }
+    }
+
+    /// The next piece of the body; none at its end.
+    ///
+    /// # Errors
+    /// When it breaks off, takes too long, or is longer than [`BODY_BYTES`].
+    pub(in super::super) async fn chunk(&mut self) -> Result<Option<Bytes>, Failure> {
+        let (left, late) =
+            if self.bytes == 0 { self.patience.until_first_byte() } else { self.patience.until_next() };
+        let chunk = match tokio::time::timeout(left, self.response.chunk()).await {
+            Ok(Ok(chunk)) => chunk,
+            Ok(Err(error)) => return Err(failure::cut_off(error, &self.url)),
+            Err(_) => return Err(self.patience.failure(late, &self.url)),
+        };
+        self.bytes += chunk.as_ref().map_or(0, Bytes::len);
+        if self.bytes > BODY_BYTES {
+            let message = format!("the answer of {} is longer than {BODY_BYTES} bytes", shown(&self.url));
+            return Err(located(Failure::new(FailureKind::InvalidResponse, message), "body", &self.url));
+        }
+        Ok(chunk)
+    }
+
+    /// The beginning of a body whose status says that it is no answer; whatever of it can be had.
+    pub(in super::super) async fn refusal(&mut self) -> Vec<u8> {
+        let mut body = Vec::new();
+        let reading = async {
+            while let Ok(Some(chunk)) = self.chunk().await {
+                body.extend_from_slice(&chunk[..chunk.len().min(REFUSAL_BYTES - body.len())]);
+                if body.len() == REFUSAL_BYTES {
+                    return;
+                }
+            }
+        };
+        // What was read until then is enough.
+        tokio::time::timeout(REFUSAL, reading).await.ok();
+        body
+    }
+
+    /// Lets a stream whose last event was seen come to its end.
+    pub(in super::super) async fn end(mut self) {
+        let ending = async { while let Ok(Some(_)) = self.chunk().await {} };
+        tokio::time::timeout(ENDING, ending).await.ok();
+    }
+}

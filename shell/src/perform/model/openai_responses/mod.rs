@@ -1,0 +1,35 @@
+//! `openai_responses`: `POST {base}/responses`, stateless (contract: providers.md, Transports). The whole
+//! conversation is sent each time; nothing is stored at the provider.
+
+mod answer;
+mod freeform;
+mod request;
+mod stream;
+
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
+use serde_json::Value;
+
+use super::Reply;
+use super::exchange::{Lowering, Malformed, Protocol};
+use crate::text::{TextError, Texts};
+
+pub(super) struct OpenaiResponses;
+
+impl Protocol for OpenaiResponses {
+    const NAME: &'static str = "the responses protocol";
+    type Fold = stream::Items;
+
+    fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
+        request::lower(lowering)
+    }
+
+    fn sign(headers: &mut HeaderMap, key: Option<HeaderValue>) {
+        if let Some(key) = key {
+            headers.insert(AUTHORIZATION, key);
+        }
+    }
+
+    fn read(texts: &Texts, root: &Value) -> Result<Reply, Malformed> {
+        answer::read(texts, root)
+    }
+}

@@ -1,0 +1,187 @@
+//! The runtime's end of the connection to a supervisor.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream as StdStream;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use holon_core::AgentId;
+use holon_core::outcome::SupervisorIdentity;
+use holon_core::tool::ToolErrorKind;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+use tokio::process::{Child, Command};
+
+use super::place::Place;
+use super::{Refusal, Settings};
+use crate::supervise::protocol::{self, Identity, Plan, Say, Tell};
+use crate::supervise::{SOCKET, SUPERVISE, inside};
+
+/// A supervisor that says nothing for so long is given up.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A connection over which messages come whole.
+pub(super) struct Connection {
+    stream: UnixStream,
+    arrived: Vec<u8>,
+}
+
+/// A supervisor that waits for the word. Dropping it ends it: nothing is executed.
+pub(super) struct Prepared {
+    pub(super) identity: SupervisorIdentity,
+    pub(super) place: Place,
+    connection: Connection,
+    plan: Plan,
+    /// Kept so that its end is taken note of.
+    _process: Child,
+    waits: bool,
+}
+
+/// Removes the folder of a supervisor that did not come up.
+struct Traces(Option<Place>);
+
+impl Prepared {
+    /// Starts a supervisor for this plan and waits until it says who it is.
+    pub(super) async fn start(settings: &Settings, agent: &AgentId, plan: Plan) -> Result<Self, Refusal> {
+        let failed = |problem: io::Error| {
+            let message = format!("no supervisor could be started for the command: {problem}");
+            Refusal::new(ToolErrorKind::CommandSpawnFailed, message).hint("nothing was executed")
+        };
+        let logs = plan.items.iter().map(|item| item.log.clone()).collect();
+        let (place, name) = Place::make(settings, agent, logs).map_err(failed)?;
+        let mut traces = Traces(Some(place.clone()));
+        let terminal = plan.items.iter().any(|item| item.tty);
+        let (process, mut connection) = spawn(settings, agent, &place, terminal).map_err(failed)?;
+        let Some(Tell::Ready { identity, .. }) = connection.hear_within(PATIENCE).await.map_err(failed)?
+        else {
+            return Err(failed(io::Error::other("it ended before it was ready")));
+        };
+        let Identity { pid, started, boot_id } = identity;
+        if process.id() != Some(pid) {
+            return Err(failed(io::Error::other("it is not who was started")));
+        }
+        let identity = SupervisorIdentity { pid, started, boot_id, socket: format!("{name}/{SOCKET}") };
+        traces.0 = None;
+        Ok(Self { identity, place, connection, plan, _process: process, waits: true })
+    }
+
+    /// Gives the word, and waits for the end; however that comes, the record tells.
+    pub(super) async fn run(mut self) {
+        let Ok(word) = protocol::frame(&Say::Go { plan: self.plan.clone() }) else { return };
+        self.waits = false;
+        let mut running = Running { connection: &mut self.connection, over: false };
+        if running.connection.stream.write_all(&word).await.is_ok() {
+            running.connection.until_ended().await;
+        }
+        running.over = true;
+    }
+}
+
+/// A command under way; dropping it before the end is a request to stop.
+struct Running<'a> {
+    connection: &'a mut Connection,
+    over: bool,
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        if !self.over
+            && let Ok(stop) = protocol::frame(&Say::Stop { force: false })
+        {
+            // So few bytes always fit.
+            self.connection.stream.try_write(&stop).ok();
+        }
+    }
+}
+
+impl Drop for Prepared {
+    /// One that still waits is dismissed: it leaves without a trace.
+    fn drop(&mut self) {
+        if self.waits
+            && let Ok(stop) = protocol::frame(&Say::Stop { force: true })
+        {
+            self.connection.stream.try_write(&stop).ok();
+        }
+    }
+}
+
+impl Drop for Traces {
+    fn drop(&mut self) {
+        if let Some(place) = &self.0 {
+            place.remove();
+        }
+    }
+}
+
+impl Connection {
+    /// Reaches a supervisor through its named socket.
+    pub(super) async fn reach(folder: &Path) -> io::Result<Self> {
+        let folder = File::open(folder)?;
+        let stream = UnixStream::connect(inside(&folder, SOCKET)).await?;
+        Ok(Self { stream, arrived: Vec::new() })
+    }
+
+    /// The process at the other end, as the kernel saw it connect or listen.
+    pub(super) fn peer(&self) -> Option<u32> {
+        u32::try_from(self.stream.peer_cred().ok()?.pid()?).ok()
+    }
+
+    pub(super) async fn say(&mut self, say: &Say) -> io::Result<()> {
+        self.stream.write_all(&protocol::frame(say)?).await
+    }
+
+    /// The next message; none when the connection has ended.
+    pub(super) async fn hear(&mut self) -> io::Result<Option<Tell>> {
+        loop {
+            if let Some(told) = protocol::take(&mut self.arrived)? {
+                return Ok(Some(told));
+            }
+            if self.stream.read_buf(&mut self.arrived).await? == 0 {
+                return Ok(None);
+            }
+        }
+    }
+
+    pub(super) async fn hear_within(&mut self, patience: Duration) -> io::Result<Option<Tell>> {
+        tokio::time::timeout(patience, self.hear())
+            .await
+            .map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?
+    }
+
+    /// Waits for the end of the supervisor, announced or not.
+    pub(super) async fn until_ended(&mut self) {
+        while let Ok(Some(Tell::Ready { .. })) = self.hear().await {}
+    }
+}
+
+/// Starts the process. Its environment is what the command will see, and its standard input the connection.
+fn spawn(
+    settings: &Settings,
+    agent: &AgentId,
+    place: &Place,
+    terminal: bool,
+) -> io::Result<(Child, Connection)> {
+    let (ours, theirs) = StdStream::pair()?;
+    ours.set_nonblocking(true)?;
+    let mut command = Command::new(&settings.supervisor);
+    command
+        .arg(SUPERVISE)
+        .arg(&place.folder)
+        .current_dir("/")
+        .env_clear()
+        .envs(settings.environment.variables())
+        .env("HOLON_RUNTIME", "1")
+        .env("HOLON_AGENT_ID", agent.as_str())
+        .env("HOLON_AGENT_HOME", settings.agent_home(agent))
+        .stdin(Stdio::from(OwnedFd::from(theirs)))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    if terminal && !settings.environment.has("TERM") {
+        command.env("TERM", "xterm-256color");
+    }
+    let process = command.spawn()?;
+    Ok((process, Connection { stream: UnixStream::from_std(ours)?, arrived: Vec::new() }))
+}

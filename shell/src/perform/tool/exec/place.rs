@@ -1,0 +1,54 @@
+//! Where a supervisor leaves its traces: a folder for its socket and its record, and the logs of its commands.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use holon_core::AgentId;
+
+use crate::entropy;
+use crate::perform::Settings;
+
+/// Folders of supervisors, relative to the home.
+pub(super) const FOLDERS: &str = "run/commands";
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) folder: PathBuf,
+    /// The folder of the agent's logs.
+    pub(super) outputs: PathBuf,
+    /// Logs that are raw material: they go with the folder.
+    pub(super) logs: Vec<PathBuf>,
+}
+
+impl Place {
+    /// A new folder, for its owner alone; its name is relative to the home.
+    pub(super) fn make(
+        settings: &Settings,
+        agent: &AgentId,
+        logs: Vec<PathBuf>,
+    ) -> io::Result<(Self, String)> {
+        let name = format!("{FOLDERS}/{}", entropy::name()?);
+        let folder = settings.home.join(&name);
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+        Ok((Self { folder, outputs: outputs(settings, agent), logs }, name))
+    }
+
+    /// Removes all traces. What can't be removed now is removed by the next start.
+    pub(super) fn remove(&self) {
+        for log in &self.logs {
+            fs::remove_file(log).ok();
+        }
+        remove(&self.folder);
+    }
+}
+
+pub(super) fn remove(folder: &Path) {
+    fs::remove_dir_all(folder).ok();
+}
+
+/// Where the logs of an agent's commands are.
+pub(super) fn outputs(settings: &Settings, agent: &AgentId) -> PathBuf {
+    settings.agent_home(agent).join("task-output")
+}

@@ -1,0 +1,142 @@
+//! From a call to what its supervisor is told to execute.
+
+use std::path::PathBuf;
+
+use holon_core::effect::ToolCall;
+use holon_core::tool::arguments::BatchItem;
+use holon_core::tool::{ExecCommand, ExecCommandBatch, Tool, ToolErrorKind, arguments};
+use holon_core::{AgentId, OpId};
+
+use super::super::root::Root;
+use super::place::outputs;
+use super::{Refusal, Settings};
+use crate::supervise::protocol::{Item, Plan, Refused};
+
+const MIN_TOKENS: u64 = 64;
+const CHARACTERS_PER_TOKEN: u64 = 4;
+
+/// What the two tools have in common.
+struct Asked<'a> {
+    cmd: &'a str,
+    workdir: Option<&'a str>,
+    shell: Option<&'a str>,
+    login: bool,
+    tty: bool,
+    yield_time_ms: u64,
+    tokens: u64,
+    log: PathBuf,
+}
+
+/// Judges the call.
+pub(super) fn plan(
+    settings: &Settings,
+    agent: &AgentId,
+    op: OpId,
+    call: &ToolCall,
+    arguments: &str,
+) -> Result<Plan, Refusal> {
+    let root = Root::open(&call.execution.execution_root)?;
+    let outputs = outputs(settings, agent);
+    let (items, stop_on_error) = match call.tool {
+        Tool::ExecCommand => {
+            let asked: ExecCommand = arguments::parse(arguments)?;
+            let tokens = budget(settings, call, asked.max_output_tokens, 1);
+            let asked = single(&asked, tokens, outputs.join(format!("{op}.log")));
+            (vec![item(settings, call, &root, &asked)?], false)
+        }
+        Tool::ExecCommandBatch => {
+            let asked: ExecCommandBatch = arguments::parse(arguments)?;
+            let share = asked.items.len() as u64;
+            let items = asked.items.iter().zip(1..).map(|(one, number)| {
+                let tokens = budget(settings, call, one.max_output_tokens, share);
+                let asked = of_batch(one, tokens, outputs.join(format!("{op}.{number}.log")));
+                // One that can't be run is a result like another: those beside it are run.
+                item(settings, call, &root, &asked).unwrap_or_else(|refusal| refused(&asked, &refusal))
+            });
+            (items.collect(), asked.stop_on_error)
+        }
+        Tool::ApplyPatch => {
+            return Err(Refusal::new(ToolErrorKind::ToolExecutionFailed, "it is no command"));
+        }
+    };
+    let windows: u64 = items.iter().map(|item| item.window_ms).sum();
+    Ok(Plan {
+        tool: call.tool,
+        items,
+        stop_on_error,
+        total_ms: windows.min(call.timeout.0),
+        grace_ms: settings.commands.grace.0,
+    })
+}
+
+fn single(asked: &ExecCommand, tokens: u64, log: PathBuf) -> Asked<'_> {
+    let ExecCommand { cmd, workdir, shell, login, tty, yield_time_ms, .. } = asked;
+    Asked {
+        cmd,
+        workdir: workdir.as_deref(),
+        shell: shell.as_deref(),
+        login: *login,
+        tty: *tty,
+        yield_time_ms: *yield_time_ms,
+        tokens,
+        log,
+    }
+}
+
+fn of_batch(asked: &BatchItem, tokens: u64, log: PathBuf) -> Asked<'_> {
+    let BatchItem { cmd, workdir, shell, login, yield_time_ms, .. } = asked;
+    Asked {
+        cmd,
+        workdir: workdir.as_deref(),
+        shell: shell.as_deref(),
+        login: *login,
+        tty: false,
+        yield_time_ms: *yield_time_ms,
+        tokens,
+        log,
+    }
+}
+
+fn item(settings: &Settings, call: &ToolCall, root: &Root, asked: &Asked<'_>) -> Result<Item, Refusal> {
+    let folder = root.folder(&call.execution.cwd, asked.workdir)?;
+    if folder.to_str().is_none() {
+        let message = format!("the name of the folder {} is not UTF-8", folder.display());
+        return Err(Refusal::new(ToolErrorKind::CommandSpawnFailed, message).field("workdir"));
+    }
+    let shell = settings.environment.shell(asked.shell)?;
+    Ok(Item {
+        cmd: asked.cmd.to_owned(),
+        shell,
+        login: asked.login,
+        tty: asked.tty,
+        folder,
+        window_ms: asked.yield_time_ms.min(call.timeout.0),
+        asked_ms: asked.yield_time_ms,
+        budget: usize::try_from(asked.tokens * CHARACTERS_PER_TOKEN).unwrap_or(usize::MAX),
+        log: asked.log.clone(),
+        refused: None,
+    })
+}
+
+fn refused(asked: &Asked<'_>, refusal: &Refusal) -> Item {
+    Item {
+        cmd: asked.cmd.to_owned(),
+        shell: PathBuf::new(),
+        login: asked.login,
+        tty: false,
+        folder: PathBuf::new(),
+        window_ms: 0,
+        asked_ms: asked.yield_time_ms,
+        budget: 0,
+        log: asked.log.clone(),
+        refused: Some(Refused { kind: refusal.0.kind, message: refusal.0.message.clone() }),
+    }
+}
+
+/// The tokens that one of so many commands may show: all of them together stay within the call's bound,
+/// and within what the model's window has left.
+fn budget(settings: &Settings, call: &ToolCall, asked: Option<u64>, share: u64) -> u64 {
+    let (default, most) = (settings.commands.default_tokens, settings.commands.max_tokens);
+    let most = (most.min(call.output_tokens) / share).max(MIN_TOKENS);
+    asked.unwrap_or(default / share).clamp(MIN_TOKENS, most)
+}

@@ -1,0 +1,241 @@
+//! From the record of a supervisor to what the model reads.
+
+use std::path::Path;
+
+use holon_core::content::clip;
+use holon_core::tool::{Tool, ToolErrorKind, ToolFacts};
+use serde::Serialize;
+
+use super::super::{Refusal, Success};
+use super::place::Place;
+use super::{INTERRUPTED, artifact, output};
+use crate::supervise::Kept;
+use crate::supervise::protocol::{Item, Plan};
+use crate::supervise::record::{End, ItemEnd, Remains};
+use crate::text::Texts;
+
+/// Bytes of a command that a batch repeats, so that its results can be told apart.
+const CMD: usize = 200;
+
+/// A file with the whole of an output.
+#[derive(Serialize)]
+struct Artifact {
+    path: String,
+}
+
+/// Both streams of a command as they are shown.
+struct Streams {
+    stdout: String,
+    stderr: String,
+    truncated: (bool, bool),
+    artifacts: Vec<Artifact>,
+    notes: Option<String>,
+}
+
+/// What the model reads of a command that ended.
+#[derive(Serialize)]
+struct Completed {
+    disposition: &'static str,
+    exit_status: i32,
+    stdout_preview: String,
+    stderr_preview: String,
+    truncated: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    artifacts: Vec<Artifact>,
+    /// Positions among the artifacts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stdout_artifact: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stderr_artifact: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
+}
+
+/// What the model reads of a batch.
+#[derive(Serialize)]
+struct Batch {
+    items: Vec<BatchEntry>,
+    completed: usize,
+    failed: usize,
+    not_run: usize,
+}
+
+#[derive(Serialize)]
+struct BatchEntry {
+    cmd: String,
+    status: &'static str,
+    #[serde(flatten)]
+    completed: Option<Completed>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<BatchError>,
+}
+
+#[derive(Serialize)]
+struct BatchError {
+    kind: ToolErrorKind,
+    message: String,
+}
+
+/// The one result of the call.
+pub(super) fn result(
+    texts: &Texts,
+    place: &Place,
+    plan: &Plan,
+    ends: &[ItemEnd],
+) -> Result<Success, Refusal> {
+    match plan.tool {
+        Tool::ExecCommandBatch => Ok(batch(texts, place, plan, ends)),
+        Tool::ExecCommand | Tool::ApplyPatch => {
+            let (Some(item), Some(end)) = (plan.items.first(), ends.first()) else {
+                let message = "the supervisor left a record without the command";
+                return Err(Refusal::new(ToolErrorKind::Interrupted, message).hint(INTERRUPTED));
+            };
+            let completed = single(texts, place, item, end)?;
+            let (truncated, status) = (completed.truncated, completed.exit_status);
+            let facts = ToolFacts { exit_status: Some(status), truncated, changed_files: Vec::new() };
+            Ok(Success { content: serde_json::to_string(&completed).unwrap_or_default(), facts })
+        }
+    }
+}
+
+fn single(texts: &Texts, place: &Place, item: &Item, end: &ItemEnd) -> Result<Completed, Refusal> {
+    let streams = || streams(texts, place, item, end);
+    match &end.end {
+        End::Exited { status } => Ok(completed(*status, streams())),
+        End::TimedOut { window_ms } => Err(timed_out(*window_ms, item.asked_ms, &streams())),
+        End::Stopped => {
+            let message = so_far("the command was stopped before its end", &streams());
+            Err(Refusal::new(ToolErrorKind::Interrupted, message).hint(INTERRUPTED))
+        }
+        End::NotStarted { problem } => {
+            let message = match &item.refused {
+                Some(refused) => refused.message.clone(),
+                None => {
+                    let (shell, folder) = (item.shell.display(), item.folder.display());
+                    format!("{shell} can't be started in {folder}: {problem}")
+                }
+            };
+            let kind =
+                item.refused.as_ref().map_or(ToolErrorKind::CommandSpawnFailed, |refused| refused.kind);
+            Err(Refusal::new(kind, message))
+        }
+        End::NotRun => Err(Refusal::new(ToolErrorKind::ToolExecutionFailed, "the command was not run")),
+    }
+}
+
+fn completed(exit_status: i32, streams: Streams) -> Completed {
+    let whole = |truncated: bool| (truncated && !streams.artifacts.is_empty()).then_some(0);
+    Completed {
+        disposition: "completed",
+        exit_status,
+        stdout_artifact: whole(streams.truncated.0),
+        stderr_artifact: whole(streams.truncated.1),
+        truncated: streams.truncated.0 || streams.truncated.1,
+        stdout_preview: streams.stdout,
+        stderr_preview: streams.stderr,
+        artifacts: streams.artifacts,
+        note: streams.notes,
+    }
+}
+
+fn streams(texts: &Texts, place: &Place, item: &Item, end: &ItemEnd) -> Streams {
+    // Before anything is cut: half a secret would pass.
+    let redacted =
+        |kept: &Kept| Kept { head: texts.redact(&kept.head), tail: texts.redact(&kept.tail), ..kept.clone() };
+    let (stdout, stderr) = output::share(&redacted(&end.stdout), &redacted(&end.stderr), item.budget);
+    let truncated = (stdout.truncated, stderr.truncated);
+    let logged = [&end.stdout, &end.stderr];
+    let kept =
+        (truncated.0 || truncated.1).then(|| artifact::keep(&place.outputs, &item.log, logged)).flatten();
+    let path = |path: &Path| Artifact { path: path.display().to_string() };
+    Streams {
+        stdout: stdout.text,
+        stderr: stderr.text,
+        truncated,
+        artifacts: kept.as_deref().map(path).into_iter().collect(),
+        notes: notes(end),
+    }
+}
+
+/// What else is true of the end of a command.
+fn notes(end: &ItemEnd) -> Option<String> {
+    let Remains { processes, output, unkillable } = end.remains;
+    let mut notes = Vec::new();
+    if processes {
+        notes.push("processes that the command left in the background were ended".to_owned());
+    }
+    if output {
+        notes.push(
+            "something that the command did not start itself still held its output; reading stopped"
+                .to_owned(),
+        );
+    }
+    if unkillable {
+        notes.push("a process of the command did not end even when it was killed".to_owned());
+    }
+    notes.extend(end.log_problem.clone());
+    (!notes.is_empty()).then(|| notes.join("; "))
+}
+
+fn timed_out(window: u64, asked: u64, streams: &Streams) -> Refusal {
+    let what =
+        format!("the command did not end within {window} ms; it was ended with everything it had started");
+    let hint = if asked > window {
+        format!("{window} ms is the most that a call may take here; split the work into shorter commands")
+    } else {
+        "raise yield_time_ms if it needs longer, or start less; what it did until then stays done".to_owned()
+    };
+    let message = so_far(&what, streams);
+    Refusal::new(ToolErrorKind::CommandTimedOut, message).hint(hint).field("yield_time_ms")
+}
+
+/// An error with the output that there was.
+fn so_far(what: &str, streams: &Streams) -> String {
+    let mut message = what.to_owned();
+    for (name, text) in [("stdout", &streams.stdout), ("stderr", &streams.stderr)] {
+        if !text.is_empty() {
+            message.push_str(&format!("\n{name} so far:\n{text}"));
+        }
+    }
+    for Artifact { path } in &streams.artifacts {
+        message.push_str(&format!("\nthe whole output: {path}"));
+    }
+    if let Some(notes) = &streams.notes {
+        message.push_str(&format!("\nnote: {notes}"));
+    }
+    message
+}
+
+fn batch(texts: &Texts, place: &Place, plan: &Plan, ends: &[ItemEnd]) -> Success {
+    let mut facts = ToolFacts { exit_status: Some(0), ..ToolFacts::default() };
+    let mut batch = Batch { items: Vec::new(), completed: 0, failed: 0, not_run: 0 };
+    for (item, end) in plan.items.iter().zip(ends) {
+        let cmd = clip(&texts.redact(&item.cmd), CMD);
+        if end.end == End::NotRun {
+            batch.not_run += 1;
+            batch.items.push(BatchEntry { cmd, status: "not_run", completed: None, error: None });
+            continue;
+        }
+        if !end.succeeded() {
+            batch.failed += 1;
+        }
+        match single(texts, place, item, end) {
+            Ok(completed) => {
+                batch.completed += 1;
+                facts.truncated |= completed.truncated;
+                if facts.exit_status == Some(0) {
+                    facts.exit_status = Some(completed.exit_status);
+                }
+                let completed = Some(completed);
+                batch.items.push(BatchEntry { cmd, status: "completed", completed, error: None });
+            }
+            Err(refusal) => {
+                facts.exit_status = facts.exit_status.filter(|status| *status != 0);
+                let (kind, message) = (refusal.0.kind, refusal.0.message);
+                let error = Some(BatchError { kind, message });
+                batch.items.push(BatchEntry { cmd, status: kind.name(), completed: None, error });
+            }
+        }
+    }
+    Success { content: serde_json::to_string(&batch).unwrap_or_default(), facts }
+}

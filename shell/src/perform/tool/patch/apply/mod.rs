@@ -1,0 +1,92 @@
+//! Hunks onto the rows of one file, in memory (rules: docs/patches.md).
+
+mod find;
+mod rows;
+
+use super::parse::{Hunk, Line};
+use find::Search;
+use rows::{Row, Rows};
+
+/// Why a hunk doesn't apply.
+#[derive(Debug, Default)]
+pub(super) struct Mismatch {
+    /// Number of the hunk, from 1, and the line of the patch where it begins.
+    pub(super) hunk: usize,
+    pub(super) header: usize,
+    pub(super) problem: String,
+    pub(super) hint: &'static str,
+    /// Line of the file that is not as expected, from 1.
+    pub(super) line: Option<usize>,
+    pub(super) expected: Option<String>,
+    pub(super) found: Option<String>,
+    /// Lines of the file where the hunk could stand, when there are several.
+    pub(super) candidates: Vec<usize>,
+}
+
+/// The new text of a file.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Applied {
+    pub(super) text: Vec<u8>,
+    /// Hunks that stood only when white space at the ends of lines was left out of account.
+    pub(super) loose: Vec<usize>,
+}
+
+/// Applies the hunks of one file in their order.
+pub(super) fn apply(old: &[u8], hunks: &[Hunk<'_>]) -> Result<Applied, Mismatch> {
+    let rows = Rows::new(old, hunks);
+    let mut search = Search::new(&rows);
+    let mut new = Composed { rows: Vec::new(), copied: 0, ended: rows.ended };
+    let mut loose = Vec::new();
+    for (index, hunk) in hunks.iter().enumerate() {
+        let number = index + 1;
+        let named = |mismatch| Mismatch { hunk: number, header: hunk.header, ..mismatch };
+        let place = search.place(hunk, new.copied).map_err(named)?;
+        if place.loose {
+            loose.push(number);
+        }
+        let end = new.take(&rows, hunk, place.at);
+        new.ended = rows.ending(hunk, end, new.ended).map_err(named)?;
+    }
+    new.rows.extend(&rows.rows[new.copied..]);
+    Ok(Applied { text: rows::text(&new.rows, new.ended), loose })
+}
+
+/// The new text so far.
+struct Composed<'a> {
+    rows: Vec<Row<'a>>,
+    /// How many of the old rows are in it, or removed from it. Unchanged lines at the end of a hunk are not:
+    /// the next hunk may begin with them.
+    copied: usize,
+    ended: bool,
+}
+
+impl<'a> Composed<'a> {
+    /// Takes a hunk in that stands at row `at`; returns the row after it.
+    fn take(&mut self, old: &Rows<'a>, hunk: &Hunk<'a>, mut at: usize) -> usize {
+        // Rows that were removed and not replaced yet: what replaces one gets its line end.
+        let mut replaced = at..at;
+        for line in &hunk.lines {
+            match line {
+                Line::Context(_) => {
+                    at += 1;
+                    replaced = at..at;
+                }
+                Line::Removed(_) => {
+                    self.rows.extend(&old.rows[self.copied..at]);
+                    at += 1;
+                    (self.copied, replaced.end) = (at, at);
+                }
+                Line::Added(text) => {
+                    self.rows.extend(&old.rows[self.copied..at]);
+                    self.copied = at;
+                    let end = match replaced.next() {
+                        Some(row) => old.end(row),
+                        None => old.end_near(at),
+                    };
+                    self.rows.push(Row { text: text.as_bytes(), end });
+                }
+            }
+        }
+        at
+    }
+}

@@ -1,0 +1,120 @@
+//! Homes of temporary runs that nobody needs any more.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// Homes that are removed at once; what is left is for later runs.
+const AT_ONCE: usize = 16;
+/// A home that changed within this time is left alone, whoever it belongs to.
+const RECENT: Duration = Duration::from_hours(1);
+
+/// One home below `runs/`.
+struct Run {
+    path: PathBuf,
+    changed: SystemTime,
+}
+
+/// Removes the oldest homes beyond the newest `keep`, a few at a time. A home that a process holds, or that
+/// changed within the hour before `now`, stays; so does whatever can't be removed: it is tried again.
+pub fn old_runs(runs: &Path, keep: u64, now: SystemTime) -> usize {
+    let mut found: Vec<Run> = match fs::read_dir(runs) {
+        Ok(entries) => entries.filter_map(|entry| Run::of(&entry.ok()?)).collect(),
+        Err(_) => return 0,
+    };
+    found.sort_by(|one, other| other.changed.cmp(&one.changed).then_with(|| one.path.cmp(&other.path)));
+    let old = found.into_iter().skip(usize::try_from(keep).unwrap_or(usize::MAX));
+    let stale = |run: &Run| now.duration_since(run.changed).is_ok_and(|age| age >= RECENT);
+    let candidates = old.filter(stale).collect::<Vec<_>>();
+    candidates.iter().rev().take(AT_ONCE).filter(|run| run.remove().is_ok()).count()
+}
+
+impl Run {
+    /// A folder with a name that runs are given. A link is none.
+    fn of(entry: &fs::DirEntry) -> Option<Self> {
+        let ours = entry.file_name().to_str()?.starts_with("run-") && entry.file_type().ok()?.is_dir();
+        let path = entry.path();
+        let changed = [path.clone(), path.join("ledger.sqlite3"), path.join("ledger.sqlite3-wal")]
+            .iter()
+            .filter_map(|file| file.symlink_metadata().ok()?.modified().ok())
+            .max()?;
+        ours.then_some(Self { path, changed })
+    }
+
+    /// The lock is held until the folder is gone.
+    fn remove(&self) -> io::Result<()> {
+        let lock = match File::open(self.path.join("run").join("lock")) {
+            Ok(lock) => Some(lock),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        if let Some(lock) = &lock {
+            lock.try_lock()?;
+        }
+        fs::remove_dir_all(&self.path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::HomeLock;
+
+    const NOW: Duration = Duration::from_secs(2_000_000_000);
+
+    /// Homes of runs, each an hour older than the one before it.
+    fn runs(count: u64) -> tempfile::TempDir {
+        let runs = tempfile::tempdir().unwrap();
+        for age in 0..count {
+            let path = runs.path().join(format!("run-{age}"));
+            fs::create_dir_all(path.join("run")).unwrap();
+            fs::write(path.join("run/lock"), "1\n").unwrap();
+            fs::write(path.join("ledger.sqlite3"), "").unwrap();
+            let at = SystemTime::UNIX_EPOCH + NOW - RECENT * u32::try_from(age).unwrap();
+            for file in [path.clone(), path.join("ledger.sqlite3")] {
+                File::open(file).unwrap().set_modified(at).unwrap();
+            }
+        }
+        runs
+    }
+
+    fn left(runs: &Path) -> Vec<String> {
+        let mut names: Vec<_> = fs::read_dir(runs)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort_by_key(|name| (name.len(), name.clone()));
+        names
+    }
+
+    fn prune(runs: &Path, keep: u64) -> usize {
+        old_runs(runs, keep, SystemTime::UNIX_EPOCH + NOW)
+    }
+
+    #[test]
+    fn the_newest_stay_and_the_oldest_go_first_a_few_at_a_time() {
+        let folder = runs(40);
+        assert_eq!(prune(folder.path(), 3), AT_ONCE);
+        assert_eq!(left(folder.path()).len(), 40 - AT_ONCE);
+        assert_eq!(left(folder.path()).last().unwrap(), "run-23");
+        assert_eq!((prune(folder.path(), 3), prune(folder.path(), 3), prune(folder.path(), 3)), (16, 5, 0));
+        assert_eq!(left(folder.path()), ["run-0", "run-1", "run-2"]);
+    }
+
+    #[test]
+    fn what_is_recent_held_or_not_ours_stays() {
+        let folder = runs(4);
+        fs::create_dir(folder.path().join("mine")).unwrap();
+        std::os::unix::fs::symlink("/", folder.path().join("run-x")).unwrap();
+        let held = folder.path().join("run-2");
+        let lock = HomeLock::acquire(&held).unwrap();
+        let at = SystemTime::UNIX_EPOCH + NOW - RECENT * 2;
+        File::open(&held).unwrap().set_modified(at).unwrap();
+        assert_eq!(prune(folder.path(), 0), 2);
+        assert_eq!(left(folder.path()), ["mine", "run-0", "run-2", "run-x"]);
+        drop(lock);
+        assert_eq!(prune(folder.path(), 0), 1);
+        assert_eq!(prune(&folder.path().join("nowhere"), 0), 0);
+    }
+}

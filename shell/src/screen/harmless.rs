@@ -1,0 +1,59 @@
+//! Text of models, commands and servers, made safe to show: nothing in it moves the cursor, changes the
+//! terminal, or reads in another order than it is written.
+
+/// Whether a character would do something to a terminal, or to the order of what is read.
+fn acts(c: char) -> bool {
+    let keeps_order =
+        !matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    (c.is_control() && c != '\n' && c != '\t') || !keeps_order
+}
+
+/// The text with a mark in place of each character that would act; line ends become plain ones.
+pub fn harmless(text: &str) -> String {
+    let text = text.replace("\r\n", "\n");
+    if !text.contains(acts) {
+        return text;
+    }
+    text.chars().map(|c| if acts(c) { '\u{fffd}' } else { c }).collect()
+}
+
+/// As much of a line as fits into so many columns. What is not Latin counts as two: a line that is too short
+/// leaves nothing behind, one that is too long does.
+pub fn within(line: &str, columns: usize) -> String {
+    let wide = |c: char| if u32::from(c) < 0x300 || matches!(c, '⠀'..='⣿' | '…') { 1 } else { 2 };
+    if line.chars().map(wide).sum::<usize>() <= columns {
+        return line.to_owned();
+    }
+    let mut used = 1;
+    let fits = |c: &char| {
+        used += wide(*c);
+        used <= columns
+    };
+    let kept: String = line.chars().take_while(fits).collect();
+    if columns == 0 { kept } else { format!("{kept}…") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_acts_on_a_terminal() {
+        assert_eq!(harmless("plain\ttext\nä 漢"), "plain\ttext\nä 漢");
+        assert_eq!(harmless("a\r\nb"), "a\nb");
+        assert_eq!(harmless("over\rwritten"), "over\u{fffd}written");
+        assert_eq!(harmless("\x1b]0;title\x07"), "\u{fffd}]0;title\u{fffd}");
+        assert_eq!(harmless("\u{9b}2J\u{7f}"), "\u{fffd}2J\u{fffd}");
+        assert_eq!(harmless("a\u{202e}b"), "a\u{fffd}b");
+    }
+
+    #[test]
+    fn a_line_keeps_to_its_columns() {
+        assert_eq!(within("abcdef", 6), "abcdef");
+        assert_eq!(within("abcdefg", 6), "abcde…");
+        assert_eq!(within("漢漢漢", 6), "漢漢漢");
+        assert_eq!(within("漢漢漢漢", 6), "漢漢…");
+        assert_eq!(within("abc", 1), "…");
+        assert_eq!(within("abc", 0), "");
+    }
+}

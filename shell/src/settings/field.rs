@@ -1,0 +1,131 @@
+//! How the types of settings are read from a checked value, and shown.
+
+use std::path::PathBuf;
+
+use holon_core::Millis;
+use holon_core::config::WhileStopped;
+use holon_core::model::ModelRef;
+use serde_json::{Value as Json, json};
+use toml_edit::Value;
+
+use crate::ledger::Durability;
+
+/// A type that a key of the configuration fills.
+pub(super) trait Field: Sized {
+    /// Reads a value that its kind has accepted; none when kind and type do not agree.
+    fn read(value: &Value) -> Option<Self>;
+    fn show(&self) -> Json;
+}
+
+impl Field for bool {
+    fn read(value: &Value) -> Option<Self> {
+        value.as_bool()
+    }
+    fn show(&self) -> Json {
+        json!(self)
+    }
+}
+
+impl Field for u64 {
+    fn read(value: &Value) -> Option<Self> {
+        value.as_integer()?.try_into().ok()
+    }
+    fn show(&self) -> Json {
+        json!(self)
+    }
+}
+
+impl Field for u32 {
+    fn read(value: &Value) -> Option<Self> {
+        value.as_integer()?.try_into().ok()
+    }
+    fn show(&self) -> Json {
+        json!(self)
+    }
+}
+
+impl Field for Millis {
+    fn read(value: &Value) -> Option<Self> {
+        u64::read(value).map(Self)
+    }
+    fn show(&self) -> Json {
+        self.0.show()
+    }
+}
+
+impl Field for String {
+    fn read(value: &Value) -> Option<Self> {
+        value.as_str().map(ToOwned::to_owned)
+    }
+    fn show(&self) -> Json {
+        json!(self)
+    }
+}
+
+impl Field for PathBuf {
+    fn read(value: &Value) -> Option<Self> {
+        value.as_str().map(Self::from)
+    }
+    fn show(&self) -> Json {
+        json!(self.display().to_string())
+    }
+}
+
+impl Field for ModelRef {
+    fn read(value: &Value) -> Option<Self> {
+        Self::new(value.as_str()?).ok()
+    }
+    fn show(&self) -> Json {
+        json!(self.as_str())
+    }
+}
+
+impl Field for Vec<ModelRef> {
+    fn read(value: &Value) -> Option<Self> {
+        value.as_array()?.iter().map(ModelRef::read).collect()
+    }
+    fn show(&self) -> Json {
+        self.iter().map(ModelRef::show).collect()
+    }
+}
+
+impl<T: Field> Field for Option<T> {
+    fn read(value: &Value) -> Option<Self> {
+        T::read(value).map(Some)
+    }
+    fn show(&self) -> Json {
+        self.as_ref().map_or(Json::Null, T::show)
+    }
+}
+
+impl Field for Durability {
+    fn read(value: &Value) -> Option<Self> {
+        match value.as_str()? {
+            "full" => Some(Self::Full),
+            "process" => Some(Self::Process),
+            _ => None,
+        }
+    }
+    fn show(&self) -> Json {
+        match self {
+            Self::Full => json!("full"),
+            Self::Process => json!("process"),
+        }
+    }
+}
+
+impl Field for WhileStopped {
+    fn read(value: &Value) -> Option<Self> {
+        match value.as_str()? {
+            "refuse" => Some(Self::Refuse),
+            "queue" => Some(Self::Queue),
+            _ => None,
+        }
+    }
+    fn show(&self) -> Json {
+        match self {
+            Self::Refuse => json!("refuse"),
+            Self::Queue => json!("queue"),
+        }
+    }
+}

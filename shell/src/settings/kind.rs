@@ -1,0 +1,209 @@
+//! The types that values have: what is expected, what is accepted, and how it is read from text.
+
+use holon_core::model::ModelRef;
+use reqwest::Url;
+use serde_json::{Value as Json, json};
+use toml_edit::{Array, Value};
+
+/// What a key accepts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Flag,
+    Number {
+        least: u64,
+        most: u64,
+    },
+    /// One of these words.
+    Word(&'static [&'static str]),
+    Model,
+    Models,
+    /// An address with one of these schemes.
+    Url(&'static [&'static str]),
+    /// The name of an environment variable.
+    Variable,
+    /// The name of a provider or a credential.
+    Name,
+    /// The name of a transport; whether this version has it is judged when a model is chosen.
+    Transport,
+    Path,
+}
+
+/// `[a-z0-9][a-z0-9-]{0,62}`, the names of providers and credentials.
+pub fn is_name(text: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let bytes = text.as_bytes();
+    (1..=63).contains(&bytes.len()) && plain(bytes[0]) && bytes.iter().all(|&b| plain(b) || b == b'-')
+}
+
+impl Kind {
+    /// What is expected, as the object of a sentence.
+    pub fn expected(&self) -> String {
+        match self {
+            Self::Flag => "true or false".to_owned(),
+            Self::Number { least, most } => format!("a whole number, at least {least} and at most {most}"),
+            Self::Word(words) => format!("one of {}", words.join(", ")),
+            Self::Model => "a model as provider/model, for example \"local/qwen3\"".to_owned(),
+            Self::Models => "a list of models, for example [\"local/qwen3\"]".to_owned(),
+            Self::Url(schemes) => {
+                let schemes: Vec<String> = schemes.iter().map(|scheme| format!("{scheme}://")).collect();
+                format!("an address that starts with {}", schemes.join(" or "))
+            }
+            Self::Variable => {
+                "the name of an environment variable; the key itself belongs into `holon config \
+                               credentials set NAME`"
+                    .to_owned()
+            }
+            Self::Name => {
+                "a name of 1 to 63 characters of a-z, 0-9 and '-' that starts with a letter or digit"
+                    .to_owned()
+            }
+            Self::Transport => "the name of a transport, for example \"openai_chat_completions\"".to_owned(),
+            Self::Path => "the path of a file that starts with /".to_owned(),
+        }
+    }
+
+    /// Whether a value is of this kind.
+    ///
+    /// # Errors
+    /// What was expected, and what came instead.
+    pub fn check(&self, value: &Value) -> Result<(), String> {
+        let text = value.as_str();
+        let fits = match self {
+            Self::Flag => value.is_bool(),
+            Self::Number { least, most } => {
+                let number = value.as_integer().and_then(|number| u64::try_from(number).ok());
+                number.is_some_and(|number| (*least..=*most).contains(&number))
+            }
+            Self::Word(words) => text.is_some_and(|text| words.contains(&text)),
+            Self::Model => text.is_some_and(|text| ModelRef::new(text).is_ok()),
+            Self::Models => value.as_array().is_some_and(|items| {
+                items.iter().all(|item| item.as_str().is_some_and(|text| ModelRef::new(text).is_ok()))
+            }),
+            Self::Url(schemes) => text.is_some_and(|text| is_url(text, schemes)),
+            Self::Variable => text.is_some_and(is_variable),
+            Self::Name => text.is_some_and(is_name),
+            Self::Transport => text.is_some_and(|text| {
+                let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+                !text.is_empty() && text.len() <= 64 && text.bytes().all(plain)
+            }),
+            Self::Path => text.is_some_and(|text| text.starts_with('/')),
+        };
+        if fits {
+            return Ok(());
+        }
+        Err(format!("expected {}{}", self.expected(), self.got(value)))
+    }
+
+    /// What came instead. Where a key or a password may stand by mistake it is not repeated.
+    fn got(&self, value: &Value) -> String {
+        let secretive = match self {
+            Self::Url(_) | Self::Variable | Self::Name => value.is_str(),
+            Self::Flag
+            | Self::Number { .. }
+            | Self::Word(_)
+            | Self::Model
+            | Self::Models
+            | Self::Transport
+            | Self::Path => false,
+        };
+        if secretive {
+            return String::new();
+        }
+        let shown: String = value.clone().decorated("", "").to_string().chars().take(60).collect();
+        format!("; got {shown}")
+    }
+
+    /// A text from the environment or the command line as a value: in TOML where that makes sense, otherwise
+    /// as it is; lists also separated by commas. What does not fit is left for [`Kind::check`].
+    pub fn parse(&self, text: &str) -> Value {
+        let trimmed = text.trim();
+        let toml = || trimmed.parse::<Value>().ok().map(|value| value.decorated("", ""));
+        let quoted = trimmed.starts_with(['"', '\'']);
+        match self {
+            Self::Flag | Self::Number { .. } => toml().unwrap_or_else(|| trimmed.into()),
+            Self::Models if trimmed.starts_with('[') => toml().unwrap_or_else(|| trimmed.into()),
+            Self::Models => {
+                let items = trimmed.split(',').map(str::trim).filter(|item| !item.is_empty());
+                Value::Array(items.collect::<Array>())
+            }
+            Self::Word(_)
+            | Self::Model
+            | Self::Url(_)
+            | Self::Variable
+            | Self::Name
+            | Self::Transport
+            | Self::Path => if quoted { toml() } else { None }.unwrap_or_else(|| trimmed.into()),
+        }
+    }
+
+    /// The kind as a JSON schema.
+    pub fn schema(&self) -> Json {
+        match self {
+            Self::Flag => json!({ "type": "boolean" }),
+            Self::Number { least, most } => {
+                json!({ "type": "integer", "minimum": least, "maximum": most })
+            }
+            Self::Word(words) => json!({ "type": "string", "enum": words }),
+            Self::Model => json!({ "type": "string", "pattern": "^[^/]+/.+$", "maxLength": 256 }),
+            Self::Models => json!({ "type": "array", "items": Self::Model.schema() }),
+            Self::Url(schemes) => {
+                json!({ "type": "string", "pattern": format!("^({})://", schemes.join("|")) })
+            }
+            Self::Variable => json!({ "type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$" }),
+            Self::Name => json!({ "type": "string", "pattern": NAME_PATTERN }),
+            Self::Transport => json!({ "type": "string", "pattern": "^[a-z0-9_]{1,64}$" }),
+            Self::Path => json!({ "type": "string", "pattern": "^/" }),
+        }
+    }
+}
+
+/// [`is_name`] as a pattern.
+pub(super) const NAME_PATTERN: &str = "^[a-z0-9][a-z0-9-]{0,62}$";
+
+fn is_url(text: &str, schemes: &[&str]) -> bool {
+    Url::parse(text).is_ok_and(|url| {
+        schemes.contains(&url.scheme()) && url.host_str().is_some_and(|host| !host.is_empty())
+    })
+}
+
+fn is_variable(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    !bytes.is_empty() && bytes.len() <= 128 && !bytes[0].is_ascii_digit() && bytes.iter().all(|&b| plain(b))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_becomes_the_type_of_its_key() {
+        let number = Kind::Number { least: 1, most: 10 };
+        assert_eq!(number.parse(" 7 ").as_integer(), Some(7));
+        assert_eq!(Kind::Flag.parse("true").as_bool(), Some(true));
+        assert_eq!(Kind::Model.parse("local/a b").as_str(), Some("local/a b"));
+        assert_eq!(Kind::Model.parse("\"local/a\"").as_str(), Some("local/a"));
+        for text in ["local/a, local/b", "[\"local/a\", 'local/b']"] {
+            let list = Kind::Models.parse(text);
+            assert_eq!(list.as_array().unwrap().len(), 2, "{text}");
+            assert_eq!(Kind::Models.check(&list), Ok(()));
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_named_and_secrets_are_not_repeated() {
+        let number = Kind::Number { least: 1, most: 10 };
+        for wrong in ["many", "0", "11", "-1", "1.5", "9999999999999999999999"] {
+            let error = number.check(&number.parse(wrong)).unwrap_err();
+            assert!(error.contains("at least 1 and at most 10; got "), "{error}");
+        }
+        let error = Kind::Variable.check(&"sk-canary-1234".into()).unwrap_err();
+        assert!(error.contains("credentials set") && !error.contains("canary"), "{error}");
+        let error = Kind::Url(&["http"]).check(&"ftp://u:canary@h".into()).unwrap_err();
+        assert!(!error.contains("canary"), "{error}");
+        for wrong in ["", "-a", "A", "a_b", &"a".repeat(64)] {
+            assert!(!is_name(wrong), "{wrong}");
+        }
+        assert!(is_name("my-server-2"));
+    }
+}

@@ -1,0 +1,86 @@
+//! Settings as a list of values with their origins, fit to be shown.
+
+use serde::Serialize;
+use serde_json::{Value as Json, json};
+
+use super::environment::password;
+use super::{KEYS, Kind, OPTIONS, Origin, ProviderSettings, Settings};
+
+/// One value and where it comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Entry {
+    pub key: String,
+    /// Null where there is none.
+    pub value: Json,
+    pub origin: Origin,
+}
+
+impl Entry {
+    /// The value as a person reads it, and as `config set` takes it.
+    pub fn text(&self) -> String {
+        text(&self.value)
+    }
+}
+
+impl Settings {
+    /// Every key with its value, then what the file says of providers.
+    pub fn entries(&self) -> Vec<Entry> {
+        let keys = KEYS.iter().map(|key| Entry {
+            key: key.name.to_owned(),
+            value: key.get(self),
+            origin: self.origin(key.name),
+        });
+        let options = self.providers.iter().flat_map(|(id, provider)| {
+            let entries = self.options(id, provider).into_iter();
+            entries.filter(|entry| !entry.value.is_null())
+        });
+        keys.chain(options).collect()
+    }
+
+    /// The value of one key; none where no key has that name.
+    pub fn entry(&self, name: &str) -> Option<Entry> {
+        super::kind_of(name)?;
+        let unset = || Entry { key: name.to_owned(), value: Json::Null, origin: Origin::Default };
+        Some(self.entries().into_iter().find(|entry| entry.key == name).unwrap_or_else(unset))
+    }
+
+    /// Every option of a provider, with these values.
+    pub fn options(&self, id: &str, values: &ProviderSettings) -> Vec<Entry> {
+        let entries = OPTIONS.iter().map(|key| {
+            let name = format!("providers.{id}.{}", key.name);
+            let value = match key.kind {
+                Kind::Url(_) => without_password(key.get(values)),
+                Kind::Flag
+                | Kind::Number { .. }
+                | Kind::Word(_)
+                | Kind::Model
+                | Kind::Models
+                | Kind::Variable
+                | Kind::Name
+                | Kind::Transport
+                | Kind::Path => key.get(values),
+            };
+            Entry { origin: self.origin(&name), key: name, value }
+        });
+        entries.collect()
+    }
+}
+
+fn text(value: &Json) -> String {
+    match value {
+        Json::Null => "none".to_owned(),
+        Json::String(text) => text.clone(),
+        Json::Array(items) if items.is_empty() => "none".to_owned(),
+        Json::Array(items) => items.iter().map(text).collect::<Vec<_>>().join(","),
+        Json::Bool(_) | Json::Number(_) | Json::Object(_) => value.to_string(),
+    }
+}
+
+/// An address fit to be shown, whatever the length of its password.
+fn without_password(url: Json) -> Json {
+    let Some(text) = url.as_str() else { return url };
+    match password(text) {
+        Some(password) => json!(text.replacen(&format!(":{password}@"), ":[redacted]@", 1)),
+        None => url,
+    }
+}

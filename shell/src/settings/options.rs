@@ -1,0 +1,81 @@
+//! The table of what can be said of a provider: `providers.<id>.<option>`.
+
+use std::path::PathBuf;
+
+use holon_core::Millis;
+
+use super::field::Field;
+use super::keys::{Key, key, number, time};
+use super::kind::Kind;
+
+/// What the file says of one provider; what it leaves out stays as it is built in.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProviderSettings {
+    pub transport: Option<String>,
+    pub base_url: Option<String>,
+    pub api_key_env: Option<String>,
+    pub credential: Option<String>,
+    pub stream: Option<bool>,
+    pub strict_tools: Option<bool>,
+    pub freeform_tools: Option<bool>,
+    pub max_completion_tokens: Option<bool>,
+    pub context_window_tokens: Option<u64>,
+    pub connect_timeout: Option<Millis>,
+    pub first_byte_timeout: Option<Millis>,
+    pub idle_timeout: Option<Millis>,
+    pub proxy: Option<String>,
+    pub ca_file: Option<PathBuf>,
+}
+
+/// Every option, in the order in which it is listed.
+pub const OPTIONS: &[Key<ProviderSettings>] = &[
+    key!("transport", transport, Kind::Transport, "how the server is spoken to"),
+    key!(
+        "base_url",
+        base_url,
+        Kind::Url(&["http", "https"]),
+        "the address that the path of the method is added to"
+    ),
+    key!("api_key_env", api_key_env, Kind::Variable, "the environment variable that holds the key"),
+    key!(
+        "credential",
+        credential,
+        Kind::Name,
+        "the key's name in `credentials.toml`, used when no variable has it"
+    ),
+    key!("stream", stream, Kind::Flag, "ask for server-sent events rather than for one document"),
+    key!("strict_tools", strict_tools, Kind::Flag, "offer tools with strict schemas"),
+    key!(
+        "freeform_tools",
+        freeform_tools,
+        Kind::Flag,
+        "offer `ApplyPatch` as a freeform tool where the protocol has them"
+    ),
+    key!(
+        "max_completion_tokens",
+        max_completion_tokens,
+        Kind::Flag,
+        "send `max_completion_tokens` rather than `max_tokens` where the protocol has both"
+    ),
+    key!(
+        "context_window_tokens",
+        context_window_tokens,
+        number(4_096, 100_000_000),
+        "tokens that its models take; without it `runtime.context_window_tokens`"
+    ),
+    key!("connect_timeout_ms", connect_timeout, time(1), "time until a connection stands"),
+    key!(
+        "first_byte_timeout_ms",
+        first_byte_timeout,
+        time(1),
+        "time from the request to the first byte of the answer"
+    ),
+    key!("idle_timeout_ms", idle_timeout, time(1), "longest silence inside an answer"),
+    key!(
+        "proxy",
+        proxy,
+        Kind::Url(&["http", "https", "socks5", "socks5h"]),
+        "the proxy to use; without it what the environment says"
+    ),
+    key!("ca_file", ca_file, Kind::Path, "PEM certificates to trust besides those of the system"),
+];

@@ -1,0 +1,33 @@
+//! Where a value comes from.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+/// Where a value comes from, strongest last.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Origin {
+    Default,
+    File { path: PathBuf, line: usize },
+    Environment { variable: String },
+    Flag { flag: String },
+}
+
+impl Origin {
+    pub(crate) fn variable(name: &str) -> Self {
+        Self::Environment { variable: name.to_owned() }
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::File { path, line } => write!(f, "{}:{line}", path.display()),
+            Self::Environment { variable } => write!(f, "environment variable {variable}"),
+            Self::Flag { flag } => write!(f, "flag {flag}"),
+        }
+    }
+}

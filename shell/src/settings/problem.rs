@@ -1,0 +1,94 @@
+//! What is wrong with a configuration, and what to do about it.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use super::origin::Origin;
+use super::source::SourceError;
+
+/// One thing that is wrong with one value.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Problem {
+    pub origin: Origin,
+    pub key: String,
+    pub what: String,
+    /// The command that helps.
+    pub remedy: String,
+}
+
+/// A configuration that can't be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SettingsError {
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    #[error("{first}{}", others(*more))]
+    Invalid { first: Problem, more: usize },
+    #[error("{} may be read by others (mode {mode:04o}), but holds keys", path.display())]
+    OpenToOthers { path: PathBuf, mode: u32 },
+    #[error(
+        "no model is configured: set HOLON_MODEL, model.default in {}, or --model, for example \
+             local/qwen3; `holon demo` needs none", path.display()
+    )]
+    NoModel { path: PathBuf },
+}
+
+impl SettingsError {
+    /// The first of the problems, if there is one.
+    pub(super) fn first(problems: Vec<Problem>) -> Result<(), Self> {
+        let more = problems.len().saturating_sub(1);
+        match problems.into_iter().next() {
+            Some(first) => Err(Self::Invalid { first, more }),
+            None => Ok(()),
+        }
+    }
+
+    /// The next command to try.
+    pub fn hint(&self) -> String {
+        match self {
+            Self::Source(_) => "holon config doctor".to_owned(),
+            Self::Invalid { first, .. } => first.remedy.clone(),
+            Self::OpenToOthers { path, .. } => format!("chmod 600 {}", quoted(&path.display().to_string())),
+            Self::NoModel { .. } => "holon config set model.default local/qwen3".to_owned(),
+        }
+    }
+}
+
+impl Problem {
+    /// The same complaint, wherever it stands by now.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        self.key == other.key && self.what == other.what
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.origin {
+            Origin::Default => {}
+            Origin::File { .. } | Origin::Environment { .. } | Origin::Flag { .. } => {
+                write!(f, "{}: ", self.origin)?;
+            }
+        }
+        write!(f, "{}: {}", self.key, self.what)
+    }
+}
+
+impl std::error::Error for Problem {}
+
+fn others(more: usize) -> String {
+    match more {
+        0 => String::new(),
+        1 => "; and one more problem".to_owned(),
+        more => format!("; and {more} more problems"),
+    }
+}
+
+/// A word for a shell.
+pub(crate) fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-:=@%+,".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}

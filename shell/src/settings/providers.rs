@@ -1,0 +1,214 @@
+//! The providers as they are configured: what is built in, what the file changes of it, and which key each
+//! one gets. The only place that knows all three.
+
+use std::collections::BTreeMap;
+
+use super::credentials::Credentials;
+use super::environment::password;
+use super::{Environment, ProviderSettings, Settings};
+use crate::perform::model::provider::{Credential, ProviderOptions, ProviderSpec, TransportKind};
+use crate::perform::model::{Providers, built_in};
+
+/// Every transport that this version speaks, by the name that it has in the file.
+pub const TRANSPORTS: [(&str, TransportKind); 4] = [
+    ("openai_responses", TransportKind::OpenaiResponses),
+    ("openai_chat_completions", TransportKind::OpenaiChatCompletions),
+    ("anthropic_messages", TransportKind::AnthropicMessages),
+    ("scripted", TransportKind::Scripted),
+];
+
+/// All providers of a runtime.
+#[derive(Debug)]
+pub struct Configured {
+    pub specs: Vec<ProviderSpec>,
+    /// Providers that can't be used as they are configured, with the reason. They fail when they are chosen:
+    /// one that nobody asks for stops nothing.
+    pub unusable: BTreeMap<String, String>,
+    /// Every value that must never be seen, with the name that stands for it, whether it is used or not.
+    pub secrets: Vec<(String, String)>,
+}
+
+impl Configured {
+    pub fn new(settings: &Settings, environment: &Environment, credentials: &Credentials) -> Self {
+        let build = Build { settings, environment, credentials };
+        let mut configured = Self { specs: Vec::new(), unusable: BTreeMap::new(), secrets: build.secrets() };
+        let mut ids = settings.providers.clone();
+        for spec in built_in(|name| environment.get(name).map(str::to_owned)) {
+            let changes = ids.remove(&spec.id).unwrap_or_default();
+            configured.take(spec.id.clone(), build.changed(spec, &changes));
+        }
+        for (id, changes) in ids {
+            let made = build.made(&id, &changes);
+            configured.take(id, made);
+        }
+        configured
+    }
+
+    /// The registry of these providers.
+    pub fn providers(&self) -> Providers {
+        Providers::new(self.specs.clone()).except(self.unusable.clone())
+    }
+
+    fn take(&mut self, id: String, made: Result<ProviderSpec, String>) {
+        match made {
+            Ok(spec) => self.specs.push(spec),
+            Err(reason) => drop(self.unusable.insert(id, reason)),
+        }
+    }
+}
+
+struct Build<'a> {
+    settings: &'a Settings,
+    environment: &'a Environment,
+    credentials: &'a Credentials,
+}
+
+impl Build<'_> {
+    /// A built-in provider with what the file changes of it. Its variables win over the file.
+    fn changed(&self, built_in: ProviderSpec, changes: &ProviderSettings) -> Result<ProviderSpec, String> {
+        let mut spec = built_in;
+        if let Some(name) = &changes.transport {
+            spec.transport = transport(&spec.id, name)?;
+        }
+        let by_variable = self.environment.get(&spec.base_url_origin).is_some();
+        if let (false, Some(base_url)) = (by_variable, &changes.base_url) {
+            spec.base_url.clone_from(base_url);
+            spec.base_url_origin = format!("providers.{}.base_url", spec.id);
+        }
+        spec.options = options(spec.options, changes);
+        spec.credential = self.credential(&spec, changes);
+        Ok(spec)
+    }
+
+    /// A provider that only the file knows.
+    fn made(&self, id: &str, changes: &ProviderSettings) -> Result<ProviderSpec, String> {
+        let Some(name) = &changes.transport else {
+            return Err(format!("it has no transport; {}", set(id, "transport", "openai_chat_completions")));
+        };
+        let transport = transport(id, name)?;
+        let base_url = match (&changes.base_url, transport) {
+            (Some(base_url), _) => base_url.clone(),
+            (None, TransportKind::Scripted) => String::new(),
+            (
+                None,
+                TransportKind::OpenaiResponses
+                | TransportKind::OpenaiChatCompletions
+                | TransportKind::AnthropicMessages,
+            ) => {
+                return Err(format!(
+                    "it has no address; {}",
+                    set(id, "base_url", "http://127.0.0.1:8080/v1")
+                ));
+            }
+        };
+        let mut spec = ProviderSpec {
+            id: id.to_owned(),
+            transport,
+            base_url,
+            base_url_origin: format!("providers.{id}.base_url"),
+            credential: Credential::Unneeded,
+            options: options(ProviderOptions::default(), changes),
+        };
+        spec.credential = self.credential(&spec, changes);
+        Ok(spec)
+    }
+
+    /// The key: of the variable, otherwise of `credentials.toml`, under the name that is configured or else the
+    /// provider's own.
+    fn credential(&self, spec: &ProviderSpec, changes: &ProviderSettings) -> Credential {
+        let variable = match &changes.api_key_env {
+            Some(name) => self.environment.get(name).map(|value| (value.trim().to_owned(), name.clone())),
+            None => match &spec.credential {
+                Credential::Key { value, origin } => Some((value.clone(), origin.clone())),
+                Credential::Unneeded | Credential::Missing { .. } => None,
+            },
+        };
+        let name = changes.credential.as_deref().unwrap_or(&spec.id);
+        let stored = || self.credentials.get(name).map(|key| (key.to_owned(), name.to_owned()));
+        let key = variable.filter(|(value, _)| !value.is_empty()).or_else(stored);
+        let store = format!("`holon config credentials set {name}`");
+        let remedy = match (&changes.api_key_env, &spec.credential) {
+            (Some(variable), _) => format!("set {variable}, or use {store}"),
+            (None, Credential::Missing { remedy }) => format!("{remedy}, or use {store}"),
+            (None, Credential::Unneeded | Credential::Key { .. }) => format!("use {store}"),
+        };
+        if key.is_none() && (changes.api_key_env.is_some() || changes.credential.is_some()) {
+            return Credential::Missing { remedy };
+        }
+        built_in::credential(key, &spec.base_url, || remedy)
+    }
+
+    fn secrets(&self) -> Vec<(String, String)> {
+        let mut secrets: Vec<_> = self.credentials.secrets().chain(self.environment.secrets()).collect();
+        for (id, provider) in &self.settings.providers {
+            if let Some(name) = &provider.api_key_env
+                && let Some(value) = self.environment.get(name)
+            {
+                secrets.push((name.clone(), value.trim().to_owned()));
+            }
+            for (option, url) in [("base_url", &provider.base_url), ("proxy", &provider.proxy)] {
+                let password = url.as_deref().and_then(password);
+                secrets.extend(password.map(|password| (format!("providers.{id}.{option}"), password)));
+            }
+        }
+        secrets
+    }
+}
+
+/// A provider's spec as values of the table of options, for whoever shows them.
+pub fn shown(spec: &ProviderSpec, configured: Option<&ProviderSettings>) -> ProviderSettings {
+    let options = &spec.options;
+    let name = TRANSPORTS.iter().find(|(_, kind)| *kind == spec.transport).map(|(name, _)| *name);
+    ProviderSettings {
+        transport: name.map(ToOwned::to_owned),
+        base_url: Some(spec.base_url.clone()).filter(|base_url| !base_url.is_empty()),
+        api_key_env: configured.and_then(|configured| configured.api_key_env.clone()),
+        credential: configured.and_then(|configured| configured.credential.clone()),
+        stream: Some(options.stream),
+        strict_tools: Some(options.strict_tools),
+        freeform_tools: Some(options.freeform_tools),
+        max_completion_tokens: Some(options.max_completion_tokens),
+        context_window_tokens: configured.and_then(|configured| configured.context_window_tokens),
+        connect_timeout: Some(options.connect_timeout),
+        first_byte_timeout: Some(options.first_byte_timeout),
+        idle_timeout: Some(options.idle_timeout),
+        proxy: options.proxy.clone(),
+        ca_file: options.ca_file.clone(),
+    }
+}
+
+/// The names of all transports, for errors.
+pub fn transports() -> String {
+    TRANSPORTS.map(|(name, _)| name).join(", ")
+}
+
+fn transport(id: &str, name: &str) -> Result<TransportKind, String> {
+    TRANSPORTS.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind).ok_or_else(|| {
+        format!(
+            "providers.{id}.transport is {name:?}, which this version does not support; it supports {}",
+            transports()
+        )
+    })
+}
+
+fn set(id: &str, option: &str, value: &str) -> String {
+    format!("`holon config set providers.{id}.{option} {value}`")
+}
+
+fn options(mut options: ProviderOptions, changes: &ProviderSettings) -> ProviderOptions {
+    fn put<T: Clone>(target: &mut T, value: Option<&T>) {
+        if let Some(value) = value {
+            target.clone_from(value);
+        }
+    }
+    put(&mut options.stream, changes.stream.as_ref());
+    put(&mut options.strict_tools, changes.strict_tools.as_ref());
+    put(&mut options.freeform_tools, changes.freeform_tools.as_ref());
+    put(&mut options.max_completion_tokens, changes.max_completion_tokens.as_ref());
+    put(&mut options.connect_timeout, changes.connect_timeout.as_ref());
+    put(&mut options.first_byte_timeout, changes.first_byte_timeout.as_ref());
+    put(&mut options.idle_timeout, changes.idle_timeout.as_ref());
+    options.proxy = changes.proxy.clone().or(options.proxy);
+    options.ca_file = changes.ca_file.clone().or(options.ca_file);
+    options
+}

@@ -1,0 +1,48 @@
+//! The tables of keys as a JSON schema of `config.toml`, for editors.
+
+use serde_json::{Map, Value as Json, json};
+
+use super::kind::NAME_PATTERN;
+use super::{KEYS, Key, OPTIONS, Settings};
+
+/// The schema of `config.toml`.
+pub fn schema() -> Json {
+    let defaults = Settings::new("".as_ref());
+    let mut groups: Map<String, Json> = Map::new();
+    for key in KEYS {
+        let Some((group, name)) = key.name.split_once('.') else { continue };
+        let group = groups.entry(group).or_insert_with(|| closed(Map::new()));
+        let mut about = about(key);
+        let default = key.get(&defaults);
+        if !default.is_null() {
+            about["default"] = default;
+        }
+        group["properties"][name] = about;
+    }
+    let options = OPTIONS.iter().map(|key| (key.name.to_owned(), about(key))).collect();
+    groups.insert(
+        "providers".to_owned(),
+        json!({
+            "type": "object",
+            "patternProperties": { NAME_PATTERN: closed(options) },
+            "additionalProperties": false,
+        }),
+    );
+    let mut schema = closed(groups);
+    schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
+    schema["title"] = json!("config.toml of holon");
+    schema
+}
+
+fn about<S>(key: &Key<S>) -> Json {
+    let mut about = key.kind.schema();
+    about["description"] = json!(key.doc);
+    if let Some(variable) = key.variable {
+        about["x-environment-variable"] = json!(variable);
+    }
+    about
+}
+
+fn closed(properties: Map<String, Json>) -> Json {
+    json!({ "type": "object", "properties": properties, "additionalProperties": false })
+}

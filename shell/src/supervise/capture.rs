@@ -1,0 +1,155 @@
+//! Output of a command in bounded memory: its head, its tail, and how much there was in all.
+
+use std::collections::VecDeque;
+use std::hash::{DefaultHasher, Hasher};
+
+use serde::{Deserialize, Serialize};
+
+/// One stream while it comes.
+pub(super) struct Capture {
+    /// What is kept of the beginning and of the end, in bytes each.
+    keep: usize,
+    head: Vec<u8>,
+    tail: VecDeque<u8>,
+    bytes: u64,
+    /// Characters of the whole stream, counted by their first bytes.
+    characters: u64,
+    digest: DefaultHasher,
+    lines: Lines,
+}
+
+/// Whether the ends of lines are those of a terminal, which are returned to what was written.
+enum Lines {
+    AsTheyAre,
+    OfTerminal {
+        /// A carriage return that may belong to a line feed.
+        held: bool,
+    },
+}
+
+/// One stream afterwards, as text: bytes that are none are replaced, no character is split.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kept {
+    pub bytes: u64,
+    pub characters: u64,
+    /// Tells streams apart; it means nothing beyond that.
+    pub digest: u64,
+    /// All of it, or its beginning.
+    pub head: String,
+    /// Its end, when something between is missing.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub tail: String,
+}
+
+impl Capture {
+    pub(super) fn new(keep: usize, terminal: bool) -> Self {
+        let lines = if terminal { Lines::OfTerminal { held: false } } else { Lines::AsTheyAre };
+        let (head, tail, digest) = (Vec::new(), VecDeque::new(), DefaultHasher::new());
+        Self { keep, head, tail, bytes: 0, characters: 0, digest, lines }
+    }
+
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        match &mut self.lines {
+            Lines::AsTheyAre => self.add(bytes),
+            Lines::OfTerminal { held } => {
+                let (plain, holds) = unreturned(bytes, *held);
+                *held = holds;
+                self.add(&plain);
+            }
+        }
+    }
+
+    fn add(&mut self, bytes: &[u8]) {
+        self.bytes += bytes.len() as u64;
+        self.digest.write(bytes);
+        self.characters += bytes.iter().filter(|&&byte| starts(byte)).count() as u64;
+        let room = (self.keep - self.head.len()).min(bytes.len());
+        self.head.extend_from_slice(&bytes[..room]);
+        let rest = &bytes[room..];
+        let rest = &rest[rest.len().saturating_sub(self.keep)..];
+        let over = (self.tail.len() + rest.len()).saturating_sub(self.keep);
+        self.tail.drain(..over);
+        self.tail.extend(rest);
+    }
+
+    pub(super) fn finish(mut self) -> Kept {
+        if matches!(self.lines, Lines::OfTerminal { held: true }) {
+            self.add(b"\r");
+        }
+        let (head, tail) = self.pieces();
+        Kept { bytes: self.bytes, characters: self.characters, digest: self.digest.finish(), head, tail }
+    }
+
+    /// The kept text in two pieces; the second is empty when nothing between them is missing.
+    fn pieces(&self) -> (String, String) {
+        let tail: Vec<u8> = self.tail.iter().copied().collect();
+        let whole: Vec<u8> = [self.head.as_slice(), &tail].concat();
+        if whole.len() as u64 == self.bytes {
+            return (String::from_utf8_lossy(&whole).into_owned(), String::new());
+        }
+        // Characters that the cut went through are left out on both sides.
+        let end = self.head.iter().rposition(|&byte| starts(byte)).unwrap_or(0);
+        let complete = std::str::from_utf8(&self.head[end..]).is_ok();
+        let head = if complete { &self.head[..] } else { &self.head[..end] };
+        let start = tail.iter().position(|&byte| starts(byte)).unwrap_or(tail.len());
+        (String::from_utf8_lossy(head).into_owned(), String::from_utf8_lossy(&tail[start..]).into_owned())
+    }
+}
+
+/// Without the carriage returns that a terminal puts before line feeds; says whether one is held back.
+fn unreturned(bytes: &[u8], mut held: bool) -> (Vec<u8>, bool) {
+    let mut plain = Vec::with_capacity(bytes.len() + 1);
+    for &byte in bytes {
+        if held && byte != b'\n' {
+            plain.push(b'\r');
+        }
+        held = byte == b'\r';
+        if !held {
+            plain.push(byte);
+        }
+    }
+    (plain, held)
+}
+
+/// Whether a byte begins a character of UTF-8.
+fn starts(byte: u8) -> bool {
+    byte & 0xC0 != 0x80
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(keep: usize, terminal: bool, pieces: &[&[u8]]) -> Kept {
+        let mut capture = Capture::new(keep, terminal);
+        pieces.iter().for_each(|piece| capture.push(piece));
+        capture.finish()
+    }
+
+    #[test]
+    fn short_output_is_kept_whole() {
+        let text = kept(100, false, &[b"a\xC3", b"\xA4b"]);
+        assert_eq!((text.head.as_str(), text.tail.as_str(), text.characters), ("aäb", "", 3));
+        assert_eq!(kept(100, false, &[b"\xFF\xFEx"]).head, "\u{FFFD}\u{FFFD}x");
+    }
+
+    #[test]
+    fn memory_is_bounded_and_no_character_is_split() {
+        let mut capture = Capture::new(1_000, false);
+        let line = "€uro ".repeat(100);
+        for _ in 0..1_000 {
+            capture.push(line.as_bytes());
+        }
+        capture.push(b"END");
+        assert!(capture.head.len() == 1_000 && capture.tail.len() == 1_000);
+        let kept = capture.finish();
+        assert_eq!((kept.bytes, kept.characters), (700_003, 500_003));
+        assert!(kept.tail.ends_with("END") && !format!("{}{}", kept.head, kept.tail).contains('\u{FFFD}'));
+    }
+
+    #[test]
+    fn the_line_ends_of_a_terminal_are_undone() {
+        assert_eq!(kept(100, true, &[b"a\r", b"\nb\rc\r\n\r"]).head, "a\nb\rc\n\r");
+        assert_eq!(kept(100, false, &[b"a\r\n"]).head, "a\r\n");
+    }
+}

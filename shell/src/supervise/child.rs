@@ -1,0 +1,65 @@
+//! The start of a command: with a pipe for each of its streams, or with a terminal.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+
+use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+use super::protocol::Item;
+
+/// The size that programs expect where nobody looks.
+const SIZE: Winsize = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
+
+pub(super) struct Started {
+    pub(super) pid: u32,
+    pub(super) stdout: Option<OwnedFd>,
+    /// None with a terminal, which is one stream.
+    pub(super) stderr: Option<OwnedFd>,
+}
+
+/// Starts it, in a process group of its own and without input.
+pub(super) fn start(item: &Item) -> io::Result<Started> {
+    if item.tty { with_terminal(item) } else { with_pipes(item) }
+}
+
+fn with_pipes(item: &Item) -> io::Result<Started> {
+    let mut child = Command::new(&item.shell)
+        .args(arguments(item))
+        .current_dir(&item.folder)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .spawn()?;
+    let stdout = child.stdout.take().map(OwnedFd::from);
+    let stderr = child.stderr.take().map(OwnedFd::from);
+    Ok(Started { pid: child.id(), stdout, stderr })
+}
+
+/// A terminal belongs to a session, which only the process itself can begin: a helper does that, and then
+/// becomes the command.
+fn with_terminal(item: &Item) -> io::Result<Started> {
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+    let ours = openpt(flags)?;
+    grantpt(&ours)?;
+    unlockpt(&ours)?;
+    let theirs = ioctl_tiocgptpeer(&ours, flags)?;
+    tcsetwinsize(&theirs, SIZE)?;
+    let child: Child = Command::new(super::program())
+        .arg(super::TERMINAL)
+        .arg(&item.shell)
+        .args(arguments(item))
+        .current_dir(&item.folder)
+        .stdin(theirs.try_clone()?)
+        .stdout(theirs.try_clone()?)
+        .stderr(theirs)
+        .spawn()?;
+    Ok(Started { pid: child.id(), stdout: Some(ours), stderr: None })
+}
+
+fn arguments(item: &Item) -> [&str; 2] {
+    [if item.login { "-lc" } else { "-c" }, &item.cmd]
+}

@@ -1,0 +1,136 @@
+//! The connections of a supervisor: the one that it was started with, and those of runtimes that come later.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::SOCKET;
+use super::protocol::{self, Identity, Plan, Say, Tell};
+
+/// Connections at a time; further ones wait.
+const CONNECTIONS: usize = 4;
+/// The word to go comes within a commit of the ledger; a disk that is full may take its time.
+const PATIENCE: Duration = Duration::from_mins(2);
+
+pub(super) struct Control {
+    identity: Identity,
+    listener: UnixListener,
+    connections: Vec<Connection>,
+}
+
+struct Connection {
+    stream: UnixStream,
+    arrived: Vec<u8>,
+}
+
+/// What comes of a supervisor that is ready.
+pub(super) enum Word {
+    Go(Plan),
+    /// The runtime thought better of it.
+    Dismissed,
+    /// The runtime is gone, or takes longer than anybody waits.
+    Silence,
+}
+
+/// What a runtime wants of a command in progress.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Wish {
+    Stop,
+    StopNow,
+}
+
+impl Control {
+    /// Makes the socket and says who is there.
+    pub(super) fn new(runtime: UnixStream, folder: &Path, identity: Identity) -> io::Result<Self> {
+        let folder = File::open(folder)?;
+        let listener = UnixListener::bind(inside(&folder, SOCKET))?;
+        listener.set_nonblocking(true)?;
+        let connections = vec![Connection { stream: runtime, arrived: Vec::new() }];
+        Ok(Self { identity, listener, connections })
+    }
+
+    /// Says who is there, and waits for the word to go.
+    pub(super) fn wait_for_go(&mut self) -> io::Result<Word> {
+        let ready = Tell::Ready { identity: self.identity.clone(), remaining_ms: 0 };
+        let Some(Connection { stream, .. }) = self.connections.first_mut() else { return Ok(Word::Silence) };
+        protocol::send(stream, &ready)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        let said = protocol::receive(stream);
+        stream.set_read_timeout(None)?;
+        stream.set_nonblocking(true)?;
+        match said {
+            Ok(Say::Go { plan }) => Ok(Word::Go(plan)),
+            Ok(Say::Stop { .. }) => Ok(Word::Dismissed),
+            Ok(Say::Hello) | Err(_) => Ok(Word::Silence),
+        }
+    }
+
+    /// What becomes readable when somebody says something.
+    pub(super) fn watched(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let streams = self.connections.iter().map(|connection| connection.stream.as_fd());
+        let more = self.connections.len() < CONNECTIONS;
+        streams.chain(more.then(|| self.listener.as_fd()))
+    }
+
+    /// Hears everybody out; a connection that breaks is forgotten, the command goes on without it.
+    pub(super) fn listen(&mut self, remaining_ms: u64) -> Option<Wish> {
+        while self.connections.len() < CONNECTIONS
+            && let Ok((stream, _)) = self.listener.accept()
+        {
+            if stream.set_nonblocking(true).is_ok() {
+                self.connections.push(Connection { stream, arrived: Vec::new() });
+            }
+        }
+        let mut wish = None;
+        let ready = Tell::Ready { identity: self.identity.clone(), remaining_ms };
+        self.connections.retain_mut(|connection| connection.hear(&ready, &mut wish));
+        wish
+    }
+
+    /// Everything is over and on record.
+    pub(super) fn tell_end(&mut self) {
+        for Connection { stream, .. } in &mut self.connections {
+            // Who does not listen any more will look for the record.
+            protocol::send(stream, &Tell::Ended).ok();
+        }
+    }
+}
+
+impl Connection {
+    /// Whether the connection is still one.
+    fn hear(&mut self, ready: &Tell, wish: &mut Option<Wish>) -> bool {
+        let mut buffer = [0; 4_096];
+        let open = loop {
+            match self.stream.read(&mut buffer) {
+                Ok(0) => break false,
+                Ok(count) => self.arrived.extend_from_slice(&buffer[..count]),
+                Err(problem) if problem.kind() == io::ErrorKind::WouldBlock => break true,
+                Err(problem) if problem.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => break false,
+            }
+        };
+        loop {
+            match protocol::take(&mut self.arrived) {
+                Ok(Some(Say::Stop { force })) => {
+                    let wanted = if force { Wish::StopNow } else { Wish::Stop };
+                    *wish = (*wish).max(Some(wanted));
+                }
+                Ok(Some(Say::Hello)) => {
+                    protocol::send(&mut self.stream, ready).ok();
+                }
+                // A plan is taken once.
+                Ok(Some(Say::Go { .. })) => {}
+                Ok(None) => return open,
+                Err(_) => return false,
+            }
+        }
+    }
+}
+
+/// A path inside an open folder that is short wherever the folder is: addresses of sockets have 108 bytes.
+pub fn inside(folder: &File, name: &str) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}/{name}", folder.as_raw_fd()))
+}

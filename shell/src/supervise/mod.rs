@@ -1,0 +1,67 @@
+//! The supervisor of a command: a small process of its own, started from this same binary (contract:
+//! tasks.md, Command tasks).
+//!
+//! ```text
+//! runtime                         supervisor                        command
+//!    │ starts, with a socket as stdin  │
+//!    │◄────────────────────────── ready│  own session, adopts orphans, named socket
+//!    │ … its identity becomes durable  │
+//!    │ go ────────────────────────────►│ executes ─────────────────────►│
+//!    │                                 │◄─ output, to its log ──────────│
+//!    │ stop (or the window is over) ──►│ SIGTERM, grace, SIGKILL ──────►│ and whoever it left
+//!    │                                 │ exit record, durable
+//!    │◄────────────────────────── ended│ ends
+//! ```
+//!
+//! It executes nothing before `go`, so a start is never ambiguous: a runtime that vanishes earlier takes it
+//! along. Once `go` was said it needs no runtime: it enforces the window, reaps everything that the command
+//! has started, wherever that moved to, and leaves a record which the next start of the runtime reads.
+//!
+//! It is one thread without an async runtime, so that it is up in a millisecond or two. It decides nothing
+//! that a plan does not say, and knows no credential: its environment is what the command sees.
+
+mod capture;
+mod child;
+mod control;
+mod log;
+pub mod process;
+pub mod protocol;
+pub mod record;
+mod run;
+mod session;
+mod terminal;
+mod tree;
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+pub use capture::Kept;
+pub use control::inside;
+
+/// The hidden subcommand of a supervisor; its argument is the folder that it works in.
+pub const SUPERVISE: &str = "__supervise";
+/// The hidden subcommand of what becomes a command with a terminal.
+pub(crate) const TERMINAL: &str = "__terminal";
+
+/// Names inside the folder of a supervisor.
+pub const SOCKET: &str = "socket";
+/// Made before the command is executed; then it says which process that became.
+pub const STARTED: &str = "started";
+pub const RECORD: &str = "exit.json";
+
+/// This binary, whatever has become of the file that it was started from.
+pub fn program() -> PathBuf {
+    PathBuf::from("/proc/self/exe")
+}
+
+/// Runs as a supervisor or as its helper if that is what the process was started for. Before anything else
+/// is looked at: no command line is parsed, no setting read.
+pub fn asked(mut arguments: impl Iterator<Item = OsString>) -> Option<ExitCode> {
+    let subcommand = arguments.nth(1)?;
+    if subcommand == OsStr::new(SUPERVISE) {
+        let folder = arguments.next()?;
+        return Some(session::supervise(Path::new(&folder)));
+    }
+    (subcommand == OsStr::new(TERMINAL)).then(|| terminal::become_command(arguments))
+}

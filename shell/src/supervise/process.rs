@@ -1,0 +1,122 @@
+//! Processes as the kernel knows them: who they are, who their parents are, and how to end those of a
+//! session without meeting a stranger.
+
+use std::fs;
+use std::io;
+
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+use super::protocol::Identity;
+
+/// Rounds of looking for members of a session that is to end; each finds what the last one missed.
+const ROUNDS: usize = 20;
+
+/// One line of the process table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stat {
+    pub pid: u32,
+    pub parent: u32,
+    pub group: u32,
+    pub session: u32,
+    /// In ticks since the start of the kernel.
+    pub started: u64,
+}
+
+/// What the kernel says of a process; none when there is no such process.
+pub fn stat(pid: u32) -> Option<Stat> {
+    parse(pid, &fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+fn parse(pid: u32, line: &str) -> Option<Stat> {
+    // The name may contain anything, parentheses and spaces among it.
+    let (_, fields) = line.rsplit_once(')')?;
+    let mut fields = fields.split_ascii_whitespace();
+    let mut number = |skip| fields.nth(skip).and_then(|field| field.parse::<u64>().ok());
+    let (parent, group, session) = (number(1)?, number(0)?, number(0)?);
+    let started = number(15)?;
+    let id = |number: u64| u32::try_from(number).ok();
+    Some(Stat { pid, parent: id(parent)?, group: id(group)?, session: id(session)?, started })
+}
+
+/// The whole table.
+pub fn all() -> Vec<Stat> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    pids.filter_map(stat).collect()
+}
+
+/// The process that asks.
+///
+/// # Errors
+/// Without `/proc`.
+pub fn own_identity() -> io::Result<Identity> {
+    let pid = std::process::id();
+    let missing = || io::Error::new(io::ErrorKind::NotFound, "/proc does not show this process");
+    let Stat { started, .. } = stat(pid).ok_or_else(missing)?;
+    Ok(Identity { pid, started, boot_id: boot_id()? })
+}
+
+/// Which start of the kernel this is.
+///
+/// # Errors
+/// Without `/proc`.
+pub fn boot_id() -> io::Result<String> {
+    Ok(fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
+}
+
+/// Whether that very process is alive.
+pub fn is_alive(identity: &Identity) -> bool {
+    boot_id().is_ok_and(|id| id == identity.boot_id) && is(identity.pid, identity.started)
+}
+
+fn is(pid: u32, started: u64) -> bool {
+    stat(pid).is_some_and(|stat| stat.started == started)
+}
+
+pub(super) fn pid(raw: u32) -> Option<Pid> {
+    Pid::from_raw(i32::try_from(raw).ok()?)
+}
+
+/// Kills that very process, and what is left of the session that it led. As long as a session has members
+/// its number is given to nobody else; where a stranger leads a session of that number, ours is gone.
+pub fn kill_session(leader: u32, started: u64) {
+    for _ in 0..ROUNDS {
+        if stat(leader).is_some_and(|stat| stat.started != started) {
+            return;
+        }
+        let members: Vec<Stat> =
+            all().into_iter().filter(|stat| stat.session == leader && stat.started >= started).collect();
+        if members.iter().filter(|member| kill(member)).count() == 0 {
+            return;
+        }
+    }
+}
+
+/// Whether there was somebody to kill: a process may end, and its id be given away, at any moment.
+fn kill(member: &Stat) -> bool {
+    let Some(handle) = pid(member.pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()) else {
+        return false;
+    };
+    is(member.pid, member.started) && pidfd_send_signal(&handle, Signal::KILL).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_the_table_is_read_whatever_the_name_is() {
+        let line = "42 (a) b) (c) S 7 42 40 34816 42 4194304 1 0 0 0 0 0 0 0 20 0 1 0 12345 1 1";
+        let stat = parse(42, line).unwrap();
+        assert_eq!(stat, Stat { pid: 42, parent: 7, group: 42, session: 40, started: 12_345 });
+    }
+
+    #[test]
+    fn who_asks_is_alive_and_nobody_else_is_meant() {
+        let own = own_identity().unwrap();
+        assert!(is_alive(&own));
+        assert!(all().iter().any(|stat| stat.pid == own.pid && stat.started == own.started));
+        assert!(!is_alive(&Identity { started: own.started + 1, ..own.clone() }));
+        assert!(!is_alive(&Identity { boot_id: "another".into(), ..own }));
+    }
+}

@@ -1,0 +1,160 @@
+//! What a runtime and a supervisor say to each other: frames of JSON behind their length, over a socket.
+
+use std::io::{self, Read, Write};
+use std::path::PathBuf;
+
+use holon_core::tool::{Tool, ToolErrorKind};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// Longest frame in bytes; a plan with the longest commands is far shorter.
+pub const FRAME_BYTES: usize = 4 << 20;
+
+/// What a runtime says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "say", rename_all = "snake_case")]
+pub enum Say {
+    /// Execute this: the identity of the supervisor is durable.
+    Go { plan: Plan },
+    /// End the command and what it left; at once with `force`, otherwise with time to clean up.
+    Stop { force: bool },
+    /// Who are you? Asked by a runtime that was started later.
+    Hello,
+}
+
+/// What a supervisor answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "tell", rename_all = "snake_case")]
+pub enum Tell {
+    Ready {
+        identity: Identity,
+        /// After so long everything is over, whatever the command does.
+        remaining_ms: u64,
+    },
+    /// The exit record is durable.
+    Ended,
+}
+
+/// A process that can't be confused with another one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    pub pid: u32,
+    /// In ticks since the start of the kernel.
+    pub started: u64,
+    pub boot_id: String,
+}
+
+/// What is to be executed: one command, or several in a row.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    pub tool: Tool,
+    pub items: Vec<Item>,
+    /// Whether a command that fails is the last one.
+    pub stop_on_error: bool,
+    /// Time for all items together: past it no further one begins.
+    pub total_ms: u64,
+    /// Time between the request to end and the end.
+    pub grace_ms: u64,
+}
+
+/// One command.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Item {
+    pub cmd: String,
+    pub shell: PathBuf,
+    pub login: bool,
+    pub tty: bool,
+    pub folder: PathBuf,
+    /// Time that the command has.
+    pub window_ms: u64,
+    /// Time that was asked for, where that is more.
+    pub asked_ms: u64,
+    /// Characters of output that will be shown.
+    pub budget: usize,
+    /// Where the whole of its output goes.
+    pub log: PathBuf,
+    /// Why this one is not executed; only within a batch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<Refused>,
+}
+
+/// A command that is not executed, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refused {
+    pub kind: ToolErrorKind,
+    pub message: String,
+}
+
+/// A message as it goes over the socket.
+///
+/// # Errors
+/// When it is longer than a frame may be.
+pub fn frame(message: &impl Serialize) -> io::Result<Vec<u8>> {
+    let json = serde_json::to_vec(message)?;
+    let length = u32::try_from(json.len()).ok().filter(|_| json.len() <= FRAME_BYTES).ok_or_else(too_long)?;
+    let mut frame = Vec::with_capacity(4 + json.len());
+    frame.extend(length.to_be_bytes());
+    frame.extend(json);
+    Ok(frame)
+}
+
+/// Takes the first whole message out of what has arrived; none when more is to come.
+///
+/// # Errors
+/// When the other side does not speak this protocol.
+pub fn take<T: DeserializeOwned>(arrived: &mut Vec<u8>) -> io::Result<Option<T>> {
+    let Some(head) = arrived.first_chunk::<4>() else { return Ok(None) };
+    let length = u32::from_be_bytes(*head) as usize;
+    if length > FRAME_BYTES {
+        return Err(too_long());
+    }
+    let Some(json) = arrived.get(4..4 + length) else { return Ok(None) };
+    let message = serde_json::from_slice(json)?;
+    arrived.drain(..4 + length);
+    Ok(Some(message))
+}
+
+pub(super) fn send(stream: &mut impl Write, message: &Tell) -> io::Result<()> {
+    stream.write_all(&frame(message)?)
+}
+
+/// Waits for a whole message.
+pub(super) fn receive(stream: &mut impl Read) -> io::Result<Say> {
+    let mut head = [0; 4];
+    stream.read_exact(&mut head)?;
+    let length = u32::from_be_bytes(head) as usize;
+    if length > FRAME_BYTES {
+        return Err(too_long());
+    }
+    let mut json = vec![0; length];
+    stream.read_exact(&mut json)?;
+    Ok(serde_json::from_slice(&json)?)
+}
+
+fn too_long() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("a frame has at most {FRAME_BYTES} bytes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_taken_one_by_one_however_they_arrive() {
+        let said = [Say::Stop { force: true }, Say::Hello];
+        let bytes: Vec<u8> = said.iter().flat_map(|say| frame(say).unwrap()).collect();
+        let (mut arrived, mut taken) = (Vec::new(), Vec::new());
+        for byte in bytes {
+            arrived.push(byte);
+            taken.extend(take::<Say>(&mut arrived).unwrap());
+        }
+        assert_eq!(taken, said);
+        assert!(arrived.is_empty());
+    }
+
+    #[test]
+    fn a_stranger_is_not_waited_for() {
+        assert!(take::<Say>(&mut b"GET / HTTP/1.1".to_vec()).is_err());
+        assert!(take::<Say>(&mut [0, 0, 0, 2, b'{', b'}'].to_vec()).is_err());
+    }
+}

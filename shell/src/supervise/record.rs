@@ -1,0 +1,135 @@
+//! The exit record: what became of a plan. It is durable before its supervisor ends, and the only thing that
+//! a runtime believes about the end of a command.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::capture::Kept;
+use super::protocol::Plan;
+use super::{RECORD, STARTED};
+
+/// Largest record that is read.
+const BYTES: u64 = 64 << 20;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExitRecord {
+    /// What was executed; none when the word to go was never given.
+    pub plan: Option<Plan>,
+    /// One for each item that had its turn, in order.
+    pub items: Vec<ItemEnd>,
+}
+
+/// How one command ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ItemEnd {
+    pub end: End,
+    pub duration_ms: u64,
+    pub stdout: Kept,
+    /// Empty for a command with a terminal.
+    pub stderr: Kept,
+    pub remains: Remains,
+    /// Why the log is not the whole output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log_problem: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "end", rename_all = "snake_case")]
+pub enum End {
+    /// The status; 128 and the signal's number when a signal ended it.
+    Exited { status: i32 },
+    /// After so long.
+    TimedOut { window_ms: u64 },
+    /// Somebody asked for the end.
+    Stopped,
+    /// It could not be started.
+    NotStarted { problem: String },
+    /// An earlier item failed, or there was no time left.
+    NotRun,
+}
+
+/// What a command left behind when it ended by itself.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Remains {
+    /// Processes that had to be ended.
+    #[serde(default)]
+    pub processes: bool,
+    /// Somebody outside of its tree still held its output.
+    #[serde(default)]
+    pub output: bool,
+    /// Something did not end even when it was killed.
+    #[serde(default)]
+    pub unkillable: bool,
+}
+
+impl ItemEnd {
+    /// Of a command without output.
+    pub(super) fn without_output(end: End) -> Self {
+        Self {
+            end,
+            duration_ms: 0,
+            stdout: Kept::default(),
+            stderr: Kept::default(),
+            remains: Remains::default(),
+            log_problem: None,
+        }
+    }
+
+    pub fn succeeded(&self) -> bool {
+        self.end == End::Exited { status: 0 }
+    }
+}
+
+impl ExitRecord {
+    /// Writes it so that it is there wholly or not at all, whatever happens to the machine.
+    pub(super) fn write(&self, folder: &Path) -> io::Result<()> {
+        let draft = folder.join("exit.json.new");
+        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
+        file.write_all(&serde_json::to_vec(self)?)?;
+        file.sync_data()?;
+        fs::rename(draft, folder.join(RECORD))?;
+        File::open(folder)?.sync_all()
+    }
+
+    /// The record of a supervisor; none when it left none.
+    ///
+    /// # Errors
+    /// When it can't be read: it is not believed in part.
+    pub fn read(folder: &Path) -> io::Result<Option<Self>> {
+        let file = match File::open(folder.join(RECORD)) {
+            Ok(file) => file,
+            Err(problem) if problem.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(problem) => return Err(problem),
+        };
+        let mut json = Vec::new();
+        file.take(BYTES).read_to_end(&mut json)?;
+        Ok(Some(serde_json::from_slice(&json)?))
+    }
+}
+
+/// Says that from now on something is executed.
+pub(super) fn mark_started(folder: &Path) -> io::Result<()> {
+    OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(folder.join(STARTED))
+        .map(drop)
+}
+
+/// Says which process the command is.
+pub(super) fn name_started(folder: &Path, pid: u32, started: u64) -> io::Result<()> {
+    fs::write(folder.join(STARTED), format!("{pid} {started}"))
+}
+
+/// Whether a supervisor began to execute, and the process that its command became, where that is known.
+pub fn started(folder: &Path) -> Option<Option<(u32, u64)>> {
+    let text = fs::read_to_string(folder.join(STARTED)).ok()?;
+    let (pid, started) = text.split_once(' ').unwrap_or_default();
+    Some(pid.parse().ok().zip(started.parse().ok()))
+}

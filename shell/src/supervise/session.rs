@@ -1,0 +1,72 @@
+//! The life of a supervisor: it says who it is, waits for the word, works its plan off, and leaves a record.
+
+use std::fs;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::ExitCode;
+
+use holon_core::Millis;
+use rustix::process::{getpid, set_child_subreaper, setsid};
+
+use super::control::{Control, Word};
+use super::process;
+use super::protocol::Plan;
+use super::record::{End, ExitRecord, ItemEnd};
+use super::run::{Conditions, run};
+use crate::clock;
+
+/// Beyond its window a command may take so long to be ended, its grace aside.
+const OVERTIME: u64 = 10_000;
+
+/// Supervises in this folder, with the runtime at standard input.
+pub(super) fn supervise(folder: &Path) -> ExitCode {
+    // Nobody is there who could be told: a runtime learns of a failure by the end of the connection.
+    match try_to(folder) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+fn try_to(folder: &Path) -> io::Result<()> {
+    setsid()?;
+    set_child_subreaper(Some(getpid()))?;
+    let runtime = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let mut control = Control::new(runtime, folder, process::own_identity()?)?;
+    let record = match control.wait_for_go()? {
+        Word::Go(plan) => {
+            let items = work_off(&mut control, &plan, folder);
+            ExitRecord { plan: Some(plan), items }
+        }
+        // Nobody will ask.
+        Word::Dismissed => return fs::remove_dir_all(folder),
+        Word::Silence => ExitRecord { plan: None, items: Vec::new() },
+    };
+    record.write(folder)?;
+    control.tell_end();
+    Ok(())
+}
+
+fn work_off(control: &mut Control, plan: &Plan, folder: &Path) -> Vec<ItemEnd> {
+    let began = clock::now();
+    let mut ends: Vec<ItemEnd> = Vec::with_capacity(plan.items.len());
+    let mut over = false;
+    for (at, item) in plan.items.iter().enumerate() {
+        let left = plan.total_ms.saturating_sub(clock::since(began).0);
+        let end = if over || (at > 0 && left == 0) {
+            ItemEnd::without_output(End::NotRun)
+        } else if let Some(refused) = &item.refused {
+            ItemEnd::without_output(End::NotStarted { problem: refused.message.clone() })
+        } else {
+            let later: u64 =
+                plan.items[at + 1..].iter().map(|item| item.window_ms + plan.grace_ms + OVERTIME).sum();
+            let window = Millis(item.window_ms.min(left));
+            let conditions = Conditions { folder, window, grace: Millis(plan.grace_ms), later };
+            run(control, item, &conditions)
+        };
+        over |= end.end == End::Stopped || (plan.stop_on_error && !end.succeeded());
+        ends.push(end);
+    }
+    ends
+}

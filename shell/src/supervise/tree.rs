@@ -1,0 +1,104 @@
+//! Everything that a command has started, wherever it moved to: a subreaper adopts what its parents leave.
+//!
+//! Only direct children are ever named by their id: until they are reaped, which only this thread does,
+//! their ids are theirs. Whoever is further down comes up when its parent ends.
+
+use std::os::fd::OwnedFd;
+
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, kill_process, kill_process_group, pidfd_open, wait,
+};
+
+use super::process::{self, Stat};
+
+pub(super) struct Tree {
+    main: Pid,
+    /// How the command itself ended, once it has.
+    pub(super) status: Option<i32>,
+    /// Nobody is left.
+    pub(super) empty: bool,
+    /// Handles that become readable when a process ends.
+    watched: Vec<(u32, OwnedFd)>,
+    /// Signalled to everybody so far, and to whoever comes up later.
+    asked: Option<Signal>,
+}
+
+impl Tree {
+    pub(super) fn of(main: Pid) -> Self {
+        let watched = watch(main).into_iter().collect();
+        Self { main, status: None, empty: false, watched, asked: None }
+    }
+
+    pub(super) fn watched(&self) -> impl Iterator<Item = &OwnedFd> {
+        self.watched.iter().map(|(_, handle)| handle)
+    }
+
+    /// Takes note of everybody who has ended.
+    pub(super) fn reap(&mut self) {
+        loop {
+            match wait(WaitOptions::NOHANG) {
+                Ok(Some((pid, status))) => {
+                    if pid == self.main {
+                        self.status = Some(code(status));
+                    }
+                    let ended = pid.as_raw_nonzero().get().unsigned_abs();
+                    self.watched.retain(|(watched, _)| *watched != ended);
+                }
+                Ok(None) => return,
+                Err(Errno::INTR) => {}
+                Err(_) => {
+                    self.empty = true;
+                    self.watched.clear();
+                    return;
+                }
+            }
+        }
+    }
+
+    /// After the command itself, those whom it left are waited for.
+    pub(super) fn watch_all(&mut self) {
+        if self.empty || self.status.is_none() {
+            return;
+        }
+        for child in children() {
+            if self.watched.iter().any(|(watched, _)| *watched == child.pid) {
+                continue;
+            }
+            let Some(pid) = process::pid(child.pid) else { continue };
+            self.watched.extend(watch(pid));
+            if let Some(signal) = self.asked {
+                kill_process(pid, signal).ok();
+            }
+        }
+    }
+
+    /// Signals the command's process group and every direct child.
+    pub(super) fn signal(&mut self, signal: Signal) {
+        self.asked = Some(signal);
+        let children = children();
+        let group = self.main.as_raw_nonzero().get().unsigned_abs();
+        // Without a member that we know, the number of the group may be somebody else's by now.
+        if self.status.is_none() || children.iter().any(|child| child.group == group) {
+            kill_process_group(self.main, signal).ok();
+        }
+        let outside = children.iter().filter(|child| child.group != group);
+        for child in outside.filter_map(|child| process::pid(child.pid)) {
+            kill_process(child, signal).ok();
+        }
+    }
+}
+
+fn children() -> Vec<Stat> {
+    let own = std::process::id();
+    process::all().into_iter().filter(|stat| stat.parent == own).collect()
+}
+
+fn watch(pid: Pid) -> Option<(u32, OwnedFd)> {
+    let handle = pidfd_open(pid, PidfdFlags::empty()).ok()?;
+    Some((pid.as_raw_nonzero().get().unsigned_abs(), handle))
+}
+
+fn code(status: WaitStatus) -> i32 {
+    status.exit_status().or_else(|| status.terminating_signal().map(|signal| 128 + signal)).unwrap_or(-1)
+}

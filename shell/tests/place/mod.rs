@@ -1,0 +1,175 @@
+//! A home, a folder to work in, and performers whose supervisors are the real binary.
+
+use std::path::{Path, PathBuf};
+
+use holon_core::agent::identity::ExecutionBinding;
+use holon_core::effect::ToolCall;
+use holon_core::outcome::SupervisorIdentity;
+use holon_core::tool::{Tool, ToolErrorKind, ToolFacts};
+use holon_core::{AgentId, Millis, OpId, Outcome, RunId, Text};
+use holon_shell::live::LiveSink;
+use holon_shell::perform::model::Providers;
+use holon_shell::perform::tool::CommandEnvironment;
+use holon_shell::perform::{CommandSettings, Performers, Settings};
+use holon_shell::supervise::process;
+use holon_shell::text::{Secrets, Texts};
+use serde_json::Value;
+
+pub(crate) struct Place {
+    folder: tempfile::TempDir,
+    home: PathBuf,
+    pub(crate) performers: Performers,
+    pub(crate) agent: AgentId,
+    texts: Texts,
+}
+
+/// The one result of a call.
+#[derive(Debug)]
+pub(crate) struct Result {
+    pub(crate) error: Option<ToolErrorKind>,
+    pub(crate) text: String,
+    pub(crate) hint: String,
+    pub(crate) facts: ToolFacts,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        Self::below("home")
+    }
+
+    pub(crate) fn below(name: &str) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let home = folder.path().join(name);
+        std::fs::create_dir_all(folder.path().join("root")).expect("a folder to work in");
+        let variables = [("PATH", env!("PATH")), ("OPENAI_API_KEY", "sk-canary-123456")];
+        let settings = Settings {
+            home: home.clone(),
+            environment: CommandEnvironment::new(variables.map(|(name, value)| (name.into(), value.into()))),
+            supervisor: env!("CARGO_BIN_EXE_holon").into(),
+            commands: CommandSettings { grace: Millis(500), ..CommandSettings::default() },
+        };
+        let secrets = Secrets::new([("OPENAI_API_KEY".to_owned(), "sk-canary-123456".to_owned())]);
+        let texts = Texts::new(secrets, Box::new(|_| Ok(None)));
+        let performers =
+            Performers::new(texts.clone(), Providers::new(Default::default()), settings, LiveSink::nobody());
+        Self { folder, home, performers, agent: AgentId::new("main").expect("a name"), texts }
+    }
+
+    pub(crate) fn root(&self) -> PathBuf {
+        self.folder.path().join("root")
+    }
+
+    pub(crate) async fn succeed(&self, cmd: &str) -> Result {
+        let found = self.call(serde_json::json!({ "cmd": cmd })).await;
+        assert_eq!(found.error, None, "{found:?}");
+        found
+    }
+
+    pub(crate) async fn call(&self, arguments: Value) -> Result {
+        self.call_within(arguments, 60_000).await
+    }
+
+    pub(crate) async fn call_within(&self, mut arguments: Value, timeout: u64) -> Result {
+        arguments["login"] = Value::Bool(false);
+        self.perform(Tool::ExecCommand, arguments, timeout).await
+    }
+
+    pub(crate) async fn batch(&self, arguments: Value) -> Result {
+        self.perform(Tool::ExecCommandBatch, arguments, 60_000).await
+    }
+
+    async fn perform(&self, tool: Tool, arguments: Value, timeout: u64) -> Result {
+        let call = self.tool_call(tool, &arguments, timeout);
+        let outcome = self.performers.prepare_command(&self.agent, OpId(1), call).await;
+        let Outcome::Prepared { supervisor } = outcome else { return self.read_result(outcome) };
+        let result = self.run(2, supervisor).await;
+        self.performers.settled(&self.agent, OpId(2));
+        result
+    }
+
+    pub(crate) async fn prepare(&self, op: u64, mut arguments: Value) -> Option<SupervisorIdentity> {
+        arguments["login"] = Value::Bool(false);
+        let call = self.tool_call(Tool::ExecCommand, &arguments, 60_000);
+        let outcome = self.performers.prepare_command(&self.agent, OpId(op), call).await;
+        if let Outcome::Prepared { supervisor } = outcome { Some(supervisor) } else { None }
+    }
+
+    pub(crate) async fn run(&self, op: u64, supervisor: SupervisorIdentity) -> Result {
+        self.read_result(self.performers.run_command(&self.agent, OpId(op), supervisor).await)
+    }
+
+    fn tool_call(&self, tool: Tool, arguments: &Value, timeout: u64) -> ToolCall {
+        let at = self.root().display().to_string();
+        ToolCall {
+            run_id: RunId(1),
+            call_id: "call_1".into(),
+            tool,
+            arguments: self.texts.take(&arguments.to_string()),
+            execution: ExecutionBinding { workspace_anchor: at.clone(), execution_root: at.clone(), cwd: at },
+            output_tokens: 64_000,
+            timeout: Millis(timeout),
+        }
+    }
+
+    fn read_result(&self, outcome: Outcome) -> Result {
+        let Outcome::Tool { outcome } = outcome else { panic!("{outcome:?}") };
+        let text = |text: &Text| self.texts.resolve(text).expect("a kept text").to_string();
+        let receipt = outcome.receipt;
+        let (error, hint) = match &receipt.error {
+            Some(error) => (Some(error.kind), error.hint.clone().unwrap_or_default()),
+            None => (None, String::new()),
+        };
+        let said = receipt.content.iter().chain(receipt.error.iter().map(|error| &error.message));
+        Result { error, hint, text: said.map(text).collect(), facts: receipt.facts }
+    }
+
+    pub(crate) fn read(&self, name: &str) -> Option<String> {
+        std::fs::read_to_string(self.root().join(name)).ok()
+    }
+
+    /// Processes that still run in the folder of this test.
+    pub(crate) fn strays(&self) -> Vec<String> {
+        let root = self.root();
+        let at = |pid: u32| std::fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd == root);
+        self.processes(at)
+    }
+
+    pub(crate) fn supervisors(&self) -> Vec<String> {
+        let home = self.home.display().to_string();
+        self.processes(|pid| command_line(pid).contains(&home))
+    }
+
+    fn processes(&self, is: impl Fn(u32) -> bool) -> Vec<String> {
+        let own = std::process::id();
+        let others = process::all().into_iter().map(|stat| stat.pid).filter(|&pid| pid != own && is(pid));
+        others.map(|pid| format!("{pid} {}", command_line(pid))).collect()
+    }
+
+    /// Folders of supervisors that are still there.
+    pub(crate) fn traces(&self) -> Vec<PathBuf> {
+        list(&self.home.join("run/commands"))
+    }
+
+    /// Logs of the agent that are still there.
+    pub(crate) fn logs(&self) -> Vec<PathBuf> {
+        list(&self.home.join("agents/main/task-output"))
+    }
+}
+
+fn command_line(pid: u32) -> String {
+    std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default().replace('\0', " ")
+}
+
+fn list(folder: &Path) -> Vec<PathBuf> {
+    std::fs::read_dir(folder).into_iter().flatten().map(|entry| entry.expect("an entry").path()).collect()
+}
+
+pub(crate) fn wait_for(condition: impl Fn() -> bool, otherwise: impl Fn() -> String) {
+    for _ in 0..400 {
+        if condition() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    panic!("it did not happen within 8 s: {}", otherwise());
+}

@@ -1,0 +1,87 @@
+//! `POST /v1/messages`.
+
+use serde_json::{Value, json};
+
+use super::reply::{Answer, Call, Place};
+use super::serve::{Piece, parts};
+
+fn stop(answer: &Answer) -> &'static str {
+    match (answer.cut_short, answer.calls.is_empty()) {
+        (true, _) => "max_tokens",
+        (false, true) => "end_turn",
+        (false, false) => "tool_use",
+    }
+}
+
+fn usage(answer: &Answer, output: Value) -> Value {
+    if answer.tokens.is_some() {
+        return json!({ "input_tokens": answer.input_tokens(), "output_tokens": output });
+    }
+    json!({
+        "input_tokens": 60, "cache_creation_input_tokens": 10, "cache_read_input_tokens": 30,
+        "output_tokens": output,
+    })
+}
+
+fn message(content: Vec<Value>, stop: Option<&str>, usage: Value) -> Value {
+    json!({
+        "id": "msg_1", "type": "message", "role": "assistant", "model": "test",
+        "content": content, "stop_reason": stop, "stop_sequence": null, "usage": usage,
+    })
+}
+
+fn tool_use(at: usize, call: &Call, input: &Value) -> Value {
+    json!({ "type": "tool_use", "id": call.id_or("toolu", at), "name": call.name, "input": input })
+}
+
+/// The input as a document has it: an object, and as text what is no JSON.
+fn input(call: &Call) -> Value {
+    serde_json::from_str(&call.arguments).unwrap_or_else(|_| call.arguments.clone().into())
+}
+
+pub(super) fn document(answer: &Answer) -> Value {
+    let mut content = Vec::new();
+    if !answer.text.is_empty() {
+        content.push(json!({ "type": "text", "text": answer.text }));
+    }
+    content.extend(answer.calls.iter().enumerate().map(|(at, call)| tool_use(at, call, &input(call))));
+    message(content, Some(stop(answer)), usage(answer, answer.output_tokens()))
+}
+
+pub(super) fn stream(answer: &Answer) -> Vec<Piece> {
+    let event = |place, event: Value| Piece::event(place, event["type"].as_str(), &event);
+    let start = json!({ "type": "message_start", "message": message(vec![], None, usage(answer, 1.into())) });
+    let mut pieces = vec![event(Place::Start, start), event(Place::Start, json!({ "type": "ping" }))];
+    let mut block = |index: usize, place, begun: Value, deltas: Vec<Value>| {
+        let start = json!({ "type": "content_block_start", "index": index, "content_block": begun });
+        pieces.push(event(place, start));
+        for delta in deltas {
+            let delta = json!({ "type": "content_block_delta", "index": index, "delta": delta });
+            pieces.push(event(place, delta));
+        }
+        pieces.push(event(place, json!({ "type": "content_block_stop", "index": index })));
+    };
+    let mut index = 0;
+    if !answer.text.is_empty() {
+        let deltas =
+            parts(&answer.text).into_iter().map(|part| json!({ "type": "text_delta", "text": part }));
+        block(index, Place::InText, json!({ "type": "text", "text": "" }), deltas.collect());
+        index += 1;
+    }
+    for (at, call) in answer.calls.iter().enumerate() {
+        let delta = |part: String| json!({ "type": "input_json_delta", "partial_json": part });
+        let deltas = parts(&call.arguments).into_iter().map(delta);
+        block(index, Place::InCall, tool_use(at, call, &json!({})), deltas.collect());
+        index += 1;
+    }
+    let delta = json!({ "stop_reason": stop(answer), "stop_sequence": null });
+    let last = json!({ "type": "message_delta", "delta": delta, "usage": { "output_tokens": answer.output_tokens() } });
+    pieces.push(event(Place::BeforeEnd, last));
+    pieces.push(event(Place::BeforeEnd, json!({ "type": "message_stop" })));
+    pieces
+}
+
+pub(super) fn error(kind: &str, message: &str) -> Piece {
+    let error = json!({ "type": "error", "error": { "type": kind, "message": message } });
+    Piece::event(Place::BeforeEnd, Some("error"), &error)
+}

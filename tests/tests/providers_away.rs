@@ -1,0 +1,217 @@
+//! Providers that are away, busy or slow: how often they are asked, how long is waited, who is asked next, and
+//! what the operator is told (fault catalogue: PV1, PV2, PV4, PV5).
+
+use std::net::SocketAddr;
+
+use end_to_end::provider::{Fault, Place, Provider, Reply, calls, command, fails, says};
+use end_to_end::trial::{MODELS, Trial, both, streamed};
+use serde_json::{Value, json};
+
+const TOO_SOON: &str = r#"{"error":{"message":"come back later"}}"#;
+
+fn backoffs(attempts: &[Value]) -> Vec<u64> {
+    attempts.iter().filter_map(|attempt| attempt["backoff_ms"].as_u64()).collect()
+}
+
+#[test]
+fn a_provider_that_stays_away_is_asked_three_times() {
+    for trial in both() {
+        let (told, _) = trial.against([fails(503, "x"), fails(500, "x"), fails(529, "so much to do")]);
+        let line = |number: u8, outcome: &str| format!("{} {number}/3 server {outcome}", trial.model);
+        assert_eq!(told.story(), [line(1, "retrying"), line(2, "retrying"), line(3, "retries_exhausted")]);
+        let waits = backoffs(told.attempts());
+        assert!((4..=5).contains(&waits[0]) && (8..=10).contains(&waits[1]), "{waits:?}");
+        let artifact = &told.report["failure_artifact"];
+        assert_eq!((&artifact["category"], &artifact["status"]), (&json!("transport"), &json!(529)));
+        assert!(artifact["summary"].as_str().unwrap().contains("answered 529: so much to do"), "{artifact}");
+        assert_eq!(told.report["turn_reason"], "provider_failure");
+        assert_eq!(told.report["provider_attempt_timeline"]["winning_model_ref"], Value::Null);
+    }
+}
+
+#[test]
+fn whatever_may_pass_is_worth_another_attempt() {
+    let limited = fails(429, TOO_SOON).header("x-ratelimit-reset-requests", "1s");
+    let passing = [
+        (fails(500, "x"), "server"),
+        (Reply::html(502), "server"),
+        (fails(503, ""), "server"),
+        (fails(504, ""), "server"),
+        (fails(529, r#"{"type":"error","error":{"type":"overloaded_error"}}"#), "server"),
+        (limited, "rate_limited"),
+        (fails(408, "x"), "timeout"),
+        (Reply::Close, "stream_cut"),
+        (Reply::Raw(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{".to_vec()), "stream_cut"),
+        (Reply::Raw(b"SSH-2.0-OpenSSH_9.2\r\n".to_vec()), "stream_cut"),
+        (Reply::Json(json!({ "error": { "message": "x", "code": 503 } })), "server"),
+        (Reply::Json(json!({ "error": { "message": "rate limit reached" } })), "rate_limited"),
+    ];
+    for trial in both() {
+        let trial = trial.set("runtime.retries", "20").set("runtime.retry_backoff_ms", "1");
+        let replies = passing.iter().map(|(reply, _)| reply.clone()).chain([says("Done.")]);
+        let (told, _) = trial.against(replies);
+        assert_eq!(told.report["final_text"], "Done.");
+        for (attempt, (reply, kind)) in told.attempts().iter().zip(&passing) {
+            assert_eq!(attempt["failure_kind"], *kind, "{reply:?}: {attempt}");
+            assert_eq!(attempt["outcome"], "retrying", "{attempt}");
+        }
+    }
+}
+
+#[test]
+fn a_server_is_obeyed_that_says_when_it_may_be_asked_again() {
+    let after = |value: &str| fails(429, TOO_SOON).header("retry-after", value);
+    let asked = [
+        (fails(429, TOO_SOON), 0),
+        (after("0"), 0),
+        (after("-5"), 0),
+        (after("NaN"), 0),
+        (after("soon"), 0),
+        (after("0.01"), 10),
+        (after("Wed, 21 Oct 2015 07:28:00 GMT"), 0),
+        (after("Wed, 21 Oct 2415 07:28:00 GMT"), 30),
+        (after("3600"), 30),
+        (after("1e300"), 30),
+        (after("99999999999999999999999999"), 30),
+        (fails(429, TOO_SOON).header("retry-after-ms", "15"), 15),
+        (fails(503, "x").header("retry-after", "7"), 30),
+    ];
+    for trial in streamed() {
+        let trial = trial.set("runtime.retries", "20").set("runtime.retry_backoff_ms", "0");
+        let replies = asked.iter().map(|(reply, _)| reply.clone()).chain([says("Done.")]);
+        let (told, _) = trial.set("runtime.retry_after_max_ms", "30").against(replies);
+        let expected: Vec<u64> = asked.iter().map(|(_, wait)| *wait).collect();
+        assert_eq!(backoffs(told.attempts()), expected);
+    }
+}
+
+#[test]
+fn the_chain_is_gone_through_in_order_and_again_in_the_next_round() {
+    let trial = Trial::new("local/a").fallbacks(&["openai/b", "anthropic/c"]);
+    let away = || fails(503, "x");
+    let answer = calls(&[command("echo one >> log")]);
+    let (told, provider) = trial.against([away(), away(), away(), fails(401, "x"), answer, says("Done.")]);
+    assert_eq!(
+        told.story(),
+        [
+            "local/a 1/3 server retrying",
+            "local/a 2/3 server retrying",
+            "local/a 3/3 server retries_exhausted",
+            "openai/b 1/3 auth fail_fast_aborted",
+            "anthropic/c 1/3 - succeeded",
+            "local/a 1/3 - succeeded",
+        ]
+    );
+    let advanced: Vec<bool> =
+        told.attempts().iter().map(|attempt| attempt["advanced_to_fallback"] == true).collect();
+    assert_eq!(advanced, [false, false, true, true, false, false]);
+    let asked = provider.asked();
+    let models: Vec<&str> = asked.iter().map(|asked| asked.body["model"].as_str().unwrap()).collect();
+    assert_eq!(models, ["a", "a", "a", "b", "c", "a"]);
+    let paths = ["/v1/chat/completions", "/v1/responses", "/v1/messages"];
+    assert_eq!([2, 3, 4].map(|at| asked[at].path.as_str()), paths);
+    let rounds = told.facts("provider_round_completed");
+    assert_eq!((&rounds[0]["attempts"], &rounds[1]["attempts"]), (&json!(5), &json!(1)));
+    assert_eq!(rounds[0]["winning_model_ref"], "anthropic/c");
+    assert_eq!(rounds[0]["requested_model_ref"], "local/a");
+    assert_eq!(told.report["provider_attempt_timeline"]["requested_model_ref"], "local/a");
+}
+
+#[test]
+fn when_all_fail_the_last_one_is_named() {
+    let trial = Trial::new("local/a").fallbacks(&["openai/b", "anthropic/c"]).set("runtime.retries", "0");
+    let (told, _) = trial.against([fails(401, "no key"), fails(503, "x"), fails(404, "no such model")]);
+    let outcomes: Vec<&Value> = told.attempts().iter().map(|attempt| &attempt["outcome"]).collect();
+    assert_eq!(outcomes, ["fail_fast_aborted", "retries_exhausted", "fail_fast_aborted"]);
+    assert_eq!(told.attempts()[2]["advanced_to_fallback"], false);
+    let artifact = &told.report["failure_artifact"];
+    assert_eq!((&artifact["model_ref"], &artifact["category"]), (&json!("anthropic/c"), &json!("protocol")));
+    assert_eq!((&artifact["status"], &artifact["metadata"]["attempts"]), (&json!(404), &json!("3")));
+}
+
+#[test]
+fn nobody_at_the_address() {
+    // A server that closes what speaks TLS to it.
+    let closing = Provider::start([const { Reply::CloseAtAccept }; 9]);
+    let secure = closing.url.replace("http:", "https:");
+    for model in MODELS {
+        for (url, says) in [
+            ("http://127.0.0.1:9/v1", "Connection refused"),
+            ("http://nowhere.invalid/v1", "nowhere.invalid"),
+            (&*secure, "no connection"),
+        ] {
+            let trial = Trial::new(model);
+            let told = trial.run(&trial.home(url), "go");
+            assert_eq!(told.attempts().len(), 3, "{:#?}", told.story());
+            for attempt in told.attempts() {
+                assert_eq!(attempt["failure_kind"], "connect", "{attempt}");
+                let found = &attempt["transport_diagnostics"];
+                assert_eq!((&found["stage"], &found["status"]), (&json!("connect"), &Value::Null));
+                assert!(found["url"].as_str().unwrap().starts_with(url.trim_end_matches("/v1")), "{found}");
+                assert!(!found["source_chain"].as_array().unwrap().is_empty(), "{found}");
+                assert!(attempt["message"].to_string().contains(says), "{attempt}");
+            }
+            assert_eq!(told.report["failure_artifact"]["category"], "transport");
+            assert!(told.report["failure_artifact"]["source_chain"].is_array());
+        }
+    }
+    assert_eq!(closing.connections(), 9);
+}
+
+/// An address that takes no connection, nor refuses it: whoever is already in its queue fills it.
+fn full() -> (SocketAddr, Vec<std::net::TcpStream>, tokio::net::TcpListener, tokio::runtime::Runtime) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let listener = runtime.block_on(async {
+        let socket = tokio::net::TcpSocket::new_v4().expect("a socket");
+        socket.bind(SocketAddr::from(([127, 0, 0, 1], 0))).expect("a port");
+        socket.listen(0).expect("a queue")
+    });
+    let address = listener.local_addr().expect("an address");
+    let patience = std::time::Duration::from_millis(200);
+    let waiting = (0..3).filter_map(|_| std::net::TcpStream::connect_timeout(&address, patience).ok());
+    (address, waiting.collect(), listener, runtime)
+}
+
+#[test]
+fn a_connection_that_takes_too_long() {
+    let (address, ..) = &full();
+    let trial = Trial::new("local/test").option("connect_timeout_ms", "60").set("runtime.retries", "1");
+    let told = trial.run(&trial.home(&format!("http://{address}/v1")), "go");
+    for attempt in told.attempts() {
+        assert_eq!(attempt["failure_kind"], "timeout", "{attempt}");
+        assert_eq!(attempt["transport_diagnostics"]["stage"], "connect");
+        assert!(attempt["message"].to_string().contains("no connection within 60 ms to"), "{attempt}");
+        assert!(attempt["duration_ms"].as_u64() >= Some(59), "{attempt}");
+    }
+    assert_eq!(told.attempts().len(), 2);
+}
+
+#[test]
+fn each_way_to_be_slow_has_its_message() {
+    let long = || says(&"word ".repeat(2_000));
+    let pause = std::time::Duration::from_millis(20);
+    let late = says("Too late.").late(std::time::Duration::from_secs(20));
+    for (setting, reply, stage, says) in [
+        ("first_byte_timeout_ms", Reply::Hang, "first_byte", "nothing came from "),
+        ("first_byte_timeout_ms", late, "first_byte", "nothing came from "),
+        ("first_byte_timeout_ms", long().faulty(Fault::Stall(Place::Start)), "first_byte", "nothing came"),
+        ("idle_timeout_ms", long().stall_in_text(), "idle", "stopped: nothing for 60 ms"),
+        ("model_timeout_ms", long().dribble(pause), "whole", "no complete answer from "),
+        ("model_timeout_ms", Reply::Hang, "whole", "no complete answer from "),
+    ] {
+        for trial in streamed() {
+            let trial = trial.set("runtime.retries", "0");
+            let trial = match setting {
+                "model_timeout_ms" => trial.set("runtime.model_timeout_ms", "60"),
+                _ => trial.option(setting, "60"),
+            };
+            let (told, _) = trial.against([reply.clone()]);
+            let attempt = &told.attempts()[0];
+            assert_eq!(attempt["failure_kind"], "timeout", "{attempt}");
+            assert_eq!(attempt["transport_diagnostics"]["stage"], stage, "{attempt}");
+            assert!(attempt["message"].to_string().contains(says), "{attempt}");
+            assert!(attempt["duration_ms"].as_u64() >= Some(59), "{attempt}");
+            assert_eq!(told.report["failure_artifact"]["kind"], "timeout");
+        }
+    }
+}
