@@ -93,12 +93,10 @@ impl Checks {
 
     /// V8: nobody who waits for a slot is passed over more often than there are others.
     fn fair(&mut self, host: &Host, row: &Row) -> Result<(), Failure> {
-        let started = row
-            .records
-            .iter()
-            .filter(|record| matches!(&record.event, Event::Turn(TurnFact::TurnStarted(_))));
-        for record in started {
-            self.fairness.began(&record.agent);
+        for record in &row.records {
+            if let Event::Turn(TurnFact::TurnStarted(fact)) = &record.event {
+                self.fairness.began(&record.agent, fact.message_id);
+            }
         }
         let held = |id: &AgentId| host.view().agent(id).is_some_and(|agent| agent.hold.is_some());
         let waiting: Vec<AgentId> = self.reference.idle_with_work().filter(|id| !held(id)).cloned().collect();
@@ -176,6 +174,7 @@ impl Checks {
         let latest = self.folded.values().map(|agent| agent.last_at).max();
         let known = self.clock.map(|clock| clock.recorded);
         self.clock = latest.max(known).map(|recorded| Clock { recorded, at });
+        self.fairness.before.clone_from(&self.fairness.last);
     }
 
     /// Compares the live host with what is on record.
@@ -326,11 +325,20 @@ fn heading(part: &Part) -> Option<(MessageId, String)> {
 #[derive(Debug, Default)]
 struct Fairness {
     passed: BTreeMap<AgentId, u64>,
+    /// The message of each agent's last turn.
+    last: BTreeMap<AgentId, MessageId>,
+    /// The same as the process began.
+    before: BTreeMap<AgentId, MessageId>,
 }
 
 impl Fairness {
-    fn began(&mut self, agent: &AgentId) {
+    /// A turn begins. One that goes on where a restart interrupted it passes nobody over.
+    fn began(&mut self, agent: &AgentId, message: MessageId) {
         self.passed.remove(agent);
+        self.last.insert(agent.clone(), message);
+        if self.before.get(agent) == Some(&message) {
+            return;
+        }
         self.passed.values_mut().for_each(|times| *times += 1);
     }
 

@@ -60,7 +60,8 @@ pub const WORLD: [WorldLaw; 30] = [
         "D12",
         P,
         Sabotage::Interfere,
-        "Without one agent's inputs the others record the same, where they share nothing.",
+        "Without one agent the others record the same at the same moments, where slots, bounds of a step, disk, \
+         process and clock are not shared.",
     ),
     law("G2", S, Sabotage::NoSize, "An agent at rest is no larger than what it must remember."),
     law(
@@ -96,7 +97,8 @@ pub const WORLD: [WorldLaw; 30] = [
         "V8",
         L,
         Sabotage::NoPatience,
-        "Nobody who waits for a slot is passed over more often than twice by each other.",
+        "Nobody who waits for a slot is passed over more often than twice by each other; a turn that goes on after \
+         a restart passes nobody over.",
     ),
     law(
         "W1",

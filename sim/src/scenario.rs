@@ -30,7 +30,7 @@ pub struct Scenario {
     /// What the wall clock says at the beginning, in microseconds; none for the beginning of 2026.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub began: Option<i64>,
-    /// Moments at which the driver's timer rings besides, in the first life of the process.
+    /// Moments at which the driver's timer rings besides.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rings: Vec<u64>,
     /// Agents are numbered from 1.

@@ -22,6 +22,7 @@ const USAGE: &str = "usage: sim run SEED|FILE.json [--trace] [--scenario]
        sim swarm --seeds N | --for 30m [--from SEED] [--jobs N]
        sim shrink SEED|FILE.json [--out FILE.json]
        sim crash
+       sim apart SEED|FILE.json
        sim traces [--from SEED] [--seeds N]
        sim pairs [--from SEED] [--seeds N]
        sim laws";
@@ -30,7 +31,7 @@ const VACUOUS: u8 = 13;
 /// Between two lines that tell how far a swarm has come.
 const TELL_EVERY: u64 = 2_000;
 /// Every so many seeds a scenario runs again without one of its agents.
-const APART_EVERY: u64 = 40;
+const APART_EVERY: u64 = 20;
 /// Failures that a swarm shrinks; the others are only told.
 const SHRUNK: u64 = 3;
 
@@ -54,6 +55,7 @@ fn main() -> ExitCode {
             Ok(0)
         }
         ["crash"] => Ok(crash_everywhere()),
+        ["apart", what] => scenario(what).map(|scenario| apart(what, &scenario)),
         _ => Err(USAGE.into()),
     };
     ExitCode::from(done.unwrap_or_else(|problem| {
@@ -251,6 +253,21 @@ fn swarm(campaign: &Campaign) -> u8 {
         println!("silent: {silent:?}");
     }
     if code == 0 && tally.vacuous() { VACUOUS } else { code }
+}
+
+/// D12 of one scenario.
+fn apart(what: &str, scenario: &Scenario) -> u8 {
+    match isolation::check(scenario, None) {
+        Some(Err(failure)) => failed(what, &failure),
+        Some(Ok(())) => {
+            println!("pass: {what}");
+            0
+        }
+        None => {
+            println!("{what} has but one agent");
+            0
+        }
+    }
 }
 
 /// The trace of each seed, for a comparison of two processes, two builds, two machines.

@@ -18,8 +18,8 @@ pub(super) enum Happening {
     Completed { agent: AgentId, op: OpId, outcome: Box<Outcome>, life: u64 },
     /// The driver's timer; only the newest counts.
     Wake(u64),
-    /// The driver's timer rings when it should not.
-    Ring(u64),
+    /// The driver's timer rings when it should not, in one life of the process or in any.
+    Ring(Option<u64>),
     /// A spell is over.
     Over(Ill),
     /// The disk is done with what it was given.

@@ -67,11 +67,11 @@ impl World<'_> {
         let (doubled, early, late) =
             (strikes("twice", twice), strikes("early", per_mille), strikes("late", per_mille));
         if doubled {
-            self.agenda.plan(at, 0, Happening::Ring(self.life.number));
+            self.agenda.plan(at, 0, Happening::Ring(Some(self.life.number)));
         }
         if early {
             let before = at - (at - self.at.min(at)) / 2;
-            self.agenda.plan(before, 0, Happening::Ring(self.life.number));
+            self.agenda.plan(before, 0, Happening::Ring(Some(self.life.number)));
         }
         let delay = u64::from(self.choices.below(site.about("delay"), 5_000_000));
         if late { at.saturating_add(delay) } else { at }

@@ -185,6 +185,14 @@ impl World<'_> {
             self.checks.fold_is_live(host)?;
         }
         let urgent = matches!(&row.call, Call::Step { input, .. } if urgent(input));
+        if self.options.moments {
+            let whose = match &row.call {
+                Call::Step { input, .. } => input.agent().cloned(),
+                Call::Recover { agent, .. } => Some(agent.clone()),
+                Call::RuntimeStarted { .. } | Call::Admit { .. } | Call::Park { .. } => None,
+            };
+            self.counts.stepped.entry(self.at).or_insert(whose);
+        }
         self.disk.accept(row);
         self.life.pending.push_back(step);
         self.count()?;
@@ -198,9 +206,6 @@ impl World<'_> {
     fn count(&mut self) -> Result<(), Failure> {
         self.counts.steps += 1;
         self.counts.at_once += 1;
-        if self.options.moments {
-            self.counts.stepped.insert(self.at);
-        }
         if self.counts.at_once == 24 {
             self.injector.saw("many things at one instant");
         }

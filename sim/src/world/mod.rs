@@ -139,8 +139,8 @@ struct Counts {
     boundaries: u64,
     /// Steps at the present moment.
     at_once: u64,
-    /// The moments of steps.
-    stepped: BTreeSet<u64>,
+    /// The moments of steps, and whom the first at each was for.
+    stepped: BTreeMap<u64, Option<AgentId>>,
 }
 
 impl<'a> World<'a> {
@@ -174,7 +174,7 @@ impl<'a> World<'a> {
             self.plan(input.at, input.agent, Happening::Input(index));
         }
         for at in &self.scenario.rings {
-            self.agenda.plan(*at, 0, Happening::Ring(0));
+            self.agenda.plan(*at, 0, Happening::Ring(None));
         }
         for spell in &self.scenario.faults.spells {
             self.agenda.plan(spell.until, 0, Happening::Over(spell.what));
@@ -258,7 +258,8 @@ impl<'a> World<'a> {
             Happening::Sync(life) => {
                 *life != self.life.number || self.life.writer.due.is_none_or(|due| due > at)
             }
-            Happening::Shutdown(life) | Happening::Ring(life) => *life != self.life.number,
+            Happening::Shutdown(life) => *life != self.life.number,
+            Happening::Ring(life) => life.is_some_and(|life| life != self.life.number),
             Happening::Completed { agent, op, .. } => self.outside.cancelled.contains(&(agent.clone(), *op)),
             Happening::Input(_)
             | Happening::Request(_)

@@ -1,6 +1,8 @@
 //! How a run is made, and what it came to.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+
+use holon_core::AgentId;
 
 use crate::failure::Failure;
 use crate::fault::Strike;
@@ -96,8 +98,8 @@ pub struct Report {
     pub boundaries: u64,
     /// Turns that came to an end of their own.
     pub turns: u64,
-    /// The moments of all steps, where somebody asked for them.
-    pub stepped: BTreeSet<u64>,
+    /// The moments of all steps, and whom the first at each was for; where somebody asked for them.
+    pub stepped: BTreeMap<u64, Option<AgentId>>,
     /// Microseconds.
     pub virtual_time: u64,
     pub trace: Trace,
@@ -125,7 +127,7 @@ impl Report {
             crashes: 0,
             boundaries: 0,
             turns: 0,
-            stepped: BTreeSet::new(),
+            stepped: BTreeMap::new(),
             virtual_time: 0,
             trace: Trace::new(false),
             antecedents: Vec::new(),
