@@ -113,9 +113,9 @@ impl Reference {
         let agent = match input {
             Input::CreateAgent { agent, .. }
             | Input::Ingress { agent, .. }
-            | Input::Control { agent, .. }
-            | Input::Completed { agent, .. } => self.agents.get(agent).cloned(),
-            Input::Tick | Input::Drain { .. } => None,
+            | Input::Control { agent, .. } => self.agents.get(agent).cloned(),
+            // Nobody is told anything about one agent.
+            Input::Completed { .. } | Input::Tick | Input::Drain { .. } => None,
         };
         Before { agent, agents: self.agents.len() as u64 }
     }
