@@ -13,7 +13,7 @@ use crate::failure::{Failure, ensure};
 use crate::world::Sabotage;
 
 /// The bounds in force, and how far the run of each agent has come.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Bounds {
     config: Config,
     rounds: BTreeMap<AgentId, u32>,

@@ -180,7 +180,8 @@ impl World<'_> {
         command::judge(ends, &row.records)?;
         // An agent that is not recovered yet is nobody's to wake.
         let settled = self.life.recovered && !step.more();
-        self.checks.live(host, &row, settled)?;
+        self.checks.fair(host, &row)?;
+        self.checks.live(host, settled)?;
         if self.counts.steps.is_multiple_of(8) {
             self.checks.fold_is_live(host)?;
         }
