@@ -25,6 +25,19 @@ pub enum Input {
     Drain { reply: ReplyId },
 }
 
+impl Input {
+    /// Whom it is for; none for what is everybody's.
+    pub fn agent(&self) -> Option<&AgentId> {
+        match self {
+            Self::CreateAgent { agent, .. }
+            | Self::Ingress { agent, .. }
+            | Self::Control { agent, .. }
+            | Self::Completed { agent, .. } => Some(agent),
+            Self::Tick | Self::Drain { .. } => None,
+        }
+    }
+}
+
 /// What an operator asks of an agent's lifecycle (contract: agent.md, Lifecycle).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "action", rename_all = "snake_case")]

@@ -43,6 +43,23 @@ pub enum Reject {
 pub type KnownOrigin = alloc::borrow::Cow<'static, str>;
 
 impl Reject {
+    /// Every code that there is.
+    pub const CODES: [&'static str; 13] = [
+        "unknown_agent",
+        "agent_exists",
+        "agent_stopped",
+        "draining",
+        "queue_full",
+        "idempotency_conflict",
+        "kind_from_origin",
+        "priority_from_origin",
+        "too_large",
+        "too_many",
+        "stale_run_id",
+        "no_current_run",
+        "too_many_agents",
+    ];
+
     /// The stable code, as it stands in replies and exit codes.
     pub fn code(&self) -> &'static str {
         match self {

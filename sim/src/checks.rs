@@ -3,17 +3,21 @@
 use std::collections::BTreeMap;
 
 use holon_core::agent::Agent;
-use holon_core::event::LifecycleFact;
+use holon_core::event::{LifecycleFact, TurnFact};
 use holon_core::host::Host;
 use holon_core::law::Laws;
 use holon_core::lifecycle::Status;
+use holon_core::model::{Item, ModelRequest};
 use holon_core::outcome::SupervisorIdentity;
+use holon_core::prompt::Part;
 use holon_core::snapshot::AgentSnapshot;
-use holon_core::{AgentId, Config, Event, Now, OpId, Wall};
+use holon_core::{AgentId, Config, Event, MessageId, Now, OpId, Record, Wall};
 
+use crate::bounds::Bounds;
 use crate::disk::{Disk, Row};
-use crate::failure::{Failure, ensure, safety};
+use crate::failure::{Failure, ensure, liveness, safety};
 use crate::reference::Reference;
+use crate::world::Sabotage;
 
 /// Everything that is judged while a run goes on.
 #[derive(Debug, Clone)]
@@ -24,6 +28,9 @@ pub struct Checks {
     clock: Option<Clock>,
     /// Agents that have left memory, as they left it.
     pub(crate) parked: BTreeMap<AgentId, Agent>,
+    bounds: Bounds,
+    fairness: Fairness,
+    pub(crate) sabotage: Option<Sabotage>,
     /// How often each law of the world had something to say.
     pub said: BTreeMap<&'static str, u64>,
 }
@@ -43,12 +50,16 @@ impl Checks {
             laws: Laws::new(),
             clock: None,
             parked: BTreeMap::new(),
+            bounds: Bounds::new(config.clone()),
+            fairness: Fairness::default(),
+            sabotage: None,
             said: BTreeMap::new(),
         }
     }
 
     /// Judges what the ledger says, without anything live beside it.
     pub fn row(&mut self, row: &Row) -> Result<(), Failure> {
+        self.bounds.call(&row.call);
         for record in &row.records {
             self.laws.step(record).map_err(|broken| safety(broken.law, broken.to_string()))?;
             match self.folded.get_mut(&record.agent) {
@@ -59,7 +70,40 @@ impl Checks {
                 }
             }
         }
+        for record in &row.records {
+            self.bounds.record(record, self.folded.get(&record.agent), self.sabotage)?;
+        }
         self.reference.step(&row.call, &row.records)
+    }
+
+    /// S8: what a step records is bounded by what it has to settle, for any length of history.
+    pub fn cost(&mut self, row: &Row, open: usize) -> Result<(), Failure> {
+        let limits = &self.bounds.config().limits;
+        let due = 16 * u64::from(limits.deadlines_per_step).min(self.folded.len() as u64);
+        let most = if self.sabotage == Some(Sabotage::NoCost) {
+            0
+        } else {
+            32 + 16 * u64::from(limits.decisions_per_step) + due + 4 * open as u64
+        };
+        let records = row.records.len() as u64;
+        self.say("S8");
+        ensure!(records <= most, "S8", "a step brings {records} records, {most} at most were due");
+        Ok(())
+    }
+
+    /// V8: nobody who waits for a slot is passed over more often than there are others.
+    pub fn fair(&mut self, host: &Host, row: &Row) -> Result<(), Failure> {
+        for record in &row.records {
+            if let Event::Turn(TurnFact::TurnStarted(fact)) = &record.event {
+                self.fairness.began(&record.agent, fact.message_id);
+            }
+        }
+        let held = |id: &AgentId| host.view().agent(id).is_some_and(|agent| agent.hold.is_some());
+        let waiting: Vec<AgentId> = self.reference.idle_with_work().filter(|id| !held(id)).cloned().collect();
+        let most = if self.sabotage == Some(Sabotage::NoPatience) { 0 } else { 2 * self.folded.len() as u64 };
+        self.fairness.judge(&waiting, most)?;
+        *self.said.entry("V8").or_default() += waiting.len() as u64;
+        Ok(())
     }
 
     /// Recorded time follows the wall clock, or, while that is behind, no more than the time that passes.
@@ -96,6 +140,18 @@ impl Checks {
         self.laws.antecedents()
     }
 
+    pub(crate) fn sabotaged(&mut self, sabotage: Option<Sabotage>) {
+        self.sabotage = sabotage;
+        self.reference.no_room = sabotage == Some(Sabotage::SmallQueue);
+    }
+
+    /// How often each law of the world had something to say.
+    pub fn said(&mut self) -> BTreeMap<&'static str, u64> {
+        let mut said = std::mem::take(&mut self.said);
+        *said.entry("Q8").or_default() += self.reference.admissions;
+        said
+    }
+
     /// The commands that are under way, as far as the ledger knows.
     pub(crate) fn open_commands(&self) -> Vec<(AgentId, OpId, SupervisorIdentity)> {
         let mut open = Vec::new();
@@ -113,6 +169,7 @@ impl Checks {
 
     pub(crate) fn take_over(&mut self, other: &mut Self) {
         self.clock = other.clock;
+        self.sabotaged(other.sabotage);
         self.said = std::mem::take(&mut other.said);
     }
 
@@ -122,6 +179,7 @@ impl Checks {
         let latest = self.folded.values().map(|agent| agent.last_at).max();
         let known = self.clock.map(|clock| clock.recorded);
         self.clock = latest.max(known).map(|recorded| Clock { recorded, at });
+        self.fairness.before.clone_from(&self.fairness.last);
     }
 
     /// Compares the live host with what is on record.
@@ -136,9 +194,14 @@ impl Checks {
             return Ok(());
         }
         if let Some(deadline) = host.next_deadline() {
-            let at = deadline.at;
+            let (at, none) = (deadline.at, self.sabotage == Some(Sabotage::NoWait));
             self.say("S3");
-            ensure!(deadline.wait.0 > 0, "S3", "the next deadline, {at} ({:?}), is now", deadline.reason);
+            ensure!(
+                deadline.wait.0 > 0 && !none,
+                "S3",
+                "the next deadline, {at} ({:?}), is now",
+                deadline.reason
+            );
         }
         self.no_lost_wake(host)
     }
@@ -152,6 +215,7 @@ impl Checks {
         for id in self.reference.idle_with_work() {
             idle += 1;
             let held = host.view().agent(id).is_some_and(|agent| agent.hold.is_some());
+            let held = held && self.sabotage != Some(Sabotage::NoHold);
             ensure!(held, "W1", "{id} is started, idle and unheld, and has messages in its queue");
             let rests = host.view().explain(id).is_none_or(|explained| explained.decision.rests());
             ensure!(rests, "W1", "{id} would decide otherwise than it did");
@@ -172,6 +236,56 @@ impl Checks {
         Ok(())
     }
 
+    /// D7 at one position: what a snapshot there and the records after it give.
+    pub fn snapshot_at(&mut self, before: &[Record], after: &[Record]) -> Result<(), Failure> {
+        let broken = |error: &dyn std::fmt::Display| safety("D7", error.to_string());
+        let Some((first, rest)) = before.split_first() else { return Ok(()) };
+        let mut agent = Agent::created(first).map_err(|error| broken(&error))?;
+        for record in rest {
+            agent.fold(record).map_err(|error| broken(&error))?;
+        }
+        let text = AgentSnapshot::of(&agent).encode().map_err(|error| broken(&error))?;
+        let mut agent = AgentSnapshot::decode(&text).map_err(|error| broken(&error))?.agent;
+        for record in after {
+            agent.fold(record).map_err(|error| broken(&error))?;
+        }
+        self.say("D7");
+        let same = self.folded.get(&agent.id) == Some(&agent);
+        ensure!(same, "D7", "{}: a snapshot at {} gives another state", agent.id, before.len());
+        Ok(())
+    }
+
+    /// G2: an agent at rest is no larger than what it must remember.
+    pub fn small(&mut self, host: &Host) -> Result<(), Failure> {
+        let none = self.sabotage == Some(Sabotage::NoSize);
+        for id in host.view().agent_ids() {
+            let Some(agent) = host.view().agent(id) else { continue };
+            if agent.run.is_some() || agent.inbox.totals().0 > 0 {
+                continue;
+            }
+            let text = AgentSnapshot::of(agent).encode().map_err(|error| safety("G2", error.to_string()))?;
+            let (size, kept) = (text.len() as u64, agent.history.exchanges.len() as u64);
+            let keys = self.reference.keys(id);
+            let most = if none { 0 } else { 4_096 + 2_048 * kept + 512 * keys };
+            self.say("G2");
+            ensure!(size <= most, "G2", "{id} is at rest and takes {size} bytes of at most {most}");
+        }
+        Ok(())
+    }
+
+    /// A2: what a request shows of a message is what it was admitted with.
+    pub fn authority(&mut self, request: &ModelRequest) -> Result<(), Failure> {
+        let headings = shown(request);
+        *self.said.entry("A2").or_default() += headings.len() as u64;
+        for (message, class) in headings {
+            let known = self.reference.authority(&request.agent, message);
+            let known = if self.sabotage == Some(Sabotage::Promote) { None } else { known };
+            let fits = known == Some(class.as_str());
+            ensure!(fits, "A2", "{message} of {} is shown as {class}, it was {known:?}", request.agent);
+        }
+        Ok(())
+    }
+
     /// D7: a snapshot, written and read back, and the records after it give what the whole log gives.
     pub fn snapshots(&mut self, disk: &Disk) -> Result<(), Failure> {
         for (id, agent) in &self.folded {
@@ -186,6 +300,59 @@ impl Checks {
             }
             *self.said.entry("D7").or_default() += 1;
             ensure!(restored == *agent, "D7", "{id}: the snapshot at {from} and its tail give another state");
+        }
+        Ok(())
+    }
+}
+
+/// The messages that a request names in the runtime's own words, and the authority that it gives them. Only
+/// what the core rendered counts: texts may say of themselves what they like.
+fn shown(request: &ModelRequest) -> Vec<(MessageId, String)> {
+    let blocks = request.frame.context_blocks.iter().flat_map(|block| &block.parts);
+    let items = request.conversation.iter().filter_map(|item| match item {
+        Item::User { parts } => Some(parts),
+        Item::Assistant { .. } | Item::ToolResults { .. } => None,
+    });
+    blocks.chain(items.flatten()).filter_map(heading).collect()
+}
+
+fn heading(part: &Part) -> Option<(MessageId, String)> {
+    let Part::Rendered(text) = part else { return None };
+    let text = text.strip_prefix('[')?;
+    let text = text.strip_prefix("earlier ").unwrap_or(text);
+    let (message, rest) = text.strip_prefix("message msg_")?.split_once(" | ")?;
+    let class = rest.split_once("class ")?.1.split([' ', ']']).next()?;
+    Some((MessageId(message.parse().ok()?), class.into()))
+}
+
+/// Who waits for a slot, and how often others began a turn meanwhile.
+#[derive(Debug, Clone, Default)]
+struct Fairness {
+    passed: BTreeMap<AgentId, u64>,
+    /// The message of each agent's last turn.
+    last: BTreeMap<AgentId, MessageId>,
+    /// The same as the process began.
+    before: BTreeMap<AgentId, MessageId>,
+}
+
+impl Fairness {
+    /// A turn begins. One that goes on where a restart interrupted it passes nobody over.
+    fn began(&mut self, agent: &AgentId, message: MessageId) {
+        self.passed.remove(agent);
+        self.last.insert(agent.clone(), message);
+        if self.before.get(agent) == Some(&message) {
+            return;
+        }
+        self.passed.values_mut().for_each(|times| *times += 1);
+    }
+
+    fn judge(&mut self, waiting: &[AgentId], most: u64) -> Result<(), Failure> {
+        self.passed.retain(|agent, _| waiting.contains(agent));
+        for agent in waiting {
+            let times = *self.passed.entry(agent.clone()).or_default();
+            if times > most {
+                return Err(liveness("V8", format!("{agent} was passed over {times} times")));
+            }
         }
         Ok(())
     }

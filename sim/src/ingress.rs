@@ -56,7 +56,27 @@ impl Request {
         match &self.action {
             Action::Message(message) => message.key.is_some(),
             Action::Create | Action::Start | Action::Stop | Action::Restart => true,
-            Action::Abort { .. } | Action::ClockJump { .. } | Action::Tick => false,
+            Action::Abort { .. }
+            | Action::Kill { .. }
+            | Action::Suspend { .. }
+            | Action::ClockJump { .. }
+            | Action::Tick => false,
+        }
+    }
+}
+
+impl Request {
+    /// Whether a full disk must not keep it out.
+    pub fn urgent(&self) -> bool {
+        match &self.action {
+            Action::Stop | Action::Abort { .. } | Action::Restart => true,
+            Action::Create
+            | Action::Message(_)
+            | Action::Start
+            | Action::Kill { .. }
+            | Action::Suspend { .. }
+            | Action::ClockJump { .. }
+            | Action::Tick => false,
         }
     }
 }
@@ -81,7 +101,7 @@ pub fn input(request: &Request, reply: ReplyId) -> Option<Input> {
             Some(Input::Control { agent, request, reply })
         }
         Action::Restart => Some(Input::Drain { reply }),
-        Action::ClockJump { .. } | Action::Tick => None,
+        Action::Kill { .. } | Action::Suspend { .. } | Action::ClockJump { .. } | Action::Tick => None,
     }
 }
 
@@ -127,7 +147,7 @@ fn ingress(message: &Message) -> Ingress {
         priority: message.priority,
         body: Body { kind: BodyType::Text, text },
         metadata: None,
-        source_refs: BTreeMap::new(),
+        source_refs: (0..message.refs).map(|number| (format!("r{number}"), String::new())).collect(),
         delivery_surface,
         admission_context,
         correlation_id: None,

@@ -8,6 +8,7 @@
 //! one. The world performs effects as a shell would; the disk, not the core, judges what is durable.
 //! [`explore`] draws nothing: it visits every state of a few small worlds.
 
+pub mod bounds;
 pub mod checks;
 pub mod choices;
 pub mod crash;
@@ -17,6 +18,8 @@ pub mod failure;
 pub mod fault;
 pub mod form;
 pub mod ingress;
+pub mod isolation;
+pub mod laws;
 pub mod provider;
 pub mod reference;
 pub mod scenario;
@@ -27,4 +30,5 @@ pub mod tally;
 pub mod tools;
 pub mod trace;
 pub mod verdict;
+pub mod witness;
 pub mod world;

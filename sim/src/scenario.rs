@@ -24,6 +24,15 @@ pub struct Scenario {
     pub seed: u64,
     #[serde(default = "form::plain", serialize_with = "form::write", deserialize_with = "form::read")]
     pub config: Config,
+    /// What the process is configured with after its first end, its second, and so on; the last one stays.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub later: Vec<Later>,
+    /// What the wall clock says at the beginning, in microseconds; none for the beginning of 2026.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub began: Option<i64>,
+    /// Moments at which the driver's timer rings besides.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rings: Vec<u64>,
     /// Agents are numbered from 1.
     pub agents: u32,
     pub inputs: Vec<Timed>,
@@ -39,6 +48,14 @@ pub struct Scenario {
 
 fn budget() -> u64 {
     40_000
+}
+
+/// Another configuration.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Later {
+    #[serde(default = "form::plain", serialize_with = "form::write", deserialize_with = "form::read")]
+    pub config: Config,
 }
 
 /// Something from outside, at one moment.
@@ -67,6 +84,15 @@ pub enum Action {
     },
     /// Shut down in good order and start again.
     Restart,
+    /// The process dies at this moment, and so many times again soon after each start.
+    Kill {
+        #[serde(default)]
+        again: u32,
+    },
+    /// The machine sleeps for so many microseconds: the wall clock goes on, the monotonic one does not.
+    Suspend {
+        micros: u64,
+    },
     /// The wall clock jumps by so many microseconds.
     ClockJump {
         micros: i64,
@@ -87,6 +113,14 @@ pub struct Message {
     /// Another payload under the same key is a conflict.
     #[serde(default)]
     pub payload: u8,
+    /// References that come along.
+    #[serde(default, skip_serializing_if = "none")]
+    pub refs: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
+fn none(count: &u32) -> bool {
+    *count == 0
 }
 
 /// Who sends a message, and whether it is one that must be refused.
@@ -128,5 +162,11 @@ impl Scenario {
     /// When the last input arrives.
     pub fn end(&self) -> u64 {
         self.inputs.iter().map(|input| input.at).max().unwrap_or(0)
+    }
+
+    /// What one life of the process is configured with; the first is number 0.
+    pub fn config_of(&self, life: u64) -> &Config {
+        let later = usize::try_from(life).unwrap_or(usize::MAX).min(self.later.len());
+        later.checked_sub(1).and_then(|at| self.later.get(at)).map_or(&self.config, |later| &later.config)
     }
 }

@@ -28,6 +28,8 @@ pub fn shrink(scenario: &Scenario, mut run: impl FnMut(&Scenario) -> Report) -> 
         shrinker.agents();
         shrinker.list(|scenario| Some(&mut scenario.inputs));
         shrinker.list(|scenario| Some(&mut scenario.faults.crashes));
+        shrinker.list(|scenario| Some(&mut scenario.faults.spells));
+        shrinker.list(|scenario| Some(&mut scenario.later));
         shrinker.list(|scenario| scenario.faults.strikes.as_mut());
         shrinker.list(|scenario| Some(&mut scenario.script));
         shrinker.crashes();
@@ -80,11 +82,12 @@ impl<F: FnMut(&Scenario) -> Report> Shrinker<F> {
         if self.best.faults.strikes.is_some() {
             // The rates count for nothing beside a list.
             self.attempt(|scenario| {
-                let Faults { dead, sync, crashes, strikes, .. } = std::mem::take(&mut scenario.faults);
-                scenario.faults = Faults { dead, sync, crashes, strikes, ..Faults::default() };
+                let Faults { dead, sync, ahead, spells, crashes, strikes, .. } =
+                    std::mem::take(&mut scenario.faults);
+                scenario.faults = Faults { dead, sync, ahead, spells, crashes, strikes, ..Faults::default() };
             });
         }
-        let off: [fn(&mut Faults); 17] = [
+        let off: [fn(&mut Faults); 26] = [
             |faults| faults.provider_fails = 0,
             |faults| faults.provider_away = 0,
             |faults| faults.provider_silent = 0,
@@ -100,6 +103,15 @@ impl<F: FnMut(&Scenario) -> Report> Shrinker<F> {
             |faults| faults.context_fails = 0,
             |faults| faults.parks = 0,
             |faults| faults.sync = 0,
+            |faults| faults.sync_fails = 0,
+            |faults| faults.sync_sticks = 0,
+            |faults| faults.ahead = 0,
+            |faults| faults.torn = 0,
+            |faults| faults.damaged = 0,
+            |faults| faults.timer_odd = 0,
+            |faults| faults.ack_lost = 0,
+            |faults| faults.request_twice = 0,
+            |faults| faults.spells.clear(),
             |faults| faults.crashes.clear(),
             |faults| faults.dead.clear(),
         ];
@@ -139,6 +151,7 @@ impl<F: FnMut(&Scenario) -> Report> Shrinker<F> {
     /// Limits become those of the default, one group and then one by one.
     fn config(&mut self) {
         let plain = form::plain();
+        self.attempt(|scenario| scenario.began = None);
         self.attempt(|scenario| scenario.config = plain.clone());
         self.attempt(|scenario| scenario.config.models.clone_from(&plain.models));
         self.attempt(|scenario| scenario.config.queue = plain.queue.clone());
@@ -161,8 +174,12 @@ impl<F: FnMut(&Scenario) -> Report> Shrinker<F> {
                     scenario.inputs[at].at -= scenario.inputs[at].at % round;
                 });
             }
-            let changes: [fn(&mut Message); 3] =
-                [|message| message.key = None, |message| message.payload = 0, |message| message.bytes = 0];
+            let changes: [fn(&mut Message); 4] = [
+                |message| message.key = None,
+                |message| message.payload = 0,
+                |message| message.bytes = 0,
+                |message| message.refs = 0,
+            ];
             for change in changes {
                 self.attempt(|scenario| {
                     if let Action::Message(message) = &mut scenario.inputs[at].action {

@@ -1,6 +1,6 @@
 //! What happened, as a hash for comparing two runs and as lines for a person.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use holon_core::replay::Call;
 use holon_core::{AgentId, Effect, Input, Now};
@@ -12,6 +12,8 @@ use crate::disk::Row;
 #[derive(Debug, Clone)]
 pub struct Trace {
     pub hash: u64,
+    /// The same over the records of each agent alone, without the steps in which they came.
+    pub agents: BTreeMap<AgentId, u64>,
     /// Filled when somebody wants to read it.
     pub lines: Option<Vec<String>>,
     /// The same in a few words, for a timeline.
@@ -28,7 +30,12 @@ pub struct Moment {
 
 impl Trace {
     pub fn new(readable: bool) -> Self {
-        Self { hash: hash(b"holon"), lines: readable.then(Vec::new), moments: Vec::new() }
+        Self {
+            hash: hash(b"holon"),
+            agents: BTreeMap::new(),
+            lines: readable.then(Vec::new),
+            moments: Vec::new(),
+        }
     }
 
     fn mix(&mut self, text: &str) {
@@ -55,11 +62,14 @@ impl Trace {
         for record in &row.records {
             let payload = record.event.payload().unwrap_or_default();
             let (agent, seq, kind) = (&record.agent, record.event_seq, record.event.kind());
+            let mut hash = chain(hash(kind.as_bytes()), payload.as_bytes());
+            hash = chain(chain(hash, &seq.0.to_le_bytes()), &record.at.0.to_le_bytes());
             self.mix(agent.as_str());
-            self.hash = chain(self.hash, &seq.0.to_le_bytes());
-            self.hash = chain(self.hash, &record.at.0.to_le_bytes());
-            self.mix(kind);
-            self.mix(&payload);
+            self.hash = chain(self.hash, &hash.to_le_bytes());
+            match self.agents.get_mut(agent) {
+                Some(own) => *own = chain(*own, &hash.to_le_bytes()),
+                None => drop(self.agents.insert(agent.clone(), hash)),
+            }
             self.moment(at, Some(agent), || kind.into());
             self.line(|| format!("{:>12}   {agent} #{seq} {kind} {payload}", ""));
         }

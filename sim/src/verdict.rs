@@ -6,6 +6,13 @@ use crate::failure::{Failure, Kind};
 use crate::scenario::Scenario;
 use crate::world::{Options, Report, run};
 
+/// One line about a seed that differs wherever its run does.
+pub fn pinned(seed: u64) -> String {
+    let options = Options { no_replay: true, ..Options::default() };
+    let report = guarded(&crate::swarm::scenario(seed), options);
+    format!("{seed} {:016x} {} steps", report.trace.hash, report.steps)
+}
+
 /// Runs a scenario; G1: nothing panics.
 pub fn guarded(scenario: &Scenario, options: Options) -> Report {
     caught(|| run(scenario, options)).unwrap_or_else(Report::of_failure)

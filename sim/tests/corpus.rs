@@ -1,5 +1,6 @@
 //! Pinned scenarios: what earlier worlds found, as data, so that retuning the swarm does not age them.
 
+use sim::isolation;
 use sim::scenario::Scenario;
 use sim::verdict::guarded;
 use sim::world::Options;
@@ -17,6 +18,9 @@ fn each_pinned_scenario_passes() {
         assert!(!scenario.about.is_empty(), "{name} does not say what it is for");
         let report = guarded(&scenario, Options::default());
         assert!(report.failure.is_none(), "{name}: {:?}", report.failure);
+        if let Some(apart) = isolation::check(&scenario, None) {
+            assert_eq!(apart, Ok(()), "{name}");
+        }
         assert!(report.steps > 2, "{name} is hardly a scenario: {} steps", report.steps);
     }
 }

@@ -5,11 +5,18 @@ use crate::time::{Millis, Mono, Now, Wall};
 /// A step back by more than this is believed and recorded; a smaller one is slept through.
 const BELIEVED: Millis = Millis::hours(1);
 
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Clock {
     wall: Wall,
     /// None before the first reading: this clock starts anywhere, so nothing can have passed until then.
     mono: Option<Mono>,
+}
+
+impl Default for Clock {
+    /// Nothing is on record, and no reading can be behind it.
+    fn default() -> Self {
+        Self { wall: Wall(i64::MIN), mono: None }
+    }
 }
 
 impl Clock {
@@ -66,6 +73,13 @@ mod tests {
         assert_eq!(clock.wall(), Wall(10_006_000_000));
         clock.observe(at(30, 6_000));
         assert_eq!(clock.wall(), Wall(6_000_000_000));
+    }
+
+    #[test]
+    fn a_first_reading_before_1970_is_no_step_back() {
+        let mut clock = Clock::default();
+        assert!(!clock.observe(at(0, -1)));
+        assert_eq!(clock.wall(), Wall(-1_000_000));
     }
 
     #[test]

@@ -15,7 +15,7 @@ use super::tx::{Alarm, Batch};
 use crate::agent::identity::AgentSpec;
 
 impl Host {
-    /// Hands the input to its handler, and says which boundary the decisions after it are taken at.
+    /// Hands the input to its handler, and says which boundary its agent's decisions are taken at.
     pub(super) fn dispatch(&mut self, batch: &mut Batch, input: Input) -> Boundary {
         match input {
             Input::CreateAgent { agent, spec, reply } => self.create(batch, agent, spec, reply),
@@ -129,12 +129,15 @@ impl Host {
     }
 
     /// Decides for those that wait for a slot while there is one, in the order of asking, then for every
-    /// agent that something happened to. What the bound cuts off stays for the next step.
-    pub(super) fn settle_all(&mut self, batch: &mut Batch, boundary: Boundary) {
+    /// agent that something happened to. What the bound cuts off stays for the next step. With `about`, only that
+    /// agent is at the boundary: what others record says nothing of an input that was not theirs.
+    pub(super) fn settle_all(&mut self, batch: &mut Batch, boundary: Boundary, about: Option<&AgentId>) {
         let mut left = self.config.limits.decisions_per_step;
         while left > 0 {
             let waiting = if self.may_run() { self.waiting_for_slot.pop() } else { None };
             let Some(agent) = waiting.or_else(|| self.unsettled.pop_first()) else { return };
+            let others = about.is_some_and(|about| *about != agent);
+            let boundary = if others { Boundary::IdleTick } else { boundary };
             let settled = self.with(batch, &agent, |tx| settle::settle(tx, boundary, &mut left));
             match settled {
                 Some(settle::Settled::Resting) | None => {}

@@ -158,8 +158,9 @@ impl Host {
     pub fn step(&mut self, now: Now, input: Input) -> Step {
         let mut batch = self.begin(now);
         self.fire_due(&mut batch);
+        let about = input.agent().cloned();
         let boundary = self.dispatch(&mut batch, input);
-        self.settle_all(&mut batch, boundary);
+        self.settle_all(&mut batch, boundary, about.as_ref());
         self.finish(batch)
     }
 
@@ -169,7 +170,7 @@ impl Host {
         let mut batch = self.begin(now);
         self.with(&mut batch, agent, |tx| crate::agent::recovery::recover(tx, report));
         self.unsettled.insert(agent.clone());
-        self.settle_all(&mut batch, Boundary::Bootstrap);
+        self.settle_all(&mut batch, Boundary::Bootstrap, None);
         self.finish(batch)
     }
 

@@ -176,3 +176,22 @@ pub(super) fn s7(seen: &Seen, record: &Record) -> Ruling {
     let status = seen.posture.status;
     rule(previous == status, || format!("changes from {previous}, but the agent is {status}"))
 }
+
+/// A resting decision that says what the last one said is not recorded again, but still stands.
+pub(super) fn w2(seen: &Seen, record: &Record) -> Ruling {
+    let Event::Lifecycle(LifecycleFact::SchedulerPostureDecision(fact)) = &record.event else {
+        return Ok(false);
+    };
+    let moved = seen.owed.moved && !seen.begins_step(record);
+    let rests = seen.decided.is_some_and(|(kind, _)| match kind {
+        DecisionKind::Sleep | DecisionKind::WaitForTimer => true,
+        DecisionKind::StartModelTurn
+        | DecisionKind::ReduceMessageOnly
+        | DecisionKind::StayIdle
+        | DecisionKind::Stop
+        | DecisionKind::Noop => false,
+    });
+    rule(moved || (rests && fact.next == Status::Asleep), || {
+        format!("the agent goes from {} to {} for no reason", fact.previous, fact.next)
+    })
+}

@@ -3,6 +3,7 @@
 //! own that knows nothing of [`crate::agent::Agent`]) and the next record; it decides nothing and repairs
 //! nothing. What clients were told and what a disk holds is judged elsewhere.
 
+mod authority;
 mod commands;
 #[cfg(test)]
 mod facts;
@@ -46,7 +47,7 @@ const fn law(id: &'static str, sentence: &'static str, judge: fn(&Seen, &Record)
 }
 
 /// Every law whose subject exists, by family.
-const LAWS: [Law; 29] = [
+const LAWS: [Law; 34] = [
     law("L1", "Nothing starts between a stop and the next start.", lifecycle::l1),
     law("L2", "A stop leaves no run, no operation and no hold.", lifecycle::l2),
     law(
@@ -89,6 +90,7 @@ const LAWS: [Law; 29] = [
     law("T4", "Each run ends once, after its operations, under its own name.", turns::t4),
     law("T5", "Each tool call has one result, in order, before anything else is asked.", turns::t5),
     law("T6", "A crossed bound ends the run with its name, and a run tells its rounds.", turns::t6),
+    law("T7", "A run follows another of its message only after another process, or a wait.", turns::t7),
     law(
         "T8",
         "A recap comes between rounds, only grows, leaves two rounds whole, and follows one refusal at most.",
@@ -99,6 +101,18 @@ const LAWS: [Law; 29] = [
         "T10",
         "Attempts stay within their policy, wait before they repeat, and never repeat in vain.",
         turns::t10,
+    ),
+    law(
+        "T11",
+        "What a model or a tool says admits no message, gives no command and stops nobody.",
+        authority::t11,
+    ),
+    law("A1", "Trust and authority follow from kind and origin alone.", authority::a1),
+    law("A4", "Only operators interject, and nothing else enters a turn in progress.", authority::a4),
+    law(
+        "W2",
+        "Posture changes by a command, by a decision to rest, or by a turn, within its step.",
+        lifecycle::w2,
     ),
     law("W7", "Recorded time goes back only by a recorded step of the clock.", log::w7),
     law("W10", "Each end of a run has one closure, which waits exactly if it says what for.", log::w10),

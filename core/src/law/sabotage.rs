@@ -13,7 +13,7 @@ use crate::event::operation::{OpKind, OperationOpened};
 use crate::event::turn::*;
 use crate::ids::{EventSeq, MessageId, RunId, StepSeq};
 use crate::lifecycle::{ControlAction, Status};
-use crate::message::{Idempotency, Priority};
+use crate::message::{AuthorityClass, Idempotency, Priority};
 use crate::model::{AttemptOutcome, FailureKind};
 use crate::record::Record;
 use crate::scheduler::DecisionKind;
@@ -41,6 +41,7 @@ pub(super) fn cases() -> Vec<Case> {
     cases.extend(turns());
     cases.extend(commands());
     cases.extend(bounds());
+    cases.extend(authority());
     cases.extend(log());
     cases
 }
@@ -243,6 +244,37 @@ fn bounds() -> Vec<Case> {
             );
         }),
         case("T10", "a retry does not wait", |s| s.join_step("provider_attempt_recorded", 0)),
+    ]
+}
+
+fn authority() -> Vec<Case> {
+    let raised = |priority, authority_class| {
+        let mut fact = admitted(3, priority);
+        fact.message.authority_class = authority_class;
+        fact
+    };
+    alloc::vec![
+        case("T7", "what a hold has put back is tried at once", |s| {
+            s.after("turn_terminal", 0, started(2, 2, 1));
+            s.after("turn_terminal", 0, requeued(1, 1, RequeueCause::Hold, 0));
+        }),
+        case("T11", "an answer stops the agent", |s| {
+            s.after("assistant_round_recorded", 0, requested(ControlAction::Stop, Status::AwakeRunning));
+        }),
+        case("T11", "a tool sends a message", |s| {
+            s.after("tool_executed", 0, admitted(3, Priority::Normal));
+        }),
+        case("A1", "a prompt of the operator is evidence", |s| {
+            let fact = raised(Priority::Normal, AuthorityClass::ExternalEvidence);
+            s.replace("message_admitted", 2, fact);
+        }),
+        case("A4", "what is no instruction interjects", |s| {
+            let fact = raised(Priority::Interject, AuthorityClass::IntegrationSignal);
+            s.replace("message_admitted", 2, fact);
+        }),
+        case("W2", "an agent that works falls asleep", |s| {
+            s.after("turn_context_built", 0, posture(Status::AwakeRunning, Status::Asleep));
+        }),
     ]
 }
 

@@ -6,7 +6,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::event::brief::BriefKind;
-use crate::event::inbox::MessageAdmitted;
+use crate::event::inbox::{MessageAdmitted, RequeueCause};
 use crate::event::operation::{OpKind, Settlement};
 use crate::event::turn::{
     AssistantRoundRecorded, CompactionCause, ProviderAttemptRecorded, TurnStarted, TurnTerminal,
@@ -154,6 +154,12 @@ pub(super) struct Hold {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Owed {
     pub(super) closure: Option<RunId>,
+    /// A model or a tool has said something in this step.
+    pub(super) said: bool,
+    /// A command was applied, or a decision to rest was taken or stands.
+    pub(super) moved: bool,
+    /// Messages that a hold put back.
+    pub(super) held_back: Vec<MessageId>,
     pub(super) failure_brief: Option<MessageId>,
     pub(super) end_of: Option<RunId>,
 }
@@ -211,6 +217,7 @@ impl Seen {
         if self.begins_step(record) {
             self.owed = Owed::default();
         }
+        self.owed.said |= super::authority::says(self, &record.event);
         self.last = Some(Position { event_seq: record.event_seq, step: record.step, at: record.at });
         match &record.event {
             Event::Lifecycle(fact) => self.lifecycle(fact),
@@ -255,6 +262,7 @@ impl Seen {
             }
             LifecycleFact::ControlApplied(fact) => {
                 self.posture.control = None;
+                self.owed.moved = true;
                 match fact.action {
                     ControlAction::Stop => self.posture.stopped = true,
                     ControlAction::Start => {
@@ -286,7 +294,12 @@ impl Seen {
             InboxFact::OperatorInterjectionAdmitted(fact) => {
                 self.queue.claim(fact.message_id, Claim::ByRun(fact.run_id));
             }
-            InboxFact::MessageRequeued(fact) => self.queue.put_back(fact.message_id, fact.crashes),
+            InboxFact::MessageRequeued(fact) => {
+                self.queue.put_back(fact.message_id, fact.crashes);
+                if fact.cause == RequeueCause::Hold {
+                    self.owed.held_back.push(fact.message_id);
+                }
+            }
             InboxFact::MessageProcessed(fact) => self.queue.settle(fact.message_id),
             InboxFact::MessageAborted(fact) => {
                 self.queue.settle(fact.message_id);
@@ -317,6 +330,7 @@ impl Seen {
             SchedulingFact::SchedulerDecision(fact) => {
                 let SchedulerDecision { kind, message_id, .. } = &**fact;
                 self.decided = Some((*kind, *message_id));
+                self.owed.moved |= fact.rests();
             }
             SchedulingFact::ContinuationResolved(_) => {}
             SchedulingFact::ClosureDecided(_) => self.owed.closure = None,

@@ -6,11 +6,12 @@ use super::seen::{Attempt, Claim, Run, Seen};
 use super::{Ruling, rule};
 use crate::event::operation::OpKind;
 use crate::event::turn::{AssistantRoundRecorded, CompactionCause, ProviderAttemptRecorded, TurnTerminal};
-use crate::event::{Event, InboxFact, OperationFact, TurnFact};
+use crate::event::{Event, InboxFact, OperationFact, SchedulingFact, TurnFact};
 use crate::ids::RoundIndex;
 use crate::model::{AttemptOutcome, Block, FailureKind};
 use crate::record::Record;
 use crate::terminal::{TurnKind, TurnReason};
+use crate::time::Wall;
 use crate::tool::Verdict;
 
 pub(super) fn t1(seen: &Seen, record: &Record) -> Ruling {
@@ -195,6 +196,29 @@ pub(super) fn t9(seen: &Seen, record: &Record) -> Ruling {
     rule(fact.round.0 == run.rounds, || {
         format!("is shown in round {}, the next is {}", fact.round, run.rounds)
     })
+}
+
+/// No hot loop: what a hold has put back is not taken again in the same step, and a hold lasts. At the last
+/// moment that a clock can say, no hold can end later.
+pub(super) fn t7(seen: &Seen, record: &Record) -> Ruling {
+    if record.at == Wall(i64::MAX) {
+        return Ok(false);
+    }
+    match &record.event {
+        Event::Turn(TurnFact::TurnStarted(fact)) => {
+            let again = !seen.begins_step(record) && seen.owed.held_back.contains(&fact.message_id);
+            rule(!again, || format!("{} is tried again at once", fact.message_id))
+        }
+        Event::Scheduling(SchedulingFact::HoldSet(fact)) => rule(fact.until > record.at, || {
+            format!("the hold of {} is over as it begins, at {}", fact.run_id, fact.until)
+        }),
+        Event::Lifecycle(_)
+        | Event::Inbox(_)
+        | Event::Scheduling(_)
+        | Event::Turn(_)
+        | Event::Operation(_)
+        | Event::Brief(_) => Ok(false),
+    }
 }
 
 pub(super) fn t8(seen: &Seen, record: &Record) -> Ruling {

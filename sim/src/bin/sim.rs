@@ -1,31 +1,42 @@
 //! `sim run`, `sim swarm`, `sim shrink`, `sim crash`, `sim explore`: see `docs/simulation.md`.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command talks to its caller")]
+#![expect(clippy::disallowed_types, reason = "a campaign takes real time; the worlds in it don't")]
 
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use sim::crash;
-use sim::explore::campaign::{Campaign, Explored, explore_all};
+use sim::explore::campaign::{Campaign as Exploration, Explored, explore_all};
 use sim::explore::path::{scenario as written, shorten, with_crashes};
 use sim::explore::search::Found;
 use sim::explore::{Move, SmallWorld, worlds};
 use sim::failure::{Failure, Kind};
+use sim::isolation;
 use sim::scenario::Scenario;
 use sim::shrink::shrink;
 use sim::swarm;
 use sim::tally::Tally;
 use sim::trace::{seconds, timeline};
-use sim::verdict::guarded;
+use sim::verdict::{guarded, pinned};
 use sim::world::{Options, Report};
 
 const USAGE: &str = "usage: sim run SEED|FILE.json [--trace] [--scenario]
-       sim swarm --seeds N [--from SEED]
+       sim swarm --seeds N | --for 30m [--from SEED] [--jobs N]
        sim shrink SEED|FILE.json [--out FILE.json]
        sim crash
-       sim explore [--world NAME] [--states N] [--for SECONDS|10m] [--wider N] [--workers N]";
+       sim explore [--world NAME] [--states N] [--for SECONDS|10m] [--wider N] [--workers N]
+       sim apart SEED|FILE.json
+       sim traces [--from SEED] [--seeds N]
+       sim pairs [--from SEED] [--seeds N]
+       sim laws";
 /// Exit code of a campaign in which a law or a fault was silent.
 const VACUOUS: u8 = 13;
+/// Between two lines that tell how far a swarm has come.
+const TELL_EVERY: u64 = 2_000;
+/// Every so many seeds a scenario runs again without one of its agents.
+const APART_EVERY: u64 = 20;
 /// Failures that a swarm shrinks; the others are only told.
 const SHRUNK: u64 = 3;
 
@@ -35,11 +46,22 @@ fn main() -> ExitCode {
     let done = match words.as_slice() {
         ["run", what, rest @ ..] => scenario(what).map(|scenario| run(what, &scenario, rest)),
         ["shrink", what, rest @ ..] => scenario(what).and_then(|scenario| smaller(what, &scenario, rest)),
-        ["swarm", rest @ ..] => number(rest, "--seeds")
-            .map(|seeds| swarm(number(rest, "--from").unwrap_or(1), seeds))
-            .ok_or_else(|| USAGE.into()),
+        ["swarm", rest @ ..] => {
+            Campaign::of(rest).map(|campaign| swarm(&campaign)).ok_or_else(|| USAGE.into())
+        }
+        ["traces", rest @ ..] => {
+            Ok(traces(number(rest, "--from").unwrap_or(1), number(rest, "--seeds").unwrap_or(64)))
+        }
+        ["pairs", rest @ ..] => {
+            Ok(pairs(number(rest, "--from").unwrap_or(1), number(rest, "--seeds").unwrap_or(1_000)))
+        }
+        ["laws"] => {
+            print!("{}", sim::laws::page());
+            Ok(0)
+        }
         ["crash"] => Ok(crash_everywhere()),
         ["explore", rest @ ..] => explore(rest),
+        ["apart", what] => scenario(what).map(|scenario| apart(what, &scenario)),
         _ => Err(USAGE.into()),
     };
     ExitCode::from(done.unwrap_or_else(|problem| {
@@ -120,39 +142,160 @@ fn smaller(what: &str, scenario: &Scenario, rest: &[&str]) -> Result<u8, String>
     Ok(report.failure.map_or(0, |failure| failed(&out.display().to_string(), &failure)))
 }
 
-fn swarm(from: u64, seeds: u64) -> u8 {
-    let (mut code, mut tally) = (0, Tally::default());
-    for seed in from..from.saturating_add(seeds) {
-        let scenario = swarm::scenario(seed);
-        let report = guarded(&scenario, Options::default());
-        tally.add(&report);
-        if let Some(failure) = &report.failure {
-            code = failed(&seed.to_string(), failure);
-            if tally.failures <= SHRUNK
-                && let Err(problem) = smaller(&seed.to_string(), &scenario, &[])
-            {
-                eprintln!("{problem}");
+/// A campaign: seeds from one on, for so many or so long, by so many jobs.
+struct Campaign {
+    from: u64,
+    seeds: u64,
+    until: Option<Instant>,
+    jobs: u64,
+}
+
+impl Campaign {
+    fn of(rest: &[&str]) -> Option<Self> {
+        let until = word(rest, "--for").map(duration);
+        let seeds = number(rest, "--seeds");
+        let (from, jobs) = (number(rest, "--from").unwrap_or(1), number(rest, "--jobs").unwrap_or(1));
+        let seeds = if until.is_some() { seeds.unwrap_or(u64::MAX) } else { seeds? };
+        let until = match until {
+            Some(duration) => Some(Instant::now() + duration?),
+            None => None,
+        };
+        Some(Self { from, seeds, until, jobs: jobs.clamp(1, 64) })
+    }
+
+    /// Each job takes the next seed until there is none; one in so many tells how far all have come.
+    fn run(&self) -> (u8, Tally) {
+        let (next, began) = (AtomicU64::new(0), Instant::now());
+        let mut all = (0, Tally::default());
+        std::thread::scope(|scope| {
+            let jobs: Vec<_> = (0..self.jobs).map(|_| scope.spawn(|| self.work(&next, began))).collect();
+            for job in jobs {
+                let (code, tally) = job.join().unwrap_or((14, Tally::default()));
+                all.0 = if all.0 == 0 { code } else { all.0 };
+                all.1.merge(tally);
             }
-        }
-        if tally.runs.is_multiple_of(1_000) {
-            eprintln!("{} seeds, {} steps, {} failures", tally.runs, tally.steps, tally.failures);
+        });
+        all
+    }
+
+    fn work(&self, next: &AtomicU64, began: Instant) -> (u8, Tally) {
+        let (mut code, mut tally) = (0, Tally::default());
+        loop {
+            let done = next.fetch_add(1, Ordering::Relaxed);
+            if done >= self.seeds || self.until.is_some_and(|until| Instant::now() >= until) {
+                return (code, tally);
+            }
+            if done > 0 && done.is_multiple_of(TELL_EVERY) {
+                let rate = done as f64 / began.elapsed().as_secs_f64();
+                eprintln!("{done} seeds, {rate:.0} seeds/s, {} failures in this job", tally.failures);
+            }
+            let failed = self.one(self.from + done, &mut tally);
+            code = if code == 0 { failed } else { code };
         }
     }
+
+    fn one(&self, seed: u64, tally: &mut Tally) -> u8 {
+        let scenario = swarm::scenario(seed);
+        let mut report = guarded(&scenario, Options::default());
+        if report.failure.is_none() && seed.is_multiple_of(APART_EVERY) {
+            match isolation::check(&scenario, None) {
+                Some(Ok(())) => *report.said.entry("D12").or_default() += 1,
+                Some(Err(failure)) => report.failure = Some(failure),
+                None => {}
+            }
+        }
+        tally.add(&report);
+        let Some(failure) = &report.failure else { return 0 };
+        let code = failed(&seed.to_string(), failure);
+        if tally.failures <= SHRUNK
+            && let Err(problem) = smaller(&seed.to_string(), &scenario, &[])
+        {
+            eprintln!("{problem}");
+        }
+        code
+    }
+}
+
+/// `90`, `90s`, `30m` or `8h`.
+fn duration(text: &str) -> Option<Duration> {
+    let unit = |end: char, seconds: u64| {
+        let number: u64 = text.strip_suffix(end)?.parse().ok()?;
+        Some(Duration::from_secs(number * seconds))
+    };
+    let plain = text.parse().ok().map(Duration::from_secs);
+    plain.or_else(|| unit('s', 1)).or_else(|| unit('m', 60)).or_else(|| unit('h', 3_600))
+}
+
+fn swarm(campaign: &Campaign) -> u8 {
+    let began = Instant::now();
+    let (code, tally) = campaign.run();
     println!("what laws had to say: {:?}", tally.said);
-    println!("faults that fired: {:?}", tally.fired);
+    println!("faults that struck, and what they met: {:?}", tally.fired);
+    println!("errors that were returned: {:?}", tally.errors);
+    let (unseen, new) = tally.adjacency();
+    println!("{} pairs of events, {} declared ones unseen: {unseen:?}", tally.pairs.len(), unseen.len());
+    if !new.is_empty() {
+        println!("pairs that nobody declared: {new:?}");
+    }
+    let seconds = began.elapsed().as_secs_f64();
     println!(
-        "{seeds} seeds, {} steps, {} records, {} crashes, {} s of virtual time, {} failures",
+        "{} seeds, {} steps, {} records, {} crashes, {} s of virtual time, {} failures, {} of 1000 end in a turn",
+        tally.runs,
         tally.steps,
         tally.records,
         tally.crashes,
         tally.virtual_time / 1_000_000,
-        tally.failures
+        tally.failures,
+        tally.worth()
+    );
+    println!(
+        "{:.0} seeds/s, {:.0} steps/s, {} steps a seed",
+        tally.runs as f64 / seconds,
+        tally.steps as f64 / seconds,
+        tally.steps / tally.runs.max(1)
     );
     let silent = tally.silent();
     if !silent.is_empty() {
         println!("silent: {silent:?}");
     }
-    if code == 0 && seeds >= 1_000 && !silent.is_empty() { VACUOUS } else { code }
+    if code == 0 && tally.vacuous() { VACUOUS } else { code }
+}
+
+/// D12 of one scenario.
+fn apart(what: &str, scenario: &Scenario) -> u8 {
+    match isolation::check(scenario, None) {
+        Some(Err(failure)) => failed(what, &failure),
+        Some(Ok(())) => {
+            println!("pass: {what}");
+            0
+        }
+        None => {
+            println!("{what} has but one agent");
+            0
+        }
+    }
+}
+
+/// The trace of each seed, for a comparison of two processes, two builds, two machines.
+fn traces(from: u64, seeds: u64) -> u8 {
+    for seed in from..from.saturating_add(seeds) {
+        println!("{}", pinned(seed));
+    }
+    0
+}
+
+/// Every pair of events that the seeds bring, for `sim/adjacency.txt`; the rarest are left out.
+fn pairs(from: u64, seeds: u64) -> u8 {
+    let mut tally = Tally::default();
+    for seed in from..from.saturating_add(seeds) {
+        tally.add(&guarded(&swarm::scenario(seed), Options { no_replay: true, ..Options::default() }));
+    }
+    for ((one, other), times) in &tally.pairs {
+        if times * 100 > seeds {
+            println!("{one} {other}");
+        }
+    }
+    0
 }
 
 fn crash_everywhere() -> u8 {
@@ -177,7 +320,7 @@ fn explore(rest: &[&str]) -> Result<u8, String> {
         clippy::disallowed_types,
         reason = "a campaign ends by the clock and tells its speed; no search does"
     )]
-    let began = std::time::Instant::now();
+    let began = Instant::now();
     let elapsed = || u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
     let wider = number(rest, "--wider").and_then(|by| u8::try_from(by).ok()).unwrap_or(0);
     let name = word(rest, "--world");
@@ -187,7 +330,7 @@ fn explore(rest: &[&str]) -> Result<u8, String> {
         let names: Vec<&str> = worlds().iter().map(|world| world.name).collect();
         return Err(format!("there is no such world; the worlds are {}", names.join(", ")));
     }
-    let campaign = Campaign {
+    let campaign = Exploration {
         worlds: chosen.into_iter().map(|world| world.wider(wider)).collect(),
         workers: number(rest, "--workers").and_then(|count| usize::try_from(count).ok()).unwrap_or(2),
         states: number(rest, "--states").and_then(|count| usize::try_from(count).ok()).unwrap_or(usize::MAX),

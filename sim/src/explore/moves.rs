@@ -97,6 +97,8 @@ impl Situation {
             | Action::Message(_)
             | Action::Start
             | Action::Restart
+            | Action::Kill { .. }
+            | Action::Suspend { .. }
             | Action::ClockJump { .. }
             | Action::Tick => true,
         }

@@ -6,6 +6,35 @@ use holon_core::{Config, MessageId};
 use super::Told;
 use super::agent::Model;
 
+/// Most references that a message may bring along.
+const SOURCE_REFS: usize = 16;
+
+/// What a message is to be treated as, whatever it says.
+pub(super) fn authority(kind: MessageKind) -> &'static str {
+    match kind {
+        MessageKind::OperatorPrompt => "operator_instruction",
+        MessageKind::ChannelEvent => "external_evidence",
+        MessageKind::WebhookEvent | MessageKind::CallbackEvent => "integration_signal",
+        MessageKind::Control
+        | MessageKind::TimerTick
+        | MessageKind::SystemTick
+        | MessageKind::InternalFollowup
+        | MessageKind::TaskResult
+        | MessageKind::TaskStatus
+        | MessageKind::BriefAck
+        | MessageKind::BriefResult => "runtime_instruction",
+    }
+}
+
+/// Entries and bytes that messages of a kind of sender may fill the queue with.
+pub(super) fn bounds(config: &Config, operator: bool, own: bool) -> (u64, u64) {
+    let factor = if own { 4 } else { 1 };
+    let reserve = u64::from(!operator && !own);
+    let entries = config.queue.entries.saturating_mul(factor) - reserve * config.queue.reserved_entries;
+    let bytes = config.queue.bytes.saturating_mul(factor) - reserve * config.queue.reserved_bytes;
+    (entries, bytes)
+}
+
 /// The answers that are right. There is more than one only where the queue shrank within the step.
 pub(super) fn expected(
     config: &Config,
@@ -47,14 +76,15 @@ fn fresh(config: &Config, draining: bool, before: &Model, after: &Model, ingress
     if ingress.priority == Priority::Interject && !operator {
         return vec![Told::Refused("priority_from_origin")];
     }
-    let bytes = ingress.body.text.bytes();
+    if ingress.source_refs.len() > SOURCE_REFS {
+        return vec![Told::Refused("too_many")];
+    }
+    let refs: usize = ingress.source_refs.iter().map(|(name, value)| name.len() + value.len()).sum();
+    let bytes = ingress.body.text.bytes().saturating_add(refs as u64);
     if bytes > config.queue.body_bytes {
         return vec![Told::Refused("too_large")];
     }
-    let factor = if runtime { 4 } else { 1 };
-    let reserve = u64::from(!operator && !runtime);
-    let max_entries = config.queue.entries.saturating_mul(factor) - reserve * config.queue.reserved_entries;
-    let max_bytes = config.queue.bytes.saturating_mul(factor) - reserve * config.queue.reserved_bytes;
+    let (max_entries, max_bytes) = bounds(config, operator, runtime);
     let fits = |(entries, used): (u64, u64)| entries < max_entries && used.saturating_add(bytes) <= max_bytes;
     let admitted = Told::Admitted { message: MessageId(before.last + 1), duplicate: false };
     let was_admitted = after.last > before.last;

@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use holon_core::event::inbox::{MessageAdmitted, RequeueCause};
 use holon_core::event::{InboxFact, TurnFact};
-use holon_core::message::{AdmissionContext, Message, Priority};
+use holon_core::message::{AdmissionContext, Message, Origin, Priority};
 use holon_core::{Config, ContentId, Event, MessageId, Record, RunId, Wall};
 
+use super::admission::bounds;
 use crate::failure::{Failure, ensure};
 
 #[derive(Debug, Clone, Default)]
@@ -46,9 +47,13 @@ pub(super) struct Key {
 }
 
 impl Model {
-    pub(super) fn apply(&mut self, record: &Record, config: &Config) -> Result<(), Failure> {
+    pub(super) fn apply(&mut self, record: &Record, config: &Config, no_room: bool) -> Result<(), Failure> {
         match &record.event {
-            Event::Inbox(fact) => self.inbox(record, fact, config),
+            Event::Inbox(InboxFact::MessageAdmitted(fact)) => {
+                self.fits(&fact.message, config, no_room)?;
+                self.admitted(record.at, fact, config)
+            }
+            Event::Inbox(fact) => self.inbox(fact, config),
             Event::Turn(TurnFact::TurnStarted(fact)) => {
                 ensure!(self.run.is_none(), "T1", "{} starts while {:?} runs", fact.run_id, self.run);
                 ensure!(!self.stopped, "L1", "{} starts on a stopped agent", fact.run_id);
@@ -69,9 +74,20 @@ impl Model {
         }
     }
 
-    fn inbox(&mut self, record: &Record, fact: &InboxFact, config: &Config) -> Result<(), Failure> {
+    /// Q8: the queue has room for it, and none of the operators' reserve is taken.
+    fn fits(&self, message: &Message, config: &Config, no_room: bool) -> Result<(), Failure> {
+        let own = message.admission_context == AdmissionContext::RuntimeOwned;
+        let operator = matches!(message.origin, Origin::Operator { .. });
+        let (most, most_bytes) = if no_room { (0, 0) } else { bounds(config, operator, own) };
+        let (entries, bytes) = self.beside(own);
+        let fits = entries < most && bytes.saturating_add(message.bytes()) <= most_bytes;
+        ensure!(fits, "Q8", "{} is admitted beside {entries} entries, {bytes} bytes", message.id);
+        Ok(())
+    }
+
+    fn inbox(&mut self, fact: &InboxFact, config: &Config) -> Result<(), Failure> {
         match fact {
-            InboxFact::MessageAdmitted(fact) => self.admitted(record.at, fact, config),
+            InboxFact::MessageAdmitted(_) => Ok(()),
             InboxFact::MessageDuplicate(fact) => {
                 let known = fact.message_id.0 <= self.last;
                 ensure!(known, "Q5", "{} is a duplicate of nothing", fact.message_id);
@@ -105,11 +121,14 @@ impl Model {
         if let Some(idempotency) = &fact.idempotency {
             for key in &mut self.keys {
                 key.expired |= at.since(key.at) >= config.queue.keys_for;
-                key.expired |= key.younger >= config.queue.keys.max(1);
             }
             let known = self.keys.iter().find(|key| key.name == idempotency.key && !key.expired);
             ensure!(known.is_none(), "Q5", "{id} was admitted although its key stands for {known:?}");
-            self.keys.iter_mut().for_each(|key| key.younger += 1);
+            for key in &mut self.keys {
+                key.younger += 1;
+                // The admission lets it go, whatever another configuration keeps later.
+                key.expired |= key.younger >= config.queue.keys.max(1);
+            }
             self.keys.retain(|key| key.name != idempotency.key);
             self.keys.push(Key {
                 name: idempotency.key.clone(),

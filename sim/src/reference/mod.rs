@@ -7,7 +7,7 @@ mod agent;
 
 use std::collections::BTreeMap;
 
-use holon_core::event::LifecycleFact;
+use holon_core::event::{InboxFact, LifecycleFact};
 use holon_core::input::ControlRequest;
 use holon_core::lifecycle::Status;
 use holon_core::replay::Call;
@@ -23,6 +23,12 @@ pub struct Reference {
     agents: BTreeMap<AgentId, Model>,
     draining: bool,
     expected: BTreeMap<ReplyId, Vec<Told>>,
+    /// The authority of every message of an agent, in the order of admission.
+    authority: BTreeMap<AgentId, Vec<&'static str>>,
+    /// A reference that is broken on purpose: nothing fits a queue.
+    pub(crate) no_room: bool,
+    /// Messages that were admitted.
+    pub(crate) admissions: u64,
 }
 
 /// An answer without its wording.
@@ -37,14 +43,23 @@ enum Told {
 
 impl Reference {
     pub fn new(config: Config) -> Self {
-        Self { config, agents: BTreeMap::new(), draining: false, expected: BTreeMap::new() }
+        Self {
+            config,
+            agents: BTreeMap::new(),
+            draining: false,
+            expected: BTreeMap::new(),
+            authority: BTreeMap::new(),
+            no_room: false,
+            admissions: 0,
+        }
     }
 
     /// One call of the host, with the records that it brought.
     pub fn step(&mut self, call: &Call, records: &[Record]) -> Result<(), Failure> {
         let input = match call {
-            Call::RuntimeStarted { .. } => {
+            Call::RuntimeStarted { config, .. } => {
                 self.draining = false;
+                self.config = config.clone();
                 return Ok(());
             }
             Call::Admit { .. } | Call::Park { .. } => return Ok(()),
@@ -57,6 +72,13 @@ impl Reference {
         }
         for record in records {
             self.record(record)?;
+            if let (Event::Inbox(InboxFact::MessageAdmitted(_)), Some(Input::Ingress { ingress, .. })) =
+                (&record.event, input)
+            {
+                self.admissions += 1;
+                let of_agent = self.authority.entry(record.agent.clone()).or_default();
+                of_agent.push(admission::authority(ingress.kind));
+            }
         }
         if let Some(input) = input {
             self.expect(input, &before, records);
@@ -83,16 +105,17 @@ impl Reference {
         }
         let model = self.agents.get_mut(&record.agent);
         ensure!(model.is_some(), "Q9", "a record of {}, which was never created", record.agent);
-        model.map_or(Ok(()), |model| model.apply(record, &self.config))
+        let no_room = self.no_room;
+        model.map_or(Ok(()), |model| model.apply(record, &self.config, no_room))
     }
 
     fn before(&self, input: &Input) -> Before {
         let agent = match input {
             Input::CreateAgent { agent, .. }
             | Input::Ingress { agent, .. }
-            | Input::Control { agent, .. }
-            | Input::Completed { agent, .. } => self.agents.get(agent).cloned(),
-            Input::Tick | Input::Drain { .. } => None,
+            | Input::Control { agent, .. } => self.agents.get(agent).cloned(),
+            // Nobody is told anything about one agent.
+            Input::Completed { .. } | Input::Tick | Input::Drain { .. } => None,
         };
         Before { agent, agents: self.agents.len() as u64 }
     }
@@ -195,6 +218,17 @@ impl Reference {
 
     pub fn stopped(&self, agent: &AgentId) -> Option<bool> {
         self.agents.get(agent).map(|model| model.stopped)
+    }
+
+    /// The authority that a message was admitted with.
+    pub fn authority(&self, agent: &AgentId, message: MessageId) -> Option<&'static str> {
+        let at = usize::try_from(message.0.checked_sub(1)?).ok()?;
+        self.authority.get(agent)?.get(at).copied()
+    }
+
+    /// How many keys an agent may have to remember.
+    pub fn keys(&self, agent: &AgentId) -> u64 {
+        self.agents.get(agent).map_or(0, |model| model.keys.len() as u64)
     }
 
     pub fn holds(&self, agent: &AgentId, message: MessageId) -> bool {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use holon_core::{AgentId, OpId, Outcome};
 
+use crate::fault::Ill;
 use crate::ingress::Request;
 
 /// Something that the world does at its time.
@@ -17,6 +18,10 @@ pub(super) enum Happening {
     Completed { agent: AgentId, op: OpId, outcome: Box<Outcome>, life: u64 },
     /// The driver's timer; only the newest counts.
     Wake(u64),
+    /// The driver's timer rings when it should not, in one life of the process or in any.
+    Ring(Option<u64>),
+    /// A spell is over.
+    Over(Ill),
     /// The disk is done with what it was given.
     Sync(u64),
     /// The process of one life leaves in good order.

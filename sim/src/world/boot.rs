@@ -1,6 +1,7 @@
 //! Crashes and starts. A crash throws the host away; a start builds another from what the disk kept, and may
 //! crash in its turn.
 
+use holon_core::event::operation::OpKind;
 use holon_core::host::Host;
 use holon_core::ids::{EventSeq, Seed};
 use holon_core::replay::Call;
@@ -8,32 +9,55 @@ use holon_core::replay::Call;
 use super::agenda::Happening;
 use super::{Life, Sabotage, World};
 use crate::checks::Checks;
+use crate::choices::Site;
 use crate::disk::Row;
-use crate::failure::{Failure, ensure, safety};
+use crate::disk::image::{Damage, Reader};
+use crate::failure::{Failure, ensure, liveness, safety};
+use crate::scenario::Action;
 
 impl World<'_> {
     /// One more point at which the process may die; says whether it did.
     pub(super) fn boundary(&mut self) -> Result<bool, Failure> {
         self.counts.boundaries += 1;
-        if self.life.host.is_none() || !self.scenario.faults.crashes.contains(&self.counts.boundaries) {
+        let dies = self.scenario.faults.crashes.contains(&self.counts.boundaries) || self.is_doomed();
+        if self.life.host.is_none() || !dies {
             return Ok(false);
         }
         self.crash()?;
         Ok(true)
     }
 
-    fn crash(&mut self) -> Result<(), Failure> {
-        self.counts.crashes += 1;
-        self.injector.saw("crash");
-        if self.counts.boundaries - self.life.first_boundary < 6 {
-            self.injector.saw("crash soon after a start");
+    /// Whether this life is one of a loop of crashes, and at its end.
+    fn is_doomed(&mut self) -> bool {
+        if self.doomed == 0 || self.quiet {
+            return false;
         }
+        let site = Site::new("doom", 0, self.life.number, "after");
+        let lived = self.counts.boundaries - self.life.first_boundary;
+        let over = lived > u64::from(self.choices.below(site, 3));
+        self.doomed -= u32::from(over);
+        over
+    }
+
+    /// The process is killed, and dies again soon after each of its next starts.
+    pub(super) fn kill(&mut self, again: u32) -> Result<(), Failure> {
+        if self.life.host.is_some() && !self.quiet {
+            self.doomed = again;
+            return self.crash();
+        }
+        Ok(())
+    }
+
+    pub(super) fn crash(&mut self) -> Result<(), Failure> {
+        self.counts.crashes += 1;
+        self.saw_crash();
         let site = self.site("crash", 0, "kept");
         let unsynced = self.disk.unsynced();
         // Half of the crashes lose all that they may, the others keep a prefix of any length.
         let lossy = u32::try_from(unsynced + 1).unwrap_or(u32::MAX);
         let all = self.choices.below(site.about("all is lost"), 2) == 0;
-        let kept = if all { 0 } else { self.choices.below(site, lossy) as usize };
+        let left = if all { 0 } else { self.choices.below(site, lossy) as usize };
+        let kept = self.read_back(site.ordinal, left)?;
         if kept < unsynced {
             self.injector.saw("crash loses rows");
         }
@@ -50,10 +74,90 @@ impl World<'_> {
         self.look_at_the_ledger()
     }
 
+    fn saw_crash(&mut self) {
+        self.injector.saw("crash");
+        let soon = self.counts.boundaries - self.life.first_boundary < 6;
+        if soon {
+            self.injector.saw("crash soon after a start");
+        }
+        for (agent, op) in &self.outside.inflight {
+            self.injector.saw("crash during a turn");
+            let host = self.life.host.as_ref();
+            let open = host.and_then(|host| host.view().agent(agent)).and_then(|agent| agent.ops.get(op));
+            let call = open.is_some_and(|open| match open.kind {
+                OpKind::CallTool | OpKind::PrepareCommand | OpKind::RunCommand => true,
+                OpKind::LoadContext | OpKind::CallModel => false,
+            });
+            if call {
+                self.injector.saw("crash during a tool call");
+            }
+        }
+        let waits = self.outside.clients.waiting.values().any(|waiting| match &waiting.request.action {
+            Action::Start | Action::Stop | Action::Abort { .. } | Action::Restart => true,
+            Action::Create
+            | Action::Message(_)
+            | Action::Kill { .. }
+            | Action::Suspend { .. }
+            | Action::ClockJump { .. }
+            | Action::Tick => false,
+        });
+        if waits {
+            self.injector.saw("crash while a command waits for the disk");
+        }
+        self.patterns.crash(soon, &mut self.injector);
+    }
+
+    /// What a start will read of the rows that a crash has left, some of which may be damaged. Damage of what
+    /// was synced is told with its place; an operator then brings back what stood there.
+    fn read_back(&mut self, nth: u64, left: usize) -> Result<usize, Failure> {
+        let site = Site::new("disk", 0, nth, "");
+        let (faults, synced) = (&self.scenario.faults, self.disk.synced());
+        let torn = left > 0 && self.injector.strikes(faults, &mut *self.choices, site, "torn", faults.torn);
+        let damaged = !torn
+            && synced > 1
+            && self.injector.strikes(faults, &mut *self.choices, site, "damaged", faults.damaged);
+        let mut draw = |kind, n: usize| {
+            self.choices.below(site.about(kind), u32::try_from(n).unwrap_or(u32::MAX)) as usize
+        };
+        let damage = match (torn, damaged, draw("how", 2)) {
+            (false, false, _) => return Ok(left),
+            (true, _, 0) => Damage::Torn { bytes: self.choices.below(site.about("bytes"), 1 << 20) },
+            (true, _, _) => Damage::Hole { row: synced + draw("hole", left) },
+            (false, true, 0) => {
+                let row = draw("row", synced);
+                Damage::Flipped { row, bit: self.choices.below(site.about("bit"), 1 << 20) }
+            }
+            (false, true, _) => {
+                let row = draw("row", synced);
+                let other = (row + 1 + draw("other", synced - 1)) % synced;
+                Damage::Misdirected { row, other }
+            }
+        };
+        self.injector.saw(match damage {
+            Damage::Torn { .. } => "disk.cut short",
+            Damage::Hole { .. } => "disk.hole",
+            Damage::Flipped { .. } => "disk.flipped",
+            Damage::Misdirected { .. } => "disk.misdirected",
+        });
+        self.checks.say("D4");
+        self.checks.say("D11");
+        let reader = match self.options.sabotage {
+            Some(Sabotage::TrustingReader) => Reader::Trusting,
+            Some(Sabotage::TimidReader) => Reader::Timid,
+            Some(_) | None => Reader::Careful,
+        };
+        self.disk.read_back(left, damage, reader)
+    }
+
     /// Whoever was promised something finds it in what the crash left.
     fn look_at_the_ledger(&mut self) -> Result<(), Failure> {
         ensure!(self.disk.keeps_its_word(), "D2", "the crash lost a row that somebody was told about");
         self.checks.restart(&self.scenario.config);
+        self.witness.restart();
+        for (agent, shown) in &self.outside.observed {
+            let last = self.disk.agents().get(agent).copied().unwrap_or_default();
+            ensure!(*shown <= last, "D2", "{agent}: event {shown} was shown, the log ends at {last}");
+        }
         for row in self.disk.rows() {
             self.checks.row(row)?;
         }
@@ -66,6 +170,7 @@ impl World<'_> {
     }
 
     fn die(&mut self, downtime: u64) {
+        self.saw_late_outcomes();
         let number = self.life.number;
         self.life = Life { number: number + 1, wake: self.life.wake + 1, ..Life::default() };
         self.outside.inflight.clear();
@@ -75,9 +180,21 @@ impl World<'_> {
 
     /// The process leaves in good order: everything is on the disk first.
     pub(super) fn shut_down(&mut self) -> Result<(), Failure> {
-        self.sync()?;
+        self.life.leaving = true;
+        if self.life.writer.due.is_some() && self.life.writer.full.is_none() {
+            // What was handed to the disk is waited for.
+            self.agenda.plan(self.at + 50_000, 0, Happening::Shutdown(self.life.number));
+            return Ok(());
+        }
+        if self.disk.unsynced() > 0 {
+            self.sync()?;
+        }
         if self.life.host.is_none() {
             return Ok(());
+        }
+        if self.disk.unsynced() > 0 {
+            // A full disk took nothing of the rest: it is given up, as nobody was told of it.
+            return self.crash();
         }
         self.trace.note(self.at, "the process leaves");
         for request in self.outside.clients.disconnected() {
@@ -95,7 +212,10 @@ impl World<'_> {
             self.agenda.plan(end, 0, Happening::Start);
             return Ok(());
         }
-        let (config, seed) = (self.scenario.config.clone(), Seed(self.scenario.seed));
+        let (config, seed) = (self.scenario.config_of(self.life.number).clone(), Seed(self.scenario.seed));
+        if self.life.number > 0 && config != *self.scenario.config_of(self.life.number - 1) {
+            self.injector.saw("another configuration");
+        }
         let after = self.disk.last_step();
         let mut host =
             Host::new(config.clone(), seed).map_err(|error| safety("scenario", error.to_string()))?;
@@ -107,6 +227,9 @@ impl World<'_> {
         self.trace.note(self.at, "the process starts");
         self.log(Call::RuntimeStarted { build: "sim".into(), config, seed, after })?;
         let agents = self.disk.agents();
+        // Whoever follows an agent catches up from the ledger.
+        self.outside.observed.clone_from(&agents);
+        let before = self.counts.steps;
         for (number, (agent, through)) in agents.iter().enumerate() {
             let kind = if number % 2 == 0 { "snapshot" } else { "snapshot of another" };
             let snapshot = self.disk.snapshot(agent).filter(|_| self.choices.below(site.about(kind), 2) == 0);
@@ -128,7 +251,30 @@ impl World<'_> {
             }
         }
         self.life.recovered = true;
-        self.follow_up()
+        self.follow_up()?;
+        self.recovery_ends(before, agents.len())
+    }
+
+    /// V7: a recovery takes a few steps for each agent, whatever was in flight.
+    fn recovery_ends(&mut self, before: u64, agents: usize) -> Result<(), Failure> {
+        let took = self.counts.steps - before;
+        let decisions = self.scenario.inputs.len() as u64 + 8;
+        let most = (agents as u64 + 1)
+            * (2 + decisions)
+            * if self.options.sabotage == Some(Sabotage::Hasty) { 0 } else { 1 };
+        self.checks.say("V7");
+        if took > most {
+            return Err(liveness("V7", format!("a recovery of {agents} agents took {took} steps")));
+        }
+        Ok(())
+    }
+
+    /// What the host has heard and nobody was waiting for.
+    pub(super) fn saw_late_outcomes(&mut self) {
+        let late = self.life.host.as_ref().map_or(0, |host| host.view().stats().late_outcomes);
+        if late > 0 {
+            self.injector.saw("an outcome that nobody awaits");
+        }
     }
 
     /// A call that is not a step.

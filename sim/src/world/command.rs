@@ -30,13 +30,13 @@ pub(crate) type Ends = BTreeMap<OpId, ToolOutcome>;
 impl World<'_> {
     /// A supervisor comes up, or does not.
     pub(super) fn prepare(&mut self, agent: &AgentId, op: OpId) -> Result<(), Failure> {
-        self.counts.supervisors += 1;
-        let number = self.counts.supervisors;
+        // Numbered by agent, so that nobody records how many others there are.
+        let site = self.site("supervisor started", self.number(agent), "");
         let identity = SupervisorIdentity {
-            pid: u32::try_from(number).unwrap_or(u32::MAX),
+            pid: u32::try_from(site.ordinal).unwrap_or(u32::MAX),
             started: self.at,
             boot_id: "sim".into(),
-            socket: format!("run/commands/{number}/socket"),
+            socket: format!("run/commands/{agent}-{}/socket", site.ordinal),
         };
         let supervised =
             Supervised { identity: identity.clone(), life: self.life.number, op: None, end: None };

@@ -1,18 +1,19 @@
 //! The driver: an input becomes a call, the call a row, the row waits for the disk, then its effects leave.
 
+use holon_core::host::Host;
 use holon_core::replay::Call;
 use holon_core::{AgentId, Input, OpId, Outcome};
 
 use super::agenda::Happening;
 use super::command::{self, Ends};
+use super::writer::urgent;
 use super::{Sabotage, World};
 use crate::disk::Row;
 use crate::failure::{Failure, Kind, liveness};
+use crate::fault::Ill;
 use crate::ingress::{self, Request, Waiting};
-use crate::scenario::Action;
+use crate::scenario::{Action, Timed};
 
-/// The driver runs ahead of the disk by no more steps than this.
-const AHEAD: usize = 256;
 /// More steps than this at one moment are a hot loop.
 const AT_ONCE: u64 = 5_000;
 /// A client that reached nobody tries again after so long.
@@ -22,13 +23,25 @@ impl World<'_> {
     /// An input of the scenario is due.
     pub(super) fn arrive(&mut self, index: usize) -> Result<(), Failure> {
         let Some(timed) = self.scenario.inputs.get(index) else { return Ok(()) };
+        let with_it = |other: &Timed| (other.at, other.agent) == (timed.at, timed.agent);
+        if self
+            .scenario
+            .inputs
+            .get(index.saturating_sub(20)..=index)
+            .is_some_and(|near| near.len() > 20 && near.iter().all(with_it))
+        {
+            self.injector.saw("a flood");
+        }
         match &timed.action {
             Action::ClockJump { micros } => {
-                self.skew = self.skew.saturating_add(*micros);
-                self.injector.saw(if *micros < 0 { "clock goes back" } else { "clock goes forward" });
-                self.trace.note(self.at, &format!("the wall clock jumps by {micros} µs"));
+                self.clock_jumps(*micros);
                 Ok(())
             }
+            Action::Suspend { micros } => {
+                self.sleep(*micros);
+                Ok(())
+            }
+            Action::Kill { again } => self.kill(*again),
             Action::Tick => self.input(Input::Tick),
             Action::Create
             | Action::Message(_)
@@ -37,6 +50,7 @@ impl World<'_> {
             | Action::Abort { .. }
             | Action::Restart => {
                 let request = Request { agent: timed.agent, action: timed.action.clone() };
+                self.twice(&request)?;
                 self.request(request)
             }
         }
@@ -50,9 +64,40 @@ impl World<'_> {
         self.send(request)
     }
 
+    /// A request may come twice; asked again later, it comes once.
+    fn twice(&mut self, request: &Request) -> Result<(), Failure> {
+        let site = self.site("client", request.agent, "");
+        let per_mille = self.often(self.scenario.faults.request_twice);
+        let faults = &self.scenario.faults;
+        if !self.quiet
+            && request.repeatable()
+            && self.injector.strikes(faults, &mut *self.choices, site, "twice", per_mille)
+        {
+            if per_mille == 1_000 {
+                self.injector.saw("everything twice");
+            }
+            self.request(request.clone())?;
+        }
+        Ok(())
+    }
+
+    /// How often something comes twice now, where it would so often.
+    pub(super) fn often(&self, per_mille: u32) -> u32 {
+        if self.scenario.faults.ill(Ill::Twice, self.at) { 1_000 } else { per_mille }
+    }
+
     pub(super) fn send(&mut self, request: Request) -> Result<(), Failure> {
-        if self.life.host.is_none() {
+        if self.life.host.is_none() || self.life.leaving {
             self.plan(self.at + AGAIN, request.agent, Happening::Request(request));
+            return Ok(());
+        }
+        if self.life.writer.full.is_some() && !request.urgent() {
+            // The driver refuses it by itself: the core never hears of it.
+            self.injector.saw("a full disk refuses an input");
+            self.checks.say("D10");
+            if request.repeatable() {
+                self.plan(self.at + 10 * AGAIN, request.agent, Happening::Request(request));
+            }
             return Ok(());
         }
         let disturbs = match request.agent {
@@ -116,6 +161,7 @@ impl World<'_> {
     /// A call that must tell of these ends of commands.
     pub(super) fn call_with(&mut self, call: Call, ends: &Ends) -> Result<(), Failure> {
         let Some(host) = &mut self.life.host else { return Ok(()) };
+        let open = open_calls(host) + new_calls(&call);
         let (now, step) = match &call {
             Call::Step { now, input } => (*now, host.step(*now, input.clone())),
             Call::Recover { now, agent, report } => (*now, host.recover(*now, agent, report.clone())),
@@ -129,12 +175,24 @@ impl World<'_> {
         self.trace.row(&row, self.at);
         self.checks.row(&row)?;
         self.checks.time(&row, now, self.at)?;
+        self.checks.cost(&row, open)?;
+        self.witness.row(&row, &mut self.injector);
         command::judge(ends, &row.records)?;
         // An agent that is not recovered yet is nobody's to wake.
         let settled = self.life.recovered && !step.more();
+        self.checks.fair(host, &row)?;
         self.checks.live(host, settled)?;
         if self.counts.steps.is_multiple_of(8) {
             self.checks.fold_is_live(host)?;
+        }
+        let urgent = matches!(&row.call, Call::Step { input, .. } if urgent(input));
+        if self.options.moments {
+            let whose = match &row.call {
+                Call::Step { input, .. } => input.agent().cloned(),
+                Call::Recover { agent, .. } => Some(agent.clone()),
+                Call::RuntimeStarted { .. } | Call::Admit { .. } | Call::Park { .. } => None,
+            };
+            self.counts.stepped.entry(self.at).or_insert(whose);
         }
         self.disk.accept(row);
         self.life.pending.push_back(step);
@@ -143,22 +201,15 @@ impl World<'_> {
             return Ok(());
         }
         self.snapshot();
-        if self.scenario.faults.sync == 0 || self.life.pending.len() >= AHEAD {
-            return self.sync();
-        }
-        if !self.life.syncing {
-            self.life.syncing = true;
-            self.agenda.plan(self.at + self.scenario.faults.sync, 0, Happening::Sync(self.life.number));
-        }
-        if self.options.sabotage == Some(Sabotage::ReleaseEarly) {
-            return self.release(self.disk.attest(self.disk.last_step()));
-        }
-        Ok(())
+        self.write(urgent)
     }
 
     fn count(&mut self) -> Result<(), Failure> {
         self.counts.steps += 1;
         self.counts.at_once += 1;
+        if self.counts.at_once == 24 {
+            self.injector.saw("many things at one instant");
+        }
         if self.counts.steps > self.scenario.budget {
             let problem = format!("more than {} steps", self.scenario.budget);
             return Err(Failure { kind: Kind::Budget, law: "budget".into(), problem });
@@ -185,33 +236,6 @@ impl World<'_> {
         }
     }
 
-    /// The disk is done; effects leave in the order of their steps.
-    pub(super) fn sync(&mut self) -> Result<(), Failure> {
-        self.life.syncing = false;
-        let durable = self.disk.sync();
-        if self.boundary()? {
-            return Ok(());
-        }
-        self.release(durable)
-    }
-
-    fn release(&mut self, durable: holon_core::Durable) -> Result<(), Failure> {
-        while let Some(step) = self.life.pending.pop_front() {
-            let seq = step.seq();
-            let effects = step.release(durable);
-            let told = effects.iter().any(|effect| matches!(effect, holon_core::Effect::Reply { .. }));
-            self.disk.released(seq, &effects, told);
-            for effect in effects {
-                self.trace.effect(&effect);
-                self.perform(effect, seq)?;
-                if self.boundary()? {
-                    return Ok(());
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// Sets the driver's timer.
     fn arm(&mut self) {
         self.life.wake += 1;
@@ -220,7 +244,30 @@ impl World<'_> {
             && self.options.sabotage != Some(Sabotage::LoseWake)
         {
             let at = self.at.saturating_add(deadline.wait.0.saturating_mul(1_000));
+            let at = self.timer(at);
             self.agenda.plan(at, 0, Happening::Wake(self.life.wake));
         }
     }
+}
+
+/// Tool calls that the input brings.
+fn new_calls(call: &Call) -> usize {
+    match call {
+        Call::Step { input: Input::Completed { outcome: Outcome::Answer { answer }, .. }, .. } => {
+            answer.blocks.len()
+        }
+        Call::Step { .. }
+        | Call::RuntimeStarted { .. }
+        | Call::Admit { .. }
+        | Call::Park { .. }
+        | Call::Recover { .. } => 0,
+    }
+}
+
+/// Tool calls of all agents that wait for their result.
+fn open_calls(host: &Host) -> usize {
+    let view = host.view();
+    let agents = view.agent_ids().filter_map(|id| view.agent(id));
+    let rounds = agents.filter_map(|agent| agent.run.as_ref()?.rounds.last());
+    rounds.map(|round| round.verdicts.len() - round.results.len().min(round.verdicts.len())).sum()
 }

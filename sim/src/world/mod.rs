@@ -3,41 +3,47 @@
 
 mod agenda;
 mod boot;
+mod clocks;
 pub(crate) mod command;
 mod drive;
+mod end;
 mod last;
 mod park;
+mod patterns;
 mod perform;
 mod replay;
 mod report;
+mod writer;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use holon_core::host::Host;
 use holon_core::record::Step;
-use holon_core::{AgentId, MessageId, Mono, Now, OpId, Wall};
+use holon_core::{AgentId, EventSeq, MessageId, OpId, StepSeq};
 
 use crate::checks::Checks;
 use crate::choices::{Choices, Seeded, Site};
 use crate::disk::Disk;
-use crate::failure::{Failure, ensure, liveness};
+use crate::failure::{Failure, liveness};
 use crate::fault::Injector;
 use crate::ingress::{Clients, agent_id};
-use crate::scenario::Scenario;
+use crate::scenario::{Action, Scenario};
 use crate::trace::Trace;
+use crate::witness::Witness;
 use agenda::{Agenda, Happening};
 use command::Supervised;
+use patterns::Patterns;
+use writer::{Waits, Writer};
 
 pub use report::{Options, Report, Sabotage};
 
-/// The wall clock at the beginning: 2026-01-01.
-const BEGINNING: i64 = 1_767_225_600_000_000;
 /// Between the last input and the quiet phase.
 const GRACE: u64 = 5_000_000;
 
 /// Runs a scenario to its end or its first failure.
 pub fn run(scenario: &Scenario, options: Options) -> Report {
     let mut world = World::new(scenario, options);
+    world.checks.sabotaged(options.sabotage);
     let failure = world.live_through().err();
     Report {
         failure,
@@ -45,10 +51,14 @@ pub fn run(scenario: &Scenario, options: Options) -> Report {
         records: world.disk.rows().iter().map(|row| row.records.len() as u64).sum(),
         crashes: world.counts.crashes,
         boundaries: world.counts.boundaries,
+        turns: world.witness.turns,
+        stepped: world.counts.stepped,
         virtual_time: world.at,
         antecedents: world.checks.antecedents(),
-        said: world.checks.said,
+        said: world.checks.said(),
         fired: world.injector.fired(),
+        pairs: world.witness.pairs,
+        errors: world.witness.errors,
         struck: world.injector.struck,
         trace: world.trace,
     }
@@ -63,11 +73,20 @@ struct World<'a> {
     at: u64,
     /// How far the wall clock is off.
     skew: i64,
+    /// How long the machine has slept.
+    slept: u64,
     quiet: bool,
     life: Life,
+    /// The process dies so many times more, soon after each start.
+    doomed: u32,
     disk: Disk,
+    /// Until then every sync fails.
+    broken_until: u64,
+    waits: Waits,
     outside: Outside,
     checks: Checks,
+    witness: Witness,
+    patterns: Patterns,
     trace: Trace,
     counts: Counts,
 }
@@ -80,12 +99,18 @@ struct Life {
     began: u64,
     first_boundary: u64,
     mono: u64,
+    /// The machine slept so long meanwhile.
+    slept: u64,
     /// Steps whose effects wait for the disk.
     pending: VecDeque<Step>,
+    writer: Writer,
     more: bool,
     /// Every agent has been recovered.
     recovered: bool,
-    syncing: bool,
+    /// The step that shut it down.
+    drained: Option<StepSeq>,
+    /// It takes no requests any more.
+    leaving: bool,
     wake: u64,
 }
 
@@ -100,6 +125,10 @@ struct Outside {
     /// Operations whose performers obeyed.
     cancelled: BTreeSet<(AgentId, OpId)>,
     acknowledged: BTreeSet<(AgentId, MessageId)>,
+    /// Operations that any performer has ever begun.
+    begun: BTreeSet<(AgentId, OpId)>,
+    /// The last record that whoever follows an agent was shown.
+    observed: BTreeMap<AgentId, EventSeq>,
     ordinals: BTreeMap<(&'static str, u32), u64>,
 }
 
@@ -108,9 +137,10 @@ struct Counts {
     steps: u64,
     crashes: u64,
     boundaries: u64,
-    supervisors: u64,
     /// Steps at the present moment.
     at_once: u64,
+    /// The moments of steps, and whom the first at each was for.
+    stepped: BTreeMap<u64, Option<AgentId>>,
 }
 
 impl<'a> World<'a> {
@@ -123,11 +153,17 @@ impl<'a> World<'a> {
             agenda: Agenda::default(),
             at: 0,
             skew: 0,
+            slept: 0,
             quiet: false,
             life: Life::default(),
+            doomed: 0,
             disk: Disk::default(),
+            broken_until: 0,
+            waits: Waits::default(),
             outside: Outside::default(),
             checks: Checks::new(&scenario.config),
+            witness: Witness::default(),
+            patterns: Patterns::default(),
             trace: Trace::new(options.readable),
             counts: Counts::default(),
         }
@@ -137,19 +173,33 @@ impl<'a> World<'a> {
         for (index, input) in self.scenario.inputs.iter().enumerate() {
             self.plan(input.at, input.agent, Happening::Input(index));
         }
+        for at in &self.scenario.rings {
+            self.agenda.plan(*at, 0, Happening::Ring(None));
+        }
+        for spell in &self.scenario.faults.spells {
+            self.agenda.plan(spell.until, 0, Happening::Over(spell.what));
+        }
+        if self.scenario.began.is_some() {
+            self.injector.saw("the clock is at an end");
+        }
         let quiet = self.scenario.end() + GRACE;
         self.agenda.plan(quiet, 0, Happening::Quiet);
         self.boot()?;
         let patience = quiet.saturating_add(self.patience());
         while let Some((at, happening)) = self.agenda.next() {
-            if self.stale(&happening) {
+            if self.stale(at, &happening) {
+                continue;
+            }
+            if let Some(later) = self.put_off(at.max(self.at), &happening) {
+                self.injector.saw("the driver waits for the disk");
+                self.agenda.plan(later, 0, happening);
                 continue;
             }
             if at > self.at {
                 self.counts.at_once = 0;
             }
             self.at = self.at.max(at);
-            if self.at > patience {
+            if self.at.saturating_sub(self.slept) > patience {
                 return Err(liveness("V1", format!("not at rest after {} s", self.at / 1_000_000)));
             }
             self.happen(happening)?;
@@ -159,22 +209,62 @@ impl<'a> World<'a> {
 
     /// How long the quiet phase may take: a few times the longest wait that the configuration allows.
     fn patience(&self) -> u64 {
-        let config = &self.scenario.config;
-        let hold = config.hold.steps.iter().map(|step| step.0).max().unwrap_or(0) + config.hold.give_up.0;
-        let turn = config.turn.wall_time.0 + config.retry.retry_after_max.0;
+        if self.options.sabotage == Some(Sabotage::Impatient) {
+            return 0;
+        }
+        assert!(self.options.sabotage != Some(Sabotage::Panic), "a world that falls over");
         let messages = self.scenario.inputs.len() as u64 + 4;
-        (hold + turn * messages).saturating_mul(1_000).saturating_add(86_400_000_000)
+        let later = self.scenario.later.iter().map(|later| &later.config);
+        let longest = later.chain([&self.scenario.config]).map(|config| {
+            let hold = config.hold.steps.iter().map(|step| step.0).max().unwrap_or(0) + config.hold.give_up.0;
+            let turn = config.turn.wall_time.0 + config.retry.retry_after_max.0;
+            hold + turn * messages
+        });
+        longest.max().unwrap_or(0).saturating_mul(1_000).saturating_add(86_400_000_000)
+    }
+
+    /// When the driver gets to something that it has no room for now.
+    fn put_off(&self, at: u64, happening: &Happening) -> Option<u64> {
+        match happening {
+            Happening::Input(index) => {
+                let input = self.scenario.inputs.get(*index)?;
+                match &input.action {
+                    Action::Kill { .. } | Action::Suspend { .. } | Action::ClockJump { .. } => None,
+                    Action::Stop | Action::Abort { .. } | Action::Restart => {
+                        self.waits_for_the_disk(at, true)
+                    }
+                    Action::Create | Action::Message(_) | Action::Start | Action::Tick => {
+                        self.waits_for_the_disk(at, false)
+                    }
+                }
+            }
+            Happening::Request(request) => self.waits_for_the_disk(at, request.urgent()),
+            Happening::Completed { .. } | Happening::Wake(_) | Happening::Ring(_) => {
+                self.waits_for_the_disk(at, false)
+            }
+            Happening::Sync(_)
+            | Happening::Over(_)
+            | Happening::Shutdown(_)
+            | Happening::Last(_)
+            | Happening::Start
+            | Happening::Quiet => None,
+        }
     }
 
     /// The timer of an earlier moment, or a performer that died or obeyed.
-    fn stale(&self, happening: &Happening) -> bool {
+    fn stale(&self, at: u64, happening: &Happening) -> bool {
         match happening {
             Happening::Wake(number) => *number != self.life.wake,
-            Happening::Sync(life) | Happening::Shutdown(life) => *life != self.life.number,
+            Happening::Sync(life) => {
+                *life != self.life.number || self.life.writer.due.is_none_or(|due| due > at)
+            }
+            Happening::Shutdown(life) => *life != self.life.number,
+            Happening::Ring(life) => life.is_some_and(|life| life != self.life.number),
             Happening::Completed { agent, op, .. } => self.outside.cancelled.contains(&(agent.clone(), *op)),
             Happening::Input(_)
             | Happening::Request(_)
             | Happening::Last(_)
+            | Happening::Over(_)
             | Happening::Start
             | Happening::Quiet => false,
         }
@@ -185,35 +275,17 @@ impl<'a> World<'a> {
             Happening::Input(index) => self.arrive(index),
             Happening::Request(request) => self.request(request),
             Happening::Completed { agent, op, outcome, life } => self.completed(&agent, op, *outcome, life),
-            Happening::Wake(_) => self.input(holon_core::Input::Tick),
+            Happening::Wake(_) | Happening::Ring(_) => self.input(holon_core::Input::Tick),
+            Happening::Over(what) => {
+                self.patterns.over(what, &mut self.injector);
+                Ok(())
+            }
             Happening::Sync(_) => self.sync(),
             Happening::Shutdown(_) => self.shut_down(),
             Happening::Start => self.boot(),
             Happening::Last(agent) => self.last_word(agent),
             Happening::Quiet => self.grow_quiet(),
         }
-    }
-
-    fn at_the_end(&mut self) -> Result<(), Failure> {
-        ensure!(self.life.host.is_some(), "V7", "the process is down at the end");
-        self.bring_everybody_in()?;
-        let waiting = self.outside.clients.waiting.iter().next();
-        ensure!(waiting.is_none(), "V6", "nobody answered {waiting:?}");
-        self.all_is_done()?;
-        let open = self.outside.inflight.iter().next();
-        ensure!(open.is_none(), "P5", "{open:?} is neither finished nor cancelled");
-        if let Some(host) = &self.life.host {
-            self.checks.fold_is_live(host)?;
-        }
-        self.checks.snapshots(&self.disk)?;
-        self.checks.say("D6");
-        if self.options.no_replay { Ok(()) } else { replay::check(&self.disk, self.options.sabotage) }
-    }
-
-    /// Both clocks at this moment.
-    fn now(&self) -> Now {
-        let wall = BEGINNING.saturating_add_unsigned(self.at).saturating_add(self.skew);
-        Now { mono: Mono(self.life.mono + (self.at - self.life.began)), wall: Wall(wall) }
     }
 
     fn plan(&mut self, at: u64, agent: u32, happening: Happening) {

@@ -32,13 +32,7 @@ impl World<'_> {
 
     /// Whom an input is for is in memory.
     pub(super) fn bring_in(&mut self, input: &Input) -> Result<(), Failure> {
-        match input {
-            Input::CreateAgent { agent, .. }
-            | Input::Ingress { agent, .. }
-            | Input::Control { agent, .. }
-            | Input::Completed { agent, .. } => self.admit(agent),
-            Input::Tick | Input::Drain { .. } => Ok(()),
-        }
+        input.agent().map_or(Ok(()), |agent| self.admit(agent))
     }
 
     pub(super) fn admit(&mut self, agent: &AgentId) -> Result<(), Failure> {

@@ -6,6 +6,8 @@ use super::agenda::Happening;
 use super::{Sabotage, World};
 use crate::choices::Site;
 use crate::failure::{Failure, ensure};
+use crate::fault::Ill;
+use crate::ingress::Request;
 use crate::provider::{self, Circumstances, Deliveries};
 use crate::script::Line;
 use crate::{ingress, tools};
@@ -13,13 +15,15 @@ use crate::{ingress, tools};
 impl World<'_> {
     pub(super) fn perform(&mut self, effect: Effect, step: StepSeq) -> Result<(), Failure> {
         ensure!(self.disk.holds(step), "D1", "an effect of step {step} before the step is on the disk");
+        self.only_farewells(&effect, step)?;
         match effect {
-            Effect::Reply { reply, answer } => self.reply(reply, answer),
+            Effect::Reply { reply, answer } => self.reply(reply, answer, step),
             Effect::LoadContext { agent, op, .. } => {
                 self.begin(&agent, op, "context", tools::load_context).map(drop)
             }
             Effect::CallModel { agent, op, request } => {
-                provider::judge(&request, &self.scenario.config.context)?;
+                provider::judge(&request, &self.scenario.config_of(self.life.number).context)?;
+                self.checks.authority(&request)?;
                 self.begin(&agent, op, "provider", provider::answer).map(drop)
             }
             Effect::CallTool { agent, op, .. } => self.begin(&agent, op, "tool", tools::call).map(drop),
@@ -52,11 +56,21 @@ impl World<'_> {
     ) -> Result<Option<(u64, Outcome)>, Failure> {
         self.checks.say("D1");
         ensure!(self.disk.holds_op(agent, op), "D1", "{op} of {agent} begins, and is not on the disk");
+        let again = self.options.sabotage == Some(Sabotage::BeginAgain) && self.life.number > 0;
+        let new = self.outside.begun.insert((agent.clone(), op)) && !again;
+        self.checks.say("P6");
+        ensure!(new, "P6", "{op} of {agent} has been begun before");
         let other = self.outside.inflight.insert(agent.clone(), op);
         ensure!(other.is_none(), "T3", "{op} of {agent} begins while {other:?} is under way");
         let number = self.number(agent);
         let site: Site = self.site(component, number, "");
         let wall = self.now().wall;
+        let ill = |what| !self.quiet && self.scenario.faults.ill(what, self.at);
+        let (limited, twice) = (ill(Ill::Limited), ill(Ill::Twice));
+        if limited && component == "provider" {
+            self.injector.saw("provider.limited");
+            self.patterns.limited(agent, &mut self.injector);
+        }
         let deliveries = if self.scenario.faults.is_dead(component, number, self.at) {
             self.injector.saw(&format!("{component}.dead"));
             Vec::new()
@@ -69,6 +83,8 @@ impl World<'_> {
                 faults: &self.scenario.faults,
                 injector: &mut self.injector,
                 quiet: self.quiet,
+                limited,
+                twice,
                 site,
             })
         };
@@ -90,7 +106,7 @@ impl World<'_> {
     }
 
     /// A caller is told something: from now on it is a promise.
-    fn reply(&mut self, reply: ReplyId, mut answer: Answer) -> Result<(), Failure> {
+    fn reply(&mut self, reply: ReplyId, mut answer: Answer, step: StepSeq) -> Result<(), Failure> {
         if self.options.sabotage == Some(Sabotage::SwallowReply) {
             return Ok(());
         }
@@ -99,7 +115,10 @@ impl World<'_> {
         {
             *message_id = message_id.next();
         }
-        let waiting = self.outside.clients.waiting.remove(&reply);
+        let mut waiting = self.outside.clients.waiting.remove(&reply);
+        if self.options.sabotage == Some(Sabotage::AnswerTwice) {
+            waiting = None;
+        }
         ensure!(waiting.is_some(), "Q6", "reply {reply} goes to nobody: {answer:?}");
         let Some(mut waiting) = waiting else { return Ok(()) };
         self.checks.reference.answered(reply, &answer)?;
@@ -109,6 +128,8 @@ impl World<'_> {
         }
         self.obeyed(&waiting)?;
         let request = waiting.request;
+        self.witness.told(&answer, &mut self.injector);
+        self.acknowledgement(&request);
         match &answer {
             Answer::Admitted { message_id, .. } => {
                 let agent = ingress::agent_id(request.agent);
@@ -119,13 +140,48 @@ impl World<'_> {
             }
             Answer::Drained => {
                 self.injector.saw("restart");
+                self.life.drained.get_or_insert(step);
                 self.agenda.plan(self.at + 5_000, 0, Happening::Shutdown(self.life.number));
             }
             Answer::Refused { reject } if reject.code() == "draining" && request.repeatable() => {
                 self.plan(self.at + 200_000, request.agent, Happening::Request(request));
             }
-            Answer::Created { .. } | Answer::Controlled(_) | Answer::Refused { .. } => {}
+            Answer::Controlled(_) => {
+                let (at, agents) = (self.at, self.scenario.agents);
+                self.patterns.obeyed(at, request.agent, agents, &request.action, &mut self.injector);
+            }
+            Answer::Created { .. } | Answer::Refused { .. } => {}
         }
+        Ok(())
+    }
+
+    /// An answer that gets lost on its way is asked for again.
+    fn acknowledgement(&mut self, request: &Request) {
+        let site = self.site("client", request.agent, "");
+        let faults = &self.scenario.faults;
+        if !self.quiet
+            && request.repeatable()
+            && self.injector.strikes(faults, &mut *self.choices, site, "ack_lost", faults.ack_lost)
+        {
+            let patience = u64::from(self.choices.below(site.about("patience"), 3_000_000));
+            self.plan(self.at + patience, request.agent, Happening::Request(request.clone()));
+        }
+    }
+
+    /// L7: once a shutdown was answered, the process only says goodbye.
+    fn only_farewells(&mut self, effect: &Effect, step: StepSeq) -> Result<(), Failure> {
+        let sure = self.options.sabotage != Some(Sabotage::GoOn);
+        let Some(drained) = self.life.drained.or((!sure).then_some(StepSeq(0))) else { return Ok(()) };
+        let farewell = match effect {
+            Effect::Reply { .. } | Effect::Cancel { .. } => true,
+            Effect::LoadContext { .. }
+            | Effect::CallModel { .. }
+            | Effect::CallTool { .. }
+            | Effect::PrepareCommand { .. }
+            | Effect::RunCommand { .. } => false,
+        };
+        self.checks.say("L7");
+        ensure!(farewell || step <= drained, "L7", "{effect:?} of step {step} after the shutdown");
         Ok(())
     }
 }

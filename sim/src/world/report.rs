@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use holon_core::AgentId;
+
 use crate::failure::Failure;
 use crate::fault::Strike;
 use crate::trace::Trace;
+use crate::witness::Pair;
 
 /// How a run is made.
 #[derive(Debug, Clone, Copy, Default)]
@@ -14,6 +17,8 @@ pub struct Options {
     pub sabotage: Option<Sabotage>,
     /// Leave out the replay of decisions at the end.
     pub no_replay: bool,
+    /// Keep the moments of all steps.
+    pub moments: bool,
 }
 
 /// A world that is broken on purpose, so that the laws can be seen to catch it.
@@ -41,6 +46,46 @@ pub enum Sabotage {
     ForgetEnd,
     /// A parked agent is handed something without being brought in.
     ForgetParked,
+    /// The ledger is read without looking at its links.
+    TrustingReader,
+    /// A reader gives up more than was damaged.
+    TimidReader,
+    /// A sync that fails is taken for one that does not.
+    IgnoreFailure,
+    /// Whoever follows the records misses some.
+    LoseObserved,
+    /// A recovery may take no step at all.
+    Hasty,
+    /// What is recovered at the end is not what was at rest.
+    StaleRecovery,
+    /// An operation is begun again by the next life of the process.
+    BeginAgain,
+    /// A shutdown is not believed.
+    GoOn,
+    /// A step may record nothing.
+    NoCost,
+    /// A state may have no size.
+    NoSize,
+    /// A bound of a turn is taken for a smaller one.
+    SmallBounds,
+    /// The queue is taken for a smaller one.
+    SmallQueue,
+    /// Nobody may be passed over.
+    NoPatience,
+    /// A message is shown with another authority.
+    Promote,
+    /// An agent's inputs reach its neighbour.
+    Interfere,
+    /// A caller is answered twice.
+    AnswerTwice,
+    /// Every deadline is taken for one that is over.
+    NoWait,
+    /// No hold is believed.
+    NoHold,
+    /// The system may not take any time.
+    Impatient,
+    /// The world falls over.
+    Panic,
 }
 
 /// What a run came to.
@@ -51,6 +96,10 @@ pub struct Report {
     pub records: u64,
     pub crashes: u64,
     pub boundaries: u64,
+    /// Turns that came to an end of their own.
+    pub turns: u64,
+    /// The moments of all steps, and whom the first at each was for; where somebody asked for them.
+    pub stepped: BTreeMap<u64, Option<AgentId>>,
     /// Microseconds.
     pub virtual_time: u64,
     pub trace: Trace,
@@ -60,6 +109,10 @@ pub struct Report {
     pub said: BTreeMap<&'static str, u64>,
     /// How often each kind of fault fired.
     pub fired: BTreeMap<String, u64>,
+    /// How often each kind of event followed each other in the log of an agent.
+    pub pairs: BTreeMap<Pair, u64>,
+    /// How often each error was returned, by its family and name.
+    pub errors: BTreeMap<(&'static str, &'static str), u64>,
     /// The faults of performers that struck, one by one.
     pub struck: Vec<Strike>,
 }
@@ -73,11 +126,15 @@ impl Report {
             records: 0,
             crashes: 0,
             boundaries: 0,
+            turns: 0,
+            stepped: BTreeMap::new(),
             virtual_time: 0,
             trace: Trace::new(false),
             antecedents: Vec::new(),
             said: BTreeMap::new(),
             fired: BTreeMap::new(),
+            pairs: BTreeMap::new(),
+            errors: BTreeMap::new(),
             struck: Vec::new(),
         }
     }

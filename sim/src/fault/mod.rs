@@ -1,5 +1,7 @@
 //! What goes wrong: rates that a swarm draws, or a list of strikes that a shrinker has picked.
 
+pub mod kinds;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -33,6 +35,24 @@ pub struct Faults {
     pub dead: Vec<Dead>,
     /// How long the disk takes to sync, in microseconds; 0 for at once.
     pub sync: u64,
+    /// Syncs that fail: the writer takes nothing more, and the process ends.
+    pub sync_fails: u32,
+    /// Syncs that take minutes.
+    pub sync_sticks: u32,
+    /// Steps that the driver may be ahead of the disk; 0 for as many as a real one.
+    pub ahead: u64,
+    /// Crashes that tear the last row, or leave a hole among those that were not synced.
+    pub torn: u32,
+    /// Crashes after which a row that was synced is damaged or stands in another's place.
+    pub damaged: u32,
+    /// Timers of the driver that ring early, late or twice.
+    pub timer_odd: u32,
+    /// Answers that never reach their client, who asks again.
+    pub ack_lost: u32,
+    /// Requests that arrive twice.
+    pub request_twice: u32,
+    /// Spans of time in which something goes wrong for everybody.
+    pub spells: Vec<Spell>,
     /// Boundaries at which the process dies, counted over the whole run.
     pub crashes: Vec<u64>,
     /// When given, exactly these strike, and the rates count for nothing.
@@ -48,6 +68,25 @@ pub struct Dead {
     /// Its provider goes on answering.
     #[serde(default)]
     pub tools_only: bool,
+}
+
+/// From when until when, in microseconds. The quiet phase ends every spell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spell {
+    pub from: u64,
+    pub until: u64,
+    pub what: Ill,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ill {
+    /// Every provider answers 429.
+    Limited,
+    /// Whatever can come twice does.
+    Twice,
+    /// The disk is full.
+    DiskFull,
 }
 
 /// One fault at one place: "the third request of agent 2 to its provider is never answered".
@@ -66,6 +105,11 @@ impl Faults {
             component => component == "tool",
         };
         self.dead.iter().any(|dead| dead.agent == agent && dead.since <= at && hit(dead))
+    }
+
+    /// Whether a spell is on.
+    pub fn ill(&self, what: Ill, at: u64) -> bool {
+        self.spells.iter().any(|spell| spell.what == what && (spell.from..spell.until).contains(&at))
     }
 
     /// Whether the agent's performers die at some time.
@@ -128,40 +172,3 @@ impl Injector {
         fired
     }
 }
-
-/// Every kind of fault that the world knows. A swarm in which one of them never fires has lost it.
-pub const KINDS: [&str; 33] = [
-    "provider.silent",
-    "provider.slow",
-    "provider.fails",
-    "provider.away",
-    "provider.odd",
-    "provider.twice",
-    "provider.odd_outcome",
-    "provider.dead",
-    "tool.silent",
-    "tool.fails",
-    "tool.twice",
-    "tool.odd_outcome",
-    "tool.dead",
-    "supervisor.fails",
-    "supervisor.twice",
-    "supervisor.odd_outcome",
-    "supervisor.lost",
-    "command found alive",
-    "command found ended",
-    "command found lost",
-    "command found not started",
-    "context.fails",
-    "context.twice",
-    "context.odd_outcome",
-    "cancel.ignored",
-    "crash",
-    "crash loses rows",
-    "crash soon after a start",
-    "clock goes forward",
-    "clock goes back",
-    "outcome of an earlier life",
-    "restart",
-    "agent parked",
-];

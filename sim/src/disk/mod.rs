@@ -1,6 +1,8 @@
 //! The simulated disk: rows are accepted, then synced; a crash keeps a prefix that holds at least what was
 //! synced. The disk remembers what was acknowledged to anybody, and so it, not the core, judges durability.
 
+pub mod image;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use holon_core::event::{InboxFact, OperationFact};
@@ -10,6 +12,9 @@ use holon_core::record::Step;
 use holon_core::replay::Call;
 use holon_core::snapshot::AgentSnapshot;
 use holon_core::{Durable, Effect, Event, Record};
+
+use crate::failure::{Failure, ensure};
+use image::{Damage, Found, Image, Reader};
 
 /// One call of the host with what it brought; written wholly or not at all.
 #[derive(Debug, Clone)]
@@ -22,6 +27,13 @@ pub struct Row {
     pub effects: Option<Vec<Effect>>,
 }
 
+impl Row {
+    /// Whether it says the same, but for what was handed out.
+    fn same(&self, other: &Self) -> bool {
+        (&self.call, self.step, &self.records) == (&other.call, other.step, &other.records)
+    }
+}
+
 #[derive(Debug, Default)]
 pub struct Disk {
     rows: Vec<Row>,
@@ -31,6 +43,8 @@ pub struct Disk {
     opened: BTreeMap<(AgentId, OpId), Option<SupervisorIdentity>>,
     messages: BTreeSet<(AgentId, MessageId)>,
     snapshots: BTreeMap<AgentId, AgentSnapshot>,
+    /// The room that was held back for a stop on a full disk has been used up.
+    pub reserve_used: bool,
 }
 
 impl Disk {
@@ -102,6 +116,15 @@ impl Disk {
         self.rows.len() - self.synced
     }
 
+    pub fn synced(&self) -> usize {
+        self.synced
+    }
+
+    /// The rows that are not on stable storage yet.
+    pub fn waiting(&self) -> &[Row] {
+        &self.rows[self.synced..]
+    }
+
     /// The process has died: all that is synced survives, and `more` of the other rows.
     pub fn crash(&mut self, more: usize) {
         let keep = self.synced + more.min(self.unsynced());
@@ -109,6 +132,28 @@ impl Disk {
         // What survived is read from the disk: it is as durable as anything.
         self.sync();
         self.cut(keep);
+    }
+
+    /// What a start reads back of the rows that a crash left behind, if some of them were damaged: how many
+    /// of those that were not synced. What was synced must be whole, or the damage must be told with its place.
+    pub fn read_back(&self, left: usize, damage: Damage, reader: Reader) -> Result<usize, Failure> {
+        let end = (self.synced + left).min(self.rows.len());
+        let (from, hurt) = match damage {
+            Damage::Torn { .. } => (self.synced, end.saturating_sub(1)),
+            Damage::Hole { row } => (self.synced, row),
+            Damage::Flipped { row, .. } => (row, row),
+            Damage::Misdirected { row, other } => (row.min(other), row),
+        };
+        let mut image = Image::of(&self.rows[..end], from);
+        image.suffer(damage);
+        let (rows, found) = image.read(reader);
+        let same = rows.iter().zip(&self.rows[from..]).all(|(read, row)| read.same(row));
+        ensure!(same, "D11", "{damage:?}: a row was read that was never written");
+        ensure!(rows.len() == hurt - from, "D4", "{damage:?}: {} rows from {from} were read", rows.len());
+        // A row of which nothing was written leaves nothing to find.
+        let told = found == Some(Found { row: hurt });
+        ensure!(told || hurt >= self.synced, "D4", "{damage:?}: the reader says {found:?}");
+        Ok(hurt.saturating_sub(self.synced).min(left))
     }
 
     /// A broken disk: loses the last row that somebody was told about.

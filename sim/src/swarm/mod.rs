@@ -1,5 +1,7 @@
 //! From a seed to a scenario: limits that bite, inputs that collide, faults that strike together.
 
+mod pattern;
+
 use holon_core::config::{
     ContextLimits, HoldPolicy, HostLimits, QueueLimits, RetryPolicy, TurnLimits, WhileStopped,
 };
@@ -9,7 +11,7 @@ use holon_core::{Config, Millis};
 
 use crate::choices::{Choices, Seeded, Site, pick};
 use crate::fault::{Dead, Faults};
-use crate::scenario::{Action, Message, Scenario, Sender, Timed, VERSION};
+use crate::scenario::{Action, Later, Message, Scenario, Sender, Timed, VERSION};
 
 /// Draws by name; the ordinal tells repeated questions apart.
 struct Draw {
@@ -33,16 +35,17 @@ impl Draw {
 pub fn scenario(seed: u64) -> Scenario {
     let mut draw = Draw { choices: Seeded(seed), agent: 0, ordinal: 0 };
     let agents = draw.below("agents", 4) + 1;
-    let config = config(&mut draw, agents);
+    let config = config_of(&mut draw, agents);
     let mut faults = faults(&mut draw);
     let mut inputs = Vec::new();
-    let spans = [2_000_000_u32, 8_000_000, 20_000_000, 60_000_000, 300_000_000, 4_000_000_000];
-    let span = draw.of("span", &spans);
+    // Now and then everything comes at one instant, in an order that is drawn.
+    let spans = [1, 2_000_000_u32, 8_000_000, 20_000_000, 60_000_000, 300_000_000, 4_000_000_000];
+    let span = if draw.below("at once", 12) == 0 { 1 } else { draw.of("span", &spans[1..]) };
     for agent in 1..=agents {
         draw.agent = agent;
         draw.ordinal = 0;
         inputs.push(Timed { at: u64::from(draw.below("created", 1_000)), agent, action: Action::Create });
-        let count = draw.of("count", &[0, 4, 12, 40]);
+        let count = draw.of("count", &[1, 4, 12, 40]);
         for ordinal in 1..=count {
             draw.ordinal = ordinal;
             let at = 1_000 + u64::from(draw.below("at", span));
@@ -56,8 +59,53 @@ pub fn scenario(seed: u64) -> Scenario {
         let at = u64::from(draw.below("disturbed", span));
         inputs.push(Timed { at, agent: 0, action: disturbance(&mut draw) });
     }
+    pattern::add(&mut draw, agents, span, &mut inputs, &mut faults);
+    let later = later(&mut draw, &config, agents);
+    let began = beginning(&mut draw);
     let (about, script) = (String::new(), Vec::new());
-    Scenario { version: VERSION, about, seed, config, agents, inputs, faults, script, budget: 40_000 }
+    let (rings, budget) = (Vec::new(), 40_000);
+    Scenario {
+        version: VERSION,
+        about,
+        seed,
+        config,
+        later,
+        began,
+        rings,
+        agents,
+        inputs,
+        faults,
+        script,
+        budget,
+    }
+}
+
+/// A restart may come with other limits and fewer models.
+fn later(draw: &mut Draw, config: &Config, agents: u32) -> Vec<Later> {
+    (0..draw.of("later", &[0, 0, 0, 1, 2]))
+        .map(|number| {
+            draw.ordinal = 100 + number;
+            let config = if draw.below("anew", 2) == 0 { config_of(draw, agents) } else { config.clone() };
+            Later { config }
+        })
+        .collect()
+}
+
+/// A few worlds begin at an end of what a clock can say, or where calendars are odd.
+fn beginning(draw: &mut Draw) -> Option<i64> {
+    let ends = [
+        0,
+        -1,
+        i64::MIN,
+        i64::MAX,
+        i64::MIN + 3_000_000,
+        i64::MAX - 3_000_000,
+        2_147_483_646_000_000,
+        253_402_300_798_000_000,
+        951_782_398_000_000,
+    ];
+    draw.ordinal = 0;
+    (draw.below("beginning", 16) == 0).then(|| draw.of("began", &ends))
 }
 
 /// One agent in a few worlds has performers that die for ever.
@@ -112,16 +160,27 @@ fn message(draw: &mut Draw) -> Message {
         bytes: draw.of("bytes", &[0, 10, 100, 256, 400, 3_000]),
         key: draw.of("key", &[None, None, Some(1), Some(2), Some(3), Some(4)]),
         payload: u8::from(draw.below("payload", 4) == 0),
+        refs: draw.of("refs", &[0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 16, 17]),
     }
 }
 
 fn disturbance(draw: &mut Draw) -> Action {
     let minute = 60_000_000_i64;
-    let jumps =
-        [-1_500_000, 1_500_000, -10 * minute, 10 * minute, -120 * minute, 120 * minute, -525_600 * minute];
-    match draw.below("disturbance", 3) {
+    let jumps = [
+        -1_500_000,
+        1_500_000,
+        -10 * minute,
+        10 * minute,
+        -120 * minute,
+        120 * minute,
+        -525_600 * minute,
+        1_000 * 525_600 * minute,
+    ];
+    match draw.below("disturbance", 5) {
         0 => Action::Restart,
         1 => Action::Tick,
+        2 => Action::Kill { again: draw.of("again", &[0, 0, 1, 3]) },
+        3 => Action::Suspend { micros: draw.of("asleep", &[1_000, 3_000_000, 600_000_000, 90_000_000_000]) },
         _ => Action::ClockJump { micros: draw.of("jump", &jumps) },
     }
 }
@@ -155,6 +214,15 @@ fn faults(draw: &mut Draw) -> Faults {
         outcome_odd: draw.of("outcome_odd", &[0, 0, 0, 50]),
         context_fails: draw.of("context_fails", &rates),
         sync: draw.of("sync", &[0, 0, 1_000, 700_000]),
+        sync_fails: draw.of("sync_fails", &[0, 0, 0, 0, 0, 0, 8, 40]),
+        sync_sticks: draw.of("sync_sticks", &[0, 0, 0, 0, 0, 4, 30]),
+        ahead: draw.of("ahead", &[0, 0, 1, 4]),
+        torn: draw.of("torn", &[0, 600]),
+        damaged: draw.of("damaged", &[0, 0, 500]),
+        timer_odd: draw.of("timer_odd", &rates),
+        ack_lost: draw.of("ack_lost", &rates),
+        request_twice: draw.of("request_twice", &rates),
+        spells: Vec::new(),
         crashes: boundaries,
         parks: draw.of("parks", &[0, 0, 200, 1_000]),
         dead: Vec::new(),
@@ -162,7 +230,7 @@ fn faults(draw: &mut Draw) -> Faults {
     }
 }
 
-fn config(draw: &mut Draw, agents: u32) -> Config {
+fn config_of(draw: &mut Draw, agents: u32) -> Config {
     let models: Vec<ModelRef> = ["a/one", "b/two", "a/three"]
         .iter()
         .take(draw.below("models", 3) as usize + 1)

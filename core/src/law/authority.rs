@@ -1,0 +1,117 @@
+//! Laws about who may say what: authority is fixed at admission, and nothing that a model says adds to it.
+
+use alloc::format;
+
+use super::seen::Seen;
+use super::{Ruling, rule};
+use crate::event::operation::{OpKind, Settlement};
+use crate::event::{Event, InboxFact, LifecycleFact, OperationFact, TurnFact};
+use crate::message::{AuthorityClass, MessageKind, Origin, Priority, Trust};
+use crate::record::Record;
+
+/// Speaks of steps in which a model or a tool has said something.
+pub(super) fn t11(seen: &Seen, record: &Record) -> Ruling {
+    if !seen.owed.said || seen.begins_step(record) {
+        return Ok(false);
+    }
+    let acts = match &record.event {
+        Event::Lifecycle(
+            LifecycleFact::ControlRequestAdmitted(_)
+            | LifecycleFact::ControlApplied(_)
+            | LifecycleFact::CurrentRunAborted(_)
+            | LifecycleFact::AgentCreated(_),
+        ) => true,
+        Event::Inbox(InboxFact::MessageAdmitted(_) | InboxFact::MessageDuplicate(_)) => true,
+        Event::Lifecycle(_)
+        | Event::Inbox(_)
+        | Event::Scheduling(_)
+        | Event::Turn(_)
+        | Event::Operation(_)
+        | Event::Brief(_) => false,
+    };
+    rule(!acts, || format!("{} in the step in which something was said", record.event.kind()))
+}
+
+/// Whether the record is what a model or a tool said.
+pub(super) fn says(seen: &Seen, event: &Event) -> bool {
+    match event {
+        Event::Turn(TurnFact::AssistantRoundRecorded(_) | TurnFact::ToolExecuted(_)) => true,
+        Event::Operation(OperationFact::OperationSettled(fact)) => {
+            let asked = seen.ops.get(&fact.op);
+            fact.settlement == Settlement::Done && matches!(asked, Some(OpKind::CallModel | OpKind::CallTool))
+        }
+        Event::Lifecycle(_)
+        | Event::Inbox(_)
+        | Event::Scheduling(_)
+        | Event::Turn(_)
+        | Event::Operation(_)
+        | Event::Brief(_) => false,
+    }
+}
+
+pub(super) fn a1(_: &Seen, record: &Record) -> Ruling {
+    let Event::Inbox(InboxFact::MessageAdmitted(fact)) = &record.event else { return Ok(false) };
+    let message = &fact.message;
+    let got = (message.trust, message.authority_class);
+    let expected = standing(message.kind, &message.origin);
+    rule(expected == Some(got), || {
+        format!("a {} from {} has {got:?}, expected {expected:?}", message.kind, message.origin.name())
+    })
+}
+
+/// What each kind may be, by its only origin.
+fn standing(kind: MessageKind, origin: &Origin) -> Option<(Trust, AuthorityClass)> {
+    let runtime = (Trust::TrustedSystem, AuthorityClass::RuntimeInstruction);
+    let integration = (Trust::TrustedIntegration, AuthorityClass::IntegrationSignal);
+    match (kind, origin) {
+        (MessageKind::OperatorPrompt, Origin::Operator { .. }) => {
+            Some((Trust::TrustedOperator, AuthorityClass::OperatorInstruction))
+        }
+        (MessageKind::ChannelEvent, Origin::Channel { .. }) => {
+            Some((Trust::UntrustedExternal, AuthorityClass::ExternalEvidence))
+        }
+        (MessageKind::WebhookEvent, Origin::Webhook { .. })
+        | (MessageKind::CallbackEvent, Origin::Callback { .. }) => Some(integration),
+        (MessageKind::TimerTick, Origin::Timer { .. })
+        | (MessageKind::TaskResult | MessageKind::TaskStatus, Origin::Task { .. })
+        | (
+            MessageKind::SystemTick
+            | MessageKind::InternalFollowup
+            | MessageKind::BriefAck
+            | MessageKind::BriefResult,
+            Origin::System { .. },
+        ) => Some(runtime),
+        (
+            MessageKind::OperatorPrompt
+            | MessageKind::Control
+            | MessageKind::ChannelEvent
+            | MessageKind::WebhookEvent
+            | MessageKind::CallbackEvent
+            | MessageKind::TimerTick
+            | MessageKind::SystemTick
+            | MessageKind::InternalFollowup
+            | MessageKind::TaskResult
+            | MessageKind::TaskStatus
+            | MessageKind::BriefAck
+            | MessageKind::BriefResult,
+            Origin::Operator { .. }
+            | Origin::Channel { .. }
+            | Origin::Webhook { .. }
+            | Origin::Callback { .. }
+            | Origin::Timer { .. }
+            | Origin::System { .. }
+            | Origin::Task { .. },
+        ) => None,
+    }
+}
+
+pub(super) fn a4(_: &Seen, record: &Record) -> Ruling {
+    let Event::Inbox(InboxFact::MessageAdmitted(fact)) = &record.event else { return Ok(false) };
+    let message = &fact.message;
+    if message.priority != Priority::Interject {
+        return Ok(false);
+    }
+    rule(message.authority_class == AuthorityClass::OperatorInstruction, || {
+        format!("{} of class {} interjects", message.id, message.authority_class)
+    })
+}

@@ -1,0 +1,74 @@
+//! T6 with the numbers of the configuration: what a run may take of rounds, calls and time.
+
+use std::collections::BTreeMap;
+
+use holon_core::agent::Agent;
+use holon_core::event::TurnFact;
+use holon_core::replay::Call;
+use holon_core::terminal::TurnReason;
+use holon_core::tool::Verdict;
+use holon_core::{AgentId, Config, Event, Record};
+
+use crate::failure::{Failure, ensure};
+use crate::world::Sabotage;
+
+/// The bounds in force, and how far the run of each agent has come.
+#[derive(Debug, Clone)]
+pub struct Bounds {
+    config: Config,
+    rounds: BTreeMap<AgentId, u32>,
+    /// How often the law had something to say.
+    pub said: u64,
+}
+
+impl Bounds {
+    pub fn new(config: Config) -> Self {
+        Self { config, rounds: BTreeMap::new(), said: 0 }
+    }
+
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// A start of the runtime may bring other bounds; runs that it finds go on under them.
+    pub fn call(&mut self, call: &Call) {
+        if let Call::RuntimeStarted { config, .. } = call {
+            self.config = config.clone();
+        }
+    }
+
+    /// Judges a record; `after` is its agent with the record folded in.
+    pub fn record(
+        &mut self,
+        record: &Record,
+        after: Option<&Agent>,
+        sabotage: Option<Sabotage>,
+    ) -> Result<(), Failure> {
+        let bounds = &self.config.turn;
+        let most = if sabotage == Some(Sabotage::SmallBounds) { 0 } else { bounds.rounds };
+        let agent = &record.agent;
+        if let Event::Turn(TurnFact::TurnStarted(fact)) = &record.event {
+            self.rounds.insert(agent.clone(), fact.carried_rounds);
+        }
+        if let Event::Turn(TurnFact::AssistantRoundRecorded(fact)) = &record.event {
+            let rounds = self.rounds.entry(agent.clone()).or_default();
+            self.said += 1;
+            ensure!(*rounds < most, "T6", "{agent} is given round {rounds}, the bound is {most}");
+            *rounds += 1;
+            let accepted = fact.verdicts.iter().filter(|it| matches!(it, Verdict::Accepted(_))).count();
+            let calls = bounds.calls_per_round;
+            ensure!(accepted <= calls as usize, "T6", "{accepted} of at most {calls} calls are accepted");
+        }
+        if let Event::Turn(TurnFact::TurnTerminal(fact)) = &record.event {
+            let rounds = self.rounds.get(agent).copied().unwrap_or(0);
+            let all = fact.reason != Some(TurnReason::Rounds) || rounds >= most;
+            ensure!(all, "T6", "{agent} ends after {rounds} rounds, the bound is {most}");
+            let budget = fact.reason != Some(TurnReason::TurnTokens) || bounds.tokens.is_some();
+            ensure!(budget, "T6", "{agent} has no budget, and exhausted it");
+        }
+        let repeats = after.and_then(|agent| agent.run.as_ref()).map_or(0, |run| run.repeats.count);
+        let calls = bounds.repeats_end.saturating_add(bounds.calls_per_round);
+        ensure!(repeats <= calls, "T6", "{agent} makes the same call {repeats} times");
+        Ok(())
+    }
+}

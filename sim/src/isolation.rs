@@ -1,0 +1,104 @@
+//! D12: what happens to one agent is none of another's business. A scenario runs twice, the second time without
+//! its last agent; where nothing is shared, the others record the same, at the same moments.
+//!
+//! Shared by design, and so taken away from both runs: slots for turns, bounds of a step, the disk, the process
+//! and its clock. Shared, too, is the moment at which the driver looks: its timer counts in milliseconds from
+//! the last step, whoever that was for, and a deadline that is over is seen by the next step of anybody. So the
+//! second run is woken whenever the first had a step that its last agent was the first to bring.
+
+use holon_core::AgentId;
+
+use crate::failure::{Failure, safety};
+use crate::fault::Faults;
+use crate::ingress::agent_id;
+use crate::scenario::{Action, Scenario};
+use crate::verdict::guarded;
+use crate::world::{Options, Sabotage};
+
+/// Judges a scenario; none where it has but one agent.
+pub fn check(scenario: &Scenario, sabotage: Option<Sabotage>) -> Option<Result<(), Failure>> {
+    (scenario.agents > 1).then(|| compare(&apart(scenario), sabotage))
+}
+
+fn compare(scenario: &Scenario, sabotage: Option<Sabotage>) -> Result<(), Failure> {
+    let options = Options { no_replay: true, moments: true, ..Options::default() };
+    let whole = guarded(scenario, options);
+    if let Some(failure) = whole.failure {
+        return Err(failure);
+    }
+    let gone = scenario.agents;
+    let mut rest = scenario.clone();
+    rest.agents -= 1;
+    let alone = |id: &Option<AgentId>| id.as_ref().is_none_or(|id| *id == agent_id(gone));
+    rest.rings = whole.stepped.into_iter().filter(|(_, first)| alone(first)).map(|(at, _)| at).collect();
+    for input in &mut rest.inputs {
+        let neighbour = sabotage == Some(Sabotage::Interfere) && input.agent == 1;
+        if input.agent == gone || (neighbour && input.action != Action::Create) {
+            // The moment stays, so that the end comes when it came; nothing happens at it.
+            (input.agent, input.action) = (0, Action::ClockJump { micros: 0 });
+        }
+    }
+    let without = guarded(&rest, options);
+    if let Some(failure) = without.failure {
+        return Err(failure);
+    }
+    let others = (1..gone).map(agent_id);
+    let same = |id: &AgentId| whole.trace.agents.get(id) == without.trace.agents.get(id);
+    match others.into_iter().find(|id| !same(id)) {
+        Some(id) => {
+            let (one, other) = first_difference(&told(scenario, &id), &told(&rest, &id));
+            let problem = format!("{id} records otherwise without {}: {one}; there {other}", agent_id(gone));
+            Err(safety("D12", problem))
+        }
+        None => Ok(()),
+    }
+}
+
+/// What an agent records, and when.
+fn told(scenario: &Scenario, id: &AgentId) -> Vec<String> {
+    let options = Options { no_replay: true, readable: true, ..Options::default() };
+    let lines = guarded(scenario, options).trace.lines.unwrap_or_default();
+    let (mut at, mut told) = (String::new(), Vec::new());
+    let own = format!("{id} #");
+    for line in lines {
+        let text = line.trim_start();
+        if text.starts_with(&own) {
+            told.push(format!("at {at} {text}"));
+        } else if line.len() != text.len() && !text.starts_with('→') {
+            at = text.split(' ').next().unwrap_or_default().to_owned();
+        }
+    }
+    told
+}
+
+fn first_difference(one: &[String], other: &[String]) -> (String, String) {
+    let end = || "nothing".to_owned();
+    let longest = one.len().max(other.len());
+    let differs = (0..longest).find(|&at| one.get(at) != other.get(at)).unwrap_or(longest);
+    (one.get(differs).cloned().unwrap_or_else(end), other.get(differs).cloned().unwrap_or_else(end))
+}
+
+/// The scenario without what agents share: slots, bounds of a step, the disk, the process and its clock.
+fn apart(scenario: &Scenario) -> Scenario {
+    let mut scenario = scenario.clone();
+    scenario.later.clear();
+    let limits = &mut scenario.config.limits;
+    (limits.agents, limits.concurrent_turns) = (100, 100);
+    (limits.decisions_per_step, limits.deadlines_per_step) = (10_000, 10_000);
+    scenario.inputs.retain(|input| input.agent > 0);
+    // Who waits for the dead is stopped after a shutdown, which is everybody's.
+    let last = scenario.agents;
+    scenario.faults.dead.retain(|dead| dead.agent != last);
+    scenario.faults = Faults {
+        sync: 0,
+        sync_fails: 0,
+        sync_sticks: 0,
+        ahead: 0,
+        timer_odd: 0,
+        parks: 0,
+        crashes: Vec::new(),
+        spells: Vec::new(),
+        ..scenario.faults
+    };
+    scenario
+}

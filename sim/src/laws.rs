@@ -1,0 +1,148 @@
+//! The laws that need more than the records of one agent: the disk, clients, two runs. Together with the table of
+//! `core/src/law/` they make the page `docs/laws.md`.
+
+use std::fmt::Write;
+
+use holon_core::law::Laws;
+
+use crate::fault::kinds::{KINDS, PATTERNS};
+use crate::world::Sabotage;
+
+/// What a law speaks of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sort {
+    /// Holds at every moment.
+    Safety,
+    /// Compares two positions or two runs.
+    Pair,
+    /// Something happens within a bound, once faults are over.
+    Liveness,
+}
+
+/// One law of the world, and the world that is broken on purpose to see it fail.
+#[derive(Debug, Clone, Copy)]
+pub struct WorldLaw {
+    pub id: &'static str,
+    pub sentence: &'static str,
+    pub sort: Sort,
+    pub sabotage: Sabotage,
+}
+
+const fn law(id: &'static str, sort: Sort, sabotage: Sabotage, sentence: &'static str) -> WorldLaw {
+    WorldLaw { id, sentence, sort, sabotage }
+}
+
+use Sort::{Liveness as L, Pair as P, Safety as S};
+
+pub const WORLD: [WorldLaw; 30] = [
+    law("A2", S, Sabotage::Promote, "A request shows each message with the authority it was admitted with."),
+    law("D1", S, Sabotage::ReleaseEarly, "An effect leaves after its records are on the disk."),
+    law("D2", P, Sabotage::LoseAcknowledged, "What anybody was told or shown survives a crash."),
+    law(
+        "D4",
+        P,
+        Sabotage::TimidReader,
+        "Of a damaged ledger, what was not synced is cut at the damage; damage of what was is told with its place.",
+    ),
+    law("D5", P, Sabotage::StaleSnapshot, "The live state is the fold of the records."),
+    law("D6", P, Sabotage::ForgetCall, "Recorded calls, made again, bring the same records and effects."),
+    law(
+        "D7",
+        P,
+        Sabotage::StaleSnapshot,
+        "A snapshot at any position and the records after it give what the whole log gives.",
+    ),
+    law("D8", P, Sabotage::StaleRecovery, "Recovering what is at rest records nothing, however often."),
+    law("D9", S, Sabotage::IgnoreFailure, "After a failed sync nothing leaves the process."),
+    law("D10", S, Sabotage::LateStop, "A full disk refuses input, and takes a stop and a shutdown at once."),
+    law("D11", P, Sabotage::TrustingReader, "A step is read back wholly or not at all."),
+    law(
+        "D12",
+        P,
+        Sabotage::Interfere,
+        "Without one agent the others record the same at the same moments, where slots, bounds of a step, disk, \
+         process and clock are not shared.",
+    ),
+    law("G2", S, Sabotage::NoSize, "An agent at rest is no larger than what it must remember."),
+    law(
+        "G4",
+        S,
+        Sabotage::LoseObserved,
+        "Whoever follows the records sees each once, in order, across all lives.",
+    ),
+    law(
+        "G5",
+        P,
+        Sabotage::ChangeReply,
+        "Callers are told what the reference says, and posture is what it says.",
+    ),
+    law("L7", S, Sabotage::GoOn, "After a shutdown was answered only replies and cancellations leave."),
+    law(
+        "P5",
+        P,
+        Sabotage::ForgetEnd,
+        "A command gets the word once, from a supervisor on the disk, and what it came to is what the model is told.",
+    ),
+    law("P6", S, Sabotage::BeginAgain, "No operation is begun twice, in whichever life of the process."),
+    law("Q6", S, Sabotage::AnswerTwice, "Each caller is answered once; what is acknowledged is on the disk."),
+    law("Q8", S, Sabotage::SmallQueue, "What is admitted has room, and only operators use their reserve."),
+    law("S3", S, Sabotage::NoWait, "After a step the next deadline is not now."),
+    law("S8", S, Sabotage::NoCost, "What a step records is bounded by what it has to settle."),
+    law("V1", L, Sabotage::Impatient, "The system comes to rest."),
+    law("V2", L, Sabotage::LoseWake, "Each admitted message comes to an end."),
+    law("V5", L, Sabotage::LateStop, "A stop takes no longer than the disk, whoever is silent."),
+    law("V6", L, Sabotage::LateStop, "A shutdown takes no longer than the disk."),
+    law("V7", L, Sabotage::Hasty, "A recovery takes a few steps for each agent."),
+    law(
+        "V8",
+        L,
+        Sabotage::NoPatience,
+        "Nobody who waits for a slot is passed over more often than twice by each other; a turn that goes on after \
+         a restart passes nobody over.",
+    ),
+    law(
+        "W1",
+        S,
+        Sabotage::NoHold,
+        "Who is started, idle, unheld and has messages runs, where there is a slot.",
+    ),
+    law("G1", S, Sabotage::Panic, "Nothing panics."),
+];
+
+/// The page `docs/laws.md`.
+pub fn page() -> String {
+    let mut page = String::from(
+        "# Laws\n\nWritten by `sim laws`; a test compares. S holds at every moment, P compares two positions or \
+         runs, L happens within a bound once faults are over.\n\n## Of records\n\nFolds over the log of one agent \
+         (`core/src/law/`): simulated runs and real ledgers are judged by the same functions. Each is broken on \
+         purpose in `core/src/law/sabotage.rs`.\n\n| id | kind | law |\n| --- | --- | --- |\n",
+    );
+    for (id, sentence) in Laws::table() {
+        line(&mut page, &[id, "S", sentence]);
+    }
+    page += "\n## Of the world\n\nJudged by the simulated disk, by what callers were told, or over two runs. Each \
+             is broken on purpose, in the way that the last column names.\n\n| id | kind | law | sabotage |\n\
+             | --- | --- | --- | --- |\n";
+    for law in WORLD {
+        let sort = match law.sort {
+            Sort::Safety => "S",
+            Sort::Pair => "P",
+            Sort::Liveness => "L",
+        };
+        line(&mut page, &[law.id, sort, law.sentence, &format!("`{:?}`", law.sabotage)]);
+    }
+    page += "\n## Faults\n\nWhat is counted when a fault strikes, and when it meets what its contract speaks of.\n\n\
+             | catalogue | strikes | meets |\n| --- | --- | --- |\n";
+    for kind in KINDS {
+        line(&mut page, &[kind.rows, kind.name, kind.meets.unwrap_or("the same")]);
+    }
+    page += "\nTogether: ";
+    page += &PATTERNS.join("; ");
+    page += ".\n";
+    page
+}
+
+fn line(page: &mut String, cells: &[&str]) {
+    // Writing to a string can't fail.
+    writeln!(page, "| {} |", cells.join(" | ")).unwrap_or_default();
+}

@@ -1,0 +1,93 @@
+//! The end of a run: everything is at rest, and the ledger tells all of it again.
+
+use holon_core::host::{Host, RecoveryReport};
+use holon_core::ids::{EventSeq, Seed};
+use holon_core::snapshot::AgentSnapshot;
+
+use super::{Sabotage, World, replay};
+use crate::failure::{Failure, ensure, liveness, safety};
+use crate::ingress::agent_id;
+
+impl World<'_> {
+    pub(super) fn at_the_end(&mut self) -> Result<(), Failure> {
+        ensure!(self.life.host.is_some(), "V7", "the process is down at the end");
+        self.saw_late_outcomes();
+        self.bring_everybody_in()?;
+        let waiting = self.outside.clients.waiting.iter().next();
+        ensure!(waiting.is_none(), "V6", "nobody answered {waiting:?}");
+        self.all_is_done()?;
+        let open = self.outside.inflight.iter().next();
+        ensure!(open.is_none(), "P6", "{open:?} is neither finished nor cancelled");
+        if let Some(host) = &self.life.host {
+            self.checks.fold_is_live(host)?;
+            self.checks.small(host)?;
+        }
+        self.checks.snapshots(&self.disk)?;
+        self.snapshots_anywhere()?;
+        self.recover_again()?;
+        self.checks.say("V1");
+        self.checks.say("D6");
+        if self.options.no_replay {
+            Ok(())
+        } else {
+            replay::check(&self.disk, self.scenario.seed, self.options.sabotage)
+        }
+    }
+
+    /// D7: the same for a snapshot of each agent at a drawn position.
+    fn snapshots_anywhere(&mut self) -> Result<(), Failure> {
+        for (agent, last) in self.disk.agents() {
+            let site = self.site("snapshot", self.number(&agent), "anywhere");
+            let at = 1 + u64::from(self.choices.below(site, u32::try_from(last.0).unwrap_or(u32::MAX)));
+            let log = self.disk.log(&agent, EventSeq(0));
+            let (before, after) = log.split_at(usize::try_from(at).unwrap_or(usize::MAX).min(log.len()));
+            self.checks.snapshot_at(before, after)?;
+        }
+        Ok(())
+    }
+
+    /// D8: what is at rest is recovered without a record, however often.
+    fn recover_again(&mut self) -> Result<(), Failure> {
+        let config = self.scenario.config_of(self.life.number).clone();
+        let mut host = Host::new(config, Seed(self.scenario.seed))
+            .map_err(|error| safety("scenario", error.to_string()))?;
+        host.resume_after(self.disk.last_step());
+        let agents = self.disk.agents();
+        for agent in agents.keys() {
+            let Some(live) = self.life.host.as_ref().and_then(|host| host.view().agent(agent)) else {
+                continue;
+            };
+            let mut snapshot = AgentSnapshot::of(live);
+            if self.options.sabotage == Some(Sabotage::StaleRecovery) {
+                snapshot.agent.last_decision = None;
+                snapshot.agent.status = holon_core::lifecycle::Status::AwakeIdle;
+            }
+            host.admit(Some(snapshot), []).map_err(|error| safety("D8", error.to_string()))?;
+        }
+        for agent in agents.keys().chain(agents.keys()) {
+            let step = host.recover(self.now(), agent, RecoveryReport::default());
+            let said = step.records().iter().find(|record| record.event.kind() != "clock_stepped");
+            self.checks.say("D8");
+            ensure!(said.is_none(), "D8", "{agent} was at rest, and its recovery records {said:?}");
+        }
+        Ok(())
+    }
+
+    /// V2, V5: all messages have come to an end, but for those of agents that wait for the dead; and those
+    /// have stopped.
+    pub(super) fn all_is_done(&mut self) -> Result<(), Failure> {
+        for number in 1..=self.scenario.agents {
+            let id = agent_id(number);
+            if self.scenario.faults.dies(number) {
+                let stopped = self.checks.reference.stopped(&id) != Some(false);
+                // One that was created after its last word has nothing to wait for.
+                let waits = self.checks.reference.unfinished(&id).is_some();
+                ensure!(stopped || !waits, "V5", "{id} waits for the dead and has not stopped");
+            } else if let Some(message) = self.checks.reference.unfinished(&id) {
+                return Err(liveness("V2", format!("{message} of {id} never came to an end")));
+            }
+        }
+        self.checks.say("V2");
+        Ok(())
+    }
+}

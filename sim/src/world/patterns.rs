@@ -1,0 +1,102 @@
+//! Faults that come together. What has happened is told from the world, not from the scenario's intentions.
+
+use std::collections::BTreeSet;
+
+use holon_core::AgentId;
+
+use crate::fault::{Ill, Injector};
+use crate::scenario::Action;
+
+/// How far each pattern has come.
+#[derive(Debug, Default)]
+pub(super) struct Patterns {
+    /// Agents that a command has stopped, and whether all of them were at one time.
+    stopped: BTreeSet<u32>,
+    swizzled: bool,
+    /// Agents whose provider answered 429 in this storm.
+    limited: BTreeSet<AgentId>,
+    crashes_in_a_row: u32,
+    sandwich: Sandwich,
+    last_command: Option<(u64, u32, bool)>,
+}
+
+/// Forward, a crash, back.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Sandwich {
+    #[default]
+    Nothing,
+    Forward,
+    Crashed,
+}
+
+impl Patterns {
+    pub(super) fn clock(&mut self, back: bool, injector: &mut Injector) {
+        if back && self.sandwich == Sandwich::Crashed {
+            injector.saw("clock sandwich");
+        }
+        self.sandwich = if back { Sandwich::Nothing } else { Sandwich::Forward };
+    }
+
+    pub(super) fn crash(&mut self, soon: bool, injector: &mut Injector) {
+        if self.sandwich == Sandwich::Forward {
+            self.sandwich = Sandwich::Crashed;
+        }
+        self.crashes_in_a_row = if soon { self.crashes_in_a_row + 1 } else { 0 };
+        if self.crashes_in_a_row == 2 {
+            injector.saw("crash loop");
+        }
+    }
+
+    /// A command was carried out.
+    pub(super) fn obeyed(
+        &mut self,
+        at: u64,
+        agent: u32,
+        agents: u32,
+        action: &Action,
+        injector: &mut Injector,
+    ) {
+        let stops = match action {
+            Action::Stop => true,
+            Action::Start => false,
+            Action::Create
+            | Action::Message(_)
+            | Action::Abort { .. }
+            | Action::Restart
+            | Action::Kill { .. }
+            | Action::Suspend { .. }
+            | Action::ClockJump { .. }
+            | Action::Tick => return,
+        };
+        if self.last_command.is_some_and(|last| last == (at, agent, !stops)) {
+            injector.saw("start and stop at one instant");
+        }
+        self.last_command = Some((at, agent, stops));
+        if stops {
+            self.stopped.insert(agent);
+            self.swizzled |= agents > 1 && self.stopped.len() == agents as usize;
+        } else {
+            self.stopped.remove(&agent);
+            if self.swizzled && self.stopped.is_empty() {
+                injector.saw("swizzle stop");
+                self.swizzled = false;
+            }
+        }
+    }
+
+    /// A provider answers 429 to everybody.
+    pub(super) fn limited(&mut self, agent: &AgentId, injector: &mut Injector) {
+        self.limited.insert(agent.clone());
+        if self.limited.len() == 2 {
+            injector.saw("several agents are limited at once");
+        }
+    }
+
+    /// A spell is over.
+    pub(super) fn over(&mut self, what: Ill, injector: &mut Injector) {
+        if what == Ill::Limited && self.limited.len() > 1 {
+            injector.saw("retry storm");
+        }
+        self.limited.clear();
+    }
+}
