@@ -120,9 +120,10 @@ impl Home {
         }
     }
 
-    /// Makes the home's own folder, for its owner alone.
+    /// Makes the home's own folder and the one for its locks, for its owner alone: a home that nothing can be
+    /// written to is found out here.
     pub fn create(&self) -> Result<(), HomeError> {
-        make_folder(&self.root)
+        make_folder(&self.root.join("run"))
     }
 
     /// Makes an agent's folders and first files; never overwrites one.

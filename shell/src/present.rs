@@ -71,8 +71,7 @@ fn turn(fact: &TurnFact) -> Option<String> {
 /// What a call does: its command, or its tool and what it is about.
 pub fn call(tool_name: &str, arguments: &Text) -> String {
     if arguments.preview().contains("\"cmd\"") {
-        // A command that is too long for the record's own preview is no whole JSON there.
-        return one_line(command(arguments).trim_start_matches("{\"cmd\":\""));
+        return one_line(&command(arguments));
     }
     one_line(&format!("{tool_name} {}", command(arguments)))
 }
@@ -95,6 +94,20 @@ pub fn duration(duration: Millis) -> String {
         10..60 => format!("{seconds} s"),
         60..3_600 => format!("{} min {} s", seconds / 60, seconds % 60),
         3_600.. => format!("{} h {} min", seconds / 3_600, seconds / 60 % 60),
+    }
+}
+
+/// A time as it was configured, with nothing rounded away: `150 ms`, `1.5 s`, `150 s`, `10 min`.
+pub fn exactly(time: Millis) -> String {
+    let ms = time.0;
+    if ms >= 1_000 && !ms.is_multiple_of(1_000) {
+        let digits = format!("{}.{:03}", ms / 1_000, ms % 1_000);
+        return format!("{} s", digits.trim_end_matches('0'));
+    }
+    match ms {
+        120_000.. if !ms.is_multiple_of(60_000) => format!("{} s", ms / 1_000),
+        7_200_000.. if !ms.is_multiple_of(3_600_000) => format!("{} min", ms / 60_000),
+        0.. => time.to_string(),
     }
 }
 
@@ -129,10 +142,42 @@ fn command(arguments: &Text) -> String {
         let commands = items.iter().filter_map(|item| item.get("cmd")?.as_str());
         return commands.collect::<Vec<_>>().join("; ");
     }
+    let commands = begun_commands(preview);
+    if !commands.is_empty() {
+        return commands.join("; ");
+    }
     match preview.split_once("+++ ").and_then(|(_, rest)| rest.split("\\n").next()) {
         Some(path) => path.trim_start_matches("b/").to_owned(),
         None => preview.to_owned(),
     }
+}
+
+/// The commands in the beginning of arguments that are too long to be there as a whole; the last one may be
+/// cut, and ends with an ellipsis then.
+fn begun_commands(preview: &str) -> Vec<String> {
+    let values = preview.split("\"cmd\"").skip(1);
+    values.filter_map(|rest| begun_string(rest.trim_start().strip_prefix(':')?.trim_start())).collect()
+}
+
+/// The string that a text begins with in JSON, as far as it is there.
+fn begun_string(text: &str) -> Option<String> {
+    let inner = text.strip_prefix('"')?;
+    let mut escaped = false;
+    let end = inner.find(|c: char| {
+        let ends = c == '"' && !escaped;
+        escaped = c == '\\' && !escaped;
+        ends
+    });
+    let parsed = |inner: &str| serde_json::from_str::<String>(&format!("\"{inner}\"")).ok();
+    if let Some(end) = end {
+        return parsed(&inner[..end]);
+    }
+    // The cut may go through an escape, which is a pair of six characters each at most.
+    const ESCAPE: usize = 12;
+    let inner = inner.trim_end_matches('…');
+    let ends = inner.char_indices().map(|(at, _)| at).rev().take(ESCAPE);
+    let begun = std::iter::once(inner.len()).chain(ends).find_map(|end| parsed(&inner[..end]))?;
+    Some(format!("{begun}…"))
 }
 
 fn outcome(receipt: &Receipt) -> String {
@@ -182,7 +227,32 @@ mod tests {
             [900, 1_540, 59_999, 123_000, 3_725_000].map(|ms| duration(Millis(ms))),
             ["0.9 s", "1.5 s", "59 s", "2 min 3 s", "1 h 2 min"]
         );
+        assert_eq!(
+            [150, 1_000, 1_500, 90_050, 120_000, 150_000, 7_260_000, 7_200_000].map(|ms| exactly(Millis(ms))),
+            ["150 ms", "1 s", "1.5 s", "90.05 s", "2 min", "150 s", "121 min", "2 h"]
+        );
         assert_eq!([4_999, 65_000, 3_600_000].map(|ms| clock(Millis(ms))), ["0:04", "1:05", "1:00:00"]);
+    }
+
+    #[test]
+    fn a_command_that_is_cut_is_shown_as_a_command() {
+        let shown = |preview: &str| call("ExecCommand", &Text::Inline(preview.to_owned()));
+        for (preview, expected) in [
+            (r#"{"cmd": "echo aaaa…"#, "echo aaaa…"),
+            (r#"{"workdir":"cmd","cmd":"echo \"a\"\n\\…"#, r#"echo "a" \…"#),
+            (r#"{"cmd":"echo \…"#, "echo …"),
+            (r#"{"cmd":"echo \u00e…"#, "echo …"),
+            (r#"{"cmd":"echo \ud83d\ude0…"#, "echo …"),
+            (r#"{"cmd":"grep '\"cmd\":' x","shell":"ba…"#, r#"grep '"cmd":' x"#),
+            (r#"{"items": [{"cmd": "one"}, {"workdir": "x", "cmd": "two t…"#, "one; two t…"),
+        ] {
+            assert_eq!(shown(preview), expected, "{preview}");
+        }
+        let long = shown(&format!("{{\"cmd\": \"echo {}…", "a".repeat(240)));
+        assert!(
+            long.starts_with("echo aaa") && long.ends_with("a…") && long.chars().count() == 101,
+            "{long}"
+        );
     }
 
     #[test]

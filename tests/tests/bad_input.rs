@@ -35,9 +35,30 @@ fn a_home_that_can_t_be_written() {
     let holon = Holon::new();
     std::fs::write(holon.home(), "a file where the home should be").unwrap();
     let ended = holon.run(&["run", "--model", "scripted/hello", "hello"]);
-    // The configuration is looked for first; either way the path is named.
-    assert_ne!(ended.code, Some(0));
-    ended.refused(ended.code.unwrap(), &[holon.home().to_str().unwrap()]);
+    let home = holon.home();
+    ended.refused(2, &[home.to_str().unwrap(), "not a folder", "--home"]);
+    let below = home.join("below");
+    let run = ["run", "--model", "scripted/hello", "--home", below.to_str().unwrap(), "hello"];
+    holon.run(&run).refused(2, &[below.to_str().unwrap()]);
+    for arguments in [&["config", "list"][..], &["config", "set", "run.keep", "3"], &["ledger", "verify"]] {
+        holon.run(arguments).refused(2, &[home.to_str().unwrap(), "not a folder"]);
+        holon.run(&[&["--home", "/dev/null"], arguments].concat()).refused(2, &["/dev/null", "not a folder"]);
+    }
+}
+
+#[test]
+fn what_a_home_keeps_is_for_its_owner_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let holon = Holon::new();
+    let model = holon.scenario(&json!([
+        { "calls": [{ "tool": "ExecCommand", "arguments": { "cmd": "seq 100000", "max_output_tokens": 100 } }] },
+        { "text": "Done." }
+    ]));
+    let run = ["run", "--model", &model, "--agent", "main", "--create-agent", "hello"];
+    assert_eq!(holon.run(&run).code, Some(0));
+    let mode = |path: &str| holon.home().join(path).metadata().unwrap().permissions().mode() & 0o777;
+    let kept = ["", "run", "agents/main", "agents/main/task-output", "run/lock"].map(mode);
+    assert_eq!(kept, [0o700, 0o700, 0o700, 0o700, 0o600]);
 }
 
 #[test]

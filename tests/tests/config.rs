@@ -140,11 +140,11 @@ fn homes_that_are_none() {
     let holon = Holon::new();
     let file = holon.file("file", "");
     let list = |home: &str| holon.run(&["config", "list", "--home", home]);
-    list(file.to_str().unwrap()).refused(1, &["is not a folder", "HOLON_HOME"]);
+    list(file.to_str().unwrap()).refused(2, &["is not a folder", "HOLON_HOME"]);
     list("").refused(2, &["--home"]);
     let odd = <std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(b"/tmp/\xff");
     let ended: Ended = holon.command(&["config", "list"]).env("HOLON_HOME", odd).output().unwrap().into();
-    ended.refused(1, &["HOLON_HOME is not UTF-8"]);
+    ended.refused(2, &["HOLON_HOME is not UTF-8"]);
     let ended: Ended =
         holon.command(&["config", "doctor"]).env("HOLON_HOME", "here").output().unwrap().into();
     assert!(ended.stdout.contains("every folder that holon is started in"), "{ended:?}");

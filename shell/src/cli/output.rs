@@ -6,6 +6,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
 use super::exit::Exit;
+use crate::home::HomeError;
 use crate::screen::harmless;
 use crate::settings::{EditError, SettingsError};
 use crate::spawn;
@@ -28,6 +29,7 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
         let (exit, hint) = match (error.downcast_ref(), error.downcast_ref()) {
             (Some(settings), _) => of_settings(settings),
             (None, Some(edit)) => of_edit(edit),
+            (None, None) if error.is::<HomeError>() => (Exit::Usage, None),
             (None, None) => (Exit::Failed, None),
         };
         Self { exit, error, hint }
@@ -46,7 +48,7 @@ fn of_edit(error: &EditError) -> (Exit, Option<String>) {
         EditError::NotATable { name } => (Exit::Usage, Some(format!("holon config unset {name}"))),
         EditError::Busy { .. } => (Exit::Failed, Some("the same command again".to_owned())),
         EditError::Write { .. } => (Exit::Failed, Some("holon config doctor".to_owned())),
-        EditError::Home(_) => (Exit::Failed, None),
+        EditError::Home(_) => (Exit::Usage, None),
     }
 }
 

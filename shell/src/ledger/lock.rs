@@ -1,7 +1,8 @@
 //! One runtime per home: a lock on `run/lock` within it, held for the life of the process.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// Held until it is dropped, or its process ends in whatever way.
@@ -47,12 +48,13 @@ impl HomeLock {
         let unusable =
             |error: std::io::Error| LockError::Unusable { home: home.to_owned(), problem: error.to_string() };
         let folder = home.join("run");
-        std::fs::create_dir_all(&folder).map_err(unusable)?;
+        DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(unusable)?;
         let mut file = OpenOptions::new()
             .read(true)
             .write(true)
             .create(true)
             .truncate(false)
+            .mode(0o600)
             .open(folder.join("lock"))
             .map_err(unusable)?;
         match file.try_lock() {

@@ -1,9 +1,9 @@
 //! The log of a command: all of its output as it came, within a bound. Past the bound its head and its tail
 //! are kept and the middle is counted. A log that can't be written says why, and costs nothing else.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// Bytes of a log: half of it for the head, a quarter for each of two pieces that hold the tail in turn.
@@ -64,7 +64,7 @@ impl Log {
             Some(head) => head,
             head @ None => {
                 if let Some(folder) = path.parent() {
-                    fs::create_dir_all(folder)?;
+                    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
                 }
                 head.insert(private(path)?)
             }

@@ -7,13 +7,14 @@ use reqwest::Url;
 
 use super::super::Failure;
 use super::super::provider::ProviderOptions;
+use crate::present::exactly;
 
 const CAUSES: usize = 8;
 
 pub(super) fn not_sent(error: reqwest::Error, url: &Url, options: &ProviderOptions) -> Failure {
     let error = error.without_url();
     let (kind, stage, what) = if error.is_timeout() {
-        let what = format!("no connection within {} to", options.connect_timeout);
+        let what = format!("no connection within {} to", exactly(options.connect_timeout));
         (FailureKind::Timeout, "connect", what)
     } else if error.is_connect() {
         (FailureKind::Connect, "connect", "no connection to".to_owned())

@@ -11,6 +11,7 @@ use super::super::Failure;
 use super::super::provider::ProviderOptions;
 use super::failure::{located, shown};
 use crate::clock;
+use crate::present::exactly;
 
 #[derive(Clone, Copy)]
 pub(super) struct Patience {
@@ -49,9 +50,10 @@ impl Patience {
 
     pub(super) fn failure(self, late: Late, url: &Url) -> Failure {
         let from = shown(url);
+        let (first_byte, idle) = (exactly(self.first_byte), exactly(self.idle));
         let (stage, message) = match late {
-            Late::FirstByte => ("first_byte", format!("nothing came from {from} within {}", self.first_byte)),
-            Late::Idle => ("idle", format!("the answer of {from} stopped: nothing for {}", self.idle)),
+            Late::FirstByte => ("first_byte", format!("nothing came from {from} within {first_byte}")),
+            Late::Idle => ("idle", format!("the answer of {from} stopped: nothing for {idle}")),
             Late::Whole => ("whole", format!("no complete answer from {from} within {}", self.whole)),
         };
         located(Failure::new(FailureKind::Timeout, message), stage, url)

@@ -85,3 +85,32 @@ impl CommandEnvironment {
 fn executable(path: &Path) -> bool {
     path.metadata().is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_docs_list_what_passes_and_nothing_else_does() {
+        let page = include_str!("../../../../../docs/tools.md");
+        let (_, section) = page.split_once("### What a command sees of the environment").unwrap();
+        let section = section.split("\n## ").next().unwrap();
+        let listed = section.split("```").nth(1).unwrap().strip_prefix("text").unwrap();
+        assert!(listed.split_whitespace().eq(NAMES.split(' ')), "{listed}");
+        for named in PREFIXES.iter().chain([&DEFAULT_PATH, &"GIT_TERMINAL_PROMPT=0"]) {
+            assert!(section.contains(&format!("`{named}`")), "{named}");
+        }
+        let all = [
+            "LC_ALL",
+            "XDG_DATA_HOME",
+            "TZ",
+            "GITHUB_TOKEN",
+            "OPENAI_API_KEY",
+            "AWS_PROFILE",
+            "DATABASE_URL",
+        ];
+        let environment = CommandEnvironment::new(all.map(|name| (name.into(), "value".into())));
+        let seen: Vec<_> = environment.variables().filter_map(|(name, _)| name.to_str()).collect();
+        assert_eq!(seen, ["GIT_TERMINAL_PROMPT", "LC_ALL", "PATH", "TZ", "XDG_DATA_HOME"]);
+    }
+}

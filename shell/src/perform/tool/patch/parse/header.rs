@@ -115,14 +115,36 @@ impl Header {
 
     /// Whether it says all of a file, and `---` and `+++` lines after it name another one.
     pub(super) fn is_of_another(&self, old: Option<&String>, new: Option<&String>) -> bool {
-        let names = self.names.clone().map(|(old, new)| path::without_prefixes(Some(old), Some(new), true));
-        let (own_old, own_new) = names.unwrap_or_default();
         match self.kind {
             Kind::Renamed | Kind::Copied => old != self.from.as_ref() || new != self.to.as_ref(),
-            Kind::Created => own_new.is_some() && new != own_new.as_ref(),
-            Kind::Deleted => own_old.is_some() && old != own_old.as_ref(),
-            Kind::Modified => self.executable.is_some() && own_new.is_some() && new != own_new.as_ref(),
+            Kind::Modified | Kind::Created | Kind::Deleted => false,
         }
+    }
+
+    /// Refuses `---` and `+++` lines, the first of them in line `at`, that name another file than the one that
+    /// is made, deleted or given a mode here: which of the two is meant can't be known.
+    pub(super) fn same_names(
+        &self,
+        at: usize,
+        old: Option<&String>,
+        new: Option<&String>,
+    ) -> Result<(), Refusal> {
+        let names = self.names.clone().map(|(old, new)| path::without_prefixes(Some(old), Some(new), true));
+        let (own_old, own_new) = names.unwrap_or_default();
+        let (own, named, line) = match self.kind {
+            Kind::Modified if self.executable.is_none() => return Ok(()),
+            Kind::Renamed | Kind::Copied => return Ok(()),
+            Kind::Created | Kind::Modified => (own_new, new, at + 1),
+            Kind::Deleted => (own_old, old, at),
+        };
+        let Some(own) = own.filter(|own| Some(own) != named) else { return Ok(()) };
+        let named = named.map_or("/dev/null", String::as_str);
+        let message = format!(
+            "{named}: line {line} of the patch names it, and the diff --git line {} {own}",
+            self.line
+        );
+        Err(rejected(message)
+            .hint("write the same path in both, or begin the other file with a diff --git line of its own"))
     }
 }
 

@@ -199,6 +199,9 @@ impl<'a> Reader<'a> {
             }
             git => git,
         };
+        if let Some(header) = &git {
+            header.same_names(self.number(), old.as_ref(), new.as_ref())?;
+        }
         self.at += 2;
         self.begun = true;
         let hunks = self.hunks()?;

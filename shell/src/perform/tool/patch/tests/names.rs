@@ -79,6 +79,33 @@ fn names_that_are_taken_or_disputed_are_refused() {
 }
 
 #[test]
+fn headers_that_name_another_file_than_their_signed_lines_are_refused() {
+    let place = Place::with(&[("a", "a\n"), ("y/a", "a\n")]);
+    for (patch, expected) in [
+        (
+            "diff --git a/x.sh b/x.sh\nnew file mode 100755\n--- /dev/null\n+++ b/y/x.sh\n@@ -0,0 +1 @@\n+x\n",
+            "y/x.sh: line 4 of the patch names it, and the diff --git line 1 x.sh (write the same path in both",
+        ),
+        (
+            "diff --git a/a b/a\ndeleted file mode 100644\n--- a/y/a\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n",
+            "y/a: line 3 of the patch names it, and the diff --git line 1 a",
+        ),
+        (
+            "diff --git a/a b/a\nold mode 100644\nnew mode 100755\n--- a/y/a\n+++ b/y/a\n@@ -1 +1 @@\n-a\n+A\n",
+            "y/a: line 5 of the patch names it, and the diff --git line 1 a",
+        ),
+        (
+            "diff --git a/n b/n\nnew file mode 100644\n--- a/n\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n",
+            "/dev/null: line 4 of the patch names it, and the diff --git line 1 n",
+        ),
+    ] {
+        let (kind, message) = place.refused(patch);
+        assert_eq!(kind, ToolErrorKind::PatchRejected);
+        assert!(message.contains(expected), "{patch:?}: {message}");
+    }
+}
+
+#[test]
 fn modes_change_by_gits_headers() {
     let place = Place::with(&[("a", ONE), ("private", ONE)]);
     place.set_mode("a", 0o640);
