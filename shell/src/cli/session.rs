@@ -265,7 +265,7 @@ async fn changes(before: Before, workspace: &Path, tools_started: bool) -> Chang
 fn not_reachable(error: LockError) -> Failure {
     let exit = match &error {
         LockError::Held { .. } => Exit::NotReachable,
-        LockError::Unusable { .. } => Exit::Failed,
+        LockError::Unusable { .. } => Exit::Usage,
     };
     Failure::new(exit, error)
 }
