@@ -17,7 +17,7 @@ pub(super) mod usage;
 mod wait;
 
 use holon_core::model::{FailureKind, ModelRequest};
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use serde_json::Value;
 
 use super::endpoint::Endpoint;
@@ -40,7 +40,11 @@ pub(super) trait Protocol {
     fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError>;
 
     /// Adds the key, and whatever else the protocol wants in the head.
-    fn sign(headers: &mut HeaderMap, key: Option<HeaderValue>);
+    fn sign(headers: &mut HeaderMap, key: Option<HeaderValue>) {
+        if let Some(key) = key {
+            headers.insert(AUTHORIZATION, key);
+        }
+    }
 
     /// What a whole answer means.
     fn read(texts: &Texts, root: &Value) -> Result<Reply, Malformed>;

@@ -8,7 +8,6 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
-use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use serde_json::Value;
 
 use super::Reply;
@@ -23,12 +22,6 @@ impl Protocol for OpenaiChat {
 
     fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
         request::lower(lowering)
-    }
-
-    fn sign(headers: &mut HeaderMap, key: Option<HeaderValue>) {
-        if let Some(key) = key {
-            headers.insert(AUTHORIZATION, key);
-        }
     }
 
     fn read(texts: &Texts, root: &Value) -> Result<Reply, Malformed> {

@@ -6,7 +6,6 @@ mod freeform;
 mod request;
 mod stream;
 
-use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use serde_json::Value;
 
 use super::Reply;
@@ -21,12 +20,6 @@ impl Protocol for OpenaiResponses {
 
     fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
         request::lower(lowering)
-    }
-
-    fn sign(headers: &mut HeaderMap, key: Option<HeaderValue>) {
-        if let Some(key) = key {
-            headers.insert(AUTHORIZATION, key);
-        }
     }
 
     fn read(texts: &Texts, root: &Value) -> Result<Reply, Malformed> {
