@@ -89,19 +89,23 @@ proptest! {
         prop_assert!(bare || place.read("f") == new, "{patch:?} gave {:?}", place.read("f"));
     }
 
-    /// Another applier as the oracle: what it makes of a patch, this one makes of it too, also in a file
-    /// that has got longer above the change since.
+    /// In a file that has got longer above the change since, a patch makes what was meant, or what another
+    /// applier makes of it. (Among equal lines a place can't be known; the other one does not carry the shift
+    /// of one hunk to the next, so that it misses what was meant more often.)
     #[test]
-    fn another_applier_gives_the_same((old, new) in edited(), above in 0_usize..20) {
+    fn a_moved_place_is_found_as_well_as_by_another_applier((old, new) in edited(), above in 0_usize..20) {
         prop_assume!(old != new);
         let patch = diffy::create_patch(&old, &new).to_string()
             .replace("--- original", "--- a/f").replace("+++ modified", "+++ b/f");
         let moved = "// above\n".repeat(above) + &old;
+        let meant = "// above\n".repeat(above) + &new;
         let theirs = diffy::apply(&moved, &diffy::Patch::from_str(&patch).unwrap());
         let place = Place::with(&[("f", &moved)]);
         match (place.apply(&patch), theirs) {
-            (Ok(_), Ok(theirs)) => prop_assert_eq!(place.read("f"), theirs),
-            (Ok(_), Err(_)) => prop_assert_eq!(place.read("f"), "// above\n".repeat(above) + &new),
+            (Ok(_), theirs) => {
+                let made = place.read("f");
+                prop_assert!(made == meant || theirs.is_ok_and(|theirs| theirs == made), "{patch}made {made:?}");
+            }
             (Err(refusal), theirs) => {
                 prop_assert!(above > 0, "{}", refusal.0.message);
                 prop_assert!(theirs.is_err() || refusal.0.message.contains("several places"), "{}", refusal.0.message);
