@@ -15,7 +15,7 @@ fn world(name: &str) -> SmallWorld {
 }
 
 fn search(world: &SmallWorld, sabotage: Option<Sabotage>, states: usize) -> Report {
-    explore(world, &Options { states, patient: &|| true, sabotage })
+    explore(world, &Options { states, patient: &|_| true, sabotage })
 }
 
 fn passes(name: &str) {

@@ -13,8 +13,8 @@ pub struct Campaign<'a> {
     pub states: usize,
     /// Microseconds since the campaign began.
     pub elapsed: &'a (dyn Fn() -> u64 + Sync),
-    /// When the searches end.
-    pub until: u64,
+    /// Asked now and then, with a world and the states that were found in it; no ends that search.
+    pub patient: &'a (dyn Fn(&'static str, usize) -> bool + Sync),
 }
 
 /// One world's report, with the microseconds that it took.
@@ -27,13 +27,13 @@ pub struct Explored {
 
 /// Explores the worlds in their order; `tell` hears of each that is done.
 pub fn explore_all(campaign: Campaign<'_>, tell: &(dyn Fn(&Explored) + Sync)) {
-    let Campaign { worlds, workers, states, elapsed, until } = campaign;
-    let patient = || elapsed() < until;
+    let Campaign { worlds, workers, states, elapsed, patient } = campaign;
     let left = Mutex::new(worlds.into_iter());
     let next = || left.lock().ok().and_then(|mut worlds| worlds.next());
     let work = || {
         while let Some(world) = next() {
             let began = elapsed();
+            let patient = |states| patient(world.name, states);
             let report = explore(&world, &Options { states, patient: &patient, sabotage: None });
             tell(&Explored { world, report, took: elapsed().saturating_sub(began) });
         }

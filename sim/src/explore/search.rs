@@ -19,8 +19,8 @@ pub const PATIENCE: u32 = 200;
 pub struct Options<'a> {
     /// States after which it looks no further than to where each leads.
     pub states: usize,
-    /// Asked now and then; no ends the search as a full number of states does.
-    pub patient: &'a dyn Fn() -> bool,
+    /// Asked now and then, with the states so far; no ends the search as a full number of states does.
+    pub patient: &'a dyn Fn(usize) -> bool,
     pub sabotage: Option<Sabotage>,
 }
 
@@ -94,7 +94,7 @@ impl Search<'_> {
         self.waiting.push_back((0, root));
         let mut visited = 0_u64;
         while let Some((number, situation)) = self.next() {
-            let tired = visited.is_multiple_of(64) && !(options.patient)();
+            let tired = visited.is_multiple_of(64) && !(options.patient)(self.nodes.len());
             if tired || self.nodes.len() >= options.states {
                 self.waiting.push_back((number, situation));
                 self.lead_on()?;

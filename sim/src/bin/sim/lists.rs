@@ -1,0 +1,41 @@
+//! What is written into files of the repository: pinned traces, pairs of events, the page about laws.
+
+use sim::swarm::scenario;
+use sim::tally::Tally;
+use sim::verdict::{guarded, pinned};
+use sim::world::Options;
+
+use crate::progress::{Bound, Progress};
+use crate::words::number;
+
+/// The trace of each seed, for a comparison of two processes, two builds, two machines.
+pub(crate) fn traces(rest: &[&str]) -> Result<u8, String> {
+    let (from, seeds) = (number(rest, "--from")?.unwrap_or(1), number(rest, "--seeds")?.unwrap_or(64));
+    for seed in from..from.saturating_add(seeds) {
+        println!("{}", pinned(seed));
+    }
+    Ok(0)
+}
+
+/// Every pair of events that the seeds bring, for `sim/adjacency.txt`; the rarest are left out.
+pub(crate) fn pairs(rest: &[&str]) -> Result<u8, String> {
+    let (from, seeds) = (number(rest, "--from")?.unwrap_or(1), number(rest, "--seeds")?.unwrap_or(1_000));
+    let progress = Progress::new("seeds", Bound::Count(seeds));
+    let mut tally = Tally::default();
+    for seed in from..from.saturating_add(seeds) {
+        progress.at(seed - from, tally.failures);
+        tally.add(&guarded(&scenario(seed), Options { no_replay: true, ..Options::default() }));
+    }
+    progress.clear();
+    for ((one, other), times) in &tally.pairs {
+        if times * 100 > seeds {
+            println!("{one} {other}");
+        }
+    }
+    Ok(0)
+}
+
+pub(crate) fn laws() -> u8 {
+    print!("{}", sim::laws::page());
+    0
+}

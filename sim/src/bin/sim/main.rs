@@ -1,0 +1,47 @@
+//! `sim run`, `sim swarm`, `sim shrink`, `sim crash`, `sim explore`: see `docs/simulation.md`.
+
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command talks to its caller")]
+#![expect(clippy::disallowed_types, reason = "a campaign takes real time; the worlds in it don't")]
+
+mod crash;
+mod explore;
+mod lists;
+mod one;
+mod progress;
+mod swarm;
+mod words;
+
+use std::process::ExitCode;
+
+use words::scenario;
+
+const USAGE: &str = "usage: sim run SEED|FILE.json [--trace] [--scenario]
+       sim swarm --seeds N | --for 30m [--from SEED] [--jobs N]
+       sim shrink SEED|FILE.json [--out FILE.json]
+       sim crash
+       sim explore [--world NAME] [--states N] [--for SECONDS|10m] [--wider N] [--workers N]
+       sim apart SEED|FILE.json
+       sim traces [--from SEED] [--seeds N]
+       sim pairs [--from SEED] [--seeds N]
+       sim laws";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let done = match words.as_slice() {
+        ["run", what, rest @ ..] => scenario(what).map(|scenario| one::run(what, &scenario, rest)),
+        ["shrink", what, rest @ ..] => scenario(what).and_then(|scenario| one::shrunk(what, &scenario, rest)),
+        ["apart", what] => scenario(what).map(|scenario| one::apart(what, &scenario)),
+        ["swarm", rest @ ..] => swarm::swarm(rest),
+        ["crash"] => Ok(crash::everywhere()),
+        ["explore", rest @ ..] => explore::explore(rest),
+        ["traces", rest @ ..] => lists::traces(rest),
+        ["pairs", rest @ ..] => lists::pairs(rest),
+        ["laws"] => Ok(lists::laws()),
+        _ => Err(USAGE.into()),
+    };
+    ExitCode::from(done.unwrap_or_else(|problem| {
+        eprintln!("{problem}");
+        2
+    }))
+}
