@@ -164,7 +164,7 @@ impl<'a> World<'a> {
             checks: Checks::new(&scenario.config),
             witness: Witness::default(),
             patterns: Patterns::default(),
-            trace: Trace::new(options.readable),
+            trace: Trace::new(options.trace),
             counts: Counts::default(),
         }
     }

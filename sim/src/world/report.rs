@@ -6,14 +6,13 @@ use holon_core::AgentId;
 
 use crate::failure::Failure;
 use crate::fault::Strike;
-use crate::trace::Trace;
+use crate::trace::{Kept, Trace};
 use crate::witness::Pair;
 
 /// How a run is made.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options {
-    /// Keep lines for a person.
-    pub readable: bool,
+    pub trace: Kept,
     pub sabotage: Option<Sabotage>,
     /// Leave out the replay of decisions at the end.
     pub no_replay: bool,
@@ -129,7 +128,7 @@ impl Report {
             turns: 0,
             stepped: BTreeMap::new(),
             virtual_time: 0,
-            trace: Trace::new(false),
+            trace: Trace::new(Kept::Nothing),
             antecedents: Vec::new(),
             said: BTreeMap::new(),
             fired: BTreeMap::new(),

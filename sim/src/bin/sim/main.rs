@@ -25,6 +25,9 @@ const USAGE: &str = "usage: sim run SEED|FILE.json [--trace] [--scenario]
        sim pairs [--from SEED] [--seeds N]
        sim laws";
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
