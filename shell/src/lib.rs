@@ -18,6 +18,7 @@ pub mod present;
 pub mod prune;
 pub mod remains;
 pub mod report;
+pub mod runtime;
 pub mod screen;
 pub mod settings;
 pub mod spawn;

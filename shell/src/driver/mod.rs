@@ -13,6 +13,7 @@ use holon_core::input::ControlRequest;
 use holon_core::replay::Call;
 use holon_core::view::View;
 use holon_core::{AgentId, Answer, Durable, Effect, EventSeq, Host, Input, Record, ReplyId, Step};
+use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use crate::clock;
@@ -22,12 +23,21 @@ use crate::text::Texts;
 use crate::work::Work;
 
 pub use gate::{Gate, Latch};
+pub use restore::LoadError;
 pub use start::{BUILD, Start, StartError};
 
 /// Records of an agent after which its state is stored again.
 const SNAPSHOT_EVERY: u64 = 512;
 /// The longest sleep: a deadline further away is looked at again.
 const LONGEST_WAIT: Duration = Duration::from_hours(24);
+
+/// Told what is answered, once it is durable. Dropped when the runtime ends before.
+pub type Answered = Box<dyn FnOnce(Result<Answer, DiskFull>) + Send>;
+
+/// Nothing new is taken in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the disk of the ledger is full (a home keeps 32 MiB in reserve): free some space and try again")]
+pub struct DiskFull;
 
 /// Sees every record once it is durable, in order.
 pub type Observer = Box<dyn FnMut(&Record) + Send>;
@@ -44,7 +54,7 @@ pub struct Driver {
     /// Tools begin when it is open.
     tools_from: Gate,
     next_reply: u64,
-    answers: BTreeMap<ReplyId, Answer>,
+    waiting: BTreeMap<ReplyId, Answered>,
     /// Steps that are on their way to the disk.
     ahead: VecDeque<Step>,
     /// The last stored state of each agent.
@@ -63,8 +73,8 @@ pub enum DriverError {
     Encode(#[from] EncodeError),
     #[error("the ledger failed, so the runtime ends: {0}")]
     Ledger(#[from] LedgerError),
-    #[error("the disk of the ledger is full (a home keeps 32 MiB in reserve): free some space and try again")]
-    DiskFull,
+    #[error(transparent)]
+    DiskFull(#[from] DiskFull),
     #[error("the agent {agent} can't be loaded: {source}")]
     Restore { agent: AgentId, source: holon_core::host::RestoreError },
 }
@@ -91,28 +101,77 @@ impl Driver {
     /// # Errors
     /// When the disk is full, or the runtime can't go on.
     pub async fn ask(&mut self, make: impl FnOnce(ReplyId) -> Input) -> Result<Answer, DriverError> {
-        let reply = ReplyId(self.next_reply);
-        self.next_reply += 1;
-        let input = make(reply);
-        let urgent = may_use_reserve(&input);
-        if self.full && !urgent {
-            return Err(DriverError::DiskFull);
-        }
-        while !self.writer.has_room(urgent) {
-            self.pump().await?;
-        }
-        self.step(input)?;
+        let (sender, mut receiver) = oneshot::channel();
+        self.post(make, Box::new(move |told| drop(sender.send(told)))).await?;
         loop {
-            if let Some(answer) = self.answers.remove(&reply) {
-                return Ok(answer);
+            if let Ok(told) = receiver.try_recv() {
+                return Ok(told?);
             }
             self.pump().await?;
         }
     }
 
+    /// Asks for something; whoever asks is told when the answer is durable, or at once that the disk is full.
+    ///
+    /// # Errors
+    /// When the runtime can't go on.
+    pub async fn post(
+        &mut self,
+        make: impl FnOnce(ReplyId) -> Input,
+        answered: Answered,
+    ) -> Result<(), DriverError> {
+        let reply = ReplyId(self.next_reply);
+        self.next_reply += 1;
+        let input = make(reply);
+        let urgent = may_use_reserve(&input);
+        if self.full && !urgent {
+            answered(Err(DiskFull));
+            return Ok(());
+        }
+        while !self.writer.has_room(urgent) {
+            self.pump().await?;
+        }
+        self.waiting.insert(reply, answered);
+        self.step(input)
+    }
+
+    /// Lets an agent leave memory that has nothing to do; says whether it did. It comes back by
+    /// [`Driver::load`].
+    ///
+    /// # Errors
+    /// When the runtime can't go on.
+    pub fn park(&mut self, agent: &AgentId) -> Result<bool, DriverError> {
+        // What is not on the disk yet could not be read back.
+        if !self.caught_up() || self.host.park(agent).is_none() {
+            return Ok(false);
+        }
+        self.snapshots.remove(agent);
+        self.record_call(&Call::Park { agent: agent.clone() })?;
+        Ok(true)
+    }
+
+    /// Reads what is durable.
+    pub fn reader(&self) -> std::sync::Arc<Reader> {
+        self.reader.clone()
+    }
+
     /// What went wrong without harm since the last look.
     pub fn take_warnings(&mut self) -> Vec<String> {
         std::mem::take(&mut self.warnings)
+    }
+
+    /// Whether it may take something in that is not urgent.
+    pub fn has_room(&self) -> bool {
+        self.writer.has_room(false)
+    }
+
+    /// Waits until the disk has caught up so far that something may be handed over; nothing else is listened to.
+    async fn room(&mut self) -> Result<(), DriverError> {
+        while !self.writer.has_room(false) {
+            let report = self.writer.report().await;
+            self.report(report)?;
+        }
+        Ok(())
     }
 
     /// Whether everything that was decided is durable and was given to its performers.
@@ -240,7 +299,9 @@ impl Driver {
         let performers = self.performers.clone();
         match effect {
             Effect::Reply { reply, answer } => {
-                self.answers.insert(reply, answer);
+                if let Some(answered) = self.waiting.remove(&reply) {
+                    answered(Ok(answer));
+                }
             }
             Effect::LoadContext { agent, op, execution } => {
                 let name = agent.clone();

@@ -76,7 +76,7 @@ impl Driver {
             observer: start.observer,
             tools_from: start.tools_from,
             next_reply: 1,
-            answers: BTreeMap::new(),
+            waiting: BTreeMap::new(),
             ahead: VecDeque::new(),
             snapshots: BTreeMap::new(),
             stepped_at: Instant::now(),
