@@ -9,6 +9,7 @@ pub mod doctor;
 pub mod driver;
 pub mod entropy;
 pub mod envelope;
+pub mod events;
 pub mod home;
 pub mod ledger;
 pub mod live;

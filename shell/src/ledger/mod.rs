@@ -9,7 +9,7 @@
 //!
 //! | table | one row is | written |
 //! | --- | --- | --- |
-//! | `records` | a fact: `position` over all agents, `(agent, event_seq)` within one, its payload, its `sum` | once |
+//! | `records` | a fact: `position` over all agents, `(agent, event_seq)` within one, its payload, its `sum`; an index finds runs and admissions | once |
 //! | `recorder` | a call of the host, in the order of the calls | once |
 //! | `content` | a text of more than 256 bytes, by its hash | once; an erased text is null |
 //! | `batches` | a transaction: which rows of the tables above it brought, and its `link` | once |
@@ -23,6 +23,7 @@ mod batch;
 mod content;
 mod error;
 mod export;
+mod landmarks;
 mod link;
 mod lock;
 mod open;
@@ -34,7 +35,7 @@ mod restore;
 mod row;
 mod schema;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 mod thread;
 mod verify;
 mod writer;
