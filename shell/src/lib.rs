@@ -11,6 +11,7 @@ pub mod entropy;
 pub mod envelope;
 pub mod events;
 pub mod home;
+pub mod http;
 pub mod ledger;
 pub mod live;
 mod nearest;

@@ -16,6 +16,7 @@ use tokio::task::JoinHandle;
 
 use crate::driver::{Driver, DriverError};
 use crate::ledger::Reader;
+use crate::spawn;
 use crate::text::Texts;
 use mailbox::{Mailbox, Post, Request, Urgency};
 
@@ -49,7 +50,7 @@ impl Runtime {
     pub fn keep(driver: Driver, warn: impl FnMut(String) + Send + 'static) -> (Self, Ended) {
         let (post, mailbox) = Mailbox::open();
         let runtime = Self { post, texts: driver.texts().clone(), reader: driver.reader() };
-        let ended = tokio::spawn(keeper::Keeper::new(driver, mailbox, Box::new(warn)).keep());
+        let ended = spawn::task(keeper::Keeper::new(driver, mailbox, Box::new(warn)).keep());
         (runtime, ended)
     }
 

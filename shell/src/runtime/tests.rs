@@ -16,6 +16,7 @@ use crate::live::LiveSink;
 use crate::perform;
 use crate::perform::model::{Providers, built_in};
 use crate::perform::tool::CommandEnvironment;
+use crate::spawn;
 use crate::text::Secrets;
 
 fn id(name: &str) -> AgentId {
@@ -75,7 +76,7 @@ async fn many_ask_at_once_and_a_restart_knows_them() {
     let asked: Vec<_> = (0..30)
         .map(|number| {
             let runtime = runtime.clone();
-            tokio::spawn(async move { prompt(&runtime, ["one", "two", "three"][number % 3]).await })
+            spawn::task(async move { prompt(&runtime, ["one", "two", "three"][number % 3]).await })
         })
         .collect();
     for asked in asked {
