@@ -14,6 +14,7 @@ use sim::explore::search::Found;
 use sim::explore::{Move, SmallWorld, worlds};
 use sim::failure::{Failure, Kind};
 use sim::isolation;
+use sim::recorded::{Ask, Problem};
 use sim::scenario::Scenario;
 use sim::shrink::shrink;
 use sim::swarm;
@@ -28,6 +29,7 @@ const USAGE: &str = "usage: sim run SEED|FILE.json [--trace] [--scenario]
        sim crash
        sim explore [--world NAME] [--states N] [--for SECONDS|10m] [--wider N] [--workers N]
        sim apart SEED|FILE.json
+       sim replay FILE.jsonl [--laws]
        sim traces [--from SEED] [--seeds N]
        sim pairs [--from SEED] [--seeds N]
        sim laws";
@@ -61,6 +63,8 @@ fn main() -> ExitCode {
         }
         ["crash"] => Ok(crash_everywhere()),
         ["explore", rest @ ..] => explore(rest),
+        ["replay", file] => recorded(file, Ask::All),
+        ["replay", file, "--laws"] => recorded(file, Ask::Laws),
         ["apart", what] => scenario(what).map(|scenario| apart(what, &scenario)),
         _ => Err(USAGE.into()),
     };
@@ -259,6 +263,24 @@ fn swarm(campaign: &Campaign) -> u8 {
         println!("silent: {silent:?}");
     }
     if code == 0 && tally.vacuous() { VACUOUS } else { code }
+}
+
+/// A ledger of a real run, as `holon ledger export --recorder` wrote it.
+fn recorded(file: &str, ask: Ask) -> Result<u8, String> {
+    let began = Instant::now();
+    let opened = std::fs::File::open(file).map_err(|error| format!("{file}: {error}"))?;
+    match sim::recorded::replay(&mut std::io::BufReader::new(opened), ask) {
+        Ok(report) => {
+            let micros = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
+            println!("pass: {file}, {}", sim::recorded::told(&report, ask, micros));
+            Ok(0)
+        }
+        Err(Problem::Unusable(problem)) => Err(format!("{file}: {problem}")),
+        Err(Problem::Fails(failure)) => {
+            println!("FAIL {failure}\n{file}, reproduce: cargo run -p sim -- replay {file}");
+            Ok(failure.kind.exit_code())
+        }
+    }
 }
 
 /// D12 of one scenario.
