@@ -1,8 +1,8 @@
 //! Agents that come back from the ledger: those with open work at the start, others when they are asked for.
 
-use holon_core::AgentId;
 use holon_core::host::{FoundCommand, RecoveryReport};
 use holon_core::replay::Call;
+use holon_core::{AgentId, EventSeq};
 use tokio::task::JoinSet;
 
 use super::{Driver, DriverError};
@@ -80,6 +80,8 @@ impl Driver {
             .admit(snapshot, tail)
             .map_err(|source| DriverError::Restore { agent: agent.clone(), source })?;
         let through = self.host.view().agent(agent).map(|agent| agent.event_seq).unwrap_or_default();
+        let log = || self.reader.records(agent, EventSeq(0), through);
+        self.judge.brought_in(agent, self.host.view(), log)?;
         self.record_call(&Call::Admit { agent: agent.clone(), through })
     }
 

@@ -35,7 +35,7 @@ mod restore;
 mod row;
 mod schema;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 mod thread;
 mod verify;
 mod writer;
