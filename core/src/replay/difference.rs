@@ -59,18 +59,15 @@ impl Difference {
         }
     }
 
-    /// The record that differs, or of which there is only one.
-    fn first(&self) -> Option<&Record> {
-        self.then.as_ref().or(self.now.as_ref())
-    }
-
     fn header(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (then, now) = self.counts;
-        if let Some(first) = self.first() {
-            let Record { step, agent, event_seq, .. } = first;
-            write!(f, "step {step} decides otherwise from {agent} #{event_seq} on")?;
+        let same = self.same.len();
+        let (then, now) = (self.counts.0 - same, self.counts.1 - same);
+        // Where a fact is missing, the other side tells the earlier event.
+        let sides = self.then.iter().chain(&self.now);
+        if let Some(Record { step, agent, event_seq, .. }) = sides.min_by_key(|record| record.event_seq) {
+            write!(f, "step {step} decides otherwise from {agent} #{event_seq} on: ")?;
         }
-        write!(f, " (records then {then}, now {now}, the first {} are the same)", self.same.len())
+        write!(f, "after {same} equal records {then} were recorded, and {now} are decided now")
     }
 
     fn sides(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
