@@ -21,6 +21,7 @@ pub mod ingress;
 pub mod isolation;
 pub mod laws;
 pub mod provider;
+pub mod recorded;
 pub mod reference;
 pub mod scenario;
 pub mod script;

@@ -2,6 +2,7 @@
 //! and release the effects of what has become durable. One task owns it; everybody else asks it.
 
 mod gate;
+mod judge;
 mod restore;
 mod start;
 
@@ -10,6 +11,7 @@ use std::time::Duration;
 
 use holon_core::event::OperationFact;
 use holon_core::input::ControlRequest;
+use holon_core::law::Violation;
 use holon_core::replay::Call;
 use holon_core::view::View;
 use holon_core::{AgentId, Answer, Durable, Effect, EventSeq, Host, Input, Record, ReplyId, Step};
@@ -21,6 +23,7 @@ use crate::ledger::{Batch, EncodeError, EncodedCall, LedgerError, Reader, Report
 use crate::perform::Performers;
 use crate::text::Texts;
 use crate::work::Work;
+use judge::Judge;
 
 pub use gate::{Gate, Latch};
 pub use restore::LoadError;
@@ -51,6 +54,7 @@ pub struct Driver {
     performers: Performers,
     work: Work,
     observer: Observer,
+    judge: Judge,
     /// Tools begin when it is open.
     tools_from: Gate,
     next_reply: u64,
@@ -77,6 +81,11 @@ pub enum DriverError {
     DiskFull(#[from] DiskFull),
     #[error("the agent {agent} can't be loaded: {source}")]
     Restore { agent: AgentId, source: holon_core::host::RestoreError },
+    #[error(
+        "a law is broken, so the runtime ends: {0}. This is a defect of Holon; nothing was done on the ground of \
+         that record, and `holon ledger verify` shows it"
+    )]
+    Law(#[from] Violation),
 }
 
 /// What the loop woke up for.
@@ -223,6 +232,7 @@ impl Driver {
 
     /// Makes steps until the host has nothing more to decide at this moment.
     fn step(&mut self, input: Input) -> Result<(), DriverError> {
+        self.judge.holds()?;
         let mut input = Some(input);
         loop {
             let now = clock::now();
@@ -263,7 +273,7 @@ impl Driver {
 
     fn report(&mut self, report: Report) -> Result<(), DriverError> {
         match report {
-            Report::Durable(durable) => self.release(durable),
+            Report::Durable(durable) => self.release(durable)?,
             Report::Full => {
                 self.full = true;
                 self.warnings.push("the disk of the ledger is full; waiting for room".to_owned());
@@ -278,9 +288,10 @@ impl Driver {
     }
 
     /// Performs the effects of every step that is durable now.
-    fn release(&mut self, durable: Durable) {
+    fn release(&mut self, durable: Durable) -> Result<(), DriverError> {
         while self.ahead.front().is_some_and(|step| step.seq() <= durable.through()) {
-            let Some(step) = self.ahead.pop_front() else { return };
+            let Some(step) = self.ahead.pop_front() else { break };
+            self.judge.durable(step.records())?;
             for record in step.records() {
                 (self.observer)(record);
                 if let Record { agent, event: holon_core::Event::Operation(fact), .. } = record
@@ -293,6 +304,7 @@ impl Driver {
                 self.perform(effect);
             }
         }
+        Ok(())
     }
 
     fn perform(&mut self, effect: Effect) {

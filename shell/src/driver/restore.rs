@@ -2,7 +2,7 @@
 
 use holon_core::host::{Found, FoundCommand, RecoveryReport};
 use holon_core::replay::Call;
-use holon_core::{AgentId, OpId};
+use holon_core::{AgentId, EventSeq, OpId};
 use tokio::task::JoinSet;
 
 use super::{Driver, DriverError};
@@ -74,7 +74,10 @@ impl Driver {
         match self.reader.load(agent) {
             Ok(restored) => self.bring_in(agent, restored).map_err(|error| match error {
                 DriverError::Restore { .. } => LoadError::Damaged(error),
-                DriverError::Encode(_) | DriverError::Ledger(_) | DriverError::DiskFull(_) => error.into(),
+                DriverError::Encode(_)
+                | DriverError::Ledger(_)
+                | DriverError::DiskFull(_)
+                | DriverError::Law(_) => error.into(),
             })?,
             Err(LedgerError::NoAgent { .. }) => return Ok(false),
             Err(error) => return Err(LoadError::Damaged(error.into())),
@@ -98,6 +101,8 @@ impl Driver {
             .admit(snapshot, tail)
             .map_err(|source| DriverError::Restore { agent: agent.clone(), source })?;
         let through = self.host.view().agent(agent).map(|agent| agent.event_seq).unwrap_or_default();
+        let log = || self.reader.records(agent, EventSeq(0), through);
+        self.judge.brought_in(agent, self.host.view(), log)?;
         self.record_call(&Call::Admit { agent: agent.clone(), through })
     }
 

@@ -27,11 +27,7 @@ impl World<'_> {
         self.recover_again()?;
         self.checks.say("V1");
         self.checks.say("D6");
-        if self.options.no_replay {
-            Ok(())
-        } else {
-            replay::check(&self.disk, self.scenario.seed, self.options.sabotage)
-        }
+        if self.options.no_replay { Ok(()) } else { replay::check(&self.disk, self.options.sabotage) }
     }
 
     /// D7: the same for a snapshot of a drawn agent at a drawn position.

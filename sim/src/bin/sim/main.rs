@@ -8,11 +8,13 @@ mod explore;
 mod lists;
 mod one;
 mod progress;
+mod recorded;
 mod swarm;
 mod words;
 
 use std::process::ExitCode;
 
+use sim::recorded::Ask;
 use words::scenario;
 
 const USAGE: &str = "usage: sim run SEED|FILE.json [--trace] [--scenario]
@@ -21,6 +23,7 @@ const USAGE: &str = "usage: sim run SEED|FILE.json [--trace] [--scenario]
        sim crash
        sim explore [--world NAME] [--states N] [--for SECONDS|10m] [--wider N] [--workers N]
        sim apart SEED|FILE.json
+       sim replay FILE.jsonl [--laws]
        sim traces [--from SEED] [--seeds N]
        sim pairs [--from SEED] [--seeds N]
        sim laws";
@@ -38,6 +41,8 @@ fn main() -> ExitCode {
         ["swarm", rest @ ..] => swarm::swarm(rest),
         ["crash"] => Ok(crash::everywhere()),
         ["explore", rest @ ..] => explore::explore(rest),
+        ["replay", file] => recorded::replay(file, Ask::All),
+        ["replay", file, "--laws"] => recorded::replay(file, Ask::Laws),
         ["traces", rest @ ..] => lists::traces(rest),
         ["pairs", rest @ ..] => lists::pairs(rest),
         ["laws"] => Ok(lists::laws()),
