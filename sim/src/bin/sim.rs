@@ -25,7 +25,7 @@ use sim::world::{Options, Report};
 const USAGE: &str = "usage: sim run SEED|FILE.json [--trace] [--scenario]
        sim swarm --seeds N | --for 30m [--from SEED] [--jobs N]
        sim shrink SEED|FILE.json [--out FILE.json]
-       sim crash
+       sim crash [--jobs N]
        sim explore [--world NAME] [--states N] [--for SECONDS|10m] [--wider N] [--workers N]
        sim apart SEED|FILE.json
        sim traces [--from SEED] [--seeds N]
@@ -59,7 +59,7 @@ fn main() -> ExitCode {
             print!("{}", sim::laws::page());
             Ok(0)
         }
-        ["crash"] => Ok(crash_everywhere()),
+        ["crash", rest @ ..] => Ok(crash_everywhere(rest)),
         ["explore", rest @ ..] => explore(rest),
         ["apart", what] => scenario(what).map(|scenario| apart(what, &scenario)),
         _ => Err(USAGE.into()),
@@ -298,20 +298,40 @@ fn pairs(from: u64, seeds: u64) -> u8 {
     0
 }
 
-fn crash_everywhere() -> u8 {
-    let (mut code, mut runs) = (0, 0_u64);
-    for (name, scenario) in crash::scripts() {
-        let boundaries = crash::everywhere(&scenario, |boundary, report| {
-            runs += 1;
-            if let Some(failure) = &report.failure {
-                println!("FAIL {failure} — {name}, crash at boundary {boundary}");
-                code = failure.kind.exit_code();
-            }
-        });
-        println!("{name}: {boundaries} boundaries");
+/// Crashes at every boundary, pair and triple of the scripts. A failure is written as a scenario.
+fn crash_everywhere(rest: &[&str]) -> u8 {
+    #[expect(clippy::disallowed_types, reason = "a campaign tells its speed; no run reads a clock")]
+    let began = Instant::now();
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let jobs = number(rest, "--jobs").and_then(|jobs| usize::try_from(jobs).ok()).unwrap_or(cores);
+    let (scripts, code) = (crash::scripts(), AtomicU8::new(0));
+    let tolls = crash::everywhere(&scripts, jobs.clamp(1, 64), &|script, scenario, report| {
+        if let Some(failure) = &report.failure {
+            code.store(dead(&script.name, scenario, failure), Ordering::Relaxed);
+        }
+    });
+    let mut all = crash::Toll::default();
+    for (script, toll) in scripts.iter().zip(&tolls) {
+        println!("{:<20} {}", script.name, toll.told());
+        all.merge(toll);
     }
-    println!("{runs} runs");
-    code
+    println!("{} scenarios: {}", scripts.len(), all.told());
+    let seconds = began.elapsed().as_secs_f64();
+    println!("{jobs} jobs, {seconds:.1} s, {:.0} crashes/s", all.crashes as f64 / seconds);
+    code.into_inner()
+}
+
+fn dead(name: &str, scenario: &Scenario, failure: &Failure) -> u8 {
+    let crashes: Vec<String> = scenario.faults.crashes.iter().map(u64::to_string).collect();
+    let file = format!("sim-crash-{}-{}.json", name.replace([' ', ','], "-"), crashes.join("-"));
+    let out = std::env::temp_dir().join(file);
+    match std::fs::write(&out, scenario.to_pretty_text()) {
+        Ok(()) => failed(&out.display().to_string(), failure),
+        Err(problem) => {
+            eprintln!("{}: {problem}", out.display());
+            failed(&format!("{name}, crashes at {crashes:?}"), failure)
+        }
+    }
 }
 
 /// Small worlds, exhaustively.
