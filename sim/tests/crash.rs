@@ -3,10 +3,10 @@
 
 use sim::crash::{Script, Toll, everywhere, scripts};
 
-/// Half of the scripts, each with at most so many crashes in a run.
-fn die_everywhere(slow: bool, most: impl Fn(&str) -> usize) -> Vec<(Script, Toll)> {
-    let mut chosen: Vec<Script> =
-        scripts().into_iter().filter(|script| script.name.ends_with("slow disk") == slow).collect();
+/// The scripts with one kind of disk, each with at most so many crashes in a run.
+fn die_everywhere(disk: &str, most: impl Fn(&str) -> usize) -> Vec<(Script, Toll)> {
+    let kind = |name: &str| name.split_once(", ").map_or("", |(_, disk)| disk).to_owned();
+    let mut chosen: Vec<Script> = scripts().into_iter().filter(|script| kind(&script.name) == disk).collect();
     for script in &mut chosen {
         script.crashes = script.crashes.min(most(&script.name));
     }
@@ -24,8 +24,8 @@ fn die_everywhere(slow: bool, most: impl Fn(&str) -> usize) -> Vec<(Script, Toll
 }
 
 /// Pairs where the script is the shortest, single crashes elsewhere: what a test build manages in a few seconds.
-fn bounded(slow: bool) {
-    for (script, toll) in die_everywhere(slow, |name| 1 + usize::from(name.starts_with("prompt"))) {
+fn bounded(disk: &str) {
+    for (script, toll) in die_everywhere(disk, |name| 1 + usize::from(name.starts_with("prompt"))) {
         let pairs = toll.runs.get(2).copied().unwrap_or(0);
         assert_eq!(pairs > 0, script.name.starts_with("prompt"), "{}", script.name);
         // The second crash comes at every boundary behind the first, and a recovery brings more of them.
@@ -36,12 +36,17 @@ fn bounded(slow: bool) {
 
 #[test]
 fn with_a_disk_that_syncs_at_once() {
-    bounded(false);
+    bounded("");
 }
 
 #[test]
 fn with_a_disk_that_takes_its_time() {
-    bounded(true);
+    bounded("slow disk");
+}
+
+#[test]
+fn with_a_disk_that_lies_and_loses() {
+    bounded("bad disk");
 }
 
 #[test]

@@ -233,7 +233,7 @@ fn swarm(campaign: &Campaign) -> u8 {
     println!("faults that struck, and what they met: {:?}", tally.fired);
     println!("errors that were returned: {:?}", tally.errors);
     let (unseen, new) = tally.adjacency();
-    println!("{} pairs of events, {} declared ones unseen: {unseen:?}", tally.pairs.len(), unseen.len());
+    println!("{} pairs of events, {} that were due are unseen: {unseen:?}", tally.pairs.len(), unseen.len());
     if !new.is_empty() {
         println!("pairs that nobody declared: {new:?}");
     }
@@ -290,10 +290,8 @@ fn pairs(from: u64, seeds: u64) -> u8 {
     for seed in from..from.saturating_add(seeds) {
         tally.add(&guarded(&swarm::scenario(seed), Options { no_replay: true, ..Options::default() }));
     }
-    for ((one, other), times) in &tally.pairs {
-        if times * 100 > seeds {
-            println!("{one} {other}");
-        }
+    for line in tally.declaration() {
+        println!("{line}");
     }
     0
 }

@@ -1,4 +1,5 @@
-//! The scenarios of crash everywhere, each with a disk that syncs at once and with one that takes its time.
+//! The scenarios of crash everywhere, each with a disk that syncs at once, with one that takes its time, and with
+//! one that lies and loses.
 
 use super::Script;
 use crate::fault::Faults;
@@ -34,7 +35,7 @@ pub fn scripts() -> Vec<Script> {
         scenario: shortened(seed),
         crashes: 1,
     });
-    written.chain(drawn).flat_map(|script| [script.clone(), slow(script)]).collect()
+    written.chain(drawn).flat_map(|script| [script.clone(), bad(script.clone()), slow(script)]).collect()
 }
 
 fn shortened(seed: u64) -> Scenario {
@@ -42,13 +43,21 @@ fn shortened(seed: u64) -> Scenario {
     scenario.agents = scenario.agents.min(2);
     scenario.inputs.retain(|input| input.agent <= scenario.agents);
     scenario.inputs.truncate(8);
-    scenario.faults =
-        Faults { sync: 0, outcome_late: 500, crashes: Vec::new(), ..scenario.faults };
+    scenario.faults = Faults { sync: 0, outcome_late: 500, crashes: Vec::new(), ..scenario.faults };
     scenario
 }
 
 fn slow(mut script: Script) -> Script {
     script.name += ", slow disk";
     script.scenario.faults.sync = SLOW;
+    script
+}
+
+/// Half of the syncs lie; rows and snapshots that a crash leaves may be damaged.
+fn bad(script: Script) -> Script {
+    let mut script = slow(script);
+    script.name = script.name.replace("slow", "bad");
+    let faults = &mut script.scenario.faults;
+    (faults.sync_lies, faults.torn, faults.damaged, faults.snapshot_damaged) = (500, 300, 300, 500);
     script
 }

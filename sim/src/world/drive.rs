@@ -232,7 +232,7 @@ impl World<'_> {
             if self.options.sabotage == Some(Sabotage::StaleSnapshot) {
                 snapshot.agent.next.brief = holon_core::ids::BriefId(99);
             }
-            self.disk.keep_snapshot(snapshot);
+            self.disk.snapshots.keep(snapshot);
         }
     }
 
