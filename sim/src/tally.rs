@@ -16,6 +16,21 @@ use crate::world::Report;
 pub const ENOUGH: u64 = 1_000;
 /// Of a thousand runs, so many must end with a turn that came to an end.
 const WORTHWHILE: u64 = 900;
+/// Runs from which on a campaign must have seen what is seldom, too.
+const PLENTY: u64 = 5_000;
+/// What a thousand runs bring fewer than ten times, and so now and then not at all.
+const SELDOM: [&str; 10] = [
+    "command found not started",
+    "tool command_timed_out",
+    "tool execution_root_violation",
+    "tool memory_source_not_found",
+    "tool patch_rejected",
+    "tool policy_denied",
+    "tool tool_not_exposed",
+    "tool unknown_agent",
+    "tool unknown_task",
+    "tool unknown_work_item",
+];
 /// Which kinds of events follow each other, and in how many of [`SHARE`] runs, as `sim pairs` has seen them.
 const DECLARED: &str = include_str!("../adjacency.txt");
 const SHARE: u64 = 10_000;
@@ -103,7 +118,8 @@ impl Tally {
         let named = laws.chain(world).chain(faults.into_iter().filter(fault)).map(String::from);
         let errors = errors.map(|(family, name)| format!("{family} {name}"));
         let pairs = self.adjacency().0.into_iter().map(|(one, other)| format!("{one}, then {other}"));
-        named.chain(errors).chain(pairs).collect()
+        let due = |name: &String| self.runs >= PLENTY || !SELDOM.contains(&name.as_str());
+        named.chain(errors).chain(pairs).filter(due).collect()
     }
 
     /// N4: declared pairs that a campaign of this size must have seen and has not, and pairs that nobody declared.
@@ -129,9 +145,11 @@ impl Tally {
         self.worthwhile * 1_000 / self.runs.max(1)
     }
 
-    /// Whether a campaign of this size proves something.
+    /// Whether a campaign of this size proves nothing. Of the share of runs that end in something, chance alone
+    /// may take three standard deviations.
     pub fn vacuous(&self) -> bool {
-        self.runs >= ENOUGH && (!self.silent().is_empty() || self.worth() < WORTHWHILE)
+        let chance = (9 * WORTHWHILE * (1_000 - WORTHWHILE) / self.runs.max(1)).isqrt();
+        self.runs >= ENOUGH && (!self.silent().is_empty() || self.worth() + chance < WORTHWHILE)
     }
 }
 

@@ -216,7 +216,7 @@ fn faults(draw: &mut Draw) -> Faults {
         sync: draw.of("sync", &[0, 0, 1_000, 700_000]),
         sync_fails: draw.of("sync_fails", &[0, 0, 0, 0, 0, 0, 8, 40]),
         sync_sticks: draw.of("sync_sticks", &[0, 0, 0, 0, 0, 4, 30]),
-        sync_lies: draw.of("sync_lies", &[0, 0, 0, 0, 0, 0, 0, 400]),
+        sync_lies: draw.of("sync_lies", &[0, 0, 0, 0, 0, 0, 300, 1_000]),
         ahead: draw.of("ahead", &[0, 0, 1, 4]),
         torn: draw.of("torn", &[0, 600]),
         damaged: draw.of("damaged", &[0, 0, 500]),
