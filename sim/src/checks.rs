@@ -289,7 +289,7 @@ impl Checks {
     /// D7: a snapshot, written and read back, and the records after it give what the whole log gives.
     pub fn snapshots(&mut self, disk: &Disk) -> Result<(), Failure> {
         for (id, agent) in &self.folded {
-            let Some(snapshot) = disk.snapshot(id) else { continue };
+            let Some(snapshot) = disk.snapshots.newest(id) else { continue };
             let text = snapshot.encode().map_err(|error| safety("D7", error.to_string()))?;
             let read = AgentSnapshot::decode(&text).map_err(|error| safety("D7", error.to_string()))?;
             ensure!(read == *snapshot, "D7", "a snapshot of {id} reads back otherwise");

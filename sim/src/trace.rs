@@ -123,6 +123,12 @@ impl Trace {
         self.moment(at, None, || note.into());
         self.line(|| format!("{:>12} == {note}", seconds(at)));
     }
+
+    /// Something that changes nothing by itself: it is for a person, and no part of what two runs compare.
+    pub fn remark(&mut self, at: u64, remark: &str) {
+        self.moment(at, None, || remark.into());
+        self.line(|| format!("{:>12} == {remark}", seconds(at)));
+    }
 }
 
 /// Whom a call is for, and its name.

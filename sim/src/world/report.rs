@@ -51,6 +51,10 @@ pub enum Sabotage {
     TimidReader,
     /// A sync that fails is taken for one that does not.
     IgnoreFailure,
+    /// A sync that lies is taken for an honest one.
+    BelieveLies,
+    /// A damaged snapshot is used as long as it can be read at all.
+    TrustingGlance,
     /// Whoever follows the records misses some.
     LoseObserved,
     /// A recovery may take no step at all.

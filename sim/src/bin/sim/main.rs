@@ -20,7 +20,7 @@ use words::scenario;
 const USAGE: &str = "usage: sim run SEED|FILE.json [--trace] [--scenario]
        sim swarm --seeds N | --for 30m [--from SEED] [--jobs N]
        sim shrink SEED|FILE.json [--out FILE.json]
-       sim crash
+       sim crash [--jobs N]
        sim explore [--world NAME] [--states N] [--for SECONDS|10m] [--wider N] [--workers N]
        sim apart SEED|FILE.json
        sim replay FILE.jsonl [--laws]
@@ -39,7 +39,7 @@ fn main() -> ExitCode {
         ["shrink", what, rest @ ..] => scenario(what).and_then(|scenario| one::shrunk(what, &scenario, rest)),
         ["apart", what] => scenario(what).map(|scenario| one::apart(what, &scenario)),
         ["swarm", rest @ ..] => swarm::swarm(rest),
-        ["crash"] => Ok(crash::everywhere()),
+        ["crash", rest @ ..] => crash::everywhere(rest),
         ["explore", rest @ ..] => explore::explore(rest),
         ["replay", file] => recorded::replay(file, Ask::All),
         ["replay", file, "--laws"] => recorded::replay(file, Ask::Laws),
