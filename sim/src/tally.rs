@@ -167,3 +167,36 @@ fn errors() -> Vec<(&'static str, &'static str)> {
     let tools = ToolErrorKind::ALL.iter().map(|kind| ("tool", kind.name()));
     rejects.chain(models).chain(tools).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A campaign of so many runs that has seen every declared pair but one.
+    fn without(gone: Pair, runs: u64) -> Tally {
+        let pairs = DECLARED.lines().filter_map(declared).filter(|(pair, _)| *pair != gone);
+        Tally { runs, pairs: pairs.map(|(pair, _)| (pair, 1)).collect(), ..Tally::default() }
+    }
+
+    #[test]
+    fn a_pair_is_due_from_the_size_on_at_which_it_should_come() {
+        let lines: Vec<(Pair, u64)> = DECLARED.lines().filter_map(declared).collect();
+        assert!(lines.len() == DECLARED.lines().count() && lines.len() > 100, "{} pairs", lines.len());
+        let all = without(("nothing", "nothing"), PLENTY);
+        assert_eq!(all.adjacency(), (Vec::new(), Vec::new()));
+        for (pair, share) in lines {
+            let due = (EXPECTED * SHARE).div_ceil(share);
+            assert!(due <= PLENTY, "{pair:?} is due at {due} runs only");
+            assert_eq!(without(pair, due).adjacency().0, [pair]);
+            assert!(without(pair, due).silent().contains(&format!("{}, then {}", pair.0, pair.1)));
+            assert_eq!(without(pair, due - 1).adjacency().0, []);
+        }
+    }
+
+    #[test]
+    fn a_campaign_declares_what_it_has_seen_often_enough() {
+        let pairs = [(("a", "b"), 500), (("a", "c"), 4), (("b", "c"), 3)].into();
+        let tally = Tally { runs: 1_000, pairs, ..Tally::default() };
+        assert_eq!(tally.declaration(), ["a b 5000", "a c 40"]);
+    }
+}

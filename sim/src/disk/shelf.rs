@@ -142,3 +142,61 @@ impl Stored {
         Some((text, sum, filed))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use holon_core::host::Host;
+    use holon_core::ids::Seed;
+    use holon_core::{Mono, Now, ReplyId, Wall};
+
+    use super::*;
+    use crate::form::plain;
+    use crate::ingress::{Request, agent_id, input};
+    use crate::scenario::Action;
+
+    /// Two snapshots of an agent, and where its log ends.
+    fn shelf() -> (Shelf, [EventSeq; 2]) {
+        let (mut host, mut shelf) = (Host::new(plain(), Seed(1)).unwrap(), Shelf::default());
+        let mut ends = [EventSeq(0); 2];
+        for (end, action) in ends.iter_mut().zip([Action::Create, Action::Stop]) {
+            let request = Request { agent: 1, action };
+            let now = Now { mono: Mono(0), wall: Wall(0) };
+            drop(host.step(now, input(&request, ReplyId(1)).unwrap()));
+            let snapshot = host.snapshot(&agent_id(1)).unwrap();
+            *end = snapshot.agent.event_seq;
+            shelf.keep(snapshot);
+        }
+        (shelf, ends)
+    }
+
+    #[test]
+    fn whatever_is_harmed_gives_way_to_the_older_one_and_then_to_the_log() {
+        let agent = agent_id(1);
+        let bits = (0..4_000).step_by(13).map(|bit| Harm::Flipped { bit });
+        let cuts = (0..500).map(|bytes| Harm::Cut { bytes });
+        let others = [Harm::Misfiled, Harm::Foreign, Harm::Ahead { by: 0 }, Harm::Ahead { by: 3 }];
+        for harm in bits.chain(cuts).chain(others) {
+            let (mut shelf, [older, last]) = shelf();
+            assert!(older < last && shelf.suffer(&agent, harm));
+            let read = shelf.read(&agent, last, Glance::Careful);
+            let used = read.snapshot.map(|snapshot| snapshot.agent.event_seq);
+            assert_eq!((used, read.rejected, read.misled), (Some(older), 1, None), "{harm:?}");
+            // What was rejected is gone; the next one is harmed in its turn.
+            assert!(shelf.suffer(&agent, harm));
+            let read = shelf.read(&agent, last, Glance::Careful);
+            assert!(read.snapshot.is_none() && read.rejected == 1, "{harm:?}");
+            assert!(!shelf.suffer(&agent, harm));
+        }
+    }
+
+    #[test]
+    fn a_snapshot_goes_with_the_rows_that_it_was_written_with() {
+        let (mut shelf, [older, last]) = shelf();
+        let agent = agent_id(1);
+        assert_eq!(shelf.newest(&agent).map(|snapshot| snapshot.agent.event_seq), Some(last));
+        shelf.cut(&BTreeMap::from([(agent.clone(), older)]));
+        assert_eq!(shelf.newest(&agent).map(|snapshot| snapshot.agent.event_seq), Some(older));
+        shelf.cut(&BTreeMap::new());
+        assert_eq!(shelf.newest(&agent), None);
+    }
+}
