@@ -142,6 +142,7 @@ fn named(call: &Call) -> Option<(&AgentId, &'static str)> {
             Input::CreateAgent { agent, .. } => Some((agent, "create")),
             Input::Ingress { agent, .. } => Some((agent, "message")),
             Input::Control { agent, .. } => Some((agent, "control")),
+            Input::SetModel { agent, .. } => Some((agent, "model")),
             Input::Completed { agent, .. } => Some((agent, "completed")),
             Input::Tick | Input::Drain { .. } => None,
         },

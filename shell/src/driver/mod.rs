@@ -357,6 +357,10 @@ fn may_use_reserve(input: &Input) -> bool {
             ControlRequest::Stop | ControlRequest::Abort { .. } => true,
             ControlRequest::Start => false,
         },
-        Input::CreateAgent { .. } | Input::Ingress { .. } | Input::Completed { .. } | Input::Tick => false,
+        Input::CreateAgent { .. }
+        | Input::Ingress { .. }
+        | Input::SetModel { .. }
+        | Input::Completed { .. }
+        | Input::Tick => false,
     }
 }

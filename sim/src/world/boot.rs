@@ -99,6 +99,7 @@ impl World<'_> {
             Action::Start | Action::Stop | Action::Abort { .. } | Action::Restart => true,
             Action::Create
             | Action::Message(_)
+            | Action::Model { .. }
             | Action::Kill { .. }
             | Action::Suspend { .. }
             | Action::ClockJump { .. }

@@ -45,6 +45,7 @@ impl World<'_> {
             Action::Tick => self.input(Input::Tick),
             Action::Create
             | Action::Message(_)
+            | Action::Model { .. }
             | Action::Start
             | Action::Stop
             | Action::Abort { .. }

@@ -60,7 +60,11 @@ pub(super) fn urgent(input: &Input) -> bool {
             ControlRequest::Stop | ControlRequest::Abort { .. } => true,
             ControlRequest::Start => false,
         },
-        Input::CreateAgent { .. } | Input::Ingress { .. } | Input::Completed { .. } | Input::Tick => false,
+        Input::CreateAgent { .. }
+        | Input::Ingress { .. }
+        | Input::SetModel { .. }
+        | Input::Completed { .. }
+        | Input::Tick => false,
     }
 }
 
