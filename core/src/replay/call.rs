@@ -38,4 +38,10 @@ pub enum Call {
     Park {
         agent: AgentId,
     },
+    /// What a step had recorded of `from` was copied into the log of `agent`.
+    Copy {
+        agent: AgentId,
+        from: AgentId,
+        of: StepSeq,
+    },
 }

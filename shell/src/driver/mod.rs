@@ -1,6 +1,7 @@
 //! The loop around the core: select an input (async, decides nothing), step (sync), stage for the ledger,
 //! and release the effects of what has become durable. One task owns it; everybody else asks it.
 
+mod fork;
 mod gate;
 mod judge;
 mod restore;

@@ -64,7 +64,7 @@ impl Reference {
                 self.config = config.clone();
                 return Ok(());
             }
-            Call::Admit { .. } | Call::Park { .. } => return Ok(()),
+            Call::Admit { .. } | Call::Park { .. } | Call::Copy { .. } => return Ok(()),
             Call::Recover { .. } => None,
             Call::Step { input, .. } => Some(input),
         };

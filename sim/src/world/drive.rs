@@ -166,7 +166,9 @@ impl World<'_> {
         let (now, step) = match &call {
             Call::Step { now, input } => (*now, host.step(*now, input.clone())),
             Call::Recover { now, agent, report } => (*now, host.recover(*now, agent, report.clone())),
-            Call::RuntimeStarted { .. } | Call::Admit { .. } | Call::Park { .. } => return Ok(()),
+            Call::RuntimeStarted { .. } | Call::Admit { .. } | Call::Park { .. } | Call::Copy { .. } => {
+                return Ok(());
+            }
         };
         self.life.more = step.more();
         let mut row = Row { call, step: Some(step.seq()), records: step.records().to_vec(), effects: None };
@@ -191,7 +193,9 @@ impl World<'_> {
             let whose = match &row.call {
                 Call::Step { input, .. } => input.agent().cloned(),
                 Call::Recover { agent, .. } => Some(agent.clone()),
-                Call::RuntimeStarted { .. } | Call::Admit { .. } | Call::Park { .. } => None,
+                Call::RuntimeStarted { .. } | Call::Admit { .. } | Call::Park { .. } | Call::Copy { .. } => {
+                    None
+                }
             };
             self.counts.stepped.entry(self.at).or_insert(whose);
         }
@@ -261,6 +265,7 @@ fn new_calls(call: &Call) -> usize {
         | Call::RuntimeStarted { .. }
         | Call::Admit { .. }
         | Call::Park { .. }
+        | Call::Copy { .. }
         | Call::Recover { .. } => 0,
     }
 }

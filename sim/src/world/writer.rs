@@ -162,9 +162,11 @@ impl World<'_> {
         self.sync_at(self.at + pause);
         let waits = self.disk.waiting().iter().any(|row| match &row.call {
             Call::Step { input, .. } => urgent(input),
-            Call::RuntimeStarted { .. } | Call::Admit { .. } | Call::Park { .. } | Call::Recover { .. } => {
-                false
-            }
+            Call::RuntimeStarted { .. }
+            | Call::Admit { .. }
+            | Call::Park { .. }
+            | Call::Copy { .. }
+            | Call::Recover { .. } => false,
         });
         if !waits || self.disk.reserve_used {
             return Ok(());
