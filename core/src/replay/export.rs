@@ -89,7 +89,6 @@ impl ExportReader {
         self.audit.antecedents()
     }
 
-    #[expect(clippy::large_types_passed_by_value, reason = "it moves into the list")]
     fn record(&mut self, record: Record) -> Result<(), ExportError> {
         let line = self.line;
         let brought = self.call.as_ref().is_some_and(|call| call.step == Some(record.step));
