@@ -2,7 +2,6 @@
 //! again to the byte, and whether all laws hold.
 
 use alloc::string::String;
-use alloc::vec::Vec;
 
 use serde::Serialize;
 
@@ -98,11 +97,6 @@ impl Audit {
     /// How far it has come.
     pub fn report(&self) -> AuditReport {
         AuditReport { agents: self.replay.agents() as u64, ..self.report }
-    }
-
-    /// How often each law had something to say.
-    pub fn antecedents(&self) -> Vec<(&'static str, u64)> {
-        self.laws.antecedents()
     }
 
     /// A start of the runtime says whose decisions follow.
