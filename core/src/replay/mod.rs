@@ -10,6 +10,8 @@ mod call;
 mod difference;
 mod export;
 mod line;
+#[cfg(test)]
+mod tests;
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
