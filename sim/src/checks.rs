@@ -16,7 +16,9 @@ use holon_core::{AgentId, Config, Event, MessageId, Now, OpId, Record, Wall};
 use crate::bounds::Bounds;
 use crate::disk::{Disk, Row};
 use crate::failure::{Failure, ensure, liveness, safety};
+use crate::readers;
 use crate::reference::Reference;
+use crate::scheduling;
 use crate::world::Sabotage;
 
 /// Everything that is judged while a run goes on.
@@ -63,7 +65,12 @@ impl Checks {
         for record in &row.records {
             self.laws.step(record).map_err(|broken| safety(broken.law, broken.to_string()))?;
             match self.folded.get_mut(&record.agent) {
-                Some(agent) => agent.fold(record).map_err(|error| safety("D3", error.to_string()))?,
+                Some(agent) => {
+                    let blind = self.sabotage == Some(Sabotage::Blind);
+                    *self.said.entry("G6").or_default() +=
+                        u64::from(scheduling::judge(agent, record, blind)?);
+                    agent.fold(record).map_err(|error| safety("D3", error.to_string()))?;
+                }
                 None => {
                     let agent = Agent::created(record).map_err(|error| safety("D3", error.to_string()))?;
                     self.folded.insert(record.agent.clone(), agent);
@@ -233,6 +240,12 @@ impl Checks {
         let live = host.view().agent_ids().count() + self.parked.len();
         self.say("D5");
         ensure!(live == self.folded.len(), "D5", "{live} agents live, {} on record", self.folded.len());
+        Ok(())
+    }
+
+    /// R1: what clients read of the live host is what the records say.
+    pub fn readers(&mut self, host: &Host) -> Result<(), Failure> {
+        *self.said.entry("R1").or_default() += readers::live(host, &self.folded)?;
         Ok(())
     }
 

@@ -105,6 +105,9 @@ pub fn input(request: &Request, reply: ReplyId) -> Option<Input> {
     }
 }
 
+/// Bytes of a name that is too long.
+const LONG: usize = 2_000;
+
 fn ingress(message: &Message) -> Ingress {
     use AdmissionContext as Proof;
     let operator = Origin::Operator { actor_id: None };
@@ -132,6 +135,24 @@ fn ingress(message: &Message) -> Ingress {
         Sender::BriefAck => (MessageKind::BriefAck, system, Surface::RuntimeSystem, Proof::RuntimeOwned),
         Sender::Impostor => {
             (MessageKind::OperatorPrompt, webhook, Surface::HttpWebhook, Proof::PublicUnauthenticated)
+        }
+        Sender::Timer => {
+            let origin = Origin::Timer { timer_id: "t1".into() };
+            (MessageKind::TimerTick, origin, Surface::RuntimeSystem, Proof::RuntimeOwned)
+        }
+        Sender::Followup => {
+            (MessageKind::InternalFollowup, system, Surface::RuntimeSystem, Proof::RuntimeOwned)
+        }
+        Sender::TaskStatus => (MessageKind::TaskStatus, task, Surface::TaskRejoin, Proof::RuntimeOwned),
+        Sender::BriefResult => {
+            (MessageKind::BriefResult, system, Surface::RuntimeSystem, Proof::RuntimeOwned)
+        }
+        Sender::Control => {
+            (MessageKind::Control, operator, Surface::HttpControlPrompt, Proof::ControlAuthenticated)
+        }
+        Sender::LongName => {
+            let origin = Origin::Channel { channel_id: "n".repeat(LONG), sender_id: None };
+            (MessageKind::ChannelEvent, origin, Surface::HttpPublicEnqueue, Proof::PublicUnauthenticated)
         }
     };
     let text = match message.bytes {

@@ -7,6 +7,7 @@ use holon_core::Reject;
 use holon_core::model::FailureKind;
 use holon_core::tool::ToolErrorKind;
 
+use crate::decisions::{Came, Row, TABLE};
 use crate::fault::kinds::{KINDS, PATTERNS};
 use crate::laws::WORLD;
 use crate::witness::Pair;
@@ -36,6 +37,7 @@ pub struct Tally {
     pub fired: BTreeMap<String, u64>,
     pub pairs: BTreeMap<Pair, u64>,
     pub errors: BTreeMap<(&'static str, &'static str), u64>,
+    pub decisions: BTreeMap<Came, u64>,
 }
 
 impl Tally {
@@ -63,6 +65,9 @@ impl Tally {
         for (error, times) in &report.errors {
             *self.errors.entry(*error).or_default() += times;
         }
+        for (came, times) in &report.decisions {
+            *self.decisions.entry(*came).or_default() += times;
+        }
     }
 
     /// Takes over what another part of the campaign has seen.
@@ -81,6 +86,7 @@ impl Tally {
         add(&mut self.fired, other.fired);
         add(&mut self.pairs, other.pairs);
         add(&mut self.errors, other.errors);
+        add(&mut self.decisions, other.decisions);
     }
 
     /// N1, N2, N5: faults that never struck or met nothing, laws that had nothing to say, errors that nobody
@@ -90,19 +96,25 @@ impl Tally {
         let world = WORLD.iter().map(|law| law.id);
         let world = world.filter(|law| !self.said.contains_key(law) && !ELSEWHERE.contains(law));
         let fault = |name: &&str| !self.fired.contains_key(*name);
-        let faults: BTreeSet<&str> =
-            KINDS.iter().flat_map(|kind| [Some(kind.name), kind.meets]).flatten().chain(PATTERNS).collect();
         let errors = errors().into_iter().filter(|error| !self.errors.contains_key(error));
-        let named = laws.chain(world).chain(faults.into_iter().filter(fault)).map(String::from);
+        let named = laws.chain(world).chain(faults().into_iter().filter(fault)).map(String::from);
         named.chain(errors.map(|(family, name)| format!("{family} {name}"))).collect()
     }
 
     /// N4: declared pairs that were not seen, and pairs that nobody declared.
     pub fn adjacency(&self) -> (Vec<Pair>, Vec<Pair>) {
-        let declared: BTreeSet<Pair> = DECLARED.lines().filter_map(|line| line.split_once(' ')).collect();
+        let declared = declared();
         let unseen = declared.iter().filter(|pair| !self.pairs.contains_key(*pair)).copied().collect();
         let new = self.pairs.keys().filter(|pair| !declared.contains(*pair)).copied().collect();
         (unseen, new)
+    }
+
+    /// Rows of the decision table that did not come up, and decisions that the table does not have.
+    pub fn rows(&self) -> (Vec<Row>, Vec<Came>) {
+        let came: BTreeSet<Row> = self.decisions.keys().map(|came| came.row).collect();
+        let unseen = TABLE.into_iter().filter(|row| !came.contains(row)).collect();
+        let strange = self.decisions.keys().filter(|came| !came.declared()).copied().collect();
+        (unseen, strange)
     }
 
     /// N6: the share of runs that end in something, in a thousand.
@@ -116,8 +128,18 @@ impl Tally {
     }
 }
 
+/// The pairs of events that are expected.
+pub fn declared() -> BTreeSet<Pair> {
+    DECLARED.lines().filter_map(|line| line.split_once(' ')).collect()
+}
+
+/// Everything that is counted when a fault strikes, or meets what its contract speaks of.
+pub fn faults() -> BTreeSet<&'static str> {
+    KINDS.iter().flat_map(|kind| [Some(kind.name), kind.meets]).flatten().chain(PATTERNS).collect()
+}
+
 /// Every error that somebody can be given, by its family and name.
-fn errors() -> Vec<(&'static str, &'static str)> {
+pub fn errors() -> Vec<(&'static str, &'static str)> {
     let rejects = Reject::CODES.iter().map(|code| ("reject", *code));
     let models = FailureKind::ALL.iter().map(|kind| ("model", kind.name()));
     let tools = ToolErrorKind::ALL.iter().map(|kind| ("tool", kind.name()));

@@ -151,7 +151,10 @@ fn message(draw: &mut Draw) -> Message {
         From::BriefAck,
         From::Impostor,
     ];
-    let sender = draw.of("sender", &senders);
+    let rare =
+        [From::Timer, From::Followup, From::TaskStatus, From::BriefResult, From::Control, From::LongName];
+    let common = draw.below("common sender", 10) > 0;
+    let sender = if common { draw.of("sender", &senders) } else { draw.of("rare sender", &rare) };
     let drawn = draw.of("priority", Priority::ALL);
     let presumes = drawn == Priority::Interject && sender != From::Operator && draw.below("presumes", 6) > 0;
     Message {

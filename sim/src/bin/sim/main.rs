@@ -8,6 +8,7 @@ mod explore;
 mod lists;
 mod one;
 mod progress;
+mod report;
 mod swarm;
 mod words;
 
@@ -20,6 +21,7 @@ const USAGE: &str = "usage: sim run SEED|FILE.json [--trace] [--scenario]
        sim shrink SEED|FILE.json [--out FILE.json]
        sim crash
        sim explore [--world NAME] [--states N] [--for SECONDS|10m] [--wider N] [--workers N]
+       sim report [--seeds N] [--from SEED] [--jobs N] [--out FILE.md] [--picture FILE.svg] [--coverage FILE.json]
        sim apart SEED|FILE.json
        sim traces [--from SEED] [--seeds N]
        sim pairs [--from SEED] [--seeds N]
@@ -35,6 +37,7 @@ fn main() -> ExitCode {
         ["swarm", rest @ ..] => swarm::swarm(rest),
         ["crash"] => Ok(crash::everywhere()),
         ["explore", rest @ ..] => explore::explore(rest),
+        ["report", rest @ ..] => report::report(rest),
         ["traces", rest @ ..] => lists::traces(rest),
         ["pairs", rest @ ..] => lists::pairs(rest),
         ["laws"] => Ok(lists::laws()),
