@@ -2,12 +2,15 @@
 //! surface.md, Events).
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use holon_core::event::{Event, InboxFact, LifecycleFact, TurnFact};
 use holon_core::ids::MessageId;
 use holon_core::message::{AdmissionContext, AuthorityClass, Message, Origin, Surface, Trust};
-use holon_core::{Record, RunId};
+use holon_core::{AgentId, EventSeq, Record, RunId};
 use serde::Serialize;
+
+use crate::ledger::{LedgerError, Reader};
 
 /// Messages whose provenance is remembered; an event of an older one names only its id.
 const REMEMBERED: usize = 1_024;
@@ -36,13 +39,30 @@ pub struct Provenance {
 /// Puts the records of one agent into envelopes, in their order.
 #[derive(Debug, Default)]
 pub struct Envelopes {
+    /// Where messages are looked up that were admitted before the first record that is seen here.
+    earlier: Option<Earlier>,
     known: BTreeMap<MessageId, Provenance>,
     oldest_first: VecDeque<MessageId>,
     /// The message of the run in progress.
     run: Option<(RunId, MessageId)>,
 }
 
+#[derive(Debug)]
+struct Earlier {
+    reader: Arc<Reader>,
+    agent: AgentId,
+}
+
 impl Envelopes {
+    /// For the records from one on, so that an event has the same envelope wherever a reader began.
+    ///
+    /// # Errors
+    /// When the ledger is damaged.
+    pub fn from(reader: Arc<Reader>, agent: AgentId, first: EventSeq) -> Result<Self, LedgerError> {
+        let run = reader.run_before(&agent, first)?;
+        Ok(Self { earlier: Some(Earlier { reader, agent }), run, ..Self::default() })
+    }
+
     /// The next record as one line of JSON, without its line end.
     ///
     /// # Errors
@@ -75,8 +95,21 @@ impl Envelopes {
             self.run = None;
         }
         let Some(message) = message else { return Provenance::default() };
+        if !self.known.contains_key(&message) {
+            self.look_up(message);
+        }
         let unknown = Provenance { message_id: Some(message), ..Provenance::default() };
         self.known.get(&message).cloned().unwrap_or(unknown)
+    }
+
+    /// A message whose record can't be read keeps its id: the record itself is told as damaged when it is read.
+    fn look_up(&mut self, message: MessageId) {
+        let Some(Earlier { reader, agent }) = &self.earlier else { return };
+        if let Ok(Some(record)) = reader.admission(agent, message)
+            && let Event::Inbox(InboxFact::MessageAdmitted(fact)) = &record.event
+        {
+            self.remember(&fact.message);
+        }
     }
 
     fn remember(&mut self, message: &Message) {

@@ -102,6 +102,11 @@ impl Home {
         self.root.join("ledger.sqlite3")
     }
 
+    /// Where the runtime of the home listens.
+    pub fn socket(&self) -> PathBuf {
+        self.root.join("run").join("holon.sock")
+    }
+
     pub fn agent(&self, agent: &AgentId) -> PathBuf {
         self.root.join("agents").join(agent.as_str())
     }

@@ -257,6 +257,7 @@ impl Checks {
         for record in rest {
             agent.fold(record).map_err(|error| broken(&error))?;
         }
+        out_of_place(&mut agent, before)?;
         let text = AgentSnapshot::of(&agent).encode().map_err(|error| broken(&error))?;
         let mut agent = AgentSnapshot::decode(&text).map_err(|error| broken(&error))?.agent;
         for record in after {
@@ -302,7 +303,7 @@ impl Checks {
     /// D7: a snapshot, written and read back, and the records after it give what the whole log gives.
     pub fn snapshots(&mut self, disk: &Disk) -> Result<(), Failure> {
         for (id, agent) in &self.folded {
-            let Some(snapshot) = disk.snapshot(id) else { continue };
+            let Some(snapshot) = disk.snapshots.newest(id) else { continue };
             let text = snapshot.encode().map_err(|error| safety("D7", error.to_string()))?;
             let read = AgentSnapshot::decode(&text).map_err(|error| safety("D7", error.to_string()))?;
             ensure!(read == *snapshot, "D7", "a snapshot of {id} reads back otherwise");
@@ -316,6 +317,21 @@ impl Checks {
         }
         Ok(())
     }
+}
+
+/// D3: what does not come next is not folded: a record again, one of somebody else, a log that begins elsewhere.
+fn out_of_place(agent: &mut Agent, before: &[Record]) -> Result<(), Failure> {
+    let Some(last) = before.last() else { return Ok(()) };
+    let mut next = last.clone();
+    next.event_seq = agent.event_seq.next();
+    next.agent = AgentId::new("somebody-else").map_err(|error| safety("D3", error.to_string()))?;
+    for record in [last, &next] {
+        let refused = agent.fold(record).is_err();
+        ensure!(refused, "D3", "{} takes {record:?} in at {}", agent.id, agent.event_seq);
+    }
+    let begins = before.len() == 1 || Agent::created(last).is_err();
+    ensure!(begins, "D3", "an agent begins with {last:?}");
+    Ok(())
 }
 
 /// The messages that a request names in the runtime's own words, and the authority that it gives them. Only

@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 
 use holon_core::agent::identity::{AgentKind, AgentSpec};
 use holon_core::input::ControlRequest;
-use holon_core::message::{
-    AdmissionContext, Body, BodyType, Idempotency, Ingress, MessageKind, Origin, Surface,
-};
+use holon_core::message::{AdmissionContext, Idempotency, Ingress, MessageKind, Origin, Surface};
 use holon_core::{AgentId, ContentId, Input, ReplyId, RunId, Text};
 
 use crate::provider::stored;
@@ -162,17 +160,8 @@ fn ingress(message: &Message) -> Ingress {
     let idempotency = message
         .key
         .map(|key| Idempotency { key: format!("k{key}"), payload: ContentId([message.payload; 32]) });
-    Ingress {
-        kind,
-        origin,
-        priority: message.priority,
-        body: Body { kind: BodyType::Text, text },
-        metadata: None,
-        source_refs: (0..message.refs).map(|number| (format!("r{number}"), String::new())).collect(),
-        delivery_surface,
-        admission_context,
-        correlation_id: None,
-        causation_id: None,
-        idempotency,
-    }
+    let source_refs = (0..message.refs).map(|number| (format!("r{number}"), String::new())).collect();
+    // Clients of operators begin with a prompt of theirs, as the shell does.
+    let prompt = Ingress::prompt(text, delivery_surface, admission_context);
+    Ingress { kind, origin, priority: message.priority, source_refs, idempotency, ..prompt }
 }

@@ -12,6 +12,7 @@ use crate::failure::{Failure, safety};
 use crate::fault::Faults;
 use crate::ingress::agent_id;
 use crate::scenario::{Action, Scenario};
+use crate::trace::Kept;
 use crate::verdict::guarded;
 use crate::world::{Options, Sabotage};
 
@@ -21,7 +22,7 @@ pub fn check(scenario: &Scenario, sabotage: Option<Sabotage>) -> Option<Result<(
 }
 
 fn compare(scenario: &Scenario, sabotage: Option<Sabotage>) -> Result<(), Failure> {
-    let options = Options { no_replay: true, moments: true, ..Options::default() };
+    let options = Options { no_replay: true, moments: true, trace: Kept::Hash, ..Options::default() };
     let whole = guarded(scenario, options);
     if let Some(failure) = whole.failure {
         return Err(failure);
@@ -56,7 +57,7 @@ fn compare(scenario: &Scenario, sabotage: Option<Sabotage>) -> Result<(), Failur
 
 /// What an agent records, and when.
 fn told(scenario: &Scenario, id: &AgentId) -> Vec<String> {
-    let options = Options { no_replay: true, readable: true, ..Options::default() };
+    let options = Options { no_replay: true, trace: Kept::Lines, ..Options::default() };
     let lines = guarded(scenario, options).trace.lines.unwrap_or_default();
     let (mut at, mut told) = (String::new(), Vec::new());
     let own = format!("{id} #");

@@ -24,6 +24,7 @@ pub mod isolation;
 pub mod laws;
 pub mod provider;
 mod readers;
+pub mod recorded;
 pub mod reference;
 pub mod report;
 pub mod scenario;

@@ -87,7 +87,7 @@ impl<F: FnMut(&Scenario) -> Report> Shrinker<F> {
                 scenario.faults = Faults { dead, sync, ahead, spells, crashes, strikes, ..Faults::default() };
             });
         }
-        let off: [fn(&mut Faults); 26] = [
+        let off: [fn(&mut Faults); 28] = [
             |faults| faults.provider_fails = 0,
             |faults| faults.provider_away = 0,
             |faults| faults.provider_silent = 0,
@@ -105,9 +105,11 @@ impl<F: FnMut(&Scenario) -> Report> Shrinker<F> {
             |faults| faults.sync = 0,
             |faults| faults.sync_fails = 0,
             |faults| faults.sync_sticks = 0,
+            |faults| faults.sync_lies = 0,
             |faults| faults.ahead = 0,
             |faults| faults.torn = 0,
             |faults| faults.damaged = 0,
+            |faults| faults.snapshot_damaged = 0,
             |faults| faults.timer_odd = 0,
             |faults| faults.ack_lost = 0,
             |faults| faults.request_twice = 0,

@@ -17,10 +17,31 @@ use crate::world::Report;
 pub const ENOUGH: u64 = 1_000;
 /// Of a thousand runs, so many must end with a turn that came to an end.
 const WORTHWHILE: u64 = 900;
-/// Which kinds of events follow each other, as `sim pairs` has seen them.
+/// Runs from which on a campaign must have seen what is seldom, too.
+const PLENTY: u64 = 5_000;
+/// What a thousand runs bring fewer than ten times, and so now and then not at all.
+const SELDOM: [&str; 10] = [
+    "command found not started",
+    "tool command_timed_out",
+    "tool execution_root_violation",
+    "tool memory_source_not_found",
+    "tool patch_rejected",
+    "tool policy_denied",
+    "tool tool_not_exposed",
+    "tool unknown_agent",
+    "tool unknown_task",
+    "tool unknown_work_item",
+];
+/// Which kinds of events follow each other, and in how many of [`SHARE`] runs, as `sim pairs` has seen them.
 const DECLARED: &str = include_str!("../adjacency.txt");
+const SHARE: u64 = 10_000;
+/// A campaign must see a pair from the size on at which so many of its runs should bring it: then chance alone
+/// hides it less than once in a hundred million campaigns.
+const EXPECTED: u64 = 20;
+/// A pair is declared if one run in so many brings it.
+const RARE: u64 = 250;
 /// Laws that `sim run` can't judge: they take another kind of run.
-const ELSEWHERE: [&str; 2] = ["D12", "G1"];
+const ELSEWHERE: [&str; 3] = ["D12", "G1", "V10"];
 
 #[derive(Debug, Default)]
 pub struct Tally {
@@ -35,6 +56,7 @@ pub struct Tally {
     pub virtual_time: u64,
     pub said: BTreeMap<&'static str, u64>,
     pub fired: BTreeMap<String, u64>,
+    /// In how many runs each pair of events was seen.
     pub pairs: BTreeMap<Pair, u64>,
     pub errors: BTreeMap<(&'static str, &'static str), u64>,
     pub decisions: BTreeMap<Came, u64>,
@@ -59,8 +81,8 @@ impl Tally {
                 None => drop(self.fired.insert(fault.clone(), *times)),
             }
         }
-        for (pair, times) in &report.pairs {
-            *self.pairs.entry(*pair).or_default() += times;
+        for pair in report.pairs.keys() {
+            *self.pairs.entry(*pair).or_default() += 1;
         }
         for (error, times) in &report.errors {
             *self.errors.entry(*error).or_default() += times;
@@ -89,8 +111,8 @@ impl Tally {
         add(&mut self.decisions, other.decisions);
     }
 
-    /// N1, N2, N5: faults that never struck or met nothing, laws that had nothing to say, errors that nobody
-    /// was told.
+    /// N1, N2, N4, N5: faults that never struck or met nothing, laws that had nothing to say, errors that nobody
+    /// was told, pairs of events that did not come.
     pub fn silent(&self) -> Vec<String> {
         let laws = self.said.iter().filter(|(_, times)| **times == 0).map(|(law, _)| *law);
         let world = WORLD.iter().map(|law| law.id);
@@ -98,14 +120,19 @@ impl Tally {
         let fault = |name: &&str| !self.fired.contains_key(*name);
         let errors = errors().into_iter().filter(|error| !self.errors.contains_key(error));
         let named = laws.chain(world).chain(faults().into_iter().filter(fault)).map(String::from);
-        named.chain(errors.map(|(family, name)| format!("{family} {name}"))).collect()
+        let errors = errors.map(|(family, name)| format!("{family} {name}"));
+        let pairs = self.adjacency().0.into_iter().map(|(one, other)| format!("{one}, then {other}"));
+        let due = |name: &String| self.runs >= PLENTY || !SELDOM.contains(&name.as_str());
+        named.chain(errors).chain(pairs).filter(due).collect()
     }
 
-    /// N4: declared pairs that were not seen, and pairs that nobody declared.
+    /// N4: declared pairs that a campaign of this size must have seen and has not, and pairs that nobody declared.
     pub fn adjacency(&self) -> (Vec<Pair>, Vec<Pair>) {
         let declared = declared();
-        let unseen = declared.iter().filter(|pair| !self.pairs.contains_key(*pair)).copied().collect();
-        let new = self.pairs.keys().filter(|pair| !declared.contains(*pair)).copied().collect();
+        let due = |share: u64| self.runs.saturating_mul(share) >= EXPECTED * SHARE;
+        let unseen = declared.iter().filter(|(pair, share)| due(**share) && !self.pairs.contains_key(*pair));
+        let unseen = unseen.map(|(pair, _)| *pair).collect();
+        let new = self.pairs.keys().filter(|pair| !declared.contains_key(*pair)).copied().collect();
         (unseen, new)
     }
 
@@ -117,25 +144,42 @@ impl Tally {
         (unseen, strange)
     }
 
+    /// The lines of `sim/adjacency.txt`, if this campaign is what declares them.
+    pub fn declaration(&self) -> Vec<String> {
+        let common = self.pairs.iter().filter(|(_, runs)| **runs * RARE >= self.runs);
+        common
+            .map(|((one, other), runs)| format!("{one} {other} {}", runs * SHARE / self.runs.max(1)))
+            .collect()
+    }
+
     /// N6: the share of runs that end in something, in a thousand.
     pub fn worth(&self) -> u64 {
         self.worthwhile * 1_000 / self.runs.max(1)
     }
 
-    /// Whether a campaign of this size proves something.
+    /// Whether a campaign of this size proves nothing. Of the share of runs that end in something, chance alone
+    /// may take three standard deviations.
     pub fn vacuous(&self) -> bool {
-        self.runs >= ENOUGH && (!self.silent().is_empty() || self.worth() < WORTHWHILE)
+        let chance = (9 * WORTHWHILE * (1_000 - WORTHWHILE) / self.runs.max(1)).isqrt();
+        self.runs >= ENOUGH && (!self.silent().is_empty() || self.worth() + chance < WORTHWHILE)
     }
 }
 
-/// The pairs of events that are expected.
-pub fn declared() -> BTreeSet<Pair> {
-    DECLARED.lines().filter_map(|line| line.split_once(' ')).collect()
+/// The pairs of events that are expected, with the share of runs that see each.
+pub fn declared() -> BTreeMap<Pair, u64> {
+    DECLARED.lines().filter_map(pair).collect()
 }
 
 /// Everything that is counted when a fault strikes, or meets what its contract speaks of.
 pub fn faults() -> BTreeSet<&'static str> {
     KINDS.iter().flat_map(|kind| [Some(kind.name), kind.meets]).flatten().chain(PATTERNS).collect()
+}
+
+/// A line of the declaration.
+fn pair(line: &'static str) -> Option<(Pair, u64)> {
+    let (one, rest) = line.split_once(' ')?;
+    let (other, share) = rest.split_once(' ')?;
+    Some(((one, other), share.parse().ok()?))
 }
 
 /// Every error that somebody can be given, by its family and name.
@@ -144,4 +188,37 @@ pub fn errors() -> Vec<(&'static str, &'static str)> {
     let models = FailureKind::ALL.iter().map(|kind| ("model", kind.name()));
     let tools = ToolErrorKind::ALL.iter().map(|kind| ("tool", kind.name()));
     rejects.chain(models).chain(tools).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A campaign of so many runs that has seen every declared pair but one.
+    fn without(gone: Pair, runs: u64) -> Tally {
+        let pairs = declared().into_iter().filter(|(pair, _)| *pair != gone);
+        Tally { runs, pairs: pairs.map(|(pair, _)| (pair, 1)).collect(), ..Tally::default() }
+    }
+
+    #[test]
+    fn a_pair_is_due_from_the_size_on_at_which_it_should_come() {
+        let lines: Vec<(Pair, u64)> = DECLARED.lines().filter_map(pair).collect();
+        assert!(lines.len() == DECLARED.lines().count() && lines.len() > 100, "{} pairs", lines.len());
+        let all = without(("nothing", "nothing"), PLENTY);
+        assert_eq!(all.adjacency(), (Vec::new(), Vec::new()));
+        for (pair, share) in lines {
+            let due = (EXPECTED * SHARE).div_ceil(share);
+            assert!(due <= PLENTY, "{pair:?} is due at {due} runs only");
+            assert_eq!(without(pair, due).adjacency().0, [pair]);
+            assert!(without(pair, due).silent().contains(&format!("{}, then {}", pair.0, pair.1)));
+            assert_eq!(without(pair, due - 1).adjacency().0, []);
+        }
+    }
+
+    #[test]
+    fn a_campaign_declares_what_it_has_seen_often_enough() {
+        let pairs = [(("a", "b"), 500), (("a", "c"), 4), (("b", "c"), 3)].into();
+        let tally = Tally { runs: 1_000, pairs, ..Tally::default() };
+        assert_eq!(tally.declaration(), ["a b 5000", "a c 40"]);
+    }
 }

@@ -8,9 +8,21 @@ use holon_core::{AgentId, Effect, Input, Now};
 use crate::choices::{chain, hash};
 use crate::disk::Row;
 
+/// How much of a run is kept.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Kept {
+    /// Writing every record down as text costs a tenth of a run.
+    #[default]
+    Nothing,
+    Hash,
+    /// The hash, and lines and moments for a person.
+    Lines,
+}
+
 /// A hash chain over calls, records and effects.
 #[derive(Debug, Clone)]
 pub struct Trace {
+    hashes: bool,
     pub hash: u64,
     /// The same over the records of each agent alone, without the steps in which they came.
     pub agents: BTreeMap<AgentId, u64>,
@@ -29,11 +41,12 @@ pub struct Moment {
 }
 
 impl Trace {
-    pub fn new(readable: bool) -> Self {
+    pub fn new(kept: Kept) -> Self {
         Self {
+            hashes: kept != Kept::Nothing,
             hash: hash(b"holon"),
             agents: BTreeMap::new(),
-            lines: readable.then(Vec::new),
+            lines: (kept == Kept::Lines).then(Vec::new),
             moments: Vec::new(),
         }
     }
@@ -55,6 +68,9 @@ impl Trace {
     }
 
     pub fn row(&mut self, row: &Row, at: u64) {
+        if !self.hashes {
+            return;
+        }
         if let Some((agent, what)) = named(&row.call) {
             self.moment(at, Some(agent), || format!("<{what}>"));
         }
@@ -76,6 +92,9 @@ impl Trace {
     }
 
     pub fn effect(&mut self, effect: &Effect) {
+        if !self.hashes {
+            return;
+        }
         let text = match effect {
             Effect::Reply { reply, answer } => {
                 format!("reply {reply} {}", serde_json::to_string(answer).unwrap_or_default())
@@ -103,6 +122,12 @@ impl Trace {
         self.mix(note);
         self.moment(at, None, || note.into());
         self.line(|| format!("{:>12} == {note}", seconds(at)));
+    }
+
+    /// Something that changes nothing by itself: it is for a person, and no part of what two runs compare.
+    pub fn remark(&mut self, at: u64, remark: &str) {
+        self.moment(at, None, || remark.into());
+        self.line(|| format!("{:>12} == {remark}", seconds(at)));
     }
 }
 

@@ -4,11 +4,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::failure::{Failure, Kind};
 use crate::scenario::Scenario;
+use crate::trace::Kept;
 use crate::world::{Options, Report, run};
 
 /// One line about a seed that differs wherever its run does.
 pub fn pinned(seed: u64) -> String {
-    let options = Options { no_replay: true, ..Options::default() };
+    let options = Options { no_replay: true, trace: Kept::Hash, ..Options::default() };
     let report = guarded(&crate::swarm::scenario(seed), options);
     format!("{seed} {:016x} {} steps", report.trace.hash, report.steps)
 }

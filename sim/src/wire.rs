@@ -17,6 +17,9 @@ const RENDERED: usize = 40_000;
 
 /// Judges what a request would become, given the texts that are on the disk.
 pub(crate) fn lowered(request: &ModelRequest, kept: &BTreeSet<ContentId>) -> Result<(), Failure> {
+    let model = &request.model;
+    let parts = format!("{}/{}", model.provider(), model.model());
+    ensure!(parts == model.as_str(), "P7", "{model} is made of {parts}");
     let frame = &request.frame;
     let blocks = frame.system_blocks.iter().chain(&frame.context_blocks);
     blocks.flat_map(|block| &block.parts).try_for_each(|given| part(given, kept))?;
@@ -35,8 +38,7 @@ pub(crate) fn lowered(request: &ModelRequest, kept: &BTreeSet<ContentId>) -> Res
                 for result in results {
                     result.receipt.texts().try_for_each(|text| resolved(text, kept))?;
                     if let Some(error) = &result.receipt.error {
-                        let whole =
-                            "€".repeat(usize::try_from(error.message.bytes()).unwrap_or(usize::MAX) / 3);
+                        let whole = "x".repeat(usize::try_from(error.message.bytes()).unwrap_or(RENDERED));
                         readable(&error.render("ExecCommand", &whole))?;
                     }
                 }

@@ -9,6 +9,8 @@ use sim::world::Options;
 fn each_pinned_scenario_passes() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/corpus");
     let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    // Ledgers of real runs have a folder of their own, and a test of their own.
+    files.retain(|file| file.is_file());
     files.sort();
     assert!(files.len() >= 8, "the corpus has lost its scenarios: {files:?}");
     for file in files {

@@ -1,23 +1,73 @@
-//! Small scenarios, and a crash at every durable and every effect boundary of each.
+//! Small scenarios, and a crash at every durable and every effect boundary of each; of the shortest, at every
+//! pair of boundaries. `sim crash` has all pairs and triples.
 
-use sim::crash::{everywhere, scripts};
+use std::sync::atomic::{AtomicU64, Ordering};
 
-fn die_everywhere(which: usize) {
-    for (name, scenario) in scripts().into_iter().skip(which).step_by(2) {
-        let boundaries = everywhere(&scenario, |boundary, report| {
-            assert!(report.failure.is_none(), "{name}, crash at {boundary}: {:?}", report.failure);
-            assert_eq!(report.crashes, u64::from(boundary > 0), "{name}: no crash at {boundary}");
-        });
-        assert!(boundaries > 10, "{name} is hardly a scenario: {boundaries} boundaries");
+use sim::crash::{Script, Toll, everywhere, scripts};
+
+/// The scripts with one kind of disk, each with at most so many crashes in a run; and how often something was seen.
+fn die_everywhere(disk: &str, most: impl Fn(&str) -> usize, fault: &str) -> (Vec<(Script, Toll)>, u64) {
+    let struck = AtomicU64::new(0);
+    let kind = |name: &str| name.split_once(", ").map_or("", |(_, disk)| disk).to_owned();
+    let mut chosen: Vec<Script> = scripts().into_iter().filter(|script| kind(&script.name) == disk).collect();
+    chosen.retain(|script| most(&script.name) > 0);
+    for script in &mut chosen {
+        script.crashes = script.crashes.min(most(&script.name));
     }
+    let tolls = everywhere(&chosen, 1, &|script, scenario, report| {
+        let (name, crashes) = (&script.name, &scenario.faults.crashes);
+        assert!(report.failure.is_none(), "{name}, crashes at {crashes:?}: {:?}", report.failure);
+        assert_eq!(report.crashes, crashes.len() as u64, "{name}: not every crash struck at {crashes:?}");
+        struck.fetch_add(report.fired.get(fault).copied().unwrap_or(0), Ordering::Relaxed);
+    });
+    for (script, toll) in chosen.iter().zip(&tolls) {
+        let boundaries = toll.boundaries;
+        assert!(boundaries > 10, "{} is hardly a scenario: {boundaries} boundaries", script.name);
+        assert_eq!(toll.runs.get(1), Some(&boundaries), "{}: one crash at each boundary", script.name);
+    }
+    (chosen.into_iter().zip(tolls).collect(), struck.into_inner())
+}
+
+/// Pairs where the script is the shortest, single crashes elsewhere: what a test build manages in a few seconds.
+fn bounded(disk: &str, most: impl Fn(&str) -> usize, fault: &str) {
+    let (dead, struck) = die_everywhere(disk, most, fault);
+    for (script, toll) in dead {
+        let pairs = toll.runs.get(2).copied().unwrap_or(0);
+        assert_eq!(pairs > 0, script.name.starts_with("prompt"), "{}", script.name);
+        // The second crash comes at every boundary behind the first, and a recovery brings more of them.
+        let least = toll.boundaries * (toll.boundaries - 1) / 2;
+        assert!(pairs == 0 || pairs > least, "{}: {pairs} pairs, {least} at least", script.name);
+    }
+    assert!(struck > 0, "{disk}: there was no {fault}");
+}
+
+fn shortest(name: &str) -> usize {
+    1 + usize::from(name.starts_with("prompt"))
 }
 
 #[test]
 fn with_a_disk_that_syncs_at_once() {
-    die_everywhere(0);
+    bounded("", shortest, "crash soon after a start");
 }
 
 #[test]
 fn with_a_disk_that_takes_its_time() {
-    die_everywhere(1);
+    bounded("slow disk", shortest, "crash loses rows");
+}
+
+#[test]
+fn with_a_disk_that_lies_and_loses() {
+    let written = |name: &str| if name.starts_with("seed") { 0 } else { shortest(name) };
+    bounded("bad disk", written, "a lie costs what was told");
+}
+
+#[test]
+fn every_script_has_a_name_of_its_own() {
+    let mut names: Vec<String> = scripts().into_iter().map(|script| script.name).collect();
+    let all = names.len();
+    names.sort();
+    names.dedup();
+    assert_eq!(names.len(), all);
+    let pairs = scripts().iter().filter(|script| script.crashes > 1).count();
+    assert!(pairs >= 10, "only {pairs} scripts are short enough for pairs");
 }

@@ -4,12 +4,13 @@ use std::process::Command;
 
 use sim::scenario::Scenario;
 use sim::swarm::scenario;
+use sim::trace::Kept;
 use sim::verdict::{guarded, pinned};
 use sim::world::Options;
 
 #[test]
 fn a_seed_run_twice_gives_the_same_trace() {
-    let options = Options { readable: true, no_replay: true, sabotage: None, moments: false };
+    let options = Options { trace: Kept::Lines, no_replay: true, sabotage: None, moments: false };
     for seed in 1_000..1_032 {
         let (one, two) = (guarded(&scenario(seed), options), guarded(&scenario(seed), options));
         assert_eq!(one.trace.hash, two.trace.hash, "seed {seed}");

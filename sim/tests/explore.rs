@@ -4,6 +4,7 @@ use sim::explore::path::{replay, scenario, shorten};
 use sim::explore::search::{Found, Options, Report, explore};
 use sim::explore::{Ending, Move, Sabotage, SmallWorld, worlds};
 use sim::failure::Kind;
+use sim::laws::{Broken, WORLD};
 use sim::scenario::Scenario;
 use sim::verdict::guarded;
 
@@ -80,6 +81,18 @@ caught_by! {
     a_parked_agent_that_nobody_brings_in: restore, ForgetParked => Safety "G5";
     a_command_that_nobody_asks_for: command, ForgetEnd => Safety "P5";
     a_driver_that_does_not_step_again: slots, IgnoreMore => Liveness "V10";
+}
+
+#[test]
+fn each_law_of_small_worlds_can_fail() {
+    let mut laws = 0;
+    for law in WORLD {
+        let Broken::Small(name, sabotage) = law.broken else { continue };
+        let (_, found) = caught(name, sabotage);
+        assert_eq!(found.failure.law, law.id, "{name} by {sabotage:?}");
+        laws += 1;
+    }
+    assert!(laws > 0, "no law of small worlds stands in the table");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use sim::scenario::{Action, Scenario};
 use sim::shrink::shrink;
 use sim::swarm::scenario;
-use sim::trace::timeline;
+use sim::trace::{Kept, timeline};
 use sim::verdict::guarded;
 use sim::world::{Options, Sabotage};
 
@@ -13,7 +13,7 @@ fn shrunk(sabotage: Sabotage, law: &str) -> Scenario {
         |seed: &u64| guarded(&scenario(*seed), options).failure.is_some_and(|failure| failure.law == law);
     let seed = (1..60).find(fails).expect("some seed fails");
     let small = shrink(&scenario(seed), |candidate| guarded(candidate, options)).expect("it fails");
-    let report = guarded(&small, Options { readable: true, ..options });
+    let report = guarded(&small, Options { trace: Kept::Lines, ..options });
     assert_eq!(report.failure.expect("the law still fails").law, law);
     assert!(timeline(&report.trace.moments, 40).lines().count() > 3);
     let text = small.to_pretty_text();

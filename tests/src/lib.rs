@@ -60,6 +60,11 @@ impl Holon {
         self
     }
 
+    /// Where everything of this test is.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     pub fn home(&self) -> PathBuf {
         self.folder.path().join("home")
     }

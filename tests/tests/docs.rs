@@ -66,6 +66,35 @@ fn the_configuration_of_the_docs_is_accepted() {
 }
 
 #[test]
+fn the_ledger_commands_of_the_docs_work() {
+    let docs = page("docs/ledger.md");
+    let holon = Holon::new();
+    let run = ["run", "--model", "scripted/hello", "--agent", "main", "--create-agent", "hello"];
+    assert_eq!(holon.run(&run).code, Some(0));
+    let examples = blocks(&docs, "sh");
+    assert_eq!(examples.len(), 1, "a block was added: run it here");
+    let path = format!("{}:{}", binary().parent().unwrap().display(), env!("PATH"));
+    let output = Command::new("sh")
+        .args(["-c", &format!("set -e\n{}", examples[0])])
+        .current_dir(holon.work())
+        .env("PATH", path)
+        .env("HOLON_HOME", holon.home())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let lines = |name: &str| fs::read_to_string(holon.work().join(name)).unwrap().lines().count();
+    assert!(0 < lines("records.jsonl") && lines("records.jsonl") < lines("ledger.jsonl"));
+    for command in ["export", "verify", "replay"] {
+        let help = holon.run(&["ledger", command, "--help"]).stdout;
+        for option in help.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-')) {
+            let shown =
+                !option.starts_with("--") || option.len() < 3 || ["--help", "--home"].contains(&option);
+            assert!(shown || docs.contains(option), "docs/ledger.md does not name {option}");
+        }
+    }
+}
+
+#[test]
 fn the_scenario_of_the_docs_plays() {
     let docs = page("docs/scenarios.md");
     for example in blocks(&docs, "json") {
@@ -105,6 +134,7 @@ fn links_lead_somewhere() {
         "docs/architecture.md",
         "docs/configuration.md",
         "docs/decisions.md",
+        "docs/ledger.md",
         "docs/patches.md",
         "docs/run.md",
         "docs/scenarios.md",

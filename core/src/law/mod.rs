@@ -183,6 +183,16 @@ impl Laws {
         violations
     }
 
+    /// Takes a record in without judging it: what came before the records that are to be judged.
+    pub fn follow(&mut self, record: &Record) {
+        self.agents.entry(record.agent.clone()).or_default().follow(record);
+    }
+
+    /// Forgets the agents of which `stays` is false; their logs have to be followed again before they are judged.
+    pub fn keep(&mut self, mut stays: impl FnMut(&AgentId) -> bool) {
+        self.agents.retain(|agent, _| stays(agent));
+    }
+
     /// How often each law had something to say: one that never had proves nothing.
     pub fn antecedents(&self) -> Vec<(&'static str, u64)> {
         LAWS.iter().map(|law| law.id).zip(self.antecedents).collect()

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::Args;
 use holon_core::model::ModelRef;
+use holon_core::replay::Again;
 use holon_core::view::RunVerdict;
 use holon_core::{AgentId, Config, Millis, Record};
 
@@ -114,6 +115,6 @@ fn check(path: &Path) -> Result<(), Failure> {
     let reader = Reader::open(path)?;
     output::line(&format!("\nLedger {}", path.display()))?;
     output::line(&format!("  {}", verified(&verify(&reader)?)))?;
-    output::line(&format!("  {}", replayed(&ledger::replay(&reader, BUILD)?)))?;
+    output::line(&format!("  {}", replayed(&ledger::replay(&reader, Again::Build(BUILD.to_owned()))?)))?;
     Ok(())
 }

@@ -7,12 +7,13 @@ use anyhow::anyhow;
 use clap::{Args, Subcommand};
 use holon_core::AgentId;
 use holon_core::law::Laws;
+use holon_core::replay::{Again, AuditReport};
 
 use super::exit::Exit;
 use super::output::{self, Failure};
 use crate::driver::BUILD;
 use crate::home::Home;
-use crate::ledger::{self, Reader, ReplayReport, VerifyReport};
+use crate::ledger::{self, Reader, VerifyReport};
 use crate::settings::Environment;
 
 #[derive(Debug, Subcommand)]
@@ -24,6 +25,9 @@ pub(super) enum LedgerCommand {
         /// Only the records of this agent
         #[arg(long, value_name = "ID")]
         agent: Option<String>,
+        /// The flight recorder, too: each call, followed by the records that it brought
+        #[arg(long, conflicts_with = "agent")]
+        recorder: bool,
     },
     /// Check hash links, texts, folds, snapshots and laws
     Verify {
@@ -32,10 +36,13 @@ pub(super) enum LedgerCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Take every recorded decision again, and compare byte for byte
+    /// Take every recorded decision again and compare byte for byte; judge all records by the laws
     Replay {
         #[command(flatten)]
         ledger: Which,
+        /// Take the decisions of other builds again, too: where would this build differ?
+        #[arg(long)]
+        all_builds: bool,
         #[arg(long)]
         json: bool,
     },
@@ -49,24 +56,17 @@ pub(super) struct Which {
 
 pub(super) fn ledger(home: Option<PathBuf>, command: LedgerCommand) -> Result<Exit, Failure> {
     match command {
-        LedgerCommand::Export { ledger, agent } => {
+        LedgerCommand::Export { ledger, agent, recorder } => {
             let agent = agent.as_deref().map(AgentId::new).transpose().map_err(Failure::usage)?;
-            let reader = open(&ledger.path(home)?)?;
-            let mut out = BufWriter::new(io::stdout().lock());
-            if let Some(agent) = &agent {
-                reader.last_event(agent).map_err(|error| {
-                    let unknown = matches!(error, ledger::LedgerError::NoAgent { .. });
-                    Failure::new(if unknown { Exit::NotFound } else { Exit::Failed }, error)
-                })?;
-            }
-            ledger::export(&reader, agent.as_ref(), &mut out)?;
+            export(&open(&ledger.path(home)?)?, agent.as_ref(), recorder)?;
         }
         LedgerCommand::Verify { ledger, json } => {
             let report = verify(&open(&ledger.path(home)?)?)?;
             output::line(&if json { serde_json::to_string(&report)? } else { verified(&report) })?;
         }
-        LedgerCommand::Replay { ledger, json } => {
-            let report = ledger::replay(&open(&ledger.path(home)?)?, BUILD)?;
+        LedgerCommand::Replay { ledger, all_builds, json } => {
+            let again = if all_builds { Again::Every } else { Again::Build(BUILD.to_owned()) };
+            let report = ledger::replay(&open(&ledger.path(home)?)?, again)?;
             output::line(&if json { serde_json::to_string(&report)? } else { replayed(&report) })?;
         }
     }
@@ -90,6 +90,22 @@ fn open(path: &Path) -> Result<Reader, Failure> {
     Ok(Reader::open(path)?)
 }
 
+fn export(reader: &Reader, agent: Option<&AgentId>, recorder: bool) -> Result<(), Failure> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    if recorder {
+        ledger::export_recorder(reader, &mut out)?;
+        return Ok(());
+    }
+    if let Some(agent) = agent {
+        reader.last_event(agent).map_err(|error| {
+            let unknown = matches!(error, ledger::LedgerError::NoAgent { .. });
+            Failure::new(if unknown { Exit::NotFound } else { Exit::Failed }, error)
+        })?;
+    }
+    ledger::export(reader, agent, &mut out)?;
+    Ok(())
+}
+
 /// Everything that can be checked about a ledger, the laws among it.
 pub(super) fn verify(reader: &Reader) -> Result<VerifyReport, ledger::VerifyError> {
     let mut laws = Laws::new();
@@ -111,13 +127,16 @@ pub(super) fn verified(report: &VerifyReport) -> String {
     )
 }
 
-pub(super) fn replayed(report: &ReplayReport) -> String {
+pub(super) fn replayed(report: &AuditReport) -> String {
     let skipped = match report.skipped_segments {
         0 => String::new(),
-        skipped => format!("; {skipped} segments of other builds were left out"),
+        skipped => format!("; {skipped} segments of other builds were left out (--all-builds)"),
     };
     format!(
-        "the same: {} calls in {} segments decided the same {} records, byte for byte{skipped}",
-        report.calls, report.segments, report.records
+        "the same: {} calls in {} segments decided the same {} records, byte for byte; {} laws hold{skipped}",
+        report.calls,
+        report.segments,
+        report.records,
+        Laws::table().len()
     )
 }

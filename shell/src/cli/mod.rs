@@ -8,7 +8,9 @@ mod ledger;
 mod outcome;
 mod output;
 mod run;
+mod serve;
 mod session;
+mod setup;
 mod terminal;
 
 use std::path::PathBuf;
@@ -32,6 +34,8 @@ pub struct Cli {
 enum Command {
     /// Give an agent one prompt, and wait for its end
     Run(run::RunArgs),
+    /// Keep the runtime of a home going in the foreground
+    Serve(serve::ServeArgs),
     /// Show the whole loop offline: a scripted model repairs a small project
     Demo(demo::DemoArgs),
     /// Look at durable history
@@ -49,6 +53,7 @@ pub fn main() -> std::process::ExitCode {
     };
     let outcome = match cli.command {
         Command::Run(args) => run::run(cli.home, args),
+        Command::Serve(args) => serve::serve(cli.home, args),
         Command::Demo(args) => demo::demo(args),
         Command::Config(args) => config::config(cli.home, args),
         Command::Ledger(command) => ledger::ledger(cli.home, command),

@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::{Context, anyhow};
 use clap::{Args, ValueEnum};
 use holon_core::agent::identity::ExecutionBinding;
-use holon_core::model::ModelRef;
 use holon_core::{AgentId, Record};
 
 use super::exit::Exit;
@@ -15,15 +14,13 @@ use super::interrupts::{self, Ending};
 use super::outcome;
 use super::output::{self, Failure, Lines};
 use super::session::{Session, Target, execution};
+use super::setup::Setup;
 use crate::activity::Activity;
 use crate::driver::Observer;
 use crate::envelope::Envelopes;
 use crate::home::Home;
-use crate::perform::model::Providers;
 use crate::screen::{Screen, Tone};
-use crate::settings::credentials::Credentials;
-use crate::settings::providers::Configured;
-use crate::settings::{Environment, Settings};
+use crate::settings::Environment;
 use crate::{entropy, spawn};
 
 /// Longest prompt that is read; the core's own bound is smaller.
@@ -115,18 +112,10 @@ fn prepare(home: Option<PathBuf>, args: RunArgs) -> Result<Prepared, Failure> {
     let environment = Environment::of_process();
     let home = Home::find(home, &environment)?;
     let format = if args.json { Format::Json } else { args.output_format };
-    let mut settings = Settings::load(&home.config(), &environment)?;
-    if let Some(model) = &args.model {
-        settings.flag("--model", "model.default", model)?;
-    }
-    let mut config = settings.core_config()?;
+    let Setup { settings, mut config, providers, secrets, unusable } =
+        Setup::load(&home, &environment, args.model.as_deref())?;
     // Nobody waits for hours in front of a prompt: a turn that meets an outage fails at once.
     config.hold.on_outage = false;
-    let credentials = Credentials::load(&home.credentials())?;
-    let configured = Configured::new(&settings, &environment, &credentials);
-    let providers = configured.providers();
-    let secrets = providers.secrets().into_iter().chain(configured.secrets).collect();
-    let unusable = candidates(&config.models, &providers, args.model.is_some())?;
     config.turn.rounds = args.max_turns.unwrap_or(config.turn.rounds);
     let (home, agent, target) = target(&args, &home)?;
     let folder_asked_for = args.workspace_root.is_some() || args.cwd.is_some();
@@ -164,28 +153,6 @@ fn prepare(home: Option<PathBuf>, args: RunArgs) -> Result<Prepared, Failure> {
         observer,
     };
     Ok(Prepared { session, prompt, activity, lines, format })
-}
-
-/// What is wrong with candidates that the chain can go on without.
-///
-/// # Errors
-/// When none can be asked, or the one that was named can't.
-fn candidates(models: &[ModelRef], providers: &Providers, named: bool) -> Result<Vec<String>, Failure> {
-    let mut unusable = Vec::new();
-    for (at, model) in models.iter().enumerate() {
-        match providers.check(model) {
-            Ok(()) => {}
-            Err(problem) if named && at == 0 => return Err(Failure::usage(problem)),
-            Err(problem) => unusable.push(problem),
-        }
-    }
-    if unusable.len() == models.len() {
-        return Err(unusable
-            .into_iter()
-            .next()
-            .map_or_else(|| Failure::usage(anyhow!("no model")), Failure::usage));
-    }
-    Ok(unusable.iter().map(ToString::to_string).collect())
 }
 
 /// Which agent in which home: a temporary one gets a home and a ledger of its own.

@@ -2,6 +2,7 @@
 //! and release the effects of what has become durable. One task owns it; everybody else asks it.
 
 mod gate;
+mod judge;
 mod restore;
 mod start;
 
@@ -10,9 +11,11 @@ use std::time::Duration;
 
 use holon_core::event::OperationFact;
 use holon_core::input::ControlRequest;
+use holon_core::law::Violation;
 use holon_core::replay::Call;
 use holon_core::view::View;
 use holon_core::{AgentId, Answer, Durable, Effect, EventSeq, Host, Input, Record, ReplyId, Step};
+use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use crate::clock;
@@ -20,14 +23,24 @@ use crate::ledger::{Batch, EncodeError, EncodedCall, LedgerError, Reader, Report
 use crate::perform::Performers;
 use crate::text::Texts;
 use crate::work::Work;
+use judge::Judge;
 
 pub use gate::{Gate, Latch};
+pub use restore::LoadError;
 pub use start::{BUILD, Start, StartError};
 
 /// Records of an agent after which its state is stored again.
 const SNAPSHOT_EVERY: u64 = 512;
 /// The longest sleep: a deadline further away is looked at again.
 const LONGEST_WAIT: Duration = Duration::from_hours(24);
+
+/// Told what is answered, once it is durable. Dropped when the runtime ends before.
+pub type Answered = Box<dyn FnOnce(Result<Answer, DiskFull>) + Send>;
+
+/// Nothing new is taken in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the disk of the ledger is full (a home keeps 32 MiB in reserve): free some space and try again")]
+pub struct DiskFull;
 
 /// Sees every record once it is durable, in order.
 pub type Observer = Box<dyn FnMut(&Record) + Send>;
@@ -41,10 +54,11 @@ pub struct Driver {
     performers: Performers,
     work: Work,
     observer: Observer,
+    judge: Judge,
     /// Tools begin when it is open.
     tools_from: Gate,
     next_reply: u64,
-    answers: BTreeMap<ReplyId, Answer>,
+    waiting: BTreeMap<ReplyId, Answered>,
     /// Steps that are on their way to the disk.
     ahead: VecDeque<Step>,
     /// The last stored state of each agent.
@@ -63,10 +77,15 @@ pub enum DriverError {
     Encode(#[from] EncodeError),
     #[error("the ledger failed, so the runtime ends: {0}")]
     Ledger(#[from] LedgerError),
-    #[error("the disk of the ledger is full (a home keeps 32 MiB in reserve): free some space and try again")]
-    DiskFull,
+    #[error(transparent)]
+    DiskFull(#[from] DiskFull),
     #[error("the agent {agent} can't be loaded: {source}")]
     Restore { agent: AgentId, source: holon_core::host::RestoreError },
+    #[error(
+        "a law is broken, so the runtime ends: {0}. This is a defect of Holon; nothing was done on the ground of \
+         that record, and `holon ledger verify` shows it"
+    )]
+    Law(#[from] Violation),
 }
 
 /// What the loop woke up for.
@@ -91,28 +110,77 @@ impl Driver {
     /// # Errors
     /// When the disk is full, or the runtime can't go on.
     pub async fn ask(&mut self, make: impl FnOnce(ReplyId) -> Input) -> Result<Answer, DriverError> {
-        let reply = ReplyId(self.next_reply);
-        self.next_reply += 1;
-        let input = make(reply);
-        let urgent = may_use_reserve(&input);
-        if self.full && !urgent {
-            return Err(DriverError::DiskFull);
-        }
-        while !self.writer.has_room(urgent) {
-            self.pump().await?;
-        }
-        self.step(input)?;
+        let (sender, mut receiver) = oneshot::channel();
+        self.post(make, Box::new(move |told| drop(sender.send(told)))).await?;
         loop {
-            if let Some(answer) = self.answers.remove(&reply) {
-                return Ok(answer);
+            if let Ok(told) = receiver.try_recv() {
+                return Ok(told?);
             }
             self.pump().await?;
         }
     }
 
+    /// Asks for something; whoever asks is told when the answer is durable, or at once that the disk is full.
+    ///
+    /// # Errors
+    /// When the runtime can't go on.
+    pub async fn post(
+        &mut self,
+        make: impl FnOnce(ReplyId) -> Input,
+        answered: Answered,
+    ) -> Result<(), DriverError> {
+        let reply = ReplyId(self.next_reply);
+        self.next_reply += 1;
+        let input = make(reply);
+        let urgent = may_use_reserve(&input);
+        if self.full && !urgent {
+            answered(Err(DiskFull));
+            return Ok(());
+        }
+        while !self.writer.has_room(urgent) {
+            self.pump().await?;
+        }
+        self.waiting.insert(reply, answered);
+        self.step(input)
+    }
+
+    /// Lets an agent leave memory that has nothing to do; says whether it did. It comes back by
+    /// [`Driver::load`].
+    ///
+    /// # Errors
+    /// When the runtime can't go on.
+    pub fn park(&mut self, agent: &AgentId) -> Result<bool, DriverError> {
+        // What is not on the disk yet could not be read back.
+        if !self.caught_up() || self.host.park(agent).is_none() {
+            return Ok(false);
+        }
+        self.snapshots.remove(agent);
+        self.record_call(&Call::Park { agent: agent.clone() })?;
+        Ok(true)
+    }
+
+    /// Reads what is durable.
+    pub fn reader(&self) -> std::sync::Arc<Reader> {
+        self.reader.clone()
+    }
+
     /// What went wrong without harm since the last look.
     pub fn take_warnings(&mut self) -> Vec<String> {
         std::mem::take(&mut self.warnings)
+    }
+
+    /// Whether it may take something in that is not urgent.
+    pub fn has_room(&self) -> bool {
+        self.writer.has_room(false)
+    }
+
+    /// Waits until the disk has caught up so far that something may be handed over; nothing else is listened to.
+    async fn room(&mut self) -> Result<(), DriverError> {
+        while !self.writer.has_room(false) {
+            let report = self.writer.report().await;
+            self.report(report)?;
+        }
+        Ok(())
     }
 
     /// Whether everything that was decided is durable and was given to its performers.
@@ -164,6 +232,7 @@ impl Driver {
 
     /// Makes steps until the host has nothing more to decide at this moment.
     fn step(&mut self, input: Input) -> Result<(), DriverError> {
+        self.judge.holds()?;
         let mut input = Some(input);
         loop {
             let now = clock::now();
@@ -204,7 +273,7 @@ impl Driver {
 
     fn report(&mut self, report: Report) -> Result<(), DriverError> {
         match report {
-            Report::Durable(durable) => self.release(durable),
+            Report::Durable(durable) => self.release(durable)?,
             Report::Full => {
                 self.full = true;
                 self.warnings.push("the disk of the ledger is full; waiting for room".to_owned());
@@ -219,9 +288,10 @@ impl Driver {
     }
 
     /// Performs the effects of every step that is durable now.
-    fn release(&mut self, durable: Durable) {
+    fn release(&mut self, durable: Durable) -> Result<(), DriverError> {
         while self.ahead.front().is_some_and(|step| step.seq() <= durable.through()) {
-            let Some(step) = self.ahead.pop_front() else { return };
+            let Some(step) = self.ahead.pop_front() else { break };
+            self.judge.durable(step.records())?;
             for record in step.records() {
                 (self.observer)(record);
                 if let Record { agent, event: holon_core::Event::Operation(fact), .. } = record
@@ -234,13 +304,16 @@ impl Driver {
                 self.perform(effect);
             }
         }
+        Ok(())
     }
 
     fn perform(&mut self, effect: Effect) {
         let performers = self.performers.clone();
         match effect {
             Effect::Reply { reply, answer } => {
-                self.answers.insert(reply, answer);
+                if let Some(answered) = self.waiting.remove(&reply) {
+                    answered(Ok(answer));
+                }
             }
             Effect::LoadContext { agent, op, execution } => {
                 let name = agent.clone();

@@ -1,13 +1,32 @@
 //! Agents that come back from the ledger: those with open work at the start, others when they are asked for.
 
-use holon_core::AgentId;
-use holon_core::host::{FoundCommand, RecoveryReport};
+use holon_core::host::{Found, FoundCommand, RecoveryReport};
 use holon_core::replay::Call;
+use holon_core::{AgentId, EventSeq, OpId};
 use tokio::task::JoinSet;
 
 use super::{Driver, DriverError};
 use crate::clock;
 use crate::ledger::{EncodedCall, LedgerError, Restored};
+
+/// One agent that can't be brought into memory.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// Its log is damaged, or this build can't read it.
+    #[error(transparent)]
+    Damaged(DriverError),
+    /// The runtime can't go on.
+    #[error(transparent)]
+    Driver(#[from] DriverError),
+}
+
+impl From<LoadError> for DriverError {
+    fn from(error: LoadError) -> Self {
+        match error {
+            LoadError::Damaged(error) | LoadError::Driver(error) => error,
+        }
+    }
+}
 
 impl Driver {
     /// Brings back every agent that has something to do, then recovers one after the other.
@@ -16,52 +35,54 @@ impl Driver {
         let open: Vec<AgentId> =
             rows.into_iter().filter(|row| row.open_work > 0).map(|row| row.agent).collect();
         for agent in &open {
+            self.room().await?;
             let restored = self.reader.load(agent)?;
             self.bring_in(agent, restored)?;
         }
-        let reports = self.probe(&open).await;
+        let reports = self.probe(&open).reports().await;
         for (agent, report) in open.iter().zip(reports) {
+            self.room().await?;
             self.recover(agent, report)?;
         }
         self.performers.sweep().await;
         Ok(())
     }
 
-    /// What the supervisors of open commands say. All are asked at once: whoever still has time is waited for.
-    async fn probe(&self, agents: &[AgentId]) -> Vec<RecoveryReport> {
-        let mut probes = JoinSet::new();
+    /// Asks the supervisors of open commands, all at once.
+    fn probe(&self, agents: &[AgentId]) -> Probes {
+        let mut asked = JoinSet::new();
         for (number, agent) in agents.iter().enumerate() {
             let Some(state) = self.host.view().agent(agent) else { continue };
             for (op, open) in &state.ops {
                 let Some(supervisor) = open.supervisor.clone() else { continue };
                 let (performers, agent, op) = (self.performers.clone(), agent.clone(), *op);
-                probes.spawn(async move { (number, op, performers.probe(&agent, op, &supervisor).await) });
+                asked.spawn(async move { (number, op, performers.probe(&agent, op, &supervisor).await) });
             }
         }
-        let mut reports = vec![RecoveryReport::default(); agents.len()];
-        while let Some(probed) = probes.join_next().await {
-            // A probe that broke down found nothing: its command counts as lost.
-            if let Ok((number, op, found)) = probed {
-                reports[number].commands.push(FoundCommand { op, found });
-            }
-        }
-        reports
+        Probes { asked, agents: agents.len() }
     }
 
     /// Makes sure that an agent of the ledger is in memory; false when there is none of that name.
     ///
     /// # Errors
-    /// When its log is damaged.
-    pub async fn load(&mut self, agent: &AgentId) -> Result<bool, DriverError> {
+    /// When its log is damaged, or the runtime can't go on.
+    pub async fn load(&mut self, agent: &AgentId) -> Result<bool, LoadError> {
         if self.host.view().agent(agent).is_some() {
             return Ok(true);
         }
+        self.room().await?;
         match self.reader.load(agent) {
-            Ok(restored) => self.bring_in(agent, restored)?,
+            Ok(restored) => self.bring_in(agent, restored).map_err(|error| match error {
+                DriverError::Restore { .. } => LoadError::Damaged(error),
+                DriverError::Encode(_)
+                | DriverError::Ledger(_)
+                | DriverError::DiskFull(_)
+                | DriverError::Law(_) => error.into(),
+            })?,
             Err(LedgerError::NoAgent { .. }) => return Ok(false),
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(LoadError::Damaged(error.into())),
         }
-        let report = self.probe(std::slice::from_ref(agent)).await.pop().unwrap_or_default();
+        let report = self.probe(std::slice::from_ref(agent)).reports().await.pop().unwrap_or_default();
         self.recover(agent, report)?;
         Ok(true)
     }
@@ -80,6 +101,8 @@ impl Driver {
             .admit(snapshot, tail)
             .map_err(|source| DriverError::Restore { agent: agent.clone(), source })?;
         let through = self.host.view().agent(agent).map(|agent| agent.event_seq).unwrap_or_default();
+        let log = || self.reader.records(agent, EventSeq(0), through);
+        self.judge.brought_in(agent, self.host.view(), log)?;
         self.record_call(&Call::Admit { agent: agent.clone(), through })
     }
 
@@ -91,5 +114,25 @@ impl Driver {
         let more = step.more();
         self.stage(encoded, step)?;
         if more { self.step(holon_core::Input::Tick) } else { Ok(()) }
+    }
+}
+
+/// Supervisors that were asked what became of their commands.
+struct Probes {
+    asked: JoinSet<(usize, OpId, Found)>,
+    agents: usize,
+}
+
+impl Probes {
+    /// What they say, by agent. Whoever still has time is waited for.
+    async fn reports(mut self) -> Vec<RecoveryReport> {
+        let mut reports = vec![RecoveryReport::default(); self.agents];
+        while let Some(probed) = self.asked.join_next().await {
+            // A probe that broke down found nothing: its command counts as lost.
+            if let Ok((number, op, found)) = probed {
+                reports[number].commands.push(FoundCommand { op, found });
+            }
+        }
+        reports
     }
 }

@@ -10,6 +10,7 @@ use holon_core::replay::Call;
 use holon_core::{Config, Host, Seed};
 use tokio::time::Instant;
 
+use super::judge::Judge;
 use super::{Driver, DriverError, Gate, Observer};
 use crate::entropy;
 use crate::ledger::{Batch, Durability, EncodedCall, Ledger, LedgerError, Opened, Writer, text_reader};
@@ -74,9 +75,10 @@ impl Driver {
             texts,
             work: Work::default(),
             observer: start.observer,
+            judge: Judge::of_this_build(),
             tools_from: start.tools_from,
             next_reply: 1,
-            answers: BTreeMap::new(),
+            waiting: BTreeMap::new(),
             ahead: VecDeque::new(),
             snapshots: BTreeMap::new(),
             stepped_at: Instant::now(),

@@ -1,11 +1,14 @@
-//! Records as JSON Lines, for people and other programs. Kinds that this build does not know pass through.
+//! History as JSON Lines, for people and other programs. Kinds that this build does not know pass through.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use holon_core::{AgentId, Wall};
+use holon_core::replay::call_line;
+use holon_core::{AgentId, StepSeq, Wall};
 
 use super::error::{LedgerError, Position};
 use super::read::Reader;
+use super::recorded::each_call;
 use super::row::{RECORD_COLUMNS, StoredRecord};
 
 /// Why an export ended early.
@@ -41,7 +44,8 @@ pub fn export(reader: &Reader, agent: Option<&AgentId>, out: &mut dyn Write) -> 
         let mut before: Option<StoredRecord> = None;
         while let Some(row) = rows.next().map_err(failed(&at))? {
             let record = StoredRecord::read(row).map_err(failed(&at))?;
-            check(before.as_ref(), &record)?;
+            let same_log = before.filter(|before| before.row.agent == record.row.agent);
+            check(same_log.map(|before| before.row.event_seq), &record)?;
             write_line(&record, out)?;
             at = record.at();
             before = Some(record);
@@ -52,10 +56,36 @@ pub fn export(reader: &Reader, agent: Option<&AgentId>, out: &mut dyn Write) -> 
     })
 }
 
-fn check(before: Option<&StoredRecord>, record: &StoredRecord) -> Result<(), LedgerError> {
+/// Writes the flight recorder, and says how many lines: each call as `{"type":"call","step","call"}` (`step` only
+/// where the call made one), followed by the records that it brought, as [`export`] writes them. That is all
+/// that a replay needs (`sim replay`). The ledger is read as it is at one moment.
+///
+/// # Errors
+/// At the first damaged or missing row; the lines before it are good.
+pub fn export_recorder(reader: &Reader, out: &mut dyn Write) -> Result<u64, ExportError> {
+    let mut ends: BTreeMap<String, i64> = BTreeMap::new();
+    let mut lines = 0;
+    reader.at_one_moment(|connection| {
+        each_call::<ExportError>(connection, &mut |call, records| {
+            let step = call.step.map(|step| StepSeq(u64::try_from(step).unwrap_or(0)));
+            writeln!(out, "{}", call_line(step, &call.call))?;
+            for record in records {
+                check(ends.get(&record.row.agent).copied(), record)?;
+                write_line(record, out)?;
+                ends.insert(record.row.agent.clone(), record.row.event_seq);
+            }
+            lines += 1 + records.len() as u64;
+            Ok(())
+        })
+    })?;
+    out.flush()?;
+    Ok(lines)
+}
+
+/// Whether the record is what was written, and the next one of its agent.
+fn check(before: Option<i64>, record: &StoredRecord) -> Result<(), LedgerError> {
     record.checked_hash()?;
-    let before = before.filter(|before| before.row.agent == record.row.agent);
-    let expected = before.map_or(1, |before| before.row.event_seq + 1);
+    let expected = before.map_or(1, |before| before + 1);
     if record.row.event_seq == expected {
         return Ok(());
     }
@@ -82,6 +112,7 @@ fn write_line(record: &StoredRecord, out: &mut dyn Write) -> io::Result<()> {
 mod tests {
     use super::super::testing::{Home, id};
     use super::*;
+    use holon_core::replay::{Again, ExportReader};
 
     fn exported(home: &Home, agent: Option<&str>) -> Result<Vec<serde_json::Value>, ExportError> {
         let mut out = Vec::new();
@@ -115,6 +146,31 @@ mod tests {
         assert!(exported(&home, None).unwrap_err().to_string().contains("event 2"));
         home.vandal("DELETE FROM records WHERE event_seq = 2");
         assert!(exported(&home, None).unwrap_err().to_string().contains("event 2"));
+    }
+
+    #[test]
+    fn the_recorder_is_a_line_for_each_call_and_record_and_can_be_replayed() {
+        let home = Home::with_turns(2);
+        home.start().prompt("main", "after a restart");
+        let mut out = Vec::new();
+        let lines = export_recorder(&home.reader(), &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert_eq!(text.lines().count() as u64, lines);
+        let mut reader = ExportReader::new(Again::Every);
+        for line in text.lines() {
+            reader.line(line).unwrap();
+        }
+        let report = reader.finish().unwrap();
+        assert_eq!(report, super::super::replay(&home.reader(), Again::Every).unwrap());
+        assert_eq!(report.calls + report.records, lines);
+        assert_eq!(report.segments, 2);
+
+        home.vandal("DELETE FROM records WHERE event_seq = 2");
+        let error = export_recorder(&home.reader(), &mut Vec::new()).unwrap_err();
+        assert!(error.to_string().contains("event 2"), "{error}");
+        home.vandal("DELETE FROM recorder WHERE position > 4");
+        let error = export_recorder(&home.reader(), &mut Vec::new()).unwrap_err();
+        assert!(error.to_string().contains("event"), "{error}");
     }
 
     #[test]

@@ -9,7 +9,7 @@
 //!
 //! | table | one row is | written |
 //! | --- | --- | --- |
-//! | `records` | a fact: `position` over all agents, `(agent, event_seq)` within one, its payload, its `sum` | once |
+//! | `records` | a fact: `position` over all agents, `(agent, event_seq)` within one, its payload, its `sum`; an index finds runs and admissions | once |
 //! | `recorder` | a call of the host, in the order of the calls | once |
 //! | `content` | a text of more than 256 bytes, by its hash | once; an erased text is null |
 //! | `batches` | a transaction: which rows of the tables above it brought, and its `link` | once |
@@ -23,18 +23,20 @@ mod batch;
 mod content;
 mod error;
 mod export;
+mod landmarks;
 mod link;
 mod lock;
 mod open;
 mod pen;
 mod read;
+mod recorded;
 mod replay;
 mod reserve;
 mod restore;
 mod row;
 mod schema;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 mod thread;
 mod verify;
 mod writer;
@@ -43,10 +45,10 @@ pub use append::{Durability, Ledger, Opened};
 pub use batch::{AgentRow, Batch, EncodeError, EncodedCall};
 pub use content::text_reader;
 pub use error::{AppendError, LedgerError, Position};
-pub use export::{ExportError, export};
+pub use export::{ExportError, export, export_recorder};
 pub use lock::{HomeLock, LockError};
 pub use read::Reader;
-pub use replay::{ReplayFailure, ReplayReport, replay};
+pub use replay::{ReplayFailure, replay};
 pub use reserve::RESERVE_BYTES;
 pub use restore::{Records, Restored};
 pub use verify::{VerifyError, VerifyReport, verify};

@@ -9,7 +9,7 @@ use super::error::LedgerError;
 pub(super) const APPLICATION_ID: i32 = 0x486f_6c6e;
 
 /// Migration `n` brings a ledger from schema version `n` to `n + 1`.
-const MIGRATIONS: &[&str] = &[V1];
+const MIGRATIONS: &[&str] = &[V1, V2];
 
 pub(super) const SCHEMA_VERSION: i64 = MIGRATIONS.len() as i64;
 
@@ -83,6 +83,12 @@ CREATE TABLE kinds (
     kind TEXT PRIMARY KEY,
     v INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+";
+
+/// Where runs begin and end and where messages came from, found without reading what lies between.
+const V2: &str = "
+CREATE INDEX landmarks ON records (agent, kind, event_seq)
+    WHERE kind IN ('message_admitted', 'turn_started', 'turn_terminal');
 ";
 
 /// Schema version of an open file; zero when it is empty.

@@ -22,52 +22,52 @@ use super::batch::{Batch, EncodedCall};
 use super::{Durability, FILE_NAME, Ledger, Opened, Reader, text_reader};
 use crate::text::{Secrets, Texts};
 
-pub(super) const BUILD: &str = "test-build";
+pub(crate) const BUILD: &str = "test-build";
 
 /// A home with a ledger in it.
-pub(super) struct Home {
-    pub(super) folder: TempDir,
+pub(crate) struct Home {
+    pub(crate) folder: TempDir,
 }
 
 /// A driver that appends every step at once.
-pub(super) struct World {
-    pub(super) host: Host,
-    pub(super) ledger: Ledger,
-    pub(super) reader: Arc<Reader>,
-    pub(super) texts: Texts,
+pub(crate) struct World {
+    pub(crate) host: Host,
+    pub(crate) ledger: Ledger,
+    pub(crate) reader: Arc<Reader>,
+    pub(crate) texts: Texts,
     now: Now,
 }
 
 impl Home {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { folder: tempfile::tempdir().unwrap() }
     }
 
-    pub(super) fn ledger(&self) -> PathBuf {
+    pub(crate) fn ledger(&self) -> PathBuf {
         self.folder.path().join(FILE_NAME)
     }
 
-    pub(super) fn open(&self) -> Opened {
+    pub(crate) fn open(&self) -> Opened {
         Ledger::open(&self.ledger(), Durability::Process).unwrap()
     }
 
-    pub(super) fn reader(&self) -> Reader {
+    pub(crate) fn reader(&self) -> Reader {
         Reader::open(&self.ledger()).unwrap()
     }
 
     /// Another program that works on the file.
-    pub(super) fn vandal(&self, sql: &str) {
+    pub(crate) fn vandal(&self, sql: &str) {
         Connection::open(self.ledger()).unwrap().execute_batch(sql).unwrap();
     }
 
     /// Starts a runtime and brings every agent in.
-    pub(super) fn start(&self) -> World {
+    pub(crate) fn start(&self) -> World {
         let Opened { ledger, reader, last_step, .. } = self.open();
         World::start(ledger, reader, last_step)
     }
 
     /// A home in which an agent has had `turns` turns.
-    pub(super) fn with_turns(turns: usize) -> Self {
+    pub(crate) fn with_turns(turns: usize) -> Self {
         let home = Self::new();
         let mut world = home.start();
         world.create("main");
@@ -79,12 +79,12 @@ impl Home {
     }
 }
 
-pub(super) fn id(name: &str) -> AgentId {
+pub(crate) fn id(name: &str) -> AgentId {
     AgentId::new(name).unwrap()
 }
 
 /// A call that is no step.
-pub(super) fn encoded(call: &Call) -> EncodedCall {
+pub(crate) fn encoded(call: &Call) -> EncodedCall {
     EncodedCall::new(call).unwrap()
 }
 
@@ -127,7 +127,7 @@ impl World {
     }
 
     /// A step, as a batch of its own that is not appended yet.
-    pub(super) fn step(&mut self, input: Input) -> (Batch, Step) {
+    pub(crate) fn step(&mut self, input: Input) -> (Batch, Step) {
         self.now.mono = self.now.mono.after(Millis(10));
         self.now.wall = self.now.wall.after(Millis(10));
         let call = encoded(&Call::Step { now: self.now, input: input.clone() });
@@ -144,7 +144,7 @@ impl World {
     }
 
     /// Steps until nothing is left to perform.
-    pub(super) fn run(&mut self, input: Input) {
+    pub(crate) fn run(&mut self, input: Input) {
         let mut inputs = VecDeque::from([input]);
         while let Some(input) = inputs.pop_front() {
             let (batch, step) = self.step(input);
@@ -184,18 +184,18 @@ impl World {
         Some(Input::Completed { agent, op, outcome })
     }
 
-    pub(super) fn create(&mut self, agent: &str) {
+    pub(crate) fn create(&mut self, agent: &str) {
         let input = created(agent);
         self.run(input);
     }
 
     /// A prompt and the whole turn that it brings.
-    pub(super) fn prompt(&mut self, agent: &str, text: &str) {
+    pub(crate) fn prompt(&mut self, agent: &str, text: &str) {
         let input = self.prompted(agent, text);
         self.run(input);
     }
 
-    pub(super) fn prompted(&self, agent: &str, text: &str) -> Input {
+    pub(crate) fn prompted(&self, agent: &str, text: &str) -> Input {
         let ingress = Ingress {
             kind: MessageKind::OperatorPrompt,
             origin: Origin::Operator { actor_id: None },
@@ -213,14 +213,14 @@ impl World {
     }
 
     /// Stores the agent's state as it is now.
-    pub(super) fn snapshot(&mut self, agent: &str) {
+    pub(crate) fn snapshot(&mut self, agent: &str) {
         let mut batch = Batch::default();
         batch.snapshot(self.host.snapshot(&id(agent)).unwrap());
         self.ledger.append(&batch).unwrap();
     }
 }
 
-pub(super) fn created(agent: &str) -> Input {
+pub(crate) fn created(agent: &str) -> Input {
     let execution = ExecutionBinding {
         workspace_anchor: "/work".into(),
         execution_root: "/work".into(),
@@ -233,6 +233,6 @@ pub(super) fn created(agent: &str) -> Input {
     }
 }
 
-pub(super) fn stop(agent: &str) -> Input {
+pub(crate) fn stop(agent: &str) -> Input {
     Input::Control { agent: id(agent), request: ControlRequest::Stop, reply: ReplyId(2) }
 }

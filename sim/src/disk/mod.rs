@@ -1,7 +1,8 @@
-//! The simulated disk: rows are accepted, then synced; a crash keeps a prefix that holds at least what was
-//! synced. The disk remembers what was acknowledged to anybody, and so it, not the core, judges durability.
+//! The simulated disk: rows are accepted, then synced; a crash keeps a prefix that holds at least what an honest
+//! sync wrote. The disk remembers what was acknowledged to anybody, and so it, not the core, judges durability.
 
 pub mod image;
+pub mod shelf;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,11 +11,19 @@ use holon_core::ids::{AgentId, EventSeq, MessageId, OpId, StepSeq};
 use holon_core::outcome::SupervisorIdentity;
 use holon_core::record::Step;
 use holon_core::replay::Call;
-use holon_core::snapshot::AgentSnapshot;
 use holon_core::{ContentId, Durable, Effect, Event, Record};
 
 use crate::failure::{Failure, ensure};
 use image::{Damage, Found, Image, Reader};
+use shelf::Shelf;
+
+/// What a crash has taken of rows that a sync had spoken of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lost {
+    pub rows: usize,
+    /// The effects of some of them had left.
+    pub told: bool,
+}
 
 /// One call of the host with what it brought; written wholly or not at all.
 #[derive(Debug, Clone)]
@@ -37,12 +46,15 @@ impl Row {
 #[derive(Debug, Default)]
 pub struct Disk {
     rows: Vec<Row>,
+    /// Rows up to here are said to be on stable storage.
     synced: usize,
+    /// Rows up to here are: a sync that lies says more.
+    stable: usize,
     /// Rows up to here were told to somebody outside.
     acknowledged: usize,
     opened: BTreeMap<(AgentId, OpId), Option<SupervisorIdentity>>,
     messages: BTreeSet<(AgentId, MessageId)>,
-    snapshots: BTreeMap<AgentId, AgentSnapshot>,
+    pub snapshots: Shelf,
     /// Texts that steps handed over together with their records; what a crash has cut off may be among them.
     texts: BTreeSet<ContentId>,
     /// The room that was held back for a stop on a full disk has been used up.
@@ -67,9 +79,22 @@ impl Disk {
         &self.texts
     }
 
-    /// Everything that was accepted is on stable storage now.
+    /// Everything that was accepted is on stable storage now; what an earlier sync lied about, too.
     pub fn sync(&mut self) -> Durable {
-        for row in &self.rows[self.synced..] {
+        self.stable = self.rows.len();
+        self.lie()
+    }
+
+    /// A sync that returns without having written anything.
+    pub fn lie(&mut self) -> Durable {
+        self.note(self.synced);
+        self.synced = self.rows.len();
+        self.attest(self.last_step())
+    }
+
+    /// Remembers what the rows from one on bring.
+    fn note(&mut self, from: usize) {
+        for row in &self.rows[from..] {
             for record in &row.records {
                 if let Event::Operation(OperationFact::OperationOpened(fact)) = &record.event {
                     self.opened.insert((record.agent.clone(), fact.op), fact.supervisor.clone());
@@ -79,8 +104,6 @@ impl Disk {
                 }
             }
         }
-        self.synced = self.rows.len();
-        self.attest(self.last_step())
     }
 
     #[expect(clippy::disallowed_methods, reason = "this is the simulated disk")]
@@ -122,36 +145,54 @@ impl Disk {
         }
     }
 
-    /// How many accepted rows a crash may lose.
+    /// How many accepted rows no sync has spoken of.
     pub fn unsynced(&self) -> usize {
         self.rows.len() - self.synced
     }
 
-    pub fn synced(&self) -> usize {
-        self.synced
+    /// How many accepted rows a crash may lose.
+    pub fn loose(&self) -> usize {
+        self.rows.len() - self.stable
     }
 
-    /// The rows that are not on stable storage yet.
+    pub fn stable(&self) -> usize {
+        self.stable
+    }
+
+    /// The rows that no sync has spoken of yet.
     pub fn waiting(&self) -> &[Row] {
         &self.rows[self.synced..]
     }
 
-    /// The process has died: all that is synced survives, and `more` of the other rows.
-    pub fn crash(&mut self, more: usize) {
-        let keep = self.synced + more.min(self.unsynced());
+    /// The process has died: all that is stable survives, and `more` of the other rows. Says what went although
+    /// a sync had spoken of it.
+    pub fn crash(&mut self, more: usize) -> Lost {
+        let keep = self.stable + more.min(self.loose());
+        let gone = self.rows.get(keep..self.synced).unwrap_or_default();
+        let lost = Lost { rows: gone.len(), told: gone.iter().any(|row| row.effects.is_some()) };
         self.rows.truncate(keep);
+        self.synced = self.synced.min(keep);
         // What survived is read from the disk: it is as durable as anything.
         self.sync();
         self.cut(keep);
+        lost
+    }
+
+    /// What a sync had lied about is nobody's fault but the disk's: nothing that is gone counts any more.
+    pub fn forget_lost(&mut self) {
+        self.acknowledged = self.acknowledged.min(self.rows.len());
+        self.opened.clear();
+        self.messages.clear();
+        self.note(0);
     }
 
     /// What a start reads back of the rows that a crash left behind, if some of them were damaged: how many
-    /// of those that were not synced. What was synced must be whole, or the damage must be told with its place.
+    /// of those that were not stable. What was must be whole, or the damage must be told with its place.
     pub fn read_back(&self, left: usize, damage: Damage, reader: Reader) -> Result<usize, Failure> {
-        let end = (self.synced + left).min(self.rows.len());
+        let end = (self.stable + left).min(self.rows.len());
         let (from, hurt) = match damage {
-            Damage::Torn { .. } => (self.synced, end.saturating_sub(1)),
-            Damage::Hole { row } => (self.synced, row),
+            Damage::Torn { .. } => (self.stable, end.saturating_sub(1)),
+            Damage::Hole { row } => (self.stable, row),
             Damage::Flipped { row, .. } => (row, row),
             Damage::Misdirected { row, other } => (row.min(other), row),
         };
@@ -163,8 +204,8 @@ impl Disk {
         ensure!(rows.len() == hurt - from, "D4", "{damage:?}: {} rows from {from} were read", rows.len());
         // A row of which nothing was written leaves nothing to find.
         let told = found == Some(Found { row: hurt });
-        ensure!(told || hurt >= self.synced, "D4", "{damage:?}: the reader says {found:?}");
-        Ok(hurt.saturating_sub(self.synced).min(left))
+        ensure!(told || hurt >= self.stable, "D4", "{damage:?}: the reader says {found:?}");
+        Ok(hurt.saturating_sub(self.stable).min(left))
     }
 
     /// A broken disk: loses the last row that somebody was told about.
@@ -174,23 +215,14 @@ impl Disk {
 
     fn cut(&mut self, keep: usize) {
         self.rows.truncate(keep);
-        self.synced = keep;
-        let ends: BTreeMap<AgentId, EventSeq> = self.agents();
-        self.snapshots
-            .retain(|agent, snapshot| ends.get(agent).is_some_and(|&last| snapshot.agent.event_seq <= last));
+        (self.synced, self.stable) = (keep, keep);
+        let ends = self.agents();
+        self.snapshots.cut(&ends);
     }
 
     /// Whether every row that was told to somebody is still there.
     pub fn keeps_its_word(&self) -> bool {
         self.rows.len() >= self.acknowledged
-    }
-
-    pub fn keep_snapshot(&mut self, snapshot: AgentSnapshot) {
-        self.snapshots.insert(snapshot.agent.id.clone(), snapshot);
-    }
-
-    pub fn snapshot(&self, agent: &AgentId) -> Option<&AgentSnapshot> {
-        self.snapshots.get(agent)
     }
 
     /// Every agent with its last record.

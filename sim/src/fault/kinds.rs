@@ -16,7 +16,7 @@ const fn kind(rows: &'static str, name: &'static str, meets: &'static str) -> Ki
 }
 
 /// A swarm in which one of them never strikes, or never meets anything, has lost it.
-pub const KINDS: [Kind; 60] = [
+pub const KINDS: [Kind; 65] = [
     kind("PV1 PV3 PV5 PV6 PV8", "provider.fails", "an attempt has failed"),
     kind("PV4 PV5", "provider.away", "an attempt is repeated"),
     kind("PV4", "provider.limited", "several agents are limited at once"),
@@ -62,10 +62,15 @@ pub const KINDS: [Kind; 60] = [
     kind("ST5", "disk.torn", "disk.hole"),
     kind("ST6", "disk.fails", "a sync fails while somebody waits"),
     kind("ST6", "disk.sticky", ""),
+    kind("ST7", "disk.lies", "a lie costs what was told"),
+    kind("ST7", "disk.lies", "a lost message is admitted anew"),
+    kind("ST7", "disk.lies", "a follower is ahead of the log"),
     kind("ST8", "disk full", "a full disk refuses an input"),
     kind("ST8", "disk full", "a full disk takes a stop"),
     kind("ST9", "disk.sticks", "the driver waits for the disk"),
     kind("ST10", "disk.damaged", "disk.flipped"),
+    kind("ST11", "snapshot.damaged", "an older snapshot is used"),
+    kind("ST11", "snapshot.damaged", "the log stands in for a snapshot"),
     kind("ST12", "disk.damaged", "disk.misdirected"),
     kind("IN1", "client.twice", "a key is known"),
     kind("IN3", "client.ack_lost", "a key is known"),

@@ -39,12 +39,16 @@ pub struct Faults {
     pub sync_fails: u32,
     /// Syncs that take minutes.
     pub sync_sticks: u32,
+    /// Syncs that return before anything is written.
+    pub sync_lies: u32,
     /// Steps that the driver may be ahead of the disk; 0 for as many as a real one.
     pub ahead: u64,
     /// Crashes that tear the last row, or leave a hole among those that were not synced.
     pub torn: u32,
     /// Crashes after which a row that was synced is damaged or stands in another's place.
     pub damaged: u32,
+    /// Starts that find the newest snapshot of an agent damaged.
+    pub snapshot_damaged: u32,
     /// Timers of the driver that ring early, late or twice.
     pub timer_odd: u32,
     /// Answers that never reach their client, who asks again.

@@ -64,7 +64,7 @@ fn pairs(svg: &mut Svg, y: u32, tally: &Tally) -> u32 {
         let pair = (*kinds.get(row)?, *kinds.get(column)?);
         let times = tally.pairs.get(&pair).copied().unwrap_or(0);
         let told = format!("{}, then {}: {times}", pair.0, pair.1);
-        let colour = if times == 0 && declared.contains(&pair) { "#d73027" } else { shade(times) };
+        let colour = if times == 0 && declared.contains_key(&pair) { "#d73027" } else { shade(times) };
         Some((colour, told))
     };
     let title = "Which event followed which (row, then column); red: declared and not seen";

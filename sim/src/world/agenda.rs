@@ -46,6 +46,11 @@ impl Agenda {
         self.planned.insert((at, tie, self.count), happening);
     }
 
+    /// Nobody is at work any more.
+    pub(super) fn performers_die(&mut self) {
+        self.planned.retain(|_, happening| !matches!(happening, Happening::Completed { .. }));
+    }
+
     pub(super) fn next(&mut self) -> Option<(u64, Happening)> {
         self.planned.pop_first().map(|((at, _, _), happening)| (at, happening))
     }

@@ -52,16 +52,16 @@ impl World<'_> {
         self.counts.crashes += 1;
         self.saw_crash();
         let site = self.site("crash", 0, "kept");
-        let unsynced = self.disk.unsynced();
+        let loose = self.disk.loose();
         // Half of the crashes lose all that they may, the others keep a prefix of any length.
-        let lossy = u32::try_from(unsynced + 1).unwrap_or(u32::MAX);
+        let lossy = u32::try_from(loose + 1).unwrap_or(u32::MAX);
         let all = self.choices.below(site.about("all is lost"), 2) == 0;
         let left = if all { 0 } else { self.choices.below(site, lossy) as usize };
         let kept = self.read_back(site.ordinal, left)?;
-        if kept < unsynced {
+        if kept < loose {
             self.injector.saw("crash loses rows");
         }
-        self.disk.crash(kept);
+        let lost = self.disk.crash(kept);
         if self.options.sabotage == Some(Sabotage::LoseAcknowledged) {
             self.disk.lose_acknowledged();
         }
@@ -70,6 +70,9 @@ impl World<'_> {
         self.die(downtime);
         for request in self.outside.clients.disconnected() {
             self.plan(self.at + downtime + 1_000, request.agent, Happening::Request(request));
+        }
+        if lost.rows > 0 {
+            self.power_failed(lost, downtime);
         }
         self.look_at_the_ledger()
     }
@@ -108,13 +111,13 @@ impl World<'_> {
     }
 
     /// What a start will read of the rows that a crash has left, some of which may be damaged. Damage of what
-    /// was synced is told with its place; an operator then brings back what stood there.
+    /// was stable is told with its place; an operator then brings back what stood there.
     fn read_back(&mut self, nth: u64, left: usize) -> Result<usize, Failure> {
         let site = Site::new("disk", 0, nth, "");
-        let (faults, synced) = (&self.scenario.faults, self.disk.synced());
+        let (faults, stable) = (&self.scenario.faults, self.disk.stable());
         let torn = left > 0 && self.injector.strikes(faults, &mut *self.choices, site, "torn", faults.torn);
         let damaged = !torn
-            && synced > 1
+            && stable > 1
             && self.injector.strikes(faults, &mut *self.choices, site, "damaged", faults.damaged);
         let mut draw = |kind, n: usize| {
             self.choices.below(site.about(kind), u32::try_from(n).unwrap_or(u32::MAX)) as usize
@@ -122,14 +125,14 @@ impl World<'_> {
         let damage = match (torn, damaged, draw("how", 2)) {
             (false, false, _) => return Ok(left),
             (true, _, 0) => Damage::Torn { bytes: self.choices.below(site.about("bytes"), 1 << 20) },
-            (true, _, _) => Damage::Hole { row: synced + draw("hole", left) },
+            (true, _, _) => Damage::Hole { row: stable + draw("hole", left) },
             (false, true, 0) => {
-                let row = draw("row", synced);
+                let row = draw("row", stable);
                 Damage::Flipped { row, bit: self.choices.below(site.about("bit"), 1 << 20) }
             }
             (false, true, _) => {
-                let row = draw("row", synced);
-                let other = (row + 1 + draw("other", synced - 1)) % synced;
+                let row = draw("row", stable);
+                let other = (row + 1 + draw("other", stable - 1)) % stable;
                 Damage::Misdirected { row, other }
             }
         };
@@ -161,7 +164,7 @@ impl World<'_> {
         for row in self.disk.rows() {
             self.checks.row(row)?;
         }
-        for (agent, message) in &self.outside.acknowledged {
+        for (agent, message) in self.outside.acknowledged.keys() {
             let held = self.checks.reference.holds(agent, *message);
             self.checks.say("D2");
             ensure!(held, "D2", "{message} of {agent} was acknowledged and is gone");
@@ -232,10 +235,11 @@ impl World<'_> {
         let before = self.counts.steps;
         for (number, (agent, through)) in agents.iter().enumerate() {
             let kind = if number % 2 == 0 { "snapshot" } else { "snapshot of another" };
-            let snapshot = self.disk.snapshot(agent).filter(|_| self.choices.below(site.about(kind), 2) == 0);
-            let from = snapshot.map_or(EventSeq(0), |snapshot| snapshot.agent.event_seq);
+            let wanted = self.choices.below(site.about(kind), 2) == 0;
+            let snapshot = if wanted { self.snapshot_of(agent, *through)? } else { None };
+            let from = snapshot.as_ref().map_or(EventSeq(0), |snapshot| snapshot.agent.event_seq);
             let tail = self.disk.log(agent, from);
-            host.admit(snapshot.cloned(), tail).map_err(|error| safety("D3", error.to_string()))?;
+            host.admit(snapshot, tail).map_err(|error| safety("D3", error.to_string()))?;
             self.log(Call::Admit { agent: agent.clone(), through: *through })?;
         }
         self.checks.fold_is_live(&host)?;

@@ -161,7 +161,7 @@ impl World<'_> {
     /// A call that must tell of these ends of commands.
     pub(super) fn call_with(&mut self, call: Call, ends: &Ends) -> Result<(), Failure> {
         let Some(host) = &mut self.life.host else { return Ok(()) };
-        let open = open_calls(host) + new_calls(&call);
+        let open = open_calls(host) + open_prompts(host) + new_calls(&call);
         let (now, step) = match &call {
             Call::Step { now, input } => (*now, host.step(*now, input.clone())),
             Call::Recover { now, agent, report } => (*now, host.recover(*now, agent, report.clone())),
@@ -236,7 +236,7 @@ impl World<'_> {
             if self.options.sabotage == Some(Sabotage::StaleSnapshot) {
                 snapshot.agent.next.brief = holon_core::ids::BriefId(99);
             }
-            self.disk.keep_snapshot(snapshot);
+            self.disk.snapshots.keep(snapshot);
         }
     }
 
@@ -274,4 +274,13 @@ fn open_calls(host: &Host) -> usize {
     let agents = view.agent_ids().filter_map(|id| view.agent(id));
     let rounds = agents.filter_map(|agent| agent.run.as_ref()?.rounds.last());
     rounds.map(|round| round.verdicts.len() - round.results.len().min(round.verdicts.len())).sum()
+}
+
+/// Prompts that wait for a safe point of a turn, or for the end of the one that has taken them in.
+fn open_prompts(host: &Host) -> usize {
+    let view = host.view();
+    let agents = view.agent_ids().filter_map(|id| view.agent(id));
+    agents
+        .filter_map(|agent| Some(agent.run.as_ref()?.interjected.len() + agent.inbox.interjections().count()))
+        .sum()
 }

@@ -38,16 +38,15 @@ impl World<'_> {
         self.recover_again()?;
         self.checks.say("V1");
         self.checks.say("D6");
-        if self.options.no_replay {
-            Ok(())
-        } else {
-            replay::check(&self.disk, self.scenario.seed, self.options.sabotage)
-        }
+        if self.options.no_replay { Ok(()) } else { replay::check(&self.disk, self.options.sabotage) }
     }
 
-    /// D7: the same for a snapshot of each agent at a drawn position.
+    /// D7: the same for a snapshot of a drawn agent at a drawn position.
     fn snapshots_anywhere(&mut self) -> Result<(), Failure> {
-        for (agent, last) in self.disk.agents() {
+        let agents = self.disk.agents();
+        let site = self.site("snapshot", 0, "of whom");
+        let drawn = self.choices.below(site, u32::try_from(agents.len()).unwrap_or(u32::MAX).max(1));
+        if let Some((agent, last)) = agents.into_iter().nth(drawn as usize) {
             let site = self.site("snapshot", self.number(&agent), "anywhere");
             let at = 1 + u64::from(self.choices.below(site, u32::try_from(last.0).unwrap_or(u32::MAX)));
             let log = self.disk.log(&agent, EventSeq(0));

@@ -8,11 +8,13 @@ pub(crate) mod command;
 mod drive;
 mod end;
 mod last;
+mod lies;
 mod park;
 mod patterns;
 mod perform;
 mod replay;
 mod report;
+mod restore;
 mod writer;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -26,7 +28,7 @@ use crate::choices::{Choices, Seeded, Site};
 use crate::disk::Disk;
 use crate::failure::{Failure, liveness};
 use crate::fault::Injector;
-use crate::ingress::{Clients, agent_id};
+use crate::ingress::{Clients, Request, agent_id};
 use crate::scenario::{Action, Scenario};
 use crate::trace::Trace;
 use crate::witness::Witness;
@@ -125,7 +127,10 @@ struct Outside {
     supervised: BTreeMap<AgentId, Supervised>,
     /// Operations whose performers obeyed.
     cancelled: BTreeSet<(AgentId, OpId)>,
-    acknowledged: BTreeSet<(AgentId, MessageId)>,
+    /// Messages that were admitted, and who was told so first.
+    acknowledged: BTreeMap<(AgentId, MessageId), Request>,
+    /// What was admitted and then lost by a disk that lies.
+    bereaved: Vec<Request>,
     /// Operations that any performer has ever begun.
     begun: BTreeSet<(AgentId, OpId)>,
     /// The last record that whoever follows an agent was shown.
@@ -165,7 +170,7 @@ impl<'a> World<'a> {
             checks: Checks::new(&scenario.config),
             witness: Witness::default(),
             patterns: Patterns::default(),
-            trace: Trace::new(options.readable),
+            trace: Trace::new(options.trace),
             counts: Counts::default(),
         }
     }

@@ -133,12 +133,12 @@ impl World<'_> {
         self.witness.told(&answer, &mut self.injector);
         self.acknowledgement(&request);
         match &answer {
-            Answer::Admitted { message_id, .. } => {
+            Answer::Admitted { message_id, duplicate } => {
                 let agent = ingress::agent_id(request.agent);
                 let held = self.disk.holds_message(&agent, *message_id);
                 self.checks.say("Q6");
                 ensure!(held, "Q6", "{message_id} of {agent} is acknowledged, and is not on the disk");
-                self.outside.acknowledged.insert((agent, *message_id));
+                self.promised(request, agent, *message_id, *duplicate);
             }
             Answer::Drained => {
                 self.injector.saw("restart");

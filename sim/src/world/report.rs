@@ -7,14 +7,13 @@ use holon_core::AgentId;
 use crate::decisions::Came;
 use crate::failure::Failure;
 use crate::fault::Strike;
-use crate::trace::Trace;
+use crate::trace::{Kept, Trace};
 use crate::witness::Pair;
 
 /// How a run is made.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options {
-    /// Keep lines for a person.
-    pub readable: bool,
+    pub trace: Kept,
     pub sabotage: Option<Sabotage>,
     /// Leave out the replay of decisions at the end.
     pub no_replay: bool,
@@ -53,6 +52,10 @@ pub enum Sabotage {
     TimidReader,
     /// A sync that fails is taken for one that does not.
     IgnoreFailure,
+    /// A sync that lies is taken for an honest one.
+    BelieveLies,
+    /// A damaged snapshot is used as long as it can be read at all.
+    TrustingGlance,
     /// Whoever follows the records misses some.
     LoseObserved,
     /// A recovery may take no step at all.
@@ -138,7 +141,7 @@ impl Report {
             turns: 0,
             stepped: BTreeMap::new(),
             virtual_time: 0,
-            trace: Trace::new(false),
+            trace: Trace::new(Kept::Nothing),
             antecedents: Vec::new(),
             said: BTreeMap::new(),
             fired: BTreeMap::new(),

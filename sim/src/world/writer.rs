@@ -7,6 +7,7 @@ use holon_core::{Durable, Effect, Input};
 
 use super::agenda::Happening;
 use super::{Sabotage, World};
+use crate::choices::Site;
 use crate::failure::{Failure, ensure};
 use crate::fault::Ill;
 
@@ -121,24 +122,26 @@ impl World<'_> {
             && (broken
                 || self.injector.strikes(faults, &mut *self.choices, site, "fails", faults.sync_fails));
         if fails {
-            return self.fail(site.ordinal);
+            return self.fail(site);
         }
         if self.life.writer.full.take().is_some() {
             self.disk.reserve_used = false;
         }
-        self.written()
+        let lies =
+            !self.quiet && self.injector.strikes(faults, &mut *self.choices, site, "lies", faults.sync_lies);
+        self.written(lies)
     }
 
     fn is_full(&self) -> bool {
         !self.quiet && self.scenario.faults.ill(Ill::DiskFull, self.at)
     }
 
-    /// Everything that was handed over is down.
-    fn written(&mut self) -> Result<(), Failure> {
+    /// Everything that was handed over is down; a disk that lies only says so.
+    fn written(&mut self, lies: bool) -> Result<(), Failure> {
         if let Some(since) = self.life.writer.since.take() {
             self.waits.took(self.at, self.at - since);
         }
-        let durable = self.disk.sync();
+        let durable = if lies { self.disk.lie() } else { self.disk.sync() };
         if self.boundary()? {
             return Ok(());
         }
@@ -167,27 +170,26 @@ impl World<'_> {
         self.injector.saw("disk full, then stop");
         self.life.writer.by_reserve = true;
         self.life.writer.since = None;
-        self.written()?;
+        self.written(false)?;
         self.life.writer.by_reserve = false;
         Ok(())
     }
 
     /// D9: after a failed sync nothing more is acknowledged: the process ends, and the next start reads what
     /// is on the disk, which may be any part of what was handed over.
-    fn fail(&mut self, nth: u64) -> Result<(), Failure> {
+    fn fail(&mut self, site: Site) -> Result<(), Failure> {
         self.life.writer.failed = true;
         self.checks.say("D9");
         if !self.outside.clients.waiting.is_empty() {
             self.injector.saw("a sync fails while somebody waits");
         }
-        let site = crate::choices::Site::new("disk", 0, nth, "stays broken");
-        if self.at >= self.broken_until && self.choices.below(site, 2) == 0 {
+        if self.at >= self.broken_until && self.choices.below(site.about("stays broken"), 2) == 0 {
             self.injector.saw("disk.sticky");
             self.broken_until = self.at + u64::from(self.choices.below(site.about("broken for"), 4)) * BROKEN;
         }
         self.trace.note(self.at, "a sync fails");
         if self.options.sabotage == Some(Sabotage::IgnoreFailure) {
-            return self.written();
+            return self.written(false);
         }
         self.crash()
     }

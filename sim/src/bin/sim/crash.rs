@@ -1,32 +1,54 @@
-//! A crash at each boundary of some small scenarios.
+//! Crashes at every boundary, pair and triple of boundaries of small scripts.
 
-use sim::crash;
-use sim::verdict::guarded;
-use sim::world::Options;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::time::Instant;
 
+use sim::crash::{self, Toll};
+use sim::failure::Failure;
+use sim::scenario::Scenario;
+
+use crate::one;
 use crate::progress::{Bound, Progress};
+use crate::words::number;
 
-pub(crate) fn everywhere() -> u8 {
-    let scripts = crash::scripts();
-    // Running each once without a crash tells how many there will be.
-    let plain = Options { no_replay: true, ..Options::default() };
-    let runs = scripts.iter().map(|(_, scenario)| 1 + guarded(scenario, plain).boundaries).sum();
-    let progress = Progress::new("runs", Bound::Count(runs));
-    let (mut code, mut runs, mut failures) = (0, 0_u64, 0);
-    for (name, scenario) in scripts {
-        let boundaries = crash::everywhere(&scenario, |boundary, report| {
-            runs += 1;
-            if let Some(failure) = &report.failure {
-                failures += 1;
-                progress.clear();
-                println!("FAIL {failure} — {name}, crash at boundary {boundary}");
-                code = failure.kind.exit_code();
-            }
-            progress.at(runs, failures);
-        });
-        progress.clear();
-        println!("{name}: {boundaries} boundaries");
+/// A failure is written as a scenario. How many runs there will be is only known at the end: each decides where
+/// the next crash of its life may be.
+pub(crate) fn everywhere(rest: &[&str]) -> Result<u8, String> {
+    let began = Instant::now();
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let jobs = number(rest, "--jobs")?.and_then(|jobs| usize::try_from(jobs).ok()).unwrap_or(cores);
+    let (scripts, code) = (crash::scripts(), AtomicU8::new(0));
+    let (runs, failures) = (AtomicU64::new(0), AtomicU64::new(0));
+    let progress = Progress::new("runs", Bound::None);
+    let tolls = crash::everywhere(&scripts, jobs.clamp(1, 64), &|script, scenario, report| {
+        if let Some(failure) = &report.failure {
+            failures.fetch_add(1, Ordering::Relaxed);
+            progress.clear();
+            code.store(dead(&script.name, scenario, failure), Ordering::Relaxed);
+        }
+        progress.at(runs.fetch_add(1, Ordering::Relaxed) + 1, failures.load(Ordering::Relaxed));
+    });
+    progress.clear();
+    let mut all = Toll::default();
+    for (script, toll) in scripts.iter().zip(&tolls) {
+        println!("{:<20} {}", script.name, toll.told());
+        all.merge(toll);
     }
-    println!("{runs} runs");
-    code
+    println!("{} scenarios: {}", scripts.len(), all.told());
+    let seconds = began.elapsed().as_secs_f64();
+    println!("{jobs} jobs, {seconds:.1} s, {:.0} crashes/s", all.crashes as f64 / seconds);
+    Ok(code.into_inner())
+}
+
+fn dead(name: &str, scenario: &Scenario, failure: &Failure) -> u8 {
+    let crashes: Vec<String> = scenario.faults.crashes.iter().map(u64::to_string).collect();
+    let file = format!("sim-crash-{}-{}.json", name.replace([' ', ','], "-"), crashes.join("-"));
+    let out = std::env::temp_dir().join(file);
+    match std::fs::write(&out, scenario.to_pretty_text()) {
+        Ok(()) => one::failed(&out.display().to_string(), failure),
+        Err(problem) => {
+            eprintln!("{}: {problem}", out.display());
+            one::failed(&format!("{name}, crashes at {crashes:?}"), failure)
+        }
+    }
 }

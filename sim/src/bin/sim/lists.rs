@@ -17,7 +17,7 @@ pub(crate) fn traces(rest: &[&str]) -> Result<u8, String> {
     Ok(0)
 }
 
-/// Every pair of events that the seeds bring, for `sim/adjacency.txt`; the rarest are left out.
+/// Every pair of events that the seeds bring and from when on it is due, for `sim/adjacency.txt`.
 pub(crate) fn pairs(rest: &[&str]) -> Result<u8, String> {
     let (from, seeds) = (number(rest, "--from")?.unwrap_or(1), number(rest, "--seeds")?.unwrap_or(1_000));
     let progress = Progress::new("seeds", Bound::Count(seeds));
@@ -27,10 +27,8 @@ pub(crate) fn pairs(rest: &[&str]) -> Result<u8, String> {
         tally.add(&guarded(&scenario(seed), Options { no_replay: true, ..Options::default() }));
     }
     progress.clear();
-    for ((one, other), times) in &tally.pairs {
-        if times * 100 > seeds {
-            println!("{one} {other}");
-        }
+    for line in tally.declaration() {
+        println!("{line}");
     }
     Ok(0)
 }

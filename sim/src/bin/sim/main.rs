@@ -8,24 +8,30 @@ mod explore;
 mod lists;
 mod one;
 mod progress;
+mod recorded;
 mod report;
 mod swarm;
 mod words;
 
 use std::process::ExitCode;
 
+use sim::recorded::Ask;
 use words::scenario;
 
 const USAGE: &str = "usage: sim run SEED|FILE.json [--trace] [--scenario]
        sim swarm --seeds N | --for 30m [--from SEED] [--jobs N]
        sim shrink SEED|FILE.json [--out FILE.json]
-       sim crash
+       sim crash [--jobs N]
        sim explore [--world NAME] [--states N] [--for SECONDS|10m] [--wider N] [--workers N]
        sim report [--seeds N] [--from SEED] [--jobs N] [--out FILE.md] [--picture FILE.svg] [--coverage FILE.json]
        sim apart SEED|FILE.json
+       sim replay FILE.jsonl [--laws]
        sim traces [--from SEED] [--seeds N]
        sim pairs [--from SEED] [--seeds N]
        sim laws";
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -35,8 +41,10 @@ fn main() -> ExitCode {
         ["shrink", what, rest @ ..] => scenario(what).and_then(|scenario| one::shrunk(what, &scenario, rest)),
         ["apart", what] => scenario(what).map(|scenario| one::apart(what, &scenario)),
         ["swarm", rest @ ..] => swarm::swarm(rest),
-        ["crash"] => Ok(crash::everywhere()),
+        ["crash", rest @ ..] => crash::everywhere(rest),
         ["explore", rest @ ..] => explore::explore(rest),
+        ["replay", file] => recorded::replay(file, Ask::All),
+        ["replay", file, "--laws"] => recorded::replay(file, Ask::Laws),
         ["report", rest @ ..] => report::report(rest),
         ["traces", rest @ ..] => lists::traces(rest),
         ["pairs", rest @ ..] => lists::pairs(rest),

@@ -4,7 +4,7 @@ use sim::failure::Failure;
 use sim::isolation;
 use sim::scenario::Scenario;
 use sim::shrink::shrink;
-use sim::trace::{seconds, timeline};
+use sim::trace::{Kept, seconds, timeline};
 use sim::verdict::guarded;
 use sim::world::{Options, Report};
 
@@ -14,8 +14,8 @@ pub(crate) fn run(what: &str, scenario: &Scenario, rest: &[&str]) -> u8 {
     if rest.contains(&"--scenario") {
         print!("{}", scenario.to_pretty_text());
     }
-    let readable = rest.contains(&"--trace");
-    let report = guarded(scenario, Options { readable, ..Options::default() });
+    let trace = if rest.contains(&"--trace") { Kept::Lines } else { Kept::Hash };
+    let report = guarded(scenario, Options { trace, ..Options::default() });
     for line in report.trace.lines.iter().flatten() {
         println!("{line}");
     }
@@ -46,7 +46,7 @@ pub(crate) fn failed(what: &str, failure: &Failure) -> u8 {
 
 /// Writes the shrunk scenario, and shows what happens in it.
 pub(crate) fn shrunk(what: &str, scenario: &Scenario, rest: &[&str]) -> Result<u8, String> {
-    let whole = Options { readable: true, ..Options::default() };
+    let whole = Options { trace: Kept::Lines, ..Options::default() };
     let Some(shrunk) = shrink(scenario, |candidate| guarded(candidate, Options::default())) else {
         println!("{what} passes: there is nothing to shrink");
         return Ok(0);

@@ -124,7 +124,7 @@ pub(crate) fn swarm(rest: &[&str]) -> Result<u8, String> {
     println!("faults that struck, and what they met: {:?}", tally.fired);
     println!("errors that were returned: {:?}", tally.errors);
     let (unseen, new) = tally.adjacency();
-    println!("{} pairs of events, {} declared ones unseen: {unseen:?}", tally.pairs.len(), unseen.len());
+    println!("{} pairs of events, {} that were due are unseen: {unseen:?}", tally.pairs.len(), unseen.len());
     if !new.is_empty() {
         println!("pairs that nobody declared: {new:?}");
     }

@@ -1,0 +1,98 @@
+//! What a runtime is started with, from the files of a home and the environment.
+
+use anyhow::anyhow;
+use holon_core::Config;
+use holon_core::model::ModelRef;
+
+use super::output::Failure;
+use crate::driver::{Gate, Observer, Start};
+use crate::home::Home;
+use crate::live::LiveSink;
+use crate::perform;
+use crate::perform::model::Providers;
+use crate::perform::tool::CommandEnvironment;
+use crate::settings::credentials::Credentials;
+use crate::settings::providers::Configured;
+use crate::settings::{Environment, Settings};
+use crate::text::Secrets;
+
+/// Settings, models and keys of a home.
+pub(super) struct Setup {
+    pub(super) settings: Settings,
+    pub(super) config: Config,
+    pub(super) providers: Providers,
+    /// Secrets beyond those that the environment's names give away.
+    pub(super) secrets: Vec<(String, String)>,
+    /// Models of the chain that can't be asked, each with the reason.
+    pub(super) unusable: Vec<String>,
+}
+
+impl Setup {
+    /// Reads everything; `model` stands for `model.default`.
+    ///
+    /// # Errors
+    /// When a file or a value can't be used, when no model can be asked, or the one that was named can't.
+    pub(super) fn load(home: &Home, environment: &Environment, model: Option<&str>) -> Result<Self, Failure> {
+        let mut settings = Settings::load(&home.config(), environment)?;
+        if let Some(model) = model {
+            settings.flag("--model", "model.default", model)?;
+        }
+        let config = settings.core_config()?;
+        let credentials = Credentials::load(&home.credentials())?;
+        let configured = Configured::new(&settings, environment, &credentials);
+        let providers = configured.providers();
+        let secrets = providers.secrets().into_iter().chain(configured.secrets).collect();
+        let unusable = candidates(&config.models, &providers, model.is_some())?;
+        Ok(Self { settings, config, providers, secrets, unusable })
+    }
+
+    /// A runtime that stays in its home.
+    pub(super) fn start(
+        self,
+        home: &Home,
+        environment: &Environment,
+        live: LiveSink,
+        observer: Observer,
+    ) -> Start {
+        Start {
+            ledger: home.ledger(),
+            durability: self.settings.durability,
+            config: self.config,
+            secrets: Secrets::new(environment.secrets().chain(self.secrets)),
+            providers: self.providers,
+            reserve: Some(home.root().to_owned()),
+            performing: perform::Settings {
+                commands: self.settings.commands,
+                ..perform::Settings::new(
+                    home.root().to_owned(),
+                    CommandEnvironment::new(environment.variables()),
+                )
+            },
+            live,
+            tools_from: Gate::open(),
+            observer,
+        }
+    }
+}
+
+/// What is wrong with candidates that the chain can go on without.
+///
+/// # Errors
+/// When none can be asked, or the one that was named can't.
+fn candidates(models: &[ModelRef], providers: &Providers, named: bool) -> Result<Vec<String>, Failure> {
+    let mut unusable = Vec::new();
+    for (at, model) in models.iter().enumerate() {
+        match providers.check(model) {
+            Ok(()) => {}
+            Err(problem) if named && at == 0 => return Err(Failure::usage(problem)),
+            Err(problem) => unusable.push(problem),
+        }
+    }
+    if unusable.len() == models.len() {
+        return Err(unusable
+            .into_iter()
+            .next()
+            .map_or_else(|| Failure::usage(anyhow!("no model")), Failure::usage));
+    }
+    Ok(unusable.iter().map(ToString::to_string).collect())
+}

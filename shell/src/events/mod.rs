@@ -1,0 +1,129 @@
+//! Durable events for whoever follows an agent: pages from the ledger, and what has just become durable from a
+//! short memory that all followers of an agent share (contract: surface.md, Events).
+//!
+//! A follower has a cursor and asks for what comes after it, so it sees every event once, in order, however
+//! slow it is: what it missed it reads from the ledger. An agent that nobody follows costs nothing.
+
+mod page;
+mod subscription;
+#[cfg(test)]
+mod tests;
+mod topic;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use holon_core::{AgentId, EventSeq, Record};
+
+use crate::ledger::{LedgerError, Reader};
+use crate::live::{Live, LiveSink};
+use topic::Topic;
+
+pub use page::{Order, Page, Span, page};
+pub use subscription::{Seen, Subscription};
+
+/// One durable event, as it is sent.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Event {
+    pub seq: EventSeq,
+    pub kind: &'static str,
+    /// The envelope as JSON, without a line end.
+    pub json: String,
+}
+
+/// Events that can't be read.
+#[derive(Debug, thiserror::Error)]
+pub enum EventsError {
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    #[error("an event can't be written as JSON: {0}")]
+    Json(#[from] serde_json::Error),
+    #[error("the reading of events was ended")]
+    Ended,
+}
+
+/// Everybody who follows an agent. Cheap to clone.
+#[derive(Clone, Default)]
+pub struct Hub {
+    topics: Arc<Mutex<BTreeMap<AgentId, Followed>>>,
+}
+
+struct Followed {
+    topic: Arc<Topic>,
+    followers: usize,
+}
+
+impl Hub {
+    /// A record has become durable. Records of an agent come in their order.
+    pub fn publish(&self, record: &Record) {
+        if let Some(topic) = self.topic(&record.agent) {
+            topic.publish(record);
+        }
+    }
+
+    /// Where the performers show what is going on, for followers who want to see that, too.
+    pub fn live(&self) -> LiveSink {
+        let hub = self.clone();
+        LiveSink::new(move |live| {
+            if let Some(topic) = hub.topic(agent_of(&live)) {
+                topic.show(live);
+            }
+        })
+    }
+
+    /// Follows an agent from an event on. `reader` is for what is no longer in memory.
+    ///
+    /// # Errors
+    /// When there is no agent of that name, or the ledger is damaged.
+    pub fn follow(
+        &self,
+        reader: Arc<Reader>,
+        agent: &AgentId,
+        after: EventSeq,
+    ) -> Result<Subscription, LedgerError> {
+        let subscription = Subscription::new(self.clone(), self.join(&reader, agent), reader.clone(), after);
+        // Asked only now: what becomes durable from here on is published to the topic.
+        subscription.topic().begins_after(reader.last_event(agent)?);
+        Ok(subscription)
+    }
+
+    fn join(&self, reader: &Arc<Reader>, agent: &AgentId) -> Arc<Topic> {
+        let mut topics = self.topics();
+        let followed = topics.entry(agent.clone()).or_insert_with(|| Followed {
+            topic: Arc::new(Topic::new(reader.clone(), agent.clone())),
+            followers: 0,
+        });
+        followed.followers += 1;
+        followed.topic.clone()
+    }
+
+    /// How many agents are followed.
+    pub fn followed(&self) -> usize {
+        self.topics().len()
+    }
+
+    /// One follower less.
+    fn leave(&self, agent: &AgentId) {
+        let mut topics = self.topics();
+        if let Some(followed) = topics.get_mut(agent) {
+            followed.followers -= 1;
+            if followed.followers == 0 {
+                topics.remove(agent);
+            }
+        }
+    }
+
+    fn topic(&self, agent: &AgentId) -> Option<Arc<Topic>> {
+        self.topics().get(agent).map(|followed| followed.topic.clone())
+    }
+
+    fn topics(&self) -> MutexGuard<'_, BTreeMap<AgentId, Followed>> {
+        self.topics.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn agent_of(live: &Live) -> &AgentId {
+    match live {
+        Live::Attempt { agent, .. } | Live::Text { agent, .. } => agent,
+    }
+}

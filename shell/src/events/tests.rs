@@ -1,0 +1,128 @@
+//! Followers of a real ledger, while it is written.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use holon_core::{AgentId, EventSeq, Record};
+
+use super::{EventsError, Hub, Order, Span, page};
+use crate::ledger::Reader;
+use crate::ledger::testing::{Home, World, id};
+
+struct Scene {
+    home: Home,
+    world: World,
+    hub: Hub,
+    published: EventSeq,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let home = Home::new();
+        let mut world = home.start();
+        world.create("main");
+        Self { home, world, hub: Hub::default(), published: EventSeq(0) }
+    }
+
+    fn reader(&self) -> Arc<Reader> {
+        Arc::new(self.home.reader())
+    }
+
+    /// A turn that becomes durable, and is told to followers then.
+    fn turn(&mut self) {
+        self.world.prompt("main", "go on");
+        self.publish();
+    }
+
+    fn publish(&mut self) {
+        for record in records(&self.reader(), &id("main"), self.published) {
+            self.published = record.event_seq;
+            self.hub.publish(&record);
+        }
+    }
+}
+
+fn records(reader: &Reader, agent: &AgentId, after: EventSeq) -> Vec<Record> {
+    let last = reader.last_event(agent).unwrap();
+    reader.records(agent, after, last).unwrap().collect::<Result<_, _>>().unwrap()
+}
+
+fn whole(reader: &Arc<Reader>) -> Vec<String> {
+    let span = Span { after: None, before: None, limit: 10_000, order: Order::Asc };
+    page(reader, &id("main"), span).unwrap().events.into_iter().map(|event| event.json).collect()
+}
+
+#[tokio::test]
+async fn followers_see_the_same_wherever_they_begin_and_however_slow_they_are() {
+    let mut scene = Scene::new();
+    scene.turn();
+    let from_the_start = scene.hub.follow(scene.reader(), &id("main"), EventSeq(0)).unwrap();
+    let from_here = scene.hub.follow(scene.reader(), &id("main"), EventSeq(7)).unwrap();
+    let mut slow = scene.hub.follow(scene.reader(), &id("main"), EventSeq(0)).unwrap();
+    let mut seen = Vec::new();
+    for event in slow.next().await.unwrap() {
+        seen.push(event.json.clone());
+    }
+    for _ in 0..200 {
+        scene.turn();
+    }
+    let all = whole(&scene.reader());
+    assert!(all.len() > 1_100, "more than is kept: {}", all.len());
+    for (mut follower, mut seen, skipped) in
+        [(from_the_start, Vec::new(), 0), (from_here, Vec::new(), 7), (slow, seen, 0)]
+    {
+        while seen.len() < all.len() - skipped {
+            seen.extend(follower.next().await.unwrap().iter().map(|event| event.json.clone()));
+        }
+        assert_eq!(seen, all[skipped..]);
+        let nothing = tokio::time::timeout(Duration::from_millis(20), follower.next()).await;
+        assert!(nothing.is_err(), "nothing more has happened");
+    }
+    assert_eq!(scene.hub.followed(), 0);
+}
+
+#[tokio::test]
+async fn what_the_ledger_has_before_it_is_published_comes_once() {
+    let mut scene = Scene::new();
+    scene.publish();
+    scene.world.prompt("main", "durable, but not told yet");
+    let mut follower = scene.hub.follow(scene.reader(), &id("main"), EventSeq(1)).unwrap();
+    let mut seen: Vec<u64> = follower.next().await.unwrap().iter().map(|event| event.seq.0).collect();
+    scene.publish();
+    scene.turn();
+    let last = scene.published.0;
+    while seen.last() != Some(&last) {
+        seen.extend(follower.next().await.unwrap().iter().map(|event| event.seq.0));
+    }
+    assert_eq!(seen, (2..=last).collect::<Vec<_>>());
+    let nobody = scene.hub.follow(scene.reader(), &id("nobody"), EventSeq(0));
+    assert!(nobody.is_err());
+    drop(follower);
+    assert_eq!(scene.hub.followed(), 0);
+}
+
+#[test]
+fn pages_in_both_directions() -> Result<(), EventsError> {
+    let mut scene = Scene::new();
+    scene.turn();
+    scene.turn();
+    let reader = scene.reader();
+    let all = whole(&reader);
+    let last = all.len() as u64;
+    let seqs = |after: Option<u64>, before: Option<u64>, limit, order| {
+        let span = Span { after: after.map(EventSeq), before: before.map(EventSeq), limit, order };
+        page(&reader, &id("main"), span)
+            .map(|page| (page.events.iter().map(|event| event.seq.0).collect::<Vec<_>>(), page.more))
+    };
+    assert_eq!(seqs(Some(2), None, 3, Order::Asc)?, (vec![3, 4, 5], true));
+    assert_eq!(seqs(None, None, 2, Order::Desc)?, (vec![last, last - 1], true));
+    assert_eq!(seqs(None, Some(3), 9, Order::Desc)?, (vec![2, 1], false));
+    assert_eq!(seqs(Some(1), Some(4), 9, Order::Asc)?, (vec![2, 3], false));
+    assert_eq!(seqs(Some(last), None, 9, Order::Asc)?, (vec![], false));
+    assert_eq!(seqs(Some(last + 100), None, 9, Order::Asc)?, (vec![], false));
+    let span = Span { after: Some(EventSeq(9)), before: None, limit: 4, order: Order::Asc };
+    let middle: Vec<String> =
+        page(&reader, &id("main"), span)?.events.into_iter().map(|event| event.json).collect();
+    assert_eq!(middle, all[9..13], "an envelope does not depend on where a page begins");
+    Ok(())
+}

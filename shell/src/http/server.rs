@@ -1,0 +1,83 @@
+//! The accept loop: the same for a unix socket, for TCP, and for a network that is simulated.
+
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use axum::{Extension, Router};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, UnixListener};
+
+use crate::spawn;
+
+/// A client has so long to send the head of a request.
+const HEAD: Duration = Duration::from_secs(10);
+/// After a connection could not be accepted, mostly because too many files are open.
+const PAUSE: Duration = Duration::from_millis(100);
+/// Requests under way are waited for so long when the server leaves.
+const DRAIN: Duration = Duration::from_secs(5);
+
+/// Who is at the other end; handlers find it among a request's extensions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Peer {
+    /// Whoever may open the home's socket.
+    Socket,
+    Tcp(SocketAddr),
+}
+
+/// Where connections come from.
+pub trait Listener: Send + 'static {
+    type Io: AsyncRead + AsyncWrite + Send + Unpin + 'static;
+
+    fn accept(&mut self) -> impl Future<Output = io::Result<(Self::Io, Peer)>> + Send;
+}
+
+impl Listener for UnixListener {
+    type Io = tokio::net::UnixStream;
+
+    async fn accept(&mut self) -> io::Result<(Self::Io, Peer)> {
+        Self::accept(self).await.map(|(stream, _)| (stream, Peer::Socket))
+    }
+}
+
+impl Listener for TcpListener {
+    type Io = tokio::net::TcpStream;
+
+    async fn accept(&mut self) -> io::Result<(Self::Io, Peer)> {
+        let (stream, peer) = Self::accept(self).await?;
+        stream.set_nodelay(true)?;
+        Ok((stream, Peer::Tcp(peer)))
+    }
+}
+
+/// Serves connections until `leave` is over; then takes no new one, and waits a while for requests under way.
+pub async fn serve(mut listener: impl Listener, router: Router, leave: impl Future<Output = ()> + Send) {
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD);
+    builder.http2().timer(TokioTimer::new());
+    let graceful = GracefulShutdown::new();
+    let mut leave = std::pin::pin!(leave);
+    loop {
+        let accepted = tokio::select! {
+            biased;
+            () = &mut leave => break,
+            accepted = listener.accept() => accepted,
+        };
+        let Ok((stream, peer)) = accepted else {
+            tokio::time::sleep(PAUSE).await;
+            continue;
+        };
+        let service = TowerToHyperService::new(router.clone().layer(Extension(peer)));
+        let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service).into_owned();
+        let connection = graceful.watch(connection);
+        // How a connection ends is its client's business.
+        spawn::task(async move { drop(connection.await) });
+    }
+    drop(listener);
+    drop(tokio::time::timeout(DRAIN, graceful.shutdown()).await);
+}

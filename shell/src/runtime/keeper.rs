@@ -1,0 +1,124 @@
+//! The task that owns the driver: requests, outcomes, deadlines and reports of the disk come together here.
+
+use holon_core::AgentId;
+use tokio::time::Instant;
+
+use super::Unavailable;
+use super::mailbox::{Answered, Mailbox, Make, Request};
+use super::residents::Residents;
+use crate::driver::{DiskFull, Driver, DriverError, LoadError};
+
+pub(super) struct Keeper {
+    driver: Driver,
+    mailbox: Mailbox,
+    residents: Residents,
+    warn: Box<dyn FnMut(String) + Send>,
+}
+
+/// What the keeper woke up for.
+enum Woken {
+    Asked(Option<Request>),
+    Idle,
+    Pumped(Result<(), DriverError>),
+}
+
+impl Keeper {
+    pub(super) fn new(driver: Driver, mailbox: Mailbox, warn: Box<dyn FnMut(String) + Send>) -> Self {
+        let mut residents = Residents::default();
+        let now = Instant::now();
+        driver.view().agent_ids().for_each(|agent| residents.touch(agent, now));
+        Self { driver, mailbox, residents, warn }
+    }
+
+    /// Keeps the driver going until it is to leave, then shuts it down.
+    pub(super) async fn keep(mut self) -> Result<(), DriverError> {
+        loop {
+            self.driver.take_warnings().into_iter().for_each(&mut self.warn);
+            let woken = self.next().await;
+            match woken {
+                Woken::Asked(None | Some(Request::Leave)) => break,
+                Woken::Asked(Some(request)) => self.serve(request).await?,
+                Woken::Idle => self.park_idle()?,
+                Woken::Pumped(pumped) => pumped?,
+            }
+        }
+        let Self { driver, mailbox, mut warn, .. } = self;
+        // Whoever still asks is told at once.
+        drop(mailbox);
+        let ended = driver.shut_down().await;
+        if let Err(error) = &ended {
+            warn(format!("the runtime did not leave in good order: {error}"));
+        }
+        ended
+    }
+
+    /// Waits for what comes next, in no fixed order: neither requests nor outcomes can keep the other out.
+    async fn next(&mut self) -> Woken {
+        let idle = self.residents.next();
+        let has_room = self.driver.has_room();
+        tokio::select! {
+            request = self.mailbox.urgent.recv() => Woken::Asked(request),
+            request = self.mailbox.normal.recv(), if has_room => Woken::Asked(request),
+            () = tokio::time::sleep_until(idle.unwrap_or_else(Instant::now)), if idle.is_some() => Woken::Idle,
+            pumped = self.driver.pump() => Woken::Pumped(pumped),
+        }
+    }
+
+    async fn serve(&mut self, request: Request) -> Result<(), DriverError> {
+        match request {
+            Request::Ask { agent, make, answered } => match self.bring_in(agent.as_ref()).await? {
+                Err(damaged) => drop(answered.send(Err(damaged))),
+                Ok(()) => {
+                    self.ask(make, answered).await?;
+                    // One that was just created has come to stay.
+                    self.touch(agent.as_ref());
+                }
+            },
+            Request::Read { agent, read } => match self.bring_in(agent.as_ref()).await? {
+                Err(damaged) => read(Err(damaged)),
+                Ok(()) => read(Ok(self.driver.view())),
+            },
+            Request::Leave => {}
+        }
+        Ok(())
+    }
+
+    async fn ask(&mut self, make: Make, answered: Answered) -> Result<(), DriverError> {
+        let told =
+            move |told: Result<_, DiskFull>| drop(answered.send(told.map_err(|_| Unavailable::DiskFull)));
+        self.driver.post(make, Box::new(told)).await
+    }
+
+    /// Makes sure that an agent is in memory, if there is one of that name. Damage of its log concerns nobody
+    /// else: the runtime goes on.
+    async fn bring_in(&mut self, agent: Option<&AgentId>) -> Result<Result<(), Unavailable>, DriverError> {
+        let Some(agent) = agent else { return Ok(Ok(())) };
+        match self.driver.load(agent).await {
+            Ok(_) => {
+                self.touch(Some(agent));
+                Ok(Ok(()))
+            }
+            Err(LoadError::Driver(error)) => Err(error),
+            Err(LoadError::Damaged(error)) => {
+                (self.warn)(format!("{agent} can't be loaded: {error}"));
+                Ok(Err(Unavailable::Damaged { agent: agent.clone(), problem: error.to_string() }))
+            }
+        }
+    }
+
+    fn touch(&mut self, agent: Option<&AgentId>) {
+        if let Some(agent) = agent.filter(|agent| self.driver.view().agent(agent).is_some()) {
+            self.residents.touch(agent, Instant::now());
+        }
+    }
+
+    /// Lets those leave memory who have nothing to do.
+    fn park_idle(&mut self) -> Result<(), DriverError> {
+        for agent in self.residents.due(Instant::now()) {
+            if self.driver.park(&agent)? {
+                self.residents.forget(&agent);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,58 @@
+//! What is asked of the keeper, in two bounded lines: what is urgent does not stand behind the rest.
+
+use holon_core::view::View;
+use holon_core::{AgentId, Answer, Input, ReplyId};
+use tokio::sync::{mpsc, oneshot};
+
+use super::Unavailable;
+
+/// Requests that wait in a line at most; whoever comes later waits outside.
+const LINE: usize = 1_024;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Urgency {
+    Normal,
+    Urgent,
+}
+
+pub(super) type Make = Box<dyn FnOnce(ReplyId) -> Input + Send>;
+pub(super) type Read = Box<dyn FnOnce(Result<View<'_>, Unavailable>) + Send>;
+pub(super) type Answered = oneshot::Sender<Result<Answer, Unavailable>>;
+
+/// One request. Dropping it unanswered tells its sender that the runtime is leaving.
+pub(super) enum Request {
+    Ask { agent: Option<AgentId>, make: Make, answered: Answered },
+    Read { agent: Option<AgentId>, read: Read },
+    Leave,
+}
+
+/// The senders' end.
+#[derive(Clone)]
+pub(super) struct Post {
+    normal: mpsc::Sender<Request>,
+    urgent: mpsc::Sender<Request>,
+}
+
+/// The keeper's end.
+pub(super) struct Mailbox {
+    pub(super) normal: mpsc::Receiver<Request>,
+    pub(super) urgent: mpsc::Receiver<Request>,
+}
+
+impl Mailbox {
+    pub(super) fn open() -> (Post, Self) {
+        let (normal, normal_line) = mpsc::channel(LINE);
+        let (urgent, urgent_line) = mpsc::channel(LINE);
+        (Post { normal, urgent }, Self { normal: normal_line, urgent: urgent_line })
+    }
+}
+
+impl Post {
+    pub(super) async fn send(&self, urgency: Urgency, request: Request) -> Result<(), Unavailable> {
+        let line = match urgency {
+            Urgency::Normal => &self.normal,
+            Urgency::Urgent => &self.urgent,
+        };
+        line.send(request).await.map_err(|_| Unavailable::Leaving)
+    }
+}

@@ -1,0 +1,125 @@
+//! The runtime as everybody but its driver sees it: a handle that asks and reads, shared by all connections.
+//! One task owns the driver; nothing else is locked.
+
+mod keeper;
+mod mailbox;
+mod residents;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use holon_core::view::View;
+use holon_core::{AgentId, Answer, Input, ReplyId};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use crate::driver::{Driver, DriverError};
+use crate::ledger::Reader;
+use crate::spawn;
+use crate::text::Texts;
+use mailbox::{Mailbox, Post, Request, Urgency};
+
+/// A runtime that lives. Cheap to clone; it leaves when [`Runtime::leave`] says so, or when every handle is gone.
+#[derive(Clone)]
+pub struct Runtime {
+    post: Post,
+    texts: Texts,
+    reader: Arc<Reader>,
+}
+
+/// A request that reached nobody, or was not answered. What was asked may still have become durable: only an
+/// idempotency key lets a caller ask again safely.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unavailable {
+    #[error("the runtime is leaving")]
+    Leaving,
+    #[error("the disk of the ledger is full: the runtime takes nothing new until there is room")]
+    DiskFull,
+    /// The log of that agent is damaged; others are not concerned.
+    #[error("{agent} can't be loaded: {problem}")]
+    Damaged { agent: AgentId, problem: String },
+}
+
+/// The end of the task that owns the driver.
+pub type Ended = JoinHandle<Result<(), DriverError>>;
+
+impl Runtime {
+    /// Takes a driver that has recovered everything, and keeps it going until the runtime is to leave. Warnings
+    /// are handed to `warn`.
+    pub fn keep(driver: Driver, warn: impl FnMut(String) + Send + 'static) -> (Self, Ended) {
+        let (post, mailbox) = Mailbox::open();
+        let runtime = Self { post, texts: driver.texts().clone(), reader: driver.reader() };
+        let ended = spawn::task(keeper::Keeper::new(driver, mailbox, Box::new(warn)).keep());
+        (runtime, ended)
+    }
+
+    /// Asks for something and waits until what is answered is durable. An agent that is named is brought into
+    /// memory first.
+    ///
+    /// # Errors
+    /// When there is no runtime any more, or no room on its disk.
+    pub async fn ask(
+        &self,
+        agent: Option<&AgentId>,
+        make: impl FnOnce(ReplyId) -> Input + Send + 'static,
+    ) -> Result<Answer, Unavailable> {
+        self.send(Urgency::Normal, agent, make).await
+    }
+
+    /// The same for what must get through whatever else waits: stops and aborts.
+    ///
+    /// # Errors
+    /// When there is no runtime any more.
+    pub async fn ask_urgently(
+        &self,
+        agent: &AgentId,
+        make: impl FnOnce(ReplyId) -> Input + Send + 'static,
+    ) -> Result<Answer, Unavailable> {
+        self.send(Urgency::Urgent, Some(agent), make).await
+    }
+
+    /// Reads the state between two steps; keep it short, nothing else happens meanwhile. An agent that is named
+    /// is brought into memory first, if there is one.
+    ///
+    /// # Errors
+    /// When there is no runtime any more.
+    pub async fn read<T: Send + 'static>(
+        &self,
+        agent: Option<&AgentId>,
+        read: impl FnOnce(View<'_>) -> T + Send + 'static,
+    ) -> Result<T, Unavailable> {
+        let (sender, receiver) = oneshot::channel();
+        let read = Box::new(move |view: Result<View<'_>, Unavailable>| drop(sender.send(view.map(read))));
+        self.post.send(Urgency::Normal, Request::Read { agent: agent.cloned(), read }).await?;
+        receiver.await.map_err(|_| Unavailable::Leaving)?
+    }
+
+    /// Shuts down in good order: runs are interrupted, everything decided becomes durable. Waiting for the end
+    /// is for whoever holds [`Ended`].
+    pub async fn leave(&self) {
+        // A runtime that is gone has left.
+        drop(self.post.send(Urgency::Urgent, Request::Leave).await);
+    }
+
+    pub fn texts(&self) -> &Texts {
+        &self.texts
+    }
+
+    /// Reads what is durable, beside the driver.
+    pub fn reader(&self) -> &Arc<Reader> {
+        &self.reader
+    }
+
+    async fn send(
+        &self,
+        urgency: Urgency,
+        agent: Option<&AgentId>,
+        make: impl FnOnce(ReplyId) -> Input + Send + 'static,
+    ) -> Result<Answer, Unavailable> {
+        let (answered, receiver) = oneshot::channel();
+        let request = Request::Ask { agent: agent.cloned(), make: Box::new(make), answered };
+        self.post.send(urgency, request).await?;
+        receiver.await.map_err(|_| Unavailable::Leaving)?
+    }
+}

@@ -1,0 +1,126 @@
+//! A keeper with a real ledger and the scripted provider.
+
+use std::time::Duration;
+
+use holon_core::agent::identity::{AgentKind, AgentSpec, ExecutionBinding};
+use holon_core::input::ControlRequest;
+use holon_core::message::{AdmissionContext, Ingress, Surface};
+use holon_core::model::ModelRef;
+use holon_core::{AgentId, Answer, Config, Input, Millis, Reject};
+use tempfile::TempDir;
+
+use super::{Ended, Runtime, Unavailable, residents::IDLE};
+use crate::driver::{Driver, Gate, Start};
+use crate::ledger::Durability;
+use crate::live::LiveSink;
+use crate::perform;
+use crate::perform::model::{Providers, built_in};
+use crate::perform::tool::CommandEnvironment;
+use crate::spawn;
+use crate::text::Secrets;
+
+fn id(name: &str) -> AgentId {
+    AgentId::new(name).unwrap()
+}
+
+async fn begin(home: &TempDir) -> (Runtime, Ended) {
+    let start = Start {
+        ledger: home.path().join("ledger.sqlite3"),
+        durability: Durability::Full,
+        config: Config::new(vec![ModelRef::new("scripted/demo").unwrap()]),
+        secrets: Secrets::default(),
+        providers: Providers::new(vec![built_in::scripted()]),
+        reserve: None,
+        performing: perform::Settings::new(home.path().to_owned(), CommandEnvironment::new([])),
+        live: LiveSink::nobody(),
+        tools_from: Gate::open(),
+        observer: Box::new(|_| {}),
+    };
+    Runtime::keep(Driver::start(start).await.unwrap(), |_| {})
+}
+
+async fn create(runtime: &Runtime, home: &TempDir, name: &str) -> Answer {
+    let root = home.path().display().to_string();
+    let execution =
+        ExecutionBinding { workspace_anchor: root.clone(), execution_root: root.clone(), cwd: root };
+    let (agent, spec) = (id(name), AgentSpec::named(AgentKind::Named, execution));
+    let named = agent.clone();
+    runtime.ask(Some(&named), move |reply| Input::CreateAgent { agent, spec, reply }).await.unwrap()
+}
+
+async fn prompt(runtime: &Runtime, name: &str) -> Answer {
+    let (agent, text) = (id(name), runtime.texts().take("hello"));
+    let ingress = Ingress::prompt(text, Surface::HttpControlPrompt, AdmissionContext::LocalProcess);
+    let named = agent.clone();
+    runtime.ask(Some(&named), move |reply| Input::Ingress { agent, ingress, reply }).await.unwrap()
+}
+
+async fn settled(runtime: &Runtime, name: &str) {
+    for _ in 0..2_000 {
+        let agent = id(name);
+        if runtime.read(Some(&id(name)), move |view| view.settled(&agent, Millis(0))).await.unwrap() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    panic!("{name} never came to rest");
+}
+
+#[tokio::test]
+async fn many_ask_at_once_and_a_restart_knows_them() {
+    let home = tempfile::tempdir().unwrap();
+    let (runtime, ended) = begin(&home).await;
+    for name in ["one", "two", "three"] {
+        assert!(matches!(create(&runtime, &home, name).await, Answer::Created { .. }));
+    }
+    let asked: Vec<_> = (0..30)
+        .map(|number| {
+            let runtime = runtime.clone();
+            spawn::task(async move { prompt(&runtime, ["one", "two", "three"][number % 3]).await })
+        })
+        .collect();
+    for asked in asked {
+        assert!(matches!(asked.await.unwrap(), Answer::Admitted { duplicate: false, .. }));
+    }
+    for name in ["one", "two", "three"] {
+        settled(&runtime, name).await;
+    }
+    let nobody = prompt(&runtime, "nobody").await;
+    assert!(matches!(nobody, Answer::Refused { reject: Reject::UnknownAgent { .. } }));
+    runtime.leave().await;
+    ended.await.unwrap().unwrap();
+    let gone = runtime.read(None, |_| ()).await;
+    assert_eq!(gone, Err(Unavailable::Leaving));
+
+    let (runtime, _ended) = begin(&home).await;
+    let again = create(&runtime, &home, "two").await;
+    assert!(matches!(again, Answer::Refused { reject: Reject::AgentExists { .. } }), "{again:?}");
+    let turns = runtime
+        .read(Some(&id("three")), |view| view.summary(&id("three")).map(|summary| summary.model_rounds))
+        .await;
+    assert!(turns.unwrap().is_some_and(|rounds| rounds >= 10));
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_has_nothing_to_do_leaves_memory_and_comes_back() {
+    let home = tempfile::tempdir().unwrap();
+    let (runtime, _ended) = begin(&home).await;
+    create(&runtime, &home, "main").await;
+    let residents = |runtime: &Runtime| {
+        let runtime = runtime.clone();
+        async move { runtime.read(None, |view| view.agent_ids().count()).await.unwrap() }
+    };
+    assert_eq!(residents(&runtime).await, 1);
+    let mut waited = 0;
+    while residents(&runtime).await == 1 {
+        tokio::time::sleep(IDLE).await;
+        waited += 1;
+        assert!(waited < 50, "it never leaves");
+    }
+    let agent = id("main");
+    let request = ControlRequest::Stop;
+    let stopped =
+        runtime.ask_urgently(&id("main"), move |reply| Input::Control { agent, request, reply }).await;
+    assert!(matches!(stopped, Ok(Answer::Controlled(_))), "{stopped:?}");
+    assert_eq!(residents(&runtime).await, 1);
+}

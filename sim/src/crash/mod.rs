@@ -1,0 +1,125 @@
+//! Crash everywhere: small scenarios, and crashes at each of their boundaries in turn, at each pair of them, at
+//! each triple. The boundaries of the next crash are those of the run with the crashes before it, so that it also
+//! comes during the recovery from them.
+
+mod scripts;
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::scenario::Scenario;
+use crate::verdict::guarded;
+use crate::world::{Options, Report};
+
+pub use scripts::scripts;
+
+/// A scenario that is small enough to die everywhere in it.
+#[derive(Debug, Clone)]
+pub struct Script {
+    pub name: String,
+    pub scenario: Scenario,
+    /// How many crashes a run of it has at most.
+    pub crashes: usize,
+}
+
+/// What dying everywhere in a script came to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Toll {
+    /// Of the run without a crash.
+    pub boundaries: u64,
+    /// Runs with no crash, with one, with two, and so on.
+    pub runs: Vec<u64>,
+    /// Crashes that struck, in all runs.
+    pub crashes: u64,
+    pub failures: u64,
+}
+
+impl Toll {
+    fn add(&mut self, planned: usize, report: &Report) {
+        if planned == 0 {
+            self.boundaries = report.boundaries;
+        }
+        if self.runs.len() <= planned {
+            self.runs.resize(planned + 1, 0);
+        }
+        self.runs[planned] += 1;
+        self.crashes += report.crashes;
+        self.failures += u64::from(report.failure.is_some());
+    }
+
+    /// Takes over what another part has come to.
+    pub fn merge(&mut self, other: &Self) {
+        self.boundaries += other.boundaries;
+        self.runs.resize(self.runs.len().max(other.runs.len()), 0);
+        self.runs.iter_mut().zip(&other.runs).for_each(|(all, more)| *all += more);
+        self.crashes += other.crashes;
+        self.failures += other.failures;
+    }
+
+    /// One line for a person.
+    pub fn told(&self) -> String {
+        let of = |crashes: usize| self.runs.get(crashes).copied().unwrap_or(0);
+        format!(
+            "{:>4} boundaries, {:>5} pairs, {:>6} triples, {:>6} crashes, {} failures",
+            self.boundaries,
+            of(2),
+            of(3),
+            self.crashes,
+            self.failures
+        )
+    }
+}
+
+/// Dies everywhere in each script, in so many threads; each run is as deterministic as if it were alone. `tell`
+/// hears of every run: its script, the scenario with its crashes, and what it came to.
+pub fn everywhere(
+    scripts: &[Script],
+    jobs: usize,
+    tell: &(dyn Fn(&Script, &Scenario, &Report) + Sync),
+) -> Vec<Toll> {
+    let tolls: Vec<Mutex<Toll>> = scripts.iter().map(|_| Mutex::default()).collect();
+    let judge = |at: usize, crashes: &[u64]| {
+        let script: &Script = &scripts[at];
+        let mut dying = script.scenario.clone();
+        dying.faults.crashes = crashes.to_vec();
+        let report = guarded(&dying, Options::default());
+        tell(script, &dying, &report);
+        if let Ok(mut toll) = tolls[at].lock() {
+            toll.add(crashes.len(), &report);
+        }
+        report
+    };
+    // A piece of work is everything that begins with one first crash.
+    let mut firsts = Vec::new();
+    for (at, script) in scripts.iter().enumerate() {
+        let whole = judge(at, &[]);
+        let boundaries = if script.crashes > 0 { whole.boundaries } else { 0 };
+        firsts.extend((1..=boundaries).map(|boundary| (at, boundary)));
+    }
+    let next = AtomicUsize::new(0);
+    let work = || {
+        while let Some(&(at, first)) = firsts.get(next.fetch_add(1, Ordering::Relaxed)) {
+            die(scripts[at].crashes, &mut vec![first], &|crashes| judge(at, crashes));
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..jobs.max(1) {
+            scope.spawn(work);
+        }
+    });
+    tolls.into_iter().map(|toll| toll.into_inner().unwrap_or_default()).collect()
+}
+
+/// Dies at these boundaries, then once more at each that comes after them. A run that fails leads nowhere.
+fn die(most: usize, crashes: &mut Vec<u64>, judge: &dyn Fn(&[u64]) -> Report) {
+    let report = judge(crashes);
+    let last = crashes.last().copied().unwrap_or(0);
+    if report.failure.is_some() || crashes.len() >= most {
+        return;
+    }
+    for boundary in last + 1..=report.boundaries {
+        crashes.push(boundary);
+        die(most, crashes, judge);
+        crashes.pop();
+    }
+}

@@ -1,0 +1,63 @@
+//! The scenarios of crash everywhere, each with a disk that syncs at once, with one that takes its time, and with
+//! one that lies and loses.
+
+use super::Script;
+use crate::fault::Faults;
+use crate::scenario::Scenario;
+
+/// Scenarios that are written down: their name, and how many crashes may come in one run of them.
+const WRITTEN: [(&str, usize, &str); 8] = [
+    ("prompt", 3, include_str!("../../scripts/prompt.json")),
+    ("patch", 3, include_str!("../../scripts/patch.json")),
+    ("command", 3, include_str!("../../scripts/command.json")),
+    ("interject", 2, include_str!("../../scripts/interject.json")),
+    ("stop", 3, include_str!("../../scripts/stop.json")),
+    ("hold", 2, include_str!("../../scripts/hold.json")),
+    ("shutdown", 2, include_str!("../../scripts/shutdown.json")),
+    ("slot", 2, include_str!("../../scripts/slot.json")),
+];
+/// Seeds whose scenarios are cut to a length at which one can die everywhere in them.
+const SEEDS: [u64; 4] = [11, 12, 15, 42];
+/// What a disk that takes its time takes, in microseconds: longer than a performer that is quick.
+const SLOW: u64 = 40_000;
+
+/// Every script, with as many crashes in a run as it is short enough for.
+///
+/// # Panics
+/// When one of the files under `sim/scripts` is not a scenario.
+pub fn scripts() -> Vec<Script> {
+    let written = WRITTEN.iter().map(|(name, crashes, text)| {
+        let scenario = Scenario::from_text(text).unwrap_or_else(|problem| panic!("{name}: {problem}"));
+        Script { name: (*name).into(), scenario, crashes: *crashes }
+    });
+    let drawn = SEEDS.iter().map(|&seed| Script {
+        name: format!("seed {seed}"),
+        scenario: shortened(seed),
+        crashes: 1,
+    });
+    written.chain(drawn).flat_map(|script| [script.clone(), bad(script.clone()), slow(script)]).collect()
+}
+
+fn shortened(seed: u64) -> Scenario {
+    let mut scenario = crate::swarm::scenario(seed);
+    scenario.agents = scenario.agents.min(2);
+    scenario.inputs.retain(|input| input.agent <= scenario.agents);
+    scenario.inputs.truncate(8);
+    scenario.faults = Faults { sync: 0, outcome_late: 500, crashes: Vec::new(), ..scenario.faults };
+    scenario
+}
+
+fn slow(mut script: Script) -> Script {
+    script.name += ", slow disk";
+    script.scenario.faults.sync = SLOW;
+    script
+}
+
+/// Half of the syncs lie; rows and snapshots that a crash leaves may be damaged.
+fn bad(script: Script) -> Script {
+    let mut script = slow(script);
+    script.name = script.name.replace("slow", "bad");
+    let faults = &mut script.scenario.faults;
+    (faults.sync_lies, faults.torn, faults.damaged, faults.snapshot_damaged) = (500, 300, 300, 500);
+    script
+}

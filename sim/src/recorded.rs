@@ -1,0 +1,112 @@
+//! Recorded ledgers of real runs: what `holon ledger export --recorder` wrote is folded, decided again, and
+//! judged by every law. One line and the state of the agents are in memory at a time.
+
+use std::io::{BufRead, Read};
+
+use holon_core::replay::{
+    Again, AuditError, AuditReport, ExportError, ExportProblem, ExportReader, ReplayError,
+};
+
+use crate::failure::{Failure, Kind};
+use crate::verdict::caught;
+
+/// Bytes of a line: no call and no record is anywhere near.
+const LONGEST: u64 = 64 << 20;
+
+/// What is asked of a recorded ledger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ask {
+    /// Folds, laws, and every decision again.
+    All,
+    /// Folds and laws alone; an export without the recorder is enough.
+    Laws,
+}
+
+/// What a ledger came to besides being in order.
+#[derive(Debug)]
+pub enum Problem {
+    /// The file can't be read, or is no export.
+    Unusable(String),
+    /// The ledger is readable, and something in it does not hold.
+    Fails(Failure),
+}
+
+/// Reads the lines of an export and judges them. `again` is whose decisions are taken again: in a simulator
+/// always everybody's.
+///
+/// # Errors
+/// At the first problem, with the number of its line.
+pub fn replay(ledger: &mut dyn BufRead, ask: Ask) -> Result<AuditReport, Problem> {
+    let again = match ask {
+        Ask::All => Again::Every,
+        Ask::Laws => Again::Nobody,
+    };
+    let judged = caught(|| {
+        let mut reader = ExportReader::new(again);
+        each_line(ledger, &mut |line| reader.line(line).map_err(problem))?;
+        reader.finish().map_err(problem)
+    });
+    let report = judged.unwrap_or_else(|panic| Err(Problem::Fails(panic)))?;
+    if report.judged == 0 {
+        return Err(Problem::Unusable("there is no record in it".into()));
+    }
+    Ok(report)
+}
+
+fn each_line(
+    ledger: &mut dyn BufRead,
+    each: &mut dyn FnMut(&str) -> Result<(), Problem>,
+) -> Result<(), Problem> {
+    let (mut line, mut number) = (Vec::new(), 0_u64);
+    loop {
+        line.clear();
+        number += 1;
+        let unusable = |problem: String| Problem::Unusable(format!("line {number}: {problem}"));
+        let mut one = Read::take(&mut *ledger, LONGEST);
+        let read = one.read_until(b'\n', &mut line).map_err(|error| unusable(error.to_string()))?;
+        if read == 0 {
+            return Ok(());
+        }
+        if read as u64 == LONGEST {
+            return Err(unusable(format!("it is longer than {LONGEST} bytes")));
+        }
+        each(std::str::from_utf8(&line).map_err(|error| unusable(error.to_string()))?)?;
+    }
+}
+
+fn problem(error: ExportError) -> Problem {
+    let problem = error.to_string();
+    let fails = |kind, law: &str| Problem::Fails(Failure { kind, law: law.into(), problem: problem.clone() });
+    match error.problem {
+        ExportProblem::Line(_) | ExportProblem::NoCall => Problem::Unusable(problem),
+        ExportProblem::Audit(error) => match *error {
+            AuditError::Unreadable(_) | AuditError::Replay(ReplayError::NoSegment) => {
+                Problem::Unusable(problem)
+            }
+            AuditError::Law(violation) => fails(Kind::Safety, violation.law),
+            AuditError::Replay(ReplayError::Fold(_)) => fails(Kind::Safety, "D3"),
+            AuditError::Replay(
+                ReplayError::Config(_)
+                | ReplayError::Restore(_)
+                | ReplayError::Elsewhere { .. }
+                | ReplayError::Differs(_),
+            ) => fails(Kind::Nondeterminism, "D6"),
+        },
+    }
+}
+
+/// What was read and how fast, in a line.
+pub fn told(report: &AuditReport, ask: Ask, micros: u64) -> String {
+    let seconds = micros.max(1) as f64 / 1e6;
+    let rate = |count: u64| count as f64 / seconds;
+    let AuditReport { calls, segments, judged, agents, .. } = *report;
+    let decided = match ask {
+        Ask::All => format!(", {calls} decisions the same ({:.0}/s)", rate(calls)),
+        Ask::Laws => String::new(),
+    };
+    format!(
+        "{judged} records of {agents} agents in {segments} segments fold and break no law ({:.0}/s){decided}, \
+         in {seconds:.3} s",
+        rate(judged)
+    )
+}

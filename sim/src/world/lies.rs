@@ -1,0 +1,77 @@
+//! A sync that lied, and a machine that lost its power: rows are gone that a sync had spoken of (contract: ST7).
+//! What is left is a ledger like any other, its end is missing, and nothing in it says so. So nothing is claimed
+//! about what is gone, and everything about what follows: whoever was told of it and asks again is treated as if
+//! it had never been.
+
+use holon_core::{AgentId, MessageId};
+
+use super::agenda::Happening;
+use super::{Sabotage, World};
+use crate::disk::Lost;
+use crate::ingress::Request;
+use crate::scenario::Action;
+
+impl World<'_> {
+    /// Nobody on this machine survives the loss; clients elsewhere do, and repeat what they can.
+    pub(super) fn power_failed(&mut self, lost: Lost, downtime: u64) {
+        self.trace.note(self.at, &format!("{} rows are gone that a sync had spoken of", lost.rows));
+        self.agenda.performers_die();
+        self.outside.supervised.clear();
+        if self.options.sabotage == Some(Sabotage::BelieveLies) {
+            return;
+        }
+        if lost.told {
+            self.injector.saw("a lie costs what was told");
+        }
+        self.disk.forget_lost();
+        let disk = &self.disk;
+        // The ids of what is gone are given again, to something else.
+        self.outside.begun.retain(|(agent, op)| disk.holds_op(agent, *op));
+        self.outside.cancelled.retain(|(agent, op)| disk.holds_op(agent, *op));
+        let gone = |agent: &AgentId, message: &MessageId| !disk.holds_message(agent, *message);
+        let bereaved: Vec<Request> = self
+            .outside
+            .acknowledged
+            .extract_if(.., |(agent, message), _| gone(agent, message))
+            .map(|(_, request)| request)
+            .collect();
+        self.followers_fall_back(downtime);
+        for request in bereaved.into_iter().filter(Request::repeatable) {
+            // Twice: it is admitted anew, once.
+            for patience in [2_000, 3_000] {
+                self.plan(self.at + downtime + patience, request.agent, Happening::Request(request.clone()));
+            }
+            self.outside.bereaved.push(request);
+        }
+    }
+
+    /// A follower whose place is behind the end of the log begins again there. Who finds that an agent is gone
+    /// altogether creates it again.
+    fn followers_fall_back(&mut self, downtime: u64) {
+        let ends = self.disk.agents();
+        for (agent, shown) in std::mem::take(&mut self.outside.observed) {
+            let last = ends.get(&agent).copied().unwrap_or_default();
+            if shown > last {
+                self.injector.saw("a follower is ahead of the log");
+            }
+            if ends.contains_key(&agent) {
+                self.outside.observed.insert(agent, shown.min(last));
+            } else {
+                let request = Request { agent: self.number(&agent), action: Action::Create };
+                self.plan(self.at + downtime + 1_000, request.agent, Happening::Request(request));
+            }
+        }
+    }
+
+    /// A client was told that its message is admitted.
+    pub(super) fn promised(&mut self, request: Request, agent: AgentId, message: MessageId, duplicate: bool) {
+        let known = self.outside.bereaved.iter().position(|lost| *lost == request);
+        if let Some(at) = known {
+            self.outside.bereaved.remove(at);
+            if !duplicate {
+                self.injector.saw("a lost message is admitted anew");
+            }
+        }
+        self.outside.acknowledged.entry((agent, message)).or_insert(request);
+    }
+}
