@@ -18,6 +18,9 @@ pub type Figures = BTreeMap<String, u64>;
 
 /// What a campaign has reached.
 pub fn reached(tally: &Tally) -> Figures {
+    if tally.runs == 0 {
+        return Figures::new();
+    }
     let of = |name: &str, count: usize| (format!("{name}.{}", tally.runs), count as u64);
     let rows: BTreeSet<Row> = tally.decisions.keys().map(|came| came.row).collect();
     let laws = tally.said.values().filter(|times| **times > 0).count();

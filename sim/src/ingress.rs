@@ -81,7 +81,7 @@ impl Request {
 
 /// The agent with a number.
 pub fn agent_id(number: u32) -> AgentId {
-    AgentId::new(&format!("a{number}")).unwrap_or_else(|_| unreachable!("a letter and digits"))
+    format!("a{number}").parse().unwrap_or_else(|_| unreachable!("a letter and digits"))
 }
 
 /// The core's input for a request; none for what concerns the world alone.

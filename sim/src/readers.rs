@@ -10,7 +10,7 @@ use holon_core::lifecycle::Status;
 use holon_core::terminal::{TurnKind, TurnReason};
 use holon_core::transcript::Transcript;
 use holon_core::view::{RunVerdict, SchedulingPosture, View};
-use holon_core::{AgentId, Millis, Record};
+use holon_core::{AgentId, Millis, Record, Reject};
 use serde_json::Value;
 
 use crate::failure::{Failure, ensure, safety};
@@ -137,6 +137,15 @@ fn entry(event: &Event) -> Option<&'static str> {
         | Event::Operation(_)
         | Event::Brief(_) => None,
     }
+}
+
+/// A refusal says what to do next where its caller can do something.
+pub(crate) fn refusal(reject: &Reject) -> Result<(), Failure> {
+    let helps = ["unknown_agent", "agent_stopped", "draining", "queue_full", "idempotency_conflict"]
+        .contains(&reject.code());
+    let told = reject.hint().is_some_and(|hint| !hint.is_empty());
+    ensure!(told == helps, "R1", "{reject} has the hint {:?}", reject.hint());
+    Ok(())
 }
 
 /// A line of an export is JSON, and names the record.

@@ -157,7 +157,7 @@ fn returned(page: &mut String, tally: &Tally) {
 
 fn regions(page: &mut String, coverage: &Coverage) {
     let percent = |per_mille: u64| format!("{}.{} %", per_mille / 10, per_mille % 10);
-    let about = "Of the core, entered by the simulator alone; the laws are counted apart.";
+    let about = "Of the core, entered by the simulator alone; what judges ledgers is counted apart.";
     table(page, "Regions", about, &["file", "regions", "not entered", "share"]);
     let groups = coverage.groups().into_iter().map(|(name, part)| (format!("**{name}**"), part));
     let files = coverage.files.iter().map(|(name, part)| (format!("`{name}`"), *part));

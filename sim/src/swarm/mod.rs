@@ -239,7 +239,7 @@ fn config_of(draw: &mut Draw, agents: u32) -> Config {
     let models: Vec<ModelRef> = ["a/one", "b/two", "a/three"]
         .iter()
         .take(draw.below("models", 3) as usize + 1)
-        .filter_map(|name| ModelRef::new(name).ok())
+        .filter_map(|name| name.parse::<ModelRef>().ok())
         .collect();
     let mut config = Config::new(models);
     config.queue = queue(draw);

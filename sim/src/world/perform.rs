@@ -10,7 +10,7 @@ use crate::fault::Ill;
 use crate::ingress::Request;
 use crate::provider::{self, Circumstances, Deliveries};
 use crate::script::Line;
-use crate::{ingress, tools, wire};
+use crate::{ingress, readers, tools, wire};
 
 impl World<'_> {
     pub(super) fn perform(&mut self, effect: Effect, step: StepSeq) -> Result<(), Failure> {
@@ -132,6 +132,9 @@ impl World<'_> {
         let request = waiting.request;
         self.witness.told(&answer, &mut self.injector);
         self.acknowledgement(&request);
+        if let Answer::Refused { reject } = &answer {
+            readers::refusal(reject)?;
+        }
         match &answer {
             Answer::Admitted { message_id, duplicate } => {
                 let agent = ingress::agent_id(request.agent);
