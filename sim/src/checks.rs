@@ -16,7 +16,9 @@ use holon_core::{AgentId, Config, Event, MessageId, Now, OpId, Record, Wall};
 use crate::bounds::Bounds;
 use crate::disk::{Disk, Row};
 use crate::failure::{Failure, ensure, liveness, safety};
+use crate::readers;
 use crate::reference::Reference;
+use crate::scheduling;
 use crate::world::Sabotage;
 
 /// Everything that is judged while a run goes on.
@@ -63,7 +65,12 @@ impl Checks {
         for record in &row.records {
             self.laws.step(record).map_err(|broken| safety(broken.law, broken.to_string()))?;
             match self.folded.get_mut(&record.agent) {
-                Some(agent) => agent.fold(record).map_err(|error| safety("D3", error.to_string()))?,
+                Some(agent) => {
+                    let blind = self.sabotage == Some(Sabotage::Blind);
+                    *self.said.entry("G6").or_default() +=
+                        u64::from(scheduling::judge(agent, record, blind)?);
+                    agent.fold(record).map_err(|error| safety("D3", error.to_string()))?;
+                }
                 None => {
                     let agent = Agent::created(record).map_err(|error| safety("D3", error.to_string()))?;
                     self.folded.insert(record.agent.clone(), agent);
@@ -236,6 +243,12 @@ impl Checks {
         Ok(())
     }
 
+    /// R1: what clients read of the live host is what the records say.
+    pub fn readers(&mut self, host: &Host) -> Result<(), Failure> {
+        *self.said.entry("R1").or_default() += readers::live(host, &self.folded)?;
+        Ok(())
+    }
+
     /// D7 at one position: what a snapshot there and the records after it give.
     pub fn snapshot_at(&mut self, before: &[Record], after: &[Record]) -> Result<(), Failure> {
         let broken = |error: &dyn std::fmt::Display| safety("D7", error.to_string());
@@ -244,6 +257,7 @@ impl Checks {
         for record in rest {
             agent.fold(record).map_err(|error| broken(&error))?;
         }
+        out_of_place(&mut agent, before)?;
         let text = AgentSnapshot::of(&agent).encode().map_err(|error| broken(&error))?;
         let mut agent = AgentSnapshot::decode(&text).map_err(|error| broken(&error))?.agent;
         for record in after {
@@ -303,6 +317,21 @@ impl Checks {
         }
         Ok(())
     }
+}
+
+/// D3: what does not come next is not folded: a record again, one of somebody else, a log that begins elsewhere.
+fn out_of_place(agent: &mut Agent, before: &[Record]) -> Result<(), Failure> {
+    let Some(last) = before.last() else { return Ok(()) };
+    let mut next = last.clone();
+    next.event_seq = agent.event_seq.next();
+    next.agent = AgentId::new("somebody-else").map_err(|error| safety("D3", error.to_string()))?;
+    for record in [last, &next] {
+        let refused = agent.fold(record).is_err();
+        ensure!(refused, "D3", "{} takes {record:?} in at {}", agent.id, agent.event_seq);
+    }
+    let begins = before.len() == 1 || Agent::created(last).is_err();
+    ensure!(begins, "D3", "an agent begins with {last:?}");
+    Ok(())
 }
 
 /// The messages that a request names in the runtime's own words, and the authority that it gives them. Only

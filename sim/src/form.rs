@@ -1,8 +1,8 @@
 //! The text form of a scenario. Of the configuration it says only what differs from the default one, so that
 //! a person can write it and a new limit of the core leaves old files alone.
 
-use holon_core::Config;
 use holon_core::model::ModelRef;
+use holon_core::{Config, Millis};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
@@ -32,6 +32,20 @@ pub(crate) fn without(config: &Config, (group, name): &Field) -> Config {
     let base = serde_json::to_value(plain()).unwrap_or_default();
     value[group][name] = base[group][name].clone();
     serde_json::from_value(value).unwrap_or_else(|_| config.clone())
+}
+
+/// The configuration with one limit that nothing can work with.
+pub(crate) fn unusable(config: &Config, which: u32) -> Config {
+    let mut config = config.clone();
+    match which {
+        0 => config.queue.reserved_entries = config.queue.entries,
+        1 => config.queue.reserved_bytes = config.queue.bytes,
+        2 => config.hold.steps = vec![Millis(0)],
+        3 => config.context.window_tokens = 1,
+        4 => config.turn.rounds = 0,
+        _ => config.models.clear(),
+    }
+    config
 }
 
 pub(crate) fn write<S: Serializer>(config: &Config, to: S) -> Result<S::Ok, S::Error> {

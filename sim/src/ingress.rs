@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 
 use holon_core::agent::identity::{AgentKind, AgentSpec};
 use holon_core::input::ControlRequest;
-use holon_core::message::{
-    AdmissionContext, Body, BodyType, Idempotency, Ingress, MessageKind, Origin, Surface,
-};
+use holon_core::message::{AdmissionContext, Idempotency, Ingress, MessageKind, Origin, Surface};
 use holon_core::model::ModelRef;
 use holon_core::{AgentId, ContentId, Input, ReplyId, RunId, Text};
 
@@ -90,7 +88,7 @@ pub fn other_model(number: u32) -> Option<ModelRef> {
 
 /// The agent with a number.
 pub fn agent_id(number: u32) -> AgentId {
-    AgentId::new(&format!("a{number}")).unwrap_or_else(|_| unreachable!("a letter and digits"))
+    format!("a{number}").parse().unwrap_or_else(|_| unreachable!("a letter and digits"))
 }
 
 /// The core's input for a request; none for what concerns the world alone.
@@ -114,6 +112,9 @@ pub fn input(request: &Request, reply: ReplyId) -> Option<Input> {
         Action::Kill { .. } | Action::Suspend { .. } | Action::ClockJump { .. } | Action::Tick => None,
     }
 }
+
+/// Bytes of a name that is too long.
+const LONG: usize = 2_000;
 
 fn ingress(message: &Message) -> Ingress {
     use AdmissionContext as Proof;
@@ -143,6 +144,24 @@ fn ingress(message: &Message) -> Ingress {
         Sender::Impostor => {
             (MessageKind::OperatorPrompt, webhook, Surface::HttpWebhook, Proof::PublicUnauthenticated)
         }
+        Sender::Timer => {
+            let origin = Origin::Timer { timer_id: "t1".into() };
+            (MessageKind::TimerTick, origin, Surface::RuntimeSystem, Proof::RuntimeOwned)
+        }
+        Sender::Followup => {
+            (MessageKind::InternalFollowup, system, Surface::RuntimeSystem, Proof::RuntimeOwned)
+        }
+        Sender::TaskStatus => (MessageKind::TaskStatus, task, Surface::TaskRejoin, Proof::RuntimeOwned),
+        Sender::BriefResult => {
+            (MessageKind::BriefResult, system, Surface::RuntimeSystem, Proof::RuntimeOwned)
+        }
+        Sender::Control => {
+            (MessageKind::Control, operator, Surface::HttpControlPrompt, Proof::ControlAuthenticated)
+        }
+        Sender::LongName => {
+            let origin = Origin::Channel { channel_id: "n".repeat(LONG), sender_id: None };
+            (MessageKind::ChannelEvent, origin, Surface::HttpPublicEnqueue, Proof::PublicUnauthenticated)
+        }
     };
     let text = match message.bytes {
         0..=256 => Text::Inline("x".repeat(message.bytes as usize)),
@@ -151,17 +170,8 @@ fn ingress(message: &Message) -> Ingress {
     let idempotency = message
         .key
         .map(|key| Idempotency { key: format!("k{key}"), payload: ContentId([message.payload; 32]) });
-    Ingress {
-        kind,
-        origin,
-        priority: message.priority,
-        body: Body { kind: BodyType::Text, text },
-        metadata: None,
-        source_refs: (0..message.refs).map(|number| (format!("r{number}"), String::new())).collect(),
-        delivery_surface,
-        admission_context,
-        correlation_id: None,
-        causation_id: None,
-        idempotency,
-    }
+    let source_refs = (0..message.refs).map(|number| (format!("r{number}"), String::new())).collect();
+    // Clients of operators begin with a prompt of theirs, as the shell does.
+    let prompt = Ingress::prompt(text, delivery_surface, admission_context);
+    Ingress { kind, origin, priority: message.priority, source_refs, idempotency, ..prompt }
 }

@@ -44,7 +44,7 @@ const fn law(id: &'static str, sort: Sort, sabotage: Sabotage, sentence: &'stati
 
 use Sort::{Liveness as L, Pair as P, Safety as S};
 
-pub const WORLD: [WorldLaw; 31] = [
+pub const WORLD: [WorldLaw; 34] = [
     law("A2", S, Sabotage::Promote, "A request shows each message with the authority it was admitted with."),
     law("D1", S, Sabotage::ReleaseEarly, "An effect leaves after its records are on the disk."),
     law(
@@ -91,6 +91,7 @@ pub const WORLD: [WorldLaw; 31] = [
         Sabotage::ChangeReply,
         "Callers are told what the reference says, and posture is what it says.",
     ),
+    law("G6", S, Sabotage::Blind, "A decision and a closure say what is so, and follow from it."),
     law("L7", S, Sabotage::GoOn, "After a shutdown was answered only replies and cancellations leave."),
     law(
         "P5",
@@ -99,8 +100,15 @@ pub const WORLD: [WorldLaw; 31] = [
         "A command gets the word once, from a supervisor on the disk, and what it came to is what the model is told.",
     ),
     law("P6", S, Sabotage::BeginAgain, "No operation is begun twice, in whichever life of the process."),
+    law(
+        "P7",
+        S,
+        Sabotage::LoseTexts,
+        "A request names texts that the ledger was given, and has a form that every transport can send.",
+    ),
     law("Q6", S, Sabotage::AnswerTwice, "Each caller is answered once; what is acknowledged is on the disk."),
     law("Q8", S, Sabotage::SmallQueue, "What is admitted has room, and only operators use their reserve."),
+    law("R1", P, Sabotage::Misread, "What clients read of an agent follows from its records."),
     law("S3", S, Sabotage::NoWait, "After a step the next deadline is not now."),
     law("S8", S, Sabotage::NoCost, "What a step records is bounded by what it has to settle."),
     law("V1", L, Sabotage::Impatient, "The system comes to rest."),

@@ -142,6 +142,15 @@ pub enum Sender {
     BriefAck,
     /// A kind from an origin that it can't come from.
     Impostor,
+    Timer,
+    Followup,
+    /// Need no model either.
+    TaskStatus,
+    BriefResult,
+    /// A kind that no message has.
+    Control,
+    /// Somebody with too long a name.
+    LongName,
 }
 
 impl Scenario {

@@ -7,6 +7,7 @@ use holon_core::Reject;
 use holon_core::model::FailureKind;
 use holon_core::tool::ToolErrorKind;
 
+use crate::decisions::{Came, Row, TABLE};
 use crate::fault::kinds::{KINDS, PATTERNS};
 use crate::laws::WORLD;
 use crate::witness::Pair;
@@ -58,6 +59,7 @@ pub struct Tally {
     /// In how many runs each pair of events was seen.
     pub pairs: BTreeMap<Pair, u64>,
     pub errors: BTreeMap<(&'static str, &'static str), u64>,
+    pub decisions: BTreeMap<Came, u64>,
 }
 
 impl Tally {
@@ -85,6 +87,9 @@ impl Tally {
         for (error, times) in &report.errors {
             *self.errors.entry(*error).or_default() += times;
         }
+        for (came, times) in &report.decisions {
+            *self.decisions.entry(*came).or_default() += times;
+        }
     }
 
     /// Takes over what another part of the campaign has seen.
@@ -103,6 +108,7 @@ impl Tally {
         add(&mut self.fired, other.fired);
         add(&mut self.pairs, other.pairs);
         add(&mut self.errors, other.errors);
+        add(&mut self.decisions, other.decisions);
     }
 
     /// N1, N2, N4, N5: faults that never struck or met nothing, laws that had nothing to say, errors that nobody
@@ -112,10 +118,8 @@ impl Tally {
         let world = WORLD.iter().map(|law| law.id);
         let world = world.filter(|law| !self.said.contains_key(law) && !ELSEWHERE.contains(law));
         let fault = |name: &&str| !self.fired.contains_key(*name);
-        let faults: BTreeSet<&str> =
-            KINDS.iter().flat_map(|kind| [Some(kind.name), kind.meets]).flatten().chain(PATTERNS).collect();
         let errors = errors().into_iter().filter(|error| !self.errors.contains_key(error));
-        let named = laws.chain(world).chain(faults.into_iter().filter(fault)).map(String::from);
+        let named = laws.chain(world).chain(faults().into_iter().filter(fault)).map(String::from);
         let errors = errors.map(|(family, name)| format!("{family} {name}"));
         let pairs = self.adjacency().0.into_iter().map(|(one, other)| format!("{one}, then {other}"));
         let due = |name: &String| self.runs >= PLENTY || !SELDOM.contains(&name.as_str());
@@ -124,12 +128,20 @@ impl Tally {
 
     /// N4: declared pairs that a campaign of this size must have seen and has not, and pairs that nobody declared.
     pub fn adjacency(&self) -> (Vec<Pair>, Vec<Pair>) {
-        let declared: BTreeMap<Pair, u64> = DECLARED.lines().filter_map(declared).collect();
+        let declared = declared();
         let due = |share: u64| self.runs.saturating_mul(share) >= EXPECTED * SHARE;
         let unseen = declared.iter().filter(|(pair, share)| due(**share) && !self.pairs.contains_key(*pair));
         let unseen = unseen.map(|(pair, _)| *pair).collect();
         let new = self.pairs.keys().filter(|pair| !declared.contains_key(*pair)).copied().collect();
         (unseen, new)
+    }
+
+    /// Rows of the decision table that did not come up, and decisions that the table does not have.
+    pub fn rows(&self) -> (Vec<Row>, Vec<Came>) {
+        let came: BTreeSet<Row> = self.decisions.keys().map(|came| came.row).collect();
+        let unseen = TABLE.into_iter().filter(|row| !came.contains(row)).collect();
+        let strange = self.decisions.keys().filter(|came| !came.declared()).copied().collect();
+        (unseen, strange)
     }
 
     /// The lines of `sim/adjacency.txt`, if this campaign is what declares them.
@@ -153,15 +165,25 @@ impl Tally {
     }
 }
 
+/// The pairs of events that are expected, with the share of runs that see each.
+pub fn declared() -> BTreeMap<Pair, u64> {
+    DECLARED.lines().filter_map(pair).collect()
+}
+
+/// Everything that is counted when a fault strikes, or meets what its contract speaks of.
+pub fn faults() -> BTreeSet<&'static str> {
+    KINDS.iter().flat_map(|kind| [Some(kind.name), kind.meets]).flatten().chain(PATTERNS).collect()
+}
+
 /// A line of the declaration.
-fn declared(line: &'static str) -> Option<(Pair, u64)> {
+fn pair(line: &'static str) -> Option<(Pair, u64)> {
     let (one, rest) = line.split_once(' ')?;
     let (other, share) = rest.split_once(' ')?;
     Some(((one, other), share.parse().ok()?))
 }
 
 /// Every error that somebody can be given, by its family and name.
-fn errors() -> Vec<(&'static str, &'static str)> {
+pub fn errors() -> Vec<(&'static str, &'static str)> {
     let rejects = Reject::CODES.iter().map(|code| ("reject", *code));
     let models = FailureKind::ALL.iter().map(|kind| ("model", kind.name()));
     let tools = ToolErrorKind::ALL.iter().map(|kind| ("tool", kind.name()));
@@ -174,13 +196,13 @@ mod tests {
 
     /// A campaign of so many runs that has seen every declared pair but one.
     fn without(gone: Pair, runs: u64) -> Tally {
-        let pairs = DECLARED.lines().filter_map(declared).filter(|(pair, _)| *pair != gone);
+        let pairs = declared().into_iter().filter(|(pair, _)| *pair != gone);
         Tally { runs, pairs: pairs.map(|(pair, _)| (pair, 1)).collect(), ..Tally::default() }
     }
 
     #[test]
     fn a_pair_is_due_from_the_size_on_at_which_it_should_come() {
-        let lines: Vec<(Pair, u64)> = DECLARED.lines().filter_map(declared).collect();
+        let lines: Vec<(Pair, u64)> = DECLARED.lines().filter_map(pair).collect();
         assert!(lines.len() == DECLARED.lines().count() && lines.len() > 100, "{} pairs", lines.len());
         let all = without(("nothing", "nothing"), PLENTY);
         assert_eq!(all.adjacency(), (Vec::new(), Vec::new()));

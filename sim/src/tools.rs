@@ -5,8 +5,9 @@ use holon_core::outcome::{
     Certainty, ExecutionSnapshot, InstructionSource, LoadedContext, OpFailure, Outcome, SourceScope,
     SupervisorIdentity, ToolOutcome,
 };
-use holon_core::tool::{Receipt, ToolError, ToolErrorKind, ToolFacts};
-use holon_core::{Millis, Text};
+use holon_core::tool::receipt::DETAIL_CHARS;
+use holon_core::tool::{Details, Receipt, ToolError, ToolErrorKind, ToolFacts};
+use holon_core::{ContentId, Millis, Text};
 
 use crate::provider::{Circumstances, Deliveries};
 
@@ -41,13 +42,32 @@ pub fn call(here: &mut Circumstances<'_>) -> Deliveries {
     let after = u64::from(here.below("latency", 3_000_000));
     let receipt = if here.fault("fails", here.faults.tool_fails) {
         let kind = here.pick("error", ToolErrorKind::ALL).unwrap_or(ToolErrorKind::ToolExecutionFailed);
-        Receipt::failure(ToolError::new(kind, "it did not work"))
+        Receipt::failure(failure(here, kind))
     } else {
         let content = if here.below("same", 2) == 0 { Text::short("ok") } else { here.text("output") };
         Receipt::success(content, ToolFacts { exit_status: Some(0), ..ToolFacts::default() })
     };
     let outcome = ToolOutcome { receipt, duration_ms: Millis(after / 1_000) };
     here.deliver(after, Outcome::Tool { outcome })
+}
+
+/// An error with whatever it may say besides.
+fn failure(here: &mut Circumstances<'_>, kind: ToolErrorKind) -> ToolError {
+    let mut error = ToolError::new(kind, "it did not work");
+    if here.below("hint", 3) == 0 {
+        error = error.hint("do something else");
+    }
+    if here.below("long error", 4) == 0 {
+        error.message = here.text("error text");
+    }
+    if here.below("field", 4) == 0 {
+        error.field = Some("cmd".into());
+    }
+    let long = "x".repeat(DETAIL_CHARS + 1);
+    let details = [None, None, Some(r#"{"exit_status":1}"#), Some("no JSON"), Some(long.as_str())];
+    let details = here.pick("details", &details).flatten();
+    error.details = details.map(|json| Details::new(json, || ContentId([7; 32])));
+    error
 }
 
 /// Reads instruction files and the environment.

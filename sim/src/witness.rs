@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 
 use holon_core::event::operation::Settlement;
 use holon_core::event::turn::CompactionCause;
-use holon_core::event::{InboxFact, LifecycleFact, OperationFact, TurnFact};
+use holon_core::event::{InboxFact, LifecycleFact, OperationFact, SchedulingFact, TurnFact};
 use holon_core::model::AttemptOutcome;
 use holon_core::terminal::{TurnKind, TurnReason};
 use holon_core::tool::{ToolErrorKind, Verdict};
 use holon_core::{AgentId, Answer, Event};
 
+use crate::decisions::Came;
 use crate::disk::Row;
 use crate::fault::Injector;
 
@@ -21,6 +22,7 @@ pub type Pair = (&'static str, &'static str);
 pub struct Witness {
     pub pairs: BTreeMap<Pair, u64>,
     pub errors: BTreeMap<(&'static str, &'static str), u64>,
+    pub decisions: BTreeMap<Came, u64>,
     last: BTreeMap<AgentId, &'static str>,
     /// The models that the last run of each agent was bound to.
     models: BTreeMap<AgentId, usize>,
@@ -50,6 +52,9 @@ impl Witness {
                 },
                 Event::Lifecycle(LifecycleFact::ClockStepped(_)) => {
                     injector.saw("a step of the clock is recorded");
+                }
+                Event::Scheduling(SchedulingFact::SchedulerDecision(decision)) => {
+                    *self.decisions.entry(Came::of(decision)).or_default() += 1;
                 }
                 Event::Lifecycle(_) | Event::Scheduling(_) | Event::Operation(_) | Event::Brief(_) => {}
             }

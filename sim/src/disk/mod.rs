@@ -11,7 +11,7 @@ use holon_core::ids::{AgentId, EventSeq, MessageId, OpId, StepSeq};
 use holon_core::outcome::SupervisorIdentity;
 use holon_core::record::Step;
 use holon_core::replay::Call;
-use holon_core::{Durable, Effect, Event, Record};
+use holon_core::{ContentId, Durable, Effect, Event, Record};
 
 use crate::failure::{Failure, ensure};
 use image::{Damage, Found, Image, Reader};
@@ -55,6 +55,8 @@ pub struct Disk {
     opened: BTreeMap<(AgentId, OpId), Option<SupervisorIdentity>>,
     messages: BTreeSet<(AgentId, MessageId)>,
     pub snapshots: Shelf,
+    /// Texts that steps handed over together with their records; what a crash has cut off may be among them.
+    texts: BTreeSet<ContentId>,
     /// The room that was held back for a stop on a full disk has been used up.
     pub reserve_used: bool,
 }
@@ -66,6 +68,15 @@ impl Disk {
 
     pub fn accept(&mut self, row: Row) {
         self.rows.push(row);
+    }
+
+    /// The stored texts that a step names; they become durable with its row.
+    pub fn keep_texts(&mut self, step: &Step) {
+        self.texts.extend(step.contents().into_iter().map(|content| content.id));
+    }
+
+    pub fn texts(&self) -> &BTreeSet<ContentId> {
+        &self.texts
     }
 
     /// Everything that was accepted is on stable storage now; what an earlier sync lied about, too.

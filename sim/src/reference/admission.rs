@@ -8,6 +8,8 @@ use super::agent::Model;
 
 /// Most references that a message may bring along.
 const SOURCE_REFS: usize = 16;
+/// Longest name that a sender may give itself.
+const NAME_BYTES: usize = 256;
 
 /// What a message is to be treated as, whatever it says.
 pub(super) fn authority(kind: MessageKind) -> &'static str {
@@ -70,7 +72,7 @@ fn fresh(config: &Config, draining: bool, before: &Model, after: &Model, ingress
         return vec![Told::Refused("agent_stopped")];
     }
     let operator = matches!(ingress.origin, Origin::Operator { .. });
-    if (ingress.kind == MessageKind::OperatorPrompt) != operator {
+    if (ingress.kind == MessageKind::OperatorPrompt) != operator || ingress.kind == MessageKind::Control {
         return vec![Told::Refused("kind_from_origin")];
     }
     if ingress.priority == Priority::Interject && !operator {
@@ -78,6 +80,11 @@ fn fresh(config: &Config, draining: bool, before: &Model, after: &Model, ingress
     }
     if ingress.source_refs.len() > SOURCE_REFS {
         return vec![Told::Refused("too_many")];
+    }
+    if let Origin::Channel { channel_id, .. } = &ingress.origin
+        && channel_id.len() > NAME_BYTES
+    {
+        return vec![Told::Refused("too_large")];
     }
     let refs: usize = ingress.source_refs.iter().map(|(name, value)| name.len() + value.len()).sum();
     let bytes = ingress.body.text.bytes().saturating_add(refs as u64);

@@ -165,7 +165,10 @@ fn message(draw: &mut Draw) -> Message {
         From::BriefAck,
         From::Impostor,
     ];
-    let sender = draw.of("sender", &senders);
+    let rare =
+        [From::Timer, From::Followup, From::TaskStatus, From::BriefResult, From::Control, From::LongName];
+    let common = draw.below("common sender", 10) > 0;
+    let sender = if common { draw.of("sender", &senders) } else { draw.of("rare sender", &rare) };
     let drawn = draw.of("priority", Priority::ALL);
     let presumes = drawn == Priority::Interject && sender != From::Operator && draw.below("presumes", 6) > 0;
     Message {
@@ -250,7 +253,7 @@ fn config_of(draw: &mut Draw, agents: u32) -> Config {
     let models: Vec<ModelRef> = ["a/one", "b/two", "a/three"]
         .iter()
         .take(draw.below("models", 3) as usize + 1)
-        .filter_map(|name| ModelRef::new(name).ok())
+        .filter_map(|name| name.parse::<ModelRef>().ok())
         .collect();
     let mut config = Config::new(models);
     config.queue = queue(draw);

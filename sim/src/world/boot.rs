@@ -13,6 +13,7 @@ use crate::choices::Site;
 use crate::disk::Row;
 use crate::disk::image::{Damage, Reader};
 use crate::failure::{Failure, ensure, liveness, safety};
+use crate::form;
 use crate::scenario::Action;
 
 impl World<'_> {
@@ -225,6 +226,9 @@ impl World<'_> {
             Host::new(config.clone(), seed).map_err(|error| safety("scenario", error.to_string()))?;
         host.resume_after(after);
         let site = self.site("boot", 0, "mono");
+        let which = self.choices.below(site.about("unusable"), 6);
+        let started = Host::new(form::unusable(&config, which), seed).is_ok();
+        ensure!(!started, "G5", "a process starts with an unusable configuration, {which}");
         self.life.began = self.at;
         self.life.first_boundary = self.counts.boundaries;
         self.life.mono = u64::from(self.choices.below(site, 4)) * 1_000_003_000_000;

@@ -171,6 +171,9 @@ impl World<'_> {
             }
         };
         self.life.more = step.more();
+        if self.options.sabotage != Some(Sabotage::LoseTexts) {
+            self.disk.keep_texts(&step);
+        }
         let mut row = Row { call, step: Some(step.seq()), records: step.records().to_vec(), effects: None };
         if self.options.sabotage == Some(Sabotage::DuplicateRecord) && row.records.len() > 4 {
             row.records.push(row.records[0].clone());
@@ -187,6 +190,7 @@ impl World<'_> {
         self.checks.live(host, settled)?;
         if self.counts.steps.is_multiple_of(8) {
             self.checks.fold_is_live(host)?;
+            self.checks.readers(host)?;
         }
         let urgent = matches!(&row.call, Call::Step { input, .. } if urgent(input));
         if self.options.moments {

@@ -7,6 +7,10 @@ use holon_core::snapshot::AgentSnapshot;
 use super::{Sabotage, World, replay};
 use crate::failure::{Failure, ensure, liveness, safety};
 use crate::ingress::agent_id;
+use crate::{readers, wire};
+
+/// The schemas of tools are the same in every run: one in so many looks at them.
+const SCHEMAS_EVERY: u64 = 16;
 
 impl World<'_> {
     pub(super) fn at_the_end(&mut self) -> Result<(), Failure> {
@@ -21,6 +25,13 @@ impl World<'_> {
         if let Some(host) = &self.life.host {
             self.checks.fold_is_live(host)?;
             self.checks.small(host)?;
+            let misread = self.options.sabotage == Some(Sabotage::Misread);
+            for agent in host.view().agent_ids() {
+                readers::past(host, agent, &self.disk.log(agent, EventSeq(0)), misread)?;
+            }
+        }
+        if self.scenario.seed.is_multiple_of(SCHEMAS_EVERY) {
+            wire::schemas()?;
         }
         self.checks.snapshots(&self.disk)?;
         self.snapshots_anywhere()?;

@@ -61,6 +61,7 @@ pub fn run(scenario: &Scenario, options: Options) -> Report {
         fired: world.injector.fired(),
         pairs: world.witness.pairs,
         errors: world.witness.errors,
+        decisions: world.witness.decisions,
         struck: world.injector.struck,
         trace: world.trace,
     }

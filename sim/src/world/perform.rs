@@ -10,7 +10,7 @@ use crate::fault::Ill;
 use crate::ingress::Request;
 use crate::provider::{self, Circumstances, Deliveries};
 use crate::script::Line;
-use crate::{ingress, tools};
+use crate::{ingress, readers, tools, wire};
 
 impl World<'_> {
     pub(super) fn perform(&mut self, effect: Effect, step: StepSeq) -> Result<(), Failure> {
@@ -24,6 +24,8 @@ impl World<'_> {
             Effect::CallModel { agent, op, request } => {
                 provider::judge(&request, &self.scenario.config_of(self.life.number).context)?;
                 self.checks.authority(&request)?;
+                wire::lowered(&request, self.disk.texts())?;
+                self.checks.say("P7");
                 self.begin(&agent, op, "provider", provider::answer).map(drop)
             }
             Effect::CallTool { agent, op, .. } => self.begin(&agent, op, "tool", tools::call).map(drop),
@@ -130,6 +132,9 @@ impl World<'_> {
         let request = waiting.request;
         self.witness.told(&answer, &mut self.injector);
         self.acknowledgement(&request);
+        if let Answer::Refused { reject } = &answer {
+            readers::refusal(reject)?;
+        }
         match &answer {
             Answer::Admitted { message_id, duplicate } => {
                 let agent = ingress::agent_id(request.agent);

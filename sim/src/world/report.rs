@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use holon_core::AgentId;
 
+use crate::decisions::Came;
 use crate::failure::Failure;
 use crate::fault::Strike;
 use crate::trace::{Kept, Trace};
@@ -87,6 +88,12 @@ pub enum Sabotage {
     NoHold,
     /// The system may not take any time.
     Impatient,
+    /// The ledger is not given the texts that records name.
+    LoseTexts,
+    /// Every queue is taken for an empty one.
+    Blind,
+    /// The last turn of an agent is taken for another.
+    Misread,
     /// The world falls over.
     Panic,
 }
@@ -116,6 +123,8 @@ pub struct Report {
     pub pairs: BTreeMap<Pair, u64>,
     /// How often each error was returned, by its family and name.
     pub errors: BTreeMap<(&'static str, &'static str), u64>,
+    /// How often each row of the decision table came up.
+    pub decisions: BTreeMap<Came, u64>,
     /// The faults of performers that struck, one by one.
     pub struck: Vec<Strike>,
 }
@@ -138,6 +147,7 @@ impl Report {
             fired: BTreeMap::new(),
             pairs: BTreeMap::new(),
             errors: BTreeMap::new(),
+            decisions: BTreeMap::new(),
             struck: Vec::new(),
         }
     }

@@ -9,6 +9,7 @@ mod lists;
 mod one;
 mod progress;
 mod recorded;
+mod report;
 mod swarm;
 mod words;
 
@@ -22,6 +23,7 @@ const USAGE: &str = "usage: sim run SEED|FILE.json [--trace] [--scenario]
        sim shrink SEED|FILE.json [--out FILE.json]
        sim crash [--jobs N]
        sim explore [--world NAME] [--states N] [--for SECONDS|10m] [--wider N] [--workers N]
+       sim report [--seeds N] [--from SEED] [--jobs N] [--out FILE.md] [--picture FILE.svg] [--coverage FILE.json]
        sim apart SEED|FILE.json
        sim replay FILE.jsonl [--laws]
        sim traces [--from SEED] [--seeds N]
@@ -43,6 +45,7 @@ fn main() -> ExitCode {
         ["explore", rest @ ..] => explore::explore(rest),
         ["replay", file] => recorded::replay(file, Ask::All),
         ["replay", file, "--laws"] => recorded::replay(file, Ask::Laws),
+        ["report", rest @ ..] => report::report(rest),
         ["traces", rest @ ..] => lists::traces(rest),
         ["pairs", rest @ ..] => lists::pairs(rest),
         ["laws"] => Ok(lists::laws()),

@@ -1,0 +1,52 @@
+//! A campaign, told in tables and a picture, and compared with its floors.
+
+use sim::floors::{self, Figures, LONG};
+use sim::report::coverage::Coverage;
+use sim::report::{page, picture};
+
+use crate::swarm::{Campaign, verdict};
+use crate::words::word;
+
+/// Exit code of a report with something below its floor.
+const LOW: u8 = 16;
+
+pub(crate) fn report(rest: &[&str]) -> Result<u8, String> {
+    let campaign = Campaign::of(rest, Some(LONG))?;
+    let coverage = match word(rest, "--coverage") {
+        Some(file) => Some(Coverage::from_text(&read(file)?).map_err(|error| format!("{file}: {error}"))?),
+        None => None,
+    };
+    let (code, tally) = campaign.run();
+    let told = page(&tally, coverage.as_ref());
+    match word(rest, "--out") {
+        Some(file) => write(file, &told)?,
+        None => print!("{told}"),
+    }
+    if let Some(file) = word(rest, "--picture") {
+        write(file, &picture(&tally, coverage.as_ref()))?;
+    }
+    let mut figures = floors::reached(&tally);
+    figures.extend(coverage.iter().flat_map(floors::covered));
+    let code = verdict(code, &tally);
+    let low = judged(&figures)?;
+    Ok(if code == 0 && low { LOW } else { code })
+}
+
+/// Tells what is below its floor, and the floors that could rise; says whether anything is below.
+fn judged(figures: &Figures) -> Result<bool, String> {
+    let floors = floors::read(floors::WRITTEN)?;
+    let below = floors::below(&floors, figures);
+    below.iter().for_each(|line| eprintln!("FAIL {line}"));
+    if let Some(raised) = floors::raised(&floors, figures) {
+        eprintln!("floors are beaten; sim/floors.txt may be:\n{raised}");
+    }
+    Ok(!below.is_empty())
+}
+
+fn read(file: &str) -> Result<String, String> {
+    std::fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))
+}
+
+fn write(file: &str, text: &str) -> Result<(), String> {
+    std::fs::write(file, text).map_err(|error| format!("{file}: {error}"))
+}

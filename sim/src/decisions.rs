@@ -1,0 +1,74 @@
+//! The closed table of the scheduler's decisions, and which of its rows came up with which facts.
+
+use holon_core::continuation::ContinuationClass;
+use holon_core::lifecycle::Boundary;
+use holon_core::message::Priority;
+use holon_core::scheduler::decision::Evidence;
+use holon_core::scheduler::{DecisionKind as Kind, DecisionReason as Reason, SchedulerDecision};
+
+/// Number of a row in the contract, what is decided there, and why.
+pub type Row = (u8, Kind, Reason);
+
+/// Every row that there is.
+pub const TABLE: [Row; 12] = [
+    (1, Kind::Stop, Reason::Stopped),
+    (1, Kind::Stop, Reason::Draining),
+    (2, Kind::Noop, Reason::RunInProgress),
+    (3, Kind::ReduceMessageOnly, Reason::HeldLiveness),
+    (4, Kind::StartModelTurn, Reason::HoldTrial),
+    (4, Kind::Noop, Reason::NoSlot),
+    (5, Kind::WaitForTimer, Reason::Hold),
+    (6, Kind::ReduceMessageOnly, Reason::LivenessOnly),
+    (6, Kind::StartModelTurn, Reason::QueuedMessage),
+    (6, Kind::Noop, Reason::NoSlot),
+    (14, Kind::StayIdle, Reason::AlreadyAsleep),
+    (14, Kind::Sleep, Reason::NothingPending),
+];
+
+/// A row as it came up: where it was decided, and for what kind of message if there was one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Came {
+    pub row: Row,
+    pub boundary: Boundary,
+    pub head: Option<(Priority, ContinuationClass)>,
+}
+
+impl Came {
+    pub fn of(decision: &SchedulerDecision) -> Self {
+        let head = |evidence: &Evidence| match evidence {
+            Evidence::Head { priority, class, .. } => Some((*priority, *class)),
+            Evidence::Status { .. }
+            | Evidence::Draining
+            | Evidence::Run { .. }
+            | Evidence::Queued { .. }
+            | Evidence::Hold { .. }
+            | Evidence::NoFreeSlot
+            | Evidence::IgnoredQueue { .. } => None,
+        };
+        Self {
+            row: (decision.row, decision.kind, decision.reason),
+            boundary: decision.boundary,
+            head: decision.evidence.iter().find_map(head),
+        }
+    }
+
+    /// Whether the table has such a row.
+    pub fn declared(&self) -> bool {
+        TABLE.contains(&self.row)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_and_every_reason_has_a_row() {
+        for kind in Kind::ALL {
+            assert!(TABLE.iter().any(|(_, of, _)| of == kind), "{kind}");
+        }
+        for reason in Reason::ALL {
+            assert!(TABLE.iter().any(|(_, _, of)| of == reason), "{reason}");
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! What clients read of an agent follows from its records: summaries and explanations of the live host, the
+//! transcript and the export of its log (R1).
+
+use std::collections::BTreeMap;
+
+use holon_core::agent::Agent;
+use holon_core::event::{Event, InboxFact, TurnFact};
+use holon_core::host::Host;
+use holon_core::lifecycle::Status;
+use holon_core::terminal::{TurnKind, TurnReason};
+use holon_core::transcript::Transcript;
+use holon_core::view::{RunVerdict, SchedulingPosture, View};
+use holon_core::{AgentId, Millis, Record, Reject};
+use serde_json::Value;
+
+use crate::failure::{Failure, ensure, safety};
+
+/// How many agents of the live host read as the fold of their records says.
+pub(crate) fn live(host: &Host, agents: &BTreeMap<AgentId, Agent>) -> Result<u64, Failure> {
+    let view = host.view();
+    for id in view.agent_ids() {
+        let Some(agent) = agents.get(id) else { continue };
+        summary(view, agent)?;
+        ending(view, agent)?;
+        let Some(told) = view.explain(id) else { continue };
+        ensure!(told.last_decision == agent.last_decision, "R1", "{id} explains another last decision");
+        let woken = !told.decision.rests() || !told.woken_by.is_empty();
+        ensure!(woken, "R1", "{id} rests, and nothing would wake it: {told:?}");
+    }
+    Ok(view.agent_ids().count() as u64)
+}
+
+fn summary(view: View<'_>, agent: &Agent) -> Result<(), Failure> {
+    let id = &agent.id;
+    let Some(told) = view.summary(id) else { return Ok(()) };
+    let queued = agent.inbox.queued().count() as u64;
+    let entries = queued + agent.inbox.claimed_entries();
+    let bands: u64 = told.queue.queued.iter().map(|(_, depth)| depth).sum();
+    ensure!((told.queue.entries, bands) == (entries, queued), "R1", "{id}: {:?}, {queued} wait", told.queue);
+    let run = agent.run.as_ref().map(|run| (run.id, run.message));
+    let told_run = told.run.as_ref().map(|run| (run.run_id, run.message_id));
+    ensure!(told_run == run, "R1", "{id} is told to run {told_run:?}, it runs {run:?}");
+    let stopped = agent.status == Status::Stopped;
+    ensure!(told.lifecycle_hint.is_some() == stopped, "R1", "{id}: {:?}", told.lifecycle_hint);
+    let fits = match told.scheduling_posture {
+        SchedulingPosture::Archived => stopped,
+        SchedulingPosture::ActiveTurn => run.is_some(),
+        SchedulingPosture::HasQueuedInput => run.is_none() && queued > 0 && !stopped,
+        SchedulingPosture::Blocked => queued == 0 && agent.hold.is_some(),
+        SchedulingPosture::Idle => run.is_none() && queued == 0 && !stopped,
+    };
+    ensure!(fits, "R1", "{id} is told to be {}, with {queued} in its queue", told.scheduling_posture);
+    ensure!(told.event_seq == agent.event_seq, "R1", "{id} is told to be at {}", told.event_seq);
+    Ok(())
+}
+
+/// What a client that waits for the end of its work goes by.
+fn ending(view: View<'_>, agent: &Agent) -> Result<(), Failure> {
+    let id = &agent.id;
+    let (stopped, runs) = (agent.status == Status::Stopped, agent.run.is_some());
+    let waits = agent.inbox.queued().count() > 0;
+    let quiet = !runs && !waits && agent.inbox.claimed_entries() == 0;
+    ensure!(view.quiet(id) == quiet, "R1", "{id} is told to be quiet: {}", view.quiet(id));
+    let due = view.due(id);
+    let may_wait = !stopped && !runs && waits && agent.hold.is_some();
+    ensure!(due.is_none() || may_wait, "R1", "{id} is told to wait for {due:?}");
+    let at_last = if stopped { !runs } else { quiet };
+    ensure!(view.settled(id, Millis(u64::MAX)) == at_last, "R1", "{id} rests for ever: not {at_last}");
+    let for_now = at_last || due.is_some();
+    ensure!(!view.settled(id, Millis(0)) || for_now, "R1", "{id} is told to rest, and does not");
+    let verdict = view.verdict(id);
+    let named = match verdict {
+        Some(RunVerdict::Stopped) => stopped,
+        Some(_) | None => !stopped,
+    };
+    ensure!(named, "R1", "{id} is told to have ended as {verdict:?}, stopped is {stopped}");
+    Ok(())
+}
+
+/// The whole log of one agent that is at rest; `misread` takes its last turn for another.
+pub(crate) fn past(host: &Host, id: &AgentId, log: &[Record], misread: bool) -> Result<(), Failure> {
+    let view = host.view();
+    let (mut last, mut expected) = (None, Vec::new());
+    let (mut transcript, mut entries) = (Transcript::default(), Vec::new());
+    for record in log {
+        exported(record)?;
+        expected.extend(entry(&record.event).map(|kind| (record.event_seq, kind)));
+        if let Some(entry) = transcript.step(record) {
+            let json = serde_json::to_value(&entry).map_err(|error| safety("R1", error.to_string()))?;
+            let kind = json["kind"].as_str().unwrap_or_default().to_owned();
+            entries.push((entry.event_seq, kind));
+        }
+        if let Event::Turn(TurnFact::TurnTerminal(fact)) = &record.event {
+            last = Some((fact.kind, fact.reason));
+        }
+    }
+    let same = entries.len() == expected.len()
+        && entries.iter().zip(&expected).all(|(one, (at, kind))| one.0 == *at && one.1 == *kind);
+    ensure!(same, "R1", "the transcript of {id} has {entries:?}, its log {expected:?}");
+    let Some(told) = view.summary(id) else { return Ok(()) };
+    let told_last = told.last_turn.map(|turn| (turn.kind, turn.reason));
+    ensure!(told_last == last, "R1", "the last turn of {id} is told to be {told_last:?}, it was {last:?}");
+    let verdict = view.verdict(id);
+    if verdict != Some(RunVerdict::Stopped) && view.due(id).is_none() {
+        let fits = verdict == Some(of_turn(if misread { None } else { last }));
+        ensure!(fits, "R1", "{id} is told to have ended as {verdict:?}, its last turn was {last:?}");
+    }
+    Ok(())
+}
+
+fn of_turn(last: Option<(TurnKind, Option<TurnReason>)>) -> RunVerdict {
+    let Some((kind, reason)) = last else { return RunVerdict::Completed };
+    match (kind, reason) {
+        (TurnKind::Completed, _) => RunVerdict::Completed,
+        (TurnKind::Aborted, _) => RunVerdict::Aborted,
+        (TurnKind::Failed | TurnKind::ContextLengthExceeded, _) => RunVerdict::Failed,
+        (TurnKind::BudgetExhausted, _) => RunVerdict::BudgetExhausted,
+        (TurnKind::LimitReached, _) => RunVerdict::MaxTurnsExceeded,
+        (TurnKind::Interrupted, Some(TurnReason::Outage | TurnReason::Quota)) => RunVerdict::WaitingForTimer,
+        (TurnKind::Interrupted, _) => RunVerdict::Interrupted,
+    }
+}
+
+/// The entry that a transcript must have for an event.
+fn entry(event: &Event) -> Option<&'static str> {
+    match event {
+        Event::Inbox(InboxFact::MessageAdmitted(_)) => Some("incoming_message"),
+        Event::Turn(TurnFact::TurnStarted(fact)) if fact.carried_rounds > 0 => Some("continuation_prompt"),
+        Event::Turn(TurnFact::AssistantRoundRecorded(_)) => Some("assistant_round"),
+        Event::Turn(TurnFact::ToolExecuted(_) | TurnFact::ToolExecutionFailed(_)) => Some("tool_results"),
+        Event::Turn(TurnFact::ReminderInjected(_)) => Some("continuation_prompt"),
+        Event::Turn(TurnFact::RuntimeError(_)) => Some("runtime_failure"),
+        Event::Inbox(_)
+        | Event::Turn(_)
+        | Event::Lifecycle(_)
+        | Event::Scheduling(_)
+        | Event::Operation(_)
+        | Event::Brief(_) => None,
+    }
+}
+
+/// A refusal says what to do next where its caller can do something.
+pub(crate) fn refusal(reject: &Reject) -> Result<(), Failure> {
+    let helps = ["unknown_agent", "agent_stopped", "draining", "queue_full", "idempotency_conflict"]
+        .contains(&reject.code());
+    let told = reject.hint().is_some_and(|hint| !hint.is_empty());
+    ensure!(told == helps, "R1", "{reject} has the hint {:?}", reject.hint());
+    Ok(())
+}
+
+/// A line of an export is JSON, and names the record.
+fn exported(record: &Record) -> Result<(), Failure> {
+    let line = record.json_line().map_err(|error| safety("R1", error.to_string()))?;
+    let json: Value =
+        serde_json::from_str(&line).map_err(|error| safety("R1", format!("{line}: {error}")))?;
+    let named = json["agent"] == record.agent.as_str()
+        && json["event_seq"] == record.event_seq.0
+        && json["type"] == record.event.kind()
+        && json["payload"].is_object();
+    ensure!(named, "R1", "{record:?} is exported as {line}");
+    Ok(())
+}

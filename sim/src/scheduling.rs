@@ -1,0 +1,181 @@
+//! A decision says what is so, and follows from it (G6): each recorded one is judged by the state that its
+//! agent's records had led to, with a second statement of the scheduler's table.
+
+use holon_core::agent::Agent;
+use holon_core::agent::hold::Hold;
+use holon_core::agent::inbox::Entry;
+use holon_core::closure::ClosureOutcome;
+use holon_core::continuation::ContinuationClass;
+use holon_core::event::SchedulingFact;
+use holon_core::lifecycle::Status;
+use holon_core::message::{MessageKind, Priority};
+use holon_core::scheduler::{DecisionKind as Kind, DecisionReason as Reason, Evidence, SchedulerDecision};
+use holon_core::terminal::TurnKind;
+use holon_core::{Event, MessageId, Record, Wall};
+
+use crate::decisions::Came;
+use crate::failure::{Failure, ensure};
+
+/// Judges a record by its agent before it; `blind` takes every queue for an empty one. Says whether there was
+/// something to judge.
+pub(crate) fn judge(agent: &Agent, record: &Record, blind: bool) -> Result<bool, Failure> {
+    match &record.event {
+        Event::Scheduling(SchedulingFact::SchedulerDecision(decision)) => {
+            let facts = Facts::of(agent, record.at, blind);
+            facts.table(decision)?;
+            decision.evidence.iter().try_for_each(|evidence| facts.told(evidence, decision))?;
+            Ok(true)
+        }
+        Event::Scheduling(SchedulingFact::ClosureDecided(fact)) => {
+            let facts = Facts::of(agent, record.at, blind);
+            let (closure, right) = (&fact.closure, facts.closure());
+            let same = (closure.row, closure.outcome) == right;
+            ensure!(same, "G6", "{} closes with {closure:?}, right is {right:?}", agent.id);
+            Ok(true)
+        }
+        Event::Scheduling(_)
+        | Event::Inbox(_)
+        | Event::Turn(_)
+        | Event::Lifecycle(_)
+        | Event::Operation(_)
+        | Event::Brief(_) => Ok(false),
+    }
+}
+
+/// What matters of an agent.
+struct Facts<'a> {
+    agent: &'a Agent,
+    queued: u64,
+    /// The first of the queue, and the first that needs no model.
+    first: Option<&'a Entry>,
+    passive: Option<&'a Entry>,
+    hold: Option<&'a Hold>,
+    /// The prompt that may try again, while it waits.
+    trial: Option<MessageId>,
+}
+
+/// Most urgent first.
+fn urgency(priority: Priority) -> u8 {
+    match priority {
+        Priority::Interject => 0,
+        Priority::Next => 1,
+        Priority::Normal => 2,
+        Priority::Background => 3,
+    }
+}
+
+fn needs_a_model(kind: MessageKind) -> bool {
+    let passive = [MessageKind::TaskStatus, MessageKind::BriefAck, MessageKind::BriefResult];
+    !passive.contains(&kind)
+}
+
+impl<'a> Facts<'a> {
+    fn of(agent: &'a Agent, at: Wall, blind: bool) -> Self {
+        let queue = || agent.inbox.queued().filter(|_| !blind);
+        let order = |entry: &&Entry| (urgency(entry.message.priority), entry.message.id);
+        let hold = agent.hold.as_ref().filter(|hold| at < hold.until);
+        let trial = hold.and_then(|hold| hold.trial);
+        Self {
+            agent,
+            queued: queue().count() as u64,
+            first: queue().min_by_key(order),
+            passive: queue().filter(|entry| !needs_a_model(entry.message.kind)).min_by_key(order),
+            hold,
+            trial: trial.filter(|id| queue().any(|entry| entry.message.id == *id)),
+        }
+    }
+
+    /// Row and outcome of the closure.
+    fn closure(&self) -> (u8, ClosureOutcome) {
+        match (self.agent.history.last_settled, self.hold) {
+            (
+                Some(
+                    TurnKind::Failed
+                    | TurnKind::ContextLengthExceeded
+                    | TurnKind::BudgetExhausted
+                    | TurnKind::LimitReached,
+                ),
+                _,
+            ) => (1, ClosureOutcome::Failed),
+            (_, Some(_)) => (5, ClosureOutcome::Waiting),
+            (Some(TurnKind::Completed | TurnKind::Aborted | TurnKind::Interrupted), None) => {
+                (7, ClosureOutcome::Completed)
+            }
+            (None, None) => (8, ClosureOutcome::None),
+        }
+    }
+
+    fn class(&self, kind: MessageKind) -> ContinuationClass {
+        let resumes = [MessageKind::OperatorPrompt, MessageKind::TaskResult].contains(&kind);
+        if !needs_a_model(kind) {
+            ContinuationClass::LivenessOnly
+        } else if resumes && self.closure().1 == ClosureOutcome::Waiting {
+            ContinuationClass::ResumeOverride
+        } else {
+            ContinuationClass::LocalContinuation
+        }
+    }
+
+    fn table(&self, decision: &SchedulerDecision) -> Result<(), Failure> {
+        let id = &self.agent.id;
+        let came = Came::of(decision);
+        ensure!(came.declared(), "G6", "{id}: the table has no row like {decision:?}");
+        let stopped = self.agent.status == Status::Stopped;
+        let idle = !stopped && self.agent.run.is_none();
+        let (held, free) = (idle && self.hold.is_some(), idle && self.hold.is_none());
+        let model = self.first.is_some_and(|entry| needs_a_model(entry.message.kind));
+        let (first, passive) = (named(self.first), named(self.passive));
+        let drains = decision.evidence.contains(&Evidence::Draining);
+        let full = decision.evidence.contains(&Evidence::NoFreeSlot);
+        let (fits, takes) = match (decision.row, decision.reason) {
+            (1, Reason::Stopped) => (stopped, None),
+            (1, Reason::Draining) => (!stopped && drains, None),
+            (2, _) => (!stopped && self.agent.run.is_some(), None),
+            (3, _) => (held && passive.is_some(), passive),
+            (4, Reason::HoldTrial) => (held && passive.is_none() && self.trial.is_some(), self.trial),
+            (4, _) => (held && full && passive.is_none() && self.trial.is_some(), None),
+            (5, _) => (held && passive.is_none() && self.trial.is_none(), None),
+            (6, Reason::LivenessOnly) => (free && first.is_some() && !model, first),
+            (6, Reason::QueuedMessage) => (free && model, first),
+            (6, _) => (free && full && model, None),
+            (14, Reason::NothingPending) => {
+                (free && first.is_none() && self.agent.status != Status::Asleep, None)
+            }
+            _ => (free && first.is_none() && self.agent.status == Status::Asleep, None),
+        };
+        ensure!(fits, "G6", "{id} decides {decision:?}, with {} in its queue", self.queued);
+        let model = decision.kind == Kind::StartModelTurn;
+        let passes = decision.kind == Kind::ReduceMessageOnly;
+        let same =
+            (decision.message_id, decision.model_reentry, decision.liveness_only) == (takes, model, passes);
+        ensure!(same, "G6", "{id} decides for {:?}, {takes:?} is next", decision.message_id);
+        let until = self.hold.map(|hold| hold.until);
+        ensure!(decision.next_deadline == until, "G6", "{id} is held until {until:?}: {decision:?}");
+        Ok(())
+    }
+
+    fn told(&self, evidence: &Evidence, decision: &SchedulerDecision) -> Result<(), Failure> {
+        let so = match evidence {
+            Evidence::Status { status } => *status == self.agent.status,
+            Evidence::Draining | Evidence::NoFreeSlot => true,
+            Evidence::Run { run_id, message_id } => {
+                self.agent.run.as_ref().is_some_and(|run| (run.id, run.message) == (*run_id, *message_id))
+            }
+            Evidence::Head { message_id, priority, class } => {
+                let entry = self.agent.inbox.queued().find(|entry| entry.message.id == *message_id);
+                decision.message_id == Some(*message_id)
+                    && entry.is_some_and(|entry| {
+                        (entry.message.priority, self.class(entry.message.kind)) == (*priority, *class)
+                    })
+            }
+            Evidence::Queued { entries } | Evidence::IgnoredQueue { entries } => *entries == self.queued,
+            Evidence::Hold { until } => self.hold.is_some_and(|hold| hold.until == *until),
+        };
+        ensure!(so, "G6", "{} decides {decision:?}, and {evidence:?} is not so", self.agent.id);
+        Ok(())
+    }
+}
+
+fn named(entry: Option<&Entry>) -> Option<MessageId> {
+    entry.map(|entry| entry.message.id)
+}

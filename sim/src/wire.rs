@@ -1,0 +1,107 @@
+//! What a transport makes of a request (P7): every text that it names is on the disk, every result has a form
+//! that a model can read, every tool that it offers has a schema in the dialect of all providers.
+
+use std::collections::BTreeSet;
+
+use holon_core::model::{Block, Item, ModelRequest};
+use holon_core::prompt::Part;
+use holon_core::tool::Tool;
+use holon_core::tool::schema::{SchemaMode, schema};
+use holon_core::{ContentId, Text};
+use serde_json::Value;
+
+use crate::failure::{Failure, ensure, safety};
+
+/// Longest rendering of an error: its message, its details, its hint.
+const RENDERED: usize = 40_000;
+
+/// Judges what a request would become, given the texts that are on the disk.
+pub(crate) fn lowered(request: &ModelRequest, kept: &BTreeSet<ContentId>) -> Result<(), Failure> {
+    let model = &request.model;
+    let parts = format!("{}/{}", model.provider(), model.model());
+    ensure!(parts == model.as_str(), "P7", "{model} is made of {parts}");
+    let frame = &request.frame;
+    let blocks = frame.system_blocks.iter().chain(&frame.context_blocks);
+    blocks.flat_map(|block| &block.parts).try_for_each(|given| part(given, kept))?;
+    for item in &request.conversation {
+        match item {
+            Item::User { parts } => parts.iter().try_for_each(|given| part(given, kept))?,
+            Item::Assistant { blocks } => {
+                for block in blocks.iter() {
+                    match block {
+                        Block::Text { text } => resolved(text, kept)?,
+                        Block::ToolCall { arguments, .. } => resolved(arguments, kept)?,
+                    }
+                }
+            }
+            Item::ToolResults { results } => {
+                for result in results {
+                    result.receipt.texts().try_for_each(|text| resolved(text, kept))?;
+                    if let Some(error) = &result.receipt.error {
+                        let whole = "x".repeat(usize::try_from(error.message.bytes()).unwrap_or(RENDERED));
+                        readable(&error.render("ExecCommand", &whole))?;
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn part(part: &Part, kept: &BTreeSet<ContentId>) -> Result<(), Failure> {
+    match part {
+        Part::Rendered(_) => Ok(()),
+        Part::Given(text) | Part::Excerpt { text, .. } => resolved(text, kept),
+    }
+}
+
+fn resolved(text: &Text, kept: &BTreeSet<ContentId>) -> Result<(), Failure> {
+    let known = text.content().is_none_or(|content| kept.contains(&content.id));
+    ensure!(known, "P7", "a request names a text that no step has handed to the ledger: {text:?}");
+    Ok(())
+}
+
+/// A rendered error is one JSON object, whatever is in it.
+fn readable(rendered: &str) -> Result<(), Failure> {
+    let json: Value =
+        serde_json::from_str(rendered).map_err(|error| safety("P7", format!("{rendered}: {error}")))?;
+    let named = json["ok"] == false && json["kind"].is_string() && json["message"].is_string();
+    ensure!(named && rendered.len() <= RENDERED, "P7", "an error reads {rendered}");
+    Ok(())
+}
+
+/// The schemas of all tools; the same in every run.
+pub(crate) fn schemas() -> Result<(), Failure> {
+    for &tool in Tool::ALL {
+        ensure!(Tool::named(tool.name()) == Some(tool), "P7", "{tool} is not found by its name");
+        ensure!(!tool.description().is_empty(), "P7", "{tool} is not described");
+        for mode in [SchemaMode::Relaxed, SchemaMode::Strict] {
+            closed(tool, mode, &schema(tool, mode))?;
+        }
+    }
+    Ok(())
+}
+
+/// Objects are closed, and strict ones require whatever they name; no keyword is one that providers refuse.
+fn closed(tool: Tool, mode: SchemaMode, schema: &Value) -> Result<(), Failure> {
+    let Some(object) = schema.as_object() else { return Ok(()) };
+    for refused in ["$ref", "$schema", "$defs", "oneOf", "allOf", "const", "format", "title"] {
+        ensure!(!object.contains_key(refused), "P7", "the schema of {tool} says {refused}: {schema}");
+    }
+    if let Some(properties) = object.get("properties").and_then(Value::as_object) {
+        ensure!(
+            object.get("additionalProperties") == Some(&Value::Bool(false)),
+            "P7",
+            "{tool} is open: {schema}"
+        );
+        let required = object.get("required").and_then(Value::as_array).map_or(0, Vec::len);
+        let all = required == properties.len();
+        ensure!(mode == SchemaMode::Relaxed || all, "P7", "{tool} does not require all of {schema}");
+        properties.values().try_for_each(|property| closed(tool, mode, property))?;
+    }
+    if let Some(items) = object.get("items") {
+        closed(tool, mode, items)?;
+    }
+    let alternatives = object.get("anyOf").and_then(Value::as_array).into_iter().flatten();
+    alternatives.into_iter().try_for_each(|one| closed(tool, mode, one))
+}
