@@ -72,6 +72,12 @@ impl Reference {
         if let Some(Input::Control { agent, request, .. }) = input {
             self.command(agent, request);
         }
+        // So does a model: a turn that begins in the same step has it already.
+        if let Some(Input::SetModel { agent, model, .. }) = input
+            && let Some(known) = self.agents.get_mut(agent)
+        {
+            known.model.clone_from(model);
+        }
         for record in records {
             self.record(record)?;
             if let (Event::Inbox(InboxFact::MessageAdmitted(_)), Some(Input::Ingress { ingress, .. })) =
@@ -145,13 +151,9 @@ impl Reference {
                 (*reply, self.control(agent, request, before, applied))
             }
             Input::SetModel { agent, model, reply } => {
-                let told = match self.agents.get_mut(agent) {
+                let told = match &before.agent {
                     None => Told::Refused("unknown_agent"),
-                    Some(known) => {
-                        let changed = known.model != *model;
-                        known.model.clone_from(model);
-                        Told::ModelSet { model: model.clone(), changed }
-                    }
+                    Some(was) => Told::ModelSet { model: model.clone(), changed: was.model != *model },
                 };
                 (*reply, vec![told])
             }
