@@ -5,6 +5,7 @@ pub mod activity;
 pub mod changes;
 pub mod cli;
 pub mod clock;
+pub mod daemon;
 pub mod doctor;
 pub mod driver;
 pub mod entropy;
