@@ -3,6 +3,7 @@
 
 use alloc::vec::Vec;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::history::LastTurn;
@@ -45,7 +46,7 @@ names! {
 }
 
 /// One agent for operators and clients.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentSummary {
     pub agent_id: AgentId,
     pub identity: AgentSpec,
@@ -68,14 +69,14 @@ pub struct AgentSummary {
     pub event_seq: EventSeq,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct QueueSummary {
     pub entries: u64,
     pub bytes: u64,
     pub queued: Vec<(Priority, u64)>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunSummary {
     pub run_id: RunId,
     pub turn_index: TurnIndex,
@@ -86,7 +87,7 @@ pub struct RunSummary {
 }
 
 /// Why an agent is as it is, and what would change it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Explanation {
     pub agent_id: AgentId,
     pub status: Status,
@@ -108,7 +109,7 @@ pub struct Explanation {
     pub token_usage: TokenUsage,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ExplainedDeadline {
     pub at: Wall,
     pub reason: DeadlineReason,

@@ -6,6 +6,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use anyhow::anyhow;
+use tokio::runtime::Builder;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -42,7 +43,22 @@ pub(super) fn block_on<T, F>(work: impl FnOnce(Ending) -> F) -> Result<T, Failur
 where
     F: Future<Output = Result<T, Failure>>,
 {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    on(&mut Builder::new_current_thread(), work)
+}
+
+/// The same with threads of its own for whatever the work spawns.
+pub(super) fn block_on_workers<T, F>(workers: usize, work: impl FnOnce(Ending) -> F) -> Result<T, Failure>
+where
+    F: Future<Output = Result<T, Failure>>,
+{
+    on(Builder::new_multi_thread().worker_threads(workers), work)
+}
+
+fn on<T, F>(builder: &mut Builder, work: impl FnOnce(Ending) -> F) -> Result<T, Failure>
+where
+    F: Future<Output = Result<T, Failure>>,
+{
+    let runtime = builder.enable_all().build()?;
     let outcome = {
         let _here = runtime.enter();
         Interrupts::new().map(|interrupts| runtime.block_on(until_twice(interrupts, work)))

@@ -9,6 +9,8 @@ mod outcome;
 mod output;
 mod run;
 mod serve;
+mod server;
+mod server_options;
 mod session;
 mod setup;
 mod terminal;

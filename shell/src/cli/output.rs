@@ -182,7 +182,7 @@ pub(super) fn failed(failure: &Failure) -> ExitCode {
 }
 
 /// The chain of causes, without those that an outer one has named already.
-fn said_once(error: &anyhow::Error) -> String {
+pub(super) fn said_once(error: &anyhow::Error) -> String {
     let mut said = String::new();
     for cause in error.chain().map(ToString::to_string) {
         if !said.contains(&cause) {

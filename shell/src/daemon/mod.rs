@@ -4,6 +4,7 @@
 
 pub mod endpoint;
 pub mod fingerprint;
+pub mod journal;
 pub mod last_failure;
 pub mod log;
 pub mod look;
@@ -17,4 +18,4 @@ pub use fingerprint::Fingerprint;
 pub use last_failure::{LastFailure, Phase};
 pub use look::{Found, look};
 pub use metadata::Metadata;
-pub use token::{Token, TokenError};
+pub use token::{Token, TokenError, VARIABLE as TOKEN_VARIABLE};

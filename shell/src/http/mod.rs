@@ -1,5 +1,6 @@
 //! The control surface over HTTP: one router on the home's socket and on TCP (contract: surface.md, HTTP).
 
+pub mod api;
 mod server;
 
 use std::sync::Arc;
