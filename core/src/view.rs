@@ -107,6 +107,14 @@ pub struct Explanation {
     pub woken_by: Vec<WakeSource>,
     pub queue: QueueSummary,
     pub token_usage: TokenUsage,
+    /// Whether nothing runs and nothing is queued.
+    pub quiet: bool,
+    /// How things stand, from facts alone.
+    pub verdict: RunVerdict,
+    /// What an agent without a run waits for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub due: Option<ExplainedDeadline>,
+    pub event_seq: EventSeq,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -190,6 +198,10 @@ impl<'a> View<'a> {
                 .collect(),
             queue: queue(agent),
             token_usage: agent.history.usage,
+            quiet: self.quiet(id),
+            verdict: self.verdict(id)?,
+            due: self.due(id),
+            event_seq: agent.event_seq,
         })
     }
 

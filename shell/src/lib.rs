@@ -4,6 +4,7 @@
 pub mod activity;
 pub mod changes;
 pub mod cli;
+pub mod client;
 pub mod clock;
 pub mod daemon;
 pub mod doctor;

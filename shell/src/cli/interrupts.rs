@@ -30,6 +30,15 @@ impl Ending {
         *self.0.borrow()
     }
 
+    /// Does work that loses nothing when it is given up.
+    pub(super) async fn or<T>(&self, work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+        tokio::select! {
+            biased;
+            () = self.wait() => Err(Failure::new(Exit::Interrupted, anyhow!("interrupted"))),
+            done = work => done,
+        }
+    }
+
     /// Waits until the end is asked for; for ever when nobody can any more.
     pub(super) async fn wait(&self) {
         if self.0.clone().wait_for(|asked| *asked).await.is_err() {

@@ -1,6 +1,7 @@
 //! The command line: one file per group of commands (contract: surface.md, Command line).
 
 mod config;
+mod daemon;
 mod demo;
 mod exit;
 mod interrupts;
@@ -38,6 +39,9 @@ enum Command {
     Run(run::RunArgs),
     /// Keep the runtime of a home going in the foreground
     Serve(serve::ServeArgs),
+    /// The same in the background: start, stop and look after it
+    #[command(subcommand)]
+    Daemon(daemon::DaemonCommand),
     /// Show the whole loop offline: a scripted model repairs a small project
     Demo(demo::DemoArgs),
     /// Look at durable history
@@ -56,6 +60,7 @@ pub fn main() -> std::process::ExitCode {
     let outcome = match cli.command {
         Command::Run(args) => run::run(cli.home, args),
         Command::Serve(args) => serve::serve(cli.home, args),
+        Command::Daemon(command) => daemon::daemon(cli.home, command),
         Command::Demo(args) => demo::demo(args),
         Command::Config(args) => config::config(cli.home, args),
         Command::Ledger(command) => ledger::ledger(cli.home, command),

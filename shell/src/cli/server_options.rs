@@ -125,14 +125,6 @@ impl ServerOptions {
         Ok(flags)
     }
 
-    /// Whether nothing was said.
-    pub(super) fn is_empty(&self) -> bool {
-        let Self { access, host, port, listen, advertise, token, token_file } = self;
-        access.is_none()
-            && (host.is_none() && port.is_none() && listen.is_none())
-            && (advertise.is_none() && token.is_none() && token_file.is_none())
-    }
-
     /// The same for another process, as its arguments. The token is not among them: see [`Self::token`].
     pub(super) fn arguments(&self) -> Result<Vec<String>, Failure> {
         let mut arguments = Vec::new();
@@ -181,7 +173,6 @@ mod tests {
             &["--listen=[::1]:7", "--token-file=/a/b c"],
         ] {
             assert_eq!(options(arguments).arguments().ok().unwrap(), arguments);
-            assert_eq!(options(arguments).is_empty(), arguments.is_empty());
         }
         let with_token = options(&["--token", "canary-0123456789"]);
         assert_eq!(with_token.arguments().ok().unwrap(), [""; 0], "others could see it there");

@@ -78,8 +78,11 @@ impl Drop for Claim {
     }
 }
 
-/// Takes a leftover away.
-fn make_room(path: &Path) -> Result<(), SocketError> {
+/// Takes a leftover away, where one is.
+///
+/// # Errors
+/// Whatever stands there and is not a leftover of this user.
+pub fn make_room(path: &Path) -> Result<(), SocketError> {
     let failed = |source: io::Error| SocketError::Failed { path: path.to_owned(), source };
     let about = match path.symlink_metadata() {
         Ok(about) => about,

@@ -73,6 +73,22 @@ fn is(pid: u32, started: u64) -> bool {
     stat(pid).is_some_and(|stat| stat.started == started)
 }
 
+/// Asks that very process to end; says whether it was there to be asked.
+pub fn terminate(identity: &Identity) -> bool {
+    let Some(handle) = pid(identity.pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()) else {
+        return false;
+    };
+    is_alive(identity) && pidfd_send_signal(&handle, Signal::TERM).is_ok()
+}
+
+/// The arguments that a process was started with; none when there is no such process.
+pub fn arguments(pid: u32) -> Option<Vec<String>> {
+    let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let arguments =
+        line.split(|byte| *byte == 0).map(|argument| String::from_utf8_lossy(argument).into_owned());
+    Some(arguments.collect())
+}
+
 pub(super) fn pid(raw: u32) -> Option<Pid> {
     Pid::from_raw(i32::try_from(raw).ok()?)
 }
