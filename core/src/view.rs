@@ -163,7 +163,7 @@ impl<'a> View<'a> {
             status: agent.status,
             status_since: agent.status_since,
             scheduling_posture: posture(agent, self.host.facts().now),
-            lifecycle_hint: lifecycle_hint(agent),
+            lifecycle_hint: (agent.status == Status::Stopped).then(|| lifecycle_hint(&agent.id)),
             models: self.host.config().models.clone(),
             token_usage: agent.history.usage,
             last_turn_token_usage: agent.history.last_turn_usage,
@@ -268,13 +268,11 @@ fn posture(agent: &Agent, now: Wall) -> SchedulingPosture {
     }
 }
 
-fn lifecycle_hint(agent: &Agent) -> Option<alloc::string::String> {
-    (agent.status == Status::Stopped).then(|| {
-        alloc::format!(
-            "stopped: start it before new input (holon agent start {}); a wake does not override a stop",
-            agent.id
-        )
-    })
+/// What a stopped agent needs before it takes new input.
+pub fn lifecycle_hint(agent: &AgentId) -> alloc::string::String {
+    alloc::format!(
+        "stopped: start it before new input (holon agent start {agent}); a wake does not override a stop"
+    )
 }
 
 fn queue(agent: &Agent) -> QueueSummary {

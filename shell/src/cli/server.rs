@@ -1,8 +1,8 @@
 //! The runtime with its listeners, from recovery to drain. Agents with open work are recovered before anybody can
 //! connect; addresses are taken before that, so that one which is in use is known at once.
 
-use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
 use axum::Router;
@@ -10,7 +10,6 @@ use holon_core::agent::identity::{AgentKind, AgentSpec};
 use holon_core::{AgentId, Answer, Input, Reject};
 use sd_notify::NotifyState;
 use tokio::net::{TcpListener, TcpSocket, UnixListener};
-use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::interrupts::Ending;
@@ -18,13 +17,15 @@ use super::output::Failure;
 use super::server_options::Effective;
 use super::session::execution;
 use crate::daemon::socket::{Claim, SocketError};
-use crate::daemon::{Endpoint, LastFailure, Metadata, journal};
+use crate::daemon::{Endpoint, Fingerprint, LastFailure, Metadata, Token, journal};
 use crate::driver::Driver;
 use crate::events::Hub;
 use crate::home::Home;
-use crate::http::{self, App};
+use crate::http::auth::Policy;
+use crate::http::{self, About, App, Metrics, Parts, Shutdown, api};
+use crate::ledger::Reader;
 use crate::runtime::{Ended, Runtime};
-use crate::settings::Environment;
+use crate::settings::{AuthMode, Environment};
 use crate::supervise::process;
 use crate::{clock, spawn};
 
@@ -36,9 +37,7 @@ pub(super) struct Server {
     home: Home,
     runtime: Runtime,
     ended: Ended,
-    leave: watch::Sender<bool>,
-    /// Somebody asked over HTTP for the end.
-    asked: watch::Receiver<bool>,
+    shutdown: Shutdown,
     serving: Vec<JoinHandle<()>>,
     _socket: Claim,
 }
@@ -60,23 +59,40 @@ impl Server {
         let Effective { setup, endpoint, fingerprint } = effective;
         let addresses = Addresses::take(&endpoint)?;
         let default_agent = AgentId::new(&setup.settings.server.default_agent)?;
-        let hub = Hub::default();
+        let (hub, metrics) = (Hub::default(), Metrics::default());
         let observer = {
-            let hub = hub.clone();
+            let (hub, metrics) = (hub.clone(), metrics.clone());
             Box::new(move |record: &_| {
                 journal::see(record);
+                metrics.see(record);
                 hub.publish(record);
             })
         };
+        let (models, providers) = (setup.config.models.clone(), setup.providers.clone());
         let driver = Driver::start(setup.start(home, environment, hub.live(), observer)).await?;
         let (runtime, ended) = Runtime::keep(driver, |warning| tracing::warn!("{warning}"));
         ensure_default_agent(&runtime, home, &default_agent).await?;
         let metadata = metadata(home, &endpoint, addresses.listen, fingerprint)?;
-        let (asks, asked) = watch::channel(false);
-        let app = App::new(http::Parts { runtime: runtime.clone(), hub, home: home.clone() });
-        drop(asks);
-        let (leave, leaving) = watch::channel(false);
-        let (socket, serving) = addresses.serve(&http::router(app), &leaving)?;
+        let shutdown = Shutdown::default();
+        let app = App::new(Parts {
+            runtime: runtime.clone(),
+            hub,
+            reader: Arc::new(Reader::open(&home.ledger())?),
+            home: home.clone(),
+            about: About {
+                default_agent,
+                listen: metadata.http_addr.clone(),
+                advertise_url: metadata.advertise_url.clone(),
+                config_fingerprint: metadata.fingerprint.as_ref().map(Fingerprint::digest),
+                started_at: clock::now().wall,
+            },
+            policy: policy(&endpoint, addresses.listen)?,
+            metrics,
+            shutdown: shutdown.clone(),
+            models,
+            providers,
+        });
+        let (socket, serving) = addresses.serve(&http::router(app), &shutdown)?;
         metadata.write(home).context("daemon.json")?;
         if let Err(error) = LastFailure::clear(home) {
             tracing::warn!("the last failure can't be cleared: {error}");
@@ -84,17 +100,17 @@ impl Server {
         let socket_path = endpoint.socket.display();
         tracing::info!("ready at {socket_path} and http://{}", metadata.http_addr.unwrap_or_default());
         notify(&[NotifyState::Ready]);
-        Ok(Self { home: home.clone(), runtime, ended, leave, asked, serving, _socket: socket })
+        Ok(Self { home: home.clone(), runtime, ended, shutdown, serving, _socket: socket })
     }
 
     /// Serves until somebody asks for the end, then drains: no new connection, requests under way are answered,
     /// runs are interrupted, everything decided becomes durable.
     pub(super) async fn until_the_end(self, ending: &Ending) -> Result<(), Failure> {
-        let Self { home, runtime, mut ended, leave, asked, serving, _socket } = self;
+        let Self { home, runtime, mut ended, shutdown, serving, _socket } = self;
         let broke_down = tokio::select! {
             biased;
             () = ending.wait() => None,
-            () = told(asked) => None,
+            () = shutdown.asked() => None,
             left = &mut ended => Some(left),
         };
         notify(&[NotifyState::Stopping]);
@@ -102,7 +118,7 @@ impl Server {
         if let Err(error) = Metadata::remove(&home) {
             tracing::warn!("daemon.json can't be removed: {error}");
         }
-        leave.send_replace(true);
+        shutdown.ask();
         runtime.leave().await;
         let left = match broke_down {
             Some(left) => left,
@@ -139,11 +155,7 @@ impl Addresses {
     }
 
     /// Lets everybody in.
-    fn serve(
-        self,
-        router: &Router,
-        leaving: &watch::Receiver<bool>,
-    ) -> Result<(Claim, Vec<JoinHandle<()>>), Failure> {
+    fn serve(self, router: &Router, shutdown: &Shutdown) -> Result<(Claim, Vec<JoinHandle<()>>), Failure> {
         let Self { socket, tcp, listen } = self;
         let unix = UnixListener::from_std(socket.listen()?)?;
         let tcp: TcpListener = tcp.listen(BACKLOG).map_err(|error| {
@@ -151,18 +163,21 @@ impl Addresses {
                 .hint("--port with another one, or --port 0 for any that is free")
         })?;
         let serving = vec![
-            spawn::task(http::serve(unix, router.clone(), told(leaving.clone()))),
-            spawn::task(http::serve(tcp, router.clone(), told(leaving.clone()))),
+            spawn::task(http::serve(unix, router.clone(), shutdown.asked())),
+            spawn::task(http::serve(tcp, router.clone(), shutdown.asked())),
         ];
         Ok((socket, serving))
     }
 }
 
-/// Waits until it is said; for ever when nobody can say it any more.
-async fn told(mut said: watch::Receiver<bool>) {
-    if said.wait_for(|said| *said).await.is_err() {
-        std::future::pending::<Infallible>().await;
-    }
+/// Who needs the token: [`Endpoint::new`] has refused what would let strangers in, and this does so again.
+fn policy(endpoint: &Endpoint, listen: SocketAddr) -> Result<Policy, Failure> {
+    let mode = match endpoint.auth {
+        AuthMode::Auto => api::AuthMode::Auto,
+        AuthMode::Required => api::AuthMode::Required,
+        AuthMode::Disabled => api::AuthMode::Disabled,
+    };
+    Policy::new(mode, endpoint.token.as_ref().map(Token::expose), Some(listen)).map_err(Failure::usage)
 }
 
 /// The agent that is meant when none is named, made with the first start. It works in its own home: a runtime is
@@ -189,7 +204,7 @@ fn metadata(
     home: &Home,
     endpoint: &Endpoint,
     listen: SocketAddr,
-    fingerprint: crate::daemon::Fingerprint,
+    fingerprint: Fingerprint,
 ) -> Result<Metadata, Failure> {
     Ok(Metadata {
         process: process::own_identity()?,

@@ -52,7 +52,7 @@ pub struct ControlReply {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CreateAgent {
-    /// The folder that it works in; its own home by default. It must be there.
+    /// The folder that it works in, from the root; its own home by default. It must be there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace_root: Option<String>,
     /// Where its commands run, inside of `workspace_root`, which it is by default.
