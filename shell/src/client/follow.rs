@@ -32,6 +32,8 @@ pub struct Follow {
     cursor: Option<EventSeq>,
     stream: Option<Stream>,
     ready: VecDeque<Followed>,
+    /// Since when the runtime does not answer.
+    away: Option<Instant>,
 }
 
 /// What comes along.
@@ -51,7 +53,7 @@ struct Stream {
 impl Follow {
     /// Begins after an event; 0 is before the first one.
     pub fn after(client: Client, agent: AgentId, cursor: Option<EventSeq>) -> Self {
-        Self { client, agent, live: false, cursor, stream: None, ready: VecDeque::new() }
+        Self { client, agent, live: false, cursor, stream: None, ready: VecDeque::new(), away: None }
     }
 
     /// With pieces of what the model says.
@@ -61,22 +63,26 @@ impl Follow {
         self
     }
 
-    /// Waits for what comes next.
+    /// The last event that was handed over.
+    pub fn cursor(&self) -> Option<EventSeq> {
+        self.cursor
+    }
+
+    /// Waits for what comes next. Giving the wait up loses nothing.
     ///
     /// # Errors
     /// What can't be followed, or a runtime that stays away.
     pub async fn next(&mut self) -> Result<Followed, ClientError> {
-        let mut away_since: Option<Instant> = None;
         loop {
             if let Some(next) = self.ready.pop_front() {
                 self.pass(&next);
                 return Ok(next);
             }
             match self.read().await {
-                Ok(()) => away_since = None,
+                Ok(()) => self.away = None,
                 Err(error) => {
                     self.stream = None;
-                    let since = *away_since.get_or_insert_with(Instant::now);
+                    let since = *self.away.get_or_insert_with(Instant::now);
                     if !error.may_pass() || since.elapsed() > AWAY {
                         return Err(error);
                     }
