@@ -3,6 +3,7 @@
 
 use alloc::vec::Vec;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::names::names;
@@ -29,7 +30,7 @@ pub struct ClosureFacts {
 }
 
 /// The outcome with its row and evidence.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClosureDecision {
     pub outcome: ClosureOutcome,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -40,7 +41,7 @@ pub struct ClosureDecision {
     pub evidence: Vec<ClosureEvidence>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "fact", rename_all = "snake_case")]
 pub enum ClosureEvidence {
     LastTurn { kind: TurnKind },

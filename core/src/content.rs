@@ -1,9 +1,11 @@
 //! Text at the border. Up to 256 bytes travel inline; longer text stays with the shell, which stores it by
 //! its hash in the same transaction as the record that names it. Replaying decisions never reads content.
 
+use alloc::borrow::Cow;
 use alloc::string::{String, ToString};
 use core::fmt;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -15,7 +17,7 @@ pub const INLINE_BYTES: usize = 256;
 pub struct ContentId(pub [u8; 32]);
 
 /// A text that the shell stores.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Content {
     pub id: ContentId,
     pub bytes: u64,
@@ -26,7 +28,7 @@ pub struct Content {
 }
 
 /// A text of any length.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Text {
     Inline(String),
@@ -130,6 +132,16 @@ impl<'de> Deserialize<'de> for ContentId {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         Self::parse(&text).ok_or_else(|| D::Error::custom("expected 64 hex digits"))
+    }
+}
+
+impl JsonSchema for ContentId {
+    fn schema_name() -> Cow<'static, str> {
+        "ContentId".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "pattern": "^[0-9a-f]{64}$" })
     }
 }
 

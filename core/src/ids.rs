@@ -1,11 +1,13 @@
 //! Names of things. Each counter is part of an agent's state, so an id is unique within its agent and
 //! every record carries the agent besides it.
 
+use alloc::borrow::Cow;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use core::fmt;
 use core::str::FromStr;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -65,6 +67,16 @@ impl<'de> Deserialize<'de> for AgentId {
     }
 }
 
+impl JsonSchema for AgentId {
+    fn schema_name() -> Cow<'static, str> {
+        "AgentId".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "pattern": "^[a-z0-9][a-z0-9-]{0,62}$" })
+    }
+}
+
 /// Ids that are counted per agent and written as `prefix_12`.
 macro_rules! counted {
     ($($(#[$doc:meta])* $name:ident $prefix:literal;)*) => {$(
@@ -105,6 +117,16 @@ macro_rules! counted {
                 String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
             }
         }
+
+        impl JsonSchema for $name {
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!({ "type": "string", "pattern": concat!("^", $prefix, "[0-9]+$") })
+            }
+        }
     )*};
 }
 
@@ -123,7 +145,7 @@ counted! {
 macro_rules! numbered {
     ($($(#[$doc:meta])* $name:ident($inner:ty);)*) => {$(
         $(#[$doc])*
-        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
         #[serde(transparent)]
         pub struct $name(pub $inner);
 

@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{MessageId, OpId, RunId};
@@ -27,7 +28,7 @@ names! {
 }
 
 /// What a control request did, and what is left to its caller.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ControlOutcome {
     pub action: ControlAction,
     pub previous: Status,

@@ -4,6 +4,7 @@
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::content::{ContentId, Text};
@@ -76,7 +77,7 @@ names! {
 }
 
 /// Who a message comes from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Origin {
     Operator {

@@ -1,11 +1,13 @@
 //! What is said to a model and what comes back, before any provider's wire format.
 
+use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 use core::str::FromStr;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -70,6 +72,16 @@ impl Serialize for ModelRef {
 impl<'de> Deserialize<'de> for ModelRef {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Self::new(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
+}
+
+impl JsonSchema for ModelRef {
+    fn schema_name() -> Cow<'static, str> {
+        "ModelRef".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "maxLength": 256, "pattern": "^[^/]+/.+$" })
     }
 }
 
@@ -157,7 +169,7 @@ names! {
 }
 
 /// Tokens as the provider reported them; zero where it did not.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TokenUsage {
     pub input_tokens: u64,
     pub output_tokens: u64,
@@ -260,7 +272,7 @@ pub struct AttemptFailure {
 }
 
 /// Where in the transport an attempt failed.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TransportDiagnostics {
     pub stage: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -281,7 +293,7 @@ names! {
 }
 
 /// One attempt in the timeline of a round (spec: ProviderAttemptTimeline).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AttemptRecord {
     pub provider: String,
     pub model_ref: ModelRef,

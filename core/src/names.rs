@@ -5,7 +5,7 @@ macro_rules! names {
     ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident $text:literal),* $(,)? }) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        #[derive(serde::Serialize, serde::Deserialize)]
+        #[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
         pub enum $name { $($(#[$vdoc])* #[serde(rename = $text)] $variant),* }
 
         impl $name {

@@ -1,9 +1,11 @@
 //! Time is a parameter. `Wall` is what records and schedules carry; `Mono` measures durations within one
 //! process and never enters a record or a snapshot.
 
+use alloc::borrow::Cow;
 use alloc::string::String;
 use core::fmt;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -22,7 +24,9 @@ pub struct Wall(pub i64);
 pub struct Mono(pub u64);
 
 /// A duration in milliseconds.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(transparent)]
 pub struct Millis(pub u64);
 
@@ -155,6 +159,16 @@ impl<'de> Deserialize<'de> for Wall {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         Self::parse(&text).ok_or_else(|| D::Error::custom("expected a time like 2026-01-31T12:00:00.000000Z"))
+    }
+}
+
+impl JsonSchema for Wall {
+    fn schema_name() -> Cow<'static, str> {
+        "Wall".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "description": "RFC 3339 in UTC, with microseconds" })
     }
 }
 

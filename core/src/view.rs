@@ -3,6 +3,7 @@
 
 use alloc::vec::Vec;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::history::LastTurn;
@@ -46,7 +47,7 @@ names! {
 }
 
 /// One agent for operators and clients.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentSummary {
     pub agent_id: AgentId,
     pub identity: AgentSpec,
@@ -69,14 +70,14 @@ pub struct AgentSummary {
     pub event_seq: EventSeq,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct QueueSummary {
     pub entries: u64,
     pub bytes: u64,
     pub queued: Vec<(Priority, u64)>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunSummary {
     pub run_id: RunId,
     pub turn_index: TurnIndex,
@@ -87,7 +88,7 @@ pub struct RunSummary {
 }
 
 /// Why an agent is as it is, and what would change it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Explanation {
     pub agent_id: AgentId,
     pub status: Status,
@@ -107,9 +108,17 @@ pub struct Explanation {
     pub woken_by: Vec<WakeSource>,
     pub queue: QueueSummary,
     pub token_usage: TokenUsage,
+    /// Whether nothing runs and nothing is queued.
+    pub quiet: bool,
+    /// How things stand, from facts alone.
+    pub verdict: RunVerdict,
+    /// What an agent without a run waits for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub due: Option<ExplainedDeadline>,
+    pub event_seq: EventSeq,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ExplainedDeadline {
     pub at: Wall,
     pub reason: DeadlineReason,
@@ -155,7 +164,7 @@ impl<'a> View<'a> {
             status: agent.status,
             status_since: agent.status_since,
             scheduling_posture: posture(agent, self.host.facts().now),
-            lifecycle_hint: lifecycle_hint(agent),
+            lifecycle_hint: (agent.status == Status::Stopped).then(|| lifecycle_hint(&agent.id)),
             model: ModelState::of(agent, self.host.config()),
             token_usage: agent.history.usage,
             last_turn_token_usage: agent.history.last_turn_usage,
@@ -190,6 +199,10 @@ impl<'a> View<'a> {
                 .collect(),
             queue: queue(agent),
             token_usage: agent.history.usage,
+            quiet: self.quiet(id),
+            verdict: self.verdict(id)?,
+            due: self.due(id),
+            event_seq: agent.event_seq,
         })
     }
 
@@ -256,13 +269,11 @@ fn posture(agent: &Agent, now: Wall) -> SchedulingPosture {
     }
 }
 
-fn lifecycle_hint(agent: &Agent) -> Option<alloc::string::String> {
-    (agent.status == Status::Stopped).then(|| {
-        alloc::format!(
-            "stopped: start it before new input (holon agent start {}); a wake does not override a stop",
-            agent.id
-        )
-    })
+/// What a stopped agent needs before it takes new input.
+pub fn lifecycle_hint(agent: &AgentId) -> alloc::string::String {
+    alloc::format!(
+        "stopped: start it before new input (holon agent start {agent}); a wake does not override a stop"
+    )
 }
 
 fn queue(agent: &Agent) -> QueueSummary {

@@ -4,11 +4,11 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use holon_core::event::{Event, InboxFact, LifecycleFact, TurnFact};
+use holon_core::event::{DecodeError, Event, InboxFact, LifecycleFact, TurnFact};
 use holon_core::ids::MessageId;
 use holon_core::message::{AdmissionContext, AuthorityClass, Message, Origin, Surface, Trust};
-use holon_core::{AgentId, EventSeq, Record, RunId};
-use serde::Serialize;
+use holon_core::{AgentId, EventSeq, Record, RunId, StepSeq, Wall};
+use serde::{Deserialize, Serialize};
 
 use crate::ledger::{LedgerError, Reader};
 
@@ -131,6 +131,35 @@ impl Envelopes {
             self.known.remove(&oldest);
         }
     }
+}
+
+/// The record in an envelope that came from elsewhere. Which step it belongs to is not told there.
+///
+/// # Errors
+/// What is no envelope, or holds an event that this build does not know.
+pub fn record(envelope: &serde_json::Value) -> Result<Record, NotARecord> {
+    #[derive(Deserialize)]
+    struct Head {
+        agent_id: AgentId,
+        event_seq: EventSeq,
+        ts: Wall,
+        #[serde(rename = "type")]
+        kind: String,
+        v: u16,
+        payload: serde_json::Value,
+    }
+    let Head { agent_id, event_seq, ts, kind, v, payload } = Head::deserialize(envelope)?;
+    let event = Event::decode(&kind, v, &payload.to_string())?;
+    Ok(Record { step: StepSeq(0), agent: agent_id, event_seq, at: ts, event })
+}
+
+/// An envelope that this build can't read.
+#[derive(Debug, thiserror::Error)]
+pub enum NotARecord {
+    #[error("it is no envelope: {0}")]
+    Envelope(#[from] serde_json::Error),
+    #[error(transparent)]
+    Event(#[from] DecodeError),
 }
 
 /// The message that a fact itself names.

@@ -104,7 +104,12 @@ impl Home {
 
     /// Where the runtime of the home listens.
     pub fn socket(&self) -> PathBuf {
-        self.root.join("run").join("holon.sock")
+        self.run_file("holon.sock")
+    }
+
+    /// A file of the runtime that has the home.
+    pub fn run_file(&self, name: &str) -> PathBuf {
+        self.root.join("run").join(name)
     }
 
     pub fn agent(&self, agent: &AgentId) -> PathBuf {

@@ -4,7 +4,9 @@
 pub mod activity;
 pub mod changes;
 pub mod cli;
+pub mod client;
 pub mod clock;
+pub mod daemon;
 pub mod doctor;
 pub mod driver;
 pub mod entropy;

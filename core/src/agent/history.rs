@@ -4,6 +4,7 @@ use alloc::collections::VecDeque;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::turn::{Round, Run};
@@ -39,7 +40,7 @@ pub struct History {
     pub last_brief: Option<(BriefId, Wall)>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LastTurn {
     pub kind: TurnKind,
     #[serde(default, skip_serializing_if = "Option::is_none")]

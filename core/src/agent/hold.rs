@@ -1,5 +1,6 @@
 //! Waiting for providers that are away (contract: scheduler.md, Hold).
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::event::scheduling::{HoldCause, HoldSet};
@@ -9,7 +10,7 @@ use crate::time::Wall;
 
 /// Set by a turn that met an outage, ended by one that succeeds. Between its deadline and the next trial the
 /// queue runs as always: whatever is first is the trial.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Hold {
     pub cause: HoldCause,
     pub since: Wall,

@@ -2,6 +2,7 @@
 
 use alloc::string::String;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{AgentId, EventSeq};
@@ -13,7 +14,7 @@ names! { Ownership { SelfOwned "self_owned", ParentSupervised "parent_supervised
 names! { ProfilePreset { PublicNamed "public_named", PrivateChild "private_child" } }
 
 /// What is fixed when an agent is created.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentSpec {
     pub kind: AgentKind,
     pub visibility: Visibility,
@@ -29,7 +30,7 @@ pub struct AgentSpec {
 }
 
 /// An agent at a past event.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ForkedFrom {
     pub agent_id: AgentId,
     /// The last event that was copied.
@@ -37,7 +38,7 @@ pub struct ForkedFrom {
 }
 
 /// Where an agent's tools run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ExecutionBinding {
     /// Stable project identity; workspace instructions are read from here.
     pub workspace_anchor: String,

@@ -3,6 +3,7 @@
 
 use alloc::vec::Vec;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::Agent;
@@ -20,7 +21,7 @@ names! {
 }
 
 /// How an agent's model is chosen, for operators.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelState {
     pub source: ModelSource,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -6,6 +6,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::family;
@@ -171,7 +172,7 @@ pub struct RuntimeError {
 }
 
 /// The one shape of operator-facing failures.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FailureArtifact {
     pub category: FailureCategory,
     pub kind: String,

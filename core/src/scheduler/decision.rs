@@ -3,6 +3,7 @@
 
 use alloc::vec::Vec;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::projection::{Head, RunFact, SchedulerProjection};
@@ -31,7 +32,7 @@ names! {
 }
 
 /// What happens next, with the facts that caused it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SchedulerDecision {
     pub kind: DecisionKind,
     pub reason: DecisionReason,
@@ -49,7 +50,7 @@ pub struct SchedulerDecision {
 }
 
 /// The vocabulary of facts that a decision may name.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "fact", rename_all = "snake_case")]
 pub enum Evidence {
     Status { status: Status },

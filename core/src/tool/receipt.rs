@@ -4,6 +4,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Tool;
@@ -23,7 +24,7 @@ pub struct Receipt {
 }
 
 /// What happened, for the runtime's own use.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolFacts {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_status: Option<i32>,
@@ -35,7 +36,7 @@ pub struct ToolFacts {
 }
 
 /// A failure in the one shape of tools.md.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolError {
     pub kind: ToolErrorKind,
     pub message: Text,
@@ -56,7 +57,7 @@ pub const DETAIL_CHARS: usize = 1_000;
 const DETAIL_PREVIEW_CHARS: usize = 400;
 
 /// Structured context of an error: one JSON value, small enough for a record.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Details(String);
 

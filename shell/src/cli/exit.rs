@@ -23,6 +23,23 @@ impl Exit {
     pub fn code(self) -> u8 {
         self as u8
     }
+
+    /// The meaning of the number that another process of this program ended with.
+    pub fn of(code: u8) -> Option<Self> {
+        let all = [
+            Self::Completed,
+            Self::Failed,
+            Self::Usage,
+            Self::NotFound,
+            Self::RefusedByState,
+            Self::NotReachable,
+            Self::WaitingForOperator,
+            Self::Waiting,
+            Self::Limit,
+            Self::Interrupted,
+        ];
+        all.into_iter().find(|exit| exit.code() == code)
+    }
 }
 
 impl From<RunVerdict> for Exit {

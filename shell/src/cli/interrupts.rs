@@ -6,6 +6,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use anyhow::anyhow;
+use tokio::runtime::Builder;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -29,6 +30,15 @@ impl Ending {
         *self.0.borrow()
     }
 
+    /// Does work that loses nothing when it is given up.
+    pub(super) async fn or<T>(&self, work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+        tokio::select! {
+            biased;
+            () = self.wait() => Err(Failure::new(Exit::Interrupted, anyhow!("interrupted"))),
+            done = work => done,
+        }
+    }
+
     /// Waits until the end is asked for; for ever when nobody can any more.
     pub(super) async fn wait(&self) {
         if self.0.clone().wait_for(|asked| *asked).await.is_err() {
@@ -42,7 +52,22 @@ pub(super) fn block_on<T, F>(work: impl FnOnce(Ending) -> F) -> Result<T, Failur
 where
     F: Future<Output = Result<T, Failure>>,
 {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    on(&mut Builder::new_current_thread(), work)
+}
+
+/// The same with threads of its own for whatever the work spawns.
+pub(super) fn block_on_workers<T, F>(workers: usize, work: impl FnOnce(Ending) -> F) -> Result<T, Failure>
+where
+    F: Future<Output = Result<T, Failure>>,
+{
+    on(Builder::new_multi_thread().worker_threads(workers), work)
+}
+
+fn on<T, F>(builder: &mut Builder, work: impl FnOnce(Ending) -> F) -> Result<T, Failure>
+where
+    F: Future<Output = Result<T, Failure>>,
+{
+    let runtime = builder.enable_all().build()?;
     let outcome = {
         let _here = runtime.enter();
         Interrupts::new().map(|interrupts| runtime.block_on(until_twice(interrupts, work)))

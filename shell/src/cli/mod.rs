@@ -1,17 +1,27 @@
 //! The command line: one file per group of commands (contract: surface.md, Command line).
 
+mod agent;
 mod config;
+mod daemon;
 mod demo;
 mod exit;
 mod interrupts;
 mod ledger;
 mod outcome;
 mod output;
+mod pages;
+mod prompt;
 mod run;
 mod serve;
+mod server;
+mod server_options;
 mod session;
 mod setup;
+mod status;
+mod tail;
 mod terminal;
+mod through;
+mod wait;
 
 use std::path::PathBuf;
 
@@ -36,6 +46,22 @@ enum Command {
     Run(run::RunArgs),
     /// Keep the runtime of a home going in the foreground
     Serve(serve::ServeArgs),
+    /// The same in the background: start, stop and look after it
+    #[command(subcommand)]
+    Daemon(daemon::DaemonCommand),
+    /// Give an agent of the runtime a prompt
+    Prompt(prompt::PromptArgs),
+    /// One agent of the runtime in short
+    Status(status::StatusArgs),
+    /// Why an agent is as it is, and what would change it
+    Why(status::StatusArgs),
+    /// What happened to an agent
+    Tail(tail::TailArgs),
+    /// What was said in an agent's turns
+    Transcript(tail::TranscriptArgs),
+    /// Agents of the runtime and their lifecycle
+    #[command(subcommand)]
+    Agent(agent::AgentCommand),
     /// Show the whole loop offline: a scripted model repairs a small project
     Demo(demo::DemoArgs),
     /// Look at durable history
@@ -43,6 +69,10 @@ enum Command {
     Ledger(ledger::LedgerCommand),
     /// Look at the configuration, change it, and find what is wrong with it
     Config(config::ConfigArgs),
+    /// Print the completions of a shell
+    Completions(pages::CompletionsArgs),
+    /// Print the manual page
+    Man,
 }
 
 /// Runs the command line; everything that can go wrong ends in an exit code.
@@ -54,6 +84,15 @@ pub fn main() -> std::process::ExitCode {
     let outcome = match cli.command {
         Command::Run(args) => run::run(cli.home, args),
         Command::Serve(args) => serve::serve(cli.home, args),
+        Command::Daemon(command) => daemon::daemon(cli.home, command),
+        Command::Prompt(args) => prompt::prompt(cli.home, args),
+        Command::Status(args) => status::status(cli.home, args),
+        Command::Why(args) => status::why(cli.home, args),
+        Command::Tail(args) => tail::tail(cli.home, args),
+        Command::Transcript(args) => tail::transcript(cli.home, args),
+        Command::Agent(command) => agent::agent(cli.home, command),
+        Command::Completions(args) => pages::completions(&args),
+        Command::Man => pages::man(),
         Command::Demo(args) => demo::demo(args),
         Command::Config(args) => config::config(cli.home, args),
         Command::Ledger(command) => ledger::ledger(cli.home, command),

@@ -6,6 +6,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
 use super::exit::Exit;
+use crate::client::ClientError;
 use crate::home::HomeError;
 use crate::screen::harmless;
 use crate::settings::{EditError, SettingsError};
@@ -26,11 +27,12 @@ pub(super) struct Failure {
 impl<E: Into<anyhow::Error>> From<E> for Failure {
     fn from(error: E) -> Self {
         let error = error.into();
-        let (exit, hint) = match (error.downcast_ref(), error.downcast_ref()) {
-            (Some(settings), _) => of_settings(settings),
-            (None, Some(edit)) => of_edit(edit),
-            (None, None) if error.is::<HomeError>() => (Exit::Usage, None),
-            (None, None) => (Exit::Failed, None),
+        let (exit, hint) = match (error.downcast_ref(), error.downcast_ref(), error.downcast_ref()) {
+            (Some(settings), _, _) => of_settings(settings),
+            (None, Some(edit), _) => of_edit(edit),
+            (None, None, Some(client)) => (of_client(client), client.hint()),
+            (None, None, None) if error.is::<HomeError>() => (Exit::Usage, None),
+            (None, None, None) => (Exit::Failed, None),
         };
         Self { exit, error, hint }
     }
@@ -49,6 +51,23 @@ fn of_edit(error: &EditError) -> (Exit, Option<String>) {
         EditError::Busy { .. } => (Exit::Failed, Some("the same command again".to_owned())),
         EditError::Write { .. } => (Exit::Failed, Some("holon config doctor".to_owned())),
         EditError::Home(_) => (Exit::Usage, None),
+    }
+}
+
+/// What a runtime refused means the same as if it had been refused here.
+fn of_client(error: &ClientError) -> Exit {
+    match error {
+        ClientError::NotReachable { .. } | ClientError::Broken { .. } | ClientError::TimedOut { .. } => {
+            Exit::NotReachable
+        }
+        ClientError::Odd { .. } => Exit::Failed,
+        ClientError::Token { .. } => Exit::Usage,
+        ClientError::Refused { status, body } => match (status, body.code.as_str()) {
+            (404, _) => Exit::NotFound,
+            (_, "agent_stopped" | "draining") => Exit::RefusedByState,
+            (400 | 401 | 403 | 413, _) => Exit::Usage,
+            _ => Exit::Failed,
+        },
     }
 }
 
@@ -129,6 +148,11 @@ pub(super) fn json(document: &str) -> String {
     document.chars().map(escaped).collect()
 }
 
+/// Writes a document for programs.
+pub(super) fn document(document: &impl serde::Serialize) -> Result<(), Failure> {
+    Ok(line(&json(&serde_json::to_string_pretty(document)?))?)
+}
+
 /// Writes rows to stdout, their columns one below the other.
 pub(super) fn table(rows: &[Vec<String>]) -> io::Result<()> {
     let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
@@ -182,7 +206,7 @@ pub(super) fn failed(failure: &Failure) -> ExitCode {
 }
 
 /// The chain of causes, without those that an outer one has named already.
-fn said_once(error: &anyhow::Error) -> String {
+pub(super) fn said_once(error: &anyhow::Error) -> String {
     let mut said = String::new();
     for cause in error.chain().map(ToString::to_string) {
         if !said.contains(&cause) {

@@ -120,7 +120,7 @@ fn prepare(home: Option<PathBuf>, args: RunArgs) -> Result<Prepared, Failure> {
     let (home, agent, target) = target(&args, &home)?;
     let folder_asked_for = args.workspace_root.is_some() || args.cwd.is_some();
     let execution = folders(args.workspace_root, args.cwd)?;
-    let prompt = prompt(&args.text)?;
+    let prompt = prompt_text(&args.text)?;
     if prompt.len() as u64 > config.queue.body_bytes {
         let error = anyhow!("the prompt is {} bytes, the limit is {}", prompt.len(), config.queue.body_bytes);
         return Err(Failure::usage(error).hint("put it into a file and name the file in the prompt"));
@@ -179,7 +179,8 @@ fn folders(workspace: Option<PathBuf>, cwd: Option<PathBuf>) -> Result<Execution
     execution(&workspace, cwd.as_deref().unwrap_or(&workspace))
 }
 
-fn prompt(text: &str) -> Result<String, Failure> {
+/// The prompt as it was given: on the command line, or on standard input.
+pub(super) fn prompt_text(text: &str) -> Result<String, Failure> {
     if text != "-" {
         if text.trim().is_empty() {
             return Err(Failure::usage(anyhow!("the prompt is empty")));

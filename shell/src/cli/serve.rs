@@ -1,54 +1,139 @@
-//! `holon serve`: the runtime of a home, in the foreground, until it is asked to end.
+//! `holon serve`: the runtime of a home, in the foreground, until it is asked to end. `daemon start` starts the
+//! same in the background.
 
-use std::fs;
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
-use anyhow::Context;
-use clap::Args;
-use tokio::net::UnixListener;
+use anyhow::anyhow;
+use clap::{Args, ValueEnum};
 
 use super::exit::Exit;
 use super::interrupts::{self, Ending};
 use super::output::{self, Failure};
-use super::setup::Setup;
-use crate::driver::Driver;
-use crate::events::Hub;
+use super::server::Server;
+use super::server_options::{Effective, ServerOptions};
+use crate::daemon::journal::{self, Format};
+use crate::daemon::log::{self, Log};
+use crate::daemon::{LastFailure, Phase};
 use crate::home::Home;
-use crate::http::{self, App};
-use crate::ledger::HomeLock;
-use crate::runtime::Runtime;
+use crate::ledger::{HomeLock, LockError};
 use crate::settings::Environment;
+use crate::text::Secrets;
+
+/// Threads for connections and the driver; models and commands are waited for, not computed.
+const WORKERS: usize = 2;
 
 #[derive(Debug, Args)]
-pub(super) struct ServeArgs {}
-
-pub(super) fn serve(home: Option<PathBuf>, args: ServeArgs) -> Result<Exit, Failure> {
-    interrupts::block_on(|ending| Box::pin(whole(home, args, ending)))
+pub(super) struct ServeArgs {
+    #[command(flatten)]
+    options: ServerOptions,
+    /// How to write the log
+    #[arg(long, value_enum, default_value_t = LogFormat::Text, value_name = "FORMAT")]
+    log_format: LogFormat,
+    /// Leave the terminal and write to the log of the home; `daemon start` does this
+    #[arg(long, hide = true)]
+    detached: bool,
 }
 
-async fn whole(home: Option<PathBuf>, ServeArgs {}: ServeArgs, ending: Ending) -> Result<Exit, Failure> {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum LogFormat {
+    Text,
+    Json,
+}
+
+pub(super) fn serve(home: Option<PathBuf>, args: ServeArgs) -> Result<Exit, Failure> {
     let environment = Environment::of_process();
     let home = Home::find(home, &environment)?;
     home.create()?;
-    let lock = HomeLock::acquire(home.root())?;
-    let setup = Setup::load(&home, &environment, None)?;
-    let hub = Hub::default();
-    let observer = {
-        let hub = hub.clone();
-        Box::new(move |record: &_| hub.publish(record))
+    begin_journal(&home, &environment, &args)?;
+    let served = interrupts::block_on_workers(WORKERS, |ending| {
+        let (home, environment) = (home.clone(), environment.clone());
+        Box::pin(locked(home, environment, args.options, ending))
+    });
+    if let Err(failure) = &served {
+        tracing::error!("{:#}", failure.error);
+    }
+    served
+}
+
+fn begin_journal(home: &Home, environment: &Environment, args: &ServeArgs) -> Result<(), Failure> {
+    let out: Box<dyn io::Write + Send> = if args.detached {
+        // Whoever was started by a shell of its own leads no group, and may lead a session.
+        rustix::process::setsid().map_err(io::Error::from)?;
+        Box::new(Log::take_over(&log::path(home))?)
+    } else {
+        Box::new(io::stderr())
     };
-    let driver = Driver::start(setup.start(&home, &environment, hub.live(), observer)).await?;
-    let (runtime, ended) = Runtime::keep(driver, |warning| output::note(&format!("holon: {warning}")));
-    let socket = home.socket();
-    // The lock says that nobody else listens there.
-    drop(fs::remove_file(&socket));
-    let listener = UnixListener::bind(&socket).with_context(|| socket.display().to_string())?;
-    let app = App::new(http::Parts { runtime: runtime.clone(), hub, home });
-    http::serve(listener, http::router(app), ending.wait()).await;
-    runtime.leave().await;
-    let left = ended.await.context("the runtime broke down")?;
-    drop(fs::remove_file(&socket));
+    let format = match args.log_format {
+        LogFormat::Text => {
+            let colour = anstream::AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never;
+            Format::Text { colour: colour && !args.detached && io::stderr().is_terminal() }
+        }
+        LogFormat::Json => Format::Json,
+    };
+    let filter = environment.get("HOLON_LOG").unwrap_or("info");
+    journal::begin(out, format, filter).map_err(|error| {
+        Failure::usage(error).hint("HOLON_LOG=info, or for example HOLON_LOG=holon_shell=debug")
+    })
+}
+
+/// Serves while no other process has the home. What fails is written down for whoever looks later: only whoever
+/// has the home may do that.
+async fn locked(
+    home: Home,
+    environment: Environment,
+    options: ServerOptions,
+    ending: Ending,
+) -> Result<Exit, Failure> {
+    let lock = HomeLock::acquire(home.root()).map_err(|error| match error {
+        LockError::Held { .. } => Failure::new(Exit::NotReachable, error).hint("holon daemon status"),
+        LockError::Unusable { .. } => Failure::usage(error),
+    })?;
+    let mut phase = Phase::Startup;
+    let served = Box::pin(whole(&home, &environment, &options, ending, &mut phase)).await;
+    let written = match &served {
+        Ok(_) => LastFailure::clear(&home),
+        // Whoever asked knows.
+        Err(failure) if failure.exit == Exit::Interrupted => Ok(()),
+        Err(failure) => told(failure, phase).write(&home),
+    };
+    if let Err(error) = written {
+        tracing::warn!("{} can't be changed: {error}", LastFailure::path(&home).display());
+    }
     drop(lock);
-    left?;
+    served
+}
+
+fn told(failure: &Failure, phase: Phase) -> LastFailure {
+    let summary = output::said_once(&failure.error);
+    LastFailure {
+        exit_code: Some(failure.exit.code()),
+        ..LastFailure::now(phase, summary, failure.hint.clone())
+    }
+}
+
+async fn whole(
+    home: &Home,
+    environment: &Environment,
+    options: &ServerOptions,
+    ending: Ending,
+    phase: &mut Phase,
+) -> Result<Exit, Failure> {
+    let effective = Effective::load(home, environment, options)?;
+    journal::hide(Secrets::new(environment.secrets().chain(effective.setup.secrets.iter().cloned())));
+    tracing::info!("{} begins with the home {}", crate::driver::BUILD, home.root().display());
+    for problem in &effective.setup.unusable {
+        tracing::warn!("{problem}; the other models are asked");
+    }
+    let server = tokio::select! {
+        biased;
+        () = ending.wait() => {
+            return Err(Failure::new(Exit::Interrupted, anyhow!("asked to end before the runtime was ready")));
+        }
+        server = Box::pin(Server::start(home, environment, effective)) => server?,
+    };
+    *phase = Phase::Shutdown;
+    server.until_the_end(&ending).await?;
+    tracing::info!("the runtime left in good order");
     Ok(Exit::Completed)
 }

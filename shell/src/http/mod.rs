@@ -1,42 +1,27 @@
-//! The control surface over HTTP: one router on the home's socket and on TCP (contract: surface.md, HTTP).
+//! The control surface over HTTP: one table of routes, served on the home's socket and on TCP (contract:
+//! surface.md, HTTP). `docs/http.md` explains it to its users.
+//!
+//! A request passes, in this order: who asks ([`auth`]), whom it is about, the query, the body with its bound
+//! and its time; then its handler, which asks the [`Runtime`] or reads the ledger. Handlers decide nothing.
 
+pub mod api;
+mod app;
+pub mod auth;
+mod body;
+mod code;
+mod failure;
+mod guard;
+mod metrics;
+mod openapi;
+mod reply;
+mod resource;
+mod route;
 mod server;
+mod shutdown;
+mod table;
 
-use std::sync::Arc;
-
-use axum::extract::State;
-use axum::routing::get;
-use axum::{Json, Router};
-
-use crate::events::Hub;
-use crate::home::Home;
-use crate::runtime::Runtime;
-
+pub use app::{About, App, Parts};
+pub use metrics::Metrics;
 pub use server::{Listener, Peer, serve};
-
-/// What every handler can reach. Cheap to clone.
-#[derive(Clone)]
-pub struct App(Arc<Parts>);
-
-/// What an [`App`] is made of.
-pub struct Parts {
-    pub runtime: Runtime,
-    pub hub: Hub,
-    pub home: Home,
-}
-
-impl App {
-    pub fn new(parts: Parts) -> Self {
-        Self(Arc::new(parts))
-    }
-}
-
-/// Every route.
-pub fn router(app: App) -> Router {
-    Router::new().route("/healthz", get(healthz)).with_state(app)
-}
-
-async fn healthz(State(App(parts)): State<App>) -> Json<serde_json::Value> {
-    let agents = parts.runtime.read(None, |view| view.agent_ids().count()).await;
-    Json(serde_json::json!({ "ok": agents.is_ok() }))
-}
+pub use shutdown::Shutdown;
+pub use table::router;

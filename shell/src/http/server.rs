@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::{Extension, Router};
@@ -12,13 +13,21 @@ use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::guard::Guarded;
 use crate::spawn;
 
 /// A client has so long to send the head of a request.
 const HEAD: Duration = Duration::from_secs(10);
 /// After a connection could not be accepted, mostly because too many files are open.
 const PAUSE: Duration = Duration::from_millis(100);
+/// Connections at once; whoever comes later waits until one ends.
+const CONNECTIONS: usize = 4_096;
+/// Requests at once on one connection that speaks HTTP/2.
+const STREAMS: u32 = 128;
+/// Whether the other end is still there is asked so often, and it has so long to answer.
+const ALIVE: Duration = Duration::from_secs(20);
 /// Requests under way are waited for so long when the server leaves.
 const DRAIN: Duration = Duration::from_secs(5);
 
@@ -59,25 +68,45 @@ impl Listener for TcpListener {
 pub async fn serve(mut listener: impl Listener, router: Router, leave: impl Future<Output = ()> + Send) {
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD);
-    builder.http2().timer(TokioTimer::new());
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(STREAMS)
+        .keep_alive_interval(ALIVE)
+        .keep_alive_timeout(ALIVE);
+    let room = Arc::new(Semaphore::new(CONNECTIONS));
     let graceful = GracefulShutdown::new();
     let mut leave = std::pin::pin!(leave);
     loop {
         let accepted = tokio::select! {
             biased;
             () = &mut leave => break,
-            accepted = listener.accept() => accepted,
+            accepted = accept(&mut listener, &room) => accepted,
         };
-        let Ok((stream, peer)) = accepted else {
+        let Ok((stream, peer, place)) = accepted else {
             tokio::time::sleep(PAUSE).await;
             continue;
         };
         let service = TowerToHyperService::new(router.clone().layer(Extension(peer)));
-        let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service).into_owned();
+        let connection =
+            builder.serve_connection_with_upgrades(TokioIo::new(Guarded::new(stream)), service).into_owned();
         let connection = graceful.watch(connection);
         // How a connection ends is its client's business.
-        spawn::task(async move { drop(connection.await) });
+        spawn::task(async move {
+            drop(connection.await);
+            drop(place);
+        });
     }
     drop(listener);
     drop(tokio::time::timeout(DRAIN, graceful.shutdown()).await);
+}
+
+/// The next connection, with its place among all.
+async fn accept<L: Listener>(
+    listener: &mut L,
+    room: &Arc<Semaphore>,
+) -> io::Result<(L::Io, Peer, OwnedSemaphorePermit)> {
+    let place = room.clone().acquire_owned().await.map_err(io::Error::other)?;
+    let (stream, peer) = listener.accept().await?;
+    Ok((stream, peer, place))
 }

@@ -4,6 +4,11 @@ use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Whoever looks whether a home is taken holds its lock for a moment: that long it may seem to be.
+const PROBE: Duration = Duration::from_millis(5);
+const PROBES: u32 = 10;
 
 /// Held until it is dropped, or its process ends in whatever way.
 #[derive(Debug)]
@@ -57,10 +62,17 @@ impl HomeLock {
             .mode(0o600)
             .open(folder.join("lock"))
             .map_err(unusable)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(held(home, &file)),
-            Err(TryLockError::Error(error)) => return Err(unusable(error)),
+        let mut tries = PROBES;
+        loop {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) if tries > 0 => {
+                    tries -= 1;
+                    std::thread::sleep(PROBE);
+                }
+                Err(TryLockError::WouldBlock) => return Err(held(home, &file)),
+                Err(TryLockError::Error(error)) => return Err(unusable(error)),
+            }
         }
         file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id())).map_err(unusable)?;
         Ok(Self { _file: file })

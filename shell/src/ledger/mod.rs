@@ -9,7 +9,7 @@
 //!
 //! | table | one row is | written |
 //! | --- | --- | --- |
-//! | `records` | a fact: `position` over all agents, `(agent, event_seq)` within one, its payload, its `sum`; an index finds runs and admissions | once |
+//! | `records` | a fact: `position` over all agents, `(agent, event_seq)` within one, its payload, its `sum`; two indexes find runs, admissions and briefs | once |
 //! | `recorder` | a call of the host, in the order of the calls | once |
 //! | `content` | a text of more than 256 bytes, by its hash | once; an erased text is null |
 //! | `batches` | a transaction: which rows of the tables above it brought, and its `link` | once |
@@ -24,6 +24,7 @@ mod content;
 mod error;
 mod export;
 mod fork;
+mod history;
 mod landmarks;
 mod link;
 mod lock;
@@ -48,6 +49,7 @@ pub use content::text_reader;
 pub use error::{AppendError, LedgerError, Position};
 pub use export::{ExportError, export, export_recorder};
 pub use fork::{FORKED_RECORDS, Fork, ForkError, Forked, fork};
+pub use history::Wanted;
 pub use lock::{HomeLock, LockError};
 pub use read::Reader;
 pub use replay::{ReplayFailure, replay};

@@ -204,7 +204,7 @@ pub(super) fn agent_rows(connection: &Connection) -> Result<Vec<AgentRow>, Ledge
     Ok(agents)
 }
 
-fn agent_row(row: &Row<'_>) -> Result<AgentRow, LedgerError> {
+pub(super) fn agent_row(row: &Row<'_>) -> Result<AgentRow, LedgerError> {
     let name: String = row.get(0).map_err(LedgerError::unreadable(Position::default()))?;
     let at = || Position::event(&name, 0, None);
     let number = |column: usize| -> Result<u64, LedgerError> {

@@ -9,7 +9,7 @@ use super::error::LedgerError;
 pub(super) const APPLICATION_ID: i32 = 0x486f_6c6e;
 
 /// Migration `n` brings a ledger from schema version `n` to `n + 1`.
-const MIGRATIONS: &[&str] = &[V1, V2];
+const MIGRATIONS: &[&str] = &[V1, V2, V3];
 
 pub(super) const SCHEMA_VERSION: i64 = MIGRATIONS.len() as i64;
 
@@ -89,6 +89,11 @@ CREATE TABLE kinds (
 const V2: &str = "
 CREATE INDEX landmarks ON records (agent, kind, event_seq)
     WHERE kind IN ('message_admitted', 'turn_started', 'turn_terminal');
+";
+
+/// What an agent told its operator, found without reading what it did for it.
+const V3: &str = "
+CREATE INDEX briefs ON records (agent, event_seq) WHERE kind = 'brief_created';
 ";
 
 /// Schema version of an open file; zero when it is empty.

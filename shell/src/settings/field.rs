@@ -1,5 +1,6 @@
 //! How the types of settings are read from a checked value, and shown.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use holon_core::Millis;
@@ -8,6 +9,7 @@ use holon_core::model::ModelRef;
 use serde_json::{Value as Json, json};
 use toml_edit::Value;
 
+use super::{Access, AuthMode};
 use crate::ledger::Durability;
 
 /// A type that a key of the configuration fills.
@@ -111,6 +113,35 @@ impl Field for Durability {
             Self::Full => json!("full"),
             Self::Process => json!("process"),
         }
+    }
+}
+
+impl Field for SocketAddr {
+    fn read(value: &Value) -> Option<Self> {
+        value.as_str()?.parse().ok()
+    }
+    fn show(&self) -> Json {
+        json!(self.to_string())
+    }
+}
+
+impl Field for Access {
+    fn read(value: &Value) -> Option<Self> {
+        let all = [Self::Local, Self::Tunnel, Self::Lan, Self::Tailnet];
+        all.into_iter().find(|access| value.as_str() == Some(access.name()))
+    }
+    fn show(&self) -> Json {
+        json!(self.name())
+    }
+}
+
+impl Field for AuthMode {
+    fn read(value: &Value) -> Option<Self> {
+        let all = [Self::Auto, Self::Required, Self::Disabled];
+        all.into_iter().find(|mode| value.as_str() == Some(mode.name()))
+    }
+    fn show(&self) -> Json {
+        json!(self.name())
     }
 }
 

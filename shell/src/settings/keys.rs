@@ -4,9 +4,9 @@
 use serde_json::Value as Json;
 use toml_edit::Value;
 
-use super::Settings;
 use super::field::Field;
 use super::kind::Kind;
+use super::{Access, AuthMode, Settings};
 
 /// One key of a table `S`.
 pub struct Key<S: 'static> {
@@ -191,6 +191,48 @@ pub const KEYS: &[Key<Settings>] = &[
     key!("budget.turn_tokens", core.turn.tokens, number(1, 1 << 50), "most tokens of one turn"),
     key!("run.keep", run.keep, number(0, 1_000_000), "homes of temporary runs that are kept"),
     key!("run.idle_limit_ms", run.idle_limit, time(0), "a run waits for what is due within so long"),
+    key!(
+        "server.access",
+        server.access,
+        Kind::Word(Access::WORDS),
+        "who reaches the runtime over TCP: `local`, `tunnel`, `lan` or `tailnet`"
+    ),
+    key!(
+        "server.listen" | "HOLON_HTTP_ADDR",
+        server.listen,
+        Kind::Address,
+        "where it listens; port 0 takes any that is free"
+    ),
+    key!(
+        "server.advertise" | "HOLON_CALLBACK_BASE_URL",
+        server.advertise,
+        Kind::Url(&["http", "https"]),
+        "the address under which others reach it"
+    ),
+    key!(
+        "server.auth" | "HOLON_CONTROL_AUTH_MODE",
+        server.auth,
+        Kind::Word(AuthMode::WORDS),
+        "when a control token is asked for: `auto`, `required` (on the socket too) or `disabled`"
+    ),
+    key!(
+        "server.token_file",
+        server.token_file,
+        Kind::Path,
+        "the file that holds the control token; `HOLON_CONTROL_TOKEN` wins over it"
+    ),
+    key!(
+        "server.socket" | "HOLON_SOCKET_PATH",
+        server.socket,
+        Kind::Path,
+        "the runtime's socket; without it `run/holon.sock` in the home"
+    ),
+    key!(
+        "server.default_agent" | "HOLON_AGENT_ID",
+        server.default_agent,
+        Kind::Name,
+        "the agent that is meant when none is named"
+    ),
     key!(
         "admission.while_stopped",
         core.while_stopped,

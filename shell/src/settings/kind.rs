@@ -1,5 +1,7 @@
 //! The types that values have: what is expected, what is accepted, and how it is read from text.
 
+use std::net::SocketAddr;
+
 use holon_core::model::ModelRef;
 use reqwest::Url;
 use serde_json::{Value as Json, json};
@@ -19,6 +21,8 @@ pub enum Kind {
     Models,
     /// An address with one of these schemes.
     Url(&'static [&'static str]),
+    /// An IP address with a port.
+    Address,
     /// The name of an environment variable.
     Variable,
     /// The name of a provider or a credential.
@@ -48,6 +52,7 @@ impl Kind {
                 let schemes: Vec<String> = schemes.iter().map(|scheme| format!("{scheme}://")).collect();
                 format!("an address that starts with {}", schemes.join(" or "))
             }
+            Self::Address => "an IP address with a port, for example 127.0.0.1:7878".to_owned(),
             Self::Variable => {
                 "the name of an environment variable; the key itself belongs into `holon config \
                                credentials set NAME`"
@@ -80,6 +85,7 @@ impl Kind {
                 items.iter().all(|item| item.as_str().is_some_and(|text| ModelRef::new(text).is_ok()))
             }),
             Self::Url(schemes) => text.is_some_and(|text| is_url(text, schemes)),
+            Self::Address => text.is_some_and(|text| text.parse::<SocketAddr>().is_ok()),
             Self::Variable => text.is_some_and(is_variable),
             Self::Name => text.is_some_and(is_name),
             Self::Transport => text.is_some_and(|text| {
@@ -103,6 +109,7 @@ impl Kind {
             | Self::Word(_)
             | Self::Model
             | Self::Models
+            | Self::Address
             | Self::Transport
             | Self::Path => false,
         };
@@ -129,6 +136,7 @@ impl Kind {
             Self::Word(_)
             | Self::Model
             | Self::Url(_)
+            | Self::Address
             | Self::Variable
             | Self::Name
             | Self::Transport
@@ -149,6 +157,7 @@ impl Kind {
             Self::Url(schemes) => {
                 json!({ "type": "string", "pattern": format!("^({})://", schemes.join("|")) })
             }
+            Self::Address => json!({ "type": "string", "pattern": ":[0-9]{1,5}$" }),
             Self::Variable => json!({ "type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$" }),
             Self::Name => json!({ "type": "string", "pattern": NAME_PATTERN }),
             Self::Transport => json!({ "type": "string", "pattern": "^[a-z0-9_]{1,64}$" }),

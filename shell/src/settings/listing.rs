@@ -55,6 +55,7 @@ impl Settings {
                 | Kind::Word(_)
                 | Kind::Model
                 | Kind::Models
+                | Kind::Address
                 | Kind::Variable
                 | Kind::Name
                 | Kind::Transport

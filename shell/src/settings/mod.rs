@@ -14,6 +14,7 @@ mod problem;
 pub mod providers;
 mod rules;
 mod schema;
+mod server;
 mod source;
 #[cfg(test)]
 mod tests;
@@ -36,6 +37,7 @@ pub use origin::Origin;
 pub(crate) use problem::quoted;
 pub use problem::{Problem, SettingsError};
 pub use schema::schema;
+pub use server::{Access, AuthMode, ServerSettings};
 pub use source::SourceError;
 
 use crate::ledger::Durability;
@@ -54,6 +56,7 @@ pub struct Settings {
     pub durability: Durability,
     pub commands: CommandSettings,
     pub run: RunSettings,
+    pub server: ServerSettings,
     /// The core's configuration, still without models.
     pub core: Config,
     pub providers: BTreeMap<String, ProviderSettings>,
@@ -93,6 +96,7 @@ impl Settings {
             durability: Durability::Full,
             commands: CommandSettings::default(),
             run: RunSettings::default(),
+            server: ServerSettings::default(),
             core: Config::new(Vec::new()),
             providers: BTreeMap::new(),
             origins: BTreeMap::new(),

@@ -20,6 +20,8 @@ pub struct Stat {
     pub session: u32,
     /// In ticks since the start of the kernel.
     pub started: u64,
+    /// Whether it has ended, and only its parent has not heard of it.
+    pub ended: bool,
 }
 
 /// What the kernel says of a process; none when there is no such process.
@@ -31,11 +33,12 @@ fn parse(pid: u32, line: &str) -> Option<Stat> {
     // The name may contain anything, parentheses and spaces among it.
     let (_, fields) = line.rsplit_once(')')?;
     let mut fields = fields.split_ascii_whitespace();
+    let ended = matches!(fields.next()?, "Z" | "X");
     let mut number = |skip| fields.nth(skip).and_then(|field| field.parse::<u64>().ok());
-    let (parent, group, session) = (number(1)?, number(0)?, number(0)?);
+    let (parent, group, session) = (number(0)?, number(0)?, number(0)?);
     let started = number(15)?;
     let id = |number: u64| u32::try_from(number).ok();
-    Some(Stat { pid, parent: id(parent)?, group: id(group)?, session: id(session)?, started })
+    Some(Stat { pid, parent: id(parent)?, group: id(group)?, session: id(session)?, started, ended })
 }
 
 /// The whole table.
@@ -66,11 +69,28 @@ pub fn boot_id() -> io::Result<String> {
 
 /// Whether that very process is alive.
 pub fn is_alive(identity: &Identity) -> bool {
-    boot_id().is_ok_and(|id| id == identity.boot_id) && is(identity.pid, identity.started)
+    let same = |stat: Stat| stat.started == identity.started && !stat.ended;
+    boot_id().is_ok_and(|id| id == identity.boot_id) && stat(identity.pid).is_some_and(same)
 }
 
 fn is(pid: u32, started: u64) -> bool {
     stat(pid).is_some_and(|stat| stat.started == started)
+}
+
+/// Asks that very process to end; says whether it was there to be asked.
+pub fn terminate(identity: &Identity) -> bool {
+    let Some(handle) = pid(identity.pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()) else {
+        return false;
+    };
+    is_alive(identity) && pidfd_send_signal(&handle, Signal::TERM).is_ok()
+}
+
+/// The arguments that a process was started with; none when there is no such process.
+pub fn arguments(pid: u32) -> Option<Vec<String>> {
+    let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let arguments =
+        line.split(|byte| *byte == 0).map(|argument| String::from_utf8_lossy(argument).into_owned());
+    Some(arguments.collect())
 }
 
 pub(super) fn pid(raw: u32) -> Option<Pid> {
@@ -108,7 +128,7 @@ mod tests {
     fn a_line_of_the_table_is_read_whatever_the_name_is() {
         let line = "42 (a) b) (c) S 7 42 40 34816 42 4194304 1 0 0 0 0 0 0 0 20 0 1 0 12345 1 1";
         let stat = parse(42, line).unwrap();
-        assert_eq!(stat, Stat { pid: 42, parent: 7, group: 42, session: 40, started: 12_345 });
+        assert_eq!(stat, Stat { pid: 42, parent: 7, group: 42, session: 40, started: 12_345, ended: false });
     }
 
     #[test]

@@ -150,7 +150,7 @@ impl Reference {
                 });
                 (*reply, self.control(agent, request, before, applied))
             }
-            Input::SetModel { agent, model, reply } => {
+            Input::SetModel { model, reply, .. } => {
                 let told = match &before.agent {
                     None => Told::Refused("unknown_agent"),
                     Some(was) => Told::ModelSet { model: model.clone(), changed: was.model != *model },

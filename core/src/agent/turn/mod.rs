@@ -16,6 +16,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::inbox::Entry;
@@ -60,7 +61,7 @@ pub struct Run {
 }
 
 /// Where a run stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "phase", rename_all = "snake_case")]
 pub enum Phase {
     /// Instruction files and environment are being read.

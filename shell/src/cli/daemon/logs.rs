@@ -1,0 +1,75 @@
+//! `daemon logs`: everything that helps when the runtime is not well, in one place, whether it lives or not.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::Args;
+use serde_json::json;
+
+use super::Place;
+use crate::cli::exit::Exit;
+use crate::cli::output::{self, Failure};
+use crate::daemon::log::{self, TAIL_LINES, Tail};
+use crate::daemon::{LastFailure, Metadata, Phase};
+
+/// Between two looks at a log that is followed.
+const LOOK: Duration = Duration::from_millis(250);
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct LogsArgs {
+    /// How many lines of the end of the log to show, at most 10000
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 50)]
+    lines: usize,
+    /// Go on with what is written from now on
+    #[arg(long, short)]
+    follow: bool,
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn logs(place: &Place, args: LogsArgs) -> Result<Exit, Failure> {
+    let path = log::path(&place.home);
+    let (lines, tail) =
+        Tail::read(&path, args.lines.min(TAIL_LINES)).with_context(|| path.display().to_string())?;
+    let failure = LastFailure::read(&place.home);
+    let of = |phase: Phase| failure.as_ref().filter(|failure| failure.phase == phase);
+    if args.json {
+        output::document(&json!({
+            "log_path": path, "metadata_path": Metadata::path(&place.home),
+            "last_failure_path": LastFailure::path(&place.home),
+            "startup_failure": of(Phase::Startup), "shutdown_failure": of(Phase::Shutdown), "tail": lines,
+        }))?;
+    } else {
+        output::table(&[
+            vec!["log".to_owned(), path.display().to_string()],
+            vec!["metadata".to_owned(), Metadata::path(&place.home).display().to_string()],
+            vec!["last failure".to_owned(), LastFailure::path(&place.home).display().to_string()],
+        ])?;
+        for failure in failure.iter() {
+            let phase = failure.phase.name();
+            output::text(&format!("failed at {phase}, {}: {}", failure.occurred_at, failure.summary))?;
+        }
+        output::line("")?;
+        for line in &lines {
+            output::text(line)?;
+        }
+    }
+    if args.follow {
+        match follow(tail, args.json).await? {}
+    }
+    Ok(Exit::Completed)
+}
+
+async fn follow(mut tail: Tail, json: bool) -> Result<Infallible, Failure> {
+    loop {
+        for line in tail.more()? {
+            if json {
+                output::line(&output::json(&json!({ "line": line }).to_string()))?;
+            } else {
+                output::text(&line)?;
+            }
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}

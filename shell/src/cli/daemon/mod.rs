@@ -1,0 +1,100 @@
+//! `holon daemon`: the same runtime in the background (the spec's daemon contract).
+
+mod launch;
+mod logs;
+mod start;
+mod status;
+mod stop;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+
+use super::exit::Exit;
+use super::interrupts;
+use super::output::Failure;
+use super::server_options::ServerOptions;
+use crate::client::Client;
+use crate::daemon::Token;
+use crate::home::Home;
+use crate::ledger::LockError;
+use crate::settings::{Environment, Settings};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum DaemonCommand {
+    /// Start the runtime in the background, unless it runs already
+    Start(StartArgs),
+    /// Ask it to end, and wait until it has
+    Stop(StopArgs),
+    /// Whether it runs, how it is reached and what it is up to
+    Status {
+        #[arg(long)]
+        json: bool,
+    },
+    /// Stop it and start it anew
+    Restart(StartArgs),
+    /// Where its files are, what failed last, and the end of its log
+    Logs(logs::LogsArgs),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct StartArgs {
+    #[command(flatten)]
+    options: ServerOptions,
+    /// How long to wait until it is ready
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    wait: u64,
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct StopArgs {
+    /// How long to wait until it has ended
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    wait: u64,
+    #[arg(long)]
+    json: bool,
+}
+
+/// Between two looks at a runtime that starts or ends.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Whose daemon it is.
+pub(super) struct Place {
+    home: Home,
+    environment: Environment,
+}
+
+impl Place {
+    /// The runtime at that socket and nowhere else. The token is the configured one, as far as it can be read.
+    fn client(&self, socket: PathBuf) -> Client {
+        let settings = Settings::load(&self.home.config(), &self.environment).ok();
+        let file = settings.and_then(|settings| settings.server.token_file);
+        let token = Token::find(None, &self.environment, file.as_deref()).ok().flatten();
+        Client::at(socket).with_token(token)
+    }
+}
+
+pub(super) fn daemon(home: Option<PathBuf>, command: DaemonCommand) -> Result<Exit, Failure> {
+    let environment = Environment::of_process();
+    let place = Place { home: Home::find(home, &environment)?, environment };
+    interrupts::block_on(|ending| async move {
+        let work = async {
+            match command {
+                DaemonCommand::Start(args) => Box::pin(start::start(&place, args)).await,
+                DaemonCommand::Stop(args) => Box::pin(stop::stop(&place, args)).await,
+                DaemonCommand::Status { json } => Box::pin(status::status(&place, json)).await,
+                DaemonCommand::Restart(args) => Box::pin(start::restart(&place, args)).await,
+                DaemonCommand::Logs(args) => logs::logs(&place, args).await,
+            }
+        };
+        ending.or(work).await
+    })
+}
+
+/// A home that can't be looked at.
+fn unusable(error: LockError) -> Failure {
+    Failure::usage(error).hint("holon config doctor")
+}

@@ -1,0 +1,233 @@
+//! `daemon status`: the first look at a runtime. Files and the lock tell most of it, so it has something to say
+//! whatever state the runtime is in; answers of other versions are read as far as they go.
+
+use std::path::PathBuf;
+
+use holon_core::Wall;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{Place, unusable};
+use crate::cli::exit::Exit;
+use crate::cli::output::{self, Failure};
+use crate::cli::server_options::{Effective, ServerOptions};
+use crate::client::Ask;
+use crate::daemon::{Fingerprint, Found, LastFailure, Metadata, log, look};
+
+#[derive(Debug, Serialize)]
+struct Status {
+    /// Whether a runtime is there and answers.
+    ok: bool,
+    state: State,
+    pid: Option<u32>,
+    version: Option<String>,
+    started_at: Option<Wall>,
+    home_dir: PathBuf,
+    socket_path: PathBuf,
+    http_addr: Option<String>,
+    advertise_url: Option<String>,
+    access: Option<String>,
+    auth: Option<String>,
+    control: Control,
+    config: Config,
+    /// As the runtime tells it; null when it can't be asked.
+    activity: Value,
+    last_failure: Value,
+    stale_files: Vec<PathBuf>,
+    log_path: PathBuf,
+    metadata_path: PathBuf,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum State {
+    Running,
+    /// The process is there, and does not answer.
+    NotAnswering,
+    /// A process has the home and did not say that it is ready.
+    Busy,
+    NotRunning,
+}
+
+/// Whether the control surface answers.
+#[derive(Debug, Serialize)]
+struct Control {
+    ok: bool,
+    problem: Option<String>,
+}
+
+/// Whether a start would be the same runtime.
+#[derive(Debug, Default, Serialize)]
+struct Config {
+    running: Option<String>,
+    configured: Option<String>,
+    /// Null when one of the two is not known.
+    fingerprint_match: Option<bool>,
+    differences: Vec<Difference>,
+    /// Why there is no effective configuration.
+    problem: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Difference {
+    key: String,
+    running: String,
+    configured: String,
+}
+
+pub(super) async fn status(place: &Place, json: bool) -> Result<Exit, Failure> {
+    let status = Box::pin(gather(place)).await?;
+    if json {
+        output::document(&status)?;
+    } else {
+        show(&status)?;
+    }
+    Ok(if status.ok { Exit::Completed } else { Exit::NotReachable })
+}
+
+async fn gather(place: &Place) -> Result<Status, Failure> {
+    let found = look(&place.home).map_err(unusable)?;
+    let (pid, stale_files, metadata) = match found {
+        Found::Nobody { stale } => (None, stale, None),
+        Found::Busy { pid } => (pid, Vec::new(), None),
+        Found::Ready(metadata) => (Some(metadata.process.pid), Vec::new(), Some(*metadata)),
+    };
+    let effective = Effective::load(&place.home, &place.environment, &ServerOptions::default());
+    let socket = metadata.as_ref().and_then(|metadata| metadata.socket_path.clone());
+    let asked = match socket {
+        Some(socket) => {
+            let asked = place.client(socket).ask(&Ask::get("/control/runtime/status", &[])).await;
+            asked.map_err(|error| error.to_string())
+        }
+        None => Err("there is no runtime that is ready".to_owned()),
+    };
+    let state = match (&metadata, &asked, pid) {
+        (Some(_), Ok(_), _) => State::Running,
+        (Some(_), Err(_), _) => State::NotAnswering,
+        (None, _, Some(_)) => State::Busy,
+        (None, _, None) => State::NotRunning,
+    };
+    let running = metadata.as_ref().and_then(|metadata| metadata.fingerprint.clone());
+    let said = asked.as_ref().cloned().unwrap_or(Value::Null);
+    let own = LastFailure::read(&place.home).and_then(|failure| serde_json::to_value(failure).ok());
+    Ok(Status {
+        ok: state == State::Running,
+        state,
+        pid,
+        stale_files,
+        home_dir: place.home.root().to_owned(),
+        socket_path: metadata
+            .as_ref()
+            .and_then(|metadata| metadata.socket_path.clone())
+            .unwrap_or_else(|| place.home.socket()),
+        control: Control { ok: asked.is_ok(), problem: asked.err() },
+        config: config(running, effective),
+        activity: said.get("activity").cloned().unwrap_or_default(),
+        last_failure: own.or_else(|| said.get("last_failure").cloned()).unwrap_or_default(),
+        log_path: log::path(&place.home),
+        metadata_path: Metadata::path(&place.home),
+        version: metadata.as_ref().and_then(|metadata| metadata.version.clone()),
+        started_at: metadata.as_ref().and_then(|metadata| metadata.started_at),
+        http_addr: metadata.as_ref().and_then(|metadata| metadata.http_addr.clone()),
+        advertise_url: metadata.as_ref().and_then(|metadata| metadata.advertise_url.clone()),
+        access: metadata.as_ref().and_then(|metadata| metadata.access.clone()),
+        auth: metadata.and_then(|metadata| metadata.auth),
+    })
+}
+
+fn config(running: Option<Fingerprint>, effective: Result<Effective, Failure>) -> Config {
+    let name = |fingerprint: &Fingerprint| fingerprint.digest();
+    match (running, effective) {
+        (running, Err(failure)) => Config {
+            running: running.as_ref().map(name),
+            problem: Some(output::said_once(&failure.error)),
+            ..Config::default()
+        },
+        (None, Ok(effective)) => {
+            Config { configured: Some(name(&effective.fingerprint)), ..Config::default() }
+        }
+        (Some(running), Ok(effective)) => {
+            let differences = running.differences(&effective.fingerprint).into_iter();
+            let differences: Vec<Difference> = differences
+                .map(|(key, running, configured)| Difference { key, running, configured })
+                .collect();
+            Config {
+                running: Some(name(&running)),
+                configured: Some(name(&effective.fingerprint)),
+                fingerprint_match: Some(differences.is_empty()),
+                differences,
+                problem: None,
+            }
+        }
+    }
+}
+
+fn show(status: &Status) -> Result<(), Failure> {
+    let mut rows = vec![row("state", state(status))];
+    rows.push(row("home", status.home_dir.display()));
+    rows.push(row("socket", status.socket_path.display()));
+    let some = |name: &str, value: &Option<String>| value.as_ref().map(|value| row(name, value));
+    rows.extend(some("http", &status.http_addr.as_ref().map(|address| format!("http://{address}"))));
+    rows.extend(some("advertised", &status.advertise_url));
+    rows.extend(some("access", &status.access));
+    rows.extend(some("version", &status.version));
+    rows.extend(status.started_at.map(|at| row("since", at)));
+    if let Some(activity) = status.activity.as_object() {
+        let count = |name: &str| activity.get(name).and_then(Value::as_u64).unwrap_or_default();
+        let state = activity.get("state").and_then(Value::as_str).unwrap_or("unknown");
+        let text = format!(
+            "{state}: {} active, {} processing, {} waiting, {} tasks",
+            count("active_agent_count"),
+            count("processing_agent_count"),
+            count("waiting_agent_count"),
+            count("active_task_count")
+        );
+        rows.push(row("activity", text));
+    }
+    rows.push(row("configuration", configuration(&status.config)));
+    let failure = |name: &str| status.last_failure.get(name).and_then(Value::as_str).unwrap_or_default();
+    if status.last_failure.is_object() {
+        let text = format!("{} at {}: {}", failure("phase"), failure("occurred_at"), failure("summary"));
+        rows.push(row("last failure", text));
+    }
+    rows.extend(status.stale_files.iter().map(|path| row("left behind", path.display())));
+    output::table(&rows)?;
+    match status.state {
+        State::Running => {}
+        State::NotRunning => output::note("  try: holon daemon start"),
+        State::NotAnswering | State::Busy => output::note("  try: holon daemon logs"),
+    }
+    Ok(())
+}
+
+fn state(status: &Status) -> String {
+    let process = status.pid.map_or_else(|| "a process".to_owned(), |pid| format!("process {pid}"));
+    match status.state {
+        State::Running => format!("running, {process}"),
+        State::NotAnswering => {
+            format!("{process} does not answer: {}", status.control.problem.as_deref().unwrap_or_default())
+        }
+        State::Busy => {
+            format!("{process} has the home and is not ready: it starts, ends, or is a one-shot run")
+        }
+        State::NotRunning => "not running".to_owned(),
+    }
+}
+
+fn configuration(config: &Config) -> String {
+    let changed = || {
+        let keys = config.differences.iter();
+        let keys = keys.map(|one| format!("{} is {}, would be {}", one.key, one.running, one.configured));
+        format!("changed since the start: {}", keys.collect::<Vec<_>>().join("; "))
+    };
+    match (&config.problem, config.fingerprint_match) {
+        (Some(problem), _) => format!("can't be used: {problem}"),
+        (None, Some(true)) => "as it is configured".to_owned(),
+        (None, Some(false)) => changed(),
+        (None, None) => "can be used".to_owned(),
+    }
+}
+
+fn row(name: &str, value: impl std::fmt::Display) -> Vec<String> {
+    vec![name.to_owned(), crate::screen::harmless(&value.to_string())]
+}

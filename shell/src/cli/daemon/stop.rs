@@ -1,0 +1,115 @@
+//! `daemon stop`: asks for a drain, then asks the process to end, and never touches one that it does not know.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::anyhow;
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::start::clean;
+use super::{LOOK, Place, StopArgs, unusable};
+use crate::cli::exit::Exit;
+use crate::cli::output::{self, Failure};
+use crate::client::Ask;
+use crate::daemon::{Found, LastFailure, Phase, look};
+use crate::http::api::Nothing;
+use crate::supervise::process;
+use crate::supervise::protocol::Identity;
+
+pub(super) async fn stop(place: &Place, args: StopArgs) -> Result<Exit, Failure> {
+    let ended = end(place, &args).await?;
+    if args.json {
+        output::document(&json!({ "ok": true, "stopped_pid": ended }))?;
+    } else {
+        output::line(&match ended {
+            Some(pid) => format!("stopped: process {pid} has ended"),
+            None => "not running".to_owned(),
+        })?;
+    }
+    Ok(Exit::Completed)
+}
+
+/// Ends the runtime of the home, if there is one; says which process it was.
+pub(super) async fn end(place: &Place, args: &StopArgs) -> Result<Option<u32>, Failure> {
+    let (process, socket) = match look(&place.home).map_err(unusable)? {
+        Found::Nobody { .. } => {
+            settled(place)?;
+            return Ok(None);
+        }
+        Found::Ready(metadata) => (metadata.process, metadata.socket_path),
+        Found::Busy { pid } => (starting(pid)?, None),
+    };
+    let begun = Instant::now();
+    let wait = Duration::from_secs(args.wait);
+    let mut asked_politely = match socket {
+        Some(socket) => ask(place, &process, socket).await,
+        None => false,
+    };
+    if !asked_politely {
+        process::terminate(&process);
+    }
+    while process::is_alive(&process) {
+        let waited = begun.elapsed();
+        if waited >= wait {
+            return Err(stays(place, &process, args.wait));
+        }
+        if asked_politely && waited >= wait / 2 {
+            process::terminate(&process);
+            asked_politely = false;
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+    settled(place)?;
+    Ok(Some(process.pid))
+}
+
+/// Asks for a drain over the control surface, if it is that process that answers there. A runtime that can't be
+/// asked is ended by its process.
+async fn ask(place: &Place, process: &Identity, socket: PathBuf) -> bool {
+    let client = place.client(socket);
+    let readiness = client.ask(&Ask::get("/control/runtime/readiness", &[])).await;
+    let pid = readiness.ok().and_then(|said| said.get("pid")?.as_u64());
+    if pid != Some(u64::from(process.pid)) {
+        return false;
+    }
+    let Ok(shutdown) = Ask::post("/control/runtime/shutdown", &Nothing {}) else { return false };
+    client.ask(&shutdown).await.is_ok()
+}
+
+/// A runtime that did not get as far as being ready is known by its command line and by holding the lock.
+fn starting(pid: Option<u32>) -> Result<Identity, Failure> {
+    let serves = |pid: &u32| {
+        process::arguments(*pid).is_some_and(|arguments| arguments.iter().any(|word| word == "serve"))
+    };
+    let known = pid.filter(serves).and_then(|pid| Some((pid, process::stat(pid)?.started)));
+    match (known, process::boot_id()) {
+        (Some((pid, started)), Ok(boot_id)) => Ok(Identity { pid, started, boot_id }),
+        (_, _) => {
+            let who = pid.map_or_else(|| "a process".to_owned(), |pid| format!("process {pid}"));
+            let error = anyhow!("{who} has the home and is no runtime: it was left alone");
+            Err(Failure::new(Exit::RefusedByState, error).hint("wait for its end, or end it yourself"))
+        }
+    }
+}
+
+/// Nobody has the home: what was left behind goes, and so does the memory of failures.
+fn settled(place: &Place) -> Result<(), Failure> {
+    // Somebody else may have started it again at once.
+    if matches!(look(&place.home).map_err(unusable)?, Found::Nobody { .. }) {
+        clean(place)?;
+        LastFailure::clear(&place.home)?;
+    }
+    Ok(())
+}
+
+fn stays(place: &Place, process: &Identity, seconds: u64) -> Failure {
+    let pid = process.pid;
+    let summary = format!("the runtime (process {pid}) did not end within {seconds} s");
+    let hint = format!("holon daemon logs; kill -9 {pid} ends it at once, and the ledger stays whole");
+    let failure = LastFailure::now(Phase::Shutdown, summary.clone(), Some(hint.clone()));
+    if let Err(error) = failure.write(&place.home) {
+        output::note(&format!("holon: {}: {error}", LastFailure::path(&place.home).display()));
+    }
+    Failure::new(Exit::Failed, anyhow!(summary)).hint(hint)
+}

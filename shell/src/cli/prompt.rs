@@ -1,0 +1,140 @@
+//! `holon prompt`: a message for an agent of the runtime, and with `--wait` what came of it.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use holon_core::view::RunVerdict;
+use holon_core::{AgentId, EventSeq};
+use serde_json::{Value, json};
+
+use super::exit::Exit;
+use super::interrupts::Ending;
+use super::output::{self, Failure};
+use super::run::prompt_text;
+use super::through::{Through, incomplete, number, text};
+use super::wait::Wait;
+use crate::client::Ask;
+use crate::screen::Screen;
+use crate::{entropy, spawn};
+
+#[derive(Debug, Args)]
+pub(super) struct PromptArgs {
+    /// The prompt; `-` reads it from standard input
+    text: String,
+    /// The agent [default: the runtime's own, mostly `main`]
+    #[arg(long, value_name = "ID")]
+    agent: Option<String>,
+    /// Wait until nothing more happens by itself, and print what the agent reports
+    #[arg(long)]
+    wait: bool,
+    /// Reach a turn in progress at its next safe point
+    #[arg(long)]
+    interject: bool,
+    /// Show nothing on stderr but errors
+    #[arg(long, short)]
+    quiet: bool,
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn prompt(home: Option<PathBuf>, args: PromptArgs) -> Result<Exit, Failure> {
+    Through::work(home, |through, ending| whole(through, args, ending))
+}
+
+async fn whole(through: Through, args: PromptArgs, ending: Ending) -> Result<Exit, Failure> {
+    let typed = args.text.clone();
+    let prompt = ending.or(async { spawn::blocking(move || prompt_text(&typed)).await? }).await?;
+    let (agent, before, admitted) = ending
+        .or(async {
+            let agent = through.agent(args.agent.as_deref()).await?;
+            let path = format!("/agents/{agent}/status");
+            let before = through.client.ask(&Ask::get(&path, &[])).await?;
+            let admitted = send(&through, &agent, &prompt, args.interject).await?;
+            Ok((agent, EventSeq(number(&before, "/event_seq")), admitted))
+        })
+        .await?;
+    let message = text(&admitted, "/message_id").to_owned();
+    if message.is_empty() {
+        return Err(incomplete("message_id"));
+    }
+    if args.wait {
+        return outcome(&through, &agent, before, &message, &args, &ending).await;
+    }
+    if args.json {
+        output::document(&admitted)?;
+    } else {
+        output::line(&format!("{message} for {agent}"))?;
+        if !args.quiet {
+            output::note(&format!("  look: holon tail {agent} --follow"));
+        }
+    }
+    Ok(Exit::Completed)
+}
+
+/// The key makes it safe to send it again when the answer is missing.
+async fn send(through: &Through, agent: &AgentId, prompt: &str, interject: bool) -> Result<Value, Failure> {
+    let mut body = json!({ "text": prompt });
+    if interject {
+        body["priority"] = json!("interject");
+    }
+    let key = format!("cli-{}{}", entropy::name()?, entropy::name()?);
+    let ask = Ask::post(&format!("/control/agents/{agent}/prompt"), &body)?.once(key);
+    Ok(through.client.ask(&ask).await?)
+}
+
+async fn outcome(
+    through: &Through,
+    agent: &AgentId,
+    before: EventSeq,
+    message: &str,
+    args: &PromptArgs,
+    ending: &Ending,
+) -> Result<Exit, Failure> {
+    let quiet = args.quiet || args.json;
+    let screen = if quiet { Screen::quiet() } else { Screen::stderr(&through.environment) };
+    let wait = Wait::new(through, agent, before);
+    let why = tokio::select! {
+        biased;
+        () = ending.wait() => {
+            output::note(&format!("holon: {agent} goes on with it"));
+            let failure = Failure::new(Exit::Interrupted, anyhow::anyhow!("interrupted"));
+            return Err(failure.hint(format!("holon agent abort {agent}, or holon tail {agent} --follow")));
+        }
+        why = wait.until_settled(&screen) => why?,
+        never = screen.animate() => match never {},
+    };
+    let verdict = RunVerdict::ALL.iter().copied().find(|verdict| verdict.name() == text(&why, "/verdict"));
+    let exit = verdict.map(Exit::from).ok_or_else(|| incomplete("verdict"))?;
+    let told = ending.or(report(through, agent, before, message)).await?;
+    if args.json {
+        output::document(&json!({
+            "ok": exit == Exit::Completed, "agent_id": agent, "message_id": message,
+            "verdict": text(&why, "/verdict"), "exit_code": exit.code(), "final_text": told,
+        }))?;
+        return Ok(exit);
+    }
+    if let Some(told) = told {
+        output::text(&told)?;
+    }
+    if exit != Exit::Completed {
+        output::note(&format!("holon: {}", text(&why, "/verdict")));
+        output::note(&format!("  look: holon why {agent}, holon transcript {agent}"));
+    }
+    Ok(exit)
+}
+
+/// What the agent told about this message; otherwise what it told last since then.
+async fn report(
+    through: &Through,
+    agent: &AgentId,
+    before: EventSeq,
+    message: &str,
+) -> Result<Option<String>, Failure> {
+    let path = format!("/agents/{agent}/briefs");
+    let query = [("after", Some(before.to_string())), ("limit", Some("500".to_owned()))];
+    let answer = through.client.ask(&Ask::get(&path, &query)).await?;
+    let briefs = answer.get("briefs").and_then(Value::as_array).cloned().unwrap_or_default();
+    let about = |brief: &&Value| text(brief, "/related_message_id") == message;
+    let told = briefs.iter().rfind(about).or(briefs.last());
+    Ok(told.map(|brief| text(brief, "/text").to_owned()))
+}

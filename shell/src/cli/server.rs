@@ -1,0 +1,228 @@
+//! The runtime with its listeners, from recovery to drain. Agents with open work are recovered before anybody can
+//! connect; addresses are taken before that, so that one which is in use is known at once.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use anyhow::{Context, anyhow};
+use axum::Router;
+use holon_core::agent::identity::{AgentKind, AgentSpec};
+use holon_core::{AgentId, Answer, Input, Reject};
+use sd_notify::NotifyState;
+use tokio::net::{TcpListener, TcpSocket, UnixListener};
+use tokio::task::JoinHandle;
+
+use super::interrupts::Ending;
+use super::output::Failure;
+use super::server_options::Effective;
+use super::session::execution;
+use crate::daemon::socket::{Claim, SocketError};
+use crate::daemon::{Endpoint, Fingerprint, LastFailure, Metadata, Token, journal};
+use crate::driver::Driver;
+use crate::events::Hub;
+use crate::home::Home;
+use crate::http::auth::Policy;
+use crate::http::{self, About, App, Metrics, Parts, Shutdown, api};
+use crate::ledger::Reader;
+use crate::runtime::{Ended, Runtime};
+use crate::settings::{AuthMode, Environment};
+use crate::supervise::process;
+use crate::{clock, spawn};
+
+/// Connections that wait to be accepted.
+const BACKLOG: u32 = 1_024;
+
+/// A runtime that is ready.
+pub(super) struct Server {
+    home: Home,
+    runtime: Runtime,
+    ended: Ended,
+    shutdown: Shutdown,
+    serving: Vec<JoinHandle<()>>,
+    _socket: Claim,
+}
+
+/// Addresses that are taken, but not listened on.
+struct Addresses {
+    socket: Claim,
+    tcp: TcpSocket,
+    listen: SocketAddr,
+}
+
+impl Server {
+    /// Recovers everything, makes sure that there is a default agent, listens, and says so.
+    pub(super) async fn start(
+        home: &Home,
+        environment: &Environment,
+        effective: Effective,
+    ) -> Result<Self, Failure> {
+        let Effective { setup, endpoint, fingerprint } = effective;
+        let addresses = Addresses::take(&endpoint)?;
+        let default_agent = AgentId::new(&setup.settings.server.default_agent)?;
+        let (hub, metrics) = (Hub::default(), Metrics::default());
+        let observer = {
+            let (hub, metrics) = (hub.clone(), metrics.clone());
+            Box::new(move |record: &_| {
+                journal::see(record);
+                metrics.see(record);
+                hub.publish(record);
+            })
+        };
+        let (models, providers) = (setup.config.models.clone(), setup.providers.clone());
+        let driver = Driver::start(setup.start(home, environment, hub.live(), observer)).await?;
+        let (runtime, ended) = Runtime::keep(driver, |warning| tracing::warn!("{warning}"));
+        ensure_default_agent(&runtime, home, &default_agent).await?;
+        let metadata = metadata(home, &endpoint, addresses.listen, fingerprint)?;
+        let shutdown = Shutdown::default();
+        let app = App::new(Parts {
+            runtime: runtime.clone(),
+            hub,
+            reader: Arc::new(Reader::open(&home.ledger())?),
+            home: home.clone(),
+            about: About {
+                default_agent,
+                listen: metadata.http_addr.clone(),
+                advertise_url: metadata.advertise_url.clone(),
+                config_fingerprint: metadata.fingerprint.as_ref().map(Fingerprint::digest),
+                started_at: clock::now().wall,
+            },
+            policy: policy(&endpoint, addresses.listen)?,
+            metrics,
+            shutdown: shutdown.clone(),
+            models,
+            providers,
+        });
+        let (socket, serving) = addresses.serve(&http::router(app), &shutdown)?;
+        metadata.write(home).context("daemon.json")?;
+        if let Err(error) = LastFailure::clear(home) {
+            tracing::warn!("the last failure can't be cleared: {error}");
+        }
+        let socket_path = endpoint.socket.display();
+        tracing::info!("ready at {socket_path} and http://{}", metadata.http_addr.unwrap_or_default());
+        notify(&[NotifyState::Ready]);
+        Ok(Self { home: home.clone(), runtime, ended, shutdown, serving, _socket: socket })
+    }
+
+    /// Serves until somebody asks for the end, then drains: no new connection, requests under way are answered,
+    /// runs are interrupted, everything decided becomes durable.
+    pub(super) async fn until_the_end(self, ending: &Ending) -> Result<(), Failure> {
+        let Self { home, runtime, mut ended, shutdown, serving, _socket } = self;
+        let broke_down = tokio::select! {
+            biased;
+            () = ending.wait() => None,
+            () = shutdown.asked() => None,
+            left = &mut ended => Some(left),
+        };
+        notify(&[NotifyState::Stopping]);
+        tracing::info!("the runtime leaves");
+        if let Err(error) = Metadata::remove(&home) {
+            tracing::warn!("daemon.json can't be removed: {error}");
+        }
+        shutdown.ask();
+        runtime.leave().await;
+        let left = match broke_down {
+            Some(left) => left,
+            None => ended.await,
+        };
+        for server in serving {
+            server.await.context("a listener broke down")?;
+        }
+        left.context("the runtime broke down")??;
+        Ok(())
+    }
+}
+
+impl Addresses {
+    fn take(endpoint: &Endpoint) -> Result<Self, Failure> {
+        let socket = Claim::new(&endpoint.socket).map_err(|error| match error {
+            SocketError::NotASocket { .. } | SocketError::Foreign { .. } | SocketError::InUse { .. } => {
+                Failure::new(super::Exit::NotReachable, error)
+                    .hint("move it away, or name another one: HOLON_SOCKET_PATH=/…")
+            }
+            SocketError::Failed { .. } => Failure::from(error),
+        })?;
+        let listen = endpoint.listen;
+        let in_use = |error: std::io::Error| {
+            Failure::new(super::Exit::NotReachable, anyhow!("{listen} can't be listened on: {error}"))
+                .hint("--port with another one, or --port 0 for any that is free")
+        };
+        let tcp = if listen.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+        // A runtime that is started again right away must get its port.
+        tcp.set_reuseaddr(true)?;
+        tcp.bind(listen).map_err(in_use)?;
+        let listen = tcp.local_addr()?;
+        Ok(Self { socket, tcp, listen })
+    }
+
+    /// Lets everybody in.
+    fn serve(self, router: &Router, shutdown: &Shutdown) -> Result<(Claim, Vec<JoinHandle<()>>), Failure> {
+        let Self { socket, tcp, listen } = self;
+        let unix = UnixListener::from_std(socket.listen()?)?;
+        let tcp: TcpListener = tcp.listen(BACKLOG).map_err(|error| {
+            Failure::new(super::Exit::NotReachable, anyhow!("{listen} can't be listened on: {error}"))
+                .hint("--port with another one, or --port 0 for any that is free")
+        })?;
+        let serving = vec![
+            spawn::task(http::serve(unix, router.clone(), shutdown.asked())),
+            spawn::task(http::serve(tcp, router.clone(), shutdown.asked())),
+        ];
+        Ok((socket, serving))
+    }
+}
+
+/// Who needs the token: [`Endpoint::new`] has refused what would let strangers in, and this does so again.
+fn policy(endpoint: &Endpoint, listen: SocketAddr) -> Result<Policy, Failure> {
+    let mode = match endpoint.auth {
+        AuthMode::Auto => api::AuthMode::Auto,
+        AuthMode::Required => api::AuthMode::Required,
+        AuthMode::Disabled => api::AuthMode::Disabled,
+    };
+    Policy::new(mode, endpoint.token.as_ref().map(Token::expose), Some(listen)).map_err(Failure::usage)
+}
+
+/// The agent that is meant when none is named, made with the first start. It works in its own home: a runtime is
+/// not bound to the folder that it happened to be started in.
+async fn ensure_default_agent(runtime: &Runtime, home: &Home, agent: &AgentId) -> Result<(), Failure> {
+    let folder = home.create_agent(agent)?;
+    let named = agent.clone();
+    if runtime.read(Some(agent), move |view| view.agent(&named).is_some()).await? {
+        return Ok(());
+    }
+    let spec = AgentSpec::named(AgentKind::Default, execution(&folder, &folder)?);
+    let named = agent.clone();
+    let answer = runtime.ask(Some(agent), |reply| Input::CreateAgent { agent: named, spec, reply }).await?;
+    match answer {
+        Answer::Created { .. } | Answer::Refused { reject: Reject::AgentExists { .. } } => Ok(()),
+        Answer::Refused { reject } => Err(Failure::new((&reject).into(), reject)),
+        Answer::Admitted { .. } | Answer::Controlled(_) | Answer::ModelSet { .. } | Answer::Drained => {
+            Err(anyhow!("the creation of an agent was answered with {answer:?}").into())
+        }
+    }
+}
+
+fn metadata(
+    home: &Home,
+    endpoint: &Endpoint,
+    listen: SocketAddr,
+    fingerprint: Fingerprint,
+) -> Result<Metadata, Failure> {
+    Ok(Metadata {
+        process: process::own_identity()?,
+        started_at: Some(clock::now().wall),
+        version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+        home_dir: Some(home.root().to_owned()),
+        socket_path: Some(endpoint.socket.clone()),
+        http_addr: Some(listen.to_string()),
+        advertise_url: endpoint.advertise.clone(),
+        access: Some(endpoint.access.name().to_owned()),
+        auth: Some(endpoint.auth.name().to_owned()),
+        fingerprint: Some(fingerprint),
+    })
+}
+
+/// Tells the service manager, where there is one.
+fn notify(state: &[NotifyState<'_>]) {
+    if let Err(error) = sd_notify::notify(state) {
+        tracing::warn!("the service manager can't be told: {error}");
+    }
+}

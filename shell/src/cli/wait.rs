@@ -1,0 +1,110 @@
+//! Waiting for the end of what an agent does by itself (contract: agent.md, Idle), and showing it meanwhile.
+
+use std::time::Duration;
+
+use holon_core::{AgentId, EventSeq, Millis, Wall};
+use serde_json::Value;
+
+use super::output::Failure;
+use super::through::{Through, text};
+use crate::activity::Activity;
+use crate::client::{Ask, Client, Follow, Followed};
+use crate::clock;
+use crate::envelope;
+use crate::screen::Screen;
+
+/// Without any event the agent is looked at so often.
+const LOOK: Duration = Duration::from_secs(5);
+/// What is due later is not waited for.
+const IDLE: Millis = Millis(60_000);
+/// After these an agent may have nothing more to do.
+const LAST: [&str; 5] =
+    ["scheduler_decision", "turn_terminal", "hold_set", "control_applied", "message_dropped"];
+
+/// An agent that is waited for.
+pub(super) struct Wait {
+    client: Client,
+    agent: AgentId,
+    follow: Follow,
+}
+
+impl Wait {
+    /// `after` is the last event before what is waited for.
+    pub(super) fn new(through: &Through, agent: &AgentId, after: EventSeq) -> Self {
+        let follow = Follow::after(through.client.clone(), agent.clone(), Some(after));
+        Self { client: through.client.clone(), agent: agent.clone(), follow }
+    }
+
+    /// Shows what happens; gives the explanation of how it ended.
+    pub(super) async fn until_settled(mut self, screen: &Screen) -> Result<Value, Failure> {
+        let mut activity = Activity::new(screen.clone());
+        let path = format!("/agents/{}/why", self.agent);
+        loop {
+            let last = match tokio::time::timeout(LOOK, self.follow.next()).await {
+                Ok(followed) => show(&followed?, &mut activity),
+                // The runtime may have nothing to tell, or be away.
+                Err(_) => true,
+            };
+            if !last {
+                continue;
+            }
+            match self.client.ask(&Ask::get(&path, &[])).await {
+                Ok(why) if settled(&why) => {
+                    self.catch_up(&why, &mut activity).await?;
+                    activity.finish();
+                    return Ok(why);
+                }
+                Ok(_) => {}
+                Err(error) if error.may_pass() => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// What was durable when the end was seen is shown, too.
+    async fn catch_up(&mut self, why: &Value, activity: &mut Activity) -> Result<(), Failure> {
+        let end = why.get("event_seq").and_then(Value::as_u64).unwrap_or_default();
+        while self.follow.cursor().is_some_and(|seq| seq.0 < end) {
+            show(&self.follow.next().await?, activity);
+        }
+        Ok(())
+    }
+}
+
+/// Says whether it may be the last one for now.
+fn show(followed: &Followed, activity: &mut Activity) -> bool {
+    let Followed::Event(event) = followed else { return false };
+    if let Ok(record) = envelope::record(event) {
+        activity.see(&record);
+    }
+    LAST.contains(&text(event, "/type"))
+}
+
+/// Whether nothing more happens by itself soon.
+fn settled(why: &Value) -> bool {
+    let runs = why.get("run").is_some_and(Value::is_object);
+    let quiet = why.get("quiet").and_then(Value::as_bool).unwrap_or(false);
+    let due = why.pointer("/due/at").and_then(|at| serde_json::from_value::<Wall>(at.clone()).ok());
+    let later = due.is_some_and(|at| clock::now().wall.until(at) > IDLE);
+    if text(why, "/status") == "stopped" { !runs } else { quiet || later }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_end_is_known_from_facts() {
+        assert!(settled(&json!({ "status": "asleep", "quiet": true })));
+        assert!(!settled(&json!({ "status": "awake_running", "quiet": false, "run": {} })));
+        assert!(settled(&json!({ "status": "stopped", "quiet": false })));
+        assert!(!settled(&json!({ "status": "stopped", "quiet": false, "run": {} })));
+        let due = |seconds: i64| {
+            let at = Wall(clock::now().wall.0 + seconds * 1_000_000);
+            settled(&json!({ "status": "asleep", "quiet": false, "due": { "at": at } }))
+        };
+        assert!(due(3_600) && !due(10));
+    }
+}

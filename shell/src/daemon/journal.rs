@@ -1,0 +1,87 @@
+//! What the runtime writes down for operators: lines for people or as JSON, to stderr or to the log. Secrets are
+//! replaced in every line, wherever it comes from.
+
+use std::io::{self, Write};
+use std::sync::{Mutex, OnceLock};
+
+use holon_core::Record;
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::util::SubscriberInitExt;
+
+use crate::present;
+use crate::text::Secrets;
+
+/// How lines are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    Text { colour: bool },
+    Json,
+}
+
+/// What secrets there are is known only once the configuration was read.
+static SECRETS: OnceLock<Secrets> = OnceLock::new();
+
+/// Begins to write; `filter` is in the words of `tracing`, for example `info` or `holon=debug`.
+///
+/// # Errors
+/// A filter that can't be read; a journal that was begun before.
+pub fn begin(out: Box<dyn Write + Send>, format: Format, filter: &str) -> io::Result<()> {
+    let filter = EnvFilter::try_new(filter).map_err(io::Error::other)?;
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(Mutex::new(Redacted(out)));
+    let begun = match format {
+        Format::Text { colour } => builder.with_ansi(colour).with_target(false).finish().try_init(),
+        Format::Json => builder.json().flatten_event(true).finish().try_init(),
+    };
+    begun.map_err(io::Error::other)
+}
+
+/// From now on these are replaced.
+pub fn hide(secrets: Secrets) {
+    // A process has one configuration.
+    SECRETS.get_or_init(|| secrets);
+}
+
+/// Writes down what operators want to know of a durable event; most is for engineers, who read the ledger.
+pub fn see(record: &Record) {
+    let (agent, seq, kind) = (record.agent.as_str(), record.event_seq.0, record.event.kind());
+    let line = present::line(record);
+    match kind {
+        "runtime_error" | "message_dropped" | "budget_exhausted" => {
+            tracing::warn!(agent, seq, "{kind}");
+        }
+        "provider_attempt_recorded" => {
+            if let Some(line) = line {
+                tracing::warn!(agent, seq, "{}", line.trim_start_matches("! "));
+            }
+        }
+        "agent_created"
+        | "control_applied"
+        | "current_run_aborted"
+        | "runtime_recovered"
+        | "hold_set"
+        | "hold_ended"
+        | "turn_started"
+        | "turn_terminal" => match line {
+            Some(line) => tracing::info!(agent, seq, "{}", line.trim_start_matches("· ")),
+            None => tracing::info!(agent, seq, "{kind}"),
+        },
+        _ => tracing::debug!(agent, seq, "{kind}"),
+    }
+}
+
+struct Redacted(Box<dyn Write + Send>);
+
+impl Write for Redacted {
+    /// Takes a whole line.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match SECRETS.get() {
+            Some(secrets) => self.0.write_all(secrets.redact(&String::from_utf8_lossy(bytes)).as_bytes())?,
+            None => self.0.write_all(bytes)?,
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}

@@ -1,0 +1,36 @@
+//! What an agent told its operator.
+
+use holon_core::event::brief::{BriefKind, BriefVisibility};
+use holon_core::ids::{BriefId, MessageId, RunId};
+use holon_core::{EventSeq, Wall};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Brief {
+    pub id: BriefId,
+    pub kind: BriefKind,
+    pub visibility: BriefVisibility,
+    /// The whole text.
+    pub text: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<RunId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub related_message_id: Option<MessageId>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub interjected_message_ids: Vec<MessageId>,
+    pub created_at: Wall,
+    pub event_seq: EventSeq,
+}
+
+/// One page, the oldest of it first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Briefs {
+    pub ok: bool,
+    pub briefs: Vec<Brief>,
+    /// Whether there are more in the direction that was asked for.
+    pub more: bool,
+    /// Ask for the next page with this as `before` or `after`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<EventSeq>,
+}

@@ -1,0 +1,21 @@
+//! The one shape of refusals and failures.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Every reply that is no success.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ErrorBody {
+    /// Always false.
+    pub ok: bool,
+    /// What happened, for people.
+    pub error: String,
+    /// What happened, for programs; stable.
+    pub code: String,
+    /// What to do next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// What the code alone does not say: the field at fault, the run in progress, the last event, …
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<serde_json::Map<String, serde_json::Value>>,
+}

@@ -1,0 +1,90 @@
+//! Durable events, and what is shown besides them.
+
+use holon_core::{AgentId, EventSeq, OpId, Wall};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Which page of an agent's events.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EventsQuery {
+    /// Only earlier events.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before_seq: Option<EventSeq>,
+    /// Only later events.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after_seq: Option<EventSeq>,
+    /// At most so many, 1 to 512; 128 by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 512))]
+    pub limit: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub order: Option<Order>,
+}
+
+/// From which end a page is filled, and how it is ordered.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    /// The oldest first.
+    #[default]
+    Asc,
+    /// The newest first.
+    Desc,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EventsPage {
+    pub ok: bool,
+    pub events: Vec<Envelope>,
+    /// The last event of the agent.
+    pub last_event_seq: EventSeq,
+    /// Whether the span has more in the direction of the order.
+    pub more: bool,
+}
+
+/// One durable event.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Envelope {
+    /// Unique within its agent.
+    pub id: String,
+    pub event_seq: EventSeq,
+    pub ts: Wall,
+    pub agent_id: AgentId,
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Version of the payload.
+    pub v: u16,
+    /// Where it came from: origin, trust, authority, surface, message, … as far as they are known.
+    pub provenance: serde_json::Map<String, serde_json::Value>,
+    pub payload: serde_json::Map<String, serde_json::Value>,
+}
+
+/// From where a stream of events goes on. The header `Last-Event-ID` stands before `after_seq`; without
+/// either there are only new events.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StreamQuery {
+    /// Only later events; 0 begins with the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after_seq: Option<EventSeq>,
+    /// Whether `live_attempt` and `live_text` are wanted, too: pieces of what the model says, while it does.
+    /// They have no id, are never repeated, and come incomplete to whoever reads slowly.
+    #[serde(default)]
+    pub live: bool,
+}
+
+/// Data of a `live_attempt`: the model is asked (again); pieces of an earlier attempt of the round are void.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LiveAttempt {
+    pub agent_id: AgentId,
+    pub op: OpId,
+}
+
+/// Data of a `live_text`: more of the text of the attempt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LiveText {
+    pub agent_id: AgentId,
+    pub op: OpId,
+    pub text: String,
+}

@@ -1,0 +1,97 @@
+//! Messages for agents.
+
+use std::collections::BTreeMap;
+
+use holon_core::message::Priority;
+use holon_core::{AgentId, MessageId};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A prompt of the operator.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Prompt {
+    pub text: String,
+    /// `interject` reaches a turn in progress at its next safe point.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<Priority>,
+    /// Who among the operators; at most 256 bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub actor_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub correlation_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub causation_id: Option<String>,
+}
+
+/// A message from outside: evidence, never an instruction of the operator.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Enqueue {
+    /// `channel_event` by default.
+    #[serde(default)]
+    pub kind: EnqueueKind,
+    pub body: Payload,
+    /// `next`, `normal` (by default) or `background`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<Priority>,
+    /// The channel or the sending system; `http` by default. At most 256 bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// Who sent it on the channel, or the type of a webhook's event.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sender: Option<String>,
+    /// Context of the transport: provenance only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<serde_json::Map<String, serde_json::Value>>,
+    /// At most 16 references of at most 256 bytes.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub source_refs: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub correlation_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub causation_id: Option<String>,
+}
+
+/// What may come from outside.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EnqueueKind {
+    #[default]
+    ChannelEvent,
+    WebhookEvent,
+}
+
+/// The body of a message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Payload {
+    Text { text: String },
+    Json { value: serde_json::Value },
+}
+
+/// Where a webhook comes from; the body is whatever JSON it sends.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WebhookQuery {
+    /// The sending system; `generic` by default. At most 256 bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// The type of the event; the header `X-Event-Type` stands in for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub event_type: Option<String>,
+    /// The sender's own id of this delivery, which makes it idempotent together with `source`; the header
+    /// `X-Delivery-Id` stands in for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delivery_id: Option<String>,
+}
+
+/// The message is durable.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Admitted {
+    pub ok: bool,
+    pub agent_id: AgentId,
+    pub message_id: MessageId,
+    /// The idempotency key was known: this is the first message's id, and nothing new was admitted.
+    pub duplicate: bool,
+}

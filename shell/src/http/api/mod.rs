@@ -1,0 +1,33 @@
+//! What goes over the wire, for the server, its description and every client: one file per resource. Requests
+//! refuse unknown fields; replies may gain fields, so a client ignores those that it does not know.
+
+mod agents;
+mod briefs;
+mod control;
+mod error;
+mod events;
+mod ingress;
+mod models;
+mod runtime;
+mod transcript;
+
+pub use agents::{AgentListEntry, AgentState, AgentStatus, ListQuery, RecentQuery};
+pub use briefs::{Brief, Briefs};
+pub use control::{
+    Abort, Action, Control, ControlReply, CreateAgent, Created, DebugPrompt, DebugPromptReply, PromptSection,
+    Source,
+};
+pub use error::ErrorBody;
+pub use events::{Envelope, EventsPage, EventsQuery, LiveAttempt, LiveText, Order, StreamQuery};
+pub use ingress::{Admitted, Enqueue, EnqueueKind, Payload, Prompt, WebhookQuery};
+pub use models::{Availability, Models};
+pub use runtime::{
+    Activity, Auth, AuthMode, Handshake, Health, LastFailure, Nothing, Phase, Protocol, Readiness, Root,
+    RuntimeInfo, RuntimeState, RuntimeStatus, Shutdown,
+};
+pub use transcript::{Block, Item, PageQuery, RoundData, Transcript, TranscriptEntry};
+
+/// Name of the protocol in the handshake.
+pub const PROTOCOL: &str = "holon-control";
+/// Its version: raised when a client of the version before could misread a reply.
+pub const PROTOCOL_VERSION: u32 = 1;

@@ -1,0 +1,166 @@
+//! The runtime as a whole.
+
+use std::collections::BTreeMap;
+
+use holon_core::{AgentId, Wall};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A request or a query without anything in it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Nothing {}
+
+/// What listens here.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Root {
+    pub ok: bool,
+    pub name: String,
+    pub version: String,
+    pub default_agent: AgentId,
+    /// Where to read on.
+    pub links: BTreeMap<String, String>,
+}
+
+/// Whether the runtime answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Health {
+    pub ok: bool,
+}
+
+/// What a client has to know before it asks for anything else.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Handshake {
+    pub ok: bool,
+    pub protocol: Protocol,
+    pub auth: Auth,
+    /// Groups of routes that this build has.
+    pub capabilities: Vec<String>,
+    pub runtime: RuntimeInfo,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Protocol {
+    pub name: String,
+    pub version: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Auth {
+    pub mode: AuthMode,
+    /// Whether a token is required on the connection that asks.
+    pub required: bool,
+}
+
+/// When a control token is required.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AuthMode {
+    /// On TCP whenever one is configured, and always on an address that is not loopback.
+    #[default]
+    Auto,
+    /// Also on the socket.
+    Required,
+    /// Nowhere; only loopback addresses and the socket are served.
+    Disabled,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RuntimeInfo {
+    pub default_agent: AgentId,
+    /// Told to those alone who need no token or have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub home_dir: Option<String>,
+    /// The address on TCP; none where only the socket is served.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub listen: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub advertise_url: Option<String>,
+    pub version: String,
+}
+
+/// Whether the runtime takes new work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Readiness {
+    pub ok: bool,
+    pub ready: bool,
+    pub pid: u32,
+    /// Of the configuration that is in effect.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config_fingerprint: Option<String>,
+}
+
+/// What the daemon's `status` shows of a runtime that lives. A client of another version leaves out what it
+/// does not know and finds defaults for what is missing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RuntimeStatus {
+    pub ok: bool,
+    pub pid: u32,
+    #[serde(default)]
+    pub version: String,
+    pub home_dir: String,
+    pub socket_path: String,
+    /// The address on TCP; none where only the socket is served.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http_addr: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config_fingerprint: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<Wall>,
+    #[serde(default)]
+    pub activity: Activity,
+    /// The newest turn that failed since the runtime began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_failure: Option<LastFailure>,
+}
+
+/// Public agents by what they are up to.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Activity {
+    #[serde(default)]
+    pub state: RuntimeState,
+    /// Agents that are not stopped.
+    #[serde(default)]
+    pub active_agent_count: u64,
+    #[serde(default)]
+    pub active_task_count: u64,
+    /// Agents that start or run.
+    #[serde(default)]
+    pub processing_agent_count: u64,
+    /// Agents with something to do that do not run: they wait for their providers or for a free slot.
+    #[serde(default)]
+    pub waiting_agent_count: u64,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RuntimeState {
+    #[default]
+    Idle,
+    Waiting,
+    Processing,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LastFailure {
+    pub occurred_at: Wall,
+    pub summary: String,
+    pub phase: Phase,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail_hint: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    Startup,
+    Shutdown,
+    RuntimeTurn,
+}
+
+/// The runtime leaves: runs are interrupted, nothing is written as stopped, and a start goes on with all of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Shutdown {
+    pub ok: bool,
+    pub pid: u32,
+}

@@ -1,0 +1,242 @@
+//! Who may ask (contract: surface.md, HTTP; decisions.md, 18 and 19). A caller is known by the control token,
+//! by having opened the home's socket, or by being on this machine.
+
+use std::net::SocketAddr;
+
+use axum::http::HeaderMap;
+use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
+use holon_core::ContentId;
+use holon_core::message::AdmissionContext;
+use subtle::ConstantTimeEq;
+
+use super::api::AuthMode;
+use super::code::Code;
+use super::failure::Failure;
+use super::server::Peer;
+use crate::text;
+
+/// Which callers need the control token.
+#[derive(Debug, Clone)]
+pub struct Policy {
+    mode: AuthMode,
+    /// Hash of the token: comparing hashes says nothing of its length.
+    token: Option<ContentId>,
+    on_tcp: bool,
+}
+
+/// A policy that would let strangers in.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PolicyError {
+    #[error("a control token is required on {0}, which is not a loopback address, and none is configured")]
+    NeedsToken(SocketAddr),
+    #[error("authentication is required everywhere, and no control token is configured")]
+    NoToken,
+    #[error("authentication is disabled, so only a loopback address may be served, not {0}")]
+    NotLoopback(SocketAddr),
+}
+
+/// What is known of whoever asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Caller {
+    /// Has the control token.
+    Token,
+    /// May open the home's socket.
+    Socket,
+    /// Is on this machine; nothing more is known.
+    Loopback,
+}
+
+/// Who may use a route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Access {
+    /// Anybody who can connect: nothing is told that is anybody's secret.
+    Open,
+    /// Whoever the policy lets in.
+    Control,
+}
+
+impl Policy {
+    /// `listen` is the address on TCP, where there is one.
+    ///
+    /// # Errors
+    /// When strangers could get in.
+    pub fn new(mode: AuthMode, token: Option<&str>, listen: Option<SocketAddr>) -> Result<Self, PolicyError> {
+        let strangers = listen.filter(|address| !address.ip().is_loopback());
+        match (mode, token, strangers) {
+            (AuthMode::Auto, None, Some(address)) => return Err(PolicyError::NeedsToken(address)),
+            (AuthMode::Required, None, _) => return Err(PolicyError::NoToken),
+            (AuthMode::Disabled, _, Some(address)) => return Err(PolicyError::NotLoopback(address)),
+            (AuthMode::Auto | AuthMode::Required | AuthMode::Disabled, _, _) => {}
+        }
+        let on_tcp = mode != AuthMode::Disabled && token.is_some();
+        Ok(Self { mode, token: token.map(|token| text::hash(token.as_bytes())), on_tcp })
+    }
+
+    /// The socket alone, which trusts its file mode.
+    pub fn socket() -> Self {
+        Self { mode: AuthMode::Auto, token: None, on_tcp: false }
+    }
+
+    pub(super) fn mode(&self) -> AuthMode {
+        self.mode
+    }
+
+    /// Whether a caller at that end needs the token.
+    pub(super) fn requires(&self, peer: Peer) -> bool {
+        match peer {
+            Peer::Socket => self.mode == AuthMode::Required,
+            // Whoever comes from elsewhere got here through an address that should not have been served.
+            Peer::Tcp(address) => self.on_tcp || !address.ip().is_loopback(),
+        }
+    }
+
+    /// Who asks.
+    ///
+    /// # Errors
+    /// When a token is missing or wrong, or a page of another site asks.
+    pub(super) fn admit(&self, peer: Peer, headers: &HeaderMap) -> Result<Caller, Box<Failure>> {
+        match (bearer(headers)?, &self.token) {
+            (Some(given), Some(token)) => {
+                let given = text::hash(given.as_bytes());
+                if bool::from(given.0.ct_eq(&token.0)) {
+                    return Ok(Caller::Token);
+                }
+                return Err(Failure::new(Code::WrongToken, "the control token is wrong").hint(HINT));
+            }
+            (None, Some(_)) | (_, None) => {}
+        }
+        if self.requires(peer) {
+            return Err(Failure::new(Code::MissingToken, "a control token is required here").hint(HINT));
+        }
+        match peer {
+            Peer::Socket => Ok(Caller::Socket),
+            Peer::Tcp(_) => same_machine(headers).map(|()| Caller::Loopback),
+        }
+    }
+}
+
+const HINT: &str = "send it as `Authorization: Bearer …`; it is the one that the runtime was started with";
+
+impl Caller {
+    /// What the ingress had proven.
+    pub(super) fn admission(self) -> AdmissionContext {
+        match self {
+            Self::Token => AdmissionContext::ControlAuthenticated,
+            Self::Socket => AdmissionContext::LocalProcess,
+            Self::Loopback => AdmissionContext::PublicUnauthenticated,
+        }
+    }
+}
+
+fn bearer(headers: &HeaderMap) -> Result<Option<&str>, Box<Failure>> {
+    let Some(value) = headers.get(AUTHORIZATION) else { return Ok(None) };
+    let token = value.to_str().ok().and_then(|value| value.split_once(' '));
+    match token {
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") && !token.trim().is_empty() => {
+            Ok(Some(token.trim()))
+        }
+        Some(_) | None => {
+            Err(Failure::new(Code::WrongToken, "the header Authorization is no bearer token").hint(HINT))
+        }
+    }
+}
+
+/// A browser lets any page send requests to this machine: without a token, nothing but where the page comes
+/// from tells its requests from those of a program.
+fn same_machine(headers: &HeaderMap) -> Result<(), Box<Failure>> {
+    let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
+    let host = text(HOST);
+    let origin = text(ORIGIN).map(|origin| origin.split_once("://").map_or(origin, |(_, host)| host));
+    match [host, origin].into_iter().flatten().find(|name| !is_loopback(name)) {
+        None => Ok(()),
+        Some(name) => Err(Failure::new(
+            Code::ForbiddenOrigin,
+            format!("without a control token only this machine is answered, not {name:?}"),
+        )
+        .hint("configure a control token and send it")),
+    }
+}
+
+/// Whether a host, with or without its port, names this machine.
+fn is_loopback(host: &str) -> bool {
+    if let Ok(address) = host.parse::<SocketAddr>() {
+        return address.ip().is_loopback();
+    }
+    let name = host.rsplit_once(':').map_or(host, |(name, port)| {
+        if port.bytes().all(|byte| byte.is_ascii_digit()) { name } else { host }
+    });
+    let bare = name.trim_start_matches('[').trim_end_matches(']');
+    name.eq_ignore_ascii_case("localhost")
+        || bare.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::http::HeaderValue;
+
+    const LOCAL: &str = "127.0.0.1:7878";
+    const LAN: &str = "192.168.1.7:7878";
+
+    fn address(text: &str) -> SocketAddr {
+        text.parse().unwrap()
+    }
+
+    fn code(policy: &Policy, peer: Peer, headers: &[(&'static str, &str)]) -> Result<Caller, Code> {
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.insert(*name, HeaderValue::from_str(value).unwrap());
+        }
+        policy.admit(peer, &map).map_err(|failure| failure.code())
+    }
+
+    #[test]
+    fn no_policy_lets_strangers_in() {
+        let new = |mode, token, listen: Option<&str>| Policy::new(mode, token, listen.map(address)).err();
+        assert_eq!(new(AuthMode::Auto, None, Some(LAN)), Some(PolicyError::NeedsToken(address(LAN))));
+        assert_eq!(new(AuthMode::Required, None, None), Some(PolicyError::NoToken));
+        let disabled = new(AuthMode::Disabled, Some("token-token"), Some(LAN));
+        assert_eq!(disabled, Some(PolicyError::NotLoopback(address(LAN))));
+        assert_eq!(new(AuthMode::Auto, None, Some(LOCAL)), None);
+    }
+
+    #[test]
+    fn who_needs_the_token() {
+        let (local, socket) = (Peer::Tcp(address("127.0.0.1:5")), Peer::Socket);
+        let right = [("authorization", "Bearer token-token")];
+        let wrong = [("authorization", "bearer token-tokem")];
+        let auto = Policy::new(AuthMode::Auto, Some("token-token"), Some(address(LOCAL))).unwrap();
+        assert_eq!(code(&auto, local, &right), Ok(Caller::Token));
+        assert_eq!(code(&auto, local, &wrong), Err(Code::WrongToken));
+        assert_eq!(code(&auto, local, &[("authorization", "Basic eDp5")]), Err(Code::WrongToken));
+        assert_eq!(code(&auto, local, &[]), Err(Code::MissingToken));
+        assert_eq!(code(&auto, socket, &[]), Ok(Caller::Socket));
+        assert_eq!(code(&auto, socket, &wrong), Err(Code::WrongToken));
+        let required = Policy::new(AuthMode::Required, Some("token-token"), None).unwrap();
+        assert_eq!(code(&required, socket, &[]), Err(Code::MissingToken));
+        assert_eq!(code(&required, socket, &right), Ok(Caller::Token));
+        let disabled = Policy::new(AuthMode::Disabled, Some("token-token"), None).unwrap();
+        assert_eq!(code(&disabled, local, &[]), Ok(Caller::Loopback));
+        let none = Policy::new(AuthMode::Auto, None, Some(address(LOCAL))).unwrap();
+        assert_eq!(code(&none, Peer::Tcp(address("192.168.1.9:5")), &[]), Err(Code::MissingToken));
+    }
+
+    #[test]
+    fn pages_of_other_sites_get_nothing_without_a_token() {
+        let policy = Policy::new(AuthMode::Auto, None, Some(address(LOCAL))).unwrap();
+        let peer = Peer::Tcp(address("127.0.0.1:5"));
+        for host in ["localhost:7878", "127.0.0.1:7878", "[::1]:7878", "localhost", "LOCALHOST", "[::1]"] {
+            assert_eq!(code(&policy, peer, &[("host", host)]), Ok(Caller::Loopback), "{host}");
+        }
+        for host in ["rebound.example:7878", "localhost.example", "192.168.1.7:7878", "127.0.0.1.example", ""]
+        {
+            assert_eq!(code(&policy, peer, &[("host", host)]), Err(Code::ForbiddenOrigin), "{host}");
+        }
+        for origin in ["http://evil.example", "null", "https://localhost.example"] {
+            let headers = [("host", "localhost:7878"), ("origin", origin)];
+            assert_eq!(code(&policy, peer, &headers), Err(Code::ForbiddenOrigin), "{origin}");
+        }
+        let headers = [("host", "localhost:7878"), ("origin", "http://localhost:5173")];
+        assert_eq!(code(&policy, peer, &headers), Ok(Caller::Loopback));
+    }
+}

@@ -1,0 +1,147 @@
+//! Bodies of requests: read up to a bound and within a time, then parsed once, with the field at fault named.
+
+use std::time::Duration;
+
+use axum::body::Body as HttpBody;
+use axum::http::HeaderMap;
+use axum::http::header::CONTENT_TYPE;
+use bytes::Bytes;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::DeserializeOwned;
+
+use super::code::Code;
+use super::failure::Failure;
+
+/// Longest body of a prompt, in bytes.
+pub(super) const PROMPT_BYTES: usize = 1 << 20;
+/// Longest body of a message from outside.
+pub(super) const WEBHOOK_BYTES: usize = 256 << 10;
+/// Longest body of anything else.
+pub(super) const OTHER_BYTES: usize = 64 << 10;
+/// A body has so long to arrive.
+pub(super) const ARRIVAL: Duration = Duration::from_secs(30);
+
+/// What a route takes as its body.
+pub(super) trait Body: Sized + Send {
+    /// Longest body, in bytes.
+    const BYTES: usize;
+    /// Whether there must be one.
+    const REQUIRED: bool;
+
+    fn read(headers: &HeaderMap, bytes: &Bytes) -> Result<Self, Box<Failure>>;
+    fn schema(generator: &mut SchemaGenerator) -> Option<Schema>;
+}
+
+/// A JSON document of a type.
+pub(super) struct Json<T, const BYTES: usize>(pub(super) T);
+
+/// As [`Json`]; nothing means the default.
+pub(super) struct Optional<T>(pub(super) T);
+
+/// Any JSON document, as it came.
+pub(super) struct AnyJson<const BYTES: usize>(pub(super) String);
+
+/// None.
+pub(super) struct Empty;
+
+impl<T: DeserializeOwned + JsonSchema + Send, const BYTES: usize> Body for Json<T, BYTES> {
+    const BYTES: usize = BYTES;
+    const REQUIRED: bool = true;
+
+    fn read(headers: &HeaderMap, bytes: &Bytes) -> Result<Self, Box<Failure>> {
+        json(headers)?;
+        parse(bytes).map(Self)
+    }
+
+    fn schema(generator: &mut SchemaGenerator) -> Option<Schema> {
+        Some(generator.subschema_for::<T>())
+    }
+}
+
+impl<T: DeserializeOwned + Default + JsonSchema + Send> Body for Optional<T> {
+    const BYTES: usize = OTHER_BYTES;
+    const REQUIRED: bool = false;
+
+    fn read(headers: &HeaderMap, bytes: &Bytes) -> Result<Self, Box<Failure>> {
+        if bytes.is_empty() {
+            return Ok(Self(T::default()));
+        }
+        json(headers)?;
+        parse(bytes).map(Self)
+    }
+
+    fn schema(generator: &mut SchemaGenerator) -> Option<Schema> {
+        Some(generator.subschema_for::<T>())
+    }
+}
+
+impl<const BYTES: usize> Body for AnyJson<BYTES> {
+    const BYTES: usize = BYTES;
+    const REQUIRED: bool = true;
+
+    fn read(headers: &HeaderMap, bytes: &Bytes) -> Result<Self, Box<Failure>> {
+        json(headers)?;
+        let document: serde_json::Value = parse(bytes)?;
+        Ok(Self(document.to_string()))
+    }
+
+    fn schema(_: &mut SchemaGenerator) -> Option<Schema> {
+        Some(Schema::default())
+    }
+}
+
+impl Body for Empty {
+    const BYTES: usize = 0;
+    const REQUIRED: bool = false;
+
+    fn read(_: &HeaderMap, _: &Bytes) -> Result<Self, Box<Failure>> {
+        Ok(Self)
+    }
+
+    fn schema(_: &mut SchemaGenerator) -> Option<Schema> {
+        None
+    }
+}
+
+/// The whole body.
+pub(super) async fn collect(body: HttpBody, limit: usize) -> Result<Bytes, Box<Failure>> {
+    let collected = tokio::time::timeout(ARRIVAL, Limited::new(body, limit).collect());
+    match collected.await {
+        Ok(Ok(collected)) => Ok(collected.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => {
+            Err(Failure::new(Code::TooLarge, format!("the body is longer than {limit} bytes"))
+                .detail("limit", limit))
+        }
+        Ok(Err(error)) => Err(Failure::new(Code::InvalidBody, format!("the body can't be read: {error}"))),
+        Err(_) => Err(Failure::new(
+            Code::RequestTimeout,
+            format!("the body did not arrive within {} seconds", ARRIVAL.as_secs()),
+        )),
+    }
+}
+
+fn json(headers: &HeaderMap) -> Result<(), Box<Failure>> {
+    let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let essence = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    if essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json")) {
+        return Ok(());
+    }
+    let got = if kind.is_empty() { "nothing".to_owned() } else { format!("{kind:?}") };
+    Err(Failure::new(Code::UnsupportedMediaType, format!("expected a body of application/json, got {got}"))
+        .hint("send it with `Content-Type: application/json`"))
+}
+
+fn parse<T: DeserializeOwned>(bytes: &Bytes) -> Result<T, Box<Failure>> {
+    let mut deserializer = serde_json::Deserializer::from_slice(bytes);
+    let parsed = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
+        let field = error.path().to_string();
+        let problem = error.into_inner();
+        if field == "." {
+            return Failure::new(Code::InvalidBody, format!("the body: {problem}"));
+        }
+        Failure::new(Code::InvalidBody, format!("{field}: {problem}")).detail("field", field)
+    })?;
+    deserializer.end().map_err(|problem| Failure::new(Code::InvalidBody, format!("the body: {problem}")))?;
+    Ok(parsed)
+}

@@ -1,0 +1,114 @@
+//! Every code that stands in an error, with its status: the one list that replies, the description of the
+//! routes and `docs/http.md` are made of.
+
+use axum::http::StatusCode;
+use holon_core::Reject;
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $name:ident $text:literal $status:ident;)*) => {
+        /// What went wrong, in one word that never changes.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        pub(super) enum Code { $($(#[$doc])* $name),* }
+
+        impl Code {
+            #[cfg(test)]
+            pub(super) const ALL: &'static [Self] = &[$(Self::$name),*];
+
+            pub(super) fn name(self) -> &'static str {
+                match self { $(Self::$name => $text),* }
+            }
+
+            pub(super) fn status(self) -> StatusCode {
+                match self { $(Self::$name => StatusCode::$status),* }
+            }
+        }
+    };
+}
+
+codes! {
+    /// A body that is no JSON, or not of the shape that the route takes; `details.field` names what is wrong.
+    InvalidBody "invalid_body" BAD_REQUEST;
+    /// A query that the route does not take.
+    InvalidQuery "invalid_query" BAD_REQUEST;
+    /// A part of the path that is no name of an agent.
+    InvalidPath "invalid_path" BAD_REQUEST;
+    /// A header that can't be read.
+    InvalidHeader "invalid_header" BAD_REQUEST;
+    /// A cursor beyond the last event; `details.last_event_seq` is that one.
+    CursorAhead "cursor_ahead" BAD_REQUEST;
+    /// A folder that an agent can't work in.
+    InvalidWorkspace "invalid_workspace" BAD_REQUEST;
+    /// A kind of message that this surface can't send.
+    KindFromOrigin "kind_from_origin" BAD_REQUEST;
+    /// A priority that this surface can't send with.
+    PriorityFromOrigin "priority_from_origin" BAD_REQUEST;
+    /// More of something than a message may have.
+    TooMany "too_many" BAD_REQUEST;
+    /// A token is required and there was none.
+    MissingToken "missing_token" UNAUTHORIZED;
+    /// The token is not the one that is configured.
+    WrongToken "wrong_token" UNAUTHORIZED;
+    /// A page of some other site asks on behalf of its reader.
+    ForbiddenOrigin "forbidden_origin" FORBIDDEN;
+    UnknownRoute "unknown_route" NOT_FOUND;
+    UnknownAgent "unknown_agent" NOT_FOUND;
+    MethodNotAllowed "method_not_allowed" METHOD_NOT_ALLOWED;
+    /// The body did not arrive in time.
+    RequestTimeout "request_timeout" REQUEST_TIMEOUT;
+    AgentStopped "agent_stopped" CONFLICT;
+    AgentExists "agent_exists" CONFLICT;
+    /// The key was used before with another payload; `details.message_id` is what it stands for.
+    IdempotencyConflict "idempotency_conflict" CONFLICT;
+    /// `details.current_run_id` is the run in progress.
+    StaleRunId "stale_run_id" CONFLICT;
+    NoCurrentRun "no_current_run" CONFLICT;
+    TooManyAgents "too_many_agents" CONFLICT;
+    /// A body, or a part of it, is longer than it may be.
+    TooLarge "too_large" PAYLOAD_TOO_LARGE;
+    UnsupportedMediaType "unsupported_media_type" UNSUPPORTED_MEDIA_TYPE;
+    /// The agent's queue takes no more for now.
+    QueueFull "queue_full" TOO_MANY_REQUESTS;
+    /// The runtime shuts down.
+    Draining "draining" SERVICE_UNAVAILABLE;
+    /// There is no room for anything new on the disk.
+    DiskFull "disk_full" SERVICE_UNAVAILABLE;
+    /// The log of this agent is damaged; others are not concerned.
+    AgentDamaged "agent_damaged" INTERNAL_SERVER_ERROR;
+    Internal "internal" INTERNAL_SERVER_ERROR;
+}
+
+impl From<&Reject> for Code {
+    fn from(reject: &Reject) -> Self {
+        match reject {
+            Reject::UnknownAgent { .. } => Self::UnknownAgent,
+            Reject::AgentExists { .. } => Self::AgentExists,
+            Reject::AgentStopped { .. } => Self::AgentStopped,
+            Reject::Draining => Self::Draining,
+            Reject::QueueFull { .. } => Self::QueueFull,
+            Reject::IdempotencyConflict { .. } => Self::IdempotencyConflict,
+            Reject::KindFromOrigin { .. } => Self::KindFromOrigin,
+            Reject::PriorityFromOrigin { .. } => Self::PriorityFromOrigin,
+            Reject::TooLarge { .. } => Self::TooLarge,
+            Reject::TooMany { .. } => Self::TooMany,
+            Reject::StaleRunId { .. } => Self::StaleRunId,
+            Reject::NoCurrentRun => Self::NoCurrentRun,
+            Reject::TooManyAgents { .. } => Self::TooManyAgents,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_those_of_the_core_are_kept() {
+        let mut names: Vec<_> = Code::ALL.iter().map(|code| code.name()).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), Code::ALL.len());
+        for code in Reject::CODES {
+            assert!(names.contains(&code), "{code}");
+        }
+    }
+}

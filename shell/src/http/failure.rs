@@ -1,0 +1,169 @@
+//! Whatever keeps a request from its answer, in the one shape that all routes share.
+
+use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use holon_core::{AgentId, Reject};
+use serde_json::{Map, Value, json};
+
+use super::api::ErrorBody;
+use super::code::Code;
+use crate::events::EventsError;
+use crate::ledger::LedgerError;
+use crate::runtime::Unavailable;
+use crate::text::TextError;
+
+/// Seconds after which another try makes sense.
+const RETRY_SECONDS: HeaderValue = HeaderValue::from_static("5");
+
+/// A request without its answer.
+#[derive(Debug, thiserror::Error)]
+#[error("{text}")]
+pub(super) struct Failure {
+    code: Code,
+    text: String,
+    hint: Option<String>,
+    details: Map<String, Value>,
+}
+
+impl Failure {
+    pub(super) fn new(code: Code, text: impl ToString) -> Box<Self> {
+        Box::new(Self { code, text: text.to_string(), hint: None, details: Map::new() })
+    }
+
+    #[must_use]
+    pub(super) fn hint(mut self: Box<Self>, hint: impl Into<String>) -> Box<Self> {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    #[must_use]
+    pub(super) fn detail(mut self: Box<Self>, name: &str, value: impl Into<Value>) -> Box<Self> {
+        self.details.insert(name.to_owned(), value.into());
+        self
+    }
+
+    pub(super) fn unknown_agent(agent: &AgentId) -> Box<Self> {
+        Reject::UnknownAgent { agent: agent.clone() }.into()
+    }
+
+    /// A mistake of this build: what it says stands in the reply, so that it can be reported.
+    pub(super) fn internal(problem: impl ToString) -> Box<Self> {
+        Self::new(Code::Internal, problem)
+    }
+
+    #[cfg(test)]
+    pub(super) fn code(&self) -> Code {
+        self.code
+    }
+
+    fn headers(&self) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        if self.code.status() == StatusCode::UNAUTHORIZED {
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static(r#"Bearer realm="holon""#));
+        }
+        if matches!(self.code, Code::QueueFull | Code::Draining | Code::DiskFull) {
+            headers.insert(RETRY_AFTER, RETRY_SECONDS);
+        }
+        headers
+    }
+}
+
+impl IntoResponse for Box<Failure> {
+    fn into_response(self) -> Response {
+        let (status, headers) = (self.code.status(), self.headers());
+        let details = (!self.details.is_empty()).then_some(self.details);
+        let (error, code) = (self.text, self.code.name().to_owned());
+        let body = ErrorBody { ok: false, error, code, hint: self.hint, details };
+        (status, headers, axum::Json(body)).into_response()
+    }
+}
+
+impl From<Reject> for Box<Failure> {
+    fn from(reject: Reject) -> Self {
+        let failure = Failure::new(Code::from(&reject), &reject);
+        let failure = match reject.hint() {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        };
+        match reject {
+            Reject::UnknownAgent { agent }
+            | Reject::AgentExists { agent }
+            | Reject::AgentStopped { agent } => failure.detail("agent_id", agent.as_str()),
+            Reject::QueueFull { agent, entries, bytes } => {
+                failure.detail("agent_id", agent.as_str()).detail("entries", entries).detail("bytes", bytes)
+            }
+            Reject::IdempotencyConflict { message_id } => {
+                failure.detail("message_id", message_id.to_string())
+            }
+            Reject::TooLarge { bytes, limit, .. } => failure.detail("bytes", bytes).detail("limit", limit),
+            Reject::TooMany { count, limit, .. } => failure.detail("count", count).detail("limit", limit),
+            Reject::StaleRunId { run_id, current } => failure
+                .detail("run_id", run_id.to_string())
+                .detail("current_run_id", json!(current.to_string())),
+            Reject::TooManyAgents { limit } => failure.detail("limit", limit),
+            Reject::Draining
+            | Reject::KindFromOrigin { .. }
+            | Reject::PriorityFromOrigin { .. }
+            | Reject::NoCurrentRun => failure,
+        }
+    }
+}
+
+impl From<Unavailable> for Box<Failure> {
+    fn from(unavailable: Unavailable) -> Self {
+        match &unavailable {
+            Unavailable::Leaving => {
+                Failure::new(Code::Draining, &unavailable).hint("try again when the runtime is up")
+            }
+            Unavailable::DiskFull => {
+                Failure::new(Code::DiskFull, &unavailable).hint("make room on that disk, then try again")
+            }
+            Unavailable::Damaged { agent, .. } => Failure::new(Code::AgentDamaged, &unavailable)
+                .hint("look at it with `holon ledger verify`")
+                .detail("agent_id", agent.as_str()),
+        }
+    }
+}
+
+impl From<LedgerError> for Box<Failure> {
+    fn from(error: LedgerError) -> Self {
+        match &error {
+            LedgerError::NoAgent { agent } => match AgentId::new(agent) {
+                Ok(agent) => Failure::unknown_agent(&agent),
+                Err(_) => Failure::internal(&error),
+            },
+            LedgerError::Damaged { .. } | LedgerError::Newer { .. } => {
+                Failure::new(Code::AgentDamaged, &error).hint("look at it with `holon ledger verify`")
+            }
+            LedgerError::Full => Failure::new(Code::DiskFull, &error),
+            LedgerError::Open { .. }
+            | LedgerError::NotALedger { .. }
+            | LedgerError::NewerSchema { .. }
+            | LedgerError::NewerEvents { .. }
+            | LedgerError::Fenced { .. }
+            | LedgerError::Erased { .. }
+            | LedgerError::Reserve { .. }
+            | LedgerError::Overrun { .. }
+            | LedgerError::Sqlite { .. }
+            | LedgerError::Range { .. }
+            | LedgerError::WriterEnded => Failure::internal(&error),
+        }
+    }
+}
+
+impl From<EventsError> for Box<Failure> {
+    fn from(error: EventsError) -> Self {
+        match error {
+            EventsError::Ledger(error) => error.into(),
+            EventsError::Json(_) => Failure::internal(&error),
+            EventsError::Ended => Unavailable::Leaving.into(),
+        }
+    }
+}
+
+impl From<TextError> for Box<Failure> {
+    fn from(error: TextError) -> Self {
+        Failure::internal(error)
+    }
+}

@@ -1,0 +1,133 @@
+//! What the runtime counts, as text for Prometheus (OpenMetrics). Counters are of this process; what must
+//! outlive it stands in the ledger.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::extract::{MatchedPath, Request, State};
+use axum::middleware::Next;
+use axum::response::Response;
+use holon_core::event::TurnFact;
+use holon_core::model::TokenUsage;
+use holon_core::{AgentId, Event, Record, Wall};
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+use super::App;
+use super::api::Nothing;
+use super::body::Empty;
+use super::failure::Failure;
+use super::reply::OpenMetrics;
+use super::route::{Call, Handled};
+
+/// Longest summary of a failure that is shown, in characters.
+const SUMMARY: usize = 200;
+
+/// Counts what happens. Cheap to clone; all clones count together.
+#[derive(Clone, Default)]
+pub struct Metrics(Arc<Counted>);
+
+#[derive(Default)]
+struct Counted {
+    events: Family<[(&'static str, &'static str); 1], Counter>,
+    turns: Family<[(&'static str, &'static str); 1], Counter>,
+    attempts: Family<[(&'static str, String); 2], Counter>,
+    tokens: Family<[(&'static str, &'static str); 1], Counter>,
+    requests: Family<[(&'static str, String); 3], Counter>,
+    agents: Gauge,
+    runs: Gauge,
+    queued: Gauge,
+    followed: Gauge,
+    failure: Mutex<Option<(Wall, AgentId, String)>>,
+}
+
+impl Metrics {
+    /// A record has become durable.
+    pub fn see(&self, record: &Record) {
+        let counted = &self.0;
+        counted.events.get_or_create(&[("type", record.event.kind())]).inc();
+        let Event::Turn(fact) = &record.event else { return };
+        if let TurnFact::TurnTerminal(fact) = fact {
+            counted.turns.get_or_create(&[("kind", fact.kind.name())]).inc();
+            self.tokens(fact.token_usage);
+        }
+        if let TurnFact::ProviderAttemptRecorded(fact) = fact {
+            let attempt = &fact.attempt;
+            let labels =
+                [("provider", attempt.provider.clone()), ("outcome", attempt.outcome.name().to_owned())];
+            counted.attempts.get_or_create(&labels).inc();
+        }
+        if let TurnFact::RuntimeError(fact) = fact {
+            let summary = fact.failure.summary.preview().chars().take(SUMMARY).collect();
+            let mut last = counted.failure.lock().unwrap_or_else(PoisonError::into_inner);
+            *last = Some((record.at, record.agent.clone(), summary));
+        }
+    }
+
+    /// The newest turn that failed, in this process.
+    pub(super) fn last_failure(&self) -> Option<(Wall, AgentId, String)> {
+        self.0.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn tokens(&self, usage: TokenUsage) {
+        let tokens = |direction| self.0.tokens.get_or_create(&[("direction", direction)]).clone();
+        tokens("input").inc_by(usage.input_tokens);
+        tokens("output").inc_by(usage.output_tokens);
+        tokens("cached_input").inc_by(usage.cached_input_tokens);
+    }
+
+    fn registry(&self) -> Registry {
+        let counted = &self.0;
+        let mut registry = Registry::with_prefix("holon");
+        registry.register("events", "Durable events by type", counted.events.clone());
+        registry.register("turns", "Turns by how they ended", counted.turns.clone());
+        registry.register("provider_attempts", "Requests to models by outcome", counted.attempts.clone());
+        registry.register(
+            "tokens",
+            "Tokens of turns that ended, as providers reported them",
+            counted.tokens.clone(),
+        );
+        registry.register("http_requests", "Requests by route and status", counted.requests.clone());
+        registry.register("agents_in_memory", "Agents that are not parked", counted.agents.clone());
+        registry.register("runs", "Runs in progress", counted.runs.clone());
+        registry.register("queued_messages", "Messages that wait in queues", counted.queued.clone());
+        registry.register("followed_agents", "Agents whose events are followed", counted.followed.clone());
+        registry
+    }
+}
+
+/// `GET /metrics`
+pub(super) async fn metrics(app: App, _: Call<Nothing, Empty>) -> Handled<OpenMetrics> {
+    let now = app.runtime.read(None, |view| {
+        let agents = view.agent_ids().filter_map(|id| view.agent(id));
+        agents.fold((0, 0, 0), |(agents, runs, queued), agent| {
+            let waiting = i64::try_from(agent.inbox.queued_entries()).unwrap_or(i64::MAX);
+            (agents + 1, runs + i64::from(agent.run.is_some()), waiting.saturating_add(queued))
+        })
+    });
+    let (agents, runs, queued) = now.await?;
+    let counted = &app.metrics.0;
+    counted.agents.set(agents);
+    counted.runs.set(runs);
+    counted.queued.set(queued);
+    counted.followed.set(i64::try_from(app.hub.followed()).unwrap_or(i64::MAX));
+    let mut text = String::new();
+    encode(&mut text, &app.metrics.registry()).map_err(Failure::internal)?;
+    Ok(OpenMetrics(text))
+}
+
+/// Counts every request, under the route that it matched.
+pub(super) async fn count(State(app): State<App>, request: Request, next: Next) -> Response {
+    let path = request.extensions().get::<MatchedPath>().map_or("none", MatchedPath::as_str).to_owned();
+    // A method of nobody's would be a label of its own.
+    let method = match request.method().as_str() {
+        known @ ("GET" | "HEAD" | "POST") => known.to_owned(),
+        _ => "other".to_owned(),
+    };
+    let response = next.run(request).await;
+    let labels = [("route", path), ("method", method), ("status", response.status().as_u16().to_string())];
+    app.metrics.0.requests.get_or_create(&labels).inc();
+    response
+}

@@ -1,0 +1,159 @@
+//! Agents as they are: the list, the summary, the explanation, and what a projection begins with.
+
+use std::time::Duration;
+
+use holon_core::agent::identity::{AgentSpec, Visibility};
+use holon_core::event::LifecycleFact;
+use holon_core::lifecycle::Status;
+use holon_core::view::{AgentSummary, Explanation, lifecycle_hint};
+use holon_core::{AgentId, Event, EventSeq, Record};
+
+use super::super::App;
+use super::super::api::{
+    AgentListEntry, AgentState, AgentStatus, ListQuery, Nothing, PageQuery, RecentQuery,
+};
+use super::super::body::Empty;
+use super::super::code::Code;
+use super::super::failure::Failure;
+use super::super::reply::Answer;
+use super::super::route::{Call, Handled};
+use super::history;
+use crate::ledger::AgentRow;
+
+/// Agents in one reply, where nothing else is asked for, and at most.
+const LISTED: (u32, u32) = (500, 1_000);
+/// Briefs and transcript entries of `/state`.
+const RECENT: (u32, u32) = (20, 100);
+/// A state that was just decided is durable after so long at the latest, or something is wrong with the disk.
+const DURABLE_WITHIN: u32 = 2_000;
+
+pub(in super::super) async fn list(
+    app: App,
+    call: Call<ListQuery, Empty>,
+) -> Handled<Answer<Vec<AgentListEntry>>> {
+    let limit = bounded("limit", call.query.limit, LISTED, 1)?;
+    app.blocking(move |app| {
+        let (mut entries, mut after) = (Vec::new(), call.query.after);
+        // Those who are not shown make no page shorter.
+        while entries.len() < limit {
+            let wanted = limit - entries.len();
+            let page = app.reader.agents_after(after.as_ref(), wanted)?;
+            after = page.last().map(|(row, _)| row.agent.clone());
+            let ended = page.len() < wanted;
+            entries.extend(page.into_iter().filter_map(|(row, created)| entry(app, row, created)));
+            if ended {
+                break;
+            }
+        }
+        Ok(Answer(entries))
+    })
+    .await
+}
+
+pub(in super::super) async fn status(app: App, call: Call<Nothing, Empty>) -> Handled<Answer<AgentStatus>> {
+    Ok(Answer(look(&app, &call.agent).await?.0))
+}
+
+pub(in super::super) async fn why(app: App, call: Call<Nothing, Empty>) -> Handled<Answer<Explanation>> {
+    Ok(Answer(look(&app, &call.agent).await?.1))
+}
+
+pub(in super::super) async fn state(app: App, call: Call<RecentQuery, Empty>) -> Handled<Answer<AgentState>> {
+    let recent = bounded("recent", call.query.recent, RECENT, 0)?;
+    let agent = call.agent;
+    let (summary, why) = look(&app, &agent).await?;
+    app.blocking(move |app| {
+        // What is read here is at least as new as the summary, so whoever follows it misses nothing.
+        let query = PageQuery { limit: u32::try_from(recent).ok(), ..PageQuery::default() };
+        let (briefs, transcript) = if recent == 0 {
+            (Vec::new(), Vec::new())
+        } else {
+            (
+                history::page_of_briefs(app, &agent, &query)?.briefs,
+                history::page_of_transcript(app, &agent, &query)?.entries,
+            )
+        };
+        let event_seq = summary.event_seq;
+        Ok(Answer(AgentState { agent: summary, why, briefs, transcript, event_seq }))
+    })
+    .await
+}
+
+/// The summary and the explanation of one moment, once everything in them is durable.
+async fn look(app: &App, agent: &AgentId) -> Handled<(AgentSummary, Explanation)> {
+    let name = agent.clone();
+    app.blocking(move |app| app.last_event(&name)).await?;
+    let name = agent.clone();
+    let read = move |view: holon_core::view::View<'_>| view.summary(&name).zip(view.explain(&name));
+    let seen = app.runtime.read(Some(agent), read).await?;
+    let seen = seen.ok_or_else(|| Failure::unknown_agent(agent))?;
+    for _ in 0..DURABLE_WITHIN {
+        let name = agent.clone();
+        if app.blocking(move |app| Ok(app.reader.last_event(&name)?)).await? >= seen.0.event_seq {
+            return Ok(seen);
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    Err(Failure::new(Code::DiskFull, "the ledger does not get any further"))
+}
+
+/// A number within its bounds, or its default.
+pub(super) fn bounded(
+    name: &str,
+    given: Option<u32>,
+    (usual, most): (u32, u32),
+    least: u32,
+) -> Handled<usize> {
+    let number = given.unwrap_or(usual);
+    if (least..=most).contains(&number) {
+        return Ok(number as usize);
+    }
+    Err(Failure::new(Code::InvalidQuery, format!("{name}: expected {least} to {most}, got {number}"))
+        .detail("field", name))
+}
+
+fn entry(app: &App, row: AgentRow, created: Option<Record>) -> Option<AgentListEntry> {
+    let created = created?;
+    let spec = spec(&created)?;
+    let shown = spec.visibility == Visibility::Public;
+    shown.then(|| AgentListEntry {
+        is_default: row.agent == app.about.default_agent,
+        kind: spec.kind,
+        visibility: spec.visibility,
+        ownership: spec.ownership,
+        profile_preset: spec.profile_preset,
+        status: row.status,
+        open_work: row.open_work,
+        next_deadline: row.next_deadline,
+        created_at: created.at,
+        execution: spec.execution.clone(),
+        event_seq: row.event_seq,
+        lifecycle_hint: (row.status == Status::Stopped).then(|| lifecycle_hint(&row.agent)),
+        agent_id: row.agent,
+    })
+}
+
+fn spec(created: &Record) -> Option<&AgentSpec> {
+    match &created.event {
+        Event::Lifecycle(LifecycleFact::AgentCreated(fact)) => Some(&fact.spec),
+        Event::Lifecycle(_)
+        | Event::Inbox(_)
+        | Event::Scheduling(_)
+        | Event::Turn(_)
+        | Event::Operation(_)
+        | Event::Brief(_) => None,
+    }
+}
+
+/// Refuses a cursor beyond the last event: whoever has it has seen another ledger.
+pub(super) fn check_cursor(name: &str, cursor: Option<EventSeq>, last: EventSeq) -> Handled<()> {
+    match cursor {
+        Some(cursor) if cursor > last => {
+            Err(Failure::new(Code::CursorAhead, format!("{name}: {cursor} is beyond the last event, {last}"))
+                .hint("begin again from an event that this runtime has sent")
+                .detail("field", name)
+                .detail("last_event_seq", last.0))
+        }
+        Some(_) | None => Ok(()),
+    }
+}

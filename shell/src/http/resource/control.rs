@@ -1,0 +1,104 @@
+//! What operators do to agents: start, stop, abort, create.
+
+use holon_core::agent::identity::{AgentKind, AgentSpec, Visibility};
+use holon_core::input::ControlRequest;
+use holon_core::{AgentId, Answer as Answered, Input, Reject};
+
+use super::super::App;
+use super::super::api::{Abort, Action, Control, ControlReply, CreateAgent, Created, Nothing};
+use super::super::body::{Json, OTHER_BYTES, Optional};
+use super::super::failure::Failure;
+use super::super::reply::{Answer, Made};
+use super::super::route::{Call, Handled};
+use super::workspace;
+
+pub(in super::super) async fn control(
+    app: App,
+    call: Call<Nothing, Json<Control, OTHER_BYTES>>,
+) -> Handled<Answer<ControlReply>> {
+    let Json(Control { action }) = call.body;
+    let (request, deprecated) = match action {
+        Action::Start => (ControlRequest::Start, None),
+        Action::Stop => (ControlRequest::Stop, None),
+        Action::Pause => (ControlRequest::Stop, Some("`pause` means `stop`; say that instead")),
+        Action::Resume => (ControlRequest::Start, Some("`resume` means `start`; say that instead")),
+    };
+    let mut reply = apply(&app, call.agent, request).await?;
+    reply.deprecated = deprecated.map(str::to_owned);
+    Ok(Answer(reply))
+}
+
+pub(in super::super) async fn abort(
+    app: App,
+    call: Call<Nothing, Optional<Abort>>,
+) -> Handled<Answer<ControlReply>> {
+    let Optional(Abort { run_id, stop_after_abort }) = call.body;
+    let request = ControlRequest::Abort { run_id, stop_after_abort };
+    apply(&app, call.agent, request).await.map(Answer)
+}
+
+pub(in super::super) async fn create(
+    app: App,
+    call: Call<Nothing, Optional<CreateAgent>>,
+) -> Handled<Made<Created>> {
+    let (agent, Optional(wanted)) = (call.agent, call.body);
+    // Asked before anything is made on the disk; the runtime decides once more.
+    let known = agent.clone();
+    if app.runtime.read(Some(&agent), move |view| view.agent(&known).is_some()).await? {
+        return Err(Reject::AgentExists { agent }.into());
+    }
+    let named = agent.clone();
+    let (home, execution) = app
+        .blocking(move |app| {
+            let asked = workspace::asked(wanted.workspace_root.as_deref(), wanted.cwd.as_deref())?;
+            let home = app.home.create_agent(&named).map_err(Failure::internal)?;
+            let execution = asked.map_or_else(|| workspace::own(&home), Ok)?;
+            Ok((home, execution))
+        })
+        .await?;
+    let is_default = agent == app.about.default_agent;
+    let kind = if is_default { AgentKind::Default } else { AgentKind::Named };
+    let visibility = wanted.visibility.unwrap_or(Visibility::Public);
+    let spec = AgentSpec { visibility, ..AgentSpec::named(kind, execution) };
+    let (named, identity) = (agent.clone(), spec.clone());
+    let ask = move |reply| Input::CreateAgent { agent: named, spec, reply };
+    match app.runtime.ask(Some(&agent), ask).await? {
+        Answered::Created { agent: agent_id } => {
+            Ok(Made(Created { ok: true, agent_id, identity, agent_home: home.display().to_string() }))
+        }
+        other => Err(unexpected(other)),
+    }
+}
+
+/// Stops and aborts get through whatever else waits.
+async fn apply(app: &App, agent: AgentId, request: ControlRequest) -> Handled<ControlReply> {
+    let named = agent.clone();
+    let urgent = match request {
+        ControlRequest::Start => false,
+        ControlRequest::Stop | ControlRequest::Abort { .. } => true,
+    };
+    let ask = move |reply| Input::Control { agent: named, request, reply };
+    let answered = if urgent {
+        app.runtime.ask_urgently(&agent, ask).await?
+    } else {
+        app.runtime.ask(Some(&agent), ask).await?
+    };
+    match answered {
+        Answered::Controlled(outcome) => {
+            Ok(ControlReply { ok: true, agent_id: agent, outcome, deprecated: None })
+        }
+        other => Err(unexpected(other)),
+    }
+}
+
+/// An answer that is no success, or that belongs to another question.
+fn unexpected(answer: Answered) -> Box<Failure> {
+    match answer {
+        Answered::Refused { reject } => reject.into(),
+        answer @ (Answered::Created { .. }
+        | Answered::Admitted { .. }
+        | Answered::Controlled(_)
+        | Answered::ModelSet { .. }
+        | Answered::Drained) => Failure::internal(format!("a request was answered with {answer:?}")),
+    }
+}

@@ -1,0 +1,52 @@
+//! Pages of durable events.
+
+use holon_core::EventSeq;
+
+use super::super::App;
+use super::super::api::{EventsPage, EventsQuery, Order};
+use super::super::body::Empty;
+use super::super::reply::Written;
+use super::super::route::{Call, Handled};
+use super::agents::{bounded, check_cursor};
+use crate::events::{self, Page, Span};
+
+/// Events of one page, where nothing else is asked for, and at most.
+const EVENTS: (u32, u32) = (128, 512);
+
+pub(in super::super) async fn events(
+    app: App,
+    call: Call<EventsQuery, Empty>,
+) -> Handled<Written<EventsPage>> {
+    let query = call.query;
+    let limit = bounded("limit", query.limit, EVENTS, 1)?;
+    let order = match query.order.unwrap_or_default() {
+        Order::Asc => events::Order::Asc,
+        Order::Desc => events::Order::Desc,
+    };
+    let agent = call.agent;
+    app.blocking(move |app| {
+        let last = app.last_event(&agent)?;
+        check_cursor("after_seq", query.after_seq, last)?;
+        // One past the last is where a walk to the past begins.
+        check_cursor("before_seq", query.before_seq, last.next())?;
+        let span = Span { after: query.after_seq, before: query.before_seq, limit, order };
+        let page = events::page(&app.reader, &agent, span)?;
+        Ok(Written::new(written(&page)))
+    })
+    .await
+}
+
+/// The envelopes are JSON already.
+fn written(Page { events, last: EventSeq(last), more }: &Page) -> String {
+    let bytes: usize = events.iter().map(|event| event.json.len() + 1).sum();
+    let mut json = String::with_capacity(bytes + 80);
+    json.push_str(r#"{"ok":true,"events":["#);
+    for (number, event) in events.iter().enumerate() {
+        if number > 0 {
+            json.push(',');
+        }
+        json.push_str(&event.json);
+    }
+    json.push_str(&format!(r#"],"last_event_seq":{last},"more":{more}}}"#));
+    json
+}

@@ -1,0 +1,156 @@
+//! Messages for agents: prompts of the operator, and what comes from outside.
+
+use axum::http::HeaderMap;
+use holon_core::message::{
+    AdmissionContext, Body, BodyType, Idempotency, Ingress, MessageKind, Origin, Priority, Surface,
+};
+use holon_core::{AgentId, Answer as Answered, Input};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+use super::super::App;
+use super::super::api::{Admitted, Enqueue, EnqueueKind, Nothing, Payload, Prompt, WebhookQuery};
+use super::super::auth::Caller;
+use super::super::body::{AnyJson, Json, PROMPT_BYTES, WEBHOOK_BYTES};
+use super::super::code::Code;
+use super::super::failure::Failure;
+use super::super::reply::Answer;
+use super::super::route::{Call, Handled};
+use crate::text;
+
+/// The prompt's text may be as long as a message; this much is for what comes with it.
+const PROMPT: usize = PROMPT_BYTES + (64 << 10);
+
+pub(in super::super) async fn prompt(
+    app: App,
+    call: Call<Nothing, Json<Prompt, PROMPT>>,
+) -> Handled<Answer<Admitted>> {
+    let Json(prompt) = call.body;
+    if prompt.text.is_empty() {
+        return Err(Failure::new(Code::InvalidBody, "text: a prompt says something").detail("field", "text"));
+    }
+    let idempotency = keyed(key(&call.headers)?, "prompt", &prompt)?;
+    let ingress = Ingress {
+        origin: Origin::Operator { actor_id: prompt.actor_id },
+        priority: prompt.priority.unwrap_or(Priority::Normal),
+        correlation_id: prompt.correlation_id,
+        causation_id: prompt.causation_id,
+        idempotency,
+        ..Ingress::prompt(
+            app.runtime.texts().take(&prompt.text),
+            Surface::HttpControlPrompt,
+            admission(call.caller),
+        )
+    };
+    admit(&app, call.agent, ingress).await
+}
+
+pub(in super::super) async fn enqueue(
+    app: App,
+    call: Call<Nothing, Json<Enqueue, WEBHOOK_BYTES>>,
+) -> Handled<Answer<Admitted>> {
+    let Json(message) = call.body;
+    let idempotency = keyed(key(&call.headers)?, "enqueue", &message)?;
+    let texts = app.runtime.texts();
+    let source = message.source.unwrap_or_else(|| "http".to_owned());
+    let (kind, origin) = match message.kind {
+        EnqueueKind::ChannelEvent => {
+            (MessageKind::ChannelEvent, Origin::Channel { channel_id: source, sender_id: message.sender })
+        }
+        EnqueueKind::WebhookEvent => {
+            (MessageKind::WebhookEvent, Origin::Webhook { source, event_type: message.sender })
+        }
+    };
+    let body = match message.body {
+        Payload::Text { text } => Body { kind: BodyType::Text, text: texts.take(&text) },
+        Payload::Json { value } => Body { kind: BodyType::Json, text: texts.take(&value.to_string()) },
+    };
+    let metadata =
+        message.metadata.map(|metadata| texts.take(&serde_json::Value::Object(metadata).to_string()));
+    let ingress = Ingress {
+        kind,
+        origin,
+        priority: message.priority.unwrap_or(Priority::Normal),
+        body,
+        metadata,
+        source_refs: message.source_refs,
+        delivery_surface: Surface::HttpPublicEnqueue,
+        admission_context: admission(call.caller),
+        correlation_id: message.correlation_id,
+        causation_id: message.causation_id,
+        idempotency,
+    };
+    admit(&app, call.agent, ingress).await
+}
+
+pub(in super::super) async fn webhook(
+    app: App,
+    call: Call<WebhookQuery, AnyJson<WEBHOOK_BYTES>>,
+) -> Handled<Answer<Admitted>> {
+    let (AnyJson(document), query) = (call.body, call.query);
+    let source = query.source.unwrap_or_else(|| "generic".to_owned());
+    let event_type = query.event_type.or(header(&call.headers, "x-event-type")?);
+    let delivery = query.delivery_id.or(header(&call.headers, "x-delivery-id")?);
+    let delivery = delivery.map(|id| format!("webhook:{source}:{id}"));
+    let key = key(&call.headers)?.or(delivery);
+    let idempotency = keyed(key, "webhook", &(&source, &event_type, &document))?;
+    let ingress = Ingress {
+        kind: MessageKind::WebhookEvent,
+        origin: Origin::Webhook { source, event_type },
+        priority: Priority::Normal,
+        body: Body { kind: BodyType::Json, text: app.runtime.texts().take(&document) },
+        metadata: None,
+        source_refs: BTreeMap::new(),
+        delivery_surface: Surface::HttpWebhook,
+        admission_context: admission(call.caller),
+        correlation_id: None,
+        causation_id: None,
+        idempotency,
+    };
+    admit(&app, call.agent, ingress).await
+}
+
+/// Asks the runtime, and answers once the message is durable.
+async fn admit(app: &App, agent: AgentId, ingress: Ingress) -> Handled<Answer<Admitted>> {
+    let named = agent.clone();
+    let ask = move |reply| Input::Ingress { agent: named, ingress, reply };
+    match app.runtime.ask(Some(&agent), ask).await? {
+        Answered::Admitted { message_id, duplicate } => {
+            Ok(Answer(Admitted { ok: true, agent_id: agent, message_id, duplicate }))
+        }
+        Answered::Refused { reject } => Err(reject.into()),
+        answer @ (Answered::Created { .. }
+        | Answered::Controlled(_)
+        | Answered::ModelSet { .. }
+        | Answered::Drained) => Err(Failure::internal(format!("a message was answered with {answer:?}"))),
+    }
+}
+
+/// Nobody was asked on a route that is open; no route of this file is.
+fn admission(caller: Option<Caller>) -> AdmissionContext {
+    caller.map_or(AdmissionContext::PublicUnauthenticated, Caller::admission)
+}
+
+fn key(headers: &HeaderMap) -> Handled<Option<String>> {
+    header(headers, "idempotency-key")
+}
+
+/// A header that says something; its length is the core's to judge.
+fn header(headers: &HeaderMap, name: &str) -> Handled<Option<String>> {
+    let Some(value) = headers.get(name) else { return Ok(None) };
+    match value.to_str() {
+        Ok(text) if !text.trim().is_empty() => Ok(Some(text.trim().to_owned())),
+        Ok(_) | Err(_) => {
+            Err(Failure::new(Code::InvalidHeader, format!("{name}: expected visible ASCII characters"))
+                .detail("field", name))
+        }
+    }
+}
+
+/// A key stands for everything that was asked for, and for the surface that it was asked on.
+fn keyed(key: Option<String>, surface: &str, asked: &impl Serialize) -> Handled<Option<Idempotency>> {
+    let Some(key) = key else { return Ok(None) };
+    let asked = serde_json::to_string(asked).map_err(Failure::internal)?;
+    let payload = text::hash(format!("{surface}\n{asked}").as_bytes());
+    Ok(Some(Idempotency { key, payload }))
+}

@@ -1,0 +1,12 @@
+//! Handlers, one file per resource.
+
+pub(super) mod agents;
+pub(super) mod control;
+pub(super) mod events;
+pub(super) mod history;
+pub(super) mod ingress;
+pub(super) mod models;
+pub(super) mod runtime;
+pub(super) mod stream;
+mod texts;
+mod workspace;

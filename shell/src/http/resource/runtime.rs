@@ -1,0 +1,130 @@
+//! The runtime as a whole: what it is, whether it is well, and its end.
+
+use holon_core::agent::identity::Visibility;
+use holon_core::lifecycle::Status;
+use holon_core::view::{SchedulingPosture, View};
+
+use super::super::App;
+use super::super::api::{
+    Activity, Auth, Handshake, Health, LastFailure, Nothing, PROTOCOL, PROTOCOL_VERSION, Phase, Protocol,
+    Readiness, Root, RuntimeInfo, RuntimeState, RuntimeStatus, Shutdown,
+};
+use super::super::body::{Empty, Optional};
+use super::super::reply::Answer;
+use super::super::route::{Call, Handled};
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// Groups of routes that this build has.
+const CAPABILITIES: &[&str] = &[
+    "agents",
+    "briefs",
+    "control",
+    "enqueue",
+    "events",
+    "events_stream",
+    "metrics",
+    "models",
+    "prompt",
+    "transcript",
+    "webhooks",
+    "why",
+];
+
+pub(in super::super) async fn root(app: App, _: Call<Nothing, Empty>) -> Handled<Answer<Root>> {
+    let links = [("handshake", "/handshake"), ("openapi", "/openapi.json"), ("agents", "/agents/list")];
+    Ok(Answer(Root {
+        ok: true,
+        name: "holon".to_owned(),
+        version: VERSION.to_owned(),
+        default_agent: app.about.default_agent.clone(),
+        links: links.map(|(name, path)| (name.to_owned(), path.to_owned())).into(),
+    }))
+}
+
+pub(in super::super) async fn handshake(app: App, call: Call<Nothing, Empty>) -> Handled<Answer<Handshake>> {
+    let required = app.policy.requires(call.peer);
+    let known = app.policy.admit(call.peer, &call.headers).is_ok();
+    let about = &app.about;
+    Ok(Answer(Handshake {
+        ok: true,
+        protocol: Protocol { name: PROTOCOL.to_owned(), version: PROTOCOL_VERSION },
+        auth: Auth { mode: app.policy.mode(), required },
+        capabilities: CAPABILITIES.iter().map(|&name| name.to_owned()).collect(),
+        runtime: RuntimeInfo {
+            default_agent: about.default_agent.clone(),
+            home_dir: known.then(|| app.home.root().display().to_string()),
+            listen: about.listen.clone(),
+            advertise_url: about.advertise_url.clone(),
+            version: VERSION.to_owned(),
+        },
+    }))
+}
+
+pub(in super::super) async fn healthz(app: App, _: Call<Nothing, Empty>) -> Handled<Answer<Health>> {
+    app.runtime.read(None, |_| ()).await?;
+    Ok(Answer(Health { ok: true }))
+}
+
+pub(in super::super) async fn readiness(app: App, _: Call<Nothing, Empty>) -> Handled<Answer<Readiness>> {
+    // Whoever can ask has waited for the recovery: listeners come after it.
+    app.runtime.read(None, |_| ()).await?;
+    let config_fingerprint = app.about.config_fingerprint.clone();
+    Ok(Answer(Readiness { ok: true, ready: true, pid: std::process::id(), config_fingerprint }))
+}
+
+pub(in super::super) async fn status(app: App, _: Call<Nothing, Empty>) -> Handled<Answer<RuntimeStatus>> {
+    let stopped = app.blocking(|app| Ok(app.reader.agents()?)).await?;
+    let parked = stopped.iter().filter(|row| row.status != Status::Stopped).count() as u64;
+    let mut activity = app.runtime.read(None, activity).await?;
+    activity.active_agent_count = parked;
+    let last_failure = app.metrics.last_failure().map(|(occurred_at, agent, summary)| LastFailure {
+        occurred_at,
+        summary,
+        phase: Phase::RuntimeTurn,
+        detail_hint: Some(format!("holon transcript {agent}")),
+    });
+    Ok(Answer(RuntimeStatus {
+        ok: true,
+        pid: std::process::id(),
+        version: VERSION.to_owned(),
+        home_dir: app.home.root().display().to_string(),
+        socket_path: app.home.socket().display().to_string(),
+        http_addr: app.about.listen.clone(),
+        config_fingerprint: app.about.config_fingerprint.clone(),
+        started_at: Some(app.about.started_at),
+        activity,
+        last_failure,
+    }))
+}
+
+pub(in super::super) async fn shutdown(
+    app: App,
+    _: Call<Nothing, Optional<Nothing>>,
+) -> Handled<Answer<Shutdown>> {
+    app.shutdown.ask();
+    Ok(Answer(Shutdown { ok: true, pid: std::process::id() }))
+}
+
+/// Whoever has something to do is in memory.
+fn activity(view: View<'_>) -> Activity {
+    let mut activity = Activity::default();
+    for agent in view.agent_ids() {
+        let Some(summary) = view.summary(agent) else { continue };
+        if summary.identity.visibility == Visibility::Private {
+            continue;
+        }
+        let processes = matches!(summary.status, Status::Booting | Status::AwakeRunning);
+        let waits = matches!(
+            summary.scheduling_posture,
+            SchedulingPosture::HasQueuedInput | SchedulingPosture::Blocked
+        );
+        activity.processing_agent_count += u64::from(processes);
+        activity.waiting_agent_count += u64::from(!processes && waits);
+    }
+    activity.state = match (activity.processing_agent_count, activity.waiting_agent_count) {
+        (0, 0) => RuntimeState::Idle,
+        (0, _) => RuntimeState::Waiting,
+        (_, _) => RuntimeState::Processing,
+    };
+    activity
+}

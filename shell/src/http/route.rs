@@ -1,0 +1,212 @@
+//! One row of the table of routes. The same row becomes a route of the server and an operation of its
+//! description; the types of a handler are what is described, so the two can't differ.
+
+use std::future::Future;
+
+use axum::extract::{FromRequestParts, Query, RawPathParams, Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, Method, StatusCode};
+use axum::response::IntoResponse;
+use axum::routing::{MethodFilter, MethodRouter, on};
+use bytes::Bytes;
+use holon_core::AgentId;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::DeserializeOwned;
+
+use super::App;
+use super::auth::{Access, Caller};
+use super::body::{self, Body, Empty};
+use super::code::Code;
+use super::failure::Failure;
+use super::reply::Reply;
+use super::server::Peer;
+
+/// Result of a handler.
+pub(super) type Handled<R> = Result<R, Box<Failure>>;
+
+/// A request after everything about it was checked.
+pub(super) struct Call<Q, B> {
+    /// The agent of the path, or the default agent where the path names none.
+    pub(super) agent: AgentId,
+    pub(super) query: Q,
+    pub(super) body: B,
+    pub(super) headers: HeaderMap,
+    pub(super) peer: Peer,
+    /// None on an open route: nobody was asked.
+    pub(super) caller: Option<Caller>,
+}
+
+/// What a route is called, and who may use it.
+pub(super) struct Name {
+    pub(super) method: Method,
+    /// With `{agent_id}` where an agent is named.
+    pub(super) path: &'static str,
+    /// One line.
+    pub(super) summary: &'static str,
+    pub(super) access: Access,
+}
+
+pub(super) struct Route {
+    pub(super) name: Name,
+    /// Codes beyond those that the row itself brings along.
+    pub(super) fails: &'static [Code],
+    /// Headers that it looks at, each with what it means.
+    pub(super) headers: &'static [(&'static str, &'static str)],
+    pub(super) describe: fn(&mut SchemaGenerator) -> Described,
+    pub(super) service: MethodRouter<App>,
+}
+
+/// The types of a handler, for people and programs.
+pub(super) struct Described {
+    pub(super) query: Schema,
+    pub(super) body: Option<BodyDescribed>,
+    pub(super) reply: Schema,
+    pub(super) status: StatusCode,
+    pub(super) media: &'static str,
+}
+
+pub(super) struct BodyDescribed {
+    pub(super) schema: Schema,
+    pub(super) required: bool,
+    pub(super) bytes: usize,
+}
+
+impl Route {
+    /// A route that anybody may read who can connect.
+    pub(super) fn open<Q, R, F, Fut>(path: &'static str, summary: &'static str, handler: F) -> Self
+    where
+        Q: DeserializeOwned + JsonSchema + Send + 'static,
+        R: Reply + 'static,
+        F: Fn(App, Call<Q, Empty>) -> Fut + Clone + Send + Sync + 'static,
+        Fut: Future<Output = Handled<R>> + Send,
+    {
+        let name = Name { method: Method::GET, path, summary, access: Access::Open };
+        Self::new(name, handler)
+    }
+
+    /// A route that reads.
+    pub(super) fn get<Q, R, F, Fut>(path: &'static str, summary: &'static str, handler: F) -> Self
+    where
+        Q: DeserializeOwned + JsonSchema + Send + 'static,
+        R: Reply + 'static,
+        F: Fn(App, Call<Q, Empty>) -> Fut + Clone + Send + Sync + 'static,
+        Fut: Future<Output = Handled<R>> + Send,
+    {
+        let name = Name { method: Method::GET, path, summary, access: Access::Control };
+        Self::new(name, handler)
+    }
+
+    /// A route that asks for something.
+    pub(super) fn post<Q, B, R, F, Fut>(path: &'static str, summary: &'static str, handler: F) -> Self
+    where
+        Q: DeserializeOwned + JsonSchema + Send + 'static,
+        B: Body + 'static,
+        R: Reply + 'static,
+        F: Fn(App, Call<Q, B>) -> Fut + Clone + Send + Sync + 'static,
+        Fut: Future<Output = Handled<R>> + Send,
+    {
+        let name = Name { method: Method::POST, path, summary, access: Access::Control };
+        Self::new(name, handler)
+    }
+
+    fn new<Q, B, R, F, Fut>(name: Name, handler: F) -> Self
+    where
+        Q: DeserializeOwned + JsonSchema + Send + 'static,
+        B: Body + 'static,
+        R: Reply + 'static,
+        F: Fn(App, Call<Q, B>) -> Fut + Clone + Send + Sync + 'static,
+        Fut: Future<Output = Handled<R>> + Send,
+    {
+        let filter = if name.method == Method::GET { MethodFilter::GET } else { MethodFilter::POST };
+        let access = name.access;
+        let service = on(filter, move |State(app): State<App>, request: Request| {
+            let handler = handler.clone();
+            async move {
+                let answered = match Call::read(&app, access, request).await {
+                    Ok(call) => handler(app, call).await,
+                    Err(failure) => Err(failure),
+                };
+                answered.map_or_else(IntoResponse::into_response, Reply::respond)
+            }
+        });
+        Self { name, fails: &[], headers: &[], describe: describe::<Q, B, R>, service }
+    }
+
+    /// What can go wrong besides what every route of its kind has.
+    pub(super) fn fails(mut self, codes: &'static [Code]) -> Self {
+        self.fails = codes;
+        self
+    }
+
+    pub(super) fn headers(mut self, headers: &'static [(&'static str, &'static str)]) -> Self {
+        self.headers = headers;
+        self
+    }
+
+    /// Every code that the route can answer with.
+    pub(super) fn codes(&self) -> Vec<Code> {
+        let mut codes = vec![Code::InvalidQuery, Code::Draining, Code::Internal];
+        if self.name.access == Access::Control {
+            codes.extend([Code::MissingToken, Code::WrongToken, Code::ForbiddenOrigin]);
+        }
+        if self.name.path.contains("{agent_id}") {
+            codes.push(Code::InvalidPath);
+        }
+        if self.name.method == Method::POST {
+            codes.extend([
+                Code::InvalidBody,
+                Code::RequestTimeout,
+                Code::TooLarge,
+                Code::UnsupportedMediaType,
+                Code::DiskFull,
+            ]);
+        }
+        codes.extend(self.fails);
+        codes.sort_unstable();
+        codes.dedup();
+        codes
+    }
+}
+
+impl<Q: DeserializeOwned, B: Body> Call<Q, B> {
+    /// Checks whoever asks before anything that they sent is looked at.
+    async fn read(app: &App, access: Access, request: Request) -> Handled<Self> {
+        let (mut parts, body) = request.into_parts();
+        let Some(&peer) = parts.extensions.get::<Peer>() else {
+            return Err(Failure::internal("the connection does not say who is at its other end"));
+        };
+        let caller = match access {
+            Access::Open => None,
+            Access::Control => Some(app.policy.admit(peer, &parts.headers)?),
+        };
+        let agent = named_agent(app, &mut parts).await?;
+        let query = Query::<Q>::try_from_uri(&parts.uri)
+            .map_err(|rejection| Failure::new(Code::InvalidQuery, rejection.body_text()))?
+            .0;
+        let body = if B::BYTES == 0 { Bytes::new() } else { body::collect(body, B::BYTES).await? };
+        let body = B::read(&parts.headers, &body)?;
+        Ok(Self { agent, query, body, headers: parts.headers, peer, caller })
+    }
+}
+
+/// The agent of the path, parsed once: nothing later sees a name that is none.
+async fn named_agent(app: &App, parts: &mut Parts) -> Handled<AgentId> {
+    let invalid = |problem: String| Failure::new(Code::InvalidPath, problem);
+    let params = RawPathParams::from_request_parts(parts, &());
+    let params = params.await.map_err(|rejection| invalid(rejection.body_text()))?;
+    match params.iter().find(|(name, _)| *name == "agent_id") {
+        Some((_, text)) => AgentId::new(text).map_err(|error| invalid(error.to_string())),
+        None => Ok(app.about.default_agent.clone()),
+    }
+}
+
+fn describe<Q: JsonSchema, B: Body, R: Reply>(generator: &mut SchemaGenerator) -> Described {
+    let schema = B::schema(generator);
+    Described {
+        query: Q::json_schema(generator),
+        body: schema.map(|schema| BodyDescribed { schema, required: B::REQUIRED, bytes: B::BYTES }),
+        reply: R::schema(generator),
+        status: R::STATUS,
+        media: R::MEDIA,
+    }
+}

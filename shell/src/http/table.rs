@@ -1,0 +1,143 @@
+//! The table of routes: everything that the server answers, in the order of its description.
+
+use axum::Router;
+use axum::http::{Method, Uri};
+use axum::middleware;
+
+use super::App;
+use super::code::Code;
+use super::failure::Failure;
+use super::resource::{agents, control, events, history, ingress, models, runtime, stream};
+use super::route::Route;
+use super::{metrics, openapi};
+
+const IDEMPOTENCY_KEY: (&str, &str) =
+    ("Idempotency-Key", "Names one intention: a repetition within 24 h admits nothing new.");
+const LAST_EVENT_ID: (&str, &str) =
+    ("Last-Event-ID", "The last event that was seen; stands before `after_seq`.");
+const DELIVERY: (&str, &str) = ("X-Delivery-Id", "Stands in for `delivery_id`.");
+const EVENT_TYPE: (&str, &str) = ("X-Event-Type", "Stands in for `event_type`.");
+
+const READ: &[Code] = &[Code::UnknownAgent, Code::AgentDamaged];
+const CURSOR: &[Code] = &[Code::UnknownAgent, Code::AgentDamaged, Code::CursorAhead];
+const STREAM: &[Code] = &[Code::UnknownAgent, Code::AgentDamaged, Code::CursorAhead, Code::InvalidHeader];
+const INGRESS: &[Code] = &[
+    Code::UnknownAgent,
+    Code::AgentDamaged,
+    Code::AgentStopped,
+    Code::QueueFull,
+    Code::IdempotencyConflict,
+    Code::PriorityFromOrigin,
+    Code::TooMany,
+    Code::InvalidHeader,
+];
+
+/// Every route.
+pub(super) fn routes() -> Vec<Route> {
+    let mut routes = whole_runtime();
+    routes.extend(reads());
+    routes.extend(writes());
+    routes
+}
+
+fn whole_runtime() -> Vec<Route> {
+    vec![
+        Route::open("/", "What listens here, and where to read on", runtime::root),
+        Route::open("/handshake", "Protocol, authentication and capabilities", runtime::handshake),
+        Route::open("/healthz", "Whether the runtime answers", runtime::healthz),
+        Route::open("/openapi.json", "This description", openapi::openapi),
+        Route::get("/metrics", "Counters and gauges for Prometheus", metrics::metrics),
+        Route::get("/models", "The configured models, and whether they can be asked", models::models),
+        Route::get("/control/runtime/readiness", "Whether new work is taken", runtime::readiness),
+        Route::get("/control/runtime/status", "Process, configuration, activity", runtime::status),
+        Route::post(
+            "/control/runtime/shutdown",
+            "Leave in good order; nothing is written as stopped",
+            runtime::shutdown,
+        ),
+    ]
+}
+
+fn reads() -> Vec<Route> {
+    vec![
+        Route::get("/agents/list", "Public agents, by name", agents::list),
+        Route::get("/agents/{agent_id}/status", "The concise summary of an agent", agents::status)
+            .fails(READ),
+        Route::get("/status", "The summary of the default agent", agents::status).fails(READ),
+        Route::get("/agents/{agent_id}/state", "What a projection begins with", agents::state).fails(READ),
+        Route::get("/state", "What a projection of the default agent begins with", agents::state).fails(READ),
+        Route::get(
+            "/agents/{agent_id}/why",
+            "Why an agent is as it is, and what would change it",
+            agents::why,
+        )
+        .fails(READ),
+        Route::get("/agents/{agent_id}/briefs", "What an agent told its operator", history::briefs)
+            .fails(CURSOR),
+        Route::get("/briefs", "What the default agent told its operator", history::briefs).fails(CURSOR),
+        Route::get("/agents/{agent_id}/transcript", "What was said in turns", history::transcript)
+            .fails(CURSOR),
+        Route::get("/transcript", "What was said in turns of the default agent", history::transcript)
+            .fails(CURSOR),
+        Route::get("/agents/{agent_id}/events", "A page of durable events", events::events).fails(CURSOR),
+        Route::get("/agents/{agent_id}/events/stream", "Durable events as they happen", stream::stream)
+            .headers(&[LAST_EVENT_ID])
+            .fails(STREAM),
+    ]
+}
+
+fn writes() -> Vec<Route> {
+    vec![
+        Route::post("/agents/{agent_id}/enqueue", "A message from outside", ingress::enqueue)
+            .headers(&[IDEMPOTENCY_KEY])
+            .fails(INGRESS),
+        Route::post("/enqueue", "A message from outside for the default agent", ingress::enqueue)
+            .headers(&[IDEMPOTENCY_KEY])
+            .fails(INGRESS),
+        Route::post("/webhooks/generic/{agent_id}", "Any JSON document of another system", ingress::webhook)
+            .headers(&[IDEMPOTENCY_KEY, DELIVERY, EVENT_TYPE])
+            .fails(INGRESS),
+        Route::post("/control/agents/{agent_id}/prompt", "A prompt of the operator", ingress::prompt)
+            .headers(&[IDEMPOTENCY_KEY])
+            .fails(INGRESS),
+        Route::post("/control/agents/{agent_id}/control", "Start or stop an agent", control::control)
+            .fails(READ),
+        Route::post(
+            "/control/agents/{agent_id}/current-run/abort",
+            "End the run in progress",
+            control::abort,
+        )
+        .fails(&[Code::UnknownAgent, Code::AgentDamaged, Code::StaleRunId, Code::NoCurrentRun]),
+        Route::post("/control/agents/{agent_id}/create", "A new agent", control::create).fails(&[
+            Code::AgentExists,
+            Code::AgentDamaged,
+            Code::TooManyAgents,
+            Code::InvalidWorkspace,
+        ]),
+    ]
+}
+
+/// The server's router.
+pub fn router(app: App) -> Router {
+    let mut router = Router::new();
+    for route in routes() {
+        router = router.route(route.name.path, route.service);
+    }
+    router
+        .fallback(unknown_route)
+        .method_not_allowed_fallback(method_not_allowed)
+        .layer(middleware::from_fn_with_state(app.clone(), metrics::count))
+        .with_state(app)
+}
+
+async fn unknown_route(uri: Uri) -> Box<Failure> {
+    let path: String = uri.path().chars().take(200).collect();
+    Failure::new(Code::UnknownRoute, format!("there is no route {path}"))
+        .hint("GET /openapi.json describes every route")
+}
+
+async fn method_not_allowed(method: Method, uri: Uri) -> Box<Failure> {
+    let path: String = uri.path().chars().take(200).collect();
+    Failure::new(Code::MethodNotAllowed, format!("{path} does not take {method}"))
+        .hint("GET /openapi.json describes every route")
+}

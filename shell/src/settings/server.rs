@@ -1,0 +1,83 @@
+//! How the runtime of a home is reached, as it is configured.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+/// Who is meant to reach the runtime over TCP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// This machine alone.
+    Local,
+    /// This machine, and whoever comes through somebody's tunnel.
+    Tunnel,
+    /// The private network of a given address.
+    Lan,
+    /// The tailnet of a given address.
+    Tailnet,
+}
+
+/// When a control token is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AuthMode {
+    /// On TCP whenever a token is configured, and always where others can reach it.
+    Auto,
+    /// Also on the home's socket.
+    Required,
+    /// Never; refused where others can reach it.
+    Disabled,
+}
+
+/// The keys below `server`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerSettings {
+    pub access: Access,
+    pub listen: SocketAddr,
+    /// The address under which others reach it.
+    pub advertise: Option<String>,
+    pub auth: AuthMode,
+    pub token_file: Option<PathBuf>,
+    /// The home's own where none is named.
+    pub socket: Option<PathBuf>,
+    pub default_agent: String,
+}
+
+impl Default for ServerSettings {
+    fn default() -> Self {
+        Self {
+            access: Access::Local,
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 7878)),
+            advertise: None,
+            auth: AuthMode::Auto,
+            token_file: None,
+            socket: None,
+            default_agent: "main".to_owned(),
+        }
+    }
+}
+
+impl Access {
+    /// Every word for it, as it stands in the file.
+    pub const WORDS: &[&str] = &["local", "tunnel", "lan", "tailnet"];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Local => "local",
+            Self::Tunnel => "tunnel",
+            Self::Lan => "lan",
+            Self::Tailnet => "tailnet",
+        }
+    }
+}
+
+impl AuthMode {
+    /// Every word for it, as it stands in the file.
+    pub const WORDS: &[&str] = &["auto", "required", "disabled"];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Required => "required",
+            Self::Disabled => "disabled",
+        }
+    }
+}
