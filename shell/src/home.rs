@@ -156,6 +156,20 @@ impl Home {
     }
 }
 
+impl Home {
+    /// Makes the home of an agent that begins as a copy: with the standing instructions and the memory that the
+    /// other one has now. Never overwrites a file.
+    pub fn copy_agent(&self, from: &AgentId, to: &AgentId) -> Result<PathBuf, HomeError> {
+        for name in ["AGENTS.md", "memory/self.md", "memory/operator.md"] {
+            let (source, path) = (self.agent(from).join(name), self.agent(to).join(name));
+            let Some(folder) = path.parent().filter(|_| source.is_file() && !path.exists()) else { continue };
+            make_folder(folder)?;
+            fs::copy(&source, &path).map_err(|source| HomeError::NotWritable { path, source })?;
+        }
+        self.create_agent(to)
+    }
+}
+
 fn make_folder(path: &Path) -> Result<(), HomeError> {
     fs::DirBuilder::new()
         .recursive(true)
@@ -178,6 +192,19 @@ mod tests {
         home.create_agent(&agent).unwrap();
         assert_eq!(fs::read_to_string(agent_home.join("AGENTS.md")).unwrap(), "mine");
         assert!(agent_home.join("skills").is_dir());
+    }
+
+    #[test]
+    fn a_copy_has_the_instructions_of_whom_it_was_copied_from() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::at(folder.path());
+        let (one, other) = (AgentId::new("one").unwrap(), AgentId::new("other").unwrap());
+        fs::write(home.create_agent(&one).unwrap().join("memory/self.md"), "learned").unwrap();
+        for _ in 0..2 {
+            let copy = home.copy_agent(&one, &other).unwrap();
+            assert_eq!(fs::read_to_string(copy.join("memory/self.md")).unwrap(), "learned");
+            assert!(copy.join("notes").is_dir());
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::exit::Exit;
 use super::output::{self, Failure};
 use super::status::{self, StatusArgs};
-use super::through::{Through, Whom, number, text};
+use super::through::{Through, Whom, incomplete, number, text};
 use crate::client::Ask;
 
 #[derive(Debug, Subcommand)]
@@ -31,6 +31,22 @@ pub(super) enum AgentCommand {
     Stop(StatusArgs),
     /// End the run in progress; the agent goes on with what is next
     Abort(AbortArgs),
+    /// Show or choose the model that an agent asks from its next turn on
+    Model(ModelArgs),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ModelArgs {
+    #[command(flatten)]
+    whom: Whom,
+    /// Ask this one first, as provider/model
+    #[arg(long, value_name = "MODEL", conflicts_with = "clear")]
+    set: Option<String>,
+    /// Go back to the runtime's own model
+    #[arg(long)]
+    clear: bool,
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -75,6 +91,9 @@ pub(super) fn agent(home: Option<PathBuf>, command: AgentCommand) -> Result<Exit
         }
         AgentCommand::Stop(args) => {
             control(home, args.whom, args.json, "control", json!({ "action": "stop" }))
+        }
+        AgentCommand::Model(args) => {
+            Through::work(home, |through, ending| async move { ending.or(model(&through, args)).await })
         }
         AgentCommand::Abort(args) => {
             let mut body = json!({ "stop_after_abort": args.stop });
@@ -138,6 +157,35 @@ async fn create(through: &Through, args: CreateArgs) -> Result<Exit, Failure> {
         output::line(&format!("created {agent}; it works in {}", text(&created, "/identity/execution/cwd")))?;
         output::note(&format!("  try: holon prompt --agent {agent} \"…\""));
     }
+    Ok(Exit::Completed)
+}
+
+async fn model(through: &Through, args: ModelArgs) -> Result<Exit, Failure> {
+    let agent = through.agent(args.whom.name()).await?;
+    let ask = match (&args.set, args.clear) {
+        (Some(model), _) => Ask::post(&format!("/control/agents/{agent}/model"), &json!({ "model": model }))?,
+        (None, true) => Ask::post(&format!("/control/agents/{agent}/model/clear"), &json!({}))?,
+        (None, false) => Ask::get(&format!("/agents/{agent}/status"), &[]),
+    };
+    let reply = through.client.ask(&ask).await?;
+    let state = reply.get("model").ok_or_else(|| incomplete("model"))?;
+    if args.json {
+        output::document(state)?;
+        return Ok(Exit::Completed);
+    }
+    let fallbacks: Vec<&str> = state
+        .get("effective_fallback_models")
+        .and_then(Value::as_array)
+        .map(|models| models.iter().filter_map(Value::as_str).collect())
+        .unwrap_or_default();
+    let fallbacks = if fallbacks.is_empty() { "none".to_owned() } else { fallbacks.join(", ") };
+    output::table(&[
+        vec!["agent".to_owned(), agent.to_string()],
+        vec!["model".to_owned(), text(state, "/effective_model").to_owned()],
+        vec!["chosen by".to_owned(), text(state, "/source").to_owned()],
+        vec!["fallbacks".to_owned(), fallbacks],
+        vec!["runtime's own".to_owned(), text(state, "/runtime_default_model").to_owned()],
+    ])?;
     Ok(Exit::Completed)
 }
 

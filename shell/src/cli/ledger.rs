@@ -1,4 +1,4 @@
-//! `holon ledger`: look at durable history. Nothing here writes to a ledger.
+//! `holon ledger`: look at durable history. Only `fork` writes to a ledger.
 
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
@@ -10,6 +10,7 @@ use holon_core::law::Laws;
 use holon_core::replay::{Again, AuditReport};
 
 use super::exit::Exit;
+use super::fork::{self, ForkArgs};
 use super::output::{self, Failure};
 use crate::driver::BUILD;
 use crate::home::Home;
@@ -46,6 +47,8 @@ pub(super) enum LedgerCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Make an agent that begins as another one was at a past event
+    Fork(ForkArgs),
 }
 
 #[derive(Debug, Args)]
@@ -69,6 +72,7 @@ pub(super) fn ledger(home: Option<PathBuf>, command: LedgerCommand) -> Result<Ex
             let report = ledger::replay(&open(&ledger.path(home)?)?, again)?;
             output::line(&if json { serde_json::to_string(&report)? } else { replayed(&report) })?;
         }
+        LedgerCommand::Fork(args) => return fork::fork(home, args),
     }
     Ok(Exit::Completed)
 }

@@ -5,6 +5,7 @@ mod config;
 mod daemon;
 mod demo;
 mod exit;
+mod fork;
 mod interrupts;
 mod ledger;
 mod outcome;

@@ -55,7 +55,7 @@ fn summary(answer: &Value) -> Vec<Vec<String>> {
         row("status", format!("{} since {}", text(answer, "/status"), text(answer, "/status_since"))),
         row("posture", text(answer, "/scheduling_posture")),
         row("works in", text(answer, "/identity/execution/cwd")),
-        row("models", words(answer, "/models")),
+        row("model", text(answer, "/model/effective_model")),
         row("run", run(answer)),
         row("queue", queue(answer)),
         row("closure", closure(answer)),

@@ -38,6 +38,8 @@ codes! {
     CursorAhead "cursor_ahead" BAD_REQUEST;
     /// A folder that an agent can't work in.
     InvalidWorkspace "invalid_workspace" BAD_REQUEST;
+    /// A model that can't be asked.
+    InvalidModel "invalid_model" BAD_REQUEST;
     /// A kind of message that this surface can't send.
     KindFromOrigin "kind_from_origin" BAD_REQUEST;
     /// A priority that this surface can't send with.

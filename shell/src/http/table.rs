@@ -7,7 +7,7 @@ use axum::middleware;
 use super::App;
 use super::code::Code;
 use super::failure::Failure;
-use super::resource::{agents, control, events, history, ingress, models, runtime, stream};
+use super::resource::{agents, control, events, fork, history, ingress, models, runtime, stream};
 use super::route::Route;
 use super::{metrics, openapi};
 
@@ -114,6 +114,22 @@ fn writes() -> Vec<Route> {
             Code::TooManyAgents,
             Code::InvalidWorkspace,
         ]),
+        Route::post(
+            "/control/agents/{agent_id}/fork",
+            "A new agent that begins as this one was at a past event",
+            fork::fork,
+        )
+        .fails(&[
+            Code::UnknownAgent,
+            Code::AgentDamaged,
+            Code::AgentExists,
+            Code::CursorAhead,
+            Code::TooLarge,
+        ]),
+        Route::post("/control/agents/{agent_id}/model", "Another model from the next turn on", models::set)
+            .fails(&[Code::UnknownAgent, Code::AgentDamaged, Code::InvalidModel]),
+        Route::post("/control/agents/{agent_id}/model/clear", "The runtime's own model again", models::clear)
+            .fails(READ),
     ]
 }
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use holon_core::agent::identity::ForkedFrom;
+use holon_core::agent::identity::{AgentKind, ForkedFrom};
 use holon_core::event::LifecycleFact;
 use holon_core::host::RestoreError;
 use holon_core::replay::Call;
@@ -130,6 +130,10 @@ fn read(reader: &Reader, fork: &Fork) -> Result<Vec<Copied>, ForkError> {
 fn renamed(record: Record, fork: &Fork, through: EventSeq) -> Record {
     let mut record = Record { agent: fork.to.clone(), ..record };
     if let Event::Lifecycle(LifecycleFact::AgentCreated(fact)) = &mut record.event {
+        // There is one default agent.
+        if fact.spec.kind == AgentKind::Default {
+            fact.spec.kind = AgentKind::Named;
+        }
         fact.spec.forked_from = Some(ForkedFrom { agent_id: fork.from.clone(), event_seq: through });
     }
     record

@@ -4,7 +4,7 @@ use holon_core::agent::identity::{AgentSpec, ExecutionBinding, Visibility};
 use holon_core::lifecycle::ControlOutcome;
 use holon_core::outcome::SourceScope;
 use holon_core::prompt::frame::Stability;
-use holon_core::{AgentId, RunId};
+use holon_core::{AgentId, EventSeq, RunId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -107,4 +107,26 @@ pub struct PromptSection {
     pub label: String,
     pub stability: Stability,
     pub text: String,
+}
+
+/// A new agent whose log begins as a copy of this one's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ForkAgent {
+    /// The name of the new agent.
+    pub agent_id: AgentId,
+    /// The last event to copy, or the end of the step before it; all of them by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub event_seq: Option<EventSeq>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Forked {
+    pub ok: bool,
+    pub agent_id: AgentId,
+    pub forked_from: AgentId,
+    /// The last event that was copied.
+    pub event_seq: EventSeq,
+    /// Where its own files are: copies of the standing instructions and the memory as they are now.
+    pub agent_home: String,
 }

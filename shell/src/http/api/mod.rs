@@ -14,13 +14,13 @@ mod transcript;
 pub use agents::{AgentListEntry, AgentState, AgentStatus, ListQuery, RecentQuery};
 pub use briefs::{Brief, Briefs};
 pub use control::{
-    Abort, Action, Control, ControlReply, CreateAgent, Created, DebugPrompt, DebugPromptReply, PromptSection,
-    Source,
+    Abort, Action, Control, ControlReply, CreateAgent, Created, DebugPrompt, DebugPromptReply, ForkAgent,
+    Forked, PromptSection, Source,
 };
 pub use error::ErrorBody;
 pub use events::{Envelope, EventsPage, EventsQuery, LiveAttempt, LiveText, Order, StreamQuery};
 pub use ingress::{Admitted, Enqueue, EnqueueKind, Payload, Prompt, WebhookQuery};
-pub use models::{Availability, Models};
+pub use models::{Availability, ModelReply, Models, SetModel};
 pub use runtime::{
     Activity, Auth, AuthMode, Handshake, Health, LastFailure, Nothing, Phase, Protocol, Readiness, Root,
     RuntimeInfo, RuntimeState, RuntimeStatus, Shutdown,

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use holon_core::AgentId;
+use holon_core::agent::model::ModelState;
 use holon_core::model::ModelRef;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,4 +23,22 @@ pub struct Availability {
     /// Why it can't be asked, and what to do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
+}
+
+/// The model that an agent asks first, from its next turn on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SetModel {
+    /// As `provider/model`.
+    pub model: ModelRef,
+}
+
+/// How an agent's model is chosen now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ModelReply {
+    pub ok: bool,
+    pub agent_id: AgentId,
+    /// Whether it was chosen otherwise before.
+    pub changed: bool,
+    pub model: ModelState,
 }

@@ -92,7 +92,7 @@ async fn apply(app: &App, agent: AgentId, request: ControlRequest) -> Handled<Co
 }
 
 /// An answer that is no success, or that belongs to another question.
-fn unexpected(answer: Answered) -> Box<Failure> {
+pub(super) fn unexpected(answer: Answered) -> Box<Failure> {
     match answer {
         Answered::Refused { reject } => reject.into(),
         answer @ (Answered::Created { .. }

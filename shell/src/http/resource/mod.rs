@@ -3,6 +3,7 @@
 pub(super) mod agents;
 pub(super) mod control;
 pub(super) mod events;
+pub(super) mod fork;
 pub(super) mod history;
 pub(super) mod ingress;
 pub(super) mod models;

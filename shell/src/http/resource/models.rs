@@ -1,10 +1,16 @@
-//! The configured models.
+//! The configured models, and which of them an agent asks first.
+
+use holon_core::model::ModelRef;
+use holon_core::{AgentId, Answer as Answered, Input};
 
 use super::super::App;
-use super::super::api::{Availability, Models, Nothing};
-use super::super::body::Empty;
+use super::super::api::{Availability, ModelReply, Models, Nothing, SetModel};
+use super::super::body::{Empty, Json, OTHER_BYTES};
+use super::super::code::Code;
+use super::super::failure::Failure;
 use super::super::reply::Answer;
 use super::super::route::{Call, Handled};
+use super::control::unexpected;
 
 pub(in super::super) async fn models(app: App, _: Call<Nothing, Empty>) -> Handled<Answer<Models>> {
     // A check may read a scenario or certificates.
@@ -22,4 +28,35 @@ pub(in super::super) async fn models(app: App, _: Call<Nothing, Empty>) -> Handl
         Ok(Answer(models))
     })
     .await
+}
+
+pub(in super::super) async fn set(
+    app: App,
+    call: Call<Nothing, Json<SetModel, OTHER_BYTES>>,
+) -> Handled<Answer<ModelReply>> {
+    let Json(SetModel { model }) = call.body;
+    let asked = model.clone();
+    // A model that can't be asked would fail every turn from now on.
+    let check = move |app: &App| Ok(app.providers.check(&asked).map_err(|error| error.to_string()));
+    if let Err(problem) = app.blocking(check).await? {
+        return Err(
+            Failure::new(Code::InvalidModel, problem).hint("GET /models names those that can be asked")
+        );
+    }
+    apply(app, call.agent, Some(model)).await
+}
+
+pub(in super::super) async fn clear(app: App, call: Call<Nothing, Empty>) -> Handled<Answer<ModelReply>> {
+    apply(app, call.agent, None).await
+}
+
+async fn apply(app: App, agent: AgentId, model: Option<ModelRef>) -> Handled<Answer<ModelReply>> {
+    let named = agent.clone();
+    let ask = move |reply| Input::SetModel { agent: named, model, reply };
+    match app.runtime.ask(Some(&agent), ask).await? {
+        Answered::ModelSet { state, changed } => {
+            Ok(Answer(ModelReply { ok: true, agent_id: agent, changed, model: state }))
+        }
+        other => Err(unexpected(other)),
+    }
 }

@@ -1,0 +1,47 @@
+//! `holon ledger fork`: another agent from a past point, through the runtime of the home.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use holon_core::AgentId;
+use serde_json::{Map, json};
+
+use super::exit::Exit;
+use super::output::{self, Failure};
+use super::through::{Through, number};
+use crate::client::Ask;
+
+#[derive(Debug, Args)]
+pub(super) struct ForkArgs {
+    /// The agent whose log is copied
+    from: String,
+    /// The name of the new agent
+    to: String,
+    /// The last event to copy, or the end of the step before it [default: all of them]
+    #[arg(long, value_name = "EVENT_SEQ")]
+    at: Option<u64>,
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn fork(home: Option<PathBuf>, args: ForkArgs) -> Result<Exit, Failure> {
+    Through::work(home, |through, ending| async move { ending.or(ask(&through, args)).await })
+}
+
+async fn ask(through: &Through, args: ForkArgs) -> Result<Exit, Failure> {
+    let from = AgentId::new(&args.from).map_err(Failure::usage)?;
+    let to = AgentId::new(&args.to).map_err(Failure::usage)?;
+    let mut body = Map::new();
+    body.insert("agent_id".to_owned(), json!(to));
+    if let Some(at) = args.at {
+        body.insert("event_seq".to_owned(), json!(at));
+    }
+    let forked = through.client.ask(&Ask::post(&format!("/control/agents/{from}/fork"), &body)?).await?;
+    if args.json {
+        output::document(&forked)?;
+    } else {
+        output::line(&format!("{to} begins as {from} was at event {}", number(&forked, "/event_seq")))?;
+        output::note(&format!("  try: holon why {to}"));
+    }
+    Ok(Exit::Completed)
+}

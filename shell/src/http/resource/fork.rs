@@ -1,0 +1,45 @@
+//! A new agent that begins as a copy of another.
+
+use super::super::App;
+use super::super::api::{ForkAgent, Forked, Nothing};
+use super::super::body::{Json, OTHER_BYTES};
+use super::super::code::Code;
+use super::super::failure::Failure;
+use super::super::reply::Made;
+use super::super::route::{Call, Handled};
+use crate::ledger::{Fork, ForkError};
+
+pub(in super::super) async fn fork(
+    app: App,
+    call: Call<Nothing, Json<ForkAgent, OTHER_BYTES>>,
+) -> Handled<Made<Forked>> {
+    let (from, Json(ForkAgent { agent_id, event_seq })) = (call.agent, call.body);
+    let fork = Fork { from: from.clone(), at: event_seq, to: agent_id.clone() };
+    let through = app.runtime.fork(fork).await?.map_err(refused)?;
+    let (source, copy) = (from.clone(), agent_id.clone());
+    let home =
+        app.blocking(move |app| app.home.copy_agent(&source, &copy).map_err(Failure::internal)).await?;
+    Ok(Made(Forked {
+        ok: true,
+        agent_id,
+        forked_from: from,
+        event_seq: through,
+        agent_home: home.display().to_string(),
+    }))
+}
+
+fn refused(error: ForkError) -> Box<Failure> {
+    let text = error.to_string();
+    match error {
+        ForkError::NoAgent(agent) => Failure::unknown_agent(&agent),
+        ForkError::Exists(agent) => Failure::new(Code::AgentExists, text).detail("agent_id", agent.as_str()),
+        ForkError::Beyond { last, .. } => {
+            Failure::new(Code::CursorAhead, text).detail("last_event_seq", last.0)
+        }
+        ForkError::Nothing => Failure::new(Code::InvalidBody, text).detail("field", "event_seq"),
+        ForkError::TooLarge { records } => Failure::new(Code::TooLarge, text).detail("records", records),
+        ForkError::DiskFull => Failure::new(Code::DiskFull, text),
+        ForkError::Ledger(error) => error.into(),
+        ForkError::Encode(_) | ForkError::Restore(_) => Failure::internal(text),
+    }
+}
