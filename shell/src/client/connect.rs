@@ -77,10 +77,13 @@ fn too_long() -> io::Error {
 }
 
 fn not_reachable(at: &dyn std::fmt::Display, error: &io::Error) -> ClientError {
-    let problem = match error.kind() {
-        io::ErrorKind::NotFound => "it is not there".to_owned(),
-        io::ErrorKind::ConnectionRefused => "nobody listens there".to_owned(),
-        _ => error.to_string(),
+    let kind = error.kind();
+    let problem = if kind == io::ErrorKind::NotFound {
+        "it is not there".to_owned()
+    } else if kind == io::ErrorKind::ConnectionRefused {
+        "nobody listens there".to_owned()
+    } else {
+        error.to_string()
     };
     ClientError::NotReachable { at: at.to_string(), problem }
 }
