@@ -123,7 +123,7 @@ mod tests {
         let mut guarded = Guarded::new(server);
         let slow = crate::spawn::task(async move {
             for _ in 0..8 {
-                tokio::time::sleep(TAKEN / 2).await;
+                sleep(TAKEN / 2).await;
                 client.read_exact(&mut [0; 32]).await.unwrap();
             }
             client

@@ -66,7 +66,10 @@ pub(in super::super) async fn create(
         Answered::Created { agent: agent_id } => {
             Ok(Made(Created { ok: true, agent_id, identity, agent_home: home.display().to_string() }))
         }
-        other => Err(unexpected(other)),
+        Answered::Refused { reject } => Err(reject.into()),
+        answer @ (Answered::Admitted { .. } | Answered::Controlled(_) | Answered::Drained) => {
+            Err(Failure::internal(format!("a creation was answered with {answer:?}")))
+        }
     }
 }
 
@@ -87,17 +90,9 @@ async fn apply(app: &App, agent: AgentId, request: ControlRequest) -> Handled<Co
         Answered::Controlled(outcome) => {
             Ok(ControlReply { ok: true, agent_id: agent, outcome, deprecated: None })
         }
-        other => Err(unexpected(other)),
-    }
-}
-
-/// An answer that is no success, or that belongs to another question.
-fn unexpected(answer: Answered) -> Box<Failure> {
-    match answer {
-        Answered::Refused { reject } => reject.into(),
-        answer @ (Answered::Created { .. }
-        | Answered::Admitted { .. }
-        | Answered::Controlled(_)
-        | Answered::Drained) => Failure::internal(format!("a request was answered with {answer:?}")),
+        Answered::Refused { reject } => Err(reject.into()),
+        answer @ (Answered::Created { .. } | Answered::Admitted { .. } | Answered::Drained) => {
+            Err(Failure::internal(format!("a request was answered with {answer:?}")))
+        }
     }
 }
