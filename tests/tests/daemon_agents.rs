@@ -155,3 +155,35 @@ fn without_a_runtime_every_command_says_how_to_start_it() {
     assert!(daemon.ok(&["completions", "bash"]).stdout.contains("_holon"));
     assert!(daemon.ok(&["man"]).stdout.starts_with(".ie"));
 }
+
+#[test]
+fn a_run_with_an_agent_goes_to_the_runtime() {
+    let provider = Provider::start([
+        calls(&[("ExecCommand", json!({ "cmd": "echo hello > made" }))]),
+        says("Made it."),
+        says("late").late(Duration::from_secs(60)),
+        says("After that."),
+    ]);
+    let daemon = Daemon::new(&provider);
+    daemon.0.run(&["run", "--agent", "worker", "x"]).refused(3, &["--create-agent"]);
+    daemon.start();
+    daemon.0.run(&["run", "--agent", "worker", "x"]).refused(3, &["--create-agent"]);
+    let ended = daemon.ok(&["run", "--json", "--agent", "worker", "--create-agent", "make it"]);
+    let report = ended.json();
+    assert_eq!((&report["verdict"], &report["final_text"]), (&json!("completed"), &json!("Made it.")));
+    assert_eq!((&report["rounds"], &report["turns"]), (&json!(2), &json!(1)), "{report}");
+    assert!(daemon.0.work().join("made").exists(), "it works where it was made for");
+    daemon.0.run(&["run", "--agent", "worker", "--model", "local/other", "x"]).refused(2, &["--model"]);
+    daemon.0.run(&["run", "--agent", "worker", "--cwd", "/", "x"]).refused(2, &[]);
+    let interrupted = daemon.0.spawn(&["run", "--json", "--agent", "worker", "wait for it"]);
+    provider.wait_for_requests(3);
+    end_to_end::signal(&interrupted, "INT");
+    let ended = end_to_end::Ended::from(interrupted.wait_with_output().unwrap());
+    assert_eq!((ended.code, &ended.json()["verdict"]), (Some(130), &json!("aborted")), "{ended:?}");
+    let stream = daemon.ok(&["run", "--output-format", "stream-json", "--agent", "worker", "go on"]).stdout;
+    let last: Value = serde_json::from_str(stream.lines().last().unwrap()).unwrap();
+    assert_eq!(last["payload"]["final_text"], "After that.");
+    daemon.ok(&["daemon", "status"]);
+    daemon.ok(&["daemon", "stop"]);
+    daemon.0.check_ledger(&daemon.ledger());
+}

@@ -127,3 +127,18 @@ fn another_home_is_reached_over_tcp() {
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert!(ended.stdout.contains("scripted model"), "{ended:?}");
 }
+
+#[test]
+fn a_socket_in_another_place_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("elsewhere.sock");
+    let daemon = Daemon::hello();
+    let mut start = daemon.0.command(&["daemon", "start"]);
+    assert!(start.env("HOLON_SOCKET_PATH", &socket).status().unwrap().success());
+    assert!(socket.exists() && !daemon.run_file("holon.sock").exists());
+    daemon.ok(&["prompt", "--wait", "hello"]);
+    daemon.ok(&["daemon", "status"]);
+    daemon.0.run(&["daemon", "start"]).refused(4, &["server.socket"]);
+    daemon.ok(&["daemon", "stop"]);
+    assert!(!socket.exists());
+}
