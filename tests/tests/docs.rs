@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use end_to_end::daemon::Daemon;
 use end_to_end::provider::{Provider, says};
 use end_to_end::{Holon, binary};
 
@@ -126,6 +127,45 @@ fn the_docs_name_what_the_help_names() {
     }
 }
 
+#[test]
+fn the_commands_of_the_daemon_page_work() {
+    let docs = page("docs/daemon.md");
+    let blocks = blocks(&docs, "sh");
+    assert_eq!(blocks.len(), 1, "a block was added: run it here");
+    let daemon = Daemon::hello();
+    let path = format!("{}:{}", binary().parent().unwrap().display(), env!("PATH"));
+    let output = Command::new("sh")
+        .args(["-c", &format!("set -e\n{}", blocks[0])])
+        .current_dir(daemon.0.work())
+        .env("PATH", path)
+        .env("HOLON_HOME", daemon.0.home())
+        .env("HOLON_MODEL", "scripted/hello")
+        .env("HOLON_HTTP_ADDR", "127.0.0.1:0")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stdout);
+    for text in ["started: process", "Hello! I am a scripted model", "created helper", "stopped: process"] {
+        assert!(said.contains(text), "{text} is not in {said}");
+    }
+}
+
+/// The page names every command and every flag of the runtime.
+#[test]
+fn the_daemon_page_names_what_the_help_names() {
+    let docs = page("docs/daemon.md");
+    let holon = Holon::new();
+    let known = ["--help", "--home", "--version"];
+    for command in [&["serve"][..], &["daemon", "start"], &["daemon", "stop"], &["prompt"], &["tail"]] {
+        let help = holon.run(&[command, &["--help"]].concat()).stdout;
+        for option in help.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-')) {
+            let option = Some(option).filter(|option| option.starts_with("--") && option.len() > 2);
+            let named = |option: &str| docs.contains(option) || known.contains(&option);
+            assert!(option.is_none_or(named), "{command:?} {option:?}");
+        }
+    }
+}
+
 /// Links between pages lead somewhere.
 #[test]
 fn links_lead_somewhere() {
@@ -133,8 +173,10 @@ fn links_lead_somewhere() {
         "README.md",
         "docs/architecture.md",
         "docs/configuration.md",
+        "docs/daemon.md",
         "docs/decisions.md",
         "docs/ledger.md",
+        "docs/http.md",
         "docs/patches.md",
         "docs/run.md",
         "docs/scenarios.md",

@@ -1,6 +1,7 @@
 //! The command line: one file per group of commands (contract: surface.md, Command line).
 
 mod agent;
+mod beside;
 mod config;
 mod daemon;
 mod demo;

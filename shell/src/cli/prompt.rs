@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use holon_core::view::RunVerdict;
-use holon_core::{AgentId, EventSeq};
+use holon_core::{AgentId, EventSeq, Record};
 use serde_json::{Value, json};
 
 use super::exit::Exit;
@@ -13,7 +13,8 @@ use super::output::{self, Failure};
 use super::run::prompt_text;
 use super::through::{Through, incomplete, number, text};
 use super::wait::Wait;
-use crate::client::Ask;
+use crate::activity::Activity;
+use crate::client::{Ask, Client};
 use crate::screen::Screen;
 use crate::{entropy, spawn};
 
@@ -49,7 +50,7 @@ async fn whole(through: Through, args: PromptArgs, ending: Ending) -> Result<Exi
             let agent = through.agent(args.agent.as_deref()).await?;
             let path = format!("/agents/{agent}/status");
             let before = through.client.ask(&Ask::get(&path, &[])).await?;
-            let admitted = send(&through, &agent, &prompt, args.interject).await?;
+            let admitted = send(&through.client, &agent, &prompt, args.interject).await?;
             Ok((agent, EventSeq(number(&before, "/event_seq")), admitted))
         })
         .await?;
@@ -72,14 +73,19 @@ async fn whole(through: Through, args: PromptArgs, ending: Ending) -> Result<Exi
 }
 
 /// The key makes it safe to send it again when the answer is missing.
-async fn send(through: &Through, agent: &AgentId, prompt: &str, interject: bool) -> Result<Value, Failure> {
+pub(super) async fn send(
+    client: &Client,
+    agent: &AgentId,
+    prompt: &str,
+    interject: bool,
+) -> Result<Value, Failure> {
     let mut body = json!({ "text": prompt });
     if interject {
         body["priority"] = json!("interject");
     }
     let key = format!("cli-{}{}", entropy::name()?, entropy::name()?);
     let ask = Ask::post(&format!("/control/agents/{agent}/prompt"), &body)?.once(key);
-    Ok(through.client.ask(&ask).await?)
+    Ok(client.ask(&ask).await?)
 }
 
 async fn outcome(
@@ -92,7 +98,9 @@ async fn outcome(
 ) -> Result<Exit, Failure> {
     let quiet = args.quiet || args.json;
     let screen = if quiet { Screen::quiet() } else { Screen::stderr(&through.environment) };
-    let wait = Wait::new(through, agent, before);
+    let mut activity = Activity::new(screen.clone());
+    let mut see = |record: &Record| activity.see(record);
+    let wait = Wait::new(&through.client, agent, before);
     let why = tokio::select! {
         biased;
         () = ending.wait() => {
@@ -100,9 +108,10 @@ async fn outcome(
             let failure = Failure::new(Exit::Interrupted, anyhow::anyhow!("interrupted"));
             return Err(failure.hint(format!("holon agent abort {agent}, or holon tail {agent} --follow")));
         }
-        why = wait.until_settled(&screen) => why?,
+        why = wait.until_settled(&mut see) => why?,
         never = screen.animate() => match never {},
     };
+    activity.finish();
     let verdict = RunVerdict::ALL.iter().copied().find(|verdict| verdict.name() == text(&why, "/verdict"));
     let exit = verdict.map(Exit::from).ok_or_else(|| incomplete("verdict"))?;
     let told = ending.or(report(through, agent, before, message)).await?;

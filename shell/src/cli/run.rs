@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum};
 use holon_core::agent::identity::ExecutionBinding;
 use holon_core::{AgentId, Record};
 
+use super::beside;
 use super::exit::Exit;
 use super::interrupts::{self, Ending};
 use super::outcome;
@@ -118,6 +119,9 @@ fn prepare(home: Option<PathBuf>, args: RunArgs) -> Result<Prepared, Failure> {
     config.hold.on_outage = false;
     config.turn.rounds = args.max_turns.unwrap_or(config.turn.rounds);
     let (home, agent, target) = target(&args, &home)?;
+    if target != Target::Temporary && (args.model.is_some() || args.max_turns.is_some()) {
+        own_terms(&home)?;
+    }
     let folder_asked_for = args.workspace_root.is_some() || args.cwd.is_some();
     let execution = folders(args.workspace_root, args.cwd)?;
     let prompt = prompt_text(&args.text)?;
@@ -165,6 +169,16 @@ fn target(args: &RunArgs, home: &Home) -> Result<(Home, AgentId, Target), Failur
     let agent = AgentId::new(name).map_err(Failure::usage)?;
     let target = if args.create_agent { Target::Created } else { Target::Existing };
     Ok((home.clone(), agent, target))
+}
+
+/// A runtime asks the models that it was started with, as long as it was told to.
+fn own_terms(home: &Home) -> Result<(), Failure> {
+    let Some(metadata) = beside::living(home) else { return Ok(()) };
+    let error = anyhow!(
+        "the runtime of the home (process {}) runs this agent: --model and --max-turns are its own settings",
+        metadata.process.pid
+    );
+    Err(Failure::usage(error).hint("leave them out, or holon config set, then holon daemon restart"))
 }
 
 /// Where the agent works: the named folders, or the current one.

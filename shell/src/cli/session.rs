@@ -14,6 +14,7 @@ use holon_core::{AgentId, Answer, Config, Input, MessageId, Millis, Record, Reje
 
 use rustix::fs::{Access, access};
 
+use super::beside;
 use super::exit::Exit;
 use super::interrupts::Ending;
 use super::output::Failure;
@@ -79,6 +80,11 @@ impl Session {
     /// Runs the prompt to its end, or until the end is asked for.
     pub(super) async fn run(mut self, prompt: &str, ending: Ending) -> Result<RunReport, Failure> {
         let started = clock::now();
+        if self.target != Target::Temporary
+            && let Some(metadata) = beside::living(&self.home)
+        {
+            return Box::pin(beside::run(self, metadata, prompt, ending)).await;
+        }
         self.home.create()?;
         let lock = HomeLock::acquire(self.home.root()).map_err(not_reachable)?;
         let workspace = PathBuf::from(&self.execution.execution_root);
@@ -195,7 +201,8 @@ impl Session {
 
     async fn ensure_agent(&self, driver: &mut Driver) -> Result<(), Failure> {
         if driver.load(&self.agent).await? {
-            return self.check_folder(driver);
+            let own = driver.view().agent(&self.agent).map(|agent| agent.spec.execution.clone());
+            return own.map_or(Ok(()), |own| self.check_folder(&own));
         }
         let spec = match self.target {
             Target::Existing => {
@@ -227,9 +234,8 @@ impl Session {
     }
 
     /// An agent keeps the folder that it was made for: asking for another one is refused, being elsewhere told.
-    fn check_folder(&self, driver: &Driver) -> Result<(), Failure> {
-        let Some(agent) = driver.view().agent(&self.agent) else { return Ok(()) };
-        let (own, asked) = (&agent.spec.execution, &self.execution);
+    pub(super) fn check_folder(&self, own: &ExecutionBinding) -> Result<(), Failure> {
+        let asked = &self.execution;
         if own == asked {
             return Ok(());
         }

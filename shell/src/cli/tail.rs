@@ -17,6 +17,9 @@ use crate::{envelope, present};
 /// Most events of one page.
 const PAGE: usize = 512;
 
+/// What happens to an agent as a whole, beyond its turns.
+const TOLD: [&str; 3] = ["agent_created", "control_applied", "current_run_aborted"];
+
 #[derive(Debug, Args)]
 pub(super) struct TailArgs {
     #[command(flatten)]
@@ -106,9 +109,10 @@ fn line(record: &Record) -> Option<String> {
             Some(format!("{}: {}", fact.kind, fact.text.preview()))
                 .filter(|_| !fact.text.preview().is_empty())
         }
-        Event::Lifecycle(_) => Some(
-            present::line(record).unwrap_or_else(|| format!("· {}", record.event.kind().replace('_', " "))),
-        ),
+        Event::Lifecycle(_) => present::line(record).or_else(|| {
+            let kind = Some(record.event.kind()).filter(|kind| TOLD.contains(kind))?;
+            Some(format!("· {}", kind.replace('_', " ")))
+        }),
         Event::Inbox(_) | Event::Scheduling(_) | Event::Turn(_) | Event::Operation(_) => {
             present::line(record)
         }

@@ -2,16 +2,14 @@
 
 use std::time::Duration;
 
-use holon_core::{AgentId, EventSeq, Millis, Wall};
+use holon_core::{AgentId, EventSeq, Millis, Record, Wall};
 use serde_json::Value;
 
 use super::output::Failure;
-use super::through::{Through, text};
-use crate::activity::Activity;
+use super::through::text;
 use crate::client::{Ask, Client, Follow, Followed};
 use crate::clock;
 use crate::envelope;
-use crate::screen::Screen;
 
 /// Without any event the agent is looked at so often.
 const LOOK: Duration = Duration::from_secs(5);
@@ -30,18 +28,17 @@ pub(super) struct Wait {
 
 impl Wait {
     /// `after` is the last event before what is waited for.
-    pub(super) fn new(through: &Through, agent: &AgentId, after: EventSeq) -> Self {
-        let follow = Follow::after(through.client.clone(), agent.clone(), Some(after));
-        Self { client: through.client.clone(), agent: agent.clone(), follow }
+    pub(super) fn new(client: &Client, agent: &AgentId, after: EventSeq) -> Self {
+        let follow = Follow::after(client.clone(), agent.clone(), Some(after));
+        Self { client: client.clone(), agent: agent.clone(), follow }
     }
 
-    /// Shows what happens; gives the explanation of how it ended.
-    pub(super) async fn until_settled(mut self, screen: &Screen) -> Result<Value, Failure> {
-        let mut activity = Activity::new(screen.clone());
+    /// Shows what happens; gives the explanation of how it ended. Events of a newer build are not shown.
+    pub(super) async fn until_settled(mut self, see: &mut dyn FnMut(&Record)) -> Result<Value, Failure> {
         let path = format!("/agents/{}/why", self.agent);
         loop {
             let last = match tokio::time::timeout(LOOK, self.follow.next()).await {
-                Ok(followed) => show(&followed?, &mut activity),
+                Ok(followed) => show(&followed?, see),
                 // The runtime may have nothing to tell, or be away.
                 Err(_) => true,
             };
@@ -50,8 +47,7 @@ impl Wait {
             }
             match self.client.ask(&Ask::get(&path, &[])).await {
                 Ok(why) if settled(&why) => {
-                    self.catch_up(&why, &mut activity).await?;
-                    activity.finish();
+                    self.catch_up(&why, see).await?;
                     return Ok(why);
                 }
                 Ok(_) => {}
@@ -62,20 +58,20 @@ impl Wait {
     }
 
     /// What was durable when the end was seen is shown, too.
-    async fn catch_up(&mut self, why: &Value, activity: &mut Activity) -> Result<(), Failure> {
+    async fn catch_up(&mut self, why: &Value, see: &mut dyn FnMut(&Record)) -> Result<(), Failure> {
         let end = why.get("event_seq").and_then(Value::as_u64).unwrap_or_default();
         while self.follow.cursor().is_some_and(|seq| seq.0 < end) {
-            show(&self.follow.next().await?, activity);
+            show(&self.follow.next().await?, see);
         }
         Ok(())
     }
 }
 
 /// Says whether it may be the last one for now.
-fn show(followed: &Followed, activity: &mut Activity) -> bool {
+fn show(followed: &Followed, see: &mut dyn FnMut(&Record)) -> bool {
     let Followed::Event(event) = followed else { return false };
     if let Ok(record) = envelope::record(event) {
-        activity.see(&record);
+        see(&record);
     }
     LAST.contains(&text(event, "/type"))
 }

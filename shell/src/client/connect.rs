@@ -19,8 +19,6 @@ use super::{Client, ClientError};
 use crate::{daemon, spawn};
 
 const CONNECT: Duration = Duration::from_secs(5);
-/// A runtime answers when what it says is durable, which a busy disk may hold up.
-const ANSWER: Duration = Duration::from_secs(60);
 
 impl Client {
     /// Sends a request and waits for the head of the answer.
@@ -30,16 +28,31 @@ impl Client {
     ) -> Result<Response<Incoming>, ClientError> {
         let socket = timeout(CONNECT, unix(&self.socket)).await.unwrap_or_else(|_| Err(too_long()));
         let problem = match (socket, self.tcp) {
-            (Ok(stream), _) => return exchange(stream, request).await,
+            (Ok(stream), _) => return self.exchange(stream, request).await,
             (Err(error), None) => return Err(not_reachable(&self.socket.display(), &error)),
             (Err(_), Some(address)) => address,
         };
         match timeout(CONNECT, tcp(problem)).await.unwrap_or_else(|_| Err(too_long())) {
-            Ok(stream) => exchange(stream, request).await,
+            Ok(stream) => self.exchange(stream, request).await,
             Err(error) => {
                 let places = format!("{} or http://{problem}", self.socket.display());
                 Err(not_reachable(&places, &error))
             }
+        }
+    }
+
+    async fn exchange(
+        &self,
+        stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+        request: Request<Full<Bytes>>,
+    ) -> Result<Response<Incoming>, ClientError> {
+        let broken = |error: hyper::Error| ClientError::Broken { problem: error.to_string() };
+        let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
+        // How it ends is seen by whoever reads the answer.
+        drop(spawn::task(async move { drop(connection.await) }));
+        match timeout(self.patience, sender.send_request(request)).await {
+            Ok(answer) => answer.map_err(broken),
+            Err(_) => Err(ClientError::TimedOut { seconds: self.patience.as_secs() }),
         }
     }
 }
@@ -59,29 +72,18 @@ async fn tcp(address: SocketAddr) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-async fn exchange(
-    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
-    request: Request<Full<Bytes>>,
-) -> Result<Response<Incoming>, ClientError> {
-    let broken = |error: hyper::Error| ClientError::Broken { problem: error.to_string() };
-    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
-    // How it ends is seen by whoever reads the answer.
-    drop(spawn::task(async move { drop(connection.await) }));
-    match timeout(ANSWER, sender.send_request(request)).await {
-        Ok(answer) => answer.map_err(broken),
-        Err(_) => Err(ClientError::TimedOut { seconds: ANSWER.as_secs() }),
-    }
-}
-
 fn too_long() -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, "it does not accept connections")
 }
 
 fn not_reachable(at: &dyn std::fmt::Display, error: &io::Error) -> ClientError {
-    let problem = match error.kind() {
-        io::ErrorKind::NotFound => "it is not there".to_owned(),
-        io::ErrorKind::ConnectionRefused => "nobody listens there".to_owned(),
-        _ => error.to_string(),
+    let kind = error.kind();
+    let problem = if kind == io::ErrorKind::NotFound {
+        "it is not there".to_owned()
+    } else if kind == io::ErrorKind::ConnectionRefused {
+        "nobody listens there".to_owned()
+    } else {
+        error.to_string()
     };
     ClientError::NotReachable { at: at.to_string(), problem }
 }

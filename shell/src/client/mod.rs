@@ -8,6 +8,7 @@ mod request;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 pub use error::ClientError;
 pub use follow::{Follow, Followed};
@@ -24,7 +25,12 @@ pub struct Client {
     /// Tried when nobody listens at the socket.
     tcp: Option<SocketAddr>,
     token: Option<Token>,
+    /// How long the head of an answer is waited for.
+    patience: Duration,
 }
+
+/// A runtime answers when what it says is durable, which a busy disk may hold up.
+const ANSWER: Duration = Duration::from_secs(60);
 
 impl Client {
     /// The runtime of a home: at the socket that it names, otherwise at the one that the environment or the home
@@ -38,21 +44,31 @@ impl Client {
         let said = metadata.and_then(|metadata| metadata.socket_path);
         let named = || environment.get("HOLON_SOCKET_PATH").map(PathBuf::from);
         let socket = said.or_else(named).unwrap_or_else(|| home.socket());
-        let tcp = environment.get("HOLON_HTTP_ADDR").and_then(|address| address.parse().ok());
+        let tcp: Option<SocketAddr> =
+            environment.get("HOLON_HTTP_ADDR").and_then(|address| address.parse().ok());
+        // Port 0 is any port for whoever listens, and none for whoever connects.
+        let tcp = tcp.filter(|address| address.port() != 0);
         let token = Token::find(None, environment, None)
             .map_err(|error| ClientError::Token { problem: error.to_string() })?;
-        Ok(Self { socket, tcp, token })
+        Ok(Self { socket, tcp, token, patience: ANSWER })
     }
 
     /// A runtime at one socket.
     pub fn at(socket: impl Into<PathBuf>) -> Self {
-        Self { socket: socket.into(), tcp: None, token: None }
+        Self { socket: socket.into(), tcp: None, token: None, patience: ANSWER }
     }
 
     /// The token to show; the one of a file when the environment has none.
     #[must_use]
     pub fn with_token(mut self, token: Option<Token>) -> Self {
         self.token = self.token.or(token);
+        self
+    }
+
+    /// Gives an answer up sooner, where a runtime may be stuck.
+    #[must_use]
+    pub fn within(mut self, patience: Duration) -> Self {
+        self.patience = patience;
         self
     }
 

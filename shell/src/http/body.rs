@@ -7,6 +7,7 @@ use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
 use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
+use hyper::body::Body as _;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 
@@ -106,13 +107,17 @@ impl Body for Empty {
 
 /// The whole body.
 pub(super) async fn collect(body: HttpBody, limit: usize) -> Result<Bytes, Box<Failure>> {
+    let too_large = || {
+        Failure::new(Code::TooLarge, format!("the body is longer than {limit} bytes")).detail("limit", limit)
+    };
+    // A length that was declared says so at once.
+    if body.size_hint().lower() > limit as u64 {
+        return Err(too_large());
+    }
     let collected = tokio::time::timeout(ARRIVAL, Limited::new(body, limit).collect());
     match collected.await {
         Ok(Ok(collected)) => Ok(collected.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => {
-            Err(Failure::new(Code::TooLarge, format!("the body is longer than {limit} bytes"))
-                .detail("limit", limit))
-        }
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large()),
         Ok(Err(error)) => Err(Failure::new(Code::InvalidBody, format!("the body can't be read: {error}"))),
         Err(_) => Err(Failure::new(
             Code::RequestTimeout,
@@ -137,7 +142,8 @@ fn parse<T: DeserializeOwned>(bytes: &Bytes) -> Result<T, Box<Failure>> {
     let parsed = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
         let field = error.path().to_string();
         let problem = error.into_inner();
-        if field == "." {
+        // The document ends or breaks before any field is known.
+        if field == "." || field == "?" {
             return Failure::new(Code::InvalidBody, format!("the body: {problem}"));
         }
         Failure::new(Code::InvalidBody, format!("{field}: {problem}")).detail("field", field)

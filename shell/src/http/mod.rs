@@ -19,6 +19,8 @@ mod route;
 mod server;
 mod shutdown;
 mod table;
+#[cfg(test)]
+mod tests;
 
 pub use app::{About, App, Parts};
 pub use metrics::Metrics;

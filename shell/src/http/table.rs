@@ -27,7 +27,6 @@ const INGRESS: &[Code] = &[
     Code::AgentStopped,
     Code::QueueFull,
     Code::IdempotencyConflict,
-    Code::PriorityFromOrigin,
     Code::TooMany,
     Code::InvalidHeader,
 ];

@@ -35,11 +35,17 @@ pub(super) async fn logs(place: &Place, args: LogsArgs) -> Result<Exit, Failure>
     let failure = LastFailure::read(&place.home);
     let of = |phase: Phase| failure.as_ref().filter(|failure| failure.phase == phase);
     if args.json {
-        output::document(&json!({
+        let document = json!({
             "log_path": path, "metadata_path": Metadata::path(&place.home),
             "last_failure_path": LastFailure::path(&place.home),
             "startup_failure": of(Phase::Startup), "shutdown_failure": of(Phase::Shutdown), "tail": lines,
-        }))?;
+        });
+        // A stream has a line for each document.
+        if args.follow {
+            output::line(&output::json(&document.to_string()))?;
+        } else {
+            output::document(&document)?;
+        }
     } else {
         output::table(&[
             vec!["log".to_owned(), path.display().to_string()],

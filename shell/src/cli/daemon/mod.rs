@@ -61,6 +61,9 @@ pub(super) struct StopArgs {
 /// Between two looks at a runtime that starts or ends.
 const LOOK: Duration = Duration::from_millis(50);
 
+/// A runtime that does not answer within so long is not well.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 /// Whose daemon it is.
 pub(super) struct Place {
     home: Home,
@@ -73,7 +76,7 @@ impl Place {
         let settings = Settings::load(&self.home.config(), &self.environment).ok();
         let file = settings.and_then(|settings| settings.server.token_file);
         let token = Token::find(None, &self.environment, file.as_deref()).ok().flatten();
-        Client::at(socket).with_token(token)
+        Client::at(socket).with_token(token).within(PATIENCE)
     }
 }
 

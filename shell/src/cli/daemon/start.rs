@@ -8,7 +8,7 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::launch::{ended, launch};
-use super::{LOOK, Place, StartArgs, StopArgs, stop, unusable};
+use super::{LOOK, PATIENCE, Place, StartArgs, StopArgs, stop, unusable};
 use crate::cli::exit::Exit;
 use crate::cli::output::{self, Failure};
 use crate::cli::server_options::Effective;
@@ -115,7 +115,7 @@ fn same(metadata: &Metadata, effective: &Effective) -> Result<(), Failure> {
 /// Whether it answers.
 async fn healthy(metadata: &Metadata, effective: &Effective) -> Result<(), Failure> {
     let socket = metadata.socket_path.as_ref().unwrap_or(&effective.endpoint.socket);
-    let client = Client::at(socket).with_token(effective.endpoint.token.clone());
+    let client = Client::at(socket).with_token(effective.endpoint.token.clone()).within(PATIENCE);
     client.ask(&Ask::get("/healthz", &[])).await.map(drop).map_err(|error| {
         let pid = metadata.process.pid;
         Failure::new(Exit::NotReachable, anyhow!("the runtime (process {pid}) does not answer: {error}"))

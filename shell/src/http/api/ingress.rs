@@ -11,16 +11,21 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Prompt {
+    /// At most 1 MiB.
+    #[schemars(length(min = 1))]
     pub text: String,
     /// `interject` reaches a turn in progress at its next safe point.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<Priority>,
     /// Who among the operators; at most 256 bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 256))]
     pub actor_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 256))]
     pub correlation_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 256))]
     pub causation_id: Option<String>,
 }
 
@@ -32,24 +37,28 @@ pub struct Enqueue {
     #[serde(default)]
     pub kind: EnqueueKind,
     pub body: Payload,
-    /// `next`, `normal` (by default) or `background`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub priority: Option<Priority>,
+    #[serde(default)]
+    pub priority: EnqueuePriority,
     /// The channel or the sending system; `http` by default. At most 256 bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 256))]
     pub source: Option<String>,
     /// Who sent it on the channel, or the type of a webhook's event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 256))]
     pub sender: Option<String>,
     /// Context of the transport: provenance only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<serde_json::Map<String, serde_json::Value>>,
     /// At most 16 references of at most 256 bytes.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("maxProperties" = 16))]
     pub source_refs: BTreeMap<String, String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 256))]
     pub correlation_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 256))]
     pub causation_id: Option<String>,
 }
 
@@ -60,6 +69,16 @@ pub enum EnqueueKind {
     #[default]
     ChannelEvent,
     WebhookEvent,
+}
+
+/// What is not of the operator never interrupts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EnqueuePriority {
+    Next,
+    #[default]
+    Normal,
+    Background,
 }
 
 /// The body of a message.
@@ -76,13 +95,16 @@ pub enum Payload {
 pub struct WebhookQuery {
     /// The sending system; `generic` by default. At most 256 bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 256))]
     pub source: Option<String>,
     /// The type of the event; the header `X-Event-Type` stands in for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 256))]
     pub event_type: Option<String>,
     /// The sender's own id of this delivery, which makes it idempotent together with `source`; the header
     /// `X-Delivery-Id` stands in for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 256))]
     pub delivery_id: Option<String>,
 }
 

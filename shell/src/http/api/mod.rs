@@ -19,11 +19,11 @@ pub use control::{
 };
 pub use error::ErrorBody;
 pub use events::{Envelope, EventsPage, EventsQuery, LiveAttempt, LiveText, Order, StreamQuery};
-pub use ingress::{Admitted, Enqueue, EnqueueKind, Payload, Prompt, WebhookQuery};
+pub use ingress::{Admitted, Enqueue, EnqueueKind, EnqueuePriority, Payload, Prompt, WebhookQuery};
 pub use models::{Availability, ModelReply, Models, SetModel};
 pub use runtime::{
-    Activity, Auth, AuthMode, Handshake, Health, LastFailure, Nothing, Phase, Protocol, Readiness, Root,
-    RuntimeInfo, RuntimeState, RuntimeStatus, Shutdown,
+    Activity, Auth, AuthMode, FailurePhase, Handshake, Health, LastFailure, Nothing, Protocol, Readiness,
+    Root, RuntimeInfo, RuntimeState, RuntimeStatus, Shutdown,
 };
 pub use transcript::{Block, Item, PageQuery, RoundData, Transcript, TranscriptEntry};
 

@@ -145,14 +145,14 @@ pub enum RuntimeState {
 pub struct LastFailure {
     pub occurred_at: Wall,
     pub summary: String,
-    pub phase: Phase,
+    pub phase: FailurePhase,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail_hint: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Phase {
+pub enum FailurePhase {
     Startup,
     Shutdown,
     RuntimeTurn,

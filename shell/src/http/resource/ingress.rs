@@ -9,7 +9,9 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 use super::super::App;
-use super::super::api::{Admitted, Enqueue, EnqueueKind, Nothing, Payload, Prompt, WebhookQuery};
+use super::super::api::{
+    Admitted, Enqueue, EnqueueKind, EnqueuePriority, Nothing, Payload, Prompt, WebhookQuery,
+};
 use super::super::auth::Caller;
 use super::super::body::{AnyJson, Json, PROMPT_BYTES, WEBHOOK_BYTES};
 use super::super::code::Code;
@@ -70,7 +72,11 @@ pub(in super::super) async fn enqueue(
     let ingress = Ingress {
         kind,
         origin,
-        priority: message.priority.unwrap_or(Priority::Normal),
+        priority: match message.priority {
+            EnqueuePriority::Next => Priority::Next,
+            EnqueuePriority::Normal => Priority::Normal,
+            EnqueuePriority::Background => Priority::Background,
+        },
         body,
         metadata,
         source_refs: message.source_refs,

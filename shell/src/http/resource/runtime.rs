@@ -6,8 +6,8 @@ use holon_core::view::{SchedulingPosture, View};
 
 use super::super::App;
 use super::super::api::{
-    Activity, Auth, Handshake, Health, LastFailure, Nothing, PROTOCOL, PROTOCOL_VERSION, Phase, Protocol,
-    Readiness, Root, RuntimeInfo, RuntimeState, RuntimeStatus, Shutdown,
+    Activity, Auth, FailurePhase, Handshake, Health, LastFailure, Nothing, PROTOCOL, PROTOCOL_VERSION,
+    Protocol, Readiness, Root, RuntimeInfo, RuntimeState, RuntimeStatus, Shutdown,
 };
 use super::super::body::{Empty, Optional};
 use super::super::reply::Answer;
@@ -80,7 +80,7 @@ pub(in super::super) async fn status(app: App, _: Call<Nothing, Empty>) -> Handl
     let last_failure = app.metrics.last_failure().map(|(occurred_at, agent, summary)| LastFailure {
         occurred_at,
         summary,
-        phase: Phase::RuntimeTurn,
+        phase: FailurePhase::RuntimeTurn,
         detail_hint: Some(format!("holon transcript {agent}")),
     });
     Ok(Answer(RuntimeStatus {

@@ -1,0 +1,145 @@
+//! `holon run --agent` while the home has a runtime: the prompt goes there, and the report is made of the records
+//! that come back. The ledger is only read here, for the texts that records name.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::anyhow;
+use holon_core::view::{ExplainedDeadline, RunVerdict};
+use holon_core::{EventSeq, MessageId, Record};
+use serde_json::{Value, json};
+
+use super::exit::Exit;
+use super::interrupts::Ending;
+use super::output::Failure;
+use super::prompt::send;
+use super::session::{Session, Target};
+use super::through::{incomplete, number, text};
+use super::wait::Wait;
+use crate::changes::Before;
+use crate::client::{Ask, Client};
+use crate::clock;
+use crate::daemon::{Found, Metadata, Token, look};
+use crate::home::Home;
+use crate::ledger::{Reader, text_reader};
+use crate::report::{Ended, RunFold, RunReport};
+use crate::screen::Tone;
+use crate::text::{Secrets, Texts};
+
+/// The runtime that has the home, if one is ready.
+pub(super) fn living(home: &Home) -> Option<Metadata> {
+    match look(home) {
+        Ok(Found::Ready(metadata)) => Some(*metadata),
+        // Whoever wants the home is told by its lock.
+        Ok(Found::Nobody { .. } | Found::Busy { .. }) | Err(_) => None,
+    }
+}
+
+/// Gives the prompt to the runtime, and waits for the end of what comes of it.
+pub(super) async fn run(
+    mut session: Session,
+    metadata: Metadata,
+    prompt: &str,
+    ending: Ending,
+) -> Result<RunReport, Failure> {
+    let started = clock::now();
+    let socket = metadata.socket_path.unwrap_or_else(|| session.home.socket());
+    let token = Token::find(None, &session.environment, None).map_err(Failure::usage)?;
+    let client = Client::at(socket).with_token(token);
+    let workspace = PathBuf::from(&session.execution.execution_root);
+    // Tools of another process can't be made to wait for the look, which takes less than a model's answer.
+    let (before_files, gate) = Before::look(&workspace, &session.environment);
+    drop(gate);
+    let before = Box::pin(ending.or(ensure_agent(&session, &client))).await?;
+    let admitted = ending.or(send(&client, &session.agent, prompt, false)).await?;
+    let message_id = admitted.get("message_id").cloned().unwrap_or_default();
+    let message_id: MessageId = serde_json::from_value(message_id).map_err(|_| incomplete("message_id"))?;
+    let mut fold = RunFold::default();
+    let mut observer = std::mem::replace(&mut session.observer, Box::new(|_| {}));
+    let (why, interrupted) = {
+        let mut see = |record: &Record| {
+            fold.record(record);
+            observer(record);
+        };
+        let wait = Wait::new(&client, &session.agent, before);
+        tokio::select! {
+            biased;
+            () = ending.wait() => (abort(&session, &client).await?, true),
+            why = wait.until_settled(&mut see) => (why?, false),
+        }
+    };
+    drop(observer);
+    let verdict = verdict(&why, interrupted)?;
+    let tools = fold.tools_started();
+    let changes =
+        if tools { Box::pin(before_files.changes(&workspace)).await } else { before_files.nothing() };
+    let ended = Ended {
+        verdict,
+        exit_code: Exit::from(verdict).code(),
+        agent_id: session.agent.clone(),
+        message_id,
+        due: why.get("due").and_then(due).into_iter().collect(),
+        queued: queued(&why),
+        duration_ms: clock::since(started).0,
+        ledger: session.home.ledger().display().to_string(),
+        changes,
+    };
+    let reader = Arc::new(Reader::open(&session.home.ledger())?);
+    let secrets = Secrets::new(session.environment.secrets().chain(session.secrets));
+    Ok(fold.report(ended, &Texts::new(secrets, text_reader(reader)))?)
+}
+
+/// Makes the agent if that was asked for; gives its last event.
+async fn ensure_agent(session: &Session, client: &Client) -> Result<EventSeq, Failure> {
+    let agent = &session.agent;
+    let status = Ask::get(&format!("/agents/{agent}/status"), &[]);
+    match client.ask(&status).await {
+        Ok(status) => {
+            let own = status.pointer("/identity/execution").cloned().unwrap_or_default();
+            session.check_folder(&serde_json::from_value(own)?)?;
+            Ok(EventSeq(number(&status, "/event_seq")))
+        }
+        Err(error) if error.code() == Some("unknown_agent") && session.target == Target::Created => {
+            let folders = json!({
+                "workspace_root": session.execution.workspace_anchor, "cwd": session.execution.cwd,
+            });
+            client.ask(&Ask::post(&format!("/control/agents/{agent}/create"), &folders)?).await?;
+            Ok(EventSeq(number(&client.ask(&status).await?, "/event_seq")))
+        }
+        Err(error) if error.code() == Some("unknown_agent") => {
+            let hint = format!("holon run --agent {agent} --create-agent …");
+            Err(Failure::new(Exit::NotFound, error).hint(hint))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Ends the run in progress; what else is queued stays the runtime's business.
+async fn abort(session: &Session, client: &Client) -> Result<Value, Failure> {
+    session.screen.line(Tone::Aside, "holon: interrupted, the run ends (once more: at once)");
+    let agent = &session.agent;
+    let abort = Ask::post(&format!("/control/agents/{agent}/current-run/abort"), &json!({}))?;
+    match client.ask(&abort).await {
+        Ok(_) => {}
+        Err(error) if error.code() == Some("no_current_run") => {}
+        Err(error) => return Err(error.into()),
+    }
+    Ok(client.ask(&Ask::get(&format!("/agents/{agent}/why"), &[])).await?)
+}
+
+fn verdict(why: &Value, interrupted: bool) -> Result<RunVerdict, Failure> {
+    let name = text(why, "/verdict");
+    let found = RunVerdict::ALL.iter().copied().find(|verdict| verdict.name() == name);
+    let verdict = found.ok_or_else(|| Failure::from(anyhow!("the runtime knows the verdict {name:?}")))?;
+    let ended = matches!(verdict, RunVerdict::Aborted | RunVerdict::Stopped);
+    Ok(if interrupted && !ended { RunVerdict::Interrupted } else { verdict })
+}
+
+fn due(value: &Value) -> Option<ExplainedDeadline> {
+    serde_json::from_value(value.clone()).ok()
+}
+
+fn queued(why: &Value) -> u64 {
+    let bands = why.pointer("/queue/queued").and_then(Value::as_array).into_iter().flatten();
+    bands.map(|band| number(band, "/1")).sum()
+}

@@ -1,0 +1,164 @@
+//! Whatever people and machines send wrongly gets the status and the text of the contract, and the server
+//! goes on.
+
+use axum::http::Method;
+use serde_json::json;
+
+use super::{Scene, request};
+
+const JSON: (&str, &str) = ("content-type", "application/json");
+
+#[tokio::test]
+async fn bodies_that_are_not_what_the_route_takes() {
+    let scene = Scene::with_main().await;
+    let prompt = |body: &str| request(Method::POST, "/control/agents/main/prompt", &[JSON], body);
+    for (body, field) in [
+        ("", None),
+        ("{", None),
+        ("{\"text\":\"a\"} x", None),
+        ("[]", None),
+        ("null", None),
+        (r#"{"text":7}"#, Some("text")),
+        (r#"{"text":""}"#, Some("text")),
+        (r#"{"text":"a","txet":"b"}"#, Some("txet")),
+        (r#"{"text":"a","priority":"urgent"}"#, Some("priority")),
+        (r#"{"text":"a","text":"b"}"#, None),
+    ] {
+        let reply = scene.send(prompt(body)).await;
+        let details = &reply.fails(400, "invalid_body").json["details"];
+        assert_eq!(details["field"].as_str(), field, "{body}: {}", reply.text);
+    }
+    let deep = format!("{{\"text\":{}1{}}}", "[".repeat(10_000), "]".repeat(10_000));
+    scene.send(prompt(&deep)).await.fails(400, "invalid_body");
+    let nested = scene.post("/agents/main/enqueue", json!({ "body": { "type": "text", "text": 1 } })).await;
+    assert_eq!(nested.fails(400, "invalid_body").json["details"]["field"], "body");
+    for (action, field) in [(json!("fly"), "action"), (json!(null), "action")] {
+        let reply = scene.post("/control/agents/main/control", json!({ "action": action })).await;
+        assert_eq!(reply.fails(400, "invalid_body").json["details"]["field"], field);
+    }
+    let run = scene.post("/control/agents/main/current-run/abort", json!({ "run_id": "../run" })).await;
+    assert_eq!(run.fails(400, "invalid_body").json["details"]["field"], "run_id");
+    assert_eq!(scene.get("/status").await.ok().json["queue"]["entries"], 0, "nothing was stored");
+}
+
+#[tokio::test]
+async fn other_kinds_of_bodies_are_refused() {
+    let scene = Scene::with_main().await;
+    for kind in ["text/plain", "application/x-www-form-urlencoded", "application/jsonp", "json"] {
+        let headers = [("content-type", kind)];
+        let sent = request(Method::POST, "/control/agents/main/prompt", &headers, r#"{"text":"a"}"#);
+        scene.send(sent).await.fails(415, "unsupported_media_type");
+    }
+    let none = request(Method::POST, "/control/agents/main/prompt", &[], r#"{"text":"a"}"#);
+    scene.send(none).await.fails(415, "unsupported_media_type");
+    for kind in ["application/json; charset=utf-8", "Application/JSON", "application/cloudevents+json"] {
+        let headers = [("content-type", kind)];
+        let sent = request(Method::POST, "/control/agents/main/prompt", &headers, r#"{"text":"a"}"#);
+        scene.send(sent).await.ok();
+    }
+}
+
+#[tokio::test]
+async fn names_with_path_tricks_reach_nothing() {
+    let scene = Scene::with_main().await;
+    for name in
+        ["..%2f..%2fetc", "%2e%2e", "Main", "main%00", "main%20", "-main", "m%C3%A4in", "main%2F", "%ff"]
+    {
+        scene.get(&format!("/agents/{name}/status")).await.fails(400, "invalid_path");
+        scene.post(&format!("/control/agents/{name}/create"), json!({})).await.fails(400, "invalid_path");
+    }
+    let long = "a".repeat(64);
+    scene.get(&format!("/agents/{long}/status")).await.fails(400, "invalid_path");
+    for path in ["/agents/../status", "/agents//status"] {
+        scene.get(path).await.fails(400, "invalid_path");
+    }
+    for path in ["/agents/main/status/", "/nothing", "/agents/main/../../etc/passwd", "//"] {
+        scene.get(path).await.fails(404, "unknown_route");
+    }
+    let made: Vec<_> = std::fs::read_dir(scene.home.root().join("agents")).unwrap().collect();
+    assert_eq!(made.len(), 1, "only main has a home: {made:?}");
+}
+
+#[tokio::test]
+async fn queries_that_a_route_does_not_take() {
+    let scene = Scene::with_main().await;
+    for query in [
+        "limit=0",
+        "limit=513",
+        "limit=-1",
+        "limit=many",
+        "limit=",
+        "limit=1&limit=2",
+        "order=up",
+        "after_seq=1.5",
+        "after_seq=99999999999999999999999",
+        "since=1",
+        "before_seq=x",
+    ] {
+        let reply = scene.get(&format!("/agents/main/events?{query}")).await;
+        reply.fails(400, "invalid_query");
+        let name = query.split('=').next().unwrap();
+        assert!(reply.json["error"].as_str().is_some_and(|text| text.contains(name)), "{}", reply.text);
+    }
+    scene.get("/status?verbose=1").await.fails(400, "invalid_query");
+    scene.get("/briefs?before=1&after=1").await.fails(400, "invalid_query");
+    scene.get("/agents/list?after=..").await.fails(400, "invalid_query");
+    scene.get(&format!("/agents/main/events?after_seq={}", u64::MAX)).await.fails(400, "cursor_ahead");
+    scene.get(&format!("/transcript?before={}", u64::MAX)).await.fails(400, "cursor_ahead");
+}
+
+#[tokio::test]
+async fn methods_that_a_route_does_not_take() {
+    let scene = Scene::with_main().await;
+    for (method, path, allow) in [
+        (Method::DELETE, "/status", "GET,HEAD"),
+        (Method::PUT, "/agents/main/status", "GET,HEAD"),
+        (Method::GET, "/control/agents/main/prompt", "POST"),
+    ] {
+        let reply = scene.send(request(method, path, &[], "")).await;
+        reply.fails(405, "method_not_allowed");
+        assert_eq!(reply.headers["allow"], allow, "{path}");
+    }
+    let head = scene.send(request(Method::HEAD, "/status", &[], "")).await;
+    assert_eq!((head.status.as_u16(), head.text.as_str()), (200, ""));
+}
+
+#[tokio::test]
+async fn agents_that_are_not_there() {
+    let scene = Scene::with_main().await;
+    for path in ["status", "state", "why", "briefs", "transcript", "events", "events/stream"] {
+        let reply = scene.get(&format!("/agents/nobody/{path}")).await;
+        reply.fails(404, "unknown_agent");
+        assert_eq!(reply.json["hint"], "create it: holon agent create nobody");
+    }
+    scene.prompt("nobody", "hello").await.fails(404, "unknown_agent");
+    let enqueued =
+        scene.post("/agents/nobody/enqueue", json!({ "body": { "type": "text", "text": "x" } })).await;
+    enqueued.fails(404, "unknown_agent");
+    scene.post("/webhooks/generic/nobody", json!({})).await.fails(404, "unknown_agent");
+    for action in ["start", "stop"] {
+        let reply = scene.post("/control/agents/nobody/control", json!({ "action": action })).await;
+        reply.fails(404, "unknown_agent");
+    }
+    scene.post("/control/agents/nobody/current-run/abort", json!({})).await.fails(404, "unknown_agent");
+    assert!(!scene.agent_home("nobody").exists(), "asking for an agent makes none");
+}
+
+#[tokio::test]
+async fn headers_that_can_not_be_read() {
+    let scene = Scene::with_main().await;
+    let body = r#"{"text":"a"}"#;
+    let long = "k".repeat(257);
+    for (value, status, code) in [(" ", 400, "invalid_header"), (long.as_str(), 413, "too_large")] {
+        let headers = [JSON, ("idempotency-key", value)];
+        scene
+            .send(request(Method::POST, "/control/agents/main/prompt", &headers, body))
+            .await
+            .fails(status, code);
+    }
+    for value in ["abc", "-1", "1.5"] {
+        let headers = [("last-event-id", value)];
+        let reply = scene.send(request(Method::GET, "/agents/main/events/stream", &headers, "")).await;
+        reply.fails(400, "invalid_header");
+    }
+}

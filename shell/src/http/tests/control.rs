@@ -1,0 +1,119 @@
+//! What operators do to agents and to the runtime.
+
+use std::time::Duration;
+
+use axum::http::Method;
+use serde_json::json;
+
+use super::{Scene, Setup, request};
+
+/// A server whose agent is in the middle of a run.
+async fn busy() -> Scene {
+    let rounds = json!([{ "text": "done", "delay_ms": 60_000 }]);
+    let scene = Scene::with(Setup { rounds, ..Setup::default() }).await;
+    scene.create("main").await;
+    scene.prompt("main", "take your time").await.ok();
+    for _ in 0..2_000 {
+        if scene.get("/status").await.json["run"]["phase"]["phase"] == "requesting" {
+            return scene;
+        }
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    panic!("no run begins: {}", scene.get("/status").await.text);
+}
+
+#[tokio::test]
+async fn an_agent_is_made_once_where_it_was_asked_for() {
+    let scene = Scene::start().await;
+    let made = scene.create("builder").await;
+    assert_eq!(made.json["identity"]["kind"], "named");
+    assert!(scene.agent_home("builder").join("AGENTS.md").is_file());
+    scene.post("/control/agents/builder/create", json!({})).await.fails(409, "agent_exists");
+    let folder = tempfile::tempdir().unwrap();
+    let (inside, real) = (folder.path().join("src"), folder.path().canonicalize().unwrap());
+    std::fs::create_dir(&inside).unwrap();
+    let wanted = json!({ "workspace_root": folder.path(), "cwd": inside });
+    let made = scene.post("/control/agents/main/create", wanted).await;
+    assert_eq!(made.json["identity"]["kind"], "default");
+    let execution = &made.json["identity"]["execution"];
+    assert_eq!(execution["execution_root"], json!(real));
+    assert_eq!(execution["cwd"], json!(real.join("src")));
+}
+
+#[tokio::test]
+async fn folders_that_nobody_can_work_in() {
+    let scene = Scene::start().await;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    for (body, field) in [
+        (json!({ "workspace_root": "/no/such/folder" }), "workspace_root"),
+        (json!({ "workspace_root": "src" }), "workspace_root"),
+        (json!({ "workspace_root": file }), "workspace_root"),
+        (json!({ "workspace_root": folder.path(), "cwd": "/" }), "cwd"),
+        (json!({ "cwd": "/" }), "cwd"),
+        (json!({ "workspace_root": "/\u{0}" }), "workspace_root"),
+    ] {
+        let reply = scene.post("/control/agents/x/create", body).await;
+        assert_eq!(reply.fails(400, "invalid_workspace").json["details"]["field"], field);
+    }
+    assert!(!scene.agent_home("x").exists(), "a refused agent leaves nothing behind");
+}
+
+#[tokio::test]
+async fn start_and_stop_and_their_old_names() {
+    let scene = Scene::with_main().await;
+    let control = async |action: &str| {
+        scene.post("/control/agents/main/control", json!({ "action": action })).await.ok().json.clone()
+    };
+    let outcome = |json: &serde_json::Value| {
+        let outcome = &json["outcome"];
+        (
+            outcome["next"].as_str().unwrap().to_owned(),
+            outcome["changed"] == true,
+            json["deprecated"].is_string(),
+        )
+    };
+    assert_eq!(outcome(&control("start").await), ("asleep".into(), false, false));
+    assert_eq!(outcome(&control("pause").await), ("stopped".into(), true, true));
+    assert_eq!(outcome(&control("stop").await), ("stopped".into(), false, false));
+    assert_eq!(outcome(&control("resume").await), ("awake_idle".into(), true, true));
+}
+
+#[tokio::test]
+async fn a_run_is_aborted_by_its_id_or_whichever_it_is() {
+    let scene = busy().await;
+    let path = "/control/agents/main/current-run/abort";
+    let stale = scene.post(path, json!({ "run_id": "run_99" })).await;
+    assert_eq!(stale.fails(409, "stale_run_id").json["details"]["current_run_id"], "run_1");
+    let aborted = scene.post(path, json!({ "run_id": "run_1" })).await;
+    assert_eq!(aborted.ok().json["outcome"]["aborted_run_id"], "run_1");
+    scene.post(path, json!({})).await.fails(409, "no_current_run");
+    let without_a_body = request(Method::POST, path, &[], "");
+    scene.send(without_a_body).await.fails(409, "no_current_run");
+    let scene = busy().await;
+    let stopped = scene.post(path, json!({ "stop_after_abort": true })).await;
+    assert_eq!(stopped.ok().json["outcome"]["next"], "stopped");
+}
+
+#[tokio::test]
+async fn the_runtime_leaves_when_it_is_asked_to() {
+    let scene = busy().await;
+    let status = scene.get("/control/runtime/status").await;
+    assert_eq!(status.ok().json["activity"]["state"], "processing");
+    scene.post("/control/runtime/shutdown", json!({})).await.ok();
+    tokio::time::timeout(Duration::from_secs(5), scene.shutdown.asked()).await.unwrap();
+    scene.runtime.leave().await;
+    scene.ended.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_runtime_that_has_left_says_so() {
+    let scene = Scene::with_main().await;
+    scene.runtime.leave().await;
+    // Nothing is read from a runtime that is gone; what is durable still is.
+    scene.prompt("main", "too late").await.fails(503, "draining");
+    let health = scene.get("/healthz").await;
+    assert_eq!(health.fails(503, "draining").headers["retry-after"], "5");
+    scene.get("/agents/main/events").await.ok();
+}

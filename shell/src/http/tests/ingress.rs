@@ -1,0 +1,123 @@
+//! Messages for agents, and what repetitions of them do.
+
+use axum::http::Method;
+use holon_core::Config;
+use serde_json::{Value, json};
+
+use super::{Reply, Scene, Setup, request};
+
+const SLOW: fn() -> Value = || json!([{ "text": "done", "delay_ms": 60_000 }]);
+
+async fn keyed(scene: &Scene, path: &str, headers: &[(&str, &str)], body: &Value) -> Reply {
+    let headers: Vec<_> = headers.iter().copied().chain([("content-type", "application/json")]).collect();
+    scene.send(request(Method::POST, path, &headers, &body.to_string())).await
+}
+
+#[tokio::test]
+async fn a_key_stands_for_one_message() {
+    let scene = Scene::with_main().await;
+    let path = "/control/agents/main/prompt";
+    let key = [("idempotency-key", "one")];
+    let first = keyed(&scene, path, &key, &json!({ "text": "a" })).await;
+    assert_eq!(first.ok().json["duplicate"], false);
+    let again = keyed(&scene, path, &key, &json!({ "text": "a" })).await;
+    assert_eq!(again.ok().json["duplicate"], true);
+    assert_eq!(again.json["message_id"], first.json["message_id"]);
+    let other = keyed(&scene, path, &key, &json!({ "text": "b" })).await;
+    other.fails(409, "idempotency_conflict");
+    assert_eq!(other.json["details"]["message_id"], first.json["message_id"]);
+    let elsewhere = json!({ "body": { "type": "text", "text": "a" } });
+    keyed(&scene, "/agents/main/enqueue", &key, &elsewhere).await.fails(409, "idempotency_conflict");
+}
+
+#[tokio::test]
+async fn a_delivery_of_a_source_stands_for_one_message() {
+    let scene = Scene::with_main().await;
+    let send = async |query: &str, headers: &[(&str, &str)], body: &Value| {
+        keyed(&scene, &format!("/webhooks/generic/main{query}"), headers, body).await
+    };
+    let delivery = [("x-delivery-id", "7"), ("x-event-type", "push")];
+    let first = send("?source=forge", &delivery, &json!({ "ref": "main" })).await;
+    assert_eq!(first.ok().json["duplicate"], false);
+    let again = send("?source=forge&delivery_id=7&event_type=push", &[], &json!({ "ref": "main" })).await;
+    assert_eq!(
+        (&again.ok().json["duplicate"], &again.json["message_id"]),
+        (&json!(true), &first.json["message_id"])
+    );
+    send("?source=forge", &delivery, &json!({ "ref": "dev" })).await.fails(409, "idempotency_conflict");
+    assert_eq!(send("?source=other", &delivery, &json!([1])).await.ok().json["duplicate"], false);
+    let entries = scene.get("/transcript").await.ok().json["entries"].clone();
+    let origin = json!({ "kind": "webhook", "source": "forge", "event_type": "push" });
+    assert_eq!((&entries[0]["origin"], &entries[0]["text"]), (&origin, &json!(r#"{"ref":"main"}"#)));
+    assert_eq!(entries[0]["trust"], "trusted_integration");
+}
+
+#[tokio::test]
+async fn what_comes_from_outside_is_evidence() {
+    let scene = Scene::with_main().await;
+    let message = json!({
+        "body": { "type": "json", "value": { "level": 3 } }, "source": "chat", "sender": "ann",
+        "priority": "background", "metadata": { "room": "x" }, "source_refs": { "thread": "9" },
+    });
+    let sent = scene.post("/enqueue", message).await;
+    assert_eq!(sent.ok().json["agent_id"], "main");
+    scene.at_rest("main").await;
+    let entry = scene.get("/transcript").await.ok().json["entries"][0].clone();
+    assert_eq!(entry["origin"], json!({ "kind": "channel", "channel_id": "chat", "sender_id": "ann" }));
+    assert_eq!(
+        (&entry["authority_class"], &entry["priority"]),
+        (&json!("external_evidence"), &json!("background"))
+    );
+    assert_eq!(
+        (&entry["text"], &entry["delivery_surface"]),
+        (&json!(r#"{"level":3}"#), &json!("http_public_enqueue"))
+    );
+    let shouting = json!({ "body": { "type": "text", "text": "!" }, "priority": "interject" });
+    scene.post("/enqueue", shouting).await.fails(400, "invalid_body");
+    let claims = json!({ "body": { "type": "text", "text": "!" }, "trust": "trusted_operator" });
+    scene.post("/enqueue", claims).await.fails(400, "invalid_body");
+    let kind = json!({ "body": { "type": "text", "text": "!" }, "kind": "operator_prompt" });
+    scene.post("/enqueue", kind).await.fails(400, "invalid_body");
+    let refs: serde_json::Map<String, Value> =
+        (0..17).map(|number| (number.to_string(), json!("x"))).collect();
+    let many = json!({ "body": { "type": "text", "text": "!" }, "source_refs": refs });
+    scene.post("/enqueue", many).await.fails(400, "too_many");
+    let long = json!({ "body": { "type": "text", "text": "!" }, "source": "s".repeat(257) });
+    scene.post("/enqueue", long).await.fails(413, "too_large");
+}
+
+#[tokio::test]
+async fn a_full_queue_says_when_to_come_back() {
+    let change = |config: &mut Config| {
+        (config.queue.entries, config.queue.reserved_entries) = (3, 1);
+    };
+    let scene = Scene::with(Setup { rounds: SLOW(), change, ..Setup::default() }).await;
+    scene.create("main").await;
+    let message = json!({ "body": { "type": "text", "text": "x" } });
+    let mut replies = Vec::new();
+    for _ in 0..4 {
+        replies.push(scene.post("/enqueue", message.clone()).await);
+    }
+    let full = replies.pop().unwrap();
+    full.fails(429, "queue_full");
+    assert_eq!(full.headers["retry-after"], "5");
+    assert_eq!(full.json["details"]["agent_id"], "main");
+    replies[0].ok();
+    // The operator still gets through.
+    scene.prompt("main", "stop that").await.ok();
+}
+
+#[tokio::test]
+async fn a_stopped_agent_takes_nothing_and_says_what_to_do() {
+    let scene = Scene::with_main().await;
+    scene.post("/control/agents/main/control", json!({ "action": "stop" })).await.ok();
+    let refused = scene.prompt("main", "hello").await;
+    refused.fails(409, "agent_stopped");
+    assert!(refused.json["hint"].as_str().is_some_and(|hint| hint.contains("holon agent start main")));
+    scene.post("/webhooks/generic/main", json!({})).await.fails(409, "agent_stopped");
+    let message = json!({ "body": { "type": "text", "text": "x" } });
+    scene.post("/enqueue", message).await.fails(409, "agent_stopped");
+    assert_eq!(scene.get("/transcript").await.ok().json["entries"], json!([]), "nothing is stored");
+    scene.post("/control/agents/main/control", json!({ "action": "start" })).await.ok();
+    scene.prompt("main", "hello").await.ok();
+}

@@ -1,0 +1,122 @@
+//! Bodies without end, connections that say nothing, and clients that do not read.
+
+use std::time::Duration;
+
+use axum::http::Method;
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use super::{Scene, request};
+use crate::http::body::{ARRIVAL, OTHER_BYTES, PROMPT_BYTES, WEBHOOK_BYTES};
+
+const JSON: (&str, &str) = ("content-type", "application/json");
+
+#[tokio::test]
+async fn bodies_are_as_long_as_their_route_allows() {
+    let scene = Scene::with_main().await;
+    let fits = "x".repeat(PROMPT_BYTES);
+    scene.prompt("main", &fits).await.ok();
+    let more = scene.prompt("main", &format!("{fits}x")).await;
+    assert_eq!(more.fails(413, "too_large").json["details"]["limit"], PROMPT_BYTES);
+    let escaped = scene.prompt("main", &"\u{1}".repeat(PROMPT_BYTES / 2)).await;
+    escaped.fails(413, "too_large");
+    let webhook = |bytes: usize| json!("x".repeat(bytes - 2));
+    scene.post("/webhooks/generic/main", webhook(WEBHOOK_BYTES)).await.ok();
+    let more = scene.post("/webhooks/generic/main", webhook(WEBHOOK_BYTES + 1)).await;
+    assert_eq!(more.fails(413, "too_large").json["details"]["limit"], WEBHOOK_BYTES);
+    let control = json!({ "action": "stop", "x": "x".repeat(OTHER_BYTES) });
+    scene.post("/control/agents/main/control", control).await.fails(413, "too_large");
+}
+
+#[tokio::test]
+async fn a_body_without_end_is_refused_when_it_is_too_long() {
+    let scene = Scene::with_main().await;
+    let mut stream = scene.tcp().await;
+    let head = "POST /webhooks/generic/main HTTP/1.1\r\nhost: localhost\r\n\
+                content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n";
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let chunk = format!("{:x}\r\n{}\r\n", 8_192, "x".repeat(8_192));
+    let (mut read, mut write) = stream.into_split();
+    let endless = crate::spawn::task(async move { while write.write_all(chunk.as_bytes()).await.is_ok() {} });
+    let mut answer = [0; 1_024];
+    let count = tokio::time::timeout(Duration::from_secs(10), read.read(&mut answer)).await.unwrap().unwrap();
+    let answer = String::from_utf8_lossy(&answer[..count]);
+    assert!(answer.starts_with("HTTP/1.1 413 ") && answer.contains("too_large"), "{answer}");
+    // Nobody reads what still comes.
+    tokio::time::timeout(Duration::from_secs(10), endless).await.unwrap().unwrap();
+    scene.get("/healthz").await.ok();
+}
+
+#[tokio::test]
+async fn a_declared_length_is_believed_before_anything_is_read() {
+    let scene = Scene::with_main().await;
+    let mut stream = scene.tcp().await;
+    let head = "POST /webhooks/generic/main HTTP/1.1\r\nhost: localhost\r\n\
+                content-type: application/json\r\ncontent-length: 99999999999\r\n\r\n";
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = [0; 12];
+    tokio::time::timeout(Duration::from_secs(5), stream.read_exact(&mut answer)).await.unwrap().unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 413");
+}
+
+/// Time runs by itself where nothing happens; threads of the ledger are waited for in real time.
+async fn pass(time: Duration) {
+    tokio::time::pause();
+    tokio::time::sleep(time).await;
+    tokio::time::resume();
+}
+
+#[tokio::test]
+async fn a_body_that_does_not_come_is_not_waited_for() {
+    let scene = Scene::with_main().await;
+    let mut stream = scene.tcp().await;
+    let head = "POST /webhooks/generic/main HTTP/1.1\r\nhost: localhost\r\n\
+                content-type: application/json\r\ncontent-length: 100\r\n\r\n{";
+    stream.write_all(head.as_bytes()).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    pass(ARRIVAL).await;
+    let mut answer = [0; 12];
+    tokio::time::timeout(Duration::from_secs(5), stream.read_exact(&mut answer)).await.unwrap().unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 408");
+}
+
+#[tokio::test]
+async fn heads_that_do_not_come_are_not_waited_for() {
+    let scene = Scene::with_main().await;
+    for begun in ["", "GET /status HTTP/1.1\r\nhost: local"] {
+        let mut stream = scene.tcp().await;
+        stream.write_all(begun.as_bytes()).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        pass(Duration::from_secs(11)).await;
+        let mut rest = Vec::new();
+        let ended = tokio::time::timeout(Duration::from_secs(5), stream.read_to_end(&mut rest)).await;
+        drop(ended.unwrap_or_else(|_| panic!("{begun:?} is waited for")));
+        assert!(!rest.starts_with(b"HTTP/1.1 200"));
+    }
+    scene.get("/healthz").await.ok();
+}
+
+#[tokio::test]
+async fn what_is_no_http_ends_its_connection_alone() {
+    let scene = Scene::with_main().await;
+    let nul = [0_u8; 64];
+    for nonsense in [
+        &b"\x16\x03\x01\x02\x00\x01"[..],
+        &nul,
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n",
+    ] {
+        let mut stream = scene.unix().await;
+        stream.write_all(nonsense).await.unwrap();
+        stream.shutdown().await.unwrap();
+        let mut rest = Vec::new();
+        let read = tokio::time::timeout(Duration::from_secs(5), stream.read_to_end(&mut rest)).await.unwrap();
+        drop(read);
+        assert!(!rest.starts_with(b"HTTP/1.1 2"));
+    }
+    let many = request(Method::GET, "/healthz", &[("x-filler", &"x".repeat(500_000))], "");
+    let stream = scene.unix().await;
+    let refused = super::answer(stream, many).await;
+    assert_eq!(refused.status().as_u16(), 431);
+    scene.send(request(Method::GET, "/healthz", &[JSON], "")).await.ok();
+}

@@ -1,0 +1,254 @@
+//! A real server on a real socket and a real port, with a scripted model behind it.
+
+mod auth;
+mod bad_input;
+mod control;
+mod described;
+mod ingress;
+mod limits;
+mod reads;
+mod stream;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use axum::http::{HeaderMap, Method, Request, Response, StatusCode};
+use bytes::Bytes;
+use holon_core::model::ModelRef;
+use holon_core::{AgentId, Config};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+
+use super::api::AuthMode;
+use super::auth::Policy;
+use super::{About, App, Metrics, Parts, Shutdown, router, serve};
+use crate::clock;
+use crate::driver::{Driver, Gate, Start};
+use crate::events::Hub;
+use crate::home::Home;
+use crate::ledger::{Durability, Reader};
+use crate::perform;
+use crate::perform::model::{Providers, built_in};
+use crate::perform::tool::CommandEnvironment;
+use crate::runtime::{Ended, Runtime};
+use crate::spawn;
+use crate::text::Secrets;
+
+pub(super) const TOKEN: &str = "a-control-token";
+
+/// One server, in a home of its own.
+pub(super) struct Scene {
+    pub(super) home: Home,
+    pub(super) address: SocketAddr,
+    pub(super) runtime: Runtime,
+    pub(super) hub: Hub,
+    pub(super) shutdown: Shutdown,
+    pub(super) ended: Ended,
+    _folder: TempDir,
+}
+
+/// How a server is started.
+pub(super) struct Setup {
+    pub(super) mode: AuthMode,
+    pub(super) token: Option<&'static str>,
+    /// Rounds of the scripted model, as JSON.
+    pub(super) rounds: Value,
+    pub(super) change: fn(&mut Config),
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        let rounds = json!([{ "text": "done" }]);
+        Self { mode: AuthMode::Auto, token: None, rounds, change: |_| {} }
+    }
+}
+
+/// What came back.
+#[derive(Debug)]
+pub(super) struct Reply {
+    pub(super) status: StatusCode,
+    pub(super) headers: HeaderMap,
+    pub(super) json: Value,
+    pub(super) text: String,
+}
+
+impl Scene {
+    pub(super) async fn start() -> Self {
+        Self::with(Setup::default()).await
+    }
+
+    /// A server with the agent `main`.
+    pub(super) async fn with_main() -> Self {
+        let scene = Self::start().await;
+        scene.create("main").await;
+        scene
+    }
+
+    pub(super) async fn with(setup: Setup) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::at(folder.path().join("home"));
+        home.create().unwrap();
+        let scenario = folder.path().join("scenario.json");
+        let document = json!({ "version": 1, "name": "test", "rounds": setup.rounds });
+        std::fs::write(&scenario, document.to_string()).unwrap();
+        let model = ModelRef::new(&format!("scripted/{}", scenario.display())).unwrap();
+        let mut config = Config::new(vec![model.clone()]);
+        (setup.change)(&mut config);
+        let (hub, metrics) = (Hub::default(), Metrics::default());
+        let providers = Providers::new(vec![built_in::scripted()]);
+        let (seen, counted) = (hub.clone(), metrics.clone());
+        let start = Start {
+            ledger: home.ledger(),
+            durability: Durability::Process,
+            config,
+            secrets: Secrets::default(),
+            providers: providers.clone(),
+            reserve: None,
+            performing: perform::Settings::new(home.root().to_owned(), CommandEnvironment::new([])),
+            live: hub.live(),
+            tools_from: Gate::open(),
+            observer: Box::new(move |record| {
+                counted.see(record);
+                seen.publish(record);
+            }),
+        };
+        let (runtime, ended) = Runtime::keep(Driver::start(start).await.unwrap(), |_| {});
+        let (unix, tcp) =
+            (UnixListener::bind(home.socket()).unwrap(), TcpListener::bind("127.0.0.1:0").await.unwrap());
+        let address = tcp.local_addr().unwrap();
+        let shutdown = Shutdown::default();
+        let app = App::new(Parts {
+            runtime: runtime.clone(),
+            hub: hub.clone(),
+            reader: std::sync::Arc::new(Reader::open(&home.ledger()).unwrap()),
+            home: home.clone(),
+            about: About {
+                default_agent: AgentId::new("main").unwrap(),
+                listen: Some(address.to_string()),
+                advertise_url: None,
+                config_fingerprint: Some("fingerprint".to_owned()),
+                started_at: clock::now().wall,
+            },
+            policy: Policy::new(setup.mode, setup.token, Some(address)).unwrap(),
+            metrics,
+            shutdown: shutdown.clone(),
+            models: vec![model],
+            providers,
+        });
+        spawn::task(serve(unix, router(app.clone()), shutdown.asked()));
+        spawn::task(serve(tcp, router(app), shutdown.asked()));
+        Self { home, address, runtime, hub, shutdown, ended, _folder: folder }
+    }
+
+    pub(super) async fn create(&self, agent: &str) -> Reply {
+        let reply = self.post(&format!("/control/agents/{agent}/create"), json!({})).await;
+        assert_eq!(reply.status, StatusCode::CREATED, "{}", reply.text);
+        reply
+    }
+
+    pub(super) async fn prompt(&self, agent: &str, text: &str) -> Reply {
+        self.post(&format!("/control/agents/{agent}/prompt"), json!({ "text": text })).await
+    }
+
+    /// Waits until nothing is left to do for an agent.
+    pub(super) async fn at_rest(&self, agent: &str) {
+        for _ in 0..5_000 {
+            let status = self.get(&format!("/agents/{agent}/status")).await;
+            if status.json["status"] == "asleep" && status.json["queue"]["entries"] == 0 {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        panic!("{agent} does not come to rest");
+    }
+
+    pub(super) async fn get(&self, path: &str) -> Reply {
+        self.send(request(Method::GET, path, &[], "")).await
+    }
+
+    pub(super) async fn post(&self, path: &str, body: Value) -> Reply {
+        let headers = [("content-type", "application/json")];
+        self.send(request(Method::POST, path, &headers, &body.to_string())).await
+    }
+
+    /// Through the home's socket.
+    pub(super) async fn send(&self, request: Request<Full<Bytes>>) -> Reply {
+        let stream = UnixStream::connect(self.home.socket()).await.unwrap();
+        reply(answer(stream, request).await).await
+    }
+
+    /// Through the port.
+    pub(super) async fn send_tcp(&self, request: Request<Full<Bytes>>) -> Reply {
+        reply(answer(self.tcp().await, request).await).await
+    }
+
+    pub(super) async fn tcp(&self) -> TcpStream {
+        TcpStream::connect(self.address).await.unwrap()
+    }
+
+    pub(super) async fn unix(&self) -> UnixStream {
+        UnixStream::connect(self.home.socket()).await.unwrap()
+    }
+
+    pub(super) fn agent_home(&self, agent: &str) -> PathBuf {
+        self.home.agent(&AgentId::new(agent).unwrap())
+    }
+}
+
+pub(super) fn request(
+    method: Method,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+) -> Request<Full<Bytes>> {
+    let mut request = Request::builder().method(method).uri(path);
+    if !headers.iter().any(|(name, _)| *name == "host") {
+        request = request.header("host", "localhost");
+    }
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    request.body(Full::from(body.to_owned())).unwrap()
+}
+
+/// The head of an answer; its body is still to come.
+pub(super) async fn answer<T: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+    stream: T,
+    request: Request<Full<Bytes>>,
+) -> Response<Incoming> {
+    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.unwrap();
+    spawn::task(connection);
+    sender.send_request(request).await.unwrap()
+}
+
+async fn reply(response: Response<Incoming>) -> Reply {
+    let (parts, body) = response.into_parts();
+    let bytes = body.collect().await.unwrap().to_bytes();
+    let text = String::from_utf8(bytes.to_vec()).unwrap();
+    let json = serde_json::from_str(&text).unwrap_or(Value::Null);
+    Reply { status: parts.status, headers: parts.headers, json, text }
+}
+
+impl Reply {
+    /// Checks the one shape of errors.
+    #[track_caller]
+    pub(super) fn fails(&self, status: u16, code: &str) -> &Self {
+        assert_eq!((self.status.as_u16(), self.json["code"].as_str()), (status, Some(code)), "{}", self.text);
+        assert_eq!(self.json["ok"], false);
+        assert!(self.json["error"].as_str().is_some_and(|error| !error.is_empty()), "{}", self.text);
+        self
+    }
+
+    #[track_caller]
+    pub(super) fn ok(&self) -> &Self {
+        assert_eq!(self.status, StatusCode::OK, "{}", self.text);
+        self
+    }
+}

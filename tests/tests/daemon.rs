@@ -1,0 +1,190 @@
+//! `holon daemon`: start, stop, status and restart with real processes.
+
+use std::os::unix::net::UnixListener;
+use std::process::{Command, Stdio};
+
+use end_to_end::daemon::Daemon;
+use end_to_end::{count, wait_for};
+use serde_json::{Value, json};
+
+#[test]
+fn a_start_is_idempotent_and_a_stop_leaves_nothing() {
+    let daemon = Daemon::hello();
+    let stopped = daemon.0.run(&["daemon", "status"]);
+    stopped.refused(5, &["holon daemon start"]);
+    let pid = daemon.start();
+    assert_eq!(daemon.start(), pid, "the same process");
+    assert!(daemon.ok(&["daemon", "start"]).stdout.contains("runs already"));
+    let status = daemon.ok(&["daemon", "status", "--json"]).json();
+    assert_eq!((&status["state"], &status["pid"]), (&json!("running"), &json!(pid)));
+    assert_eq!(status["control"]["ok"], true);
+    assert_eq!(status["config"]["fingerprint_match"], true);
+    assert_eq!(status["activity"]["state"], "idle");
+    assert_eq!(status["activity"]["active_agent_count"], 1, "the default agent");
+    assert_eq!(status["last_failure"], Value::Null);
+    assert!(status["http_addr"].as_str().unwrap().starts_with("127.0.0.1:"));
+    let mode = std::os::unix::fs::PermissionsExt::mode(
+        &daemon.run_file("holon.sock").symlink_metadata().unwrap().permissions(),
+    );
+    assert_eq!(mode & 0o777, 0o600);
+    assert!(daemon.ok(&["daemon", "stop"]).stdout.contains(&pid.to_string()));
+    for left in ["holon.sock", "daemon.json", "last_failure.json"] {
+        assert!(!daemon.run_file(left).exists(), "{left}");
+    }
+    assert!(daemon.ok(&["daemon", "stop"]).stdout.contains("not running"));
+    let records = daemon.0.records(&daemon.ledger());
+    assert_eq!(count(&records, "agent_created"), 1);
+    assert_eq!(count(&records, "control_applied"), 0, "nobody was written down as stopped");
+}
+
+#[test]
+fn starts_at_the_same_moment_are_one_start() {
+    let daemon = Daemon::hello();
+    let children: Vec<_> = (0..4).map(|_| daemon.0.spawn(&["daemon", "start", "--json"])).collect();
+    let pids: Vec<Value> = children
+        .into_iter()
+        .map(|child| {
+            let ended = end_to_end::Ended::from(child.wait_with_output().unwrap());
+            assert_eq!(ended.code, Some(0), "{ended:?}");
+            ended.json()["pid"].clone()
+        })
+        .collect();
+    assert!(pids.iter().all(|pid| pid == &pids[0]), "{pids:?}");
+}
+
+#[test]
+fn another_configuration_is_refused_until_a_restart() {
+    let daemon = Daemon::hello();
+    let pid = daemon.start();
+    daemon.ok(&["config", "set", "limits.rounds", "7"]);
+    let refused = daemon.0.run(&["daemon", "start"]);
+    refused.refused(4, &["limits.rounds is the default, would be 7", "holon daemon restart"]);
+    daemon.0.run(&["daemon", "start", "--advertise", "http://h.example/"]).refused(4, &["server.advertise"]);
+    let status = daemon.ok(&["daemon", "status", "--json"]).json();
+    assert_eq!(status["config"]["fingerprint_match"], false);
+    assert_eq!(status["config"]["differences"][0]["key"], "limits.rounds");
+    assert_eq!(status["pid"], pid, "it was left alone");
+    let restarted = daemon.ok(&["daemon", "restart", "--json"]).json();
+    assert_ne!(restarted["pid"], pid);
+    assert_eq!(daemon.start(), restarted["pid"].as_u64().unwrap());
+    // What could not be started again is not stopped.
+    std::fs::write(daemon.0.home().join("config.toml"), "[limits]\nrounds = 0\n").unwrap();
+    daemon.0.run(&["daemon", "restart"]).refused(2, &["limits.rounds"]);
+    assert_eq!(daemon.metadata().unwrap()["pid"], restarted["pid"]);
+    std::fs::remove_file(daemon.0.home().join("config.toml")).unwrap();
+}
+
+#[test]
+fn a_second_runtime_of_a_home_is_refused() {
+    let daemon = Daemon::hello();
+    let pid = daemon.start();
+    let second = daemon.0.run(&["serve", "--port", "0"]);
+    second.refused(5, &[&pid.to_string(), "holon daemon status"]);
+    assert!(!daemon.run_file("last_failure.json").exists(), "the one that lives is well");
+    daemon.ok(&["daemon", "status"]);
+}
+
+#[test]
+fn what_a_killed_runtime_left_is_cleaned_up() {
+    let daemon = Daemon::hello();
+    let pid = daemon.start();
+    daemon.kill();
+    let status = daemon.0.run(&["daemon", "status", "--json"]);
+    assert_eq!(status.code, Some(5), "{status:?}");
+    assert_eq!(status.json()["stale_files"].as_array().unwrap().len(), 2, "{status:?}");
+    daemon.0.run(&["prompt", "hello"]).refused(5, &["holon daemon start"]);
+    assert_ne!(daemon.start(), pid);
+    daemon.kill();
+    daemon.ok(&["daemon", "restart"]);
+    daemon.kill();
+    daemon.ok(&["daemon", "stop"]);
+    assert!(!daemon.run_file("daemon.json").exists() && !daemon.run_file("holon.sock").exists());
+}
+
+#[test]
+fn a_process_that_only_has_the_number_is_left_alone() {
+    let daemon = Daemon::hello();
+    daemon.start();
+    daemon.kill();
+    let mut stranger = Command::new("sleep").arg("60").spawn().unwrap();
+    let mut metadata = daemon.metadata().unwrap();
+    metadata["pid"] = json!(stranger.id());
+    std::fs::write(daemon.run_file("daemon.json"), metadata.to_string()).unwrap();
+    assert_eq!(daemon.0.run(&["daemon", "status", "--json"]).json()["state"], "not_running");
+    daemon.ok(&["daemon", "stop"]);
+    daemon.ok(&["daemon", "restart"]);
+    assert!(stranger.try_wait().unwrap().is_none(), "it still sleeps");
+    stranger.kill().unwrap();
+    stranger.wait().unwrap();
+}
+
+#[test]
+fn a_foreign_socket_is_refused_and_told_later() {
+    let daemon = Daemon::hello();
+    std::fs::create_dir_all(daemon.0.home().join("run")).unwrap();
+    let socket = daemon.run_file("holon.sock");
+    std::fs::write(&socket, "mine").unwrap();
+    daemon.0.run(&["daemon", "start"]).refused(5, &["is not a socket", "HOLON_SOCKET_PATH"]);
+    assert_eq!(std::fs::read_to_string(&socket).unwrap(), "mine");
+    let status = daemon.0.run(&["daemon", "status", "--json"]).json();
+    assert_eq!(status["last_failure"]["phase"], "startup");
+    let logs = daemon.ok(&["daemon", "logs", "--json"]).json();
+    assert!(logs["startup_failure"]["summary"].as_str().unwrap().contains("not a socket"), "{logs}");
+    std::fs::remove_file(&socket).unwrap();
+    let listener = UnixListener::bind(&socket).unwrap();
+    daemon.0.run(&["daemon", "start"]).refused(5, &["another program listens"]);
+    drop(listener);
+    // Nobody listens any more: a leftover.
+    daemon.start();
+    assert!(!daemon.run_file("last_failure.json").exists(), "cleared by the start that succeeded");
+}
+
+#[test]
+fn a_start_that_fails_says_why() {
+    let daemon = Daemon::hello();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    daemon.0.run(&["daemon", "start", "--listen", &address]).refused(5, &[&address, "--port"]);
+    daemon.0.run(&["daemon", "start", "--access", "tunnel"]).refused(2, &["control token", "--token-file"]);
+    daemon.0.run(&["daemon", "start", "--host", "0.0.0.0"]).refused(2, &["0.0.0.0"]);
+    let nothing = Daemon::hello_with(&[("HOLON_MODEL", "")]);
+    nothing.0.run(&["daemon", "start"]).refused(2, &["no model is configured"]);
+}
+
+#[test]
+fn a_runtime_that_hangs_is_told_and_never_waited_for_without_end() {
+    let daemon = Daemon::hello();
+    let pid = daemon.start();
+    daemon.signal("STOP");
+    let status = daemon.0.run(&["daemon", "status", "--json"]);
+    assert_eq!((status.code, &status.json()["state"]), (Some(5), &json!("not_answering")));
+    let kill = format!("kill -9 {pid}");
+    daemon.0.run(&["daemon", "stop", "--wait", "1"]).refused(1, &[&kill, "holon daemon logs"]);
+    let logs = daemon.ok(&["daemon", "logs", "--json"]).json();
+    assert!(logs["shutdown_failure"]["summary"].is_string(), "{logs}");
+    daemon.signal("CONT");
+    daemon.ok(&["daemon", "stop"]);
+    assert!(!daemon.run_file("last_failure.json").exists());
+}
+
+#[test]
+fn the_log_is_shown_and_followed() {
+    let daemon = Daemon::hello();
+    daemon.start();
+    let mut following =
+        daemon.0.command(&["daemon", "logs", "--follow", "-n", "0"]).stdout(Stdio::piped()).spawn().unwrap();
+    daemon.ok(&["prompt", "--wait", "hello"]);
+    wait_for("turn in the log", || {
+        let logs = daemon.ok(&["daemon", "logs", "--json"]).json();
+        logs["tail"].as_array().unwrap().iter().any(|line| line.as_str().unwrap().contains("turn_terminal"))
+    });
+    std::thread::sleep(std::time::Duration::from_millis(600));
+    end_to_end::signal(&following, "INT");
+    let mut followed = String::new();
+    std::io::Read::read_to_string(&mut following.stdout.take().unwrap(), &mut followed).unwrap();
+    assert_eq!(following.wait().unwrap().code(), Some(130));
+    assert!(followed.contains("turn_terminal"), "{followed}");
+    assert!(!followed.contains("ready at"), "that was before: {followed}");
+    let one = daemon.ok(&["daemon", "logs", "-n", "1", "--json"]).json();
+    assert_eq!(one["tail"].as_array().unwrap().len(), 1);
+}

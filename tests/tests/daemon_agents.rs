@@ -1,0 +1,189 @@
+//! Agents of a runtime in the background, through the command line.
+
+use std::io::Read;
+use std::process::Stdio;
+use std::time::Duration;
+
+use end_to_end::daemon::Daemon;
+use end_to_end::provider::{Provider, calls, says};
+use end_to_end::{count, payloads, wait_for};
+use serde_json::{Value, json};
+
+#[test]
+fn a_prompt_goes_all_the_way_and_back() {
+    let provider = Provider::start([
+        calls(&[("ExecCommand", json!({ "cmd": "echo from a command" }))]),
+        says("Looked around."),
+    ]);
+    let daemon = Daemon::new(&provider);
+    daemon.start();
+    let ended = daemon.ok(&["prompt", "--wait", "look around"]);
+    assert_eq!(ended.stdout, "Looked around.\n");
+    assert!(ended.stderr.contains("echo from a command"), "{ended:?}");
+    let tail = daemon.ok(&["tail"]).stdout;
+    for text in ["> msg_1: look around", "result: Looked around.", "echo from a command"] {
+        assert!(tail.contains(text), "{text} is not in {tail}");
+    }
+    let transcript = daemon.ok(&["transcript"]).stdout;
+    assert!(transcript.contains("look around") && transcript.contains("from a command"), "{transcript}");
+    let events = daemon.ok(&["tail", "--json", "-n", "512"]).stdout;
+    let seqs: Vec<u64> = events
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["event_seq"].as_u64().unwrap())
+        .collect();
+    assert!(seqs.iter().copied().eq(1..=seqs.len() as u64), "{seqs:?}");
+    let status = daemon.ok(&["status", "--json"]).json();
+    assert_eq!((&status["agent_id"], &status["status"]), (&json!("main"), &json!("asleep")));
+    assert_eq!(status["identity"]["kind"], "default");
+    assert_eq!(daemon.ok(&["why", "--json"]).json()["verdict"], "completed");
+    assert!(daemon.ok(&["why"]).stdout.contains("woken by"));
+    daemon.ok(&["daemon", "stop"]);
+    daemon.0.check_ledger(&daemon.ledger());
+}
+
+#[test]
+fn the_end_of_a_wait_is_the_verdict() {
+    let provider = Provider::start([end_to_end::provider::fails(401, "bad key")]);
+    let daemon = Daemon::new(&provider);
+    daemon.start();
+    let ended = daemon.0.run(&["prompt", "--wait", "--json", "go"]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let report = ended.json();
+    assert_eq!((&report["verdict"], &report["exit_code"]), (&json!("failed"), &json!(1)));
+    let status = daemon.ok(&["daemon", "status", "--json"]).json();
+    assert_eq!(status["last_failure"]["phase"], "runtime_turn", "{status}");
+}
+
+#[test]
+fn the_lifecycle_of_an_agent() {
+    let daemon = Daemon::hello();
+    daemon.start();
+    let folder = daemon.0.work();
+    let created = daemon.ok(&["agent", "create", "helper", "--workspace-root", folder.to_str().unwrap()]);
+    assert!(created.stdout.contains("created helper"), "{created:?}");
+    daemon.0.run(&["agent", "create", "helper"]).refused(1, &["exists already"]);
+    daemon.0.run(&["agent", "create", "No Name"]).refused(2, &[]);
+    let list = daemon.ok(&["agent", "list", "--json"]).json();
+    let names: Vec<&str> =
+        list.as_array().unwrap().iter().map(|agent| agent["agent_id"].as_str().unwrap()).collect();
+    assert_eq!(names, ["helper", "main"]);
+    assert!(daemon.ok(&["agent", "stop", "helper"]).stdout.contains("helper is stopped"));
+    assert!(daemon.ok(&["agent", "pause", "helper"]).stdout.contains("stopped already"));
+    daemon.0.run(&["prompt", "--agent", "helper", "x"]).refused(4, &["holon agent start helper"]);
+    daemon.ok(&["agent", "resume", "helper"]);
+    daemon.ok(&["prompt", "--agent", "helper", "--wait", "x"]);
+    daemon.0.run(&["prompt", "--agent", "nobody", "x"]).refused(3, &["holon agent create nobody"]);
+    daemon.0.run(&["status", "nobody"]).refused(3, &["nobody"]);
+    daemon.0.run(&["agent", "abort", "helper"]).refused(1, &["no run is in progress"]);
+    daemon.0.run(&["prompt", "  "]).refused(2, &["empty"]);
+}
+
+#[test]
+fn a_run_is_aborted_and_the_agent_goes_on() {
+    let provider = Provider::start([says("never").late(Duration::from_secs(60)), says("The second one.")]);
+    let daemon = Daemon::new(&provider);
+    daemon.start();
+    daemon.ok(&["prompt", "-q", "first"]);
+    provider.wait_for_requests(1);
+    assert!(daemon.ok(&["agent", "abort"]).stdout.contains("was aborted"));
+    assert_eq!(daemon.ok(&["prompt", "--wait", "second"]).stdout, "The second one.\n");
+}
+
+#[test]
+fn what_was_acknowledged_survives_a_kill() {
+    let provider = Provider::start([says("late").late(Duration::from_secs(60)), says("Now.")]);
+    let daemon = Daemon::new(&provider);
+    daemon.start();
+    daemon.ok(&["prompt", "-q", "do it"]);
+    provider.wait_for_requests(1);
+    daemon.kill();
+    daemon.start();
+    wait_for("end of the turn", || daemon.ok(&["why", "--json"]).json()["quiet"] == true);
+    assert!(daemon.ok(&["tail"]).stdout.contains("result: Now."));
+    daemon.ok(&["daemon", "stop"]);
+    daemon.0.check_ledger(&daemon.ledger());
+    let records = daemon.0.records(&daemon.ledger());
+    assert_eq!((count(&records, "message_admitted"), count(&records, "message_processed")), (1, 1));
+    assert_eq!(payloads(&records, "brief_created").len(), 1);
+}
+
+#[test]
+fn whoever_follows_misses_nothing_across_a_restart() {
+    let daemon = Daemon::hello();
+    daemon.start();
+    daemon.ok(&["prompt", "--wait", "one"]);
+    let mut following = daemon
+        .0
+        .command(&["tail", "--follow", "--json", "-n", "512"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    daemon.ok(&["prompt", "--wait", "two"]);
+    daemon.ok(&["daemon", "restart"]);
+    daemon.ok(&["prompt", "--wait", "three"]);
+    let last = daemon.ok(&["status", "--json"]).json()["event_seq"].as_u64().unwrap();
+    std::thread::sleep(Duration::from_secs(1));
+    end_to_end::signal(&following, "INT");
+    let mut followed = String::new();
+    following.stdout.take().unwrap().read_to_string(&mut followed).unwrap();
+    assert_eq!(following.wait().unwrap().code(), Some(0));
+    let seqs: Vec<u64> = followed
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["event_seq"].as_u64().unwrap())
+        .collect();
+    assert!(seqs.iter().copied().eq(1..=last), "1 to {last}: {seqs:?}");
+}
+
+#[test]
+fn without_a_runtime_every_command_says_how_to_start_it() {
+    let daemon = Daemon::hello();
+    for command in [
+        &["prompt", "x"][..],
+        &["status"],
+        &["why"],
+        &["tail"],
+        &["tail", "--follow"],
+        &["transcript"],
+        &["agent", "list"],
+        &["agent", "create", "a"],
+        &["agent", "start", "a"],
+        &["agent", "stop", "a"],
+        &["agent", "abort", "a"],
+    ] {
+        daemon.0.run(command).refused(5, &["holon daemon start"]);
+    }
+    assert!(daemon.ok(&["completions", "bash"]).stdout.contains("_holon"));
+    assert!(daemon.ok(&["man"]).stdout.starts_with(".ie"));
+}
+
+#[test]
+fn a_run_with_an_agent_goes_to_the_runtime() {
+    let provider = Provider::start([
+        calls(&[("ExecCommand", json!({ "cmd": "echo hello > made" }))]),
+        says("Made it."),
+        says("late").late(Duration::from_secs(60)),
+        says("After that."),
+    ]);
+    let daemon = Daemon::new(&provider);
+    daemon.0.run(&["run", "--agent", "worker", "x"]).refused(3, &["--create-agent"]);
+    daemon.start();
+    daemon.0.run(&["run", "--agent", "worker", "x"]).refused(3, &["--create-agent"]);
+    let ended = daemon.ok(&["run", "--json", "--agent", "worker", "--create-agent", "make it"]);
+    let report = ended.json();
+    assert_eq!((&report["verdict"], &report["final_text"]), (&json!("completed"), &json!("Made it.")));
+    assert_eq!((&report["rounds"], &report["turns"]), (&json!(2), &json!(1)), "{report}");
+    assert!(daemon.0.work().join("made").exists(), "it works where it was made for");
+    daemon.0.run(&["run", "--agent", "worker", "--model", "local/other", "x"]).refused(2, &["--model"]);
+    daemon.0.run(&["run", "--agent", "worker", "--cwd", "/", "x"]).refused(2, &[]);
+    let interrupted = daemon.0.spawn(&["run", "--json", "--agent", "worker", "wait for it"]);
+    provider.wait_for_requests(3);
+    end_to_end::signal(&interrupted, "INT");
+    let ended = end_to_end::Ended::from(interrupted.wait_with_output().unwrap());
+    assert_eq!((ended.code, &ended.json()["verdict"]), (Some(130), &json!("aborted")), "{ended:?}");
+    let stream = daemon.ok(&["run", "--output-format", "stream-json", "--agent", "worker", "go on"]).stdout;
+    let last: Value = serde_json::from_str(stream.lines().last().unwrap()).unwrap();
+    assert_eq!(last["payload"]["final_text"], "After that.");
+    daemon.ok(&["daemon", "status"]);
+    daemon.ok(&["daemon", "stop"]);
+    daemon.0.check_ledger(&daemon.ledger());
+}

@@ -1,0 +1,144 @@
+//! `holon serve` in the foreground: who may come in, what is told to whom, and its end.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixDatagram;
+use std::process::Child;
+use std::time::Duration;
+
+use end_to_end::daemon::Daemon;
+use end_to_end::{Ended, signal, wait_for};
+use serde_json::Value;
+
+const TOKEN: &str = "canary-token-0123456789";
+
+fn ready(daemon: &Daemon) -> String {
+    wait_for("runtime", || daemon.metadata().is_some());
+    daemon.metadata().unwrap()["http_addr"].as_str().unwrap().to_owned()
+}
+
+fn ended(child: Child) -> Ended {
+    signal(&child, "TERM");
+    child.wait_with_output().unwrap().into()
+}
+
+/// The answer to a GET over TCP.
+fn get(address: &str, path: &str, token: Option<&str>) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    let token = token.map_or_else(String::new, |token| format!("Authorization: Bearer {token}\r\n"));
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{token}\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+#[test]
+fn it_ends_in_good_order_and_says_when_it_is_ready() {
+    let daemon = Daemon::hello();
+    let folder = tempfile::tempdir().unwrap();
+    let notify = folder.path().join("notify");
+    let manager = UnixDatagram::bind(&notify).unwrap();
+    manager.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let child =
+        daemon.0.command(&["serve", "--log-format", "json"]).env("NOTIFY_SOCKET", &notify).spawn().unwrap();
+    let told = || {
+        let mut bytes = [0; 256];
+        let length = manager.recv(&mut bytes).unwrap();
+        String::from_utf8_lossy(&bytes[..length]).into_owned()
+    };
+    assert!(told().contains("READY=1"));
+    assert!(get(&ready(&daemon), "/healthz", None).starts_with("HTTP/1.1 200"));
+    let ended = ended(child);
+    assert!(told().contains("STOPPING=1"));
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), ""), "{ended:?}");
+    let lines: Vec<Value> = ended.stderr.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(lines.iter().any(|line| line["message"].as_str().unwrap().contains("left in good order")));
+    assert!(!daemon.run_file("holon.sock").exists() && !daemon.run_file("daemon.json").exists());
+}
+
+#[test]
+fn the_token_is_asked_for_on_tcp_and_seen_nowhere() {
+    let daemon = Daemon::hello();
+    let file = daemon.0.file("token", TOKEN);
+    std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let child = daemon.0.spawn(&["serve", "--access", "tunnel", "--token-file", file.to_str().unwrap()]);
+    let address = ready(&daemon);
+    assert!(get(&address, "/agents/list", None).starts_with("HTTP/1.1 401"));
+    assert!(get(&address, "/agents/list", Some("another-token-0123")).starts_with("HTTP/1.1 401"));
+    assert!(get(&address, "/agents/list", Some(TOKEN)).starts_with("HTTP/1.1 200"));
+    daemon.ok(&["prompt", "--wait", "-q", &format!("is {TOKEN} secret?")]);
+    let transcript = daemon.ok(&["transcript"]).stdout;
+    assert!(transcript.contains("[redacted:HOLON_CONTROL_TOKEN]"), "{transcript}");
+    let metadata = daemon.metadata().unwrap().to_string();
+    let ended = ended(child);
+    let ledger = std::fs::read(daemon.ledger()).unwrap();
+    for (place, text) in [("daemon.json", metadata), ("log", ended.stderr), ("ledger", text(&ledger))] {
+        assert!(!text.contains("canary"), "{place}");
+    }
+    std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
+    daemon.0.run(&["serve", "--token-file", file.to_str().unwrap()]).refused(2, &["chmod 600"]);
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn a_token_of_the_command_line_is_in_no_process_list() {
+    let daemon = Daemon::hello();
+    let started = daemon.ok(&["daemon", "start", "--json", "--token", TOKEN]).json();
+    let arguments = std::fs::read(format!("/proc/{}/cmdline", started["pid"])).unwrap();
+    assert!(!text(&arguments).contains("canary"), "{}", text(&arguments));
+    let address = started["http_addr"].as_str().unwrap();
+    assert!(get(address, "/agents/list", None).starts_with("HTTP/1.1 401"));
+    assert!(get(address, "/agents/list", Some(TOKEN)).starts_with("HTTP/1.1 200"));
+    // Another token is another configuration.
+    daemon.0.run(&["daemon", "start"]).refused(4, &["control token"]);
+    let refused = daemon.0.run(&["daemon", "start", "--token", TOKEN]);
+    assert_eq!(refused.code, Some(0), "{refused:?}");
+    assert!(!text(&std::fs::read(daemon.run_file("daemon.log")).unwrap()).contains("canary"));
+}
+
+#[test]
+fn a_token_that_is_required_everywhere_is_asked_for_on_the_socket() {
+    let daemon =
+        Daemon::hello_with(&[("HOLON_CONTROL_AUTH_MODE", "required"), ("HOLON_CONTROL_TOKEN", TOKEN)]);
+    daemon.start();
+    daemon.ok(&["daemon", "status"]);
+    let refused = daemon.0.command(&["agent", "list"]).env_remove("HOLON_CONTROL_TOKEN").output().unwrap();
+    Ended::from(refused).refused(2, &["HOLON_CONTROL_TOKEN"]);
+    daemon.ok(&["agent", "list"]);
+}
+
+#[test]
+fn another_home_is_reached_over_tcp() {
+    let daemon = Daemon::hello_with(&[("HOLON_CONTROL_TOKEN", TOKEN)]);
+    daemon.start();
+    let address = daemon.metadata().unwrap()["http_addr"].as_str().unwrap().to_owned();
+    let elsewhere = daemon
+        .0
+        .command(&["prompt", "--wait", "hello"])
+        .env("HOLON_HOME", daemon.0.work().join("no-home"))
+        .env("HOLON_HTTP_ADDR", &address)
+        .output()
+        .unwrap();
+    let ended = Ended::from(elsewhere);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.stdout.contains("scripted model"), "{ended:?}");
+}
+
+#[test]
+fn a_socket_in_another_place_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("elsewhere.sock");
+    let daemon = Daemon::hello();
+    let mut start = daemon.0.command(&["daemon", "start"]);
+    assert!(start.env("HOLON_SOCKET_PATH", &socket).status().unwrap().success());
+    assert!(socket.exists() && !daemon.run_file("holon.sock").exists());
+    daemon.ok(&["prompt", "--wait", "hello"]);
+    daemon.ok(&["daemon", "status"]);
+    daemon.0.run(&["daemon", "start"]).refused(4, &["server.socket"]);
+    daemon.ok(&["daemon", "stop"]);
+    assert!(!socket.exists());
+}
