@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::agent::identity::ExecutionBinding;
+use crate::agent::model::ModelState;
 use crate::content::Text;
 use crate::ids::{AgentId, MessageId, OpId, ReplyId, RunId};
 use crate::lifecycle::ControlOutcome;
@@ -61,6 +62,11 @@ pub enum Answer {
         duplicate: bool,
     },
     Controlled(ControlOutcome),
+    ModelSet {
+        /// How the agent's model is chosen now.
+        state: ModelState,
+        changed: bool,
+    },
     Drained,
     Refused {
         reject: Reject,

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::agent::identity::AgentSpec;
 use crate::ids::{AgentId, OpId, ReplyId, RunId};
 use crate::message::Ingress;
+use crate::model::ModelRef;
 use crate::outcome::Outcome;
 
 /// One input of [`crate::Host::step`].
@@ -17,6 +18,13 @@ pub enum Input {
     Ingress { agent: AgentId, ingress: Ingress, reply: ReplyId },
     /// Start, stop or abort; applied in this step, whatever the agent does.
     Control { agent: AgentId, request: ControlRequest, reply: ReplyId },
+    /// Another primary model for one agent, from its next turn on; none goes back to the runtime's own.
+    SetModel {
+        agent: AgentId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<ModelRef>,
+        reply: ReplyId,
+    },
     /// The outcome of an operation. An operation that is unknown or settled is counted and ignored.
     Completed { agent: AgentId, op: OpId, outcome: Outcome },
     /// Time has passed; deadlines are looked at in every step anyway.
@@ -32,6 +40,7 @@ impl Input {
             Self::CreateAgent { agent, .. }
             | Self::Ingress { agent, .. }
             | Self::Control { agent, .. }
+            | Self::SetModel { agent, .. }
             | Self::Completed { agent, .. } => Some(agent),
             Self::Tick | Self::Drain { .. } => None,
         }

@@ -334,7 +334,7 @@ impl World {
         self.log.iter().filter_map(brief).collect()
     }
 
-    fn ask(&mut self, input: impl FnOnce(ReplyId) -> Input) -> Answer {
+    pub(crate) fn ask(&mut self, input: impl FnOnce(ReplyId) -> Input) -> Answer {
         let reply = self.next_reply;
         self.next_reply = reply.next();
         self.step(input(reply));

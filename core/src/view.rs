@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::history::LastTurn;
 use crate::agent::identity::AgentSpec;
+use crate::agent::model::ModelState;
 use crate::agent::turn::Phase;
 use crate::agent::{Agent, hold::Hold};
 use crate::closure::ClosureDecision;
@@ -14,7 +15,7 @@ use crate::host::{DeadlineReason, Host, Stats};
 use crate::ids::{AgentId, EventSeq, MessageId, RunId, TurnIndex};
 use crate::lifecycle::{Boundary, Status};
 use crate::message::Priority;
-use crate::model::{ModelRef, TokenUsage};
+use crate::model::TokenUsage;
 use crate::names::names;
 use crate::scheduler::{SchedulerDecision, decide_next_action, project};
 use crate::terminal::{TurnKind, TurnReason};
@@ -55,7 +56,7 @@ pub struct AgentSummary {
     pub scheduling_posture: SchedulingPosture,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lifecycle_hint: Option<alloc::string::String>,
-    pub models: Vec<ModelRef>,
+    pub model: ModelState,
     pub token_usage: TokenUsage,
     pub last_turn_token_usage: TokenUsage,
     pub model_rounds: u64,
@@ -155,7 +156,7 @@ impl<'a> View<'a> {
             status_since: agent.status_since,
             scheduling_posture: posture(agent, self.host.facts().now),
             lifecycle_hint: lifecycle_hint(agent),
-            models: self.host.config().models.clone(),
+            model: ModelState::of(agent, self.host.config()),
             token_usage: agent.history.usage,
             last_turn_token_usage: agent.history.last_turn_usage,
             model_rounds: agent.history.model_rounds,

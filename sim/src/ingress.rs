@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use holon_core::agent::identity::{AgentKind, AgentSpec};
 use holon_core::input::ControlRequest;
 use holon_core::message::{AdmissionContext, Idempotency, Ingress, MessageKind, Origin, Surface};
+use holon_core::model::ModelRef;
 use holon_core::{AgentId, ContentId, Input, ReplyId, RunId, Text};
 
 use crate::provider::stored;
@@ -53,7 +54,7 @@ impl Request {
     pub fn repeatable(&self) -> bool {
         match &self.action {
             Action::Message(message) => message.key.is_some(),
-            Action::Create | Action::Start | Action::Stop | Action::Restart => true,
+            Action::Create | Action::Start | Action::Stop | Action::Model { .. } | Action::Restart => true,
             Action::Abort { .. }
             | Action::Kill { .. }
             | Action::Suspend { .. }
@@ -70,6 +71,7 @@ impl Request {
             Action::Stop | Action::Abort { .. } | Action::Restart => true,
             Action::Create
             | Action::Message(_)
+            | Action::Model { .. }
             | Action::Start
             | Action::Kill { .. }
             | Action::Suspend { .. }
@@ -77,6 +79,11 @@ impl Request {
             | Action::Tick => false,
         }
     }
+}
+
+/// A model that no configuration names.
+pub fn other_model(number: u32) -> Option<ModelRef> {
+    ModelRef::new(&format!("other/m{number}")).ok()
 }
 
 /// The agent with a number.
@@ -97,6 +104,9 @@ pub fn input(request: &Request, reply: ReplyId) -> Option<Input> {
         Action::Abort { run, stop } => {
             let request = ControlRequest::Abort { run_id: run.map(RunId), stop_after_abort: *stop };
             Some(Input::Control { agent, request, reply })
+        }
+        Action::Model { number } => {
+            Some(Input::SetModel { agent, model: number.and_then(other_model), reply })
         }
         Action::Restart => Some(Input::Drain { reply }),
         Action::Kill { .. } | Action::Suspend { .. } | Action::ClockJump { .. } | Action::Tick => None,

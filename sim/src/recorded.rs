@@ -31,8 +31,7 @@ pub enum Problem {
     Fails(Failure),
 }
 
-/// Reads the lines of an export and judges them. `again` is whose decisions are taken again: in a simulator
-/// always everybody's.
+/// Reads the lines of an export and judges them. Whichever build took a decision, this one takes it again.
 ///
 /// # Errors
 /// At the first problem, with the number of its line.

@@ -82,6 +82,11 @@ pub enum Action {
         #[serde(default)]
         stop: bool,
     },
+    /// Another primary model from the next turn on, by its number; none for the configured one.
+    Model {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        number: Option<u32>,
+    },
     /// Shut down in good order and start again.
     Restart,
     /// The process dies at this moment, and so many times again soon after each start.

@@ -138,10 +138,12 @@ fn named(call: &Call) -> Option<(&AgentId, &'static str)> {
         Call::Admit { agent, .. } => Some((agent, "admit")),
         Call::Recover { agent, .. } => Some((agent, "recover")),
         Call::Park { agent } => Some((agent, "park")),
+        Call::Copy { agent, .. } => Some((agent, "copy")),
         Call::Step { input, .. } => match input {
             Input::CreateAgent { agent, .. } => Some((agent, "create")),
             Input::Ingress { agent, .. } => Some((agent, "message")),
             Input::Control { agent, .. } => Some((agent, "control")),
+            Input::SetModel { agent, .. } => Some((agent, "model")),
             Input::Completed { agent, .. } => Some((agent, "completed")),
             Input::Tick | Input::Drain { .. } => None,
         },
@@ -180,6 +182,7 @@ fn call(call: &Call) -> String {
         Call::Admit { agent, through } => format!("admit {agent} through {through}"),
         Call::Recover { now, agent, .. } => format!("recover {agent} ({})", moment(now)),
         Call::Park { agent } => format!("park {agent}"),
+        Call::Copy { agent, from, of } => format!("copy step {of} of {from} to {agent}"),
         Call::Step { now, input } => {
             format!("{} ({})", serde_json::to_string(input).unwrap_or_default(), moment(now))
         }

@@ -76,7 +76,11 @@ impl Witness {
                 }
             }
             Answer::Admitted { duplicate: true, .. } => injector.saw("a key is known"),
-            Answer::Admitted { .. } | Answer::Created { .. } | Answer::Controlled(_) | Answer::Drained => {}
+            Answer::Admitted { .. }
+            | Answer::Created { .. }
+            | Answer::Controlled(_)
+            | Answer::ModelSet { .. }
+            | Answer::Drained => {}
         }
     }
 

@@ -10,7 +10,8 @@ use sim::recorded::{Ask, Problem, replay};
 
 fn corpus() -> Vec<PathBuf> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/corpus/ledgers");
-    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let entries = std::fs::read_dir(folder).expect("a corpus");
+    let mut files: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
     files.sort();
     files
 }
@@ -18,7 +19,7 @@ fn corpus() -> Vec<PathBuf> {
 /// The lines of a golden ledger.
 fn golden(name: &str) -> Vec<String> {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("corpus/ledgers/{name}.jsonl"));
-    std::fs::read_to_string(file).unwrap().lines().map(str::to_owned).collect()
+    std::fs::read_to_string(file).expect("a golden ledger").lines().map(str::to_owned).collect()
 }
 
 fn replayed(lines: &[String], ask: Ask) -> Result<AuditReport, Problem> {
@@ -32,7 +33,8 @@ fn is_record(line: &str) -> bool {
 /// Replaces within the first line that has all of these.
 fn changed(lines: &[String], having: &[&str], from: &str, to: &str) -> Vec<String> {
     let mut lines = lines.to_vec();
-    let at = lines.iter().position(|line| having.iter().all(|text| line.contains(text))).unwrap();
+    let at =
+        lines.iter().position(|line| having.iter().all(|text| line.contains(text))).expect("such a line");
     let line = lines[at].replacen(from, to, 1);
     assert_ne!(line, lines[at], "{from} is not in {line}");
     lines[at] = line;
@@ -165,8 +167,8 @@ fn a_line_that_is_none_is_named_by_its_number() {
 
 fn sim(arguments: &[&str]) -> (Option<i32>, String) {
     let Output { status, stdout, stderr } =
-        Command::new(env!("CARGO_BIN_EXE_sim")).args(arguments).output().unwrap();
-    (status.code(), String::from_utf8(stdout).unwrap() + &String::from_utf8(stderr).unwrap())
+        Command::new(env!("CARGO_BIN_EXE_sim")).args(arguments).output().expect("sim starts");
+    (status.code(), String::from_utf8_lossy(&[stdout, stderr].concat()).into_owned())
 }
 
 #[test]

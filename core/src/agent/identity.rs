@@ -4,7 +4,7 @@ use alloc::string::String;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::AgentId;
+use crate::ids::{AgentId, EventSeq};
 use crate::names::names;
 
 names! { AgentKind { Default "default", Named "named", Child "child" } }
@@ -22,7 +22,18 @@ pub struct AgentSpec {
     /// Who created it; audit only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lineage_parent_agent_id: Option<AgentId>,
+    /// Of whose log its own begins as a copy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<ForkedFrom>,
     pub execution: ExecutionBinding,
+}
+
+/// An agent at a past event.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ForkedFrom {
+    pub agent_id: AgentId,
+    /// The last event that was copied.
+    pub event_seq: EventSeq,
 }
 
 /// Where an agent's tools run.
@@ -44,6 +55,7 @@ impl AgentSpec {
             ownership: Ownership::SelfOwned,
             profile_preset: ProfilePreset::PublicNamed,
             lineage_parent_agent_id: None,
+            forked_from: None,
             execution,
         }
     }

@@ -7,6 +7,7 @@ pub mod history;
 pub mod hold;
 pub mod identity;
 pub mod inbox;
+pub mod model;
 pub(crate) mod recovery;
 pub(crate) mod settle;
 pub mod turn;
@@ -22,6 +23,7 @@ use crate::event::turn::TurnTerminal;
 use crate::event::{BriefFact, Event, InboxFact, LifecycleFact, SchedulingFact, TurnFact};
 use crate::ids::{AgentId, BriefId, EventSeq, MessageId, OpId, RunId, TurnIndex};
 use crate::lifecycle::Status;
+use crate::model::ModelRef;
 use crate::outcome::SupervisorIdentity;
 use crate::record::Record;
 use crate::scheduler::SchedulerDecision;
@@ -51,6 +53,9 @@ pub struct Agent {
     pub hold: Option<Hold>,
     pub history: History,
     pub last_decision: Option<SchedulerDecision>,
+    /// Stands for the runtime's primary model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model_override: Option<ModelRef>,
     pub next: Counters,
 }
 
@@ -119,6 +124,7 @@ impl Agent {
             hold: None,
             history: History::default(),
             last_decision: None,
+            model_override: None,
             next: Counters::default(),
         })
     }
@@ -195,6 +201,7 @@ impl Agent {
                     hold.clock_stepped(fact.from, fact.to);
                 }
             }
+            LifecycleFact::ModelOverrideChanged(fact) => self.model_override.clone_from(&fact.model),
         }
     }
 

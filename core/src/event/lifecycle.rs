@@ -9,6 +9,7 @@ use super::family;
 use crate::agent::identity::AgentSpec;
 use crate::ids::{MessageId, OpId, RunId};
 use crate::lifecycle::{Boundary, ControlAction, Status};
+use crate::model::ModelRef;
 use crate::terminal::TurnReason;
 use crate::time::Wall;
 
@@ -22,6 +23,7 @@ family! {
         CurrentRunAborted "current_run_aborted" v 1,
         RuntimeRecovered "runtime_recovered" v 1,
         ClockStepped "clock_stepped" v 1,
+        ModelOverrideChanged "model_override_changed" v 1,
     }
 }
 
@@ -82,4 +84,13 @@ pub struct RuntimeRecovered {
 pub struct ClockStepped {
     pub from: Wall,
     pub to: Wall,
+}
+
+/// An operator gave the agent another primary model, from its next turn on; none is the runtime's own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelOverrideChanged {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous: Option<ModelRef>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<ModelRef>,
 }

@@ -1,6 +1,6 @@
 //! Routing: one line per input, then decisions for every agent that something happened to.
 
-use crate::agent::{Agent, admission, control, recovery, settle, turn};
+use crate::agent::{Agent, admission, control, model, recovery, settle, turn};
 use crate::effect::{Answer, Effect};
 use crate::event::lifecycle::AgentCreated;
 use crate::ids::{AgentId, EventSeq, OpId, ReplyId};
@@ -25,6 +25,10 @@ impl Host {
             }
             Input::Control { agent, request, reply } => {
                 self.addressed(batch, &agent, reply, |tx| control::control(tx, &request, reply));
+                Boundary::Control
+            }
+            Input::SetModel { agent, model, reply } => {
+                self.addressed(batch, &agent, reply, |tx| model::set(tx, model, reply));
                 Boundary::Control
             }
             Input::Completed { agent, op, outcome } => self.complete(batch, &agent, op, outcome),

@@ -21,7 +21,7 @@ use crate::ids::{AgentId, OpId, Seed, StepSeq};
 use crate::input::Input;
 use crate::lifecycle::Boundary;
 use crate::outcome::ToolOutcome;
-use crate::record::Step;
+use crate::record::{Record, Step};
 use crate::scheduler::HostFacts;
 use crate::time::{Millis, Now, Wall};
 use crate::view::View;
@@ -172,6 +172,14 @@ impl Host {
         self.unsettled.insert(agent.clone());
         self.settle_all(&mut batch, Boundary::Bootstrap, None);
         self.finish(batch)
+    }
+
+    /// A step that copies what another agent's log says into the log of a new one: it takes a number and decides
+    /// nothing. [`Host::admit`] brings the copy in when it is complete.
+    pub fn copy(&mut self, mut records: Vec<Record>) -> Step {
+        self.step = self.step.next();
+        records.iter_mut().for_each(|record| record.step = self.step);
+        Step { seq: self.step, records, effects: Vec::new(), more: false }
     }
 
     /// The earliest moment at which a decision could change by itself; after the last step's.

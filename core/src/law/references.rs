@@ -85,7 +85,8 @@ fn lifecycle(fact: &LifecycleFact, visit: &mut dyn FnMut(Name)) {
         LifecycleFact::AgentCreated(_)
         | LifecycleFact::ControlRequestAdmitted(_)
         | LifecycleFact::SchedulerPostureDecision(_)
-        | LifecycleFact::ClockStepped(_) => {}
+        | LifecycleFact::ClockStepped(_)
+        | LifecycleFact::ModelOverrideChanged(_) => {}
         LifecycleFact::ControlApplied(fact) => {
             fact.aborted_run_id.iter().for_each(|id| visit(Name::Run(*id)));
             fact.aborted_messages.iter().for_each(|id| visit(Name::Message(*id)));

@@ -256,7 +256,9 @@ impl Seen {
 
     fn lifecycle(&mut self, fact: &LifecycleFact) {
         match fact {
-            LifecycleFact::AgentCreated(_) | LifecycleFact::CurrentRunAborted(_) => {}
+            LifecycleFact::AgentCreated(_)
+            | LifecycleFact::CurrentRunAborted(_)
+            | LifecycleFact::ModelOverrideChanged(_) => {}
             LifecycleFact::ControlRequestAdmitted(fact) => {
                 self.posture.control = Some((fact.action, self.queue.waiting.len()));
             }

@@ -2,11 +2,11 @@
 //! again to the byte, and whether all laws hold.
 
 use alloc::string::String;
-use alloc::vec::Vec;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use super::{Call, Replay, ReplayError};
+use super::call::Head;
+use super::{Replay, ReplayError};
 use crate::law::{Laws, Violation};
 use crate::record::Record;
 
@@ -58,13 +58,6 @@ pub struct Audit {
     report: AuditReport,
 }
 
-/// What is read of a call before it is known whether this build understands it.
-#[derive(Deserialize)]
-struct Head {
-    call: String,
-    build: Option<String>,
-}
-
 impl Audit {
     pub fn new(again: Again) -> Self {
         let skipping = again == Again::Nobody;
@@ -78,13 +71,15 @@ impl Audit {
     /// At the first call that can't be read, decision that differs, record that does not fold, or broken law;
     /// in this order for one call.
     pub fn call(&mut self, call: &str, recorded: &[Record]) -> Result<(), AuditError> {
-        self.begins_segment(call)?;
+        let head: Head<'_> = serde_json::from_str(call)?;
+        if head.begins_segment() {
+            self.segment(head.build.as_deref());
+        }
         if self.skipping {
             self.report.skipped_calls += 1;
             return self.records(recorded);
         }
-        let call: Call = serde_json::from_str(call)?;
-        self.replay.call(&call, recorded)?;
+        self.replay.call(&head.whole(call)?, recorded)?;
         self.report.calls += 1;
         self.report.records += recorded.len() as u64;
         self.judge(recorded)
@@ -104,28 +99,15 @@ impl Audit {
         AuditReport { agents: self.replay.agents() as u64, ..self.report }
     }
 
-    /// How often each law had something to say.
-    pub fn antecedents(&self) -> Vec<(&'static str, u64)> {
-        self.laws.antecedents()
-    }
-
     /// A start of the runtime says whose decisions follow.
-    fn begins_segment(&mut self, call: &str) -> Result<(), AuditError> {
-        // Most calls are none, and reading one twice costs as much as making it.
-        if !call.contains("runtime_started") {
-            return Ok(());
-        }
-        let head: Head = serde_json::from_str(call)?;
-        if head.call == "runtime_started" {
-            self.skipping = match &self.again {
-                Again::Every => false,
-                Again::Build(build) => head.build.as_deref() != Some(build),
-                Again::Nobody => true,
-            };
-            self.report.segments += 1;
-            self.report.skipped_segments += u64::from(self.skipping);
-        }
-        Ok(())
+    fn segment(&mut self, build: Option<&str>) {
+        self.skipping = match &self.again {
+            Again::Every => false,
+            Again::Build(own) => build != Some(own),
+            Again::Nobody => true,
+        };
+        self.report.segments += 1;
+        self.report.skipped_segments += u64::from(self.skipping);
     }
 
     fn judge(&mut self, recorded: &[Record]) -> Result<(), AuditError> {

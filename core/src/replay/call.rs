@@ -1,8 +1,10 @@
 //! One call of the host, as the flight recorder keeps it.
 
+use alloc::borrow::Cow;
 use alloc::string::String;
 
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 use crate::config::Config;
 use crate::host::RecoveryReport;
@@ -38,4 +40,39 @@ pub enum Call {
     Park {
         agent: AgentId,
     },
+    /// What a step had recorded of `from` was copied into the log of `agent`.
+    Copy {
+        agent: AgentId,
+        from: AgentId,
+        of: StepSeq,
+    },
+}
+
+/// What is read of a call before it is known whether this build understands it.
+#[derive(Deserialize)]
+pub(super) struct Head<'a> {
+    #[serde(borrow)]
+    call: Cow<'a, str>,
+    #[serde(borrow)]
+    pub(super) build: Option<Cow<'a, str>>,
+    now: Option<Now>,
+    #[serde(borrow)]
+    input: Option<&'a RawValue>,
+}
+
+impl Head<'_> {
+    pub(super) fn begins_segment(&self) -> bool {
+        self.call == "runtime_started"
+    }
+
+    /// The whole call, of which `text` is the JSON. Nearly all are steps: reading their inputs by themselves saves
+    /// going through each of them twice for the tag around it.
+    pub(super) fn whole(&self, text: &str) -> Result<Call, serde_json::Error> {
+        match (self.now, self.input) {
+            (Some(now), Some(input)) if self.call == "step" => {
+                Ok(Call::Step { now, input: serde_json::from_str(input.get())? })
+            }
+            _ => serde_json::from_str(text),
+        }
+    }
 }

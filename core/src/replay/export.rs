@@ -84,11 +84,6 @@ impl ExportReader {
         Ok(self.audit.report())
     }
 
-    /// How often each law had something to say.
-    pub fn antecedents(&self) -> Vec<(&'static str, u64)> {
-        self.audit.antecedents()
-    }
-
     fn record(&mut self, record: Record) -> Result<(), ExportError> {
         let line = self.line;
         let brought = self.call.as_ref().is_some_and(|call| call.step == Some(record.step));

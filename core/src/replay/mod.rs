@@ -10,6 +10,8 @@ mod call;
 mod difference;
 mod export;
 mod line;
+#[cfg(test)]
+mod tests;
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -60,7 +62,7 @@ impl Replay {
     /// # Errors
     /// At the first difference, or when the call can't be made.
     pub fn call(&mut self, call: &Call, recorded: &[Record]) -> Result<Option<Step>, ReplayError> {
-        let step = self.make(call)?;
+        let step = self.make(call, recorded)?;
         let made = step.as_ref().map_or(&[][..], Step::records);
         if made != recorded {
             let before = |agent: &AgentId| self.agents.get(agent);
@@ -92,7 +94,7 @@ impl Replay {
         self.agents.len()
     }
 
-    fn make(&mut self, call: &Call) -> Result<Option<Step>, ReplayError> {
+    fn make(&mut self, call: &Call, recorded: &[Record]) -> Result<Option<Step>, ReplayError> {
         match call {
             Call::RuntimeStarted { config, seed, after, .. } => {
                 let mut host = Host::new(config.clone(), *seed)?;
@@ -114,6 +116,7 @@ impl Replay {
                 drop(self.host()?.park(agent));
                 Ok(None)
             }
+            Call::Copy { .. } => Ok(Some(self.host()?.copy(recorded.to_vec()))),
             Call::Recover { now, agent, report } => {
                 Ok(Some(self.host()?.recover(*now, agent, report.clone())))
             }

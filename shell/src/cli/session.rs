@@ -148,7 +148,7 @@ impl Session {
         let message_id = match answer {
             Answer::Admitted { message_id, .. } => message_id,
             Answer::Refused { reject } => return Err(refused(reject)),
-            Answer::Created { .. } | Answer::Controlled(_) | Answer::Drained => {
+            Answer::Created { .. } | Answer::Controlled(_) | Answer::ModelSet { .. } | Answer::Drained => {
                 return Err(Failure::from(anyhow!("a prompt was answered with {answer:?}")));
             }
         };
@@ -218,9 +218,11 @@ impl Session {
         let agent = self.agent.clone();
         match driver.ask(|reply| Input::CreateAgent { agent, spec, reply }).await? {
             Answer::Refused { reject } => Err(refused(reject)),
-            Answer::Created { .. } | Answer::Admitted { .. } | Answer::Controlled(_) | Answer::Drained => {
-                Ok(())
-            }
+            Answer::Created { .. }
+            | Answer::Admitted { .. }
+            | Answer::Controlled(_)
+            | Answer::ModelSet { .. }
+            | Answer::Drained => Ok(()),
         }
     }
 

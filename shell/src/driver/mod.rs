@@ -1,6 +1,7 @@
 //! The loop around the core: select an input (async, decides nothing), step (sync), stage for the ledger,
 //! and release the effects of what has become durable. One task owns it; everybody else asks it.
 
+mod fork;
 mod gate;
 mod judge;
 mod restore;
@@ -357,6 +358,10 @@ fn may_use_reserve(input: &Input) -> bool {
             ControlRequest::Stop | ControlRequest::Abort { .. } => true,
             ControlRequest::Start => false,
         },
-        Input::CreateAgent { .. } | Input::Ingress { .. } | Input::Completed { .. } | Input::Tick => false,
+        Input::CreateAgent { .. }
+        | Input::Ingress { .. }
+        | Input::SetModel { .. }
+        | Input::Completed { .. }
+        | Input::Tick => false,
     }
 }

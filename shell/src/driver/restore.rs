@@ -53,6 +53,11 @@ impl Driver {
         let mut asked = JoinSet::new();
         for (number, agent) in agents.iter().enumerate() {
             let Some(state) = self.host.view().agent(agent) else { continue };
+            // The commands of a copy are those of whom it was copied from.
+            let copied = state.spec.forked_from.as_ref();
+            if copied.is_some_and(|copied| copied.event_seq == state.event_seq) {
+                continue;
+            }
             for (op, open) in &state.ops {
                 let Some(supervisor) = open.supervisor.clone() else { continue };
                 let (performers, agent, op) = (self.performers.clone(), agent.clone(), *op);
@@ -106,7 +111,7 @@ impl Driver {
         self.record_call(&Call::Admit { agent: agent.clone(), through })
     }
 
-    fn recover(&mut self, agent: &AgentId, report: RecoveryReport) -> Result<(), DriverError> {
+    pub(super) fn recover(&mut self, agent: &AgentId, report: RecoveryReport) -> Result<(), DriverError> {
         let now = clock::now();
         let call = Call::Recover { now, agent: agent.clone(), report: report.clone() };
         let encoded = EncodedCall::new(&call)?;

@@ -200,6 +200,10 @@ fn is_urgent(call: &Call) -> bool {
             ControlRequest::Abort { stop_after_abort, .. } => *stop_after_abort,
             ControlRequest::Start => false,
         },
-        Input::CreateAgent { .. } | Input::Ingress { .. } | Input::Completed { .. } | Input::Tick => false,
+        Input::CreateAgent { .. }
+        | Input::Ingress { .. }
+        | Input::SetModel { .. }
+        | Input::Completed { .. }
+        | Input::Tick => false,
     }
 }

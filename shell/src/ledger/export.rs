@@ -66,7 +66,7 @@ pub fn export_recorder(reader: &Reader, out: &mut dyn Write) -> Result<u64, Expo
     let mut ends: BTreeMap<String, i64> = BTreeMap::new();
     let mut lines = 0;
     reader.at_one_moment(|connection| {
-        each_call::<ExportError>(connection, &mut |call, records| {
+        each_call::<ExportError>(connection, |call, records| {
             let step = call.step.map(|step| StepSeq(u64::try_from(step).unwrap_or(0)));
             writeln!(out, "{}", call_line(step, &call.call))?;
             for record in records {

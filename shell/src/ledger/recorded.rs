@@ -12,7 +12,7 @@ use super::row::{CALL_COLUMNS, RECORD_COLUMNS, StoredCall, StoredRecord};
 /// At the first damage, a record that no call has brought, or the first error of `each`.
 pub(super) fn each_call<E: From<LedgerError>>(
     connection: &Connection,
-    each: &mut dyn FnMut(&StoredCall, &[StoredRecord]) -> Result<(), E>,
+    mut each: impl FnMut(&StoredCall, &[StoredRecord]) -> Result<(), E>,
 ) -> Result<(), E> {
     let failed = || LedgerError::unreadable(Position::default());
     let calls = format!("SELECT {CALL_COLUMNS} FROM recorder ORDER BY position");

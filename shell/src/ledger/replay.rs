@@ -27,7 +27,7 @@ pub enum ReplayFailure {
 pub fn replay(reader: &Reader, again: Again) -> Result<AuditReport, ReplayFailure> {
     let mut audit = Audit::new(again);
     reader.at_one_moment(|connection| {
-        each_call::<ReplayFailure>(connection, &mut |call, records| {
+        each_call::<ReplayFailure>(connection, |call, records| {
             let records: Vec<Record> = records.iter().map(StoredRecord::decode).collect::<Result<_, _>>()?;
             audit.call(&call.call, &records).map_err(|error| {
                 let at = Box::new(Position::call(call.position, Some(call.batch)));

@@ -126,6 +126,19 @@ impl World {
         }
     }
 
+    /// Recovers an agent, and does what that brings.
+    pub(crate) fn recover(&mut self, agent: &str) {
+        let call = encoded(&Call::Recover { now: self.now, agent: id(agent), report: Default::default() });
+        let step = self.host.recover(self.now, &id(agent), Default::default());
+        let mut batch = Batch::default();
+        batch.step(call, &step, self.host.view(), &self.texts).unwrap();
+        for effect in self.append(batch, step) {
+            if let Some(input) = self.perform(effect) {
+                self.run(input);
+            }
+        }
+    }
+
     /// A step, as a batch of its own that is not appended yet.
     pub(crate) fn step(&mut self, input: Input) -> (Batch, Step) {
         self.now.mono = self.now.mono.after(Millis(10));

@@ -78,6 +78,12 @@ impl Keeper {
                 Err(damaged) => read(Err(damaged)),
                 Ok(()) => read(Ok(self.driver.view())),
             },
+            Request::Fork { fork, forked } => {
+                let done = self.driver.fork(&fork).await?;
+                self.touch(Some(&fork.to));
+                // Whoever asked and went away finds the agent in the list.
+                drop(forked.send(done));
+            }
             Request::Leave => {}
         }
         Ok(())

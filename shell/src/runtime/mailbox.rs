@@ -1,10 +1,11 @@
 //! What is asked of the keeper, in two bounded lines: what is urgent does not stand behind the rest.
 
 use holon_core::view::View;
-use holon_core::{AgentId, Answer, Input, ReplyId};
+use holon_core::{AgentId, Answer, EventSeq, Input, ReplyId};
 use tokio::sync::{mpsc, oneshot};
 
 use super::Unavailable;
+use crate::ledger::{Fork, ForkError};
 
 /// Requests that wait in a line at most; whoever comes later waits outside.
 const LINE: usize = 1_024;
@@ -23,6 +24,7 @@ pub(super) type Answered = oneshot::Sender<Result<Answer, Unavailable>>;
 pub(super) enum Request {
     Ask { agent: Option<AgentId>, make: Make, answered: Answered },
     Read { agent: Option<AgentId>, read: Read },
+    Fork { fork: Fork, forked: oneshot::Sender<Result<EventSeq, ForkError>> },
     Leave,
 }
 

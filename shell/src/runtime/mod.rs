@@ -10,12 +10,12 @@ mod tests;
 use std::sync::Arc;
 
 use holon_core::view::View;
-use holon_core::{AgentId, Answer, Input, ReplyId};
+use holon_core::{AgentId, Answer, EventSeq, Input, ReplyId};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::driver::{Driver, DriverError};
-use crate::ledger::Reader;
+use crate::ledger::{Fork, ForkError, Reader};
 use crate::spawn;
 use crate::text::Texts;
 use mailbox::{Mailbox, Post, Request, Urgency};
@@ -93,6 +93,16 @@ impl Runtime {
         let read = Box::new(move |view: Result<View<'_>, Unavailable>| drop(sender.send(view.map(read))));
         self.post.send(Urgency::Normal, Request::Read { agent: agent.cloned(), read }).await?;
         receiver.await.map_err(|_| Unavailable::Leaving)?
+    }
+
+    /// Makes a new agent whose log begins as a copy of another's; says which event was the last to be copied.
+    ///
+    /// # Errors
+    /// When there is no runtime any more; inside, when the fork is refused.
+    pub async fn fork(&self, fork: Fork) -> Result<Result<EventSeq, ForkError>, Unavailable> {
+        let (forked, receiver) = oneshot::channel();
+        self.post.send(Urgency::Normal, Request::Fork { fork, forked }).await?;
+        receiver.await.map_err(|_| Unavailable::Leaving)
     }
 
     /// Shuts down in good order: runs are interrupted, everything decided becomes durable. Waiting for the end

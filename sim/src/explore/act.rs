@@ -251,6 +251,7 @@ impl Situation {
             Answer::Created { .. }
             | Answer::Admitted { .. }
             | Answer::Controlled(_)
+            | Answer::ModelSet { .. }
             | Answer::Refused { .. } => {}
         }
         for agent in self.shelf.durable.checks.agents().values() {
@@ -281,6 +282,7 @@ impl Situation {
             Input::CreateAgent { agent, .. }
             | Input::Ingress { agent, .. }
             | Input::Control { agent, .. }
+            | Input::SetModel { agent, .. }
             | Input::Completed { agent, .. } => {
                 if !self.checks.parked.contains_key(agent) {
                     return Ok(());

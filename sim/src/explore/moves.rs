@@ -95,6 +95,7 @@ impl Situation {
             Action::Abort { .. } => self.agent(offer.agent).is_some_and(|agent| agent.run.is_some()),
             Action::Create
             | Action::Message(_)
+            | Action::Model { .. }
             | Action::Start
             | Action::Restart
             | Action::Kill { .. }

@@ -16,7 +16,7 @@ const fn kind(rows: &'static str, name: &'static str, meets: &'static str) -> Ki
 }
 
 /// A swarm in which one of them never strikes, or never meets anything, has lost it.
-pub const KINDS: [Kind; 65] = [
+pub const KINDS: [Kind; 66] = [
     kind("PV1 PV3 PV5 PV6 PV8", "provider.fails", "an attempt has failed"),
     kind("PV4 PV5", "provider.away", "an attempt is repeated"),
     kind("PV4", "provider.limited", "several agents are limited at once"),
@@ -81,6 +81,7 @@ pub const KINDS: [Kind; 65] = [
     kind("CT7", "an interjection", ""),
     kind("RS2", "crash soon after a start", "a message is dropped"),
     kind("RS3 CT8", "another configuration", "a carried turn under another configuration"),
+    kind("CT8", "another model during a turn", ""),
     kind("RS1", "agent parked", ""),
 ];
 

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use holon_core::event::inbox::{MessageAdmitted, RequeueCause};
 use holon_core::event::{InboxFact, TurnFact};
 use holon_core::message::{AdmissionContext, Message, Origin, Priority};
+use holon_core::model::ModelRef;
 use holon_core::{Config, ContentId, Event, MessageId, Record, RunId, Wall};
 
 use super::admission::bounds;
@@ -13,6 +14,8 @@ use crate::failure::{Failure, ensure};
 #[derive(Debug, Clone, Default)]
 pub(super) struct Model {
     pub(super) stopped: bool,
+    /// Stands for the first of the configured models.
+    pub(super) model: Option<ModelRef>,
     pub(super) run: Option<(RunId, MessageId)>,
     pub(super) last: u64,
     /// From outside, and the runtime's own: entries, bytes.
@@ -57,6 +60,9 @@ impl Model {
             Event::Turn(TurnFact::TurnStarted(fact)) => {
                 ensure!(self.run.is_none(), "T1", "{} starts while {:?} runs", fact.run_id, self.run);
                 ensure!(!self.stopped, "L1", "{} starts on a stopped agent", fact.run_id);
+                let due = self.models(config);
+                let same = fact.models.iter().eq(due.iter().copied());
+                ensure!(same, "G5", "{} is bound to {:?}, expected {due:?}", fact.run_id, fact.models);
                 self.run = Some((fact.run_id, fact.message_id));
                 Ok(())
             }
@@ -72,6 +78,20 @@ impl Model {
             | Event::Operation(_)
             | Event::Brief(_) => Ok(()),
         }
+    }
+
+    /// Whom a run asks that begins now: the override stands for the first, and nobody is asked twice.
+    fn models<'a>(&'a self, config: &'a Config) -> Vec<&'a ModelRef> {
+        let mut models: Vec<&ModelRef> = config.models.iter().collect();
+        if let (Some(model), Some(first)) = (&self.model, models.first_mut()) {
+            *first = model;
+            let mut place = 0;
+            models.retain(|other| {
+                place += 1;
+                place == 1 || *other != model
+            });
+        }
+        models
     }
 
     /// Q8: the queue has room for it, and none of the operators' reserve is taken.

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use holon_core::event::{InboxFact, LifecycleFact};
 use holon_core::input::ControlRequest;
 use holon_core::lifecycle::Status;
+use holon_core::model::ModelRef;
 use holon_core::replay::Call;
 use holon_core::{AgentId, Answer, Config, Event, Input, MessageId, Record, ReplyId};
 
@@ -38,6 +39,7 @@ enum Told {
     Admitted { message: MessageId, duplicate: bool },
     Refused(&'static str),
     Controlled { stopped: bool, changed: bool },
+    ModelSet { model: Option<ModelRef>, changed: bool },
     Drained,
 }
 
@@ -62,13 +64,19 @@ impl Reference {
                 self.config = config.clone();
                 return Ok(());
             }
-            Call::Admit { .. } | Call::Park { .. } => return Ok(()),
+            Call::Admit { .. } | Call::Park { .. } | Call::Copy { .. } => return Ok(()),
             Call::Recover { .. } => None,
             Call::Step { input, .. } => Some(input),
         };
         let before = input.map(|input| self.before(input)).unwrap_or_default();
         if let Some(Input::Control { agent, request, .. }) = input {
             self.command(agent, request);
+        }
+        // So does a model: a turn that begins in the same step has it already.
+        if let Some(Input::SetModel { agent, model, .. }) = input
+            && let Some(known) = self.agents.get_mut(agent)
+        {
+            known.model.clone_from(model);
         }
         for record in records {
             self.record(record)?;
@@ -113,7 +121,8 @@ impl Reference {
         let agent = match input {
             Input::CreateAgent { agent, .. }
             | Input::Ingress { agent, .. }
-            | Input::Control { agent, .. } => self.agents.get(agent).cloned(),
+            | Input::Control { agent, .. }
+            | Input::SetModel { agent, .. } => self.agents.get(agent).cloned(),
             // Nobody is told anything about one agent.
             Input::Completed { .. } | Input::Tick | Input::Drain { .. } => None,
         };
@@ -140,6 +149,13 @@ impl Reference {
                         && record.agent == *agent
                 });
                 (*reply, self.control(agent, request, before, applied))
+            }
+            Input::SetModel { agent, model, reply } => {
+                let told = match &before.agent {
+                    None => Told::Refused("unknown_agent"),
+                    Some(was) => Told::ModelSet { model: model.clone(), changed: was.model != *model },
+                };
+                (*reply, vec![told])
             }
             Input::Drain { reply } => {
                 self.draining = true;
@@ -205,6 +221,9 @@ impl Reference {
             }
             Answer::Controlled(outcome) => {
                 Told::Controlled { stopped: outcome.next == Status::Stopped, changed: outcome.changed }
+            }
+            Answer::ModelSet { state, changed } => {
+                Told::ModelSet { model: state.override_model.clone(), changed: *changed }
             }
             Answer::Drained => Told::Drained,
             Answer::Refused { reject } => Told::Refused(reject.code()),

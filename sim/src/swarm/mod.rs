@@ -59,6 +59,7 @@ pub fn scenario(seed: u64) -> Scenario {
         let at = u64::from(draw.below("disturbed", span));
         inputs.push(Timed { at, agent: 0, action: disturbance(&mut draw) });
     }
+    models(&mut draw, agents, span, &mut inputs);
     pattern::add(&mut draw, agents, span, &mut inputs, &mut faults);
     let later = later(&mut draw, &config, agents);
     let began = beginning(&mut draw);
@@ -78,6 +79,19 @@ pub fn scenario(seed: u64) -> Scenario {
         script,
         budget,
     }
+}
+
+/// In a few worlds operators give agents other models, and take them back.
+fn models(draw: &mut Draw, agents: u32, span: u32, inputs: &mut Vec<Timed>) {
+    draw.ordinal = 0;
+    for nth in 0..draw.of("models", &[0, 0, 0, 0, 0, 0, 0, 4]) {
+        draw.ordinal = nth;
+        let agent = draw.below("whose model", agents) + 1;
+        let number = draw.of("which model", &[None, Some(1), Some(2)]);
+        let at = u64::from(draw.below("model set", span));
+        inputs.push(Timed { at, agent, action: Action::Model { number } });
+    }
+    draw.ordinal = 0;
 }
 
 /// A restart may come with other limits and fewer models.

@@ -100,6 +100,7 @@ impl World<'_> {
             Action::Start | Action::Stop | Action::Abort { .. } | Action::Restart => true,
             Action::Create
             | Action::Message(_)
+            | Action::Model { .. }
             | Action::Kill { .. }
             | Action::Suspend { .. }
             | Action::ClockJump { .. }

@@ -45,6 +45,7 @@ impl World<'_> {
             Action::Tick => self.input(Input::Tick),
             Action::Create
             | Action::Message(_)
+            | Action::Model { .. }
             | Action::Start
             | Action::Stop
             | Action::Abort { .. }
@@ -165,7 +166,9 @@ impl World<'_> {
         let (now, step) = match &call {
             Call::Step { now, input } => (*now, host.step(*now, input.clone())),
             Call::Recover { now, agent, report } => (*now, host.recover(*now, agent, report.clone())),
-            Call::RuntimeStarted { .. } | Call::Admit { .. } | Call::Park { .. } => return Ok(()),
+            Call::RuntimeStarted { .. } | Call::Admit { .. } | Call::Park { .. } | Call::Copy { .. } => {
+                return Ok(());
+            }
         };
         self.life.more = step.more();
         if self.options.sabotage != Some(Sabotage::LoseTexts) {
@@ -194,7 +197,9 @@ impl World<'_> {
             let whose = match &row.call {
                 Call::Step { input, .. } => input.agent().cloned(),
                 Call::Recover { agent, .. } => Some(agent.clone()),
-                Call::RuntimeStarted { .. } | Call::Admit { .. } | Call::Park { .. } => None,
+                Call::RuntimeStarted { .. } | Call::Admit { .. } | Call::Park { .. } | Call::Copy { .. } => {
+                    None
+                }
             };
             self.counts.stepped.entry(self.at).or_insert(whose);
         }
@@ -264,6 +269,7 @@ fn new_calls(call: &Call) -> usize {
         | Call::RuntimeStarted { .. }
         | Call::Admit { .. }
         | Call::Park { .. }
+        | Call::Copy { .. }
         | Call::Recover { .. } => 0,
     }
 }

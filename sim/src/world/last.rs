@@ -44,7 +44,11 @@ impl World<'_> {
             Action::Stop => !dies,
             Action::Start => dies,
             Action::Abort { .. } | Action::Restart | Action::Kill { .. } | Action::Suspend { .. } => true,
-            Action::Create | Action::Message(_) | Action::ClockJump { .. } | Action::Tick => false,
+            Action::Create
+            | Action::Message(_)
+            | Action::Model { .. }
+            | Action::ClockJump { .. }
+            | Action::Tick => false,
         }
     }
 
@@ -55,6 +59,7 @@ impl World<'_> {
             Action::Restart => "V6",
             Action::Create
             | Action::Message(_)
+            | Action::Model { .. }
             | Action::Start
             | Action::Kill { .. }
             | Action::Suspend { .. }

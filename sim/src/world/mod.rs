@@ -239,9 +239,11 @@ impl<'a> World<'a> {
                     Action::Stop | Action::Abort { .. } | Action::Restart => {
                         self.waits_for_the_disk(at, true)
                     }
-                    Action::Create | Action::Message(_) | Action::Start | Action::Tick => {
-                        self.waits_for_the_disk(at, false)
-                    }
+                    Action::Create
+                    | Action::Message(_)
+                    | Action::Model { .. }
+                    | Action::Start
+                    | Action::Tick => self.waits_for_the_disk(at, false),
                 }
             }
             Happening::Request(request) => self.waits_for_the_disk(at, request.urgent()),

@@ -62,6 +62,7 @@ impl Patterns {
             Action::Create
             | Action::Message(_)
             | Action::Abort { .. }
+            | Action::Model { .. }
             | Action::Restart
             | Action::Kill { .. }
             | Action::Suspend { .. }

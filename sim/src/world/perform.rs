@@ -155,9 +155,17 @@ impl World<'_> {
                 let (at, agents) = (self.at, self.scenario.agents);
                 self.patterns.obeyed(at, request.agent, agents, &request.action, &mut self.injector);
             }
+            Answer::ModelSet { changed, .. } => self.model_set(request.agent, *changed),
             Answer::Created { .. } | Answer::Refused { .. } => {}
         }
         Ok(())
+    }
+
+    /// CT8: a turn in progress keeps the models that it began with; the reference looks at the next one's.
+    fn model_set(&mut self, agent: u32, changed: bool) {
+        if changed && self.outside.inflight.contains_key(&ingress::agent_id(agent)) {
+            self.injector.saw("another model during a turn");
+        }
     }
 
     /// An answer that gets lost on its way is asked for again.

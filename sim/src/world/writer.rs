@@ -60,7 +60,11 @@ pub(super) fn urgent(input: &Input) -> bool {
             ControlRequest::Stop | ControlRequest::Abort { .. } => true,
             ControlRequest::Start => false,
         },
-        Input::CreateAgent { .. } | Input::Ingress { .. } | Input::Completed { .. } | Input::Tick => false,
+        Input::CreateAgent { .. }
+        | Input::Ingress { .. }
+        | Input::SetModel { .. }
+        | Input::Completed { .. }
+        | Input::Tick => false,
     }
 }
 
@@ -158,9 +162,11 @@ impl World<'_> {
         self.sync_at(self.at + pause);
         let waits = self.disk.waiting().iter().any(|row| match &row.call {
             Call::Step { input, .. } => urgent(input),
-            Call::RuntimeStarted { .. } | Call::Admit { .. } | Call::Park { .. } | Call::Recover { .. } => {
-                false
-            }
+            Call::RuntimeStarted { .. }
+            | Call::Admit { .. }
+            | Call::Park { .. }
+            | Call::Copy { .. }
+            | Call::Recover { .. } => false,
         });
         if !waits || self.disk.reserve_used {
             return Ok(());

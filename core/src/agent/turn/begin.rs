@@ -1,5 +1,6 @@
 //! The start of a run: claim the message, bind the models, read the context.
 
+use crate::agent::model;
 use crate::effect::Effect;
 use crate::event::inbox::MessageDequeued;
 use crate::event::operation::OpKind;
@@ -19,7 +20,7 @@ pub(crate) fn begin(tx: &mut Tx<'_>, message_id: MessageId) {
     let carried_rounds = u32::try_from(entry.carried.len()).unwrap_or(u32::MAX);
     let (id, execution) = (agent.id.clone(), agent.spec.execution.clone());
     tx.record(MessageDequeued { message_id, run_id: Some(run_id) });
-    let models = tx.config.models.clone();
+    let models = model::chain(tx.agent(), tx.config);
     tx.record(TurnStarted { run_id, turn_index, message_id, models, carried_rounds });
     tx.arm(Alarm::TurnLimit, tx.config.turn.wall_time);
     tx.open(OpKind::LoadContext, run_id, CONTEXT_TIMEOUT, |op| Effect::LoadContext {

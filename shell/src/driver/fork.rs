@@ -1,0 +1,41 @@
+//! Agents that begin as a copy of another, while the runtime goes on.
+
+use holon_core::EventSeq;
+use holon_core::host::RecoveryReport;
+
+use super::{Driver, DriverError};
+use crate::ledger::{self, Fork, ForkError};
+
+impl Driver {
+    /// Makes the copy durable, and lets it go on from there: what was in flight in it is lost to it. Says which
+    /// event was the last that was copied.
+    ///
+    /// # Errors
+    /// When the runtime can't go on; a fork that is refused has changed nothing.
+    pub async fn fork(&mut self, fork: &Fork) -> Result<Result<EventSeq, ForkError>, DriverError> {
+        if self.full {
+            return Ok(Err(ForkError::DiskFull));
+        }
+        // What is not on the disk yet can't be copied.
+        self.catch_up().await?;
+        let forked = match ledger::fork(&self.reader, &mut self.host, &self.texts, fork) {
+            Ok(forked) => forked,
+            Err(ForkError::Encode(error)) => return Err(error.into()),
+            Err(refused) => return Ok(Err(refused)),
+        };
+        self.ahead.extend(forked.steps);
+        self.writer.send(forked.batch)?;
+        self.catch_up().await?;
+        self.recover(&fork.to, RecoveryReport::default())?;
+        Ok(Ok(forked.through))
+    }
+
+    /// Waits until everything that was decided is durable; nothing else is listened to.
+    async fn catch_up(&mut self) -> Result<(), DriverError> {
+        while !self.caught_up() {
+            let report = self.writer.report().await;
+            self.report(report)?;
+        }
+        Ok(())
+    }
+}
