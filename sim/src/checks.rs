@@ -16,6 +16,7 @@ use holon_core::{AgentId, Config, Event, MessageId, Now, OpId, Record, Wall};
 use crate::bounds::Bounds;
 use crate::disk::{Disk, Row};
 use crate::failure::{Failure, ensure, liveness, safety};
+use crate::patience;
 use crate::readers;
 use crate::reference::Reference;
 use crate::scheduling;
@@ -69,6 +70,7 @@ impl Checks {
                     let blind = self.sabotage == Some(Sabotage::Blind);
                     *self.said.entry("G6").or_default() +=
                         u64::from(scheduling::judge(agent, record, blind)?);
+                    patience::judge(agent, record, self.bounds.config())?;
                     agent.fold(record).map_err(|error| safety("D3", error.to_string()))?;
                 }
                 None => {

@@ -22,6 +22,7 @@ pub mod form;
 pub mod ingress;
 pub mod isolation;
 pub mod laws;
+mod patience;
 pub mod provider;
 mod readers;
 pub mod recorded;

@@ -16,6 +16,8 @@ const CELL: u32 = 16;
 const MARGIN: u32 = 20;
 /// Room for the words before a row.
 const NAMES: u32 = 230;
+/// Where the second column begins.
+const BESIDE: u32 = 960;
 /// Pixels of a bar for each factor of two.
 const DOUBLING: u32 = 14;
 
@@ -27,8 +29,8 @@ pub fn picture(tally: &Tally, coverage: Option<&Coverage>) -> String {
         y = regions(&mut svg, y, coverage);
     }
     y = pairs(&mut svg, y, tally);
-    y = decisions(&mut svg, y, tally);
-    faults(&mut svg, y, tally);
+    decisions(&mut svg, y, tally);
+    faults(&mut svg, tally);
     svg.finish()
 }
 
@@ -72,7 +74,7 @@ fn pairs(svg: &mut Svg, y: u32, tally: &Tally) -> u32 {
 }
 
 /// Each row of the decision table by the boundary where it came up.
-fn decisions(svg: &mut Svg, y: u32, tally: &Tally) -> u32 {
+fn decisions(svg: &mut Svg, y: u32, tally: &Tally) {
     let mut counts: BTreeMap<(usize, Boundary), u64> = BTreeMap::new();
     for (came, times) in &tally.decisions {
         if let Some(row) = TABLE.iter().position(|row| *row == came.row) {
@@ -89,7 +91,7 @@ fn decisions(svg: &mut Svg, y: u32, tally: &Tally) -> u32 {
         Some((shade(times), format!("{} at {}: {times}", rows.get(row)?, columns.get(column)?)))
     };
     let title = "Which row of the decision table came up at which boundary";
-    matrix(svg, y, title, (&rows, &columns), &cell)
+    matrix(svg, y, title, (&rows, &columns), &cell);
 }
 
 /// Says the colour of a cell, and what is told of it.
@@ -115,8 +117,9 @@ fn matrix(svg: &mut Svg, y: u32, title: &str, names: (&[String], &[&str]), cell:
 }
 
 /// How often each fault struck, by orders of magnitude: one that strikes once is seen, too.
-fn faults(svg: &mut Svg, mut y: u32, tally: &Tally) {
-    svg.words(MARGIN, y, Words::Title, "How often each fault struck, and met what its contract speaks of");
+fn faults(svg: &mut Svg, tally: &Tally) {
+    let mut y = MARGIN;
+    svg.words(BESIDE, y, Words::Title, "How often each fault struck, and met what its contract speaks of");
     y += MARGIN;
     let names: BTreeSet<&str> = KINDS.iter().map(|kind| kind.name).chain(PATTERNS).collect();
     for name in names {
@@ -130,9 +133,9 @@ fn faults(svg: &mut Svg, mut y: u32, tally: &Tally) {
 }
 
 fn bar(svg: &mut Svg, y: u32, name: &str, indent: u32, tally: &Tally) -> u32 {
-    const WORDS: u32 = 290;
+    const WORDS: u32 = BESIDE + 290;
     let times = tally.fired.get(name).copied().unwrap_or(0);
-    svg.words(MARGIN + indent, y + 12, Words::Right, name);
+    svg.words(BESIDE + indent, y + 12, Words::Right, name);
     let (width, colour) = match times {
         0 => (3, "#d73027"),
         times => {

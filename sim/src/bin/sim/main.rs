@@ -23,7 +23,7 @@ const USAGE: &str = "usage: sim run SEED|FILE.json [--trace] [--scenario]
        sim shrink SEED|FILE.json [--out FILE.json]
        sim crash [--jobs N]
        sim explore [--world NAME] [--states N] [--for SECONDS|10m] [--wider N] [--workers N]
-       sim report [--seeds N] [--from SEED] [--jobs N] [--out FILE.md] [--picture FILE.svg] [--coverage FILE.json]
+       sim report [--seeds N] [--from SEED] [--jobs N] [--states N] [--out FILE.md] [--picture FILE.svg] [--coverage FILE.json]
        sim apart SEED|FILE.json
        sim replay FILE.jsonl [--laws]
        sim traces [--from SEED] [--seeds N]

@@ -1,12 +1,16 @@
 //! A campaign, told in tables and a picture, and compared with its floors.
 
+use sim::explore::search::{Options, explore};
+use sim::explore::worlds;
 use sim::floors::{self, Figures, LONG};
 use sim::report::coverage::Coverage;
 use sim::report::{page, picture};
 
 use crate::swarm::{Campaign, verdict};
-use crate::words::word;
+use crate::words::{number, word};
 
+/// States of each small world that a report visits.
+const STATES: u64 = 2_000;
 /// Exit code of a report with something below its floor.
 const LOW: u8 = 16;
 
@@ -16,8 +20,13 @@ pub(crate) fn report(rest: &[&str]) -> Result<u8, String> {
         Some(file) => Some(Coverage::from_text(&read(file)?).map_err(|error| format!("{file}: {error}"))?),
         None => None,
     };
-    let (code, tally) = campaign.run();
-    let told = page(&tally, coverage.as_ref());
+    let (mut code, tally) = campaign.run();
+    let mut told = page(&tally, coverage.as_ref());
+    if tally.runs > 0 {
+        let states = number(rest, "--states")?.unwrap_or(STATES);
+        let failed = small_worlds(usize::try_from(states).unwrap_or(usize::MAX), &mut told);
+        code = if code == 0 { failed } else { code };
+    }
     match word(rest, "--out") {
         Some(file) => write(file, &told)?,
         None => print!("{told}"),
@@ -30,6 +39,22 @@ pub(crate) fn report(rest: &[&str]) -> Result<u8, String> {
     let code = verdict(code, &tally);
     let low = judged(&figures)?;
     Ok(if code == 0 && low { LOW } else { code })
+}
+
+/// The first states of each small world, as one more table; gives the exit code of the first failure.
+fn small_worlds(states: usize, told: &mut String) -> u8 {
+    let mut code = 0;
+    *told += "\n## Small worlds\n\nThe first states of each; `sim explore` visits all.\n\n| world | states | transitions |\n\
+              | --- | --- | --- |\n";
+    for world in worlds() {
+        let report = explore(&world, &Options { states, patient: &|_| true, sabotage: None });
+        *told += &format!("| {} | {} | {} |\n", world.name, report.states, report.transitions);
+        if let Some(found) = &report.found {
+            eprintln!("FAIL {}: sim explore --world {}", found.failure, world.name);
+            code = if code == 0 { found.failure.kind.exit_code() } else { code };
+        }
+    }
+    code
 }
 
 /// Tells what is below its floor, and the floors that could rise; says whether anything is below.

@@ -1,0 +1,72 @@
+//! How often a provider is asked again, and how long one that is away is waited for (T10): neither less nor more
+//! than the configuration says.
+
+use holon_core::agent::Agent;
+use holon_core::agent::turn::Run;
+use holon_core::event::{SchedulingFact, TurnFact};
+use holon_core::model::{AttemptOutcome, AttemptRecord, FailureKind};
+use holon_core::{Config, Event, Record, Wall};
+
+use crate::failure::{Failure, ensure};
+
+/// Failures that may be over the next time.
+const PASSING: [FailureKind; 5] = [
+    FailureKind::Timeout,
+    FailureKind::Connect,
+    FailureKind::RateLimited,
+    FailureKind::Server,
+    FailureKind::StreamCut,
+];
+
+/// Judges a record by its agent before it, and the configuration in force.
+pub(crate) fn judge(agent: &Agent, record: &Record, config: &Config) -> Result<(), Failure> {
+    let Some(run) = &agent.run else { return Ok(()) };
+    match &record.event {
+        Event::Turn(TurnFact::ProviderAttemptRecorded(fact)) => attempt(&fact.attempt, config),
+        // Only providers that fail leave attempts in what is told of a failure.
+        Event::Turn(TurnFact::RuntimeError(fact)) if fact.failure.metadata.contains_key("attempts") => {
+            let too_long = run.attempts.last().and_then(|last| last.failure_kind);
+            let waits = too_long != Some(FailureKind::ContextLength) && waits(agent, run, record.at, config);
+            ensure!(!waits, "T10", "{} gives up, and the providers are worth waiting for", agent.id);
+            Ok(())
+        }
+        Event::Scheduling(SchedulingFact::HoldSet(_)) => {
+            let waits = waits(agent, run, record.at, config);
+            ensure!(waits, "T10", "{} waits for providers that are not worth it", agent.id);
+            Ok(())
+        }
+        Event::Turn(_)
+        | Event::Scheduling(_)
+        | Event::Inbox(_)
+        | Event::Lifecycle(_)
+        | Event::Operation(_)
+        | Event::Brief(_) => Ok(()),
+    }
+}
+
+fn attempt(attempt: &AttemptRecord, config: &Config) -> Result<(), Failure> {
+    let most = config.retry.retries + 1;
+    let passes = attempt.failure_kind.is_some_and(|kind| PASSING.contains(&kind));
+    let right = match attempt.outcome {
+        AttemptOutcome::Retrying => passes && attempt.attempt < most,
+        AttemptOutcome::RetriesExhausted => passes && attempt.attempt == most,
+        AttemptOutcome::FailFastAborted => !passes && attempt.failure_kind.is_some(),
+        AttemptOutcome::Succeeded => attempt.failure_kind.is_none(),
+    };
+    ensure!(right, "T10", "of {most} attempts there was {attempt:?}");
+    Ok(())
+}
+
+/// Whether a candidate of the round may come back, and its message has not waited for too long.
+fn waits(agent: &Agent, run: &Run, at: Wall, config: &Config) -> bool {
+    let mut given_up = run.attempts.iter().filter(|attempt| attempt.backoff_ms.is_none());
+    let worth = given_up.any(|attempt| match attempt.failure_kind {
+        Some(FailureKind::Quota) => attempt.resets_at.is_some(),
+        Some(kind) => PASSING.contains(&kind),
+        None => false,
+    });
+    let since = agent.inbox.claimed(run.message).and_then(|entry| entry.held_since);
+    let waited = since.map_or(0, |since| at.0.saturating_sub(since.0).max(0) / 1_000);
+    let patient = since.is_none() || u64::try_from(waited).unwrap_or(0) < config.hold.give_up.0;
+    config.hold.on_outage && worth && patient
+}
