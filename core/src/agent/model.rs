@@ -83,10 +83,9 @@ mod tests {
 
     fn set(world: &mut World, to: Option<&str>) -> (ModelState, bool) {
         let (main, model) = (agent("main"), to.map(model));
-        match world.ask(|reply| Input::SetModel { agent: main, model, reply }) {
-            Answer::ModelSet { state, changed } => (state, changed),
-            other => panic!("{other:?}"),
-        }
+        let answer = world.ask(|reply| Input::SetModel { agent: main, model, reply });
+        let Answer::ModelSet { state, changed } = answer else { panic!("{answer:?}") };
+        (state, changed)
     }
 
     #[test]

@@ -62,12 +62,9 @@ pub(in super::super) async fn create(
     let spec = AgentSpec { visibility, ..AgentSpec::named(kind, execution) };
     let (named, identity) = (agent.clone(), spec.clone());
     let ask = move |reply| Input::CreateAgent { agent: named, spec, reply };
-    match app.runtime.ask(Some(&agent), ask).await? {
-        Answered::Created { agent: agent_id } => {
-            Ok(Made(Created { ok: true, agent_id, identity, agent_home: home.display().to_string() }))
-        }
-        other => Err(unexpected(other)),
-    }
+    let answered = app.runtime.ask(Some(&agent), ask).await?;
+    let Answered::Created { agent: agent_id } = answered else { return Err(unexpected(answered)) };
+    Ok(Made(Created { ok: true, agent_id, identity, agent_home: home.display().to_string() }))
 }
 
 /// Stops and aborts get through whatever else waits.
@@ -83,12 +80,8 @@ async fn apply(app: &App, agent: AgentId, request: ControlRequest) -> Handled<Co
     } else {
         app.runtime.ask(Some(&agent), ask).await?
     };
-    match answered {
-        Answered::Controlled(outcome) => {
-            Ok(ControlReply { ok: true, agent_id: agent, outcome, deprecated: None })
-        }
-        other => Err(unexpected(other)),
-    }
+    let Answered::Controlled(outcome) = answered else { return Err(unexpected(answered)) };
+    Ok(ControlReply { ok: true, agent_id: agent, outcome, deprecated: None })
 }
 
 /// An answer that is no success, or that belongs to another question.

@@ -53,10 +53,7 @@ pub(in super::super) async fn clear(app: App, call: Call<Nothing, Empty>) -> Han
 async fn apply(app: App, agent: AgentId, model: Option<ModelRef>) -> Handled<Answer<ModelReply>> {
     let named = agent.clone();
     let ask = move |reply| Input::SetModel { agent: named, model, reply };
-    match app.runtime.ask(Some(&agent), ask).await? {
-        Answered::ModelSet { state, changed } => {
-            Ok(Answer(ModelReply { ok: true, agent_id: agent, changed, model: state }))
-        }
-        other => Err(unexpected(other)),
-    }
+    let answered = app.runtime.ask(Some(&agent), ask).await?;
+    let Answered::ModelSet { state, changed } = answered else { return Err(unexpected(answered)) };
+    Ok(Answer(ModelReply { ok: true, agent_id: agent, changed, model: state }))
 }
