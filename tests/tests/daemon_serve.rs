@@ -14,22 +14,23 @@ const TOKEN: &str = "canary-token-0123456789";
 
 fn ready(daemon: &Daemon) -> String {
     wait_for("runtime", || daemon.metadata().is_some());
-    daemon.metadata().unwrap()["http_addr"].as_str().unwrap().to_owned()
+    daemon.metadata().expect("it is ready")["http_addr"].as_str().expect("an address").to_owned()
 }
 
 fn ended(child: Child) -> Ended {
     signal(&child, "TERM");
-    child.wait_with_output().unwrap().into()
+    child.wait_with_output().expect("it ends").into()
 }
 
 /// The answer to a GET over TCP.
 fn get(address: &str, path: &str, token: Option<&str>) -> String {
-    let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    let mut stream = TcpStream::connect(address).expect("it listens");
+    stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a time-out");
     let token = token.map_or_else(String::new, |token| format!("Authorization: Bearer {token}\r\n"));
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{token}\r\n").unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{token}\r\n")
+        .expect("it reads");
     let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
+    stream.read_to_string(&mut answer).expect("it answers");
     answer
 }
 

@@ -3,6 +3,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use axum::Router;
@@ -10,7 +11,7 @@ use holon_core::agent::identity::{AgentKind, AgentSpec};
 use holon_core::{AgentId, Answer, Input, Reject};
 use sd_notify::NotifyState;
 use tokio::net::{TcpListener, TcpSocket, UnixListener};
-use tokio::task::JoinHandle;
+use tokio::task::{JoinError, JoinHandle};
 
 use super::interrupts::Ending;
 use super::output::Failure;
@@ -31,6 +32,8 @@ use crate::{clock, spawn};
 
 /// Connections that wait to be accepted.
 const BACKLOG: u32 = 1_024;
+/// Requests under way are answered within so long before runs are interrupted.
+const ANSWERS: Duration = Duration::from_secs(1);
 
 /// A runtime that is ready.
 pub(super) struct Server {
@@ -81,6 +84,7 @@ impl Server {
             home: home.clone(),
             about: About {
                 default_agent,
+                socket_path: endpoint.socket.display().to_string(),
                 listen: metadata.http_addr.clone(),
                 advertise_url: metadata.advertise_url.clone(),
                 config_fingerprint: metadata.fingerprint.as_ref().map(Fingerprint::digest),
@@ -119,15 +123,25 @@ impl Server {
             tracing::warn!("daemon.json can't be removed: {error}");
         }
         shutdown.ask();
+        let mut answered = spawn::task(async move {
+            for server in serving {
+                server.await?;
+            }
+            Ok::<(), JoinError>(())
+        });
+        // Whoever asked before gets an answer, unless the runtime itself is in no state to give one.
+        let early = tokio::time::timeout(ANSWERS, &mut answered).await;
         runtime.leave().await;
         let left = match broke_down {
             Some(left) => left,
             None => ended.await,
         };
-        for server in serving {
-            server.await.context("a listener broke down")?;
-        }
+        let answered = match early {
+            Ok(answered) => answered,
+            Err(_) => answered.await,
+        };
         left.context("the runtime broke down")??;
+        answered.context("a listener broke down")?.context("a listener broke down")?;
         Ok(())
     }
 }

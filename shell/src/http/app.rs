@@ -45,6 +45,7 @@ pub struct Parts {
 #[derive(Debug, Clone)]
 pub struct About {
     pub default_agent: AgentId,
+    pub socket_path: String,
     /// The address on TCP; none where only the socket is served.
     pub listen: Option<String>,
     pub advertise_url: Option<String>,

@@ -219,7 +219,7 @@ pub const KEYS: &[Key<Settings>] = &[
         "server.token_file",
         server.token_file,
         Kind::Path,
-        "the file that holds the control token; `HOLON_CONTROL_TOKEN` wins over it"
+        "the file that holds the control token, where no variable does"
     ),
     key!(
         "server.socket" | "HOLON_SOCKET_PATH",

@@ -11,7 +11,7 @@ use super::{Place, unusable};
 use crate::cli::exit::Exit;
 use crate::cli::output::{self, Failure};
 use crate::cli::server_options::{Effective, ServerOptions};
-use crate::client::Ask;
+use crate::client::{Ask, ClientError};
 use crate::daemon::{Fingerprint, Found, LastFailure, Metadata, log, look};
 
 #[derive(Debug, Serialize)]
@@ -96,13 +96,13 @@ async fn gather(place: &Place) -> Result<Status, Failure> {
     let socket = metadata.as_ref().and_then(|metadata| metadata.socket_path.clone());
     let asked = match socket {
         Some(socket) => {
-            let asked = place.client(socket).ask(&Ask::get("/control/runtime/status", &[])).await;
-            asked.map_err(|error| error.to_string())
+            place.client(socket).ask(&Ask::get("/control/runtime/status", &[])).await.map_err(Some)
         }
-        None => Err("there is no runtime that is ready".to_owned()),
+        None => Err(None),
     };
     let state = match (&metadata, &asked, pid) {
-        (Some(_), Ok(_), _) => State::Running,
+        // A refusal is an answer: the token may be another one, or the version.
+        (Some(_), Ok(_) | Err(Some(ClientError::Refused { .. })), _) => State::Running,
         (Some(_), Err(_), _) => State::NotAnswering,
         (None, _, Some(_)) => State::Busy,
         (None, _, None) => State::NotRunning,
@@ -120,7 +120,7 @@ async fn gather(place: &Place) -> Result<Status, Failure> {
             .as_ref()
             .and_then(|metadata| metadata.socket_path.clone())
             .unwrap_or_else(|| place.home.socket()),
-        control: Control { ok: asked.is_ok(), problem: asked.err() },
+        control: control(asked.err()),
         config: config(running, effective),
         activity: said.get("activity").cloned().unwrap_or_default(),
         last_failure: own.or_else(|| said.get("last_failure").cloned()).unwrap_or_default(),
@@ -133,6 +133,13 @@ async fn gather(place: &Place) -> Result<Status, Failure> {
         access: metadata.as_ref().and_then(|metadata| metadata.access.clone()),
         auth: metadata.and_then(|metadata| metadata.auth),
     })
+}
+
+fn control(problem: Option<Option<ClientError>>) -> Control {
+    let problem = problem.map(|error| {
+        error.map_or_else(|| "there is no runtime that is ready".to_owned(), |error| error.to_string())
+    });
+    Control { ok: problem.is_none(), problem }
 }
 
 fn config(running: Option<Fingerprint>, effective: Result<Effective, Failure>) -> Config {
@@ -164,6 +171,9 @@ fn config(running: Option<Fingerprint>, effective: Result<Effective, Failure>) -
 
 fn show(status: &Status) -> Result<(), Failure> {
     let mut rows = vec![row("state", state(status))];
+    if let (State::Running, Some(problem)) = (status.state, &status.control.problem) {
+        rows.push(row("control", problem));
+    }
     rows.push(row("home", status.home_dir.display()));
     rows.push(row("socket", status.socket_path.display()));
     let some = |name: &str, value: &Option<String>| value.as_ref().map(|value| row(name, value));

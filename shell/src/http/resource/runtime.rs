@@ -88,7 +88,7 @@ pub(in super::super) async fn status(app: App, _: Call<Nothing, Empty>) -> Handl
         pid: std::process::id(),
         version: VERSION.to_owned(),
         home_dir: app.home.root().display().to_string(),
-        socket_path: app.home.socket().display().to_string(),
+        socket_path: app.about.socket_path.clone(),
         http_addr: app.about.listen.clone(),
         config_fingerprint: app.about.config_fingerprint.clone(),
         started_at: Some(app.about.started_at),

@@ -131,6 +131,7 @@ impl Scene {
             home: home.clone(),
             about: About {
                 default_agent: AgentId::new("main").unwrap(),
+                socket_path: "holon.sock".to_owned(),
                 listen: Some(address.to_string()),
                 advertise_url: None,
                 config_fingerprint: Some("fingerprint".to_owned()),
