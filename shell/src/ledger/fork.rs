@@ -96,9 +96,9 @@ fn read(reader: &Reader, fork: &Fork) -> Result<Vec<Copied>, ForkError> {
         Ok(_) => return Err(ForkError::Exists(fork.to.clone())),
         Err(error) => return Err(error.into()),
     }
-    let last = reader.last_event(&fork.from).map_err(|error| match error {
-        LedgerError::NoAgent { .. } => ForkError::NoAgent(fork.from.clone()),
-        error => error.into(),
+    let last = reader.last_event(&fork.from).map_err(|error| {
+        let unknown = matches!(error, LedgerError::NoAgent { .. });
+        if unknown { ForkError::NoAgent(fork.from.clone()) } else { error.into() }
     })?;
     let at = fork.at.unwrap_or(last);
     if at.0 == 0 {
