@@ -10,17 +10,22 @@ use crate::agent::history::LastTurn;
 use crate::agent::identity::AgentSpec;
 use crate::agent::model::ModelState;
 use crate::agent::turn::Phase;
+use crate::agent::turn::recap::Window;
 use crate::agent::{Agent, hold::Hold};
 use crate::closure::ClosureDecision;
 use crate::host::{DeadlineReason, Host, Stats};
 use crate::ids::{AgentId, EventSeq, MessageId, RunId, TurnIndex};
 use crate::lifecycle::{Boundary, Status};
-use crate::message::Priority;
+use crate::message::{Ingress, Message, Priority};
 use crate::model::TokenUsage;
 use crate::names::names;
+use crate::outcome::LoadedContext;
+use crate::prompt::{Part, PromptFrame, sections};
+use crate::reject::Reject;
 use crate::scheduler::{SchedulerDecision, decide_next_action, project};
 use crate::terminal::{TurnKind, TurnReason};
 use crate::time::{Millis, Wall};
+use crate::tool::Tool;
 
 /// Reads of a host at rest between two steps.
 #[derive(Debug, Clone, Copy)]
@@ -85,6 +90,15 @@ pub struct RunSummary {
     pub started_at: Wall,
     pub phase: Phase,
     pub rounds: u32,
+}
+
+/// What a model would be told if a prompt came now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PromptPreview {
+    pub frame: PromptFrame,
+    /// The prompt itself.
+    pub input: Vec<Part>,
+    pub tools: Vec<Tool>,
 }
 
 /// Why an agent is as it is, and what would change it.
@@ -203,6 +217,27 @@ impl<'a> View<'a> {
             verdict: self.verdict(id)?,
             due: self.due(id),
             event_seq: agent.event_seq,
+        })
+    }
+
+    /// The first request of the turn that a prompt of the operator would begin, were it the next message.
+    ///
+    /// # Errors
+    /// What the prompt would be refused for, beyond what the agent is up to.
+    pub fn preview(
+        &self,
+        id: &AgentId,
+        context: &LoadedContext,
+        ingress: Ingress,
+    ) -> Result<PromptPreview, Reject> {
+        let agent = self.host.agent(id).ok_or_else(|| Reject::UnknownAgent { agent: id.clone() })?;
+        let config = self.host.config();
+        let message = Message::admit(agent.next.message, self.host.facts().now, ingress)?;
+        let recent = Window::of_chain(config, &config.models).recent();
+        Ok(PromptPreview {
+            frame: sections::frame(agent, context, &config.context, Some(recent)),
+            input: sections::current_input(&message),
+            tools: Tool::ALL.to_vec(),
         })
     }
 
@@ -334,6 +369,23 @@ mod tests {
         assert!(!view.settled(&main, wait));
         assert!(view.settled(&main, Millis(wait.0 - 1)));
         assert_eq!(view.verdict(&main), Some(RunVerdict::WaitingForTimer));
+    }
+
+    #[test]
+    fn a_preview_is_what_the_next_turn_asks_and_changes_nothing() {
+        let mut world = World::with_agent("main");
+        let main = agent("main");
+        world.admit("main", crate::testing::prompt("before"));
+        world.complete("main", crate::testing::context());
+        world.complete("main", crate::testing::says("done"));
+        let crate::Outcome::Context { context } = crate::testing::context() else { panic!("a context") };
+        let (prompt, before) = (crate::testing::prompt("now"), world.host.view().agent(&main).cloned());
+        let preview = world.host.view().preview(&main, &context, prompt.clone()).unwrap();
+        assert_eq!(world.host.view().agent(&main).cloned(), before);
+        world.admit("main", prompt);
+        world.complete("main", crate::testing::context());
+        let request = world.requests.last().unwrap();
+        assert_eq!((&preview.frame, &preview.tools), (&*request.frame, &request.tools));
     }
 
     #[test]

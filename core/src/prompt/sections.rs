@@ -8,7 +8,6 @@ use super::frame::{Part, PromptBlock, PromptCache, PromptFrame, Stability};
 use super::policy;
 use crate::agent::Agent;
 use crate::agent::history::{Done, Exchange};
-use crate::agent::turn::Run;
 use crate::config::ContextLimits;
 use crate::content::Text;
 use crate::hash::Fnv;
@@ -21,14 +20,12 @@ const RECENT_CHARS: u32 = 8_000;
 /// Characters of a call's arguments that it shows.
 const CALL_CHARS: u32 = 300;
 
-/// Everything before the conversation. Earlier messages take at most `recent_tokens`, and none after a
-/// provider has refused the turn's request as too long.
+/// Everything before the conversation. Earlier messages take at most `recent_tokens`; without, there are none.
 pub(crate) fn frame(
     agent: &Agent,
-    run: &Run,
     context: &LoadedContext,
     limits: &ContextLimits,
-    recent_tokens: u64,
+    recent_tokens: Option<u64>,
 ) -> PromptFrame {
     let mut system_blocks = Vec::new();
     for (scope, label, stability) in [
@@ -60,8 +57,8 @@ pub(crate) fn frame(
     if let Some(last) = context_blocks.last_mut() {
         last.cache_breakpoint = true;
     }
-    if run.recap.refused_at.is_none() {
-        context_blocks.extend(recent_messages(agent, limits, recent_tokens));
+    if let Some(tokens) = recent_tokens {
+        context_blocks.extend(recent_messages(agent, limits, tokens));
     }
     let cache = cache(agent, &system_blocks, &context_blocks);
     PromptFrame { system_prompt: policy::POLICY.into(), system_blocks, context_blocks, cache }

@@ -106,6 +106,10 @@ impl Driver {
         &self.texts
     }
 
+    pub fn performers(&self) -> &Performers {
+        &self.performers
+    }
+
     /// Asks for something, and waits until what was answered is durable.
     ///
     /// # Errors

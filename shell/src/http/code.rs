@@ -35,11 +35,11 @@ codes! {
     /// A header that can't be read.
     InvalidHeader "invalid_header" BAD_REQUEST;
     /// A cursor beyond the last event; `details.last_event_seq` is that one.
-    CursorAhead "cursor_ahead" BAD_REQUEST;
+    CursorAhead "cursor_ahead" CONFLICT;
     /// A folder that an agent can't work in.
-    InvalidWorkspace "invalid_workspace" BAD_REQUEST;
+    InvalidWorkspace "invalid_workspace" CONFLICT;
     /// A model that can't be asked.
-    InvalidModel "invalid_model" BAD_REQUEST;
+    InvalidModel "invalid_model" CONFLICT;
     /// A kind of message that this surface can't send.
     KindFromOrigin "kind_from_origin" BAD_REQUEST;
     /// A priority that this surface can't send with.

@@ -8,7 +8,7 @@ use super::App;
 use super::api::{ErrorBody, Nothing};
 use super::auth::Access;
 use super::reply::Answer;
-use super::route::{Call, Described, Handled, Route};
+use super::route::{self, Call, Described, Handled, Header, Route};
 use super::table;
 use crate::http::body::Empty;
 
@@ -101,9 +101,13 @@ fn parameters(route: &Route, described: &Described) -> Vec<Value> {
     for (name, schema) in query.into_iter().flatten() {
         parameters.push(json!({ "name": name, "in": "query", "schema": without_null(schema) }));
     }
-    for header in route.headers {
-        let (name, about) = header;
-        let schema = json!({ "type": "string", "maxLength": 256 });
+    for Header { name, about, value } in route.headers {
+        let schema = match value {
+            route::Value::Name => {
+                json!({ "type": "string", "minLength": 1, "maxLength": 256, "pattern": "^[!-~]([ -~]*[!-~])?$" })
+            }
+            route::Value::Number => json!({ "type": "integer", "minimum": 0, "format": "uint64" }),
+        };
         parameters.push(json!({ "name": name, "in": "header", "description": about, "schema": schema }));
     }
     parameters

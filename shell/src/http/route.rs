@@ -46,12 +46,28 @@ pub(super) struct Name {
     pub(super) access: Access,
 }
 
+/// A header that a route looks at.
+pub(super) struct Header {
+    pub(super) name: &'static str,
+    /// One line.
+    pub(super) about: &'static str,
+    pub(super) value: Value,
+}
+
+/// What a header says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Value {
+    /// Visible ASCII characters, at most 256 bytes.
+    Name,
+    Number,
+}
+
 pub(super) struct Route {
     pub(super) name: Name,
     /// Codes beyond those that the row itself brings along.
     pub(super) fails: &'static [Code],
     /// Headers that it looks at, each with what it means.
-    pub(super) headers: &'static [(&'static str, &'static str)],
+    pub(super) headers: &'static [Header],
     pub(super) describe: fn(&mut SchemaGenerator) -> Described,
     pub(super) service: MethodRouter<App>,
 }
@@ -138,7 +154,7 @@ impl Route {
         self
     }
 
-    pub(super) fn headers(mut self, headers: &'static [(&'static str, &'static str)]) -> Self {
+    pub(super) fn headers(mut self, headers: &'static [Header]) -> Self {
         self.headers = headers;
         self
     }

@@ -7,16 +7,24 @@ use axum::middleware;
 use super::App;
 use super::code::Code;
 use super::failure::Failure;
-use super::resource::{agents, control, events, fork, history, ingress, models, runtime, stream};
-use super::route::Route;
+use super::resource::{agents, control, debug, events, fork, history, ingress, models, runtime, stream};
+use super::route::{Header, Route, Value};
 use super::{metrics, openapi};
 
-const IDEMPOTENCY_KEY: (&str, &str) =
-    ("Idempotency-Key", "Names one intention: a repetition within 24 h admits nothing new.");
-const LAST_EVENT_ID: (&str, &str) =
-    ("Last-Event-ID", "The last event that was seen; stands before `after_seq`.");
-const DELIVERY: (&str, &str) = ("X-Delivery-Id", "Stands in for `delivery_id`.");
-const EVENT_TYPE: (&str, &str) = ("X-Event-Type", "Stands in for `event_type`.");
+const IDEMPOTENCY_KEY: Header = Header {
+    name: "Idempotency-Key",
+    about: "Names one intention: a repetition within 24 h admits nothing new.",
+    value: Value::Name,
+};
+const LAST_EVENT_ID: Header = Header {
+    name: "Last-Event-ID",
+    about: "The last event that was seen; stands before `after_seq`.",
+    value: Value::Number,
+};
+const DELIVERY: Header =
+    Header { name: "X-Delivery-Id", about: "Stands in for `delivery_id`.", value: Value::Name };
+const EVENT_TYPE: Header =
+    Header { name: "X-Event-Type", about: "Stands in for `event_type`.", value: Value::Name };
 
 const READ: &[Code] = &[Code::UnknownAgent, Code::AgentDamaged];
 const CURSOR: &[Code] = &[Code::UnknownAgent, Code::AgentDamaged, Code::CursorAhead];
@@ -129,6 +137,12 @@ fn writes() -> Vec<Route> {
             .fails(&[Code::UnknownAgent, Code::AgentDamaged, Code::InvalidModel]),
         Route::post("/control/agents/{agent_id}/model/clear", "The runtime's own model again", models::clear)
             .fails(READ),
+        Route::post(
+            "/control/agents/{agent_id}/debug-prompt",
+            "What the model would be told, without telling it",
+            debug::prompt,
+        )
+        .fails(READ),
     ]
 }
 

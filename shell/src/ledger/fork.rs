@@ -36,8 +36,6 @@ pub enum ForkError {
     Exists(AgentId),
     #[error("{agent} has no event {at}: its log ends at {last}")]
     Beyond { agent: AgentId, at: EventSeq, last: EventSeq },
-    #[error("event 0 is before the beginning: the first one is 1")]
-    Nothing,
     #[error("{records} records are more than the {FORKED_RECORDS} that a fork copies at most")]
     TooLarge { records: u64 },
     #[error("the disk of the ledger is full: nothing new is taken in until there is room")]
@@ -71,7 +69,7 @@ type Copied = (StepSeq, Vec<Record>);
 pub fn fork(reader: &Arc<Reader>, host: &mut Host, texts: &Texts, fork: &Fork) -> Result<Forked, ForkError> {
     let copied = read(reader, fork)?;
     let last = copied.last().and_then(|(_, records)| records.last());
-    let through = last.map(|record| record.event_seq).ok_or(ForkError::Nothing)?;
+    let through = last.map_or(EventSeq(0), |record| record.event_seq);
     let mut log = Vec::new();
     let mut made = Vec::new();
     for (of, records) in copied {
@@ -101,9 +99,6 @@ fn read(reader: &Reader, fork: &Fork) -> Result<Vec<Copied>, ForkError> {
         if unknown { ForkError::NoAgent(fork.from.clone()) } else { error.into() }
     })?;
     let at = fork.at.unwrap_or(last);
-    if at.0 == 0 {
-        return Err(ForkError::Nothing);
-    }
     if at > last {
         return Err(ForkError::Beyond { agent: fork.from.clone(), at, last });
     }
@@ -155,7 +150,7 @@ mod tests {
     #[test]
     fn a_fork_at_any_event_is_a_log_of_its_own() {
         let last = Home::with_turns(2).reader().last_event(&id("main")).unwrap().0;
-        for at in 1..=last {
+        for at in 0..=last {
             let home = Home::with_turns(2);
             let mut world = home.start();
             let reader = world.reader.clone();
@@ -180,7 +175,6 @@ mod tests {
         world.create("taken");
         let reader = world.reader.clone();
         let mut refused = |fork_: Fork| fork(&reader, &mut world.host, &world.texts, &fork_).unwrap_err();
-        assert!(matches!(refused(asked(Some(0))), ForkError::Nothing));
         assert!(matches!(refused(asked(Some(10_000))), ForkError::Beyond { .. }));
         assert!(matches!(refused(Fork { to: id("taken"), ..asked(None) }), ForkError::Exists(_)));
         assert!(matches!(refused(Fork { from: id("nobody"), ..asked(None) }), ForkError::NoAgent(_)));

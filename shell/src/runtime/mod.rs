@@ -9,13 +9,16 @@ mod tests;
 
 use std::sync::Arc;
 
+use holon_core::agent::identity::ExecutionBinding;
+use holon_core::outcome::LoadedContext;
 use holon_core::view::View;
-use holon_core::{AgentId, Answer, EventSeq, Input, ReplyId};
+use holon_core::{AgentId, Answer, EventSeq, Input, Outcome, ReplyId};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::driver::{Driver, DriverError};
 use crate::ledger::{Fork, ForkError, Reader};
+use crate::perform::Performers;
 use crate::spawn;
 use crate::text::Texts;
 use mailbox::{Mailbox, Post, Request, Urgency};
@@ -26,6 +29,7 @@ pub struct Runtime {
     post: Post,
     texts: Texts,
     reader: Arc<Reader>,
+    performers: Performers,
 }
 
 /// A request that reached nobody, or was not answered. What was asked may still have become durable: only an
@@ -49,7 +53,8 @@ impl Runtime {
     /// are handed to `warn`.
     pub fn keep(driver: Driver, warn: impl FnMut(String) + Send + 'static) -> (Self, Ended) {
         let (post, mailbox) = Mailbox::open();
-        let runtime = Self { post, texts: driver.texts().clone(), reader: driver.reader() };
+        let (texts, reader) = (driver.texts().clone(), driver.reader());
+        let runtime = Self { post, texts, reader, performers: driver.performers().clone() };
         let ended = spawn::task(keeper::Keeper::new(driver, mailbox, Box::new(warn)).keep());
         (runtime, ended)
     }
@@ -119,6 +124,28 @@ impl Runtime {
     /// Reads what is durable, beside the driver.
     pub fn reader(&self) -> &Arc<Reader> {
         &self.reader
+    }
+
+    /// Reads instruction files and the environment as the beginning of a turn does, to show them.
+    ///
+    /// # Errors
+    /// What can't be read.
+    pub async fn look_at_context(
+        &self,
+        agent: &AgentId,
+        execution: &ExecutionBinding,
+    ) -> Result<LoadedContext, String> {
+        match self.performers.load_context(agent, execution).await {
+            Outcome::Context { context } => Ok(context),
+            Outcome::Failed { failure } => {
+                let told = self.texts.resolve(&failure.message).map_err(|error| error.to_string())?;
+                Err(told.to_string())
+            }
+            other @ (Outcome::Answer { .. }
+            | Outcome::AttemptFailed { .. }
+            | Outcome::Tool { .. }
+            | Outcome::Prepared { .. }) => Err(format!("reading the context ended in {other:?}")),
+        }
     }
 
     async fn send(

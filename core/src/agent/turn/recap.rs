@@ -58,6 +58,11 @@ impl Window {
         self.input / 4
     }
 
+    /// The same within a run; nothing after a provider has refused its request as too long.
+    pub(crate) fn recent_of(self, run: &Run) -> Option<u64> {
+        run.recap.refused_at.is_none().then(|| self.recent())
+    }
+
     /// What all results of one round may take together beside a fixed part of so many tokens, so that the
     /// rounds that are shown whole fit: a fifth is left to what the model says and asks for itself.
     pub(crate) fn results(self, fixed: u64) -> u64 {

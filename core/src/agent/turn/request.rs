@@ -105,8 +105,8 @@ pub(crate) fn refused(tx: &mut Tx<'_>) -> bool {
 /// What every request of the run takes, whatever its rounds are.
 pub(crate) fn fixed_tokens(tx: &Tx<'_>, run: &Run) -> u64 {
     let Some(context) = &run.context else { return 0 };
-    let recent = Window::of_chain(tx.config, &run.models).recent();
-    let frame = sections::frame(tx.agent(), run, context, &tx.config.context, recent).est_tokens();
+    let recent = Window::of_chain(tx.config, &run.models).recent_of(run);
+    let frame = sections::frame(tx.agent(), context, &tx.config.context, recent).est_tokens();
     let input: u64 = sections::current_input(&run.incoming).iter().map(Part::est_tokens).sum();
     frame.saturating_add(input).saturating_add(TOOL_TOKENS.saturating_mul(Tool::ALL.len() as u64))
 }
@@ -123,7 +123,7 @@ fn build(tx: &Tx<'_>) -> Option<ModelRequest> {
     Some(ModelRequest {
         agent: agent.id.clone(),
         model: model.clone(),
-        frame: Arc::new(sections::frame(agent, run, context, &tx.config.context, window.recent())),
+        frame: Arc::new(sections::frame(agent, context, &tx.config.context, window.recent_of(run))),
         conversation: conversation(run, window),
         rounds: u32::try_from(run.rounds.len()).unwrap_or(u32::MAX),
         tools: Tool::ALL.to_vec(),

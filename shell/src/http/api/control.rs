@@ -54,9 +54,11 @@ pub struct ControlReply {
 pub struct CreateAgent {
     /// The folder that it works in, from the root; its own home by default. It must be there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = "^/"))]
     pub workspace_root: Option<String>,
     /// Where its commands run, inside of `workspace_root`, which it is by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = "^/"))]
     pub cwd: Option<String>,
     /// `public` by default; a private agent is in no list.
     #[serde(default, skip_serializing_if = "Option::is_none")]

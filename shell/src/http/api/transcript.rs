@@ -16,7 +16,7 @@ pub struct PageQuery {
     /// Only what is older than this event; the newest of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<EventSeq>,
-    /// Only what is newer than this event; the oldest of it. Not together with `before`.
+    /// Only what is newer than this event; the oldest of it, also where there is a `before`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<EventSeq>,
     /// At most so many entries, 1 to 500; 50 by default.

@@ -36,7 +36,6 @@ fn refused(error: ForkError) -> Box<Failure> {
         ForkError::Beyond { last, .. } => {
             Failure::new(Code::CursorAhead, text).detail("last_event_seq", last.0)
         }
-        ForkError::Nothing => Failure::new(Code::InvalidBody, text).detail("field", "event_seq"),
         ForkError::TooLarge { records } => Failure::new(Code::TooLarge, text).detail("records", records),
         ForkError::DiskFull => Failure::new(Code::DiskFull, text),
         ForkError::Ledger(error) => error.into(),

@@ -8,8 +8,6 @@ use holon_core::{AgentId, Event, EventSeq, Record};
 use super::super::App;
 use super::super::api::{Brief, Briefs, PageQuery, Transcript, TranscriptEntry};
 use super::super::body::Empty;
-use super::super::code::Code;
-use super::super::failure::Failure;
 use super::super::reply::Answer;
 use super::super::route::{Call, Handled};
 use super::agents::{bounded, check_cursor};
@@ -105,10 +103,6 @@ struct Span {
 impl Span {
     fn read(app: &App, agent: &AgentId, query: &PageQuery) -> Handled<Self> {
         let limit = bounded("limit", query.limit, ENTRIES, 1)?;
-        if query.before.is_some() && query.after.is_some() {
-            return Err(Failure::new(Code::InvalidQuery, "a page has a `before` or an `after`, not both")
-                .detail("field", "after"));
-        }
         let last = app.last_event(agent)?;
         check_cursor("after", query.after, last)?;
         check_cursor("before", query.before, last.next())?;

@@ -2,7 +2,8 @@
 
 use axum::http::HeaderMap;
 use holon_core::message::{
-    AdmissionContext, Body, BodyType, Idempotency, Ingress, MessageKind, Origin, Priority, Surface,
+    AdmissionContext, Body, BodyType, Idempotency, Ingress, MessageKind, NAME_BYTES, Origin, Priority,
+    Surface,
 };
 use holon_core::{AgentId, Answer as Answered, Input};
 use serde::Serialize;
@@ -31,6 +32,14 @@ pub(in super::super) async fn prompt(
     if prompt.text.is_empty() {
         return Err(Failure::new(Code::InvalidBody, "text: a prompt says something").detail("field", "text"));
     }
+    check_names(
+        Code::InvalidBody,
+        &[
+            ("actor_id", &prompt.actor_id),
+            ("correlation_id", &prompt.correlation_id),
+            ("causation_id", &prompt.causation_id),
+        ],
+    )?;
     let idempotency = keyed(key(&call.headers)?, "prompt", &prompt)?;
     let ingress = Ingress {
         origin: Origin::Operator { actor_id: prompt.actor_id },
@@ -52,6 +61,15 @@ pub(in super::super) async fn enqueue(
     call: Call<Nothing, Json<Enqueue, WEBHOOK_BYTES>>,
 ) -> Handled<Answer<Admitted>> {
     let Json(message) = call.body;
+    check_names(
+        Code::InvalidBody,
+        &[
+            ("source", &message.source),
+            ("sender", &message.sender),
+            ("correlation_id", &message.correlation_id),
+            ("causation_id", &message.causation_id),
+        ],
+    )?;
     let idempotency = keyed(key(&call.headers)?, "enqueue", &message)?;
     let texts = app.runtime.texts();
     let source = message.source.unwrap_or_else(|| "http".to_owned());
@@ -94,10 +112,14 @@ pub(in super::super) async fn webhook(
     call: Call<WebhookQuery, AnyJson<WEBHOOK_BYTES>>,
 ) -> Handled<Answer<Admitted>> {
     let (AnyJson(document), query) = (call.body, call.query);
+    check_names(
+        Code::InvalidQuery,
+        &[("source", &query.source), ("event_type", &query.event_type), ("delivery_id", &query.delivery_id)],
+    )?;
     let source = query.source.unwrap_or_else(|| "generic".to_owned());
     let event_type = query.event_type.or(header(&call.headers, "x-event-type")?);
     let delivery = query.delivery_id.or(header(&call.headers, "x-delivery-id")?);
-    let delivery = delivery.map(|id| format!("webhook:{source}:{id}"));
+    let delivery = delivery.map(|id| delivered(&source, &id));
     let key = key(&call.headers)?.or(delivery);
     let idempotency = keyed(key, "webhook", &(&source, &event_type, &document))?;
     let ingress = Ingress {
@@ -141,16 +163,35 @@ fn key(headers: &HeaderMap) -> Handled<Option<String>> {
     header(headers, "idempotency-key")
 }
 
-/// A header that says something; its length is the core's to judge.
-fn header(headers: &HeaderMap, name: &str) -> Handled<Option<String>> {
-    let Some(value) = headers.get(name) else { return Ok(None) };
-    match value.to_str() {
-        Ok(text) if !text.trim().is_empty() => Ok(Some(text.trim().to_owned())),
-        Ok(_) | Err(_) => {
-            Err(Failure::new(Code::InvalidHeader, format!("{name}: expected visible ASCII characters"))
-                .detail("field", name))
+/// Refuses names that are longer than a record may carry: what they are called here, they are called nowhere else.
+fn check_names(code: Code, names: &[(&str, &Option<String>)]) -> Handled<()> {
+    let long = names.iter().find(|(_, name)| name.as_ref().is_some_and(|name| name.len() > NAME_BYTES));
+    match long {
+        None => Ok(()),
+        Some((field, _)) => {
+            Err(Failure::new(code, format!("{field}: at most {NAME_BYTES} bytes")).detail("field", *field))
         }
     }
+}
+
+/// A header that says something.
+fn header(headers: &HeaderMap, name: &str) -> Handled<Option<String>> {
+    let Some(value) = headers.get(name) else { return Ok(None) };
+    let plain = |text: &&str| text.bytes().all(|byte| (b' '..=b'~').contains(&byte));
+    match value.to_str().ok().map(str::trim).filter(plain) {
+        Some(text) if (1..=NAME_BYTES).contains(&text.len()) => Ok(Some(text.to_owned())),
+        Some(_) | None => Err(Failure::new(
+            Code::InvalidHeader,
+            format!("{name}: expected 1 to {NAME_BYTES} visible ASCII characters"),
+        )
+        .detail("field", name)),
+    }
+}
+
+/// The key of a delivery of a source; of a long one the hash, which fits into a record.
+fn delivered(source: &str, id: &str) -> String {
+    let key = format!("webhook:{source}:{id}");
+    if key.len() <= NAME_BYTES { key } else { format!("webhook:{}", text::hash(key.as_bytes())) }
 }
 
 /// A key stands for everything that was asked for, and for the surface that it was asked on.

@@ -2,6 +2,7 @@
 
 pub(super) mod agents;
 pub(super) mod control;
+pub(super) mod debug;
 pub(super) mod events;
 pub(super) mod fork;
 pub(super) mod history;

@@ -43,7 +43,8 @@ fn named(field: &'static str, path: &str) -> Handled<PathBuf> {
     let path = Path::new(path);
     if !path.is_absolute() {
         // The runtime's own folder says nothing to whoever asks.
-        return Err(invalid(field, format!("{} is not an absolute path", path.display())));
+        let problem = format!("{field}: {} does not begin at the root", path.display());
+        return Err(Failure::new(Code::InvalidBody, problem).detail("field", field));
     }
     real(field, path)
 }

@@ -101,10 +101,9 @@ async fn queries_that_a_route_does_not_take() {
         assert!(reply.json["error"].as_str().is_some_and(|text| text.contains(name)), "{}", reply.text);
     }
     scene.get("/status?verbose=1").await.fails(400, "invalid_query");
-    scene.get("/briefs?before=1&after=1").await.fails(400, "invalid_query");
     scene.get("/agents/list?after=..").await.fails(400, "invalid_query");
-    scene.get(&format!("/agents/main/events?after_seq={}", u64::MAX)).await.fails(400, "cursor_ahead");
-    scene.get(&format!("/transcript?before={}", u64::MAX)).await.fails(400, "cursor_ahead");
+    scene.get(&format!("/agents/main/events?after_seq={}", u64::MAX)).await.fails(409, "cursor_ahead");
+    scene.get(&format!("/transcript?before={}", u64::MAX)).await.fails(409, "cursor_ahead");
 }
 
 #[tokio::test]
@@ -149,12 +148,10 @@ async fn headers_that_can_not_be_read() {
     let scene = Scene::with_main().await;
     let body = r#"{"text":"a"}"#;
     let long = "k".repeat(257);
-    for (value, status, code) in [(" ", 400, "invalid_header"), (long.as_str(), 413, "too_large")] {
+    for value in [" ", "\u{e9}", long.as_str()] {
         let headers = [JSON, ("idempotency-key", value)];
-        scene
-            .send(request(Method::POST, "/control/agents/main/prompt", &headers, body))
-            .await
-            .fails(status, code);
+        let reply = scene.send(request(Method::POST, "/control/agents/main/prompt", &headers, body)).await;
+        reply.fails(400, "invalid_header");
     }
     for value in ["abc", "-1", "1.5"] {
         let headers = [("last-event-id", value)];

@@ -48,14 +48,20 @@ async fn folders_that_nobody_can_work_in() {
     std::fs::write(&file, "").unwrap();
     for (body, field) in [
         (json!({ "workspace_root": "/no/such/folder" }), "workspace_root"),
-        (json!({ "workspace_root": "src" }), "workspace_root"),
         (json!({ "workspace_root": file }), "workspace_root"),
         (json!({ "workspace_root": folder.path(), "cwd": "/" }), "cwd"),
         (json!({ "cwd": "/" }), "cwd"),
         (json!({ "workspace_root": "/\u{0}" }), "workspace_root"),
     ] {
         let reply = scene.post("/control/agents/x/create", body).await;
-        assert_eq!(reply.fails(400, "invalid_workspace").json["details"]["field"], field);
+        assert_eq!(reply.fails(409, "invalid_workspace").json["details"]["field"], field);
+    }
+    for (body, field) in [
+        (json!({ "workspace_root": "src" }), "workspace_root"),
+        (json!({ "workspace_root": folder.path(), "cwd": "../x" }), "cwd"),
+    ] {
+        let reply = scene.post("/control/agents/x/create", body).await;
+        assert_eq!(reply.fails(400, "invalid_body").json["details"]["field"], field);
     }
     assert!(!scene.agent_home("x").exists(), "a refused agent leaves nothing behind");
 }
@@ -116,4 +122,34 @@ async fn a_runtime_that_has_left_says_so() {
     let health = scene.get("/healthz").await;
     assert_eq!(health.fails(503, "draining").headers["retry-after"], "5");
     scene.get("/agents/main/events").await.ok();
+}
+
+#[tokio::test]
+async fn a_prompt_is_shown_and_not_sent() {
+    let scene = Scene::with_main().await;
+    scene.prompt("main", "an earlier prompt").await.ok();
+    scene.at_rest("main").await;
+    std::fs::write(scene.agent_home("main").join("AGENTS.md"), "Be brief.\n").unwrap();
+    let before = scene.get("/status").await.json["event_seq"].clone();
+    let text = "a prompt ".repeat(100);
+    let shown = scene.post("/control/agents/main/debug-prompt", json!({ "text": text })).await;
+    let sections = shown.ok().json["sections"].as_array().unwrap();
+    let labels: Vec<&str> = sections.iter().map(|section| section["label"].as_str().unwrap()).collect();
+    assert_eq!((labels.first(), labels.last()), (Some(&"policy"), Some(&"current_input")));
+    let said = |label: &str| {
+        let section = sections.iter().find(|section| section["label"] == label);
+        section.unwrap_or_else(|| panic!("{labels:?}"))["text"].as_str().unwrap()
+    };
+    assert!(said("agent_instructions").ends_with("Be brief.\n"));
+    assert!(said("recent_messages").contains("an earlier prompt"));
+    assert!(
+        said("current_input").starts_with("[message msg_2 | kind operator_prompt")
+            && said("current_input").ends_with(&text)
+    );
+    assert_eq!(shown.json["loaded_sources"][0]["scope"], "agent");
+    assert_eq!(scene.get("/status").await.json["event_seq"], before);
+    scene
+        .post("/control/agents/nobody/debug-prompt", json!({ "text": "x" }))
+        .await
+        .fails(404, "unknown_agent");
 }

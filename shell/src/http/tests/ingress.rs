@@ -46,6 +46,11 @@ async fn a_delivery_of_a_source_stands_for_one_message() {
     );
     send("?source=forge", &delivery, &json!({ "ref": "dev" })).await.fails(409, "idempotency_conflict");
     assert_eq!(send("?source=other", &delivery, &json!([1])).await.ok().json["duplicate"], false);
+    let long = "x".repeat(256);
+    let path = format!("?source={long}&delivery_id={long}");
+    assert_eq!(send(&path, &[], &json!(1)).await.ok().json["duplicate"], false);
+    assert_eq!(send(&path, &[], &json!(1)).await.ok().json["duplicate"], true);
+    send(&format!("?delivery_id={long}x"), &[], &json!(1)).await.fails(400, "invalid_query");
     let entries = scene.get("/transcript").await.ok().json["entries"].clone();
     let origin = json!({ "kind": "webhook", "source": "forge", "event_type": "push" });
     assert_eq!((&entries[0]["origin"], &entries[0]["text"]), (&origin, &json!(r#"{"ref":"main"}"#)));
@@ -83,7 +88,12 @@ async fn what_comes_from_outside_is_evidence() {
     let many = json!({ "body": { "type": "text", "text": "!" }, "source_refs": refs });
     scene.post("/enqueue", many).await.fails(400, "too_many");
     let long = json!({ "body": { "type": "text", "text": "!" }, "source": "s".repeat(257) });
-    scene.post("/enqueue", long).await.fails(413, "too_large");
+    assert_eq!(
+        scene.post("/enqueue", long).await.fails(400, "invalid_body").json["details"]["field"],
+        "source"
+    );
+    let refs = json!({ "body": { "type": "text", "text": "!" }, "source_refs": { "x": "y".repeat(257) } });
+    scene.post("/enqueue", refs).await.fails(413, "too_large");
 }
 
 #[tokio::test]

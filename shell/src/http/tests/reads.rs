@@ -67,6 +67,9 @@ async fn histories_are_walked_in_both_directions() {
         let whole = scene.get(&format!("{path}?limit=500")).await.ok().json[list].clone();
         let whole = whole.as_array().unwrap();
         assert_eq!(whole.len(), if path == "/briefs" { 7 } else { 14 });
+        let (first, fourth) = (&whole[0]["event_seq"], &whole[3]["event_seq"]);
+        let both = scene.get(&format!("{path}?after={first}&before={fourth}")).await;
+        assert_eq!(both.ok().json[list].as_array().unwrap()[..], whole[1..3]);
         for direction in ["before", "after"] {
             let start = if direction == "after" { "&after=0".to_owned() } else { String::new() };
             let mut page = scene.get(&format!("{path}?limit=3{start}")).await.ok().json.clone();
@@ -184,8 +187,8 @@ async fn events_come_in_pages() {
     assert_eq!(seqs(&scene.get("/agents/main/events?after_seq=2&before_seq=5").await), [3, 4]);
     assert_eq!(seqs(&scene.get(&format!("/agents/main/events?after_seq={last}")).await), [0; 0]);
     let beyond = scene.get(&format!("/agents/main/events?after_seq={}", last + 1)).await;
-    assert_eq!(beyond.fails(400, "cursor_ahead").json["details"]["last_event_seq"], last);
+    assert_eq!(beyond.fails(409, "cursor_ahead").json["details"]["last_event_seq"], last);
     for path in ["/briefs?before=999", "/transcript?after=999"] {
-        scene.get(path).await.fails(400, "cursor_ahead");
+        scene.get(path).await.fails(409, "cursor_ahead");
     }
 }

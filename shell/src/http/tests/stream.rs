@@ -105,10 +105,10 @@ async fn cursors_from_the_future_are_refused_with_the_last_event() {
     let last = last(&scene).await;
     let path = format!("/agents/main/events/stream?after_seq={}", last + 1);
     let reply = scene.get(&path).await;
-    assert_eq!(reply.fails(400, "cursor_ahead").json["details"]["last_event_seq"], last);
+    assert_eq!(reply.fails(409, "cursor_ahead").json["details"]["last_event_seq"], last);
     let headers = [("last-event-id", "999")];
     let reply = scene.send(request(Method::GET, "/agents/main/events/stream", &headers, "")).await;
-    assert_eq!(reply.fails(400, "cursor_ahead").json["details"]["field"], "Last-Event-ID");
+    assert_eq!(reply.fails(409, "cursor_ahead").json["details"]["field"], "Last-Event-ID");
 }
 
 #[tokio::test]

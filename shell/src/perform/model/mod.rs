@@ -24,6 +24,7 @@ use holon_core::model::{
 use serde_json::Value;
 
 pub use built_in::built_in;
+pub use parts::joined;
 pub use registry::{ProviderError, Providers};
 
 use crate::live::LiveText;

@@ -5,7 +5,7 @@ use holon_core::prompt::Part;
 use crate::text::{TextError, Texts};
 
 /// The parts of a text, one after the other.
-pub(super) fn joined(texts: &Texts, parts: &[Part]) -> Result<String, TextError> {
+pub fn joined(texts: &Texts, parts: &[Part]) -> Result<String, TextError> {
     let mut joined = String::new();
     for part in parts {
         match part {

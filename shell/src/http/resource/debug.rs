@@ -1,0 +1,65 @@
+//! What a model would be told, shown and not sent.
+
+use holon_core::AgentId;
+use holon_core::agent::identity::ExecutionBinding;
+use holon_core::message::{AdmissionContext, Ingress, Surface};
+use holon_core::prompt::{Part, PromptBlock, Stability};
+
+use super::super::App;
+use super::super::api::{DebugPrompt, DebugPromptReply, Nothing, PromptSection, Source};
+use super::super::body::{Json, OTHER_BYTES};
+use super::super::failure::Failure;
+use super::super::reply::Answer;
+use super::super::route::{Call, Handled};
+use crate::perform::model::joined;
+
+pub(in super::super) async fn prompt(
+    app: App,
+    call: Call<Nothing, Json<DebugPrompt, OTHER_BYTES>>,
+) -> Handled<Answer<DebugPromptReply>> {
+    let (agent, Json(DebugPrompt { text })) = (call.agent, call.body);
+    let execution = execution(&app, &agent).await?;
+    let context = app.runtime.look_at_context(&agent, &execution).await.map_err(Failure::internal)?;
+    let text = app.runtime.texts().take(&text);
+    let ingress = Ingress::prompt(text, Surface::HttpControlPrompt, AdmissionContext::ControlAuthenticated);
+    let (named, known) = (agent.clone(), context.clone());
+    let preview = app.runtime.read(Some(&agent), move |view| view.preview(&named, &known, ingress)).await??;
+    app.blocking(move |app| {
+        let frame = &preview.frame;
+        let est_tokens = frame.est_tokens() + preview.input.iter().map(Part::est_tokens).sum::<u64>();
+        let policy = section("policy", Stability::Stable, frame.system_prompt.clone());
+        let mut sections = vec![policy];
+        for PromptBlock { label, parts, stability, .. } in
+            frame.system_blocks.iter().chain(&frame.context_blocks)
+        {
+            sections.push(section(label, *stability, joined(app.runtime.texts(), parts)?));
+        }
+        let input = joined(app.runtime.texts(), &preview.input)?;
+        sections.push(section("current_input", Stability::TurnScoped, input));
+        let sources = context.sources.into_iter();
+        Ok(Answer(DebugPromptReply {
+            ok: true,
+            agent_id: agent,
+            agent_home: context.execution.agent_home,
+            execution,
+            loaded_sources: sources.map(|source| Source { scope: source.scope, path: source.path }).collect(),
+            sections,
+            tools: preview.tools.iter().map(|tool| tool.name().to_owned()).collect(),
+            est_tokens,
+            prompt_cache_key: frame.cache.prompt_cache_key.clone(),
+        }))
+    })
+    .await
+}
+
+async fn execution(app: &App, agent: &AgentId) -> Handled<ExecutionBinding> {
+    let named = agent.clone();
+    let known = app
+        .runtime
+        .read(Some(agent), move |view| view.agent(&named).map(|agent| agent.spec.execution.clone()));
+    known.await?.ok_or_else(|| Failure::unknown_agent(agent))
+}
+
+fn section(label: &str, stability: Stability, text: String) -> PromptSection {
+    PromptSection { label: label.to_owned(), stability, text }
+}
