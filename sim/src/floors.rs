@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use crate::decisions::Row;
 use crate::report::coverage::Coverage;
-use crate::tally::{Tally, errors, faults};
+use crate::tally::{ELSEWHERE, Tally, errors, faults};
 
 /// The file, as it is committed.
 pub const WRITTEN: &str = include_str!("../floors.txt");
@@ -23,7 +23,8 @@ pub fn reached(tally: &Tally) -> Figures {
     }
     let of = |name: &str, count: usize| (format!("{name}.{}", tally.runs), count as u64);
     let rows: BTreeSet<Row> = tally.decisions.keys().map(|came| came.row).collect();
-    let laws = tally.said.values().filter(|times| **times > 0).count();
+    let here = |law: &&str| !ELSEWHERE.contains(law);
+    let laws = tally.said.iter().filter(|(_, times)| **times > 0).map(|(law, _)| *law).filter(here).count();
     Figures::from([
         of("faults", faults().iter().filter(|fault| tally.fired.contains_key(**fault)).count()),
         of("laws", laws),
