@@ -41,7 +41,7 @@ const EXPECTED: u64 = 20;
 /// A pair is declared if one run in so many brings it.
 const RARE: u64 = 250;
 /// Laws that `sim run` can't judge: they take another kind of run.
-const ELSEWHERE: [&str; 3] = ["D12", "G1", "V10"];
+pub const ELSEWHERE: [&str; 3] = ["D12", "G1", "V10"];
 
 #[derive(Debug, Default)]
 pub struct Tally {

@@ -92,10 +92,13 @@ fn line(unit: &str, bound: Bound, done: u64, failures: u64, passed: Duration) ->
         Bound::Time(_) | Bound::None => format!("{done} {unit}"),
     };
     let told = format!("{count}, {rate:.0} {unit}/s, {failures} failures");
-    let Some(left) = left else { return told };
+    if matches!(bound, Bound::None) {
+        return told;
+    }
     let full = (share.min(1_000) * WIDTH / 1_000) as usize;
     let bar = format!("{}{}", "#".repeat(full), ".".repeat(WIDTH as usize - full));
-    format!("[{bar}] {told}, {} left", span(left))
+    let left = left.map_or_else(String::new, |left| format!(", {} left", span(left)));
+    format!("[{bar}] {told}{left}")
 }
 
 /// `42 s`, `3 m 05 s`, `2 h 10 m`.
