@@ -167,3 +167,29 @@ impl From<TextError> for Box<Failure> {
         Failure::internal(error)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_may_try_again_is_told_when() {
+        let agent = AgentId::new("main").unwrap();
+        let problem = "x".to_owned();
+        let rows = [
+            (Unavailable::Leaving, 503, "draining", true),
+            (Unavailable::DiskFull, 503, "disk_full", true),
+            (Unavailable::Damaged { agent, problem }, 500, "agent_damaged", false),
+        ];
+        for (unavailable, status, code, again) in rows {
+            let failure: Box<Failure> = unavailable.into();
+            assert_eq!(failure.code().name(), code);
+            assert!(failure.hint.is_some());
+            let response = failure.into_response();
+            assert_eq!(
+                (response.status().as_u16(), response.headers().contains_key(RETRY_AFTER)),
+                (status, again)
+            );
+        }
+    }
+}

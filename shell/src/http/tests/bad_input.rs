@@ -159,3 +159,20 @@ async fn headers_that_can_not_be_read() {
         reply.fails(400, "invalid_header");
     }
 }
+
+#[tokio::test]
+async fn a_damaged_agent_is_told_and_concerns_nobody_else() {
+    let scene = Scene::with_main().await;
+    scene.create("other").await;
+    scene.at_rest("main").await;
+    rusqlite::Connection::open(scene.home.ledger())
+        .unwrap()
+        .execute("UPDATE records SET payload = '{}' WHERE agent = 'main' AND event_seq = 1", [])
+        .unwrap();
+    for path in ["events", "transcript", "status"] {
+        let reply = scene.get(&format!("/agents/main/{path}")).await;
+        reply.fails(500, "agent_damaged");
+        assert!(reply.json["hint"].as_str().is_some_and(|hint| hint.contains("holon ledger verify")));
+        scene.get(&format!("/agents/other/{path}")).await.ok();
+    }
+}
