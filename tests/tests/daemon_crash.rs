@@ -8,8 +8,10 @@ use end_to_end::provider::{Provider, calls, fails, says};
 use end_to_end::{count, payloads, wait_for};
 use serde_json::json;
 
-/// Kills; each comes a little later after the prompts than the one before.
+/// Kills, unless `HOLON_KILLS` says how many; each comes a little later after the prompts than the one before.
 const KILLS: u64 = 12;
+/// The latest, in milliseconds after the prompts.
+const LATEST: u64 = 160;
 /// Prompts for each life of the runtime.
 const PROMPTS: usize = 3;
 
@@ -22,17 +24,18 @@ fn killed_at_any_moment_no_acknowledged_prompt_is_lost_or_doubled() {
         2 => says("Slowly done.").late(Duration::from_millis(60)),
         _ => says("Done."),
     };
-    let provider = Provider::start((0..400).map(reply));
+    let kills = std::env::var("HOLON_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(KILLS);
+    let provider = Provider::start((0..40 * usize::try_from(kills).expect("a small number")).map(reply));
     let daemon = Daemon::new(&provider);
     daemon.start();
     daemon.ok(&["config", "set", "runtime.retry_backoff_ms", "1"]);
     daemon.ok(&["daemon", "restart"]);
     let mut acknowledged = Vec::new();
-    for kill in 0..KILLS {
+    for kill in 0..kills {
         let prompts: Vec<_> = (0..PROMPTS)
             .map(|number| daemon.0.spawn(&["prompt", "--json", &format!("{kill}.{number}")]))
             .collect();
-        std::thread::sleep(Duration::from_millis(kill * 13));
+        std::thread::sleep(Duration::from_millis(kill * 13 % LATEST));
         daemon.kill();
         daemon.start();
         for prompt in prompts {
