@@ -46,7 +46,7 @@ fn a_fork_tries_again_from_a_past_point() {
     daemon.ok(&["prompt", "--wait", "find a way"]);
     let events = daemon.ok(&["tail", "--json", "-n", "512"]).stdout;
     let executed = events.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
-    let executed = executed.filter(|event| event["type"] == "tool_executed").last().unwrap();
+    let executed = executed.rev().find(|event| event["type"] == "tool_executed").unwrap();
     let at = executed["event_seq"].to_string();
     let forked = daemon.ok(&["ledger", "fork", "main", "again", "--at", &at, "--json"]).json();
     assert_eq!((&forked["forked_from"], &forked["agent_id"]), (&json!("main"), &json!("again")));

@@ -7,7 +7,7 @@ use tokio::task::JoinSet;
 
 use super::{Driver, DriverError};
 use crate::clock;
-use crate::ledger::{EncodedCall, LedgerError, Restored};
+use crate::ledger::{Batch, EncodedCall, LedgerError, Restored};
 
 /// One agent that can't be brought into memory.
 #[derive(Debug, thiserror::Error)]
@@ -94,10 +94,12 @@ impl Driver {
 
     fn bring_in(&mut self, agent: &AgentId, restored: Restored) -> Result<(), DriverError> {
         let Restored { snapshot, tail, unusable } = restored;
+        let mut batch = Batch::default();
         for (event_seq, error) in unusable {
             self.warnings.push(format!(
-                "the stored state of {agent} at event {event_seq} was left out, its log stands in for it: {error}"
+                "the stored state of {agent} at event {event_seq} was thrown away, its log stands in for it: {error}"
             ));
+            batch.reject_snapshot(agent.clone(), event_seq);
         }
         if let Some(snapshot) = &snapshot {
             self.snapshots.insert(agent.clone(), snapshot.agent.event_seq);
@@ -108,7 +110,8 @@ impl Driver {
         let through = self.host.view().agent(agent).map(|agent| agent.event_seq).unwrap_or_default();
         let log = || self.reader.records(agent, EventSeq(0), through);
         self.judge.brought_in(agent, self.host.view(), log)?;
-        self.record_call(&Call::Admit { agent: agent.clone(), through })
+        batch.call(EncodedCall::new(&Call::Admit { agent: agent.clone(), through })?);
+        Ok(self.writer.send(batch)?)
     }
 
     pub(super) fn recover(&mut self, agent: &AgentId, report: RecoveryReport) -> Result<(), DriverError> {

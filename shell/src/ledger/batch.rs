@@ -56,6 +56,8 @@ pub struct Batch {
     pub(super) contents: BTreeMap<ContentId, Arc<str>>,
     pub(super) agents: BTreeMap<AgentId, AgentRow>,
     pub(super) snapshots: BTreeMap<AgentId, AgentSnapshot>,
+    /// Stored states that turned out to be unusable.
+    pub(super) rejected: Vec<(AgentId, EventSeq)>,
     pub(super) through: Option<StepSeq>,
     steps: usize,
     bytes: usize,
@@ -139,6 +141,12 @@ impl Batch {
         self.snapshots.insert(snapshot.agent.id.clone(), snapshot);
     }
 
+    /// A stored state that can't be used is thrown away: one that is ahead of the log would look right once the
+    /// log has grown past it.
+    pub fn reject_snapshot(&mut self, agent: AgentId, event_seq: EventSeq) {
+        self.rejected.push((agent, event_seq));
+    }
+
     pub fn is_empty(&self) -> bool {
         self.calls.is_empty() && self.snapshots.is_empty()
     }
@@ -164,6 +172,7 @@ impl Batch {
         self.contents.extend(next.contents);
         self.agents.extend(next.agents);
         self.snapshots.extend(next.snapshots);
+        self.rejected.extend(next.rejected);
         self.through = next.through.or(self.through);
         self.steps += next.steps;
         self.bytes += next.bytes;

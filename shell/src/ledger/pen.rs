@@ -163,6 +163,12 @@ impl Pen<'_> {
     }
 
     fn snapshots(&self, batch: &Batch) -> Result<(), LedgerError> {
+        for (id, event_seq) in &batch.rejected {
+            self.execute(
+                "DELETE FROM snapshots WHERE agent = ?1 AND event_seq = ?2",
+                params![id.as_str(), stored(event_seq.0)?],
+            )?;
+        }
         for (id, snapshot) in &batch.snapshots {
             let event_seq = stored(snapshot.agent.event_seq.0)?;
             let at = || Position::event(id.as_str(), event_seq, None);

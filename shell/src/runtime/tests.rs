@@ -103,6 +103,31 @@ async fn many_ask_at_once_and_a_restart_knows_them() {
 }
 
 #[tokio::test]
+async fn a_stored_state_that_can_not_be_used_is_thrown_away() {
+    let home = tempfile::tempdir().unwrap();
+    let (runtime, ended) = begin(&home).await;
+    create(&runtime, &home, "main").await;
+    runtime.leave().await;
+    ended.await.unwrap().unwrap();
+    let ledger = home.path().join("ledger.sqlite3");
+    let ahead = "INSERT INTO snapshots (agent, event_seq, version, state, hash)
+        VALUES ('main', 50, 1, '{}', zeroblob(32)), ('main', 60, 1, '{}', zeroblob(32))";
+    let vandal = rusqlite::Connection::open(&ledger).unwrap();
+    vandal.execute_batch(ahead).unwrap();
+    drop(vandal);
+    let (runtime, ended) = begin(&home).await;
+    prompt(&runtime, "main").await;
+    settled(&runtime, "main").await;
+    runtime.leave().await;
+    ended.await.unwrap().unwrap();
+    let left: i64 = rusqlite::Connection::open(&ledger)
+        .unwrap()
+        .query_row("SELECT count(*) FROM snapshots WHERE event_seq IN (50, 60)", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(left, 0);
+}
+
+#[tokio::test]
 async fn a_copy_goes_on_by_itself() {
     let home = tempfile::tempdir().unwrap();
     let (runtime, ended) = begin(&home).await;
