@@ -54,6 +54,12 @@ fn attempt(attempt: &AttemptRecord, config: &Config) -> Result<(), Failure> {
         AttemptOutcome::Succeeded => attempt.failure_kind.is_none(),
     };
     ensure!(right, "T10", "of {most} attempts there was {attempt:?}");
+    let Some(wait) = attempt.backoff_ms else { return Ok(()) };
+    // Spread by a quarter, so that not all come back at one moment; or as long as the provider asked for.
+    let least = config.retry.backoff.0.saturating_mul(u64::from(attempt.attempt));
+    let longest = least.saturating_add((least / 4).max(1)).max(config.retry.retry_after_max.0);
+    let bounded = (least..=longest).contains(&wait.0);
+    ensure!(bounded, "T10", "a wait of {wait} is none of {least} to {longest} ms");
     Ok(())
 }
 

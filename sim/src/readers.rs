@@ -2,18 +2,24 @@
 //! transcript and the export of its log (R1).
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use holon_core::agent::Agent;
 use holon_core::event::{Event, InboxFact, TurnFact};
 use holon_core::host::Host;
 use holon_core::lifecycle::Status;
+use holon_core::message::{AdmissionContext, Ingress, Surface};
+use holon_core::prompt::Part;
 use holon_core::terminal::{TurnKind, TurnReason};
 use holon_core::transcript::Transcript;
-use holon_core::view::{RunVerdict, SchedulingPosture, View};
-use holon_core::{AgentId, Millis, Record, Reject};
+use holon_core::view::{AgentSummary, Explanation, RunVerdict, SchedulingPosture, View};
+use holon_core::{AgentId, Millis, Record, Reject, Text};
+use schemars::{JsonSchema, schema_for};
 use serde_json::Value;
 
 use crate::failure::{Failure, ensure, safety};
+use crate::ingress::agent_id;
+use crate::tools::context;
 
 /// How many agents of the live host read as the fold of their records says.
 pub(crate) fn live(host: &Host, agents: &BTreeMap<AgentId, Agent>) -> Result<u64, Failure> {
@@ -97,6 +103,8 @@ pub(crate) fn past(host: &Host, id: &AgentId, log: &[Record], misread: bool) -> 
     let same = entries.len() == expected.len()
         && entries.iter().zip(&expected).all(|(one, (at, kind))| one.0 == *at && one.1 == *kind);
     ensure!(same, "R1", "the transcript of {id} has {entries:?}, its log {expected:?}");
+    previewed(view, id)?;
+    described(view, id)?;
     let Some(told) = view.summary(id) else { return Ok(()) };
     let told_last = told.last_turn.map(|turn| (turn.kind, turn.reason));
     ensure!(told_last == last, "R1", "the last turn of {id} is told to be {told_last:?}, it was {last:?}");
@@ -106,6 +114,43 @@ pub(crate) fn past(host: &Host, id: &AgentId, log: &[Record], misread: bool) -> 
         ensure!(fits, "R1", "{id} is told to have ended as {verdict:?}, its last turn was {last:?}");
     }
     Ok(())
+}
+
+/// What a model would be told next is shown without asking it, and whoever is meant.
+fn previewed(view: View<'_>, id: &AgentId) -> Result<(), Failure> {
+    let prompt = |bytes: usize| {
+        let text = Text::Inline("x".repeat(bytes));
+        Ingress::prompt(text, Surface::HttpControlPrompt, AdmissionContext::ControlAuthenticated)
+    };
+    let context = context(Text::Inline("instructions".into()), Millis(1));
+    let shown = view.preview(id, &context, prompt(5)).map_err(|reject| safety("R1", reject.to_string()))?;
+    let said =
+        shown.input.iter().any(|part| matches!(part, Part::Given(Text::Inline(text)) if text == "xxxxx"));
+    ensure!(said && !shown.tools.is_empty(), "R1", "{id} would not be told its prompt: {:?}", shown.input);
+    let nobody = view.preview(&agent_id(99), &context, prompt(5));
+    ensure!(matches!(nobody, Err(Reject::UnknownAgent { .. })), "R1", "nobody is told {nobody:?}");
+    Ok(())
+}
+
+/// Every field of a summary and an explanation is in the schema that clients are given.
+fn described(view: View<'_>, id: &AgentId) -> Result<(), Failure> {
+    static KNOWN: OnceLock<[Vec<String>; 2]> = OnceLock::new();
+    let known = KNOWN.get_or_init(|| [fields_of::<AgentSummary>(), fields_of::<Explanation>()]);
+    let told = [serde_json::to_value(view.summary(id)), serde_json::to_value(view.explain(id))];
+    for (known, told) in known.iter().zip(told) {
+        let told = told.map_err(|error| safety("R1", error.to_string()))?;
+        let fields = told.as_object().into_iter().flatten().map(|(field, _)| field);
+        for field in fields {
+            ensure!(known.contains(field), "R1", "{id}: {field} is told, and not described");
+        }
+    }
+    Ok(())
+}
+
+fn fields_of<T: JsonSchema>() -> Vec<String> {
+    let schema = schema_for!(T);
+    let properties = schema.get("properties").and_then(Value::as_object);
+    properties.into_iter().flatten().map(|(field, _)| field.clone()).collect()
 }
 
 fn of_turn(last: Option<(TurnKind, Option<TurnReason>)>) -> RunVerdict {

@@ -56,7 +56,7 @@ impl Model {
                 self.fits(&fact.message, config, no_room)?;
                 self.admitted(record.at, fact, config)
             }
-            Event::Inbox(fact) => self.inbox(fact, config),
+            Event::Inbox(fact) => self.inbox(record.at, fact, config),
             Event::Turn(TurnFact::TurnStarted(fact)) => {
                 ensure!(self.run.is_none(), "T1", "{} starts while {:?} runs", fact.run_id, self.run);
                 ensure!(!self.stopped, "L1", "{} starts on a stopped agent", fact.run_id);
@@ -105,12 +105,15 @@ impl Model {
         Ok(())
     }
 
-    fn inbox(&mut self, fact: &InboxFact, config: &Config) -> Result<(), Failure> {
+    fn inbox(&mut self, at: Wall, fact: &InboxFact, config: &Config) -> Result<(), Failure> {
         match fact {
             InboxFact::MessageAdmitted(_) => Ok(()),
             InboxFact::MessageDuplicate(fact) => {
                 let known = fact.message_id.0 <= self.last;
                 ensure!(known, "Q5", "{} is a duplicate of nothing", fact.message_id);
+                let key = self.keys.iter().find(|key| key.message == fact.message_id);
+                let over = key.is_some_and(|key| at.since(key.at) >= config.queue.keys_for);
+                ensure!(!over, "Q5", "{} is a duplicate after the time of its key", fact.message_id);
                 Ok(())
             }
             InboxFact::MessageDequeued(fact) => self.claim(fact.message_id, true),

@@ -1,5 +1,6 @@
 //! The end of a run: everything is at rest, and the ledger tells all of it again.
 
+use holon_core::Record;
 use holon_core::host::{Host, RecoveryReport};
 use holon_core::ids::{EventSeq, Seed};
 use holon_core::snapshot::AgentSnapshot;
@@ -52,8 +53,31 @@ impl World<'_> {
             let log = self.disk.log(&agent, EventSeq(0));
             let (before, after) = log.split_at(usize::try_from(at).unwrap_or(usize::MAX).min(log.len()));
             self.checks.snapshot_at(before, after)?;
+            // A copy ends where a step does.
+            let next = after.first().map(|record| record.step);
+            let whole = before.partition_point(|record| Some(record.step) != next);
+            self.copied(&before[..whole])?;
         }
         Ok(())
+    }
+
+    /// D7: a copy of the log up to there is the same agent under another name, and can be recovered.
+    fn copied(&mut self, log: &[Record]) -> Result<(), Failure> {
+        if log.is_empty() {
+            return Ok(());
+        }
+        let config = self.scenario.config_of(self.life.number).clone();
+        let mut host = Host::new(config, Seed(self.scenario.seed))
+            .map_err(|error| safety("scenario", error.to_string()))?;
+        host.resume_after(self.disk.last_step());
+        let name = agent_id(self.scenario.agents + 1);
+        let rename = |record: &Record| Record { agent: name.clone(), ..record.clone() };
+        let step = host.copy(log.iter().map(rename).collect());
+        host.admit(None, step.records().to_vec()).map_err(|error| safety("D7", error.to_string()))?;
+        let through = host.view().agent(&name).map(|agent| agent.event_seq);
+        ensure!(through == log.last().map(|record| record.event_seq), "D7", "a copy ends at {through:?}");
+        drop(host.recover(self.now(), &name, RecoveryReport::default()));
+        host.check().map_err(|violation| safety("G2", violation.to_string()))
     }
 
     /// D8: what is at rest is recovered without a record, however often.
