@@ -49,14 +49,20 @@ struct Summary {
 
 impl Coverage {
     /// # Errors
-    /// When the text is no export, or has no file of the core.
+    /// When the text is no export, has no file of the core, or has one twice: then binaries of two checkouts were
+    /// counted together, and one of them was never run.
     pub fn from_text(text: &str) -> Result<Self, String> {
         let export: Export = serde_json::from_str(text).map_err(|error| error.to_string())?;
         let mut files = BTreeMap::new();
         for file in export.data.into_iter().flat_map(|data| data.files) {
             let name = file.filename.replace('\\', "/");
             if let Some(at) = name.rfind(SOURCES) {
-                files.insert(name[at + SOURCES.len()..].to_owned(), file.summary.regions);
+                let below = name[at + SOURCES.len()..].to_owned();
+                if files.insert(below, file.summary.regions).is_some() {
+                    return Err(format!(
+                        "{name} is in there twice, from two checkouts: run `cargo llvm-cov clean` and measure again"
+                    ));
+                }
             }
         }
         if files.is_empty() {
@@ -100,5 +106,8 @@ mod tests {
         assert_eq!(groups, [("core", 869), ("judges", 900)]);
         assert!(Coverage::from_text(r#"{"data":[]}"#).is_err());
         assert!(Coverage::from_text("{}").is_err());
+        let twice = [file("core/src/retry.rs", 20, 20), file("other/core/src/retry.rs", 20, 0)].join(",");
+        let refused = Coverage::from_text(&format!(r#"{{"data":[{{"files":[{twice}]}}]}}"#)).unwrap_err();
+        assert!(refused.contains("twice"), "{refused}");
     }
 }
