@@ -6,10 +6,27 @@
 use holon_core::{AgentId, MessageId};
 
 use super::agenda::Happening;
-use super::{Sabotage, World};
+use super::{Outside, Sabotage, World};
 use crate::disk::Lost;
 use crate::ingress::Request;
 use crate::scenario::Action;
+
+/// A client asks again for what was admitted and lost so many times.
+const PATIENCE: u32 = 12;
+
+impl Outside {
+    /// Whether the client of a lost request still has patience.
+    fn repeats(&mut self, request: &Request) -> bool {
+        let known = self.repeated.iter().position(|(repeated, _)| repeated == request);
+        let at = known.unwrap_or_else(|| {
+            self.repeated.push((request.clone(), 0));
+            self.repeated.len() - 1
+        });
+        let Some((_, times)) = self.repeated.get_mut(at) else { return false };
+        *times += 1;
+        *times <= PATIENCE
+    }
+}
 
 impl World<'_> {
     /// Nobody on this machine survives the loss; clients elsewhere do, and repeat what they can.
@@ -29,14 +46,19 @@ impl World<'_> {
         self.outside.begun.retain(|(agent, op)| disk.holds_op(agent, *op));
         self.outside.cancelled.retain(|(agent, op)| disk.holds_op(agent, *op));
         let gone = |agent: &AgentId, message: &MessageId| !disk.holds_message(agent, *message);
-        let bereaved: Vec<Request> = self
-            .outside
-            .acknowledged
-            .extract_if(.., |(agent, message), _| gone(agent, message))
-            .map(|(_, request)| request)
-            .collect();
+        // A key that is forgotten soon admits one request as several messages; its client still asks for one.
+        let mut bereaved: Vec<Request> = Vec::new();
+        let lost = self.outside.acknowledged.extract_if(.., |(agent, message), _| gone(agent, message));
+        for (_, request) in lost {
+            if request.repeatable() && !bereaved.contains(&request) {
+                bereaved.push(request);
+            }
+        }
         self.followers_fall_back(downtime);
-        for request in bereaved.into_iter().filter(Request::repeatable) {
+        for request in bereaved {
+            if !self.outside.repeats(&request) {
+                continue;
+            }
             // Twice: it is admitted anew, once.
             for patience in [2_000, 3_000] {
                 self.plan(self.at + downtime + patience, request.agent, Happening::Request(request.clone()));

@@ -131,6 +131,8 @@ struct Outside {
     acknowledged: BTreeMap<(AgentId, MessageId), Request>,
     /// What was admitted and then lost by a disk that lies.
     bereaved: Vec<Request>,
+    /// How often each was so lost and asked for again.
+    repeated: Vec<(Request, u32)>,
     /// Operations that any performer has ever begun.
     begun: BTreeSet<(AgentId, OpId)>,
     /// The last record that whoever follows an agent was shown.
