@@ -29,3 +29,4 @@ pub mod spawn;
 pub mod supervise;
 pub mod text;
 pub mod work;
+pub mod workplace;

@@ -130,7 +130,7 @@ async fn list(through: &Through, json: bool) -> Result<Exit, Failure> {
         vec![
             format!("{}{mark}", text(agent, "/agent_id")),
             text(agent, "/status").to_owned(),
-            text(agent, "/kind").to_owned(),
+            if agent.get("damaged").is_some() { "damaged" } else { text(agent, "/kind") }.to_owned(),
             number(agent, "/open_work").to_string(),
             next.to_owned(),
             text(agent, "/execution/cwd").to_owned(),

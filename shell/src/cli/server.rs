@@ -23,10 +23,10 @@ use crate::driver::Driver;
 use crate::events::Hub;
 use crate::home::Home;
 use crate::http::auth::Policy;
-use crate::http::{self, About, App, Metrics, Parts, Shutdown, api};
+use crate::http::{self, About, App, Metrics, Parts, Shutdown};
 use crate::ledger::Reader;
 use crate::runtime::{Ended, Runtime};
-use crate::settings::{AuthMode, Environment};
+use crate::settings::Environment;
 use crate::supervise::process;
 use crate::{clock, spawn};
 
@@ -186,12 +186,8 @@ impl Addresses {
 
 /// Who needs the token: [`Endpoint::new`] has refused what would let strangers in, and this does so again.
 fn policy(endpoint: &Endpoint, listen: SocketAddr) -> Result<Policy, Failure> {
-    let mode = match endpoint.auth {
-        AuthMode::Auto => api::AuthMode::Auto,
-        AuthMode::Required => api::AuthMode::Required,
-        AuthMode::Disabled => api::AuthMode::Disabled,
-    };
-    Policy::new(mode, endpoint.token.as_ref().map(Token::expose), Some(listen)).map_err(Failure::usage)
+    Policy::new(endpoint.auth, endpoint.token.as_ref().map(Token::expose), Some(listen))
+        .map_err(Failure::usage)
 }
 
 /// The agent that is meant when none is named, made with the first start. It works in its own home: a runtime is

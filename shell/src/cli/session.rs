@@ -12,8 +12,6 @@ use holon_core::message::{AdmissionContext, Ingress, Surface};
 use holon_core::view::{ExplainedDeadline, RunVerdict};
 use holon_core::{AgentId, Answer, Config, Input, MessageId, Millis, Record, Reject};
 
-use rustix::fs::{Access, access};
-
 use super::beside;
 use super::exit::Exit;
 use super::interrupts::Ending;
@@ -30,6 +28,7 @@ use crate::report::{Ended, RunFold, RunReport};
 use crate::screen::{Screen, Tone};
 use crate::settings::Environment;
 use crate::text::Secrets;
+use crate::workplace::{self, WorkplaceError};
 use crate::{clock, prune, spawn};
 
 /// What is to be done, and with what.
@@ -304,29 +303,16 @@ async fn abort(driver: &mut Driver, agent: &AgentId) -> Result<(), DriverError> 
 
 /// Where an agent's commands run: `cwd` inside the workspace, both as they really are.
 pub(super) fn execution(workspace: &Path, cwd: &Path) -> Result<ExecutionBinding, Failure> {
-    let real = |path: &Path| {
-        path.canonicalize().map_err(|error| {
-            Failure::usage(anyhow!("{} is not a folder to work in: {error}", path.display()))
-        })
-    };
-    let (workspace, cwd) = (real(workspace)?, real(cwd)?);
-    if let Some(file) = [&workspace, &cwd].into_iter().find(|path| !path.is_dir()) {
-        return Err(Failure::usage(anyhow!("{} is not a folder to work in: it is a file", file.display())));
-    }
-    for folder in [&workspace, &cwd] {
-        access(folder, Access::READ_OK | Access::EXEC_OK).map_err(|error| {
-            Failure::usage(anyhow!("{} can't be read: {error}", folder.display()))
-                .hint("make it readable for this user, or name another folder with --workspace-root")
-        })?;
-    }
-    if !cwd.starts_with(&workspace) {
-        let error = anyhow!("--cwd {} is outside of --workspace-root {}", cwd.display(), workspace.display());
-        return Err(Failure::usage(error));
-    }
-    let text = |path: &Path| path.display().to_string();
-    Ok(ExecutionBinding {
-        workspace_anchor: text(&workspace),
-        execution_root: text(&workspace),
-        cwd: text(&cwd),
+    workplace::bind(workspace, cwd).map_err(|error| match &error {
+        WorkplaceError::Closed { .. } => Failure::usage(error)
+            .hint("make it readable for this user, or name another folder with --workspace-root"),
+        WorkplaceError::Outside { cwd, workspace } => Failure::usage(anyhow!(
+            "--cwd {} is outside of --workspace-root {}",
+            cwd.display(),
+            workspace.display()
+        )),
+        WorkplaceError::Missing { .. } | WorkplaceError::File { .. } | WorkplaceError::NotText { .. } => {
+            Failure::usage(error)
+        }
     })
 }

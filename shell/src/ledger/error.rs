@@ -102,6 +102,11 @@ pub enum AppendError {
 }
 
 impl LedgerError {
+    /// Whether one place can't be read, and others may.
+    pub fn is_damage(&self) -> bool {
+        matches!(self, Self::Damaged { .. } | Self::Newer { .. })
+    }
+
     pub(super) fn damaged(at: Position, problem: impl fmt::Display) -> Self {
         Self::Damaged { at: Box::new(at), problem: problem.to_string() }
     }

@@ -58,12 +58,12 @@ impl Reader {
     /// Agents whose names come after one, in the order of their names, each with the record of its creation.
     ///
     /// # Errors
-    /// When a row or one of the records is damaged.
+    /// When a row is damaged, or the ledger can't be read at all; a damaged record is told in its place.
     pub fn agents_after(
         &self,
         after: Option<&AgentId>,
         limit: usize,
-    ) -> Result<Vec<(AgentRow, Option<Record>)>, LedgerError> {
+    ) -> Result<Vec<(AgentRow, Result<Option<Record>, LedgerError>)>, LedgerError> {
         let sql = "SELECT agent, event_seq, status, next_deadline, open_work FROM agents
             WHERE agent > ?1 ORDER BY agent LIMIT ?2";
         let failed = || LedgerError::unreadable(Position::default());
@@ -77,7 +77,10 @@ impl Reader {
         })?;
         let mut agents = Vec::with_capacity(rows.len());
         for row in rows {
-            let created = self.record(&row.agent, EventSeq(1))?;
+            let created = match self.record(&row.agent, EventSeq(1)) {
+                Err(error) if !error.is_damage() => return Err(error),
+                created => created,
+            };
             agents.push((row, created));
         }
         Ok(agents)
@@ -137,7 +140,7 @@ mod tests {
         let page = |after: Option<&str>, limit| -> Vec<String> {
             let found = world.reader.agents_after(after.map(id).as_ref(), limit).unwrap();
             assert!(
-                found.iter().all(|(row, created)| created.as_ref().is_some_and(|it| it.agent == row.agent))
+                found.iter().all(|(row, created)| matches!(created, Ok(Some(it)) if it.agent == row.agent))
             );
             found.iter().map(|(row, _)| row.agent.to_string()).collect()
         };

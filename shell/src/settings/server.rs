@@ -3,6 +3,9 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 /// Who is meant to reach the runtime over TCP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
@@ -16,14 +19,16 @@ pub enum Access {
     Tailnet,
 }
 
-/// When a control token is asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// When a control token is required.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum AuthMode {
-    /// On TCP whenever a token is configured, and always where others can reach it.
+    /// On TCP whenever one is configured, and always on an address that is not loopback.
+    #[default]
     Auto,
-    /// Also on the home's socket.
+    /// Also on the socket.
     Required,
-    /// Never; refused where others can reach it.
+    /// Nowhere; only loopback addresses and the socket are served.
     Disabled,
 }
 

@@ -45,6 +45,24 @@ pub struct AgentListEntry {
     pub lifecycle_hint: Option<String>,
 }
 
+/// An agent of the list, or what is left of one whose beginning can't be read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Listed {
+    Agent(Box<AgentListEntry>),
+    Damaged(DamagedAgent),
+}
+
+/// An agent whose first event is damaged: the others are not kept from whoever asks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DamagedAgent {
+    pub agent_id: AgentId,
+    pub status: Status,
+    pub event_seq: EventSeq,
+    /// What is wrong, where, and what to do.
+    pub damaged: String,
+}
+
 /// The concise summary.
 pub type AgentStatus = AgentSummary;
 

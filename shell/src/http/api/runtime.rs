@@ -6,6 +6,8 @@ use holon_core::{AgentId, Wall};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use crate::settings::AuthMode;
+
 /// A request or a query without anything in it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -50,19 +52,6 @@ pub struct Auth {
     pub mode: AuthMode,
     /// Whether a token is required on the connection that asks.
     pub required: bool,
-}
-
-/// When a control token is required.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum AuthMode {
-    /// On TCP whenever one is configured, and always on an address that is not loopback.
-    #[default]
-    Auto,
-    /// Also on the socket.
-    Required,
-    /// Nowhere; only loopback addresses and the socket are served.
-    Disabled,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -10,7 +10,7 @@ use holon_core::{AgentId, Event, EventSeq, Record};
 
 use super::super::App;
 use super::super::api::{
-    AgentListEntry, AgentState, AgentStatus, ListQuery, Nothing, PageQuery, RecentQuery,
+    AgentListEntry, AgentState, AgentStatus, DamagedAgent, ListQuery, Listed, Nothing, PageQuery, RecentQuery,
 };
 use super::super::body::Empty;
 use super::super::code::Code;
@@ -18,7 +18,7 @@ use super::super::failure::Failure;
 use super::super::reply::Answer;
 use super::super::route::{Call, Handled};
 use super::history;
-use crate::ledger::AgentRow;
+use crate::ledger::{AgentRow, LedgerError};
 
 /// Agents in one reply, where nothing else is asked for, and at most.
 const LISTED: (u32, u32) = (500, 1_000);
@@ -27,10 +27,7 @@ const RECENT: (u32, u32) = (20, 100);
 /// A state that was just decided is durable after so long at the latest, or something is wrong with the disk.
 const DURABLE_WITHIN: u32 = 2_000;
 
-pub(in super::super) async fn list(
-    app: App,
-    call: Call<ListQuery, Empty>,
-) -> Handled<Answer<Vec<AgentListEntry>>> {
+pub(in super::super) async fn list(app: App, call: Call<ListQuery, Empty>) -> Handled<Answer<Vec<Listed>>> {
     let limit = bounded("limit", call.query.limit, LISTED, 1)?;
     app.blocking(move |app| {
         let (mut entries, mut after) = (Vec::new(), call.query.after);
@@ -40,7 +37,7 @@ pub(in super::super) async fn list(
             let page = app.reader.agents_after(after.as_ref(), wanted)?;
             after = page.last().map(|(row, _)| row.agent.clone());
             let ended = page.len() < wanted;
-            entries.extend(page.into_iter().filter_map(|(row, created)| entry(app, row, created)));
+            entries.extend(page.into_iter().filter_map(|(row, created)| listed(app, row, created)));
             if ended {
                 break;
             }
@@ -110,6 +107,18 @@ pub(super) fn bounded(
     }
     Err(Failure::new(Code::InvalidQuery, format!("{name}: expected {least} to {most}, got {number}"))
         .detail("field", name))
+}
+
+fn listed(app: &App, row: AgentRow, created: Result<Option<Record>, LedgerError>) -> Option<Listed> {
+    match created {
+        Ok(created) => entry(app, row, created).map(|entry| Listed::Agent(Box::new(entry))),
+        Err(error) => Some(Listed::Damaged(DamagedAgent {
+            status: row.status,
+            event_seq: row.event_seq,
+            agent_id: row.agent,
+            damaged: error.to_string(),
+        })),
+    }
 }
 
 fn entry(app: &App, row: AgentRow, created: Option<Record>) -> Option<AgentListEntry> {

@@ -1,0 +1,112 @@
+//! The folder that an agent's commands run in, for every surface that names one.
+
+use std::path::{Path, PathBuf};
+
+use holon_core::agent::identity::ExecutionBinding;
+use rustix::fs::{Access, access};
+
+/// Which of the two folders is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Folder {
+    Workspace,
+    Cwd,
+}
+
+/// A folder that nobody can work in.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkplaceError {
+    #[error("{} is not a folder to work in: {problem}", path.display())]
+    Missing { folder: Folder, path: PathBuf, problem: std::io::Error },
+    #[error("{} is not a folder to work in: it is a file", path.display())]
+    File { folder: Folder, path: PathBuf },
+    /// It becomes part of prompts and records, which are text.
+    #[error("{} is not UTF-8", path.display())]
+    NotText { folder: Folder, path: PathBuf },
+    #[error("{} can't be read: {problem}", path.display())]
+    Closed { folder: Folder, path: PathBuf, problem: rustix::io::Errno },
+    #[error("{} is outside of {}", cwd.display(), workspace.display())]
+    Outside { cwd: PathBuf, workspace: PathBuf },
+}
+
+impl WorkplaceError {
+    /// Which of the two is to be changed.
+    pub fn folder(&self) -> Folder {
+        match self {
+            Self::Missing { folder, .. }
+            | Self::File { folder, .. }
+            | Self::NotText { folder, .. }
+            | Self::Closed { folder, .. } => *folder,
+            Self::Outside { .. } => Folder::Cwd,
+        }
+    }
+}
+
+/// `cwd` inside the workspace, both as they really are.
+///
+/// # Errors
+/// A folder that is none, has no name in UTF-8, can't be read, or lies outside.
+pub fn bind(workspace: &Path, cwd: &Path) -> Result<ExecutionBinding, WorkplaceError> {
+    let root = real(Folder::Workspace, workspace)?;
+    let cwd = real(Folder::Cwd, cwd)?;
+    if !cwd.starts_with(&root) {
+        return Err(WorkplaceError::Outside { cwd, workspace: root });
+    }
+    let text = |path: &Path| path.display().to_string();
+    Ok(ExecutionBinding { workspace_anchor: text(&root), execution_root: text(&root), cwd: text(&cwd) })
+}
+
+fn real(folder: Folder, path: &Path) -> Result<PathBuf, WorkplaceError> {
+    let real = path.canonicalize().map_err(|problem| WorkplaceError::Missing {
+        folder,
+        path: path.to_owned(),
+        problem,
+    })?;
+    if !real.is_dir() {
+        return Err(WorkplaceError::File { folder, path: real });
+    }
+    if real.to_str().is_none() {
+        return Err(WorkplaceError::NotText { folder, path: real });
+    }
+    match access(&real, Access::READ_OK | Access::EXEC_OK) {
+        Ok(()) => Ok(real),
+        Err(problem) => Err(WorkplaceError::Closed { folder, path: real, problem }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
+    use super::*;
+
+    #[test]
+    fn folders_are_named_as_they_really_are_and_lie_inside_each_other() {
+        let home = tempfile::tempdir().unwrap();
+        let (real, link) = (home.path().join("real"), home.path().join("link"));
+        std::fs::create_dir_all(real.join("src")).unwrap();
+        std::os::unix::fs::symlink(&real, &link).unwrap();
+        let bound = bind(&link, &link.join("src")).unwrap();
+        let real = real.canonicalize().unwrap();
+        assert_eq!(bound.execution_root, real.display().to_string());
+        assert_eq!(bound.cwd, real.join("src").display().to_string());
+        let outside = bind(&real.join("src"), &real).unwrap_err();
+        assert!(matches!(outside, WorkplaceError::Outside { .. }), "{outside}");
+        assert_eq!(outside.folder(), Folder::Cwd);
+    }
+
+    #[test]
+    fn what_is_no_folder_is_told_with_its_name() {
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        let refused = bind(home.path(), &file).unwrap_err();
+        assert_eq!(refused.folder(), Folder::Cwd);
+        assert!(refused.to_string().ends_with("file is not a folder to work in: it is a file"), "{refused}");
+        let refused = bind(&home.path().join("nowhere"), home.path()).unwrap_err();
+        assert_eq!(refused.folder(), Folder::Workspace);
+        let odd = home.path().join(OsStr::from_bytes(b"\xff"));
+        std::fs::create_dir(&odd).unwrap();
+        assert!(matches!(bind(&odd, &odd), Err(WorkplaceError::NotText { .. })));
+    }
+}
