@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use holon_core::agent::Agent;
-use holon_core::event::{LifecycleFact, TurnFact};
+use holon_core::event::{LifecycleFact, SchedulingFact, TurnFact};
 use holon_core::host::Host;
 use holon_core::law::Laws;
 use holon_core::lifecycle::Status;
 use holon_core::model::{Item, ModelRequest};
 use holon_core::outcome::SupervisorIdentity;
 use holon_core::prompt::Part;
+use holon_core::scheduler::{DecisionKind, Evidence};
 use holon_core::snapshot::AgentSnapshot;
 use holon_core::{AgentId, Config, Event, MessageId, Now, OpId, Record, Wall};
 
@@ -65,6 +66,7 @@ impl Checks {
         self.bounds.call(&row.call);
         for record in &row.records {
             self.laws.step(record).map_err(|broken| safety(broken.law, broken.to_string()))?;
+            self.slots(record)?;
             match self.folded.get_mut(&record.agent) {
                 Some(agent) => {
                     let blind = self.sabotage == Some(Sabotage::Blind);
@@ -83,6 +85,22 @@ impl Checks {
             self.bounds.record(record, self.folded.get(&record.agent), self.sabotage)?;
         }
         self.reference.step(&row.call, &row.records)
+    }
+
+    /// G6: a turn begins where a slot is free, and nobody waits for one that is.
+    fn slots(&self, record: &Record) -> Result<(), Failure> {
+        let Event::Scheduling(SchedulingFact::SchedulerDecision(decision)) = &record.event else {
+            return Ok(());
+        };
+        let begins = decision.kind == DecisionKind::StartModelTurn;
+        let waits = decision.evidence.contains(&Evidence::NoFreeSlot);
+        if begins || waits {
+            let slots = self.bounds.config().limits.concurrent_turns;
+            let running = self.folded.values().filter(|agent| agent.run.is_some()).count() as u64;
+            let right = begins == (running < slots);
+            ensure!(right, "G6", "{} decides {decision:?} with {running} of {slots} turns", record.agent);
+        }
+        Ok(())
     }
 
     /// S8: what a step records is bounded by what it has to settle, for any length of history.
@@ -212,7 +230,22 @@ impl Checks {
                 deadline.reason
             );
         }
+        self.rests(host)?;
         self.no_lost_wake(host)
+    }
+
+    /// G6: whoever has nothing to do is asleep.
+    fn rests(&self, host: &Host) -> Result<(), Failure> {
+        if self.reference.draining() {
+            return Ok(());
+        }
+        for id in host.view().agent_ids() {
+            let Some(agent) = host.view().agent(id) else { continue };
+            let idle = agent.run.is_none() && agent.hold.is_none() && agent.inbox.totals().0 == 0;
+            let awake = idle && ![Status::Asleep, Status::Stopped].contains(&agent.status);
+            ensure!(!awake, "G6", "{id} is {:?} and has nothing to do", agent.status);
+        }
+        Ok(())
     }
 
     fn no_lost_wake(&mut self, host: &Host) -> Result<(), Failure> {

@@ -47,6 +47,8 @@ pub(super) struct Key {
     younger: u64,
     /// Once its time was over, the core may forget it whatever the clock does later.
     pub(super) expired: bool,
+    /// As many younger ones as are kept had come: the core has forgotten it.
+    crowded_out: bool,
 }
 
 impl Model {
@@ -114,6 +116,8 @@ impl Model {
                 let key = self.keys.iter().find(|key| key.message == fact.message_id);
                 let over = key.is_some_and(|key| at.since(key.at) >= config.queue.keys_for);
                 ensure!(!over, "Q5", "{} is a duplicate after the time of its key", fact.message_id);
+                let kept = key.is_none_or(|key| !key.crowded_out);
+                ensure!(kept, "Q5", "{} is a duplicate of a key that younger ones replaced", fact.message_id);
                 Ok(())
             }
             InboxFact::MessageDequeued(fact) => self.claim(fact.message_id, true),
@@ -150,7 +154,8 @@ impl Model {
             for key in &mut self.keys {
                 key.younger += 1;
                 // The admission lets it go, whatever another configuration keeps later.
-                key.expired |= key.younger >= config.queue.keys.max(1);
+                key.crowded_out |= key.younger >= config.queue.keys.max(1);
+                key.expired |= key.crowded_out;
             }
             self.keys.retain(|key| key.name != idempotency.key);
             self.keys.push(Key {
@@ -160,6 +165,7 @@ impl Model {
                 at,
                 younger: 0,
                 expired: false,
+                crowded_out: false,
             });
         }
         self.last = id.0;
