@@ -24,6 +24,13 @@ fn a_prompt_goes_all_the_way_and_back() {
     for text in ["> msg_1: look around", "result: Looked around.", "echo from a command"] {
         assert!(tail.contains(text), "{text} is not in {tail}");
     }
+    assert_eq!(daemon.ok(&["tail", "--level", "verbose"]).stdout, tail, "that is what it begins with");
+    let info = daemon.ok(&["tail", "--level", "info"]).stdout;
+    assert!(info.contains("result: Looked around.") && !info.contains("echo from a command"), "{info}");
+    assert!(!tail.contains("decided: "), "{tail}");
+    let debug = daemon.ok(&["tail", "--level", "5"]).stdout;
+    assert!(debug.contains("decided: start_model_turn for msg_1") && !debug.contains("op_1"), "{debug}");
+    daemon.0.run(&["tail", "--level", "trace"]).refused(2, &["info, verbose, debug"]);
     let transcript = daemon.ok(&["transcript"]).stdout;
     assert!(transcript.contains("look around") && transcript.contains("from a command"), "{transcript}");
     let events = daemon.ok(&["tail", "--json", "-n", "512"]).stdout;

@@ -22,7 +22,7 @@ use crate::ledger::{self, Durability, Reader};
 use crate::live::LiveSink;
 use crate::perform::CommandSettings;
 use crate::perform::model::{Providers, built_in};
-use crate::present;
+use crate::present::{Level, Presentation};
 use crate::screen::Screen;
 use crate::settings::Environment;
 
@@ -100,11 +100,13 @@ fn observer(quiet: bool) -> Observer {
         return Box::new(|_| {});
     }
     Box::new(|record: &Record| {
-        let shown = match present::line(record) {
-            Some(line) => format!("{:>4}  {}", record.event_seq.0, line.replace('\n', "\n      ")),
-            None => format!("{:>4}  {}", record.event_seq.0, record.event.kind()),
+        let told = Presentation::of(record);
+        let shown = if Level::Verbose.shows(told.visibility) {
+            told.text().replace('\n', "\n      ")
+        } else {
+            told.source_event_kind.to_owned()
         };
-        match output::line(&shown) {
+        match output::line(&format!("{:>4}  {shown}", record.event_seq.0)) {
             Ok(()) | Err(_) => {}
         }
     })
