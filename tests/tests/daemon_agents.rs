@@ -160,7 +160,11 @@ fn without_a_runtime_every_command_says_how_to_start_it() {
         daemon.0.run(command).refused(5, &["holon daemon start"]);
     }
     assert!(daemon.ok(&["completions", "bash"]).stdout.contains("_holon"));
-    assert!(daemon.ok(&["man"]).stdout.starts_with(".ie"));
+    let man = daemon.ok(&["man"]).stdout;
+    assert!(man.starts_with(".ie") && man.contains("holon\\-daemon(1)"), "{man}");
+    let start = daemon.ok(&["man", "daemon", "start"]).stdout;
+    assert!(start.contains(".TH holon-daemon-start 1") && start.contains("wait"), "{start}");
+    daemon.0.run(&["man", "daemon", "strat"]).refused(2, &["did you mean start"]);
 }
 
 #[test]

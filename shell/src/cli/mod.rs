@@ -73,8 +73,8 @@ enum Command {
     Config(config::ConfigArgs),
     /// Print the completions of a shell
     Completions(pages::CompletionsArgs),
-    /// Print the manual page
-    Man,
+    /// Print the manual page of a command
+    Man(pages::ManArgs),
 }
 
 /// Runs the command line; everything that can go wrong ends in an exit code.
@@ -94,7 +94,7 @@ pub fn main() -> std::process::ExitCode {
         Command::Transcript(args) => tail::transcript(cli.home, args),
         Command::Agent(command) => agent::agent(cli.home, command),
         Command::Completions(args) => pages::completions(&args),
-        Command::Man => pages::man(),
+        Command::Man(args) => pages::man(&args),
         Command::Demo(args) => demo::demo(args),
         Command::Config(args) => config::config(cli.home, args),
         Command::Ledger(command) => ledger::ledger(cli.home, command),
