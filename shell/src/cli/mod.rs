@@ -7,6 +7,7 @@ mod daemon;
 mod demo;
 mod exit;
 mod fork;
+mod hints;
 mod interrupts;
 mod ledger;
 mod outcome;
@@ -83,6 +84,9 @@ pub fn main() -> std::process::ExitCode {
         Ok(cli) => cli,
         Err(error) => return output::usage(&error),
     };
+    if let Some(home) = &cli.home {
+        hints::at(home);
+    }
     let outcome = match cli.command {
         Command::Run(args) => run::run(cli.home, args),
         Command::Serve(args) => serve::serve(cli.home, args),
