@@ -1,9 +1,11 @@
-//! Commands beside a runtime name the home that was named.
+//! Commands beside a runtime: they name the home that was named, need no configuration of their own, and wait as
+//! long as they were told to.
 
 use std::process::Command;
 
 use end_to_end::binary;
 use end_to_end::daemon::Daemon;
+use end_to_end::provider::{Provider, fails, says};
 
 /// What is suggested after the error, as it stands there.
 fn hint(stderr: &str) -> &str {
@@ -46,4 +48,39 @@ fn a_hint_names_the_home_that_a_flag_named_and_works_as_it_stands() {
     assert!(hint(&relative.stderr).contains("holon --home '/"), "{relative:?}");
     let unnamed = daemon.0.run(&["status"]);
     assert_eq!(hint(&unnamed.stderr), "holon daemon start");
+}
+
+#[test]
+fn a_run_beside_a_runtime_needs_no_configuration_of_its_own() {
+    let provider = Provider::start([says("First."), says("Second."), says("Third."), says("Fourth.")]);
+    let daemon = Daemon::new(&provider);
+    daemon.start();
+    daemon.ok(&["run", "--agent", "worker", "--create-agent", "one"]);
+    for (broken, answer, told) in [
+        ("model.default = 'none'", "Second.\n", None),
+        ("no table [", "Third.\n", Some("config.toml")),
+        ("[run]\nidle_limit_ms = \"soon\"", "Fourth.\n", Some("run.idle_limit_ms")),
+    ] {
+        std::fs::write(daemon.0.home().join("config.toml"), broken).unwrap();
+        let ended = daemon.ok(&["run", "--agent", "worker", "go on"]);
+        assert_eq!(ended.stdout, answer);
+        let problem = ended.stderr.lines().find(|line| line.contains("config.toml"));
+        assert_eq!(problem.is_some(), told.is_some(), "{ended:?}");
+        assert!(told.is_none_or(|told| problem.is_some_and(|line| line.contains(told))), "{ended:?}");
+    }
+    daemon.0.run(&["run", "one shot"]).refused(2, &["config.toml"]);
+}
+
+/// The hold after an outage is 30 s, which is less than what is waited for unless something else is configured.
+#[test]
+fn a_wait_beside_a_runtime_ends_as_configured() {
+    for command in [&["prompt", "--wait", "--json", "go"][..], &["run", "--json", "--agent", "main", "go"]] {
+        let away = || fails(503, "away");
+        let provider = Provider::start([away(), away(), away(), says("After the hold.")]);
+        let daemon = Daemon::new(&provider);
+        daemon.ok(&["config", "set", "run.idle_limit_ms", "1000"]);
+        daemon.start();
+        let ended = daemon.0.run(command);
+        assert_eq!(ended.json()["verdict"], "waiting_for_timer", "{ended:?}");
+    }
 }

@@ -5,6 +5,7 @@ mod beside;
 mod config;
 mod daemon;
 mod demo;
+mod errand;
 mod exit;
 mod fork;
 mod hints;

@@ -100,7 +100,7 @@ async fn outcome(
     let screen = if quiet { Screen::quiet() } else { Screen::stderr(&through.environment) };
     let mut activity = Activity::new(screen.clone());
     let mut see = |record: &Record| activity.see(record);
-    let wait = Wait::new(&through.client, agent, before);
+    let wait = Wait::new(&through.client, agent, before, through.idle_limit());
     let why = tokio::select! {
         biased;
         () = ending.wait() => {
