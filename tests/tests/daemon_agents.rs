@@ -24,6 +24,13 @@ fn a_prompt_goes_all_the_way_and_back() {
     for text in ["> msg_1: look around", "result: Looked around.", "echo from a command"] {
         assert!(tail.contains(text), "{text} is not in {tail}");
     }
+    assert_eq!(daemon.ok(&["tail", "--level", "verbose"]).stdout, tail, "that is what it begins with");
+    let info = daemon.ok(&["tail", "--level", "info"]).stdout;
+    assert!(info.contains("result: Looked around.") && !info.contains("echo from a command"), "{info}");
+    assert!(!tail.contains("decided: "), "{tail}");
+    let debug = daemon.ok(&["tail", "--level", "5"]).stdout;
+    assert!(debug.contains("decided: start_model_turn for msg_1") && !debug.contains("op_1"), "{debug}");
+    daemon.0.run(&["tail", "--level", "trace"]).refused(2, &["info, verbose, debug"]);
     let transcript = daemon.ok(&["transcript"]).stdout;
     assert!(transcript.contains("look around") && transcript.contains("from a command"), "{transcript}");
     let events = daemon.ok(&["tail", "--json", "-n", "512"]).stdout;
@@ -153,7 +160,11 @@ fn without_a_runtime_every_command_says_how_to_start_it() {
         daemon.0.run(command).refused(5, &["holon daemon start"]);
     }
     assert!(daemon.ok(&["completions", "bash"]).stdout.contains("_holon"));
-    assert!(daemon.ok(&["man"]).stdout.starts_with(".ie"));
+    let man = daemon.ok(&["man"]).stdout;
+    assert!(man.starts_with(".ie") && man.contains("holon\\-daemon(1)"), "{man}");
+    let start = daemon.ok(&["man", "daemon", "start"]).stdout;
+    assert!(start.contains(".TH holon-daemon-start 1") && start.contains("wait"), "{start}");
+    daemon.0.run(&["man", "daemon", "strat"]).refused(2, &["did you mean start"]);
 }
 
 #[test]

@@ -145,7 +145,13 @@ fn the_commands_of_the_daemon_page_work() {
         .unwrap();
     assert!(output.status.success(), "{output:?}");
     let said = String::from_utf8_lossy(&output.stdout);
-    for text in ["started: process", "Hello! I am a scripted model", "created helper", "stopped: process"] {
+    for text in [
+        "started: process",
+        "Hello! I am a scripted model",
+        "created helper",
+        "result: Hello!",
+        "stopped: process",
+    ] {
         assert!(said.contains(text), "{text} is not in {said}");
     }
 }

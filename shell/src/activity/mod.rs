@@ -7,12 +7,12 @@ mod waiting;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use holon_core::event::{Event, TurnFact};
+use holon_core::event::{Event, InboxFact, LifecycleFact, TurnFact};
 use holon_core::{Now, Record};
 
 use crate::clock;
 use crate::live::{Live, LiveSink};
-use crate::present;
+use crate::present::{Category, Level, Presentation};
 use crate::screen::{Screen, Tone};
 use repeats::Repeats;
 use steps::Steps;
@@ -53,11 +53,9 @@ impl Activity {
                     self.screen.line(tone, &line);
                 }
             }
-            if !shown_as_step(fact) {
-                self.aside(record);
-            }
-        } else {
-            self.aside(record);
+        }
+        if !told_elsewhere(&record.event) {
+            self.aside(&Presentation::of(record));
         }
         if let Some(waiting) = Waiting::from(record, &self.steps, clock::now()) {
             self.wait_for(waiting);
@@ -72,13 +70,15 @@ impl Activity {
         self.screen.finish();
     }
 
-    fn aside(&mut self, record: &Record) {
-        let Some(line) = present::line(record) else { return };
+    fn aside(&mut self, told: &Presentation) {
+        if !Level::Verbose.shows(told.visibility) {
+            return;
+        }
         for (tone, held) in self.repeats.flush() {
             self.screen.line(tone, &held);
         }
-        let tone = if line.starts_with('!') { Tone::Bad } else { Tone::Aside };
-        self.screen.line(tone, &line);
+        let bad = told.category == Category::OperatorNotification;
+        self.screen.line(if bad { Tone::Bad } else { Tone::Aside }, &told.text());
     }
 
     fn wait_for(&self, waiting: Waiting) {
@@ -93,12 +93,28 @@ impl Activity {
     }
 }
 
-/// Whether [`Steps`] tells it; the rest is told by [`present::line`].
+/// Whether a run shows it in another way: what was asked, the steps, and the outcome at the end.
+fn told_elsewhere(event: &Event) -> bool {
+    match event {
+        Event::Turn(fact) => shown_as_step(fact),
+        Event::Inbox(InboxFact::MessageAdmitted(_))
+        | Event::Lifecycle(
+            LifecycleFact::AgentCreated(_)
+            | LifecycleFact::ControlApplied(_)
+            | LifecycleFact::CurrentRunAborted(_),
+        )
+        | Event::Brief(_) => true,
+        Event::Inbox(_) | Event::Lifecycle(_) | Event::Scheduling(_) | Event::Operation(_) => false,
+    }
+}
+
+/// Whether [`Steps`] tells it, or the outcome does.
 fn shown_as_step(fact: &TurnFact) -> bool {
     match fact {
         TurnFact::AssistantRoundRecorded(_)
         | TurnFact::ToolExecuted(_)
-        | TurnFact::ToolExecutionFailed(_) => true,
+        | TurnFact::ToolExecutionFailed(_)
+        | TurnFact::TurnTerminal(_) => true,
         TurnFact::TurnStarted(_)
         | TurnFact::TurnContextBuilt(_)
         | TurnFact::ProviderAttemptRecorded(_)
@@ -107,7 +123,6 @@ fn shown_as_step(fact: &TurnFact) -> bool {
         | TurnFact::ReminderInjected(_)
         | TurnFact::ContextCompacted(_)
         | TurnFact::RuntimeError(_)
-        | TurnFact::BudgetExhausted(_)
-        | TurnFact::TurnTerminal(_) => false,
+        | TurnFact::BudgetExhausted(_) => false,
     }
 }

@@ -155,7 +155,7 @@ async fn create(through: &Through, args: CreateArgs) -> Result<Exit, Failure> {
         output::document(&created)?;
     } else {
         output::line(&format!("created {agent}; it works in {}", text(&created, "/identity/execution/cwd")))?;
-        output::note(&format!("  try: holon prompt --agent {agent} \"…\""));
+        output::hint("try", &format!("holon prompt --agent {agent} \"…\""));
     }
     Ok(Exit::Completed)
 }

@@ -9,11 +9,11 @@ use holon_core::view::{ExplainedDeadline, RunVerdict};
 use holon_core::{EventSeq, MessageId, Record};
 use serde_json::{Value, json};
 
+use super::errand::{Errand, Target};
 use super::exit::Exit;
 use super::interrupts::Ending;
 use super::output::Failure;
 use super::prompt::send;
-use super::session::{Session, Target};
 use super::through::{incomplete, number, text};
 use super::wait::Wait;
 use crate::changes::Before;
@@ -37,34 +37,34 @@ pub(super) fn living(home: &Home) -> Option<Metadata> {
 
 /// Gives the prompt to the runtime, and waits for the end of what comes of it.
 pub(super) async fn run(
-    mut session: Session,
+    mut errand: Errand,
     metadata: Metadata,
     prompt: &str,
     ending: Ending,
 ) -> Result<RunReport, Failure> {
     let started = clock::now();
-    let socket = metadata.socket_path.unwrap_or_else(|| session.home.socket());
-    let token = Token::find(None, &session.environment, None).map_err(Failure::usage)?;
+    let socket = metadata.socket_path.unwrap_or_else(|| errand.home.socket());
+    let token = Token::find(None, &errand.environment, None).map_err(Failure::usage)?;
     let client = Client::at(socket).with_token(token);
-    let workspace = PathBuf::from(&session.execution.execution_root);
+    let workspace = PathBuf::from(&errand.execution.execution_root);
     // Tools of another process can't be made to wait for the look, which takes less than a model's answer.
-    let (before_files, gate) = Before::look(&workspace, &session.environment);
+    let (before_files, gate) = Before::look(&workspace, &errand.environment);
     drop(gate);
-    let before = Box::pin(ending.or(ensure_agent(&session, &client))).await?;
-    let admitted = ending.or(send(&client, &session.agent, prompt, false)).await?;
+    let before = Box::pin(ending.or(ensure_agent(&errand, &client))).await?;
+    let admitted = ending.or(send(&client, &errand.agent, prompt, false)).await?;
     let message_id = admitted.get("message_id").cloned().unwrap_or_default();
     let message_id: MessageId = serde_json::from_value(message_id).map_err(|_| incomplete("message_id"))?;
     let mut fold = RunFold::default();
-    let mut observer = std::mem::replace(&mut session.observer, Box::new(|_| {}));
+    let mut observer = std::mem::replace(&mut errand.observer, Box::new(|_| {}));
     let (why, interrupted) = {
         let mut see = |record: &Record| {
             fold.record(record);
             observer(record);
         };
-        let wait = Wait::new(&client, &session.agent, before);
+        let wait = Wait::new(&client, &errand.agent, before, errand.idle_limit);
         tokio::select! {
             biased;
-            () = ending.wait() => (abort(&session, &client).await?, true),
+            () = ending.wait() => (abort(&errand, &client).await?, true),
             why = wait.until_settled(&mut see) => (why?, false),
         }
     };
@@ -76,32 +76,33 @@ pub(super) async fn run(
     let ended = Ended {
         verdict,
         exit_code: Exit::from(verdict).code(),
-        agent_id: session.agent.clone(),
+        agent_id: errand.agent.clone(),
         message_id,
         due: why.get("due").and_then(due).into_iter().collect(),
         queued: queued(&why),
         duration_ms: clock::since(started).0,
-        ledger: session.home.ledger().display().to_string(),
+        ledger: errand.home.ledger().display().to_string(),
         changes,
     };
-    let reader = Arc::new(Reader::open(&session.home.ledger())?);
-    let secrets = Secrets::new(session.environment.secrets().chain(session.secrets));
+    let reader = Arc::new(Reader::open(&errand.home.ledger())?);
+    // What the runtime knows as secrets was replaced before it was stored.
+    let secrets = Secrets::new(errand.environment.secrets());
     Ok(fold.report(ended, &Texts::new(secrets, text_reader(reader)))?)
 }
 
 /// Makes the agent if that was asked for; gives its last event.
-async fn ensure_agent(session: &Session, client: &Client) -> Result<EventSeq, Failure> {
-    let agent = &session.agent;
+async fn ensure_agent(errand: &Errand, client: &Client) -> Result<EventSeq, Failure> {
+    let agent = &errand.agent;
     let status = Ask::get(&format!("/agents/{agent}/status"), &[]);
     match client.ask(&status).await {
         Ok(status) => {
             let own = status.pointer("/identity/execution").cloned().unwrap_or_default();
-            session.check_folder(&serde_json::from_value(own)?)?;
+            errand.check_folder(&serde_json::from_value(own)?)?;
             Ok(EventSeq(number(&status, "/event_seq")))
         }
-        Err(error) if error.code() == Some("unknown_agent") && session.target == Target::Created => {
+        Err(error) if error.code() == Some("unknown_agent") && errand.target == Target::Created => {
             let folders = json!({
-                "workspace_root": session.execution.workspace_anchor, "cwd": session.execution.cwd,
+                "workspace_root": errand.execution.workspace_anchor, "cwd": errand.execution.cwd,
             });
             client.ask(&Ask::post(&format!("/control/agents/{agent}/create"), &folders)?).await?;
             Ok(EventSeq(number(&client.ask(&status).await?, "/event_seq")))
@@ -115,9 +116,9 @@ async fn ensure_agent(session: &Session, client: &Client) -> Result<EventSeq, Fa
 }
 
 /// Ends the run in progress; what else is queued stays the runtime's business.
-async fn abort(session: &Session, client: &Client) -> Result<Value, Failure> {
-    session.screen.line(Tone::Aside, "holon: interrupted, the run ends (once more: at once)");
-    let agent = &session.agent;
+async fn abort(errand: &Errand, client: &Client) -> Result<Value, Failure> {
+    errand.screen.line(Tone::Aside, "holon: interrupted, the run ends (once more: at once)");
+    let agent = &errand.agent;
     let abort = Ask::post(&format!("/control/agents/{agent}/current-run/abort"), &json!({}))?;
     match client.ask(&abort).await {
         Ok(_) => {}

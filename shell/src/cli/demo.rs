@@ -10,11 +10,12 @@ use holon_core::replay::Again;
 use holon_core::view::RunVerdict;
 use holon_core::{AgentId, Config, Millis, Record};
 
+use super::errand::{Errand, Target, execution};
 use super::exit::Exit;
 use super::interrupts;
 use super::ledger::{replayed, verified, verify};
 use super::output::{self, Failure};
-use super::session::{Session, Target, execution};
+use super::session::Session;
 use crate::driver::{BUILD, Observer};
 use crate::entropy;
 use crate::home::Home;
@@ -22,7 +23,7 @@ use crate::ledger::{self, Durability, Reader};
 use crate::live::LiveSink;
 use crate::perform::CommandSettings;
 use crate::perform::model::{Providers, built_in};
-use crate::present;
+use crate::present::{Level, Presentation};
 use crate::screen::Screen;
 use crate::settings::Environment;
 
@@ -50,23 +51,26 @@ pub(super) fn demo(args: DemoArgs) -> Result<Exit, Failure> {
     let ledger = home.ledger();
     output::line(&format!("A small broken project: {}", project.display()))?;
     output::line(&format!("The prompt: {PROMPT}\n"))?;
-    let session = Session {
+    let errand = Errand {
         home,
         agent: AgentId::new("demo")?,
         target: Target::Temporary,
         execution: execution(&project, &project)?,
         folder_asked_for: true,
+        environment: Environment::of_process(),
+        idle_limit: Millis::seconds(60),
+        screen: Screen::quiet(),
+        observer: observer(args.quiet),
+    };
+    let session = Session {
+        errand,
         config: Config::new(vec![ModelRef::new("scripted/demo")?]),
         durability: Durability::Full,
         commands: CommandSettings::default(),
-        environment: Environment::of_process(),
         secrets: Vec::new(),
         providers: Providers::new(vec![built_in::scripted()]),
-        idle_limit: Millis::seconds(60),
         keep_runs: None,
-        screen: Screen::quiet(),
         live: LiveSink::nobody(),
-        observer: observer(args.quiet),
     };
     let report = interrupts::block_on(|ending| Box::pin(session.run(PROMPT, ending)))?;
     output::line("")?;
@@ -100,11 +104,13 @@ fn observer(quiet: bool) -> Observer {
         return Box::new(|_| {});
     }
     Box::new(|record: &Record| {
-        let shown = match present::line(record) {
-            Some(line) => format!("{:>4}  {}", record.event_seq.0, line.replace('\n', "\n      ")),
-            None => format!("{:>4}  {}", record.event_seq.0, record.event.kind()),
+        let told = Presentation::of(record);
+        let shown = if Level::Verbose.shows(told.visibility) {
+            told.text().replace('\n', "\n      ")
+        } else {
+            told.source_event_kind.to_owned()
         };
-        match output::line(&shown) {
+        match output::line(&format!("{:>4}  {shown}", record.event_seq.0)) {
             Ok(()) | Err(_) => {}
         }
     })

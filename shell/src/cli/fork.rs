@@ -41,7 +41,7 @@ async fn ask(through: &Through, args: ForkArgs) -> Result<Exit, Failure> {
         output::document(&forked)?;
     } else {
         output::line(&format!("{to} begins as {from} was at event {}", number(&forked, "/event_seq")))?;
-        output::note(&format!("  try: holon why {to}"));
+        output::hint("try", &format!("holon why {to}"));
     }
     Ok(Exit::Completed)
 }

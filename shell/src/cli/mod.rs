@@ -5,8 +5,10 @@ mod beside;
 mod config;
 mod daemon;
 mod demo;
+mod errand;
 mod exit;
 mod fork;
+mod hints;
 mod interrupts;
 mod ledger;
 mod outcome;
@@ -73,8 +75,8 @@ enum Command {
     Config(config::ConfigArgs),
     /// Print the completions of a shell
     Completions(pages::CompletionsArgs),
-    /// Print the manual page
-    Man,
+    /// Print the manual page of a command
+    Man(pages::ManArgs),
 }
 
 /// Runs the command line; everything that can go wrong ends in an exit code.
@@ -83,6 +85,9 @@ pub fn main() -> std::process::ExitCode {
         Ok(cli) => cli,
         Err(error) => return output::usage(&error),
     };
+    if let Some(home) = &cli.home {
+        hints::at(home);
+    }
     let outcome = match cli.command {
         Command::Run(args) => run::run(cli.home, args),
         Command::Serve(args) => serve::serve(cli.home, args),
@@ -94,7 +99,7 @@ pub fn main() -> std::process::ExitCode {
         Command::Transcript(args) => tail::transcript(cli.home, args),
         Command::Agent(command) => agent::agent(cli.home, command),
         Command::Completions(args) => pages::completions(&args),
-        Command::Man => pages::man(),
+        Command::Man(args) => pages::man(&args),
         Command::Demo(args) => demo::demo(args),
         Command::Config(args) => config::config(cli.home, args),
         Command::Ledger(command) => ledger::ledger(cli.home, command),

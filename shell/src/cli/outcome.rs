@@ -81,9 +81,9 @@ fn tell(report: &RunReport, screen: &Screen, agent: Option<&AgentId>) {
             1 => "; a message waits for it in its queue".to_owned(),
             more => format!("; {more} messages wait for it in its queue"),
         };
-        output::note(&format!("  go on: holon run --agent {agent} \"…\"{waiting}"));
+        output::hint("go on", &format!("holon run --agent {agent} \"…\"{waiting}"));
     }
-    output::note(&format!("  look: holon ledger export {}", report.ledger));
+    output::hint("look", &format!("holon ledger export {}", report.ledger));
 }
 
 /// The run in one line.

@@ -6,6 +6,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
 use super::exit::Exit;
+use super::hints;
 use crate::client::ClientError;
 use crate::home::HomeError;
 use crate::screen::harmless;
@@ -181,6 +182,11 @@ pub(super) fn note(text: &str) {
     }
 }
 
+/// Writes to stderr which command is worth a try, below what was said before.
+pub(super) fn hint(label: &str, hint: &str) {
+    note(&format!("  {label}: {}", hints::hint(hint)));
+}
+
 /// Writes a question to stderr, and stays on its line.
 pub(super) fn ask(question: &str) {
     let mut stderr = io::stderr().lock();
@@ -197,9 +203,9 @@ pub(super) fn failed(failure: &Failure) -> ExitCode {
         .filter_map(|cause| cause.downcast_ref::<io::Error>())
         .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe);
     if !broken_pipe {
-        note(&format!("holon: {}", said_once(&failure.error)));
-        if let Some(hint) = &failure.hint {
-            note(&format!("  try: {hint}"));
+        note(&format!("holon: {}", hints::error(&said_once(&failure.error))));
+        if let Some(next) = &failure.hint {
+            hint("try", next);
         }
     }
     failure.exit.into()

@@ -1,18 +1,32 @@
 //! `holon completions` and `holon man`: what shells and readers of manuals want, from the command line itself.
 
+use std::fs;
 use std::io::{self, Write};
+use std::path::PathBuf;
 
+use anyhow::{Context, anyhow};
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 
 use super::Cli;
 use super::exit::Exit;
-use super::output::Failure;
+use super::output::{self, Failure};
+use crate::nearest::did_you_mean;
 
 #[derive(Debug, Args)]
 pub(super) struct CompletionsArgs {
     #[arg(value_enum)]
     shell: Shell,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ManArgs {
+    /// The command whose page it is, for example `daemon start` [default: holon itself]
+    #[arg(value_name = "COMMAND")]
+    path: Vec<String>,
+    /// Write the pages of all commands into this folder instead, one file each
+    #[arg(long, value_name = "FOLDER", conflicts_with = "path")]
+    into: Option<PathBuf>,
 }
 
 /// Prints the completions of a shell.
@@ -22,20 +36,42 @@ pub(super) fn completions(args: &CompletionsArgs) -> Result<Exit, Failure> {
     print(&script)
 }
 
-/// Prints the manual page: the command, then each of its subcommands.
-pub(super) fn man() -> Result<Exit, Failure> {
-    let mut page = Vec::new();
-    let mut command = Cli::command();
-    command.build();
-    clap_mangen::Man::new(command.clone()).render(&mut page)?;
-    for subcommand in command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()) {
-        let subcommand = subcommand.clone();
-        let man = clap_mangen::Man::new(subcommand.clone());
-        writeln!(page, ".SH \"holon {}\"", subcommand.get_name())?;
-        man.render_description_section(&mut page)?;
-        man.render_options_section(&mut page)?;
+/// Prints the manual page of one command, which names those below it; or writes all pages down.
+pub(super) fn man(args: &ManArgs) -> Result<Exit, Failure> {
+    let root = documented();
+    if let Some(folder) = &args.into {
+        fs::create_dir_all(folder)
+            .and_then(|()| clap_mangen::generate_to(root, folder))
+            .with_context(|| format!("{} can't be written", folder.display()))?;
+        output::line(&format!("the pages are in {}", folder.display()))?;
+        return Ok(Exit::Completed);
     }
+    let mut page = Vec::new();
+    clap_mangen::Man::new(named(&root, &args.path)?.clone()).render(&mut page)?;
     print(&page)
+}
+
+/// All commands but `help`, which would be a page below each group.
+fn documented() -> clap::Command {
+    fn without_help(command: clap::Command) -> clap::Command {
+        command.disable_help_subcommand(true).mut_subcommands(without_help)
+    }
+    let mut root = without_help(Cli::command());
+    root.build();
+    root
+}
+
+/// The command that these words name.
+fn named<'a>(root: &'a clap::Command, path: &[String]) -> Result<&'a clap::Command, Failure> {
+    let mut command = root;
+    for word in path {
+        command = command.find_subcommand(word).ok_or_else(|| {
+            let names = command.get_subcommands().map(clap::Command::get_name);
+            let above = command.get_bin_name().unwrap_or_else(|| command.get_name());
+            Failure::usage(anyhow!("{above} has no command {word}{}", did_you_mean(word, names)))
+        })?;
+    }
+    Ok(command)
 }
 
 fn print(bytes: &[u8]) -> Result<Exit, Failure> {
@@ -43,4 +79,47 @@ fn print(bytes: &[u8]) -> Result<Exit, Failure> {
     stdout.write_all(bytes)?;
     stdout.flush()?;
     Ok(Exit::Completed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The commands with a page of their own, each with all words of its name.
+    fn all(command: &clap::Command, above: &[String], found: &mut Vec<Vec<String>>) {
+        found.push(above.to_vec());
+        for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
+            all(below, &[above, &[below.get_name().to_owned()]].concat(), found);
+        }
+    }
+
+    #[test]
+    fn each_command_at_each_level_has_a_page_of_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let args = ManArgs { path: Vec::new(), into: Some(folder.path().join("man1")) };
+        assert_eq!(man(&args).unwrap(), Exit::Completed);
+        let root = documented();
+        let mut paths = Vec::new();
+        all(&root, &[], &mut paths);
+        assert!(paths.contains(&vec!["daemon".to_owned(), "start".to_owned()]), "{paths:?}");
+        assert!(paths.iter().any(|path| path.len() == 3), "{paths:?}");
+        for path in &paths {
+            let name = [&["holon".to_owned()], path.as_slice()].concat().join("-");
+            let page = fs::read_to_string(folder.path().join(format!("man1/{name}.1"))).unwrap();
+            assert!(page.contains(&format!(".TH {name} 1")), "{page}");
+            let command = named(&root, path).unwrap();
+            for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
+                let title = format!("{name}-{}(1)", below.get_name()).replace('-', "\\-");
+                assert!(page.contains(&title), "{name} does not name {title}: {page}");
+            }
+        }
+        assert_eq!(fs::read_dir(folder.path().join("man1")).unwrap().count(), paths.len());
+    }
+
+    #[test]
+    fn a_command_that_is_not_there_is_named() {
+        let failure = named(&documented(), &["daemon".to_owned(), "stat".to_owned()]).unwrap_err();
+        assert_eq!(failure.exit, Exit::Usage);
+        assert!(failure.error.to_string().contains("holon daemon has no command stat"), "{failure:?}");
+    }
 }

@@ -66,7 +66,7 @@ async fn whole(through: Through, args: PromptArgs, ending: Ending) -> Result<Exi
     } else {
         output::line(&format!("{message} for {agent}"))?;
         if !args.quiet {
-            output::note(&format!("  look: holon tail {agent} --follow"));
+            output::hint("look", &format!("holon tail {agent} --follow"));
         }
     }
     Ok(Exit::Completed)
@@ -100,7 +100,7 @@ async fn outcome(
     let screen = if quiet { Screen::quiet() } else { Screen::stderr(&through.environment) };
     let mut activity = Activity::new(screen.clone());
     let mut see = |record: &Record| activity.see(record);
-    let wait = Wait::new(&through.client, agent, before);
+    let wait = Wait::new(&through.client, agent, before, through.idle_limit());
     let why = tokio::select! {
         biased;
         () = ending.wait() => {
@@ -127,7 +127,7 @@ async fn outcome(
     }
     if exit != Exit::Completed {
         output::note(&format!("holon: {}", text(&why, "/verdict")));
-        output::note(&format!("  look: holon why {agent}, holon transcript {agent}"));
+        output::hint("look", &format!("holon why {agent}, holon transcript {agent}"));
     }
     Ok(exit)
 }

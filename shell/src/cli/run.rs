@@ -1,27 +1,31 @@
 //! `holon run`: one prompt, to its end.
 
 use std::io::{IsTerminal, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, anyhow};
 use clap::{Args, ValueEnum};
 use holon_core::agent::identity::ExecutionBinding;
-use holon_core::{AgentId, Record};
+use holon_core::{AgentId, Millis, Record};
 
 use super::beside;
+use super::errand::{Errand, Target, execution};
 use super::exit::Exit;
 use super::interrupts::{self, Ending};
 use super::outcome;
 use super::output::{self, Failure, Lines};
-use super::session::{Session, Target, execution};
+use super::session::Session;
 use super::setup::Setup;
 use crate::activity::Activity;
+use crate::daemon::Metadata;
 use crate::driver::Observer;
 use crate::envelope::Envelopes;
 use crate::home::Home;
+use crate::live::LiveSink;
+use crate::report::RunReport;
 use crate::screen::{Screen, Tone};
-use crate::settings::Environment;
+use crate::settings::{Environment, Settings};
 use crate::{entropy, spawn};
 
 /// Longest prompt that is read; the core's own bound is smaller.
@@ -68,9 +72,16 @@ pub(super) enum Format {
     StreamJson,
 }
 
+/// Who runs the prompt.
+enum Runner {
+    Here(Box<Session>),
+    /// The runtime that has the home, by its own configuration.
+    Beside(Box<(Errand, Metadata)>),
+}
+
 /// Everything that a run needs, once its arguments turned out to be sensible.
 struct Prepared {
-    session: Session,
+    runner: Runner,
     prompt: String,
     activity: Arc<Mutex<Activity>>,
     lines: Option<Lines>,
@@ -90,11 +101,12 @@ async fn whole(home: Option<PathBuf>, args: RunArgs, ending: Ending) -> Result<E
         }
         prepared = spawn::blocking(move || prepare(home, args)) => prepared??,
     };
-    let Prepared { session, prompt, activity, lines, format } = prepared;
-    let screen = session.screen.clone();
-    let named = (session.target != Target::Temporary).then(|| session.agent.clone());
+    let Prepared { runner, prompt, activity, lines, format } = prepared;
+    let errand = runner.errand();
+    let screen = errand.screen.clone();
+    let named = (errand.target != Target::Temporary).then(|| errand.agent.clone());
     let report = tokio::select! {
-        report = Box::pin(session.run(&prompt, ending.clone())) => report,
+        report = Box::pin(runner.run(&prompt, ending.clone())) => report,
         never = screen.animate() => match never {},
     };
     activity.lock().unwrap_or_else(PoisonError::into_inner).finish();
@@ -109,54 +121,119 @@ async fn whole(home: Option<PathBuf>, args: RunArgs, ending: Ending) -> Result<E
     }
 }
 
+impl Runner {
+    fn errand(&self) -> &Errand {
+        match self {
+            Self::Here(session) => &session.errand,
+            Self::Beside(beside) => &beside.0,
+        }
+    }
+
+    async fn run(self, prompt: &str, ending: Ending) -> Result<RunReport, Failure> {
+        match self {
+            Self::Here(session) => session.run(prompt, ending).await,
+            Self::Beside(beside) => {
+                let (errand, metadata) = *beside;
+                beside::run(errand, metadata, prompt, ending).await
+            }
+        }
+    }
+}
+
+/// By whose configuration the prompt runs.
+enum Terms {
+    Own(Box<Setup>),
+    /// A runtime has the home, and a configuration that it was started with.
+    Runtime(Box<Metadata>),
+}
+
+impl Terms {
+    /// How long is waited for what is due, and what is wrong with the configuration and does no harm.
+    fn idle_limit(&self, home: &Home, environment: &Environment) -> (Millis, Vec<String>) {
+        match self {
+            Self::Own(setup) => {
+                let told =
+                    setup.unusable.iter().map(|problem| format!("{problem}; the other models are asked"));
+                (setup.settings.run.idle_limit, told.collect())
+            }
+            Self::Runtime(_) => {
+                let (limit, problem) = Settings::idle_limit(&home.config(), environment);
+                let told =
+                    problem.map(|problem| format!("{problem}; what is due within {limit} is waited for"));
+                (limit, told.into_iter().collect())
+            }
+        }
+    }
+}
+
 fn prepare(home: Option<PathBuf>, args: RunArgs) -> Result<Prepared, Failure> {
     let environment = Environment::of_process();
     let home = Home::find(home, &environment)?;
     let format = if args.json { Format::Json } else { args.output_format };
-    let Setup { settings, mut config, providers, secrets, unusable } =
-        Setup::load(&home, &environment, args.model.as_deref())?;
-    // Nobody waits for hours in front of a prompt: a turn that meets an outage fails at once.
-    config.hold.on_outage = false;
-    config.turn.rounds = args.max_turns.unwrap_or(config.turn.rounds);
-    let (home, agent, target) = target(&args, &home)?;
-    if target != Target::Temporary && (args.model.is_some() || args.max_turns.is_some()) {
-        own_terms(&home)?;
-    }
-    let folder_asked_for = args.workspace_root.is_some() || args.cwd.is_some();
-    let execution = folders(args.workspace_root, args.cwd)?;
+    let (own_home, agent, target) = target(&args, &home)?;
+    let living = if target == Target::Temporary { None } else { beside::living(&own_home) };
+    let terms = match living {
+        Some(metadata) => {
+            own_terms(&args, &metadata)?;
+            Terms::Runtime(Box::new(metadata))
+        }
+        None => Terms::Own(Box::new(Setup::load(&home, &environment, args.model.as_deref())?)),
+    };
+    let execution = folders(args.workspace_root.as_deref(), args.cwd.as_deref())?;
     let prompt = prompt_text(&args.text)?;
-    if prompt.len() as u64 > config.queue.body_bytes {
-        let error = anyhow!("the prompt is {} bytes, the limit is {}", prompt.len(), config.queue.body_bytes);
-        return Err(Failure::usage(error).hint("put it into a file and name the file in the prompt"));
-    }
     let screen = screen(format, args.quiet, &environment);
-    for problem in unusable {
-        screen.warn(Tone::Bad, &format!("holon: {problem}; the other models are asked"));
+    let (idle_limit, problems) = terms.idle_limit(&home, &environment);
+    for problem in problems {
+        screen.warn(Tone::Bad, &format!("holon: {problem}"));
     }
     let activity = Activity::new(screen.clone());
     let live = activity.live();
     let activity = Arc::new(Mutex::new(activity));
     let lines = if format == Format::StreamJson { Some(Lines::start()?) } else { None };
-    let observer = observer(activity.clone(), lines.as_ref());
-    let session = Session {
-        home,
+    let errand = Errand {
+        home: own_home,
         agent,
         target,
         execution,
-        folder_asked_for,
+        folder_asked_for: args.workspace_root.is_some() || args.cwd.is_some(),
+        environment,
+        idle_limit,
+        screen,
+        observer: observer(activity.clone(), lines.as_ref()),
+    };
+    let runner = match terms {
+        Terms::Own(setup) => Runner::Here(Box::new(session(*setup, errand, &prompt, live, args.max_turns)?)),
+        Terms::Runtime(metadata) => Runner::Beside(Box::new((errand, *metadata))),
+    };
+    Ok(Prepared { runner, prompt, activity, lines, format })
+}
+
+/// What this process needs to run a prompt itself.
+fn session(
+    setup: Setup,
+    errand: Errand,
+    prompt: &str,
+    live: LiveSink,
+    rounds: Option<u32>,
+) -> Result<Session, Failure> {
+    let Setup { settings, mut config, providers, secrets, .. } = setup;
+    // Nobody waits for hours in front of a prompt: a turn that meets an outage fails at once.
+    config.hold.on_outage = false;
+    config.turn.rounds = rounds.unwrap_or(config.turn.rounds);
+    if prompt.len() as u64 > config.queue.body_bytes {
+        let error = anyhow!("the prompt is {} bytes, the limit is {}", prompt.len(), config.queue.body_bytes);
+        return Err(Failure::usage(error).hint("put it into a file and name the file in the prompt"));
+    }
+    Ok(Session {
+        errand,
         config,
         durability: settings.durability,
         commands: settings.commands,
-        environment,
         secrets,
         providers,
-        idle_limit: settings.run.idle_limit,
         keep_runs: Some(settings.run.keep),
-        screen,
         live,
-        observer,
-    };
-    Ok(Prepared { session, prompt, activity, lines, format })
+    })
 }
 
 /// Which agent in which home: a temporary one gets a home and a ledger of its own.
@@ -172,8 +249,10 @@ fn target(args: &RunArgs, home: &Home) -> Result<(Home, AgentId, Target), Failur
 }
 
 /// A runtime asks the models that it was started with, as long as it was told to.
-fn own_terms(home: &Home) -> Result<(), Failure> {
-    let Some(metadata) = beside::living(home) else { return Ok(()) };
+fn own_terms(args: &RunArgs, metadata: &Metadata) -> Result<(), Failure> {
+    if args.model.is_none() && args.max_turns.is_none() {
+        return Ok(());
+    }
     let error = anyhow!(
         "the runtime of the home (process {}) runs this agent: --model and --max-turns are its own settings",
         metadata.process.pid
@@ -182,15 +261,15 @@ fn own_terms(home: &Home) -> Result<(), Failure> {
 }
 
 /// Where the agent works: the named folders, or the current one.
-fn folders(workspace: Option<PathBuf>, cwd: Option<PathBuf>) -> Result<ExecutionBinding, Failure> {
+fn folders(workspace: Option<&Path>, cwd: Option<&Path>) -> Result<ExecutionBinding, Failure> {
     let workspace = match workspace {
-        Some(folder) => folder,
+        Some(folder) => folder.to_owned(),
         None => std::env::current_dir().map_err(|error| {
             let error = anyhow!("the current folder is gone: {error}");
             Failure::usage(error).hint("go to a folder that exists, or name one with --workspace-root")
         })?,
     };
-    execution(&workspace, cwd.as_deref().unwrap_or(&workspace))
+    execution(&workspace, cwd.unwrap_or(&workspace))
 }
 
 /// The prompt as it was given: on the command line, or on standard input.

@@ -13,10 +13,10 @@ use sd_notify::NotifyState;
 use tokio::net::{TcpListener, TcpSocket, UnixListener};
 use tokio::task::{JoinError, JoinHandle};
 
+use super::errand::execution;
 use super::interrupts::Ending;
 use super::output::Failure;
 use super::server_options::Effective;
-use super::session::execution;
 use crate::daemon::socket::{Claim, SocketError};
 use crate::daemon::{Endpoint, Fingerprint, LastFailure, Metadata, Token, journal};
 use crate::driver::Driver;

@@ -6,6 +6,7 @@ use clap::Args;
 use serde_json::Value;
 
 use super::exit::Exit;
+use super::hints;
 use super::output::{self, Failure};
 use super::through::{Through, Whom, number, text};
 use crate::client::Ask;
@@ -69,7 +70,7 @@ fn summary(answer: &Value) -> Vec<Vec<String>> {
     rows.push(row("tokens", number(answer, "/token_usage/total_tokens")));
     rows.push(row("events", number(answer, "/event_seq")));
     let hint = Some(text(answer, "/lifecycle_hint")).filter(|hint| !hint.is_empty());
-    rows.extend(hint.map(|hint| row("hint", hint)));
+    rows.extend(hint.map(|hint| row("hint", hints::hint(hint))));
     rows
 }
 

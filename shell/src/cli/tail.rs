@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use holon_core::event::{BriefFact, Event, InboxFact};
-use holon_core::{AgentId, EventSeq, Record};
+use holon_core::{AgentId, EventSeq};
 use serde_json::Value;
 
 use super::exit::Exit;
@@ -12,26 +11,27 @@ use super::interrupts::Ending;
 use super::output::{self, Failure};
 use super::through::{Through, Whom, number, text};
 use crate::client::{Ask, Follow, Followed};
-use crate::{envelope, present};
+use crate::envelope;
+use crate::present::{Level, Presentation};
 
 /// Most events of one page.
 const PAGE: usize = 512;
-
-/// What happens to an agent as a whole, beyond its turns.
-const TOLD: [&str; 3] = ["agent_created", "control_applied", "current_run_aborted"];
 
 #[derive(Debug, Args)]
 pub(super) struct TailArgs {
     #[command(flatten)]
     whom: Whom,
-    /// How many events of the end to begin with, at most 512; people see those that mean something to them
+    /// How many events of the end to begin with, at most 512; those of the level are shown
     #[arg(long, short = 'n', value_name = "N", default_value_t = 64)]
     events: usize,
     /// Go on with what happens from now on
     #[arg(long, short)]
     follow: bool,
-    /// Print each event as a line of JSON, in its envelope
-    #[arg(long)]
+    /// How much to show
+    #[arg(long, value_enum, default_value_t = Level::Verbose, value_name = "LEVEL")]
+    level: Level,
+    /// Print each event as a line of JSON, in its envelope, whatever its level
+    #[arg(long, conflicts_with = "level")]
     json: bool,
 }
 
@@ -65,7 +65,7 @@ async fn whole(through: Through, args: TailArgs, ending: Ending) -> Result<Exit,
             next = follow.next() => next?,
         };
         if let Followed::Event(event) = next {
-            print(&event, args.json)?;
+            print(&event, &args)?;
         }
     }
 }
@@ -78,45 +78,27 @@ async fn newest(through: &Through, agent: &AgentId, args: &TailArgs) -> Result<E
     let events = page.get("events").and_then(Value::as_array).cloned().unwrap_or_default();
     let cursor = events.first().map_or(0, |event| number(event, "/event_seq"));
     for event in events.iter().take(args.events).rev() {
-        print(event, args.json)?;
+        print(event, args)?;
     }
     Ok(EventSeq(cursor))
 }
 
-fn print(event: &Value, json: bool) -> Result<(), Failure> {
-    if json {
+fn print(event: &Value, args: &TailArgs) -> Result<(), Failure> {
+    if args.json {
         return Ok(output::line(&output::json(&event.to_string()))?);
     }
     let at: String = text(event, "/ts").chars().take(19).collect();
-    let line = match envelope::record(event) {
-        Ok(record) => line(&record),
+    let shown = match envelope::record(event) {
+        Ok(record) => Some(Presentation::of(&record))
+            .filter(|told| args.level.shows(told.visibility))
+            .map(|told| told.text()),
         // A newer runtime has events that this program does not know.
         Err(_) => Some(text(event, "/type").to_owned()),
     };
-    if let Some(line) = line {
-        output::text(&format!("{at}  {}", line.replace('\n', "\n                     ")))?;
+    if let Some(shown) = shown {
+        output::text(&format!("{at}  {}", shown.replace('\n', "\n                     ")))?;
     }
     Ok(())
-}
-
-/// What a person wants to see of it: also what came in and what was reported.
-fn line(record: &Record) -> Option<String> {
-    match &record.event {
-        Event::Inbox(InboxFact::MessageAdmitted(fact)) => {
-            Some(format!("> {}: {}", fact.message.id, fact.message.body.text.preview()))
-        }
-        Event::Brief(BriefFact::BriefCreated(fact)) => {
-            Some(format!("{}: {}", fact.kind, fact.text.preview()))
-                .filter(|_| !fact.text.preview().is_empty())
-        }
-        Event::Lifecycle(_) => present::line(record).or_else(|| {
-            let kind = Some(record.event.kind()).filter(|kind| TOLD.contains(kind))?;
-            Some(format!("· {}", kind.replace('_', " ")))
-        }),
-        Event::Inbox(_) | Event::Scheduling(_) | Event::Turn(_) | Event::Operation(_) => {
-            present::line(record)
-        }
-    }
 }
 
 pub(super) fn transcript(home: Option<PathBuf>, args: TranscriptArgs) -> Result<Exit, Failure> {

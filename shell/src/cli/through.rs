@@ -3,15 +3,15 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use holon_core::AgentId;
+use holon_core::{AgentId, Millis};
 use serde_json::Value;
 
 use super::exit::Exit;
 use super::interrupts::{self, Ending};
-use super::output::Failure;
+use super::output::{self, Failure};
 use crate::client::{Ask, Client, ClientError};
 use crate::home::Home;
-use crate::settings::Environment;
+use crate::settings::{Environment, Settings};
 
 /// Which agent.
 #[derive(Debug, Clone, Args)]
@@ -25,6 +25,7 @@ pub(super) struct Whom {
 pub(super) struct Through {
     pub(super) client: Client,
     pub(super) environment: Environment,
+    home: Home,
 }
 
 impl Through {
@@ -40,8 +41,17 @@ impl Through {
         let home = Home::find(home, &environment)?;
         let client = Client::of(&home, &environment)?;
         interrupts::block_on(|ending| async move {
-            Box::pin(work(Self { client, environment }, ending.clone())).await
+            Box::pin(work(Self { client, environment, home }, ending.clone())).await
         })
+    }
+
+    /// What is due within so long is waited for; what is wrong with that is told.
+    pub(super) fn idle_limit(&self) -> Millis {
+        let (limit, problem) = Settings::idle_limit(&self.home.config(), &self.environment);
+        if let Some(problem) = problem {
+            output::note(&format!("holon: {problem}; what is due within {limit} is waited for"));
+        }
+        limit
     }
 
     /// The agent that is meant.

@@ -13,8 +13,6 @@ use crate::envelope;
 
 /// Without any event the agent is looked at so often.
 const LOOK: Duration = Duration::from_secs(5);
-/// What is due later is not waited for.
-const IDLE: Millis = Millis(60_000);
 /// After these an agent may have nothing more to do.
 const LAST: [&str; 5] =
     ["scheduler_decision", "turn_terminal", "hold_set", "control_applied", "message_dropped"];
@@ -24,13 +22,15 @@ pub(super) struct Wait {
     client: Client,
     agent: AgentId,
     follow: Follow,
+    /// What is due later is not waited for.
+    idle_limit: Millis,
 }
 
 impl Wait {
     /// `after` is the last event before what is waited for.
-    pub(super) fn new(client: &Client, agent: &AgentId, after: EventSeq) -> Self {
+    pub(super) fn new(client: &Client, agent: &AgentId, after: EventSeq, idle_limit: Millis) -> Self {
         let follow = Follow::after(client.clone(), agent.clone(), Some(after));
-        Self { client: client.clone(), agent: agent.clone(), follow }
+        Self { client: client.clone(), agent: agent.clone(), follow, idle_limit }
     }
 
     /// Shows what happens; gives the explanation of how it ended. Events of a newer build are not shown.
@@ -46,7 +46,7 @@ impl Wait {
                 continue;
             }
             match self.client.ask(&Ask::get(&path, &[])).await {
-                Ok(why) if settled(&why) => {
+                Ok(why) if settled(&why, self.idle_limit) => {
                     self.catch_up(&why, see).await?;
                     return Ok(why);
                 }
@@ -77,11 +77,11 @@ fn show(followed: &Followed, see: &mut dyn FnMut(&Record)) -> bool {
 }
 
 /// Whether nothing more happens by itself soon.
-fn settled(why: &Value) -> bool {
+fn settled(why: &Value, idle_limit: Millis) -> bool {
     let runs = why.get("run").is_some_and(Value::is_object);
     let quiet = why.get("quiet").and_then(Value::as_bool).unwrap_or(false);
     let due = why.pointer("/due/at").and_then(|at| serde_json::from_value::<Wall>(at.clone()).ok());
-    let later = due.is_some_and(|at| clock::now().wall.until(at) > IDLE);
+    let later = due.is_some_and(|at| clock::now().wall.until(at) > idle_limit);
     if text(why, "/status") == "stopped" { !runs } else { quiet || later }
 }
 
@@ -93,14 +93,20 @@ mod tests {
 
     #[test]
     fn the_end_is_known_from_facts() {
+        let settled = |why: &Value| settled(why, Millis::seconds(60));
         assert!(settled(&json!({ "status": "asleep", "quiet": true })));
         assert!(!settled(&json!({ "status": "awake_running", "quiet": false, "run": {} })));
         assert!(settled(&json!({ "status": "stopped", "quiet": false })));
         assert!(!settled(&json!({ "status": "stopped", "quiet": false, "run": {} })));
-        let due = |seconds: i64| {
+    }
+
+    #[test]
+    fn what_is_due_within_the_limit_is_waited_for() {
+        let due = |seconds: i64, limit: u64| {
             let at = Wall(clock::now().wall.0 + seconds * 1_000_000);
-            settled(&json!({ "status": "asleep", "quiet": false, "due": { "at": at } }))
+            let why = json!({ "status": "asleep", "quiet": false, "due": { "at": at } });
+            settled(&why, Millis::seconds(limit))
         };
-        assert!(due(3_600) && !due(10));
+        assert!(due(3_600, 60) && !due(1_800, 3_600) && due(1_800, 0));
     }
 }

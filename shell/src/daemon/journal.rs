@@ -8,7 +8,7 @@ use holon_core::Record;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::util::SubscriberInitExt;
 
-use crate::present;
+use crate::present::{Category, Presentation};
 use crate::text::Secrets;
 
 /// How lines are written.
@@ -41,31 +41,19 @@ pub fn hide(secrets: Secrets) {
     SECRETS.get_or_init(|| secrets);
 }
 
-/// Writes down what operators want to know of a durable event; most is for engineers, who read the ledger.
+/// Writes down what operators want to know of a durable event. What was said and done stays in the ledger.
 pub fn see(record: &Record) {
     let (agent, seq, kind) = (record.agent.as_str(), record.event_seq.0, record.event.kind());
-    let line = present::line(record);
-    match kind {
-        "runtime_error" | "message_dropped" | "budget_exhausted" => {
-            tracing::warn!(agent, seq, "{kind}");
-        }
-        "provider_attempt_recorded" => {
-            if let Some(line) = line {
-                tracing::warn!(agent, seq, "{}", line.trim_start_matches("! "));
-            }
-        }
-        "agent_created"
-        | "control_applied"
-        | "current_run_aborted"
-        | "runtime_recovered"
-        | "hold_set"
-        | "hold_ended"
-        | "turn_started"
-        | "turn_terminal" => match line {
-            Some(line) => tracing::info!(agent, seq, "{}", line.trim_start_matches("· ")),
-            None => tracing::info!(agent, seq, "{kind}"),
-        },
-        _ => tracing::debug!(agent, seq, "{kind}"),
+    let told = Presentation::of(record);
+    match told.category {
+        Category::OperatorNotification => tracing::warn!(agent, seq, kind, "{}", told.summary),
+        Category::Waiting | Category::Runtime => tracing::info!(agent, seq, kind, "{}", told.summary),
+        Category::Brief
+        | Category::Message
+        | Category::AssistantProgress
+        | Category::Tool
+        | Category::StateSync
+        | Category::Trace => tracing::debug!(agent, seq, "{kind}"),
     }
 }
 

@@ -114,6 +114,18 @@ impl Settings {
         Ok(settings)
     }
 
+    /// For whoever waits beside a runtime, which has a configuration of its own: whatever else is wrong with the
+    /// files does not matter. The problem with this value, where there is one, comes beside the default.
+    pub fn idle_limit(file: &Path, environment: &Environment) -> (Millis, Option<String>) {
+        match Self::survey(file, environment) {
+            Ok((settings, problems)) => {
+                let problem = problems.into_iter().find(|problem| problem.key == "run.idle_limit_ms");
+                (settings.run.idle_limit, problem.map(|problem| problem.to_string()))
+            }
+            Err(error) => (RunSettings::default().idle_limit, Some(error.to_string())),
+        }
+    }
+
     /// As [`Settings::load`], with every problem and every value that has none.
     ///
     /// # Errors

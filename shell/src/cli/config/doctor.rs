@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::Place;
 use crate::cli::exit::Exit;
+use crate::cli::hints;
 use crate::cli::output::{self, Failure};
 use crate::doctor::{Level, examine};
 
@@ -16,7 +17,7 @@ pub(super) fn doctor(place: &Place) -> Result<Exit, Failure> {
         for finding in &findings {
             output::line(&format!("{:8} {}: {}", finding.level.to_string(), finding.check, finding.what))?;
             if let Some(remedy) = &finding.remedy {
-                output::line(&format!("{:8}   try: {remedy}", ""))?;
+                output::line(&format!("{:8}   try: {}", "", hints::hint(remedy)))?;
             }
         }
         let counted = |count, what| format!("{count} {what}{}", if count == 1 { "" } else { "s" });

@@ -14,6 +14,7 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 
 use super::exit::Exit;
+use super::hints;
 use super::output::{self, Failure};
 use crate::home::Home;
 use crate::settings::credentials::Credentials;
@@ -100,7 +101,7 @@ impl Place {
                 credentials
             }
             Err(error) => {
-                output::note(&format!("holon: {error}; try: {}", error.hint()));
+                output::note(&format!("holon: {error}; try: {}", hints::hint(&error.hint())));
                 Credentials::default()
             }
         }
@@ -123,7 +124,7 @@ impl Place {
 /// Tells what is wrong besides what was asked for.
 fn told(problems: &[Problem]) {
     for problem in problems {
-        output::note(&format!("holon: {problem}; try: {}", problem.remedy));
+        output::note(&format!("holon: {problem}; try: {}", hints::hint(&problem.remedy)));
     }
 }
 

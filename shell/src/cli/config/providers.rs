@@ -7,6 +7,7 @@ use serde_json::{Value as Json, json};
 use super::flags::OptionFlags;
 use super::{Place, save, told};
 use crate::cli::exit::Exit;
+use crate::cli::hints;
 use crate::cli::output::{self, Failure};
 use crate::nearest::did_you_mean;
 use crate::perform::model::provider::{Credential, ProviderSpec};
@@ -100,7 +101,8 @@ fn show(place: &Place, id: &str) -> Result<Exit, Failure> {
                 .iter()
                 .map(|entry| vec![entry.key.clone(), entry.text(), entry.origin.to_string()])
                 .collect();
-            rows.extend(key.map(|key| vec!["key".to_owned(), key, remedy.unwrap_or_default().to_owned()]));
+            let remedy = hints::hint(remedy.unwrap_or_default());
+            rows.extend(key.map(|key| vec!["key".to_owned(), key, remedy]));
             rows.extend(problem.map(|problem| vec!["problem".to_owned(), problem.clone()]));
             Ok(output::table(&rows)?)
         },

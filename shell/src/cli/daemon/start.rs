@@ -155,7 +155,7 @@ fn tell(started: Started, metadata: &Metadata, json: bool) -> Result<Exit, Failu
     let version = metadata.version.as_deref().unwrap_or("another one");
     if version != env!("CARGO_PKG_VERSION") {
         output::note(&format!("holon: it is version {version}, this is {}", env!("CARGO_PKG_VERSION")));
-        output::note("  try: holon daemon restart");
+        output::hint("try", "holon daemon restart");
     }
     Ok(Exit::Completed)
 }

@@ -204,8 +204,8 @@ fn show(status: &Status) -> Result<(), Failure> {
     output::table(&rows)?;
     match status.state {
         State::Running => {}
-        State::NotRunning => output::note("  try: holon daemon start"),
-        State::NotAnswering | State::Busy => output::note("  try: holon daemon logs"),
+        State::NotRunning => output::hint("try", "holon daemon start"),
+        State::NotAnswering | State::Busy => output::hint("try", "holon daemon logs"),
     }
     Ok(())
 }

@@ -1,0 +1,75 @@
+//! What a prompt is for, whoever runs it: this process, or the runtime of the home.
+
+use std::path::Path;
+
+use anyhow::anyhow;
+use holon_core::agent::identity::ExecutionBinding;
+use holon_core::{AgentId, Millis};
+
+use super::output::Failure;
+use crate::driver::Observer;
+use crate::home::Home;
+use crate::screen::{Screen, Tone};
+use crate::settings::Environment;
+use crate::workplace::{self, WorkplaceError};
+
+/// The agent, where it works, and who watches.
+pub(super) struct Errand {
+    pub(super) home: Home,
+    pub(super) agent: AgentId,
+    pub(super) target: Target,
+    pub(super) execution: ExecutionBinding,
+    /// Whether the folder was named, rather than being the current one.
+    pub(super) folder_asked_for: bool,
+    pub(super) environment: Environment,
+    /// What is due within so long is waited for.
+    pub(super) idle_limit: Millis,
+    pub(super) screen: Screen,
+    /// Sees every durable record of the agent.
+    pub(super) observer: Observer,
+}
+
+/// Which agents the prompt may be for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Target {
+    /// A private one that lives as long as this run.
+    Temporary,
+    /// One that exists.
+    Existing,
+    /// One that is made if need be.
+    Created,
+}
+
+impl Errand {
+    /// An agent keeps the folder that it was made for: asking for another one is refused, being elsewhere told.
+    pub(super) fn check_folder(&self, own: &ExecutionBinding) -> Result<(), Failure> {
+        let asked = &self.execution;
+        if own == asked {
+            return Ok(());
+        }
+        let place = format!("the agent {} works in {}", self.agent, own.cwd);
+        if self.folder_asked_for {
+            let error = anyhow!("{place}, not in {}", asked.cwd);
+            let hint = "leave --workspace-root and --cwd out, or make another agent for that folder";
+            return Err(Failure::usage(error).hint(hint));
+        }
+        self.screen.line(Tone::Aside, &format!("holon: {place}"));
+        Ok(())
+    }
+}
+
+/// Where an agent's commands run: `cwd` inside the workspace, both as they really are.
+pub(super) fn execution(workspace: &Path, cwd: &Path) -> Result<ExecutionBinding, Failure> {
+    workplace::bind(workspace, cwd).map_err(|error| match &error {
+        WorkplaceError::Closed { .. } => Failure::usage(error)
+            .hint("make it readable for this user, or name another folder with --workspace-root"),
+        WorkplaceError::Outside { cwd, workspace } => Failure::usage(anyhow!(
+            "--cwd {} is outside of --workspace-root {}",
+            cwd.display(),
+            workspace.display()
+        )),
+        WorkplaceError::Missing { .. } | WorkplaceError::File { .. } | WorkplaceError::NotText { .. } => {
+            Failure::usage(error)
+        }
+    })
+}

@@ -1,0 +1,24 @@
+//! What the agent reports.
+
+use holon_core::event::BriefFact;
+use holon_core::event::brief::BriefVisibility;
+
+use super::{Category, Told, Visibility};
+
+pub(super) fn told(fact: &BriefFact) -> Told {
+    match fact {
+        // A turn without a word has an empty report.
+        BriefFact::BriefCreated(fact) if fact.text.is_empty() => {
+            let summary = format!("{}: nothing was said", fact.kind);
+            Told::new(Visibility::Debug, Category::Brief, fact.kind.name(), &summary)
+        }
+        BriefFact::BriefCreated(fact) => {
+            let visibility = match fact.visibility {
+                BriefVisibility::ActionRequired => Visibility::ActionRequired,
+                BriefVisibility::WorkDone => Visibility::WorkDone,
+                BriefVisibility::TurnResult => Visibility::Info,
+            };
+            Told::said(visibility, Category::Brief, fact.kind.name(), fact.text.preview())
+        }
+    }
+}

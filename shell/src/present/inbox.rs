@@ -1,0 +1,56 @@
+//! What came in, and what became of it.
+
+use holon_core::event::InboxFact;
+use holon_core::message::MessageKind;
+
+use super::{Category, Told, Visibility};
+
+pub(super) fn told(fact: &InboxFact) -> Told {
+    let debug = |summary: &str| Told::new(Visibility::Debug, Category::Message, "message", summary);
+    match fact {
+        InboxFact::MessageAdmitted(fact) => {
+            let message = &fact.message;
+            let text = message.body.text.preview();
+            Told::said(visibility(message.kind), Category::Message, &message.id.to_string(), text)
+        }
+        InboxFact::MessageDuplicate(fact) => debug(&format!("{} was sent again", fact.message_id)),
+        InboxFact::MessageDequeued(fact) => debug(&match fact.run_id {
+            Some(run) => format!("{} begins {run}", fact.message_id),
+            None => format!("{} needs no model", fact.message_id),
+        }),
+        InboxFact::MessageProcessed(fact) => debug(&format!("{} is {}", fact.message_id, fact.disposition)),
+        InboxFact::MessageAborted(fact) => {
+            debug(&format!("{} was aborted with {}", fact.message_id, fact.run_id))
+        }
+        InboxFact::MessageDropped(fact) => {
+            let summary =
+                format!("{} is given up: its runs crashed {} times in a row", fact.message_id, fact.crashes);
+            Told::new(Visibility::Info, Category::OperatorNotification, "message", &summary)
+        }
+        InboxFact::MessageRequeued(fact) => {
+            debug(&format!("{} is queued again: {} ended by {}", fact.message_id, fact.run_id, fact.cause))
+        }
+        InboxFact::OperatorInterjectionAdmitted(fact) => {
+            let summary = format!("{} joins the turn", fact.message_id);
+            Told::new(Visibility::Verbose, Category::Message, "interjection", &summary)
+        }
+    }
+}
+
+/// What comes from outside is what agents are for; the rest is between the runtime and the agent.
+fn visibility(kind: MessageKind) -> Visibility {
+    match kind {
+        MessageKind::OperatorPrompt
+        | MessageKind::ChannelEvent
+        | MessageKind::WebhookEvent
+        | MessageKind::CallbackEvent => Visibility::Info,
+        MessageKind::Control
+        | MessageKind::TimerTick
+        | MessageKind::SystemTick
+        | MessageKind::InternalFollowup
+        | MessageKind::TaskResult
+        | MessageKind::TaskStatus
+        | MessageKind::BriefAck
+        | MessageKind::BriefResult => Visibility::Verbose,
+    }
+}

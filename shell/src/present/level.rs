@@ -1,0 +1,43 @@
+//! How much is shown.
+
+use clap::ValueEnum;
+use serde::Serialize;
+
+/// From which level on a presentation is shown, the most operator-facing first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Visibility {
+    /// The agent waits for its operator.
+    ActionRequired,
+    WorkDone,
+    Info,
+    Verbose,
+    Debug,
+    /// At no level: for engineers, who read events.
+    Trace,
+}
+
+/// What a surface shows: everything up to a visibility. The numbers are the contract's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Level {
+    /// What came in, what came of it, and what needs a look
+    #[value(alias = "3")]
+    Info,
+    /// Also what the agent does meanwhile
+    #[value(alias = "4")]
+    Verbose,
+    /// Also how the runtime gets it done
+    #[value(alias = "5")]
+    Debug,
+}
+
+impl Level {
+    pub fn shows(self, visibility: Visibility) -> bool {
+        let last = match self {
+            Self::Info => Visibility::Info,
+            Self::Verbose => Visibility::Verbose,
+            Self::Debug => Visibility::Debug,
+        };
+        visibility <= last
+    }
+}

@@ -1,0 +1,51 @@
+//! What happened to the agent as a whole.
+
+use holon_core::event::LifecycleFact;
+use holon_core::event::lifecycle::ControlApplied;
+
+use super::{Category, Told, Visibility};
+
+pub(super) fn told(fact: &LifecycleFact) -> Told {
+    match fact {
+        LifecycleFact::AgentCreated(fact) => {
+            let summary = format!("agent created; it works in {}", fact.spec.execution.cwd);
+            Told::new(Visibility::Info, Category::Runtime, "agent", &summary)
+        }
+        LifecycleFact::ControlRequestAdmitted(fact) => {
+            let summary = format!("{} asked for, while {}", fact.action, fact.previous);
+            Told::new(Visibility::Debug, Category::StateSync, "control", &summary)
+        }
+        LifecycleFact::ControlApplied(fact) => {
+            Told::new(Visibility::Info, Category::Runtime, "control", &control(fact))
+        }
+        LifecycleFact::SchedulerPostureDecision(fact) => {
+            let wakes = fact.wakes_at.map(|at| format!(" until {at}")).unwrap_or_default();
+            let summary = format!("{}{wakes}, was {}", fact.next, fact.previous);
+            Told::new(Visibility::Debug, Category::StateSync, "posture", &summary)
+        }
+        LifecycleFact::CurrentRunAborted(fact) => {
+            let summary = format!("{} for {} was aborted: {}", fact.run_id, fact.message_id, fact.reason);
+            Told::new(Visibility::Verbose, Category::Runtime, "run", &summary)
+        }
+        LifecycleFact::RuntimeRecovered(_) => {
+            let summary = "recovered after an interruption";
+            Told::new(Visibility::Verbose, Category::Runtime, "recovery", summary)
+        }
+        LifecycleFact::ClockStepped(fact) => {
+            let summary = format!("the clock went back from {} to {}", fact.from, fact.to);
+            Told::new(Visibility::Verbose, Category::Runtime, "clock", &summary)
+        }
+        LifecycleFact::ModelOverrideChanged(fact) => {
+            let summary = match &fact.model {
+                Some(model) => format!("asks {model} from the next turn on"),
+                None => "asks the runtime's own models from the next turn on".to_owned(),
+            };
+            Told::new(Visibility::Info, Category::Runtime, "model", &summary)
+        }
+    }
+}
+
+fn control(fact: &ControlApplied) -> String {
+    let aborted = fact.aborted_run_id.map(|run| format!(", {run} was aborted")).unwrap_or_default();
+    format!("{} applied: {}{aborted}", fact.action, fact.next)
+}

@@ -1,0 +1,94 @@
+//! What durable events mean to operators: one [`Presentation`] for each kind, from which every surface that shows
+//! what happens takes its words (contract: surface.md, Events). The matches name every fact, so that a new one can't
+//! be forgotten. Surfaces decide what they show by [`Level`], and how by [`Category`]; neither says how bad
+//! something is or where it is to be delivered. The facts themselves are read as events.
+
+mod brief;
+mod call;
+mod category;
+mod inbox;
+mod level;
+mod lifecycle;
+mod line;
+mod operation;
+mod scheduling;
+#[cfg(test)]
+mod tests;
+mod time;
+mod turn;
+
+use holon_core::Record;
+use holon_core::event::Event;
+use serde::Serialize;
+
+pub use call::call;
+pub use category::Category;
+pub use level::{Level, Visibility};
+pub use line::{files, one_line, one_line_from_end};
+pub use time::{clock, duration, exactly};
+
+/// A durable event for people.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Presentation {
+    pub visibility: Visibility,
+    pub category: Category,
+    /// A short label: what it is about, or who says it.
+    pub title: String,
+    /// What was said, where that may have more than one line: as much of it as the record itself holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body: Option<String>,
+    /// Everything in one line of at most about 100 characters; makes sense without the title.
+    pub summary: String,
+    pub source_event_kind: &'static str,
+}
+
+impl Presentation {
+    pub fn of(record: &Record) -> Self {
+        Self::of_event(&record.event)
+    }
+
+    fn of_event(event: &Event) -> Self {
+        let told = match event {
+            Event::Lifecycle(fact) => lifecycle::told(fact),
+            Event::Inbox(fact) => inbox::told(fact),
+            Event::Scheduling(fact) => scheduling::told(fact),
+            Event::Turn(fact) => turn::told(fact),
+            Event::Operation(fact) => operation::told(fact),
+            Event::Brief(fact) => brief::told(fact),
+        };
+        let Told { visibility, category, title, body, summary } = told;
+        Self { visibility, category, title, body, summary, source_event_kind: event.kind() }
+    }
+
+    /// For surfaces that are made of lines: the body as a whole where there is one, otherwise the summary.
+    pub fn text(&self) -> String {
+        let mark = self.category.mark();
+        match &self.body {
+            // Who speaks is plain among the calls and outcomes around it.
+            Some(body) if self.category == Category::AssistantProgress => format!("{mark}{body}"),
+            Some(body) => format!("{mark}{}: {body}", self.title),
+            None => format!("{mark}{}", self.summary),
+        }
+    }
+}
+
+/// What a family says of one of its facts.
+struct Told {
+    visibility: Visibility,
+    category: Category,
+    title: String,
+    body: Option<String>,
+    summary: String,
+}
+
+impl Told {
+    fn new(visibility: Visibility, category: Category, title: &str, summary: &str) -> Self {
+        Self { visibility, category, title: one_line(title), body: None, summary: one_line(summary) }
+    }
+
+    /// What somebody said.
+    fn said(visibility: Visibility, category: Category, who: &str, text: &str) -> Self {
+        let told = Self::new(visibility, category, who, &format!("{who}: {text}"));
+        Self { body: Some(text.to_owned()), ..told }
+    }
+}

@@ -1,0 +1,41 @@
+//! What was decided, and the hold.
+
+use holon_core::event::SchedulingFact;
+use holon_core::event::scheduling::{HoldCause, HoldEnd};
+
+use super::{Category, Told, Visibility};
+
+pub(super) fn told(fact: &SchedulingFact) -> Told {
+    match fact {
+        SchedulingFact::SchedulerDecision(fact) => {
+            let about = fact.message_id.map(|id| format!(" for {id}")).unwrap_or_default();
+            let summary = format!("decided: {}{about}, {} (row {})", fact.kind, fact.reason, fact.row);
+            Told::new(Visibility::Debug, Category::StateSync, "decision", &summary)
+        }
+        SchedulingFact::ContinuationResolved(fact) => {
+            let summary = format!("{} continues: {}", fact.message_id, fact.resolution.class);
+            Told::new(Visibility::Trace, Category::StateSync, "continuation", &summary)
+        }
+        SchedulingFact::ClosureDecided(fact) => {
+            let closure = &fact.closure;
+            let reason = closure.waiting_reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
+            let summary = format!("closure: {}{reason}, row {}", closure.outcome, closure.row);
+            Told::new(Visibility::Debug, Category::StateSync, "closure", &summary)
+        }
+        SchedulingFact::HoldSet(fact) => {
+            let why = match fact.cause {
+                HoldCause::Outage => "the providers are away",
+                HoldCause::Quota => "the quota of the providers is used up",
+            };
+            let summary = format!("{why}; next attempt at {}", fact.until);
+            Told::new(Visibility::Info, Category::Waiting, "hold", &summary)
+        }
+        SchedulingFact::HoldEnded(fact) => {
+            let summary = match fact.reason {
+                HoldEnd::TurnSucceeded => "the providers answer again",
+                HoldEnd::Stopped => "stopped: the providers are not waited for any more",
+            };
+            Told::new(Visibility::Verbose, Category::Waiting, "hold", summary)
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! What happened inside turns.
+
+use holon_core::event::TurnFact;
+use holon_core::event::turn::{
+    AssistantRoundRecorded, BudgetExhausted, ContextCompacted, ProviderAttemptRecorded,
+    ProviderRoundCompleted, RuntimeError, ToolExecuted, ToolExecutionFailed, TurnStarted, TurnTerminal,
+};
+use holon_core::model::Block;
+
+use super::call::command;
+use super::{Category, Told, Visibility, duration, files, one_line};
+
+pub(super) fn told(fact: &TurnFact) -> Told {
+    match fact {
+        TurnFact::TurnStarted(fact) => started(fact),
+        TurnFact::TurnContextBuilt(fact) => {
+            let sources: Vec<&str> = fact.context.sources.iter().map(|source| source.path.as_str()).collect();
+            let summary = format!("instructions: {}", listed(&sources));
+            Told::new(Visibility::Debug, Category::Trace, "context", &summary)
+        }
+        TurnFact::ProviderAttemptRecorded(fact) => attempt(fact),
+        TurnFact::ProviderRoundCompleted(fact) => answered(fact),
+        TurnFact::AssistantRoundRecorded(fact) => round(fact),
+        TurnFact::ToolStarted(fact) => {
+            let name = fact.tool.name();
+            Told::new(Visibility::Debug, Category::Tool, name, &format!("{name} begins"))
+        }
+        TurnFact::ToolExecuted(fact) => executed(fact),
+        TurnFact::ToolExecutionFailed(fact) => failed(fact),
+        TurnFact::ReminderInjected(fact) => {
+            let summary = format!("reminded: {}", fact.kind);
+            Told::new(Visibility::Verbose, Category::Runtime, "reminder", &summary)
+        }
+        TurnFact::ContextCompacted(fact) => {
+            Told::new(Visibility::Verbose, Category::Runtime, "context", &compacted(fact))
+        }
+        TurnFact::RuntimeError(fact) => runtime_error(fact),
+        TurnFact::BudgetExhausted(fact) => budget(fact),
+        TurnFact::TurnTerminal(fact) => ended(fact),
+    }
+}
+
+fn started(fact: &TurnStarted) -> Told {
+    let models: Vec<String> = fact.models.iter().map(ToString::to_string).collect();
+    let carried = match fact.carried_rounds {
+        0 => String::new(),
+        rounds => format!(", after {rounds} rounds of an interrupted run"),
+    };
+    let summary =
+        format!("turn {} begins for {}{carried}, with {}", fact.turn_index, fact.message_id, listed(&models));
+    Told::new(Visibility::Debug, Category::Runtime, "turn", &summary)
+}
+
+fn attempt(fact: &ProviderAttemptRecorded) -> Told {
+    let attempt = &fact.attempt;
+    let Some(kind) = attempt.failure_kind else {
+        let took = duration(attempt.duration_ms);
+        let summary = format!("{} answered after {took}, attempt {}", attempt.model_ref, attempt.attempt);
+        return Told::new(Visibility::Trace, Category::Trace, "attempt", &summary);
+    };
+    let what = attempt.message.as_ref().map_or("", |message| message.preview());
+    let then = match (attempt.backoff_ms, attempt.advanced_to_fallback) {
+        (Some(wait), _) => format!(", again in {wait}"),
+        (None, true) => ", trying the next model".to_owned(),
+        (None, false) => String::new(),
+    };
+    let summary = format!("{} {kind}{then}: {what}", attempt.model_ref);
+    Told::new(Visibility::Verbose, Category::OperatorNotification, "attempt", &summary)
+}
+
+fn answered(fact: &ProviderRoundCompleted) -> Told {
+    let (usage, took) = (&fact.token_usage, duration(fact.provider_round_ms));
+    let summary = format!(
+        "{} answered after {took}: {} tokens in, {} out, {}",
+        fact.winning_model_ref, usage.input_tokens, usage.output_tokens, fact.stop_reason
+    );
+    Told::new(Visibility::Debug, Category::Trace, "round", &summary)
+}
+
+/// What the model says beside its calls. A round without one is the report, which comes as a brief.
+fn round(fact: &AssistantRoundRecorded) -> Told {
+    let lines: Vec<String> = fact.blocks.iter().filter_map(block).collect();
+    let visibility = if fact.verdicts.is_empty() { Visibility::Debug } else { Visibility::Verbose };
+    let summary = match lines.first() {
+        Some(line) => line.as_str(),
+        None => "the model said nothing",
+    };
+    let told = Told::new(visibility, Category::AssistantProgress, "assistant", summary);
+    Told { body: (lines.len() > 1).then(|| lines.join("\n")), ..told }
+}
+
+fn block(block: &Block) -> Option<String> {
+    match block {
+        Block::Text { text } => Some(one_line(text.preview())).filter(|text| !text.is_empty()),
+        Block::ToolCall { tool_name, arguments, .. } => {
+            Some(one_line(&format!("→ {tool_name} {}", command(arguments))))
+        }
+    }
+}
+
+fn executed(fact: &ToolExecuted) -> Told {
+    let facts = &fact.receipt.facts;
+    let outcome = match (facts.exit_status, facts.changed_files.as_slice()) {
+        (Some(0), _) => "ok".to_owned(),
+        (Some(status), _) => format!("exit status {status}"),
+        (None, []) => "done".to_owned(),
+        (None, changed) => format!("changed {}", files(changed)),
+    };
+    let summary = format!("{}: {outcome}", fact.tool_name);
+    Told::new(Visibility::Verbose, Category::Tool, &fact.tool_name, &summary)
+}
+
+fn failed(fact: &ToolExecutionFailed) -> Told {
+    let summary = match &fact.receipt.error {
+        Some(error) => format!("{}: {}: {}", fact.tool_name, error.kind, error.message.preview()),
+        None => format!("{}: failed", fact.tool_name),
+    };
+    Told::new(Visibility::Verbose, Category::Tool, &fact.tool_name, &summary)
+}
+
+fn compacted(fact: &ContextCompacted) -> String {
+    match fact.recapped_rounds {
+        0 => "the context is full: earlier messages are left out".to_owned(),
+        1 => "the context is full: the first round is told in short".to_owned(),
+        rounds => format!("the context is full: the first {rounds} rounds are told in short"),
+    }
+}
+
+/// The brief tells it to the operator.
+fn runtime_error(fact: &RuntimeError) -> Told {
+    let failure = &fact.failure;
+    let summary = format!("{} {}: {}", failure.category, failure.kind, failure.summary.preview());
+    Told::new(Visibility::Debug, Category::OperatorNotification, "error", &summary)
+}
+
+/// The brief tells it to the operator.
+fn budget(fact: &BudgetExhausted) -> Told {
+    let BudgetExhausted { budget, limit, used, wanted, .. } = fact;
+    let summary = format!("the budget {budget} is used up: {used} of {limit}, {wanted} more were wanted");
+    Told::new(Visibility::Debug, Category::OperatorNotification, "budget", &summary)
+}
+
+fn ended(fact: &TurnTerminal) -> Told {
+    let reason = fact.reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
+    let took = duration(fact.duration_ms);
+    let rounds = if fact.rounds == 1 { "round" } else { "rounds" };
+    let summary =
+        format!("turn {}: {}{reason} after {took}, {} {rounds}", fact.turn_index, fact.kind, fact.rounds);
+    Told::new(Visibility::Verbose, Category::Runtime, "turn", &summary)
+}
+
+fn listed(names: &[impl AsRef<str>]) -> String {
+    if names.is_empty() {
+        return "none".to_owned();
+    }
+    names.iter().map(AsRef::as_ref).collect::<Vec<_>>().join(", ")
+}
