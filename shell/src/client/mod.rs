@@ -15,8 +15,10 @@ pub use error::ClientError;
 pub use follow::{Follow, Followed};
 pub use request::Ask;
 
+pub(crate) use connect::Connect;
 use connect::Place;
-pub(crate) use connect::{CONNECT, Connect, Connecting, not_reachable, too_long};
+#[cfg(test)]
+pub(crate) use connect::{CONNECT, Connecting, not_reachable, too_long};
 
 use crate::daemon::{Metadata, Token};
 use crate::home::Home;

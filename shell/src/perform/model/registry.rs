@@ -67,6 +67,13 @@ impl Providers {
         Self { unusable: Arc::new(unusable), ..self }
     }
 
+    /// The same servers on another network.
+    #[cfg(test)]
+    #[must_use]
+    pub(super) fn over(self, client: impl HttpClient + 'static) -> Self {
+        Self { client: Arc::new(client), ..self }
+    }
+
     /// Whether a model could be asked: its provider exists, has its key, its certificates and its scenario can
     /// be read. Sends nothing.
     pub fn check(&self, model: &ModelRef) -> Result<(), ProviderError> {

@@ -6,6 +6,8 @@ mod body;
 mod client;
 mod failure;
 mod http_client;
+#[cfg(test)]
+mod network;
 mod patience;
 mod reqwest_client;
 #[cfg(test)]
