@@ -1,11 +1,13 @@
 //! The only place that reads clocks.
 
 use std::sync::OnceLock;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use holon_core::{Millis, Mono, Now, Wall};
+use tokio::time::Instant;
 
-/// Both clocks at one moment; the monotonic one starts with the process.
+/// Both clocks at one moment; the monotonic one starts with the process. It is the one that timers follow, so
+/// that both agree where a test decides how fast time passes.
 #[expect(clippy::disallowed_methods, reason = "this is the clock")]
 pub fn now() -> Now {
     static START: OnceLock<Instant> = OnceLock::new();

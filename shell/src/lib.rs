@@ -17,6 +17,8 @@ pub mod http;
 pub mod ledger;
 pub mod live;
 mod nearest;
+#[cfg(test)]
+mod network;
 pub mod perform;
 pub mod present;
 pub mod prune;

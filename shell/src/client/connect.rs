@@ -1,8 +1,11 @@
 //! One connection for one request.
 
+use std::fmt;
+use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -18,7 +21,50 @@ use tokio::time::timeout;
 use super::{Client, ClientError};
 use crate::{daemon, spawn};
 
-const CONNECT: Duration = Duration::from_secs(5);
+/// A runtime accepts a connection within this time.
+pub(crate) const CONNECT: Duration = Duration::from_secs(5);
+
+/// One connection.
+pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+
+/// A connection that is being made.
+pub(crate) type Connecting<'a> =
+    Pin<Box<dyn Future<Output = Result<Box<dyn Stream>, ClientError>> + Send + 'a>>;
+
+/// Connects to a runtime: at its socket or its port, or over a simulated network.
+pub(crate) trait Connect: fmt::Debug + Send + Sync {
+    fn connect(&self) -> Connecting<'_>;
+}
+
+/// Where a runtime of this machine is.
+#[derive(Debug)]
+pub(super) struct Place {
+    pub(super) socket: PathBuf,
+    /// Tried when nobody listens at the socket.
+    pub(super) tcp: Option<SocketAddr>,
+}
+
+impl Connect for Place {
+    fn connect(&self) -> Connecting<'_> {
+        Box::pin(async {
+            let socket = timeout(CONNECT, unix(&self.socket)).await.unwrap_or_else(|_| Err(too_long()));
+            let address = match (socket, self.tcp) {
+                (Ok(stream), _) => return Ok(Box::new(stream) as Box<dyn Stream>),
+                (Err(error), None) => return Err(not_reachable(&self.socket.display(), &error)),
+                (Err(_), Some(address)) => address,
+            };
+            match timeout(CONNECT, tcp(address)).await.unwrap_or_else(|_| Err(too_long())) {
+                Ok(stream) => Ok(Box::new(stream)),
+                Err(error) => {
+                    let places = format!("{} or http://{address}", self.socket.display());
+                    Err(not_reachable(&places, &error))
+                }
+            }
+        })
+    }
+}
 
 impl Client {
     /// Sends a request and waits for the head of the answer.
@@ -26,27 +72,8 @@ impl Client {
         &self,
         request: Request<Full<Bytes>>,
     ) -> Result<Response<Incoming>, ClientError> {
-        let socket = timeout(CONNECT, unix(&self.socket)).await.unwrap_or_else(|_| Err(too_long()));
-        let problem = match (socket, self.tcp) {
-            (Ok(stream), _) => return self.exchange(stream, request).await,
-            (Err(error), None) => return Err(not_reachable(&self.socket.display(), &error)),
-            (Err(_), Some(address)) => address,
-        };
-        match timeout(CONNECT, tcp(problem)).await.unwrap_or_else(|_| Err(too_long())) {
-            Ok(stream) => self.exchange(stream, request).await,
-            Err(error) => {
-                let places = format!("{} or http://{problem}", self.socket.display());
-                Err(not_reachable(&places, &error))
-            }
-        }
-    }
-
-    async fn exchange(
-        &self,
-        stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
-        request: Request<Full<Bytes>>,
-    ) -> Result<Response<Incoming>, ClientError> {
         let broken = |error: hyper::Error| ClientError::Broken { problem: error.to_string() };
+        let stream = self.runtime.connect().await?;
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
         // How it ends is seen by whoever reads the answer.
         drop(spawn::task(async move { drop(connection.await) }));
@@ -72,11 +99,11 @@ async fn tcp(address: SocketAddr) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-fn too_long() -> io::Error {
+pub(crate) fn too_long() -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, "it does not accept connections")
 }
 
-fn not_reachable(at: &dyn std::fmt::Display, error: &io::Error) -> ClientError {
+pub(crate) fn not_reachable(at: &dyn fmt::Display, error: &io::Error) -> ClientError {
     let kind = error.kind();
     let problem = if kind == io::ErrorKind::NotFound {
         "it is not there".to_owned()

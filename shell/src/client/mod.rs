@@ -8,11 +8,17 @@ mod request;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 pub use error::ClientError;
 pub use follow::{Follow, Followed};
 pub use request::Ask;
+
+pub(crate) use connect::Connect;
+use connect::Place;
+#[cfg(test)]
+pub(crate) use connect::{CONNECT, Connecting, not_reachable, too_long};
 
 use crate::daemon::{Metadata, Token};
 use crate::home::Home;
@@ -22,8 +28,7 @@ use crate::settings::Environment;
 #[derive(Debug, Clone)]
 pub struct Client {
     socket: PathBuf,
-    /// Tried when nobody listens at the socket.
-    tcp: Option<SocketAddr>,
+    runtime: Arc<dyn Connect>,
     token: Option<Token>,
     /// How long the head of an answer is waited for.
     patience: Duration,
@@ -50,12 +55,21 @@ impl Client {
         let tcp = tcp.filter(|address| address.port() != 0);
         let token = Token::find(None, environment, None)
             .map_err(|error| ClientError::Token { problem: error.to_string() })?;
-        Ok(Self { socket, tcp, token, patience: ANSWER })
+        let runtime = Arc::new(Place { socket: socket.clone(), tcp });
+        Ok(Self { socket, runtime, token, patience: ANSWER })
     }
 
     /// A runtime at one socket.
     pub fn at(socket: impl Into<PathBuf>) -> Self {
-        Self { socket: socket.into(), tcp: None, token: None, patience: ANSWER }
+        let socket = socket.into();
+        let runtime = Arc::new(Place { socket: socket.clone(), tcp: None });
+        Self { socket, runtime, token: None, patience: ANSWER }
+    }
+
+    /// A runtime that is reached in another way.
+    #[cfg(test)]
+    pub(crate) fn over(runtime: impl Connect + 'static) -> Self {
+        Self { socket: PathBuf::new(), runtime: Arc::new(runtime), token: None, patience: ANSWER }
     }
 
     /// The token to show; the one of a file when the environment has none.

@@ -13,7 +13,7 @@ use tokio::time::{Sleep, sleep};
 /// The first bytes come so soon.
 const FIRST: Duration = Duration::from_secs(10);
 /// Something of what is sent is taken so soon.
-const TAKEN: Duration = Duration::from_secs(30);
+pub(super) const TAKEN: Duration = Duration::from_secs(30);
 
 pub(super) struct Guarded<T> {
     io: T,

@@ -20,7 +20,7 @@ mod server;
 mod shutdown;
 mod table;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use app::{About, App, Parts};
 pub use metrics::Metrics;

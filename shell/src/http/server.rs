@@ -11,11 +11,12 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
+use rustix::net::sockopt;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::guard::Guarded;
+use super::guard::{Guarded, TAKEN};
 use crate::spawn;
 
 /// A client has so long to send the head of a request.
@@ -60,6 +61,8 @@ impl Listener for TcpListener {
     async fn accept(&mut self) -> io::Result<(Self::Io, Peer)> {
         let (stream, peer) = Self::accept(self).await?;
         stream.set_nodelay(true)?;
+        // The other end may be gone without a word: the kernel would send again for a quarter of an hour.
+        sockopt::set_tcp_user_timeout(&stream, u32::try_from(TAKEN.as_millis()).unwrap_or(u32::MAX))?;
         Ok((stream, Peer::Tcp(peer)))
     }
 }

@@ -38,6 +38,8 @@ mod restore;
 mod row;
 mod schema;
 #[cfg(test)]
+mod stand_still;
+#[cfg(test)]
 pub(crate) mod testing;
 mod thread;
 mod verify;

@@ -46,6 +46,8 @@ pub struct Writer {
     reports: UnboundedReceiver<Message>,
     thread: JoinHandle<Result<(), LedgerError>>,
     under_way: Load,
+    #[cfg(test)]
+    still: super::stand_still::StandStill,
 }
 
 /// A measure of batches: calls of the host, and bytes.
@@ -73,7 +75,14 @@ impl Writer {
         let (outbox, reports) = unbounded_channel();
         let work = Thread::new(disk, reserve, texts, inbox, outbox);
         let thread = spawn::thread("ledger", move || work.run())?;
-        Ok(Self { batches, reports, thread, under_way: Load::default() })
+        Ok(Self {
+            batches,
+            reports,
+            thread,
+            under_way: Load::default(),
+            #[cfg(test)]
+            still: super::stand_still::StandStill::default(),
+        })
     }
 
     /// Whether the driver may make another step. An urgent one may go twice as far ahead of the disk.
@@ -92,6 +101,8 @@ impl Writer {
             Ok(()) => {
                 self.under_way.calls += load.calls;
                 self.under_way.bytes += load.bytes;
+                #[cfg(test)]
+                self.still.during(true);
                 Ok(())
             }
             Err(TrySendError::Full(_)) => Err(LedgerError::Overrun { limit: BATCHES }),
@@ -129,10 +140,14 @@ impl Writer {
 
     fn take(&mut self, message: Option<Message>) -> Report {
         let Some(Message { report, done }) = message else {
+            #[cfg(test)]
+            self.still.during(false);
             return Report::Failed(LedgerError::WriterEnded);
         };
         self.under_way.calls = self.under_way.calls.saturating_sub(done.calls);
         self.under_way.bytes = self.under_way.bytes.saturating_sub(done.bytes);
+        #[cfg(test)]
+        self.still.during(self.under_way.calls > 0);
         report
     }
 }

@@ -5,8 +5,10 @@ use std::time::Duration;
 use axum::http::Method;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
 
 use super::{Scene, request};
+use crate::http::Listener;
 use crate::http::body::{ARRIVAL, OTHER_BYTES, PROMPT_BYTES, WEBHOOK_BYTES};
 
 const JSON: (&str, &str) = ("content-type", "application/json");
@@ -119,4 +121,15 @@ async fn what_is_no_http_ends_its_connection_alone() {
     let refused = super::answer(stream, many).await;
     assert_eq!(refused.status().as_u16(), 431);
     scene.send(request(Method::GET, "/healthz", &[JSON], "")).await.ok();
+}
+
+/// A heartbeat that nobody acknowledges fits into what the kernel keeps, so it is the kernel that has to notice.
+#[tokio::test]
+async fn a_machine_that_is_gone_is_noticed_as_soon_as_one_that_takes_nothing() {
+    let mut listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (accepted, client) = tokio::join!(Listener::accept(&mut listener), TcpStream::connect(address));
+    let (stream, _) = accepted.unwrap();
+    assert_eq!(rustix::net::sockopt::tcp_user_timeout(&stream).unwrap(), 30_000);
+    drop(client.unwrap());
 }

@@ -55,12 +55,12 @@ pub(super) struct Scene {
 }
 
 /// How a server is started.
-pub(super) struct Setup {
-    pub(super) mode: AuthMode,
-    pub(super) token: Option<&'static str>,
+pub(crate) struct Setup {
+    pub(crate) mode: AuthMode,
+    pub(crate) token: Option<&'static str>,
     /// Rounds of the scripted model, as JSON.
-    pub(super) rounds: Value,
-    pub(super) change: fn(&mut Config),
+    pub(crate) rounds: Value,
+    pub(crate) change: fn(&mut Config),
 }
 
 impl Default for Setup {
@@ -68,6 +68,61 @@ impl Default for Setup {
         let rounds = json!([{ "text": "done" }]);
         Self { mode: AuthMode::Auto, token: None, rounds, change: |_| {} }
     }
+}
+
+/// A runtime that is not served yet.
+pub(crate) struct Started {
+    pub(crate) app: App,
+    pub(crate) ended: Ended,
+}
+
+/// Starts the runtime of a home with a scripted model, to be served at an address.
+pub(crate) async fn start(home: &Home, setup: &Setup, address: SocketAddr) -> Started {
+    let scenario = home.root().join("scenario.json");
+    let document = json!({ "version": 1, "name": "test", "rounds": setup.rounds });
+    std::fs::write(&scenario, document.to_string()).unwrap();
+    let model = ModelRef::new(&format!("scripted/{}", scenario.display())).unwrap();
+    let mut config = Config::new(vec![model.clone()]);
+    (setup.change)(&mut config);
+    let (hub, metrics) = (Hub::default(), Metrics::default());
+    let providers = Providers::new(vec![built_in::scripted()]);
+    let (seen, counted) = (hub.clone(), metrics.clone());
+    let start = Start {
+        ledger: home.ledger(),
+        durability: Durability::Process,
+        config,
+        secrets: Secrets::default(),
+        providers: providers.clone(),
+        reserve: None,
+        performing: perform::Settings::new(home.root().to_owned(), CommandEnvironment::new([])),
+        live: hub.live(),
+        tools_from: Gate::open(),
+        observer: Box::new(move |record| {
+            counted.see(record);
+            seen.publish(record);
+        }),
+    };
+    let (runtime, ended) = Runtime::keep(Driver::start(start).await.unwrap(), |_| {});
+    let app = App::new(Parts {
+        runtime,
+        hub,
+        reader: std::sync::Arc::new(Reader::open(&home.ledger()).unwrap()),
+        home: home.clone(),
+        about: About {
+            default_agent: AgentId::new("main").unwrap(),
+            socket_path: "holon.sock".to_owned(),
+            listen: Some(address.to_string()),
+            advertise_url: None,
+            config_fingerprint: Some("fingerprint".to_owned()),
+            started_at: clock::now().wall,
+        },
+        policy: Policy::new(setup.mode, setup.token, Some(address)).unwrap(),
+        metrics,
+        shutdown: Shutdown::default(),
+        models: vec![model],
+        providers,
+    });
+    Started { app, ended }
 }
 
 /// What came back.
@@ -95,54 +150,11 @@ impl Scene {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::at(folder.path().join("home"));
         home.create().unwrap();
-        let scenario = folder.path().join("scenario.json");
-        let document = json!({ "version": 1, "name": "test", "rounds": setup.rounds });
-        std::fs::write(&scenario, document.to_string()).unwrap();
-        let model = ModelRef::new(&format!("scripted/{}", scenario.display())).unwrap();
-        let mut config = Config::new(vec![model.clone()]);
-        (setup.change)(&mut config);
-        let (hub, metrics) = (Hub::default(), Metrics::default());
-        let providers = Providers::new(vec![built_in::scripted()]);
-        let (seen, counted) = (hub.clone(), metrics.clone());
-        let start = Start {
-            ledger: home.ledger(),
-            durability: Durability::Process,
-            config,
-            secrets: Secrets::default(),
-            providers: providers.clone(),
-            reserve: None,
-            performing: perform::Settings::new(home.root().to_owned(), CommandEnvironment::new([])),
-            live: hub.live(),
-            tools_from: Gate::open(),
-            observer: Box::new(move |record| {
-                counted.see(record);
-                seen.publish(record);
-            }),
-        };
-        let (runtime, ended) = Runtime::keep(Driver::start(start).await.unwrap(), |_| {});
         let (unix, tcp) =
             (UnixListener::bind(home.socket()).unwrap(), TcpListener::bind("127.0.0.1:0").await.unwrap());
         let address = tcp.local_addr().unwrap();
-        let shutdown = Shutdown::default();
-        let app = App::new(Parts {
-            runtime: runtime.clone(),
-            hub: hub.clone(),
-            reader: std::sync::Arc::new(Reader::open(&home.ledger()).unwrap()),
-            home: home.clone(),
-            about: About {
-                default_agent: AgentId::new("main").unwrap(),
-                socket_path: "holon.sock".to_owned(),
-                listen: Some(address.to_string()),
-                advertise_url: None,
-                config_fingerprint: Some("fingerprint".to_owned()),
-                started_at: clock::now().wall,
-            },
-            policy: Policy::new(setup.mode, setup.token, Some(address)).unwrap(),
-            metrics,
-            shutdown: shutdown.clone(),
-            models: vec![model],
-            providers,
-        });
+        let Started { app, ended } = start(&home, &setup, address).await;
+        let (runtime, hub, shutdown) = (app.runtime.clone(), app.hub.clone(), app.shutdown.clone());
         spawn::task(serve(unix, router(app.clone()), shutdown.asked()));
         spawn::task(serve(tcp, router(app), shutdown.asked()));
         Self { home, address, runtime, hub, shutdown, ended, _folder: folder }

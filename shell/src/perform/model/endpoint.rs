@@ -2,8 +2,8 @@
 //! does a wrong value matter.
 
 use holon_core::model::ModelRef;
+use http::header::HeaderValue;
 use reqwest::Url;
-use reqwest::header::HeaderValue;
 
 use super::provider::{Credential, ProviderSpec, TransportKind};
 use super::registry::ProviderError;

@@ -82,17 +82,17 @@ impl Providers {
             };
             Failure::new(kind, problem.to_string())
         })?;
-        let clients = &self.clients;
+        let client = &*self.client;
         match transport {
             Transport::Scripted(name) => self.scripted.play(texts, request, name).await,
             Transport::OpenaiResponses(endpoint) => {
-                exchange::attempt::<OpenaiResponses>(clients, texts, endpoint, request, live).await
+                exchange::attempt::<OpenaiResponses>(client, texts, endpoint, request, live).await
             }
             Transport::OpenaiChatCompletions(endpoint) => {
-                exchange::attempt::<OpenaiChat>(clients, texts, endpoint, request, live).await
+                exchange::attempt::<OpenaiChat>(client, texts, endpoint, request, live).await
             }
             Transport::AnthropicMessages(endpoint) => {
-                exchange::attempt::<AnthropicMessages>(clients, texts, endpoint, request, live).await
+                exchange::attempt::<AnthropicMessages>(client, texts, endpoint, request, live).await
             }
         }
     }

@@ -7,7 +7,7 @@ use holon_core::model::ModelRef;
 use reqwest::Url;
 
 use super::endpoint::Endpoint;
-use super::http::{self, Clients};
+use super::http::{self, Clients, HttpClient};
 use super::provider::{Credential, ProviderSpec, TransportKind};
 use super::scripted::{ScenarioError, Scripted};
 
@@ -38,7 +38,7 @@ pub struct Providers {
     specs: Arc<BTreeMap<String, ProviderSpec>>,
     /// Providers that are configured in a way that nothing can be made of, with the reason.
     unusable: Arc<BTreeMap<String, String>>,
-    pub(super) clients: Clients,
+    pub(super) client: Arc<dyn HttpClient>,
     pub(super) scripted: Scripted,
 }
 
@@ -56,7 +56,7 @@ impl Providers {
         Self {
             specs: Arc::new(specs.into_iter().map(|spec| (spec.id.clone(), spec)).collect()),
             unusable: Arc::default(),
-            clients: Clients::default(),
+            client: Arc::new(Clients::default()),
             scripted: Scripted::default(),
         }
     }
@@ -65,6 +65,13 @@ impl Providers {
     #[must_use]
     pub fn except(self, unusable: BTreeMap<String, String>) -> Self {
         Self { unusable: Arc::new(unusable), ..self }
+    }
+
+    /// The same servers on another network.
+    #[cfg(test)]
+    #[must_use]
+    pub(super) fn over(self, client: impl HttpClient + 'static) -> Self {
+        Self { client: Arc::new(client), ..self }
     }
 
     /// Whether a model could be asked: its provider exists, has its key, its certificates and its scenario can

@@ -5,7 +5,7 @@ mod answer;
 mod request;
 mod stream;
 
-use reqwest::header::{HeaderMap, HeaderValue};
+use http::header::{HeaderMap, HeaderValue};
 use serde_json::Value;
 
 use super::Reply;

@@ -1,8 +1,9 @@
 //! What an answer that is no answer means.
 
 use holon_core::model::FailureKind;
-use reqwest::header::LOCATION;
-use reqwest::{StatusCode, Url};
+use http::StatusCode;
+use http::header::LOCATION;
+use reqwest::Url;
 
 use super::super::Failure;
 use super::super::http::{Received, located, shown};

@@ -17,11 +17,11 @@ pub(super) mod usage;
 mod wait;
 
 use holon_core::model::{FailureKind, ModelRequest};
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use serde_json::Value;
 
 use super::endpoint::Endpoint;
-use super::http::{Ask, BODY_BYTES, Clients, Received};
+use super::http::{Ask, BODY_BYTES, HttpClient, Received, post};
 use super::provider::ProviderSpec;
 use super::{Failure, Reply};
 use crate::live::LiveText;
@@ -89,7 +89,7 @@ pub(super) struct Lowering<'a> {
 
 /// One attempt.
 pub(super) async fn attempt<P: Protocol>(
-    clients: &Clients,
+    client: &dyn HttpClient,
     texts: &Texts,
     endpoint: Endpoint<'_>,
     request: &ModelRequest,
@@ -106,7 +106,7 @@ pub(super) async fn attempt<P: Protocol>(
     headers.insert(ACCEPT, HeaderValue::from_static(accepted));
     P::sign(&mut headers, key);
     let ask = Ask { url: &url, headers, body: body.to_string(), options, timeout: request.timeout };
-    let mut received = clients.post(ask).await?;
+    let mut received = post(client, ask).await?;
     let place = failure::Place { texts, url: &url, protocol: P::NAME };
     if !received.status.is_success() {
         let body = received.refusal().await;

@@ -1,7 +1,7 @@
 //! Whether an answer is one document or a stream. Servers that don't know streaming ignore that it was asked
 //! for, and some stream unasked; what they say of their type is right less often than what they send.
 
-use reqwest::header::CONTENT_TYPE;
+use http::header::CONTENT_TYPE;
 
 use super::super::Failure;
 use super::super::http::Received;

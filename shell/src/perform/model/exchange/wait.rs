@@ -1,9 +1,9 @@
 //! When a server says that it may be asked again. Nonsense saturates; the core bounds what it follows.
 
 use holon_core::Wall;
+use http::header::HeaderMap;
 use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimeParser;
-use reqwest::header::HeaderMap;
 
 use super::Said;
 use crate::clock;
@@ -103,7 +103,7 @@ fn whole(number: f64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use reqwest::header::{HeaderName, HeaderValue};
+    use http::header::{HeaderName, HeaderValue};
     use serde_json::json;
 
     fn headers(named: &[(&'static str, &'static str)]) -> HeaderMap {

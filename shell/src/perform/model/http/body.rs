@@ -4,10 +4,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use holon_core::model::FailureKind;
-use reqwest::header::HeaderMap;
-use reqwest::{StatusCode, Url};
+use http::StatusCode;
+use http::header::HeaderMap;
+use http_body_util::BodyExt;
+use http_body_util::combinators::UnsyncBoxBody;
+use reqwest::Url;
 
 use super::super::Failure;
+use super::http_client::{Answer, Broken};
 use super::patience::Patience;
 use super::{BODY_BYTES, failure, located, shown};
 
@@ -21,16 +25,16 @@ const ENDING: Duration = Duration::from_millis(50);
 pub(in super::super) struct Received {
     pub(in super::super) status: StatusCode,
     pub(in super::super) headers: HeaderMap,
-    response: reqwest::Response,
+    body: UnsyncBoxBody<Bytes, Broken>,
     url: Url,
     patience: Patience,
     bytes: usize,
 }
 
 impl Received {
-    pub(super) fn new(mut response: reqwest::Response, url: Url, patience: Patience) -> Self {
-        let (status, headers) = (response.status(), std::mem::take(response.headers_mut()));
-        Self { status, headers, response, url, patience, bytes: 0 }
+    pub(super) fn new(answer: Answer, url: Url, patience: Patience) -> Self {
+        let (head, body) = answer.into_parts();
+        Self { status: head.status, headers: head.headers, body, url, patience, bytes: 0 }
     }
 
     /// The next piece of the body; none at its end.
@@ -40,9 +44,9 @@ impl Received {
     pub(in super::super) async fn chunk(&mut self) -> Result<Option<Bytes>, Failure> {
         let (left, late) =
             if self.bytes == 0 { self.patience.until_first_byte() } else { self.patience.until_next() };
-        let chunk = match tokio::time::timeout(left, self.response.chunk()).await {
+        let chunk = match tokio::time::timeout(left, data(&mut self.body)).await {
             Ok(Ok(chunk)) => chunk,
-            Ok(Err(error)) => return Err(failure::cut_off(error, &self.url)),
+            Ok(Err(broken)) => return Err(failure::cut_off(broken, &self.url)),
             Err(_) => return Err(self.patience.failure(late, &self.url)),
         };
         self.bytes += chunk.as_ref().map_or(0, Bytes::len);
@@ -74,4 +78,14 @@ impl Received {
         let ending = async { while let Ok(Some(_)) = self.chunk().await {} };
         tokio::time::timeout(ENDING, ending).await.ok();
     }
+}
+
+/// The next piece of a body. What is no data stands at its end, and nobody needs it.
+async fn data(body: &mut UnsyncBoxBody<Bytes, Broken>) -> Result<Option<Bytes>, Broken> {
+    while let Some(frame) = body.frame().await {
+        if let Ok(data) = frame?.into_data() {
+            return Ok(Some(data));
+        }
+    }
+    Ok(None)
 }

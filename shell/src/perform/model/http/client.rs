@@ -18,7 +18,7 @@ use rustls::pki_types::pem::PemObject;
 use tokio::sync::OnceCell;
 
 use super::super::provider::ProviderOptions;
-use super::failure::causes;
+use super::reqwest_client::causes;
 use crate::spawn;
 
 /// A connection that answers no ping for so long is given up, so that the next request doesn't wait on it.

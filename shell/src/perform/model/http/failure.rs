@@ -1,42 +1,47 @@
 //! Requests and answers that break: what is said about them.
 
-use std::error::Error;
-
 use holon_core::model::{FailureKind, TransportDiagnostics};
 use reqwest::Url;
 
 use super::super::Failure;
 use super::super::provider::ProviderOptions;
+use super::http_client::{Broken, How};
 use crate::present::exactly;
 
-const CAUSES: usize = 8;
-
-pub(super) fn not_sent(error: reqwest::Error, url: &Url, options: &ProviderOptions) -> Failure {
-    let error = error.without_url();
-    let (kind, stage, what) = if error.is_timeout() {
-        let what = format!("no connection within {} to", exactly(options.connect_timeout));
-        (FailureKind::Timeout, "connect", what)
-    } else if error.is_connect() {
-        (FailureKind::Connect, "connect", "no connection to".to_owned())
-    } else if error.is_builder() {
-        (FailureKind::Client, "request", "no request can be made to".to_owned())
-    } else {
-        let what = "the connection broke before an answer came from".to_owned();
-        (FailureKind::StreamCut, "response", what)
+pub(super) fn not_sent(broken: Broken, url: &Url, options: &ProviderOptions) -> Failure {
+    let (kind, stage, what) = match broken.how {
+        How::NoClient(kind) => return located(Failure::new(kind, broken.to_string()), "client", url),
+        How::NoRequest => (FailureKind::Client, "request", "no request can be made to".to_owned()),
+        How::NoConnection => (FailureKind::Connect, "connect", "no connection to".to_owned()),
+        How::ConnectTooLate => {
+            let what = format!("no connection within {} to", exactly(options.connect_timeout));
+            (FailureKind::Timeout, "connect", what)
+        }
+        How::TooLate => (FailureKind::Timeout, "response", "nothing was heard in time from".to_owned()),
+        How::CutOff => {
+            let what = "the connection broke before an answer came from".to_owned();
+            (FailureKind::StreamCut, "response", what)
+        }
     };
-    let chain = causes(&error);
-    let reason = chain.last().map(String::as_str).unwrap_or_default();
+    let reason = broken.causes.last().map(String::as_str).unwrap_or_default();
     let failure = Failure::new(kind, format!("{what} {}: {reason}", shown(url)));
-    with_causes(located(failure, stage, url), chain)
+    with_causes(located(failure, stage, url), broken.causes)
 }
 
-pub(super) fn cut_off(error: reqwest::Error, url: &Url) -> Failure {
-    let error = error.without_url();
-    let kind = if error.is_timeout() { FailureKind::Timeout } else { FailureKind::StreamCut };
-    let chain = causes(&error);
-    let reason = chain.last().map(String::as_str).unwrap_or_default();
+pub(super) fn cut_off(broken: Broken, url: &Url) -> Failure {
+    let kind = match broken.how {
+        How::ConnectTooLate | How::TooLate => FailureKind::Timeout,
+        How::NoClient(_) | How::NoRequest | How::NoConnection | How::CutOff => FailureKind::StreamCut,
+    };
+    let reason = broken.causes.last().map(String::as_str).unwrap_or_default();
     let message = format!("the answer of {} broke off before its end: {reason}", shown(url));
-    with_causes(located(Failure::new(kind, message), "body", url), chain)
+    with_causes(located(Failure::new(kind, message), "body", url), broken.causes)
+}
+
+/// An address that URLs allow and HTTP does not.
+pub(super) fn no_address(error: &http::uri::InvalidUri, url: &Url) -> Failure {
+    let message = format!("no request can be made to {}: {error}", shown(url));
+    located(Failure::new(FailureKind::Client, message), "request", url)
 }
 
 /// Adds where it happened.
@@ -62,19 +67,6 @@ pub(in super::super) fn shown(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
     format!("{}://{host}{port}{}", url.scheme(), url.path())
-}
-
-pub(super) fn causes(error: &reqwest::Error) -> Vec<String> {
-    let mut chain = vec![error.to_string()];
-    let mut next = error.source();
-    while let Some(cause) = next {
-        if chain.len() == CAUSES {
-            break;
-        }
-        chain.push(cause.to_string());
-        next = cause.source();
-    }
-    chain
 }
 
 #[cfg(test)]

@@ -1,21 +1,27 @@
 //! One POST of JSON and its answer, piece by piece. Knows nothing of providers: it says where in the transport
 //! a request failed, and leaves the meaning of statuses and bodies to the caller. Dropping what it returns
-//! closes the connection.
+//! closes the connection. What carries the request is an [`HttpClient`].
 
 mod body;
 mod client;
 mod failure;
+mod http_client;
+#[cfg(test)]
+mod network;
 mod patience;
+mod reqwest_client;
 #[cfg(test)]
 mod tests;
 
 use holon_core::Millis;
+use http::header::HeaderMap;
+use http::{Method, Request, Uri};
 use reqwest::Url;
-use reqwest::header::HeaderMap;
 
 pub(super) use body::Received;
 pub(super) use client::{Clients, check};
 pub(super) use failure::{located, shown};
+pub(super) use http_client::HttpClient;
 
 use super::Failure;
 use super::provider::ProviderOptions;
@@ -34,23 +40,17 @@ pub(super) struct Ask<'a> {
     pub(super) timeout: Millis,
 }
 
-impl Clients {
-    /// Sends, and waits for the head of the answer. Redirects are not followed: they would carry the key
-    /// elsewhere.
-    pub(super) async fn post(&self, ask: Ask<'_>) -> Result<Received, Failure> {
-        let Ask { url, headers, body, options, timeout } = ask;
-        let patience = Patience::begin(options, timeout);
-        let (left, late) = patience.until_first_byte();
-        let answering = async {
-            let client = self.client(url, options).await.map_err(|problem| {
-                located(Failure::new(problem.kind(), problem.to_string()), "client", url)
-            })?;
-            let sent = client.post(url.clone()).headers(headers).body(body).send().await;
-            sent.map_err(|error| failure::not_sent(error, url, options))
-        };
-        match tokio::time::timeout(left, answering).await {
-            Ok(response) => Ok(Received::new(response?, url.clone(), patience)),
-            Err(_) => Err(patience.failure(late, url)),
-        }
+/// Sends, and waits for the head of the answer.
+pub(super) async fn post(client: &dyn HttpClient, ask: Ask<'_>) -> Result<Received, Failure> {
+    let Ask { url, headers, body, options, timeout } = ask;
+    let patience = Patience::begin(options, timeout);
+    let (left, late) = patience.until_first_byte();
+    let uri: Uri = url.as_str().parse().map_err(|error| failure::no_address(&error, url))?;
+    let mut request = Request::new(body);
+    (*request.method_mut(), *request.uri_mut(), *request.headers_mut()) = (Method::POST, uri, headers);
+    match tokio::time::timeout(left, client.send(request, options)).await {
+        Ok(Ok(answer)) => Ok(Received::new(answer, url.clone(), patience)),
+        Ok(Err(broken)) => Err(failure::not_sent(broken, url, options)),
+        Err(_) => Err(patience.failure(late, url)),
     }
 }

@@ -47,8 +47,11 @@ pub(super) struct Asking {
 
 impl Asking {
     pub(super) fn new(id: &str, base_url: &str, options: ProviderOptions) -> Self {
+        Self::of(id, Providers::new(vec![spec(id, base_url, options)]))
+    }
+
+    pub(super) fn of(id: &str, providers: Providers) -> Self {
         let texts = texts();
-        let providers = Providers::new(vec![spec(id, base_url, options)]);
         let settings = Settings::new("/nowhere".into(), CommandEnvironment::new([]));
         let live = Arc::<Mutex<Vec<Live>>>::default();
         let seen = live.clone();

@@ -1,0 +1,93 @@
+//! Who follows an agent through a network that comes and goes sees every durable event once, in order.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::sync::Notify;
+use tokio::time::sleep;
+
+use super::client::{at_rest, client, create_main, main, prompt};
+use super::server::{NAME, Server};
+use super::{Story, each_seed};
+use crate::client::{Follow, Followed};
+
+const PROMPTS: usize = 6;
+
+/// The last event there is, once it is known.
+#[derive(Default)]
+struct Last {
+    seq: Cell<Option<u64>>,
+    known: Notify,
+}
+
+async fn operate(last: &Last) {
+    create_main().await;
+    for number in 0..PROMPTS {
+        client().ask(&prompt(&format!("prompt {number}"))).await.unwrap();
+        sleep(Duration::from_secs(15)).await;
+    }
+    last.seq.set(Some(at_rest().await));
+    last.known.notify_one();
+}
+
+async fn follow(story: &Story, last: &Last) -> Vec<u64> {
+    let mut follow = Follow::after(client(), main(), Some(holon_core::EventSeq(0)));
+    let mut seen = Vec::new();
+    while last.seq.get().is_none_or(|last| seen.last() != Some(&last)) {
+        let next = tokio::select! {
+            biased;
+            next = follow.next() => next.unwrap(),
+            () = last.known.notified() => continue,
+        };
+        let Followed::Event(event) = next else { panic!("{next:?}") };
+        let seq = event["event_seq"].as_u64().unwrap();
+        story.tell(format!("{seq} {}", event["type"].as_str().unwrap()));
+        seen.push(seq);
+    }
+    assert_eq!(follow.cursor().map(|cursor| cursor.0), last.seq.get());
+    seen
+}
+
+#[test]
+fn every_event_comes_once_and_in_order_through_partitions() {
+    each_seed(
+        |_| {},
+        |sim, story, mut dice| {
+            let server = Server::start(sim, story, &json!([{ "text": "done", "delay_ms": 700 }]));
+            let last = Rc::<Last>::default();
+            let (known, told) = (last.clone(), story.clone());
+            sim.client("operator", async move {
+                operate(&known).await;
+                told.tell("the operator is done");
+                Ok(())
+            });
+            let told = story.clone();
+            sim.client("follower", async move {
+                sleep(Duration::from_secs(3)).await;
+                let seen = follow(&told, &last).await;
+                assert_eq!(seen, (1..=last.seq.get().unwrap()).collect::<Vec<_>>());
+                // Those that were lost on the way are let go of.
+                while server.followed() > 0 {
+                    sleep(Duration::from_secs(1)).await;
+                }
+                told.tell("nobody follows");
+                Ok(())
+            });
+            let told = story.clone();
+            sim.client("weather", async move {
+                for _ in 0..3 {
+                    sleep(dice.time(3_000, 30_000)).await;
+                    turmoil::partition("follower", NAME);
+                    told.tell("partition");
+                    sleep(dice.time(100, 20_000)).await;
+                    turmoil::repair("follower", NAME);
+                    told.tell("repair");
+                }
+                Ok(())
+            });
+            sim.run().unwrap();
+        },
+    );
+}
