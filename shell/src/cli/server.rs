@@ -17,6 +17,7 @@ use super::interrupts::Ending;
 use super::output::Failure;
 use super::server_options::Effective;
 use super::session::execution;
+use crate::crash_point::{Point, reached};
 use crate::daemon::socket::{Claim, SocketError};
 use crate::daemon::{Endpoint, Fingerprint, LastFailure, Metadata, Token, journal};
 use crate::driver::Driver;
@@ -61,6 +62,7 @@ impl Server {
     ) -> Result<Self, Failure> {
         let Effective { setup, endpoint, fingerprint } = effective;
         let addresses = Addresses::take(&endpoint)?;
+        reached(Point::SocketClaimed);
         let default_agent = AgentId::new(&setup.settings.server.default_agent)?;
         let (hub, metrics) = (Hub::default(), Metrics::default());
         let observer = {
@@ -97,7 +99,9 @@ impl Server {
             providers,
         });
         let (socket, serving) = addresses.serve(&http::router(app), &shutdown)?;
+        reached(Point::Listening);
         metadata.write(home).context("daemon.json")?;
+        reached(Point::Announced);
         if let Err(error) = LastFailure::clear(home) {
             tracing::warn!("the last failure can't be cleared: {error}");
         }
@@ -119,6 +123,7 @@ impl Server {
         };
         notify(&[NotifyState::Stopping]);
         tracing::info!("the runtime leaves");
+        reached(Point::LeaveBegins);
         if let Err(error) = Metadata::remove(&home) {
             tracing::warn!("daemon.json can't be removed: {error}");
         }

@@ -4,6 +4,7 @@ use holon_core::EventSeq;
 use holon_core::host::RecoveryReport;
 
 use super::{Driver, DriverError};
+use crate::crash_point::{Point, reached};
 use crate::ledger::{self, Fork, ForkError};
 
 impl Driver {
@@ -25,7 +26,9 @@ impl Driver {
         };
         self.ahead.extend(forked.steps);
         self.writer.send(forked.batch)?;
+        reached(Point::ForkDecided);
         self.catch_up().await?;
+        reached(Point::ForkDurable);
         self.recover(&fork.to, RecoveryReport::default())?;
         Ok(Ok(forked.through))
     }
