@@ -14,7 +14,7 @@ impl Driver {
     /// # Errors
     /// When the runtime can't go on; a fork that is refused has changed nothing.
     pub async fn fork(&mut self, fork: &Fork) -> Result<Result<EventSeq, ForkError>, DriverError> {
-        if self.full {
+        if self.room.is_full() {
             return Ok(Err(ForkError::DiskFull));
         }
         // What is not on the disk yet can't be copied.

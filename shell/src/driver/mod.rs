@@ -5,6 +5,7 @@ mod fork;
 mod gate;
 mod judge;
 mod restore;
+mod room;
 mod start;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -29,6 +30,7 @@ use judge::Judge;
 
 pub use gate::{Gate, Latch};
 pub use restore::LoadError;
+pub use room::Room;
 pub use start::{BUILD, Start, StartError};
 
 /// Records of an agent after which its state is stored again.
@@ -68,8 +70,8 @@ pub struct Driver {
     stepped_at: Instant,
     /// What went wrong without harm, for whoever started the runtime.
     warnings: Vec<String>,
-    /// Whether the disk is full: nothing new is taken in.
-    full: bool,
+    /// While the disk is full, nothing new is taken in.
+    room: Room,
 }
 
 /// The runtime can't go on; what the ledger acknowledged is safe.
@@ -111,6 +113,11 @@ impl Driver {
         &self.performers
     }
 
+    /// Whether the disk has room, also for those who can't wait for the driver.
+    pub fn room_on_disk(&self) -> &Room {
+        &self.room
+    }
+
     /// Asks for something, and waits until what was answered is durable.
     ///
     /// # Errors
@@ -139,7 +146,7 @@ impl Driver {
         self.next_reply += 1;
         let input = make(reply);
         let urgent = may_use_reserve(&input);
-        if self.full && !urgent {
+        if self.room.is_full() && !urgent {
             answered(Err(DiskFull));
             return Ok(());
         }
@@ -287,11 +294,11 @@ impl Driver {
         match report {
             Report::Durable(durable) => self.release(durable)?,
             Report::Full => {
-                self.full = true;
+                self.room.is_now(true);
                 self.warnings.push("the disk of the ledger is full; waiting for room".to_owned());
             }
             Report::Recovered => {
-                self.full = false;
+                self.room.is_now(false);
                 self.warnings.push("the disk of the ledger has room again".to_owned());
             }
             Report::Failed(error) => return Err(error.into()),
