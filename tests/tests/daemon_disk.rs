@@ -102,6 +102,35 @@ fn a_full_disk_is_told_and_waited_out() {
     in_the_end(&daemon, life, &told);
 }
 
+/// The disk is full when the command of a turn ends, and when the next one wants to begin.
+#[test]
+fn a_turn_goes_on_after_a_full_disk() {
+    if !mounts::own("a_turn_goes_on_after_a_full_disk") {
+        return;
+    }
+    let outside = tempfile::tempdir().unwrap();
+    let [begun, end, second] = ["begun", "end", "second"].map(|name| outside.path().join(name));
+    let call = |cmd: String| json!({ "calls": [{ "tool": "ExecCommand", "arguments": { "cmd": cmd, "login": false } }] });
+    let wait =
+        format!("touch {}; while ! test -e {}; do sleep 0.02; done; echo x", begun.display(), end.display());
+    let rounds = json!([call(wait), call(format!("touch {}", second.display())), { "text": "Done." }]);
+    let daemon = Daemon::scripted(&rounds);
+    mounts::small_disk(&daemon.0.home(), DISK);
+    let life = life(&daemon);
+    let mut told = Acknowledged::new();
+    say(&daemon, "one", &mut told);
+    wait_for("command", || begun.exists());
+    let filler = daemon.0.home().join("filler");
+    fill(&filler);
+    std::fs::write(&end, "").unwrap();
+    wait_for("word of the full disk", || readiness(&daemon)["ready"] == false);
+    assert!(!second.exists(), "nothing is done that is not on record");
+    std::fs::remove_file(&filler).unwrap();
+    wait_for("end of the turn", || quiet(&daemon, &["main"]));
+    assert!(second.exists(), "the turn went on");
+    in_the_end(&daemon, life, &told);
+}
+
 #[test]
 fn killed_and_started_on_a_full_disk_it_keeps_what_it_acknowledged() {
     if !mounts::own("killed_and_started_on_a_full_disk_it_keeps_what_it_acknowledged") {
