@@ -106,7 +106,7 @@ pub use armed::{half_of, reached};
 
 #[cfg(feature = "crash-points")]
 mod armed {
-    use std::path::{Path, PathBuf};
+    use std::path::Path;
     use std::sync::OnceLock;
     use std::sync::atomic::{AtomicU32, Ordering};
     use std::time::SystemTime;
@@ -159,7 +159,7 @@ mod armed {
         done
     }
 
-    fn watch(file: &PathBuf, before: Option<SystemTime>) {
+    fn watch(file: &Path, before: Option<SystemTime>) {
         while changed(file) == before {}
         die();
     }

@@ -75,9 +75,10 @@ pub fn nothing_is_open(records: &[Value]) {
 }
 
 /// Nobody has anything to do.
-pub fn quiet(daemon: &Daemon, agents: &[&str]) -> bool {
+pub fn quiet<T: AsRef<str>>(daemon: &Daemon, agents: &[T]) -> bool {
     agents.iter().all(|agent| {
-        let why = crate::http::get(&daemon.run_file("holon.sock"), &format!("/agents/{agent}/why"));
+        let path = format!("/agents/{}/why", agent.as_ref());
+        let why = crate::http::get(&daemon.run_file("holon.sock"), &path);
         why.is_ok_and(|why| why.status == 200 && why.body["quiet"] == true)
     })
 }

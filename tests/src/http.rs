@@ -55,7 +55,7 @@ pub fn post_until_acknowledged(socket: &Path, path: &str, key: &str, body: &Valu
     let deadline = Instant::now() + PATIENCE;
     loop {
         match ask(socket, "POST", path, &[("Idempotency-Key", key)], Some(body)) {
-            Ok(Answered { status: 200 | 201 | 202, body }) => return body,
+            Ok(Answered { status: 200..=202, body }) => return body,
             // The queue is full, or the runtime leaves or has no room.
             Ok(Answered { status: 429 | 503, .. }) | Err(_) => {}
             Ok(refused) => panic!("{path} with the key {key}: {refused:?}"),

@@ -22,6 +22,8 @@ const LATEST: u64 = 160;
 /// Every so many kills one comes while the runtime starts, and the ledger is verified and replayed.
 const EARLY: u64 = 3;
 const CHECKS: u64 = 8;
+/// And every so many it is asked to end instead.
+const STOPS: u64 = 5;
 /// Each client may send so many messages for each life of the runtime.
 const MESSAGES: u64 = 2;
 /// The clients: each has an agent, and a route that takes keys.
@@ -95,7 +97,11 @@ fn killed_so_often(daemon: &Daemon, kills: u64, lives: &AtomicU64) {
             assert_eq!(life.ready(daemon), None, "it starts after kill {kill}");
             std::thread::sleep(moment);
         }
-        life.kill();
+        if kill % STOPS == STOPS - 1 && kill % EARLY != EARLY - 1 {
+            assert!(life.leave().success(), "it ends in good order");
+        } else {
+            life.kill();
+        }
         if kill % CHECKS == CHECKS - 1 {
             daemon.0.check_ledger(&daemon.ledger());
         }
