@@ -1,6 +1,6 @@
 //! A home with a runtime in the background, which ends with its test.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
@@ -26,6 +26,20 @@ impl Daemon {
     pub fn hello_with(variables: &[(&str, &str)]) -> Self {
         let holon = Holon::new().with("HOLON_MODEL", "scripted/hello");
         Self::of(variables.iter().fold(holon, |holon, (name, value)| holon.with(name, value)))
+    }
+
+    /// Not started yet, with a scripted model that says these rounds in every turn.
+    pub fn scripted(rounds: &Value) -> Self {
+        let holon = Holon::new();
+        let model = holon.scenario(rounds);
+        Self::of(holon.with("HOLON_MODEL", &model))
+    }
+
+    /// The same with another build of the binary.
+    #[must_use]
+    pub fn built_as(mut self, program: &'static Path) -> Self {
+        self.0.program = program;
+        self
     }
 
     fn of(holon: Holon) -> Self {

@@ -1,6 +1,10 @@
 //! What the end-to-end tests share: the real binary in a home of its own, and a real provider of models.
 
 pub mod daemon;
+pub mod durable;
+pub mod http;
+pub mod life;
+pub mod mounts;
 pub mod provider;
 pub mod terminal;
 pub mod trial;
@@ -15,21 +19,36 @@ use serde_json::Value;
 /// The binary under test, built once per test process.
 pub fn binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
-    BINARY.get_or_init(|| {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-        let status = Command::new(env!("CARGO"))
-            .args(["build", "--quiet", "--offline", "-p", "holon", "--bin", "holon"])
-            .current_dir(root)
-            .status()
-            .expect("cargo runs");
-        assert!(status.success(), "the binary builds");
-        let tests = std::env::current_exe().expect("a test has a path");
-        tests.ancestors().nth(2).expect("target/debug/deps").join("holon")
-    })
+    BINARY.get_or_init(|| build("holon", &[]))
+}
+
+/// The same binary with crash points: a build of its own beside the other one.
+pub fn crash_binary() -> &'static Path {
+    static BINARY: OnceLock<PathBuf> = OnceLock::new();
+    BINARY.get_or_init(|| build("holon-crash", &["--features", "crash-points"]))
+}
+
+fn build(name: &str, options: &[&str]) -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo
+        .args(["build", "--quiet", "--offline", "-p", "holon", "--bin", name])
+        .args(options)
+        .current_dir(root);
+    // What cargo tells this test of its own package makes build scripts of dependencies run again, and everything
+    // after them.
+    let own = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(own)) {
+        cargo.env_remove(name);
+    }
+    assert!(cargo.status().expect("cargo runs").success(), "the binary builds");
+    let tests = std::env::current_exe().expect("a test has a path");
+    tests.ancestors().nth(2).expect("target/debug/deps").join(name)
 }
 
 /// A home and a folder to work in, both temporary.
 pub struct Holon {
+    program: &'static Path,
     folder: tempfile::TempDir,
     variables: Vec<(String, String)>,
 }
@@ -52,7 +71,7 @@ impl Holon {
     pub fn new() -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         std::fs::create_dir(folder.path().join("work")).expect("a folder to work in");
-        Self { folder, variables: Vec::new() }
+        Self { program: binary(), folder, variables: Vec::new() }
     }
 
     #[must_use]
@@ -90,7 +109,7 @@ impl Holon {
     }
 
     pub fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(binary());
+        let mut command = Command::new(self.program);
         command
             .args(arguments)
             .current_dir(self.work())

@@ -12,6 +12,7 @@ use super::interrupts::{self, Ending};
 use super::output::{self, Failure};
 use super::server::Server;
 use super::server_options::{Effective, ServerOptions};
+use crate::crash_point::{Point, reached};
 use crate::daemon::journal::{self, Format};
 use crate::daemon::log::{self, Log};
 use crate::daemon::{LastFailure, Phase};
@@ -134,6 +135,7 @@ async fn whole(
     };
     *phase = Phase::Shutdown;
     server.until_the_end(&ending).await?;
+    reached(Point::LeftInGoodOrder);
     tracing::info!("the runtime left in good order");
     Ok(Exit::Completed)
 }

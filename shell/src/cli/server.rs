@@ -17,9 +17,10 @@ use super::errand::execution;
 use super::interrupts::Ending;
 use super::output::Failure;
 use super::server_options::Effective;
+use crate::crash_point::{Point, reached};
 use crate::daemon::socket::{Claim, SocketError};
 use crate::daemon::{Endpoint, Fingerprint, LastFailure, Metadata, Token, journal};
-use crate::driver::Driver;
+use crate::driver::{Driver, DriverError};
 use crate::events::Hub;
 use crate::home::Home;
 use crate::http::auth::Policy;
@@ -61,6 +62,7 @@ impl Server {
     ) -> Result<Self, Failure> {
         let Effective { setup, endpoint, fingerprint } = effective;
         let addresses = Addresses::take(&endpoint)?;
+        reached(Point::SocketClaimed);
         let default_agent = AgentId::new(&setup.settings.server.default_agent)?;
         let (hub, metrics) = (Hub::default(), Metrics::default());
         let observer = {
@@ -97,7 +99,9 @@ impl Server {
             providers,
         });
         let (socket, serving) = addresses.serve(&http::router(app), &shutdown)?;
+        reached(Point::Listening);
         metadata.write(home).context("daemon.json")?;
+        reached(Point::Announced);
         if let Err(error) = LastFailure::clear(home) {
             tracing::warn!("the last failure can't be cleared: {error}");
         }
@@ -111,7 +115,7 @@ impl Server {
     /// runs are interrupted, everything decided becomes durable.
     pub(super) async fn until_the_end(self, ending: &Ending) -> Result<(), Failure> {
         let Self { home, runtime, mut ended, shutdown, serving, _socket } = self;
-        let broke_down = tokio::select! {
+        let left = tokio::select! {
             biased;
             () = ending.wait() => None,
             () = shutdown.asked() => None,
@@ -119,6 +123,7 @@ impl Server {
         };
         notify(&[NotifyState::Stopping]);
         tracing::info!("the runtime leaves");
+        reached(Point::LeaveBegins);
         if let Err(error) = Metadata::remove(&home) {
             tracing::warn!("daemon.json can't be removed: {error}");
         }
@@ -132,7 +137,7 @@ impl Server {
         // Whoever asked before gets an answer, unless the runtime itself is in no state to give one.
         let early = tokio::time::timeout(ANSWERS, &mut answered).await;
         runtime.leave().await;
-        let left = match broke_down {
+        let left = match left {
             Some(left) => left,
             None => ended.await,
         };
@@ -140,7 +145,7 @@ impl Server {
             Ok(answered) => answered,
             Err(_) => answered.await,
         };
-        left.context("the runtime broke down")??;
+        left.context("the runtime broke down")?.map_err(|error| broke_down(error, &home))?;
         answered.context("a listener broke down")?.context("a listener broke down")?;
         Ok(())
     }
@@ -228,6 +233,19 @@ fn metadata(
         auth: Some(endpoint.auth.name().to_owned()),
         fingerprint: Some(fingerprint),
     })
+}
+
+/// What is acknowledged is safe, so a start is right as soon as the cause is gone.
+fn broke_down(error: DriverError, home: &Home) -> Failure {
+    let look = match &error {
+        DriverError::Ledger(_) | DriverError::DiskFull(_) => {
+            format!("the disk and the files of {}, then holon daemon start", home.root().display())
+        }
+        DriverError::Law(_) | DriverError::Restore { .. } | DriverError::Encode(_) => {
+            "holon ledger verify, then holon daemon start".to_owned()
+        }
+    };
+    Failure::from(error).hint(look)
 }
 
 /// Tells the service manager, where there is one.

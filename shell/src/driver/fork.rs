@@ -4,6 +4,7 @@ use holon_core::EventSeq;
 use holon_core::host::RecoveryReport;
 
 use super::{Driver, DriverError};
+use crate::crash_point::{Point, reached};
 use crate::ledger::{self, Fork, ForkError};
 
 impl Driver {
@@ -13,7 +14,7 @@ impl Driver {
     /// # Errors
     /// When the runtime can't go on; a fork that is refused has changed nothing.
     pub async fn fork(&mut self, fork: &Fork) -> Result<Result<EventSeq, ForkError>, DriverError> {
-        if self.full {
+        if self.room.is_full() {
             return Ok(Err(ForkError::DiskFull));
         }
         // What is not on the disk yet can't be copied.
@@ -25,7 +26,9 @@ impl Driver {
         };
         self.ahead.extend(forked.steps);
         self.writer.send(forked.batch)?;
+        reached(Point::ForkDecided);
         self.catch_up().await?;
+        reached(Point::ForkDurable);
         self.recover(&fork.to, RecoveryReport::default())?;
         Ok(Ok(forked.through))
     }

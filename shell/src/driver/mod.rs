@@ -5,6 +5,7 @@ mod fork;
 mod gate;
 mod judge;
 mod restore;
+mod room;
 mod start;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -20,6 +21,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use crate::clock;
+use crate::crash_point::{Point, between, reached};
 use crate::ledger::{Batch, EncodeError, EncodedCall, LedgerError, Reader, Report, Writer};
 use crate::perform::Performers;
 use crate::text::Texts;
@@ -28,10 +30,11 @@ use judge::Judge;
 
 pub use gate::{Gate, Latch};
 pub use restore::LoadError;
+pub use room::Room;
 pub use start::{BUILD, Start, StartError};
 
 /// Records of an agent after which its state is stored again.
-const SNAPSHOT_EVERY: u64 = 512;
+const SNAPSHOT_EVERY: u64 = if cfg!(feature = "crash-points") { 16 } else { 512 };
 /// The longest sleep: a deadline further away is looked at again.
 const LONGEST_WAIT: Duration = Duration::from_hours(24);
 
@@ -67,8 +70,8 @@ pub struct Driver {
     stepped_at: Instant,
     /// What went wrong without harm, for whoever started the runtime.
     warnings: Vec<String>,
-    /// Whether the disk is full: nothing new is taken in.
-    full: bool,
+    /// While the disk is full, nothing new is taken in.
+    room: Room,
 }
 
 /// The runtime can't go on; what the ledger acknowledged is safe.
@@ -110,6 +113,11 @@ impl Driver {
         &self.performers
     }
 
+    /// Whether the disk has room, also for those who can't wait for the driver.
+    pub fn room_on_disk(&self) -> &Room {
+        &self.room
+    }
+
     /// Asks for something, and waits until what was answered is durable.
     ///
     /// # Errors
@@ -138,7 +146,7 @@ impl Driver {
         self.next_reply += 1;
         let input = make(reply);
         let urgent = may_use_reserve(&input);
-        if self.full && !urgent {
+        if self.room.is_full() && !urgent {
             answered(Err(DiskFull));
             return Ok(());
         }
@@ -209,7 +217,10 @@ impl Driver {
         };
         match event {
             Event::Report(report) => self.report(report),
-            Event::Completed(input) => self.step(*input),
+            Event::Completed(input) => {
+                reached(Point::OutcomeTaken);
+                self.step(*input)
+            }
             Event::Deadline => self.step(Input::Tick),
         }
     }
@@ -220,12 +231,14 @@ impl Driver {
     /// When the ledger fails on the way.
     pub async fn shut_down(mut self) -> Result<(), DriverError> {
         self.ask(|reply| Input::Drain { reply }).await?;
+        reached(Point::DrainDurable);
         while !self.caught_up() {
             self.pump().await?;
         }
         self.work.stop().await;
         // A patch is written to its end, and a command that was told to end may take its time.
         self.performers.at_rest().await;
+        reached(Point::WorkStopped);
         self.writer.close()?;
         Ok(())
     }
@@ -247,6 +260,7 @@ impl Driver {
             let step = self.host.step(now, input);
             let more = step.more();
             self.stage(encoded, step)?;
+            reached(Point::Decided);
             if !more {
                 return Ok(());
             }
@@ -280,11 +294,11 @@ impl Driver {
         match report {
             Report::Durable(durable) => self.release(durable)?,
             Report::Full => {
-                self.full = true;
+                self.room.is_now(true);
                 self.warnings.push("the disk of the ledger is full; waiting for room".to_owned());
             }
             Report::Recovered => {
-                self.full = false;
+                self.room.is_now(false);
                 self.warnings.push("the disk of the ledger has room again".to_owned());
             }
             Report::Failed(error) => return Err(error.into()),
@@ -296,12 +310,14 @@ impl Driver {
     fn release(&mut self, durable: Durable) -> Result<(), DriverError> {
         while self.ahead.front().is_some_and(|step| step.seq() <= durable.through()) {
             let Some(step) = self.ahead.pop_front() else { break };
+            reached(Point::Durable);
             self.judge.durable(step.records())?;
             for record in step.records() {
                 (self.observer)(record);
                 if let Record { agent, event: holon_core::Event::Operation(fact), .. } = record
                     && let OperationFact::OperationSettled(settled) = fact
                 {
+                    reached(Point::SettledIsDurable);
                     self.performers.settled(agent, settled.op);
                 }
             }
@@ -316,35 +332,39 @@ impl Driver {
         let performers = self.performers.clone();
         match effect {
             Effect::Reply { reply, answer } => {
+                reached(Point::ReplyReleased);
                 if let Some(answered) = self.waiting.remove(&reply) {
                     answered(Ok(answer));
                 }
             }
             Effect::LoadContext { agent, op, execution } => {
                 let name = agent.clone();
-                self.work.start(agent, op, async move { performers.load_context(&name, &execution).await });
+                let work = async move { performers.load_context(&name, &execution).await };
+                self.work.start(agent, op, between(Point::ContextBegins, work, Point::ContextEnded));
             }
             Effect::CallModel { agent, op, request } => {
-                self.work.start(agent, op, async move { performers.call_model(op, request).await });
+                let work = async move { performers.call_model(op, request).await };
+                self.work.start(agent, op, between(Point::ModelBegins, work, Point::ModelEnded));
             }
             Effect::CallTool { agent, op, call } => {
                 let gate = self.tools_from.clone();
                 self.work.start(agent, op, async move {
                     gate.opened().await;
-                    performers.call_tool(call).await
+                    between(Point::ToolBegins, performers.call_tool(call), Point::ToolEnded).await
                 });
             }
             Effect::PrepareCommand { agent, op, call } => {
                 let (name, gate) = (agent.clone(), self.tools_from.clone());
                 self.work.start(agent, op, async move {
                     gate.opened().await;
-                    performers.prepare_command(&name, op, call).await
+                    let work = performers.prepare_command(&name, op, call);
+                    between(Point::PrepareBegins, work, Point::PrepareEnded).await
                 });
             }
             Effect::RunCommand { agent, op, supervisor } => {
                 let name = agent.clone();
                 let work = async move { performers.run_command(&name, op, supervisor).await };
-                self.work.start(agent, op, work);
+                self.work.start(agent, op, between(Point::CommandBegins, work, Point::CommandEnded));
             }
             Effect::Cancel { agent, op } => {
                 self.work.cancel(&agent, op);

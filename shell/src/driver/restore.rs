@@ -7,6 +7,7 @@ use tokio::task::JoinSet;
 
 use super::{Driver, DriverError};
 use crate::clock;
+use crate::crash_point::{Point, reached};
 use crate::ledger::{Batch, EncodedCall, LedgerError, Restored};
 
 /// One agent that can't be brought into memory.
@@ -38,13 +39,17 @@ impl Driver {
             self.room().await?;
             let restored = self.reader.load(agent)?;
             self.bring_in(agent, restored)?;
+            reached(Point::AgentBroughtIn);
         }
         let reports = self.probe(&open).reports().await;
+        reached(Point::CommandsProbed);
         for (agent, report) in open.iter().zip(reports) {
             self.room().await?;
             self.recover(agent, report)?;
+            reached(Point::AgentRecovered);
         }
         self.performers.sweep().await;
+        reached(Point::AllRecovered);
         Ok(())
     }
 

@@ -11,7 +11,7 @@ use holon_core::{Config, Host, Seed};
 use tokio::time::Instant;
 
 use super::judge::Judge;
-use super::{Driver, DriverError, Gate, Observer};
+use super::{Driver, DriverError, Gate, Observer, Room};
 use crate::entropy;
 use crate::ledger::{Batch, Durability, EncodedCall, Ledger, LedgerError, Opened, Writer, text_reader};
 use crate::live::LiveSink;
@@ -83,7 +83,7 @@ impl Driver {
             snapshots: BTreeMap::new(),
             stepped_at: Instant::now(),
             warnings,
-            full: false,
+            room: Room::default(),
         };
         driver.record_call(&Call::RuntimeStarted {
             build: BUILD.to_owned(),

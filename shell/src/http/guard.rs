@@ -10,6 +10,8 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
+use crate::crash_point::{Point, reached};
+
 /// The first bytes come so soon.
 const FIRST: Duration = Duration::from_secs(10);
 /// Something of what is sent is taken so soon.
@@ -67,6 +69,9 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Guarded<T> {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.io).poll_write(context, bytes);
+        if written.is_ready() {
+            reached(Point::AnswerSent);
+        }
         self.written(context, written)
     }
 
@@ -76,6 +81,9 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Guarded<T> {
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.io).poll_write_vectored(context, slices);
+        if written.is_ready() {
+            reached(Point::AnswerSent);
+        }
         self.written(context, written)
     }
 

@@ -16,9 +16,10 @@ use super::open;
 use super::pen::Pen;
 use super::read::Reader;
 use super::row::RecordRow;
+use crate::crash_point::{Point, half_of, reached};
 
 /// Pages of 4 KiB in the write-ahead log from which on they are moved into the file.
-const CHECKPOINT_PAGES: i32 = 1_000;
+const CHECKPOINT_PAGES: i32 = if cfg!(feature = "crash-points") { 40 } else { 1_000 };
 
 /// What a batch survives once it is acknowledged (`runtime.durability`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,8 +63,10 @@ impl Ledger {
     /// not know. It is not changed then.
     pub fn open(path: &Path, durability: Durability) -> Result<Opened, LedgerError> {
         let created = open::create(path)?;
+        reached(Point::LedgerMade);
         let mut connection = open::connect(path, durability)?;
         let epoch = open::take_over(&mut connection)?;
+        reached(Point::PenTaken);
         let kinds = open::kinds(&connection)?;
         let last = link::newest(&connection)?;
         let wal_pages = Arc::new(AtomicI32::new(0));
@@ -110,7 +113,12 @@ impl Ledger {
         if self.wal_pages.load(Ordering::Relaxed) < CHECKPOINT_PAGES {
             return Ok(());
         }
-        let done = self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+        reached(Point::CheckpointBegins);
+        let file = Path::new(self.connection.path().unwrap_or_default());
+        let done = half_of(Point::CheckpointHalf, file, || {
+            self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))
+        });
+        reached(Point::CheckpointEnded);
         match done.map_err(LedgerError::sqlite("moving the write-ahead log into the file")) {
             Ok(()) => {
                 self.wal_pages.store(0, Ordering::Relaxed);
@@ -126,6 +134,7 @@ impl Ledger {
 
     /// Moves the write-ahead log into the file, where no reader is in the way, and closes it.
     pub fn close(self) -> Result<(), LedgerError> {
+        reached(Point::LedgerCloses);
         let moved = self
             .connection
             .busy_timeout(Duration::ZERO)
@@ -135,7 +144,9 @@ impl Ledger {
             Ok(()) | Err(LedgerError::Full) => {}
             Err(error) => return Err(error),
         }
-        self.connection.close().map_err(|(_, error)| LedgerError::sqlite("closing")(error))
+        self.connection.close().map_err(|(_, error)| LedgerError::sqlite("closing")(error))?;
+        reached(Point::LedgerClosed);
+        Ok(())
     }
 
     fn write(&mut self, batch: &Batch) -> Result<BatchRow, AppendError> {
@@ -147,7 +158,9 @@ impl Ledger {
         pen.check_epoch().map_err(LedgerError::full_or_fatal)?;
         pen.kinds(&self.kinds, &batch.records).map_err(LedgerError::full_or_fatal)?;
         let row = pen.batch(batch).map_err(LedgerError::full_or_fatal)?;
+        reached(Point::BatchWritten);
         transaction.commit().map_err(AppendError::sqlite("committing a batch"))?;
+        reached(Point::Committed);
         Ok(row)
     }
 

@@ -10,6 +10,7 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use super::append::Durability;
 use super::error::LedgerError;
 use super::{read, schema};
+use crate::crash_point::{Point, reached};
 
 /// How long another program may keep the file locked.
 const BUSY: Duration = Duration::from_secs(5);
@@ -60,6 +61,7 @@ pub(super) fn take_over(connection: &mut Connection) -> Result<i64, LedgerError>
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(LedgerError::sqlite(failed))?;
     schema::migrate(&transaction)?;
+    reached(Point::SchemaChanged);
     for (kind, version) in kinds(&transaction)? {
         if !Event::kinds().any(|(known, up_to)| known == kind && i64::from(up_to) >= version) {
             return Err(LedgerError::NewerEvents { kind, version });

@@ -10,6 +10,7 @@ use super::error::{LedgerError, Position};
 use super::link::{BatchRow, Ends, Link};
 use super::open;
 use super::row::{RecordRow, call_hash, stored, sum};
+use crate::crash_point::{Point, reached};
 use crate::text::hash;
 
 /// Snapshots that are kept per agent.
@@ -178,11 +179,13 @@ impl Pen<'_> {
                  VALUES (?1, ?2, ?3, ?4, ?5)",
                 params![id.as_str(), event_seq, snapshot.version, state, hash(state.as_bytes()).0],
             )?;
+            reached(Point::SnapshotWritten);
             self.execute(
                 "DELETE FROM snapshots WHERE agent = ?1 AND event_seq NOT IN
                  (SELECT event_seq FROM snapshots WHERE agent = ?1 ORDER BY event_seq DESC LIMIT ?2)",
                 params![id.as_str(), SNAPSHOTS],
             )?;
+            reached(Point::SnapshotsPruned);
         }
         Ok(())
     }

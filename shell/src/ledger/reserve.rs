@@ -10,6 +10,7 @@ use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
 
 use super::error::LedgerError;
+use crate::crash_point::{Point, reached};
 
 /// What is held back: four times the bound on what may be under way to the ledger.
 pub const RESERVE_BYTES: u64 = 32 << 20;
@@ -52,7 +53,8 @@ fn allocate(path: &Path) -> io::Result<bool> {
     }
     // Under its name it is whole: a process that ends in between leaves nothing that looks like it.
     let unfinished = path.with_extension("reserve.new");
-    match fill(&unfinished).and_then(|()| std::fs::rename(&unfinished, path)) {
+    let filled = fill(&unfinished).inspect(|()| reached(Point::ReserveFilled));
+    match filled.and_then(|()| std::fs::rename(&unfinished, path)) {
         Ok(()) => Ok(true),
         Err(error) => {
             if unfinished.exists() {

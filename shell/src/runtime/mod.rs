@@ -16,7 +16,7 @@ use holon_core::{AgentId, Answer, EventSeq, Input, Outcome, ReplyId};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use crate::driver::{Driver, DriverError};
+use crate::driver::{Driver, DriverError, Room};
 use crate::ledger::{Fork, ForkError, Reader};
 use crate::perform::Performers;
 use crate::spawn;
@@ -30,6 +30,7 @@ pub struct Runtime {
     texts: Texts,
     reader: Arc<Reader>,
     performers: Performers,
+    room: Room,
 }
 
 /// A request that reached nobody, or was not answered. What was asked may still have become durable: only an
@@ -38,7 +39,10 @@ pub struct Runtime {
 pub enum Unavailable {
     #[error("the runtime is leaving")]
     Leaving,
-    #[error("the disk of the ledger is full: the runtime takes nothing new until there is room")]
+    #[error(
+        "the disk of the ledger is full: the runtime takes nothing new until there is room (a home keeps 32 MiB \
+         in reserve)"
+    )]
     DiskFull,
     /// The log of that agent is damaged; others are not concerned.
     #[error("{agent} can't be loaded: {problem}")]
@@ -54,7 +58,8 @@ impl Runtime {
     pub fn keep(driver: Driver, warn: impl FnMut(String) + Send + 'static) -> (Self, Ended) {
         let (post, mailbox) = Mailbox::open();
         let (texts, reader) = (driver.texts().clone(), driver.reader());
-        let runtime = Self { post, texts, reader, performers: driver.performers().clone() };
+        let (performers, room) = (driver.performers().clone(), driver.room_on_disk().clone());
+        let runtime = Self { post, texts, reader, performers, room };
         let ended = spawn::task(keeper::Keeper::new(driver, mailbox, Box::new(warn)).keep());
         (runtime, ended)
     }
@@ -115,6 +120,11 @@ impl Runtime {
     pub async fn leave(&self) {
         // A runtime that is gone has left.
         drop(self.post.send(Urgency::Urgent, Request::Leave).await);
+    }
+
+    /// What keeps new work out, although the runtime answers.
+    pub fn problem(&self) -> Option<Unavailable> {
+        self.room.is_full().then_some(Unavailable::DiskFull)
     }
 
     pub fn texts(&self) -> &Texts {

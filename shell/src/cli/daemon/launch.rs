@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 use anyhow::{Context, anyhow};
@@ -13,6 +14,9 @@ use crate::cli::output::Failure;
 use crate::cli::server_options::ServerOptions;
 use crate::daemon::{LastFailure, TOKEN_VARIABLE, log};
 use crate::supervise::program;
+
+/// Less than this is no room.
+const SCRAP: u64 = 64 << 10;
 
 /// Starts it, away from this terminal. It keeps no folder busy but its home's.
 pub(super) fn launch(place: &Place, options: &ServerOptions) -> Result<Child, Failure> {
@@ -51,7 +55,18 @@ pub(super) fn ended(place: &Place, pid: u32, status: ExitStatus) -> Failure {
             let hint = failure.detail_hint.unwrap_or_else(|| "holon daemon logs".to_owned());
             Failure::new(exit, error).hint(hint)
         }
+        // It could not even write down why.
+        None if is_full(place.home.root()) => {
+            let home = place.home.root().display();
+            let error = anyhow!("the runtime could not start ({status}): the disk under {home} is full");
+            Failure::new(exit, error).hint("make room on it, then holon daemon start")
+        }
         None => Failure::new(exit, anyhow!("the runtime ended before it was ready ({status})"))
             .hint("holon daemon logs"),
     }
+}
+
+/// Whether a file system has no room for anything.
+fn is_full(place: &Path) -> bool {
+    rustix::fs::statvfs(place).is_ok_and(|about| about.f_bavail.saturating_mul(about.f_frsize) < SCRAP)
 }

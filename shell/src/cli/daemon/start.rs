@@ -14,6 +14,7 @@ use crate::cli::output::{self, Failure};
 use crate::cli::server_options::Effective;
 use crate::client::{Ask, Client};
 use crate::daemon::{Found, Metadata, look, socket};
+use crate::home::HomeError;
 
 /// How a start ended well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,7 +84,8 @@ async fn begin(
 
 /// Takes away what a runtime that was killed left behind.
 pub(super) fn clean(place: &Place) -> Result<(), Failure> {
-    Metadata::remove(&place.home)?;
+    let not_writable = |source| HomeError::NotWritable { path: Metadata::path(&place.home), source };
+    Metadata::remove(&place.home).map_err(not_writable)?;
     let left = place.home.socket();
     // What is no leftover stays, and is refused in words by whoever wants to listen there.
     socket::make_room(&left).ok();

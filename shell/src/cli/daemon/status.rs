@@ -30,6 +30,8 @@ struct Status {
     auth: Option<String>,
     control: Control,
     config: Config,
+    /// What keeps new work out, as the runtime tells it.
+    problem: Value,
     /// As the runtime tells it; null when it can't be asked.
     activity: Value,
     last_failure: Value,
@@ -122,6 +124,7 @@ async fn gather(place: &Place) -> Result<Status, Failure> {
             .unwrap_or_else(|| place.home.socket()),
         control: control(asked.err()),
         config: config(running, effective),
+        problem: said.get("problem").cloned().unwrap_or_default(),
         activity: said.get("activity").cloned().unwrap_or_default(),
         last_failure: own.or_else(|| said.get("last_failure").cloned()).unwrap_or_default(),
         log_path: log::path(&place.home),
@@ -174,6 +177,7 @@ fn show(status: &Status) -> Result<(), Failure> {
     if let (State::Running, Some(problem)) = (status.state, &status.control.problem) {
         rows.push(row("control", problem));
     }
+    rows.extend(status.problem.as_str().map(|problem| row("problem", problem)));
     rows.push(row("home", status.home_dir.display()));
     rows.push(row("socket", status.socket_path.display()));
     let some = |name: &str, value: &Option<String>| value.as_ref().map(|value| row(name, value));

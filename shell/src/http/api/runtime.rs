@@ -72,7 +72,11 @@ pub struct RuntimeInfo {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Readiness {
     pub ok: bool,
+    /// Whether new work is taken.
     pub ready: bool,
+    /// Why not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
     pub pid: u32,
     /// Of the configuration that is in effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -96,6 +100,9 @@ pub struct RuntimeStatus {
     pub config_fingerprint: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<Wall>,
+    /// What keeps new work out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
     #[serde(default)]
     pub activity: Activity,
     /// The newest turn that failed since the runtime began.

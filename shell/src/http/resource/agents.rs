@@ -89,9 +89,12 @@ async fn look(app: &App, agent: &AgentId) -> Handled<(AgentSummary, Explanation)
         if app.blocking(move |app| Ok(app.reader.last_event(&name)?)).await? >= seen.0.event_seq {
             return Ok(seen);
         }
+        if let Some(problem) = app.runtime.problem() {
+            return Err(problem.into());
+        }
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
-    Err(Failure::new(Code::DiskFull, "the ledger does not get any further"))
+    Err(Failure::new(Code::DiskFull, "the ledger does not get any further").hint("holon daemon logs"))
 }
 
 /// A number within its bounds, or its default.

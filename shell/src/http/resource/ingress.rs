@@ -19,6 +19,7 @@ use super::super::code::Code;
 use super::super::failure::Failure;
 use super::super::reply::Answer;
 use super::super::route::{Call, Handled};
+use crate::crash_point::{Point, reached};
 use crate::text;
 
 /// The prompt's text may be as long as a message; this much is for what comes with it.
@@ -144,6 +145,7 @@ async fn admit(app: &App, agent: AgentId, ingress: Ingress) -> Handled<Answer<Ad
     let ask = move |reply| Input::Ingress { agent: named, ingress, reply };
     match app.runtime.ask(Some(&agent), ask).await? {
         Answered::Admitted { message_id, duplicate } => {
+            reached(Point::MessageAcknowledged);
             Ok(Answer(Admitted { ok: true, agent_id: agent, message_id, duplicate }))
         }
         Answered::Refused { reject } => Err(reject.into()),

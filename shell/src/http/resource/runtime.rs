@@ -66,10 +66,14 @@ pub(in super::super) async fn healthz(app: App, _: Call<Nothing, Empty>) -> Hand
 }
 
 pub(in super::super) async fn readiness(app: App, _: Call<Nothing, Empty>) -> Handled<Answer<Readiness>> {
-    // Whoever can ask has waited for the recovery: listeners come after it.
-    app.runtime.read(None, |_| ()).await?;
+    let problem = app.runtime.problem();
+    if problem.is_none() {
+        // Whoever can ask has waited for the recovery: listeners come after it.
+        app.runtime.read(None, |_| ()).await?;
+    }
     let config_fingerprint = app.about.config_fingerprint.clone();
-    Ok(Answer(Readiness { ok: true, ready: true, pid: std::process::id(), config_fingerprint }))
+    let (ready, problem) = (problem.is_none(), problem.map(|problem| problem.to_string()));
+    Ok(Answer(Readiness { ok: true, ready, problem, pid: std::process::id(), config_fingerprint }))
 }
 
 pub(in super::super) async fn status(app: App, _: Call<Nothing, Empty>) -> Handled<Answer<RuntimeStatus>> {
@@ -92,6 +96,7 @@ pub(in super::super) async fn status(app: App, _: Call<Nothing, Empty>) -> Handl
         http_addr: app.about.listen.clone(),
         config_fingerprint: app.about.config_fingerprint.clone(),
         started_at: Some(app.about.started_at),
+        problem: app.runtime.problem().map(|problem| problem.to_string()),
         activity,
         last_failure,
     }))

@@ -14,6 +14,7 @@ use super::journal::{Before, Entry, Held, Journal, sync};
 use super::plan::{Change, File, Mode};
 use super::undo::{self, digest};
 use super::{Refusal, Root, failed, rejected};
+use crate::crash_point::{Point, reached};
 use crate::entropy;
 
 /// One change of the file system.
@@ -51,9 +52,15 @@ pub(super) fn commit(
     given_up: &AtomicBool,
 ) -> Result<(), Refusal> {
     let mut commit = Commit::begin(root, changes, journals, given_up)?;
+    reached(Point::PatchJournalled);
     for step in commit.steps() {
         if let Err(refusal) = commit.perform(step) {
             return Err(commit.undo(refusal));
+        }
+        match step {
+            Step::Swap(_) => reached(Point::FileSwapped),
+            Step::Done => reached(Point::PatchDone),
+            Step::Folder(_) | Step::Stage(_) | Step::Keep(_) | Step::Wanted | Step::Sync | Step::Tidy => {}
         }
     }
     commit.end();

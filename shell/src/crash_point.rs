@@ -1,0 +1,175 @@
+//! Named moments at which a test may let the process die, as `kill -9` would. Only a build with the feature
+//! `crash-points` has them, and only tests make one (`crash/main.rs`); everywhere else [`reached`] is nothing.
+//!
+//! `HOLON_CRASH_AT=committed:2` ends the process when that point is reached for the second time. The tests go
+//! through [`Point::ALL`], so a new point is tested by being named here and reached somewhere.
+
+use std::future::Future;
+#[cfg(not(feature = "crash-points"))]
+use std::path::Path;
+
+macro_rules! points {
+    ($($(#[$doc:meta])* $point:ident $name:literal),+ $(,)?) => {
+        /// Where a process may die.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Point { $($(#[$doc])* $point),+ }
+
+        impl Point {
+            pub const ALL: &[Self] = &[$(Self::$point),+];
+
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$point => $name),+ }
+            }
+        }
+    };
+}
+
+points! {
+    // A start.
+    SocketClaimed "socket_claimed",
+    LedgerMade "ledger_made",
+    SchemaChanged "schema_changed",
+    PenTaken "pen_taken",
+    ReserveFilled "reserve_filled",
+    AgentBroughtIn "agent_brought_in",
+    CommandsProbed "commands_probed",
+    AgentRecovered "agent_recovered",
+    AllRecovered "all_recovered",
+    Listening "listening",
+    Announced "announced",
+    // A step on its way to the disk.
+    Decided "decided",
+    BatchWritten "batch_written",
+    SnapshotWritten "snapshot_written",
+    SnapshotsPruned "snapshots_pruned",
+    Committed "committed",
+    Durable "durable",
+    SettledIsDurable "settled_is_durable",
+    // The write-ahead log on its way into the file.
+    CheckpointBegins "checkpoint_begins",
+    CheckpointHalf "checkpoint_half",
+    CheckpointEnded "checkpoint_ended",
+    // An effect, before it is performed and after it was, when nobody has heard of its outcome yet.
+    ContextBegins "context_begins",
+    ContextEnded "context_ended",
+    ModelBegins "model_begins",
+    ModelEnded "model_ended",
+    ToolBegins "tool_begins",
+    ToolEnded "tool_ended",
+    PrepareBegins "prepare_begins",
+    PrepareEnded "prepare_ended",
+    CommandBegins "command_begins",
+    CommandEnded "command_ended",
+    OutcomeTaken "outcome_taken",
+    // A patch.
+    PatchJournalled "patch_journalled",
+    FileSwapped "file_swapped",
+    PatchDone "patch_done",
+    // The acknowledgement of a message.
+    ReplyReleased "reply_released",
+    MessageAcknowledged "message_acknowledged",
+    AnswerSent "answer_sent",
+    // A fork.
+    ForkDecided "fork_decided",
+    ForkDurable "fork_durable",
+    // An end.
+    LeaveBegins "leave_begins",
+    DrainDurable "drain_durable",
+    WorkStopped "work_stopped",
+    LedgerCloses "ledger_closes",
+    LedgerClosed "ledger_closed",
+    LeftInGoodOrder "left_in_good_order",
+}
+
+/// Ends the process here if this is where it shall end.
+#[cfg(not(feature = "crash-points"))]
+#[inline(always)]
+pub fn reached(_: Point) {}
+
+/// Does work that changes a file, and ends the process in the middle of it if it shall end there.
+#[cfg(not(feature = "crash-points"))]
+#[inline(always)]
+pub fn half_of<T>(_: Point, _: &Path, work: impl FnOnce() -> T) -> T {
+    work()
+}
+
+/// Does the work between two points.
+pub async fn between<T>(begins: Point, work: impl Future<Output = T>, ended: Point) -> T {
+    reached(begins);
+    let done = work.await;
+    reached(ended);
+    done
+}
+
+#[cfg(feature = "crash-points")]
+pub use armed::{half_of, reached};
+
+#[cfg(feature = "crash-points")]
+mod armed {
+    use std::path::Path;
+    use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::time::SystemTime;
+
+    use rustix::process::{Signal, getpid, kill_process};
+
+    use super::Point;
+    use crate::settings::Environment;
+    use crate::spawn;
+
+    /// Where this process dies.
+    struct Armed {
+        point: Point,
+        /// Times that it is still passed before.
+        left: AtomicU32,
+    }
+
+    fn armed() -> Option<&'static Armed> {
+        static ARMED: OnceLock<Option<Armed>> = OnceLock::new();
+        let read = || {
+            let environment = Environment::of_process();
+            let (name, times) = environment.get("HOLON_CRASH_AT")?.split_once(':')?;
+            let point = *Point::ALL.iter().find(|point| point.name() == name)?;
+            Some(Armed { point, left: AtomicU32::new(times.parse().ok()?) })
+        };
+        ARMED.get_or_init(read).as_ref()
+    }
+
+    /// Ends the process here if this is where it shall end.
+    pub fn reached(point: Point) {
+        if let Some(armed) = armed().filter(|armed| armed.point == point)
+            && armed.left.fetch_sub(1, Ordering::Relaxed) == 1
+        {
+            die();
+        }
+    }
+
+    /// Ends the process at that point once a file has changed while the work goes on.
+    pub fn half_of<T>(point: Point, file: &Path, work: impl FnOnce() -> T) -> T {
+        let Some(armed) = armed().filter(|armed| armed.point == point) else { return work() };
+        if armed.left.fetch_sub(1, Ordering::Relaxed) != 1 {
+            return work();
+        }
+        let (file, before) = (file.to_owned(), changed(file));
+        let watching = spawn::thread("crash-point", move || watch(&file, before));
+        let done = work();
+        // Nothing was to be changed: the process dies at the end of it.
+        drop(watching);
+        die();
+        done
+    }
+
+    fn watch(file: &Path, before: Option<SystemTime>) {
+        while changed(file) == before {}
+        die();
+    }
+
+    fn changed(file: &Path) -> Option<SystemTime> {
+        file.metadata().and_then(|file| file.modified()).ok()
+    }
+
+    fn die() {
+        // Nothing that is dropped or flushed may run, so this is no exit.
+        kill_process(getpid(), Signal::KILL).unwrap_or_default();
+    }
+}

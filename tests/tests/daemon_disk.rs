@@ -1,0 +1,257 @@
+//! Disks that are full or can't be written: what was acknowledged survives, the runtime says what is wrong and what
+//! to do, and goes on once it can.
+
+use std::fs::File;
+use std::io::{ErrorKind, Write};
+use std::path::Path;
+use std::process::Command;
+
+use end_to_end::daemon::Daemon;
+use end_to_end::durable::{Acknowledged, every_key_once, nothing_is_open, quiet};
+use end_to_end::http::{Answered, ask, get, post_until_acknowledged};
+use end_to_end::life::Life;
+use end_to_end::{mounts, wait_for};
+use serde_json::{Value, json};
+
+/// The reserve is 32 MiB of these.
+const DISK: u32 = 44;
+const PROMPT: &str = "/control/agents/main/prompt";
+
+/// Takes every byte that is left.
+fn fill(path: &Path) {
+    let mut file = File::create(path).expect("a file");
+    for size in [1 << 20, 4 << 10] {
+        let block = vec![0_u8; size];
+        let full = loop {
+            if let Err(error) = file.write_all(&block) {
+                break error;
+            }
+        };
+        assert_eq!(full.kind(), ErrorKind::StorageFull);
+    }
+}
+
+fn say(daemon: &Daemon, key: &str, told: &mut Acknowledged) {
+    let socket = daemon.run_file("holon.sock");
+    let answer = post_until_acknowledged(&socket, PROMPT, key, &json!({ "text": key }));
+    let id = answer["message_id"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned();
+    told.insert(("main".to_owned(), key.to_owned()), id);
+}
+
+fn readiness(daemon: &Daemon) -> Value {
+    get(&daemon.run_file("holon.sock"), "/control/runtime/readiness").expect("it answers").body
+}
+
+/// A prompt that nobody waits for: it stands before the full disk until there is room.
+fn try_to_say(daemon: &Daemon, key: &str) {
+    let (socket, key) = (daemon.run_file("holon.sock"), key.to_owned());
+    std::thread::spawn(move || {
+        // Whether it gets an answer is not what matters.
+        ask(&socket, "POST", PROMPT, &[("Idempotency-Key", &key)], Some(&json!({ "text": key }))).ok();
+    });
+}
+
+fn life(daemon: &Daemon) -> Life {
+    let mut life = Life::begin(daemon, &[]);
+    assert_eq!(life.ready(daemon), None, "{:?}", std::fs::read_to_string(daemon.run_file("serve.log")));
+    life
+}
+
+fn in_the_end(daemon: &Daemon, life: Life, told: &Acknowledged) {
+    wait_for("end of all work", || quiet(daemon, &["main"]));
+    assert!(life.leave().success());
+    daemon.0.check_ledger(&daemon.ledger());
+    let records = daemon.0.records(&daemon.ledger());
+    every_key_once(&records, told);
+    nothing_is_open(&records);
+}
+
+#[test]
+fn a_full_disk_is_told_and_waited_out() {
+    if !mounts::own("a_full_disk_is_told_and_waited_out") {
+        return;
+    }
+    let daemon = Daemon::hello();
+    mounts::small_disk(&daemon.0.home(), DISK);
+    let life = life(&daemon);
+    let mut told = Acknowledged::new();
+    say(&daemon, "before", &mut told);
+    wait_for("end of the first turn", || quiet(&daemon, &["main"]));
+    assert_eq!(readiness(&daemon)["ready"], true);
+
+    let filler = daemon.0.home().join("filler");
+    fill(&filler);
+    try_to_say(&daemon, "during");
+    wait_for("word of the full disk", || readiness(&daemon)["ready"] == false);
+    assert!(readiness(&daemon)["problem"].as_str().unwrap().contains("full"), "{}", readiness(&daemon));
+    daemon.0.run(&["prompt", "now"]).refused(1, &["disk of the ledger is full", "make room"]);
+    let status = daemon.ok(&["daemon", "status"]);
+    assert!(status.stdout.contains("disk of the ledger is full"), "{status:?}");
+    let refused = ask(&daemon.run_file("holon.sock"), "POST", PROMPT, &[], Some(&json!({ "text": "x" })));
+    assert!(
+        matches!(&refused, Ok(Answered { status: 503, body }) if body["code"] == "disk_full"),
+        "{refused:?}"
+    );
+    // What is durable can be read all the time.
+    assert!(daemon.ok(&["transcript"]).stdout.contains("before"));
+
+    std::fs::remove_file(&filler).unwrap();
+    wait_for("room", || readiness(&daemon)["ready"] == true);
+    say(&daemon, "during", &mut told);
+    say(&daemon, "after", &mut told);
+    in_the_end(&daemon, life, &told);
+}
+
+/// The disk is full when the command of a turn ends, and when the next one wants to begin.
+#[test]
+fn a_turn_goes_on_after_a_full_disk() {
+    if !mounts::own("a_turn_goes_on_after_a_full_disk") {
+        return;
+    }
+    let outside = tempfile::tempdir().unwrap();
+    let [begun, end, second] = ["begun", "end", "second"].map(|name| outside.path().join(name));
+    let call = |cmd: String| json!({ "calls": [{ "tool": "ExecCommand", "arguments": { "cmd": cmd, "login": false } }] });
+    let wait =
+        format!("touch {}; while ! test -e {}; do sleep 0.02; done; echo x", begun.display(), end.display());
+    let rounds = json!([call(wait), call(format!("touch {}", second.display())), { "text": "Done." }]);
+    let daemon = Daemon::scripted(&rounds);
+    mounts::small_disk(&daemon.0.home(), DISK);
+    let life = life(&daemon);
+    let mut told = Acknowledged::new();
+    say(&daemon, "one", &mut told);
+    wait_for("command", || begun.exists());
+    let filler = daemon.0.home().join("filler");
+    fill(&filler);
+    std::fs::write(&end, "").unwrap();
+    wait_for("word of the full disk", || readiness(&daemon)["ready"] == false);
+    assert!(!second.exists(), "nothing is done that is not on record");
+    std::fs::remove_file(&filler).unwrap();
+    wait_for("end of the turn", || quiet(&daemon, &["main"]));
+    assert!(second.exists(), "the turn went on");
+    in_the_end(&daemon, life, &told);
+}
+
+#[test]
+fn killed_and_started_on_a_full_disk_it_keeps_what_it_acknowledged() {
+    if !mounts::own("killed_and_started_on_a_full_disk_it_keeps_what_it_acknowledged") {
+        return;
+    }
+    let daemon = Daemon::hello();
+    mounts::small_disk(&daemon.0.home(), DISK);
+    let first = life(&daemon);
+    let mut told = Acknowledged::new();
+    say(&daemon, "before", &mut told);
+    let filler = daemon.0.home().join("filler");
+    fill(&filler);
+    try_to_say(&daemon, "during");
+    wait_for("word of the full disk", || readiness(&daemon)["ready"] == false);
+    first.kill();
+    fill(&filler);
+    let refused = daemon.0.run(&["daemon", "start"]);
+    refused.refused(1, &["full", "make room"]);
+    std::fs::remove_file(&filler).unwrap();
+    let life = life(&daemon);
+    say(&daemon, "during", &mut told);
+    in_the_end(&daemon, life, &told);
+}
+
+#[test]
+fn a_stop_on_a_full_disk_ends_in_good_order() {
+    if !mounts::own("a_stop_on_a_full_disk_ends_in_good_order") {
+        return;
+    }
+    let daemon = Daemon::hello();
+    mounts::small_disk(&daemon.0.home(), DISK);
+    let first = life(&daemon);
+    let mut told = Acknowledged::new();
+    say(&daemon, "before", &mut told);
+    wait_for("end of the first turn", || quiet(&daemon, &["main"]));
+    let filler = daemon.0.home().join("filler");
+    fill(&filler);
+    assert!(first.leave().success(), "the reserve is for this");
+    std::fs::remove_file(&filler).unwrap();
+    let life = life(&daemon);
+    say(&daemon, "after", &mut told);
+    in_the_end(&daemon, life, &told);
+}
+
+#[test]
+fn a_ledger_that_can_not_be_written_is_refused_in_words() {
+    if !mounts::own("a_ledger_that_can_not_be_written_is_refused_in_words") {
+        return;
+    }
+    let daemon = Daemon::hello();
+    let first = life(&daemon);
+    let mut told = Acknowledged::new();
+    say(&daemon, "before", &mut told);
+    wait_for("end of the first turn", || quiet(&daemon, &["main"]));
+    assert!(first.leave().success());
+    let ledger = daemon.ledger();
+    mounts::read_only(&ledger);
+    let path = ledger.display().to_string();
+    daemon.0.run(&["daemon", "start"]).refused(1, &[&path, "read-only", "this user may write"]);
+    let failure = daemon.0.run(&["daemon", "status", "--json"]).json()["last_failure"].clone();
+    assert!(failure["summary"].as_str().unwrap().contains(&path), "{failure}");
+    daemon.0.check_ledger(&ledger);
+    mounts::take_away(&ledger);
+    // The folder around it: SQLite needs files beside the ledger.
+    mounts::read_only(&daemon.0.home());
+    let refused = daemon.0.run(&["daemon", "start"]);
+    assert!(
+        refused.code.is_some_and(|code| code != 0) && !refused.stderr.contains("panicked"),
+        "{refused:?}"
+    );
+    assert!(refused.stderr.contains("ead-only") && refused.stderr.contains("home"), "{refused:?}");
+    mounts::take_away(&daemon.0.home());
+    let life = life(&daemon);
+    say(&daemon, "after", &mut told);
+    in_the_end(&daemon, life, &told);
+}
+
+/// Takes a flag of the file system from files again, whatever becomes of the test.
+struct Immutable(Vec<String>);
+
+impl Immutable {
+    /// None where that is not allowed.
+    fn make(ledger: &Path) -> Option<Self> {
+        let name = ledger.display().to_string();
+        let files = vec![name.clone(), format!("{name}-wal")];
+        let done = Command::new("chattr").arg("+i").args(&files).output();
+        done.is_ok_and(|done| done.status.success()).then_some(Self(files))
+    }
+}
+
+impl Drop for Immutable {
+    fn drop(&mut self) {
+        Command::new("chattr").arg("-i").args(&self.0).status().ok();
+    }
+}
+
+#[test]
+fn a_ledger_that_becomes_read_only_ends_the_runtime_and_keeps_what_it_acknowledged() {
+    let daemon = Daemon::hello();
+    let mut first = life(&daemon);
+    let mut told = Acknowledged::new();
+    say(&daemon, "before", &mut told);
+    wait_for("end of the first turn", || quiet(&daemon, &["main"]));
+    let Some(immutable) = Immutable::make(&daemon.ledger()) else {
+        println!("skipped: files can't be made immutable here");
+        return;
+    };
+    try_to_say(&daemon, "during");
+    let mut ended = None;
+    wait_for("end of the runtime", || {
+        ended = first.ended();
+        ended.is_some()
+    });
+    assert_eq!(ended.and_then(|status| status.code()), Some(1));
+    let failure = daemon.0.run(&["daemon", "status", "--json"]).json()["last_failure"].clone();
+    assert!(failure["summary"].as_str().unwrap().contains("the ledger failed"), "{failure}");
+    assert!(failure["detail_hint"].is_string(), "{failure}");
+    let refused = daemon.0.run(&["daemon", "start"]);
+    assert!(refused.code.is_some_and(|code| code != 0) && refused.stderr.contains("ledger"), "{refused:?}");
+    drop(immutable);
+    let life = life(&daemon);
+    say(&daemon, "during", &mut told);
+    in_the_end(&daemon, life, &told);
+}
