@@ -63,6 +63,15 @@ fn attempt(attempt: &AttemptRecord, config: &Config) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Whether an attempt waits for longer than it must, so that not all come back at one moment.
+pub(crate) fn spread(record: &Record, config: &Config) -> bool {
+    let Event::Turn(TurnFact::ProviderAttemptRecorded(fact)) = &record.event else { return false };
+    let least = config.retry.backoff.0.saturating_mul(u64::from(fact.attempt.attempt));
+    let (some, most) = (least.saturating_add(least / 8), least.saturating_add(least / 4));
+    // Much more was asked for by the provider; of a few milliseconds there is nothing to spread.
+    least >= 100 && fact.attempt.backoff_ms.is_some_and(|wait| (some..=most).contains(&wait.0))
+}
+
 /// Whether a candidate of the round may come back, and its message has not waited for too long.
 fn waits(agent: &Agent, run: &Run, at: Wall, config: &Config) -> bool {
     let mut given_up = run.attempts.iter().filter(|attempt| attempt.backoff_ms.is_none());

@@ -16,9 +16,10 @@ const fn kind(rows: &'static str, name: &'static str, meets: &'static str) -> Ki
 }
 
 /// A swarm in which one of them never strikes, or never meets anything, has lost it.
-pub const KINDS: [Kind; 66] = [
+pub const KINDS: [Kind; 67] = [
     kind("PV1 PV3 PV5 PV6 PV8", "provider.fails", "an attempt has failed"),
     kind("PV4 PV5", "provider.away", "an attempt is repeated"),
+    kind("PV4 PV5", "provider.away", "a wait is spread"),
     kind("PV4", "provider.limited", "several agents are limited at once"),
     kind("PV2 PV3", "provider.silent", "an operation has timed out"),
     kind("PV7", "provider.too_long", "a refusal is answered with a recap"),

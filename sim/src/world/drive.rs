@@ -12,6 +12,7 @@ use crate::disk::Row;
 use crate::failure::{Failure, Kind, liveness};
 use crate::fault::Ill;
 use crate::ingress::{self, Request, Waiting};
+use crate::patience;
 use crate::scenario::{Action, Timed};
 
 /// More steps than this at one moment are a hot loop.
@@ -183,6 +184,10 @@ impl World<'_> {
         self.checks.time(&row, now, self.at)?;
         self.checks.cost(&row, open)?;
         self.witness.row(&row, &mut self.injector);
+        let config = self.scenario.config_of(self.life.number);
+        if row.records.iter().any(|record| patience::spread(record, config)) {
+            self.injector.saw("a wait is spread");
+        }
         command::judge(ends, &row.records)?;
         // An agent that is not recovered yet is nobody's to wake.
         let settled = self.life.recovered && !step.more();
