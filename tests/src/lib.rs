@@ -1,6 +1,7 @@
 //! What the end-to-end tests share: the real binary in a home of its own, and a real provider of models.
 
 pub mod daemon;
+pub mod load;
 pub mod provider;
 pub mod terminal;
 pub mod trial;
@@ -12,9 +13,18 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 
+static BINARY: OnceLock<PathBuf> = OnceLock::new();
+
+/// Another binary is under test than the one that is built with the tests; to be said before anything else.
+///
+/// # Panics
+/// When one was used already.
+pub fn use_binary(path: PathBuf) {
+    BINARY.set(path).expect("nobody used a binary yet");
+}
+
 /// The binary under test, built once per test process.
 pub fn binary() -> &'static Path {
-    static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let status = Command::new(env!("CARGO"))
