@@ -29,7 +29,7 @@ async fn rounds(all: usize) -> io::Result<()> {
     });
     let mut served = Served::new(&model, &[]);
     std::fs::create_dir(served.holon.home())?;
-    let config = "[limits]\nrepeats_remind = 0\nrepeats_end = 0\n";
+    let config = "[limits]\nrepeats_remind = 0\nrepeats_end = 1000000\n";
     std::fs::write(served.holon.home().join("config.toml"), config)?;
     served.start();
     let mut client = served.connect().await?;

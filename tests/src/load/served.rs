@@ -1,5 +1,6 @@
 //! A runtime in a process of our own, and its home.
 
+use std::fs::File;
 use std::io;
 use std::os::unix::net::UnixDatagram;
 use std::process::{Child, Stdio};
@@ -12,8 +13,10 @@ use super::model::Model;
 use super::usage::{self, Usage};
 use crate::Holon;
 
-/// A start or an end that takes longer is none.
+/// A start that takes longer is none.
 const PATIENCE: Duration = Duration::from_secs(120);
+/// While it starts, whether it is still there is looked at so often.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// A home, and the runtime that serves it, if one does.
 pub struct Served {
@@ -37,17 +40,24 @@ impl Served {
         let notify = self.holon.folder().join("notify");
         drop(std::fs::remove_file(&notify));
         let manager = UnixDatagram::bind(&notify).expect("a socket");
-        manager.set_read_timeout(Some(PATIENCE)).expect("a time-out");
+        manager.set_read_timeout(Some(LOOK)).expect("a time-out");
+        let log = self.holon.folder().join("log");
+        let stderr = File::create(&log).expect("a log");
         let mut command = self.holon.command(&["serve"]);
-        command.env("NOTIFY_SOCKET", &notify).stdout(Stdio::null()).stderr(Stdio::null());
+        command.env("NOTIFY_SOCKET", &notify).stdout(Stdio::null()).stderr(stderr);
         let began = Instant::now();
-        let child = command.spawn().expect("the binary starts");
+        let child = self.child.insert(command.spawn().expect("the binary starts"));
         let mut told = [0; 256];
-        let length = manager.recv(&mut told).expect("it gets ready");
-        let took = began.elapsed();
-        assert!(told[..length].starts_with(b"READY=1"), "{:?}", String::from_utf8_lossy(&told[..length]));
-        self.child = Some(child);
-        took
+        loop {
+            let ready = manager.recv(&mut told).is_ok_and(|length| told[..length].starts_with(b"READY=1"));
+            let took = began.elapsed();
+            if ready {
+                return took;
+            }
+            let ended = child.try_wait().expect("it is ours");
+            let log = || std::fs::read_to_string(&log).unwrap_or_default();
+            assert!(ended.is_none() && took < PATIENCE, "it does not get ready: {ended:?}\n{}", log());
+        }
     }
 
     pub fn usage(&self) -> Usage {
