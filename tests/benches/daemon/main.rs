@@ -20,6 +20,7 @@ mod turns;
 use std::io;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
+use std::time::Duration;
 
 /// What it does, in this order, unless told otherwise.
 const ROWS: [(&str, Row); 6] = [
@@ -30,6 +31,9 @@ const ROWS: [(&str, Row); 6] = [
     ("throughput", throughput::row),
     ("followers", followers::row),
 ];
+
+/// A part of a row that takes longer hangs.
+const LONGEST: Duration = Duration::from_secs(3_600);
 
 type Row = fn(&Options) -> io::Result<()>;
 
@@ -114,7 +118,11 @@ fn raise_limit() -> io::Result<()> {
     Ok(setrlimit(Resource::Nofile, limit)?)
 }
 
-/// Runs what waits for many connections.
+/// Runs what waits for many connections, but not for ever.
 fn wait_for<T>(work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
-    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let ended = runtime.block_on(async { tokio::time::timeout(LONGEST, work).await });
+    // A thread that waits for something of the runtime is not waited for.
+    runtime.shutdown_background();
+    ended.map_err(|_| io::Error::other("it takes too long: something hangs"))?
 }

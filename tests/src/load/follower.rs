@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     async fn follow(body: &str) -> Vec<Result<u64, String>> {
-        let (ours, mut theirs) = tokio::io::duplex(64);
+        let (ours, mut theirs) = tokio::io::duplex(4_096);
         let body = body.to_owned();
         let server = tokio::spawn(async move {
             let head = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
