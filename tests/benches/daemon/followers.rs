@@ -64,7 +64,7 @@ async fn crowd(crowd: &Crowd) -> io::Result<()> {
     let late = Instant::now();
     timeout(PATIENCE, all(tasks)).await.map_err(|_| io::Error::other("not everyone got all events"))??;
     let (late, took, after) = (late.elapsed(), began.elapsed(), served.usage());
-    let own = usage::own().cpu - own;
+    let own = usage::own().cpu.saturating_sub(own);
     let events = (last - first) as f64 * followers as f64;
     line(
         &format!("{followers} followers, {turns} turns at {per_second}/s: events delivered, none lost"),
@@ -75,8 +75,8 @@ async fn crowd(crowd: &Crowd) -> io::Result<()> {
     line("  events per second", events / took.as_secs_f64(), "", None);
     line("  the last one had the last event after", late.as_secs_f64() * 1e3, "ms", None);
     let busy = |spent: Duration| 100.0 * spent.as_secs_f64() / took.as_secs_f64();
-    line("  the runtime's CPU", busy(after.cpu - connected.cpu), "%", None);
-    let each = (after.cpu - connected.cpu).as_secs_f64() * 1e6 / events;
+    line("  the runtime's CPU", busy(after.cpu.saturating_sub(connected.cpu)), "%", None);
+    let each = (after.cpu.saturating_sub(connected.cpu)).as_secs_f64() * 1e6 / events;
     line("  the runtime's CPU per event delivered", each, "us", None);
     line("  the load program's CPU", busy(own), "%", None);
     line("  memory before they came", mb(before.resident), "MB", None);

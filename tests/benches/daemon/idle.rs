@@ -13,6 +13,8 @@ use crate::clock::{all, mb, ms, per};
 use crate::table::line;
 use crate::{Options, wait_for};
 
+/// Threads for what blocks are kept for 10 s after their last work.
+const SETTLE: Duration = Duration::from_secs(12);
 /// Who makes agents at once.
 const CLIENTS: usize = 16;
 
@@ -53,14 +55,14 @@ async fn idle(options: &Options) -> io::Result<()> {
 
 /// Leaves it alone for so long.
 async fn look(served: &Served, who: &str, seconds: usize, target: f64) -> Usage {
-    tokio::time::sleep(Duration::from_secs(2)).await;
+    tokio::time::sleep(SETTLE).await;
     let before = served.usage();
     tokio::time::sleep(Duration::from_secs(seconds as u64)).await;
     let after = served.usage();
     line(&format!("idle, {who}: memory"), mb(after.resident), "MB", Some(target));
-    let processor = per(ms(after.cpu - before.cpu) / 10.0, seconds);
+    let processor = per(ms(after.cpu.saturating_sub(before.cpu)) / 10.0, seconds);
     line(&format!("  CPU over {seconds} s"), processor, "%", Some(0.0));
-    let (wakeups, threads) = ((after.wakeups - before.wakeups) as f64, after.threads as f64);
+    let (wakeups, threads) = (after.wakeups.saturating_sub(before.wakeups) as f64, after.threads as f64);
     line(&format!("  wake-ups over {seconds} s"), wakeups, "", None);
     line("  threads", threads, "", None);
     after

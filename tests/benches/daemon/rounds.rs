@@ -37,7 +37,7 @@ async fn rounds(all: usize) -> io::Result<()> {
     let (before, began) = (served.usage().cpu, Instant::now());
     client.prompt("main", &prompt(0, 0)).await?;
     follower.until_asleep().await?;
-    let (took, spent) = (began.elapsed(), served.usage().cpu - before);
+    let (took, spent) = (began.elapsed(), served.usage().cpu.saturating_sub(before));
     let mut requests = Vec::new();
     while let Ok(request) = asks.try_recv() {
         requests.push(request);

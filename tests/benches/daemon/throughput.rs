@@ -47,11 +47,16 @@ async fn throughput(durability: &str, turns: u32, target: f64) -> io::Result<()>
     let (before, own, began) = (served.usage(), usage::own().cpu, Instant::now());
     together(clients, WARM..WARM + turns).await?;
     settled(&served, AGENTS * (WARM + turns)).await?;
-    let (took, after, own) = (began.elapsed(), served.usage(), usage::own().cpu - own);
+    let (took, after, own) = (began.elapsed(), served.usage(), usage::own().cpu.saturating_sub(own));
     let count = (AGENTS * turns) as usize;
     let rate = f64::from(AGENTS * turns) / took.as_secs_f64();
     line(&format!("{AGENTS} agents at once, {count} turns, durability {durability}"), rate, "turns/s", None);
-    line("  the runtime's CPU per turn", per(ms(after.cpu - before.cpu), count), "ms", Some(target));
+    line(
+        "  the runtime's CPU per turn",
+        per(ms(after.cpu.saturating_sub(before.cpu)), count),
+        "ms",
+        Some(target),
+    );
     line("  the load program's CPU per turn", per(ms(own), count), "ms", None);
     line("  memory", mb(after.resident), "MB", None);
     served.stop();

@@ -66,7 +66,7 @@ async fn turns(all: usize) -> io::Result<()> {
         if let Some(first) = looked_at.iter().find(|first| *first + WINDOW == turn + 1)
             && let Some((before, own)) = processor.take()
         {
-            let spent = [served.usage().cpu - before, usage::own().cpu - own];
+            let spent = [served.usage().cpu.saturating_sub(before), usage::own().cpu.saturating_sub(own)];
             told(*first, &mut window, spent, request.bytes);
         }
     }

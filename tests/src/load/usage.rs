@@ -10,14 +10,14 @@ const TICK: Duration = Duration::from_millis(10);
 /// What a process has used.
 #[derive(Debug, Clone, Copy)]
 pub struct Usage {
-    /// Of all its threads, also those that ended; in steps of 10 ms.
+    /// Of all its threads; of those that ended in steps of 10 ms.
     pub cpu: Duration,
     /// Bytes in memory.
     pub resident: u64,
     /// The most that it ever had.
     pub peak: u64,
     pub threads: u64,
-    /// How often its threads began to run again after they had waited for something.
+    /// How often the threads that are there began to run again after they had waited for something.
     pub wakeups: u64,
 }
 
@@ -32,15 +32,19 @@ pub fn of(process: u32) -> Usage {
     let rest = stat.rsplit(')').next().unwrap_or_default();
     let ticks: u32 =
         rest.split_whitespace().skip(11).take(2).filter_map(|part| part.parse::<u32>().ok()).sum();
-    let tasks = fs::read_dir(folder.join("task")).expect("a process has threads");
     // One that ended meanwhile counts no more.
-    let tasks = tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("status")).ok());
+    let tasks = |file: &'static str| {
+        let tasks = fs::read_dir(folder.join("task")).expect("a process has threads");
+        tasks.filter_map(move |task| fs::read_to_string(task.ok()?.path().join(file)).ok())
+    };
+    // Exact, where the kernel has it, but without threads that ended.
+    let exact = tasks("schedstat").filter_map(|stat| stat.split(' ').next()?.parse::<u64>().ok()).sum();
     Usage {
-        cpu: TICK * ticks,
+        cpu: Duration::from_nanos(exact).max(TICK * ticks),
         resident: field(&status, "VmRSS") << 10,
         peak: field(&status, "VmHWM") << 10,
         threads: field(&status, "Threads"),
-        wakeups: tasks.map(|status| field(&status, "voluntary_ctxt_switches")).sum(),
+        wakeups: tasks("status").map(|status| field(&status, "voluntary_ctxt_switches")).sum(),
     }
 }
 
