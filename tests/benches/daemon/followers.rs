@@ -3,6 +3,8 @@
 
 use std::io;
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use end_to_end::load::connection::Connection;
@@ -21,7 +23,7 @@ use crate::{Options, wait_for};
 
 /// Events of these turns are more than the buffers of a connection take.
 const PAST: u32 = 150;
-/// Whoever does not get all events so soon after the last one gets them never.
+/// When nobody gets anything for so long, nobody ever will.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// So many followers, and so many turns a second.
@@ -47,10 +49,11 @@ async fn crowd(crowd: &Crowd) -> io::Result<()> {
     let before = served.usage();
     let first = turner.follower.seen();
     let (tell, told) = watch::channel(None);
+    let delivered: Arc<AtomicU64> = Arc::default();
     let mut tasks = JoinSet::new();
     for _ in 0..followers {
         let follower = Follower::new(served.connect_tcp().await?, "main", first).await?;
-        tasks.spawn(to_the_last(follower, told.clone()));
+        tasks.spawn(to_the_last(follower, told.clone(), delivered.clone()));
     }
     let connected = served.usage();
     let (own, began) = (usage::own().cpu, Instant::now());
@@ -62,7 +65,13 @@ async fn crowd(crowd: &Crowd) -> io::Result<()> {
     let last = turner.follower.seen();
     tell.send(Some(last)).map_err(io::Error::other)?;
     let late = Instant::now();
-    timeout(PATIENCE, all(tasks)).await.map_err(|_| io::Error::other("not everyone got all events"))??;
+    tokio::select! {
+        ended = all(tasks) => drop(ended?),
+        () = nobody_gets_anything(&delivered) => {
+            let (all, got) = ((last - first) * followers as u64, delivered.load(Ordering::Relaxed));
+            return Err(io::Error::other(format!("{got} of {all} events were delivered, and no more came")));
+        }
+    }
     let (late, took, after) = (late.elapsed(), began.elapsed(), served.usage());
     let own = usage::own().cpu.saturating_sub(own);
     let events = (last - first) as f64 * followers as f64;
@@ -87,15 +96,32 @@ async fn crowd(crowd: &Crowd) -> io::Result<()> {
     Ok(())
 }
 
+async fn nobody_gets_anything(delivered: &AtomicU64) {
+    loop {
+        let before = delivered.load(Ordering::Relaxed);
+        tokio::time::sleep(PATIENCE).await;
+        if delivered.load(Ordering::Relaxed) == before {
+            return;
+        }
+    }
+}
+
 /// Follows until it is told which event is the last one, and has it.
-async fn to_the_last(mut follower: Follower, mut told: watch::Receiver<Option<u64>>) -> io::Result<()> {
+async fn to_the_last(
+    mut follower: Follower,
+    mut told: watch::Receiver<Option<u64>>,
+    delivered: Arc<AtomicU64>,
+) -> io::Result<()> {
     loop {
         let last = *told.borrow_and_update();
         if last.is_some_and(|last| follower.seen() >= last) {
             return Ok(());
         }
         tokio::select! {
-            event = follower.next() => drop(event?),
+            event = follower.next() => {
+                event?;
+                delivered.fetch_add(1, Ordering::Relaxed);
+            }
             changed = told.changed() => changed.map_err(io::Error::other)?,
         }
     }
