@@ -25,7 +25,7 @@ run() {
         HOLON_HTTP_ADDR=127.0.0.1:0 "$holon" "$@"
 }
 leave() {
-    run daemon stop --quiet > /dev/null 2>&1 || true
+    run daemon stop > /dev/null 2>&1 || true
     rm -rf "$folder"
 }
 trap leave EXIT
