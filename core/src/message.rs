@@ -118,8 +118,9 @@ pub struct Body {
     pub text: Text,
 }
 
-/// Longest name, reference or key that comes with a message, in bytes: it stands in records as it is.
-pub const NAME_BYTES: usize = 256;
+/// Longest name, reference or key that comes with a message, in bytes: it stands in records as it is. Surfaces
+/// take 256 characters, of which each may have four bytes.
+pub const NAME_BYTES: usize = 4 * 256;
 
 /// Most references that come with a message.
 pub const SOURCE_REFS: usize = 16;

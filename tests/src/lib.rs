@@ -4,6 +4,7 @@ pub mod daemon;
 pub mod durable;
 pub mod http;
 pub mod life;
+pub mod load;
 pub mod mounts;
 pub mod provider;
 pub mod terminal;
@@ -16,9 +17,18 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 
+static BINARY: OnceLock<PathBuf> = OnceLock::new();
+
+/// Another binary is under test than the one that is built with the tests; to be said before anything else.
+///
+/// # Panics
+/// When one was used already.
+pub fn use_binary(path: PathBuf) {
+    BINARY.set(path).expect("nobody used a binary yet");
+}
+
 /// The binary under test, built once per test process.
 pub fn binary() -> &'static Path {
-    static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| build("holon", &[]))
 }
 

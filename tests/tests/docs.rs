@@ -183,6 +183,7 @@ fn links_lead_somewhere() {
         "docs/decisions.md",
         "docs/ledger.md",
         "docs/http.md",
+        "docs/measures.md",
         "docs/patches.md",
         "docs/run.md",
         "docs/scenarios.md",

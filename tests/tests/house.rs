@@ -93,7 +93,7 @@ fn json_keeps_a_canonical_form() {
 #[test]
 fn files_stay_small() {
     let mut files = Vec::new();
-    for folder in ["core/src", "shell/src", "sim/src", "tests/src", "tests/tests"] {
+    for folder in ["core/src", "shell/src", "sim/src", "tests/src", "tests/tests", "tests/benches"] {
         rust_files(&root().join(folder), &mut files);
     }
     for file in files {

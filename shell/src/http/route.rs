@@ -57,7 +57,7 @@ pub(super) struct Header {
 /// What a header says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Value {
-    /// Visible ASCII characters, at most 256 bytes.
+    /// Visible ASCII characters, at most 256.
     Name,
     Number,
 }

@@ -24,6 +24,9 @@ pub struct Wanted<'a> {
     pub newest: bool,
 }
 
+/// The first record of an agent, if there is one, or why it can't be read.
+pub type Beginning = Result<Option<Record>, LedgerError>;
+
 impl Reader {
     /// Records of the kinds that are wanted, the oldest first.
     ///
@@ -63,7 +66,7 @@ impl Reader {
         &self,
         after: Option<&AgentId>,
         limit: usize,
-    ) -> Result<Vec<(AgentRow, Result<Option<Record>, LedgerError>)>, LedgerError> {
+    ) -> Result<Vec<(AgentRow, Beginning)>, LedgerError> {
         let sql = "SELECT agent, event_seq, status, next_deadline, open_work FROM agents
             WHERE agent > ?1 ORDER BY agent LIMIT ?2";
         let failed = || LedgerError::unreadable(Position::default());

@@ -51,7 +51,7 @@ pub use content::text_reader;
 pub use error::{AppendError, LedgerError, Position};
 pub use export::{ExportError, export, export_recorder};
 pub use fork::{FORKED_RECORDS, Fork, ForkError, Forked, fork};
-pub use history::Wanted;
+pub use history::{Beginning, Wanted};
 pub use lock::{HomeLock, LockError};
 pub use read::Reader;
 pub use replay::{ReplayFailure, replay};

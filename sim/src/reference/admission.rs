@@ -9,7 +9,7 @@ use super::agent::Model;
 /// Most references that a message may bring along.
 const SOURCE_REFS: usize = 16;
 /// Longest name that a sender may give itself.
-const NAME_BYTES: usize = 256;
+const NAME_BYTES: usize = 1_024;
 
 /// What a message is to be treated as, whatever it says.
 pub(super) fn authority(kind: MessageKind) -> &'static str {

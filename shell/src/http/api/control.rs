@@ -6,7 +6,8 @@ use holon_core::outcome::SourceScope;
 use holon_core::prompt::frame::Stability;
 use holon_core::{AgentId, EventSeq, RunId};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// Starts or stops an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -118,8 +119,19 @@ pub struct ForkAgent {
     /// The name of the new agent.
     pub agent_id: AgentId,
     /// The last event to copy, or the end of the step before it; all of them by default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "whole_number")]
     pub event_seq: Option<EventSeq>,
+}
+
+/// Also one that is written as `5.0` or `1e3`: to a JSON schema those are integers. One that is too large to count is
+/// beyond any event.
+fn whole_number<'de, D: Deserializer<'de>>(from: D) -> Result<Option<EventSeq>, D::Error> {
+    let Some(number) = Option::<serde_json::Number>::deserialize(from)? else { return Ok(None) };
+    let whole = |number: &f64| number.fract() == 0.0 && *number >= 0.0;
+    let written = |number: f64| number as u64;
+    let seq = number.as_u64().or_else(|| number.as_f64().filter(whole).map(written));
+    let expected = || D::Error::custom(format!("expected the number of an event, not {number}"));
+    seq.map(EventSeq).map(Some).ok_or_else(expected)
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -131,4 +143,23 @@ pub struct Forked {
     pub event_seq: EventSeq,
     /// Where its own files are: copies of the standing instructions and the memory as they are now.
     pub agent_home: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_integer_is_what_a_schema_calls_one() {
+        let seq = |number: &str| {
+            let body = format!(r#"{{"agent_id":"copy","event_seq":{number}}}"#);
+            serde_json::from_str::<ForkAgent>(&body).ok().map(|fork| fork.event_seq.map(|seq| seq.0))
+        };
+        assert_eq!(
+            (seq("5"), seq("5.0"), seq("1e3"), seq("null")),
+            (Some(Some(5)), Some(Some(5)), Some(Some(1_000)), Some(None))
+        );
+        assert_eq!((seq("1e40"), seq("36893488147419103232")), (Some(Some(u64::MAX)), Some(Some(u64::MAX))));
+        assert_eq!((seq("5.5"), seq("-1"), seq("-1.0"), seq("\"5\"")), (None, None, None, None));
+    }
 }

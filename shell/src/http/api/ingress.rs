@@ -17,7 +17,7 @@ pub struct Prompt {
     /// `interject` reaches a turn in progress at its next safe point.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<Priority>,
-    /// Who among the operators; at most 256 bytes.
+    /// Who among the operators; at most 256 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub actor_id: Option<String>,
@@ -39,7 +39,7 @@ pub struct Enqueue {
     pub body: Payload,
     #[serde(default)]
     pub priority: EnqueuePriority,
-    /// The channel or the sending system; `http` by default. At most 256 bytes.
+    /// The channel or the sending system; `http` by default. At most 256 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub source: Option<String>,
@@ -50,9 +50,13 @@ pub struct Enqueue {
     /// Context of the transport: provenance only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<serde_json::Map<String, serde_json::Value>>,
-    /// At most 16 references of at most 256 bytes.
+    /// At most 16 references of at most 256 characters.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    #[schemars(extend("maxProperties" = 16))]
+    #[schemars(extend(
+        "maxProperties" = 16,
+        "propertyNames" = { "maxLength": 256 },
+        "additionalProperties" = { "type": "string", "maxLength": 256 },
+    ))]
     pub source_refs: BTreeMap<String, String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
@@ -93,7 +97,7 @@ pub enum Payload {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WebhookQuery {
-    /// The sending system; `generic` by default. At most 256 bytes.
+    /// The sending system; `generic` by default. At most 256 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub source: Option<String>,

@@ -18,7 +18,7 @@ use super::super::failure::Failure;
 use super::super::reply::Answer;
 use super::super::route::{Call, Handled};
 use super::history;
-use crate::ledger::{AgentRow, LedgerError};
+use crate::ledger::{AgentRow, Beginning};
 
 /// Agents in one reply, where nothing else is asked for, and at most.
 const LISTED: (u32, u32) = (500, 1_000);
@@ -112,7 +112,7 @@ pub(super) fn bounded(
         .detail("field", name))
 }
 
-fn listed(app: &App, row: AgentRow, created: Result<Option<Record>, LedgerError>) -> Option<Listed> {
+fn listed(app: &App, row: AgentRow, created: Beginning) -> Option<Listed> {
     match created {
         Ok(created) => entry(app, row, created).map(|entry| Listed::Agent(Box::new(entry))),
         Err(error) => Some(Listed::Damaged(DamagedAgent {

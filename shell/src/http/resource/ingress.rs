@@ -2,8 +2,7 @@
 
 use axum::http::HeaderMap;
 use holon_core::message::{
-    AdmissionContext, Body, BodyType, Idempotency, Ingress, MessageKind, NAME_BYTES, Origin, Priority,
-    Surface,
+    AdmissionContext, Body, BodyType, Idempotency, Ingress, MessageKind, Origin, Priority, Surface,
 };
 use holon_core::{AgentId, Answer as Answered, Input};
 use serde::Serialize;
@@ -22,6 +21,8 @@ use super::super::route::{Call, Handled};
 use crate::crash_point::{Point, reached};
 use crate::text;
 
+/// Longest name, reference or key that comes with a message, in characters: what the description says.
+const NAME: usize = 256;
 /// The prompt's text may be as long as a message; this much is for what comes with it.
 const PROMPT: usize = PROMPT_BYTES + (64 << 10);
 
@@ -71,6 +72,9 @@ pub(in super::super) async fn enqueue(
             ("causation_id", &message.causation_id),
         ],
     )?;
+    if message.source_refs.iter().any(|(name, value)| is_long(name) || is_long(value)) {
+        return Err(too_long(Code::InvalidBody, "source_refs"));
+    }
     let idempotency = keyed(key(&call.headers)?, "enqueue", &message)?;
     let texts = app.runtime.texts();
     let source = message.source.unwrap_or_else(|| "http".to_owned());
@@ -166,14 +170,17 @@ fn key(headers: &HeaderMap) -> Handled<Option<String>> {
 }
 
 /// Refuses names that are longer than a record may carry: what they are called here, they are called nowhere else.
-fn check_names(code: Code, names: &[(&str, &Option<String>)]) -> Handled<()> {
-    let long = names.iter().find(|(_, name)| name.as_ref().is_some_and(|name| name.len() > NAME_BYTES));
-    match long {
-        None => Ok(()),
-        Some((field, _)) => {
-            Err(Failure::new(code, format!("{field}: at most {NAME_BYTES} bytes")).detail("field", *field))
-        }
-    }
+fn check_names(code: Code, names: &[(&'static str, &Option<String>)]) -> Handled<()> {
+    let long = names.iter().find(|(_, name)| name.as_deref().is_some_and(is_long));
+    long.map_or(Ok(()), |(field, _)| Err(too_long(code, field)))
+}
+
+fn is_long(name: &str) -> bool {
+    name.chars().nth(NAME).is_some()
+}
+
+fn too_long(code: Code, field: &'static str) -> Box<Failure> {
+    Failure::new(code, format!("{field}: at most {NAME} characters")).detail("field", field)
 }
 
 /// A header that says something.
@@ -181,10 +188,10 @@ fn header(headers: &HeaderMap, name: &str) -> Handled<Option<String>> {
     let Some(value) = headers.get(name) else { return Ok(None) };
     let plain = |text: &&str| text.bytes().all(|byte| (b' '..=b'~').contains(&byte));
     match value.to_str().ok().map(str::trim).filter(plain) {
-        Some(text) if (1..=NAME_BYTES).contains(&text.len()) => Ok(Some(text.to_owned())),
+        Some(text) if (1..=NAME).contains(&text.len()) => Ok(Some(text.to_owned())),
         Some(_) | None => Err(Failure::new(
             Code::InvalidHeader,
-            format!("{name}: expected 1 to {NAME_BYTES} visible ASCII characters"),
+            format!("{name}: expected 1 to {NAME} visible ASCII characters"),
         )
         .detail("field", name)),
     }
@@ -193,7 +200,7 @@ fn header(headers: &HeaderMap, name: &str) -> Handled<Option<String>> {
 /// The key of a delivery of a source; of a long one the hash, which fits into a record.
 fn delivered(source: &str, id: &str) -> String {
     let key = format!("webhook:{source}:{id}");
-    if key.len() <= NAME_BYTES { key } else { format!("webhook:{}", text::hash(key.as_bytes())) }
+    if is_long(&key) { format!("webhook:{}", text::hash(key.as_bytes())) } else { key }
 }
 
 /// A key stands for everything that was asked for, and for the surface that it was asked on.

@@ -93,7 +93,29 @@ async fn what_comes_from_outside_is_evidence() {
         "source"
     );
     let refs = json!({ "body": { "type": "text", "text": "!" }, "source_refs": { "x": "y".repeat(257) } });
-    scene.post("/enqueue", refs).await.fails(413, "too_large");
+    let refused = scene.post("/enqueue", refs).await;
+    assert_eq!(refused.fails(400, "invalid_body").json["details"]["field"], "source_refs");
+}
+
+/// As the description says, and a JSON schema counts: a character has up to four bytes.
+#[tokio::test]
+async fn names_are_as_long_as_the_description_says() {
+    let scene = Scene::with_main().await;
+    let name = |length: usize| "\u{1f600}".repeat(length);
+    let of = |length: usize| {
+        json!({
+            "body": { "type": "text", "text": "!" }, "source": name(length), "sender": name(length),
+            "correlation_id": name(length), "source_refs": { name(length): name(length) },
+        })
+    };
+    scene.post("/enqueue", of(256)).await.ok();
+    scene.post("/enqueue", of(257)).await.fails(400, "invalid_body");
+    let described = crate::http::openapi::document();
+    let refs = &described["components"]["schemas"]["Enqueue"]["properties"]["source_refs"];
+    assert_eq!(
+        (&refs["propertyNames"]["maxLength"], &refs["additionalProperties"]["maxLength"]),
+        (&json!(256), &json!(256))
+    );
 }
 
 #[tokio::test]
