@@ -20,6 +20,7 @@ pub mod live;
 mod nearest;
 #[cfg(test)]
 mod network;
+pub mod open_files;
 pub mod perform;
 pub mod present;
 pub mod prune;

@@ -3,12 +3,12 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixDatagram;
-use std::process::Child;
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use end_to_end::daemon::Daemon;
 use end_to_end::{Ended, signal, wait_for};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const TOKEN: &str = "canary-token-0123456789";
 
@@ -142,4 +142,34 @@ fn a_socket_in_another_place_is_found() {
     daemon.0.run(&["daemon", "start"]).refused(4, &["server.socket"]);
     daemon.ok(&["daemon", "stop"]);
     assert!(!socket.exists());
+}
+
+#[test]
+fn a_runtime_takes_the_files_that_it_needs_and_its_commands_get_what_it_was_given() {
+    let call =
+        json!({ "tool": "ExecCommand", "arguments": { "cmd": "echo soft=$(ulimit -Sn)", "login": false } });
+    let daemon = Daemon::scripted(&json!([{ "calls": [call] }, { "text": "done" }]));
+    let hard = Command::new("sh").args(["-c", "ulimit -Hn"]).output().expect("a shell").stdout;
+    let hard = String::from_utf8(hard).unwrap();
+    let mut shell = Command::new("sh");
+    let words = daemon.0.command(&["serve"]);
+    shell.args(["-c", "ulimit -Sn 256; exec \"$0\" \"$@\""]).arg(words.get_program()).args(words.get_args());
+    for (name, value) in words.get_envs() {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    let child = shell.stderr(Stdio::piped()).spawn().expect("a shell");
+    ready(&daemon);
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", child.id())).unwrap();
+    let files = limits.lines().find(|line| line.starts_with("Max open files")).unwrap().to_owned();
+    let soft: u64 = files.split_ascii_whitespace().nth(3).unwrap().parse().unwrap();
+    let most = hard.trim().parse().unwrap_or(u64::MAX);
+    assert_eq!(soft, most.min(16_384), "{files}");
+    daemon.ok(&["prompt", "--wait", "-q", "how many files?"]);
+    let transcript = daemon.ok(&["transcript", "--json"]).stdout;
+    assert!(transcript.contains("soft=256"), "{transcript}");
+    let ended = ended(child);
+    assert_eq!(ended.stderr.contains("files may be open at once"), soft < 5_000, "{ended:?}");
 }

@@ -18,6 +18,7 @@ use crate::daemon::log::{self, Log};
 use crate::daemon::{LastFailure, Phase};
 use crate::home::Home;
 use crate::ledger::{HomeLock, LockError};
+use crate::open_files;
 use crate::settings::Environment;
 use crate::text::Secrets;
 
@@ -105,6 +106,19 @@ async fn locked(
     served
 }
 
+/// With the limit that is common, a thousand followers would leave no file for the ledger.
+fn take_files() {
+    match open_files::raise() {
+        Ok(Some(files)) if files < open_files::NEEDED => tracing::warn!(
+            "only {files} files may be open at once: fewer connections than {} can be served; raise the hard limit \
+             (ulimit -Hn, LimitNOFILE)",
+            crate::http::CONNECTIONS
+        ),
+        Ok(_) => {}
+        Err(error) => tracing::warn!("the limit of open files stays as it is: {error}"),
+    }
+}
+
 fn told(failure: &Failure, phase: Phase) -> LastFailure {
     let summary = output::said_once(&failure.error);
     LastFailure {
@@ -123,6 +137,7 @@ async fn whole(
     let effective = Effective::load(home, environment, options)?;
     journal::hide(Secrets::new(environment.secrets().chain(effective.setup.secrets.iter().cloned())));
     tracing::info!("{} begins with the home {}", crate::driver::BUILD, home.root().display());
+    take_files();
     for problem in &effective.setup.unusable {
         tracing::warn!("{problem}; the other models are asked");
     }

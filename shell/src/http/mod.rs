@@ -24,6 +24,6 @@ pub(crate) mod tests;
 
 pub use app::{About, App, Parts};
 pub use metrics::Metrics;
-pub use server::{Listener, Peer, serve};
+pub use server::{CONNECTIONS, Listener, Peer, serve};
 pub use shutdown::Shutdown;
 pub use table::router;

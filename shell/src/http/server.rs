@@ -24,7 +24,7 @@ const HEAD: Duration = Duration::from_secs(10);
 /// After a connection could not be accepted, mostly because too many files are open.
 const PAUSE: Duration = Duration::from_millis(100);
 /// Connections at once; whoever comes later waits until one ends.
-const CONNECTIONS: usize = 4_096;
+pub const CONNECTIONS: usize = 4_096;
 /// Requests at once on one connection that speaks HTTP/2.
 const STREAMS: u32 = 128;
 /// Whether the other end is still there is asked so often, and it has so long to answer.

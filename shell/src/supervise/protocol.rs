@@ -55,6 +55,9 @@ pub struct Plan {
     pub total_ms: u64,
     /// Time between the request to end and the end.
     pub grace_ms: u64,
+    /// How many files its processes may have open; none leaves it as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open_files: Option<u64>,
 }
 
 /// One command.

@@ -15,7 +15,7 @@ use super::process;
 use super::protocol::Plan;
 use super::record::{End, ExitRecord, ItemEnd};
 use super::run::{Conditions, run};
-use crate::clock;
+use crate::{clock, open_files};
 
 /// Beyond its window a command may take so long to be ended, its grace aside.
 const OVERTIME: u64 = 10_000;
@@ -36,6 +36,7 @@ fn try_to(folder: &Path) -> io::Result<()> {
     let mut control = Control::new(runtime, folder, process::own_identity()?)?;
     let record = match control.wait_for_go()? {
         Word::Go(plan) => {
+            plan.open_files.map_or(Ok(()), open_files::lower)?;
             let items = work_off(&mut control, &plan, folder);
             ExitRecord { plan: Some(plan), items }
         }

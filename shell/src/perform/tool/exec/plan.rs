@@ -10,6 +10,7 @@ use holon_core::{AgentId, OpId};
 use super::super::root::Root;
 use super::place::outputs;
 use super::{Refusal, Settings};
+use crate::open_files;
 use crate::supervise::protocol::{Item, Plan, Refused};
 
 const MIN_TOKENS: u64 = 64;
@@ -66,6 +67,7 @@ pub(super) fn plan(
         stop_on_error,
         total_ms: windows.min(call.timeout.0),
         grace_ms: settings.commands.grace.0,
+        open_files: open_files::given(),
     })
 }
 
