@@ -5,7 +5,7 @@ use holon_core::agent::Agent;
 use holon_core::agent::turn::Run;
 use holon_core::event::{SchedulingFact, TurnFact};
 use holon_core::model::{AttemptOutcome, AttemptRecord, FailureKind};
-use holon_core::{Config, Event, Record, Wall};
+use holon_core::{Config, Event, Millis, Record, Wall};
 
 use crate::failure::{Failure, ensure};
 
@@ -30,9 +30,12 @@ pub(crate) fn judge(agent: &Agent, record: &Record, config: &Config) -> Result<(
             ensure!(!waits, "T10", "{} gives up, and the providers are worth waiting for", agent.id);
             Ok(())
         }
-        Event::Scheduling(SchedulingFact::HoldSet(_)) => {
+        Event::Scheduling(SchedulingFact::HoldSet(fact)) => {
             let waits = waits(agent, run, record.at, config);
             ensure!(waits, "T10", "{} waits for providers that are not worth it", agent.id);
+            let right = hold(agent, run, record.at, config);
+            let same = (fact.step, fact.since, fact.until) == right;
+            ensure!(same, "T10", "{} is held by {fact:?}, right is {right:?}", agent.id);
             Ok(())
         }
         Event::Turn(_)
@@ -61,6 +64,20 @@ fn attempt(attempt: &AttemptRecord, config: &Config) -> Result<(), Failure> {
     let bounded = (least..=longest).contains(&wait.0);
     ensure!(bounded, "T10", "a wait of {wait} is none of {least} to {longest} ms");
     Ok(())
+}
+
+/// Step, beginning and end of the hold that an outage brings: the next wait of the ladder, or, where nothing but
+/// quotas is in the way, until the first of them is full again, if the provider says a time that can be meant.
+fn hold(agent: &Agent, run: &Run, at: Wall, config: &Config) -> (u32, Wall, Wall) {
+    let (step, since) = agent.hold.as_ref().map_or((0, at), |hold| (hold.step + 1, hold.since));
+    let ladder = config.hold.steps.get(step as usize).or(config.hold.steps.last());
+    let ladder = at.after(ladder.copied().unwrap_or(Millis::hours(1)));
+    let given_up = || run.attempts.iter().filter(|attempt| attempt.backoff_ms.is_none());
+    let outage = given_up().filter_map(|attempt| attempt.failure_kind).any(|kind| PASSING.contains(&kind));
+    let quotas = given_up().filter(|attempt| attempt.failure_kind == Some(FailureKind::Quota));
+    let full = quotas.filter_map(|attempt| attempt.resets_at).min().filter(|_| !outage);
+    let meant = |full: &Wall| *full > at.after(Millis::seconds(1)) && *full <= at.after(config.hold.give_up);
+    (step, since, full.filter(meant).unwrap_or(ladder))
 }
 
 /// Whether an attempt waits for longer than it must, so that not all come back at one moment.
