@@ -7,6 +7,7 @@ use holon_core::agent::inbox::Entry;
 use holon_core::closure::ClosureOutcome;
 use holon_core::continuation::ContinuationClass;
 use holon_core::event::SchedulingFact;
+use holon_core::event::scheduling::ContinuationResolved;
 use holon_core::lifecycle::Status;
 use holon_core::message::{MessageKind, Priority};
 use holon_core::scheduler::{DecisionKind as Kind, DecisionReason as Reason, Evidence, SchedulerDecision};
@@ -31,6 +32,10 @@ pub(crate) fn judge(agent: &Agent, record: &Record, blind: bool) -> Result<bool,
             let (closure, right) = (&fact.closure, facts.closure());
             let same = (closure.row, closure.outcome) == right;
             ensure!(same, "G6", "{} closes with {closure:?}, right is {right:?}", agent.id);
+            Ok(true)
+        }
+        Event::Scheduling(SchedulingFact::ContinuationResolved(fact)) => {
+            Facts::of(agent, record.at, blind).continues(fact)?;
             Ok(true)
         }
         Event::Scheduling(_)
@@ -114,6 +119,20 @@ impl<'a> Facts<'a> {
         } else {
             ContinuationClass::LocalContinuation
         }
+    }
+
+    /// What a message means after the last closure.
+    fn continues(&self, fact: &ContinuationResolved) -> Result<(), Failure> {
+        let entry = self.agent.inbox.queued().find(|entry| entry.message.id == fact.message_id);
+        let kind = entry.map(|entry| entry.message.kind);
+        let (told, prior) = (&fact.resolution, self.closure().1);
+        let right = kind.map(|kind| (self.class(kind), needs_a_model(kind), needs_a_model(kind)));
+        let same = right == Some((told.class, told.model_reentry, told.model_visible))
+            && told.prior_closure_outcome == prior
+            && told.prior_waiting_reason.is_some() == (prior == ClosureOutcome::Waiting)
+            && !told.matched_waiting_reason;
+        ensure!(same, "G6", "{} continues with {fact:?}, right is {right:?} after {prior:?}", self.agent.id);
+        Ok(())
     }
 
     fn table(&self, decision: &SchedulerDecision) -> Result<(), Failure> {
