@@ -74,6 +74,34 @@ pub fn nothing_is_open(records: &[Value]) {
     assert!(open.is_empty(), "still open: {open:?}");
 }
 
+/// Waits until nobody has anything to do, for as long as somebody gets on: many deaths leave much to do.
+///
+/// # Panics
+/// When nothing happens any more, and somebody still has something to do.
+pub fn wait_until_quiet<T: AsRef<str>>(daemon: &Daemon, agents: &[T]) {
+    let reached = || -> Vec<Value> {
+        let status = |agent: &T| {
+            let path = format!("/agents/{}/status", agent.as_ref());
+            let answer = crate::http::get(&daemon.run_file("holon.sock"), &path);
+            answer.map(|answer| answer.body["event_seq"].clone()).unwrap_or_default()
+        };
+        agents.iter().map(status).collect()
+    };
+    let mut before = Vec::new();
+    for _ in 0..1_000_000 {
+        let mut done = false;
+        crate::wait_for("progress, or end of all work", || {
+            done = quiet(daemon, agents);
+            done || reached() != before
+        });
+        if done {
+            return;
+        }
+        before = reached();
+    }
+    panic!("there is no end of all work");
+}
+
 /// Nobody has anything to do.
 pub fn quiet<T: AsRef<str>>(daemon: &Daemon, agents: &[T]) -> bool {
     agents.iter().all(|agent| {
