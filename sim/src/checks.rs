@@ -17,7 +17,7 @@ use holon_core::{AgentId, Config, Event, MessageId, Now, OpId, Record, Wall};
 use crate::bounds::Bounds;
 use crate::disk::{Disk, Row};
 use crate::failure::{Failure, ensure, liveness, safety};
-use crate::patience;
+use crate::patience::{self, Held};
 use crate::readers;
 use crate::reference::Reference;
 use crate::scheduling;
@@ -33,6 +33,7 @@ pub struct Checks {
     /// Agents that have left memory, as they left it.
     pub(crate) parked: BTreeMap<AgentId, Agent>,
     bounds: Bounds,
+    held: Held,
     fairness: Fairness,
     pub(crate) sabotage: Option<Sabotage>,
     /// How often each law of the world had something to say.
@@ -55,6 +56,7 @@ impl Checks {
             clock: None,
             parked: BTreeMap::new(),
             bounds: Bounds::new(config.clone()),
+            held: Held::default(),
             fairness: Fairness::default(),
             sabotage: None,
             said: BTreeMap::new(),
@@ -74,6 +76,7 @@ impl Checks {
                         u64::from(scheduling::judge(agent, record, blind)?);
                     patience::judge(agent, record, self.bounds.config())?;
                     agent.fold(record).map_err(|error| safety("D3", error.to_string()))?;
+                    self.held.judge(record, agent)?;
                 }
                 None => {
                     let agent = Agent::created(record).map_err(|error| safety("D3", error.to_string()))?;

@@ -1,11 +1,14 @@
 //! How often a provider is asked again, and how long one that is away is waited for (T10): neither less nor more
 //! than the configuration says.
 
+use std::collections::BTreeMap;
+
 use holon_core::agent::Agent;
 use holon_core::agent::turn::Run;
-use holon_core::event::{SchedulingFact, TurnFact};
+use holon_core::event::inbox::RequeueCause;
+use holon_core::event::{InboxFact, SchedulingFact, TurnFact};
 use holon_core::model::{AttemptOutcome, AttemptRecord, FailureKind};
-use holon_core::{Config, Event, Millis, Record, Wall};
+use holon_core::{AgentId, Config, Event, MessageId, Millis, Record, Wall};
 
 use crate::failure::{Failure, ensure};
 
@@ -17,6 +20,42 @@ const PASSING: [FailureKind; 5] = [
     FailureKind::Server,
     FailureKind::StreamCut,
 ];
+
+/// Since when messages wait for providers, as the records say.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Held(BTreeMap<(AgentId, MessageId), Wall>);
+
+impl Held {
+    /// Judges what an agent keeps of it; `after` is the agent with the record folded in.
+    pub(crate) fn judge(&mut self, record: &Record, after: &Agent) -> Result<(), Failure> {
+        let Event::Inbox(fact) = &record.event else { return Ok(()) };
+        let name = |message: MessageId| (record.agent.clone(), message);
+        match fact {
+            InboxFact::MessageRequeued(fact) => {
+                let name = name(fact.message_id);
+                if fact.cause == RequeueCause::Hold {
+                    self.0.entry(name.clone()).or_insert(record.at);
+                }
+                let entry = after.inbox.queued().find(|entry| entry.message.id == fact.message_id);
+                let (since, right) = (entry.and_then(|entry| entry.held_since), self.0.get(&name).copied());
+                ensure!(
+                    since == right,
+                    "T10",
+                    "{} waits since {since:?}, right is {right:?}",
+                    fact.message_id
+                );
+            }
+            InboxFact::MessageProcessed(fact) => drop(self.0.remove(&name(fact.message_id))),
+            InboxFact::MessageAborted(fact) => drop(self.0.remove(&name(fact.message_id))),
+            InboxFact::MessageDropped(fact) => drop(self.0.remove(&name(fact.message_id))),
+            InboxFact::MessageAdmitted(_)
+            | InboxFact::MessageDuplicate(_)
+            | InboxFact::MessageDequeued(_)
+            | InboxFact::OperatorInterjectionAdmitted(_) => {}
+        }
+        Ok(())
+    }
+}
 
 /// Judges a record by its agent before it, and the configuration in force.
 pub(crate) fn judge(agent: &Agent, record: &Record, config: &Config) -> Result<(), Failure> {
