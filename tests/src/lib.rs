@@ -194,15 +194,19 @@ impl From<Output> for Ended {
     }
 }
 
+/// For what is about to happen, on a machine that does much else.
+const ENOUGH: std::time::Duration = std::time::Duration::from_secs(90);
+
 /// Waits for something that is about to happen.
 pub fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
-    for _ in 0..1_000 {
+    let began = std::time::Instant::now();
+    while began.elapsed() < ENOUGH {
         if condition() {
             return;
         }
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
-    panic!("within 20 s there was no {what}");
+    panic!("within {} s there was no {what}", ENOUGH.as_secs());
 }
 
 /// Sends a signal to a child, by its name.

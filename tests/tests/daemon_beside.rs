@@ -27,6 +27,8 @@ fn a_hint_names_the_home_that_a_flag_named_and_works_as_it_stands() {
         let ended = Command::new("sh")
             .args(["-c", command])
             .current_dir(daemon.0.folder())
+            .env_clear()
+            .env("HOME", daemon.0.folder())
             .env("PATH", path)
             .env("HOLON_HOME", daemon.0.home())
             .env("HOLON_MODEL", "scripted/hello")

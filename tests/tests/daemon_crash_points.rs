@@ -47,7 +47,9 @@ impl Home {
     fn new() -> Self {
         let patch: String =
             (0..3).map(|at| format!("--- /dev/null\n+++ b/f{at}\n@@ -0,0 +1 @@\n+new {at}\n")).collect();
-        let command = json!({ "cmd": "echo begun >> log; sleep 0.03; echo ended >> log", "login": false });
+        let wait = "n=0; while ! test -e ../../go && test $n -lt 3000; do sleep 0.02; n=$((n+1)); done";
+        let command = format!("echo begun >> log; {wait}; echo ended >> log");
+        let command = json!({ "cmd": command, "login": false, "yield_time_ms": 60_000 });
         let rounds = json!([
             { "calls": [{ "tool": "ExecCommand", "arguments": command }] },
             { "calls": [{ "tool": "ApplyPatch", "arguments": { "patch": patch } }] },
@@ -65,6 +67,11 @@ impl Home {
             told: Acknowledged::new(),
             agents: vec!["main".to_owned()],
         }
+    }
+
+    /// Commands end from now on.
+    fn let_go(&self) {
+        std::fs::write(self.daemon.0.home().join("go"), "").expect("a file");
     }
 
     /// A runtime that is ready.
@@ -169,13 +176,17 @@ fn dies_at(point: &str, time: u32, armed: Armed) -> bool {
     let mut home = Home::new();
     let arm = Some(format!("{point}:{time}"));
     match armed {
-        Armed::First => home.armed = arm,
+        Armed::First => {
+            home.let_go();
+            home.armed = arm;
+        }
         Armed::Second => {
             home.revive();
             home.work(0);
             let log = home.daemon.0.home().join("agents/main/log");
             wait_for("command", || log.exists());
             home.life.take().expect("a runtime").kill();
+            home.let_go();
             home.armed = arm;
         }
     }

@@ -110,7 +110,7 @@ fn a_turn_goes_on_after_a_full_disk() {
     }
     let outside = tempfile::tempdir().unwrap();
     let [begun, end, second] = ["begun", "end", "second"].map(|name| outside.path().join(name));
-    let call = |cmd: String| json!({ "calls": [{ "tool": "ExecCommand", "arguments": { "cmd": cmd, "login": false } }] });
+    let call = |cmd: String| json!({ "calls": [{ "tool": "ExecCommand", "arguments": { "cmd": cmd, "login": false, "yield_time_ms": 60_000 } }] });
     let wait =
         format!("touch {}; while ! test -e {}; do sleep 0.02; done; echo x", begun.display(), end.display());
     let rounds = json!([call(wait), call(format!("touch {}", second.display())), { "text": "Done." }]);
@@ -216,8 +216,16 @@ impl Immutable {
     fn make(ledger: &Path) -> Option<Self> {
         let name = ledger.display().to_string();
         let files = vec![name.clone(), format!("{name}-wal")];
-        let done = Command::new("chattr").arg("+i").args(&files).output();
-        done.is_ok_and(|done| done.status.success()).then_some(Self(files))
+        let mut probe = tempfile::Builder::new().tempfile_in(ledger.parent()?).ok()?;
+        let immutable = |files: &[String]| {
+            let done = Command::new("chattr").arg("+i").args(files).output();
+            done.is_ok_and(|done| done.status.success()).then(|| Self(files.to_vec()))
+        };
+        // Some file systems still take writes through a descriptor that was opened before.
+        let own = immutable(&[probe.path().display().to_string()])?;
+        let taken = probe.write_all(b"x").is_ok();
+        drop(own);
+        if taken { None } else { immutable(&files) }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Many follow an agent at once. The programs of `docs/measures.md` do the same with more of everything.
 
 use std::io;
+use std::time::Duration;
 
 use end_to_end::load::follower::Follower;
 use end_to_end::load::model::{Model, Says, prompt};
@@ -9,6 +10,8 @@ use tokio::task::JoinSet;
 
 const FOLLOWERS: usize = 40;
 const TURNS: u32 = 12;
+/// For all of it, on a machine that does much else.
+const ENOUGH: Duration = Duration::from_secs(180);
 
 #[test]
 fn everyone_who_follows_gets_every_event_once_and_in_order() {
@@ -16,7 +19,8 @@ fn everyone_who_follows_gets_every_event_once_and_in_order() {
     let mut served = Served::new(&model, &[]);
     served.start();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(follow(&served)).unwrap();
+    let followed = async { tokio::time::timeout(ENOUGH, follow(&served)).await };
+    runtime.block_on(followed).expect("nobody waits for an event that never comes").unwrap();
     served.stop();
     served.holon.check_ledger(&served.holon.home().join("ledger.sqlite3"));
 }

@@ -153,7 +153,11 @@ fn a_runtime_takes_the_files_that_it_needs_and_its_commands_get_what_it_was_give
     let hard = String::from_utf8(hard).unwrap();
     let mut shell = Command::new("sh");
     let words = daemon.0.command(&["serve"]);
-    shell.args(["-c", "ulimit -Sn 256; exec \"$0\" \"$@\""]).arg(words.get_program()).args(words.get_args());
+    shell
+        .env_clear()
+        .args(["-c", "ulimit -Sn 256; exec \"$0\" \"$@\""])
+        .arg(words.get_program())
+        .args(words.get_args());
     for (name, value) in words.get_envs() {
         match value {
             Some(value) => shell.env(name, value),

@@ -15,10 +15,12 @@ const PROMPT: &str = "/control/agents/main/prompt";
 
 /// Longer than any wait that the runtime is in.
 const ASLEEP: Duration = Duration::from_millis(900);
+/// Time for an attempt that is enough on a slow machine.
+const ATTEMPT: Duration = Duration::from_millis(4_000);
 
-fn sleeps(life: &Life) {
+fn sleeps(life: &Life, asleep: Duration) {
     life.signal("STOP");
-    std::thread::sleep(ASLEEP);
+    std::thread::sleep(asleep);
     life.signal("CONT");
 }
 
@@ -53,12 +55,12 @@ fn asleep_in_a_wait_a_command_and_a_call_of_a_model() {
     let socket = daemon.run_file("holon.sock");
     post_until_acknowledged(&socket, PROMPT, "one", &json!({ "text": "go" }));
     wait_for("wait before another attempt", || event(&daemon, "provider_attempt_recorded"));
-    sleeps(&life);
+    sleeps(&life, ASLEEP);
     let log = daemon.0.home().join("agents/main/log");
     wait_for("command", || log.exists());
-    sleeps(&life);
+    sleeps(&life, ASLEEP);
     provider.wait_for_requests(3);
-    sleeps(&life);
+    sleeps(&life, ASLEEP);
     let records = records_in_the_end(&daemon, life);
     assert_eq!(provider.asked().len(), 3, "nobody was asked twice");
     let attempts = payloads(&records, "provider_attempt_recorded");
@@ -75,13 +77,13 @@ fn an_attempt_whose_time_went_by_asleep_is_made_again_and_answered_once() {
     let provider = Provider::start([says("Too late.").late(Duration::from_secs(60)), says("In time.")]);
     let daemon = Daemon::new(&provider);
     std::fs::create_dir_all(daemon.0.home()).unwrap();
-    let config = "[runtime]\nretry_backoff_ms = 1\nmodel_timeout_ms = 600\n";
+    let config = format!("[runtime]\nretry_backoff_ms = 1\nmodel_timeout_ms = {}\n", ATTEMPT.as_millis());
     std::fs::write(daemon.0.home().join("config.toml"), config).unwrap();
     let mut life = Life::begin(&daemon, &[]);
     assert_eq!(life.ready(&daemon), None);
     post_until_acknowledged(&daemon.run_file("holon.sock"), PROMPT, "one", &json!({ "text": "go" }));
     provider.wait_for_requests(1);
-    sleeps(&life);
+    sleeps(&life, ATTEMPT);
     let records = records_in_the_end(&daemon, life);
     let attempts = payloads(&records, "provider_attempt_recorded");
     let told: Vec<_> =

@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use turmoil::{Builder, Sim};
 
+use crate::clock;
 use crate::settings::Environment;
 
 /// How many seeds each scenario is played with, unless this variable says otherwise.
@@ -62,6 +63,8 @@ impl Dice {
 
 /// Plays a scenario with several seeds, with each of them twice: it must happen the same way again.
 pub(crate) fn each_seed(shape: impl Fn(&mut Builder), scenario: impl Fn(&mut Sim<'_>, &Story, Dice)) {
+    // The process's own clock begins here at the latest, outside of any simulation.
+    clock::now();
     let wanted = Environment::of_process().get(VARIABLE).and_then(|number| number.parse().ok());
     for seed in 1..=wanted.unwrap_or(SEEDS) {
         let played = || {

@@ -165,7 +165,7 @@ async fn whoever_has_nothing_to_do_leaves_memory_and_comes_back() {
         let runtime = runtime.clone();
         async move { runtime.read(None, |view| view.agent_ids().count()).await.unwrap() }
     };
-    // A clock that stands still jumps to the next timer whenever everybody waits, also for the disk.
+    // A clock that stands still jumps to the next timer whenever everybody waits, also for a read of the disk.
     let mut waited = 0;
     while residents(&runtime).await == 1 {
         tokio::time::sleep(IDLE).await;
