@@ -86,17 +86,21 @@ impl Reject {
             Self::AgentStopped { agent } => Some(alloc::format!(
                 "start it first: holon agent start {agent}; a wake does not override a stop"
             )),
-            Self::Draining => Some("try again when the runtime is up".into()),
-            Self::QueueFull { .. } => Some("wait until the agent has worked through its queue".into()),
+            Self::AgentExists { agent } => Some(alloc::format!(
+                "another name: holon agent list shows those in use, holon status {agent} this agent"
+            )),
+            Self::Draining => Some("again when the runtime is up: holon daemon status".into()),
+            Self::QueueFull { agent, .. } => {
+                Some(alloc::format!("again when the agent has worked through its queue: holon why {agent}"))
+            }
+            Self::TooManyAgents { .. } => Some("one of those that are there: holon agent list".into()),
             Self::IdempotencyConflict { .. } => Some("use a new key for a new payload".into()),
-            Self::AgentExists { .. }
-            | Self::KindFromOrigin { .. }
+            // Which agent it was about, only its caller knows.
+            Self::StaleRunId { .. } | Self::NoCurrentRun => None,
+            Self::KindFromOrigin { .. }
             | Self::PriorityFromOrigin { .. }
             | Self::TooLarge { .. }
-            | Self::TooMany { .. }
-            | Self::StaleRunId { .. }
-            | Self::NoCurrentRun
-            | Self::TooManyAgents { .. } => None,
+            | Self::TooMany { .. } => None,
         }
     }
 }

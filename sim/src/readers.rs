@@ -186,8 +186,16 @@ fn entry(event: &Event) -> Option<&'static str> {
 
 /// A refusal says what to do next where its caller can do something.
 pub(crate) fn refusal(reject: &Reject) -> Result<(), Failure> {
-    let helps = ["unknown_agent", "agent_stopped", "draining", "queue_full", "idempotency_conflict"]
-        .contains(&reject.code());
+    let helps = [
+        "unknown_agent",
+        "agent_exists",
+        "agent_stopped",
+        "draining",
+        "queue_full",
+        "idempotency_conflict",
+        "too_many_agents",
+    ]
+    .contains(&reject.code());
     let told = reject.hint().is_some_and(|hint| !hint.is_empty());
     ensure!(told == helps, "R1", "{reject} has the hint {:?}", reject.hint());
     Ok(())

@@ -68,7 +68,7 @@ fn the_lifecycle_of_an_agent() {
     let folder = daemon.0.work();
     let created = daemon.ok(&["agent", "create", "helper", "--workspace-root", folder.to_str().unwrap()]);
     assert!(created.stdout.contains("created helper"), "{created:?}");
-    daemon.0.run(&["agent", "create", "helper"]).refused(1, &["exists already"]);
+    daemon.0.run(&["agent", "create", "helper"]).refused(4, &["exists already", "holon agent list"]);
     daemon.0.run(&["agent", "create", "No Name"]).refused(2, &[]);
     let list = daemon.ok(&["agent", "list", "--json"]).json();
     let names: Vec<&str> =
@@ -81,7 +81,7 @@ fn the_lifecycle_of_an_agent() {
     daemon.ok(&["prompt", "--agent", "helper", "--wait", "x"]);
     daemon.0.run(&["prompt", "--agent", "nobody", "x"]).refused(3, &["holon agent create nobody"]);
     daemon.0.run(&["status", "nobody"]).refused(3, &["nobody"]);
-    daemon.0.run(&["agent", "abort", "helper"]).refused(1, &["no run is in progress"]);
+    daemon.0.run(&["agent", "abort", "helper"]).refused(4, &["no run is in progress", "holon why helper"]);
     daemon.0.run(&["prompt", "  "]).refused(2, &["empty"]);
 }
 

@@ -84,7 +84,10 @@ fn a_full_disk_is_told_and_waited_out() {
     try_to_say(&daemon, "during");
     wait_for("word of the full disk", || readiness(&daemon)["ready"] == false);
     assert!(readiness(&daemon)["problem"].as_str().unwrap().contains("full"), "{}", readiness(&daemon));
-    daemon.0.run(&["prompt", "now"]).refused(1, &["disk of the ledger is full", "make room"]);
+    daemon
+        .0
+        .run(&["prompt", "now"])
+        .refused(4, &["disk of the ledger is full", "make room", "holon daemon status"]);
     let status = daemon.ok(&["daemon", "status"]);
     assert!(status.stdout.contains("disk of the ledger is full"), "{status:?}");
     let refused = ask(&daemon.run_file("holon.sock"), "POST", PROMPT, &[], Some(&json!({ "text": "x" })));

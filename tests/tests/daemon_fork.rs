@@ -25,7 +25,7 @@ fn an_agent_asks_the_model_that_was_chosen_for_it() {
         provider.asked().iter().map(|asked| asked.body["model"].as_str().unwrap().to_owned()).collect();
     assert_eq!(asked, ["test", "other", "test"]);
     daemon.0.run(&["agent", "model", "--set", "nonsense"]).refused(2, &["model"]);
-    daemon.0.run(&["agent", "model", "--set", "nowhere/x"]).refused(1, &["nowhere"]);
+    daemon.0.run(&["agent", "model", "--set", "nowhere/x"]).refused(2, &["nowhere", "holon config doctor"]);
     daemon.0.run(&["agent", "model", "nobody", "--clear"]).refused(3, &["nobody"]);
     daemon.ok(&["daemon", "stop"]);
     daemon.0.check_ledger(&daemon.ledger());
@@ -61,8 +61,11 @@ fn a_fork_tries_again_from_a_past_point() {
     let status = daemon.ok(&["status", "again", "--json"]).json();
     assert_eq!(status["identity"]["kind"], "named");
     assert_eq!(status["identity"]["forked_from"]["agent_id"], "main");
-    daemon.0.run(&["ledger", "fork", "main", "again"]).refused(1, &["exists already"]);
-    daemon.0.run(&["ledger", "fork", "main", "far", "--at", "100000"]).refused(1, &["ends at"]);
+    daemon.0.run(&["ledger", "fork", "main", "again"]).refused(4, &["exists already", "holon agent list"]);
+    daemon
+        .0
+        .run(&["ledger", "fork", "main", "far", "--at", "100000"])
+        .refused(4, &["ends at", "holon tail main"]);
     daemon.0.run(&["ledger", "fork", "nobody", "far"]).refused(3, &["nobody"]);
     daemon.0.run(&["ledger", "fork", "main", "No Name"]).refused(2, &[]);
     daemon.kill();

@@ -60,17 +60,18 @@ impl From<&Reject> for Exit {
     fn from(reject: &Reject) -> Self {
         match reject {
             Reject::UnknownAgent { .. } => Self::NotFound,
-            Reject::AgentStopped { .. } | Reject::Draining => Self::RefusedByState,
-            Reject::AgentExists { .. }
+            Reject::AgentStopped { .. }
+            | Reject::Draining
+            | Reject::AgentExists { .. }
             | Reject::QueueFull { .. }
             | Reject::IdempotencyConflict { .. }
-            | Reject::KindFromOrigin { .. }
-            | Reject::PriorityFromOrigin { .. }
-            | Reject::TooLarge { .. }
-            | Reject::TooMany { .. }
             | Reject::StaleRunId { .. }
             | Reject::NoCurrentRun
-            | Reject::TooManyAgents { .. } => Self::Failed,
+            | Reject::TooManyAgents { .. } => Self::RefusedByState,
+            Reject::KindFromOrigin { .. }
+            | Reject::PriorityFromOrigin { .. }
+            | Reject::TooLarge { .. }
+            | Reject::TooMany { .. } => Self::Usage,
         }
     }
 }

@@ -65,7 +65,9 @@ fn of_client(error: &ClientError) -> Exit {
         ClientError::Token { .. } => Exit::Usage,
         ClientError::Refused { status, body } => match (status, body.code.as_str()) {
             (404, _) => Exit::NotFound,
-            (_, "agent_stopped" | "draining") => Exit::RefusedByState,
+            // What stands against these is what was asked for, not what is there.
+            (409, "invalid_model" | "invalid_workspace") => Exit::Usage,
+            (409 | 429, _) | (503, "draining" | "disk_full") => Exit::RefusedByState,
             (400 | 401 | 403 | 413, _) => Exit::Usage,
             _ => Exit::Failed,
         },
@@ -238,6 +240,39 @@ pub(super) fn usage(error: &clap::Error) -> ExitCode {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::api::ErrorBody;
+
+    /// A refusal that another moment would not bring is no failure; what was asked for wrongly is wrong usage.
+    #[test]
+    fn refusals_end_as_what_they_are() {
+        let rows = [
+            (404, "unknown_agent", Exit::NotFound),
+            (404, "unknown_route", Exit::NotFound),
+            (409, "agent_stopped", Exit::RefusedByState),
+            (409, "agent_exists", Exit::RefusedByState),
+            (409, "idempotency_conflict", Exit::RefusedByState),
+            (409, "stale_run_id", Exit::RefusedByState),
+            (409, "no_current_run", Exit::RefusedByState),
+            (409, "too_many_agents", Exit::RefusedByState),
+            (409, "cursor_ahead", Exit::RefusedByState),
+            (429, "queue_full", Exit::RefusedByState),
+            (503, "draining", Exit::RefusedByState),
+            (503, "disk_full", Exit::RefusedByState),
+            (409, "invalid_model", Exit::Usage),
+            (409, "invalid_workspace", Exit::Usage),
+            (400, "invalid_body", Exit::Usage),
+            (401, "wrong_token", Exit::Usage),
+            (413, "too_large", Exit::Usage),
+            (500, "agent_damaged", Exit::Failed),
+            (503, "unknown", Exit::Failed),
+        ];
+        for (status, code, exit) in rows {
+            let (error, code) = ("no".to_owned(), code.to_owned());
+            let body = ErrorBody { ok: false, error, code, hint: None, details: None };
+            let refused = ClientError::Refused { status, body: Box::new(body) };
+            assert_eq!(Failure::from(refused.clone()).exit, exit, "{refused:?}");
+        }
+    }
 
     #[test]
     fn json_has_nothing_that_acts() {

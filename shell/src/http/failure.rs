@@ -16,6 +16,10 @@ use crate::text::TextError;
 /// Seconds after which another try makes sense.
 const RETRY_SECONDS: HeaderValue = HeaderValue::from_static("5");
 
+const AGAIN: &str = "again when the runtime is up: holon daemon status";
+const MAKE_ROOM: &str =
+    "make room on that disk, then the same again; holon daemon status says whether it is enough";
+
 /// A request without its answer.
 #[derive(Debug, thiserror::Error)]
 #[error("{text}")]
@@ -113,12 +117,8 @@ impl From<Reject> for Box<Failure> {
 impl From<Unavailable> for Box<Failure> {
     fn from(unavailable: Unavailable) -> Self {
         match &unavailable {
-            Unavailable::Leaving => {
-                Failure::new(Code::Draining, &unavailable).hint("try again when the runtime is up")
-            }
-            Unavailable::DiskFull => {
-                Failure::new(Code::DiskFull, &unavailable).hint("make room on that disk, then try again")
-            }
+            Unavailable::Leaving => Failure::new(Code::Draining, &unavailable).hint(AGAIN),
+            Unavailable::DiskFull => Failure::new(Code::DiskFull, &unavailable).hint(MAKE_ROOM),
             Unavailable::Damaged { agent, .. } => Failure::new(Code::AgentDamaged, &unavailable)
                 .hint("look at it with `holon ledger verify`")
                 .detail("agent_id", agent.as_str()),
@@ -136,7 +136,7 @@ impl From<LedgerError> for Box<Failure> {
             LedgerError::Damaged { .. } | LedgerError::Newer { .. } => {
                 Failure::new(Code::AgentDamaged, &error).hint("look at it with `holon ledger verify`")
             }
-            LedgerError::Full => Failure::new(Code::DiskFull, &error),
+            LedgerError::Full => Failure::new(Code::DiskFull, &error).hint(MAKE_ROOM),
             LedgerError::Open { .. }
             | LedgerError::NotALedger { .. }
             | LedgerError::NewerSchema { .. }

@@ -80,8 +80,26 @@ async fn apply(app: &App, agent: AgentId, request: ControlRequest) -> Handled<Co
     } else {
         app.runtime.ask(Some(&agent), ask).await?
     };
-    let Answered::Controlled(outcome) = answered else { return Err(unexpected(answered)) };
+    let outcome = match answered {
+        Answered::Controlled(outcome) => outcome,
+        Answered::Refused { reject } => return Err(refused(&agent, reject)),
+        answer @ (Answered::Created { .. }
+        | Answered::Admitted { .. }
+        | Answered::ModelSet { .. }
+        | Answered::Drained) => return Err(unexpected(answer)),
+    };
     Ok(ControlReply { ok: true, agent_id: agent, outcome, deprecated: None })
+}
+
+/// A refusal that is about a run says where that is seen; which agent's it is, the core leaves to whoever asked.
+fn refused(agent: &AgentId, reject: Reject) -> Box<Failure> {
+    let about_a_run = matches!(reject, Reject::StaleRunId { .. } | Reject::NoCurrentRun);
+    let failure: Box<Failure> = reject.into();
+    if about_a_run {
+        failure.hint(format!("holon why {agent}")).detail("agent_id", agent.as_str())
+    } else {
+        failure
+    }
 }
 
 /// An answer that is no success, or that belongs to another question.

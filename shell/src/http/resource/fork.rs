@@ -1,5 +1,7 @@
 //! A new agent that begins as a copy of another.
 
+use holon_core::Reject;
+
 use super::super::App;
 use super::super::api::{ForkAgent, Forked, Nothing};
 use super::super::body::{Json, OTHER_BYTES};
@@ -8,6 +10,7 @@ use super::super::failure::Failure;
 use super::super::reply::Made;
 use super::super::route::{Call, Handled};
 use crate::ledger::{Fork, ForkError};
+use crate::runtime::Unavailable;
 
 pub(in super::super) async fn fork(
     app: App,
@@ -32,12 +35,12 @@ fn refused(error: ForkError) -> Box<Failure> {
     let text = error.to_string();
     match error {
         ForkError::NoAgent(agent) => Failure::unknown_agent(&agent),
-        ForkError::Exists(agent) => Failure::new(Code::AgentExists, text).detail("agent_id", agent.as_str()),
-        ForkError::Beyond { last, .. } => {
-            Failure::new(Code::CursorAhead, text).detail("last_event_seq", last.0)
-        }
+        ForkError::Exists(agent) => Reject::AgentExists { agent }.into(),
+        ForkError::Beyond { agent, last, .. } => Failure::new(Code::CursorAhead, text)
+            .hint(format!("holon tail {agent} shows the last events"))
+            .detail("last_event_seq", last.0),
         ForkError::TooLarge { records } => Failure::new(Code::TooLarge, text).detail("records", records),
-        ForkError::DiskFull => Failure::new(Code::DiskFull, text),
+        ForkError::DiskFull => Unavailable::DiskFull.into(),
         ForkError::Ledger(error) => error.into(),
         ForkError::Encode(_) | ForkError::Restore(_) => Failure::internal(text),
     }

@@ -39,9 +39,9 @@ pub(in super::super) async fn set(
     // A model that can't be asked would fail every turn from now on.
     let check = move |app: &App| Ok(app.providers.check(&asked).map_err(|error| error.to_string()));
     if let Err(problem) = app.blocking(check).await? {
-        return Err(
-            Failure::new(Code::InvalidModel, problem).hint("GET /models names those that can be asked")
-        );
+        return Err(Failure::new(Code::InvalidModel, problem)
+            .hint("holon config providers list, or holon config doctor")
+            .detail("field", "model"));
     }
     apply(app, call.agent, Some(model)).await
 }

@@ -92,6 +92,7 @@ async fn a_run_is_aborted_by_its_id_or_whichever_it_is() {
     let path = "/control/agents/main/current-run/abort";
     let stale = scene.post(path, json!({ "run_id": "run_99" })).await;
     assert_eq!(stale.fails(409, "stale_run_id").json["details"]["current_run_id"], "run_1");
+    assert_eq!(stale.json["hint"], "holon why main");
     let aborted = scene.post(path, json!({ "run_id": "run_1" })).await;
     assert_eq!(aborted.ok().json["outcome"]["aborted_run_id"], "run_1");
     scene.post(path, json!({})).await.fails(409, "no_current_run");
@@ -152,4 +153,24 @@ async fn a_prompt_is_shown_and_not_sent() {
         .post("/control/agents/nobody/debug-prompt", json!({ "text": "x" }))
         .await
         .fails(404, "unknown_agent");
+}
+
+/// Whoever is refused by what is there is told the command that shows it.
+#[tokio::test]
+async fn a_refusal_names_the_next_command() {
+    let scene = Scene::with_main().await;
+    scene.create("helper").await;
+    let control = "/control/agents/helper";
+    for (path, body, code, command) in [
+        ("current-run/abort", json!({}), "no_current_run", "holon why helper"),
+        ("create", json!({}), "agent_exists", "holon status helper"),
+        ("fork", json!({ "agent_id": "main" }), "agent_exists", "holon status main"),
+        ("fork", json!({ "agent_id": "far", "event_seq": 100_000 }), "cursor_ahead", "holon tail helper"),
+        ("model", json!({ "model": "nope/x" }), "invalid_model", "holon config doctor"),
+        ("create", json!({ "workspace_root": "/no/such" }), "agent_exists", "holon agent list"),
+    ] {
+        let reply = scene.post(&format!("{control}/{path}"), body).await;
+        let hint = reply.fails(409, code).json["hint"].as_str().unwrap_or_default();
+        assert!(hint.contains(command), "{path}: {}", reply.text);
+    }
 }

@@ -134,6 +134,7 @@ async fn a_full_queue_says_when_to_come_back() {
     full.fails(429, "queue_full");
     assert_eq!(full.headers["retry-after"], "5");
     assert_eq!(full.json["details"]["agent_id"], "main");
+    assert!(full.json["hint"].as_str().is_some_and(|hint| hint.contains("holon why main")), "{}", full.text);
     replies[0].ok();
     // The operator still gets through.
     scene.prompt("main", "stop that").await.ok();
