@@ -9,12 +9,13 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Body as _;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 
 use super::code::Code;
 use super::failure::Failure;
+use super::field;
 
-/// Longest body of a prompt, in bytes.
+/// Longest text of a prompt, in bytes.
 pub(super) const PROMPT_BYTES: usize = 1 << 20;
 /// Longest body of a message from outside.
 pub(super) const WEBHOOK_BYTES: usize = 256 << 10;
@@ -52,7 +53,7 @@ impl<T: DeserializeOwned + JsonSchema + Send, const BYTES: usize> Body for Json<
 
     fn read(headers: &HeaderMap, bytes: &Bytes) -> Result<Self, Box<Failure>> {
         json(headers)?;
-        parse(bytes).map(Self)
+        object(bytes).map(Self)
     }
 
     fn schema(generator: &mut SchemaGenerator) -> Option<Schema> {
@@ -69,7 +70,7 @@ impl<T: DeserializeOwned + Default + JsonSchema + Send> Body for Optional<T> {
             return Ok(Self(T::default()));
         }
         json(headers)?;
-        parse(bytes).map(Self)
+        object(bytes).map(Self)
     }
 
     fn schema(generator: &mut SchemaGenerator) -> Option<Schema> {
@@ -137,17 +138,25 @@ fn json(headers: &HeaderMap) -> Result<(), Box<Failure>> {
         .hint("send it with `Content-Type: application/json`"))
 }
 
+/// A document with named fields. An array is none: it would be taken for their values, one after the other.
+fn object<T: DeserializeOwned>(bytes: &Bytes) -> Result<T, Box<Failure>> {
+    let kind = match bytes.iter().find(|byte| !byte.is_ascii_whitespace()) {
+        Some(b'{') | None => return parse(bytes),
+        Some(b'[') => "an array",
+        Some(b'"') => "a string",
+        Some(b't' | b'f') => "a boolean",
+        Some(b'n') => "null",
+        Some(_) => "a number",
+    };
+    // What is no JSON at all is told as that.
+    parse::<IgnoredAny>(bytes)?;
+    Err(Failure::new(Code::InvalidBody, format!("the body must be a JSON object, it is {kind}")))
+}
+
 fn parse<T: DeserializeOwned>(bytes: &Bytes) -> Result<T, Box<Failure>> {
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-    let parsed = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
-        let field = error.path().to_string();
-        let problem = error.into_inner();
-        // The document ends or breaks before any field is known.
-        if field == "." || field == "?" {
-            return Failure::new(Code::InvalidBody, format!("the body: {problem}"));
-        }
-        Failure::new(Code::InvalidBody, format!("{field}: {problem}")).detail("field", field)
-    })?;
+    let parsed = serde_path_to_error::deserialize(&mut deserializer)
+        .map_err(|error| field::at_fault(Code::InvalidBody, "the body", &error))?;
     deserializer.end().map_err(|problem| Failure::new(Code::InvalidBody, format!("the body: {problem}")))?;
     Ok(parsed)
 }

@@ -32,7 +32,7 @@ codes! {
     InvalidQuery "invalid_query" BAD_REQUEST;
     /// A part of the path that is no name of an agent.
     InvalidPath "invalid_path" BAD_REQUEST;
-    /// A header that can't be read.
+    /// A header that can't be read, or that came twice and says two things.
     InvalidHeader "invalid_header" BAD_REQUEST;
     /// A cursor beyond the last event; `details.last_event_seq` is that one.
     CursorAhead "cursor_ahead" CONFLICT;

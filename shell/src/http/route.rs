@@ -3,6 +3,7 @@
 
 use std::future::Future;
 
+use axum::extract::rejection::QueryRejection;
 use axum::extract::{FromRequestParts, Query, RawPathParams, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode};
@@ -18,6 +19,7 @@ use super::auth::{Access, Caller};
 use super::body::{self, Body, Empty};
 use super::code::Code;
 use super::failure::Failure;
+use super::field;
 use super::reply::Reply;
 use super::server::Peer;
 
@@ -196,18 +198,26 @@ impl<Q: DeserializeOwned, B: Body> Call<Q, B> {
             Access::Control => Some(app.policy.admit(peer, &parts.headers)?),
         };
         let agent = named_agent(app, &mut parts).await?;
-        let query = Query::<Q>::try_from_uri(&parts.uri)
-            .map_err(|rejection| Failure::new(Code::InvalidQuery, rejection.body_text()))?
-            .0;
+        let query = Query::<Q>::try_from_uri(&parts.uri).map_err(|rejection| bad_query(&rejection))?.0;
         let body = if B::BYTES == 0 { Bytes::new() } else { body::collect(body, B::BYTES).await? };
         let body = B::read(&parts.headers, &body)?;
         Ok(Self { agent, query, body, headers: parts.headers, peer, caller })
     }
 }
 
+/// What is wrong with a query, in the words of its parser: those around them are about this program.
+fn bad_query(rejection: &QueryRejection) -> Box<Failure> {
+    type Parsing = serde_path_to_error::Error<serde::de::value::Error>;
+    let mut causes = anyhow::Chain::new(rejection);
+    match causes.find_map(|cause| cause.downcast_ref::<Parsing>()) {
+        Some(error) => field::at_fault(Code::InvalidQuery, "the query", error),
+        None => Failure::new(Code::InvalidQuery, rejection.body_text()),
+    }
+}
+
 /// The agent of the path, parsed once: nothing later sees a name that is none.
 async fn named_agent(app: &App, parts: &mut Parts) -> Handled<AgentId> {
-    let invalid = |problem: String| Failure::new(Code::InvalidPath, problem);
+    let invalid = |problem: String| Failure::new(Code::InvalidPath, problem).detail("field", "agent_id");
     let params = RawPathParams::from_request_parts(parts, &());
     let params = params.await.map_err(|rejection| invalid(rejection.body_text()))?;
     match params.iter().find(|(name, _)| *name == "agent_id") {

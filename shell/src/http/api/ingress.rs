@@ -1,11 +1,14 @@
 //! Messages for agents.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use holon_core::message::Priority;
 use holon_core::{AgentId, MessageId};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// A prompt of the operator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -36,6 +39,7 @@ pub struct Enqueue {
     /// `channel_event` by default.
     #[serde(default)]
     pub kind: EnqueueKind,
+    #[serde(deserialize_with = "from_object")]
     pub body: Payload,
     #[serde(default)]
     pub priority: EnqueuePriority,
@@ -91,6 +95,25 @@ pub enum EnqueuePriority {
 pub enum Payload {
     Text { text: String },
     Json { value: serde_json::Value },
+}
+
+/// From an object alone: an array would be taken for the values of its fields.
+fn from_object<'de, D: Deserializer<'de>>(from: D) -> Result<Payload, D::Error> {
+    struct Object;
+
+    impl<'de> Visitor<'de> for Object {
+        type Value = Payload;
+
+        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            formatter.write_str("an object")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<Payload, A::Error> {
+            Payload::deserialize(MapAccessDeserializer::new(fields))
+        }
+    }
+
+    from.deserialize_map(Object)
 }
 
 /// Where a webhook comes from; the body is whatever JSON it sends.

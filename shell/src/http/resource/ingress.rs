@@ -16,6 +16,7 @@ use super::super::auth::Caller;
 use super::super::body::{AnyJson, Json, PROMPT_BYTES, WEBHOOK_BYTES};
 use super::super::code::Code;
 use super::super::failure::Failure;
+use super::super::header::sole;
 use super::super::reply::Answer;
 use super::super::route::{Call, Handled};
 use crate::crash_point::{Point, reached};
@@ -23,8 +24,10 @@ use crate::text;
 
 /// Longest name, reference or key that comes with a message, in characters: what the description says.
 const NAME: usize = 256;
-/// The prompt's text may be as long as a message; this much is for what comes with it.
-const PROMPT: usize = PROMPT_BYTES + (64 << 10);
+/// Bytes of JSON for one byte of text, at most: a control character is `\u0000`.
+const ESCAPED: usize = 6;
+/// The prompt's text is measured as it is, however it is written; this much is for what comes with it.
+const PROMPT: usize = ESCAPED * PROMPT_BYTES + (64 << 10);
 
 pub(in super::super) async fn prompt(
     app: App,
@@ -33,6 +36,13 @@ pub(in super::super) async fn prompt(
     let Json(prompt) = call.body;
     if prompt.text.is_empty() {
         return Err(Failure::new(Code::InvalidBody, "text: a prompt says something").detail("field", "text"));
+    }
+    if prompt.text.len() > PROMPT_BYTES {
+        let text = format!("text: {} bytes are more than the limit of {PROMPT_BYTES}", prompt.text.len());
+        return Err(Failure::new(Code::TooLarge, text)
+            .detail("field", "text")
+            .detail("bytes", prompt.text.len())
+            .detail("limit", PROMPT_BYTES));
     }
     check_names(
         Code::InvalidBody,
@@ -185,7 +195,7 @@ fn too_long(code: Code, field: &'static str) -> Box<Failure> {
 
 /// A header that says something.
 fn header(headers: &HeaderMap, name: &str) -> Handled<Option<String>> {
-    let Some(value) = headers.get(name) else { return Ok(None) };
+    let Some(value) = sole(headers, name)? else { return Ok(None) };
     let plain = |text: &&str| text.bytes().all(|byte| (b' '..=b'~').contains(&byte));
     match value.to_str().ok().map(str::trim).filter(plain) {
         Some(text) if (1..=NAME).contains(&text.len()) => Ok(Some(text.to_owned())),

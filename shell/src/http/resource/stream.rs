@@ -19,12 +19,15 @@ use super::super::api::{LiveAttempt, LiveText, StreamQuery};
 use super::super::body::Empty;
 use super::super::code::Code;
 use super::super::failure::Failure;
+use super::super::header::sole;
 use super::super::reply::Stream;
 use super::super::route::{Call, Handled};
 use super::agents::check_cursor;
 use crate::events::{Event, EventsError, Seen, Subscription};
 use crate::live::Live;
 
+/// How a cursor comes that the client keeps.
+const LAST_EVENT_ID: &str = "Last-Event-ID";
 /// Says that the connection is alive when nothing else does.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 /// What the client is told to wait before it connects again.
@@ -34,7 +37,7 @@ pub(in super::super) async fn stream(app: App, call: Call<StreamQuery, Empty>) -
     let seen = last_event_id(&call.headers)?;
     let (agent, live) = (call.agent, call.query.live);
     let (after, name) = match seen {
-        Some(seen) => (Some(seen), "Last-Event-ID"),
+        Some(seen) => (Some(seen), LAST_EVENT_ID),
         None => (call.query.after_seq, "after_seq"),
     };
     let shared = app.clone();
@@ -57,11 +60,12 @@ pub(in super::super) async fn stream(app: App, call: Call<StreamQuery, Empty>) -
 }
 
 fn last_event_id(headers: &HeaderMap) -> Handled<Option<EventSeq>> {
-    let Some(value) = headers.get("last-event-id") else { return Ok(None) };
+    let Some(value) = sole(headers, LAST_EVENT_ID)? else { return Ok(None) };
     let number = value.to_str().ok().and_then(|text| text.trim().parse().ok());
-    number
-        .map(|number| Some(EventSeq(number)))
-        .ok_or_else(|| Failure::new(Code::InvalidHeader, "Last-Event-ID: expected the number of an event"))
+    number.map(|number| Some(EventSeq(number))).ok_or_else(|| {
+        Failure::new(Code::InvalidHeader, format!("{LAST_EVENT_ID}: expected the number of an event"))
+            .detail("field", LAST_EVENT_ID)
+    })
 }
 
 /// One who follows.

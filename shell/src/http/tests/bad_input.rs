@@ -16,13 +16,12 @@ async fn bodies_that_are_not_what_the_route_takes() {
         ("", None),
         ("{", None),
         ("{\"text\":\"a\"} x", None),
-        ("[]", None),
-        ("null", None),
+        ("{}", Some("text")),
         (r#"{"text":7}"#, Some("text")),
         (r#"{"text":""}"#, Some("text")),
         (r#"{"text":"a","txet":"b"}"#, Some("txet")),
         (r#"{"text":"a","priority":"urgent"}"#, Some("priority")),
-        (r#"{"text":"a","text":"b"}"#, None),
+        (r#"{"text":"a","text":"b"}"#, Some("text")),
     ] {
         let reply = scene.send(prompt(body)).await;
         let details = &reply.fails(400, "invalid_body").json["details"];
@@ -39,6 +38,65 @@ async fn bodies_that_are_not_what_the_route_takes() {
     let run = scene.post("/control/agents/main/current-run/abort", json!({ "run_id": "../run" })).await;
     assert_eq!(run.fails(400, "invalid_body").json["details"]["field"], "run_id");
     assert_eq!(scene.get("/status").await.ok().json["queue"]["entries"], 0, "nothing was stored");
+}
+
+/// The description says so of every body but a webhook's, and a list of values would be taken for their fields.
+#[tokio::test]
+async fn a_body_is_an_object() {
+    let scene = Scene::with_main().await;
+    let control = "/control/agents/main";
+    for (path, body) in [
+        (format!("{control}/control"), r#"["stop"]"#),
+        (format!("{control}/prompt"), r#"["hello"]"#),
+        (format!("{control}/prompt"), r#"["hello",null,null,null,null]"#),
+        (format!("{control}/model"), r#"["a/b"]"#),
+        (format!("{control}/model"), r#" [ "a/b" ]"#),
+        (format!("{control}/fork"), r#"["copy",null]"#),
+        ("/control/agents/new/create".to_owned(), r#"["/tmp",null,null]"#),
+        (format!("{control}/current-run/abort"), "[null,true]"),
+        (format!("{control}/debug-prompt"), r#"["hello"]"#),
+        ("/agents/main/enqueue".to_owned(), r#"["channel_event",{"type":"text","text":"x"}]"#),
+    ] {
+        let reply = scene.send(request(Method::POST, &path, &[JSON], body)).await;
+        let said = reply.fails(400, "invalid_body").json["error"].as_str().unwrap();
+        assert_eq!(said, "the body must be a JSON object, it is an array", "{path} {body}");
+    }
+    for (body, kind) in [("null", "null"), ("\"x\"", "a string"), ("-1.5", "a number"), ("true", "a boolean")]
+    {
+        let reply = scene.send(request(Method::POST, &format!("{control}/prompt"), &[JSON], body)).await;
+        let said = reply.fails(400, "invalid_body").json["error"].as_str().unwrap();
+        assert_eq!(said, format!("the body must be a JSON object, it is {kind}"));
+    }
+    let status = scene.get("/agents/main/status").await.ok().json.clone();
+    assert_eq!((&status["status"], &status["queue"]["entries"]), (&json!("asleep"), &json!(0)));
+    scene.get("/agents/new/status").await.fails(404, "unknown_agent");
+}
+
+/// What is said of a nested part is in words of JSON, not in names of this program's types.
+#[tokio::test]
+async fn the_parts_of_a_body_are_what_is_described() {
+    let scene = Scene::with_main().await;
+    for (body, field) in [
+        (json!(["text", "x"]), "body"),
+        (json!(5), "body"),
+        (json!("x"), "body"),
+        (json!(null), "body"),
+        (json!({}), "body.type"),
+        (json!({ "type": "text" }), "body.text"),
+        (json!({ "type": "text", "text": 1 }), "body"),
+        (json!({ "type": "text", "text": "x", "more": 1 }), "body"),
+        (json!({ "type": "html" }), "body.type"),
+        (json!({ "type": 5 }), "body.type"),
+    ] {
+        let reply = scene.post("/agents/main/enqueue", json!({ "body": body })).await;
+        assert_eq!(reply.fails(400, "invalid_body").json["details"]["field"], field, "{}", reply.text);
+        let internal = ["struct", "enum", "Payload", "variant identifier"];
+        let said = reply.json["error"].as_str().unwrap();
+        assert!(internal.iter().all(|word| !said.contains(word)), "{said}");
+    }
+    let twice = r#"{"body":{"type":"text","text":"a","text":"b"}}"#;
+    let reply = scene.send(request(Method::POST, "/agents/main/enqueue", &[JSON], twice)).await;
+    assert_eq!(reply.fails(400, "invalid_body").json["details"]["field"], "body.text");
 }
 
 #[tokio::test]
@@ -64,7 +122,8 @@ async fn names_with_path_tricks_reach_nothing() {
     for name in
         ["..%2f..%2fetc", "%2e%2e", "Main", "main%00", "main%20", "-main", "m%C3%A4in", "main%2F", "%ff"]
     {
-        scene.get(&format!("/agents/{name}/status")).await.fails(400, "invalid_path");
+        let reply = scene.get(&format!("/agents/{name}/status")).await;
+        assert_eq!(reply.fails(400, "invalid_path").json["details"]["field"], "agent_id", "{}", reply.text);
         scene.post(&format!("/control/agents/{name}/create"), json!({})).await.fails(400, "invalid_path");
     }
     let long = "a".repeat(64);
@@ -98,7 +157,9 @@ async fn queries_that_a_route_does_not_take() {
         let reply = scene.get(&format!("/agents/main/events?{query}")).await;
         reply.fails(400, "invalid_query");
         let name = query.split('=').next().unwrap();
-        assert!(reply.json["error"].as_str().is_some_and(|text| text.contains(name)), "{}", reply.text);
+        assert_eq!(reply.json["details"]["field"], name, "{}", reply.text);
+        let said = reply.json["error"].as_str().unwrap();
+        assert!(said.contains(name) && !said.contains("eserialize"), "{said}");
     }
     scene.get("/status?verbose=1").await.fails(400, "invalid_query");
     scene.get("/agents/list?after=..").await.fails(400, "invalid_query");
@@ -156,8 +217,29 @@ async fn headers_that_can_not_be_read() {
     for value in ["abc", "-1", "1.5"] {
         let headers = [("last-event-id", value)];
         let reply = scene.send(request(Method::GET, "/agents/main/events/stream", &headers, "")).await;
-        reply.fails(400, "invalid_header");
+        assert_eq!(reply.fails(400, "invalid_header").json["details"]["field"], "Last-Event-ID");
     }
+}
+
+/// Whichever of two was taken, the other one would be lost without a word.
+#[tokio::test]
+async fn a_header_that_says_two_things() {
+    let scene = Scene::with_main().await;
+    let prompt = "/control/agents/main/prompt";
+    for (path, name) in [
+        (prompt, "idempotency-key"),
+        ("/webhooks/generic/main", "x-delivery-id"),
+        ("/webhooks/generic/main", "x-event-type"),
+    ] {
+        let sent = request(Method::POST, path, &[JSON, (name, "a"), (name, "b")], r#"{"text":"a"}"#);
+        let reply = scene.send(sent).await;
+        assert_eq!(reply.fails(400, "invalid_header").json["details"]["field"], name, "{}", reply.text);
+    }
+    let headers = [("last-event-id", "0"), ("last-event-id", "1")];
+    let reply = scene.send(request(Method::GET, "/agents/main/events/stream", &headers, "")).await;
+    assert_eq!(reply.fails(400, "invalid_header").json["details"]["field"], "Last-Event-ID");
+    let same = [JSON, ("idempotency-key", "a"), ("idempotency-key", "a")];
+    scene.send(request(Method::POST, prompt, &same, r#"{"text":"a"}"#)).await.ok();
 }
 
 #[tokio::test]

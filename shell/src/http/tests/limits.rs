@@ -20,14 +20,27 @@ async fn bodies_are_as_long_as_their_route_allows() {
     scene.prompt("main", &fits).await.ok();
     let more = scene.prompt("main", &format!("{fits}x")).await;
     assert_eq!(more.fails(413, "too_large").json["details"]["limit"], PROMPT_BYTES);
-    let escaped = scene.prompt("main", &"\u{1}".repeat(PROMPT_BYTES / 2)).await;
-    escaped.fails(413, "too_large");
+    assert_eq!(more.json["details"]["field"], "text");
+    scene.at_rest("main").await;
     let webhook = |bytes: usize| json!("x".repeat(bytes - 2));
     scene.post("/webhooks/generic/main", webhook(WEBHOOK_BYTES)).await.ok();
     let more = scene.post("/webhooks/generic/main", webhook(WEBHOOK_BYTES + 1)).await;
     assert_eq!(more.fails(413, "too_large").json["details"]["limit"], WEBHOOK_BYTES);
     let control = json!({ "action": "stop", "x": "x".repeat(OTHER_BYTES) });
     scene.post("/control/agents/main/control", control).await.fails(413, "too_large");
+}
+
+/// In JSON a character may take six times the bytes that it is counted with.
+#[tokio::test]
+async fn a_prompt_is_as_long_as_its_text() {
+    let scene = Scene::with_main().await;
+    for escaped in ["\u{1}", "\n"] {
+        scene.prompt("main", &escaped.repeat(PROMPT_BYTES)).await.ok();
+        scene.at_rest("main").await;
+    }
+    let more = scene.prompt("main", &"\u{1}".repeat(PROMPT_BYTES + 1)).await;
+    let details = &more.fails(413, "too_large").json["details"];
+    assert_eq!((&details["field"], &details["limit"]), (&json!("text"), &json!(PROMPT_BYTES)));
 }
 
 #[tokio::test]
