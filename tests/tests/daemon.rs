@@ -171,7 +171,7 @@ fn a_start_that_fails_before_it_has_the_home_is_kept() {
     daemon.ok(&["daemon", "stop"]);
     assert_eq!(daemon.0.run(&["daemon", "status", "--json"]).json()["last_failure"], Value::Null);
     // A process that ends before it can write anything down.
-    let odd = Daemon::hello_with(&[("HOLON_LOG", "[[")]);
+    let odd = Daemon::hello_with(&[("HOLON_LOG", "holon_shell=loud")]);
     odd.0.run(&["daemon", "start"]).refused(2, &["holon daemon logs"]);
     let status = odd.0.run(&["daemon", "status", "--json"]).json();
     assert_eq!(status["last_failure"]["phase"], "startup", "{status}");
