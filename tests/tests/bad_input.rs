@@ -102,7 +102,11 @@ fn a_ledger_that_is_missing_or_is_not_one() {
     holon.run(&["ledger", "verify"]).refused(3, &["there is no ledger at"]);
     let file = holon.file("notes.txt", "not a database, just some text that is long enough to be one\n");
     let ended = holon.run(&["ledger", "verify", file.to_str().unwrap()]);
-    ended.refused(1, &["notes.txt"]);
+    ended.refused(1, &["notes.txt", "name another file"]);
+    assert!(!ended.stderr.contains("move it away"), "it may well be where it belongs: {ended:?}");
+    let folder = holon.work();
+    let ended = holon.run(&["ledger", "export", folder.to_str().unwrap()]);
+    ended.refused(2, &["is a folder", "ledger.sqlite3"]);
 }
 
 #[test]
@@ -121,6 +125,7 @@ fn a_corrupt_record_is_named_with_its_position() {
     std::fs::write(&ledger, bytes).unwrap();
     let ended = holon.run(&["ledger", "verify", ledger.to_str().unwrap()]);
     ended.refused(1, &["damaged at", "batch ", "nothing was skipped"]);
+    assert!(!ended.stderr.contains("ledger verify"), "that is what was done: {ended:?}");
     holon.run(&["ledger", "export", ledger.to_str().unwrap()]).refused(1, &["event "]);
 }
 

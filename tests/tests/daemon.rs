@@ -128,11 +128,19 @@ fn a_foreign_socket_is_refused_and_told_later() {
     assert_eq!(std::fs::read_to_string(&socket).unwrap(), "mine");
     let status = daemon.0.run(&["daemon", "status", "--json"]).json();
     assert_eq!(status["last_failure"]["phase"], "startup");
+    assert_eq!(status["stale_files"], json!([]), "it is somebody else's");
+    assert!(status["socket_problem"].as_str().unwrap().contains("is not a socket"), "{status}");
+    let people = daemon.0.run(&["daemon", "status"]);
+    people.refused(5, &["HOLON_SOCKET_PATH"]);
+    assert!(people.stdout.contains("in the way") && !people.stdout.contains("left behind"), "{people:?}");
     let logs = daemon.ok(&["daemon", "logs", "--json"]).json();
     assert!(logs["startup_failure"]["summary"].as_str().unwrap().contains("not a socket"), "{logs}");
     std::fs::remove_file(&socket).unwrap();
     let listener = UnixListener::bind(&socket).unwrap();
     daemon.0.run(&["daemon", "start"]).refused(5, &["another program listens"]);
+    let status = daemon.0.run(&["daemon", "status", "--json"]).json();
+    assert_eq!(status["stale_files"], json!([]), "it is somebody else's");
+    assert!(status["socket_problem"].as_str().unwrap().contains("another program listens"), "{status}");
     drop(listener);
     // Nobody listens any more: a leftover.
     daemon.start();
@@ -149,6 +157,30 @@ fn a_start_that_fails_says_why() {
     daemon.0.run(&["daemon", "start", "--host", "0.0.0.0"]).refused(2, &["0.0.0.0"]);
     let nothing = Daemon::hello_with(&[("HOLON_MODEL", "")]);
     nothing.0.run(&["daemon", "start"]).refused(2, &["no model is configured"]);
+}
+
+#[test]
+fn a_start_that_fails_before_it_has_the_home_is_kept() {
+    let daemon = Daemon::hello_with(&[("HOLON_MODEL", "scripted/nonexist")]);
+    daemon.0.run(&["daemon", "start"]).refused(2, &["nonexist"]);
+    let status = daemon.0.run(&["daemon", "status", "--json"]).json();
+    assert_eq!(status["last_failure"]["phase"], "startup", "{status}");
+    assert_eq!(status["last_failure"]["exit_code"], 2);
+    let logs = daemon.ok(&["daemon", "logs"]);
+    assert!(logs.stdout.contains("failed at startup") && logs.stdout.contains("nonexist"), "{logs:?}");
+    daemon.ok(&["daemon", "stop"]);
+    assert_eq!(daemon.0.run(&["daemon", "status", "--json"]).json()["last_failure"], Value::Null);
+    // A process that ends before it can write anything down.
+    let odd = Daemon::hello_with(&[("HOLON_LOG", "holon_shell=loud")]);
+    odd.0.run(&["daemon", "start"]).refused(2, &["holon daemon logs"]);
+    let status = odd.0.run(&["daemon", "status", "--json"]).json();
+    assert_eq!(status["last_failure"]["phase"], "startup", "{status}");
+    // Whoever lives is well.
+    let living = Daemon::hello();
+    living.start();
+    std::fs::write(living.0.home().join("config.toml"), "[limits]\nrounds = 0\n").unwrap();
+    living.0.run(&["daemon", "start"]).refused(2, &["limits.rounds"]);
+    assert!(!living.run_file("last_failure.json").exists());
 }
 
 #[test]

@@ -59,6 +59,10 @@ fn the_end_of_a_wait_is_the_verdict() {
     assert_eq!((&report["verdict"], &report["exit_code"]), (&json!("failed"), &json!(1)));
     let status = daemon.ok(&["daemon", "status", "--json"]).json();
     assert_eq!(status["last_failure"]["phase"], "runtime_turn", "{status}");
+    assert_eq!(status["last_failure"]["agent_id"], "main");
+    let people = daemon.ok(&["daemon", "status"]).stdout;
+    assert!(people.contains("runtime_turn of main at"), "{people}");
+    assert!(people.contains("holon transcript main"), "{people}");
 }
 
 #[test]

@@ -91,6 +91,16 @@ fn open(path: &Path) -> Result<Reader, Failure> {
         let error = anyhow!("there is no ledger at {}", path.display());
         return Err(Failure::new(Exit::NotFound, error).hint("holon demo, which leaves one and says where"));
     }
+    if path.is_dir() {
+        let error = anyhow!("{} is a folder, and a ledger is a file", path.display());
+        let inside = Home::at(path).ledger();
+        let hint = if inside.exists() {
+            format!("{}, which is the ledger of that home", inside.display())
+        } else {
+            "the file of a ledger, for example ledger.sqlite3 of a home".to_owned()
+        };
+        return Err(Failure::usage(error).hint(hint));
+    }
     Ok(Reader::open(path)?)
 }
 

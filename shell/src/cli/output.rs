@@ -189,6 +189,11 @@ pub(super) fn hint(label: &str, hint: &str) {
     note(&format!("  {label}: {}", hints::hint(hint)));
 }
 
+/// A suggested command as it works in the home that was named.
+pub(super) fn with_home(hint: &str) -> String {
+    hints::hint(hint)
+}
+
 /// Writes a question to stderr, and stays on its line.
 pub(super) fn ask(question: &str) {
     let mut stderr = io::stderr().lock();

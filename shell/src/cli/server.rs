@@ -18,7 +18,7 @@ use super::interrupts::Ending;
 use super::output::Failure;
 use super::server_options::Effective;
 use crate::crash_point::{Point, reached};
-use crate::daemon::socket::{Claim, SocketError};
+use crate::daemon::socket::Claim;
 use crate::daemon::{Endpoint, Fingerprint, LastFailure, Metadata, Token, journal};
 use crate::driver::{Driver, DriverError};
 use crate::events::Hub;
@@ -153,12 +153,9 @@ impl Server {
 
 impl Addresses {
     fn take(endpoint: &Endpoint) -> Result<Self, Failure> {
-        let socket = Claim::new(&endpoint.socket).map_err(|error| match error {
-            SocketError::NotASocket { .. } | SocketError::Foreign { .. } | SocketError::InUse { .. } => {
-                Failure::new(super::Exit::NotReachable, error)
-                    .hint("move it away, or name another one: HOLON_SOCKET_PATH=/…")
-            }
-            SocketError::Failed { .. } => Failure::from(error),
+        let socket = Claim::new(&endpoint.socket).map_err(|error| match error.hint() {
+            Some(hint) => Failure::new(super::Exit::NotReachable, error).hint(hint),
+            None => Failure::from(error),
         })?;
         let listen = endpoint.listen;
         let in_use = |error: std::io::Error| {
@@ -222,7 +219,6 @@ fn metadata(
     fingerprint: Fingerprint,
 ) -> Result<Metadata, Failure> {
     Ok(Metadata {
-        process: process::own_identity()?,
         started_at: Some(clock::now().wall),
         version: Some(env!("CARGO_PKG_VERSION").to_owned()),
         home_dir: Some(home.root().to_owned()),
@@ -232,6 +228,7 @@ fn metadata(
         access: Some(endpoint.access.name().to_owned()),
         auth: Some(endpoint.auth.name().to_owned()),
         fingerprint: Some(fingerprint),
+        ..Metadata::of(process::own_identity()?)
     })
 }
 

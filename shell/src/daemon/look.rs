@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::metadata::Metadata;
+use super::socket;
 use crate::home::Home;
 use crate::ledger::{HomeLock, LockError};
 
@@ -24,9 +25,11 @@ pub enum Found {
 pub fn look(home: &Home) -> Result<Found, LockError> {
     let pid = match HomeLock::probe(home.root()) {
         Ok(()) => {
-            let left = [Metadata::path(home), home.socket()];
-            let stale = left.into_iter().filter(|path| path.symlink_metadata().is_ok()).collect();
-            return Ok(Found::Nobody { stale });
+            let (metadata, socket) = (Metadata::path(home), home.socket());
+            // What stands in the socket's place and is somebody else's was not left behind.
+            let socket = socket::is_leftover(&socket).unwrap_or(false).then_some(socket);
+            let metadata = metadata.symlink_metadata().is_ok().then_some(metadata);
+            return Ok(Found::Nobody { stale: metadata.into_iter().chain(socket).collect() });
         }
         Err(LockError::Held { pid, .. }) => pid,
         Err(error @ LockError::Unusable { .. }) => return Err(error),
@@ -69,6 +72,7 @@ mod tests {
         metadata(own).write(&home).unwrap();
         assert!(matches!(look(&home).unwrap(), Found::Ready(_)));
         drop(lock);
+        std::fs::write(home.socket(), "somebody else's").unwrap();
         assert_eq!(look(&home).unwrap(), Found::Nobody { stale: vec![Metadata::path(&home)] });
     }
 }

@@ -37,9 +37,29 @@ pub struct Metadata {
     pub auth: Option<String>,
     #[serde(default)]
     pub fingerprint: Option<Fingerprint>,
+    /// The short name of the fingerprint, where the runtime told it instead of the file.
+    #[serde(skip)]
+    pub fingerprint_digest: Option<String>,
 }
 
 impl Metadata {
+    /// Of a process of which nothing else is known.
+    pub fn of(process: Identity) -> Self {
+        Self {
+            process,
+            started_at: None,
+            version: None,
+            home_dir: None,
+            socket_path: None,
+            http_addr: None,
+            advertise_url: None,
+            access: None,
+            auth: None,
+            fingerprint: None,
+            fingerprint_digest: None,
+        }
+    }
+
     pub fn path(home: &Home) -> PathBuf {
         home.run_file("daemon.json")
     }

@@ -8,6 +8,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
+use rustix::net::sockopt::socket_peercred;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with};
 use rustix::process::getuid;
 
@@ -27,6 +28,18 @@ pub enum SocketError {
     InUse { path: PathBuf },
     #[error("the socket {} can't be made: {source}", path.display())]
     Failed { path: PathBuf, source: io::Error },
+}
+
+impl SocketError {
+    /// What helps where something else is in the way.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::NotASocket { .. } | Self::Foreign { .. } | Self::InUse { .. } => {
+                Some("move it away, or name another one: HOLON_SOCKET_PATH=/…")
+            }
+            Self::Failed { .. } => None,
+        }
+    }
 }
 
 /// A socket that is there, but listens only when it is told to. Dropping it takes it away.
@@ -83,10 +96,21 @@ impl Drop for Claim {
 /// # Errors
 /// Whatever stands there and is not a leftover of this user.
 pub fn make_room(path: &Path) -> Result<(), SocketError> {
+    if is_leftover(path)? {
+        fs::remove_file(path).map_err(|source| SocketError::Failed { path: path.to_owned(), source })?;
+    }
+    Ok(())
+}
+
+/// Whether a socket of this user stands there at which nobody listens; changes nothing.
+///
+/// # Errors
+/// Whatever else stands there.
+pub fn is_leftover(path: &Path) -> Result<bool, SocketError> {
     let failed = |source: io::Error| SocketError::Failed { path: path.to_owned(), source };
     let about = match path.symlink_metadata() {
         Ok(about) => about,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         Err(error) => return Err(failed(error)),
     };
     if !about.file_type().is_socket() {
@@ -96,13 +120,20 @@ pub fn make_room(path: &Path) -> Result<(), SocketError> {
         return Err(SocketError::Foreign { path: path.to_owned() });
     }
     match connect(path) {
-        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-            fs::remove_file(path).map_err(failed)
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(failed(error)),
         Ok(_) => Err(SocketError::InUse { path: path.to_owned() }),
     }
+}
+
+/// The process that began to listen at a socket.
+///
+/// # Errors
+/// As for every connection.
+pub fn listener(path: &Path) -> io::Result<u32> {
+    let peer = socket_peercred(connect(path)?)?;
+    Ok(peer.pid.as_raw_nonzero().get().unsigned_abs())
 }
 
 /// Connects to a socket, however long its path is.
@@ -136,6 +167,7 @@ mod tests {
         let listener = claim.listen().unwrap();
         assert_eq!(path.symlink_metadata().unwrap().permissions().mode() & 0o777, 0o600);
         drop(connect(&path).unwrap());
+        assert_eq!(super::listener(&path).unwrap(), std::process::id());
         assert!(matches!(Claim::new(&path), Err(SocketError::InUse { .. })));
         drop(listener);
         drop(claim);

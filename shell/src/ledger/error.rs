@@ -50,7 +50,7 @@ pub enum LedgerError {
     #[error("{path} can't be opened: {problem}; check that the folder exists and that this user may write to it",
         path = path.display())]
     Open { path: PathBuf, problem: String },
-    #[error("{path} is not a ledger of Holon: {problem}; move it away, or name another home",
+    #[error("{path} is not a ledger of Holon: {problem}; name another file, or another home. It was left alone",
         path = path.display())]
     NotALedger { path: PathBuf, problem: String },
     #[error("the ledger has schema version {found}, this build knows up to {known}; use a newer build")]
@@ -63,8 +63,8 @@ pub enum LedgerError {
     #[error("{at}: {source}; the ledger is read-only for this build, use a newer one")]
     Newer { at: Box<Position>, source: DecodeError },
     #[error(
-        "the ledger is damaged at {at}: {problem}; nothing was skipped and nothing was changed. Restore a \
-         backup, or look at it with `holon ledger verify`"
+        "the ledger is damaged at {at}: {problem}; nothing was skipped and nothing was changed. A backup may \
+         hold it whole"
     )]
     Damaged { at: Box<Position>, problem: String },
     #[error(

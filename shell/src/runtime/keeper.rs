@@ -106,8 +106,9 @@ impl Keeper {
             }
             Err(LoadError::Driver(error)) => Err(error),
             Err(LoadError::Damaged(error)) => {
-                (self.warn)(format!("{agent} can't be loaded: {error}"));
-                Ok(Err(Unavailable::Damaged { agent: agent.clone(), problem: error.to_string() }))
+                let unavailable = Unavailable::Damaged { agent: agent.clone(), problem: damage(&error) };
+                (self.warn)(unavailable.to_string());
+                Ok(Err(unavailable))
             }
         }
     }
@@ -126,5 +127,14 @@ impl Keeper {
             }
         }
         Ok(())
+    }
+}
+
+/// What is wrong with one agent, in words that do not end the runtime.
+fn damage(error: &DriverError) -> String {
+    match error {
+        DriverError::Ledger(error) => error.to_string(),
+        DriverError::Restore { source, .. } => source.to_string(),
+        DriverError::Encode(_) | DriverError::DiskFull(_) | DriverError::Law(_) => error.to_string(),
     }
 }

@@ -10,9 +10,10 @@ use anyhow::{Context, anyhow};
 
 use super::Place;
 use crate::cli::exit::Exit;
-use crate::cli::output::Failure;
+use crate::cli::output::{self, Failure};
 use crate::cli::server_options::ServerOptions;
-use crate::daemon::{LastFailure, TOKEN_VARIABLE, log};
+use crate::daemon::{LastFailure, Phase, TOKEN_VARIABLE, log};
+use crate::ledger::HomeLock;
 use crate::supervise::program;
 
 /// Less than this is no room.
@@ -44,6 +45,22 @@ pub(super) fn launch(place: &Place, options: &ServerOptions) -> Result<Child, Fa
     Ok(command.spawn().context("the runtime can't be started")?)
 }
 
+/// A start that failed before the runtime had the home is remembered like one that failed after it. Where somebody
+/// has the home, the failure of somebody else is not for its files.
+pub(super) fn kept(place: &Place, failure: Failure) -> Failure {
+    let Ok(lock) = HomeLock::acquire(place.home.root()) else { return failure };
+    let summary = output::said_once(&failure.error);
+    let written = LastFailure {
+        exit_code: Some(failure.exit.code()),
+        ..LastFailure::now(Phase::Startup, summary, failure.hint.clone())
+    };
+    if let Err(error) = written.write(&place.home) {
+        output::note(&format!("holon: {}: {error}", LastFailure::path(&place.home).display()));
+    }
+    drop(lock);
+    failure
+}
+
 /// Why a runtime ended at once, as it wrote it down itself.
 pub(super) fn ended(place: &Place, pid: u32, status: ExitStatus) -> Failure {
     let written = LastFailure::read(&place.home).filter(|failure| failure.pid == Some(pid));
@@ -55,15 +72,19 @@ pub(super) fn ended(place: &Place, pid: u32, status: ExitStatus) -> Failure {
             let hint = failure.detail_hint.unwrap_or_else(|| "holon daemon logs".to_owned());
             Failure::new(exit, error).hint(hint)
         }
-        // It could not even write down why.
-        None if is_full(place.home.root()) => {
-            let home = place.home.root().display();
-            let error = anyhow!("the runtime could not start ({status}): the disk under {home} is full");
-            Failure::new(exit, error).hint("make room on it, then holon daemon start")
-        }
-        None => Failure::new(exit, anyhow!("the runtime ended before it was ready ({status})"))
-            .hint("holon daemon logs"),
+        None => kept(place, silent(place, exit, status)),
     }
+}
+
+/// It could not even write down why.
+fn silent(place: &Place, exit: Exit, status: ExitStatus) -> Failure {
+    let home = place.home.root();
+    if is_full(home) {
+        let error =
+            anyhow!("the runtime could not start ({status}): the disk under {} is full", home.display());
+        return Failure::new(exit, error).hint("make room on it, then holon daemon start");
+    }
+    Failure::new(exit, anyhow!("the runtime ended before it was ready ({status})")).hint("holon daemon logs")
 }
 
 /// Whether a file system has no room for anything.

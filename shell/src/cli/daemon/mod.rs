@@ -1,5 +1,6 @@
 //! `holon daemon`: the same runtime in the background (the spec's daemon contract).
 
+mod find;
 mod launch;
 mod logs;
 mod start;
@@ -71,6 +72,21 @@ pub(super) struct Place {
 }
 
 impl Place {
+    /// Where a runtime of this home would listen, with the configuration as it is, and without one.
+    fn sockets(&self) -> Vec<PathBuf> {
+        let settings = Settings::load(&self.home.config(), &self.environment).ok();
+        let configured = settings.and_then(|settings| settings.server.socket);
+        let usual = self.home.socket();
+        let mut sockets: Vec<PathBuf> = configured.into_iter().chain([usual]).collect();
+        sockets.dedup();
+        sockets
+    }
+
+    /// The first of them.
+    fn socket(&self) -> PathBuf {
+        self.sockets().into_iter().next().unwrap_or_else(|| self.home.socket())
+    }
+
     /// The runtime at that socket and nowhere else. The token is the configured one, as far as it can be read.
     fn client(&self, socket: PathBuf) -> Client {
         let settings = Settings::load(&self.home.config(), &self.environment).ok();

@@ -1,5 +1,6 @@
 //! `daemon start` and `daemon restart`.
 
+use std::path::PathBuf;
 use std::process::Child;
 use std::time::Duration;
 
@@ -7,14 +8,18 @@ use anyhow::anyhow;
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::launch::{ended, launch};
+use super::find::{at_socket, filled};
+use super::launch::{ended, kept, launch};
 use super::{LOOK, PATIENCE, Place, StartArgs, StopArgs, stop, unusable};
 use crate::cli::exit::Exit;
 use crate::cli::output::{self, Failure};
 use crate::cli::server_options::Effective;
-use crate::client::{Ask, Client};
+use crate::client::{Ask, Client, ClientError};
 use crate::daemon::{Found, Metadata, look, socket};
 use crate::home::HomeError;
+
+/// A runtime that begins or ends is through with what others see of it within so long.
+const MOMENT: Duration = Duration::from_secs(1);
 
 /// How a start ended well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,14 +31,18 @@ enum Started {
 
 pub(super) async fn start(place: &Place, args: StartArgs) -> Result<Exit, Failure> {
     // What is wrong with the options is told here, not in a log.
-    let effective = Effective::load(&place.home, &place.environment, &args.options)?;
+    let effective = load(place, &args)?;
     let (started, metadata) = Box::pin(begin(place, &args, &effective)).await?;
     tell(started, &metadata, args.json)
 }
 
+fn load(place: &Place, args: &StartArgs) -> Result<Effective, Failure> {
+    Effective::load(&place.home, &place.environment, &args.options).map_err(|failure| kept(place, failure))
+}
+
 /// Nothing is stopped that could not be started again.
 pub(super) async fn restart(place: &Place, args: StartArgs) -> Result<Exit, Failure> {
-    let effective = Effective::load(&place.home, &place.environment, &args.options)?;
+    let effective = load(place, &args)?;
     stop::end(place, &StopArgs { wait: args.wait, json: args.json }).await?;
     let (started, metadata) = Box::pin(begin(place, &args, &effective)).await?;
     tell(started, &metadata, args.json)
@@ -47,15 +56,26 @@ async fn begin(
 ) -> Result<(Started, Metadata), Failure> {
     let deadline = Instant::now() + Duration::from_secs(args.wait);
     let mut child: Option<Child> = None;
+    let (mut busy_since, mut silent_since) = (None, None);
     loop {
-        match look(&place.home).map_err(unusable)? {
+        let found = look(&place.home).map_err(unusable)?;
+        let ours = |pid: u32| child.as_ref().is_some_and(|child| child.id() == pid);
+        let found = match found {
+            Found::Busy { pid: Some(pid) } if !ours(pid) && for_a_while(&mut busy_since) => {
+                let metadata = at_socket(place, pid, |socket| client(socket, effective)).await;
+                metadata.map_or(found, |metadata| Found::Ready(Box::new(metadata)))
+            }
+            Found::Busy { .. } | Found::Nobody { .. } | Found::Ready(_) => found,
+        };
+        match found {
             Found::Ready(metadata) => {
-                let ours = child.as_ref().is_some_and(|child| child.id() == metadata.process.pid);
-                if !ours {
-                    same(&metadata, effective)?;
+                let ours = ours(metadata.process.pid);
+                match checked(place, *metadata, effective, ours).await {
+                    Ok(metadata) => return Ok((if ours { Started::Now } else { Started::Before }, metadata)),
+                    Err(Unfit::Leaves(failure)) if for_a_while(&mut silent_since) => return Err(failure),
+                    Err(Unfit::Leaves(_)) => {}
+                    Err(Unfit::Stays(failure)) => return Err(failure),
                 }
-                healthy(&metadata, effective).await?;
-                return Ok((if ours { Started::Now } else { Started::Before }, *metadata));
             }
             // It starts or ends: which of the two shows soon.
             Found::Busy { pid } if Instant::now() >= deadline => {
@@ -66,7 +86,7 @@ async fn begin(
             Found::Nobody { .. } => match &mut child {
                 None => {
                     clean(place)?;
-                    child = Some(launch(place, &args.options)?);
+                    child = Some(launch(place, &args.options).map_err(|failure| kept(place, failure))?);
                 }
                 Some(child) => {
                     if let Some(status) = child.try_wait()? {
@@ -82,6 +102,11 @@ async fn begin(
     }
 }
 
+/// Whether it has been so for long enough to be more than a moment between two states.
+fn for_a_while(since: &mut Option<Instant>) -> bool {
+    since.get_or_insert_with(Instant::now).elapsed() >= MOMENT
+}
+
 /// Takes away what a runtime that was killed left behind.
 pub(super) fn clean(place: &Place) -> Result<(), Failure> {
     let not_writable = |source| HomeError::NotWritable { path: Metadata::path(&place.home), source };
@@ -95,11 +120,21 @@ pub(super) fn clean(place: &Place) -> Result<(), Failure> {
 /// Another configuration needs a word of the operator: work would be interrupted.
 fn same(metadata: &Metadata, effective: &Effective) -> Result<(), Failure> {
     let pid = metadata.process.pid;
-    let Some(running) = &metadata.fingerprint else {
-        let error = anyhow!("the runtime (process {pid}) does not say what it was started with");
-        return Err(Failure::new(Exit::RefusedByState, error).hint("holon daemon restart"));
+    let differences = match (&metadata.fingerprint, &metadata.fingerprint_digest) {
+        (Some(running), _) => running.differences(&effective.fingerprint),
+        (None, Some(digest)) if *digest == effective.fingerprint.digest() => Vec::new(),
+        (None, Some(_)) => {
+            let error = anyhow!(
+                "the runtime (process {pid}) was started with another configuration; its daemon.json, which would \
+                 say what is different, is lost"
+            );
+            return Err(Failure::new(Exit::RefusedByState, error).hint("holon daemon restart"));
+        }
+        (None, None) => {
+            let error = anyhow!("the runtime (process {pid}) does not say what it was started with");
+            return Err(Failure::new(Exit::RefusedByState, error).hint("holon daemon restart"));
+        }
     };
-    let differences = running.differences(&effective.fingerprint);
     if differences.is_empty() {
         return Ok(());
     }
@@ -114,15 +149,51 @@ fn same(metadata: &Metadata, effective: &Effective) -> Result<(), Failure> {
     Err(Failure::new(Exit::RefusedByState, error).hint("holon daemon restart, with the same options"))
 }
 
-/// Whether it answers.
-async fn healthy(metadata: &Metadata, effective: &Effective) -> Result<(), Failure> {
-    let socket = metadata.socket_path.as_ref().unwrap_or(&effective.endpoint.socket);
-    let client = Client::at(socket).with_token(effective.endpoint.token.clone()).within(PATIENCE);
-    client.ask(&Ask::get("/healthz", &[])).await.map(drop).map_err(|error| {
-        let pid = metadata.process.pid;
-        Failure::new(Exit::NotReachable, anyhow!("the runtime (process {pid}) does not answer: {error}"))
-            .hint("holon daemon logs, then holon daemon restart")
-    })
+/// A runtime that is not what a start is to leave.
+enum Unfit {
+    /// Its connections end: it may be on its way out.
+    Leaves(Failure),
+    Stays(Failure),
+}
+
+/// Whether it answers, and is what would be started. One that dies is no longer asked what it was started with.
+async fn checked(
+    place: &Place,
+    metadata: Metadata,
+    effective: &Effective,
+    ours: bool,
+) -> Result<Metadata, Unfit> {
+    let client = client(metadata.socket_path.clone().unwrap_or_else(|| place.socket()), effective);
+    let pid = metadata.process.pid;
+    let silent = |error: ClientError| {
+        let failure =
+            Failure::new(Exit::NotReachable, anyhow!("the runtime (process {pid}) does not answer: {error}"))
+                .hint("holon daemon logs, then holon daemon restart");
+        match error {
+            ClientError::Broken { .. } | ClientError::NotReachable { .. } => Unfit::Leaves(failure),
+            ClientError::TimedOut { .. }
+            | ClientError::Refused { .. }
+            | ClientError::Odd { .. }
+            | ClientError::Token { .. } => Unfit::Stays(failure),
+        }
+    };
+    client.ask(&Ask::get("/healthz", &[])).await.map_err(silent)?;
+    if ours {
+        return Ok(metadata);
+    }
+    let says_little = metadata.fingerprint.is_none() || metadata.socket_path.is_none();
+    let metadata = if says_little && metadata.fingerprint_digest.is_none() {
+        // Without an answer it is as if it had said nothing.
+        filled(metadata.clone(), &client).await.unwrap_or(metadata)
+    } else {
+        metadata
+    };
+    same(&metadata, effective).map_err(Unfit::Stays)?;
+    Ok(metadata)
+}
+
+fn client(socket: PathBuf, effective: &Effective) -> Client {
+    Client::at(socket).with_token(effective.endpoint.token.clone()).within(PATIENCE)
 }
 
 fn not_ready(pid: Option<u32>, starting: bool, seconds: u64) -> Failure {

@@ -7,12 +7,13 @@ use holon_core::Wall;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Place, unusable};
+use super::Place;
+use super::find::find;
 use crate::cli::exit::Exit;
 use crate::cli::output::{self, Failure};
 use crate::cli::server_options::{Effective, ServerOptions};
 use crate::client::{Ask, ClientError};
-use crate::daemon::{Fingerprint, Found, LastFailure, Metadata, log, look};
+use crate::daemon::{Fingerprint, Found, LastFailure, Metadata, log, socket};
 
 #[derive(Debug, Serialize)]
 struct Status {
@@ -24,6 +25,11 @@ struct Status {
     started_at: Option<Wall>,
     home_dir: PathBuf,
     socket_path: PathBuf,
+    /// What stands where a runtime would listen, and keeps it from starting.
+    socket_problem: Option<String>,
+    /// What helps against that.
+    #[serde(skip)]
+    next: Option<&'static str>,
     http_addr: Option<String>,
     advertise_url: Option<String>,
     access: Option<String>,
@@ -88,17 +94,18 @@ pub(super) async fn status(place: &Place, json: bool) -> Result<Exit, Failure> {
 }
 
 async fn gather(place: &Place) -> Result<Status, Failure> {
-    let found = look(&place.home).map_err(unusable)?;
+    let found = find(place).await?;
     let (pid, stale_files, metadata) = match found {
         Found::Nobody { stale } => (None, stale, None),
         Found::Busy { pid } => (pid, Vec::new(), None),
         Found::Ready(metadata) => (Some(metadata.process.pid), Vec::new(), Some(*metadata)),
     };
     let effective = Effective::load(&place.home, &place.environment, &ServerOptions::default());
-    let socket = metadata.as_ref().and_then(|metadata| metadata.socket_path.clone());
-    let asked = match socket {
-        Some(socket) => {
-            place.client(socket).ask(&Ask::get("/control/runtime/status", &[])).await.map_err(Some)
+    let said_socket = metadata.as_ref().and_then(|metadata| metadata.socket_path.clone());
+    let socket = said_socket.unwrap_or_else(|| place.socket());
+    let asked = match &metadata {
+        Some(_) => {
+            place.client(socket.clone()).ask(&Ask::get("/control/runtime/status", &[])).await.map_err(Some)
         }
         None => Err(None),
     };
@@ -109,7 +116,10 @@ async fn gather(place: &Place) -> Result<Status, Failure> {
         (None, _, Some(_)) => State::Busy,
         (None, _, None) => State::NotRunning,
     };
-    let running = metadata.as_ref().and_then(|metadata| metadata.fingerprint.clone());
+    let in_the_way = match state {
+        State::NotRunning => socket::is_leftover(&socket).err(),
+        State::Running | State::NotAnswering | State::Busy => None,
+    };
     let said = asked.as_ref().cloned().unwrap_or(Value::Null);
     let own = LastFailure::read(&place.home).and_then(|failure| serde_json::to_value(failure).ok());
     Ok(Status {
@@ -118,12 +128,11 @@ async fn gather(place: &Place) -> Result<Status, Failure> {
         pid,
         stale_files,
         home_dir: place.home.root().to_owned(),
-        socket_path: metadata
-            .as_ref()
-            .and_then(|metadata| metadata.socket_path.clone())
-            .unwrap_or_else(|| place.home.socket()),
+        socket_path: socket,
+        socket_problem: in_the_way.as_ref().map(ToString::to_string),
+        next: in_the_way.and_then(|error| error.hint()),
         control: control(asked.err()),
-        config: config(running, effective),
+        config: config(metadata.as_ref(), &said, effective),
         problem: said.get("problem").cloned().unwrap_or_default(),
         activity: said.get("activity").cloned().unwrap_or_default(),
         last_failure: own.or_else(|| said.get("last_failure").cloned()).unwrap_or_default(),
@@ -145,16 +154,20 @@ fn control(problem: Option<Option<ClientError>>) -> Control {
     Control { ok: problem.is_none(), problem }
 }
 
-fn config(running: Option<Fingerprint>, effective: Result<Effective, Failure>) -> Config {
-    let name = |fingerprint: &Fingerprint| fingerprint.digest();
+fn config(metadata: Option<&Metadata>, said: &Value, effective: Result<Effective, Failure>) -> Config {
+    let name = Fingerprint::digest;
+    let running = metadata.and_then(|metadata| metadata.fingerprint.as_ref());
+    let told = said.get("config_fingerprint").and_then(Value::as_str).map(str::to_owned);
     match (running, effective) {
         (running, Err(failure)) => Config {
-            running: running.as_ref().map(name),
+            running: running.map(name).or(told),
             problem: Some(output::said_once(&failure.error)),
             ..Config::default()
         },
         (None, Ok(effective)) => {
-            Config { configured: Some(name(&effective.fingerprint)), ..Config::default() }
+            let configured = name(&effective.fingerprint);
+            let fingerprint_match = told.as_ref().map(|running| *running == configured);
+            Config { running: told, configured: Some(configured), fingerprint_match, ..Config::default() }
         }
         (Some(running), Ok(effective)) => {
             let differences = running.differences(&effective.fingerprint).into_iter();
@@ -162,7 +175,7 @@ fn config(running: Option<Fingerprint>, effective: Result<Effective, Failure>) -
                 .map(|(key, running, configured)| Difference { key, running, configured })
                 .collect();
             Config {
-                running: Some(name(&running)),
+                running: Some(name(running)),
                 configured: Some(name(&effective.fingerprint)),
                 fingerprint_match: Some(differences.is_empty()),
                 differences,
@@ -180,6 +193,7 @@ fn show(status: &Status) -> Result<(), Failure> {
     rows.extend(status.problem.as_str().map(|problem| row("problem", problem)));
     rows.push(row("home", status.home_dir.display()));
     rows.push(row("socket", status.socket_path.display()));
+    rows.extend(status.socket_problem.as_ref().map(|problem| row("in the way", problem)));
     let some = |name: &str, value: &Option<String>| value.as_ref().map(|value| row(name, value));
     rows.extend(some("http", &status.http_addr.as_ref().map(|address| format!("http://{address}"))));
     rows.extend(some("advertised", &status.advertise_url));
@@ -201,14 +215,18 @@ fn show(status: &Status) -> Result<(), Failure> {
     rows.push(row("configuration", configuration(&status.config)));
     let failure = |name: &str| status.last_failure.get(name).and_then(Value::as_str).unwrap_or_default();
     if status.last_failure.is_object() {
-        let text = format!("{} at {}: {}", failure("phase"), failure("occurred_at"), failure("summary"));
+        let agent = status.last_failure.get("agent_id").and_then(Value::as_str);
+        let of = agent.map_or_else(String::new, |agent| format!(" of {agent}"));
+        let text = format!("{}{of} at {}: {}", failure("phase"), failure("occurred_at"), failure("summary"));
         rows.push(row("last failure", text));
+        let hint = Some(failure("detail_hint")).filter(|hint| !hint.is_empty());
+        rows.extend(hint.map(|hint| row("about it", output::with_home(hint))));
     }
     rows.extend(status.stale_files.iter().map(|path| row("left behind", path.display())));
     output::table(&rows)?;
     match status.state {
         State::Running => {}
-        State::NotRunning => output::hint("try", "holon daemon start"),
+        State::NotRunning => output::hint("try", status.next.unwrap_or("holon daemon start")),
         State::NotAnswering | State::Busy => output::hint("try", "holon daemon logs"),
     }
     Ok(())
@@ -232,7 +250,10 @@ fn configuration(config: &Config) -> String {
     let changed = || {
         let keys = config.differences.iter();
         let keys = keys.map(|one| format!("{} is {}, would be {}", one.key, one.running, one.configured));
-        format!("changed since the start: {}", keys.collect::<Vec<_>>().join("; "))
+        let keys = keys.collect::<Vec<_>>().join("; ");
+        let keys =
+            if keys.is_empty() { "daemon.json, which would say how, is lost".to_owned() } else { keys };
+        format!("changed since the start: {keys}")
     };
     match (&config.problem, config.fingerprint_match) {
         (Some(problem), _) => format!("can't be used: {problem}"),

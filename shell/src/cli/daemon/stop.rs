@@ -7,6 +7,7 @@ use anyhow::anyhow;
 use serde_json::json;
 use tokio::time::Instant;
 
+use super::find::find;
 use super::start::clean;
 use super::{LOOK, Place, StopArgs, unusable};
 use crate::cli::exit::Exit;
@@ -32,12 +33,14 @@ pub(super) async fn stop(place: &Place, args: StopArgs) -> Result<Exit, Failure>
 
 /// Ends the runtime of the home, if there is one; says which process it was.
 pub(super) async fn end(place: &Place, args: &StopArgs) -> Result<Option<u32>, Failure> {
-    let (process, socket) = match look(&place.home).map_err(unusable)? {
+    let (process, socket) = match find(place).await? {
         Found::Nobody { .. } => {
             settled(place)?;
             return Ok(None);
         }
-        Found::Ready(metadata) => (metadata.process, metadata.socket_path),
+        Found::Ready(metadata) => {
+            (metadata.process, Some(metadata.socket_path.unwrap_or_else(|| place.socket())))
+        }
         Found::Busy { pid } => (starting(pid)?, None),
     };
     let begun = Instant::now();

@@ -142,6 +142,9 @@ pub struct LastFailure {
     pub occurred_at: Wall,
     pub summary: String,
     pub phase: FailurePhase,
+    /// Whose turn failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail_hint: Option<String>,
 }

@@ -86,6 +86,7 @@ pub(in super::super) async fn status(app: App, _: Call<Nothing, Empty>) -> Handl
         summary,
         phase: FailurePhase::RuntimeTurn,
         detail_hint: Some(format!("holon transcript {agent}")),
+        agent_id: Some(agent),
     });
     Ok(Answer(RuntimeStatus {
         ok: true,

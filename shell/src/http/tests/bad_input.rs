@@ -255,6 +255,8 @@ async fn a_damaged_agent_is_told_and_concerns_nobody_else() {
         let reply = scene.get(&format!("/agents/main/{path}")).await;
         reply.fails(500, "agent_damaged");
         assert!(reply.json["hint"].as_str().is_some_and(|hint| hint.contains("holon ledger verify")));
+        let error = reply.json["error"].as_str().unwrap();
+        assert!(!error.contains("the runtime ends") && !error.contains("ledger verify"), "{error}");
         scene.get(&format!("/agents/other/{path}")).await.ok();
     }
     let list = scene.get("/agents/list").await.ok().json.clone();

@@ -1,0 +1,70 @@
+//! A runtime whose metadata is lost, or says too little: it is known by listening at the socket of its home, and
+//! tells the rest itself.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+use tokio::time::timeout;
+
+use super::{PATIENCE, Place, unusable};
+use crate::cli::output::Failure;
+use crate::client::{Ask, Client, ClientError};
+use crate::daemon::{Found, Metadata, look, socket};
+use crate::spawn;
+use crate::supervise::process;
+use crate::supervise::protocol::Identity;
+
+/// Who has the home, as files and the lock tell; a runtime that they don't show is looked for at its socket.
+pub(super) async fn find(place: &Place) -> Result<Found, Failure> {
+    let found = look(&place.home).map_err(unusable)?;
+    let Found::Busy { pid: Some(pid) } = found else { return Ok(found) };
+    let metadata = at_socket(place, pid, |socket| place.client(socket)).await;
+    Ok(metadata.map_or(found, |metadata| Found::Ready(Box::new(metadata))))
+}
+
+/// The runtime that has the home, if it listens and answers. Another process at the socket is not believed.
+pub(super) async fn at_socket(
+    place: &Place,
+    pid: u32,
+    client: impl Fn(PathBuf) -> Client,
+) -> Option<Metadata> {
+    let process = Identity { pid, started: process::stat(pid)?.started, boot_id: process::boot_id().ok()? };
+    for socket in place.sockets() {
+        if listener(socket.clone()).await != Some(pid) {
+            continue;
+        }
+        let metadata = Metadata { socket_path: Some(socket.clone()), ..Metadata::of(process.clone()) };
+        match filled(metadata.clone(), &client(socket)).await {
+            Ok(metadata) => return Some(metadata),
+            // It is well, and tells this caller nothing.
+            Err(ClientError::Refused { status: 401 | 403, .. }) => return Some(metadata),
+            Err(_) => {}
+        }
+    }
+    None
+}
+
+/// What metadata leaves out, as the runtime tells it.
+///
+/// # Errors
+/// A runtime that does not answer.
+pub(super) async fn filled(metadata: Metadata, client: &Client) -> Result<Metadata, ClientError> {
+    let said = client.ask(&Ask::get("/control/runtime/status", &[])).await?;
+    let text = |name: &str| said.get(name).and_then(Value::as_str).map(str::to_owned);
+    let started_at = said.get("started_at").and_then(|at| serde_json::from_value(at.clone()).ok());
+    Ok(Metadata {
+        started_at: metadata.started_at.or(started_at),
+        version: metadata.version.or_else(|| text("version")),
+        home_dir: metadata.home_dir.or_else(|| text("home_dir").map(PathBuf::from)),
+        socket_path: metadata.socket_path.or_else(|| text("socket_path").map(PathBuf::from)),
+        http_addr: metadata.http_addr.or_else(|| text("http_addr")),
+        fingerprint_digest: text("config_fingerprint"),
+        ..metadata
+    })
+}
+
+async fn listener(path: PathBuf) -> Option<u32> {
+    // One that accepts nobody holds up whoever connects.
+    let asked = timeout(PATIENCE, spawn::blocking(move || socket::listener(&path))).await;
+    asked.ok()?.ok()?.ok()
+}

@@ -1,0 +1,99 @@
+//! A runtime whose `daemon.json` is lost, unreadable or from another version is found all the same; and one that dies
+//! while it is asked is replaced.
+
+use std::fs::File;
+use std::io::Write;
+use std::os::unix::net::UnixListener;
+
+use end_to_end::daemon::Daemon;
+use serde_json::json;
+
+#[test]
+fn a_runtime_without_metadata_is_found_at_its_socket() {
+    let daemon = Daemon::hello();
+    let pid = daemon.start();
+    let path = daemon.run_file("daemon.json");
+    let whole = daemon.metadata().unwrap();
+    let without = |keys: &[&str]| {
+        let mut metadata = whole.clone();
+        keys.iter().for_each(|key| drop(metadata.as_object_mut().unwrap().remove(*key)));
+        Some(metadata.to_string())
+    };
+    let damaged = [
+        None,
+        Some("{ half".to_owned()),
+        without(&["boot_id", "started", "pid"]),
+        without(&["socket_path"]),
+        without(&["fingerprint"]),
+    ];
+    for text in damaged {
+        match &text {
+            Some(text) => std::fs::write(&path, text).unwrap(),
+            None => std::fs::remove_file(&path).unwrap(),
+        }
+        let status = daemon.ok(&["daemon", "status", "--json"]).json();
+        assert_eq!((&status["state"], &status["pid"]), (&json!("running"), &json!(pid)), "{text:?}");
+        assert_eq!(status["config"]["fingerprint_match"], true, "{text:?}");
+        let started = daemon.ok(&["daemon", "start", "--json"]).json();
+        assert_eq!((&started["pid"], &started["already_running"]), (&json!(pid), &json!(true)), "{text:?}");
+        assert_eq!(started["http_addr"], whole["http_addr"], "{text:?}");
+    }
+    std::fs::remove_file(&path).unwrap();
+    let other = daemon.0.run(&["daemon", "start", "--advertise", "http://h.example/"]);
+    other.refused(4, &["another configuration", "holon daemon restart"]);
+    assert!(daemon.ok(&["daemon", "stop"]).stdout.contains(&pid.to_string()));
+}
+
+#[test]
+fn a_runtime_without_metadata_is_found_at_the_socket_that_is_configured() {
+    let daemon = Daemon::hello();
+    let socket = daemon.0.folder().join("another.sock");
+    daemon.ok(&["config", "set", "server.socket", socket.to_str().unwrap()]);
+    let pid = daemon.start();
+    std::fs::remove_file(daemon.run_file("daemon.json")).unwrap();
+    assert_eq!(daemon.start(), pid);
+    assert_eq!(daemon.ok(&["daemon", "status", "--json"]).json()["socket_path"], json!(socket));
+    daemon.ok(&["daemon", "stop"]);
+}
+
+#[test]
+fn only_the_owner_of_the_home_is_believed_at_its_socket() {
+    let daemon = Daemon::hello();
+    std::fs::create_dir_all(daemon.0.home().join("run")).unwrap();
+    let mut holder = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+    let lock = File::create(daemon.run_file("lock")).unwrap();
+    lock.lock().unwrap();
+    writeln!(&lock, "{}", holder.id()).unwrap();
+    let _stranger = UnixListener::bind(daemon.run_file("holon.sock")).unwrap();
+    let status = daemon.0.run(&["daemon", "status", "--json"]);
+    assert_eq!((status.code, &status.json()["state"]), (Some(5), &json!("busy")));
+    drop(lock);
+    holder.kill().unwrap();
+    holder.wait().unwrap();
+}
+
+/// This process plays a runtime that is killed after it accepted a connection.
+#[test]
+fn a_runtime_that_dies_while_it_is_asked_is_replaced() {
+    let daemon = Daemon::hello();
+    daemon.start();
+    daemon.kill();
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+    let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_ascii_whitespace().collect();
+    let mut metadata = daemon.metadata().unwrap();
+    metadata["pid"] = json!(std::process::id());
+    metadata["started"] = json!(fields[19].parse::<u64>().unwrap());
+    std::fs::write(daemon.run_file("daemon.json"), metadata.to_string()).unwrap();
+    std::fs::remove_file(daemon.run_file("holon.sock")).unwrap();
+    let lock = File::create(daemon.run_file("lock")).unwrap();
+    lock.lock().unwrap();
+    writeln!(&lock, "{}", std::process::id()).unwrap();
+    let listener = UnixListener::bind(daemon.run_file("holon.sock")).unwrap();
+    let starting = daemon.0.spawn(&["daemon", "start", "--json"]);
+    drop(listener.accept().unwrap());
+    drop((listener, lock));
+    let ended = end_to_end::Ended::from(starting.wait_with_output().unwrap());
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(ended.json()["already_running"], false);
+    daemon.ok(&["daemon", "stop"]);
+}
