@@ -96,6 +96,7 @@ fn a_run_is_aborted_and_the_agent_goes_on() {
     daemon.start();
     daemon.ok(&["prompt", "-q", "first"]);
     provider.wait_for_requests(1);
+    daemon.0.run(&["agent", "abort", "--run", "run_99"]).refused(4, &["run_99", "holon why main"]);
     assert!(daemon.ok(&["agent", "abort"]).stdout.contains("was aborted"));
     assert_eq!(daemon.ok(&["prompt", "--wait", "second"]).stdout, "The second one.\n");
 }
