@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use holon_core::agent::Agent;
-use holon_core::event::TurnFact;
+use holon_core::event::{InboxFact, TurnFact};
 use holon_core::replay::Call;
 use holon_core::terminal::TurnReason;
 use holon_core::tool::Verdict;
-use holon_core::{AgentId, Config, Event, Record};
+use holon_core::{AgentId, Config, Event, MessageId, Record};
 
 use crate::failure::{Failure, ensure};
 use crate::world::Sabotage;
@@ -17,13 +17,16 @@ use crate::world::Sabotage;
 pub struct Bounds {
     config: Config,
     rounds: BTreeMap<AgentId, u32>,
+    /// The message of each agent's run, and the rounds that messages take along to their next one.
+    runs: BTreeMap<AgentId, MessageId>,
+    carried: BTreeMap<(AgentId, MessageId), u32>,
     /// How often the law had something to say.
     pub said: u64,
 }
 
 impl Bounds {
     pub fn new(config: Config) -> Self {
-        Self { config, rounds: BTreeMap::new(), said: 0 }
+        Self { config, rounds: BTreeMap::new(), runs: BTreeMap::new(), carried: BTreeMap::new(), said: 0 }
     }
 
     pub fn config(&self) -> &Config {
@@ -48,7 +51,17 @@ impl Bounds {
         let most = if sabotage == Some(Sabotage::SmallBounds) { 0 } else { bounds.rounds };
         let agent = &record.agent;
         if let Event::Turn(TurnFact::TurnStarted(fact)) = &record.event {
-            self.rounds.insert(agent.clone(), fact.carried_rounds);
+            let right = self.carried.remove(&(agent.clone(), fact.message_id)).unwrap_or(0);
+            let carried = fact.carried_rounds;
+            ensure!(carried == right, "T6", "{agent} goes on after {carried} rounds, {right} were made");
+            self.rounds.insert(agent.clone(), carried);
+            self.runs.insert(agent.clone(), fact.message_id);
+        }
+        if let Event::Inbox(InboxFact::MessageRequeued(fact)) = &record.event
+            && self.runs.get(agent) == Some(&fact.message_id)
+        {
+            let made = self.rounds.get(agent).copied().unwrap_or(0);
+            self.carried.insert((agent.clone(), fact.message_id), made);
         }
         if let Event::Turn(TurnFact::AssistantRoundRecorded(fact)) = &record.event {
             let rounds = self.rounds.entry(agent.clone()).or_default();

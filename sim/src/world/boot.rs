@@ -157,15 +157,16 @@ impl World<'_> {
     /// Whoever was promised something finds it in what the crash left.
     fn look_at_the_ledger(&mut self) -> Result<(), Failure> {
         ensure!(self.disk.keeps_its_word(), "D2", "the crash lost a row that somebody was told about");
-        self.checks.restart(&self.scenario.config);
+        let judged = self.checks.restart(&self.scenario.config, self.judged.as_deref(), self.disk.rows());
         self.witness.restart();
         for (agent, shown) in &self.outside.observed {
             let last = self.disk.agents().get(agent).copied().unwrap_or_default();
             ensure!(*shown <= last, "D2", "{agent}: event {shown} was shown, the log ends at {last}");
         }
-        for row in self.disk.rows() {
+        for row in &self.disk.rows()[judged..] {
             self.checks.row(row)?;
         }
+        self.judged = Some(Box::new((self.disk.rows().len(), self.checks.clone())));
         for (agent, message) in self.outside.acknowledged.keys() {
             let held = self.checks.reference.holds(agent, *message);
             self.checks.say("D2");
@@ -297,10 +298,18 @@ impl World<'_> {
 }
 
 impl Checks {
-    /// Forgets what was live; recorded time goes on.
-    fn restart(&mut self, config: &holon_core::Config) {
-        let mut fresh = Self::new(config);
+    /// Forgets what was live; recorded time goes on. What an earlier crash left was judged then, and is known
+    /// as long as this one has left all of it. Says how many rows that are.
+    fn restart(
+        &mut self,
+        config: &holon_core::Config,
+        judged: Option<&(usize, Self)>,
+        rows: &[Row],
+    ) -> usize {
+        let known = judged.filter(|(known, _)| *known <= rows.len());
+        let (known, mut fresh) = known.map_or_else(|| (0, Self::new(config)), Clone::clone);
         fresh.take_over(self);
         *self = fresh;
+        known
     }
 }

@@ -88,6 +88,8 @@ struct World<'a> {
     waits: Waits,
     outside: Outside,
     checks: Checks,
+    /// What the rows that the last crash left say, and how many those were.
+    judged: Option<Box<(usize, Checks)>>,
     witness: Witness,
     patterns: Patterns,
     trace: Trace,
@@ -170,6 +172,7 @@ impl<'a> World<'a> {
             waits: Waits::default(),
             outside: Outside::default(),
             checks: Checks::new(&scenario.config),
+            judged: None,
             witness: Witness::default(),
             patterns: Patterns::default(),
             trace: Trace::new(options.trace),
