@@ -1,14 +1,16 @@
 //! One runtime per home: a lock on `run/lock` within it, held for the life of the process.
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
-use std::io::{Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Whoever looks whether a home is taken holds its lock for a moment: that long it may seem to be.
 const PROBE: Duration = Duration::from_millis(5);
 const PROBES: u32 = 10;
+/// The same where the file names a process that is gone: nobody has it, but on a busy machine moments are long.
+const PROBES_OF_NOBODY: u32 = 400;
 
 /// Held until it is dropped, or its process ends in whatever way.
 #[derive(Debug)]
@@ -43,7 +45,9 @@ impl HomeLock {
         };
         match file.try_lock_shared() {
             Ok(()) => Ok(()),
-            Err(TryLockError::WouldBlock) => Err(held(home, &file)),
+            Err(TryLockError::WouldBlock) => {
+                Err(LockError::Held { home: home.to_owned(), pid: holder(&file) })
+            }
             Err(TryLockError::Error(error)) => Err(unusable(error)),
         }
     }
@@ -62,15 +66,19 @@ impl HomeLock {
             .mode(0o600)
             .open(folder.join("lock"))
             .map_err(unusable)?;
-        let mut tries = PROBES;
+        let mut tries = 0;
         loop {
             match file.try_lock() {
                 Ok(()) => break,
-                Err(TryLockError::WouldBlock) if tries > 0 => {
-                    tries -= 1;
+                Err(TryLockError::WouldBlock) => {
+                    let holder = holder(&file);
+                    let limit = if holder.is_some_and(is_gone) { PROBES_OF_NOBODY } else { PROBES };
+                    if tries >= limit {
+                        return Err(LockError::Held { home: home.to_owned(), pid: holder });
+                    }
+                    tries += 1;
                     std::thread::sleep(PROBE);
                 }
-                Err(TryLockError::WouldBlock) => return Err(held(home, &file)),
                 Err(TryLockError::Error(error)) => return Err(unusable(error)),
             }
         }
@@ -79,12 +87,15 @@ impl HomeLock {
     }
 }
 
-/// The refusal, with the name of the holder where it can be read: it only helps a person.
-fn held(home: &Path, file: &File) -> LockError {
-    let mut holder = String::new();
-    let read = file.take(32).read_to_string(&mut holder);
-    let pid = read.ok().and_then(|_| holder.trim().parse().ok());
-    LockError::Held { home: home.to_owned(), pid }
+/// The process that the file names, where it can be read: a help, never a proof.
+fn holder(file: &File) -> Option<u32> {
+    let mut named = [0; 32];
+    let length = file.read_at(&mut named, 0).ok()?;
+    std::str::from_utf8(named.get(..length)?).ok()?.trim().parse().ok()
+}
+
+fn is_gone(pid: u32) -> bool {
+    !Path::new("/proc").join(pid.to_string()).exists()
 }
 
 #[cfg(test)]
@@ -102,6 +113,24 @@ mod tests {
         drop(held);
         assert!(HomeLock::probe(home.path()).is_ok());
         assert!(HomeLock::acquire(home.path()).is_ok());
+    }
+
+    #[test]
+    fn whoever_only_looks_keeps_nobody_out() {
+        let home = tempfile::tempdir().unwrap();
+        drop(HomeLock::acquire(home.path()).unwrap());
+        let path = home.path().join("run").join("lock");
+        // No process has a number that large.
+        std::fs::write(&path, "4194305\n").unwrap();
+        let looking = File::open(&path).unwrap();
+        looking.lock_shared().unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(PROBE * PROBES * 4);
+                drop(looking);
+            });
+            HomeLock::acquire(home.path()).unwrap();
+        });
     }
 
     #[test]

@@ -85,9 +85,9 @@ pub fn terminate(identity: &Identity) -> bool {
     is_alive(identity) && pidfd_send_signal(&handle, Signal::TERM).is_ok()
 }
 
-/// The arguments that a process was started with; none when there is no such process.
+/// The arguments that a process was started with; none when there is no such process, or when it is ending.
 pub fn arguments(pid: u32) -> Option<Vec<String>> {
-    let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let line = fs::read(format!("/proc/{pid}/cmdline")).ok().filter(|line| !line.is_empty())?;
     let arguments =
         line.split(|byte| *byte == 0).map(|argument| String::from_utf8_lossy(argument).into_owned());
     Some(arguments.collect())

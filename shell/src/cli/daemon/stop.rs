@@ -33,7 +33,16 @@ pub(super) async fn stop(place: &Place, args: StopArgs) -> Result<Exit, Failure>
 
 /// Ends the runtime of the home, if there is one; says which process it was.
 pub(super) async fn end(place: &Place, args: &StopArgs) -> Result<Option<u32>, Failure> {
-    let (process, socket) = match find(place).await? {
+    let begun = Instant::now();
+    let wait = Duration::from_secs(args.wait);
+    let found = loop {
+        let found = find(place).await?;
+        if !ends_already(&found) || begun.elapsed() >= wait {
+            break found;
+        }
+        tokio::time::sleep(LOOK).await;
+    };
+    let (process, socket) = match found {
         Found::Nobody { .. } => {
             settled(place)?;
             return Ok(None);
@@ -43,8 +52,6 @@ pub(super) async fn end(place: &Place, args: &StopArgs) -> Result<Option<u32>, F
         }
         Found::Busy { pid } => (starting(pid)?, None),
     };
-    let begun = Instant::now();
-    let wait = Duration::from_secs(args.wait);
     let mut asked_politely = match socket {
         Some(socket) => ask(place, &process, socket).await,
         None => false,
@@ -65,6 +72,11 @@ pub(super) async fn end(place: &Place, args: &StopArgs) -> Result<Option<u32>, F
     }
     settled(place)?;
     Ok(Some(process.pid))
+}
+
+/// A process that ends gives its memory back, with it its command line, and only then its files, with them the lock.
+fn ends_already(found: &Found) -> bool {
+    matches!(found, Found::Busy { pid: Some(pid) } if process::arguments(*pid).is_none())
 }
 
 /// Asks for a drain over the control surface, if it is that process that answers there. A runtime that can't be
