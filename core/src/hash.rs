@@ -2,7 +2,7 @@
 
 /// FNV-1a over bytes.
 pub(crate) fn fnv(bytes: &[u8]) -> u64 {
-    Fnv::default().bytes(bytes).0
+    Fnv::START.bytes(bytes).0
 }
 
 /// splitmix64's finaliser: spreads a number over all bits.
@@ -17,23 +17,20 @@ pub(crate) fn mix(number: u64) -> u64 {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Fnv(pub(crate) u64);
 
-impl Default for Fnv {
-    fn default() -> Self {
-        Self(0xcbf2_9ce4_8422_2325)
-    }
-}
-
 impl Fnv {
+    pub(crate) const START: Self = Self(0xcbf2_9ce4_8422_2325);
+
     #[must_use]
-    pub(crate) fn bytes(mut self, bytes: &[u8]) -> Self {
-        for &byte in bytes {
-            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    pub(crate) const fn bytes(mut self, mut bytes: &[u8]) -> Self {
+        while let [byte, rest @ ..] = bytes {
+            self.0 = (self.0 ^ *byte as u64).wrapping_mul(0x0100_0000_01b3);
+            bytes = rest;
         }
         self
     }
 
     #[must_use]
-    pub(crate) fn piece(self, bytes: &[u8]) -> Self {
+    pub(crate) const fn piece(self, bytes: &[u8]) -> Self {
         self.bytes(bytes).bytes(&(bytes.len() as u64).to_le_bytes())
     }
 

@@ -12,7 +12,7 @@ use holon_core::outcome::SupervisorIdentity;
 use holon_core::prompt::Part;
 use holon_core::scheduler::{DecisionKind, Evidence};
 use holon_core::snapshot::AgentSnapshot;
-use holon_core::{AgentId, Config, Event, MessageId, Now, OpId, Record, Wall};
+use holon_core::{AgentId, Answer, Config, Event, MessageId, Now, OpId, Record, ReplyId, Wall};
 
 use crate::bounds::Bounds;
 use crate::disk::{Disk, Row};
@@ -21,7 +21,7 @@ use crate::patience::{self, Held};
 use crate::readers;
 use crate::reference::Reference;
 use crate::scheduling;
-use crate::world::Sabotage;
+use crate::world::{Judges, Sabotage};
 
 /// Everything that is judged while a run goes on.
 #[derive(Debug, Clone)]
@@ -35,6 +35,7 @@ pub struct Checks {
     bounds: Bounds,
     held: Held,
     fairness: Fairness,
+    pub(crate) judges: Judges,
     pub(crate) sabotage: Option<Sabotage>,
     /// How often each law of the world had something to say.
     pub said: BTreeMap<&'static str, u64>,
@@ -58,13 +59,25 @@ impl Checks {
             bounds: Bounds::new(config.clone()),
             held: Held::default(),
             fairness: Fairness::default(),
+            judges: Judges::All,
             sabotage: None,
             said: BTreeMap::new(),
         }
     }
 
+    /// What a caller was told.
+    pub(crate) fn answered(&mut self, reply: ReplyId, answer: &Answer) -> Result<(), Failure> {
+        match self.judges {
+            Judges::All => self.reference.answered(reply, answer),
+            Judges::Laws => Ok(()),
+        }
+    }
+
     /// Judges what the ledger says, without anything live beside it.
     pub fn row(&mut self, row: &Row) -> Result<(), Failure> {
+        if self.judges == Judges::Laws {
+            return self.laws_alone(row);
+        }
         self.bounds.call(&row.call);
         for record in &row.records {
             self.laws.step(record).map_err(|broken| safety(broken.law, broken.to_string()))?;
@@ -88,6 +101,18 @@ impl Checks {
             self.bounds.record(record, self.folded.get(&record.agent), self.sabotage)?;
         }
         self.reference.step(&row.call, &row.records)
+    }
+
+    fn laws_alone(&mut self, row: &Row) -> Result<(), Failure> {
+        for record in &row.records {
+            self.laws.step(record).map_err(|broken| safety(broken.law, broken.to_string()))?;
+            let folded = match self.folded.get_mut(&record.agent) {
+                Some(agent) => agent.fold(record),
+                None => Agent::created(record).map(|agent| drop(self.folded.insert(agent.id.clone(), agent))),
+            };
+            folded.map_err(|error| safety("D3", error.to_string()))?;
+        }
+        Ok(())
     }
 
     /// G6: a turn begins where a slot is free, and nobody waits for one that is.
@@ -198,7 +223,7 @@ impl Checks {
     }
 
     pub(crate) fn take_over(&mut self, other: &mut Self) {
-        self.clock = other.clock;
+        (self.clock, self.judges) = (other.clock, other.judges);
         self.sabotaged(other.sabotage);
         self.said = std::mem::take(&mut other.said);
     }
@@ -327,6 +352,9 @@ impl Checks {
 
     /// A2: what a request shows of a message is what it was admitted with.
     pub fn authority(&mut self, request: &ModelRequest) -> Result<(), Failure> {
+        if self.judges == Judges::Laws {
+            return Ok(());
+        }
         let headings = shown(request);
         *self.said.entry("A2").or_default() += headings.len() as u64;
         for (message, class) in headings {

@@ -49,6 +49,7 @@ pub struct Tally {
     pub steps: u64,
     pub records: u64,
     pub crashes: u64,
+    pub turns: u64,
     pub failures: u64,
     /// Runs in which a turn came to an end of its own.
     pub worthwhile: u64,
@@ -68,6 +69,7 @@ impl Tally {
         self.steps += report.steps;
         self.records += report.records;
         self.crashes += report.crashes;
+        self.turns += report.turns;
         self.failures += u64::from(report.failure.is_some());
         self.worthwhile += u64::from(report.turns > 0);
         self.virtual_time = self.virtual_time.saturating_add(report.virtual_time);
@@ -98,6 +100,7 @@ impl Tally {
         self.steps += other.steps;
         self.records += other.records;
         self.crashes += other.crashes;
+        self.turns += other.turns;
         self.failures += other.failures;
         self.worthwhile += other.worthwhile;
         self.virtual_time = self.virtual_time.saturating_add(other.virtual_time);

@@ -221,6 +221,12 @@ fn each_signal_ends_the_run_in_good_order() {
 
 #[test]
 fn a_signal_at_any_moment_ends_with_130() {
+    // Who runs the tests in the background of a script may have it ignored, and a child inherits that.
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
+    if u64::from_str_radix(ignored.trim(), 16).unwrap() & 2 != 0 {
+        return;
+    }
     let holon = Holon::new();
     let model = holon.scenario(&json!([{ "text": "Slow.", "delay_ms": 60_000 }]));
     for wait in (0..12).map(|step| Duration::from_millis(step * 4)) {

@@ -156,9 +156,7 @@ fn excerpt(text: &Text) -> Part {
 
 /// The key covers the stable and agent-scoped surface, the fingerprint everything.
 fn cache(agent: &Agent, system: &[PromptBlock], context: &[PromptBlock]) -> PromptCache {
-    let start = Fnv::default().piece(policy::POLICY.as_bytes()).piece(agent.id.as_str().as_bytes());
-    let blocks = || system.iter().chain(context);
-    let lasting = blocks().filter(|block| block.stability != Stability::TurnScoped);
+    const POLICY: Fnv = Fnv::START.piece(policy::POLICY.as_bytes());
     let hash = |start: Fnv, block: &PromptBlock| {
         block.parts.iter().fold(start, |hash, part| match part {
             Part::Rendered(text) => hash.piece(text.as_bytes()),
@@ -166,10 +164,16 @@ fn cache(agent: &Agent, system: &[PromptBlock], context: &[PromptBlock]) -> Prom
             Part::Excerpt { text, chars } => hash.text(text).piece(&chars.to_le_bytes()),
         })
     };
+    let start = POLICY.piece(agent.id.as_str().as_bytes());
+    // What lasts comes first.
+    let turn_scoped = |block: &PromptBlock| block.stability == Stability::TurnScoped;
+    let (lasting, rest) = context.split_at(context.iter().position(turn_scoped).unwrap_or(context.len()));
+    let lasting = system.iter().chain(lasting).fold(start, hash);
+    let all = rest.iter().fold(lasting, hash);
     PromptCache {
         agent_id: agent.id.clone(),
-        prompt_cache_key: format!("holon-{:016x}", lasting.fold(start, hash).0),
-        context_fingerprint: format!("{:016x}", blocks().fold(start, hash).0),
+        prompt_cache_key: format!("holon-{:016x}", lasting.0),
+        context_fingerprint: format!("{:016x}", all.0),
         working_memory_revision: 0,
         compression_epoch: 0,
     }

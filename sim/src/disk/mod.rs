@@ -229,7 +229,10 @@ impl Disk {
     pub fn agents(&self) -> BTreeMap<AgentId, EventSeq> {
         let mut agents = BTreeMap::new();
         for record in self.rows.iter().flat_map(|row| &row.records) {
-            agents.insert(record.agent.clone(), record.event_seq);
+            match agents.get_mut(&record.agent) {
+                Some(last) => *last = record.event_seq,
+                None => drop(agents.insert(record.agent.clone(), record.event_seq)),
+            }
         }
         agents
     }

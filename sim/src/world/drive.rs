@@ -7,7 +7,7 @@ use holon_core::{AgentId, Input, OpId, Outcome};
 use super::agenda::Happening;
 use super::command::{self, Ends};
 use super::writer::urgent;
-use super::{Sabotage, World};
+use super::{Judges, Sabotage, World};
 use crate::disk::Row;
 use crate::failure::{Failure, Kind, liveness};
 use crate::fault::Ill;
@@ -181,21 +181,23 @@ impl World<'_> {
         }
         self.trace.row(&row, self.at);
         self.checks.row(&row)?;
-        self.checks.time(&row, now, self.at)?;
-        self.checks.cost(&row, open)?;
         self.witness.row(&row, &mut self.injector);
-        let config = self.scenario.config_of(self.life.number);
-        if row.records.iter().any(|record| patience::spread(record, config)) {
-            self.injector.saw("a wait is spread");
-        }
-        command::judge(ends, &row.records)?;
-        // An agent that is not recovered yet is nobody's to wake.
-        let settled = self.life.recovered && !step.more();
-        self.checks.fair(host, &row)?;
-        self.checks.live(host, settled)?;
-        if self.counts.steps.is_multiple_of(8) {
-            self.checks.fold_is_live(host)?;
-            self.checks.readers(host)?;
+        if self.options.judges == Judges::All {
+            self.checks.time(&row, now, self.at)?;
+            self.checks.cost(&row, open)?;
+            let config = self.scenario.config_of(self.life.number);
+            if row.records.iter().any(|record| patience::spread(record, config)) {
+                self.injector.saw("a wait is spread");
+            }
+            command::judge(ends, &row.records)?;
+            // An agent that is not recovered yet is nobody's to wake.
+            let settled = self.life.recovered && !step.more();
+            self.checks.fair(host, &row)?;
+            self.checks.live(host, settled)?;
+            if self.counts.steps.is_multiple_of(8) {
+                self.checks.fold_is_live(host)?;
+                self.checks.readers(host)?;
+            }
         }
         let urgent = matches!(&row.call, Call::Step { input, .. } if urgent(input));
         if self.options.moments {

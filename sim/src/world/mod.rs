@@ -37,7 +37,7 @@ use command::Supervised;
 use patterns::Patterns;
 use writer::{Waits, Writer};
 
-pub use report::{Options, Report, Sabotage};
+pub use report::{Judges, Options, Report, Sabotage};
 
 /// Between the last input and the quiet phase.
 const GRACE: u64 = 5_000_000;
@@ -45,6 +45,7 @@ const GRACE: u64 = 5_000_000;
 /// Runs a scenario to its end or its first failure.
 pub fn run(scenario: &Scenario, options: Options) -> Report {
     let mut world = World::new(scenario, options);
+    world.checks.judges = options.judges;
     world.checks.sabotaged(options.sabotage);
     let failure = world.live_through().err();
     Report {

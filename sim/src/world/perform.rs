@@ -123,7 +123,7 @@ impl World<'_> {
         }
         ensure!(waiting.is_some(), "Q6", "reply {reply} goes to nobody: {answer:?}");
         let Some(mut waiting) = waiting else { return Ok(()) };
-        self.checks.reference.answered(reply, &answer)?;
+        self.checks.answered(reply, &answer)?;
         self.checks.say("G5");
         if self.options.sabotage == Some(Sabotage::LateStop) {
             waiting.since = waiting.since.saturating_sub(5_000_000);

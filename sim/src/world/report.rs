@@ -10,9 +10,20 @@ use crate::fault::Strike;
 use crate::trace::{Kept, Trace};
 use crate::witness::Pair;
 
+/// Who judges a run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Judges {
+    /// The laws of records, the reference model, the laws of the world, the replay.
+    #[default]
+    All,
+    /// The laws of records and their fold: to measure what the others take.
+    Laws,
+}
+
 /// How a run is made.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options {
+    pub judges: Judges,
     pub trace: Kept,
     pub sabotage: Option<Sabotage>,
     /// Leave out the replay of decisions at the end.

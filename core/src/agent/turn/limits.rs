@@ -57,7 +57,7 @@ pub(super) fn fingerprint(round: &Round) -> u64 {
     let (Some((_, tool, arguments)), Some(receipt)) = (round.calls().nth(at), round.results.get(at)) else {
         return 0;
     };
-    let call = Fnv::default().piece(tool.as_bytes()).text(arguments);
+    let call = Fnv::START.piece(tool.as_bytes()).text(arguments);
     receipt.texts().fold(call, Fnv::text).0
 }
 

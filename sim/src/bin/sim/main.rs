@@ -19,7 +19,7 @@ use sim::recorded::Ask;
 use words::scenario;
 
 const USAGE: &str = "usage: sim run SEED|FILE.json [--trace] [--scenario]
-       sim swarm --seeds N | --for 30m [--from SEED] [--jobs N]
+       sim swarm --seeds N | --for 30m [--from SEED] [--jobs N] [--laws]
        sim shrink SEED|FILE.json [--out FILE.json]
        sim crash [--jobs N]
        sim explore [--world NAME] [--states N] [--for SECONDS|10m] [--wider N] [--workers N]

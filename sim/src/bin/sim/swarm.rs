@@ -7,7 +7,7 @@ use sim::isolation;
 use sim::swarm;
 use sim::tally::Tally;
 use sim::verdict::guarded;
-use sim::world::Options;
+use sim::world::{Judges, Options};
 
 use crate::one;
 use crate::progress::{Bound, Progress};
@@ -28,6 +28,7 @@ pub(crate) struct Campaign {
     seeds: u64,
     lasts: Option<Duration>,
     jobs: u64,
+    judges: Judges,
 }
 
 /// What all jobs share.
@@ -45,7 +46,8 @@ impl Campaign {
         let without = if lasts.is_some() { Some(u64::MAX) } else { seeds };
         let Some(seeds) = number(rest, "--seeds")?.or(without) else { return Err(crate::USAGE.into()) };
         let (from, jobs) = (number(rest, "--from")?.unwrap_or(1), number(rest, "--jobs")?.unwrap_or(1));
-        Ok(Self { from, seeds, lasts, jobs: jobs.clamp(1, 64) })
+        let judges = if rest.contains(&"--laws") { Judges::Laws } else { Judges::All };
+        Ok(Self { from, seeds, lasts, jobs: jobs.clamp(1, 64), judges })
     }
 
     /// Each job takes the next seed until there is none. Gives the exit code of the first failure, and what
@@ -89,8 +91,9 @@ impl Campaign {
 
     fn one(&self, seed: u64, tally: &mut Tally, course: &Course) -> u8 {
         let scenario = swarm::scenario(seed);
-        let mut report = guarded(&scenario, Options::default());
-        if report.failure.is_none() && seed.is_multiple_of(APART_EVERY) {
+        let mut report = guarded(&scenario, Options { judges: self.judges, ..Options::default() });
+        let apart = self.judges == Judges::All && seed.is_multiple_of(APART_EVERY);
+        if report.failure.is_none() && apart {
             match isolation::check(&scenario, None) {
                 Some(Ok(())) => *report.said.entry("D12").or_default() += 1,
                 Some(Err(failure)) => report.failure = Some(failure),
@@ -128,7 +131,18 @@ pub(crate) fn swarm(rest: &[&str]) -> Result<u8, String> {
     if !new.is_empty() {
         println!("pairs that nobody declared: {new:?}");
     }
-    let seconds = began.elapsed().as_secs_f64();
+    rates(&tally, began.elapsed().as_secs_f64());
+    if campaign.judges == Judges::Laws {
+        return Ok(code);
+    }
+    let silent = tally.silent();
+    if !silent.is_empty() {
+        println!("silent: {silent:?}");
+    }
+    Ok(verdict(code, &tally))
+}
+
+fn rates(tally: &Tally, seconds: f64) {
     println!(
         "{} seeds, {} steps, {} records, {} crashes, {} s of virtual time, {} failures, {} of 1000 end in a turn",
         tally.runs,
@@ -140,14 +154,10 @@ pub(crate) fn swarm(rest: &[&str]) -> Result<u8, String> {
         tally.worth()
     );
     println!(
-        "{:.0} seeds/s, {:.0} steps/s, {} steps a seed",
+        "{:.0} seeds/s, {:.0} steps/s, {:.0} turns/s, {} steps a seed",
         tally.runs as f64 / seconds,
         tally.steps as f64 / seconds,
+        tally.turns as f64 / seconds,
         tally.steps / tally.runs.max(1)
     );
-    let silent = tally.silent();
-    if !silent.is_empty() {
-        println!("silent: {silent:?}");
-    }
-    Ok(verdict(code, &tally))
 }
