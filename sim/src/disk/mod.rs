@@ -17,6 +17,9 @@ use crate::failure::{Failure, ensure};
 use image::{Damage, Found, Image, Reader};
 use shelf::Shelf;
 
+/// Rows from a damaged one on that a reader is given.
+const BEHIND: usize = 4;
+
 /// What a crash has taken of rows that a sync had spoken of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lost {
@@ -196,7 +199,13 @@ impl Disk {
             Damage::Flipped { row, .. } => (row, row),
             Damage::Misdirected { row, other } => (row.min(other), row),
         };
-        let mut image = Image::of(&self.rows[..end], from);
+        // A reader ends at the damage; a few rows behind it show that it does.
+        let shown = match damage {
+            Damage::Torn { .. } | Damage::Hole { .. } => end,
+            Damage::Flipped { row, .. } => end.min(row + BEHIND),
+            Damage::Misdirected { row, other } => end.min(row.max(other) + BEHIND),
+        };
+        let mut image = Image::of(&self.rows[..shown], from);
         image.suffer(damage);
         let (rows, found) = image.read(reader);
         let same = rows.iter().zip(&self.rows[from..]).all(|(read, row)| read.same(row));
