@@ -130,6 +130,11 @@ async fn abort(errand: &Errand, client: &Client) -> Result<Value, Failure> {
 
 fn verdict(why: &Value, interrupted: bool) -> Result<RunVerdict, Failure> {
     let name = text(why, "/verdict");
+    if interrupted && name.is_empty() {
+        // The next message is at work already.
+        let aborted = text(why, "/last_turn/kind") == "aborted";
+        return Ok(if aborted { RunVerdict::Aborted } else { RunVerdict::Interrupted });
+    }
     let found = RunVerdict::ALL.iter().copied().find(|verdict| verdict.name() == name);
     let verdict = found.ok_or_else(|| Failure::from(anyhow!("the runtime knows the verdict {name:?}")))?;
     let ended = matches!(verdict, RunVerdict::Aborted | RunVerdict::Stopped);
