@@ -64,8 +64,8 @@ fn doing(answer: &Value) -> Vec<Vec<String>> {
         return vec![row("run", "none"), row("queue", queue(answer))];
     };
     let part = |name: &str| text(run, name);
-    let (round, turn) = (number(run, "/rounds"), number(run, "/turn_index"));
-    let about = format!("{} for {}, turn {turn}, round {round}", part("/run_id"), part("/message_id"));
+    let (rounds, turn) = (number(run, "/rounds"), number(run, "/turn_index"));
+    let about = format!("{} for {}, turn {turn}, rounds {rounds}", part("/run_id"), part("/message_id"));
     let phase = run.get("phase").map(phase).unwrap_or_default();
     let mut rows = vec![
         row("run", format!("{about}, since {}", part("/started_at"))),
