@@ -149,3 +149,18 @@ fn queued(why: &Value) -> u64 {
     let bands = why.pointer("/queue/queued").and_then(Value::as_array).into_iter().flatten();
     bands.map(|band| number(band, "/1")).sum()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_aborted_run_says_so_although_the_next_message_is_at_work() {
+        let told = |why: Value| verdict(&why, true).unwrap();
+        assert_eq!(told(json!({ "last_turn": { "kind": "aborted" }, "run": {} })), RunVerdict::Aborted);
+        assert_eq!(told(json!({ "last_turn": { "kind": "completed" }, "run": {} })), RunVerdict::Interrupted);
+        assert_eq!(told(json!({ "verdict": "aborted" })), RunVerdict::Aborted);
+        assert_eq!(told(json!({ "verdict": "waiting_for_timer" })), RunVerdict::Interrupted);
+        assert!(verdict(&json!({ "run": {} }), false).is_err());
+    }
+}

@@ -111,3 +111,17 @@ async fn a_hold_says_what_it_is_for_and_a_decision_its_event() {
     let evidence = serde_json::to_value(&later.explanation.decision.evidence).unwrap();
     assert!(evidence.as_array().unwrap().contains(&ignored), "{evidence}");
 }
+
+#[tokio::test]
+async fn damaged_events_are_told_and_keep_nothing_else_back() {
+    let scene = Scene::with_main().await;
+    scene.at_rest("main").await;
+    let whole = why(&scene).await;
+    rusqlite::Connection::open(scene.home.ledger())
+        .unwrap()
+        .execute("UPDATE records SET payload = '{}' WHERE kind = 'scheduler_decision'", [])
+        .unwrap();
+    let told = why(&scene).await;
+    assert!(told["events_damaged"].as_str().is_some_and(|problem| problem.contains("agent main")), "{told}");
+    assert_eq!((told.get("last_decision_event"), &told["decision"]), (None, &whole["decision"]));
+}
