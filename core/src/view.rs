@@ -69,7 +69,8 @@ pub struct AgentSummary {
     pub last_turn_token_usage: TokenUsage,
     pub model_rounds: u64,
     pub queue: QueueSummary,
-    /// How the last turn left the agent: history while something is pending.
+    /// How the last turn left the agent: history while something is pending. `completed` with the evidence
+    /// `no_turn` where there was none.
     pub closure: ClosureDecision,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunSummary>,
@@ -117,7 +118,8 @@ pub struct Explanation {
     /// What it decided last, as recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_decision: Option<SchedulerDecision>,
-    /// How the last turn left the agent: history while something is pending.
+    /// How the last turn left the agent: history while something is pending. `completed` with the evidence
+    /// `no_turn` where there was none.
     pub closure: ClosureDecision,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_turn: Option<LastTurn>,
@@ -192,7 +194,7 @@ impl<'a> View<'a> {
             last_turn_token_usage: agent.history.last_turn_usage,
             model_rounds: agent.history.model_rounds,
             queue: queue(agent),
-            closure: agent.closure(self.host.facts().now),
+            closure: agent.closure(self.host.facts().now).shown(),
             run: run::summary(agent),
             last_turn: agent.history.last_turn.clone(),
             event_seq: agent.event_seq,
@@ -212,7 +214,7 @@ impl<'a> View<'a> {
             woken_by: wake_sources(agent, &decision, !deadlines.is_empty()),
             decision,
             last_decision: agent.last_decision.clone(),
-            closure: agent.closure(self.host.facts().now),
+            closure: agent.closure(self.host.facts().now).shown(),
             last_turn: agent.history.last_turn.clone(),
             run: run::summary(agent),
             hold: agent.hold.clone(),

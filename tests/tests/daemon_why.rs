@@ -20,6 +20,17 @@ fn a_command_in_flight_a_queue_and_a_stop() {
     daemon.start();
     let (table, new) = why(&daemon);
     assert_eq!((told(&table, "last turn"), new.get("last_turn")), (Some("none yet"), None), "{table}");
+    // Contract, agent.md, Closure: no turn is shown as completed with no turn.
+    let status = daemon.ok(&["status"]);
+    for (place, closure) in [(&new, &table), (&daemon.ok(&["status", "--json"]).json(), &status.stdout)] {
+        assert_eq!(place["closure"]["outcome"], "completed", "{place}");
+        assert_eq!(place["closure"]["evidence"], json!([{ "fact": "no_turn" }]), "{place}");
+        assert_eq!(told(closure, "closure"), Some("completed with no turn"), "{closure}");
+    }
+    assert_eq!(
+        (&new["verdict"], told(&table, "verdict")),
+        (&json!("completed"), Some("completed with no turn"))
+    );
     daemon.ok(&["prompt", "-q", "go"]);
     let runs = || daemon.ok(&["why", "--json"]).json()["run"]["call"]["operation"] == "run_command";
     wait_for("command", runs);

@@ -29,7 +29,7 @@ pub(super) fn explanation(answer: &Value) -> Vec<Vec<String>> {
         row("agent", text(answer, "/agent_id")),
         row("status", format!("{} since {}", text(answer, "/status"), text(answer, "/since"))),
         row("posture", text(answer, "/scheduling_posture")),
-        row("verdict", given(answer, "/verdict").unwrap_or("none yet: something is pending")),
+        row("verdict", verdict(answer)),
     ];
     rows.extend(doing(answer));
     rows.extend(past(answer));
@@ -91,7 +91,7 @@ fn past(answer: &Value) -> Vec<Vec<String>> {
     if !pending(answer) {
         let (outcome, reason) = (text(answer, "/closure/outcome"), given(answer, "/closure/waiting_reason"));
         let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
-        rows.push(row("closure", format!("{outcome}{reason}")));
+        rows.push(row("closure", format!("{outcome}{}{reason}", no_turn(answer))));
     }
     let last = object(answer, "/last_turn").map(|turn| {
         let reason = given(turn, "/reason").map(|reason| format!(" ({reason})")).unwrap_or_default();
@@ -99,6 +99,20 @@ fn past(answer: &Value) -> Vec<Vec<String>> {
     });
     rows.push(row("last turn", last.unwrap_or_else(|| "none yet".to_owned())));
     rows
+}
+
+fn verdict(answer: &Value) -> String {
+    match given(answer, "/verdict") {
+        None => "none yet: something is pending".to_owned(),
+        Some("completed") => format!("completed{}", no_turn(answer)),
+        Some(verdict) => verdict.to_owned(),
+    }
+}
+
+/// What is completed without a turn says so.
+fn no_turn(answer: &Value) -> &'static str {
+    let none = items(answer, "/closure/evidence").iter().any(|fact| text(fact, "/fact") == "no_turn");
+    if none { " with no turn" } else { "" }
 }
 
 /// Whether it is at work, or about to be.
