@@ -23,14 +23,18 @@ async fn why(scene: &Scene) -> Value {
 
 /// Waits until an explanation has a field.
 async fn why_with(scene: &Scene, field: &str) -> Value {
+    why_when(scene, |told| told.pointer(field).is_some()).await
+}
+
+async fn why_when(scene: &Scene, is_so: impl Fn(&Value) -> bool) -> Value {
     for _ in 0..5_000 {
         let told = why(scene).await;
-        if told.pointer(field).is_some() {
+        if is_so(&told) {
             return told;
         }
         tokio::time::sleep(std::time::Duration::from_millis(2)).await;
     }
-    panic!("{field} is never told");
+    panic!("it is never so: {}", why(scene).await);
 }
 
 /// The event that is said to be something.
@@ -110,6 +114,33 @@ async fn a_hold_says_what_it_is_for_and_a_decision_its_event() {
     let ignored = json!({ "fact": "ignored_queue", "entries": 601 });
     let evidence = serde_json::to_value(&later.explanation.decision.evidence).unwrap();
     assert!(evidence.as_array().unwrap().contains(&ignored), "{evidence}");
+}
+
+/// However long the run is: a decision that began it, and one beside it that later ones repeat.
+#[tokio::test]
+async fn a_decision_is_found_far_behind_the_newest_events() {
+    let round = |round: u32| {
+        let call =
+            |number: u32| json!({ "tool": "Levitate", "arguments": { "round": round, "number": number } });
+        json!({ "calls": (0..100).map(call).collect::<Vec<_>>(), "delay_ms": if round == 0 { 200 } else { 0 } })
+    };
+    let mut rounds: Vec<Value> = (0..7).map(round).collect();
+    rounds.push(json!({ "text": "late", "delay_ms": 60_000 }));
+    for beside in [false, true] {
+        let scene = Scene::with(Setup { rounds: json!(rounds), ..Setup::default() }).await;
+        scene.create("main").await;
+        scene.prompt("main", "go").await.ok();
+        if beside {
+            scene.prompt("main", "more").await.ok();
+        }
+        let told = why_when(&scene, |told| told["run"]["rounds"] == 7).await;
+        let reason = if beside { "run_in_progress" } else { "queued_message" };
+        assert_eq!(told["last_decision"]["reason"], reason);
+        let event = event(&scene, &told["last_decision_event"]).await;
+        assert_eq!(event["payload"], told["last_decision"]);
+        let since = told["event_seq"].as_u64().unwrap() - event["event_seq"].as_u64().unwrap();
+        assert!(beside || since > 600, "the second prompt may have come late, the first did not: {since}");
+    }
 }
 
 #[tokio::test]
