@@ -49,6 +49,22 @@ pub enum ClosureEvidence {
     NoTurn,
 }
 
+impl ClosureDecision {
+    /// As it is shown: no turn is completed, and its evidence says so (contract: agent.md, Closure, row 8).
+    #[must_use]
+    pub fn shown(mut self) -> Self {
+        if self.outcome == ClosureOutcome::None {
+            self.outcome = ClosureOutcome::Completed;
+        }
+        self
+    }
+
+    /// Whether it is the closure of an agent that no turn has left in any way.
+    pub fn without_turn(&self) -> bool {
+        self.evidence.contains(&ClosureEvidence::NoTurn)
+    }
+}
+
 /// The closure of an agent without a run.
 pub fn decide(facts: ClosureFacts) -> ClosureDecision {
     let (row, outcome, waiting_reason, evidence) = match (facts.last_turn, facts.held_until) {
@@ -109,6 +125,22 @@ mod tests {
                 assert_eq!((decision.row, decision.outcome), (1, ClosureOutcome::Failed), "{kind}");
                 assert_eq!(decision.evidence, [ClosureEvidence::LastTurn { kind }]);
             }
+        }
+    }
+
+    #[test]
+    fn no_turn_is_shown_as_completed_with_no_turn() {
+        let none = decided(None, None);
+        assert!(none.without_turn());
+        let shown = none.clone().shown();
+        assert_eq!(
+            (shown.outcome, shown.row, &shown.evidence),
+            (ClosureOutcome::Completed, 8, &none.evidence)
+        );
+        for &kind in TurnKind::ALL {
+            let decision = decided(Some(kind), None);
+            assert!(!decision.without_turn());
+            assert_eq!(decision.clone().shown(), decision);
         }
     }
 

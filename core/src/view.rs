@@ -1,6 +1,8 @@
 //! Read models: summaries and explanations, assembled on read and never an input to anything. An explanation
 //! is built from the projection and the decision function themselves (contract: scheduler.md, Explaining).
 
+mod run;
+
 use alloc::vec::Vec;
 
 use schemars::JsonSchema;
@@ -9,14 +11,13 @@ use serde::{Deserialize, Serialize};
 use crate::agent::history::LastTurn;
 use crate::agent::identity::AgentSpec;
 use crate::agent::model::ModelState;
-use crate::agent::turn::Phase;
 use crate::agent::turn::recap::Window;
 use crate::agent::{Agent, hold::Hold};
 use crate::closure::ClosureDecision;
 use crate::host::{DeadlineReason, Host, Stats};
-use crate::ids::{AgentId, EventSeq, MessageId, RunId, TurnIndex};
+use crate::ids::{AgentId, EventSeq, MessageId};
 use crate::lifecycle::{Boundary, Status};
-use crate::message::{Ingress, Message, Priority};
+use crate::message::{Ingress, Message, MessageKind, Priority};
 use crate::model::TokenUsage;
 use crate::names::names;
 use crate::outcome::LoadedContext;
@@ -26,6 +27,7 @@ use crate::scheduler::{SchedulerDecision, decide_next_action, project};
 use crate::terminal::{TurnKind, TurnReason};
 use crate::time::{Millis, Wall};
 use crate::tool::Tool;
+pub use run::{AttemptError, CallSummary, RunSummary};
 
 /// Reads of a host at rest between two steps.
 #[derive(Debug, Clone, Copy)]
@@ -67,6 +69,8 @@ pub struct AgentSummary {
     pub last_turn_token_usage: TokenUsage,
     pub model_rounds: u64,
     pub queue: QueueSummary,
+    /// How the last turn left the agent: history while something is pending. `completed` with the evidence
+    /// `no_turn` where there was none.
     pub closure: ClosureDecision,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunSummary>,
@@ -80,16 +84,17 @@ pub struct QueueSummary {
     pub entries: u64,
     pub bytes: u64,
     pub queued: Vec<(Priority, u64)>,
+    /// The entry that is next in order.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub head: Option<QueueHead>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct RunSummary {
-    pub run_id: RunId,
-    pub turn_index: TurnIndex,
+pub struct QueueHead {
     pub message_id: MessageId,
-    pub started_at: Wall,
-    pub phase: Phase,
-    pub rounds: u32,
+    pub kind: MessageKind,
+    pub priority: Priority,
+    pub created_at: Wall,
 }
 
 /// What a model would be told if a prompt came now.
@@ -113,7 +118,11 @@ pub struct Explanation {
     /// What it decided last, as recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_decision: Option<SchedulerDecision>,
+    /// How the last turn left the agent: history while something is pending. `completed` with the evidence
+    /// `no_turn` where there was none.
     pub closure: ClosureDecision,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_turn: Option<LastTurn>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunSummary>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -124,8 +133,9 @@ pub struct Explanation {
     pub token_usage: TokenUsage,
     /// Whether nothing runs and nothing is queued.
     pub quiet: bool,
-    /// How things stand, from facts alone.
-    pub verdict: RunVerdict,
+    /// How things stand, from facts alone; none while something is pending that is not waited for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<RunVerdict>,
     /// What an agent without a run waits for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub due: Option<ExplainedDeadline>,
@@ -184,8 +194,8 @@ impl<'a> View<'a> {
             last_turn_token_usage: agent.history.last_turn_usage,
             model_rounds: agent.history.model_rounds,
             queue: queue(agent),
-            closure: agent.closure(self.host.facts().now),
-            run: run(agent),
+            closure: agent.closure(self.host.facts().now).shown(),
+            run: run::summary(agent),
             last_turn: agent.history.last_turn.clone(),
             event_seq: agent.event_seq,
         })
@@ -204,8 +214,9 @@ impl<'a> View<'a> {
             woken_by: wake_sources(agent, &decision, !deadlines.is_empty()),
             decision,
             last_decision: agent.last_decision.clone(),
-            closure: agent.closure(self.host.facts().now),
-            run: run(agent),
+            closure: agent.closure(self.host.facts().now).shown(),
+            last_turn: agent.history.last_turn.clone(),
+            run: run::summary(agent),
             hold: agent.hold.clone(),
             deadlines: deadlines
                 .into_iter()
@@ -214,7 +225,7 @@ impl<'a> View<'a> {
             queue: queue(agent),
             token_usage: agent.history.usage,
             quiet: self.quiet(id),
-            verdict: self.verdict(id)?,
+            verdict: self.verdict(id),
             due: self.due(id),
             event_seq: agent.event_seq,
         })
@@ -266,7 +277,8 @@ impl<'a> View<'a> {
         waits.then_some(ExplainedDeadline { at: hold.until, reason: DeadlineReason::Hold })
     }
 
-    /// How things stand with an agent, from facts alone.
+    /// How things stand with an agent, from facts alone; none while something is pending that is not waited
+    /// for: then the last turn is history.
     pub fn verdict(&self, id: &AgentId) -> Option<RunVerdict> {
         let agent = self.host.agent(id)?;
         if agent.status == Status::Stopped {
@@ -275,7 +287,12 @@ impl<'a> View<'a> {
         if self.due(id).is_some() {
             return Some(RunVerdict::WaitingForTimer);
         }
-        let last = agent.history.last_turn.as_ref();
+        self.quiet(id).then(|| self.last_verdict(id)).flatten()
+    }
+
+    /// How things stood when the last turn had ended.
+    pub fn last_verdict(&self, id: &AgentId) -> Option<RunVerdict> {
+        let last = self.host.agent(id)?.history.last_turn.as_ref();
         Some(match last.map(|turn| (turn.kind, turn.reason)) {
             None | Some((TurnKind::Completed, _)) => RunVerdict::Completed,
             Some((TurnKind::Aborted, _)) => RunVerdict::Aborted,
@@ -314,18 +331,13 @@ pub fn lifecycle_hint(agent: &AgentId) -> alloc::string::String {
 fn queue(agent: &Agent) -> QueueSummary {
     let (entries, bytes) = agent.inbox.totals();
     let queued = Priority::ALL.iter().map(|&priority| (priority, agent.inbox.depth(priority)));
-    QueueSummary { entries, bytes, queued: queued.filter(|(_, depth)| *depth > 0).collect() }
-}
-
-fn run(agent: &Agent) -> Option<RunSummary> {
-    agent.run.as_ref().map(|run| RunSummary {
-        run_id: run.id,
-        turn_index: run.turn_index,
-        message_id: run.message,
-        started_at: run.started_at,
-        phase: run.phase,
-        rounds: run.next_round().0,
-    })
+    let head = agent.inbox.queued().next().map(|entry| QueueHead {
+        message_id: entry.message.id,
+        kind: entry.message.kind,
+        priority: entry.message.priority,
+        created_at: entry.message.created_at,
+    });
+    QueueSummary { entries, bytes, queued: queued.filter(|(_, depth)| *depth > 0).collect(), head }
 }
 
 fn wake_sources(agent: &Agent, decision: &SchedulerDecision, deadline: bool) -> Vec<WakeSource> {
@@ -395,6 +407,7 @@ mod tests {
         assert!(world.host.view().settled(&main, Millis::hours(1)), "nothing was asked of it");
         world.admit("main", crate::testing::prompt("go"));
         assert!(!world.host.view().settled(&main, Millis(0)));
+        assert_eq!(world.host.view().verdict(&main), None, "it is at work");
         world.control("main", crate::input::ControlRequest::Stop);
         assert!(world.host.view().settled(&main, Millis(0)));
         assert_eq!(world.host.view().verdict(&main), Some(RunVerdict::Stopped));

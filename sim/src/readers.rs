@@ -5,7 +5,9 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
-use holon_core::agent::Agent;
+use holon_core::agent::turn::Run;
+use holon_core::agent::{Agent, OpenOp};
+use holon_core::event::operation::OpKind;
 use holon_core::event::{Event, InboxFact, TurnFact};
 use holon_core::host::Host;
 use holon_core::lifecycle::Status;
@@ -13,7 +15,7 @@ use holon_core::message::{AdmissionContext, Ingress, Surface};
 use holon_core::prompt::Part;
 use holon_core::terminal::{TurnKind, TurnReason};
 use holon_core::transcript::{Entry, Transcript};
-use holon_core::view::{AgentSummary, Explanation, RunVerdict, SchedulingPosture, View};
+use holon_core::view::{AgentSummary, Explanation, RunSummary, RunVerdict, SchedulingPosture, View};
 use holon_core::{AgentId, Millis, Record, Reject, Text};
 use schemars::{JsonSchema, schema_for};
 use serde::Deserialize;
@@ -52,6 +54,12 @@ fn summary(view: View<'_>, agent: &Agent) -> Result<(), Failure> {
     let run = agent.run.as_ref().map(|run| (run.id, run.message));
     let told_run = told.run.as_ref().map(|run| (run.run_id, run.message_id));
     ensure!(told_run == run, "R1", "{id} is told to run {told_run:?}, it runs {run:?}");
+    if let (Some(told), Some(run)) = (&told.run, &agent.run) {
+        working(agent, told, run)?;
+    }
+    let head = agent.inbox.queued().next().map(|entry| entry.message.id);
+    let told_head = told.queue.head.as_ref().map(|head| head.message_id);
+    ensure!(told_head == head, "R1", "{id}: {told_head:?} is told to be next, it is {head:?}");
     let stopped = agent.status == Status::Stopped;
     ensure!(told.lifecycle_hint.is_some() == stopped, "R1", "{id}: {:?}", told.lifecycle_hint);
     let fits = match told.scheduling_posture {
@@ -63,6 +71,19 @@ fn summary(view: View<'_>, agent: &Agent) -> Result<(), Failure> {
     };
     ensure!(fits, "R1", "{id} is told to be {}, with {queued} in its queue", told.scheduling_posture);
     ensure!(told.event_seq == agent.event_seq, "R1", "{id} is told to be at {}", told.event_seq);
+    Ok(())
+}
+
+/// A call is told exactly while one is in flight: the first that has no result.
+fn working(agent: &Agent, told: &RunSummary, run: &Run) -> Result<(), Failure> {
+    let calls = |op: &OpenOp| match op.kind {
+        OpKind::CallTool | OpKind::PrepareCommand | OpKind::RunCommand => true,
+        OpKind::LoadContext | OpKind::CallModel => false,
+    };
+    let first = run.rounds.last().and_then(|round| round.calls().nth(round.results.len()));
+    let open = first.filter(|_| agent.ops.values().any(calls)).map(|(call_id, _, _)| call_id);
+    let call = told.call.as_ref().map(|call| call.call_id.as_str());
+    ensure!(call == open, "R1", "{} is told to be at the call {call:?}, it is at {open:?}", agent.id);
     Ok(())
 }
 
@@ -86,6 +107,8 @@ fn ending(view: View<'_>, agent: &Agent) -> Result<(), Failure> {
         Some(_) | None => !stopped,
     };
     ensure!(named, "R1", "{id} is told to have ended as {verdict:?}, stopped is {stopped}");
+    let pending = !stopped && !quiet && due.is_none();
+    ensure!(verdict.is_none() == pending, "R1", "{id}: {verdict:?}, something is pending: {pending}");
     Ok(())
 }
 
@@ -119,7 +142,7 @@ pub(crate) fn past(host: &Host, id: &AgentId, log: &[Record], misread: bool) -> 
     let told_last = told.last_turn.map(|turn| (turn.kind, turn.reason));
     ensure!(told_last == last, "R1", "the last turn of {id} is told to be {told_last:?}, it was {last:?}");
     let verdict = view.verdict(id);
-    if verdict != Some(RunVerdict::Stopped) && view.due(id).is_none() {
+    if verdict != Some(RunVerdict::Stopped) && view.quiet(id) {
         let fits = verdict == Some(of_turn(if misread { None } else { last }));
         ensure!(fits, "R1", "{id} is told to have ended as {verdict:?}, its last turn was {last:?}");
     }

@@ -130,6 +130,11 @@ async fn abort(errand: &Errand, client: &Client) -> Result<Value, Failure> {
 
 fn verdict(why: &Value, interrupted: bool) -> Result<RunVerdict, Failure> {
     let name = text(why, "/verdict");
+    if interrupted && name.is_empty() {
+        // The next message is at work already.
+        let aborted = text(why, "/last_turn/kind") == "aborted";
+        return Ok(if aborted { RunVerdict::Aborted } else { RunVerdict::Interrupted });
+    }
     let found = RunVerdict::ALL.iter().copied().find(|verdict| verdict.name() == name);
     let verdict = found.ok_or_else(|| Failure::from(anyhow!("the runtime knows the verdict {name:?}")))?;
     let ended = matches!(verdict, RunVerdict::Aborted | RunVerdict::Stopped);
@@ -143,4 +148,19 @@ fn due(value: &Value) -> Option<ExplainedDeadline> {
 fn queued(why: &Value) -> u64 {
     let bands = why.pointer("/queue/queued").and_then(Value::as_array).into_iter().flatten();
     bands.map(|band| number(band, "/1")).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_aborted_run_says_so_although_the_next_message_is_at_work() {
+        let told = |why: Value| verdict(&why, true).unwrap();
+        assert_eq!(told(json!({ "last_turn": { "kind": "aborted" }, "run": {} })), RunVerdict::Aborted);
+        assert_eq!(told(json!({ "last_turn": { "kind": "completed" }, "run": {} })), RunVerdict::Interrupted);
+        assert_eq!(told(json!({ "verdict": "aborted" })), RunVerdict::Aborted);
+        assert_eq!(told(json!({ "verdict": "waiting_for_timer" })), RunVerdict::Interrupted);
+        assert!(verdict(&json!({ "run": {} }), false).is_err());
+    }
 }

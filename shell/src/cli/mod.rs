@@ -7,6 +7,7 @@ mod daemon;
 mod demo;
 mod errand;
 mod exit;
+mod explained;
 mod fork;
 mod hints;
 mod interrupts;

@@ -134,7 +134,10 @@ impl Session {
         self.prune();
         let interrupted = self.until_settled(driver, ending).await?;
         let view = driver.view();
-        let mut verdict = view.verdict(&self.errand.agent).unwrap_or(RunVerdict::Failed);
+        // What was aborted says so, although the next message is at work already.
+        let agent = &self.errand.agent;
+        let verdict = view.verdict(agent).or_else(|| view.last_verdict(agent));
+        let mut verdict = verdict.unwrap_or(RunVerdict::Failed);
         let ended = matches!(verdict, RunVerdict::Aborted | RunVerdict::Stopped);
         if interrupted && !ended {
             // Nothing of this agent was running: the prompt still waits.

@@ -13,6 +13,32 @@ use super::row::{RECORD_COLUMNS, StoredRecord, stored};
 /// The condition under which SQLite uses the index of landmarks.
 const LANDMARKS: &str = "kind IN ('message_admitted', 'turn_started', 'turn_terminal')";
 
+/// A kind of facts that are found by the index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Landmark {
+    MessageAdmitted,
+    TurnStarted,
+    TurnTerminal,
+}
+
+impl Landmark {
+    fn kind(self) -> &'static str {
+        match self {
+            Self::MessageAdmitted => "message_admitted",
+            Self::TurnStarted => "turn_started",
+            Self::TurnTerminal => "turn_terminal",
+        }
+    }
+}
+
+fn nearest(which: &str, side: &str, landmark: Landmark) -> String {
+    let kind = landmark.kind();
+    format!(
+        "SELECT {which}(event_seq) FROM records WHERE {LANDMARKS} AND agent = ?1 AND kind = '{kind}'
+        AND event_seq {side} ?2"
+    )
+}
+
 impl Reader {
     /// The record in which a message was admitted; none when there is none. Messages are numbered in the order
     /// of their admission.
@@ -41,14 +67,8 @@ impl Reader {
         agent: &AgentId,
         before: EventSeq,
     ) -> Result<Option<(RunId, MessageId)>, LedgerError> {
-        let newest = |kind: &str| {
-            let sql = format!(
-                "SELECT max(event_seq) FROM records WHERE {LANDMARKS} AND agent = ?1 AND kind = '{kind}'
-                AND event_seq < ?2"
-            );
-            self.landmark(agent, &sql, stored(before.0)?)
-        };
-        let (began, ended) = (newest("turn_started")?, newest("turn_terminal")?);
+        let newest = |landmark| self.newest_landmark(agent, landmark, before);
+        let (began, ended) = (newest(Landmark::TurnStarted)?, newest(Landmark::TurnTerminal)?);
         let Some(began) = began.filter(|began| Some(*began) > ended) else { return Ok(None) };
         let Some(Record { event: Event::Turn(TurnFact::TurnStarted(fact)), .. }) =
             self.record(agent, began)?
@@ -56,6 +76,32 @@ impl Reader {
             return Ok(None);
         };
         Ok(Some((fact.run_id, fact.message_id)))
+    }
+
+    /// The newest of one kind before an event.
+    ///
+    /// # Errors
+    /// When the ledger can't be read.
+    pub fn newest_landmark(
+        &self,
+        agent: &AgentId,
+        landmark: Landmark,
+        before: EventSeq,
+    ) -> Result<Option<EventSeq>, LedgerError> {
+        self.landmark(agent, &nearest("max", "<", landmark), stored(before.0)?)
+    }
+
+    /// The first of one kind after an event.
+    ///
+    /// # Errors
+    /// When the ledger can't be read.
+    pub fn next_landmark(
+        &self,
+        agent: &AgentId,
+        landmark: Landmark,
+        after: EventSeq,
+    ) -> Result<Option<EventSeq>, LedgerError> {
+        self.landmark(agent, &nearest("min", ">", landmark), stored(after.0)?)
     }
 
     /// One record; none when there is none of that number.
@@ -115,15 +161,17 @@ mod tests {
         for nobody in [MessageId(0), MessageId(4)] {
             assert_eq!(reader.admission(&main, nobody).unwrap(), None);
         }
-        let plan: String = reader
-            .read(|connection| {
-                let sql = format!(
-                    "EXPLAIN QUERY PLAN SELECT max(event_seq) FROM records WHERE {LANDMARKS} AND agent = 'main'
-                    AND kind = 'turn_started' AND event_seq < 9"
-                );
-                connection.query_row(&sql, [], |row| row.get(3))
-            })
-            .unwrap();
-        assert!(plan.contains("landmarks"), "{plan}");
+        for (which, side) in [("max", "<"), ("min", ">")] {
+            let sql = format!("EXPLAIN QUERY PLAN {}", nearest(which, side, Landmark::TurnStarted));
+            let plan: String =
+                reader.read(|connection| connection.query_row(&sql, ("main", 9), |row| row.get(3))).unwrap();
+            assert!(plan.contains("landmarks"), "{plan}");
+        }
+        let started = |record: &&Record| record.event.kind() == "turn_started";
+        let (first, last_one) = (all.iter().find(started).unwrap(), all.iter().rfind(started).unwrap());
+        let kind = Landmark::TurnStarted;
+        assert_eq!(reader.next_landmark(&main, kind, EventSeq(0)).unwrap(), Some(first.event_seq));
+        assert_eq!(reader.next_landmark(&main, kind, last_one.event_seq).unwrap(), None);
+        assert_eq!(reader.newest_landmark(&main, kind, last).unwrap(), Some(last_one.event_seq));
     }
 }

@@ -52,6 +52,7 @@ pub use error::{AppendError, LedgerError, Position};
 pub use export::{ExportError, export, export_recorder};
 pub use fork::{FORKED_RECORDS, Fork, ForkError, Forked, fork};
 pub use history::{Beginning, Wanted};
+pub use landmarks::Landmark;
 pub use lock::{HomeLock, LockError};
 pub use read::Reader;
 pub use replay::{ReplayFailure, replay};

@@ -5,7 +5,7 @@ const WIDTH: usize = 100;
 
 /// A text in one line, cut at its end where it is long.
 pub fn one_line(text: &str) -> String {
-    let text = joined(text);
+    let text = whole_line(text);
     match text.char_indices().nth(WIDTH) {
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text,
@@ -14,14 +14,15 @@ pub fn one_line(text: &str) -> String {
 
 /// The end of a text in one line.
 pub fn one_line_from_end(text: &str) -> String {
-    let text = joined(text);
+    let text = whole_line(text);
     match text.char_indices().rev().nth(WIDTH / 2 - 1) {
         Some((at, _)) if at > 0 => format!("…{}", &text[at..]),
         Some(_) | None => text,
     }
 }
 
-fn joined(text: &str) -> String {
+/// A text in one line, however long: for what has a bound already.
+pub fn whole_line(text: &str) -> String {
     let plain: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     plain.split_whitespace().collect::<Vec<_>>().join(" ")
 }

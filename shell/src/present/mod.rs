@@ -24,7 +24,7 @@ use serde::Serialize;
 pub use call::call;
 pub use category::Category;
 pub use level::{Level, Visibility};
-pub use line::{files, one_line, one_line_from_end};
+pub use line::{files, one_line, one_line_from_end, whole_line};
 pub use time::{clock, duration, exactly};
 
 /// A durable event for people.

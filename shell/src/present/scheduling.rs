@@ -17,9 +17,10 @@ pub(super) fn told(fact: &SchedulingFact) -> Told {
             Told::new(Visibility::Trace, Category::StateSync, "continuation", &summary)
         }
         SchedulingFact::ClosureDecided(fact) => {
-            let closure = &fact.closure;
+            let closure = fact.closure.clone().shown();
             let reason = closure.waiting_reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
-            let summary = format!("closure: {}{reason}, row {}", closure.outcome, closure.row);
+            let turn = if closure.without_turn() { " with no turn" } else { "" };
+            let summary = format!("closure: {}{turn}{reason}, row {}", closure.outcome, closure.row);
             Told::new(Visibility::Debug, Category::StateSync, "closure", &summary)
         }
         SchedulingFact::HoldSet(fact) => {

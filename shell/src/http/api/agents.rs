@@ -1,9 +1,10 @@
 //! Agents as they are listed, summarised, and handed to a projection.
 
 use holon_core::agent::identity::{AgentKind, ExecutionBinding, Ownership, ProfilePreset, Visibility};
+use holon_core::ids::MessageId;
 use holon_core::lifecycle::Status;
 use holon_core::view::{AgentSummary, Explanation};
-use holon_core::{AgentId, EventSeq, Wall};
+use holon_core::{AgentId, EventSeq, RunId, Wall};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -66,6 +67,45 @@ pub struct DamagedAgent {
 /// The concise summary.
 pub type AgentStatus = AgentSummary;
 
+/// Why an agent is as it is, with what its events add.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AgentWhy {
+    #[serde(flatten)]
+    pub explanation: Explanation,
+    /// The event that `last_decision` is; none when it is far behind the newest events.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_decision_event: Option<EventMark>,
+    /// What set the hold that there is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hold_error: Option<Trouble>,
+    /// What the newest turn failed by, while its failure stands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Trouble>,
+    /// What is wrong with the events that were to be looked at: then some of the above may be missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub events_damaged: Option<String>,
+}
+
+/// Where in the log of an agent something is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EventMark {
+    pub event_seq: EventSeq,
+    pub at: Wall,
+}
+
+/// What went wrong, and with which message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Trouble {
+    /// As in `provider_attempt_recorded` or `runtime_error`.
+    pub kind: String,
+    /// One line; of a long one the beginning.
+    pub text: String,
+    pub run_id: RunId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message_id: Option<MessageId>,
+    pub event: EventMark,
+}
+
 /// How much of the newest is wanted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -82,7 +122,7 @@ pub struct AgentState {
     /// The same as `/status`.
     pub agent: AgentSummary,
     /// The same as `/why`.
-    pub why: Explanation,
+    pub why: AgentWhy,
     /// The newest last.
     pub briefs: Vec<Brief>,
     /// The newest last.

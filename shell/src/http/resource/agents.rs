@@ -10,14 +10,15 @@ use holon_core::{AgentId, Event, EventSeq, Record};
 
 use super::super::App;
 use super::super::api::{
-    AgentListEntry, AgentState, AgentStatus, DamagedAgent, ListQuery, Listed, Nothing, PageQuery, RecentQuery,
+    AgentListEntry, AgentState, AgentStatus, AgentWhy, DamagedAgent, ListQuery, Listed, Nothing, PageQuery,
+    RecentQuery,
 };
 use super::super::body::Empty;
 use super::super::code::Code;
 use super::super::failure::Failure;
 use super::super::reply::Answer;
 use super::super::route::{Call, Handled};
-use super::history;
+use super::{history, why};
 use crate::ledger::{AgentRow, Beginning};
 
 /// Agents in one reply, where nothing else is asked for, and at most.
@@ -51,15 +52,17 @@ pub(in super::super) async fn status(app: App, call: Call<Nothing, Empty>) -> Ha
     Ok(Answer(look(&app, &call.agent).await?.0))
 }
 
-pub(in super::super) async fn why(app: App, call: Call<Nothing, Empty>) -> Handled<Answer<Explanation>> {
-    Ok(Answer(look(&app, &call.agent).await?.1))
+pub(in super::super) async fn why(app: App, call: Call<Nothing, Empty>) -> Handled<Answer<AgentWhy>> {
+    let (_, explanation) = look(&app, &call.agent).await?;
+    app.blocking(move |app| why::with_events(app, explanation).map(Answer)).await
 }
 
 pub(in super::super) async fn state(app: App, call: Call<RecentQuery, Empty>) -> Handled<Answer<AgentState>> {
     let recent = bounded("recent", call.query.recent, RECENT, 0)?;
     let agent = call.agent;
-    let (summary, why) = look(&app, &agent).await?;
+    let (summary, explanation) = look(&app, &agent).await?;
     app.blocking(move |app| {
+        let why = why::with_events(app, explanation)?;
         // What is read here is at least as new as the summary, so whoever follows it misses nothing.
         let query = PageQuery { limit: u32::try_from(recent).ok(), ..PageQuery::default() };
         let (briefs, transcript) = if recent == 0 {

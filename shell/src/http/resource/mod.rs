@@ -11,4 +11,5 @@ pub(super) mod models;
 pub(super) mod runtime;
 pub(super) mod stream;
 mod texts;
+mod why;
 mod workspace;

@@ -8,6 +8,7 @@ mod ingress;
 mod limits;
 mod reads;
 mod stream;
+mod why;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
