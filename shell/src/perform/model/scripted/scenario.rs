@@ -121,6 +121,10 @@ pub(super) fn find(name: &str) -> Result<Scenario, ScenarioError> {
 
 fn parse(name: &str, json: &str) -> Result<Scenario, ScenarioError> {
     let invalid = |problem: String| ScenarioError::Invalid { name: name.to_owned(), problem };
+    // A list would be read as the fields of the scenario, one after the other.
+    if json.trim_start().starts_with('[') {
+        return Err(invalid("expected an object with version, name and rounds, got a list".into()));
+    }
     let mut reader = serde_json::Deserializer::from_str(json);
     let scenario: Scenario = serde_path_to_error::deserialize(&mut reader)
         .map_err(|error| invalid(format!("at {}: {}", error.path(), error.inner())))?;
@@ -139,6 +143,12 @@ fn parse(name: &str, json: &str) -> Result<Scenario, ScenarioError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_list_of_rounds_is_no_scenario() {
+        let refused = parse("mine", r#" [{ "text": "Done." }]"#).unwrap_err().to_string();
+        assert!(refused.contains("version, name and rounds, got a list"), "{refused}");
+    }
 
     #[test]
     fn the_built_in_scenarios_are_valid() {
