@@ -17,8 +17,8 @@ use super::interrupts;
 use super::output::Failure;
 use super::server_options::ServerOptions;
 use crate::client::Client;
-use crate::daemon::Token;
-use crate::home::Home;
+use crate::daemon::{self, Metadata, Token};
+use crate::home::{Home, HomeError};
 use crate::ledger::LockError;
 use crate::settings::{Environment, Settings};
 
@@ -74,17 +74,19 @@ pub(super) struct Place {
 impl Place {
     /// Where a runtime of this home would listen, with the configuration as it is, and without one.
     fn sockets(&self) -> Vec<PathBuf> {
-        let settings = Settings::load(&self.home.config(), &self.environment).ok();
-        let configured = settings.and_then(|settings| settings.server.socket);
-        let usual = self.home.socket();
-        let mut sockets: Vec<PathBuf> = configured.into_iter().chain([usual]).collect();
-        sockets.dedup();
-        sockets
+        daemon::sockets(&self.home, &self.environment)
     }
 
     /// The first of them.
     fn socket(&self) -> PathBuf {
         self.sockets().into_iter().next().unwrap_or_else(|| self.home.socket())
+    }
+
+    /// Takes away what a runtime that was killed left behind.
+    fn clean(&self) -> Result<(), Failure> {
+        let not_writable = |source| HomeError::NotWritable { path: Metadata::path(&self.home), source };
+        let removed = daemon::clean(&self.home, &self.environment).map_err(unusable)?;
+        Ok(removed.map_err(not_writable)?)
     }
 
     /// The runtime at that socket and nowhere else. The token is the configured one, as far as it can be read.

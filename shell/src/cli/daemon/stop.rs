@@ -8,7 +8,6 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::find::find;
-use super::start::clean;
 use super::{LOOK, Place, StopArgs, unusable};
 use crate::cli::exit::Exit;
 use crate::cli::output::{self, Failure};
@@ -34,7 +33,7 @@ pub(super) async fn stop(place: &Place, args: StopArgs) -> Result<Exit, Failure>
 /// Ends the runtime of the home, if there is one; says which process it was.
 pub(super) async fn end(place: &Place, args: &StopArgs) -> Result<Option<u32>, Failure> {
     let (process, socket) = match find(place).await? {
-        Found::Nobody { .. } => {
+        Found::Nobody => {
             settled(place)?;
             return Ok(None);
         }
@@ -99,8 +98,8 @@ fn starting(pid: Option<u32>) -> Result<Identity, Failure> {
 /// Nobody has the home: what was left behind goes, and so does the memory of failures.
 fn settled(place: &Place) -> Result<(), Failure> {
     // Somebody else may have started it again at once.
-    if matches!(look(&place.home).map_err(unusable)?, Found::Nobody { .. }) {
-        clean(place)?;
+    if matches!(look(&place.home).map_err(unusable)?, Found::Nobody) {
+        place.clean()?;
         LastFailure::clear(&place.home)?;
     }
     Ok(())
