@@ -24,11 +24,15 @@ pub(super) enum AgentCommand {
     /// Make an agent that stays
     Create(CreateArgs),
     /// Let a stopped agent go on
-    #[command(alias = "resume")]
     Start(StatusArgs),
     /// End its run, and take nothing in until it is started
-    #[command(alias = "pause")]
     Stop(StatusArgs),
+    /// The old name of `stop`
+    #[command(hide = true)]
+    Pause(StatusArgs),
+    /// The old name of `start`
+    #[command(hide = true)]
+    Resume(StatusArgs),
     /// End the run in progress; the agent goes on with what is next
     Abort(AbortArgs),
     /// Show or choose the model that an agent asks from its next turn on
@@ -86,12 +90,10 @@ pub(super) fn agent(home: Option<PathBuf>, command: AgentCommand) -> Result<Exit
         AgentCommand::Create(args) => {
             Through::work(home, |through, ending| async move { ending.or(create(&through, args)).await })
         }
-        AgentCommand::Start(args) => {
-            control(home, args.whom, args.json, "control", json!({ "action": "start" }))
-        }
-        AgentCommand::Stop(args) => {
-            control(home, args.whom, args.json, "control", json!({ "action": "stop" }))
-        }
+        AgentCommand::Start(args) => lifecycle(home, args, "start"),
+        AgentCommand::Stop(args) => lifecycle(home, args, "stop"),
+        AgentCommand::Pause(args) => old_name(home, args, "pause", "stop"),
+        AgentCommand::Resume(args) => old_name(home, args, "resume", "start"),
         AgentCommand::Model(args) => {
             Through::work(home, |through, ending| async move { ending.or(model(&through, args)).await })
         }
@@ -187,6 +189,21 @@ async fn model(through: &Through, args: ModelArgs) -> Result<Exit, Failure> {
         vec!["runtime's own".to_owned(), text(state, "/runtime_default_model").to_owned()],
     ])?;
     Ok(Exit::Completed)
+}
+
+fn lifecycle(home: Option<PathBuf>, args: StatusArgs, action: &'static str) -> Result<Exit, Failure> {
+    control(home, args.whom, args.json, "control", json!({ "action": action }))
+}
+
+/// The runtime gets the old word, too: its reply says so in `deprecated`.
+fn old_name(
+    home: Option<PathBuf>,
+    args: StatusArgs,
+    old: &'static str,
+    new: &'static str,
+) -> Result<Exit, Failure> {
+    output::note(&format!("holon: `{old}` is an old name of `holon agent {new}`; say that instead"));
+    lifecycle(home, args, old)
 }
 
 fn control(

@@ -29,6 +29,9 @@ pub(super) enum LedgerCommand {
         /// The flight recorder, too: each call, followed by the records that it brought
         #[arg(long, conflicts_with = "agent")]
         recorder: bool,
+        /// As every other command; an export is lines of JSON in any case
+        #[arg(long)]
+        json: bool,
     },
     /// Check hash links, texts, folds, snapshots and laws
     Verify {
@@ -59,7 +62,7 @@ pub(super) struct Which {
 
 pub(super) fn ledger(home: Option<PathBuf>, command: LedgerCommand) -> Result<Exit, Failure> {
     match command {
-        LedgerCommand::Export { ledger, agent, recorder } => {
+        LedgerCommand::Export { ledger, agent, recorder, json: _ } => {
             let agent = agent.as_deref().map(AgentId::new).transpose().map_err(Failure::usage)?;
             export(&open(&ledger.path(home)?)?, agent.as_ref(), recorder)?;
         }
