@@ -10,6 +10,7 @@ mod ingress;
 mod models;
 mod runtime;
 mod transcript;
+mod word;
 
 pub use agents::{AgentListEntry, AgentState, AgentStatus, DamagedAgent, ListQuery, Listed, RecentQuery};
 pub use briefs::{Brief, Briefs};

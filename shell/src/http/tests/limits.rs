@@ -43,6 +43,19 @@ async fn a_prompt_is_as_long_as_its_text() {
     assert_eq!((&details["field"], &details["limit"]), (&json!("text"), &json!(PROMPT_BYTES)));
 }
 
+/// What can be a prompt can be looked at, and nothing else.
+#[tokio::test]
+async fn a_prompt_that_is_shown_is_as_long_as_one_that_is_sent() {
+    let scene = Scene::with_main().await;
+    let show = |text: String| scene.post("/control/agents/main/debug-prompt", json!({ "text": text }));
+    show("\u{1}".repeat(PROMPT_BYTES)).await.ok();
+    let more = show("x".repeat(PROMPT_BYTES + 1)).await;
+    let details = &more.fails(413, "too_large").json["details"];
+    assert_eq!((&details["field"], &details["limit"]), (&json!("text"), &json!(PROMPT_BYTES)));
+    let none = show(String::new()).await;
+    assert_eq!(none.fails(400, "invalid_body").json["details"]["field"], "text");
+}
+
 #[tokio::test]
 async fn a_body_without_end_is_refused_when_it_is_too_long() {
     let scene = Scene::with_main().await;
