@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use holon_core::AgentId;
+use holon_core::model::ModelRef;
+use holon_core::{AgentId, RunId};
 use serde_json::{Map, Value, json};
 
 use super::exit::Exit;
@@ -73,7 +74,7 @@ pub(super) struct AbortArgs {
     whom: Whom,
     /// Only this run; another one is left alone
     #[arg(long, value_name = "RUN")]
-    run: Option<String>,
+    run: Option<RunId>,
     /// Stop the agent as well
     #[arg(long)]
     stop: bool,
@@ -163,8 +164,10 @@ async fn create(through: &Through, args: CreateArgs) -> Result<Exit, Failure> {
 }
 
 async fn model(through: &Through, args: ModelArgs) -> Result<Exit, Failure> {
+    let wanted = args.set.as_deref().map(ModelRef::new).transpose();
+    let wanted = wanted.map_err(|error| Failure::usage(error).hint("holon config providers list"))?;
     let agent = through.agent(args.whom.name()).await?;
-    let ask = match (&args.set, args.clear) {
+    let ask = match (wanted, args.clear) {
         (Some(model), _) => Ask::post(&format!("/control/agents/{agent}/model"), &json!({ "model": model }))?,
         (None, true) => Ask::post(&format!("/control/agents/{agent}/model/clear"), &json!({}))?,
         (None, false) => Ask::get(&format!("/agents/{agent}/status"), &[]),

@@ -53,7 +53,7 @@ pub(super) fn demo(args: DemoArgs) -> Result<Exit, Failure> {
     copy_project(&project)?;
     let home = Home::at(folder.join("home"));
     let ledger = home.ledger();
-    if !args.json {
+    if !args.json && !args.quiet {
         output::line(&format!("A small broken project: {}", project.display()))?;
         output::line(&format!("The prompt: {PROMPT}\n"))?;
     }

@@ -116,7 +116,11 @@ fn export(reader: &Reader, agent: Option<&AgentId>, recorder: bool) -> Result<()
     if let Some(agent) = agent {
         reader.last_event(agent).map_err(|error| {
             let unknown = matches!(error, ledger::LedgerError::NoAgent { .. });
-            Failure::new(if unknown { Exit::NotFound } else { Exit::Failed }, error)
+            if unknown {
+                Failure::new(Exit::NotFound, error).hint("without --agent, which exports every agent")
+            } else {
+                Failure::from(error)
+            }
         })?;
     }
     ledger::export(reader, agent, &mut out)?;

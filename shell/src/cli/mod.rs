@@ -150,8 +150,15 @@ mod tests {
 
     #[test]
     fn a_number_beyond_its_limit_is_refused_with_the_limit() {
-        for (command, most) in [(&["daemon", "logs"][..], 10_000), (&["tail"], 512), (&["transcript"], 500)] {
-            let parsed = |number: &str| Cli::try_parse_from([&["holon"], command, &["-n", number]].concat());
+        for (command, flag, most) in [
+            (&["daemon", "logs"][..], "-n", 10_000),
+            (&["tail"], "-n", 512),
+            (&["transcript"], "-n", 500),
+            (&["daemon", "start"], "--wait", 86_400),
+            (&["daemon", "stop"], "--wait", 86_400),
+            (&["daemon", "restart"], "--wait", 86_400),
+        ] {
+            let parsed = |number: &str| Cli::try_parse_from([&["holon"], command, &[flag, number]].concat());
             for number in ["0".to_owned(), most.to_string()] {
                 assert!(parsed(&number).is_ok(), "{command:?} {number}");
             }

@@ -51,11 +51,15 @@ pub(super) fn serve(home: Option<PathBuf>, args: ServeArgs) -> Result<Exit, Fail
     let home = Home::find(home, &environment)?;
     home.create()?;
     begin_journal(&home, &environment, &args)?;
+    // On a terminal the error itself says it all.
+    let told_in_log = args.detached || args.json || args.log_format == LogFormat::Json;
     let served = interrupts::block_on_workers(WORKERS, |ending| {
         let (home, environment) = (home.clone(), environment.clone());
         Box::pin(locked(home, environment, args.options, ending))
     });
-    if let Err(failure) = &served {
+    if let Err(failure) = &served
+        && told_in_log
+    {
         tracing::error!("{:#}", failure.error);
     }
     served

@@ -156,7 +156,7 @@ mod tests {
         let metadata = Metadata { socket_path: Some(before.clone()), ..metadata(dead) };
         metadata.write(&home).unwrap();
         drop(UnixListener::bind(home.socket()).unwrap());
-        let expected = [Metadata::path(&home), configured.clone(), home.socket(), before.clone()];
+        let expected = [Metadata::path(&home), configured, home.socket(), before];
         assert_eq!(leftovers(&home, &environment), expected);
         clean(&home, &environment).unwrap().unwrap();
         assert!(expected.iter().all(|path| !path.exists()), "{expected:?}");

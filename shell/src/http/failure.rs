@@ -57,7 +57,7 @@ impl Failure {
     }
 
     /// What the reply says.
-    pub(super) fn body(self: Box<Self>) -> ErrorBody {
+    pub(super) fn body(self) -> ErrorBody {
         let details = (!self.details.is_empty()).then_some(self.details);
         let (error, code) = (self.text, self.code.name().to_owned());
         ErrorBody { ok: false, error, code, hint: self.hint, details }

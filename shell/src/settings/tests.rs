@@ -280,7 +280,7 @@ fn extremes(value: &Json) -> Vec<Json> {
 /// What the core refuses is told to users: by a name that they can look up, or as none of theirs.
 #[test]
 fn the_core_names_keys_that_are_there() {
-    let model = holon_core::model::ModelRef::new("local/a").unwrap();
+    let model = ModelRef::new("local/a").unwrap();
     let valid = serde_json::to_value(Config::new(vec![model])).unwrap();
     let configs = extremes(&valid).into_iter().filter_map(|one| serde_json::from_value::<Config>(one).ok());
     let named: std::collections::BTreeSet<&str> =

@@ -43,21 +43,26 @@ pub(super) enum DaemonCommand {
 pub(super) struct StartArgs {
     #[command(flatten)]
     options: ServerOptions,
-    /// How long to wait until it is ready
-    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
-    wait: u64,
+    /// How long to wait until it is ready, at most 86400
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(..=WAIT))]
+    wait: u32,
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct StopArgs {
-    /// How long to wait until it has ended
-    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
-    wait: u64,
+    /// How long to wait until it has ended, at most 86400
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(..=WAIT))]
+    wait: u32,
     #[arg(long)]
     json: bool,
 }
+
+/// Longest wait, in seconds: a day.
+const WAIT: i64 = 86_400;
 
 /// Between two looks at a runtime that starts or ends.
 const LOOK: Duration = Duration::from_millis(50);

@@ -55,7 +55,7 @@ async fn begin(
     args: &StartArgs,
     effective: &Effective,
 ) -> Result<(Started, Metadata), Failure> {
-    let deadline = Instant::now() + Duration::from_secs(args.wait);
+    let deadline = Instant::now() + Duration::from_secs(args.wait.into());
     let mut child: Option<Child> = None;
     let (mut busy, mut silent) = (Lasting::default(), Lasting::default());
     loop {
@@ -202,7 +202,7 @@ fn client(socket: PathBuf, effective: &Effective) -> Client {
     Client::at(socket).with_token(effective.endpoint.token.clone()).within(PATIENCE)
 }
 
-fn not_ready(pid: Option<u32>, starting: bool, seconds: u64) -> Failure {
+fn not_ready(pid: Option<u32>, starting: bool, seconds: u32) -> Failure {
     let pid = pid.map_or_else(|| "a process".to_owned(), |pid| format!("process {pid}"));
     let error = if starting {
         anyhow!("the runtime ({pid}) is not ready after {seconds} s; it goes on starting")

@@ -226,7 +226,12 @@ fn show(status: &Status) -> Result<(), Failure> {
     output::table(&rows)?;
     match status.state {
         State::Running => {}
-        State::NotRunning => output::hint("try", status.next.unwrap_or("holon daemon start")),
+        State::NotRunning => {
+            // A start would be refused for what is wrong with the configuration.
+            let usual =
+                if status.config.problem.is_some() { "holon config doctor" } else { "holon daemon start" };
+            output::hint("try", status.next.unwrap_or(usual));
+        }
         State::NotAnswering | State::Busy => output::hint("try", "holon daemon logs"),
     }
     Ok(())

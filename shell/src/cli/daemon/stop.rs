@@ -43,7 +43,7 @@ pub(super) async fn end(place: &Place, args: &StopArgs) -> Result<Option<u32>, F
         Found::Busy { pid } => (starting(pid)?, None),
     };
     let begun = Instant::now();
-    let wait = Duration::from_secs(args.wait);
+    let wait = Duration::from_secs(args.wait.into());
     let mut asked_politely = match socket {
         Some(socket) => ask(place, &process, socket).await,
         None => false,
@@ -105,7 +105,7 @@ fn settled(place: &Place) -> Result<(), Failure> {
     Ok(())
 }
 
-fn stays(place: &Place, process: &Identity, seconds: u64) -> Failure {
+fn stays(place: &Place, process: &Identity, seconds: u32) -> Failure {
     let pid = process.pid;
     let summary = format!("the runtime (process {pid}) did not end within {seconds} s");
     let hint = format!("holon daemon logs; kill -9 {pid} ends it at once, and the ledger stays whole");
