@@ -104,6 +104,25 @@ fn only_the_owner_of_the_home_is_believed_at_its_socket() {
     holder.wait().unwrap();
 }
 
+/// A process that ends loses its arguments before its locks. This test holds the lock in its place.
+#[test]
+fn a_process_that_is_about_to_be_gone_is_waited_for() {
+    let daemon = Daemon::hello();
+    std::fs::create_dir_all(daemon.0.home().join("run")).unwrap();
+    let mut ended = std::process::Command::new("true").spawn().unwrap();
+    let arguments = format!("/proc/{}/cmdline", ended.id());
+    wait_for("end of a process", || std::fs::read(&arguments).unwrap().is_empty());
+    let lock = File::create(daemon.run_file("lock")).unwrap();
+    lock.lock().unwrap();
+    writeln!(&lock, "{}", ended.id()).unwrap();
+    let stopping = daemon.0.spawn(&["daemon", "stop"]);
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    drop(lock);
+    let stopped = Ended::from(stopping.wait_with_output().unwrap());
+    assert_eq!((stopped.code, stopped.stdout.as_str()), (Some(0), "not running\n"), "{stopped:?}");
+    ended.wait().unwrap();
+}
+
 /// More connections than a start makes within a second.
 const CONNECTIONS: usize = 25;
 

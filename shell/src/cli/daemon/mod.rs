@@ -67,6 +67,11 @@ const WAIT: i64 = 86_400;
 /// Between two looks at a runtime that starts or ends.
 const LOOK: Duration = Duration::from_millis(50);
 
+/// A runtime that begins or ends is through with what others see of it within so long, on a busy machine too. What
+/// looks the same for longer is no transition: a process without readable metadata is looked for at the socket, and
+/// one that lets nobody in, or of which nothing can be seen, is told of.
+const MOMENT: Duration = Duration::from_secs(5);
+
 /// A runtime that does not answer within so long is not well.
 const PATIENCE: Duration = Duration::from_secs(5);
 

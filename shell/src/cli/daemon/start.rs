@@ -10,17 +10,12 @@ use tokio::time::Instant;
 
 use super::find::{at_socket, filled};
 use super::launch::{ended, kept, launch};
-use super::{LOOK, PATIENCE, Place, StartArgs, StopArgs, stop, unusable};
+use super::{LOOK, MOMENT, PATIENCE, Place, StartArgs, StopArgs, stop, unusable};
 use crate::cli::exit::Exit;
 use crate::cli::output::{self, Failure};
 use crate::cli::server_options::Effective;
 use crate::client::{Ask, Client, ClientError};
 use crate::daemon::{Found, Metadata, look};
-
-/// A runtime that begins or ends is through with what others see of it within so long, on a busy machine too. What
-/// looks the same for longer is no transition: a process without readable metadata is looked for at the socket, and
-/// one that lets nobody in is told of.
-const MOMENT: Duration = Duration::from_secs(5);
 
 /// How a start ended well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::find::find;
-use super::{LOOK, Place, StopArgs, unusable};
+use super::{LOOK, MOMENT, Place, StopArgs, unusable};
 use crate::cli::exit::Exit;
 use crate::cli::output::{self, Failure};
 use crate::client::Ask;
@@ -16,6 +16,9 @@ use crate::daemon::{Found, LastFailure, Phase, look};
 use crate::http::api::Nothing;
 use crate::supervise::process;
 use crate::supervise::protocol::Identity;
+
+/// A command that starts or stops a runtime has the home for less than this.
+const ERRAND: Duration = Duration::from_millis(500);
 
 pub(super) async fn stop(place: &Place, args: StopArgs) -> Result<Exit, Failure> {
     let ended = end(place, &args).await?;
@@ -32,7 +35,7 @@ pub(super) async fn stop(place: &Place, args: StopArgs) -> Result<Exit, Failure>
 
 /// Ends the runtime of the home, if there is one; says which process it was.
 pub(super) async fn end(place: &Place, args: &StopArgs) -> Result<Option<u32>, Failure> {
-    let (process, socket) = match find(place).await? {
+    let (process, socket) = match there_to_stay(place).await? {
         Found::Nobody => {
             settled(place)?;
             return Ok(None);
@@ -66,6 +69,29 @@ pub(super) async fn end(place: &Place, args: &StopArgs) -> Result<Option<u32>, F
     Ok(Some(process.pid))
 }
 
+/// Who has the home. A process that has lost its arguments is on its way out, and waited for; other commands have a
+/// home while they look after it.
+async fn there_to_stay(place: &Place) -> Result<Found, Failure> {
+    let begun = Instant::now();
+    loop {
+        let found = find(place).await?;
+        let patience = match found.busy().map(|pid| process::arguments(pid).unwrap_or_default()) {
+            None => return Ok(found),
+            Some(words) if serves(&words) => return Ok(found),
+            Some(words) if words.iter().all(String::is_empty) => MOMENT,
+            Some(_) => ERRAND,
+        };
+        if begun.elapsed() >= patience {
+            return Ok(found);
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+fn serves(arguments: &[String]) -> bool {
+    arguments.iter().any(|word| word == "serve")
+}
+
 /// Asks for a drain over the control surface, if it is that process that answers there. A runtime that can't be
 /// asked is ended by its process.
 async fn ask(place: &Place, process: &Identity, socket: PathBuf) -> bool {
@@ -81,10 +107,8 @@ async fn ask(place: &Place, process: &Identity, socket: PathBuf) -> bool {
 
 /// A runtime that did not get as far as being ready is known by its command line and by holding the lock.
 fn starting(pid: Option<u32>) -> Result<Identity, Failure> {
-    let serves = |pid: &u32| {
-        process::arguments(*pid).is_some_and(|arguments| arguments.iter().any(|word| word == "serve"))
-    };
-    let known = pid.filter(serves).and_then(|pid| Some((pid, process::stat(pid)?.started)));
+    let runtime = |pid: &u32| process::arguments(*pid).is_some_and(|arguments| serves(&arguments));
+    let known = pid.filter(runtime).and_then(|pid| Some((pid, process::stat(pid)?.started)));
     match (known, process::boot_id()) {
         (Some((pid, started)), Ok(boot_id)) => Ok(Identity { pid, started, boot_id }),
         (_, _) => {
