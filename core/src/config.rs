@@ -135,6 +135,7 @@ pub enum WhileStopped {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {problem}")]
 pub struct ConfigError {
+    /// The setting as users know it; where none sets it, the field behind `Config.`.
     pub key: &'static str,
     pub problem: String,
 }
@@ -189,7 +190,7 @@ impl Config {
             ("limits.queue_entries", self.queue.entries),
             ("limits.queue_bytes", self.queue.bytes),
             ("limits.body_bytes", self.queue.body_bytes),
-            ("limits.replays", u64::from(self.queue.crashes)),
+            ("Config.queue.crashes", u64::from(self.queue.crashes)),
             ("limits.rounds", u64::from(self.turn.rounds)),
             ("limits.turn_wall_time_ms", self.turn.wall_time.0),
             ("limits.calls_per_round", u64::from(self.turn.calls_per_round)),
@@ -199,9 +200,9 @@ impl Config {
             ("limits.repeats_end", u64::from(self.turn.repeats_end)),
             ("limits.agents", self.limits.agents),
             ("limits.concurrent_turns", self.limits.concurrent_turns),
-            ("limits.decisions_per_step", u64::from(self.limits.decisions_per_step)),
-            ("limits.deadlines_per_step", u64::from(self.limits.deadlines_per_step)),
-            ("runtime.hold_steps", self.hold.steps.len() as u64),
+            ("Config.limits.decisions_per_step", u64::from(self.limits.decisions_per_step)),
+            ("Config.limits.deadlines_per_step", u64::from(self.limits.deadlines_per_step)),
+            ("Config.hold.steps", self.hold.steps.len() as u64),
             ("model.default", self.models.len() as u64),
         ];
         if let Some((key, _)) = at_least_one.iter().find(|(_, value)| *value == 0) {
@@ -216,7 +217,7 @@ impl Config {
         }
         if self.hold.steps.iter().any(|step| step.0 == 0) {
             return Err(ConfigError {
-                key: "runtime.hold_steps",
+                key: "Config.hold.steps",
                 problem: "must be at least 1 ms each".into(),
             });
         }

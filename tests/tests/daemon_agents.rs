@@ -39,6 +39,7 @@ fn a_prompt_goes_all_the_way_and_back() {
         .map(|line| serde_json::from_str::<Value>(line).unwrap()["event_seq"].as_u64().unwrap())
         .collect();
     assert!(seqs.iter().copied().eq(1..=seqs.len() as u64), "{seqs:?}");
+    assert_eq!(daemon.ok(&["ledger", "export", "--json"]).stdout, daemon.ok(&["ledger", "export"]).stdout);
     let status = daemon.ok(&["status", "--json"]).json();
     assert_eq!((&status["agent_id"], &status["status"]), (&json!("main"), &json!("asleep")));
     assert_eq!(status["identity"]["kind"], "default");
@@ -46,6 +47,28 @@ fn a_prompt_goes_all_the_way_and_back() {
     assert!(daemon.ok(&["why"]).stdout.contains("woken by"));
     daemon.ok(&["daemon", "stop"]);
     daemon.0.check_ledger(&daemon.ledger());
+}
+
+#[test]
+fn none_is_none_and_more_than_there_may_be_is_refused() {
+    let daemon = Daemon::hello();
+    daemon.start();
+    daemon.ok(&["prompt", "--wait", "hello"]);
+    for command in ["tail", "transcript"] {
+        assert_eq!(daemon.ok(&[command, "-n", "0"]).stdout, "", "{command}");
+        daemon.0.run(&[command, "nobody", "-n", "0"]).refused(3, &["nobody"]);
+    }
+    assert_eq!(daemon.ok(&["tail", "--json", "-n", "0"]).stdout, "");
+    let none = daemon.ok(&["transcript", "--json", "-n", "0"]).json();
+    assert_eq!(none, json!({ "ok": true, "entries": [], "more": true }));
+    assert_eq!(
+        daemon.ok(&["transcript", "--json", "-n", "1"]).json()["entries"].as_array().unwrap().len(),
+        1
+    );
+    assert_eq!(daemon.ok(&["daemon", "logs", "--json", "-n", "0"]).json()["tail"], json!([]));
+    daemon.0.run(&["transcript", "-n", "501"]).refused(2, &["0..=500"]);
+    daemon.0.run(&["tail", "-n", "513"]).refused(2, &["0..=512"]);
+    daemon.0.run(&["daemon", "logs", "-n", "10001"]).refused(2, &["0..=10000"]);
 }
 
 #[test]
@@ -79,9 +102,15 @@ fn the_lifecycle_of_an_agent() {
         list.as_array().unwrap().iter().map(|agent| agent["agent_id"].as_str().unwrap()).collect();
     assert_eq!(names, ["helper", "main"]);
     assert!(daemon.ok(&["agent", "stop", "helper"]).stdout.contains("helper is stopped"));
-    assert!(daemon.ok(&["agent", "pause", "helper"]).stdout.contains("stopped already"));
+    for old in [&["agent", "pause", "helper"][..], &["pause", "helper", "--json"]] {
+        let told = daemon.ok(old);
+        assert_eq!(told.stderr, "holon: `pause` is an old name of `holon agent stop`; say that instead\n");
+        assert!(told.stdout.contains(if old.contains(&"--json") { "deprecated" } else { "stopped already" }));
+    }
+    assert_eq!(daemon.ok(&["agent", "stop", "helper"]).stderr, "");
     daemon.0.run(&["prompt", "--agent", "helper", "x"]).refused(4, &["holon agent start helper"]);
-    daemon.ok(&["agent", "resume", "helper"]);
+    let told = daemon.ok(&["agent", "resume", "helper"]);
+    assert_eq!(told.stderr, "holon: `resume` is an old name of `holon agent start`; say that instead\n");
     daemon.ok(&["prompt", "--agent", "helper", "--wait", "x"]);
     daemon.0.run(&["prompt", "--agent", "nobody", "x"]).refused(3, &["holon agent create nobody"]);
     daemon.0.run(&["status", "nobody"]).refused(3, &["nobody"]);
@@ -169,6 +198,11 @@ fn without_a_runtime_every_command_says_how_to_start_it() {
     assert!(man.starts_with(".ie") && man.contains("holon\\-daemon(1)"), "{man}");
     let start = daemon.ok(&["man", "daemon", "start"]).stdout;
     assert!(start.contains(".TH holon-daemon-start 1") && start.contains("wait"), "{start}");
+    let document = daemon.ok(&["man", "--json", "daemon", "start"]).json();
+    assert_eq!(document, json!({ "command": "holon daemon start", "page": start }));
+    let script = daemon.ok(&["completions", "bash"]).stdout;
+    let document = daemon.ok(&["completions", "bash", "--json"]).json();
+    assert_eq!(document, json!({ "shell": "bash", "completions": script }));
     daemon.0.run(&["man", "daemon", "strat"]).refused(2, &["did you mean start"]);
 }
 

@@ -7,6 +7,18 @@ use end_to_end::binary;
 use end_to_end::daemon::Daemon;
 use end_to_end::provider::{Provider, fails, says};
 
+/// Another home, whose runtime ends with its test.
+struct Another<'a> {
+    daemon: &'a Daemon,
+    home: String,
+}
+
+impl Drop for Another<'_> {
+    fn drop(&mut self) {
+        self.daemon.0.run(&["--home", &self.home, "daemon", "stop", "--wait", "20"]);
+    }
+}
+
 /// What is suggested after the error, as it stands there.
 fn hint(stderr: &str) -> &str {
     let hint = stderr.lines().find_map(|line| line.trim().strip_prefix("try: "));
@@ -16,8 +28,9 @@ fn hint(stderr: &str) -> &str {
 #[test]
 fn a_hint_names_the_home_that_a_flag_named_and_works_as_it_stands() {
     let daemon = Daemon::hello();
-    let home = daemon.0.folder().join("another home");
-    let home = home.to_str().unwrap();
+    let home = daemon.0.folder().join("another home").display().to_string();
+    let another = Another { daemon: &daemon, home };
+    let home = another.home.as_str();
     let ended = daemon.0.run(&["--home", home, "status"]);
     ended.refused(5, &[]);
     let start = hint(&ended.stderr).to_owned();

@@ -6,11 +6,13 @@ use std::io::Write;
 use std::os::unix::net::UnixListener;
 
 use end_to_end::daemon::Daemon;
+use end_to_end::{Ended, wait_for};
 use serde_json::json;
 
 #[test]
 fn a_runtime_without_metadata_is_found_at_its_socket() {
     let daemon = Daemon::hello();
+    daemon.ok(&["config", "set", "server.advertise", "http://h.example/"]);
     let pid = daemon.start();
     let path = daemon.run_file("daemon.json");
     let whole = daemon.metadata().unwrap();
@@ -19,13 +21,7 @@ fn a_runtime_without_metadata_is_found_at_its_socket() {
         keys.iter().for_each(|key| drop(metadata.as_object_mut().unwrap().remove(*key)));
         Some(metadata.to_string())
     };
-    let damaged = [
-        None,
-        Some("{ half".to_owned()),
-        without(&["boot_id", "started", "pid"]),
-        without(&["socket_path"]),
-        without(&["fingerprint"]),
-    ];
+    let damaged = [None, Some("{ half".to_owned()), without(&["boot_id", "started", "pid"])];
     for text in damaged {
         match &text {
             Some(text) => std::fs::write(&path, text).unwrap(),
@@ -34,12 +30,28 @@ fn a_runtime_without_metadata_is_found_at_its_socket() {
         let status = daemon.ok(&["daemon", "status", "--json"]).json();
         assert_eq!((&status["state"], &status["pid"]), (&json!("running"), &json!(pid)), "{text:?}");
         assert_eq!(status["config"]["fingerprint_match"], true, "{text:?}");
-        let started = daemon.ok(&["daemon", "start", "--json"]).json();
-        assert_eq!((&started["pid"], &started["already_running"]), (&json!(pid), &json!(true)), "{text:?}");
-        assert_eq!(started["http_addr"], whole["http_addr"], "{text:?}");
+        for name in ["started_at", "version", "http_addr", "advertise_url", "access", "auth"] {
+            assert_eq!((name, &status[name]), (name, &whole[name]), "{text:?}");
+        }
+    }
+    let is_known = |started: Ended| {
+        assert_eq!(started.code, Some(0), "{started:?}");
+        let started = started.json();
+        assert_eq!((&started["pid"], &started["already_running"]), (&json!(pid), &json!(true)));
+        for name in ["http_addr", "advertise_url", "version"] {
+            assert_eq!((name, &started[name]), (name, &whole[name]));
+        }
+    };
+    for damaged in [without(&["socket_path"]), without(&["fingerprint"])] {
+        std::fs::write(&path, damaged.unwrap()).unwrap();
+        is_known(daemon.0.run(&["daemon", "start", "--json"]));
     }
     std::fs::remove_file(&path).unwrap();
-    let other = daemon.0.run(&["daemon", "start", "--advertise", "http://h.example/"]);
+    // Each of them looks for a while whether it is there to stay.
+    let same = daemon.0.spawn(&["daemon", "start", "--json"]);
+    let other = daemon.0.spawn(&["daemon", "start", "--advertise", "http://other.example/"]);
+    is_known(same.wait_with_output().unwrap().into());
+    let other = Ended::from(other.wait_with_output().unwrap());
     other.refused(4, &["another configuration", "holon daemon restart"]);
     assert!(daemon.ok(&["daemon", "stop"]).stdout.contains(&pid.to_string()));
 }
@@ -53,7 +65,27 @@ fn a_runtime_without_metadata_is_found_at_the_socket_that_is_configured() {
     std::fs::remove_file(daemon.run_file("daemon.json")).unwrap();
     assert_eq!(daemon.start(), pid);
     assert_eq!(daemon.ok(&["daemon", "status", "--json"]).json()["socket_path"], json!(socket));
+    assert_eq!(daemon.ok(&["status", "--json"]).json()["agent_id"], "main");
     daemon.ok(&["daemon", "stop"]);
+}
+
+#[test]
+fn what_was_left_at_the_socket_that_is_configured_is_cleaned_up() {
+    let daemon = Daemon::hello();
+    let socket = daemon.0.folder().join("another.sock");
+    daemon.ok(&["config", "set", "server.socket", socket.to_str().unwrap()]);
+    daemon.start();
+    daemon.kill();
+    let left = daemon.0.run(&["daemon", "status", "--json"]).json()["stale_files"].clone();
+    assert_eq!(left, json!([daemon.run_file("daemon.json"), socket]));
+    daemon.ok(&["daemon", "stop"]);
+    assert!(!socket.exists());
+    // The configuration may have changed since: the metadata says where it was.
+    daemon.start();
+    daemon.kill();
+    daemon.ok(&["config", "unset", "server.socket"]);
+    daemon.start();
+    assert!(!socket.exists());
 }
 
 #[test]
@@ -72,7 +104,29 @@ fn only_the_owner_of_the_home_is_believed_at_its_socket() {
     holder.wait().unwrap();
 }
 
-/// This process plays a runtime that is killed after it accepted a connection.
+/// A process that ends loses its arguments before its locks. This test holds the lock in its place.
+#[test]
+fn a_process_that_is_about_to_be_gone_is_waited_for() {
+    let daemon = Daemon::hello();
+    std::fs::create_dir_all(daemon.0.home().join("run")).unwrap();
+    let mut ended = std::process::Command::new("true").spawn().unwrap();
+    let arguments = format!("/proc/{}/cmdline", ended.id());
+    wait_for("end of a process", || std::fs::read(&arguments).unwrap().is_empty());
+    let lock = File::create(daemon.run_file("lock")).unwrap();
+    lock.lock().unwrap();
+    writeln!(&lock, "{}", ended.id()).unwrap();
+    let stopping = daemon.0.spawn(&["daemon", "stop"]);
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    drop(lock);
+    let stopped = Ended::from(stopping.wait_with_output().unwrap());
+    assert_eq!((stopped.code, stopped.stdout.as_str()), (Some(0), "not running\n"), "{stopped:?}");
+    ended.wait().unwrap();
+}
+
+/// More connections than a start makes within a second.
+const CONNECTIONS: usize = 25;
+
+/// This process plays a runtime that is killed, and takes its time to be gone.
 #[test]
 fn a_runtime_that_dies_while_it_is_asked_is_replaced() {
     let daemon = Daemon::hello();
@@ -89,10 +143,17 @@ fn a_runtime_that_dies_while_it_is_asked_is_replaced() {
     lock.lock().unwrap();
     writeln!(&lock, "{}", std::process::id()).unwrap();
     let listener = UnixListener::bind(daemon.run_file("holon.sock")).unwrap();
-    let starting = daemon.0.spawn(&["daemon", "start", "--json"]);
-    drop(listener.accept().unwrap());
+    let mut starting = daemon.0.spawn(&["daemon", "start", "--json"]);
+    listener.set_nonblocking(true).unwrap();
+    for _ in 0..CONNECTIONS {
+        let mut accepted = None;
+        wait_for("connection", || {
+            accepted = listener.accept().ok();
+            accepted.is_some() || starting.try_wait().unwrap().is_some()
+        });
+    }
     drop((listener, lock));
-    let ended = end_to_end::Ended::from(starting.wait_with_output().unwrap());
+    let ended = Ended::from(starting.wait_with_output().unwrap());
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert_eq!(ended.json()["already_running"], false);
     daemon.ok(&["daemon", "stop"]);

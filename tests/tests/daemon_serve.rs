@@ -41,8 +41,7 @@ fn it_ends_in_good_order_and_says_when_it_is_ready() {
     let notify = folder.path().join("notify");
     let manager = UnixDatagram::bind(&notify).unwrap();
     manager.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-    let child =
-        daemon.0.command(&["serve", "--log-format", "json"]).env("NOTIFY_SOCKET", &notify).spawn().unwrap();
+    let child = daemon.0.command(&["serve", "--json"]).env("NOTIFY_SOCKET", &notify).spawn().unwrap();
     let told = || {
         let mut bytes = [0; 256];
         let length = manager.recv(&mut bytes).unwrap();

@@ -28,6 +28,12 @@ fn the_demo_repairs_its_project_and_proves_it() {
         assert!(ended.stdout.contains(text), "{text} is not in {ended:?}");
     }
     assert!(!holon.home().exists(), "the demo leaves the home alone");
+    let document = holon.run(&["demo", "--json"]).json();
+    assert_eq!(
+        (&document["report"]["verdict"], &document["report"]["rounds"]),
+        (&json!("completed"), &json!(5))
+    );
+    assert_eq!(document["verified"]["records"], document["replayed"]["records"], "{document}");
 }
 
 #[test]

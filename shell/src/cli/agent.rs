@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use holon_core::AgentId;
+use holon_core::model::ModelRef;
+use holon_core::{AgentId, RunId};
 use serde_json::{Map, Value, json};
 
 use super::exit::Exit;
@@ -24,11 +25,15 @@ pub(super) enum AgentCommand {
     /// Make an agent that stays
     Create(CreateArgs),
     /// Let a stopped agent go on
-    #[command(alias = "resume")]
     Start(StatusArgs),
     /// End its run, and take nothing in until it is started
-    #[command(alias = "pause")]
     Stop(StatusArgs),
+    /// The old name of `stop`
+    #[command(hide = true)]
+    Pause(StatusArgs),
+    /// The old name of `start`
+    #[command(hide = true)]
+    Resume(StatusArgs),
     /// End the run in progress; the agent goes on with what is next
     Abort(AbortArgs),
     /// Show or choose the model that an agent asks from its next turn on
@@ -69,7 +74,7 @@ pub(super) struct AbortArgs {
     whom: Whom,
     /// Only this run; another one is left alone
     #[arg(long, value_name = "RUN")]
-    run: Option<String>,
+    run: Option<RunId>,
     /// Stop the agent as well
     #[arg(long)]
     stop: bool,
@@ -86,12 +91,10 @@ pub(super) fn agent(home: Option<PathBuf>, command: AgentCommand) -> Result<Exit
         AgentCommand::Create(args) => {
             Through::work(home, |through, ending| async move { ending.or(create(&through, args)).await })
         }
-        AgentCommand::Start(args) => {
-            control(home, args.whom, args.json, "control", json!({ "action": "start" }))
-        }
-        AgentCommand::Stop(args) => {
-            control(home, args.whom, args.json, "control", json!({ "action": "stop" }))
-        }
+        AgentCommand::Start(args) => lifecycle(home, args, "start"),
+        AgentCommand::Stop(args) => lifecycle(home, args, "stop"),
+        AgentCommand::Pause(args) => old_name(home, args, "pause", "stop"),
+        AgentCommand::Resume(args) => old_name(home, args, "resume", "start"),
         AgentCommand::Model(args) => {
             Through::work(home, |through, ending| async move { ending.or(model(&through, args)).await })
         }
@@ -161,8 +164,10 @@ async fn create(through: &Through, args: CreateArgs) -> Result<Exit, Failure> {
 }
 
 async fn model(through: &Through, args: ModelArgs) -> Result<Exit, Failure> {
+    let wanted = args.set.as_deref().map(ModelRef::new).transpose();
+    let wanted = wanted.map_err(|error| Failure::usage(error).hint("holon config providers list"))?;
     let agent = through.agent(args.whom.name()).await?;
-    let ask = match (&args.set, args.clear) {
+    let ask = match (wanted, args.clear) {
         (Some(model), _) => Ask::post(&format!("/control/agents/{agent}/model"), &json!({ "model": model }))?,
         (None, true) => Ask::post(&format!("/control/agents/{agent}/model/clear"), &json!({}))?,
         (None, false) => Ask::get(&format!("/agents/{agent}/status"), &[]),
@@ -187,6 +192,21 @@ async fn model(through: &Through, args: ModelArgs) -> Result<Exit, Failure> {
         vec!["runtime's own".to_owned(), text(state, "/runtime_default_model").to_owned()],
     ])?;
     Ok(Exit::Completed)
+}
+
+fn lifecycle(home: Option<PathBuf>, args: StatusArgs, action: &'static str) -> Result<Exit, Failure> {
+    control(home, args.whom, args.json, "control", json!({ "action": action }))
+}
+
+/// The runtime gets the old word, too: its reply says so in `deprecated`.
+fn old_name(
+    home: Option<PathBuf>,
+    args: StatusArgs,
+    old: &'static str,
+    new: &'static str,
+) -> Result<Exit, Failure> {
+    output::note(&format!("holon: `{old}` is an old name of `holon agent {new}`; say that instead"));
+    lifecycle(home, args, old)
 }
 
 fn control(

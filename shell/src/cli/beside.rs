@@ -24,6 +24,7 @@ use crate::home::Home;
 use crate::ledger::{Reader, text_reader};
 use crate::report::{Ended, RunFold, RunReport};
 use crate::screen::Tone;
+use crate::settings::Settings;
 use crate::text::{Secrets, Texts};
 
 /// The runtime that has the home, if one is ready.
@@ -31,7 +32,7 @@ pub(super) fn living(home: &Home) -> Option<Metadata> {
     match look(home) {
         Ok(Found::Ready(metadata)) => Some(*metadata),
         // Whoever wants the home is told by its lock.
-        Ok(Found::Nobody { .. } | Found::Busy { .. }) | Err(_) => None,
+        Ok(Found::Nobody | Found::Busy { .. }) | Err(_) => None,
     }
 }
 
@@ -43,7 +44,8 @@ pub(super) async fn run(
     ending: Ending,
 ) -> Result<RunReport, Failure> {
     let started = clock::now();
-    let socket = metadata.socket_path.unwrap_or_else(|| errand.home.socket());
+    let configured = || Settings::socket(&errand.home.config(), &errand.environment);
+    let socket = metadata.socket_path.or_else(configured).unwrap_or_else(|| errand.home.socket());
     let token = Token::find(None, &errand.environment, None).map_err(Failure::usage)?;
     let client = Client::at(socket).with_token(token);
     let workspace = PathBuf::from(&errand.execution.execution_root);

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::Args;
 use holon_core::model::ModelRef;
-use holon_core::replay::Again;
+use holon_core::replay::{Again, AuditReport};
 use holon_core::view::RunVerdict;
 use holon_core::{AgentId, Config, Millis, Record};
+use serde_json::json;
 
 use super::errand::{Errand, Target, execution};
 use super::exit::Exit;
@@ -19,7 +20,7 @@ use super::session::Session;
 use crate::driver::{BUILD, Observer};
 use crate::entropy;
 use crate::home::Home;
-use crate::ledger::{self, Durability, Reader};
+use crate::ledger::{self, Durability, Reader, VerifyReport};
 use crate::live::LiveSink;
 use crate::perform::CommandSettings;
 use crate::perform::model::{Providers, built_in};
@@ -41,6 +42,9 @@ pub(super) struct DemoArgs {
     /// Print only the outcome
     #[arg(long, short)]
     quiet: bool,
+    /// Print one JSON document: the report of the run, and what the ledger says of itself afterwards
+    #[arg(long)]
+    json: bool,
 }
 
 pub(super) fn demo(args: DemoArgs) -> Result<Exit, Failure> {
@@ -49,8 +53,10 @@ pub(super) fn demo(args: DemoArgs) -> Result<Exit, Failure> {
     copy_project(&project)?;
     let home = Home::at(folder.join("home"));
     let ledger = home.ledger();
-    output::line(&format!("A small broken project: {}", project.display()))?;
-    output::line(&format!("The prompt: {PROMPT}\n"))?;
+    if !args.json && !args.quiet {
+        output::line(&format!("A small broken project: {}", project.display()))?;
+        output::line(&format!("The prompt: {PROMPT}\n"))?;
+    }
     let errand = Errand {
         home,
         agent: AgentId::new("demo")?,
@@ -60,7 +66,7 @@ pub(super) fn demo(args: DemoArgs) -> Result<Exit, Failure> {
         environment: Environment::of_process(),
         idle_limit: Millis::seconds(60),
         screen: Screen::quiet(),
-        observer: observer(args.quiet),
+        observer: observer(args.quiet || args.json),
     };
     let session = Session {
         errand,
@@ -73,6 +79,13 @@ pub(super) fn demo(args: DemoArgs) -> Result<Exit, Failure> {
         live: LiveSink::nobody(),
     };
     let report = interrupts::block_on(|ending| Box::pin(session.run(PROMPT, ending)))?;
+    if args.json {
+        let checked = check(&ledger)?;
+        output::document(&json!({
+            "project": project, "report": report, "verified": checked.verified, "replayed": checked.replayed,
+        }))?;
+        return Ok(report.verdict.into());
+    }
     output::line("")?;
     if let Some(text) = &report.final_text {
         output::line(text)?;
@@ -81,7 +94,10 @@ pub(super) fn demo(args: DemoArgs) -> Result<Exit, Failure> {
         let files = report.changed_files.join(", ");
         if files.is_empty() { "nothing".to_owned() } else { files }
     }))?;
-    check(&ledger)?;
+    let checked = check(&ledger)?;
+    output::line(&format!("\nLedger {}", ledger.display()))?;
+    output::line(&format!("  {}", verified(&checked.verified)))?;
+    output::line(&format!("  {}", replayed(&checked.replayed)))?;
     if report.verdict != RunVerdict::Completed {
         return Ok(report.verdict.into());
     }
@@ -117,10 +133,14 @@ fn observer(quiet: bool) -> Observer {
 }
 
 /// What the ledger says of itself afterwards.
-fn check(path: &Path) -> Result<(), Failure> {
+struct Checked {
+    verified: VerifyReport,
+    replayed: AuditReport,
+}
+
+fn check(path: &Path) -> Result<Checked, Failure> {
     let reader = Reader::open(path)?;
-    output::line(&format!("\nLedger {}", path.display()))?;
-    output::line(&format!("  {}", verified(&verify(&reader)?)))?;
-    output::line(&format!("  {}", replayed(&ledger::replay(&reader, Again::Build(BUILD.to_owned()))?)))?;
-    Ok(())
+    let verified = verify(&reader)?;
+    let replayed = ledger::replay(&reader, Again::Build(BUILD.to_owned()))?;
+    Ok(Checked { verified, replayed })
 }

@@ -29,6 +29,9 @@ pub(super) enum LedgerCommand {
         /// The flight recorder, too: each call, followed by the records that it brought
         #[arg(long, conflicts_with = "agent")]
         recorder: bool,
+        /// As every other command; an export is lines of JSON in any case
+        #[arg(long)]
+        json: bool,
     },
     /// Check hash links, texts, folds, snapshots and laws
     Verify {
@@ -59,7 +62,7 @@ pub(super) struct Which {
 
 pub(super) fn ledger(home: Option<PathBuf>, command: LedgerCommand) -> Result<Exit, Failure> {
     match command {
-        LedgerCommand::Export { ledger, agent, recorder } => {
+        LedgerCommand::Export { ledger, agent, recorder, json: _ } => {
             let agent = agent.as_deref().map(AgentId::new).transpose().map_err(Failure::usage)?;
             export(&open(&ledger.path(home)?)?, agent.as_ref(), recorder)?;
         }
@@ -113,7 +116,11 @@ fn export(reader: &Reader, agent: Option<&AgentId>, recorder: bool) -> Result<()
     if let Some(agent) = agent {
         reader.last_event(agent).map_err(|error| {
             let unknown = matches!(error, ledger::LedgerError::NoAgent { .. });
-            Failure::new(if unknown { Exit::NotFound } else { Exit::Failed }, error)
+            if unknown {
+                Failure::new(Exit::NotFound, error).hint("without --agent, which exports every agent")
+            } else {
+                Failure::from(error)
+            }
         })?;
     }
     ledger::export(reader, agent, &mut out)?;

@@ -32,6 +32,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
+use agent::AgentCommand;
 pub use exit::Exit;
 
 /// A durable runtime for long-lived software agents.
@@ -66,7 +67,13 @@ enum Command {
     Transcript(tail::TranscriptArgs),
     /// Agents of the runtime and their lifecycle
     #[command(subcommand)]
-    Agent(agent::AgentCommand),
+    Agent(AgentCommand),
+    /// The old name of `agent stop`
+    #[command(hide = true)]
+    Pause(status::StatusArgs),
+    /// The old name of `agent start`
+    #[command(hide = true)]
+    Resume(status::StatusArgs),
     /// Show the whole loop offline: a scripted model repairs a small project
     Demo(demo::DemoArgs),
     /// Look at durable history
@@ -99,6 +106,8 @@ pub fn main() -> std::process::ExitCode {
         Command::Tail(args) => tail::tail(cli.home, args),
         Command::Transcript(args) => tail::transcript(cli.home, args),
         Command::Agent(command) => agent::agent(cli.home, command),
+        Command::Pause(args) => agent::agent(cli.home, AgentCommand::Pause(args)),
+        Command::Resume(args) => agent::agent(cli.home, AgentCommand::Resume(args)),
         Command::Completions(args) => pages::completions(&args),
         Command::Man(args) => pages::man(&args),
         Command::Demo(args) => demo::demo(args),
@@ -108,5 +117,61 @@ pub fn main() -> std::process::ExitCode {
     match outcome {
         Ok(exit) => exit.into(),
         Err(error) => output::failed(&error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    fn leaves<'a>(command: &'a clap::Command, found: &mut Vec<&'a clap::Command>) {
+        let before = found.len();
+        for below in command.get_subcommands().filter(|below| below.get_name() != "help") {
+            leaves(below, found);
+        }
+        if found.len() == before {
+            found.push(command);
+        }
+    }
+
+    #[test]
+    fn every_command_speaks_to_programs() {
+        let mut cli = Cli::command();
+        cli.build();
+        let mut found = Vec::new();
+        leaves(&cli, &mut found);
+        assert!(found.len() > 30, "{}", found.len());
+        for command in found {
+            let json = command.get_arguments().any(|argument| argument.get_long() == Some("json"));
+            assert!(json, "{:?} has no --json", command.get_bin_name());
+        }
+    }
+
+    #[test]
+    fn a_number_beyond_its_limit_is_refused_with_the_limit() {
+        for (command, flag, most) in [
+            (&["daemon", "logs"][..], "-n", 10_000),
+            (&["tail"], "-n", 512),
+            (&["transcript"], "-n", 500),
+            (&["daemon", "start"], "--wait", 86_400),
+            (&["daemon", "stop"], "--wait", 86_400),
+            (&["daemon", "restart"], "--wait", 86_400),
+        ] {
+            let parsed = |number: &str| Cli::try_parse_from([&["holon"], command, &[flag, number]].concat());
+            for number in ["0".to_owned(), most.to_string()] {
+                assert!(parsed(&number).is_ok(), "{command:?} {number}");
+            }
+            for number in [(most + 1).to_string(), "-1".to_owned(), "4294967296".to_owned()] {
+                let refused = parsed(&number).unwrap_err().to_string();
+                assert!(refused.contains(&format!("{number} is not in 0..={most}")), "{refused}");
+            }
+            let mut cli = Cli::command();
+            let words = command.iter();
+            let command = words.fold(&mut cli, |above, word| above.find_subcommand_mut(word).unwrap());
+            let help = command.render_help().to_string();
+            assert!(help.contains(&format!("at most {most}")), "{help}");
+        }
     }
 }

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use anyhow::{Context, anyhow};
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
+use serde_json::json;
 
 use super::Cli;
 use super::exit::Exit;
@@ -17,6 +18,9 @@ use crate::nearest::did_you_mean;
 pub(super) struct CompletionsArgs {
     #[arg(value_enum)]
     shell: Shell,
+    /// Print one JSON document: the shell, and its completions as text
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -27,12 +31,20 @@ pub(super) struct ManArgs {
     /// Write the pages of all commands into this folder instead, one file each
     #[arg(long, value_name = "FOLDER", conflicts_with = "path")]
     into: Option<PathBuf>,
+    /// Print one JSON document: the command, and its page as text; of --into the folder
+    #[arg(long)]
+    json: bool,
 }
 
 /// Prints the completions of a shell.
 pub(super) fn completions(args: &CompletionsArgs) -> Result<Exit, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "holon", &mut script);
+    if args.json {
+        let script = String::from_utf8(script).context("completions")?;
+        output::document(&json!({ "shell": args.shell.to_string(), "completions": script }))?;
+        return Ok(Exit::Completed);
+    }
     print(&script)
 }
 
@@ -43,11 +55,22 @@ pub(super) fn man(args: &ManArgs) -> Result<Exit, Failure> {
         fs::create_dir_all(folder)
             .and_then(|()| clap_mangen::generate_to(root, folder))
             .with_context(|| format!("{} can't be written", folder.display()))?;
-        output::line(&format!("the pages are in {}", folder.display()))?;
+        if args.json {
+            output::document(&json!({ "folder": std::path::absolute(folder)? }))?;
+        } else {
+            output::line(&format!("the pages are in {}", folder.display()))?;
+        }
         return Ok(Exit::Completed);
     }
     let mut page = Vec::new();
-    clap_mangen::Man::new(named(&root, &args.path)?.clone()).render(&mut page)?;
+    let command = named(&root, &args.path)?;
+    clap_mangen::Man::new(command.clone()).render(&mut page)?;
+    if args.json {
+        let page = String::from_utf8(page).context("the page")?;
+        let name = command.get_bin_name().unwrap_or_else(|| command.get_name());
+        output::document(&json!({ "command": name, "page": page }))?;
+        return Ok(Exit::Completed);
+    }
     print(&page)
 }
 
@@ -96,7 +119,7 @@ mod tests {
     #[test]
     fn each_command_at_each_level_has_a_page_of_its_own() {
         let folder = tempfile::tempdir().unwrap();
-        let args = ManArgs { path: Vec::new(), into: Some(folder.path().join("man1")) };
+        let args = ManArgs { path: Vec::new(), into: Some(folder.path().join("man1")), json: false };
         assert_eq!(man(&args).unwrap(), Exit::Completed);
         let root = documented();
         let mut paths = Vec::new();

@@ -32,6 +32,9 @@ pub(super) struct ServeArgs {
     /// How to write the log
     #[arg(long, value_enum, default_value_t = LogFormat::Text, value_name = "FORMAT")]
     log_format: LogFormat,
+    /// The same as --log-format json
+    #[arg(long, conflicts_with = "log_format")]
+    json: bool,
     /// Leave the terminal and write to the log of the home; `daemon start` does this
     #[arg(long, hide = true)]
     detached: bool,
@@ -48,11 +51,15 @@ pub(super) fn serve(home: Option<PathBuf>, args: ServeArgs) -> Result<Exit, Fail
     let home = Home::find(home, &environment)?;
     home.create()?;
     begin_journal(&home, &environment, &args)?;
+    // On a terminal the error itself says it all.
+    let told_in_log = args.detached || args.json || args.log_format == LogFormat::Json;
     let served = interrupts::block_on_workers(WORKERS, |ending| {
         let (home, environment) = (home.clone(), environment.clone());
         Box::pin(locked(home, environment, args.options, ending))
     });
-    if let Err(failure) = &served {
+    if let Err(failure) = &served
+        && told_in_log
+    {
         tracing::error!("{:#}", failure.error);
     }
     served
@@ -66,7 +73,7 @@ fn begin_journal(home: &Home, environment: &Environment, args: &ServeArgs) -> Re
     } else {
         Box::new(io::stderr())
     };
-    let format = match args.log_format {
+    let format = match if args.json { LogFormat::Json } else { args.log_format } {
         LogFormat::Text => {
             let colour = anstream::AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never;
             Format::Text { colour: colour && !args.detached && io::stderr().is_terminal() }

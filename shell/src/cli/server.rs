@@ -77,7 +77,11 @@ impl Server {
         let driver = Driver::start(setup.start(home, environment, hub.live(), observer)).await?;
         let (runtime, ended) = Runtime::keep(driver, |warning| tracing::warn!("{warning}"));
         ensure_default_agent(&runtime, home, &default_agent).await?;
-        let metadata = metadata(home, &endpoint, addresses.listen, fingerprint)?;
+        let started_at = clock::now().wall;
+        let metadata = Metadata {
+            started_at: Some(started_at),
+            ..metadata(home, &endpoint, addresses.listen, fingerprint)?
+        };
         let shutdown = Shutdown::default();
         let app = App::new(Parts {
             runtime: runtime.clone(),
@@ -89,8 +93,9 @@ impl Server {
                 socket_path: endpoint.socket.display().to_string(),
                 listen: metadata.http_addr.clone(),
                 advertise_url: metadata.advertise_url.clone(),
+                access: endpoint.access,
                 config_fingerprint: metadata.fingerprint.as_ref().map(Fingerprint::digest),
-                started_at: clock::now().wall,
+                started_at,
             },
             policy: policy(&endpoint, addresses.listen)?,
             metrics,
@@ -219,7 +224,6 @@ fn metadata(
     fingerprint: Fingerprint,
 ) -> Result<Metadata, Failure> {
     Ok(Metadata {
-        started_at: Some(clock::now().wall),
         version: Some(env!("CARGO_PKG_VERSION").to_owned()),
         home_dir: Some(home.root().to_owned()),
         socket_path: Some(endpoint.socket.clone()),

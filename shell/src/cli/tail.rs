@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use holon_core::{AgentId, EventSeq};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::exit::Exit;
 use super::interrupts::Ending;
@@ -14,16 +14,18 @@ use crate::client::{Ask, Follow, Followed};
 use crate::envelope;
 use crate::present::{Level, Presentation};
 
-/// Most events of one page.
-const PAGE: usize = 512;
+/// Most events, and entries of a transcript: what the runtime gives at once.
+const EVENTS: u32 = 512;
+const ENTRIES: u32 = 500;
 
 #[derive(Debug, Args)]
 pub(super) struct TailArgs {
     #[command(flatten)]
     whom: Whom,
     /// How many events of the end to begin with, at most 512; those of the level are shown
-    #[arg(long, short = 'n', value_name = "N", default_value_t = 64)]
-    events: usize,
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 64, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(..=i64::from(EVENTS)))]
+    events: u32,
     /// Go on with what happens from now on
     #[arg(long, short)]
     follow: bool,
@@ -40,7 +42,8 @@ pub(super) struct TranscriptArgs {
     #[command(flatten)]
     whom: Whom,
     /// How many entries of the end, at most 500
-    #[arg(long, short = 'n', value_name = "N", default_value_t = 50)]
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 50, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(..=i64::from(ENTRIES)))]
     entries: u32,
     #[arg(long)]
     json: bool,
@@ -72,12 +75,13 @@ async fn whole(through: Through, args: TailArgs, ending: Ending) -> Result<Exit,
 
 /// Prints the end of what is there, and says where it is.
 async fn newest(through: &Through, agent: &AgentId, args: &TailArgs) -> Result<EventSeq, Failure> {
-    let limit = args.events.clamp(1, PAGE).to_string();
+    // Where no event is wanted, the last one says where to go on.
+    let limit = args.events.max(1).to_string();
     let query = [("limit", Some(limit)), ("order", Some("desc".to_owned()))];
     let page = through.client.ask(&Ask::get(&format!("/agents/{agent}/events"), &query)).await?;
     let events = page.get("events").and_then(Value::as_array).cloned().unwrap_or_default();
     let cursor = events.first().map_or(0, |event| number(event, "/event_seq"));
-    for event in events.iter().take(args.events).rev() {
+    for event in events.iter().take(args.events as usize).rev() {
         print(event, args)?;
     }
     Ok(EventSeq(cursor))
@@ -106,9 +110,12 @@ pub(super) fn transcript(home: Option<PathBuf>, args: TranscriptArgs) -> Result<
         ending
             .or(async {
                 let agent = through.agent(args.whom.name()).await?;
-                let query = [("limit", Some(args.entries.clamp(1, 500).to_string()))];
+                let query = [("limit", Some(args.entries.max(1).to_string()))];
                 let path = format!("/agents/{agent}/transcript");
-                let answer = through.client.ask(&Ask::get(&path, &query)).await?;
+                let mut answer = through.client.ask(&Ask::get(&path, &query)).await?;
+                if args.entries == 0 {
+                    answer = none_of(&answer);
+                }
                 if args.json {
                     output::document(&answer)?;
                     return Ok(Exit::Completed);
@@ -120,6 +127,12 @@ pub(super) fn transcript(home: Option<PathBuf>, args: TranscriptArgs) -> Result<
             })
             .await
     })
+}
+
+/// A page without entries: the runtime gives one at least.
+fn none_of(page: &Value) -> Value {
+    let some = page.get("entries").and_then(Value::as_array).is_some_and(|entries| !entries.is_empty());
+    json!({ "ok": true, "entries": [], "more": some })
 }
 
 /// One entry for people.
@@ -156,8 +169,6 @@ fn said(entry: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

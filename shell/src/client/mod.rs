@@ -22,7 +22,7 @@ pub(crate) use connect::{CONNECT, Connecting, not_reachable, too_long};
 
 use crate::daemon::{Metadata, Token};
 use crate::home::Home;
-use crate::settings::Environment;
+use crate::settings::{Environment, Settings};
 
 /// A runtime that can be asked. Cheap to clone; connects anew for each request.
 #[derive(Debug, Clone)]
@@ -38,17 +38,17 @@ pub struct Client {
 const ANSWER: Duration = Duration::from_secs(60);
 
 impl Client {
-    /// The runtime of a home: at the socket that it names, otherwise at the one that the environment or the home
-    /// names; and at `HOLON_HTTP_ADDR`. Connects to nobody yet.
+    /// The runtime of a home: at the socket that it names, otherwise at the one that is configured, or at the home's
+    /// own; and at `HOLON_HTTP_ADDR`. Connects to nobody yet.
     ///
     /// # Errors
     /// A token that can't be used.
     pub fn of(home: &Home, environment: &Environment) -> Result<Self, ClientError> {
-        // Without readable metadata the usual place is tried; whoever answers there says who it is.
+        // Without readable metadata its place is tried; whoever answers there says who it is.
         let metadata = Metadata::read(home).ok().flatten().filter(Metadata::is_alive);
         let said = metadata.and_then(|metadata| metadata.socket_path);
-        let named = || environment.get("HOLON_SOCKET_PATH").map(PathBuf::from);
-        let socket = said.or_else(named).unwrap_or_else(|| home.socket());
+        let configured = || Settings::socket(&home.config(), environment);
+        let socket = said.or_else(configured).unwrap_or_else(|| home.socket());
         let tcp: Option<SocketAddr> =
             environment.get("HOLON_HTTP_ADDR").and_then(|address| address.parse().ok());
         // Port 0 is any port for whoever listens, and none for whoever connects.

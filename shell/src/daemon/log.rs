@@ -14,7 +14,7 @@ const KEPT: u32 = 3;
 /// Most bytes that a tail looks at.
 const TAIL_BYTES: u64 = 1 << 20;
 /// Most lines of a tail.
-pub const TAIL_LINES: usize = 10_000;
+pub const TAIL_LINES: u32 = 10_000;
 
 /// Where the log of a home is.
 pub fn path(home: &Home) -> PathBuf {
@@ -113,7 +113,7 @@ impl Tail {
     ///
     /// # Errors
     /// The log can't be read.
-    pub fn read(path: &Path, lines: usize) -> io::Result<(Vec<String>, Self)> {
+    pub fn read(path: &Path, lines: u32) -> io::Result<(Vec<String>, Self)> {
         let mut tail = Self { path: path.to_owned(), file: None };
         let Some(mut file) = tail.open()? else { return Ok((Vec::new(), tail)) };
         let about = file.metadata()?;
@@ -125,7 +125,7 @@ impl Tail {
         // A line whose beginning is missing is none.
         let skipped = usize::from(begin > 0);
         let all: Vec<&str> = text.lines().skip(skipped).collect();
-        let from = all.len().saturating_sub(lines.min(TAIL_LINES));
+        let from = all.len().saturating_sub(lines.min(TAIL_LINES) as usize);
         Ok((all.into_iter().skip(from).map(ToOwned::to_owned).collect(), tail))
     }
 
@@ -197,8 +197,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("daemon.log");
         fs::write(&path, "a line\n".repeat(400_000)).unwrap();
-        let (lines, mut tail) = Tail::read(&path, usize::MAX).unwrap();
-        assert_eq!((lines.len(), lines[0].as_str()), (TAIL_LINES, "a line"));
+        let (lines, mut tail) = Tail::read(&path, u32::MAX).unwrap();
+        assert_eq!((lines.len(), lines[0].as_str()), (TAIL_LINES as usize, "a line"));
         assert!(tail.more().unwrap().is_empty());
     }
 }

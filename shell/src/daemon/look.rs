@@ -1,21 +1,35 @@
-//! Who has a home: told by its lock, which dies with its process, never by files alone.
+//! Who has a home: told by its lock, which dies with its process, never by files alone. And what is left in its
+//! place when nobody has it.
 
+use std::io;
 use std::path::PathBuf;
 
 use super::metadata::Metadata;
 use super::socket;
 use crate::home::Home;
 use crate::ledger::{HomeLock, LockError};
+use crate::settings::{Environment, Settings};
 
 /// Who has a home.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found {
-    /// Nobody; what a runtime that was killed left behind is named.
-    Nobody { stale: Vec<PathBuf> },
+    Nobody,
     /// A runtime that said that it is ready.
     Ready(Box<Metadata>),
     /// A process that did not say so: a runtime that starts or ends, or a one-shot run.
-    Busy { pid: Option<u32> },
+    Busy {
+        pid: Option<u32>,
+    },
+}
+
+impl Found {
+    /// The process that has the home and did not say that it is ready.
+    pub fn busy(&self) -> Option<u32> {
+        match self {
+            Self::Busy { pid } => *pid,
+            Self::Nobody | Self::Ready(_) => None,
+        }
+    }
 }
 
 /// Looks; changes nothing.
@@ -24,13 +38,7 @@ pub enum Found {
 /// A home that can't be locked by anybody.
 pub fn look(home: &Home) -> Result<Found, LockError> {
     let pid = match HomeLock::probe(home.root()) {
-        Ok(()) => {
-            let (metadata, socket) = (Metadata::path(home), home.socket());
-            // What stands in the socket's place and is somebody else's was not left behind.
-            let socket = socket::is_leftover(&socket).unwrap_or(false).then_some(socket);
-            let metadata = metadata.symlink_metadata().is_ok().then_some(metadata);
-            return Ok(Found::Nobody { stale: metadata.into_iter().chain(socket).collect() });
-        }
+        Ok(()) => return Ok(Found::Nobody),
         Err(LockError::Held { pid, .. }) => pid,
         Err(error @ LockError::Unusable { .. }) => return Err(error),
     };
@@ -43,8 +51,55 @@ pub fn look(home: &Home) -> Result<Found, LockError> {
     })
 }
 
+/// Where a runtime of a home listens that does not say where: at the socket that is configured, or at the home's own.
+pub fn sockets(home: &Home, environment: &Environment) -> Vec<PathBuf> {
+    let configured = Settings::socket(&home.config(), environment);
+    let mut sockets: Vec<PathBuf> = configured.into_iter().chain([home.socket()]).collect();
+    sockets.dedup();
+    sockets
+}
+
+/// What a runtime that was killed left behind: its metadata and its socket, wherever it listened. Of a home that
+/// nobody has; changes nothing.
+pub fn leftovers(home: &Home, environment: &Environment) -> Vec<PathBuf> {
+    let metadata = Metadata::path(home);
+    let metadata = metadata.symlink_metadata().is_ok().then_some(metadata);
+    // The configuration may have changed since it began.
+    let said = Metadata::read(home).ok().flatten().and_then(|metadata| metadata.socket_path);
+    let mut sockets = sockets(home, environment);
+    sockets.extend(said.filter(|said| !sockets.contains(said)));
+    // What stands in the socket's place and is somebody else's was not left behind.
+    sockets.retain(|socket| socket::is_leftover(socket).unwrap_or(false));
+    metadata.into_iter().chain(sockets).collect()
+}
+
+/// Takes [`leftovers`] away, unless somebody has taken the home meanwhile: then they are no leftovers any more.
+///
+/// # Errors
+/// A home that can't be locked by anybody, or the metadata can't be removed. A socket that stays is refused in words
+/// by whoever wants to listen there.
+pub fn clean(home: &Home, environment: &Environment) -> Result<io::Result<()>, LockError> {
+    let left = leftovers(home, environment);
+    if left.is_empty() {
+        return Ok(Ok(()));
+    }
+    let lock = match HomeLock::acquire(home.root()) {
+        Ok(lock) => lock,
+        Err(LockError::Held { .. }) => return Ok(Ok(())),
+        Err(error @ LockError::Unusable { .. }) => return Err(error),
+    };
+    for path in left.iter().filter(|path| **path != Metadata::path(home)) {
+        socket::make_room(path).ok();
+    }
+    let removed = Metadata::remove(home);
+    drop(lock);
+    Ok(removed)
+}
+
 #[cfg(test)]
 mod tests {
+    use std::os::unix::net::UnixListener;
+
     use super::*;
     use crate::supervise::process;
     use crate::supervise::protocol::Identity;
@@ -58,8 +113,8 @@ mod tests {
     #[test]
     fn the_lock_says_who_is_there_and_files_only_what_it_is() {
         let folder = tempfile::tempdir().unwrap();
-        let home = Home::at(folder.path());
-        assert_eq!(look(&home).unwrap(), Found::Nobody { stale: Vec::new() });
+        let (home, environment) = (Home::at(folder.path()), Environment::default());
+        assert_eq!(look(&home).unwrap(), Found::Nobody);
         let lock = HomeLock::acquire(home.root()).unwrap();
         let own = process::own_identity().unwrap();
         assert_eq!(look(&home).unwrap(), Found::Busy { pid: Some(own.pid) });
@@ -71,8 +126,40 @@ mod tests {
         );
         metadata(own).write(&home).unwrap();
         assert!(matches!(look(&home).unwrap(), Found::Ready(_)));
+        clean(&home, &environment).unwrap().unwrap();
+        assert!(matches!(look(&home).unwrap(), Found::Ready(_)), "what is in use is not left behind");
         drop(lock);
         std::fs::write(home.socket(), "somebody else's").unwrap();
-        assert_eq!(look(&home).unwrap(), Found::Nobody { stale: vec![Metadata::path(&home)] });
+        assert_eq!(look(&home).unwrap(), Found::Nobody);
+        assert_eq!(leftovers(&home, &environment), [Metadata::path(&home)]);
+        clean(&home, &environment).unwrap().unwrap();
+        assert_eq!(leftovers(&home, &environment), [] as [PathBuf; 0]);
+        assert!(home.socket().exists());
+    }
+
+    #[test]
+    fn every_socket_that_a_runtime_may_have_listened_at_is_left_behind() {
+        let folder = tempfile::tempdir().unwrap();
+        let (home, environment) = (Home::at(folder.path().join("home")), Environment::default());
+        assert_eq!(leftovers(&home, &environment), [] as [PathBuf; 0]);
+        clean(&home, &environment).unwrap().unwrap();
+        assert!(!home.root().exists(), "nothing is made where nothing is");
+        home.create().unwrap();
+        let [configured, before, strangers] = ["now.sock", "before.sock", "other.sock"].map(|name| {
+            let path = folder.path().join(name);
+            drop(UnixListener::bind(&path).unwrap());
+            path
+        });
+        let config = format!("[server]\nsocket = '{}'\n[limits]\nrounds = 'wrong'\n", configured.display());
+        std::fs::write(home.config(), config).unwrap();
+        let dead = Identity { pid: 1, started: 2, boot_id: "another".to_owned() };
+        let metadata = Metadata { socket_path: Some(before.clone()), ..metadata(dead) };
+        metadata.write(&home).unwrap();
+        drop(UnixListener::bind(home.socket()).unwrap());
+        let expected = [Metadata::path(&home), configured, home.socket(), before];
+        assert_eq!(leftovers(&home, &environment), expected);
+        clean(&home, &environment).unwrap().unwrap();
+        assert!(expected.iter().all(|path| !path.exists()), "{expected:?}");
+        assert!(strangers.exists());
     }
 }

@@ -16,6 +16,6 @@ mod token;
 pub use endpoint::{Endpoint, EndpointError};
 pub use fingerprint::Fingerprint;
 pub use last_failure::{LastFailure, Phase};
-pub use look::{Found, look};
+pub use look::{Found, clean, leftovers, look, sockets};
 pub use metadata::Metadata;
 pub use token::{Token, TokenError, VARIABLE as TOKEN_VARIABLE};

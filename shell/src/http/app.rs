@@ -18,6 +18,7 @@ use crate::home::Home;
 use crate::ledger::Reader;
 use crate::perform::model::Providers;
 use crate::runtime::Runtime;
+use crate::settings::Access;
 use crate::spawn;
 
 /// What handlers share. Cheap to clone.
@@ -49,6 +50,7 @@ pub struct About {
     /// The address on TCP; none where only the socket is served.
     pub listen: Option<String>,
     pub advertise_url: Option<String>,
+    pub access: Access,
     /// Of the configuration that is in effect.
     pub config_fingerprint: Option<String>,
     pub started_at: Wall,

@@ -17,6 +17,9 @@ use super::field;
 
 /// Longest text of a prompt, in bytes.
 pub(super) const PROMPT_BYTES: usize = 1 << 20;
+/// Longest body with a prompt. Its text is measured as it is, however it is written: six bytes of JSON may be one
+/// byte of it (`\u0000`). The rest is for what comes with it.
+pub(super) const PROMPT_BODY_BYTES: usize = 6 * PROMPT_BYTES + (64 << 10);
 /// Longest body of a message from outside.
 pub(super) const WEBHOOK_BYTES: usize = 256 << 10;
 /// Longest body of anything else.

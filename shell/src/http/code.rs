@@ -34,6 +34,8 @@ codes! {
     InvalidPath "invalid_path" BAD_REQUEST;
     /// A header that can't be read, or that came twice and says two things.
     InvalidHeader "invalid_header" BAD_REQUEST;
+    /// What begins the request is no HTTP.
+    InvalidHead "invalid_head" BAD_REQUEST;
     /// A cursor beyond the last event; `details.last_event_seq` is that one.
     CursorAhead "cursor_ahead" CONFLICT;
     /// A folder that an agent can't work in.
@@ -67,6 +69,10 @@ codes! {
     TooManyAgents "too_many_agents" CONFLICT;
     /// A body, or a part of it, is longer than it may be.
     TooLarge "too_large" PAYLOAD_TOO_LARGE;
+    /// The address of a request is longer than it may be.
+    UriTooLong "uri_too_long" URI_TOO_LONG;
+    /// The headers of a request are too many, or longer than they may be.
+    HeadTooLarge "head_too_large" REQUEST_HEADER_FIELDS_TOO_LARGE;
     UnsupportedMediaType "unsupported_media_type" UNSUPPORTED_MEDIA_TYPE;
     /// The agent's queue takes no more for now.
     QueueFull "queue_full" TOO_MANY_REQUESTS;

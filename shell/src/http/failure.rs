@@ -56,6 +56,13 @@ impl Failure {
         Self::new(Code::Internal, problem)
     }
 
+    /// What the reply says.
+    pub(super) fn body(self) -> ErrorBody {
+        let details = (!self.details.is_empty()).then_some(self.details);
+        let (error, code) = (self.text, self.code.name().to_owned());
+        ErrorBody { ok: false, error, code, hint: self.hint, details }
+    }
+
     #[cfg(test)]
     pub(super) fn code(&self) -> Code {
         self.code
@@ -76,10 +83,7 @@ impl Failure {
 impl IntoResponse for Box<Failure> {
     fn into_response(self) -> Response {
         let (status, headers) = (self.code.status(), self.headers());
-        let details = (!self.details.is_empty()).then_some(self.details);
-        let (error, code) = (self.text, self.code.name().to_owned());
-        let body = ErrorBody { ok: false, error, code, hint: self.hint, details };
-        (status, headers, axum::Json(body)).into_response()
+        (status, headers, axum::Json(self.body())).into_response()
     }
 }
 

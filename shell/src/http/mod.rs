@@ -13,6 +13,7 @@ mod failure;
 mod field;
 mod guard;
 mod header;
+mod heads;
 mod metrics;
 mod openapi;
 mod reply;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::{Extension, Router};
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
@@ -17,6 +18,7 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::guard::{Guarded, TAKEN};
+use super::heads::{Answer, Requests, Worded};
 use crate::spawn;
 
 /// A client has so long to send the head of a request.
@@ -90,9 +92,14 @@ pub async fn serve(mut listener: impl Listener, router: Router, leave: impl Futu
             tokio::time::sleep(PAUSE).await;
             continue;
         };
-        let service = TowerToHyperService::new(router.clone().layer(Extension(peer)));
-        let connection =
-            builder.serve_connection_with_upgrades(TokioIo::new(Guarded::new(stream)), service).into_owned();
+        let requests = Requests::default();
+        let stream = Worded::new(Guarded::new(stream), requests.clone());
+        let router = TowerToHyperService::new(router.clone().layer(Extension(peer)));
+        let service = service_fn(move |request| {
+            let (begun, answered) = (requests.begin(), router.call(request));
+            async move { answered.await.map(|answer| answer.map(|body| Answer { body, _request: begun })) }
+        });
+        let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service).into_owned();
         let connection = graceful.watch(connection);
         // How a connection ends is its client's business.
         spawn::task(async move {

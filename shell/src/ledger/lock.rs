@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// Whoever looks whether a home is taken holds its lock for a moment: that long it may seem to be.
 const PROBE: Duration = Duration::from_millis(5);
-const PROBES: u32 = 10;
+const PROBES: u32 = 40;
 /// The same where the file names a process that is gone: nobody has it, but on a busy machine moments are long.
 const PROBES_OF_NOBODY: u32 = 400;
 
@@ -126,7 +126,7 @@ mod tests {
         looking.lock_shared().unwrap();
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                std::thread::sleep(PROBE * PROBES * 4);
+                std::thread::sleep(PROBE * PROBES * 2);
                 drop(looking);
             });
             HomeLock::acquire(home.path()).unwrap();

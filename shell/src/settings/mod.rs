@@ -126,6 +126,13 @@ impl Settings {
         }
     }
 
+    /// The socket that is configured, for whoever looks for a runtime: whatever else is wrong with the files does not
+    /// matter.
+    pub fn socket(file: &Path, environment: &Environment) -> Option<PathBuf> {
+        let named = environment.get("HOLON_SOCKET_PATH").map(PathBuf::from);
+        named.or_else(|| Self::survey(file, environment).ok()?.0.server.socket)
+    }
+
     /// As [`Settings::load`], with every problem and every value that has none.
     ///
     /// # Errors

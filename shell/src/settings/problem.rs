@@ -28,8 +28,8 @@ pub enum SettingsError {
     #[error("{} may be read by others (mode {mode:04o}), but holds keys", path.display())]
     OpenToOthers { path: PathBuf, mode: u32 },
     #[error(
-        "no model is configured: set HOLON_MODEL, model.default in {}, or --model, for example \
-             local/qwen3; `holon demo` needs none", path.display()
+        "no model is configured: set HOLON_MODEL, model.default in {}, or --model of `run`, for \
+             example local/qwen3; `holon demo` needs none", path.display()
     )]
     NoModel { path: PathBuf },
 }

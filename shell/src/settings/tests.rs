@@ -1,6 +1,6 @@
 use std::fs;
 
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
 use super::credentials::Credentials;
 use super::providers::Configured;
@@ -252,4 +252,49 @@ fn providers_of_the_file_alone() {
     for says in ["later", "openai_codex_responses", "does not support", "anthropic_messages"] {
         assert!(error.contains(says), "{error}");
     }
+}
+
+/// Every document that differs from this one in one value, which is as small or as large as it gets.
+fn extremes(value: &Json) -> Vec<Json> {
+    match value {
+        Json::Number(_) => vec![json!(0), json!(u32::MAX), json!(u64::MAX)],
+        Json::Array(items) => {
+            let small = items.first().filter(|first| first.is_number()).map(|_| json!([0]));
+            small.into_iter().chain([json!([])]).collect()
+        }
+        Json::Object(fields) => {
+            let changed = |name: &String, extreme| {
+                let mut fields = fields.clone();
+                fields.insert(name.clone(), extreme);
+                Json::Object(fields)
+            };
+            let all = fields.iter().flat_map(|(name, field)| {
+                extremes(field).into_iter().map(move |extreme| changed(name, extreme))
+            });
+            all.collect()
+        }
+        Json::Null | Json::Bool(_) | Json::String(_) => Vec::new(),
+    }
+}
+
+/// What the core refuses is told to users: by a name that they can look up, or as none of theirs.
+#[test]
+fn the_core_names_keys_that_are_there() {
+    let model = ModelRef::new("local/a").unwrap();
+    let valid = serde_json::to_value(Config::new(vec![model])).unwrap();
+    let configs = extremes(&valid).into_iter().filter_map(|one| serde_json::from_value::<Config>(one).ok());
+    let named: std::collections::BTreeSet<&str> =
+        configs.filter_map(|config| config.check().err()).map(|error| error.key).collect();
+    let (fields, keys): (Vec<&str>, Vec<&str>) = named.iter().partition(|name| name.starts_with("Config."));
+    for key in &keys {
+        assert!(kind_of(key).is_some(), "{key} is no key");
+    }
+    assert!(keys.len() > 12 && keys.contains(&"limits.queue_reserved_bytes"), "{keys:?}");
+    for field in &fields {
+        let (parts, mut at) = (field.split('.').skip(1), &valid);
+        for part in parts {
+            at = at.get(part).unwrap_or_else(|| panic!("{field} is no field"));
+        }
+    }
+    assert!(fields.contains(&"Config.queue.crashes"), "{fields:?}");
 }

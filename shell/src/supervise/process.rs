@@ -53,8 +53,15 @@ pub fn all() -> Vec<Stat> {
 /// # Errors
 /// Without `/proc`.
 pub fn own_identity() -> io::Result<Identity> {
-    let pid = std::process::id();
-    let missing = || io::Error::new(io::ErrorKind::NotFound, "/proc does not show this process");
+    identity(std::process::id())
+}
+
+/// The process that has this number now.
+///
+/// # Errors
+/// There is none, or no `/proc`.
+pub fn identity(pid: u32) -> io::Result<Identity> {
+    let missing = || io::Error::new(io::ErrorKind::NotFound, format!("/proc does not show process {pid}"));
     let Stat { started, .. } = stat(pid).ok_or_else(missing)?;
     Ok(Identity { pid, started, boot_id: boot_id()? })
 }

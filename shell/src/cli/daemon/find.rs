@@ -58,6 +58,9 @@ pub(super) async fn filled(metadata: Metadata, client: &Client) -> Result<Metada
         home_dir: metadata.home_dir.or_else(|| text("home_dir").map(PathBuf::from)),
         socket_path: metadata.socket_path.or_else(|| text("socket_path").map(PathBuf::from)),
         http_addr: metadata.http_addr.or_else(|| text("http_addr")),
+        advertise_url: metadata.advertise_url.or_else(|| text("advertise_url")),
+        access: metadata.access.or_else(|| text("access")),
+        auth: metadata.auth.or_else(|| text("auth")),
         fingerprint_digest: text("config_fingerprint"),
         ..metadata
     })

@@ -19,8 +19,9 @@ const LOOK: Duration = Duration::from_millis(250);
 #[derive(Debug, Args)]
 pub(in crate::cli) struct LogsArgs {
     /// How many lines of the end of the log to show, at most 10000
-    #[arg(long, short = 'n', value_name = "N", default_value_t = 50)]
-    lines: usize,
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 50, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(..=i64::from(TAIL_LINES)))]
+    lines: u32,
     /// Go on with what is written from now on
     #[arg(long, short)]
     follow: bool,
@@ -30,8 +31,7 @@ pub(in crate::cli) struct LogsArgs {
 
 pub(super) async fn logs(place: &Place, args: LogsArgs) -> Result<Exit, Failure> {
     let path = log::path(&place.home);
-    let (lines, tail) =
-        Tail::read(&path, args.lines.min(TAIL_LINES)).with_context(|| path.display().to_string())?;
+    let (lines, tail) = Tail::read(&path, args.lines).with_context(|| path.display().to_string())?;
     let failure = LastFailure::read(&place.home);
     let of = |phase: Phase| failure.as_ref().filter(|failure| failure.phase == phase);
     if args.json {

@@ -17,8 +17,8 @@ use super::interrupts;
 use super::output::Failure;
 use super::server_options::ServerOptions;
 use crate::client::Client;
-use crate::daemon::Token;
-use crate::home::Home;
+use crate::daemon::{self, Metadata, Token};
+use crate::home::{Home, HomeError};
 use crate::ledger::LockError;
 use crate::settings::{Environment, Settings};
 
@@ -43,24 +43,34 @@ pub(super) enum DaemonCommand {
 pub(super) struct StartArgs {
     #[command(flatten)]
     options: ServerOptions,
-    /// How long to wait until it is ready
-    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
-    wait: u64,
+    /// How long to wait until it is ready, at most 86400
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(..=WAIT))]
+    wait: u32,
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct StopArgs {
-    /// How long to wait until it has ended
-    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
-    wait: u64,
+    /// How long to wait until it has ended, at most 86400
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(..=WAIT))]
+    wait: u32,
     #[arg(long)]
     json: bool,
 }
 
+/// Longest wait, in seconds: a day.
+const WAIT: i64 = 86_400;
+
 /// Between two looks at a runtime that starts or ends.
 const LOOK: Duration = Duration::from_millis(50);
+
+/// A runtime that begins or ends is through with what others see of it within so long, on a busy machine too. What
+/// looks the same for longer is no transition: a process without readable metadata is looked for at the socket, and
+/// one that lets nobody in, or of which nothing can be seen, is told of.
+const MOMENT: Duration = Duration::from_secs(5);
 
 /// A runtime that does not answer within so long is not well.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -74,17 +84,19 @@ pub(super) struct Place {
 impl Place {
     /// Where a runtime of this home would listen, with the configuration as it is, and without one.
     fn sockets(&self) -> Vec<PathBuf> {
-        let settings = Settings::load(&self.home.config(), &self.environment).ok();
-        let configured = settings.and_then(|settings| settings.server.socket);
-        let usual = self.home.socket();
-        let mut sockets: Vec<PathBuf> = configured.into_iter().chain([usual]).collect();
-        sockets.dedup();
-        sockets
+        daemon::sockets(&self.home, &self.environment)
     }
 
     /// The first of them.
     fn socket(&self) -> PathBuf {
         self.sockets().into_iter().next().unwrap_or_else(|| self.home.socket())
+    }
+
+    /// Takes away what a runtime that was killed left behind.
+    fn clean(&self) -> Result<(), Failure> {
+        let not_writable = |source| HomeError::NotWritable { path: Metadata::path(&self.home), source };
+        let removed = daemon::clean(&self.home, &self.environment).map_err(unusable)?;
+        Ok(removed.map_err(not_writable)?)
     }
 
     /// The runtime at that socket and nowhere else. The token is the configured one, as far as it can be read.

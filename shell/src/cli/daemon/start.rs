@@ -10,16 +10,12 @@ use tokio::time::Instant;
 
 use super::find::{at_socket, filled};
 use super::launch::{ended, kept, launch};
-use super::{LOOK, PATIENCE, Place, StartArgs, StopArgs, stop, unusable};
+use super::{LOOK, MOMENT, PATIENCE, Place, StartArgs, StopArgs, stop, unusable};
 use crate::cli::exit::Exit;
 use crate::cli::output::{self, Failure};
 use crate::cli::server_options::Effective;
 use crate::client::{Ask, Client, ClientError};
-use crate::daemon::{Found, Metadata, look, socket};
-use crate::home::HomeError;
-
-/// A runtime that begins or ends is through with what others see of it within so long.
-const MOMENT: Duration = Duration::from_secs(1);
+use crate::daemon::{Found, Metadata, look};
 
 /// How a start ended well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,25 +50,29 @@ async fn begin(
     args: &StartArgs,
     effective: &Effective,
 ) -> Result<(Started, Metadata), Failure> {
-    let deadline = Instant::now() + Duration::from_secs(args.wait);
+    let deadline = Instant::now() + Duration::from_secs(args.wait.into());
     let mut child: Option<Child> = None;
-    let (mut busy_since, mut silent_since) = (None, None);
+    let (mut busy, mut silent) = (Lasting::default(), Lasting::default());
     loop {
         let found = look(&place.home).map_err(unusable)?;
         let ours = |pid: u32| child.as_ref().is_some_and(|child| child.id() == pid);
+        let stays_busy = busy.is_more_than_a_moment(found.busy());
         let found = match found {
-            Found::Busy { pid: Some(pid) } if !ours(pid) && for_a_while(&mut busy_since) => {
+            Found::Busy { pid: Some(pid) } if !ours(pid) && stays_busy => {
                 let metadata = at_socket(place, pid, |socket| client(socket, effective)).await;
                 metadata.map_or(found, |metadata| Found::Ready(Box::new(metadata)))
             }
-            Found::Busy { .. } | Found::Nobody { .. } | Found::Ready(_) => found,
+            Found::Busy { .. } | Found::Nobody | Found::Ready(_) => found,
         };
         match found {
             Found::Ready(metadata) => {
-                let ours = ours(metadata.process.pid);
+                let pid = metadata.process.pid;
+                let ours = ours(pid);
                 match checked(place, *metadata, effective, ours).await {
                     Ok(metadata) => return Ok((if ours { Started::Now } else { Started::Before }, metadata)),
-                    Err(Unfit::Leaves(failure)) if for_a_while(&mut silent_since) => return Err(failure),
+                    Err(Unfit::Leaves(failure)) if silent.is_more_than_a_moment(Some(pid)) => {
+                        return Err(failure);
+                    }
                     Err(Unfit::Leaves(_)) => {}
                     Err(Unfit::Stays(failure)) => return Err(failure),
                 }
@@ -83,9 +83,9 @@ async fn begin(
                 return Err(not_ready(pid, starting, args.wait));
             }
             Found::Busy { .. } => {}
-            Found::Nobody { .. } => match &mut child {
+            Found::Nobody => match &mut child {
                 None => {
-                    clean(place)?;
+                    place.clean()?;
                     child = Some(launch(place, &args.options).map_err(|failure| kept(place, failure))?);
                 }
                 Some(child) => {
@@ -102,19 +102,20 @@ async fn begin(
     }
 }
 
-/// Whether it has been so for long enough to be more than a moment between two states.
-fn for_a_while(since: &mut Option<Instant>) -> bool {
-    since.get_or_insert_with(Instant::now).elapsed() >= MOMENT
-}
+/// A state of one process, and since when it is seen.
+#[derive(Debug, Default)]
+struct Lasting(Option<(u32, Instant)>);
 
-/// Takes away what a runtime that was killed left behind.
-pub(super) fn clean(place: &Place) -> Result<(), Failure> {
-    let not_writable = |source| HomeError::NotWritable { path: Metadata::path(&place.home), source };
-    Metadata::remove(&place.home).map_err(not_writable)?;
-    let left = place.home.socket();
-    // What is no leftover stays, and is refused in words by whoever wants to listen there.
-    socket::make_room(&left).ok();
-    Ok(())
+impl Lasting {
+    /// Whether this process, if it is in that state now, has been so for long enough to be more than a moment
+    /// between two states. Another process has a moment of its own.
+    fn is_more_than_a_moment(&mut self, now: Option<u32>) -> bool {
+        self.0 = match (self.0, now) {
+            (Some((known, since)), Some(pid)) if known == pid => Some((known, since)),
+            (_, now) => now.map(|pid| (pid, Instant::now())),
+        };
+        self.0.is_some_and(|(_, since)| since.elapsed() >= MOMENT)
+    }
 }
 
 /// Another configuration needs a word of the operator: work would be interrupted.
@@ -196,7 +197,7 @@ fn client(socket: PathBuf, effective: &Effective) -> Client {
     Client::at(socket).with_token(effective.endpoint.token.clone()).within(PATIENCE)
 }
 
-fn not_ready(pid: Option<u32>, starting: bool, seconds: u64) -> Failure {
+fn not_ready(pid: Option<u32>, starting: bool, seconds: u32) -> Failure {
     let pid = pid.map_or_else(|| "a process".to_owned(), |pid| format!("process {pid}"));
     let error = if starting {
         anyhow!("the runtime ({pid}) is not ready after {seconds} s; it goes on starting")
@@ -231,4 +232,25 @@ fn tell(started: Started, metadata: &Metadata, json: bool) -> Result<Exit, Failu
         output::hint("try", "holon daemon restart");
     }
     Ok(Exit::Completed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_moment_is_of_one_process_in_one_state() {
+        let almost = MOMENT - LOOK;
+        let mut busy = Lasting::default();
+        assert!(!busy.is_more_than_a_moment(Some(1)));
+        tokio::time::advance(almost).await;
+        assert!(!busy.is_more_than_a_moment(Some(1)));
+        tokio::time::advance(LOOK).await;
+        assert!(busy.is_more_than_a_moment(Some(1)));
+        assert!(!busy.is_more_than_a_moment(Some(2)), "another process has just begun");
+        tokio::time::advance(almost).await;
+        assert!(!busy.is_more_than_a_moment(None), "it was through");
+        tokio::time::advance(LOOK).await;
+        assert!(!busy.is_more_than_a_moment(Some(2)), "and is in that state again");
+    }
 }

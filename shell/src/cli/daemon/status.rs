@@ -13,7 +13,7 @@ use crate::cli::exit::Exit;
 use crate::cli::output::{self, Failure};
 use crate::cli::server_options::{Effective, ServerOptions};
 use crate::client::{Ask, ClientError};
-use crate::daemon::{Fingerprint, Found, LastFailure, Metadata, log, socket};
+use crate::daemon::{Fingerprint, Found, LastFailure, Metadata, leftovers, log, socket};
 
 #[derive(Debug, Serialize)]
 struct Status {
@@ -96,7 +96,7 @@ pub(super) async fn status(place: &Place, json: bool) -> Result<Exit, Failure> {
 async fn gather(place: &Place) -> Result<Status, Failure> {
     let found = find(place).await?;
     let (pid, stale_files, metadata) = match found {
-        Found::Nobody { stale } => (None, stale, None),
+        Found::Nobody => (None, leftovers(&place.home, &place.environment), None),
         Found::Busy { pid } => (pid, Vec::new(), None),
         Found::Ready(metadata) => (Some(metadata.process.pid), Vec::new(), Some(*metadata)),
     };
@@ -226,7 +226,12 @@ fn show(status: &Status) -> Result<(), Failure> {
     output::table(&rows)?;
     match status.state {
         State::Running => {}
-        State::NotRunning => output::hint("try", status.next.unwrap_or("holon daemon start")),
+        State::NotRunning => {
+            // A start would be refused for what is wrong with the configuration.
+            let usual =
+                if status.config.problem.is_some() { "holon config doctor" } else { "holon daemon start" };
+            output::hint("try", status.next.unwrap_or(usual));
+        }
         State::NotAnswering | State::Busy => output::hint("try", "holon daemon logs"),
     }
     Ok(())

@@ -8,15 +8,17 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::find::find;
-use super::start::clean;
-use super::{LOOK, Place, StopArgs, unusable};
+use super::{LOOK, MOMENT, Place, StopArgs, unusable};
 use crate::cli::exit::Exit;
 use crate::cli::output::{self, Failure};
 use crate::client::Ask;
-use crate::daemon::{Found, LastFailure, Phase, look};
+use crate::daemon::{Found, LastFailure, Metadata, Phase, look};
 use crate::http::api::Nothing;
 use crate::supervise::process;
 use crate::supervise::protocol::Identity;
+
+/// A command that starts or stops a runtime has the home for less than this.
+const ERRAND: Duration = Duration::from_millis(500);
 
 pub(super) async fn stop(place: &Place, args: StopArgs) -> Result<Exit, Failure> {
     let ended = end(place, &args).await?;
@@ -33,25 +35,18 @@ pub(super) async fn stop(place: &Place, args: StopArgs) -> Result<Exit, Failure>
 
 /// Ends the runtime of the home, if there is one; says which process it was.
 pub(super) async fn end(place: &Place, args: &StopArgs) -> Result<Option<u32>, Failure> {
-    let begun = Instant::now();
-    let wait = Duration::from_secs(args.wait);
-    let found = loop {
-        let found = find(place).await?;
-        if !ends_already(&found) || begun.elapsed() >= wait {
-            break found;
-        }
-        tokio::time::sleep(LOOK).await;
-    };
-    let (process, socket) = match found {
-        Found::Nobody { .. } => {
+    let (process, socket) = match holder(place).await? {
+        Holder::Nobody => {
             settled(place)?;
             return Ok(None);
         }
-        Found::Ready(metadata) => {
+        Holder::Ready(metadata) => {
             (metadata.process, Some(metadata.socket_path.unwrap_or_else(|| place.socket())))
         }
-        Found::Busy { pid } => (starting(pid)?, None),
+        Holder::Starting(process) => (process, None),
     };
+    let begun = Instant::now();
+    let wait = Duration::from_secs(args.wait.into());
     let mut asked_politely = match socket {
         Some(socket) => ask(place, &process, socket).await,
         None => false,
@@ -74,9 +69,40 @@ pub(super) async fn end(place: &Place, args: &StopArgs) -> Result<Option<u32>, F
     Ok(Some(process.pid))
 }
 
-/// A process that ends gives its memory back, with it its command line, and only then its files, with them the lock.
-fn ends_already(found: &Found) -> bool {
-    matches!(found, Found::Busy { pid: Some(pid) } if process::arguments(*pid).is_none())
+/// Whom a stop has to do with.
+enum Holder {
+    Nobody,
+    Ready(Box<Metadata>),
+    /// A runtime that did not get as far as being ready: known by its command line and by holding the lock.
+    Starting(Identity),
+}
+
+/// Who has the home. A process that has lost its arguments is on its way out, and waited for; other commands have a
+/// home while they look after it.
+async fn holder(place: &Place) -> Result<Holder, Failure> {
+    let begun = Instant::now();
+    loop {
+        let pid = match find(place).await? {
+            Found::Nobody => return Ok(Holder::Nobody),
+            Found::Ready(metadata) => return Ok(Holder::Ready(metadata)),
+            Found::Busy { pid } => pid,
+        };
+        let words = pid.and_then(process::arguments);
+        let serves = words.as_ref().is_some_and(|words| words.iter().any(|word| word == "serve"));
+        let identity = pid.filter(|_| serves).and_then(|pid| process::identity(pid).ok());
+        if let Some(process) = identity {
+            return Ok(Holder::Starting(process));
+        }
+        let patience = if words.is_none() || serves { MOMENT } else { ERRAND };
+        if begun.elapsed() >= patience {
+            let who = pid.map_or_else(|| "a process".to_owned(), |pid| format!("process {pid}"));
+            let error = anyhow!("{who} has the home and is no runtime: it was left alone");
+            return Err(
+                Failure::new(Exit::RefusedByState, error).hint("wait for its end, or end it yourself")
+            );
+        }
+        tokio::time::sleep(LOOK).await;
+    }
 }
 
 /// Asks for a drain over the control surface, if it is that process that answers there. A runtime that can't be
@@ -92,33 +118,17 @@ async fn ask(place: &Place, process: &Identity, socket: PathBuf) -> bool {
     client.ask(&shutdown).await.is_ok()
 }
 
-/// A runtime that did not get as far as being ready is known by its command line and by holding the lock.
-fn starting(pid: Option<u32>) -> Result<Identity, Failure> {
-    let serves = |pid: &u32| {
-        process::arguments(*pid).is_some_and(|arguments| arguments.iter().any(|word| word == "serve"))
-    };
-    let known = pid.filter(serves).and_then(|pid| Some((pid, process::stat(pid)?.started)));
-    match (known, process::boot_id()) {
-        (Some((pid, started)), Ok(boot_id)) => Ok(Identity { pid, started, boot_id }),
-        (_, _) => {
-            let who = pid.map_or_else(|| "a process".to_owned(), |pid| format!("process {pid}"));
-            let error = anyhow!("{who} has the home and is no runtime: it was left alone");
-            Err(Failure::new(Exit::RefusedByState, error).hint("wait for its end, or end it yourself"))
-        }
-    }
-}
-
 /// Nobody has the home: what was left behind goes, and so does the memory of failures.
 fn settled(place: &Place) -> Result<(), Failure> {
     // Somebody else may have started it again at once.
-    if matches!(look(&place.home).map_err(unusable)?, Found::Nobody { .. }) {
-        clean(place)?;
+    if matches!(look(&place.home).map_err(unusable)?, Found::Nobody) {
+        place.clean()?;
         LastFailure::clear(&place.home)?;
     }
     Ok(())
 }
 
-fn stays(place: &Place, process: &Identity, seconds: u64) -> Failure {
+fn stays(place: &Place, process: &Identity, seconds: u32) -> Failure {
     let pid = process.pid;
     let summary = format!("the runtime (process {pid}) did not end within {seconds} s");
     let hint = format!("holon daemon logs; kill -9 {pid} ends it at once, and the ledger stays whole");

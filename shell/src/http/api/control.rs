@@ -9,10 +9,13 @@ use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::word::{optional_word, word};
+
 /// Starts or stops an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Control {
+    #[serde(deserialize_with = "word")]
     pub action: Action,
 }
 
@@ -62,7 +65,7 @@ pub struct CreateAgent {
     #[schemars(regex(pattern = "^/"))]
     pub cwd: Option<String>,
     /// `public` by default; a private agent is in no list.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "optional_word")]
     pub visibility: Option<Visibility>,
 }
 
@@ -79,6 +82,8 @@ pub struct Created {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DebugPrompt {
+    /// At most 1 MiB, as of a prompt.
+    #[schemars(length(min = 1))]
     pub text: String,
 }
 

@@ -10,6 +10,8 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::word::{optional_word, word};
+
 /// A prompt of the operator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -18,7 +20,7 @@ pub struct Prompt {
     #[schemars(length(min = 1))]
     pub text: String,
     /// `interject` reaches a turn in progress at its next safe point.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "optional_word")]
     pub priority: Option<Priority>,
     /// Who among the operators; at most 256 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -37,11 +39,11 @@ pub struct Prompt {
 #[serde(deny_unknown_fields)]
 pub struct Enqueue {
     /// `channel_event` by default.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "word")]
     pub kind: EnqueueKind,
     #[serde(deserialize_with = "from_object")]
     pub body: Payload,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "word")]
     pub priority: EnqueuePriority,
     /// The channel or the sending system; `http` by default. At most 256 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]

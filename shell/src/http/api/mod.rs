@@ -10,6 +10,7 @@ mod ingress;
 mod models;
 mod runtime;
 mod transcript;
+mod word;
 
 pub use agents::{
     AgentListEntry, AgentState, AgentStatus, AgentWhy, DamagedAgent, EventMark, ListQuery, Listed,
@@ -25,8 +26,8 @@ pub use events::{Envelope, EventsPage, EventsQuery, LiveAttempt, LiveText, Order
 pub use ingress::{Admitted, Enqueue, EnqueueKind, EnqueuePriority, Payload, Prompt, WebhookQuery};
 pub use models::{Availability, ModelReply, Models, SetModel};
 pub use runtime::{
-    Activity, Auth, AuthMode, FailurePhase, Handshake, Health, LastFailure, Nothing, Protocol, Readiness,
-    Root, RuntimeInfo, RuntimeState, RuntimeStatus, Shutdown,
+    Access, Activity, Auth, AuthMode, FailurePhase, Handshake, Health, LastFailure, Nothing, Protocol,
+    Readiness, Root, RuntimeInfo, RuntimeState, RuntimeStatus, Shutdown,
 };
 pub use transcript::{Block, Item, PageQuery, RoundData, Transcript, TranscriptEntry};
 

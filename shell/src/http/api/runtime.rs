@@ -6,7 +6,7 @@ use holon_core::{AgentId, Wall};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use crate::settings::AuthMode;
+pub use crate::settings::{Access, AuthMode};
 
 /// A request or a query without anything in it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -96,6 +96,13 @@ pub struct RuntimeStatus {
     /// The address on TCP; none where only the socket is served.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http_addr: Option<String>,
+    /// The address under which others reach it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub advertise_url: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub access: Option<Access>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auth: Option<AuthMode>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config_fingerprint: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

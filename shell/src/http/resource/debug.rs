@@ -7,17 +7,19 @@ use holon_core::prompt::{Part, PromptBlock, Stability};
 
 use super::super::App;
 use super::super::api::{DebugPrompt, DebugPromptReply, Nothing, PromptSection, Source};
-use super::super::body::{Json, OTHER_BYTES};
+use super::super::body::{Json, PROMPT_BODY_BYTES};
 use super::super::failure::Failure;
 use super::super::reply::Answer;
 use super::super::route::{Call, Handled};
+use super::ingress::check_prompt;
 use crate::perform::model::joined;
 
 pub(in super::super) async fn prompt(
     app: App,
-    call: Call<Nothing, Json<DebugPrompt, OTHER_BYTES>>,
+    call: Call<Nothing, Json<DebugPrompt, PROMPT_BODY_BYTES>>,
 ) -> Handled<Answer<DebugPromptReply>> {
     let (agent, Json(DebugPrompt { text })) = (call.agent, call.body);
+    check_prompt(&text)?;
     let execution = execution(&app, &agent).await?;
     let context = app.runtime.look_at_context(&agent, &execution).await.map_err(Failure::internal)?;
     let text = app.runtime.texts().take(&text);

@@ -13,7 +13,7 @@ use super::super::api::{
     Admitted, Enqueue, EnqueueKind, EnqueuePriority, Nothing, Payload, Prompt, WebhookQuery,
 };
 use super::super::auth::Caller;
-use super::super::body::{AnyJson, Json, PROMPT_BYTES, WEBHOOK_BYTES};
+use super::super::body::{AnyJson, Json, PROMPT_BODY_BYTES, PROMPT_BYTES, WEBHOOK_BYTES};
 use super::super::code::Code;
 use super::super::failure::Failure;
 use super::super::header::sole;
@@ -24,26 +24,13 @@ use crate::text;
 
 /// Longest name, reference or key that comes with a message, in characters: what the description says.
 const NAME: usize = 256;
-/// Bytes of JSON for one byte of text, at most: a control character is `\u0000`.
-const ESCAPED: usize = 6;
-/// The prompt's text is measured as it is, however it is written; this much is for what comes with it.
-const PROMPT: usize = ESCAPED * PROMPT_BYTES + (64 << 10);
 
 pub(in super::super) async fn prompt(
     app: App,
-    call: Call<Nothing, Json<Prompt, PROMPT>>,
+    call: Call<Nothing, Json<Prompt, PROMPT_BODY_BYTES>>,
 ) -> Handled<Answer<Admitted>> {
     let Json(prompt) = call.body;
-    if prompt.text.is_empty() {
-        return Err(Failure::new(Code::InvalidBody, "text: a prompt says something").detail("field", "text"));
-    }
-    if prompt.text.len() > PROMPT_BYTES {
-        let text = format!("text: {} bytes are more than the limit of {PROMPT_BYTES}", prompt.text.len());
-        return Err(Failure::new(Code::TooLarge, text)
-            .detail("field", "text")
-            .detail("bytes", prompt.text.len())
-            .detail("limit", PROMPT_BYTES));
-    }
+    check_prompt(&prompt.text)?;
     check_names(
         Code::InvalidBody,
         &[
@@ -151,6 +138,21 @@ pub(in super::super) async fn webhook(
         idempotency,
     };
     admit(&app, call.agent, ingress).await
+}
+
+/// What can't be a prompt: nothing, or more than is taken.
+pub(super) fn check_prompt(text: &str) -> Handled<()> {
+    if text.is_empty() {
+        return Err(Failure::new(Code::InvalidBody, "text: a prompt says something").detail("field", "text"));
+    }
+    if text.len() > PROMPT_BYTES {
+        let said = format!("text: {} bytes are more than the limit of {PROMPT_BYTES}", text.len());
+        return Err(Failure::new(Code::TooLarge, said)
+            .detail("field", "text")
+            .detail("bytes", text.len())
+            .detail("limit", PROMPT_BYTES));
+    }
+    Ok(())
 }
 
 /// Asks the runtime, and answers once the message is durable.

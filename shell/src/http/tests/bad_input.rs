@@ -2,9 +2,10 @@
 //! goes on.
 
 use axum::http::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Scene, request};
+use crate::http::openapi;
 
 const JSON: (&str, &str) = ("content-type", "application/json");
 
@@ -87,6 +88,7 @@ async fn the_parts_of_a_body_are_what_is_described() {
         (json!({ "type": "text", "text": "x", "more": 1 }), "body"),
         (json!({ "type": "html" }), "body.type"),
         (json!({ "type": 5 }), "body.type"),
+        (json!({ "type": { "text": null }, "text": "x" }), "body.type"),
     ] {
         let reply = scene.post("/agents/main/enqueue", json!({ "body": body })).await;
         assert_eq!(reply.fails(400, "invalid_body").json["details"]["field"], field, "{}", reply.text);
@@ -97,6 +99,43 @@ async fn the_parts_of_a_body_are_what_is_described() {
     let twice = r#"{"body":{"type":"text","text":"a","text":"b"}}"#;
     let reply = scene.send(request(Method::POST, "/agents/main/enqueue", &[JSON], twice)).await;
     assert_eq!(reply.fails(400, "invalid_body").json["details"]["field"], "body.text");
+}
+
+/// A word that a schema allows, if it allows some.
+fn a_word(document: &Value, schema: &Value) -> Option<Value> {
+    if let Some(reference) = schema["$ref"].as_str() {
+        return a_word(document, document.pointer(&reference[1..])?);
+    }
+    let shapes = ["oneOf", "anyOf"].into_iter().filter_map(|any| schema[any].as_array()).flatten();
+    let word =
+        schema.get("enum").map(|words| &words[0]).or(schema.get("const")).filter(|word| word.is_string());
+    word.cloned().or_else(|| shapes.into_iter().find_map(|shape| a_word(document, shape)))
+}
+
+/// An object with the word as its only field would be taken for it.
+#[tokio::test]
+async fn a_word_is_a_string() {
+    let scene = Scene::with_main().await;
+    let document = openapi::document();
+    let mut fields = Vec::new();
+    for (path, operations) in document["paths"].as_object().unwrap() {
+        let schema = &operations["post"]["requestBody"]["content"]["application/json"]["schema"];
+        let Some(reference) = schema["$ref"].as_str() else { continue };
+        let body = document.pointer(&reference[1..]).unwrap();
+        for (field, schema) in body["properties"].as_object().into_iter().flatten() {
+            let Some(word) = a_word(&document, schema) else { continue };
+            let object = json!({ field: { word.as_str().unwrap(): null } });
+            let path = path.replace("{agent_id}", "main");
+            let reply = scene.post(&path, object).await;
+            let details = &reply.fails(400, "invalid_body").json["details"];
+            assert_eq!(details["field"], field.as_str(), "{path}: {}", reply.text);
+            assert!(reply.json["error"].as_str().unwrap().contains("expected a string"), "{}", reply.text);
+            fields.push(field.clone());
+        }
+    }
+    for field in ["action", "kind", "priority", "visibility"] {
+        assert!(fields.iter().any(|found| found == field), "{field} is not in {fields:?}");
+    }
 }
 
 #[tokio::test]

@@ -43,6 +43,19 @@ async fn a_prompt_is_as_long_as_its_text() {
     assert_eq!((&details["field"], &details["limit"]), (&json!("text"), &json!(PROMPT_BYTES)));
 }
 
+/// What can be a prompt can be looked at, and nothing else.
+#[tokio::test]
+async fn a_prompt_that_is_shown_is_as_long_as_one_that_is_sent() {
+    let scene = Scene::with_main().await;
+    let show = |text: String| scene.post("/control/agents/main/debug-prompt", json!({ "text": text }));
+    show("\u{1}".repeat(PROMPT_BYTES)).await.ok();
+    let more = show("x".repeat(PROMPT_BYTES + 1)).await;
+    let details = &more.fails(413, "too_large").json["details"];
+    assert_eq!((&details["field"], &details["limit"]), (&json!("text"), &json!(PROMPT_BYTES)));
+    let none = show(String::new()).await;
+    assert_eq!(none.fails(400, "invalid_body").json["details"]["field"], "text");
+}
+
 #[tokio::test]
 async fn a_body_without_end_is_refused_when_it_is_too_long() {
     let scene = Scene::with_main().await;
@@ -129,11 +142,52 @@ async fn what_is_no_http_ends_its_connection_alone() {
         drop(read);
         assert!(!rest.starts_with(b"HTTP/1.1 2"));
     }
-    let many = request(Method::GET, "/healthz", &[("x-filler", &"x".repeat(500_000))], "");
-    let stream = scene.unix().await;
-    let refused = super::answer(stream, many).await;
-    assert_eq!(refused.status().as_u16(), 431);
     scene.send(request(Method::GET, "/healthz", &[JSON], "")).await.ok();
+}
+
+/// They are refused before any route is known, and say so like every other refusal.
+#[tokio::test]
+async fn heads_that_are_refused_have_words() {
+    let scene = Scene::with_main().await;
+    let good = "GET /healthz HTTP/1.1\r\nhost: localhost\r\n";
+    let many: String = (0..101).map(|number| format!("x-{number}: 1\r\n")).collect();
+    for (head, status, code) in [
+        ("nonsense\r\n\r\n".to_owned(), 400, "invalid_head"),
+        (format!("{good}no colon\r\n\r\n"), 400, "invalid_head"),
+        ("GET / HTTP/9.9\r\n\r\n".to_owned(), 400, "invalid_head"),
+        (format!("{good}x-long: {}\r\n\r\n", "x".repeat(500_000)), 431, "head_too_large"),
+        (format!("{good}{many}\r\n"), 431, "head_too_large"),
+        (format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(70_000)), 414, "uri_too_long"),
+    ] {
+        for before in ["", &format!("{good}\r\n")] {
+            let mut stream = scene.unix().await;
+            let mut answers = Vec::new();
+            if !before.is_empty() {
+                stream.write_all(before.as_bytes()).await.unwrap();
+                while !answers.ends_with(b"{\"ok\":true}") {
+                    stream.read_buf(&mut answers).await.unwrap();
+                }
+            }
+            let (mut read, mut write) = stream.into_split();
+            let bytes = head.clone().into_bytes();
+            // The rest of a head that is too long is not taken.
+            let writing = crate::spawn::task(async move { drop(write.write_all(&bytes).await) });
+            answers.clear();
+            let mut part = [0; 4_096];
+            while let Ok(count @ 1..) = read.read(&mut part).await {
+                answers.extend_from_slice(&part[..count]);
+            }
+            writing.await.unwrap();
+            let text = String::from_utf8(answers).unwrap();
+            let (head, body) = text.split_once("\r\n\r\n").unwrap();
+            assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{head}");
+            assert!(head.contains("content-type: application/json") && head.contains("connection: close"));
+            let body: serde_json::Value = serde_json::from_str(body).unwrap();
+            assert_eq!((&body["ok"], &body["code"]), (&json!(false), &json!(code)), "{head}");
+            assert!(body["error"].is_string() && body["hint"].is_string(), "{body}");
+        }
+    }
+    scene.get("/healthz").await.ok();
 }
 
 /// A heartbeat that nobody acknowledges fits into what the kernel keeps, so it is the kernel that has to notice.

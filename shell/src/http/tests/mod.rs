@@ -27,7 +27,7 @@ use tempfile::TempDir;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
-use super::api::AuthMode;
+use super::api::{Access, AuthMode};
 use super::auth::Policy;
 use super::{About, App, Metrics, Parts, Shutdown, router, serve};
 use crate::clock;
@@ -114,6 +114,7 @@ pub(crate) async fn start(home: &Home, setup: &Setup, address: SocketAddr) -> St
             socket_path: "holon.sock".to_owned(),
             listen: Some(address.to_string()),
             advertise_url: None,
+            access: Access::Local,
             config_fingerprint: Some("fingerprint".to_owned()),
             started_at: clock::now().wall,
         },
