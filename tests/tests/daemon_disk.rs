@@ -3,7 +3,7 @@
 
 use std::fs::File;
 use std::io::{ErrorKind, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use end_to_end::daemon::Daemon;
@@ -29,6 +29,26 @@ fn fill(path: &Path) {
         };
         assert_eq!(full.kind(), ErrorKind::StorageFull);
     }
+}
+
+/// Temporary folders whose names begin like that.
+fn left(prefix: &str) -> Vec<PathBuf> {
+    let here = std::fs::read_dir(std::env::temp_dir()).unwrap().map(|entry| entry.unwrap().path());
+    here.filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(prefix)))
+        .collect()
+}
+
+#[test]
+fn a_disk_of_a_test_leaves_no_folder_behind() {
+    // `unshare` becomes the process that has the mounts: its parent is the one that looks.
+    let prefix = |pid: u32| format!("small-disk-of-{pid}-");
+    if !mounts::own("a_disk_of_a_test_leaves_no_folder_behind") {
+        assert_eq!(left(&prefix(std::process::id())), Vec::<PathBuf>::new());
+        return;
+    }
+    let folder =
+        tempfile::Builder::new().prefix(&prefix(std::os::unix::process::parent_id())).tempdir().unwrap();
+    mounts::small_disk(folder.path(), 1);
 }
 
 fn say(daemon: &Daemon, key: &str, told: &mut Acknowledged) {
