@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::history::LastTurn;
 use crate::agent::identity::AgentSpec;
+use crate::agent::inbox::Seen;
 use crate::agent::model::ModelState;
 use crate::agent::turn::Phase;
 use crate::agent::turn::recap::Window;
@@ -16,7 +17,7 @@ use crate::closure::ClosureDecision;
 use crate::host::{DeadlineReason, Host, Stats};
 use crate::ids::{AgentId, EventSeq, MessageId, RunId, TurnIndex};
 use crate::lifecycle::{Boundary, Status};
-use crate::message::{Ingress, Message, Priority};
+use crate::message::{Idempotency, Ingress, Message, Priority};
 use crate::model::TokenUsage;
 use crate::names::names;
 use crate::outcome::LoadedContext;
@@ -239,6 +240,14 @@ impl<'a> View<'a> {
             input: sections::current_input(&message),
             tools: Tool::ALL.to_vec(),
         })
+    }
+
+    /// The message that this key with this payload stands for.
+    pub fn admitted(&self, id: &AgentId, key: &Idempotency) -> Option<MessageId> {
+        match self.host.agent(id)?.inbox.seen(key, self.host.facts().now, &self.host.config().queue) {
+            Seen::SamePayload(message_id) => Some(message_id),
+            Seen::OtherPayload(_) | Seen::Never => None,
+        }
     }
 
     /// Whether nothing runs and nothing is queued.

@@ -51,11 +51,16 @@ fn a_disk_of_a_test_leaves_no_folder_behind() {
     mounts::small_disk(folder.path(), 1);
 }
 
+/// What the agent `main` is told under a key.
+fn of_main(key: &str) -> (String, String) {
+    ("main".to_owned(), key.to_owned())
+}
+
 fn say(daemon: &Daemon, key: &str, told: &mut Acknowledged) {
     let socket = daemon.run_file("holon.sock");
     let answer = post_until_acknowledged(&socket, PROMPT, key, &json!({ "text": key }));
     let id = answer["message_id"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned();
-    told.insert(("main".to_owned(), key.to_owned()), id);
+    told.insert(of_main(key), id);
 }
 
 fn readiness(daemon: &Daemon) -> Value {
@@ -101,8 +106,13 @@ fn a_full_disk_is_told_and_waited_out() {
 
     let filler = daemon.0.home().join("filler");
     fill(&filler);
-    try_to_say(&daemon, "during");
-    wait_for("word of the full disk", || readiness(&daemon)["ready"] == false);
+    // It meets a disk that nobody knows to be full: it can't be refused any more.
+    let during = ["prompt", "--key", "during", "during"];
+    daemon
+        .0
+        .run(&during)
+        .refused(1, &["not stored yet", "make room", "holon prompt --agent main --key during"]);
+    assert_eq!(readiness(&daemon)["ready"], false);
     assert!(readiness(&daemon)["problem"].as_str().unwrap().contains("full"), "{}", readiness(&daemon));
     daemon
         .0
@@ -117,12 +127,39 @@ fn a_full_disk_is_told_and_waited_out() {
     );
     // What is durable can be read all the time.
     assert!(daemon.ok(&["transcript"]).stdout.contains("before"));
+    for command in [["status"].as_slice(), &["why"], &["agent", "list"]] {
+        let told = daemon.ok(command);
+        let told = format!("{}{}", told.stdout, told.stderr);
+        assert!(told.contains("this is the last durable state: the disk of the ledger is full"), "{told}");
+    }
 
     std::fs::remove_file(&filler).unwrap();
     wait_for("room", || readiness(&daemon)["ready"] == true);
     say(&daemon, "during", &mut told);
+    let again = daemon.ok(&["prompt", "--key", "during", "during", "--json"]).json();
+    assert_eq!(
+        (&again["duplicate"], again["message_id"].as_str()),
+        (&json!(true), told.get(&of_main("during")).map(String::as_str))
+    );
     say(&daemon, "after", &mut told);
     in_the_end(&daemon, life, &told);
+}
+
+#[test]
+fn a_ledger_that_can_not_be_read_is_named_by_the_status() {
+    let daemon = Daemon::hello();
+    let first = life(&daemon);
+    say(&daemon, "before", &mut Acknowledged::new());
+    wait_for("end of the first turn", || quiet(&daemon, &["main"]));
+    assert!(first.leave().success());
+    let status = || daemon.0.run(&["daemon", "status", "--json"]).json()["ledger_problem"].clone();
+    assert_eq!(status(), Value::Null);
+    std::fs::write(daemon.ledger(), "no ledger of ours".repeat(100)).unwrap();
+    let problem = status();
+    let says = |part: &str| problem.as_str().is_some_and(|problem| problem.contains(part));
+    assert!(says(&daemon.ledger().display().to_string()) && says("not a SQLite database"), "{problem}");
+    let shown = daemon.0.run(&["daemon", "status"]).stdout;
+    assert!(shown.contains("not a SQLite database"), "{shown}");
 }
 
 /// The disk is full when the command of a turn ends, and when the next one wants to begin.

@@ -51,7 +51,8 @@ fn read(
 }
 
 fn summary(answer: &Value) -> Vec<Vec<String>> {
-    let mut rows = vec![
+    let mut rows = ledger(answer);
+    rows.extend([
         row("agent", text(answer, "/agent_id")),
         row("status", format!("{} since {}", text(answer, "/status"), text(answer, "/status_since"))),
         row("posture", text(answer, "/scheduling_posture")),
@@ -60,7 +61,7 @@ fn summary(answer: &Value) -> Vec<Vec<String>> {
         row("run", run(answer)),
         row("queue", queue(answer)),
         row("closure", closure(answer)),
-    ];
+    ]);
     let last = answer.get("last_turn").filter(|turn| turn.is_object());
     rows.extend(last.map(|turn| {
         let reason = Some(text(turn, "/reason")).filter(|reason| !reason.is_empty());
@@ -75,7 +76,8 @@ fn summary(answer: &Value) -> Vec<Vec<String>> {
 }
 
 fn explanation(answer: &Value) -> Vec<Vec<String>> {
-    let mut rows = vec![
+    let mut rows = ledger(answer);
+    rows.extend([
         row("agent", text(answer, "/agent_id")),
         row("status", format!("{} since {}", text(answer, "/status"), text(answer, "/since"))),
         row("posture", text(answer, "/scheduling_posture")),
@@ -83,7 +85,7 @@ fn explanation(answer: &Value) -> Vec<Vec<String>> {
         row("run", run(answer)),
         row("queue", queue(answer)),
         row("would do", decision(answer, "/decision")),
-    ];
+    ]);
     if answer.get("last_decision").is_some_and(Value::is_object) {
         rows.push(row("did last", decision(answer, "/last_decision")));
     }
@@ -99,6 +101,12 @@ fn explanation(answer: &Value) -> Vec<Vec<String>> {
         deadlines.map(|one| row("looks at", format!("{} ({})", text(&one, "/at"), text(&one, "/reason")))),
     );
     rows
+}
+
+/// That everything below is not of now comes first.
+fn ledger(answer: &Value) -> Vec<Vec<String>> {
+    let waits = Some(text(answer, "/ledger_waits")).filter(|waits| !waits.is_empty());
+    waits.map(|waits| row("ledger", waits)).into_iter().collect()
 }
 
 fn run(answer: &Value) -> String {
@@ -179,5 +187,8 @@ mod tests {
         );
         assert_eq!(plain(&json!({ "fact": "queued", "entries": 3 })), "entries 3, fact queued");
         assert!(!explanation(&json!({})).is_empty());
+        for rows in [summary, explanation] {
+            assert_eq!(rows(&json!({ "ledger_waits": "full" }))[0], ["ledger", "full"]);
+        }
     }
 }

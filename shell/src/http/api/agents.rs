@@ -43,6 +43,9 @@ pub struct AgentListEntry {
     /// What a stopped agent needs before it takes new input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lifecycle_hint: Option<String>,
+    /// Why more than this may have been decided: the ledger waits for its disk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ledger_waits: Option<String>,
 }
 
 /// An agent of the list, or what is left of one whose beginning can't be read.
@@ -64,7 +67,24 @@ pub struct DamagedAgent {
 }
 
 /// The concise summary.
-pub type AgentStatus = AgentSummary;
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AgentStatus {
+    #[serde(flatten)]
+    pub summary: AgentSummary,
+    /// Why this is the last durable state, and not the present one: the ledger waits for its disk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ledger_waits: Option<String>,
+}
+
+/// Why an agent is as it is, and what would change it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AgentWhy {
+    #[serde(flatten)]
+    pub explanation: Explanation,
+    /// Why this is about the last durable state, and not the present one: the ledger waits for its disk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ledger_waits: Option<String>,
+}
 
 /// How much of the newest is wanted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -80,9 +100,9 @@ pub struct RecentQuery {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentState {
     /// The same as `/status`.
-    pub agent: AgentSummary,
+    pub agent: AgentStatus,
     /// The same as `/why`.
-    pub why: Explanation,
+    pub why: AgentWhy,
     /// The newest last.
     pub briefs: Vec<Brief>,
     /// The newest last.

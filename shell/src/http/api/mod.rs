@@ -11,7 +11,9 @@ mod models;
 mod runtime;
 mod transcript;
 
-pub use agents::{AgentListEntry, AgentState, AgentStatus, DamagedAgent, ListQuery, Listed, RecentQuery};
+pub use agents::{
+    AgentListEntry, AgentState, AgentStatus, AgentWhy, DamagedAgent, ListQuery, Listed, RecentQuery,
+};
 pub use briefs::{Brief, Briefs};
 pub use control::{
     Abort, Action, Control, ControlReply, CreateAgent, Created, DebugPrompt, DebugPromptReply, ForkAgent,
