@@ -367,6 +367,18 @@ mod tests {
     }
 
     #[test]
+    fn a_key_is_known_with_its_payload_alone() {
+        let mut world = World::with_agent("main");
+        let key = |payload| Idempotency { key: "k".into(), payload: crate::ContentId([payload; 32]) };
+        let known = |world: &World, payload| world.host.view().admitted(&agent("main"), &key(payload));
+        assert_eq!(known(&world, 1), None);
+        let sent = Ingress { idempotency: Some(key(1)), ..crate::testing::prompt("once") };
+        world.admit("main", sent);
+        assert_eq!((known(&world, 1), known(&world, 2)), (Some(MessageId(1)), None));
+        assert_eq!(world.host.view().admitted(&agent("nobody"), &key(1)), None);
+    }
+
+    #[test]
     fn a_near_deadline_is_waited_for_and_a_far_one_is_told() {
         let world = World::held("main");
         let (view, main) = (world.host.view(), agent("main"));

@@ -162,6 +162,24 @@ fn a_ledger_that_can_not_be_read_is_named_by_the_status() {
     assert!(shown.contains("not a SQLite database"), "{shown}");
 }
 
+#[test]
+fn a_start_that_can_tell_nobody_why_names_the_ledger_too() {
+    if !mounts::own("a_start_that_can_tell_nobody_why_names_the_ledger_too") {
+        return;
+    }
+    let daemon = Daemon::hello();
+    mounts::small_disk(&daemon.0.home(), DISK);
+    assert!(life(&daemon).leave().success());
+    std::fs::write(daemon.ledger(), "no ledger of ours".repeat(100)).unwrap();
+    fill(&daemon.0.home().join("filler"));
+    let ledger = daemon.ledger().display().to_string();
+    let refused = daemon.0.run(&["daemon", "start"]);
+    for text in [ledger.as_str(), "not a SQLite database", "is full", "make room"] {
+        assert!(refused.stderr.contains(text), "{text:?} is not in {refused:?}");
+    }
+    assert_ne!(refused.code, Some(0));
+}
+
 /// The disk is full when the command of a turn ends, and when the next one wants to begin.
 #[test]
 fn a_turn_goes_on_after_a_full_disk() {

@@ -49,23 +49,19 @@ async fn driver(home: &Home) -> (Driver, Arc<AtomicBool>) {
     (driver, full)
 }
 
-fn prompt(driver: &Driver, key: &str, reply: ReplyId) -> Input {
+fn prompt(driver: &Driver, key: &str) -> impl FnOnce(ReplyId) -> Input + use<> {
     let text = driver.texts().take("hello");
     let ingress = Ingress {
         idempotency: Some(Idempotency { key: key.to_owned(), payload: ContentId([7; 32]) }),
         ..Ingress::prompt(text, Surface::HttpControlPrompt, AdmissionContext::LocalProcess)
     };
-    Input::Ingress { agent: id("main"), ingress, reply }
+    move |reply| Input::Ingress { agent: id("main"), ingress, reply }
 }
 
 /// Sends a prompt that nobody waits for yet.
 async fn post(driver: &mut Driver, key: &str) -> Told {
     let (sender, told) = oneshot::channel();
-    let input = prompt(driver, key, ReplyId(0));
-    let make = move |reply| match input {
-        Input::Ingress { agent, ingress, .. } => Input::Ingress { agent, ingress, reply },
-        other => other,
-    };
+    let make = prompt(driver, key);
     driver.post(make, Box::new(move |answer| sender.send(answer).unwrap())).await.unwrap();
     told
 }
@@ -145,11 +141,7 @@ async fn whoever_is_patient_waits_for_a_full_disk() {
     let home = Home::new();
     let (mut driver, full) = driver(&home).await;
     full.store(true, Ordering::Relaxed);
-    let input = prompt(&driver, "one", ReplyId(0));
-    let make = move |reply| match input {
-        Input::Ingress { agent, ingress, .. } => Input::Ingress { agent, ingress, reply },
-        other => other,
-    };
+    let make = prompt(&driver, "one");
     let room = driver.room_on_disk().clone();
     let frees = crate::spawn::task(async move {
         while !room.is_full() {
