@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::history::LastTurn;
 use crate::agent::identity::AgentSpec;
+use crate::agent::inbox::Seen;
 use crate::agent::model::ModelState;
 use crate::agent::turn::recap::Window;
 use crate::agent::{Agent, hold::Hold};
@@ -17,7 +18,7 @@ use crate::closure::ClosureDecision;
 use crate::host::{DeadlineReason, Host, Stats};
 use crate::ids::{AgentId, EventSeq, MessageId};
 use crate::lifecycle::{Boundary, Status};
-use crate::message::{Ingress, Message, MessageKind, Priority};
+use crate::message::{Idempotency, Ingress, Message, MessageKind, Priority};
 use crate::model::TokenUsage;
 use crate::names::names;
 use crate::outcome::LoadedContext;
@@ -252,6 +253,14 @@ impl<'a> View<'a> {
         })
     }
 
+    /// The message that this key with this payload stands for.
+    pub fn admitted(&self, id: &AgentId, key: &Idempotency) -> Option<MessageId> {
+        match self.host.agent(id)?.inbox.seen(key, self.host.facts().now, &self.host.config().queue) {
+            Seen::SamePayload(message_id) => Some(message_id),
+            Seen::OtherPayload(_) | Seen::Never => None,
+        }
+    }
+
     /// Whether nothing runs and nothing is queued.
     pub fn quiet(&self, id: &AgentId) -> bool {
         self.host.agent(id).is_some_and(|agent| agent.run.is_none() && agent.inbox.totals().0 == 0)
@@ -367,6 +376,18 @@ mod tests {
         let world = World::held("main");
         let explained = world.host.view().explain(&agent("main")).unwrap();
         assert_eq!(explained.scheduling_posture, SchedulingPosture::HasQueuedInput);
+    }
+
+    #[test]
+    fn a_key_is_known_with_its_payload_alone() {
+        let mut world = World::with_agent("main");
+        let key = |payload| Idempotency { key: "k".into(), payload: crate::ContentId([payload; 32]) };
+        let known = |world: &World, payload| world.host.view().admitted(&agent("main"), &key(payload));
+        assert_eq!(known(&world, 1), None);
+        let sent = Ingress { idempotency: Some(key(1)), ..crate::testing::prompt("once") };
+        world.admit("main", sent);
+        assert_eq!((known(&world, 1), known(&world, 2)), (Some(MessageId(1)), None));
+        assert_eq!(world.host.view().admitted(&agent("nobody"), &key(1)), None);
     }
 
     #[test]

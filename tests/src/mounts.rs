@@ -19,13 +19,18 @@ pub fn own(test: &str) -> bool {
         return false;
     }
     let program = std::env::current_exe().expect("a test has a path");
+    // A folder that something is mounted on can't be removed by whoever mounted it: all of them lie in this one, which
+    // is removed when that process and its mounts are gone.
+    let around = tempfile::tempdir().expect("a temporary folder");
     let ran = Command::new("unshare")
         .arg("-Urm")
         .arg(program)
         .args([test, "--exact", "--nocapture"])
         .env(INSIDE, "1")
+        .env("TMPDIR", around.path())
         .status()
         .expect("it starts");
+    around.close().expect("nothing is mounted there any more");
     assert!(ran.success(), "{test} failed in a process with mounts of its own");
     false
 }

@@ -3,7 +3,7 @@
 
 use std::fs::File;
 use std::io::{ErrorKind, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use end_to_end::daemon::Daemon;
@@ -31,11 +31,38 @@ fn fill(path: &Path) {
     }
 }
 
+/// Temporary folders whose names begin like that.
+fn left(prefix: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(std::env::temp_dir()).expect("a folder");
+    // Another test may take one of its own away meanwhile.
+    let here = entries.filter_map(|entry| entry.ok().map(|entry| entry.path()));
+    here.filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(prefix)))
+        .collect()
+}
+
+#[test]
+fn a_disk_of_a_test_leaves_no_folder_behind() {
+    // `unshare` becomes the process that has the mounts: its parent is the one that looks.
+    let prefix = |pid: u32| format!("small-disk-of-{pid}-");
+    if !mounts::own("a_disk_of_a_test_leaves_no_folder_behind") {
+        assert_eq!(left(&prefix(std::process::id())), Vec::<PathBuf>::new());
+        return;
+    }
+    let folder =
+        tempfile::Builder::new().prefix(&prefix(std::os::unix::process::parent_id())).tempdir().unwrap();
+    mounts::small_disk(folder.path(), 1);
+}
+
+/// What the agent `main` is told under a key.
+fn of_main(key: &str) -> (String, String) {
+    ("main".to_owned(), key.to_owned())
+}
+
 fn say(daemon: &Daemon, key: &str, told: &mut Acknowledged) {
     let socket = daemon.run_file("holon.sock");
     let answer = post_until_acknowledged(&socket, PROMPT, key, &json!({ "text": key }));
     let id = answer["message_id"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned();
-    told.insert(("main".to_owned(), key.to_owned()), id);
+    told.insert(of_main(key), id);
 }
 
 fn readiness(daemon: &Daemon) -> Value {
@@ -81,8 +108,13 @@ fn a_full_disk_is_told_and_waited_out() {
 
     let filler = daemon.0.home().join("filler");
     fill(&filler);
-    try_to_say(&daemon, "during");
-    wait_for("word of the full disk", || readiness(&daemon)["ready"] == false);
+    // It meets a disk that nobody knows to be full: it can't be refused any more.
+    let during = ["prompt", "--key", "during", "during"];
+    daemon
+        .0
+        .run(&during)
+        .refused(1, &["not stored yet", "make room", "holon prompt --agent main --key during"]);
+    assert_eq!(readiness(&daemon)["ready"], false);
     assert!(readiness(&daemon)["problem"].as_str().unwrap().contains("full"), "{}", readiness(&daemon));
     daemon
         .0
@@ -97,12 +129,57 @@ fn a_full_disk_is_told_and_waited_out() {
     );
     // What is durable can be read all the time.
     assert!(daemon.ok(&["transcript"]).stdout.contains("before"));
+    for command in [["status"].as_slice(), &["why"], &["agent", "list"]] {
+        let told = daemon.ok(command);
+        let told = format!("{}{}", told.stdout, told.stderr);
+        assert!(told.contains("this is the last durable state: the disk of the ledger is full"), "{told}");
+    }
 
     std::fs::remove_file(&filler).unwrap();
     wait_for("room", || readiness(&daemon)["ready"] == true);
     say(&daemon, "during", &mut told);
+    let again = daemon.ok(&["prompt", "--key", "during", "during", "--json"]).json();
+    assert_eq!(
+        (&again["duplicate"], again["message_id"].as_str()),
+        (&json!(true), told.get(&of_main("during")).map(String::as_str))
+    );
     say(&daemon, "after", &mut told);
     in_the_end(&daemon, life, &told);
+}
+
+#[test]
+fn a_ledger_that_can_not_be_read_is_named_by_the_status() {
+    let daemon = Daemon::hello();
+    let first = life(&daemon);
+    say(&daemon, "before", &mut Acknowledged::new());
+    wait_for("end of the first turn", || quiet(&daemon, &["main"]));
+    assert!(first.leave().success());
+    let status = || daemon.0.run(&["daemon", "status", "--json"]).json()["ledger_problem"].clone();
+    assert_eq!(status(), Value::Null);
+    std::fs::write(daemon.ledger(), "no ledger of ours".repeat(100)).unwrap();
+    let problem = status();
+    let says = |part: &str| problem.as_str().is_some_and(|problem| problem.contains(part));
+    assert!(says(&daemon.ledger().display().to_string()) && says("not a SQLite database"), "{problem}");
+    let shown = daemon.0.run(&["daemon", "status"]).stdout;
+    assert!(shown.contains("not a SQLite database"), "{shown}");
+}
+
+#[test]
+fn a_start_that_can_tell_nobody_why_names_the_ledger_too() {
+    if !mounts::own("a_start_that_can_tell_nobody_why_names_the_ledger_too") {
+        return;
+    }
+    let daemon = Daemon::hello();
+    mounts::small_disk(&daemon.0.home(), DISK);
+    assert!(life(&daemon).leave().success());
+    std::fs::write(daemon.ledger(), "no ledger of ours".repeat(100)).unwrap();
+    fill(&daemon.0.home().join("filler"));
+    let ledger = daemon.ledger().display().to_string();
+    let refused = daemon.0.run(&["daemon", "start"]);
+    for text in [ledger.as_str(), "not a SQLite database", "is full", "make room"] {
+        assert!(refused.stderr.contains(text), "{text:?} is not in {refused:?}");
+    }
+    assert_ne!(refused.code, Some(0));
 }
 
 /// The disk is full when the command of a turn ends, and when the next one wants to begin.

@@ -140,6 +140,10 @@ async fn list(through: &Through, json: bool) -> Result<Exit, Failure> {
         ]
     }));
     output::table(&rows)?;
+    let waits = agents.iter().map(|agent| text(agent, "/ledger_waits")).find(|waits| !waits.is_empty());
+    if let Some(waits) = waits {
+        output::note(&format!("holon: {waits}"));
+    }
     Ok(Exit::Completed)
 }
 

@@ -13,7 +13,7 @@ use super::errand::{Errand, Target};
 use super::exit::Exit;
 use super::interrupts::Ending;
 use super::output::Failure;
-use super::prompt::send;
+use super::prompt::{Sent, send};
 use super::through::{incomplete, number, text};
 use super::wait::Wait;
 use crate::changes::Before;
@@ -53,7 +53,8 @@ pub(super) async fn run(
     let (before_files, gate) = Before::look(&workspace, &errand.environment);
     drop(gate);
     let before = Box::pin(ending.or(ensure_agent(&errand, &client))).await?;
-    let admitted = ending.or(send(&client, &errand.agent, prompt, false)).await?;
+    let admitted =
+        ending.or(send(&client, &errand.agent, Sent { prompt, interject: false, key: None })).await?;
     let message_id = admitted.get("message_id").cloned().unwrap_or_default();
     let message_id: MessageId = serde_json::from_value(message_id).map_err(|_| incomplete("message_id"))?;
     let mut fold = RunFold::default();

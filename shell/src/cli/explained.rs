@@ -9,13 +9,14 @@ use crate::present;
 use crate::screen::harmless;
 
 pub(super) fn summary(answer: &Value) -> Vec<Vec<String>> {
-    let mut rows = vec![
+    let mut rows = ledger(answer);
+    rows.extend([
         row("agent", text(answer, "/agent_id")),
         row("status", format!("{} since {}", text(answer, "/status"), text(answer, "/status_since"))),
         row("posture", text(answer, "/scheduling_posture")),
         row("works in", text(answer, "/identity/execution/cwd")),
         row("model", text(answer, "/model/effective_model")),
-    ];
+    ]);
     rows.extend(doing(answer));
     rows.extend(past(answer));
     rows.push(row("tokens", number(answer, "/token_usage/total_tokens")));
@@ -25,12 +26,13 @@ pub(super) fn summary(answer: &Value) -> Vec<Vec<String>> {
 }
 
 pub(super) fn explanation(answer: &Value) -> Vec<Vec<String>> {
-    let mut rows = vec![
+    let mut rows = ledger(answer);
+    rows.extend([
         row("agent", text(answer, "/agent_id")),
         row("status", format!("{} since {}", text(answer, "/status"), text(answer, "/since"))),
         row("posture", text(answer, "/scheduling_posture")),
         row("verdict", verdict(answer)),
-    ];
+    ]);
     rows.extend(doing(answer));
     rows.extend(past(answer));
     rows.extend(trouble(answer, "/failure").map(|error| row("failed by", error)));
@@ -56,6 +58,11 @@ pub(super) fn explanation(answer: &Value) -> Vec<Vec<String>> {
     rows.push(row("tokens", number(answer, "/token_usage/total_tokens")));
     rows.push(row("events", number(answer, "/event_seq")));
     rows
+}
+
+/// That everything below is not of now comes first.
+fn ledger(answer: &Value) -> Vec<Vec<String>> {
+    given(answer, "/ledger_waits").map(|waits| row("ledger", waits)).into_iter().collect()
 }
 
 /// What it is at, and what waits for that.
@@ -246,6 +253,9 @@ mod tests {
         assert_eq!(queue(&bands), "2 next, 1 normal");
         assert_eq!(evidence(&json!({ "fact": "moon", "phase": 3 })), "fact moon, phase 3");
         assert!(!explanation(&json!({})).is_empty());
+        for rows in [summary, explanation] {
+            assert_eq!(rows(&json!({ "ledger_waits": "full" }))[0], ["ledger", "full"]);
+        }
     }
 
     #[test]

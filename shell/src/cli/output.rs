@@ -67,6 +67,7 @@ fn of_client(error: &ClientError) -> Exit {
             (404, _) => Exit::NotFound,
             // What stands against these is what was asked for, not what is there.
             (409, "invalid_model" | "invalid_workspace") => Exit::Usage,
+            // What is not stored yet was not refused: it is known to be neither done nor undone.
             (409 | 429, _) | (503, "draining" | "disk_full") => Exit::RefusedByState,
             (400 | 401 | 403 | 413, _) => Exit::Usage,
             _ => Exit::Failed,
@@ -263,6 +264,7 @@ mod tests {
             (429, "queue_full", Exit::RefusedByState),
             (503, "draining", Exit::RefusedByState),
             (503, "disk_full", Exit::RefusedByState),
+            (503, "not_stored_yet", Exit::Failed),
             (409, "invalid_model", Exit::Usage),
             (409, "invalid_workspace", Exit::Usage),
             (400, "invalid_body", Exit::Usage),

@@ -16,6 +16,7 @@ use super::wait::Wait;
 use crate::activity::Activity;
 use crate::client::{Ask, Client};
 use crate::screen::Screen;
+use crate::settings::quoted;
 use crate::{entropy, spawn};
 
 #[derive(Debug, Args)]
@@ -31,6 +32,9 @@ pub(super) struct PromptArgs {
     /// Reach a turn in progress at its next safe point
     #[arg(long)]
     interject: bool,
+    /// A name for this prompt: the same again under the same name is taken once [default: a new one]
+    #[arg(long, value_name = "KEY")]
+    key: Option<String>,
     /// Show nothing on stderr but errors
     #[arg(long, short)]
     quiet: bool,
@@ -50,7 +54,8 @@ async fn whole(through: Through, args: PromptArgs, ending: Ending) -> Result<Exi
             let agent = through.agent(args.agent.as_deref()).await?;
             let path = format!("/agents/{agent}/status");
             let before = through.client.ask(&Ask::get(&path, &[])).await?;
-            let admitted = send(&through.client, &agent, &prompt, args.interject).await?;
+            let sent = Sent { prompt: &prompt, interject: args.interject, key: args.key.clone() };
+            let admitted = send(&through.client, &agent, sent).await?;
             Ok((agent, EventSeq(number(&before, "/event_seq")), admitted))
         })
         .await?;
@@ -72,20 +77,37 @@ async fn whole(through: Through, args: PromptArgs, ending: Ending) -> Result<Exi
     Ok(Exit::Completed)
 }
 
-/// The key makes it safe to send it again when the answer is missing.
-pub(super) async fn send(
-    client: &Client,
-    agent: &AgentId,
-    prompt: &str,
-    interject: bool,
-) -> Result<Value, Failure> {
-    let mut body = json!({ "text": prompt });
-    if interject {
+/// A prompt on its way.
+pub(super) struct Sent<'a> {
+    pub(super) prompt: &'a str,
+    pub(super) interject: bool,
+    /// A new one if none is given. It makes it safe to send the prompt again when the answer is missing.
+    pub(super) key: Option<String>,
+}
+
+pub(super) async fn send(client: &Client, agent: &AgentId, sent: Sent<'_>) -> Result<Value, Failure> {
+    let mut body = json!({ "text": sent.prompt });
+    if sent.interject {
         body["priority"] = json!("interject");
     }
-    let key = format!("cli-{}{}", entropy::name()?, entropy::name()?);
-    let ask = Ask::post(&format!("/control/agents/{agent}/prompt"), &body)?.once(key);
-    Ok(client.ask(&ask).await?)
+    let key = match sent.key {
+        Some(key) => key,
+        None => format!("cli-{}{}", entropy::name()?, entropy::name()?),
+    };
+    let ask = Ask::post(&format!("/control/agents/{agent}/prompt"), &body)?.once(key.clone());
+    client.ask(&ask).await.map_err(|error| {
+        let again = error.code() == Some("not_stored_yet");
+        let failure = Failure::from(error);
+        if !again {
+            return failure;
+        }
+        let interject = if sent.interject { " --interject" } else { "" };
+        let key = quoted(&key);
+        failure.hint(format!(
+            "make room on that disk, then holon prompt --agent {agent}{interject} --key {key} with the same words: \
+             it is taken once"
+        ))
+    })
 }
 
 async fn outcome(

@@ -3,7 +3,7 @@
 use holon_core::EventSeq;
 use holon_core::host::RecoveryReport;
 
-use super::{Driver, DriverError};
+use super::{Ahead, Driver, DriverError};
 use crate::crash_point::{Point, reached};
 use crate::ledger::{self, Fork, ForkError};
 
@@ -12,33 +12,41 @@ impl Driver {
     /// event was the last that was copied.
     ///
     /// # Errors
-    /// When the runtime can't go on; a fork that is refused has changed nothing.
+    /// When the runtime can't go on; a fork that is refused has changed nothing, but for one that waits.
     pub async fn fork(&mut self, fork: &Fork) -> Result<Result<EventSeq, ForkError>, DriverError> {
         if self.room.is_full() {
             return Ok(Err(ForkError::DiskFull));
         }
         // What is not on the disk yet can't be copied.
-        self.catch_up().await?;
+        if !self.catch_up().await? {
+            return Ok(Err(ForkError::DiskFull));
+        }
         let forked = match ledger::fork(&self.reader, &mut self.host, &self.texts, fork) {
             Ok(forked) => forked,
             Err(ForkError::Encode(error)) => return Err(error.into()),
             Err(refused) => return Ok(Err(refused)),
         };
-        self.ahead.extend(forked.steps);
+        let at = self.now().mono;
+        self.ahead.extend(forked.steps.into_iter().map(|step| Ahead { at, step }));
         self.writer.send(forked.batch)?;
         reached(Point::ForkDecided);
-        self.catch_up().await?;
-        reached(Point::ForkDurable);
+        let durable = self.catch_up().await?;
+        if durable {
+            reached(Point::ForkDurable);
+        }
         self.recover(&fork.to, RecoveryReport::default())?;
-        Ok(Ok(forked.through))
+        Ok(if durable { Ok(forked.through) } else { Err(ForkError::Waits) })
     }
 
-    /// Waits until everything that was decided is durable; nothing else is listened to.
-    async fn catch_up(&mut self) -> Result<(), DriverError> {
+    /// Waits until everything that was decided is durable; nothing else is listened to. False when the disk is full:
+    /// nobody knows how long that takes.
+    async fn catch_up(&mut self) -> Result<bool, DriverError> {
         while !self.caught_up() {
-            let report = self.writer.report().await;
-            self.report(report)?;
+            if self.room.is_full() {
+                return Ok(false);
+            }
+            self.hear().await?;
         }
-        Ok(())
+        Ok(true)
     }
 }

@@ -4,19 +4,25 @@
 mod fork;
 mod gate;
 mod judge;
+mod pace;
 mod restore;
 mod room;
 mod start;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use holon_core::event::OperationFact;
+use holon_core::event::{InboxFact, OperationFact};
 use holon_core::input::ControlRequest;
 use holon_core::law::Violation;
 use holon_core::replay::Call;
 use holon_core::view::View;
-use holon_core::{AgentId, Answer, Durable, Effect, EventSeq, Host, Input, Record, ReplyId, Step};
+use holon_core::{
+    AgentId, Answer, Config, Durable, Effect, Event, EventSeq, Host, Input, Mono, Now, Record, ReplyId, Step,
+    StepSeq,
+};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -27,6 +33,7 @@ use crate::perform::Performers;
 use crate::text::Texts;
 use crate::work::Work;
 use judge::Judge;
+use pace::Pace;
 
 pub use gate::{Gate, Latch};
 pub use restore::LoadError;
@@ -39,7 +46,18 @@ const SNAPSHOT_EVERY: u64 = if cfg!(feature = "crash-points") { 16 } else { 512 
 const LONGEST_WAIT: Duration = Duration::from_hours(24);
 
 /// Told what is answered, once it is durable. Dropped when the runtime ends before.
-pub type Answered = Box<dyn FnOnce(Result<Answer, DiskFull>) + Send>;
+pub type Answered = Box<dyn FnOnce(Result<Answer, NoAnswer>) + Send>;
+
+/// Why whoever asked is not told what they asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NoAnswer {
+    /// It was not taken in.
+    #[error(transparent)]
+    DiskFull(#[from] DiskFull),
+    /// It was taken in and can't be taken back.
+    #[error("it waits for room on the disk of the ledger: it is done as soon as there is some")]
+    Waits,
+}
 
 /// Nothing new is taken in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -62,16 +80,36 @@ pub struct Driver {
     /// Tools begin when it is open.
     tools_from: Gate,
     next_reply: u64,
-    waiting: BTreeMap<ReplyId, Answered>,
+    waiting: BTreeMap<ReplyId, Waiting>,
     /// Steps that are on their way to the disk.
-    ahead: VecDeque<Step>,
+    ahead: VecDeque<Ahead>,
     /// The last stored state of each agent.
     snapshots: BTreeMap<AgentId, EventSeq>,
-    stepped_at: Instant,
+    /// When the last step was made.
+    stepped_at: Mono,
+    pace: Pace,
+    /// The clock stood still: what is due by now is to be looked at.
+    look: bool,
     /// What went wrong without harm, for whoever started the runtime.
     warnings: Vec<String>,
     /// While the disk is full, nothing new is taken in.
     room: Room,
+}
+
+/// A step on its way to the disk.
+struct Ahead {
+    /// When it was made.
+    at: Mono,
+    step: Step,
+}
+
+/// Somebody who asked.
+struct Waiting {
+    answered: Answered,
+    /// Once this step is durable, there is an answer.
+    through: StepSeq,
+    /// Waits for a full disk, too, instead of being told that it is one.
+    patient: bool,
 }
 
 /// The runtime can't go on; what the ledger acknowledged is safe.
@@ -93,7 +131,7 @@ pub enum DriverError {
 }
 
 /// What the loop woke up for.
-enum Event {
+enum Woken {
     Report(Report),
     Completed(Box<Input>),
     Deadline,
@@ -103,6 +141,10 @@ impl Driver {
     /// Reads of the state between two steps.
     pub fn view(&self) -> View<'_> {
         self.host.view()
+    }
+
+    pub fn config(&self) -> &Config {
+        self.host.config()
     }
 
     pub fn texts(&self) -> &Texts {
@@ -124,16 +166,20 @@ impl Driver {
     /// When the disk is full, or the runtime can't go on.
     pub async fn ask(&mut self, make: impl FnOnce(ReplyId) -> Input) -> Result<Answer, DriverError> {
         let (sender, mut receiver) = oneshot::channel();
-        self.post(make, Box::new(move |told| drop(sender.send(told)))).await?;
+        self.submit(make, Box::new(move |told| drop(sender.send(told))), true).await?;
         loop {
-            if let Ok(told) = receiver.try_recv() {
-                return Ok(told?);
+            match receiver.try_recv() {
+                Ok(Ok(answer)) => return Ok(answer),
+                // Whoever is patient is never told that it waits.
+                Ok(Err(NoAnswer::DiskFull(full))) => return Err(full.into()),
+                Ok(Err(NoAnswer::Waits)) | Err(_) => {}
             }
             self.pump().await?;
         }
     }
 
-    /// Asks for something; whoever asks is told when the answer is durable, or at once that the disk is full.
+    /// Asks for something; whoever asks is told when the answer is durable, or as soon as it is known that the disk
+    /// has no room for it.
     ///
     /// # Errors
     /// When the runtime can't go on.
@@ -142,19 +188,53 @@ impl Driver {
         make: impl FnOnce(ReplyId) -> Input,
         answered: Answered,
     ) -> Result<(), DriverError> {
+        self.submit(make, answered, false).await
+    }
+
+    async fn submit(
+        &mut self,
+        make: impl FnOnce(ReplyId) -> Input,
+        answered: Answered,
+        patient: bool,
+    ) -> Result<(), DriverError> {
         let reply = ReplyId(self.next_reply);
         self.next_reply += 1;
         let input = make(reply);
         let urgent = may_use_reserve(&input);
-        if self.room.is_full() && !urgent {
-            answered(Err(DiskFull));
-            return Ok(());
-        }
-        while !self.writer.has_room(urgent) {
+        loop {
+            let has_room = self.writer.has_room(urgent);
+            if self.room.is_full() && (!urgent || !(has_room || patient)) {
+                answered(self.known(&input).unwrap_or(Err(DiskFull.into())));
+                return Ok(());
+            }
+            if has_room {
+                break;
+            }
             self.pump().await?;
         }
-        self.waiting.insert(reply, answered);
-        self.step(input)
+        self.step(input)?;
+        let through = self.ahead.back().map(|ahead| ahead.step.seq()).unwrap_or_default();
+        self.waiting.insert(reply, Waiting { answered, through, patient });
+        Ok(())
+    }
+
+    /// What became of a message that came before under its key: nobody is told of it that it was not taken in.
+    fn known(&self, input: &Input) -> Option<Result<Answer, NoAnswer>> {
+        let Input::Ingress { agent, ingress, .. } = input else { return None };
+        let message_id = self.host.view().admitted(agent, ingress.idempotency.as_ref()?)?;
+        let admits = |record: &Record| match &record.event {
+            Event::Inbox(InboxFact::MessageAdmitted(fact)) => {
+                record.agent == *agent && fact.message.id == message_id
+            }
+            Event::Inbox(_)
+            | Event::Lifecycle(_)
+            | Event::Scheduling(_)
+            | Event::Turn(_)
+            | Event::Operation(_)
+            | Event::Brief(_) => false,
+        };
+        let waits = self.ahead.iter().any(|ahead| ahead.step.records().iter().any(admits));
+        Some(if waits { Err(NoAnswer::Waits) } else { Ok(Answer::Admitted { message_id, duplicate: true }) })
     }
 
     /// Lets an agent leave memory that has nothing to do; says whether it did. It comes back by
@@ -190,10 +270,15 @@ impl Driver {
     /// Waits until the disk has caught up so far that something may be handed over; nothing else is listened to.
     async fn room(&mut self) -> Result<(), DriverError> {
         while !self.writer.has_room(false) {
-            let report = self.writer.report().await;
-            self.report(report)?;
+            self.hear().await?;
         }
         Ok(())
+    }
+
+    /// What the writer says next.
+    async fn hear(&mut self) -> Result<(), DriverError> {
+        let report = self.writer.report().await;
+        self.report(report)
     }
 
     /// Whether everything that was decided is durable and was given to its performers.
@@ -209,19 +294,20 @@ impl Driver {
         // As long as the disk is too far behind, nothing but the disk is listened to.
         let stepping = self.writer.has_room(false);
         let deadline = self.deadline();
+        let rings = stepping && deadline.is_some();
         let event = tokio::select! {
             biased;
-            report = self.writer.report() => Event::Report(report),
-            input = self.work.next(), if stepping => Event::Completed(Box::new(input)),
-            () = tokio::time::sleep_until(deadline), if stepping => Event::Deadline,
+            report = self.writer.report() => Woken::Report(report),
+            input = self.work.next(), if stepping => Woken::Completed(Box::new(input)),
+            () = tokio::time::sleep_until(deadline.unwrap_or_else(Instant::now)), if rings => Woken::Deadline,
         };
         match event {
-            Event::Report(report) => self.report(report),
-            Event::Completed(input) => {
+            Woken::Report(report) => self.report(report),
+            Woken::Completed(input) => {
                 reached(Point::OutcomeTaken);
                 self.step(*input)
             }
-            Event::Deadline => self.step(Input::Tick),
+            Woken::Deadline => self.step(Input::Tick),
         }
     }
 
@@ -243,9 +329,30 @@ impl Driver {
         Ok(())
     }
 
-    fn deadline(&self) -> Instant {
-        let wait = self.host.next_deadline().map(|deadline| Duration::from_millis(deadline.wait.0));
-        self.stepped_at + wait.map_or(LONGEST_WAIT, |wait| wait.min(LONGEST_WAIT))
+    /// When to look again; none when the disk comes first.
+    fn deadline(&self) -> Option<Instant> {
+        let wait = if self.look {
+            Duration::ZERO
+        } else if let Some(deadline) = self.host.next_deadline() {
+            let moment = self.stepped_at.after(deadline.wait);
+            self.pace.until(clock::now().mono, self.oldest(), moment)?
+        } else if self.caught_up() {
+            LONGEST_WAIT
+        } else {
+            return None;
+        };
+        Some(Instant::now() + wait.min(LONGEST_WAIT))
+    }
+
+    /// When the oldest step was made that is not durable.
+    fn oldest(&self) -> Option<Mono> {
+        self.ahead.front().map(|ahead| ahead.at)
+    }
+
+    /// Both clocks, as the core is to see them.
+    fn now(&self) -> Now {
+        let now = clock::now();
+        Now { mono: self.pace.at(now.mono, self.oldest()), ..now }
     }
 
     /// Makes steps until the host has nothing more to decide at this moment.
@@ -253,13 +360,13 @@ impl Driver {
         self.judge.holds()?;
         let mut input = Some(input);
         loop {
-            let now = clock::now();
+            let now = self.now();
             let call = Call::Step { now, input: input.take().unwrap_or(Input::Tick) };
             let encoded = EncodedCall::new(&call)?;
             let Call::Step { input, .. } = call else { return Ok(()) };
             let step = self.host.step(now, input);
             let more = step.more();
-            self.stage(encoded, step)?;
+            self.stage(now, encoded, step)?;
             reached(Point::Decided);
             if !more {
                 return Ok(());
@@ -268,12 +375,12 @@ impl Driver {
     }
 
     /// Hands a step to the ledger; its effects wait here.
-    fn stage(&mut self, call: EncodedCall, step: Step) -> Result<(), DriverError> {
-        self.stepped_at = Instant::now();
+    fn stage(&mut self, now: Now, call: EncodedCall, step: Step) -> Result<(), DriverError> {
+        (self.stepped_at, self.look) = (now.mono, false);
         let mut batch = Batch::default();
         batch.step(call, &step, self.host.view(), &self.texts)?;
         self.add_snapshots(&mut batch, &step);
-        self.ahead.push_back(step);
+        self.ahead.push_back(Ahead { at: now.mono, step });
         self.writer.send(batch)?;
         Ok(())
     }
@@ -297,6 +404,7 @@ impl Driver {
                 self.room.is_now(true);
                 self.warnings.push("the disk of the ledger is full; waiting for room".to_owned());
             }
+            Report::Waits(through) => self.tell_who_waits(through),
             Report::Recovered => {
                 self.room.is_now(false);
                 self.warnings.push("the disk of the ledger has room again".to_owned());
@@ -306,15 +414,23 @@ impl Driver {
         Ok(())
     }
 
+    /// Tells everybody whose answer waits for room on the disk that it does.
+    fn tell_who_waits(&mut self, through: StepSeq) {
+        let waits = |waiting: &Waiting| waiting.through <= through && !waiting.patient;
+        let told = self.waiting.extract_if(.., |_, waiting| waits(waiting));
+        told.for_each(|(_, waiting)| (waiting.answered)(Err(NoAnswer::Waits)));
+    }
+
     /// Performs the effects of every step that is durable now.
     fn release(&mut self, durable: Durable) -> Result<(), DriverError> {
-        while self.ahead.front().is_some_and(|step| step.seq() <= durable.through()) {
-            let Some(step) = self.ahead.pop_front() else { break };
+        while self.ahead.front().is_some_and(|ahead| ahead.step.seq() <= durable.through()) {
+            let Some(Ahead { at, step }) = self.ahead.pop_front() else { break };
+            self.look |= self.pace.goes_on(clock::now().mono, at);
             reached(Point::Durable);
             self.judge.durable(step.records())?;
             for record in step.records() {
                 (self.observer)(record);
-                if let Record { agent, event: holon_core::Event::Operation(fact), .. } = record
+                if let Record { agent, event: Event::Operation(fact), .. } = record
                     && let OperationFact::OperationSettled(settled) = fact
                 {
                     reached(Point::SettledIsDurable);
@@ -333,8 +449,8 @@ impl Driver {
         match effect {
             Effect::Reply { reply, answer } => {
                 reached(Point::ReplyReleased);
-                if let Some(answered) = self.waiting.remove(&reply) {
-                    answered(Ok(answer));
+                if let Some(waiting) = self.waiting.remove(&reply) {
+                    (waiting.answered)(Ok(answer));
                 }
             }
             Effect::LoadContext { agent, op, execution } => {

@@ -5,8 +5,7 @@ use holon_core::replay::Call;
 use holon_core::{AgentId, EventSeq, OpId};
 use tokio::task::JoinSet;
 
-use super::{Driver, DriverError};
-use crate::clock;
+use super::{DiskFull, Driver, DriverError};
 use crate::crash_point::{Point, reached};
 use crate::ledger::{Batch, EncodedCall, LedgerError, Restored};
 
@@ -16,6 +15,9 @@ pub enum LoadError {
     /// Its log is damaged, or this build can't read it.
     #[error(transparent)]
     Damaged(DriverError),
+    /// Bringing it in takes room that there is none of.
+    #[error(transparent)]
+    DiskFull(#[from] DiskFull),
     /// The runtime can't go on.
     #[error(transparent)]
     Driver(#[from] DriverError),
@@ -25,6 +27,7 @@ impl From<LoadError> for DriverError {
     fn from(error: LoadError) -> Self {
         match error {
             LoadError::Damaged(error) | LoadError::Driver(error) => error,
+            LoadError::DiskFull(full) => full.into(),
         }
     }
 }
@@ -75,12 +78,18 @@ impl Driver {
     /// Makes sure that an agent of the ledger is in memory; false when there is none of that name.
     ///
     /// # Errors
-    /// When its log is damaged, or the runtime can't go on.
+    /// When its log is damaged, the disk has no room for it, or the runtime can't go on.
     pub async fn load(&mut self, agent: &AgentId) -> Result<bool, LoadError> {
         if self.host.view().agent(agent).is_some() {
             return Ok(true);
         }
-        self.room().await?;
+        while !self.writer.has_room(self.room.is_full()) {
+            // Nobody waits for a full disk to bring somebody in.
+            if self.room.is_full() {
+                return Err(DiskFull.into());
+            }
+            self.hear().await?;
+        }
         match self.reader.load(agent) {
             Ok(restored) => self.bring_in(agent, restored).map_err(|error| match error {
                 DriverError::Restore { .. } => LoadError::Damaged(error),
@@ -120,12 +129,12 @@ impl Driver {
     }
 
     pub(super) fn recover(&mut self, agent: &AgentId, report: RecoveryReport) -> Result<(), DriverError> {
-        let now = clock::now();
+        let now = self.now();
         let call = Call::Recover { now, agent: agent.clone(), report: report.clone() };
         let encoded = EncodedCall::new(&call)?;
         let step = self.host.recover(now, agent, report);
         let more = step.more();
-        self.stage(encoded, step)?;
+        self.stage(now, encoded, step)?;
         if more { self.step(holon_core::Input::Tick) } else { Ok(()) }
     }
 }

@@ -2,23 +2,23 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use holon_core::config::ConfigError;
 use holon_core::replay::Call;
 use holon_core::{Config, Host, Seed};
-use tokio::time::Instant;
 
 use super::judge::Judge;
+use super::pace::Pace;
 use super::{Driver, DriverError, Gate, Observer, Room};
-use crate::entropy;
 use crate::ledger::{Batch, Durability, EncodedCall, Ledger, LedgerError, Opened, Writer, text_reader};
 use crate::live::LiveSink;
 use crate::perform::model::Providers;
 use crate::perform::{self, Performers};
 use crate::text::{Secrets, Texts};
 use crate::work::Work;
+use crate::{clock, entropy};
 
 /// Names this build in the flight recorder: another build's decisions may differ.
 pub const BUILD: &str = concat!("holon ", env!("CARGO_PKG_VERSION"));
@@ -59,6 +59,14 @@ impl Driver {
     /// # Errors
     /// When the ledger can't be opened, is damaged, or holds what this build does not know.
     pub async fn start(start: Start) -> Result<Self, StartError> {
+        Self::start_with(start, Writer::start).await
+    }
+
+    /// The same with a writer of one's own.
+    pub(crate) async fn start_with(
+        start: Start,
+        write: impl FnOnce(Ledger, Option<&Path>, Texts) -> io::Result<Writer>,
+    ) -> Result<Self, StartError> {
         let Opened { ledger, reader, last_step, .. } = Ledger::open(&start.ledger, start.durability)?;
         let reader = Arc::new(reader);
         let texts = Texts::new(start.secrets, text_reader(reader.clone()));
@@ -66,7 +74,7 @@ impl Driver {
         let mut host = Host::new(start.config.clone(), seed)?;
         host.resume_after(last_step);
         let warnings = perform::tool::recover(&start.performing);
-        let writer = Writer::start(ledger, start.reserve.as_deref(), texts.clone())?;
+        let writer = write(ledger, start.reserve.as_deref(), texts.clone())?;
         let mut driver = Self {
             host,
             writer,
@@ -81,7 +89,9 @@ impl Driver {
             waiting: BTreeMap::new(),
             ahead: VecDeque::new(),
             snapshots: BTreeMap::new(),
-            stepped_at: Instant::now(),
+            stepped_at: clock::now().mono,
+            pace: Pace::default(),
+            look: false,
             warnings,
             room: Room::default(),
         };

@@ -10,7 +10,7 @@ use super::api::ErrorBody;
 use super::code::Code;
 use crate::events::EventsError;
 use crate::ledger::LedgerError;
-use crate::runtime::Unavailable;
+use crate::runtime::{StoredError, Unavailable};
 use crate::text::TextError;
 
 /// Seconds after which another try makes sense.
@@ -19,6 +19,8 @@ const RETRY_SECONDS: HeaderValue = HeaderValue::from_static("5");
 const AGAIN: &str = "again when the runtime is up: holon daemon status";
 const MAKE_ROOM: &str =
     "make room on that disk, then the same again; holon daemon status says whether it is enough";
+
+const STORED_LATER: &str = "make room on that disk, and look what became of it before the same again: without a key it may be done twice";
 
 /// A request without its answer.
 #[derive(Debug, thiserror::Error)]
@@ -73,7 +75,7 @@ impl Failure {
         if self.code.status() == StatusCode::UNAUTHORIZED {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static(r#"Bearer realm="holon""#));
         }
-        if matches!(self.code, Code::QueueFull | Code::Draining | Code::DiskFull) {
+        if matches!(self.code, Code::QueueFull | Code::Draining | Code::DiskFull | Code::NotStoredYet) {
             headers.insert(RETRY_AFTER, RETRY_SECONDS);
         }
         headers
@@ -123,6 +125,7 @@ impl From<Unavailable> for Box<Failure> {
         match &unavailable {
             Unavailable::Leaving => Failure::new(Code::Draining, &unavailable).hint(AGAIN),
             Unavailable::DiskFull => Failure::new(Code::DiskFull, &unavailable).hint(MAKE_ROOM),
+            Unavailable::NotStoredYet => Failure::new(Code::NotStoredYet, &unavailable).hint(STORED_LATER),
             Unavailable::Damaged { agent, .. } => Failure::new(Code::AgentDamaged, &unavailable)
                 .hint("look at it with `holon ledger verify`")
                 .detail("agent_id", agent.as_str()),
@@ -156,6 +159,18 @@ impl From<LedgerError> for Box<Failure> {
     }
 }
 
+impl From<StoredError> for Box<Failure> {
+    fn from(error: StoredError) -> Self {
+        match error {
+            StoredError::Ledger(error) => error.into(),
+            StoredError::Restore { .. } => {
+                Failure::new(Code::AgentDamaged, error).hint("look at it with `holon ledger verify`")
+            }
+            StoredError::Config(_) => Failure::internal(error),
+        }
+    }
+}
+
 impl From<EventsError> for Box<Failure> {
     fn from(error: EventsError) -> Self {
         match error {
@@ -183,6 +198,7 @@ mod tests {
         let rows = [
             (Unavailable::Leaving, 503, "draining", true),
             (Unavailable::DiskFull, 503, "disk_full", true),
+            (Unavailable::NotStoredYet, 503, "not_stored_yet", true),
             (Unavailable::Damaged { agent, problem }, 500, "agent_damaged", false),
         ];
         for (unavailable, status, code, again) in rows {

@@ -177,6 +177,7 @@ impl Route {
                 Code::TooLarge,
                 Code::UnsupportedMediaType,
                 Code::DiskFull,
+                Code::NotStoredYet,
             ]);
         }
         codes.extend(self.fails);

@@ -1,7 +1,7 @@
 //! What can be wrong with a ledger: what happened, where, and what to do next.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use holon_core::ContentId;
 use holon_core::event::DecodeError;
@@ -131,6 +131,12 @@ impl LedgerError {
             if damaged { Self::damaged(at, source) } else { Self::Sqlite { doing: "reading", source } }
         }
     }
+}
+
+/// A ledger that can't be read, and why: the file is named whatever it is.
+pub fn unreadable(path: &Path, error: &LedgerError) -> String {
+    let (file, error) = (path.display().to_string(), error.to_string());
+    if error.contains(&file) { error } else { format!("{file} can't be read: {error}") }
 }
 
 impl AppendError {

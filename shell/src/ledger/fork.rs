@@ -27,7 +27,7 @@ pub struct Fork {
     pub to: AgentId,
 }
 
-/// A fork that changed nothing.
+/// A fork that was not made.
 #[derive(Debug, thiserror::Error)]
 pub enum ForkError {
     #[error("there is no agent {0}")]
@@ -40,6 +40,9 @@ pub enum ForkError {
     TooLarge { records: u64 },
     #[error("the disk of the ledger is full: nothing new is taken in until there is room")]
     DiskFull,
+    /// The only one that is not undone: the copy is there as soon as there is room.
+    #[error("the copy waits for room on the disk of the ledger: it is there as soon as there is some")]
+    Waits,
     #[error(transparent)]
     Ledger(#[from] LedgerError),
     #[error(transparent)]

@@ -48,7 +48,7 @@ mod writer;
 pub use append::{Durability, Ledger, Opened};
 pub use batch::{AgentRow, Batch, EncodeError, EncodedCall};
 pub use content::text_reader;
-pub use error::{AppendError, LedgerError, Position};
+pub use error::{AppendError, LedgerError, Position, unreadable};
 pub use export::{ExportError, export, export_recorder};
 pub use fork::{FORKED_RECORDS, Fork, ForkError, Forked, fork};
 pub use history::{Beginning, Wanted};

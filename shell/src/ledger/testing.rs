@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use holon_core::agent::identity::{AgentKind, AgentSpec, ExecutionBinding};
 use holon_core::config::Config;
@@ -14,12 +15,15 @@ use holon_core::model::{AnswerBlock, ModelAnswer, ModelRef, StopReason, Timing, 
 use holon_core::outcome::{ExecutionSnapshot, LoadedContext};
 use holon_core::record::Step;
 use holon_core::replay::Call;
-use holon_core::{AgentId, Effect, Host, Input, Millis, Mono, Now, Outcome, ReplyId, Seed, StepSeq, Wall};
+use holon_core::{
+    AgentId, Durable, Effect, Host, Input, Millis, Mono, Now, Outcome, ReplyId, Seed, StepSeq, Wall,
+};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
 use super::batch::{Batch, EncodedCall};
-use super::{Durability, FILE_NAME, Ledger, Opened, Reader, text_reader};
+use super::thread::Disk;
+use super::{AppendError, Durability, FILE_NAME, Ledger, LedgerError, Opened, Reader, text_reader};
 use crate::text::{Secrets, Texts};
 
 pub(crate) const BUILD: &str = "test-build";
@@ -36,6 +40,27 @@ pub(crate) struct World {
     pub(crate) reader: Arc<Reader>,
     pub(crate) texts: Texts,
     now: Now,
+}
+
+/// A ledger on a disk that is full as long as that is said.
+#[derive(Debug)]
+pub(super) struct FullDisk {
+    pub(super) ledger: Ledger,
+    pub(super) full: Arc<AtomicBool>,
+}
+
+impl Disk for FullDisk {
+    fn append(&mut self, batch: &Batch) -> Result<Durable, AppendError> {
+        if self.full.load(Ordering::Relaxed) { Err(AppendError::Full) } else { self.ledger.append(batch) }
+    }
+
+    fn tend(&mut self) -> Result<(), LedgerError> {
+        self.ledger.tend()
+    }
+
+    fn close(self) -> Result<(), LedgerError> {
+        self.ledger.close()
+    }
 }
 
 impl Home {

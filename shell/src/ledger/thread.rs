@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use holon_core::Durable;
+use holon_core::{Durable, StepSeq};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::append::Ledger;
@@ -55,6 +55,10 @@ pub(super) struct Thread<D> {
     full: Option<Duration>,
     closed: bool,
     attempts_left: u32,
+    /// The next attempt comes before its pause is over, for something new is there.
+    early: bool,
+    /// Through which step it was said that they wait.
+    said: StepSeq,
 }
 
 impl<D: Disk> Thread<D> {
@@ -75,6 +79,8 @@ impl<D: Disk> Thread<D> {
             full: None,
             closed: false,
             attempts_left: LAST_ATTEMPTS,
+            early: false,
+            said: StepSeq::default(),
         }
     }
 
@@ -103,11 +109,15 @@ impl<D: Disk> Thread<D> {
 
     /// Waits for work, or for the next attempt; false when there will be none.
     fn wait(&mut self) -> bool {
+        self.early = false;
         if self.closed {
             std::thread::sleep(self.full.unwrap_or_default());
         } else if let Some(pause) = self.full {
             match self.inbox.recv_timeout(pause) {
-                Ok(batch) => self.queue.push_back(batch),
+                Ok(batch) => {
+                    self.queue.push_back(batch);
+                    self.early = true;
+                }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => self.closed = true,
             }
@@ -150,9 +160,12 @@ impl<D: Disk> Thread<D> {
                 let urgent = self.closed || self.queue.iter().any(Batch::urgent);
                 if urgent && self.reserve.release() {
                     self.full = Some(Duration::ZERO);
-                } else if self.closed {
+                    return Ok(());
+                }
+                if self.closed {
                     self.attempts_left = self.attempts_left.checked_sub(1).ok_or(LedgerError::Full)?;
                 }
+                self.say_who_waits();
                 Ok(())
             }
             Err(AppendError::Fatal(error)) => Err(error),
@@ -179,7 +192,20 @@ impl<D: Disk> Thread<D> {
                 self.full = Some(FIRST_PAUSE);
                 self.say(Report::Full, Load::default());
             }
-            Some(pause) => self.full = Some((pause * 2).clamp(FIRST_PAUSE, LONGEST_PAUSE)),
+            Some(pause) => {
+                // However much comes, only time makes the pauses longer.
+                let longer = if self.early { pause } else { pause * 2 };
+                self.full = Some(longer.clamp(FIRST_PAUSE, LONGEST_PAUSE));
+            }
+        }
+    }
+
+    /// Says once of each step that it waits.
+    fn say_who_waits(&mut self) {
+        let last = self.queue.iter().rev().find_map(|batch| batch.through);
+        if let Some(last) = last.filter(|last| *last > self.said) {
+            self.said = last;
+            self.say(Report::Waits(last), Load::default());
         }
     }
 

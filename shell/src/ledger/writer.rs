@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 
-use holon_core::Durable;
+use holon_core::{Durable, StepSeq};
 use tokio::sync::mpsc::{UnboundedReceiver, error::TryRecvError, unbounded_channel};
 
 use super::append::Ledger;
@@ -33,6 +33,8 @@ pub enum Report {
     /// Nothing can be written; the writer goes on trying. New input is to be refused until
     /// [`Report::Recovered`]; a batch that is [`Batch::urgent`] still finds room.
     Full,
+    /// The steps through this one were handed over, and there is no room for them: they wait.
+    Waits(StepSeq),
     /// There is room again, and the reserve is back.
     Recovered,
     /// The ledger takes nothing more; the runtime ends. Nothing that was not reported is durable for sure.
@@ -47,7 +49,7 @@ pub struct Writer {
     thread: JoinHandle<Result<(), LedgerError>>,
     under_way: Load,
     #[cfg(test)]
-    still: super::stand_still::StandStill,
+    still: Option<super::stand_still::StandStill>,
 }
 
 /// A measure of batches: calls of the host, and bytes.
@@ -81,7 +83,7 @@ impl Writer {
             thread,
             under_way: Load::default(),
             #[cfg(test)]
-            still: super::stand_still::StandStill::default(),
+            still: Some(super::stand_still::StandStill::default()),
         })
     }
 
@@ -102,7 +104,7 @@ impl Writer {
                 self.under_way.calls += load.calls;
                 self.under_way.bytes += load.bytes;
                 #[cfg(test)]
-                self.still.during(true);
+                self.stand_still(true);
                 Ok(())
             }
             Err(TrySendError::Full(_)) => Err(LedgerError::Overrun { limit: BATCHES }),
@@ -141,14 +143,33 @@ impl Writer {
     fn take(&mut self, message: Option<Message>) -> Report {
         let Some(Message { report, done }) = message else {
             #[cfg(test)]
-            self.still.during(false);
+            self.stand_still(false);
             return Report::Failed(LedgerError::WriterEnded);
         };
         self.under_way.calls = self.under_way.calls.saturating_sub(done.calls);
         self.under_way.bytes = self.under_way.bytes.saturating_sub(done.bytes);
         #[cfg(test)]
-        self.still.during(self.under_way.calls > 0);
+        self.stand_still(self.under_way.calls > 0);
         report
+    }
+}
+
+#[cfg(test)]
+impl Writer {
+    /// One whose disk is full as long as that is said; simulated time passes meanwhile.
+    pub(crate) fn on_a_full_disk(
+        ledger: Ledger,
+        full: std::sync::Arc<std::sync::atomic::AtomicBool>,
+        texts: Texts,
+    ) -> io::Result<Self> {
+        let disk = super::testing::FullDisk { ledger, full };
+        Ok(Self { still: None, ..Self::start_on(disk, Reserve::new(None), texts)? })
+    }
+
+    fn stand_still(&mut self, under_way: bool) {
+        if let Some(still) = &mut self.still {
+            still.during(under_way);
+        }
     }
 }
 
@@ -164,8 +185,6 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
     use std::time::Duration;
-
-    use holon_core::StepSeq;
 
     use super::super::error::AppendError;
     use super::super::testing::{Home, World, created, stop};
@@ -220,7 +239,7 @@ mod tests {
         loop {
             match next(writer) {
                 Report::Durable(durable) if durable.through() == through => return,
-                Report::Durable(_) | Report::Full | Report::Recovered => {}
+                Report::Durable(_) | Report::Full | Report::Waits(_) | Report::Recovered => {}
                 Report::Failed(error) => panic!("{error}"),
             }
         }
@@ -267,6 +286,7 @@ mod tests {
         let (batch, step) = world.step(created("main"));
         writer.send(batch).unwrap();
         assert!(matches!(next(&mut writer), Report::Full));
+        assert!(matches!(next(&mut writer), Report::Waits(through) if through == step.seq()));
         std::thread::sleep(Duration::from_millis(250));
         assert!(writer.try_report().is_none());
         disk.full.store(false, Ordering::Relaxed);
@@ -282,14 +302,16 @@ mod tests {
         let reserve = home.folder.path().join("ledger.reserve");
         let disk = Fake { in_the_way: Some(reserve.clone()), ..Fake::default() };
         let mut writer = start(&home, &world, &disk);
-        let (batch, _step) = world.step(created("main"));
+        let (batch, first) = world.step(created("main"));
         writer.send(batch).unwrap();
         assert!(matches!(next(&mut writer), Report::Full));
+        assert!(matches!(next(&mut writer), Report::Waits(through) if through == first.seq()));
         assert!(reserve.exists());
         let (batch, step) = world.step(stop("main"));
         assert!(batch.urgent());
         writer.send(batch).unwrap();
-        until(&mut writer, step.seq());
+        // Nobody is told that a stop waits which the reserve is for.
+        assert!(matches!(next(&mut writer), Report::Durable(durable) if durable.through() == step.seq()));
         assert!(matches!(next(&mut writer), Report::Recovered));
         assert!(reserve.exists(), "the reserve is back");
         writer.close().unwrap();

@@ -4,9 +4,9 @@ use holon_core::AgentId;
 use tokio::time::Instant;
 
 use super::Unavailable;
-use super::mailbox::{Answered, Mailbox, Make, Request};
+use super::mailbox::{Answered, Mailbox, Make, Request, Urgency};
 use super::residents::Residents;
-use crate::driver::{DiskFull, Driver, DriverError, LoadError};
+use crate::driver::{Driver, DriverError, LoadError, NoAnswer};
 
 pub(super) struct Keeper {
     driver: Driver,
@@ -55,7 +55,8 @@ impl Keeper {
     /// Waits for what comes next, in no fixed order: neither requests nor outcomes can keep the other out.
     async fn next(&mut self) -> Woken {
         let idle = self.residents.next();
-        let has_room = self.driver.has_room();
+        // On a full disk nobody waits in line: whatever takes room is refused at once.
+        let has_room = self.driver.has_room() || self.is_full();
         tokio::select! {
             request = self.mailbox.urgent.recv() => Woken::Asked(request),
             request = self.mailbox.normal.recv(), if has_room => Woken::Asked(request),
@@ -66,16 +67,18 @@ impl Keeper {
 
     async fn serve(&mut self, request: Request) -> Result<(), DriverError> {
         match request {
-            Request::Ask { agent, make, answered } => match self.bring_in(agent.as_ref()).await? {
-                Err(damaged) => drop(answered.send(Err(damaged))),
-                Ok(()) => {
-                    self.ask(make, answered).await?;
-                    // One that was just created has come to stay.
-                    self.touch(agent.as_ref());
+            Request::Ask { agent, urgency, make, answered } => {
+                match self.bring_in(agent.as_ref(), urgency).await? {
+                    Err(unavailable) => drop(answered.send(Err(unavailable))),
+                    Ok(()) => {
+                        self.ask(make, answered).await?;
+                        // One that was just created has come to stay.
+                        self.touch(agent.as_ref());
+                    }
                 }
-            },
-            Request::Read { agent, read } => match self.bring_in(agent.as_ref()).await? {
-                Err(damaged) => read(Err(damaged)),
+            }
+            Request::Read { agent, read } => match self.bring_in(agent.as_ref(), Urgency::Normal).await? {
+                Err(unavailable) => read(Err(unavailable)),
                 Ok(()) => read(Ok(self.driver.view())),
             },
             Request::Fork { fork, forked } => {
@@ -90,21 +93,34 @@ impl Keeper {
     }
 
     async fn ask(&mut self, make: Make, answered: Answered) -> Result<(), DriverError> {
-        let told =
-            move |told: Result<_, DiskFull>| drop(answered.send(told.map_err(|_| Unavailable::DiskFull)));
+        let told = move |told: Result<_, NoAnswer>| drop(answered.send(told.map_err(Unavailable::from)));
         self.driver.post(make, Box::new(told)).await
+    }
+
+    fn is_full(&self) -> bool {
+        self.driver.room_on_disk().is_full()
     }
 
     /// Makes sure that an agent is in memory, if there is one of that name. Damage of its log concerns nobody
     /// else: the runtime goes on.
-    async fn bring_in(&mut self, agent: Option<&AgentId>) -> Result<Result<(), Unavailable>, DriverError> {
+    async fn bring_in(
+        &mut self,
+        agent: Option<&AgentId>,
+        urgency: Urgency,
+    ) -> Result<Result<(), Unavailable>, DriverError> {
         let Some(agent) = agent else { return Ok(Ok(())) };
+        let there = self.driver.view().agent(agent).is_some();
+        // Coming in is recorded, and what room there is belongs to stops.
+        if !there && urgency == Urgency::Normal && self.is_full() {
+            return Ok(Err(Unavailable::DiskFull));
+        }
         match self.driver.load(agent).await {
             Ok(_) => {
                 self.touch(Some(agent));
                 Ok(Ok(()))
             }
             Err(LoadError::Driver(error)) => Err(error),
+            Err(LoadError::DiskFull(_)) => Ok(Err(Unavailable::DiskFull)),
             Err(LoadError::Damaged(error)) => {
                 let unavailable = Unavailable::Damaged { agent: agent.clone(), problem: damage(&error) };
                 (self.warn)(unavailable.to_string());

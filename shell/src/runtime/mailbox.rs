@@ -22,7 +22,7 @@ pub(super) type Answered = oneshot::Sender<Result<Answer, Unavailable>>;
 
 /// One request. Dropping it unanswered tells its sender that the runtime is leaving.
 pub(super) enum Request {
-    Ask { agent: Option<AgentId>, make: Make, answered: Answered },
+    Ask { agent: Option<AgentId>, urgency: Urgency, make: Make, answered: Answered },
     Read { agent: Option<AgentId>, read: Read },
     Fork { fork: Fork, forked: oneshot::Sender<Result<EventSeq, ForkError>> },
     Leave,

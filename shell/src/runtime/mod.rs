@@ -10,14 +10,16 @@ mod tests;
 use std::sync::Arc;
 
 use holon_core::agent::identity::ExecutionBinding;
+use holon_core::config::ConfigError;
+use holon_core::host::RestoreError;
 use holon_core::outcome::LoadedContext;
 use holon_core::view::View;
-use holon_core::{AgentId, Answer, EventSeq, Input, Outcome, ReplyId};
+use holon_core::{AgentId, Answer, Config, EventSeq, Host, Input, Outcome, ReplyId, Seed};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use crate::driver::{Driver, DriverError, Room};
-use crate::ledger::{Fork, ForkError, Reader};
+use crate::driver::{Driver, DriverError, NoAnswer, Room};
+use crate::ledger::{Fork, ForkError, LedgerError, Reader, Restored};
 use crate::perform::Performers;
 use crate::spawn;
 use crate::text::Texts;
@@ -31,6 +33,7 @@ pub struct Runtime {
     reader: Arc<Reader>,
     performers: Performers,
     room: Room,
+    config: Arc<Config>,
 }
 
 /// A request that reached nobody, or was not answered. What was asked may still have become durable: only an
@@ -44,9 +47,35 @@ pub enum Unavailable {
          in reserve)"
     )]
     DiskFull,
+    /// It was taken in and can't be taken back.
+    #[error(
+        "it is not stored yet: the disk of the ledger is full. It was taken in, and is done as soon as there is \
+         room; it is forgotten if the runtime ends before that"
+    )]
+    NotStoredYet,
     /// The log of that agent is damaged; others are not concerned.
     #[error("{agent} can't be loaded: {problem}")]
     Damaged { agent: AgentId, problem: String },
+}
+
+impl From<NoAnswer> for Unavailable {
+    fn from(no_answer: NoAnswer) -> Self {
+        match no_answer {
+            NoAnswer::DiskFull(_) => Self::DiskFull,
+            NoAnswer::Waits => Self::NotStoredYet,
+        }
+    }
+}
+
+/// An agent that can't be looked at as the ledger has it.
+#[derive(Debug, thiserror::Error)]
+pub enum StoredError {
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error("{agent} can't be loaded: {source}")]
+    Restore { agent: AgentId, source: RestoreError },
 }
 
 /// The end of the task that owns the driver.
@@ -59,7 +88,8 @@ impl Runtime {
         let (post, mailbox) = Mailbox::open();
         let (texts, reader) = (driver.texts().clone(), driver.reader());
         let (performers, room) = (driver.performers().clone(), driver.room_on_disk().clone());
-        let runtime = Self { post, texts, reader, performers, room };
+        let config = Arc::new(driver.config().clone());
+        let runtime = Self { post, texts, reader, performers, room, config };
         let ended = spawn::task(keeper::Keeper::new(driver, mailbox, Box::new(warn)).keep());
         (runtime, ended)
     }
@@ -68,7 +98,7 @@ impl Runtime {
     /// memory first.
     ///
     /// # Errors
-    /// When there is no runtime any more, or no room on its disk.
+    /// When there is no runtime any more, or no room on its disk: whether it was taken in is told apart.
     pub async fn ask(
         &self,
         agent: Option<&AgentId>,
@@ -103,6 +133,20 @@ impl Runtime {
         let read = Box::new(move |view: Result<View<'_>, Unavailable>| drop(sender.send(view.map(read))));
         self.post.send(Urgency::Normal, Request::Read { agent: agent.cloned(), read }).await?;
         receiver.await.map_err(|_| Unavailable::Leaving)?
+    }
+
+    /// One agent as the ledger has it, to look at: not as it is now, and without waiting for anybody. Blocks on the
+    /// disk.
+    ///
+    /// # Errors
+    /// When there is no agent of that name, or its log can't be read.
+    pub fn as_stored(&self, reader: &Reader, agent: &AgentId) -> Result<Host, StoredError> {
+        let Restored { snapshot, tail, .. } = reader.load(agent)?;
+        // Nothing is decided by this host: any seed is as good.
+        let mut host = Host::new((*self.config).clone(), Seed(0))?;
+        let restored = host.admit(snapshot, tail);
+        restored.map_err(|source| StoredError::Restore { agent: agent.clone(), source })?;
+        Ok(host)
     }
 
     /// Makes a new agent whose log begins as a copy of another's; says which event was the last to be copied.
@@ -165,7 +209,7 @@ impl Runtime {
         make: impl FnOnce(ReplyId) -> Input + Send + 'static,
     ) -> Result<Answer, Unavailable> {
         let (answered, receiver) = oneshot::channel();
-        let request = Request::Ask { agent: agent.cloned(), make: Box::new(make), answered };
+        let request = Request::Ask { agent: agent.cloned(), urgency, make: Box::new(make), answered };
         self.post.send(urgency, request).await?;
         receiver.await.map_err(|_| Unavailable::Leaving)?
     }

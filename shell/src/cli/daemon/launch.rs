@@ -8,7 +8,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 
 use anyhow::{Context, anyhow};
 
-use super::Place;
+use super::{Place, ledger};
 use crate::cli::exit::Exit;
 use crate::cli::output::{self, Failure};
 use crate::cli::server_options::ServerOptions;
@@ -79,10 +79,13 @@ pub(super) fn ended(place: &Place, pid: u32, status: ExitStatus) -> Failure {
 /// It could not even write down why.
 fn silent(place: &Place, exit: Exit, status: ExitStatus) -> Failure {
     let home = place.home.root();
-    if is_full(home) {
-        let error =
-            anyhow!("the runtime could not start ({status}): the disk under {} is full", home.display());
-        return Failure::new(exit, error).hint("make room on it, then holon daemon start");
+    let full = is_full(home).then(|| format!("the disk under {} is full", home.display()));
+    let problems: Vec<String> = ledger::look(&place.home.ledger()).into_iter().chain(full.clone()).collect();
+    if !problems.is_empty() {
+        let error = anyhow!("the runtime could not start ({status}): {}", problems.join("; "));
+        let hint =
+            if full.is_some() { "make room on it, then holon daemon start" } else { "holon daemon logs" };
+        return Failure::new(exit, error).hint(hint);
     }
     Failure::new(exit, anyhow!("the runtime ended before it was ready ({status})")).hint("holon daemon logs")
 }

@@ -2,6 +2,7 @@
 
 mod find;
 mod launch;
+mod ledger;
 mod logs;
 mod start;
 mod status;

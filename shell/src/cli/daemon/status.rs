@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::Place;
 use super::find::find;
+use super::ledger;
 use crate::cli::exit::Exit;
 use crate::cli::output::{self, Failure};
 use crate::cli::server_options::{Effective, ServerOptions};
@@ -27,7 +28,9 @@ struct Status {
     socket_path: PathBuf,
     /// What stands where a runtime would listen, and keeps it from starting.
     socket_problem: Option<String>,
-    /// What helps against that.
+    /// The ledger and what keeps it from being read, where no runtime can be asked.
+    ledger_problem: Option<String>,
+    /// What helps against what stands there.
     #[serde(skip)]
     next: Option<&'static str>,
     http_addr: Option<String>,
@@ -120,6 +123,10 @@ async fn gather(place: &Place) -> Result<Status, Failure> {
         State::NotRunning => socket::is_leftover(&socket).err(),
         State::Running | State::NotAnswering | State::Busy => None,
     };
+    let ledger_problem = match state {
+        State::Running => None,
+        State::NotAnswering | State::Busy | State::NotRunning => ledger::problem(&place.home).await?,
+    };
     let said = asked.as_ref().cloned().unwrap_or(Value::Null);
     let own = LastFailure::read(&place.home).and_then(|failure| serde_json::to_value(failure).ok());
     Ok(Status {
@@ -131,6 +138,7 @@ async fn gather(place: &Place) -> Result<Status, Failure> {
         socket_path: socket,
         socket_problem: in_the_way.as_ref().map(ToString::to_string),
         next: in_the_way.and_then(|error| error.hint()),
+        ledger_problem,
         control: control(asked.err()),
         config: config(metadata.as_ref(), &said, effective),
         problem: said.get("problem").cloned().unwrap_or_default(),
@@ -194,6 +202,7 @@ fn show(status: &Status) -> Result<(), Failure> {
     rows.push(row("home", status.home_dir.display()));
     rows.push(row("socket", status.socket_path.display()));
     rows.extend(status.socket_problem.as_ref().map(|problem| row("in the way", problem)));
+    rows.extend(status.ledger_problem.as_ref().map(|problem| row("ledger", problem)));
     let some = |name: &str, value: &Option<String>| value.as_ref().map(|value| row(name, value));
     rows.extend(some("http", &status.http_addr.as_ref().map(|address| format!("http://{address}"))));
     rows.extend(some("advertised", &status.advertise_url));

@@ -44,6 +44,9 @@ pub struct AgentListEntry {
     /// What a stopped agent needs before it takes new input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lifecycle_hint: Option<String>,
+    /// Why more than this may have been decided: the ledger waits for its disk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ledger_waits: Option<String>,
 }
 
 /// An agent of the list, or what is left of one whose beginning can't be read.
@@ -65,7 +68,14 @@ pub struct DamagedAgent {
 }
 
 /// The concise summary.
-pub type AgentStatus = AgentSummary;
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AgentStatus {
+    #[serde(flatten)]
+    pub summary: AgentSummary,
+    /// Why this is the last durable state, and not the present one: the ledger waits for its disk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ledger_waits: Option<String>,
+}
 
 /// Why an agent is as it is, with what its events add.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -84,6 +94,9 @@ pub struct AgentWhy {
     /// What is wrong with the events that were to be looked at: then some of the above may be missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub events_damaged: Option<String>,
+    /// Why this is about the last durable state, and not the present one: the ledger waits for its disk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ledger_waits: Option<String>,
 }
 
 /// Where in the log of an agent something is.
@@ -120,7 +133,7 @@ pub struct RecentQuery {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentState {
     /// The same as `/status`.
-    pub agent: AgentSummary,
+    pub agent: AgentStatus,
     /// The same as `/why`.
     pub why: AgentWhy,
     /// The newest last.

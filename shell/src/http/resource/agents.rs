@@ -5,7 +5,7 @@ use std::time::Duration;
 use holon_core::agent::identity::{AgentSpec, Visibility};
 use holon_core::event::LifecycleFact;
 use holon_core::lifecycle::Status;
-use holon_core::view::{AgentSummary, Explanation, lifecycle_hint};
+use holon_core::view::{AgentSummary, Explanation, View, lifecycle_hint};
 use holon_core::{AgentId, Event, EventSeq, Record};
 
 use super::super::App;
@@ -20,6 +20,7 @@ use super::super::reply::Answer;
 use super::super::route::{Call, Handled};
 use super::{history, why};
 use crate::ledger::{AgentRow, Beginning};
+use crate::runtime::Unavailable;
 
 /// Agents in one reply, where nothing else is asked for, and at most.
 const LISTED: (u32, u32) = (500, 1_000);
@@ -27,9 +28,12 @@ const LISTED: (u32, u32) = (500, 1_000);
 const RECENT: (u32, u32) = (20, 100);
 /// A state that was just decided is durable after so long at the latest, or something is wrong with the disk.
 const DURABLE_WITHIN: u32 = 2_000;
+/// The runtime answers within so long, or it waits for its disk.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
 
 pub(in super::super) async fn list(app: App, call: Call<ListQuery, Empty>) -> Handled<Answer<Vec<Listed>>> {
     let limit = bounded("limit", call.query.limit, LISTED, 1)?;
+    let ledger_waits = app.runtime.problem().map(|problem| waits(&problem));
     app.blocking(move |app| {
         let (mut entries, mut after) = (Vec::new(), call.query.after);
         // Those who are not shown make no page shorter.
@@ -38,7 +42,10 @@ pub(in super::super) async fn list(app: App, call: Call<ListQuery, Empty>) -> Ha
             let page = app.reader.agents_after(after.as_ref(), wanted)?;
             after = page.last().map(|(row, _)| row.agent.clone());
             let ended = page.len() < wanted;
-            entries.extend(page.into_iter().filter_map(|(row, created)| listed(app, row, created)));
+            let shown = page
+                .into_iter()
+                .filter_map(|(row, created)| listed(app, row, created, ledger_waits.as_ref()));
+            entries.extend(shown);
             if ended {
                 break;
             }
@@ -49,20 +56,20 @@ pub(in super::super) async fn list(app: App, call: Call<ListQuery, Empty>) -> Ha
 }
 
 pub(in super::super) async fn status(app: App, call: Call<Nothing, Empty>) -> Handled<Answer<AgentStatus>> {
-    Ok(Answer(look(&app, &call.agent).await?.0))
+    Ok(Answer(look(&app, &call.agent).await?.status()))
 }
 
 pub(in super::super) async fn why(app: App, call: Call<Nothing, Empty>) -> Handled<Answer<AgentWhy>> {
-    let (_, explanation) = look(&app, &call.agent).await?;
-    app.blocking(move |app| why::with_events(app, explanation).map(Answer)).await
+    let seen = look(&app, &call.agent).await?;
+    app.blocking(move |app| seen.why(app).map(Answer)).await
 }
 
 pub(in super::super) async fn state(app: App, call: Call<RecentQuery, Empty>) -> Handled<Answer<AgentState>> {
     let recent = bounded("recent", call.query.recent, RECENT, 0)?;
     let agent = call.agent;
-    let (summary, explanation) = look(&app, &agent).await?;
+    let seen = look(&app, &agent).await?;
     app.blocking(move |app| {
-        let why = why::with_events(app, explanation)?;
+        let why = seen.why(app)?;
         // What is read here is at least as new as the summary, so whoever follows it misses nothing.
         let query = PageQuery { limit: u32::try_from(recent).ok(), ..PageQuery::default() };
         let (briefs, transcript) = if recent == 0 {
@@ -73,31 +80,83 @@ pub(in super::super) async fn state(app: App, call: Call<RecentQuery, Empty>) ->
                 history::page_of_transcript(app, &agent, &query)?.entries,
             )
         };
-        let event_seq = summary.event_seq;
-        Ok(Answer(AgentState { agent: summary, why, briefs, transcript, event_seq }))
+        let (agent, event_seq) = (seen.status(), seen.summary.event_seq);
+        Ok(Answer(AgentState { agent, why, briefs, transcript, event_seq }))
     })
     .await
 }
 
-/// The summary and the explanation of one moment, once everything in them is durable.
-async fn look(app: &App, agent: &AgentId) -> Handled<(AgentSummary, Explanation)> {
+/// The summary and the explanation of one moment; everything in them is durable.
+struct Seen {
+    summary: AgentSummary,
+    why: Explanation,
+    /// Why it is not the present moment.
+    waits: Option<String>,
+}
+
+impl Seen {
+    fn status(&self) -> AgentStatus {
+        AgentStatus { summary: self.summary.clone(), ledger_waits: self.waits.clone() }
+    }
+
+    fn why(&self, app: &App) -> Handled<AgentWhy> {
+        Ok(AgentWhy { ledger_waits: self.waits.clone(), ..why::with_events(app, self.why.clone())? })
+    }
+}
+
+/// What keeps the present state from being told.
+fn waits(problem: &impl std::fmt::Display) -> String {
+    format!("this is the last durable state: {problem}")
+}
+
+/// An agent as it is now, or as the ledger has it while that waits for its disk: a read needs no room.
+async fn look(app: &App, agent: &AgentId) -> Handled<Seen> {
     let name = agent.clone();
     app.blocking(move |app| app.last_event(&name)).await?;
+    let problem = match app.runtime.problem() {
+        Some(problem) => problem.to_string(),
+        None => match now(app, agent).await? {
+            Ok(seen) => return Ok(seen),
+            Err(problem) => problem,
+        },
+    };
+    let agent = agent.clone();
+    app.blocking(move |app| {
+        let host = app.runtime.as_stored(&app.reader, &agent)?;
+        let seen = host.view().summary(&agent).zip(host.view().explain(&agent));
+        let (summary, why) = seen.ok_or_else(|| Failure::unknown_agent(&agent))?;
+        Ok(Seen { summary, why, waits: Some(waits(&problem)) })
+    })
+    .await
+}
+
+/// The present moment, once everything in it is durable; inside, why it does not become so.
+async fn now(app: &App, agent: &AgentId) -> Handled<Result<Seen, String>> {
     let name = agent.clone();
-    let read = move |view: holon_core::view::View<'_>| view.summary(&name).zip(view.explain(&name));
-    let seen = app.runtime.read(Some(agent), read).await?;
-    let seen = seen.ok_or_else(|| Failure::unknown_agent(agent))?;
+    let read = move |view: View<'_>| view.summary(&name).zip(view.explain(&name));
+    let read = tokio::time::timeout(ANSWERED_WITHIN, app.runtime.read(Some(agent), read));
+    let seen = match read.await {
+        Ok(Ok(seen)) => seen.ok_or_else(|| Failure::unknown_agent(agent))?,
+        Ok(Err(full @ (Unavailable::DiskFull | Unavailable::NotStoredYet))) => {
+            return Ok(Err(full.to_string()));
+        }
+        Ok(Err(unavailable @ (Unavailable::Leaving | Unavailable::Damaged { .. }))) => {
+            return Err(unavailable.into());
+        }
+        Err(_) => return Ok(Err("the runtime is busy, or waits for its disk".to_owned())),
+    };
+    let (summary, why) = seen;
     for _ in 0..DURABLE_WITHIN {
         let name = agent.clone();
-        if app.blocking(move |app| Ok(app.reader.last_event(&name)?)).await? >= seen.0.event_seq {
-            return Ok(seen);
+        if app.blocking(move |app| Ok(app.reader.last_event(&name)?)).await? >= summary.event_seq {
+            return Ok(Ok(Seen { summary, why, waits: None }));
         }
         if let Some(problem) = app.runtime.problem() {
-            return Err(problem.into());
+            return Ok(Err(problem.to_string()));
         }
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
-    Err(Failure::new(Code::DiskFull, "the ledger does not get any further").hint("holon daemon logs"))
+    Ok(Err("the disk of the ledger does not keep up".to_owned()))
 }
 
 /// A number within its bounds, or its default.
@@ -115,9 +174,9 @@ pub(super) fn bounded(
         .detail("field", name))
 }
 
-fn listed(app: &App, row: AgentRow, created: Beginning) -> Option<Listed> {
+fn listed(app: &App, row: AgentRow, created: Beginning, waits: Option<&String>) -> Option<Listed> {
     match created {
-        Ok(created) => entry(app, row, created).map(|entry| Listed::Agent(Box::new(entry))),
+        Ok(created) => entry(app, row, created, waits).map(|entry| Listed::Agent(Box::new(entry))),
         Err(error) => Some(Listed::Damaged(DamagedAgent {
             status: row.status,
             event_seq: row.event_seq,
@@ -127,7 +186,12 @@ fn listed(app: &App, row: AgentRow, created: Beginning) -> Option<Listed> {
     }
 }
 
-fn entry(app: &App, row: AgentRow, created: Option<Record>) -> Option<AgentListEntry> {
+fn entry(
+    app: &App,
+    row: AgentRow,
+    created: Option<Record>,
+    waits: Option<&String>,
+) -> Option<AgentListEntry> {
     let created = created?;
     let spec = spec(&created)?;
     let shown = spec.visibility == Visibility::Public;
@@ -144,6 +208,7 @@ fn entry(app: &App, row: AgentRow, created: Option<Record>) -> Option<AgentListE
         execution: spec.execution.clone(),
         event_seq: row.event_seq,
         lifecycle_hint: (row.status == Status::Stopped).then(|| lifecycle_hint(&row.agent)),
+        ledger_waits: waits.cloned(),
         agent_id: row.agent,
     })
 }

@@ -20,6 +20,7 @@ use super::super::header::sole;
 use super::super::reply::Answer;
 use super::super::route::{Call, Handled};
 use crate::crash_point::{Point, reached};
+use crate::runtime::Unavailable;
 use crate::text;
 
 /// Longest name, reference or key that comes with a message, in characters: what the description says.
@@ -158,8 +159,9 @@ pub(super) fn check_prompt(text: &str) -> Handled<()> {
 /// Asks the runtime, and answers once the message is durable.
 async fn admit(app: &App, agent: AgentId, ingress: Ingress) -> Handled<Answer<Admitted>> {
     let named = agent.clone();
+    let key = ingress.idempotency.as_ref().map(|idempotency| idempotency.key.clone());
     let ask = move |reply| Input::Ingress { agent: named, ingress, reply };
-    match app.runtime.ask(Some(&agent), ask).await? {
+    match app.runtime.ask(Some(&agent), ask).await.map_err(|unavailable| unanswered(unavailable, key))? {
         Answered::Admitted { message_id, duplicate } => {
             reached(Point::MessageAcknowledged);
             Ok(Answer(Admitted { ok: true, agent_id: agent, message_id, duplicate }))
@@ -169,6 +171,18 @@ async fn admit(app: &App, agent: AgentId, ingress: Ingress) -> Handled<Answer<Ad
         | Answered::Controlled(_)
         | Answered::ModelSet { .. }
         | Answered::Drained) => Err(Failure::internal(format!("a message was answered with {answer:?}"))),
+    }
+}
+
+/// Whoever gave a key may repeat what is not stored yet, and is told so.
+fn unanswered(unavailable: Unavailable, key: Option<String>) -> Box<Failure> {
+    match (unavailable, key) {
+        (Unavailable::NotStoredYet, Some(key)) => {
+            let failure: Box<Failure> = Unavailable::NotStoredYet.into();
+            let hint = "make room on that disk, then the same again with the same key: it is taken once";
+            failure.hint(hint).detail("idempotency_key", key)
+        }
+        (unavailable, _) => unavailable.into(),
     }
 }
 

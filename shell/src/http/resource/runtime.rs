@@ -12,6 +12,7 @@ use super::super::api::{
 use super::super::body::{Empty, Optional};
 use super::super::reply::Answer;
 use super::super::route::{Call, Handled};
+use crate::ledger::unreadable;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Groups of routes that this build has.
@@ -77,10 +78,17 @@ pub(in super::super) async fn readiness(app: App, _: Call<Nothing, Empty>) -> Ha
 }
 
 pub(in super::super) async fn status(app: App, _: Call<Nothing, Empty>) -> Handled<Answer<RuntimeStatus>> {
-    let stopped = app.blocking(|app| Ok(app.reader.agents()?)).await?;
-    let parked = stopped.iter().filter(|row| row.status != Status::Stopped).count() as u64;
+    let agents = app.blocking(|app| Ok(app.reader.agents())).await?;
     let mut activity = app.runtime.read(None, activity).await?;
-    activity.active_agent_count = parked;
+    let unreadable = match agents {
+        Ok(agents) => {
+            let active = agents.iter().filter(|row| row.status != Status::Stopped).count();
+            activity.active_agent_count = active as u64;
+            None
+        }
+        Err(error) => Some(unreadable(&app.home.ledger(), &error)),
+    };
+    let problem = app.runtime.problem().map(|problem| problem.to_string());
     let last_failure = app.metrics.last_failure().map(|(occurred_at, agent, summary)| LastFailure {
         occurred_at,
         summary,
@@ -100,7 +108,7 @@ pub(in super::super) async fn status(app: App, _: Call<Nothing, Empty>) -> Handl
         auth: Some(app.policy.mode()),
         config_fingerprint: app.about.config_fingerprint.clone(),
         started_at: Some(app.about.started_at),
-        problem: app.runtime.problem().map(|problem| problem.to_string()),
+        problem: problem.into_iter().chain(unreadable).reduce(|first, second| format!("{first}; {second}")),
         activity,
         last_failure,
     }))

@@ -33,6 +33,7 @@ pub(super) fn with_events(app: &App, explanation: Explanation) -> Handled<AgentW
         hold_error: explanation.hold.as_ref().and_then(|hold| hold_error(&records, hold)),
         failure: failed.then(|| failure(&records)).flatten(),
         events_damaged: damaged,
+        ledger_waits: None,
         explanation,
     })
 }

@@ -4,6 +4,7 @@ mod auth;
 mod bad_input;
 mod control;
 mod described;
+mod disk;
 mod ingress;
 mod limits;
 mod reads;
@@ -12,6 +13,8 @@ mod why;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use axum::http::{HeaderMap, Method, Request, Response, StatusCode};
@@ -34,7 +37,7 @@ use crate::clock;
 use crate::driver::{Driver, Gate, Start};
 use crate::events::Hub;
 use crate::home::Home;
-use crate::ledger::{Durability, Reader};
+use crate::ledger::{Durability, Reader, Writer};
 use crate::perform;
 use crate::perform::model::{Providers, built_in};
 use crate::perform::tool::CommandEnvironment;
@@ -62,12 +65,14 @@ pub(crate) struct Setup {
     /// Rounds of the scripted model, as JSON.
     pub(crate) rounds: Value,
     pub(crate) change: fn(&mut Config),
+    /// Says whether the disk is full; none for a disk that never is.
+    pub(crate) full: Option<Arc<AtomicBool>>,
 }
 
 impl Default for Setup {
     fn default() -> Self {
         let rounds = json!([{ "text": "done" }]);
-        Self { mode: AuthMode::Auto, token: None, rounds, change: |_| {} }
+        Self { mode: AuthMode::Auto, token: None, rounds, change: |_| {}, full: None }
     }
 }
 
@@ -103,11 +108,18 @@ pub(crate) async fn start(home: &Home, setup: &Setup, address: SocketAddr) -> St
             seen.publish(record);
         }),
     };
-    let (runtime, ended) = Runtime::keep(Driver::start(start).await.unwrap(), |_| {});
+    let driver = match setup.full.clone() {
+        Some(full) => {
+            let write = move |ledger, _: Option<&_>, texts| Writer::on_a_full_disk(ledger, full, texts);
+            Driver::start_with(start, write).await
+        }
+        None => Driver::start(start).await,
+    };
+    let (runtime, ended) = Runtime::keep(driver.unwrap(), |_| {});
     let app = App::new(Parts {
         runtime,
         hub,
-        reader: std::sync::Arc::new(Reader::open(&home.ledger()).unwrap()),
+        reader: Arc::new(Reader::open(&home.ledger()).unwrap()),
         home: home.clone(),
         about: About {
             default_agent: AgentId::new("main").unwrap(),

@@ -48,7 +48,7 @@ async fn an_agent_is_read_in_every_way() {
     let state: AgentState = decoded(&scene.get("/state").await.ok().json);
     assert_eq!(
         (state.event_seq, state.briefs, state.transcript),
-        (status.event_seq, briefs.briefs, transcript.entries)
+        (status.summary.event_seq, briefs.briefs, transcript.entries)
     );
     assert_eq!(state.agent, status);
     assert_eq!(scene.get("/agents/main/why").await.ok().json["woken_by"], json!(["new_message"]));

@@ -1,0 +1,48 @@
+//! Whether the ledger of a home can be read, where no runtime can be asked.
+
+use std::path::Path;
+
+use crate::cli::output::Failure;
+use crate::home::Home;
+use crate::ledger::{Reader, unreadable};
+use crate::spawn;
+
+/// The file and what is wrong with it; none for one that can be read, and for none at all.
+pub(super) async fn problem(home: &Home) -> Result<Option<String>, Failure> {
+    let path = home.ledger();
+    Ok(spawn::blocking(move || look(&path)).await?)
+}
+
+pub(super) fn look(path: &Path) -> Option<String> {
+    match path.try_exists() {
+        Ok(false) => None,
+        Ok(true) => {
+            let read = Reader::open(path).and_then(|reader| reader.agents());
+            read.err().map(|error| unreadable(path, &error))
+        }
+        Err(error) => Some(format!("{} can't be read: {error}", path.display())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::look;
+    use crate::ledger::testing::Home;
+
+    #[test]
+    fn a_ledger_that_can_not_be_read_is_named_with_its_reason() {
+        assert_eq!(look(&Home::new().ledger()), None, "there is none yet");
+        let home = Home::with_turns(1);
+        let file = home.ledger().display().to_string();
+        assert_eq!(look(&home.ledger()), None);
+        home.vandal("ALTER TABLE agents RENAME TO gone");
+        let problem = look(&home.ledger()).unwrap();
+        assert!(problem.contains(&file) && problem.contains("no such table"), "{problem}");
+        std::fs::write(home.ledger(), "nothing of ours".repeat(100)).unwrap();
+        let problem = look(&home.ledger()).unwrap();
+        assert!(problem.contains(&file) && problem.contains("not a SQLite database"), "{problem}");
+        let below = home.ledger().join("below");
+        let problem = look(&below).unwrap_or_default();
+        assert!(problem.contains(&below.display().to_string()), "{problem}");
+    }
+}
