@@ -1,6 +1,8 @@
 //! The loop around the core: select an input (async, decides nothing), step (sync), stage for the ledger,
 //! and release the effects of what has become durable. One task owns it; everybody else asks it.
 
+mod ask;
+mod effect;
 mod fork;
 mod gate;
 mod judge;
@@ -14,27 +16,24 @@ mod tests;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use holon_core::event::{InboxFact, OperationFact};
-use holon_core::input::ControlRequest;
+use holon_core::event::OperationFact;
 use holon_core::law::Violation;
 use holon_core::replay::Call;
 use holon_core::view::View;
-use holon_core::{
-    AgentId, Answer, Config, Durable, Effect, Event, EventSeq, Host, Input, Mono, Now, Record, ReplyId, Step,
-    StepSeq,
-};
-use tokio::sync::oneshot;
+use holon_core::{AgentId, Config, Durable, Event, EventSeq, Host, Input, Mono, Now, Record, ReplyId, Step};
 use tokio::time::Instant;
 
 use crate::clock;
-use crate::crash_point::{Point, between, reached};
+use crate::crash_point::{Point, reached};
 use crate::ledger::{Batch, EncodeError, EncodedCall, LedgerError, Reader, Report, Writer};
 use crate::perform::Performers;
 use crate::text::Texts;
 use crate::work::Work;
+use ask::Waiting;
 use judge::Judge;
 use pace::Pace;
 
+pub use ask::{Answered, DiskFull, NoAnswer};
 pub use gate::{Gate, Latch};
 pub use restore::LoadError;
 pub use room::Room;
@@ -44,25 +43,6 @@ pub use start::{BUILD, Start, StartError};
 const SNAPSHOT_EVERY: u64 = if cfg!(feature = "crash-points") { 16 } else { 512 };
 /// The longest sleep: a deadline further away is looked at again.
 const LONGEST_WAIT: Duration = Duration::from_hours(24);
-
-/// Told what is answered, once it is durable. Dropped when the runtime ends before.
-pub type Answered = Box<dyn FnOnce(Result<Answer, NoAnswer>) + Send>;
-
-/// Why whoever asked is not told what they asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum NoAnswer {
-    /// It was not taken in.
-    #[error(transparent)]
-    DiskFull(#[from] DiskFull),
-    /// It was taken in and can't be taken back.
-    #[error("it waits for room on the disk of the ledger: it is done as soon as there is some")]
-    Waits,
-}
-
-/// Nothing new is taken in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the disk of the ledger is full (a home keeps 32 MiB in reserve): free some space and try again")]
-pub struct DiskFull;
 
 /// Sees every record once it is durable, in order.
 pub type Observer = Box<dyn FnMut(&Record) + Send>;
@@ -101,15 +81,6 @@ struct Ahead {
     /// When it was made.
     at: Mono,
     step: Step,
-}
-
-/// Somebody who asked.
-struct Waiting {
-    answered: Answered,
-    /// Once this step is durable, there is an answer.
-    through: StepSeq,
-    /// Waits for a full disk, too, instead of being told that it is one.
-    patient: bool,
 }
 
 /// The runtime can't go on; what the ledger acknowledged is safe.
@@ -158,83 +129,6 @@ impl Driver {
     /// Whether the disk has room, also for those who can't wait for the driver.
     pub fn room_on_disk(&self) -> &Room {
         &self.room
-    }
-
-    /// Asks for something, and waits until what was answered is durable.
-    ///
-    /// # Errors
-    /// When the disk is full, or the runtime can't go on.
-    pub async fn ask(&mut self, make: impl FnOnce(ReplyId) -> Input) -> Result<Answer, DriverError> {
-        let (sender, mut receiver) = oneshot::channel();
-        self.submit(make, Box::new(move |told| drop(sender.send(told))), true).await?;
-        loop {
-            match receiver.try_recv() {
-                Ok(Ok(answer)) => return Ok(answer),
-                // Whoever is patient is never told that it waits.
-                Ok(Err(NoAnswer::DiskFull(full))) => return Err(full.into()),
-                Ok(Err(NoAnswer::Waits)) | Err(_) => {}
-            }
-            self.pump().await?;
-        }
-    }
-
-    /// Asks for something; whoever asks is told when the answer is durable, or as soon as it is known that the disk
-    /// has no room for it.
-    ///
-    /// # Errors
-    /// When the runtime can't go on.
-    pub async fn post(
-        &mut self,
-        make: impl FnOnce(ReplyId) -> Input,
-        answered: Answered,
-    ) -> Result<(), DriverError> {
-        self.submit(make, answered, false).await
-    }
-
-    async fn submit(
-        &mut self,
-        make: impl FnOnce(ReplyId) -> Input,
-        answered: Answered,
-        patient: bool,
-    ) -> Result<(), DriverError> {
-        let reply = ReplyId(self.next_reply);
-        self.next_reply += 1;
-        let input = make(reply);
-        let urgent = may_use_reserve(&input);
-        loop {
-            let has_room = self.writer.has_room(urgent);
-            if self.room.is_full() && (!urgent || !(has_room || patient)) {
-                answered(self.known(&input).unwrap_or(Err(DiskFull.into())));
-                return Ok(());
-            }
-            if has_room {
-                break;
-            }
-            self.pump().await?;
-        }
-        self.step(input)?;
-        let through = self.ahead.back().map(|ahead| ahead.step.seq()).unwrap_or_default();
-        self.waiting.insert(reply, Waiting { answered, through, patient });
-        Ok(())
-    }
-
-    /// What became of a message that came before under its key: nobody is told of it that it was not taken in.
-    fn known(&self, input: &Input) -> Option<Result<Answer, NoAnswer>> {
-        let Input::Ingress { agent, ingress, .. } = input else { return None };
-        let message_id = self.host.view().admitted(agent, ingress.idempotency.as_ref()?)?;
-        let admits = |record: &Record| match &record.event {
-            Event::Inbox(InboxFact::MessageAdmitted(fact)) => {
-                record.agent == *agent && fact.message.id == message_id
-            }
-            Event::Inbox(_)
-            | Event::Lifecycle(_)
-            | Event::Scheduling(_)
-            | Event::Turn(_)
-            | Event::Operation(_)
-            | Event::Brief(_) => false,
-        };
-        let waits = self.ahead.iter().any(|ahead| ahead.step.records().iter().any(admits));
-        Some(if waits { Err(NoAnswer::Waits) } else { Ok(Answer::Admitted { message_id, duplicate: true }) })
     }
 
     /// Lets an agent leave memory that has nothing to do; says whether it did. It comes back by
@@ -414,13 +308,6 @@ impl Driver {
         Ok(())
     }
 
-    /// Tells everybody whose answer waits for room on the disk that it does.
-    fn tell_who_waits(&mut self, through: StepSeq) {
-        let waits = |waiting: &Waiting| waiting.through <= through && !waiting.patient;
-        let told = self.waiting.extract_if(.., |_, waiting| waits(waiting));
-        told.for_each(|(_, waiting)| (waiting.answered)(Err(NoAnswer::Waits)));
-    }
-
     /// Performs the effects of every step that is durable now.
     fn release(&mut self, durable: Durable) -> Result<(), DriverError> {
         while self.ahead.front().is_some_and(|ahead| ahead.step.seq() <= durable.through()) {
@@ -442,66 +329,5 @@ impl Driver {
             }
         }
         Ok(())
-    }
-
-    fn perform(&mut self, effect: Effect) {
-        let performers = self.performers.clone();
-        match effect {
-            Effect::Reply { reply, answer } => {
-                reached(Point::ReplyReleased);
-                if let Some(waiting) = self.waiting.remove(&reply) {
-                    (waiting.answered)(Ok(answer));
-                }
-            }
-            Effect::LoadContext { agent, op, execution } => {
-                let name = agent.clone();
-                let work = async move { performers.load_context(&name, &execution).await };
-                self.work.start(agent, op, between(Point::ContextBegins, work, Point::ContextEnded));
-            }
-            Effect::CallModel { agent, op, request } => {
-                let work = async move { performers.call_model(op, request).await };
-                self.work.start(agent, op, between(Point::ModelBegins, work, Point::ModelEnded));
-            }
-            Effect::CallTool { agent, op, call } => {
-                let gate = self.tools_from.clone();
-                self.work.start(agent, op, async move {
-                    gate.opened().await;
-                    between(Point::ToolBegins, performers.call_tool(call), Point::ToolEnded).await
-                });
-            }
-            Effect::PrepareCommand { agent, op, call } => {
-                let (name, gate) = (agent.clone(), self.tools_from.clone());
-                self.work.start(agent, op, async move {
-                    gate.opened().await;
-                    let work = performers.prepare_command(&name, op, call);
-                    between(Point::PrepareBegins, work, Point::PrepareEnded).await
-                });
-            }
-            Effect::RunCommand { agent, op, supervisor } => {
-                let name = agent.clone();
-                let work = async move { performers.run_command(&name, op, supervisor).await };
-                self.work.start(agent, op, between(Point::CommandBegins, work, Point::CommandEnded));
-            }
-            Effect::Cancel { agent, op } => {
-                self.work.cancel(&agent, op);
-                performers.cancelled(&agent);
-            }
-        }
-    }
-}
-
-/// What a full disk must not keep out.
-fn may_use_reserve(input: &Input) -> bool {
-    match input {
-        Input::Drain { .. } => true,
-        Input::Control { request, .. } => match request {
-            ControlRequest::Stop | ControlRequest::Abort { .. } => true,
-            ControlRequest::Start => false,
-        },
-        Input::CreateAgent { .. }
-        | Input::Ingress { .. }
-        | Input::SetModel { .. }
-        | Input::Completed { .. }
-        | Input::Tick => false,
     }
 }

@@ -1,0 +1,53 @@
+//! What effects of durable steps become: answers, and work.
+
+use holon_core::Effect;
+
+use super::Driver;
+use crate::crash_point::{Point, between, reached};
+
+impl Driver {
+    pub(super) fn perform(&mut self, effect: Effect) {
+        let performers = self.performers.clone();
+        match effect {
+            Effect::Reply { reply, answer } => {
+                reached(Point::ReplyReleased);
+                if let Some(waiting) = self.waiting.remove(&reply) {
+                    (waiting.answered)(Ok(answer));
+                }
+            }
+            Effect::LoadContext { agent, op, execution } => {
+                let name = agent.clone();
+                let work = async move { performers.load_context(&name, &execution).await };
+                self.work.start(agent, op, between(Point::ContextBegins, work, Point::ContextEnded));
+            }
+            Effect::CallModel { agent, op, request } => {
+                let work = async move { performers.call_model(op, request).await };
+                self.work.start(agent, op, between(Point::ModelBegins, work, Point::ModelEnded));
+            }
+            Effect::CallTool { agent, op, call } => {
+                let gate = self.tools_from.clone();
+                self.work.start(agent, op, async move {
+                    gate.opened().await;
+                    between(Point::ToolBegins, performers.call_tool(call), Point::ToolEnded).await
+                });
+            }
+            Effect::PrepareCommand { agent, op, call } => {
+                let (name, gate) = (agent.clone(), self.tools_from.clone());
+                self.work.start(agent, op, async move {
+                    gate.opened().await;
+                    let work = performers.prepare_command(&name, op, call);
+                    between(Point::PrepareBegins, work, Point::PrepareEnded).await
+                });
+            }
+            Effect::RunCommand { agent, op, supervisor } => {
+                let name = agent.clone();
+                let work = async move { performers.run_command(&name, op, supervisor).await };
+                self.work.start(agent, op, between(Point::CommandBegins, work, Point::CommandEnded));
+            }
+            Effect::Cancel { agent, op } => {
+                self.work.cancel(&agent, op);
+                performers.cancelled(&agent);
+            }
+        }
+    }
+}
