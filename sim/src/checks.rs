@@ -312,6 +312,12 @@ impl Checks {
         Ok(())
     }
 
+    /// R1: keys of a step's admissions stand for their messages.
+    pub fn keys(&mut self, host: &Host, row: &Row) -> Result<(), Failure> {
+        *self.said.entry("R1").or_default() += readers::keys(host, &row.records)?;
+        Ok(())
+    }
+
     /// D7 at one position: what a snapshot there and the records after it give.
     pub fn snapshot_at(&mut self, before: &[Record], after: &[Record]) -> Result<(), Failure> {
         let broken = |error: &dyn std::fmt::Display| safety("D7", error.to_string());

@@ -11,12 +11,12 @@ use holon_core::event::operation::OpKind;
 use holon_core::event::{Event, InboxFact, TurnFact};
 use holon_core::host::Host;
 use holon_core::lifecycle::Status;
-use holon_core::message::{AdmissionContext, Ingress, Surface};
+use holon_core::message::{AdmissionContext, Idempotency, Ingress, Surface};
 use holon_core::prompt::Part;
 use holon_core::terminal::{TurnKind, TurnReason};
 use holon_core::transcript::{Entry, Transcript};
 use holon_core::view::{AgentSummary, Explanation, RunSummary, RunVerdict, SchedulingPosture, View};
-use holon_core::{AgentId, Millis, Record, Reject, Text};
+use holon_core::{AgentId, ContentId, Millis, Record, Reject, Text};
 use schemars::{JsonSchema, schema_for};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -225,6 +225,25 @@ fn entry(event: &Event) -> Option<&'static str> {
         | Event::Operation(_)
         | Event::Brief(_) => None,
     }
+}
+
+/// A key that was just admitted stands for its message, as long as keys are remembered at all, and with another
+/// payload for none.
+pub(crate) fn keys(host: &Host, records: &[Record]) -> Result<u64, Failure> {
+    let mut told = 0;
+    for record in records {
+        let Event::Inbox(InboxFact::MessageAdmitted(fact)) = &record.event else { continue };
+        let Some(key) = &fact.idempotency else { continue };
+        let remembered = host.config().queue.keys_for > Millis(0);
+        let (expected, id) = (remembered.then_some(fact.message.id), &record.agent);
+        let found = host.view().admitted(id, key);
+        ensure!(found == expected, "R1", "{key:?} of {id} stands for {found:?}, expected {expected:?}");
+        let other = Idempotency { payload: ContentId([0xa5; 32]), ..key.clone() };
+        let found = host.view().admitted(id, &other);
+        ensure!(found.is_none(), "R1", "{other:?} of {id} stands for {found:?}");
+        told += 1;
+    }
+    Ok(told)
 }
 
 /// A refusal says what to do next where its caller can do something.

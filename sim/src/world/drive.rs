@@ -193,6 +193,7 @@ impl World<'_> {
             // An agent that is not recovered yet is nobody's to wake.
             let settled = self.life.recovered && !step.more();
             self.checks.fair(host, &row)?;
+            self.checks.keys(host, &row)?;
             self.checks.live(host, settled)?;
             if self.counts.steps.is_multiple_of(8) {
                 self.checks.fold_is_live(host)?;
