@@ -26,6 +26,7 @@ fn in_an_empty_home_every_command_names_the_next_one() {
         &[
             (&["status"], 5, START),
             (&["why"], 5, START),
+            (&["why", "--agent", "helper"], 5, START),
             (&["tail"], 5, START),
             (&["tail", "--follow", "helper"], 5, START),
             (&["transcript"], 5, START),

@@ -19,6 +19,9 @@ pub(super) struct Whom {
     /// The agent [default: the runtime's own, mostly `main`]
     #[arg(value_name = "AGENT")]
     agent: Option<String>,
+    /// The same, as `run` and `prompt` take it
+    #[arg(long = "agent", value_name = "AGENT", conflicts_with = "agent", hide = true)]
+    named: Option<String>,
 }
 
 /// A runtime, and the home that it has.
@@ -71,7 +74,7 @@ impl Through {
 
 impl Whom {
     pub(super) fn name(&self) -> Option<&str> {
-        self.agent.as_deref()
+        self.agent.as_deref().or(self.named.as_deref())
     }
 }
 
