@@ -8,6 +8,9 @@ use super::agenda::Happening;
 /// The wall clock at the beginning: 2026-01-01.
 const BEGINNING: i64 = 1_767_225_600_000_000;
 
+/// So many rings out of turn may be planned.
+const RINGS: u32 = 32;
+
 impl World<'_> {
     /// Both clocks at this moment.
     pub(super) fn now(&self) -> Now {
@@ -57,7 +60,8 @@ impl World<'_> {
     pub(super) fn timer(&mut self, at: u64) -> u64 {
         let per_mille = if self.quiet { 0 } else { self.scenario.faults.timer_odd };
         let twice = if self.quiet { 0 } else { self.often(per_mille) };
-        if twice == 0 {
+        // Each ring sets the timer anew, which may ring more often: without a bound they multiply.
+        if twice == 0 || self.life.rings >= RINGS {
             return at;
         }
         let site = self.site("timer", 0, "");
@@ -66,12 +70,12 @@ impl World<'_> {
             |fault, often| self.injector.strikes(faults, &mut *self.choices, site, fault, often);
         let (doubled, early, late) =
             (strikes("twice", twice), strikes("early", per_mille), strikes("late", per_mille));
-        if doubled {
-            self.agenda.plan(at, 0, Happening::Ring(Some(self.life.number)));
-        }
-        if early {
-            let before = at - (at - self.at.min(at)) / 2;
-            self.agenda.plan(before, 0, Happening::Ring(Some(self.life.number)));
+        let before = at - (at - self.at.min(at)) / 2;
+        for (rings, when) in [(doubled, at), (early, before)] {
+            if rings {
+                self.life.rings += 1;
+                self.agenda.plan(when, 0, Happening::Ring(Some(self.life.number)));
+            }
         }
         let delay = u64::from(self.choices.below(site.about("delay"), 5_000_000));
         if late { at.saturating_add(delay) } else { at }

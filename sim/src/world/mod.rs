@@ -118,6 +118,8 @@ struct Life {
     /// It takes no requests any more.
     leaving: bool,
     wake: u64,
+    /// Rings of the timer out of turn that are planned.
+    rings: u32,
 }
 
 /// Everybody but the host and the disk.
@@ -289,7 +291,11 @@ impl<'a> World<'a> {
             Happening::Input(index) => self.arrive(index),
             Happening::Request(request) => self.request(request),
             Happening::Completed { agent, op, outcome, life } => self.completed(&agent, op, *outcome, life),
-            Happening::Wake(_) | Happening::Ring(_) => self.input(holon_core::Input::Tick),
+            Happening::Wake(_) | Happening::Ring(None) => self.input(holon_core::Input::Tick),
+            Happening::Ring(Some(_)) => {
+                self.life.rings = self.life.rings.saturating_sub(1);
+                self.input(holon_core::Input::Tick)
+            }
             Happening::Over(what) => {
                 self.patterns.over(what, &mut self.injector);
                 Ok(())
