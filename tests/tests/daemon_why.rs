@@ -15,7 +15,8 @@ fn why(daemon: &Daemon) -> (String, Value) {
 
 #[test]
 fn a_command_in_flight_a_queue_and_a_stop() {
-    let call = json!({ "tool": "ExecCommand", "arguments": { "cmd": "sleep 30 &&\n true", "login": false } });
+    let call =
+        json!({ "tool": "ExecCommand", "arguments": { "cmd": "sleep 300 &&\n true", "login": false } });
     let daemon = Daemon::scripted(&json!([{ "calls": [call] }, { "text": "done" }]));
     daemon.start();
     let (table, new) = why(&daemon);
@@ -42,7 +43,8 @@ fn a_command_in_flight_a_queue_and_a_stop() {
     assert_eq!(run["since"], call["since"]);
     let since = |value: &Value| value["since"].as_str().unwrap().to_owned();
     assert_eq!(told(&table, "phase"), Some(format!("calling since {}", since(run)).as_str()));
-    let shown = format!("ExecCommand: sleep 30 && true since {} (1 of 1, run_command {}", since(call), "op_");
+    let shown =
+        format!("ExecCommand: sleep 300 && true since {} (1 of 1, run_command {}", since(call), "op_");
     assert!(told(&table, "call").is_some_and(|call| call.starts_with(&shown)), "{table}");
     assert!(
         told(&table, "queue").is_some_and(|queue| queue.starts_with("1 normal; next is msg_2")),

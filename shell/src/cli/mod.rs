@@ -46,6 +46,13 @@ pub struct Cli {
     command: Command,
 }
 
+impl Cli {
+    /// Whether a process with these arguments is a runtime.
+    fn serves(arguments: &[String]) -> bool {
+        Self::try_parse_from(arguments).is_ok_and(|cli| matches!(cli.command, Command::Serve(_)))
+    }
+}
+
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Give an agent one prompt, and wait for its end
@@ -134,6 +141,16 @@ mod tests {
         if found.len() == before {
             found.push(command);
         }
+    }
+
+    #[test]
+    fn only_the_command_makes_a_process_a_runtime() {
+        let serves = |words: &[&str]| Cli::serves(&words.iter().map(ToString::to_string).collect::<Vec<_>>());
+        assert!(serves(&["/proc/self/exe", "--home", "/x", "serve"]));
+        assert!(serves(&["holon", "serve"]));
+        assert!(!serves(&["holon", "run", "--agent", "serve", "do it"]));
+        assert!(!serves(&["holon", "run", "serve"]));
+        assert!(!serves(&["sleep", "60"]));
     }
 
     #[test]

@@ -80,7 +80,8 @@ impl Driver {
         loop {
             let has_room = self.writer.has_room(urgent);
             if self.room.is_full() && (!urgent || !(has_room || patient)) {
-                answered(self.known(&input).unwrap_or(Err(DiskFull.into())));
+                let known = self.known(&input).filter(|told| !patient || *told != Err(NoAnswer::Waits));
+                answered(known.unwrap_or(Err(DiskFull.into())));
                 return Ok(());
             }
             if has_room {

@@ -138,7 +138,7 @@ impl Driver {
     /// When the runtime can't go on.
     pub fn park(&mut self, agent: &AgentId) -> Result<bool, DriverError> {
         // What is not on the disk yet could not be read back.
-        if !self.caught_up() || self.host.park(agent).is_none() {
+        if !self.caught_up() || !self.has_room() || self.host.park(agent).is_none() {
             return Ok(false);
         }
         self.snapshots.remove(agent);
@@ -312,7 +312,9 @@ impl Driver {
     fn release(&mut self, durable: Durable) -> Result<(), DriverError> {
         while self.ahead.front().is_some_and(|ahead| ahead.step.seq() <= durable.through()) {
             let Some(Ahead { at, step }) = self.ahead.pop_front() else { break };
-            self.look |= self.pace.goes_on(clock::now().mono, at);
+            // A look that found nothing asks for no other, or a slow disk would be looked at without an end.
+            let stood = self.pace.goes_on(clock::now().mono, at);
+            self.look |= stood && !step.records().is_empty();
             reached(Point::Durable);
             self.judge.durable(step.records())?;
             for record in step.records() {

@@ -105,6 +105,32 @@ async fn the_time_that_a_full_disk_takes_is_no_time_of_an_operation() {
     assert_eq!(summary.last_turn.map(|turn| turn.kind), Some(TurnKind::Completed));
 }
 
+/// However long each write takes, an idle runtime comes to rest.
+#[tokio::test(start_paused = true)]
+async fn a_look_that_found_nothing_asks_for_no_other() {
+    let home = Home::new();
+    let (mut driver, full) = driver(&home).await;
+    settled(&mut driver).await;
+    full.store(true, Ordering::Relaxed);
+    driver.step(Input::Tick).unwrap();
+    let rests = async |driver: &mut Driver| {
+        let pumps = async {
+            loop {
+                driver.pump().await.unwrap();
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(30), pumps).await.unwrap_err();
+    };
+    rests(&mut driver).await;
+    full.store(false, Ordering::Relaxed);
+    while !driver.caught_up() {
+        driver.pump().await.unwrap();
+    }
+    let before = driver.view().stats().steps;
+    rests(&mut driver).await;
+    assert_eq!(driver.view().stats().steps, before, "nothing was due");
+}
+
 #[tokio::test]
 async fn nobody_is_told_that_something_was_refused_which_waits() {
     let home = Home::new();

@@ -160,7 +160,7 @@ impl Batch {
         self.bytes
     }
 
-    /// Whether it holds a stop or a shutdown.
+    /// Whether it holds a stop, an abort or a shutdown.
     pub fn urgent(&self) -> bool {
         self.urgent
     }
@@ -205,8 +205,7 @@ fn is_urgent(call: &Call) -> bool {
     match input {
         Input::Drain { .. } => true,
         Input::Control { request, .. } => match request {
-            ControlRequest::Stop => true,
-            ControlRequest::Abort { stop_after_abort, .. } => *stop_after_abort,
+            ControlRequest::Stop | ControlRequest::Abort { .. } => true,
             ControlRequest::Start => false,
         },
         Input::CreateAgent { .. }

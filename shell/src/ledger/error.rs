@@ -102,6 +102,13 @@ pub enum AppendError {
 }
 
 impl LedgerError {
+    pub(super) const EMPTY: &str = "it is empty";
+
+    /// Whether it is a file that the next start makes a ledger of.
+    pub(crate) fn is_empty(&self) -> bool {
+        matches!(self, Self::NotALedger { problem, .. } if problem == Self::EMPTY)
+    }
+
     /// Whether one place can't be read, and others may.
     pub fn is_damage(&self) -> bool {
         matches!(self, Self::Damaged { .. } | Self::Newer { .. })

@@ -26,7 +26,7 @@ impl Reader {
             return Err(LedgerError::NewerSchema { found, known: schema::SCHEMA_VERSION });
         }
         if found == 0 {
-            let problem = "it is empty".to_owned();
+            let problem = LedgerError::EMPTY.to_owned();
             return Err(LedgerError::NotALedger { path: path.to_owned(), problem });
         }
         connection.set_prepared_statement_cache_capacity(32);

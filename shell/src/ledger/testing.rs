@@ -271,6 +271,11 @@ pub(crate) fn created(agent: &str) -> Input {
     }
 }
 
+pub(crate) fn abort(agent: &str) -> Input {
+    let request = ControlRequest::Abort { run_id: None, stop_after_abort: false };
+    Input::Control { agent: id(agent), request, reply: ReplyId(3) }
+}
+
 pub(crate) fn stop(agent: &str) -> Input {
     Input::Control { agent: id(agent), request: ControlRequest::Stop, reply: ReplyId(2) }
 }

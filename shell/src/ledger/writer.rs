@@ -174,8 +174,9 @@ impl Writer {
 }
 
 impl Load {
+    /// One batch is one transaction, however large: it takes the room of one group, and leaves that of a stop.
     pub(super) fn of(batch: &Batch) -> Self {
-        Self { calls: batch.calls.len(), bytes: batch.bytes() }
+        Self { calls: batch.calls.len().min(GROUP_STEPS), bytes: batch.bytes().min(GROUP_BYTES) }
     }
 }
 
@@ -187,7 +188,7 @@ mod tests {
     use std::time::Duration;
 
     use super::super::error::AppendError;
-    use super::super::testing::{Home, World, created, stop};
+    use super::super::testing::{Home, World, abort, created, stop};
     use super::super::verify;
     use super::*;
 
@@ -316,6 +317,24 @@ mod tests {
         assert!(reserve.exists(), "the reserve is back");
         writer.close().unwrap();
         assert_eq!(disk.appended.load(Ordering::Relaxed), 2);
+    }
+
+    #[test]
+    fn an_abort_finds_room_as_a_stop_does() {
+        let mut world = Home::new().start();
+        drop(world.step(created("main")));
+        assert!(world.step(abort("main")).0.urgent());
+    }
+
+    #[test]
+    fn one_large_batch_leaves_the_room_of_a_stop() {
+        let home = Home::new();
+        let mut world = home.start();
+        let (mut batch, _) = world.step(created("main"));
+        for _ in 0..3 * GROUP_STEPS {
+            batch.merge(world.step(stop("main")).0);
+        }
+        assert_eq!(Load::of(&batch).calls, GROUP_STEPS);
     }
 
     #[test]

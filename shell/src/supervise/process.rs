@@ -95,6 +95,7 @@ pub fn terminate(identity: &Identity) -> bool {
 /// The arguments that a process was started with; none when there is no such process, or when it is ending.
 pub fn arguments(pid: u32) -> Option<Vec<String>> {
     let line = fs::read(format!("/proc/{pid}/cmdline")).ok().filter(|line| !line.is_empty())?;
+    let line = line.strip_suffix(&[0]).unwrap_or(&line);
     let arguments =
         line.split(|byte| *byte == 0).map(|argument| String::from_utf8_lossy(argument).into_owned());
     Some(arguments.collect())

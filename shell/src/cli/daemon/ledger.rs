@@ -18,7 +18,8 @@ pub(super) fn look(path: &Path) -> Option<String> {
         Ok(false) => None,
         Ok(true) => {
             let read = Reader::open(path).and_then(|reader| reader.agents());
-            read.err().map(|error| unreadable(path, &error))
+            // A start that was cut short leaves an empty one, and the next start goes on with it.
+            read.err().filter(|error| !error.is_empty()).map(|error| unreadable(path, &error))
         }
         Err(error) => Some(format!("{} can't be read: {error}", path.display())),
     }
@@ -31,7 +32,10 @@ mod tests {
 
     #[test]
     fn a_ledger_that_can_not_be_read_is_named_with_its_reason() {
-        assert_eq!(look(&Home::new().ledger()), None, "there is none yet");
+        let empty = Home::new();
+        assert_eq!(look(&empty.ledger()), None, "there is none yet");
+        std::fs::write(empty.ledger(), "").unwrap();
+        assert_eq!(look(&empty.ledger()), None, "a start was cut short");
         let home = Home::with_turns(1);
         let file = home.ledger().display().to_string();
         assert_eq!(look(&home.ledger()), None);

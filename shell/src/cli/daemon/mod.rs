@@ -96,7 +96,7 @@ impl Place {
     /// Takes away what a runtime that was killed left behind.
     fn clean(&self) -> Result<(), Failure> {
         let not_writable = |source| HomeError::NotWritable { path: Metadata::path(&self.home), source };
-        let removed = daemon::clean(&self.home, &self.environment).map_err(unusable)?;
+        let removed = daemon::clean(&self.home).map_err(unusable)?;
         Ok(removed.map_err(not_writable)?)
     }
 

@@ -79,7 +79,7 @@ async fn begin(
             }
             // It starts or ends: which of the two shows soon.
             Found::Busy { pid } if Instant::now() >= deadline => {
-                let starting = child.is_some();
+                let starting = pid.is_some_and(ours);
                 return Err(not_ready(pid, starting, args.wait));
             }
             Found::Busy { .. } => {}

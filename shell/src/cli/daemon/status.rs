@@ -99,7 +99,7 @@ pub(super) async fn status(place: &Place, json: bool) -> Result<Exit, Failure> {
 async fn gather(place: &Place) -> Result<Status, Failure> {
     let found = find(place).await?;
     let (pid, stale_files, metadata) = match found {
-        Found::Nobody => (None, leftovers(&place.home, &place.environment), None),
+        Found::Nobody => (None, leftovers(&place.home), None),
         Found::Busy { pid } => (pid, Vec::new(), None),
         Found::Ready(metadata) => (Some(metadata.process.pid), Vec::new(), Some(*metadata)),
     };

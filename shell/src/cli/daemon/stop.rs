@@ -9,6 +9,7 @@ use tokio::time::Instant;
 
 use super::find::find;
 use super::{LOOK, MOMENT, Place, StopArgs, unusable};
+use crate::cli::Cli;
 use crate::cli::exit::Exit;
 use crate::cli::output::{self, Failure};
 use crate::client::Ask;
@@ -80,17 +81,22 @@ enum Holder {
 /// Who has the home. A process that has lost its arguments is on its way out, and waited for; other commands have a
 /// home while they look after it.
 async fn holder(place: &Place) -> Result<Holder, Failure> {
-    let begun = Instant::now();
+    let (mut begun, mut last) = (Instant::now(), None);
     loop {
         let pid = match find(place).await? {
             Found::Nobody => return Ok(Holder::Nobody),
             Found::Ready(metadata) => return Ok(Holder::Ready(metadata)),
             Found::Busy { pid } => pid,
         };
+        if last != Some(pid) {
+            (begun, last) = (Instant::now(), Some(pid));
+        }
         let words = pid.and_then(process::arguments);
-        let serves = words.as_ref().is_some_and(|words| words.iter().any(|word| word == "serve"));
+        let serves = words.as_ref().is_some_and(|words| Cli::serves(words));
         let identity = pid.filter(|_| serves).and_then(|pid| process::identity(pid).ok());
-        if let Some(process) = identity {
+        // Its number may have become a stranger's since the lock was looked at: then somebody else has that now.
+        let still = || matches!(look(&place.home), Ok(Found::Busy { pid: now }) if now == pid);
+        if let Some(process) = identity.filter(|_| still()) {
             return Ok(Holder::Starting(process));
         }
         let patience = if words.is_none() || serves { MOMENT } else { ERRAND };

@@ -2,7 +2,7 @@
 
 use holon_core::agent::identity::{AgentKind, AgentSpec, Visibility};
 use holon_core::input::ControlRequest;
-use holon_core::{AgentId, Answer as Answered, Input, Reject};
+use holon_core::{AgentId, Answer as Answered, EventSeq, Input, Reject};
 
 use super::super::App;
 use super::super::api::{Abort, Action, Control, ControlReply, CreateAgent, Created, Nothing};
@@ -11,6 +11,7 @@ use super::super::failure::Failure;
 use super::super::reply::{Answer, Made};
 use super::super::route::{Call, Handled};
 use super::workspace;
+use crate::runtime::Unavailable;
 
 pub(in super::super) async fn control(
     app: App,
@@ -45,7 +46,14 @@ pub(in super::super) async fn create(
     // Asked before anything is made on the disk; the runtime decides once more.
     let known = agent.clone();
     if app.runtime.read(Some(&agent), move |view| view.agent(&known).is_some()).await? {
-        return Err(Reject::AgentExists { agent }.into());
+        let (named, full) = (agent.clone(), app.runtime.problem().is_some());
+        // One that a full disk has no room for yet may still be lost.
+        let stored = app.blocking(move |app| Ok(app.reader.record(&named, EventSeq(1))?.is_some())).await;
+        return Err(if full && !matches!(stored, Ok(true)) {
+            Unavailable::NotStoredYet.into()
+        } else {
+            Reject::AgentExists { agent }.into()
+        });
     }
     let named = agent.clone();
     let (home, execution) = app

@@ -159,9 +159,15 @@ pub(super) fn check_prompt(text: &str) -> Handled<()> {
 /// Asks the runtime, and answers once the message is durable.
 async fn admit(app: &App, agent: AgentId, ingress: Ingress) -> Handled<Answer<Admitted>> {
     let named = agent.clone();
-    let key = ingress.idempotency.as_ref().map(|idempotency| idempotency.key.clone());
+    let idempotency = ingress.idempotency.clone();
     let ask = move |reply| Input::Ingress { agent: named, ingress, reply };
-    match app.runtime.ask(Some(&agent), ask).await.map_err(|unavailable| unanswered(unavailable, key))? {
+    let answered = match (app.runtime.ask(Some(&agent), ask).await, idempotency) {
+        (Err(Unavailable::DiskFull), Some(idempotency)) => known(app, agent.clone(), idempotency).await?,
+        (answered, idempotency) => {
+            answered.map_err(|unavailable| unanswered(unavailable, idempotency.map(|it| it.key)))?
+        }
+    };
+    match answered {
         Answered::Admitted { message_id, duplicate } => {
             reached(Point::MessageAcknowledged);
             Ok(Answer(Admitted { ok: true, agent_id: agent, message_id, duplicate }))
@@ -172,6 +178,19 @@ async fn admit(app: &App, agent: AgentId, ingress: Ingress) -> Handled<Answer<Ad
         | Answered::ModelSet { .. }
         | Answered::Drained) => Err(Failure::internal(format!("a message was answered with {answer:?}"))),
     }
+}
+
+/// A full disk lets nobody come into memory. What became of a message is on it all the same: nobody is told of it
+/// that it was not taken in.
+async fn known(app: &App, agent: AgentId, idempotency: Idempotency) -> Handled<Answered> {
+    app.blocking(move |app| {
+        let host = app.runtime.as_stored(&app.reader, &agent)?;
+        match host.view().admitted(&agent, &idempotency) {
+            Some(message_id) => Ok(Answered::Admitted { message_id, duplicate: true }),
+            None => Err(Unavailable::DiskFull.into()),
+        }
+    })
+    .await
 }
 
 /// Whoever gave a key may repeat what is not stored yet, and is told so.

@@ -64,6 +64,22 @@ async fn a_refusal_is_told_apart_from_what_waits() {
     assert_eq!(admitted.iter().filter(|event| event["type"] == "message_admitted").count(), 2);
 }
 
+/// An agent that is not in memory can't come in, but the disk knows its keys.
+#[tokio::test]
+async fn a_known_key_of_an_agent_at_rest_is_answered() {
+    let (scene, full) = scene().await;
+    let first = keyed(&scene, "first", "hello").await.ok().json["message_id"].clone();
+    scene.at_rest("main").await;
+    let scene = scene.again(Setup { full: Some(full.clone()), ..Setup::default() }).await;
+    full.store(true, Ordering::Relaxed);
+    scene.post("/control/agents/third/create", json!({})).await.fails(503, "not_stored_yet");
+    let again = keyed(&scene, "first", "hello").await.ok().json.clone();
+    assert_eq!((&again["message_id"], &again["duplicate"]), (&first, &json!(true)));
+    keyed(&scene, "other", "hello").await.fails(503, "disk_full");
+    full.store(false, Ordering::Relaxed);
+    ready(&scene).await;
+}
+
 #[tokio::test]
 async fn what_waits_without_a_key_says_what_a_repetition_would_do() {
     let (scene, full) = scene().await;
@@ -71,6 +87,8 @@ async fn what_waits_without_a_key_says_what_a_repetition_would_do() {
     let waits = scene.post("/control/agents/third/create", json!({})).await;
     waits.fails(503, "not_stored_yet");
     assert!(waits.json["hint"].as_str().unwrap().contains("twice"), "{}", waits.text);
+    // It may still be lost: nobody is told that it exists.
+    scene.post("/control/agents/third/create", json!({})).await.fails(503, "not_stored_yet");
     full.store(false, Ordering::Relaxed);
     ready(&scene).await;
     scene.post("/control/agents/third/create", json!({})).await.fails(409, "agent_exists");

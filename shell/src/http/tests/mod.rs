@@ -55,7 +55,7 @@ pub(super) struct Scene {
     pub(super) hub: Hub,
     pub(super) shutdown: Shutdown,
     pub(super) ended: Ended,
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 /// How a server is started.
@@ -161,7 +161,18 @@ impl Scene {
     }
 
     pub(super) async fn with(setup: Setup) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        Self::of(tempfile::tempdir().unwrap(), setup).await
+    }
+
+    /// The same home under another runtime.
+    pub(super) async fn again(self, setup: Setup) -> Self {
+        self.runtime.leave().await;
+        self.ended.await.unwrap().unwrap();
+        std::fs::remove_file(self.home.socket()).unwrap();
+        Self::of(self.folder, setup).await
+    }
+
+    async fn of(folder: tempfile::TempDir, setup: Setup) -> Self {
         let home = Home::at(folder.path().join("home"));
         home.create().unwrap();
         let (unix, tcp) =
@@ -171,7 +182,7 @@ impl Scene {
         let (runtime, hub, shutdown) = (app.runtime.clone(), app.hub.clone(), app.shutdown.clone());
         spawn::task(serve(unix, router(app.clone()), shutdown.asked()));
         spawn::task(serve(tcp, router(app), shutdown.asked()));
-        Self { home, address, runtime, hub, shutdown, ended, _folder: folder }
+        Self { home, address, runtime, hub, shutdown, ended, folder }
     }
 
     pub(super) async fn create(&self, agent: &str) -> Reply {

@@ -10,7 +10,10 @@ use crate::http::api::{AgentState, AgentWhy};
 async fn failing(kind: &str) -> Scene {
     let message = "away:\n  come back later";
     let rounds = json!([{ "fail": { "kind": kind, "message": message, "times": 1_000 }, "text": "late" }]);
-    let change = |config: &mut holon_core::Config| config.retry.backoff = Millis(1);
+    let change = |config: &mut holon_core::Config| {
+        config.retry.backoff = Millis(1);
+        config.hold.steps = vec![Millis::hours(1)];
+    };
     let scene = Scene::with(Setup { rounds, change, ..Setup::default() }).await;
     scene.create("main").await;
     scene.prompt("main", "go").await.ok();
