@@ -172,7 +172,7 @@ impl Scene {
         Self::of(self.folder, setup).await
     }
 
-    async fn of(folder: tempfile::TempDir, setup: Setup) -> Self {
+    async fn of(folder: TempDir, setup: Setup) -> Self {
         let home = Home::at(folder.path().join("home"));
         home.create().unwrap();
         let (unix, tcp) =
