@@ -200,24 +200,6 @@ fn a_runtime_that_hangs_is_told_and_never_waited_for_without_end() {
 }
 
 #[test]
-fn a_runtime_that_is_ending_is_waited_for() {
-    let daemon = Daemon::hello();
-    daemon.start();
-    daemon.kill();
-    // As it is at the end of a process: the lock is still held, and the command line is empty already.
-    let lock = std::fs::OpenOptions::new().write(true).open(daemon.run_file("lock")).unwrap();
-    lock.lock().unwrap();
-    let mut ended = Command::new("true").spawn().unwrap();
-    std::fs::write(daemon.run_file("lock"), format!("{}\n", ended.id())).unwrap();
-    let stopping = daemon.0.command(&["daemon", "stop"]).stdout(Stdio::piped()).spawn().unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(300));
-    drop(lock);
-    let stopped = stopping.wait_with_output().unwrap();
-    assert_eq!((stopped.status.code(), stopped.stdout.as_slice()), (Some(0), b"not running\n".as_slice()));
-    ended.wait().unwrap();
-}
-
-#[test]
 fn the_log_is_shown_and_followed() {
     let daemon = Daemon::hello();
     daemon.start();
