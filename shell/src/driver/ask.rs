@@ -1,11 +1,11 @@
 //! Who asked for something, and what they are told: once it is durable, or that it can't become so for now.
 
 use holon_core::event::InboxFact;
-use holon_core::input::ControlRequest;
 use holon_core::{Answer, Event, Input, Record, ReplyId, StepSeq};
 use tokio::sync::oneshot;
 
 use super::{Driver, DriverError};
+use crate::ledger::is_urgent;
 
 /// Told what is answered, once it is durable. Dropped when the runtime ends before.
 pub type Answered = Box<dyn FnOnce(Result<Answer, NoAnswer>) + Send>;
@@ -76,7 +76,7 @@ impl Driver {
         let reply = ReplyId(self.next_reply);
         self.next_reply += 1;
         let input = make(reply);
-        let urgent = may_use_reserve(&input);
+        let urgent = is_urgent(&input);
         loop {
             let has_room = self.writer.has_room(urgent);
             if self.room.is_full() && (!urgent || !(has_room || patient)) {
@@ -119,21 +119,5 @@ impl Driver {
         let waits = |waiting: &Waiting| waiting.through <= through && !waiting.patient;
         let told = self.waiting.extract_if(.., |_, waiting| waits(waiting));
         told.for_each(|(_, waiting)| (waiting.answered)(Err(NoAnswer::Waits)));
-    }
-}
-
-/// What a full disk must not keep out.
-fn may_use_reserve(input: &Input) -> bool {
-    match input {
-        Input::Drain { .. } => true,
-        Input::Control { request, .. } => match request {
-            ControlRequest::Stop | ControlRequest::Abort { .. } => true,
-            ControlRequest::Start => false,
-        },
-        Input::CreateAgent { .. }
-        | Input::Ingress { .. }
-        | Input::SetModel { .. }
-        | Input::Completed { .. }
-        | Input::Tick => false,
     }
 }

@@ -91,7 +91,7 @@ impl EncodedCall {
     pub fn new(call: &Call) -> Result<Self, EncodeError> {
         let json = serde_json::to_string(call)
             .map_err(|source| EncodeError::Json { what: "a call of the host", source })?;
-        Ok(Self { json, urgent: is_urgent(call) })
+        Ok(Self { json, urgent: matches!(call, Call::Step { input, .. } if is_urgent(input)) })
     }
 
     /// Whether it has to become durable although the disk is full: a stop or a shutdown.
@@ -200,8 +200,8 @@ fn encode(record: &Record) -> Result<RecordRow, EncodeError> {
     })
 }
 
-fn is_urgent(call: &Call) -> bool {
-    let Call::Step { input, .. } = call else { return false };
+/// What a full disk must not keep out: the reserve is for it.
+pub(crate) fn is_urgent(input: &Input) -> bool {
     match input {
         Input::Drain { .. } => true,
         Input::Control { request, .. } => match request {

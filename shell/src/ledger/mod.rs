@@ -46,6 +46,7 @@ mod verify;
 mod writer;
 
 pub use append::{Durability, Ledger, Opened};
+pub(crate) use batch::is_urgent;
 pub use batch::{AgentRow, Batch, EncodeError, EncodedCall};
 pub use content::text_reader;
 pub use error::{AppendError, LedgerError, Position, unreadable};
