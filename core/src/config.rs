@@ -24,6 +24,8 @@ pub struct Config {
     pub retry: RetryPolicy,
     pub hold: HoldPolicy,
     pub limits: HostLimits,
+    #[serde(default)]
+    pub tasks: TaskLimits,
     /// What happens to ingress for a stopped agent.
     pub while_stopped: WhileStopped,
 }
@@ -123,6 +125,25 @@ pub struct HostLimits {
     pub deadlines_per_step: u32,
 }
 
+/// Bounds of background tasks (contract: tasks.md, Limits).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskLimits {
+    /// Tasks that an agent may have running.
+    pub per_agent: u64,
+    /// Commands that are executed at one time, over all agents.
+    pub running: u64,
+    /// Between the request to end and the end.
+    pub stop_grace: Millis,
+    /// Tokens of output that the result of an operator's task may show.
+    pub result_tokens: u64,
+}
+
+impl Default for TaskLimits {
+    fn default() -> Self {
+        Self { per_agent: 32, running: 256, stop_grace: Millis::seconds(5), result_tokens: 2_000 }
+    }
+}
+
 /// What happens to ingress for a stopped agent (contract: decisions.md, 3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -180,6 +201,7 @@ impl Config {
                 decisions_per_step: 32,
                 deadlines_per_step: 256,
             },
+            tasks: TaskLimits::default(),
             while_stopped: WhileStopped::Refuse,
         }
     }
@@ -203,6 +225,8 @@ impl Config {
             ("Config.limits.decisions_per_step", u64::from(self.limits.decisions_per_step)),
             ("Config.limits.deadlines_per_step", u64::from(self.limits.deadlines_per_step)),
             ("Config.hold.steps", self.hold.steps.len() as u64),
+            ("limits.tasks_per_agent", self.tasks.per_agent),
+            ("limits.tasks", self.tasks.running),
             ("model.default", self.models.len() as u64),
         ];
         if let Some((key, _)) = at_least_one.iter().find(|(_, value)| *value == 0) {

@@ -33,7 +33,11 @@ pub struct ContinuationResolution {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "fact", rename_all = "snake_case")]
 pub enum ContinuationEvidence {
-    MessageKind { kind: MessageKind },
+    MessageKind {
+        kind: MessageKind,
+    },
+    /// A turn has shown what it says, or the agent brought it about itself.
+    KnownAlready,
 }
 
 /// Whether a message never reaches the model, whatever the closure: known of its kind alone, so that a queue
@@ -54,22 +58,25 @@ pub fn liveness_only(kind: MessageKind) -> bool {
     }
 }
 
-/// Classifies a message of `kind` that arrives after the given closure.
+/// Classifies a message of `kind` that arrives after the given closure. `known`: it says nothing new to its agent.
 pub fn resolve(
     kind: MessageKind,
     trigger_kind: TriggerKind,
+    known: bool,
     prior: ClosureOutcome,
     prior_waiting_reason: Option<WaitingReason>,
 ) -> ContinuationResolution {
     let waiting = prior == ClosureOutcome::Waiting;
     let resumes = matches!(kind, MessageKind::OperatorPrompt | MessageKind::TaskResult);
-    let class = if liveness_only(kind) {
+    let class = if known || liveness_only(kind) {
         ContinuationClass::LivenessOnly
     } else if waiting && resumes {
         ContinuationClass::ResumeOverride
     } else {
         ContinuationClass::LocalContinuation
     };
+    let mut evidence = alloc::vec![ContinuationEvidence::MessageKind { kind }];
+    evidence.extend(known.then_some(ContinuationEvidence::KnownAlready));
     let model_reentry = class != ContinuationClass::LivenessOnly;
     ContinuationResolution {
         trigger_kind,
@@ -79,7 +86,7 @@ pub fn resolve(
         prior_closure_outcome: prior,
         prior_waiting_reason,
         matched_waiting_reason: false,
-        evidence: alloc::vec![ContinuationEvidence::MessageKind { kind }],
+        evidence,
     }
 }
 
@@ -111,7 +118,7 @@ mod tests {
             for &prior in ClosureOutcome::ALL {
                 let waits = prior == ClosureOutcome::Waiting;
                 let reason = waits.then_some(WaitingReason::AwaitingTimer);
-                let resolution = resolve(kind, TriggerKind::SystemTick, prior, reason);
+                let resolution = resolve(kind, TriggerKind::SystemTick, false, prior, reason);
                 let expected = if waits { waiting } else { at_rest };
                 assert_eq!(resolution.class, expected, "{kind} after {prior}");
                 assert_eq!(resolution.model_reentry, expected != LivenessOnly);
@@ -119,6 +126,13 @@ mod tests {
                 assert_eq!(resolution.prior_closure_outcome, prior);
                 assert_eq!(resolution.prior_waiting_reason, reason);
                 assert_eq!(resolution.evidence, [ContinuationEvidence::MessageKind { kind }]);
+                let known = resolve(kind, TriggerKind::SystemTick, true, prior, reason);
+                assert_eq!(
+                    (known.class, known.model_reentry),
+                    (LivenessOnly, false),
+                    "{kind} says nothing new"
+                );
+                assert_eq!(known.evidence.last(), Some(&ContinuationEvidence::KnownAlready));
             }
         }
     }

@@ -1,17 +1,22 @@
 //! What the core asks of the shell. Effects are reachable only through [`crate::Step::release`].
 
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
 use serde::{Deserialize, Serialize};
 
 use crate::agent::identity::ExecutionBinding;
 use crate::agent::model::ModelState;
+use crate::agent::task::Task;
+pub use crate::agent::task::tools::Retrieval;
 use crate::content::Text;
-use crate::ids::{AgentId, MessageId, OpId, ReplyId, RunId};
+use crate::ids::{AgentId, MessageId, OpId, ReplyId, RunId, TaskId};
 use crate::lifecycle::ControlOutcome;
 use crate::model::ModelRequest;
 use crate::outcome::SupervisorIdentity;
 use crate::reject::Reject;
 use crate::time::Millis;
-use crate::tool::Tool;
+use crate::tool::{InputReceipt, Tool};
 
 /// Something to be done in the world, after the records of its step are durable.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -27,9 +32,17 @@ pub enum Effect {
     CallTool { agent: AgentId, op: OpId, call: ToolCall },
     /// Bring up a supervisor for a command, and execute nothing yet; ends in `Prepared`, or in `Tool` with the
     /// error that refuses the call.
-    PrepareCommand { agent: AgentId, op: OpId, call: ToolCall },
+    PrepareCommand { agent: AgentId, op: OpId, task: TaskId, call: ToolCall },
     /// Let that supervisor execute what it was prepared for: its identity is durable now. Ends in `Tool`.
     RunCommand { agent: AgentId, op: OpId, supervisor: SupervisorIdentity },
+    /// After a start of the runtime: wait for the end of a command that goes on. The operation is the one in which
+    /// it was given the word, and ends in `Tool`.
+    WatchCommand { agent: AgentId, op: OpId, supervisor: SupervisorIdentity },
+    /// Ask for the end of the command that this operation executes: everything of it is asked to end and killed
+    /// after a grace, or killed at once. No outcome: the operation ends when the command has.
+    StopCommand { agent: AgentId, op: OpId, force: bool },
+    /// Read or write for a task, or show what is known of tasks; ends in `Tool`.
+    CallTask { agent: AgentId, op: OpId, work: TaskWork },
     /// Give up on an operation: close the connection, kill the command. Its outcome no longer matters.
     Cancel { agent: AgentId, op: OpId },
 }
@@ -37,7 +50,9 @@ pub enum Effect {
 /// A tool call for the shell.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolCall {
-    pub run_id: RunId,
+    /// None when an operator asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<RunId>,
     pub call_id: alloc::string::String,
     pub tool: Tool,
     /// JSON of the tool's argument type.
@@ -47,6 +62,54 @@ pub struct ToolCall {
     pub output_tokens: u64,
     /// After so long the core stops waiting.
     pub timeout: Millis,
+}
+
+/// What is to be done about tasks, with what the core knows of them at that moment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "work", rename_all = "snake_case")]
+pub enum TaskWork {
+    /// Tell a call that its command goes on as this task, with what it has written so far.
+    Promote {
+        task: TaskId,
+        /// Most tokens of output that the model may be shown.
+        output_tokens: u64,
+    },
+    /// Tell a call that an equal command runs already.
+    AlreadyRunning {
+        task: Box<Task>,
+    },
+    List {
+        tasks: Vec<Task>,
+    },
+    Status {
+        task: Box<Task>,
+    },
+    Output {
+        task: Box<Task>,
+        retrieval: Retrieval,
+    },
+    Input {
+        task: Box<Task>,
+        source: InputSource,
+    },
+    /// It was asked to end; `changed` is false when it had ended or was asked before.
+    Stop {
+        task: Box<Task>,
+        changed: bool,
+    },
+}
+
+/// Where a text for a task comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "from", rename_all = "snake_case")]
+pub enum InputSource {
+    /// The arguments of a call.
+    Call {
+        arguments: Text,
+    },
+    Text {
+        text: Text,
+    },
 }
 
 /// What a caller is told. By the time it is sent, what it says is durable.
@@ -66,6 +129,17 @@ pub enum Answer {
         /// How the agent's model is chosen now.
         state: ModelState,
         changed: bool,
+    },
+    /// A task as it stands now.
+    Task {
+        task: Box<Task>,
+        /// Whether the request changed anything.
+        changed: bool,
+    },
+    /// What became of text for a task.
+    TaskInput {
+        task: Box<Task>,
+        input: InputReceipt,
     },
     Drained,
     Refused {

@@ -139,6 +139,8 @@ counted! {
     OpId "op_";
     /// A user-facing brief.
     BriefId "brief_";
+    /// A background task. Each command is given one at its start, and keeps it if it becomes a task.
+    TaskId "task_";
 }
 
 /// Plain numbers with a meaning, written as numbers.

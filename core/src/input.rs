@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::agent::identity::AgentSpec;
-use crate::ids::{AgentId, OpId, ReplyId, RunId};
+use crate::content::Text;
+use crate::ids::{AgentId, OpId, ReplyId, RunId, TaskId};
 use crate::message::Ingress;
 use crate::model::ModelRef;
 use crate::outcome::Outcome;
@@ -25,6 +26,13 @@ pub enum Input {
         model: Option<ModelRef>,
         reply: ReplyId,
     },
+    /// An operator starts a command as a task; answered when it has the word to execute. `arguments` is the JSON of
+    /// `ExecCommand`.
+    RunTask { agent: AgentId, arguments: Text, reply: ReplyId },
+    /// An operator asks a task to end.
+    StopTask { agent: AgentId, task: TaskId, force: bool, reply: ReplyId },
+    /// An operator writes to a task; answered when that is done.
+    WriteTask { agent: AgentId, task: TaskId, text: Text, reply: ReplyId },
     /// The outcome of an operation. An operation that is unknown or settled is counted and ignored.
     Completed { agent: AgentId, op: OpId, outcome: Outcome },
     /// Time has passed; deadlines are looked at in every step anyway.
@@ -41,6 +49,9 @@ impl Input {
             | Self::Ingress { agent, .. }
             | Self::Control { agent, .. }
             | Self::SetModel { agent, .. }
+            | Self::RunTask { agent, .. }
+            | Self::StopTask { agent, .. }
+            | Self::WriteTask { agent, .. }
             | Self::Completed { agent, .. } => Some(agent),
             Self::Tick | Self::Drain { .. } => None,
         }

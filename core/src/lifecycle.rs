@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{MessageId, OpId, RunId};
+use crate::ids::{MessageId, OpId, RunId, TaskId};
 use crate::names::names;
 
 names! {
@@ -41,4 +41,7 @@ pub struct ControlOutcome {
     pub aborted_messages: Vec<MessageId>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cancelled_ops: Vec<OpId>,
+    /// Tasks that are asked to end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cancelling_tasks: Vec<TaskId>,
 }

@@ -100,14 +100,11 @@ pub struct ModelRequest {
     pub timeout: Millis,
 }
 
-/// What a tool's description and schema take, roughly.
-pub(crate) const TOOL_TOKENS: u64 = 400;
-
 impl ModelRequest {
     /// The input, estimated at four characters a token.
     pub fn est_tokens(&self) -> u64 {
         let conversation: u64 = self.conversation.iter().map(Item::est_tokens).sum();
-        let tools = TOOL_TOKENS.saturating_mul(self.tools.len() as u64);
+        let tools = self.tools.iter().map(|tool| tool.est_tokens()).sum();
         self.frame.est_tokens().saturating_add(conversation).saturating_add(tools)
     }
 }

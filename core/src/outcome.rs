@@ -1,5 +1,6 @@
 //! How operations end. Each operation that the core opens ends in exactly one outcome.
 
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -7,8 +8,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::identity::ExecutionBinding;
-use crate::content::Text;
+use crate::content::{ContentId, Text};
 use crate::model::{AttemptFailure, ModelAnswer};
+use crate::names::names;
 use crate::time::Millis;
 use crate::tool::Receipt;
 
@@ -31,6 +33,9 @@ pub enum Outcome {
     /// A supervisor is up and waits for the word to execute its command.
     Prepared {
         supervisor: SupervisorIdentity,
+        /// What it will execute.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        command: Option<Box<CommandSpec>>,
     },
     /// The performer itself failed, whatever the operation was.
     Failed {
@@ -99,9 +104,64 @@ pub struct SupervisorIdentity {
     pub socket: String,
 }
 
-/// What a tool call came to.
+/// What a supervisor executes, as it was resolved (contract: tasks.md, Projections).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CommandSpec {
+    /// The command, or what a batch consists of.
+    pub cmd: Text,
+    /// SHA-256 of the whole of it: together with folder, shell, login and terminal it says which commands are equal.
+    pub cmd_digest: ContentId,
+    pub workdir: String,
+    pub shell: String,
+    pub login: bool,
+    pub tty: bool,
+    pub accepts_input: bool,
+    /// Whether an equal command that runs already stands in for it.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub reuse_running: bool,
+    /// How long its call waits before the command goes on as a task; none for a batch, which has windows of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub yield_time_ms: Option<Millis>,
+    /// Where the whole output goes.
+    pub output_path: String,
+}
+
+impl CommandSpec {
+    /// Whether another command is the same one, run the same way.
+    pub fn equals(&self, other: &Self) -> bool {
+        let identity = |spec: &Self| (spec.cmd_digest, spec.login, spec.tty);
+        identity(self) == identity(other) && self.workdir == other.workdir && self.shell == other.shell
+    }
+
+    /// Where its input goes, when it takes any.
+    pub fn input_target(&self) -> Option<InputTarget> {
+        self.accepts_input.then_some(if self.tty { InputTarget::Tty } else { InputTarget::Stdin })
+    }
+}
+
+names! { InputTarget { Stdin "stdin", Tty "tty" } }
+
+names! {
+    /// How a command ended, as far as its supervisor can tell.
+    CommandEnd {
+        /// By itself.
+        Exited "exited",
+        /// It was asked to, and everything that it had started is gone.
+        Stopped "stopped",
+        TimedOut "timed_out",
+        /// Nothing was executed.
+        NotStarted "not_started",
+        /// Nobody can say, or something of it did not end.
+        Unproven "unproven",
+    }
+}
+
+/// What a tool call came to, or a command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolOutcome {
     pub receipt: Receipt,
     pub duration_ms: Millis,
+    /// Of a command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<CommandEnd>,
 }

@@ -1,11 +1,13 @@
 //! Every refusal the core gives a caller: what was attempted, what stands against it, what to do next.
 
+use alloc::boxed::Box;
 use alloc::string::String;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{AgentId, MessageId, RunId};
+use crate::ids::{AgentId, MessageId, RunId, TaskId};
 use crate::message::{MessageKind, Priority};
+use crate::tool::ToolError;
 
 /// A request that changed nothing. `code` is stable; `hint` names the next step where there is one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
@@ -37,6 +39,10 @@ pub enum Reject {
     NoCurrentRun,
     #[error("the runtime holds {limit} agents already")]
     TooManyAgents { limit: u64 },
+    #[error("there is no task {task}, or it ended long ago")]
+    UnknownTask { task: TaskId },
+    #[error("{}", error.message.preview())]
+    CommandRefused { error: Box<ToolError> },
 }
 
 /// The name of an origin, as in [`crate::message::Origin::name`].
@@ -44,7 +50,7 @@ pub type KnownOrigin = alloc::borrow::Cow<'static, str>;
 
 impl Reject {
     /// Every code that there is.
-    pub const CODES: [&'static str; 13] = [
+    pub const CODES: [&'static str; 15] = [
         "unknown_agent",
         "agent_exists",
         "agent_stopped",
@@ -58,6 +64,8 @@ impl Reject {
         "stale_run_id",
         "no_current_run",
         "too_many_agents",
+        "unknown_task",
+        "command_refused",
     ];
 
     /// The stable code, as it stands in replies and exit codes.
@@ -76,6 +84,8 @@ impl Reject {
             Self::StaleRunId { .. } => "stale_run_id",
             Self::NoCurrentRun => "no_current_run",
             Self::TooManyAgents { .. } => "too_many_agents",
+            Self::UnknownTask { .. } => "unknown_task",
+            Self::CommandRefused { .. } => "command_refused",
         }
     }
 
@@ -95,8 +105,9 @@ impl Reject {
             }
             Self::TooManyAgents { .. } => Some("one of those that are there: holon agent list".into()),
             Self::IdempotencyConflict { .. } => Some("use a new key for a new payload".into()),
+            Self::CommandRefused { error } => error.hint.clone(),
             // Which agent it was about, only its caller knows.
-            Self::StaleRunId { .. } | Self::NoCurrentRun => None,
+            Self::StaleRunId { .. } | Self::NoCurrentRun | Self::UnknownTask { .. } => None,
             Self::KindFromOrigin { .. }
             | Self::PriorityFromOrigin { .. }
             | Self::TooLarge { .. }

@@ -9,7 +9,7 @@ use crate::agent::Agent;
 use crate::agent::identity::{AgentKind, AgentSpec, ExecutionBinding};
 use crate::config::Config;
 use crate::content::{Content, ContentId, Text};
-use crate::effect::{Answer, Effect};
+use crate::effect::{Answer, Effect, InputSource, TaskWork};
 use crate::event::operation::OpKind;
 use crate::event::{BriefFact, Event};
 use crate::host::{DeadlineReason, Found, FoundCommand, Host, RecoveryReport};
@@ -21,11 +21,13 @@ use crate::model::{
     AnswerBlock, AttemptFailure, FailureKind, ModelAnswer, ModelRef, ModelRequest, ProposedCall, StopReason,
     Timing, TokenUsage,
 };
-use crate::outcome::{ExecutionSnapshot, LoadedContext, Outcome, SupervisorIdentity, ToolOutcome};
+use crate::outcome::{
+    CommandEnd, CommandSpec, ExecutionSnapshot, LoadedContext, Outcome, SupervisorIdentity, ToolOutcome,
+};
 use crate::record::{Durable, Record, Step};
 use crate::scheduler::DecisionKind;
 use crate::time::{Millis, Mono, Now, Wall};
-use crate::tool::{Receipt, ToolFacts};
+use crate::tool::{Receipt, ToolError, ToolErrorKind, ToolFacts};
 
 /// Steps after which something that should rest counts as running for ever.
 const PATIENCE: usize = 10_000;
@@ -44,6 +46,10 @@ pub(crate) struct World {
     pub(crate) prepares: bool,
     /// What a start of the runtime finds of commands, by agent.
     pub(crate) found: BTreeMap<AgentId, Found>,
+    /// Commands that were asked to end, and whether at once.
+    pub(crate) stops: Vec<(AgentId, OpId, bool)>,
+    /// What was to be done about tasks, in order.
+    pub(crate) works: Vec<TaskWork>,
     to_prepare: Vec<(AgentId, OpId)>,
     answers: BTreeMap<ReplyId, Answer>,
     folded: BTreeMap<AgentId, Agent>,
@@ -160,7 +166,38 @@ pub(crate) fn tool_says(text: &str) -> Outcome {
 
 pub(crate) fn tool_gives(text: Text) -> Outcome {
     let receipt = Receipt::success(text, ToolFacts::default());
-    Outcome::Tool { outcome: ToolOutcome { receipt, duration_ms: Millis(3) } }
+    Outcome::Tool { outcome: ToolOutcome { receipt, duration_ms: Millis(3), end: None } }
+}
+
+/// A command has ended like this, with that status where it has one.
+pub(crate) fn command_ends(end: CommandEnd, exit_status: Option<i32>) -> Outcome {
+    let receipt = match end {
+        CommandEnd::Exited => {
+            Receipt::success(Text::short("its output"), ToolFacts { exit_status, ..ToolFacts::default() })
+        }
+        CommandEnd::Stopped | CommandEnd::TimedOut | CommandEnd::NotStarted | CommandEnd::Unproven => {
+            Receipt::failure(ToolError::new(ToolErrorKind::Interrupted, "it was ended"))
+        }
+    };
+    Outcome::Tool { outcome: ToolOutcome { receipt, duration_ms: Millis(3), end: Some(end) } }
+}
+
+/// The command of a name, as a supervisor would execute it.
+pub(crate) fn command(name: &str) -> CommandSpec {
+    let mut digest = [0; 32];
+    digest.iter_mut().zip(name.bytes()).for_each(|(at, byte)| *at = byte);
+    CommandSpec {
+        cmd: Text::short(name),
+        cmd_digest: ContentId(digest),
+        workdir: "/w".into(),
+        shell: "/bin/sh".into(),
+        login: true,
+        tty: false,
+        accepts_input: true,
+        reuse_running: true,
+        yield_time_ms: Some(Millis::seconds(10)),
+        output_path: "/h/task-output/x.log".into(),
+    }
 }
 
 /// A stored text of so many tokens.
@@ -176,7 +213,11 @@ pub(crate) fn supervisor() -> SupervisorIdentity {
 }
 
 pub(crate) fn prepared() -> Outcome {
-    Outcome::Prepared { supervisor: supervisor() }
+    prepared_for(command("make"))
+}
+
+pub(crate) fn prepared_for(command: CommandSpec) -> Outcome {
+    Outcome::Prepared { supervisor: supervisor(), command: Some(command.into()) }
 }
 
 impl World {
@@ -190,6 +231,8 @@ impl World {
             requests: Vec::new(),
             prepares: true,
             found: BTreeMap::new(),
+            stops: Vec::new(),
+            works: Vec::new(),
             to_prepare: Vec::new(),
             answers: BTreeMap::new(),
             folded: BTreeMap::new(),
@@ -253,6 +296,16 @@ impl World {
     pub(crate) fn complete(&mut self, name: &str, outcome: Outcome) {
         let open = self.open.keys().find(|(agent, _)| agent.as_str() == name).cloned();
         let (agent, op) = open.unwrap_or_else(|| panic!("{name} has no open operation"));
+        self.open.remove(&(agent.clone(), op));
+        self.step(Input::Completed { agent, op, outcome });
+    }
+
+    /// Answers the agent's first open operation of a kind.
+    pub(crate) fn complete_one(&mut self, name: &str, kind: OpKind, outcome: Outcome) {
+        let fits =
+            |((agent, _), open): &(&(AgentId, OpId), &OpKind)| agent.as_str() == name && **open == kind;
+        let open = self.open.iter().find(fits).map(|(open, _)| open.clone());
+        let (agent, op) = open.unwrap_or_else(|| panic!("{name} has no {kind}: {:?}", self.open));
         self.open.remove(&(agent.clone(), op));
         self.step(Input::Completed { agent, op, outcome });
     }
@@ -341,6 +394,19 @@ impl World {
         self.answers.remove(&reply).expect("every caller is answered")
     }
 
+    /// Asks what may be answered later: when an operation has ended, or never in this process.
+    pub(crate) fn later(&mut self, input: impl FnOnce(ReplyId) -> Input) -> ReplyId {
+        let reply = self.next_reply;
+        self.next_reply = reply.next();
+        self.step(input(reply));
+        reply
+    }
+
+    /// What a caller was told, if anything yet.
+    pub(crate) fn answer(&mut self, reply: ReplyId) -> Option<Answer> {
+        self.answers.remove(&reply)
+    }
+
     fn settle(&mut self) {
         for _ in 0..PATIENCE {
             let step = self.host.step(self.now, Input::Tick);
@@ -391,7 +457,7 @@ impl World {
                 let deadlines = self.host.deadlines_of(id);
                 deadlines.iter().any(|deadline| deadline.reason == DeadlineReason::Backoff)
             };
-            let goes_on = agent.run.is_none() || !agent.ops.is_empty() || backs_off();
+            let goes_on = agent.run.is_none() || !agent.run_ops().is_empty() || backs_off();
             assert!(goes_on, "{id} has a run that nothing will end: {:?}", agent.run);
         }
     }
@@ -419,7 +485,27 @@ impl World {
                 }
                 ((agent, op), OpKind::PrepareCommand)
             }
-            Effect::RunCommand { agent, op, .. } => ((agent, op), OpKind::RunCommand),
+            Effect::RunCommand { agent, op, .. } | Effect::WatchCommand { agent, op, .. } => {
+                ((agent, op), OpKind::RunCommand)
+            }
+            Effect::StopCommand { agent, op, force } => {
+                self.stops.push((agent, op, force));
+                return;
+            }
+            Effect::CallTask { agent, op, work } => {
+                let kind = match &work {
+                    TaskWork::Promote { .. } => OpKind::PromoteCommand,
+                    TaskWork::Input { source: InputSource::Text { .. }, .. } => OpKind::WriteInput,
+                    TaskWork::AlreadyRunning { .. }
+                    | TaskWork::List { .. }
+                    | TaskWork::Status { .. }
+                    | TaskWork::Output { .. }
+                    | TaskWork::Input { .. }
+                    | TaskWork::Stop { .. } => OpKind::CallTool,
+                };
+                self.works.push(work);
+                ((agent, op), kind)
+            }
         };
         assert!(self.open.insert(opened.0, opened.1).is_none(), "an operation is opened twice");
     }

@@ -88,6 +88,7 @@ impl Transcript {
             | Event::Lifecycle(_)
             | Event::Scheduling(_)
             | Event::Operation(_)
+            | Event::Task(_)
             | Event::Brief(_) => return None,
         };
         Some(TranscriptEntry { event_seq: record.event_seq, at: record.at, entry })

@@ -70,6 +70,8 @@ pub struct AgentSummary {
     pub last_turn_token_usage: TokenUsage,
     pub model_rounds: u64,
     pub queue: QueueSummary,
+    /// Background tasks that have not ended.
+    pub active_task_count: u64,
     /// How the last turn left the agent: history while something is pending. `completed` with the evidence
     /// `no_turn` where there was none.
     pub closure: ClosureDecision,
@@ -195,6 +197,7 @@ impl<'a> View<'a> {
             last_turn_token_usage: agent.history.last_turn_usage,
             model_rounds: agent.history.model_rounds,
             queue: queue(agent),
+            active_task_count: agent.tasks.active_count(),
             closure: agent.closure(self.host.facts().now).shown(),
             run: run::summary(agent),
             last_turn: agent.history.last_turn.clone(),
@@ -248,7 +251,7 @@ impl<'a> View<'a> {
         let recent = Window::of_chain(config, &config.models).recent();
         Ok(PromptPreview {
             frame: sections::frame(agent, context, &config.context, Some(recent)),
-            input: sections::current_input(&message),
+            input: sections::current_input(agent, &message),
             tools: Tool::ALL.to_vec(),
         })
     }

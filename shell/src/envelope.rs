@@ -89,7 +89,11 @@ impl Envelopes {
         }
         let message = message(event).or_else(|| match event {
             Event::Turn(_) | Event::Operation(_) => self.run.map(|(_, message)| message),
-            Event::Lifecycle(_) | Event::Inbox(_) | Event::Scheduling(_) | Event::Brief(_) => None,
+            Event::Lifecycle(_)
+            | Event::Inbox(_)
+            | Event::Scheduling(_)
+            | Event::Task(_)
+            | Event::Brief(_) => None,
         });
         if let Event::Turn(TurnFact::TurnTerminal(_)) = event {
             self.run = None;
@@ -177,6 +181,11 @@ fn message(event: &Event) -> Option<MessageId> {
         }),
         Event::Lifecycle(LifecycleFact::CurrentRunAborted(fact)) => Some(fact.message_id),
         Event::Brief(holon_core::event::BriefFact::BriefCreated(fact)) => fact.related_message_id,
+        Event::Task(fact) => match fact {
+            TaskFact::TaskCreated(fact) => fact.parent_message_id,
+            TaskFact::TaskResultQueued(fact) => Some(fact.message_id),
+            TaskFact::TaskStatusUpdated(_) | TaskFact::TaskInputDelivered(_) => None,
+        },
         Event::Lifecycle(_) | Event::Scheduling(_) | Event::Turn(_) | Event::Operation(_) => None,
     }
 }

@@ -140,7 +140,11 @@ impl RunFold {
                 BriefKind::Failure => self.failure_text = Some(brief.text.clone()),
                 BriefKind::Ack => {}
             },
-            Event::Lifecycle(_) | Event::Inbox(_) | Event::Scheduling(_) | Event::Operation(_) => {}
+            Event::Lifecycle(_)
+            | Event::Inbox(_)
+            | Event::Scheduling(_)
+            | Event::Operation(_)
+            | Event::Task(_) => {}
         }
     }
 

@@ -3,12 +3,13 @@
 
 use alloc::vec::Vec;
 
+use crate::agent::task;
 use crate::agent::turn::end::{self, End};
 use crate::effect::Answer;
 use crate::event::lifecycle::{ControlApplied, ControlRequestAdmitted, SchedulerPostureDecision};
 use crate::event::scheduling::{HoldEnd, HoldEnded};
 use crate::host::tx::Tx;
-use crate::ids::{MessageId, OpId, ReplyId, RunId};
+use crate::ids::{MessageId, OpId, ReplyId, RunId, TaskId};
 use crate::input::ControlRequest;
 use crate::lifecycle::{Boundary, ControlAction, ControlOutcome, Status};
 use crate::reject::Reject;
@@ -47,7 +48,9 @@ fn stop(tx: &mut Tx<'_>) -> ControlOutcome {
         let since = hold.since;
         tx.record(HoldEnded { since, reason: HoldEnd::Stopped });
     }
-    let aborted = abort_run(tx, TurnReason::Stopped);
+    let mut aborted = abort_run(tx, TurnReason::Stopped);
+    task::operator::give_up(tx, &Reject::AgentStopped { agent: tx.agent().id.clone() });
+    aborted.tasks = task::stop::all(tx);
     applied(tx, ControlAction::Stop, (previous, Status::Stopped), aborted)
 }
 
@@ -73,6 +76,8 @@ struct Aborted {
     run_id: Option<RunId>,
     messages: Vec<MessageId>,
     ops: Vec<OpId>,
+    /// Tasks that are asked to end.
+    tasks: Vec<TaskId>,
 }
 
 fn abort_run(tx: &mut Tx<'_>, reason: TurnReason) -> Aborted {
@@ -80,7 +85,8 @@ fn abort_run(tx: &mut Tx<'_>, reason: TurnReason) -> Aborted {
     let aborted = Aborted {
         run_id: Some(run.id),
         messages: core::iter::once(run.message).chain(run.interjected.iter().copied()).collect(),
-        ops: tx.agent().ops.keys().copied().collect(),
+        ops: tx.agent().run_ops(),
+        tasks: Vec::new(),
     };
     end::end(tx, End::Aborted { reason });
     aborted
@@ -107,6 +113,7 @@ fn applied(
         aborted_run_id: aborted.run_id,
         aborted_messages: aborted.messages.clone(),
         cancelled_ops: aborted.ops.clone(),
+        cancelling_tasks: aborted.tasks.clone(),
     });
     if status != next {
         let boundary = Boundary::Control;
@@ -120,6 +127,7 @@ fn applied(
         aborted_run_id: aborted.run_id,
         aborted_messages: aborted.messages,
         cancelled_ops: aborted.ops,
+        cancelling_tasks: aborted.tasks,
     }
 }
 
@@ -132,6 +140,7 @@ fn unchanged(action: ControlAction, status: Status) -> ControlOutcome {
         aborted_run_id: None,
         aborted_messages: Vec::new(),
         cancelled_ops: Vec::new(),
+        cancelling_tasks: Vec::new(),
     }
 }
 

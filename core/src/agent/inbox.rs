@@ -44,6 +44,9 @@ pub struct Entry {
     /// Crashed runs without anything new, in a row.
     #[serde(default)]
     pub crashes: u32,
+    /// The agent knows what it says already: it needs no model.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub known: bool,
     /// When an outage first put the message back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_since: Option<Wall>,
@@ -181,6 +184,7 @@ impl Inbox {
         self.put(Entry {
             message,
             crashes: 0,
+            known: false,
             held_since: None,
             carried: Vec::new(),
             recap: Recap::default(),
@@ -188,10 +192,17 @@ impl Inbox {
     }
 
     fn put(&mut self, entry: Entry) {
-        if liveness_only(entry.message.kind) {
+        if entry.known || liveness_only(entry.message.kind) {
             self.liveness.insert((entry.message.priority, entry.message.id));
         }
         self.queued.entry(entry.message.priority).or_default().insert(entry.message.id, entry);
+    }
+
+    /// What a queued message says is known already. One that a run has taken is told by that run.
+    pub(super) fn needs_no_model(&mut self, id: MessageId) {
+        let Some(entry) = self.queued.values_mut().find_map(|band| band.get_mut(&id)) else { return };
+        entry.known = true;
+        self.liveness.insert((entry.message.priority, id));
     }
 
     fn claim(&mut self, id: MessageId) {

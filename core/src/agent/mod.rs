@@ -10,6 +10,7 @@ pub mod inbox;
 pub mod model;
 pub(crate) mod recovery;
 pub(crate) mod settle;
+pub mod task;
 pub mod turn;
 
 use alloc::collections::BTreeMap;
@@ -20,11 +21,11 @@ use serde::{Deserialize, Serialize};
 use crate::closure::{self, ClosureDecision, ClosureFacts, RuntimePosture};
 use crate::event::operation::{OpKind, OperationFact, OperationOpened};
 use crate::event::turn::TurnTerminal;
-use crate::event::{BriefFact, Event, InboxFact, LifecycleFact, SchedulingFact, TurnFact};
-use crate::ids::{AgentId, BriefId, EventSeq, MessageId, OpId, RunId, TurnIndex};
+use crate::event::{BriefFact, Event, InboxFact, LifecycleFact, SchedulingFact, TaskFact, TurnFact};
+use crate::ids::{AgentId, BriefId, EventSeq, MessageId, OpId, RunId, TaskId, TurnIndex};
 use crate::lifecycle::Status;
 use crate::model::ModelRef;
-use crate::outcome::SupervisorIdentity;
+use crate::outcome::{CommandSpec, SupervisorIdentity};
 use crate::record::Record;
 use crate::scheduler::SchedulerDecision;
 use crate::time::Wall;
@@ -33,6 +34,7 @@ use history::History;
 use hold::Hold;
 use identity::AgentSpec;
 use inbox::Inbox;
+use task::Tasks;
 use turn::recap::Recap;
 use turn::{Round, Run};
 
@@ -50,6 +52,8 @@ pub struct Agent {
     pub inbox: Inbox,
     pub run: Option<Run>,
     pub ops: BTreeMap<OpId, OpenOp>,
+    #[serde(default, skip_serializing_if = "Tasks::is_empty")]
+    pub tasks: Tasks,
     pub hold: Option<Hold>,
     pub history: History,
     pub last_decision: Option<SchedulerDecision>,
@@ -67,22 +71,42 @@ pub struct Counters {
     pub op: OpId,
     pub brief: BriefId,
     pub turn: TurnIndex,
+    /// Of commands: each has a number, whether it becomes a task or not.
+    #[serde(default = "first_task")]
+    pub task: TaskId,
 }
 
 /// An operation whose outcome is awaited.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenOp {
     pub kind: OpKind,
-    pub run_id: RunId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<RunId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_id: Option<TaskId>,
     pub opened_at: Wall,
     /// Who executes the command: whom a start of the runtime asks for its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub supervisor: Option<SupervisorIdentity>,
+    /// What that one executes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<CommandSpec>,
+}
+
+fn first_task() -> TaskId {
+    TaskId(1)
 }
 
 impl Default for Counters {
     fn default() -> Self {
-        Self { message: MessageId(1), run: RunId(1), op: OpId(1), brief: BriefId(1), turn: TurnIndex(1) }
+        Self {
+            message: MessageId(1),
+            run: RunId(1),
+            op: OpId(1),
+            brief: BriefId(1),
+            turn: TurnIndex(1),
+            task: TaskId(1),
+        }
     }
 }
 
@@ -121,6 +145,7 @@ impl Agent {
             inbox: Inbox::default(),
             run: None,
             ops: BTreeMap::new(),
+            tasks: Tasks::default(),
             hold: None,
             history: History::default(),
             last_decision: None,
@@ -163,6 +188,29 @@ impl Agent {
         self.hold.as_ref().map(|hold| hold.until)
     }
 
+    /// Whether an operation is part of the run in progress: what a task or an operator waits for is not.
+    pub fn is_of_run(&self, open: &OpenOp) -> bool {
+        let task = open.kind == OpKind::RunCommand && open.task_id.is_some_and(|id| self.tasks.is_active(id));
+        open.run_id.is_some() && !task
+    }
+
+    /// The operations that end with the run.
+    pub(crate) fn run_ops(&self) -> Vec<OpId> {
+        self.ops.iter().filter(|(_, open)| self.is_of_run(open)).map(|(op, _)| *op).collect()
+    }
+
+    /// The task that an operation brings to its end.
+    pub(crate) fn task_of(&self, op: OpId) -> Option<TaskId> {
+        let open = self.ops.get(&op).filter(|open| open.kind == OpKind::RunCommand)?;
+        open.task_id.filter(|id| self.tasks.is_active(*id))
+    }
+
+    /// Commands that are executed, or about to be.
+    pub(crate) fn commands(&self) -> u64 {
+        let command = |open: &&OpenOp| matches!(open.kind, OpKind::PrepareCommand | OpKind::RunCommand);
+        self.ops.values().filter(command).count() as u64
+    }
+
     /// The only writer of durable state: the live path and a restart both come through here.
     pub(crate) fn apply(&mut self, record: &Record) {
         self.event_seq = record.event_seq;
@@ -173,6 +221,7 @@ impl Agent {
             Event::Scheduling(fact) => self.apply_scheduling(fact),
             Event::Turn(fact) => self.apply_turn(record.at, fact),
             Event::Operation(fact) => self.apply_operation(record.at, fact),
+            Event::Task(fact) => self.apply_task(record.at, fact),
             Event::Brief(BriefFact::BriefCreated(fact)) => {
                 self.next.brief = fact.id.next();
                 self.history.last_brief = Some((fact.id, record.at));
@@ -259,8 +308,18 @@ impl Agent {
         if let Some(run) = &mut self.run {
             run.apply(fact);
         }
+        self.apply_shown(fact);
         if let TurnFact::TurnTerminal(fact) = fact {
             self.turn_ended(at, fact);
+        }
+    }
+
+    /// What a turn has shown of a task is not told again.
+    fn apply_shown(&mut self, fact: &TurnFact) {
+        let TurnFact::ToolExecuted(fact) = fact else { return };
+        let shown = fact.receipt.facts.shown_task;
+        if let Some(message) = shown.and_then(|task| self.tasks.shown(task)) {
+            self.inbox.needs_no_model(message);
         }
     }
 
@@ -271,13 +330,25 @@ impl Agent {
         self.set_status(at, Status::AwakeIdle);
     }
 
+    fn apply_task(&mut self, at: Wall, fact: &TaskFact) {
+        self.tasks.apply(at, fact);
+        if let TaskFact::TaskResultQueued(fact) = fact
+            && fact.known
+        {
+            self.inbox.needs_no_model(fact.message_id);
+        }
+    }
+
     fn apply_operation(&mut self, at: Wall, fact: &OperationFact) {
         match fact {
             OperationFact::OperationOpened(fact) => {
                 self.next.op = fact.op.next();
-                let OperationOpened { op, kind, run_id, ref supervisor, .. } = **fact;
-                let supervisor = supervisor.clone();
-                self.ops.insert(op, OpenOp { kind, run_id, opened_at: at, supervisor });
+                let OperationOpened { op, kind, run_id, task_id, ref supervisor, ref command, .. } = **fact;
+                let (supervisor, command) = (supervisor.clone(), command.clone());
+                if let Some(task) = task_id {
+                    self.next.task = self.next.task.max(task.next());
+                }
+                self.ops.insert(op, OpenOp { kind, run_id, task_id, opened_at: at, supervisor, command });
                 if let Some(run) = &mut self.run {
                     run.backed_off();
                 }

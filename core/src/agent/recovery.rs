@@ -1,8 +1,10 @@
 //! Runs that end because their process does: by a shutdown, in good order, or by a crash, found at the next
 //! start (contract: agent.md, Recovery).
 
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
+use crate::agent::task;
 use crate::agent::turn::end::{self, End};
 use crate::agent::turn::tools;
 use crate::event::lifecycle::RuntimeRecovered;
@@ -10,39 +12,61 @@ use crate::event::operation::{OpKind, Settlement};
 use crate::host::tx::Tx;
 use crate::host::{Found, FoundCommand, RecoveryReport};
 use crate::ids::OpId;
+use crate::reject::Reject;
 
-/// Shutdown: the run is interrupted, its message comes again, nothing is written as stopped.
+/// Shutdown: the run is interrupted, its message comes again, commands go on, nothing is written as stopped.
 pub(crate) fn shut_down(tx: &mut Tx<'_>) {
+    task::operator::give_up(tx, &Reject::Draining);
     end::end(tx, End::ShutDown);
 }
 
 /// A start of the runtime. Recovering an agent that was at rest records nothing. A command whose end is known
-/// brings its call that result; nothing is ever executed again.
+/// brings its call or its task that result, and one that goes on is a task; nothing is ever executed again.
 pub(crate) fn recover(tx: &mut Tx<'_>, report: RecoveryReport) {
     let interrupted_run_id = tx.agent().run.as_ref().map(|run| run.id);
-    if interrupted_run_id.is_none() {
+    if interrupted_run_id.is_none() && tx.agent().ops.is_empty() {
         return;
     }
-    let commands = |op: &OpId| tx.agent().ops.get(op).is_some_and(|open| open.kind == OpKind::RunCommand);
-    let known: Vec<FoundCommand> = report
-        .commands
-        .into_iter()
-        .filter(|command| commands(&command.op) && command.found != Found::Lost)
-        .collect();
-    let is_known = |op: &&OpId| known.iter().any(|command| command.op == **op);
-    let lost_ops = tx.agent().ops.keys().filter(|op| !is_known(op)).copied().collect();
+    let mut found = found(tx, report);
+    let known = |op: &OpId| found.get(op).is_some_and(|found| *found != Found::Lost);
+    let lost_ops = tx.agent().ops.keys().filter(|op| !known(op)).copied().collect();
     tx.record(RuntimeRecovered { interrupted_run_id, lost_ops });
-    for FoundCommand { op, found } in known {
-        match found {
-            Found::Ended { outcome } => {
-                tx.settle(op, Settlement::Done);
-                tools::record_result(tx, outcome.receipt, outcome.duration_ms);
-            }
-            Found::NotStarted => tx.settle(op, Settlement::Failed),
-            Found::Lost => {}
+    let executing: Vec<OpId> = commands(tx).collect();
+    for op in executing {
+        let found = found.remove(&op).unwrap_or(Found::Lost);
+        match tx.agent().task_of(op) {
+            Some(task) => task::recovery::found(tx, op, task, found),
+            None => of_run(tx, op, found),
         }
     }
+    task::recovery::orphans(tx);
     end::end(tx, End::Crashed);
+}
+
+/// The command of the interrupted run.
+fn of_run(tx: &mut Tx<'_>, op: OpId, found: Found) {
+    match found {
+        Found::Ended { outcome } => {
+            tx.settle(op, Settlement::Done);
+            tools::record_result(tx, outcome.receipt, outcome.duration_ms);
+        }
+        Found::Running => task::recovery::adopt(tx, op),
+        Found::NotStarted => tx.settle(op, Settlement::Failed),
+        // The end of the run says so.
+        Found::Lost => {}
+    }
+}
+
+/// What was found of operations in which a command is executed.
+fn found(tx: &Tx<'_>, report: RecoveryReport) -> BTreeMap<OpId, Found> {
+    let executing: Vec<OpId> = commands(tx).collect();
+    let known = report.commands.into_iter().filter(|command| executing.contains(&command.op));
+    known.map(|FoundCommand { op, found }| (op, found)).collect()
+}
+
+fn commands<'a>(tx: &'a Tx<'_>) -> impl Iterator<Item = OpId> + 'a {
+    let ops = tx.agent().ops.iter();
+    ops.filter(|(_, open)| open.kind == OpKind::RunCommand).map(|(op, _)| *op)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Decisions at a boundary, one after the other, until the agent rests or runs.
 
+use crate::agent::task;
 use crate::agent::turn::begin;
 use crate::closure;
 use crate::continuation;
@@ -28,6 +29,7 @@ pub(crate) fn settle(tx: &mut Tx<'_>, boundary: Boundary, left: &mut u32) -> Set
     if tx.agent().hold.is_some() {
         tx.follow_clock();
     }
+    task::deliver::tell_rest(tx);
     loop {
         if *left == 0 {
             return Settled::CutShort;
@@ -71,7 +73,8 @@ fn resolve(tx: &mut Tx<'_>, message_id: MessageId) {
     let Some(entry) = tx.agent().inbox.queued_entry(message_id) else { return };
     let closure::ClosureDecision { outcome, waiting_reason, .. } = tx.agent().closure(tx.now());
     let message = &entry.message;
-    let resolution = continuation::resolve(message.kind, message.trigger_kind, outcome, waiting_reason);
+    let resolution =
+        continuation::resolve(message.kind, message.trigger_kind, entry.known, outcome, waiting_reason);
     tx.record(ContinuationResolved { message_id, resolution });
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::family;
 use crate::agent::identity::AgentSpec;
-use crate::ids::{MessageId, OpId, RunId};
+use crate::ids::{MessageId, OpId, RunId, TaskId};
 use crate::lifecycle::{Boundary, ControlAction, Status};
 use crate::model::ModelRef;
 use crate::terminal::TurnReason;
@@ -50,6 +50,9 @@ pub struct ControlApplied {
     pub aborted_messages: Vec<MessageId>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cancelled_ops: Vec<OpId>,
+    /// Tasks that are asked to end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cancelling_tasks: Vec<TaskId>,
 }
 
 /// A change of posture outside of turns: falling asleep, being stopped or started.

@@ -6,6 +6,7 @@ pub mod inbox;
 pub mod lifecycle;
 pub mod operation;
 pub mod scheduling;
+pub mod task;
 pub mod turn;
 mod wire;
 
@@ -16,6 +17,7 @@ pub use inbox::InboxFact;
 pub use lifecycle::LifecycleFact;
 pub use operation::OperationFact;
 pub use scheduling::SchedulingFact;
+pub use task::TaskFact;
 pub use turn::TurnFact;
 pub use wire::DecodeError;
 
@@ -74,6 +76,7 @@ pub enum Event {
     Scheduling(SchedulingFact),
     Turn(TurnFact),
     Operation(OperationFact),
+    Task(TaskFact),
     Brief(BriefFact),
 }
 
@@ -85,6 +88,7 @@ macro_rules! each_family {
             Event::Scheduling($fact) => $body,
             Event::Turn($fact) => $body,
             Event::Operation($fact) => $body,
+            Event::Task($fact) => $body,
             Event::Brief($fact) => $body,
         }
     };
@@ -116,6 +120,7 @@ impl Event {
             SchedulingFact::KINDS,
             TurnFact::KINDS,
             OperationFact::KINDS,
+            TaskFact::KINDS,
             BriefFact::KINDS,
         ]
         .into_iter()
@@ -131,7 +136,9 @@ impl Event {
             }
         };
         match self {
-            Self::Lifecycle(_) | Self::Scheduling(_) | Self::Operation(_) => {}
+            Self::Lifecycle(_) | Self::Scheduling(_) => {}
+            Self::Operation(fact) => fact.texts(&mut texts),
+            Self::Task(fact) => fact.texts(&mut texts),
             Self::Inbox(fact) => fact.texts(&mut texts),
             Self::Turn(fact) => fact.texts(&mut texts),
             Self::Brief(fact) => fact.texts(&mut texts),
@@ -149,4 +156,4 @@ macro_rules! into_event {
     )*};
 }
 into_event!(LifecycleFact => Lifecycle, InboxFact => Inbox, SchedulingFact => Scheduling, TurnFact => Turn,
-    OperationFact => Operation, BriefFact => Brief);
+    OperationFact => Operation, TaskFact => Task, BriefFact => Brief);

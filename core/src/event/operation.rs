@@ -5,9 +5,10 @@ use alloc::boxed::Box;
 use serde::{Deserialize, Serialize};
 
 use super::family;
-use crate::ids::{OpId, RunId};
+use crate::content::Text;
+use crate::ids::{OpId, RunId, TaskId};
 use crate::names::names;
-use crate::outcome::SupervisorIdentity;
+use crate::outcome::{CommandSpec, SupervisorIdentity};
 use crate::time::Millis;
 
 family! {
@@ -24,6 +25,12 @@ names! {
         PrepareCommand "prepare_command",
         /// The supervisor that was prepared executes its command.
         RunCommand "run_command",
+        /// What a command has written so far is read, so that its call can be told that it goes on as a task.
+        PromoteCommand "promote_command",
+        /// A call waits for the end of a task; nobody performs it.
+        AwaitTask "await_task",
+        /// An operator's text is written to a task.
+        WriteInput "write_input",
     }
 }
 
@@ -31,12 +38,29 @@ names! {
 pub struct OperationOpened {
     pub op: OpId,
     pub kind: OpKind,
-    pub run_id: RunId,
-    /// After so long the core stops waiting.
-    pub timeout_ms: Millis,
+    /// The run that it is part of; a task's is part of none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<RunId>,
+    /// The number that its command has, or the task that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_id: Option<TaskId>,
+    /// After so long the core stops waiting; none for a task, which may take for ever.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<Millis>,
     /// Who executes the command, when that is what the operation is: on record before anything runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub supervisor: Option<SupervisorIdentity>,
+    /// What that one executes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<CommandSpec>,
+}
+
+impl OperationFact {
+    pub(crate) fn texts<'a>(&'a self, visit: &mut dyn FnMut(&'a Text)) {
+        if let Self::OperationOpened(fact) = self {
+            fact.command.iter().for_each(|command| visit(&command.cmd));
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -190,7 +190,9 @@ pub struct FailureArtifact {
 }
 
 names! {
-    FailureCategory { Transport "transport", Protocol "protocol", Runtime "runtime", Unknown "unknown" }
+    FailureCategory {
+        Transport "transport", Protocol "protocol", Runtime "runtime", Task "task", Unknown "unknown",
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,7 +2,7 @@
 
 use alloc::string::{String, ToString};
 
-use super::{BriefFact, Event, InboxFact, LifecycleFact, OperationFact, SchedulingFact, TurnFact};
+use super::{BriefFact, Event, InboxFact, LifecycleFact, OperationFact, SchedulingFact, TaskFact, TurnFact};
 
 /// A stored fact that this build does not understand. The ledger is then opened for reading only.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -33,6 +33,7 @@ impl Event {
             .or_else(|| SchedulingFact::decode(kind, payload).map(|fact| fact.map(Self::from)))
             .or_else(|| TurnFact::decode(kind, payload).map(|fact| fact.map(Self::from)))
             .or_else(|| OperationFact::decode(kind, payload).map(|fact| fact.map(Self::from)))
+            .or_else(|| TaskFact::decode(kind, payload).map(|fact| fact.map(Self::from)))
             .or_else(|| BriefFact::decode(kind, payload).map(|fact| fact.map(Self::from)));
         match read {
             Some(Ok(event)) => Ok(event),

@@ -1,6 +1,6 @@
 //! Routing: one line per input, then decisions for every agent that something happened to.
 
-use crate::agent::{Agent, admission, control, model, recovery, settle, turn};
+use crate::agent::{Agent, admission, control, model, recovery, settle, task, turn};
 use crate::effect::{Answer, Effect};
 use crate::event::lifecycle::AgentCreated;
 use crate::ids::{AgentId, EventSeq, OpId, ReplyId};
@@ -29,6 +29,18 @@ impl Host {
             }
             Input::SetModel { agent, model, reply } => {
                 self.addressed(batch, &agent, reply, |tx| model::set(tx, model, reply));
+                Boundary::Control
+            }
+            Input::RunTask { agent, arguments, reply } => {
+                self.addressed(batch, &agent, reply, |tx| task::operator::run(tx, arguments, reply));
+                Boundary::Control
+            }
+            Input::StopTask { agent, task, force, reply } => {
+                self.addressed(batch, &agent, reply, |tx| task::operator::end(tx, task, force, reply));
+                Boundary::Control
+            }
+            Input::WriteTask { agent, task, text, reply } => {
+                self.addressed(batch, &agent, reply, |tx| task::operator::input(tx, task, text, reply));
                 Boundary::Control
             }
             Input::Completed { agent, op, outcome } => self.complete(batch, &agent, op, outcome),
@@ -105,8 +117,11 @@ impl Host {
     /// Interrupts every run and lets nothing new begin. Draining twice answers twice.
     fn drain(&mut self, batch: &mut Batch, reply: ReplyId) -> Boundary {
         self.draining = true;
-        let running: alloc::vec::Vec<AgentId> =
-            self.agents().filter(|agent| agent.run.is_some()).map(|agent| agent.id.clone()).collect();
+        let running: alloc::vec::Vec<AgentId> = self
+            .agents()
+            .filter(|agent| agent.run.is_some() || !agent.ops.is_empty())
+            .map(|agent| agent.id.clone())
+            .collect();
         for agent in running {
             self.with(batch, &agent, recovery::shut_down);
             self.unsettled.insert(agent);
@@ -123,6 +138,7 @@ impl Host {
                 Alarm::Op(op) => turn::model_round::timed_out(tx, op),
                 Alarm::Backoff => turn::request::backed_off(tx),
                 Alarm::TurnLimit => turn::limits::out_of_time(tx),
+                Alarm::StopTask(task) => task::stop::overdue(tx, task),
             });
             self.decide_at_boundary(&agent);
         }

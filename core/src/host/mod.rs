@@ -48,6 +48,8 @@ pub struct Host {
     draining: bool,
     /// Runs in progress, over all agents.
     running: u64,
+    /// Commands that are executed or about to be, over all agents.
+    commands: u64,
     /// Agents that were refused a slot for a turn.
     waiting_for_slot: SlotQueue,
     /// Agents whose decisions were cut short by the bound of a step.
@@ -80,6 +82,7 @@ pub enum DeadlineReason {
     OperationTimeout,
     Backoff,
     TurnLimit,
+    StopTask,
     Hold,
 }
 
@@ -104,6 +107,8 @@ pub struct FoundCommand {
 pub enum Found {
     /// It came to its end, and this is what it brought.
     Ended { outcome: Box<ToolOutcome> },
+    /// Its supervisor is alive and goes on.
+    Running,
     /// It was never executed.
     NotStarted,
     /// Neither its supervisor nor a record of its end is there.
@@ -144,6 +149,7 @@ impl Host {
             step: StepSeq(0),
             draining: false,
             running: 0,
+            commands: 0,
             waiting_for_slot: SlotQueue::default(),
             unsettled: BTreeSet::new(),
             stats: Stats::default(),
@@ -217,7 +223,12 @@ impl Host {
     }
 
     pub(crate) fn facts(&self) -> HostFacts {
-        HostFacts { draining: self.draining, free_slot: self.has_free_slot(), now: self.clock.wall() }
+        HostFacts {
+            draining: self.draining,
+            free_slot: self.has_free_slot(),
+            commands: self.commands,
+            now: self.clock.wall(),
+        }
     }
 
     fn has_free_slot(&self) -> bool {
@@ -301,6 +312,7 @@ impl From<tx::Alarm> for DeadlineReason {
             tx::Alarm::Op(_) => Self::OperationTimeout,
             tx::Alarm::Backoff => Self::Backoff,
             tx::Alarm::TurnLimit => Self::TurnLimit,
+            tx::Alarm::StopTask(_) => Self::StopTask,
         }
     }
 }

@@ -1,12 +1,13 @@
 //! Which agents are in memory, and the way in to one of them.
 
 use crate::agent::Agent;
-use crate::ids::AgentId;
+use crate::event::operation::OpKind;
+use crate::ids::{AgentId, TaskId};
 use crate::record::Record;
 use crate::snapshot::AgentSnapshot;
 use crate::time::Wall;
 
-use super::tx::{Alarms, Batch, Tx, TxParts};
+use super::tx::{Alarm, Alarms, Batch, Tx, TxParts, Waiting};
 use super::{Host, RestoreError, Violation};
 
 /// An agent with what ends with its process.
@@ -14,6 +15,7 @@ use super::{Host, RestoreError, Violation};
 pub(super) struct Resident {
     pub(super) agent: Agent,
     pub(super) alarms: Alarms,
+    pub(super) waiting: Waiting,
 }
 
 impl Resident {
@@ -49,7 +51,8 @@ impl Host {
         self.clock.floor(agent.last_at);
         self.parked.remove(&id);
         self.running += u64::from(agent.run.is_some());
-        self.agents.insert(id.clone(), Resident { agent, alarms: Alarms::new() });
+        self.commands += agent.commands();
+        self.enrol(agent);
         Ok(id)
     }
 
@@ -79,10 +82,12 @@ impl Host {
 
     /// Structural invariants of the live state; cheap enough for every step of a debug build.
     pub fn check(&self) -> Result<(), Violation> {
-        let mut running = 0;
+        let (mut running, mut commands) = (0, 0);
         for (id, resident) in &self.agents {
             let agent = &resident.agent;
             running += u64::from(agent.run.is_some());
+            commands += agent.commands();
+            let run = agent.run.as_ref().map(|run| run.id);
             let (entries, _) = agent.inbox.totals();
             let problems = [
                 (
@@ -90,11 +95,18 @@ impl Host {
                     "queue totals do not add up",
                 ),
                 (agent.run.is_none() && agent.inbox.claimed_entries() > 0, "a message is claimed by no run"),
-                (agent.run.is_none() && !agent.ops.is_empty(), "an operation belongs to no run"),
-                (agent.run.is_none() && !resident.alarms.is_empty(), "an alarm belongs to no run"),
                 (
-                    agent.run.as_ref().is_some_and(|run| agent.ops.values().any(|op| op.run_id != run.id)),
-                    "an operation belongs to another run",
+                    agent.ops.values().any(|op| agent.is_of_run(op) && op.run_id != run),
+                    "an operation belongs to a run that is not in progress",
+                ),
+                (!resident.alarms.keys().all(|alarm| meant(agent, *alarm)), "an alarm is for nothing"),
+                (
+                    !agent.tasks.active().all(|task| executes(agent, task.id)),
+                    "nothing brings the end of a task",
+                ),
+                (
+                    !resident.waiting.keys().all(|op| agent.ops.contains_key(op)),
+                    "a caller waits for an operation that has ended",
                 ),
                 (&agent.id != id, "an agent is filed under another name"),
             ];
@@ -102,17 +114,21 @@ impl Host {
                 return Err(Violation { agent: id.clone(), problem });
             }
         }
-        if running != self.running
+        if (running, commands) != (self.running, self.commands)
             && let Some(id) = self.agents.keys().next()
         {
-            return Err(Violation { agent: id.clone(), problem: "runs in progress are miscounted" });
+            return Err(Violation {
+                agent: id.clone(),
+                problem: "runs or commands in progress are miscounted",
+            });
         }
         Ok(())
     }
 
     /// Puts a new agent into memory; its first record has been made already.
     pub(super) fn enrol(&mut self, agent: Agent) {
-        self.agents.insert(agent.id.clone(), Resident { agent, alarms: Alarms::new() });
+        let resident = Resident { agent, alarms: Alarms::new(), waiting: Waiting::new() };
+        self.agents.insert(resident.agent.id.clone(), resident);
     }
 
     /// Works on one agent; none when it is not in memory. Deadlines and slots follow from what happened.
@@ -125,10 +141,11 @@ impl Host {
         let host = self.facts();
         let (mono, wall) = (self.clock.mono(), self.clock.wall());
         let resident = self.agents.get_mut(id)?;
-        let ran = resident.agent.run.is_some();
+        let (ran, executed) = (resident.agent.run.is_some(), resident.agent.commands());
         let mut tx = Tx::new(TxParts {
             agent: &mut resident.agent,
             alarms: &mut resident.alarms,
+            waiting: &mut resident.waiting,
             batch,
             config: &self.config,
             seed: self.seed,
@@ -138,7 +155,22 @@ impl Host {
         let result = work(&mut tx);
         let runs = resident.agent.run.is_some();
         self.running = self.running + u64::from(runs) - u64::from(ran);
+        self.commands = self.commands + resident.agent.commands() - executed;
         self.deadlines.set(id, &resident.alarms, resident.wall_deadline(wall));
         Some(result)
     }
+}
+
+/// Whether there is still what an alarm is for.
+fn meant(agent: &Agent, alarm: Alarm) -> bool {
+    match alarm {
+        Alarm::Op(op) => agent.ops.contains_key(&op),
+        Alarm::Backoff | Alarm::TurnLimit => agent.run.is_some(),
+        Alarm::StopTask(task) => agent.tasks.is_active(task),
+    }
+}
+
+/// Whether an operation is open that ends with the task.
+fn executes(agent: &Agent, task: TaskId) -> bool {
+    agent.ops.values().any(|open| open.kind == OpKind::RunCommand && open.task_id == Some(task))
 }

@@ -14,15 +14,17 @@ use crate::config::{Config, WhileStopped};
 use crate::content::{Content, ContentId, Text};
 use crate::event::operation::OpKind;
 use crate::host::Found;
-use crate::ids::{AgentId, OpId, RunId};
+use crate::ids::{AgentId, OpId, RunId, TaskId};
 use crate::input::{ControlRequest, Input};
 use crate::message::{Idempotency, Ingress, MessageKind, Origin, Priority};
 use crate::model::{AnswerBlock, AttemptFailure, FailureKind, ProposedCall, StopReason, Timing};
-use crate::outcome::{Certainty, OpFailure, Outcome};
+use crate::outcome::{Certainty, CommandEnd, InputTarget, OpFailure, Outcome};
 use crate::testing::{
-    World, agent, answer, config, context, fails, ingress, long, prepared, says, tool_gives, tool_says,
+    World, agent, answer, command_ends, config, context, fails, ingress, long, prepared, says, tool_gives,
+    tool_says,
 };
 use crate::time::{Millis, Mono, Wall};
+use crate::tool::InputReceipt;
 
 /// Something that happens to a world.
 #[derive(Debug, Clone)]
@@ -38,6 +40,9 @@ enum Act {
     Pass(u64),
     ToDeadline,
     Clocks(u64, i64),
+    RunTask(&'static str),
+    StopTask(&'static str, u64, bool),
+    WriteTask(&'static str, u64),
     Drain,
     Crash,
     /// A crash that the supervisors of commands survive.
@@ -70,6 +75,8 @@ fn tight() -> impl Strategy<Value = Config> {
             config.context.window_tokens = 4_096;
             config.retry.retries = few - 1;
             config.hold.on_outage = hold;
+            config.tasks.per_agent = slots;
+            config.tasks.running = keys;
             config.limits.concurrent_turns = slots;
             config.limits.agents = 2;
             config.limits.decisions_per_step = few;
@@ -118,16 +125,31 @@ fn request() -> impl Strategy<Value = ControlRequest> {
 }
 
 fn block() -> impl Strategy<Value = AnswerBlock> {
-    let tool = select(vec!["ExecCommand", "ApplyPatch", "Levitate", ""]);
-    let arguments = select(vec![r#"{"cmd":"ls"}"#, r#"{"patch":"x"}"#, "{}", "[", ""]);
+    let task = |tool: &'static str, rest: &str| {
+        (1..5_u64, Just(String::from(rest)))
+            .prop_map(move |(task, rest)| (tool, alloc::format!(r#"{{"task_id":"task_{task}"{rest}}}"#)))
+    };
+    let plain = (
+        select(vec!["ExecCommand", "ApplyPatch", "TaskList", "TaskStop", "Levitate", ""]),
+        select(vec![r#"{"cmd":"ls"}"#, r#"{"patch":"x"}"#, "{}", "[", ""]).prop_map(String::from),
+    );
+    let asked = prop_oneof![
+        4 => plain,
+        1 => task("TaskStatus", ""),
+        2 => task("TaskOutput", r#","timeout_ms":5000"#),
+        1 => task("TaskOutput", r#","block":false"#),
+        1 => task("TaskInput", r#","input":"y""#),
+        1 => task("TaskStop", ""),
+        1 => task("TaskStop", r#","force":true"#),
+    ];
     let id = select(vec!["", "c1", "c2", "call_1_0_2", "call_2_0_2", "call_1_1_2"]);
     prop_oneof![
         1 => "[a-z]{0,5}".prop_map(|text| AnswerBlock::Text { text: Text::short(text) }),
-        3 => (id, tool, arguments, any::<bool>()).prop_map(|(id, tool, arguments, large)| {
+        3 => (id, asked, any::<bool>()).prop_map(|(id, (tool, arguments), large)| {
             AnswerBlock::ToolCall(ProposedCall {
                 call_id: id.into(),
                 tool_name: tool.into(),
-                arguments: if large { stored(1 << 40) } else { Text::short(arguments) },
+                arguments: if large { stored(1 << 40) } else { Text::short(&arguments) },
                 inline: None,
             })
         }),
@@ -159,6 +181,8 @@ fn outcome() -> impl Strategy<Value = Outcome> {
         2 => Just(fails(FailureKind::Server)),
         1 => Just(fails(FailureKind::ContextLength)),
         2 => "[ab]".prop_map(|text| tool_says(&text)),
+        2 => (select(CommandEnd::ALL.to_vec()), 0..2_i32).prop_map(|(end, status)| command_ends(end, Some(status))),
+        1 => Just(wrote()),
         1 => (100..1_200_u64).prop_map(|tokens| tool_gives(long(tokens, tokens))),
         1 => any::<bool>().prop_map(|sure| Outcome::Failed {
             failure: OpFailure {
@@ -184,6 +208,9 @@ fn act() -> impl Strategy<Value = Act> {
         6 => (0..100_000_u64).prop_map(Act::Pass),
         6 => Just(Act::ToDeadline),
         2 => (any::<u64>(), wall).prop_map(|(mono, wall)| Act::Clocks(mono, wall)),
+        3 => name().prop_map(Act::RunTask),
+        3 => (name(), 0..6_u64, any::<bool>()).prop_map(|(name, task, force)| Act::StopTask(name, task, force)),
+        2 => (name(), 0..6_u64).prop_map(|(name, task)| Act::WriteTask(name, task)),
         1 => Just(Act::Drain),
         2 => Just(Act::Crash),
         2 => found().prop_map(Act::CrashFinding),
@@ -194,14 +221,32 @@ fn act() -> impl Strategy<Value = Act> {
 fn found() -> impl Strategy<Value = Found> {
     let Outcome::Tool { outcome } = tool_says("while you were away") else { panic!() };
     let ended = Found::Ended { outcome: outcome.into() };
-    prop_oneof![3 => Just(ended), 1 => Just(Found::NotStarted), 1 => Just(Found::Lost)]
+    prop_oneof![
+        3 => Just(ended),
+        3 => Just(Found::Running),
+        1 => Just(Found::NotStarted),
+        1 => Just(Found::Lost),
+    ]
+}
+
+/// Some text has reached a command.
+fn wrote() -> Outcome {
+    let Outcome::Tool { mut outcome } = tool_says("written") else { panic!() };
+    let (input_target, problem) = (Some(InputTarget::Stdin), None);
+    outcome.receipt.facts.input =
+        Some(InputReceipt { accepted_input: true, input_target, bytes_written: 1, problem });
+    Outcome::Tool { outcome }
 }
 
 fn fitting(kind: OpKind) -> Outcome {
     match kind {
         OpKind::LoadContext => context(),
         OpKind::CallModel => crate::testing::calls(&[("c1", "ExecCommand", r#"{"cmd":"ls"}"#)]),
-        OpKind::CallTool | OpKind::RunCommand => tool_gives(long(1, 700)),
+        OpKind::CallTool
+        | OpKind::RunCommand
+        | OpKind::PromoteCommand
+        | OpKind::WriteInput
+        | OpKind::AwaitTask => tool_gives(long(1, 700)),
         OpKind::PrepareCommand => prepared(),
     }
 }
@@ -225,6 +270,21 @@ impl Act {
             Self::Clocks(mono, wall) => {
                 (world.now.mono, world.now.wall) = (Mono(mono), Wall(wall));
                 world.step(Input::Tick);
+            }
+            Self::RunTask(name) => {
+                world.later(|reply| Input::RunTask {
+                    agent: agent(name),
+                    arguments: Text::short(r#"{"cmd":"make"}"#),
+                    reply,
+                });
+            }
+            Self::StopTask(name, task, force) => {
+                let (agent, task) = (agent(name), TaskId(task));
+                drop(world.ask(|reply| Input::StopTask { agent, task, force, reply }));
+            }
+            Self::WriteTask(name, task) => {
+                let (agent, task, text) = (agent(name), TaskId(task), Text::short("y"));
+                world.later(|reply| Input::WriteTask { agent, task, text, reply });
             }
             Self::Drain => drop(world.drain()),
             Self::Crash => {

@@ -10,8 +10,8 @@ use crate::effect::{Answer, Effect};
 use crate::event::Event;
 use crate::event::lifecycle::ClockStepped;
 use crate::event::operation::{OpKind, OperationOpened, OperationSettled, Settlement};
-use crate::ids::{OpId, ReplyId, RunId, Seed, StepSeq};
-use crate::outcome::SupervisorIdentity;
+use crate::ids::{OpId, ReplyId, RunId, Seed, StepSeq, TaskId};
+use crate::outcome::{CommandSpec, SupervisorIdentity};
 use crate::record::Record;
 use crate::scheduler::HostFacts;
 use crate::time::{Millis, Mono, Wall};
@@ -24,9 +24,12 @@ pub(crate) struct Batch {
     pub(crate) effects: Vec<Effect>,
 }
 
-/// Deadlines within a run, on the monotonic clock. They end with their process: a run that a crash
-/// interrupts takes none of them along.
+/// Deadlines of runs and stops, on the monotonic clock. They end with their process: a run that a crash
+/// interrupts takes none of them along, and a start of the runtime asks for the end of tasks again.
 pub(crate) type Alarms = BTreeMap<Alarm, Mono>;
+
+/// Callers who are answered when an operation has ended. They are gone with their process.
+pub(crate) type Waiting = BTreeMap<OpId, ReplyId>;
 
 /// Why the core wants to look at a run again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,12 +40,39 @@ pub(crate) enum Alarm {
     Backoff,
     /// The turn has taken as long as it may.
     TurnLimit,
+    /// A task that was asked to end has not done so in time.
+    StopTask(TaskId),
+}
+
+/// What an operation is, before it has a number.
+#[derive(Debug, Clone)]
+pub(crate) struct Opening {
+    pub(crate) kind: OpKind,
+    pub(crate) run_id: Option<RunId>,
+    pub(crate) task_id: Option<TaskId>,
+    /// None waits for ever: only what an operator can end.
+    pub(crate) timeout: Option<Millis>,
+    pub(crate) supervisor: Option<SupervisorIdentity>,
+    pub(crate) command: Option<CommandSpec>,
+}
+
+impl Opening {
+    pub(crate) fn new(kind: OpKind, timeout: Millis) -> Self {
+        let (run_id, task_id, supervisor, command) = (None, None, None, None);
+        Self { kind, run_id, task_id, timeout: Some(timeout), supervisor, command }
+    }
+
+    /// Of a run.
+    pub(crate) fn of(run_id: RunId, kind: OpKind, timeout: Millis) -> Self {
+        Self { run_id: Some(run_id), ..Self::new(kind, timeout) }
+    }
 }
 
 /// One agent, open for reading and recording.
 pub(crate) struct Tx<'a> {
     agent: &'a mut Agent,
     alarms: &'a mut Alarms,
+    waiting: &'a mut Waiting,
     batch: &'a mut Batch,
     pub(crate) config: &'a Config,
     pub(crate) seed: Seed,
@@ -54,6 +84,7 @@ pub(crate) struct Tx<'a> {
 pub(crate) struct TxParts<'a> {
     pub(crate) agent: &'a mut Agent,
     pub(crate) alarms: &'a mut Alarms,
+    pub(crate) waiting: &'a mut Waiting,
     pub(crate) batch: &'a mut Batch,
     pub(crate) config: &'a Config,
     pub(crate) seed: Seed,
@@ -63,8 +94,8 @@ pub(crate) struct TxParts<'a> {
 
 impl<'a> Tx<'a> {
     pub(crate) fn new(parts: TxParts<'a>) -> Self {
-        let TxParts { agent, alarms, batch, config, seed, host, mono } = parts;
-        Self { agent, alarms, batch, config, seed, host, mono }
+        let TxParts { agent, alarms, waiting, batch, config, seed, host, mono } = parts;
+        Self { agent, alarms, waiting, batch, config, seed, host, mono }
     }
 
     pub(crate) fn agent(&self) -> &Agent {
@@ -103,33 +134,16 @@ impl<'a> Tx<'a> {
     }
 
     /// Opens an operation: the record first, then the effect, with a deadline in case its performer is
-    /// never heard of again.
-    pub(crate) fn open(
-        &mut self,
-        kind: OpKind,
-        run_id: RunId,
-        timeout: Millis,
-        effect: impl FnOnce(OpId) -> Effect,
-    ) -> OpId {
+    /// never heard of again. One without an effect waits for something inside.
+    pub(crate) fn open(&mut self, opening: Opening, effect: impl FnOnce(OpId) -> Option<Effect>) -> OpId {
         let op = self.agent.next.op;
-        self.begin(OperationOpened { op, kind, run_id, timeout_ms: timeout, supervisor: None }, effect(op));
+        let Opening { kind, run_id, task_id, timeout, supervisor, command } = opening;
+        self.record(OperationOpened { op, kind, run_id, task_id, timeout_ms: timeout, supervisor, command });
+        if let Some(timeout) = timeout {
+            self.alarms.insert(Alarm::Op(op), self.mono.after(timeout));
+        }
+        self.batch.effects.extend(effect(op));
         op
-    }
-
-    /// Opens the operation in which a supervisor executes its command: the record names the supervisor, so
-    /// that whoever reads the log after a crash knows whom to ask.
-    pub(crate) fn open_command(&mut self, run_id: RunId, timeout: Millis, supervisor: SupervisorIdentity) {
-        let (agent, op, kind) = (self.agent.id.clone(), self.agent.next.op, OpKind::RunCommand);
-        let opened =
-            OperationOpened { op, kind, run_id, timeout_ms: timeout, supervisor: Some(supervisor.clone()) };
-        self.begin(opened, Effect::RunCommand { agent, op, supervisor });
-    }
-
-    fn begin(&mut self, opened: OperationOpened, effect: Effect) {
-        let (op, timeout) = (opened.op, opened.timeout_ms);
-        self.record(opened);
-        self.alarms.insert(Alarm::Op(op), self.mono.after(timeout));
-        self.batch.effects.push(effect);
     }
 
     pub(crate) fn settle(&mut self, op: OpId, settlement: Settlement) {
@@ -137,23 +151,39 @@ impl<'a> Tx<'a> {
         self.alarms.remove(&Alarm::Op(op));
     }
 
-    /// Gives up on every open operation.
-    pub(crate) fn cancel_ops(&mut self, settlement: Settlement) -> Vec<OpId> {
-        let ops: Vec<OpId> = self.agent.ops.keys().copied().collect();
-        for &op in &ops {
+    /// Gives up on every open operation of the run.
+    pub(crate) fn cancel_run_ops(&mut self, settlement: Settlement) {
+        for op in self.agent.run_ops() {
             self.settle(op, settlement);
             if settlement != Settlement::Lost {
-                let agent = self.agent.id.clone();
-                self.batch.effects.push(Effect::Cancel { agent, op });
+                self.dismiss(op);
             }
         }
-        ops
     }
 
     pub(crate) fn cancel(&mut self, op: OpId, settlement: Settlement) {
         self.settle(op, settlement);
+        self.dismiss(op);
+    }
+
+    /// Whatever is done for the operation is not wanted any more.
+    pub(crate) fn dismiss(&mut self, op: OpId) {
         let agent = self.agent.id.clone();
-        self.batch.effects.push(Effect::Cancel { agent, op });
+        self.effect(Effect::Cancel { agent, op });
+    }
+
+    pub(crate) fn effect(&mut self, effect: Effect) {
+        self.batch.effects.push(effect);
+    }
+
+    /// The caller is answered when the operation has ended.
+    pub(crate) fn answer_later(&mut self, op: OpId, reply: ReplyId) {
+        self.waiting.insert(op, reply);
+    }
+
+    /// Who waits for the end of the operation; whoever asks has to answer.
+    pub(crate) fn answers(&mut self, op: OpId) -> Option<ReplyId> {
+        self.waiting.remove(&op)
     }
 
     pub(crate) fn reply(&mut self, reply: ReplyId, answer: Answer) {
@@ -169,7 +199,10 @@ impl<'a> Tx<'a> {
     }
 
     /// The end of a run ends everything that was armed for it.
-    pub(crate) fn disarm_all(&mut self) {
-        self.alarms.clear();
+    pub(crate) fn disarm_run(&mut self) {
+        self.alarms.retain(|alarm, _| match alarm {
+            Alarm::Op(_) | Alarm::StopTask(_) => true,
+            Alarm::Backoff | Alarm::TurnLimit => false,
+        });
     }
 }

@@ -21,12 +21,17 @@ pub(super) fn t11(seen: &Seen, record: &Record) -> Ruling {
             | LifecycleFact::CurrentRunAborted(_)
             | LifecycleFact::AgentCreated(_),
         ) => true,
-        Event::Inbox(InboxFact::MessageAdmitted(_) | InboxFact::MessageDuplicate(_)) => true,
+        // What a start of the runtime finds may be the end of a call and of tasks: those tell of themselves.
+        Event::Inbox(InboxFact::MessageAdmitted(fact)) => {
+            !matches!(fact.message.kind, MessageKind::TaskResult | MessageKind::SystemTick)
+        }
+        Event::Inbox(InboxFact::MessageDuplicate(_)) => true,
         Event::Lifecycle(_)
         | Event::Inbox(_)
         | Event::Scheduling(_)
         | Event::Turn(_)
         | Event::Operation(_)
+        | Event::Task(_)
         | Event::Brief(_) => false,
     };
     rule(!acts, || format!("{} in the step in which something was said", record.event.kind()))
@@ -38,13 +43,15 @@ pub(super) fn says(seen: &Seen, event: &Event) -> bool {
         Event::Turn(TurnFact::AssistantRoundRecorded(_) | TurnFact::ToolExecuted(_)) => true,
         Event::Operation(OperationFact::OperationSettled(fact)) => {
             let asked = seen.ops.get(&fact.op);
-            fact.settlement == Settlement::Done && matches!(asked, Some(OpKind::CallModel | OpKind::CallTool))
+            fact.settlement == Settlement::Done
+                && asked.is_some_and(|op| matches!(op.kind, OpKind::CallModel | OpKind::CallTool))
         }
         Event::Lifecycle(_)
         | Event::Inbox(_)
         | Event::Scheduling(_)
         | Event::Turn(_)
         | Event::Operation(_)
+        | Event::Task(_)
         | Event::Brief(_) => false,
     }
 }

@@ -12,6 +12,13 @@ pub(super) fn p4(seen: &Seen, record: &Record) -> Ruling {
     let Event::Operation(OperationFact::OperationOpened(fact)) = &record.event else { return Ok(false) };
     let call = seen.run.as_ref().and_then(|run| run.open_call());
     match fact.kind {
+        OpKind::PrepareCommand if fact.run_id.is_none() => unnamed(fact),
+        OpKind::RunCommand if fact.run_id.is_none() => {
+            let waits = fact.task_id.is_some_and(|task| seen.tasks.prepared.contains(&task));
+            rule(waits && fact.supervisor.is_some(), || {
+                format!("{} executes an operator's command that no supervisor waits with", fact.op)
+            })
+        }
         OpKind::PrepareCommand => {
             rule(call.is_some_and(|call| call.started && !call.prepared && !call.executed), || {
                 format!("{} prepares a command that was prepared before, or none at all", fact.op)
@@ -27,7 +34,12 @@ pub(super) fn p4(seen: &Seen, record: &Record) -> Ruling {
             })?;
             rule(fact.supervisor.is_some(), || format!("{} does not say who executes", fact.op))
         }
-        OpKind::LoadContext | OpKind::CallModel | OpKind::CallTool => unnamed(fact).map(|_| false),
+        OpKind::LoadContext
+        | OpKind::CallModel
+        | OpKind::CallTool
+        | OpKind::PromoteCommand
+        | OpKind::AwaitTask
+        | OpKind::WriteInput => unnamed(fact).map(|_| false),
     }
 }
 

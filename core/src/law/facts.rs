@@ -12,7 +12,7 @@ use crate::event::lifecycle::*;
 use crate::event::operation::{OpKind, OperationOpened, OperationSettled, Settlement};
 use crate::event::scheduling::{ClosureDecided, SchedulerDecision};
 use crate::event::turn::*;
-use crate::ids::{BriefId, MessageId, OpId, RoundIndex, RunId, TurnIndex};
+use crate::ids::{BriefId, MessageId, OpId, RoundIndex, RunId, TaskId, TurnIndex};
 use crate::lifecycle::{Boundary, ControlAction, Status};
 use crate::message::{Message, Priority};
 use crate::model::{AttemptOutcome, AttemptRecord, Block, FailureKind, ModelRef, StopReason, TokenUsage};
@@ -75,6 +75,7 @@ pub(super) fn applied(
         aborted_run_id: aborted.map(|(run, _)| RunId(run)),
         aborted_messages: aborted.map(|(_, message)| MessageId(message)).into_iter().collect(),
         cancelled_ops: Vec::new(),
+        cancelling_tasks: Vec::new(),
     }
 }
 
@@ -132,12 +133,15 @@ pub(super) fn loaded() -> crate::outcome::LoadedContext {
 }
 
 pub(super) fn opened(op: u64, kind: OpKind, run: u64) -> OperationOpened {
+    let command = matches!(kind, OpKind::PrepareCommand | OpKind::RunCommand);
     OperationOpened {
         op: OpId(op),
         kind,
-        run_id: RunId(run),
-        timeout_ms: Millis(1_000),
+        run_id: Some(RunId(run)),
+        task_id: command.then_some(TaskId(1)),
+        timeout_ms: Some(Millis(1_000)),
         supervisor: (kind == OpKind::RunCommand).then(supervisor),
+        command: None,
     }
 }
 

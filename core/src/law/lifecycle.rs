@@ -2,9 +2,11 @@
 
 use alloc::format;
 
-use super::seen::Seen;
+use super::seen::{Op, Seen, Task};
 use super::{Ruling, rule};
-use crate::event::{Event, InboxFact, LifecycleFact, OperationFact, SchedulingFact, TurnFact};
+use crate::agent::task::TaskStatus;
+use crate::event::operation::OpKind;
+use crate::event::{Event, InboxFact, LifecycleFact, OperationFact, SchedulingFact, TaskFact, TurnFact};
 use crate::ids::RunId;
 use crate::lifecycle::{ControlAction, Status};
 use crate::record::Record;
@@ -29,6 +31,7 @@ pub(super) fn l1(seen: &Seen, record: &Record) -> Ruling {
         | Event::Scheduling(_)
         | Event::Turn(_)
         | Event::Operation(_)
+        | Event::Task(_)
         | Event::Brief(_) => false,
     };
     rule(!starts, || format!("{} while stopped", record.event.kind()))
@@ -39,11 +42,17 @@ pub(super) fn l2(seen: &Seen, record: &Record) -> Ruling {
     match fact.action {
         ControlAction::Start => Ok(false),
         ControlAction::Stop => {
-            let left = (seen.run.is_some(), seen.ops.len(), seen.hold.is_some());
-            rule(left == (false, 0, false), || format!("run, operations, hold are left: {left:?}"))
+            let of_task = |op: &Op| matches!(op.kind, OpKind::RunCommand | OpKind::WriteInput);
+            let left = seen.ops.values().find(|op| seen.is_of_run(op) || !of_task(op));
+            let left = (seen.run.is_some(), left, seen.hold.is_some());
+            rule(left == (false, None, false), || format!("run, operation, hold are left: {left:?}"))?;
+            let ending = |task: &Task| task.status == TaskStatus::Cancelling;
+            let runs = seen.tasks.live.iter().find(|(_, task)| !ending(task));
+            rule(runs.is_none(), || format!("{runs:?} is not asked to end"))
         }
         ControlAction::Abort => {
-            rule(seen.run.is_none() && seen.ops.is_empty(), || "the run or its operations are left".into())
+            let left = seen.run_ops().next();
+            rule(seen.run.is_none() && left.is_none(), || "the run or its operations are left".into())
         }
     }
 }
@@ -99,6 +108,7 @@ pub(super) fn l5(seen: &Seen, record: &Record) -> Ruling {
         | Event::Scheduling(_)
         | Event::Turn(_)
         | Event::Operation(_)
+        | Event::Task(_)
         | Event::Brief(_) => Ok(false),
     }
 }
@@ -154,10 +164,15 @@ fn changes_run(event: &Event) -> Option<RunId> {
             InboxFact::OperatorInterjectionAdmitted(fact) => Some(fact.run_id),
         },
         Event::Scheduling(SchedulingFact::HoldSet(fact)) => Some(fact.run_id),
-        Event::Operation(OperationFact::OperationOpened(fact)) => Some(fact.run_id),
+        Event::Operation(OperationFact::OperationOpened(fact)) => fact.run_id,
         Event::Lifecycle(LifecycleFact::CurrentRunAborted(fact)) => Some(fact.run_id),
         Event::Lifecycle(LifecycleFact::RuntimeRecovered(fact)) => fact.interrupted_run_id,
-        Event::Lifecycle(_) | Event::Scheduling(_) | Event::Operation(_) | Event::Brief(_) => None,
+        Event::Task(TaskFact::TaskCreated(fact)) => fact.run_id,
+        Event::Lifecycle(_)
+        | Event::Scheduling(_)
+        | Event::Operation(_)
+        | Event::Task(_)
+        | Event::Brief(_) => None,
     }
 }
 
@@ -171,6 +186,7 @@ pub(super) fn s7(seen: &Seen, record: &Record) -> Ruling {
         | Event::Scheduling(_)
         | Event::Turn(_)
         | Event::Operation(_)
+        | Event::Task(_)
         | Event::Brief(_) => return Ok(false),
     };
     let status = seen.posture.status;

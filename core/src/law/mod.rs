@@ -14,6 +14,7 @@ mod references;
 #[cfg(test)]
 mod sabotage;
 mod seen;
+mod tasks;
 #[cfg(test)]
 mod tests;
 mod turns;
@@ -47,9 +48,13 @@ const fn law(id: &'static str, sentence: &'static str, judge: fn(&Seen, &Record)
 }
 
 /// Every law whose subject exists, by family.
-const LAWS: [Law; 34] = [
+const LAWS: [Law; 38] = [
     law("L1", "Nothing starts between a stop and the next start.", lifecycle::l1),
-    law("L2", "A stop leaves no run, no operation and no hold.", lifecycle::l2),
+    law(
+        "L2",
+        "A stop leaves no run, no hold, and no operation but those of tasks that are to end.",
+        lifecycle::l2,
+    ),
     law(
         "L3",
         "A stop or abort takes nothing from the queue, and aborts the message of its run.",
@@ -63,6 +68,8 @@ const LAWS: [Law; 34] = [
     law("L5", "Posture follows the last control command; one without effect records nothing.", lifecycle::l5),
     law("L6", "Admission to a stopped agent never changes its posture.", lifecycle::l6),
     law("L8", "A record that names a run or an operation names one in progress.", lifecycle::l8),
+    law("P1", "Phases of a task never go back, and its first end stays.", tasks::p1),
+    law("P2", "Each end of a task is told by one message: in its step, or with others by a tick.", tasks::p2),
     law("P4", "A command is executed once, by a supervisor that is on record before.", commands::p4),
     law(
         "Q1",
@@ -117,6 +124,12 @@ const LAWS: [Law; 34] = [
     law("W7", "Recorded time goes back only by a recorded step of the clock.", log::w7),
     law("W10", "Each end of a run has one closure, which waits exactly if it says what for.", log::w10),
     law("D3", "A log starts with its agent and has no gap; steps never go back.", log::d3),
+    law(
+        "S5",
+        "A task's result needs no model only if a turn has shown it or its agent ended the task.",
+        tasks::s5,
+    ),
+    law("S6", "A task that goes on has an operation that will say how it ended.", tasks::s6),
     law("S7", "Each change of posture starts from the posture before.", lifecycle::s7),
 ];
 

@@ -101,6 +101,10 @@ fn eligible(seen: &Seen, record: &Record, fact: &MessageDequeued) -> Option<Mess
 }
 
 fn needs_no_model(entry: &Entry) -> bool {
+    entry.known || never_needs_one(entry)
+}
+
+fn never_needs_one(entry: &Entry) -> bool {
     match entry.kind {
         MessageKind::Control | MessageKind::TaskStatus | MessageKind::BriefAck | MessageKind::BriefResult => {
             true
@@ -133,6 +137,7 @@ pub(super) fn q5(seen: &Seen, record: &Record) -> Ruling {
         | Event::Scheduling(_)
         | Event::Turn(_)
         | Event::Operation(_)
+        | Event::Task(_)
         | Event::Brief(_) => Ok(false),
     }
 }
@@ -167,6 +172,7 @@ pub(super) fn q7(seen: &Seen, record: &Record) -> Ruling {
         | Event::Scheduling(_)
         | Event::Turn(_)
         | Event::Operation(_)
+        | Event::Task(_)
         | Event::Brief(_) => Ok(false),
     }
 }
@@ -196,6 +202,7 @@ pub(super) fn q10(seen: &Seen, record: &Record) -> Ruling {
         | Event::Scheduling(_)
         | Event::Turn(_)
         | Event::Operation(_)
+        | Event::Task(_)
         | Event::Brief(_) => Ok(false),
     }
 }

@@ -4,8 +4,11 @@ use alloc::format;
 
 use super::seen::Seen;
 use super::{Ruling, rule};
-use crate::event::{BriefFact, Event, InboxFact, LifecycleFact, OperationFact, SchedulingFact, TurnFact};
-use crate::ids::{MessageId, OpId, RunId};
+use crate::event::operation::OpKind;
+use crate::event::{
+    BriefFact, Event, InboxFact, LifecycleFact, OperationFact, SchedulingFact, TaskFact, TurnFact,
+};
+use crate::ids::{MessageId, OpId, RunId, TaskId};
 use crate::record::Record;
 use crate::scheduler::{Evidence, SchedulerDecision};
 
@@ -15,6 +18,7 @@ enum Name {
     Message(MessageId),
     Run(RunId),
     Op(OpId),
+    Task(TaskId),
 }
 
 pub(super) fn q9(seen: &Seen, record: &Record) -> Ruling {
@@ -29,6 +33,7 @@ pub(super) fn q9(seen: &Seen, record: &Record) -> Ruling {
             Name::Message(id) => id < seen.next.message && id.0 > 0,
             Name::Run(id) => id < seen.next.run && id.0 > 0,
             Name::Op(id) => id < seen.next.op && id.0 > 0,
+            Name::Task(id) => id < seen.next.task && id.0 > 0,
         };
         if !known {
             unknown = unknown.or(Some(name));
@@ -49,13 +54,18 @@ fn given(seen: &Seen, event: &Event) -> Option<(u64, u64)> {
             Some((fact.turn_index.0, seen.next.turn.0))
         }
         Event::Turn(TurnFact::TurnStarted(fact)) => Some((fact.run_id.0, seen.next.run.0)),
+        Event::Operation(OperationFact::OperationOpened(fact)) if fact.op == seen.next.op => {
+            let task = fact.task_id.filter(|_| fact.kind == OpKind::PrepareCommand)?;
+            Some((task.0, seen.next.task.0))
+        }
         Event::Operation(OperationFact::OperationOpened(fact)) => Some((fact.op.0, seen.next.op.0)),
         Event::Brief(BriefFact::BriefCreated(fact)) => Some((fact.id.0, seen.next.brief.0)),
         Event::Lifecycle(_)
         | Event::Inbox(_)
         | Event::Scheduling(_)
         | Event::Turn(_)
-        | Event::Operation(_) => None,
+        | Event::Operation(_)
+        | Event::Task(_) => None,
     }
 }
 
@@ -70,13 +80,37 @@ fn names(event: &Event, visit: &mut dyn FnMut(Name)) {
             SchedulingFact::HoldSet(fact) => visit(Name::Run(fact.run_id)),
         },
         Event::Turn(fact) => turn(fact, visit),
-        Event::Operation(OperationFact::OperationOpened(fact)) => visit(Name::Run(fact.run_id)),
+        Event::Operation(OperationFact::OperationOpened(fact)) => {
+            fact.run_id.into_iter().for_each(|run| visit(Name::Run(run)));
+            // A command is given its number here.
+            if fact.kind != OpKind::PrepareCommand {
+                fact.task_id.into_iter().for_each(|task| visit(Name::Task(task)));
+            }
+        }
         Event::Operation(OperationFact::OperationSettled(fact)) => visit(Name::Op(fact.op)),
+        Event::Task(fact) => task(fact, visit),
         Event::Brief(BriefFact::BriefCreated(fact)) => {
             fact.run_id.into_iter().for_each(|run| visit(Name::Run(run)));
             let messages = fact.related_message_id.iter().chain(&fact.interjected_message_ids);
             messages.for_each(|id| visit(Name::Message(*id)));
         }
+    }
+}
+
+fn task(fact: &TaskFact, visit: &mut dyn FnMut(Name)) {
+    match fact {
+        TaskFact::TaskCreated(fact) => {
+            visit(Name::Task(fact.task_id));
+            fact.op.into_iter().for_each(|op| visit(Name::Op(op)));
+            fact.run_id.into_iter().for_each(|run| visit(Name::Run(run)));
+            fact.parent_message_id.into_iter().for_each(|id| visit(Name::Message(id)));
+        }
+        TaskFact::TaskStatusUpdated(fact) => visit(Name::Task(fact.task_id)),
+        TaskFact::TaskResultQueued(fact) => {
+            visit(Name::Task(fact.task_id));
+            visit(Name::Message(fact.message_id));
+        }
+        TaskFact::TaskInputDelivered(fact) => visit(Name::Task(fact.task_id)),
     }
 }
 
@@ -91,6 +125,7 @@ fn lifecycle(fact: &LifecycleFact, visit: &mut dyn FnMut(Name)) {
             fact.aborted_run_id.iter().for_each(|id| visit(Name::Run(*id)));
             fact.aborted_messages.iter().for_each(|id| visit(Name::Message(*id)));
             fact.cancelled_ops.iter().for_each(|id| visit(Name::Op(*id)));
+            fact.cancelling_tasks.iter().for_each(|id| visit(Name::Task(*id)));
         }
         LifecycleFact::CurrentRunAborted(fact) => {
             visit(Name::Run(fact.run_id));

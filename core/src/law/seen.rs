@@ -5,21 +5,25 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use crate::agent::task::TaskStatus;
 use crate::event::brief::BriefKind;
 use crate::event::inbox::{MessageAdmitted, RequeueCause};
 use crate::event::operation::{OpKind, Settlement};
+use crate::event::task::StopCause;
 use crate::event::turn::{
     AssistantRoundRecorded, CompactionCause, ProviderAttemptRecorded, TurnStarted, TurnTerminal,
 };
-use crate::event::{BriefFact, Event, InboxFact, LifecycleFact, OperationFact, SchedulingFact, TurnFact};
-use crate::ids::{BriefId, EventSeq, MessageId, OpId, RunId, StepSeq, TurnIndex};
+use crate::event::{
+    BriefFact, Event, InboxFact, LifecycleFact, OperationFact, SchedulingFact, TaskFact, TurnFact,
+};
+use crate::ids::{BriefId, EventSeq, MessageId, OpId, RunId, StepSeq, TaskId, TurnIndex};
 use crate::lifecycle::{ControlAction, Status};
 use crate::message::{MessageKind, Priority};
 use crate::model::{AttemptOutcome, Block, ModelRef};
 use crate::record::Record;
 use crate::scheduler::{DecisionKind, SchedulerDecision};
 use crate::time::Wall;
-use crate::tool::Verdict;
+use crate::tool::{TaskCall, Verdict};
 
 /// The agent before the record that is judged.
 #[derive(Debug, Clone, Default)]
@@ -30,7 +34,8 @@ pub(super) struct Seen {
     pub(super) queue: Queue,
     pub(super) keys: Keys,
     pub(super) run: Option<Run>,
-    pub(super) ops: BTreeMap<OpId, OpKind>,
+    pub(super) ops: BTreeMap<OpId, Op>,
+    pub(super) tasks: Tasks,
     pub(super) hold: Option<Hold>,
     pub(super) decided: Option<(DecisionKind, Option<MessageId>)>,
     pub(super) owed: Owed,
@@ -51,6 +56,41 @@ pub(super) struct Next {
     pub(super) op: OpId,
     pub(super) brief: BriefId,
     pub(super) turn: TurnIndex,
+    pub(super) task: TaskId,
+}
+
+/// An operation in progress.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Op {
+    pub(super) kind: OpKind,
+    pub(super) run: Option<RunId>,
+    pub(super) task: Option<TaskId>,
+}
+
+/// Tasks that are not done with.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Tasks {
+    pub(super) live: BTreeMap<TaskId, Task>,
+    /// Ended, and nothing tells of it yet.
+    pub(super) untold: BTreeMap<TaskId, Ended>,
+    /// Told by a message that is not terminal.
+    pub(super) told: BTreeMap<TaskId, MessageId>,
+    /// Commands of operators whose supervisors wait for the word.
+    pub(super) prepared: BTreeSet<TaskId>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Task {
+    pub(super) status: TaskStatus,
+    /// Who asked for its end, and whether at once.
+    pub(super) stop: Option<(StopCause, bool)>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ended {
+    /// The agent itself brought it about.
+    pub(super) by_agent: bool,
+    pub(super) step: StepSeq,
 }
 
 #[derive(Debug, Clone)]
@@ -80,6 +120,8 @@ pub(super) struct Entry {
     pub(super) priority: Priority,
     pub(super) interjects: bool,
     pub(super) crashes: u32,
+    /// Its agent knows what it says.
+    pub(super) known: bool,
     /// None while it waits.
     pub(super) claim: Option<Claim>,
 }
@@ -126,6 +168,8 @@ pub(super) struct Run {
 pub(super) struct Call {
     pub(super) id: String,
     pub(super) accepted: bool,
+    /// The task whose output it reads.
+    pub(super) reads: Option<TaskId>,
     pub(super) started: bool,
     /// A supervisor is up for it.
     pub(super) prepared: bool,
@@ -162,11 +206,22 @@ pub(super) struct Owed {
     pub(super) held_back: Vec<MessageId>,
     pub(super) failure_brief: Option<MessageId>,
     pub(super) end_of: Option<RunId>,
+    /// A start of the runtime has looked at what was in flight.
+    pub(super) recovered: bool,
+    /// Messages that were admitted.
+    pub(super) admitted: Vec<MessageId>,
 }
 
 impl Default for Next {
     fn default() -> Self {
-        Self { message: MessageId(1), run: RunId(1), op: OpId(1), brief: BriefId(1), turn: TurnIndex(1) }
+        Self {
+            message: MessageId(1),
+            run: RunId(1),
+            op: OpId(1),
+            brief: BriefId(1),
+            turn: TurnIndex(1),
+            task: TaskId(1),
+        }
     }
 }
 
@@ -225,6 +280,7 @@ impl Seen {
             Event::Scheduling(fact) => self.scheduling(fact),
             Event::Turn(fact) => self.turn(record.step, fact),
             Event::Operation(fact) => self.operation(fact),
+            Event::Task(fact) => self.task(record.step, fact),
             Event::Brief(BriefFact::BriefCreated(fact)) => {
                 self.next.brief = fact.id.next();
                 if fact.kind == BriefKind::Failure && fact.related_message_id == self.owed.failure_brief {
@@ -234,23 +290,73 @@ impl Seen {
         }
     }
 
+    /// Whether an operation ends with the run: what a task or an operator waits for does not.
+    pub(super) fn is_of_run(&self, op: &Op) -> bool {
+        let task =
+            op.kind == OpKind::RunCommand && op.task.is_some_and(|id| self.tasks.live.contains_key(&id));
+        op.run.is_some() && !task
+    }
+
+    pub(super) fn run_ops(&self) -> impl Iterator<Item = (&OpId, &Op)> {
+        self.ops.iter().filter(|(_, op)| self.is_of_run(op))
+    }
+
     fn operation(&mut self, fact: &OperationFact) {
         let call = self.run.as_mut().and_then(|run| run.calls.get_mut(run.results));
         match fact {
             OperationFact::OperationOpened(fact) => {
                 self.next.op = fact.op.next();
-                self.ops.insert(fact.op, fact.kind);
-                if let Some(call) = call {
-                    call.executed |= fact.kind == OpKind::RunCommand;
+                self.next.task = fact.task_id.map_or(self.next.task, |task| self.next.task.max(task.next()));
+                let op = Op { kind: fact.kind, run: fact.run_id, task: fact.task_id };
+                self.ops.insert(fact.op, op);
+                let executes = fact.kind == OpKind::RunCommand;
+                match (call, fact.run_id) {
+                    (Some(call), Some(_)) => call.executed |= executes,
+                    (_, None) if executes => {
+                        self.tasks.prepared.retain(|task| Some(*task) != fact.task_id);
+                    }
+                    (_, _) => {}
                 }
             }
             OperationFact::OperationSettled(fact) => {
-                let kind = self.ops.remove(&fact.op);
-                if let Some(call) = call {
-                    let done = fact.settlement == Settlement::Done;
-                    call.prepared |= done && kind == Some(OpKind::PrepareCommand);
+                let op = self.ops.remove(&fact.op);
+                let Some(op) = op.filter(|op| op.kind == OpKind::PrepareCommand) else { return };
+                let done = fact.settlement == Settlement::Done;
+                match (call, op.run) {
+                    (Some(call), Some(_)) => call.prepared |= done,
+                    (_, None) if done => self.tasks.prepared.extend(op.task),
+                    (_, _) => {}
                 }
             }
+        }
+    }
+
+    fn task(&mut self, step: StepSeq, fact: &TaskFact) {
+        match fact {
+            TaskFact::TaskCreated(fact) => {
+                self.tasks.live.insert(fact.task_id, Task { status: fact.status, stop: None });
+            }
+            TaskFact::TaskStatusUpdated(fact) => {
+                let Some(task) = self.tasks.live.get_mut(&fact.task_id) else { return };
+                task.status = fact.status;
+                let cause = fact.cause.stop().or(task.stop.map(|(cause, _)| cause));
+                if !fact.status.is_terminal() {
+                    task.stop = cause.map(|cause| (cause, fact.force));
+                    return;
+                }
+                let asked = task.stop.is_some_and(|(cause, _)| cause == StopCause::Agent);
+                let by_agent = asked && fact.status == TaskStatus::Cancelled;
+                self.tasks.live.remove(&fact.task_id);
+                self.tasks.untold.insert(fact.task_id, Ended { by_agent, step });
+            }
+            TaskFact::TaskResultQueued(fact) => {
+                self.tasks.untold.remove(&fact.task_id);
+                self.tasks.told.insert(fact.task_id, fact.message_id);
+                if fact.known {
+                    self.queue.known(fact.message_id);
+                }
+            }
+            TaskFact::TaskInputDelivered(_) => {}
         }
     }
 
@@ -276,7 +382,10 @@ impl Seen {
                 self.posture.admitted_while_stopped &= self.posture.stopped;
             }
             LifecycleFact::SchedulerPostureDecision(fact) => self.posture.status = fact.next,
-            LifecycleFact::RuntimeRecovered(fact) => self.owed.end_of = fact.interrupted_run_id,
+            LifecycleFact::RuntimeRecovered(fact) => {
+                self.owed.end_of = fact.interrupted_run_id;
+                self.owed.recovered = true;
+            }
             LifecycleFact::ClockStepped(fact) => {
                 if let Some(hold) = &mut self.hold {
                     hold.until = hold.until.shifted(fact.from, fact.to);
@@ -302,16 +411,21 @@ impl Seen {
                     self.owed.held_back.push(fact.message_id);
                 }
             }
-            InboxFact::MessageProcessed(fact) => self.queue.settle(fact.message_id),
+            InboxFact::MessageProcessed(fact) => self.settled(fact.message_id),
             InboxFact::MessageAborted(fact) => {
-                self.queue.settle(fact.message_id);
+                self.settled(fact.message_id);
                 self.queue.aborted = Some(fact.message_id);
             }
             InboxFact::MessageDropped(fact) => {
-                self.queue.settle(fact.message_id);
+                self.settled(fact.message_id);
                 self.owed.failure_brief = Some(fact.message_id);
             }
         }
+    }
+
+    fn settled(&mut self, message: MessageId) {
+        self.queue.settle(message);
+        self.tasks.told.retain(|_, told| *told != message);
     }
 
     fn admitted(&mut self, fact: &MessageAdmitted) {
@@ -319,6 +433,7 @@ impl Seen {
         self.next.message = message.id.next();
         self.posture.admitted_while_stopped |= self.posture.stopped;
         self.queue.admit(fact);
+        self.owed.admitted.push(message.id);
         self.keys.admit(fact);
         if let Some(hold) = &mut self.hold
             && message.kind == MessageKind::OperatorPrompt
@@ -344,6 +459,11 @@ impl Seen {
     }
 
     fn turn(&mut self, step: StepSeq, fact: &TurnFact) {
+        if let TurnFact::ToolExecuted(fact) = fact
+            && let Some(message) = fact.receipt.facts.shown_task.and_then(|task| self.tasks.told.get(&task))
+        {
+            self.queue.known(*message);
+        }
         match fact {
             TurnFact::TurnStarted(fact) => self.run_started(fact),
             TurnFact::TurnTerminal(fact) => self.run_ended(fact),
@@ -403,10 +523,17 @@ impl Queue {
             priority: message.priority,
             interjects: message.interjects(),
             crashes: 0,
+            known: false,
             claim: None,
         };
         self.waiting.insert((message.priority, message.id));
         self.live.insert(message.id, entry);
+    }
+
+    fn known(&mut self, id: MessageId) {
+        if let Some(entry) = self.live.get_mut(&id).filter(|entry| entry.claim.is_none()) {
+            entry.known = true;
+        }
     }
 
     fn claim(&mut self, id: MessageId, claim: Claim) {
@@ -510,15 +637,16 @@ impl Run {
             Block::ToolCall { call_id, .. } => Some(call_id.clone()),
             Block::Text { .. } => None,
         });
-        let accepted = |verdict: &Verdict| match verdict {
-            Verdict::Accepted(_) => true,
-            Verdict::Refused(_) => false,
+        let reads = |verdict: &Verdict| match verdict {
+            Verdict::OnTask(TaskCall::Output { task, .. }) => Some(*task),
+            Verdict::OnTask(_) | Verdict::Accepted(_) | Verdict::Refused(_) => None,
         };
         self.calls = ids
             .zip(&fact.verdicts)
             .map(|(id, verdict)| Call {
                 id,
-                accepted: accepted(verdict),
+                accepted: verdict.tool().is_some(),
+                reads: reads(verdict),
                 started: false,
                 prepared: false,
                 executed: false,

@@ -29,8 +29,12 @@ pub(super) fn t2(seen: &Seen, record: &Record) -> Ruling {
 
 pub(super) fn t3(seen: &Seen, record: &Record) -> Ruling {
     if let Event::Operation(OperationFact::OperationOpened(fact)) = &record.event {
-        return rule(seen.ops.is_empty(), || {
-            format!("{} ({}) is opened beside {:?}", fact.op, fact.kind, seen.ops)
+        // What there is of the output of a command is read while it goes on.
+        let beside = seen
+            .run_ops()
+            .find(|(_, op)| !(fact.kind == OpKind::PromoteCommand && op.kind == OpKind::RunCommand));
+        return rule(fact.run_id.is_none() || beside.is_none(), || {
+            format!("{} ({}) is opened beside {beside:?}", fact.op, fact.kind)
         });
     }
     let Some(round) = next_round(&record.event) else { return Ok(false) };
@@ -53,6 +57,7 @@ fn next_round(event: &Event) -> Option<RoundIndex> {
         | Event::Scheduling(_)
         | Event::Turn(_)
         | Event::Operation(_)
+        | Event::Task(_)
         | Event::Brief(_) => None,
     }
 }
@@ -73,13 +78,15 @@ pub(super) fn t4(seen: &Seen, record: &Record) -> Ruling {
             rule(name == (fact.turn_index, fact.message_id), || {
                 format!("{} is {name:?}, its end says {:?}", run.id, (fact.turn_index, fact.message_id))
             })?;
-            rule(seen.ops.is_empty(), || format!("{} ends before {:?}", run.id, seen.ops))
+            let left = seen.run_ops().next();
+            rule(left.is_none(), || format!("{} ends before {left:?}", run.id))
         }
         Event::Lifecycle(_)
         | Event::Inbox(_)
         | Event::Scheduling(_)
         | Event::Turn(_)
         | Event::Operation(_)
+        | Event::Task(_)
         | Event::Brief(_) => Ok(false),
     }
 }
@@ -104,16 +111,22 @@ pub(super) fn t5(seen: &Seen, record: &Record) -> Ruling {
         Event::Turn(TurnFact::TurnTerminal(_)) => complete(run),
         Event::Operation(OperationFact::OperationOpened(fact)) => match fact.kind {
             OpKind::CallModel => complete(run),
-            OpKind::CallTool | OpKind::PrepareCommand | OpKind::RunCommand => {
+            _ if fact.run_id.is_none() => Ok(false),
+            OpKind::CallTool
+            | OpKind::PrepareCommand
+            | OpKind::RunCommand
+            | OpKind::PromoteCommand
+            | OpKind::AwaitTask => {
                 rule(run.open_call().is_some_and(|call| call.started), || "no call was started".into())
             }
-            OpKind::LoadContext => Ok(false),
+            OpKind::LoadContext | OpKind::WriteInput => Ok(false),
         },
         Event::Lifecycle(_)
         | Event::Inbox(_)
         | Event::Scheduling(_)
         | Event::Turn(_)
         | Event::Operation(_)
+        | Event::Task(_)
         | Event::Brief(_) => Ok(false),
     }
 }
@@ -169,6 +182,7 @@ pub(super) fn t6(seen: &Seen, record: &Record) -> Ruling {
         | Event::Scheduling(_)
         | Event::Turn(_)
         | Event::Operation(_)
+        | Event::Task(_)
         | Event::Brief(_) => Ok(false),
     }
 }
@@ -217,6 +231,7 @@ pub(super) fn t7(seen: &Seen, record: &Record) -> Ruling {
         | Event::Scheduling(_)
         | Event::Turn(_)
         | Event::Operation(_)
+        | Event::Task(_)
         | Event::Brief(_) => Ok(false),
     }
 }
@@ -251,6 +266,7 @@ pub(super) fn t10(seen: &Seen, record: &Record) -> Ruling {
         | Event::Scheduling(_)
         | Event::Turn(_)
         | Event::Operation(_)
+        | Event::Task(_)
         | Event::Brief(_) => Ok(false),
     }
 }

@@ -8,11 +8,12 @@ use super::frame::{Part, PromptBlock, PromptCache, PromptFrame, Stability};
 use super::policy;
 use crate::agent::Agent;
 use crate::agent::history::{Done, Exchange};
+use crate::agent::task::Task;
 use crate::config::ContextLimits;
 use crate::content::Text;
 use crate::hash::Fnv;
 use crate::ids::MessageId;
-use crate::message::Message;
+use crate::message::{Message, MessageKind};
 use crate::outcome::{ExecutionSnapshot, LoadedContext, SourceScope};
 
 /// Characters of an earlier message, or of the answer to it, that a prompt shows.
@@ -64,8 +65,8 @@ pub(crate) fn frame(
     PromptFrame { system_prompt: policy::POLICY.into(), system_blocks, context_blocks, cache }
 }
 
-/// The message that the turn is for, with what it is.
-pub(crate) fn current_input(message: &Message) -> Vec<Part> {
+/// The message that the turn is for, with what it is, and the tasks that it tells of.
+pub(crate) fn current_input(agent: &Agent, message: &Message) -> Vec<Part> {
     let heading = format!(
         "[message {} | kind {} | from {} | class {} | received {}]\n",
         message.id,
@@ -74,7 +75,23 @@ pub(crate) fn current_input(message: &Message) -> Vec<Part> {
         message.authority_class,
         message.created_at
     );
-    alloc::vec![Part::Rendered(heading), Part::Given(message.body.text.clone())]
+    let mut parts = alloc::vec![Part::Rendered(heading)];
+    let alone = message.kind == MessageKind::TaskResult;
+    for task in agent.tasks.told_by(message.id) {
+        parts.push(Part::Rendered(ended(task)));
+        if let Some(text) = task.end.as_ref().and_then(|end| end.result.clone()).filter(|_| !alone) {
+            parts.push(excerpt(&text));
+            parts.push(Part::Rendered("\n".into()));
+        }
+    }
+    parts.push(Part::Given(message.body.text.clone()));
+    parts
+}
+
+fn ended(task: &Task) -> String {
+    let status = task.end.as_ref().and_then(|end| end.exit_status);
+    let status = status.map_or_else(String::new, |status| format!(", exit status {status}"));
+    format!("[task {} | {}{status} | {}]\n", task.id, task.status, task.summary)
 }
 
 /// A prompt that came in the middle of the turn.

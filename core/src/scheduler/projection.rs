@@ -60,6 +60,8 @@ pub struct HoldFact {
 pub struct HostFacts {
     pub draining: bool,
     pub free_slot: bool,
+    /// Commands that are executed, over all agents.
+    pub commands: u64,
     pub now: Wall,
 }
 
@@ -72,6 +74,7 @@ pub fn project(agent: &Agent, host: HostFacts, boundary: Boundary) -> SchedulerP
         class: continuation::resolve(
             entry.message.kind,
             entry.message.trigger_kind,
+            entry.known,
             closure.outcome,
             closure.waiting_reason,
         )

@@ -11,9 +11,14 @@ use serde_json::Value;
 
 use super::receipt::{ToolError, ToolErrorKind};
 use crate::content::{Text, clip};
+use crate::ids::TaskId;
 
 /// Longest command in bytes; the kernel's own limit for one argument is 128 KiB.
 pub const COMMAND_BYTES: usize = 100 * 1024;
+/// Longest text for a task in bytes.
+pub const INPUT_BYTES: usize = 64 * 1024;
+/// Longest wait for the end of a task, in milliseconds.
+pub const LONGEST_WAIT: u64 = 600_000;
 /// Most commands of one batch.
 pub const BATCH_ITEMS: usize = 12;
 
@@ -42,7 +47,8 @@ pub struct ExecCommand {
     /// What happens when the same command is running already.
     #[serde(default)]
     pub duplicate_policy: DuplicatePolicy,
-    /// How long to wait for the end of the command, in milliseconds.
+    /// How long to wait for the end of the command, in milliseconds; past it the command goes on as a
+    /// background task.
     #[serde(default = "default_yield")]
     pub yield_time_ms: u64,
     /// Bound on the output that is shown, in estimated tokens.
@@ -103,6 +109,59 @@ pub struct ApplyPatch {
     pub patch: String,
 }
 
+/// List the background tasks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TaskList {}
+
+/// Look at a background task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TaskStatus {
+    /// The task, for example `task_3`.
+    pub task_id: TaskId,
+}
+
+/// Read the output of a background task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TaskOutput {
+    /// The task, for example `task_3`.
+    pub task_id: TaskId,
+    /// Whether to wait for the end of the task.
+    #[serde(default = "yes")]
+    pub block: bool,
+    /// How long to wait for it, in milliseconds.
+    #[serde(default = "default_wait")]
+    #[schemars(range(max = 600_000))]
+    pub timeout_ms: u64,
+}
+
+/// Write to a background task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TaskInput {
+    /// The task, for example `task_3`.
+    pub task_id: TaskId,
+    /// The text, as it is: nothing is appended to it.
+    pub input: String,
+}
+
+/// End a background task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TaskStop {
+    /// The task, for example `task_3`.
+    pub task_id: TaskId,
+    /// Whether it is killed at once, without time to clean up.
+    #[serde(default)]
+    pub force: bool,
+}
+
+fn default_wait() -> u64 {
+    30_000
+}
+
 fn yes() -> bool {
     true
 }
@@ -161,6 +220,45 @@ impl Check for ApplyPatch {
         if self.patch.trim().is_empty() {
             return Err(invalid("patch", "is empty", "send a unified diff with ---, +++ and @@ lines"));
         }
+        Ok(())
+    }
+}
+
+impl Check for TaskList {
+    fn check(&self) -> Result<(), ToolError> {
+        Ok(())
+    }
+}
+
+impl Check for TaskStatus {
+    fn check(&self) -> Result<(), ToolError> {
+        Ok(())
+    }
+}
+
+impl Check for TaskOutput {
+    fn check(&self) -> Result<(), ToolError> {
+        if self.timeout_ms > LONGEST_WAIT {
+            let problem = format!("is {}, the most is {LONGEST_WAIT}", self.timeout_ms);
+            return Err(invalid("timeout_ms", &problem, "wait less: the result comes as a message anyway"));
+        }
+        Ok(())
+    }
+}
+
+impl Check for TaskInput {
+    fn check(&self) -> Result<(), ToolError> {
+        let bytes = self.input.len();
+        if bytes == 0 || bytes > INPUT_BYTES {
+            let problem = format!("has {bytes} bytes, expected 1 to {INPUT_BYTES}");
+            return Err(invalid("input", &problem, "write larger inputs to a file that the command reads"));
+        }
+        Ok(())
+    }
+}
+
+impl Check for TaskStop {
+    fn check(&self) -> Result<(), ToolError> {
         Ok(())
     }
 }
@@ -325,7 +423,8 @@ mod tests {
                 let names = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
                 Value::Object(names.map(|name| (name.into(), sample(&schema["properties"][name]))).collect())
             }
-            Some(_) | None => Value::from("x"),
+            // As good as any for a command, and the only one for a task.
+            Some(_) | None => Value::from("task_1"),
         }
     }
 

@@ -9,7 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use super::Tool;
 use crate::content::{ContentId, Text, clip_middle};
+use crate::ids::TaskId;
 use crate::names::names;
+use crate::outcome::InputTarget;
+use crate::time::Millis;
 
 /// The one result of an accepted or refused call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,6 +36,25 @@ pub struct ToolFacts {
     /// Paths relative to the execution root that `ApplyPatch` changed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed_files: Vec<String>,
+    /// The ended task whose result this shows: its own message need not tell it again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shown_task: Option<TaskId>,
+    /// What became of text for a task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<InputReceipt>,
+}
+
+/// What became of text for a task (contract: tasks.md). A rejection is no error.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct InputReceipt {
+    pub accepted_input: bool,
+    /// None where the task takes no input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_target: Option<InputTarget>,
+    pub bytes_written: u64,
+    /// Why not all of it went in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
 }
 
 /// A failure in the one shape of tools.md.
@@ -103,7 +125,66 @@ names! {
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     Accepted(Tool),
+    /// Accepted, and executed on what the core knows of the agent's tasks.
+    OnTask(TaskCall),
     Refused(ToolError),
+}
+
+/// A call about the agent's tasks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "call", rename_all = "snake_case")]
+pub enum TaskCall {
+    List,
+    Status {
+        task: TaskId,
+    },
+    Output {
+        task: TaskId,
+        /// How long to wait for the end; none looks only.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        wait: Option<Millis>,
+    },
+    Input {
+        task: TaskId,
+    },
+    Stop {
+        task: TaskId,
+        force: bool,
+    },
+}
+
+impl TaskCall {
+    pub fn tool(&self) -> Tool {
+        match self {
+            Self::List => Tool::TaskList,
+            Self::Status { .. } => Tool::TaskStatus,
+            Self::Output { .. } => Tool::TaskOutput,
+            Self::Input { .. } => Tool::TaskInput,
+            Self::Stop { .. } => Tool::TaskStop,
+        }
+    }
+
+    /// The task that it names.
+    pub fn task(&self) -> Option<TaskId> {
+        match self {
+            Self::List => None,
+            Self::Status { task }
+            | Self::Output { task, .. }
+            | Self::Input { task }
+            | Self::Stop { task, .. } => Some(*task),
+        }
+    }
+}
+
+impl Verdict {
+    /// The tool of an accepted call.
+    pub fn tool(&self) -> Option<Tool> {
+        match self {
+            Self::Accepted(tool) => Some(*tool),
+            Self::OnTask(call) => Some(call.tool()),
+            Self::Refused(_) => None,
+        }
+    }
 }
 
 impl Receipt {

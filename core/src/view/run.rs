@@ -58,7 +58,7 @@ pub struct AttemptError {
 
 pub(super) fn summary(agent: &Agent) -> Option<RunSummary> {
     let run = agent.run.as_ref()?;
-    let open = agent.ops.iter().find(|(_, open)| open.run_id == run.id);
+    let open = agent.ops.iter().find(|(_, open)| agent.is_of_run(open));
     let last = run.attempts.last();
     let since = match (open, run.phase) {
         (Some((_, open)), _) => open.opened_at,
@@ -85,8 +85,12 @@ pub(super) fn summary(agent: &Agent) -> Option<RunSummary> {
 /// The call that an operation is for: the first of the last round that has no result yet.
 fn call(run: &Run, op_id: OpId, open: &OpenOp) -> Option<CallSummary> {
     match open.kind {
-        OpKind::CallTool | OpKind::PrepareCommand | OpKind::RunCommand => {}
-        OpKind::LoadContext | OpKind::CallModel => return None,
+        OpKind::CallTool
+        | OpKind::PrepareCommand
+        | OpKind::RunCommand
+        | OpKind::PromoteCommand
+        | OpKind::AwaitTask => {}
+        OpKind::LoadContext | OpKind::CallModel | OpKind::WriteInput => return None,
     }
     let round = run.rounds.last()?;
     let at = round.results.len();

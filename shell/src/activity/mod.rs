@@ -104,7 +104,11 @@ fn told_elsewhere(event: &Event) -> bool {
             | LifecycleFact::CurrentRunAborted(_),
         )
         | Event::Brief(_) => true,
-        Event::Inbox(_) | Event::Lifecycle(_) | Event::Scheduling(_) | Event::Operation(_) => false,
+        Event::Inbox(_)
+        | Event::Lifecycle(_)
+        | Event::Scheduling(_)
+        | Event::Operation(_)
+        | Event::Task(_) => false,
     }
 }
 

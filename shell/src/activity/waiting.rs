@@ -55,13 +55,19 @@ impl Waiting {
                 OpKind::LoadContext => What::Instructions,
                 OpKind::CallModel => What::Model,
                 // Its start names the call.
-                OpKind::CallTool | OpKind::PrepareCommand | OpKind::RunCommand => return None,
+                OpKind::CallTool
+                | OpKind::PrepareCommand
+                | OpKind::RunCommand
+                | OpKind::PromoteCommand
+                | OpKind::AwaitTask
+                | OpKind::WriteInput => return None,
             },
             Event::Turn(TurnFact::ToolStarted(fact)) => What::Call(steps.title(&fact.call_id).to_owned()),
             Event::Turn(TurnFact::ProviderAttemptRecorded(fact)) => What::Backoff(fact.attempt.backoff_ms?),
             Event::Turn(TurnFact::TurnTerminal(_)) => What::End,
             Event::Turn(_)
             | Event::Operation(_)
+            | Event::Task(_)
             | Event::Lifecycle(_)
             | Event::Inbox(_)
             | Event::Scheduling(_)

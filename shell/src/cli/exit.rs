@@ -59,7 +59,8 @@ impl From<RunVerdict> for Exit {
 impl From<&Reject> for Exit {
     fn from(reject: &Reject) -> Self {
         match reject {
-            Reject::UnknownAgent { .. } => Self::NotFound,
+            Reject::UnknownAgent { .. } | Reject::UnknownTask { .. } => Self::NotFound,
+            Reject::CommandRefused { .. } => Self::Failed,
             Reject::AgentStopped { .. }
             | Reject::Draining
             | Reject::AgentExists { .. }

@@ -211,7 +211,12 @@ async fn ensure_default_agent(runtime: &Runtime, home: &Home, agent: &AgentId) -
     match answer {
         Answer::Created { .. } | Answer::Refused { reject: Reject::AgentExists { .. } } => Ok(()),
         Answer::Refused { reject } => Err(Failure::new((&reject).into(), reject)),
-        Answer::Admitted { .. } | Answer::Controlled(_) | Answer::ModelSet { .. } | Answer::Drained => {
+        Answer::Admitted { .. }
+        | Answer::Controlled(_)
+        | Answer::ModelSet { .. }
+        | Answer::Task { .. }
+        | Answer::TaskInput { .. }
+        | Answer::Drained => {
             Err(anyhow!("the creation of an agent was answered with {answer:?}").into())
         }
     }

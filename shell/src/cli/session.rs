@@ -127,7 +127,12 @@ impl Session {
         let message_id = match answer {
             Answer::Admitted { message_id, .. } => message_id,
             Answer::Refused { reject } => return Err(refused(reject)),
-            Answer::Created { .. } | Answer::Controlled(_) | Answer::ModelSet { .. } | Answer::Drained => {
+            Answer::Created { .. }
+            | Answer::Controlled(_)
+            | Answer::ModelSet { .. }
+            | Answer::Task { .. }
+            | Answer::TaskInput { .. }
+            | Answer::Drained => {
                 return Err(Failure::from(anyhow!("a prompt was answered with {answer:?}")));
             }
         };
@@ -206,6 +211,8 @@ impl Session {
             | Answer::Admitted { .. }
             | Answer::Controlled(_)
             | Answer::ModelSet { .. }
+            | Answer::Task { .. }
+            | Answer::TaskInput { .. }
             | Answer::Drained => Ok(()),
         }
     }

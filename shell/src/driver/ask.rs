@@ -108,6 +108,7 @@ impl Driver {
             | Event::Scheduling(_)
             | Event::Turn(_)
             | Event::Operation(_)
+            | Event::Task(_)
             | Event::Brief(_) => false,
         };
         let waits = self.ahead.iter().any(|ahead| ahead.step.records().iter().any(admits));

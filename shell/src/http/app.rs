@@ -92,6 +92,7 @@ impl App {
             | Event::Scheduling(_)
             | Event::Turn(_)
             | Event::Operation(_)
+            | Event::Task(_)
             | Event::Brief(_) => false,
         });
         if child { Err(Failure::unknown_agent(agent)) } else { Ok(last) }

@@ -66,6 +66,10 @@ codes! {
     /// `details.current_run_id` is the run in progress.
     StaleRunId "stale_run_id" CONFLICT;
     NoCurrentRun "no_current_run" CONFLICT;
+    /// No task of that name runs, or ended lately.
+    UnknownTask "unknown_task" NOT_FOUND;
+    /// A command that can't be executed; `details.kind` says why, in the words of the tools.
+    CommandRefused "command_refused" CONFLICT;
     TooManyAgents "too_many_agents" CONFLICT;
     /// A body, or a part of it, is longer than it may be.
     TooLarge "too_large" PAYLOAD_TOO_LARGE;
@@ -104,6 +108,8 @@ impl From<&Reject> for Code {
             Reject::StaleRunId { .. } => Self::StaleRunId,
             Reject::NoCurrentRun => Self::NoCurrentRun,
             Reject::TooManyAgents { .. } => Self::TooManyAgents,
+            Reject::UnknownTask { .. } => Self::UnknownTask,
+            Reject::CommandRefused { .. } => Self::CommandRefused,
         }
     }
 }

@@ -112,6 +112,8 @@ impl From<Reject> for Box<Failure> {
                 .detail("run_id", run_id.to_string())
                 .detail("current_run_id", json!(current.to_string())),
             Reject::TooManyAgents { limit } => failure.detail("limit", limit),
+            Reject::UnknownTask { task } => failure.detail("task_id", task.to_string()),
+            Reject::CommandRefused { error } => failure.detail("kind", error.kind.name()),
             Reject::Draining
             | Reject::KindFromOrigin { .. }
             | Reject::PriorityFromOrigin { .. }

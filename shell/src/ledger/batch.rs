@@ -203,7 +203,7 @@ fn encode(record: &Record) -> Result<RecordRow, EncodeError> {
 /// What a full disk must not keep out: the reserve is for it.
 pub(crate) fn is_urgent(input: &Input) -> bool {
     match input {
-        Input::Drain { .. } => true,
+        Input::Drain { .. } | Input::StopTask { .. } => true,
         Input::Control { request, .. } => match request {
             ControlRequest::Stop | ControlRequest::Abort { .. } => true,
             ControlRequest::Start => false,
@@ -211,6 +211,8 @@ pub(crate) fn is_urgent(input: &Input) -> bool {
         Input::CreateAgent { .. }
         | Input::Ingress { .. }
         | Input::SetModel { .. }
+        | Input::RunTask { .. }
+        | Input::WriteTask { .. }
         | Input::Completed { .. }
         | Input::Tick => false,
     }

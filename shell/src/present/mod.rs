@@ -12,6 +12,7 @@ mod lifecycle;
 mod line;
 mod operation;
 mod scheduling;
+mod task;
 #[cfg(test)]
 mod tests;
 mod time;
@@ -54,6 +55,7 @@ impl Presentation {
             Event::Scheduling(fact) => scheduling::told(fact),
             Event::Turn(fact) => turn::told(fact),
             Event::Operation(fact) => operation::told(fact),
+            Event::Task(fact) => task::told(fact),
             Event::Brief(fact) => brief::told(fact),
         };
         let Told { visibility, category, title, body, summary } = told;

@@ -5,7 +5,7 @@ use crate::effect::Effect;
 use crate::event::inbox::MessageDequeued;
 use crate::event::operation::OpKind;
 use crate::event::turn::TurnStarted;
-use crate::host::tx::{Alarm, Tx};
+use crate::host::tx::{Alarm, Opening, Tx};
 use crate::ids::MessageId;
 use crate::time::Millis;
 
@@ -23,9 +23,6 @@ pub(crate) fn begin(tx: &mut Tx<'_>, message_id: MessageId) {
     let models = model::chain(tx.agent(), tx.config);
     tx.record(TurnStarted { run_id, turn_index, message_id, models, carried_rounds });
     tx.arm(Alarm::TurnLimit, tx.config.turn.wall_time);
-    tx.open(OpKind::LoadContext, run_id, CONTEXT_TIMEOUT, |op| Effect::LoadContext {
-        agent: id,
-        op,
-        execution,
-    });
+    let opening = Opening::of(run_id, OpKind::LoadContext, CONTEXT_TIMEOUT);
+    tx.open(opening, |op| Some(Effect::LoadContext { agent: id, op, execution }));
 }

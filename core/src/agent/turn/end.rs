@@ -4,6 +4,7 @@
 use alloc::vec::Vec;
 
 use super::{Run, outage, report, tools};
+use crate::agent::task;
 use crate::content::Text;
 use crate::event::inbox::{
     Disposition, MessageAborted, MessageDropped, MessageProcessed, MessageRequeued, RequeueCause,
@@ -87,9 +88,12 @@ impl Limit {
 /// Ends the run in progress.
 pub(crate) fn end(tx: &mut Tx<'_>, end: End) {
     let Some(before) = tx.agent().run.as_ref().map(Before::of) else { return };
+    if matches!(end, End::ShutDown) {
+        task::promote::at_shutdown(tx);
+    }
     tools::interrupt(tx);
-    tx.cancel_ops(if matches!(end, End::Crashed) { Settlement::Lost } else { Settlement::Cancelled });
-    tx.disarm_all();
+    tx.cancel_run_ops(if matches!(end, End::Crashed) { Settlement::Lost } else { Settlement::Cancelled });
+    tx.disarm_run();
     let (kind, reason) = end.kind();
     if let End::Held { cause, resets_at } = &end {
         outage::set_hold(tx, *cause, *resets_at);

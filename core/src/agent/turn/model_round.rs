@@ -4,6 +4,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use crate::agent::task::{self, tools::Retrieval};
 use crate::agent::turn::end::{self, End};
 use crate::agent::turn::{Phase, Run, outage, request, tools};
 use crate::content::Text;
@@ -18,7 +19,7 @@ use crate::model::{
     AnswerBlock, AttemptFailure, AttemptOutcome, AttemptRecord, Block, FailureKind, ModelAnswer,
     ProposedCall, StopReason, Timing,
 };
-use crate::outcome::{Certainty, LoadedContext, OpFailure, Outcome};
+use crate::outcome::{Certainty, LoadedContext, OpFailure, Outcome, ToolOutcome};
 use crate::retry::{self, Next};
 use crate::terminal::TurnReason;
 use crate::time::Millis;
@@ -34,24 +35,17 @@ pub(crate) fn completed(tx: &mut Tx<'_>, op: OpId, outcome: Outcome) {
             tx.settle(op, Settlement::Failed);
             attempt_failed(tx, op, &failure);
         }
-        (OpKind::PrepareCommand, Outcome::Prepared { supervisor }) => {
-            tx.settle(op, Settlement::Done);
-            tools::prepared(tx, supervisor);
+        (OpKind::PrepareCommand, Outcome::Prepared { supervisor, command }) => {
+            task::command::prepared(tx, op, supervisor, command);
         }
         (OpKind::PrepareCommand, Outcome::Tool { outcome }) if outcome.receipt.error.is_some() => {
-            tx.settle(op, Settlement::Failed);
-            tools::record_result(tx, outcome.receipt, outcome.duration_ms);
-            request::advance(tx);
+            not_prepared(tx, op, outcome);
         }
-        (OpKind::CallTool | OpKind::RunCommand, Outcome::Tool { outcome }) => {
-            tx.settle(op, Settlement::Done);
-            tools::record_result(tx, outcome.receipt, outcome.duration_ms);
-            request::advance(tx);
-        }
-        (kind, Outcome::Failed { failure }) => {
-            tx.settle(op, Settlement::Failed);
-            performer_failed(tx, op, kind, failure);
-        }
+        (
+            OpKind::CallTool | OpKind::RunCommand | OpKind::PromoteCommand | OpKind::WriteInput,
+            Outcome::Tool { outcome },
+        ) => performed(tx, op, kind, outcome),
+        (_, Outcome::Failed { failure }) => failed(tx, op, kind, failure),
         (
             kind,
             Outcome::Context { .. }
@@ -60,18 +54,135 @@ pub(crate) fn completed(tx: &mut Tx<'_>, op: OpId, outcome: Outcome) {
             | Outcome::Tool { .. }
             | Outcome::Prepared { .. },
         ) => {
-            tx.settle(op, Settlement::Failed);
             let message = format!("the outcome does not fit an operation of kind {kind}");
-            performer_failed(tx, op, kind, ambiguous(&message));
+            failed(tx, op, kind, ambiguous(&message));
         }
     }
 }
 
-/// Nothing was heard of an operation in time: it is given up and counts as failed.
+/// A performer has done its work, or a command has ended.
+fn performed(tx: &mut Tx<'_>, op: OpId, kind: OpKind, outcome: ToolOutcome) {
+    if let Some(task) = tx.agent().task_of(op) {
+        task::end::told(tx, op, task, outcome);
+        return;
+    }
+    if kind == OpKind::WriteInput {
+        task::operator::written(tx, op, Ok(outcome));
+        return;
+    }
+    let shows = tx.agent().ops.get(&op).and_then(|open| open.task_id).filter(|_| kind == OpKind::CallTool);
+    tx.settle(op, Settlement::Done);
+    let ToolOutcome { mut receipt, duration_ms, .. } = outcome;
+    match kind {
+        OpKind::PromoteCommand => return task::promote::promoted(tx, Some(receipt)),
+        OpKind::RunCommand => task::promote::no_more(tx),
+        OpKind::CallTool => {
+            receipt.facts.shown_task = shows.filter(|_| receipt.error.is_none());
+            if let (Some(input), Some(task)) = (receipt.facts.input.clone(), tools::open_task(tx)) {
+                task::operator::delivered(tx, task, &input);
+            }
+        }
+        OpKind::LoadContext
+        | OpKind::CallModel
+        | OpKind::PrepareCommand
+        | OpKind::AwaitTask
+        | OpKind::WriteInput => {}
+    }
+    tools::record_result(tx, receipt, duration_ms);
+    request::advance(tx);
+}
+
+/// Nothing can be executed, and the error says why.
+fn not_prepared(tx: &mut Tx<'_>, op: OpId, outcome: ToolOutcome) {
+    let of_run = tx.agent().ops.get(&op).is_some_and(|open| open.run_id.is_some());
+    tx.settle(op, Settlement::Failed);
+    match outcome.receipt.error.clone().filter(|_| !of_run) {
+        Some(error) => task::operator::refuse(tx, op, error),
+        None => {
+            tools::record_result(tx, outcome.receipt, outcome.duration_ms);
+            request::advance(tx);
+        }
+    }
+}
+
+/// Nothing was heard of an operation in time. A command goes on as a task, a wait for a task is over; anything
+/// else is given up and counts as failed.
 pub(crate) fn timed_out(tx: &mut Tx<'_>, op: OpId) {
-    let Some(kind) = tx.agent().ops.get(&op).map(|open| open.kind) else { return };
-    tx.cancel(op, Settlement::TimedOut);
-    performer_failed(tx, op, kind, ambiguous("nothing was heard of the operation in time"));
+    let Some(open) = tx.agent().ops.get(&op) else { return };
+    let (kind, task) = (open.kind, open.task_id);
+    match kind {
+        OpKind::RunCommand
+            if open.command.as_ref().is_some_and(|command| command.yield_time_ms.is_some()) =>
+        {
+            task::promote::yields(tx, op);
+        }
+        OpKind::PromoteCommand => {
+            tx.cancel(op, Settlement::TimedOut);
+            task::promote::promoted(tx, None);
+        }
+        OpKind::AwaitTask => {
+            tx.settle(op, Settlement::TimedOut);
+            if let Some(task) = task {
+                tools::task_output(tx, task, Retrieval::Timeout);
+            }
+        }
+        OpKind::LoadContext
+        | OpKind::CallModel
+        | OpKind::CallTool
+        | OpKind::PrepareCommand
+        | OpKind::RunCommand
+        | OpKind::WriteInput => {
+            tx.dismiss(op);
+            give_up(
+                tx,
+                op,
+                kind,
+                Settlement::TimedOut,
+                ambiguous("nothing was heard of the operation in time"),
+            );
+        }
+    }
+}
+
+/// The performer itself failed.
+fn failed(tx: &mut Tx<'_>, op: OpId, kind: OpKind, failure: OpFailure) {
+    if let Some(task) = tx.agent().task_of(op) {
+        task::end::unheard(tx, op, task, &failure);
+        return;
+    }
+    if kind == OpKind::PromoteCommand {
+        tx.settle(op, Settlement::Failed);
+        task::promote::promoted(tx, None);
+        return;
+    }
+    give_up(tx, op, kind, Settlement::Failed, failure);
+}
+
+/// An operation that brings nothing any more: whoever waits for it is told.
+fn give_up(tx: &mut Tx<'_>, op: OpId, kind: OpKind, settlement: Settlement, failure: OpFailure) {
+    let of_run = tx.agent().ops.get(&op).is_some_and(|open| open.run_id.is_some());
+    match kind {
+        OpKind::WriteInput => task::operator::written(tx, op, Err(failure)),
+        OpKind::PrepareCommand if !of_run => {
+            tx.settle(op, settlement);
+            let mut error = ToolError::new(ToolErrorKind::CommandSpawnFailed, "");
+            error.message = failure.message;
+            task::operator::refuse(tx, op, error.hint("nothing was executed"));
+        }
+        OpKind::LoadContext
+        | OpKind::CallModel
+        | OpKind::CallTool
+        | OpKind::PrepareCommand
+        | OpKind::RunCommand
+        | OpKind::PromoteCommand
+        | OpKind::AwaitTask => {
+            tx.settle(op, settlement);
+            if kind == OpKind::RunCommand {
+                task::promote::no_more(tx);
+            }
+            performer_failed(tx, op, kind, failure);
+        }
+    }
 }
 
 /// Nobody can say whether the operation had an effect.
@@ -99,7 +210,12 @@ fn performer_failed(tx: &mut Tx<'_>, op: OpId, kind: OpKind, failure: OpFailure)
             };
             attempt_failed(tx, op, &failure);
         }
-        OpKind::CallTool | OpKind::PrepareCommand | OpKind::RunCommand => {
+        OpKind::CallTool
+        | OpKind::PrepareCommand
+        | OpKind::RunCommand
+        | OpKind::PromoteCommand
+        | OpKind::AwaitTask
+        | OpKind::WriteInput => {
             // Before it has the word, a supervisor executes nothing.
             let certainty = if kind == OpKind::PrepareCommand { Certainty::Definite } else { certainty };
             let mut error = ToolError::new(ToolErrorKind::ToolExecutionFailed, "");
@@ -197,9 +313,26 @@ fn verdict(call: &ProposedCall, cut_off: bool, over: Option<u32>) -> Verdict {
         let error = ToolError::new(ToolErrorKind::UnknownTool, message);
         return Verdict::Refused(error.hint(&format!("the tools are: {}", crate::tool::names())));
     };
+    if tool.is_of_tasks() {
+        return on_task(tool, call.json());
+    }
     match call.json().map(|json| tool.check(json)) {
         Some(Err(error)) => Verdict::Refused(error),
         Some(Ok(())) | None => Verdict::Accepted(tool),
+    }
+}
+
+/// What the core executes itself has to come along.
+fn on_task(tool: Tool, json: Option<&str>) -> Verdict {
+    let Some(json) = json else {
+        let message = "the arguments are longer than 64 KiB";
+        let error = ToolError::new(ToolErrorKind::InvalidToolInput, message);
+        return Verdict::Refused(error.hint("send less at a time"));
+    };
+    match tool.task_call(json) {
+        Ok(Some(call)) => Verdict::OnTask(call),
+        Ok(None) => Verdict::Accepted(tool),
+        Err(error) => Verdict::Refused(error),
     }
 }
 

@@ -3,6 +3,7 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use crate::agent::Agent;
 use crate::agent::turn::end::{self, End};
 use crate::agent::turn::recap::{self, Window};
 use crate::agent::turn::{Note, Phase, Round, Run, interject, limits, tools};
@@ -10,8 +11,8 @@ use crate::effect::Effect;
 use crate::event::inbox::SafePoint;
 use crate::event::operation::OpKind;
 use crate::event::turn::CompactionCause;
-use crate::host::tx::{Alarm, Tx};
-use crate::model::{CallResult, Item, ModelRequest, TOOL_TOKENS};
+use crate::host::tx::{Alarm, Opening, Tx};
+use crate::model::{CallResult, Item, ModelRequest};
 use crate::prompt::frame::Part;
 use crate::prompt::{policy, recap as recap_text, sections};
 use crate::terminal::TurnReason;
@@ -84,7 +85,8 @@ pub(crate) fn request(tx: &mut Tx<'_>) {
     let Some(run_id) = tx.agent().run.as_ref().map(|run| run.id) else { return };
     let id = tx.agent().id.clone();
     let timeout = Millis(tx.config.turn.model_timeout.0.saturating_add(PATIENCE.0));
-    tx.open(OpKind::CallModel, run_id, timeout, |op| Effect::CallModel { agent: id, op, request });
+    let opening = Opening::of(run_id, OpKind::CallModel, timeout);
+    tx.open(opening, |op| Some(Effect::CallModel { agent: id, op, request }));
 }
 
 /// A provider refused the request in progress as too long: once in a turn, it is made shorter and sent again.
@@ -107,8 +109,9 @@ pub(crate) fn fixed_tokens(tx: &Tx<'_>, run: &Run) -> u64 {
     let Some(context) = &run.context else { return 0 };
     let recent = Window::of_chain(tx.config, &run.models).recent_of(run);
     let frame = sections::frame(tx.agent(), context, &tx.config.context, recent).est_tokens();
-    let input: u64 = sections::current_input(&run.incoming).iter().map(Part::est_tokens).sum();
-    frame.saturating_add(input).saturating_add(TOOL_TOKENS.saturating_mul(Tool::ALL.len() as u64))
+    let input: u64 = sections::current_input(tx.agent(), &run.incoming).iter().map(Part::est_tokens).sum();
+    let tools: u64 = Tool::ALL.iter().map(|tool| tool.est_tokens()).sum();
+    frame.saturating_add(input).saturating_add(tools)
 }
 
 /// The request for the round in progress, as the agent's state has it.
@@ -124,7 +127,7 @@ fn build(tx: &Tx<'_>) -> Option<ModelRequest> {
         agent: agent.id.clone(),
         model: model.clone(),
         frame: Arc::new(sections::frame(agent, context, &tx.config.context, window.recent_of(run))),
-        conversation: conversation(run, window),
+        conversation: conversation(agent, run, window),
         rounds: u32::try_from(run.rounds.len()).unwrap_or(u32::MAX),
         tools: Tool::ALL.to_vec(),
         max_output_tokens: Window::of(tx.config, model).output,
@@ -134,8 +137,8 @@ fn build(tx: &Tx<'_>) -> Option<ModelRequest> {
 
 /// The conversation after the frame: the input, a recap of the rounds that are told in short, then rounds,
 /// each call followed by its result. What an operator interjected is always whole.
-fn conversation(run: &Run, window: Window) -> Vec<Item> {
-    let mut items = alloc::vec![Item::User { parts: sections::current_input(&run.incoming) }];
+fn conversation(agent: &Agent, run: &Run, window: Window) -> Vec<Item> {
+    let mut items = alloc::vec![Item::User { parts: sections::current_input(agent, &run.incoming) }];
     let (short, whole) = run.rounds.split_at((run.recap.rounds as usize).min(run.rounds.len()));
     if !short.is_empty() {
         items.push(Item::User { parts: recap_text::recap(short, window.recap()) });

@@ -1,24 +1,25 @@
 //! Tool calls of a round, one after the other, each with exactly one result.
 
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
 
+use crate::agent::task::{self, tools::Retrieval};
 use crate::agent::turn::recap::Window;
 use crate::agent::turn::request;
 use crate::content::Text;
-use crate::effect::{Effect, ToolCall};
+use crate::effect::{Effect, TaskWork, ToolCall};
 use crate::event::operation::OpKind;
 use crate::event::turn::{ToolExecuted, ToolExecutionFailed, ToolStarted};
-use crate::host::tx::Tx;
-use crate::ids::{RoundIndex, RunId};
-use crate::outcome::SupervisorIdentity;
+use crate::host::tx::{Opening, Tx};
+use crate::ids::{RoundIndex, RunId, TaskId};
 use crate::time::Millis;
-use crate::tool::{Receipt, ToolError, ToolErrorKind, Verdict};
+use crate::tool::{Receipt, Tool, ToolError, ToolErrorKind, Verdict};
 
 /// What every call may say, however little room there is.
 const FEWEST_TOKENS: u64 = 128;
-/// Bringing up a supervisor takes no longer than this.
-const PREPARE_TIMEOUT: Millis = Millis::seconds(60);
+/// Looking at a task, or writing to it, takes no longer than this.
+const WORK_TIMEOUT: Millis = Millis::seconds(60);
 
 /// Beyond twice its time, a tool has so long to be stopped and to report.
 const STOP_TIMEOUT: Millis = Millis::seconds(90);
@@ -55,31 +56,66 @@ fn first_open(tx: &Tx<'_>) -> Option<OpenCall> {
 /// has its result.
 pub(crate) fn call_next(tx: &mut Tx<'_>) -> bool {
     while let Some(call) = first_open(tx) {
-        match call.verdict.clone() {
-            Verdict::Refused(error) => record_failure(tx, error, Millis(0)),
+        let begun = match call.verdict.clone() {
+            Verdict::Refused(error) => Err(error),
             Verdict::Accepted(tool) => {
-                let OpenCall { run_id, round, index, call_id, arguments, .. } = call;
-                tx.record(ToolStarted { run_id, round, index, call_id: call_id.clone(), tool });
-                let (agent, execution) = (tx.agent().id.clone(), tx.agent().spec.execution.clone());
-                let timeout = tx.config.turn.tool_timeout;
-                let output_tokens = output_tokens(tx);
-                let call = ToolCall { run_id, call_id, tool, arguments, execution, output_tokens, timeout };
-                if tool.is_command() {
-                    let effect = |op| Effect::PrepareCommand { agent, op, call };
-                    tx.open(OpKind::PrepareCommand, run_id, PREPARE_TIMEOUT, effect);
-                } else {
-                    let effect = |op| Effect::CallTool { agent, op, call };
-                    tx.open(OpKind::CallTool, run_id, patience(tx), effect);
-                }
-                return true;
+                started(tx, &call, tool);
+                execute(tx, call, tool)
             }
+            Verdict::OnTask(on) => {
+                started(tx, &call, on.tool());
+                task::tools::call(tx, call.run_id, &on, call.arguments)
+            }
+        };
+        match begun {
+            Ok(()) => return true,
+            Err(error) => record_failure(tx, error, Millis(0)),
         }
     }
     false
 }
 
+fn started(tx: &mut Tx<'_>, call: &OpenCall, tool: Tool) {
+    let OpenCall { run_id, round, index, ref call_id, .. } = *call;
+    tx.record(ToolStarted { run_id, round, index, call_id: call_id.clone(), tool });
+}
+
+/// Lets a performer begin.
+fn execute(tx: &mut Tx<'_>, call: OpenCall, tool: Tool) -> Result<(), ToolError> {
+    let OpenCall { run_id, call_id, arguments, .. } = call;
+    let (agent, execution) = (tx.agent().id.clone(), tx.agent().spec.execution.clone());
+    let (timeout, output_tokens) = (tx.config.turn.tool_timeout, output_tokens(tx));
+    let run = Some(run_id);
+    let call = ToolCall { run_id: run, call_id, tool, arguments, execution, output_tokens, timeout };
+    if tool.is_command() {
+        if let Some(error) = task::command::refusal(tx) {
+            return Err(error);
+        }
+        task::command::prepare(tx, run, call);
+    } else {
+        let opening = Opening::of(run_id, OpKind::CallTool, patience(tx));
+        tx.open(opening, |op| Some(Effect::CallTool { agent, op, call }));
+    }
+    Ok(())
+}
+
+/// Lets a performer do what a call about tasks came to. With `shows`, its result is that of the ended task.
+pub(crate) fn work(tx: &mut Tx<'_>, run_id: RunId, shows: Option<TaskId>, work: TaskWork) {
+    let agent = tx.agent().id.clone();
+    let opening = Opening { task_id: shows, ..Opening::of(run_id, OpKind::CallTool, WORK_TIMEOUT) };
+    tx.open(opening, |op| Some(Effect::CallTask { agent, op, work }));
+}
+
+/// Shows the output of a task to the call in progress.
+pub(crate) fn task_output(tx: &mut Tx<'_>, id: TaskId, retrieval: Retrieval) {
+    let Some(run_id) = tx.agent().run.as_ref().map(|run| run.id) else { return };
+    let Some(task) = tx.agent().tasks.get(id).cloned() else { return };
+    let shows = task.status.is_terminal().then_some(id);
+    work(tx, run_id, shows, TaskWork::Output { task: Box::new(task), retrieval });
+}
+
 /// What the call in progress may take of the model's window: an equal part of what its round has left.
-fn output_tokens(tx: &Tx<'_>) -> u64 {
+pub(crate) fn output_tokens(tx: &Tx<'_>) -> u64 {
     let Some((run, round)) = tx.agent().run.as_ref().and_then(|run| Some((run, run.rounds.last()?))) else {
         return FEWEST_TOKENS;
     };
@@ -90,14 +126,21 @@ fn output_tokens(tx: &Tx<'_>) -> u64 {
 }
 
 /// How long the core waits for the end of a call.
-fn patience(tx: &Tx<'_>) -> Millis {
+pub(crate) fn patience(tx: &Tx<'_>) -> Millis {
     Millis(tx.config.turn.tool_timeout.0.saturating_mul(2).saturating_add(STOP_TIMEOUT.0))
 }
 
-/// A supervisor waits for the word: it is given once its identity is durable.
-pub(crate) fn prepared(tx: &mut Tx<'_>, supervisor: SupervisorIdentity) {
-    let Some(run_id) = tx.agent().run.as_ref().map(|run| run.id) else { return };
-    tx.open_command(run_id, patience(tx), supervisor);
+/// The task that the call in progress names.
+pub(crate) fn open_task(tx: &Tx<'_>) -> Option<TaskId> {
+    match first_open(tx)?.verdict {
+        Verdict::OnTask(call) => call.task(),
+        Verdict::Accepted(_) | Verdict::Refused(_) => None,
+    }
+}
+
+/// The arguments of the call in progress.
+pub(crate) fn open_arguments(tx: &Tx<'_>) -> Option<Text> {
+    first_open(tx).map(|call| call.arguments)
 }
 
 /// Records what a performer said of the call in progress.
@@ -120,10 +163,15 @@ pub(crate) fn record_failure(tx: &mut Tx<'_>, error: ToolError, duration_ms: Mil
 
 /// Gives every call without a result the result that it was interrupted.
 pub(crate) fn interrupt(tx: &mut Tx<'_>) {
-    let mut started = tx.agent().ops.values().any(|op| match op.kind {
-        OpKind::CallTool | OpKind::RunCommand => true,
-        // Without the word that follows it, a supervisor executes nothing.
-        OpKind::PrepareCommand | OpKind::LoadContext | OpKind::CallModel => false,
+    let agent = tx.agent();
+    let mut started = agent.ops.values().filter(|open| agent.is_of_run(open)).any(|open| match open.kind {
+        OpKind::CallTool | OpKind::RunCommand | OpKind::PromoteCommand => true,
+        // Without the word that follows it, a supervisor executes nothing; and waiting does nothing.
+        OpKind::PrepareCommand
+        | OpKind::AwaitTask
+        | OpKind::WriteInput
+        | OpKind::LoadContext
+        | OpKind::CallModel => false,
     });
     while first_open(tx).is_some() {
         let (message, hint) = if started {

@@ -9,7 +9,9 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
-use super::{ApplyPatch, ExecCommand, ExecCommandBatch, Tool};
+use super::{
+    ApplyPatch, ExecCommand, ExecCommandBatch, TaskInput, TaskList, TaskOutput, TaskStatus, TaskStop, Tool,
+};
 
 /// How optional properties are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +28,11 @@ pub fn schema(tool: Tool, mode: SchemaMode) -> Value {
         Tool::ExecCommand => of::<ExecCommand>(mode),
         Tool::ExecCommandBatch => of::<ExecCommandBatch>(mode),
         Tool::ApplyPatch => of::<ApplyPatch>(mode),
+        Tool::TaskList => of::<TaskList>(mode),
+        Tool::TaskStatus => of::<TaskStatus>(mode),
+        Tool::TaskOutput => of::<TaskOutput>(mode),
+        Tool::TaskInput => of::<TaskInput>(mode),
+        Tool::TaskStop => of::<TaskStop>(mode),
     }
 }
 
@@ -36,6 +43,8 @@ fn of<T: JsonSchema>(mode: SchemaMode) -> Value {
     if let Some(root) = value.as_object_mut() {
         // The tool's own description says what it is for.
         root.remove("description");
+        // Providers ask for it, even where there is nothing to say.
+        root.entry("properties").or_insert_with(|| Value::Object(serde_json::Map::new()));
     }
     dialect::translate(&mut value, mode);
     value

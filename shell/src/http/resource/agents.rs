@@ -221,6 +221,7 @@ fn spec(created: &Record) -> Option<&AgentSpec> {
         | Event::Scheduling(_)
         | Event::Turn(_)
         | Event::Operation(_)
+        | Event::Task(_)
         | Event::Brief(_) => None,
     }
 }

@@ -94,6 +94,8 @@ async fn apply(app: &App, agent: AgentId, request: ControlRequest) -> Handled<Co
         answer @ (Answered::Created { .. }
         | Answered::Admitted { .. }
         | Answered::ModelSet { .. }
+        | Answered::Task { .. }
+        | Answered::TaskInput { .. }
         | Answered::Drained) => return Err(unexpected(answer)),
     };
     Ok(ControlReply { ok: true, agent_id: agent, outcome, deprecated: None })
@@ -118,6 +120,8 @@ pub(super) fn unexpected(answer: Answered) -> Box<Failure> {
         | Answered::Admitted { .. }
         | Answered::Controlled(_)
         | Answered::ModelSet { .. }
+        | Answered::Task { .. }
+        | Answered::TaskInput { .. }
         | Answered::Drained) => Failure::internal(format!("a request was answered with {answer:?}")),
     }
 }

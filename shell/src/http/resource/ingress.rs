@@ -176,6 +176,8 @@ async fn admit(app: &App, agent: AgentId, ingress: Ingress) -> Handled<Answer<Ad
         answer @ (Answered::Created { .. }
         | Answered::Controlled(_)
         | Answered::ModelSet { .. }
+        | Answered::Task { .. }
+        | Answered::TaskInput { .. }
         | Answered::Drained) => Err(Failure::internal(format!("a message was answered with {answer:?}"))),
     }
 }

@@ -1,0 +1,104 @@
+//! From a call to a command under way: how many there may be, its supervisor, and equal ones that run already.
+
+use alloc::boxed::Box;
+use alloc::format;
+
+use super::{Task, TaskStatus};
+use crate::agent::turn::tools;
+use crate::effect::{Effect, TaskWork, ToolCall};
+use crate::event::operation::{OpKind, Settlement};
+use crate::host::tx::{Opening, Tx};
+use crate::ids::{OpId, RunId, TaskId};
+use crate::outcome::{CommandSpec, SupervisorIdentity};
+use crate::time::Millis;
+use crate::tool::{ToolError, ToolErrorKind};
+
+/// Bringing up a supervisor takes no longer than this.
+const PREPARE_TIMEOUT: Millis = Millis::seconds(60);
+
+/// Why no further command may begin now: each could become a task.
+pub(crate) fn refusal(tx: &Tx<'_>) -> Option<ToolError> {
+    let limits = &tx.config.tasks;
+    let (message, hint) = if tx.agent().tasks.active_count() >= limits.per_agent {
+        (
+            format!(
+                "{} background tasks run, which is as many as an agent may have (limits.tasks_per_agent)",
+                limits.per_agent
+            ),
+            "end one with TaskStop, or go on when one has ended",
+        )
+    } else if tx.host.commands >= limits.running {
+        (
+            format!(
+                "{} commands run in this runtime, which is as many as there may be (limits.tasks)",
+                limits.running
+            ),
+            "end a background task with TaskStop, or try again later",
+        )
+    } else {
+        return None;
+    };
+    Some(ToolError::new(ToolErrorKind::LimitReached, message).hint(hint))
+}
+
+/// Brings up a supervisor, for a call of the run or for an operator.
+pub(crate) fn prepare(tx: &mut Tx<'_>, run_id: Option<RunId>, call: ToolCall) -> OpId {
+    let (agent, task) = (tx.agent().id.clone(), tx.agent().next.task);
+    let opening =
+        Opening { run_id, task_id: Some(task), ..Opening::new(OpKind::PrepareCommand, PREPARE_TIMEOUT) };
+    tx.open(opening, |op| Some(Effect::PrepareCommand { agent, op, task, call }))
+}
+
+/// A supervisor waits for the word: it is given once its identity is durable.
+pub(crate) fn prepared(
+    tx: &mut Tx<'_>,
+    op: OpId,
+    supervisor: SupervisorIdentity,
+    command: Option<Box<CommandSpec>>,
+) {
+    let Some(open) = tx.agent().ops.get(&op) else { return };
+    let (run_id, task_id) = (open.run_id, open.task_id);
+    tx.settle(op, Settlement::Done);
+    let Some(run_id) = run_id else {
+        super::operator::begin(tx, op, task_id, supervisor, command);
+        return;
+    };
+    if let Some(twin) = command.as_deref().and_then(|command| equal(tx, command)).cloned() {
+        tx.dismiss(op);
+        tools::work(tx, run_id, None, TaskWork::AlreadyRunning { task: Box::new(twin) });
+        return;
+    }
+    let timeout = match command.as_deref().and_then(|command| command.yield_time_ms) {
+        Some(yields) => yields.min(tx.config.turn.tool_timeout),
+        None => tools::patience(tx),
+    };
+    execute(tx, Some(run_id), task_id, Some(timeout), supervisor, command);
+}
+
+/// Opens the operation in which a supervisor executes its command: the record names the supervisor, so
+/// that whoever reads the log after a crash knows whom to ask.
+pub(super) fn execute(
+    tx: &mut Tx<'_>,
+    run_id: Option<RunId>,
+    task_id: Option<TaskId>,
+    timeout: Option<Millis>,
+    supervisor: SupervisorIdentity,
+    command: Option<Box<CommandSpec>>,
+) -> OpId {
+    let agent = tx.agent().id.clone();
+    let opening = Opening {
+        kind: OpKind::RunCommand,
+        run_id,
+        task_id,
+        timeout,
+        supervisor: Some(supervisor.clone()),
+        command: command.map(|command| *command),
+    };
+    tx.open(opening, |op| Some(Effect::RunCommand { agent, op, supervisor }))
+}
+
+/// The running task that an equal command need not be started beside.
+fn equal<'a>(tx: &'a Tx<'_>, command: &CommandSpec) -> Option<&'a Task> {
+    let goes_on = |task: &&Task| task.status == TaskStatus::Running && task.command.equals(command);
+    command.reuse_running.then(|| tx.agent().tasks.active().find(goes_on)).flatten()
+}

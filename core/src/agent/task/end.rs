@@ -1,0 +1,147 @@
+//! The end of a task: its record first, then the message that tells it, in one step.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+
+use super::deliver::{self, Telling};
+use super::{Task, TaskStatus};
+use crate::agent::turn::model_round::artifact;
+use crate::agent::turn::tools;
+use crate::content::Text;
+use crate::event::operation::{OpKind, Settlement};
+use crate::event::task::{TaskCause, TaskStatusUpdated};
+use crate::event::turn::{FailureArtifact, FailureCategory};
+use crate::host::tx::{Alarm, Tx};
+use crate::ids::{OpId, TaskId};
+use crate::outcome::{Certainty, CommandEnd, OpFailure, ToolOutcome};
+use crate::time::Millis;
+
+/// What is known of the end.
+pub(crate) struct End {
+    pub(crate) status: TaskStatus,
+    pub(crate) cause: TaskCause,
+    pub(crate) exit_status: Option<i32>,
+    pub(crate) duration: Option<Millis>,
+    pub(crate) result: Option<Text>,
+}
+
+impl End {
+    /// Nobody can say how it ended.
+    pub(crate) fn unproven(why: &str) -> Self {
+        Self {
+            status: TaskStatus::Interrupted,
+            cause: TaskCause::Unproven,
+            exit_status: None,
+            duration: None,
+            result: Some(Text::short(why)),
+        }
+    }
+
+    fn of(outcome: ToolOutcome) -> Self {
+        let ToolOutcome { receipt, duration_ms, end } = outcome;
+        let exit_status = receipt.facts.exit_status;
+        let failed = receipt.error.is_some();
+        let end = end.unwrap_or(if failed { CommandEnd::Unproven } else { CommandEnd::Exited });
+        let (status, cause) = match end {
+            CommandEnd::Exited if !failed && exit_status.unwrap_or(0) == 0 => {
+                (TaskStatus::Completed, TaskCause::Exited)
+            }
+            CommandEnd::Exited => (TaskStatus::Failed, TaskCause::Exited),
+            CommandEnd::TimedOut => (TaskStatus::Failed, TaskCause::TimedOut),
+            CommandEnd::NotStarted => (TaskStatus::Failed, TaskCause::NotStarted),
+            CommandEnd::Stopped => (TaskStatus::Cancelled, TaskCause::Stopped),
+            CommandEnd::Unproven => (TaskStatus::Interrupted, TaskCause::Unproven),
+        };
+        let result = receipt.content.or(receipt.error.map(|error| error.message));
+        Self { status, cause, exit_status, duration: Some(duration_ms), result }
+    }
+}
+
+/// Its supervisor has said how it ended.
+pub(crate) fn told(tx: &mut Tx<'_>, op: OpId, task: TaskId, outcome: ToolOutcome) {
+    tx.settle(op, Settlement::Done);
+    ended(tx, task, End::of(outcome), Telling::Now);
+}
+
+/// Whoever should have heard of its end could not.
+pub(crate) fn unheard(tx: &mut Tx<'_>, op: OpId, task: TaskId, failure: &OpFailure) {
+    tx.settle(op, Settlement::Failed);
+    let end = match failure.certainty {
+        Certainty::Ambiguous => End::unproven(failure.message.preview()),
+        Certainty::Definite => End {
+            status: TaskStatus::Failed,
+            cause: TaskCause::NotStarted,
+            exit_status: None,
+            duration: None,
+            result: Some(failure.message.clone()),
+        },
+    };
+    ended(tx, task, end, Telling::Now);
+}
+
+/// Records the end, tells it, and lets go whoever waits for it.
+pub(crate) fn ended(tx: &mut Tx<'_>, id: TaskId, end: End, telling: Telling) {
+    let Some(task) = tx.agent().tasks.get(id) else { return };
+    let failure_artifact = failure(task, &end);
+    let End { status, cause, exit_status, duration, result } = end;
+    let previous = task.status;
+    tx.record(TaskStatusUpdated {
+        task_id: id,
+        previous,
+        status,
+        cause,
+        force: false,
+        exit_status,
+        duration_ms: duration,
+        result,
+        failure_artifact,
+    });
+    tx.disarm(Alarm::StopTask(id));
+    if telling == Telling::Now {
+        deliver::tell(tx, id);
+    }
+    super::operator::input_too_late(tx, id);
+    await_over(tx, id);
+}
+
+/// The call that waits for it goes on with what it brought.
+fn await_over(tx: &mut Tx<'_>, id: TaskId) {
+    let mut ops = tx.agent().ops.iter();
+    let waits = ops.find(|(_, open)| open.kind == OpKind::AwaitTask && open.task_id == Some(id));
+    if let Some(op) = waits.map(|(op, _)| *op) {
+        tx.settle(op, Settlement::Done);
+        tools::task_output(tx, id, super::tools::Retrieval::Success);
+    }
+}
+
+/// Evidence for whoever looks at a task that did not complete.
+fn failure(task: &Task, end: &End) -> Option<FailureArtifact> {
+    if end.status == TaskStatus::Completed {
+        return None;
+    }
+    let how = match (end.cause, end.exit_status) {
+        (TaskCause::Exited, Some(status)) => format!("the command ended with exit status {status}"),
+        (cause, _) => why(cause),
+    };
+    let mut artifact = artifact(FailureCategory::Task, end.status.name(), Text::short(how));
+    artifact.metadata.insert("task_id".into(), task.id.to_string());
+    if let Some(status) = end.exit_status {
+        artifact.metadata.insert("exit_status".into(), status.to_string());
+    }
+    Some(artifact)
+}
+
+fn why(cause: TaskCause) -> String {
+    match cause {
+        TaskCause::Exited => "the command failed",
+        TaskCause::TimedOut => "the command was ended past its window",
+        TaskCause::NotStarted => "nothing was executed",
+        TaskCause::Stopped
+        | TaskCause::AgentAsked
+        | TaskCause::OperatorAsked
+        | TaskCause::AgentStopped
+        | TaskCause::GraceOver => "the command was ended with everything that it had started",
+        TaskCause::Started | TaskCause::Unproven => "nobody can say how the command ended",
+    }
+    .into()
+}

@@ -1,0 +1,239 @@
+//! Background tasks of one agent: commands that outlive the call that started them (contract: tasks.md).
+//! This file is their state and its `apply`; the others decide. The record of a task is the authority: whatever
+//! else says something about it is older.
+
+pub(crate) mod command;
+pub(crate) mod deliver;
+pub(crate) mod end;
+pub(crate) mod operator;
+pub(crate) mod promote;
+pub(crate) mod recovery;
+pub(crate) mod stop;
+pub(crate) mod tools;
+pub mod transition;
+
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::string::String;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::content::Text;
+use crate::event::TaskFact;
+use crate::event::task::{StopCause, TaskCreated, TaskStatusUpdated};
+use crate::event::turn::FailureArtifact;
+use crate::ids::{MessageId, TaskId};
+use crate::names::names;
+use crate::outcome::CommandSpec;
+use crate::time::{Millis, Wall};
+pub use deliver::SUBSYSTEM;
+use transition::TaskTransition;
+
+/// Ended tasks that stay in the state; older ones are in the log.
+pub const KEPT: usize = 64;
+
+names! { TaskKind { CommandTask "command_task" } }
+
+names! {
+    /// Where a task stands (contract: tasks.md, the graph of its phases).
+    TaskStatus {
+        Queued "queued", Running "running", Cancelling "cancelling",
+        Completed "completed", Failed "failed", Cancelled "cancelled", Interrupted "interrupted",
+    }
+}
+
+names! {
+    /// Whether somebody stands still until the task has ended.
+    WaitPolicy { Background "background" }
+}
+
+impl TaskStatus {
+    pub fn is_terminal(self) -> bool {
+        match self {
+            Self::Queued | Self::Running | Self::Cancelling => false,
+            Self::Completed | Self::Failed | Self::Cancelled | Self::Interrupted => true,
+        }
+    }
+}
+
+/// One task (contract: tasks.md, `TaskRecord`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Task {
+    pub id: TaskId,
+    pub kind: TaskKind,
+    pub status: TaskStatus,
+    pub created_at: Wall,
+    pub updated_at: Wall,
+    /// The message whose turn began it; none when an operator did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_message_id: Option<MessageId>,
+    /// The beginning of its command.
+    pub summary: String,
+    pub wait_policy: WaitPolicy,
+    pub command: CommandSpec,
+    /// The last request to end it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop: Option<StopRequest>,
+    /// How it ended, once it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<TaskEnd>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StopRequest {
+    pub cause: StopCause,
+    /// Whether everything is killed at once.
+    pub force: bool,
+    pub at: Wall,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TaskEnd {
+    /// What the command itself ended with; none where nobody can say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_status: Option<i32>,
+    pub duration_ms: Millis,
+    /// The result as its agent reads it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<Text>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure_artifact: Option<FailureArtifact>,
+    /// The message that tells its agent; none as long as that is owed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub told_by: Option<MessageId>,
+    /// Whether a turn has shown the result already.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub shown: bool,
+}
+
+/// All tasks of an agent that it knows of without reading its log.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tasks {
+    active: BTreeMap<TaskId, Task>,
+    /// In the order of their ends, the newest last.
+    ended: VecDeque<Task>,
+}
+
+impl Tasks {
+    pub fn is_empty(&self) -> bool {
+        self.active.is_empty() && self.ended.is_empty()
+    }
+
+    /// Tasks that have not ended, in order.
+    pub fn active(&self) -> impl Iterator<Item = &Task> {
+        self.active.values()
+    }
+
+    pub fn active_count(&self) -> u64 {
+        self.active.len() as u64
+    }
+
+    pub fn is_active(&self, id: TaskId) -> bool {
+        self.active.contains_key(&id)
+    }
+
+    /// Ended tasks that are remembered, the newest first.
+    pub fn ended(&self) -> impl Iterator<Item = &Task> {
+        self.ended.iter().rev()
+    }
+
+    pub fn get(&self, id: TaskId) -> Option<&Task> {
+        self.active.get(&id).or_else(|| self.ended.iter().find(|task| task.id == id))
+    }
+
+    /// Ended tasks of which nothing tells their agent yet.
+    pub fn untold(&self) -> impl Iterator<Item = &Task> {
+        self.ended.iter().filter(|task| task.is_untold())
+    }
+
+    /// The ended tasks that a message tells of.
+    pub fn told_by(&self, message: MessageId) -> impl Iterator<Item = &Task> {
+        self.ended
+            .iter()
+            .filter(move |task| task.end.as_ref().is_some_and(|end| end.told_by == Some(message)))
+    }
+
+    pub(super) fn apply(&mut self, at: Wall, fact: &TaskFact) {
+        match fact {
+            TaskFact::TaskCreated(fact) => {
+                self.active.insert(fact.task_id, created(at, fact));
+            }
+            TaskFact::TaskStatusUpdated(fact) => self.updated(at, fact),
+            TaskFact::TaskResultQueued(fact) => {
+                if let Some(end) = self.end_mut(fact.task_id) {
+                    end.told_by = Some(fact.message_id);
+                }
+                self.forget();
+            }
+            TaskFact::TaskInputDelivered(_) => {}
+        }
+    }
+
+    /// A turn has shown the result; names the message that would tell it again.
+    pub(super) fn shown(&mut self, id: TaskId) -> Option<MessageId> {
+        let end = self.end_mut(id)?;
+        end.shown = true;
+        end.told_by
+    }
+
+    fn updated(&mut self, at: Wall, fact: &TaskStatusUpdated) {
+        let Some(task) = self.active.get_mut(&fact.task_id) else { return };
+        match (fact.cause.stop(), &mut task.stop) {
+            (Some(cause), stop) => *stop = Some(StopRequest { cause, force: fact.force, at }),
+            (None, Some(stop)) => stop.force |= fact.force,
+            (None, None) => {}
+        }
+        if TaskTransition::of(task.status, fact.status) != TaskTransition::Changes {
+            return;
+        }
+        (task.status, task.updated_at) = (fact.status, at);
+        if !fact.status.is_terminal() {
+            return;
+        }
+        let Some(mut task) = self.active.remove(&fact.task_id) else { return };
+        task.end = Some(TaskEnd {
+            exit_status: fact.exit_status,
+            duration_ms: fact.duration_ms.unwrap_or_default(),
+            result: fact.result.clone(),
+            failure_artifact: fact.failure_artifact.clone(),
+            told_by: None,
+            shown: false,
+        });
+        self.ended.push_back(task);
+        self.forget();
+    }
+
+    /// The oldest go first; what its agent has not been told of stays.
+    fn forget(&mut self) {
+        while self.ended.len() > KEPT {
+            let Some(at) = self.ended.iter().position(|task| !task.is_untold()) else { return };
+            self.ended.remove(at);
+        }
+    }
+
+    fn end_mut(&mut self, id: TaskId) -> Option<&mut TaskEnd> {
+        self.ended.iter_mut().find(|task| task.id == id)?.end.as_mut()
+    }
+}
+
+impl Task {
+    fn is_untold(&self) -> bool {
+        self.end.as_ref().is_some_and(|end| end.told_by.is_none())
+    }
+}
+
+fn created(at: Wall, fact: &TaskCreated) -> Task {
+    Task {
+        id: fact.task_id,
+        kind: fact.kind,
+        status: fact.status,
+        created_at: at,
+        updated_at: at,
+        parent_message_id: fact.parent_message_id,
+        summary: fact.summary.clone(),
+        wait_policy: fact.wait_policy,
+        command: fact.command.clone(),
+        stop: None,
+        end: None,
+    }
+}

@@ -1,0 +1,188 @@
+//! What operators ask of tasks, past the agent's turns.
+
+use alloc::boxed::Box;
+use alloc::string::ToString;
+use alloc::vec::Vec;
+
+use super::{Task, command, promote, stop};
+use crate::content::Text;
+use crate::effect::{Answer, Effect, InputSource, TaskWork, ToolCall};
+use crate::event::operation::{OpKind, Settlement};
+use crate::event::task::{TaskCause, TaskInputDelivered, TaskOrigin};
+use crate::host::tx::{Opening, Tx};
+use crate::ids::{OpId, ReplyId, TaskId};
+use crate::lifecycle::Status;
+use crate::outcome::{CommandSpec, OpFailure, SupervisorIdentity, ToolOutcome};
+use crate::reject::Reject;
+use crate::time::Millis;
+use crate::tool::arguments::INPUT_BYTES;
+use crate::tool::{InputReceipt, Tool, ToolError, ToolErrorKind};
+
+/// Writing to a command takes no longer than this.
+const INPUT_TIMEOUT: Millis = Millis::seconds(15);
+
+/// Starts a command as a task; the caller is answered when it has the word.
+pub(crate) fn run(tx: &mut Tx<'_>, arguments: Text, reply: ReplyId) {
+    let refused = if tx.host.draining {
+        Some(Reject::Draining)
+    } else if tx.agent().status == Status::Stopped {
+        Some(Reject::AgentStopped { agent: tx.agent().id.clone() })
+    } else {
+        command::refusal(tx).map(|error| Reject::CommandRefused { error: Box::new(error) })
+    };
+    if let Some(reject) = refused {
+        tx.reply(reply, Answer::Refused { reject });
+        return;
+    }
+    let call = ToolCall {
+        run_id: None,
+        call_id: "operator".to_string(),
+        tool: Tool::ExecCommand,
+        arguments,
+        execution: tx.agent().spec.execution.clone(),
+        output_tokens: tx.config.tasks.result_tokens,
+        timeout: tx.config.turn.tool_timeout,
+    };
+    let op = command::prepare(tx, None, call);
+    tx.answer_later(op, reply);
+}
+
+/// The supervisor is up: the task begins, and its operator is told.
+pub(super) fn begin(
+    tx: &mut Tx<'_>,
+    prepared: OpId,
+    task_id: Option<TaskId>,
+    supervisor: SupervisorIdentity,
+    command: Option<Box<CommandSpec>>,
+) {
+    let Some((task_id, known)) = task_id.zip(command.as_deref().cloned()) else {
+        let message = "the supervisor did not say what it would execute";
+        let error = ToolError::new(ToolErrorKind::CommandSpawnFailed, message);
+        tx.dismiss(prepared);
+        refuse(tx, prepared, error);
+        return;
+    };
+    let op = command::execute(tx, None, Some(task_id), None, supervisor, command);
+    let Some(open) = tx.agent().ops.get(&op).cloned() else { return };
+    promote::record(tx, op, open, TaskOrigin::Operator, known, None);
+    if let Some(reply) = tx.answers(prepared) {
+        answer(tx, reply, task_id, true);
+    }
+}
+
+/// Nothing could be executed for the operator.
+pub(crate) fn refuse(tx: &mut Tx<'_>, prepared: OpId, error: ToolError) {
+    if let Some(reply) = tx.answers(prepared) {
+        tx.reply(reply, Answer::Refused { reject: Reject::CommandRefused { error: Box::new(error) } });
+    }
+}
+
+/// Asks a task to end.
+pub(crate) fn end(tx: &mut Tx<'_>, id: TaskId, force: bool, reply: ReplyId) {
+    let changed = stop::request(tx, id, TaskCause::OperatorAsked, force);
+    answer(tx, reply, id, changed);
+}
+
+/// Writes to a task; the caller is answered when that is done.
+pub(crate) fn input(tx: &mut Tx<'_>, id: TaskId, text: Text, reply: ReplyId) {
+    let Some(task) = tx.agent().tasks.get(id).cloned() else {
+        return answer(tx, reply, id, false);
+    };
+    if text.bytes() > INPUT_BYTES as u64 {
+        let (what, bytes, limit) = ("the input".into(), text.bytes(), INPUT_BYTES as u64);
+        tx.reply(reply, Answer::Refused { reject: Reject::TooLarge { what, bytes, limit } });
+        return;
+    }
+    if let Some(problem) = task.refuses_input() {
+        let input = InputReceipt { problem: Some(problem.into()), ..InputReceipt::default() };
+        tx.reply(reply, Answer::TaskInput { task: Box::new(task), input });
+        return;
+    }
+    let agent = tx.agent().id.clone();
+    let opening = Opening { task_id: Some(id), ..Opening::new(OpKind::WriteInput, INPUT_TIMEOUT) };
+    let work = TaskWork::Input { task: Box::new(task), source: InputSource::Text { text } };
+    let op = tx.open(opening, |op| Some(Effect::CallTask { agent, op, work }));
+    tx.answer_later(op, reply);
+}
+
+/// Something was written, or not.
+pub(crate) fn written(tx: &mut Tx<'_>, op: OpId, outcome: Result<ToolOutcome, OpFailure>) {
+    let Some(task) = tx.agent().ops.get(&op).and_then(|open| open.task_id) else { return };
+    let (settlement, input) = match outcome {
+        Ok(ToolOutcome { receipt, .. }) => {
+            let problem = receipt.error.map(|error| error.message.preview().to_string());
+            let failed = InputReceipt { problem, ..InputReceipt::default() };
+            (Settlement::Done, receipt.facts.input.unwrap_or(failed))
+        }
+        Err(failure) => {
+            let problem = Some(failure.message.preview().to_string());
+            (Settlement::Failed, InputReceipt { problem, ..InputReceipt::default() })
+        }
+    };
+    tx.settle(op, settlement);
+    delivered(tx, task, &input);
+    told(tx, op, task, input);
+}
+
+/// On record is what reached the command, whoever sent it.
+pub(crate) fn delivered(tx: &mut Tx<'_>, task_id: TaskId, input: &InputReceipt) {
+    if let (Some(input_target), 1..) = (input.input_target, input.bytes_written) {
+        tx.record(TaskInputDelivered { task_id, input_target, bytes_written: input.bytes_written });
+    }
+}
+
+/// A task has ended: what was still to be written is not.
+pub(super) fn input_too_late(tx: &mut Tx<'_>, id: TaskId) {
+    let ops = tx.agent().ops.iter();
+    let writing: Vec<OpId> = ops
+        .filter(|(_, open)| open.kind == OpKind::WriteInput && open.task_id == Some(id))
+        .map(|(op, _)| *op)
+        .collect();
+    for op in writing {
+        tx.cancel(op, Settlement::Cancelled);
+        let problem = Some("the task ended meanwhile".into());
+        told(tx, op, id, InputReceipt { problem, ..InputReceipt::default() });
+    }
+}
+
+/// The agent is stopped, or the runtime ends: no further task begins for an operator.
+pub(crate) fn give_up(tx: &mut Tx<'_>, reject: &Reject) {
+    let ops = tx.agent().ops.iter();
+    let preparing: Vec<OpId> = ops
+        .filter(|(_, open)| open.kind == OpKind::PrepareCommand && open.run_id.is_none())
+        .map(|(op, _)| *op)
+        .collect();
+    for op in preparing {
+        tx.cancel(op, Settlement::Cancelled);
+        if let Some(reply) = tx.answers(op) {
+            tx.reply(reply, Answer::Refused { reject: reject.clone() });
+        }
+    }
+}
+
+fn told(tx: &mut Tx<'_>, op: OpId, task: TaskId, input: InputReceipt) {
+    let Some(reply) = tx.answers(op) else { return };
+    let Some(task) = tx.agent().tasks.get(task).cloned() else { return };
+    tx.reply(reply, Answer::TaskInput { task: Box::new(task), input });
+}
+
+fn answer(tx: &mut Tx<'_>, reply: ReplyId, id: TaskId, changed: bool) {
+    let answer = match tx.agent().tasks.get(id) {
+        Some(task) => Answer::Task { task: Box::new(task.clone()), changed },
+        None => Answer::Refused { reject: Reject::UnknownTask { task: id } },
+    };
+    tx.reply(reply, answer);
+}
+
+impl Task {
+    /// Why nothing can be written to it.
+    pub fn refuses_input(&self) -> Option<&'static str> {
+        if self.status.is_terminal() {
+            Some("the task has ended")
+        } else if !self.command.accepts_input {
+            Some("the task was started without accepts_input")
+        } else {
+            None
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Tasks after the end of the process that watched them: their supervisors were asked (contract: tasks.md,
+//! Restart).
+
+use alloc::vec::Vec;
+
+use super::deliver::Telling;
+use super::end::{self, End};
+use super::{promote, stop};
+use crate::effect::Effect;
+use crate::event::operation::{OpKind, Settlement};
+use crate::event::task::TaskOrigin;
+use crate::host::Found;
+use crate::host::tx::Tx;
+use crate::ids::{OpId, TaskId};
+
+/// The command of an interrupted call goes on as a task.
+pub(crate) fn adopt(tx: &mut Tx<'_>, op: OpId) {
+    promote::left(tx, op, TaskOrigin::PromotedAtRecovery);
+    watch(tx, op);
+}
+
+/// What was found of a task that was under way.
+pub(crate) fn found(tx: &mut Tx<'_>, op: OpId, task: TaskId, found: Found) {
+    match found {
+        Found::Ended { outcome } => end::told(tx, op, task, *outcome),
+        Found::Running => {
+            watch(tx, op);
+            let stopping =
+                tx.agent().tasks.get(task).and_then(|task| task.stop.as_ref()).map(|stop| stop.force);
+            if let Some(force) = stopping {
+                stop::ask(tx, task, force);
+            }
+        }
+        Found::NotStarted => {
+            tx.settle(op, Settlement::Failed);
+            let end =
+                End::unproven("the runtime ended before the command had the word: nothing was executed");
+            end::ended(tx, task, end, Telling::Together);
+        }
+        Found::Lost => {
+            tx.settle(op, Settlement::Lost);
+            let end = End::unproven("its supervisor is gone, and left no record of the end");
+            end::ended(tx, task, end, Telling::Together);
+        }
+    }
+}
+
+/// Operations that nobody waits for any more: an operator's.
+pub(crate) fn orphans(tx: &mut Tx<'_>) {
+    let of_nobody = |kind: OpKind| match kind {
+        OpKind::PrepareCommand | OpKind::WriteInput => true,
+        OpKind::LoadContext
+        | OpKind::CallModel
+        | OpKind::CallTool
+        | OpKind::RunCommand
+        | OpKind::PromoteCommand
+        | OpKind::AwaitTask => false,
+    };
+    let agent = tx.agent();
+    let orphans: Vec<OpId> = agent
+        .ops
+        .iter()
+        .filter(|(_, open)| of_nobody(open.kind) && !agent.is_of_run(open))
+        .map(|(op, _)| *op)
+        .collect();
+    for op in orphans {
+        tx.settle(op, Settlement::Lost);
+    }
+}
+
+/// The supervisor is reached again under the same operation; the command has not noticed anything.
+fn watch(tx: &mut Tx<'_>, op: OpId) {
+    let Some(supervisor) = tx.agent().ops.get(&op).and_then(|open| open.supervisor.clone()) else { return };
+    let agent = tx.agent().id.clone();
+    tx.effect(Effect::WatchCommand { agent, op, supervisor });
+}

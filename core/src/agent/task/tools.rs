@@ -1,0 +1,74 @@
+//! Calls about tasks: what they ask is decided here, on the state; what they show is rendered by a performer
+//! (contract: tools.md).
+
+use alloc::boxed::Box;
+use alloc::format;
+
+use super::{Task, stop};
+use crate::agent::turn::tools;
+use crate::content::Text;
+use crate::effect::{InputSource, TaskWork};
+use crate::event::operation::OpKind;
+use crate::event::task::TaskCause;
+use crate::host::tx::{Opening, Tx};
+use crate::ids::{RunId, TaskId};
+use crate::names::names;
+use crate::tool::{TaskCall, ToolError, ToolErrorKind};
+
+names! {
+    /// How far the output of a task is what it will ever be (contract: tasks.md, Projections).
+    Retrieval { Success "success", Timeout "timeout", NotReady "not_ready" }
+}
+
+/// Begins a call.
+///
+/// # Errors
+/// The one result of a call about a task that is not known.
+pub(crate) fn call(
+    tx: &mut Tx<'_>,
+    run_id: RunId,
+    call: &TaskCall,
+    arguments: Text,
+) -> Result<(), ToolError> {
+    let work = match *call {
+        TaskCall::List => {
+            let tasks = &tx.agent().tasks;
+            TaskWork::List { tasks: tasks.active().chain(tasks.ended()).cloned().collect() }
+        }
+        TaskCall::Status { task } => TaskWork::Status { task: known(tx, task)? },
+        TaskCall::Output { task, wait } => {
+            let known = known(tx, task)?;
+            match wait {
+                _ if known.status.is_terminal() => tools::task_output(tx, task, Retrieval::Success),
+                None => tools::task_output(tx, task, Retrieval::NotReady),
+                Some(wait) => {
+                    let opening = Opening {
+                        run_id: Some(run_id),
+                        task_id: Some(task),
+                        ..Opening::new(OpKind::AwaitTask, wait)
+                    };
+                    tx.open(opening, |_| None);
+                }
+            }
+            return Ok(());
+        }
+        TaskCall::Input { task } => {
+            TaskWork::Input { task: known(tx, task)?, source: InputSource::Call { arguments } }
+        }
+        TaskCall::Stop { task, force } => {
+            known(tx, task)?;
+            let changed = stop::request(tx, task, TaskCause::AgentAsked, force);
+            TaskWork::Stop { task: known(tx, task)?, changed }
+        }
+    };
+    tools::work(tx, run_id, None, work);
+    Ok(())
+}
+
+fn known(tx: &Tx<'_>, id: TaskId) -> Result<Box<Task>, ToolError> {
+    tx.agent().tasks.get(id).cloned().map(Box::new).ok_or_else(|| {
+        let message = format!("there is no task {id}");
+        ToolError::new(ToolErrorKind::UnknownTask, message)
+            .hint("TaskList names the tasks that run and those that ended lately")
+    })
+}
