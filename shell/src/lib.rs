@@ -21,6 +21,7 @@ mod nearest;
 #[cfg(test)]
 mod network;
 pub mod open_files;
+pub mod output_log;
 pub mod perform;
 pub mod present;
 pub mod prune;

@@ -1,7 +1,9 @@
 //! Text at the border of the core: short text passes as it is, longer text is kept here by its hash until
 //! the ledger has stored it, and is looked up again when a performer needs it.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use holon_core::content::{INLINE_BYTES, clip, estimate_tokens};
@@ -87,6 +89,11 @@ impl Texts {
     /// Without secrets. Before a text is cut: half a secret would pass.
     pub fn redact(&self, text: &str) -> String {
         self.secrets.redact(text)
+    }
+
+    /// Where secrets are looked for in a part of a text.
+    pub fn secrets(&self) -> &Secrets {
+        &self.secrets
     }
 
     /// Redacts a text that comes in pieces.
@@ -177,7 +184,7 @@ impl Secrets {
     pub fn new(named: impl IntoIterator<Item = (String, String)>) -> Self {
         let long_enough = named.into_iter().filter(|(_, value)| value.chars().count() >= 8);
         let mut values: Vec<_> = long_enough.flat_map(|(name, value)| forms(name, value)).collect();
-        values.sort_by_key(|(_, value)| std::cmp::Reverse(value.len()));
+        values.sort_by_key(|(_, value)| Reverse(value.len()));
         Self { values }
     }
 
@@ -189,6 +196,56 @@ impl Secrets {
             }
         }
         text
+    }
+}
+
+/// For those who show a part of a longer text and must know where its secrets are.
+impl Secrets {
+    /// Bytes of the longest one: so far beyond a cut one must look in order to see those that it goes through.
+    pub fn longest(&self) -> usize {
+        // They are sorted.
+        self.values.first().map_or(0, |(_, value)| value.len())
+    }
+
+    /// Where they stand, in order, with their names; those that overlap are one.
+    pub fn find(&self, text: &str) -> Vec<(Range<usize>, &str)> {
+        let mut found: Vec<(Range<usize>, &str)> = Vec::new();
+        for (name, value) in &self.values {
+            let mut from = 0;
+            while let Some(at) = text[from..].find(value.as_str()) {
+                let begins = from + at;
+                found.push((begins..begins + value.len(), name));
+                // One may overlap itself.
+                from = begins + value.chars().next().map_or(value.len(), char::len_utf8);
+            }
+        }
+        found.sort_by_key(|(range, _)| (range.start, Reverse(range.end)));
+        let mut merged: Vec<(Range<usize>, &str)> = Vec::with_capacity(found.len());
+        for (range, name) in found {
+            match merged.last_mut() {
+                Some((last, _)) if range.start < last.end => last.end = last.end.max(range.end),
+                Some(_) | None => merged.push((range, name)),
+            }
+        }
+        merged
+    }
+
+    /// Bytes at the end of a text that may be the beginning of one which goes on behind a cut.
+    pub fn begun_at_end(&self, text: &str) -> usize {
+        let begun = self.values.iter().flat_map(|(_, value)| {
+            let ends = value.char_indices().map(|(at, _)| at).skip(1);
+            ends.filter(|end| text.ends_with(&value[..*end]))
+        });
+        begun.max().unwrap_or(0)
+    }
+
+    /// Bytes at the beginning of a text that may be the end of one which began before a cut.
+    pub fn ended_at_start(&self, text: &str) -> usize {
+        let ended = self.values.iter().flat_map(|(_, value)| {
+            let begins = value.char_indices().map(|(at, _)| at).skip(1);
+            begins.filter(|begins| text.starts_with(&value[*begins..])).map(|begins| value.len() - begins)
+        });
+        ended.max().unwrap_or(0)
     }
 }
 
@@ -340,6 +397,27 @@ mod tests {
                 shown.push_str(&pieces.finish());
                 assert_eq!(shown, expected, "in pieces of {size}");
             }
+        }
+    }
+
+    #[test]
+    fn secrets_are_found_with_those_that_a_cut_goes_through() {
+        let named = [("A", "canary-ß-1"), ("B", "ß-1-more-of-it"), ("C", "abababab")];
+        let secrets = Secrets::new(named.map(|(name, value)| (name.into(), value.into())));
+        assert_eq!((secrets.longest(), Secrets::default().longest()), (15, 0));
+        let text = "x canary-ß-1 canary-ß-1-more-of-it ababababab y";
+        let found: Vec<_> =
+            secrets.find(text).into_iter().map(|(range, name)| (&text[range], name)).collect();
+        assert_eq!(found, [("canary-ß-1", "A"), ("canary-ß-1-more-of-it", "A"), ("ababababab", "C")]);
+        for (text, begun, ended) in [
+            ("a canary-ß", 9, 0),
+            ("1 canary-ß-1", 4, 1),
+            ("ß", 2, 0),
+            ("ry-ß-1 a", 1, 7),
+            ("", 0, 0),
+            ("plain", 0, 0),
+        ] {
+            assert_eq!((secrets.begun_at_end(text), secrets.ended_at_start(text)), (begun, ended), "{text}");
         }
     }
 

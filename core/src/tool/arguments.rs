@@ -41,7 +41,7 @@ pub struct ExecCommand {
     /// Whether the command gets a terminal; its output is then one stream.
     #[serde(default)]
     pub tty: bool,
-    /// Whether input may be written to the command later. There is nothing yet that could write it.
+    /// Whether input may be written to the command while it runs; as with a terminal when omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accepts_input: Option<bool>,
     /// What happens when the same command is running already.
@@ -54,6 +54,13 @@ pub struct ExecCommand {
     /// Bound on the output that is shown, in estimated tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u64>,
+}
+
+impl ExecCommand {
+    /// Whether input may be written to the command while it runs: with a terminal, unless it says otherwise.
+    pub fn takes_input(&self) -> bool {
+        self.accepts_input.unwrap_or(self.tty)
+    }
 }
 
 /// Whether an equal command that runs already stands in for a new one.
@@ -177,11 +184,6 @@ pub trait Check {
 
 impl Check for ExecCommand {
     fn check(&self) -> Result<(), ToolError> {
-        // A terminal alone asks for no input: that it accepts some by default matters to tasks only.
-        if self.accepts_input == Some(true) {
-            let hint = "leave it out, and pass input with a pipe or a here-document inside cmd";
-            return Err(invalid("accepts_input", "is not available: nothing could write the input", hint));
-        }
         check_command("cmd", &self.cmd)
     }
 }
@@ -359,10 +361,16 @@ mod tests {
     }
 
     #[test]
-    fn input_is_refused_until_something_can_write_it() {
-        let refused = parse::<ExecCommand>(r#"{"cmd":"cat","accepts_input":true}"#).unwrap_err();
-        assert_eq!(refused.field.as_deref(), Some("accepts_input"));
-        assert!(parse::<ExecCommand>(r#"{"cmd":"cat","tty":true}"#).is_ok());
+    fn a_terminal_takes_input_unless_it_says_otherwise() {
+        let takes = |rest: &str| {
+            parse::<ExecCommand>(&format!(r#"{{"cmd":"cat"{rest}}}"#)).unwrap().takes_input()
+        };
+        assert!(!takes("") && takes(r#","tty":true"#) && takes(r#","accepts_input":true"#));
+        assert!(!takes(r#","tty":true,"accepts_input":false"#));
+    }
+
+    #[test]
+    fn what_happens_to_a_duplicate_is_one_of_two_words() {
         assert!(parse::<ExecCommand>(r#"{"cmd":"cat","duplicate_policy":"start_new"}"#).is_ok());
         assert!(parse::<ExecCommand>(r#"{"cmd":"cat","duplicate_policy":"sometimes"}"#).is_err());
     }

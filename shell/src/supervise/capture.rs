@@ -97,18 +97,23 @@ impl Capture {
 }
 
 /// Without the carriage returns that a terminal puts before line feeds; says whether one is held back.
-fn unreturned(bytes: &[u8], mut held: bool) -> (Vec<u8>, bool) {
+fn unreturned(bytes: &[u8], held: bool) -> (Vec<u8>, bool) {
+    if bytes.is_empty() {
+        return (Vec::new(), held);
+    }
     let mut plain = Vec::with_capacity(bytes.len() + 1);
-    for &byte in bytes {
-        if held && byte != b'\n' {
+    let mut after_return = held;
+    let mut pieces = bytes.split(|&byte| byte == b'\r').peekable();
+    while let Some(piece) = pieces.next() {
+        // What follows an empty piece is another return, or unknown yet.
+        let follows = piece.first().map_or(pieces.peek().is_some(), |&byte| byte != b'\n');
+        if after_return && follows {
             plain.push(b'\r');
         }
-        held = byte == b'\r';
-        if !held {
-            plain.push(byte);
-        }
+        plain.extend_from_slice(piece);
+        after_return = true;
     }
-    (plain, held)
+    (plain, bytes.ends_with(b"\r"))
 }
 
 /// Whether a byte begins a character of UTF-8.
@@ -151,5 +156,6 @@ mod tests {
     fn the_line_ends_of_a_terminal_are_undone() {
         assert_eq!(kept(100, true, &[b"a\r", b"\nb\rc\r\n\r"]).head, "a\nb\rc\n\r");
         assert_eq!(kept(100, false, &[b"a\r\n"]).head, "a\r\n");
+        assert_eq!(kept(100, true, &[b"a\r\r\n\r\r", b"", b"\rb\r", b"\r\n"]).head, "a\r\n\r\r\rb\r\n");
     }
 }

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
-use super::protocol::Item;
+use super::protocol::{Input, Item};
 
 /// The size that programs expect where nobody looks.
 const SIZE: Winsize = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
@@ -18,9 +18,11 @@ pub(super) struct Started {
     pub(super) stdout: Option<OwnedFd>,
     /// None with a terminal, which is one stream.
     pub(super) stderr: Option<OwnedFd>,
+    /// Where its input is written; none when it has none.
+    pub(super) input: Option<OwnedFd>,
 }
 
-/// Starts it, in a process group of its own and without input.
+/// Starts it, in a process group of its own.
 pub(super) fn start(item: &Item) -> io::Result<Started> {
     if item.tty { with_terminal(item) } else { with_pipes(item) }
 }
@@ -29,14 +31,18 @@ fn with_pipes(item: &Item) -> io::Result<Started> {
     let mut child = Command::new(&item.shell)
         .args(arguments(item))
         .current_dir(&item.folder)
-        .stdin(Stdio::null())
+        .stdin(match item.input {
+            Input::None => Stdio::null(),
+            Input::Pipe => Stdio::piped(),
+        })
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0)
         .spawn()?;
     let stdout = child.stdout.take().map(OwnedFd::from);
     let stderr = child.stderr.take().map(OwnedFd::from);
-    Ok(Started { pid: child.id(), stdout, stderr })
+    let input = child.stdin.take().map(OwnedFd::from);
+    Ok(Started { pid: child.id(), stdout, stderr, input })
 }
 
 /// A terminal belongs to a session, which only the process itself can begin: a helper does that, and then
@@ -48,6 +54,10 @@ fn with_terminal(item: &Item) -> io::Result<Started> {
     unlockpt(&ours)?;
     let theirs = ioctl_tiocgptpeer(&ours, flags)?;
     tcsetwinsize(&theirs, SIZE)?;
+    let input = match item.input {
+        Input::None => None,
+        Input::Pipe => Some(ours.try_clone()?),
+    };
     let child: Child = Command::new(super::program())
         .arg(super::TERMINAL)
         .arg(&item.shell)
@@ -57,7 +67,7 @@ fn with_terminal(item: &Item) -> io::Result<Started> {
         .stdout(theirs.try_clone()?)
         .stderr(theirs)
         .spawn()?;
-    Ok(Started { pid: child.id(), stdout: Some(ours), stderr: None })
+    Ok(Started { pid: child.id(), stdout: Some(ours), stderr: None, input })
 }
 
 fn arguments(item: &Item) -> [&str; 2] {

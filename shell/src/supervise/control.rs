@@ -8,10 +8,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::SOCKET;
+use super::input::{Answer, ENDED, Given};
 use super::protocol::{self, Identity, Plan, Say, Tell};
 
 /// Connections at a time; further ones wait.
-const CONNECTIONS: usize = 4;
+const CONNECTIONS: usize = 8;
+/// Bytes that are read from a connection at a time: whoever says much must not hold up the rest.
+const AT_ONCE: usize = 64 << 10;
 /// The word to go comes within a commit of the ledger; a disk that is full may take its time.
 const PATIENCE: Duration = Duration::from_mins(2);
 
@@ -19,9 +22,12 @@ pub(super) struct Control {
     identity: Identity,
     listener: UnixListener,
     connections: Vec<Connection>,
+    /// Of the next connection.
+    number: u64,
 }
 
 struct Connection {
+    number: u64,
     stream: UnixStream,
     arrived: Vec<u8>,
 }
@@ -33,6 +39,13 @@ pub(super) enum Word {
     Dismissed,
     /// The runtime is gone, or takes longer than anybody waits.
     Silence,
+}
+
+/// What was said on all connections together.
+#[derive(Default)]
+pub(super) struct Heard {
+    pub(super) wish: Option<Wish>,
+    pub(super) inputs: Vec<Given>,
 }
 
 /// What a runtime wants of a command in progress.
@@ -48,13 +61,13 @@ impl Control {
         let folder = File::open(folder)?;
         let listener = UnixListener::bind(inside(&folder, SOCKET))?;
         listener.set_nonblocking(true)?;
-        let connections = vec![Connection { stream: runtime, arrived: Vec::new() }];
-        Ok(Self { identity, listener, connections })
+        let connections = vec![Connection { number: 0, stream: runtime, arrived: Vec::new() }];
+        Ok(Self { identity, listener, connections, number: 1 })
     }
 
     /// Says who is there, and waits for the word to go.
     pub(super) fn wait_for_go(&mut self) -> io::Result<Word> {
-        let ready = Tell::Ready { identity: self.identity.clone(), remaining_ms: 0 };
+        let ready = Tell::Ready { identity: self.identity.clone(), remaining_ms: Some(0) };
         let Some(Connection { stream, .. }) = self.connections.first_mut() else { return Ok(Word::Silence) };
         protocol::send(stream, &ready)?;
         stream.set_read_timeout(Some(PATIENCE))?;
@@ -64,7 +77,7 @@ impl Control {
         match said {
             Ok(Say::Go { plan }) => Ok(Word::Go(plan)),
             Ok(Say::Stop { .. }) => Ok(Word::Dismissed),
-            Ok(Say::Hello) | Err(_) => Ok(Word::Silence),
+            Ok(Say::Hello | Say::Input { .. }) | Err(_) => Ok(Word::Silence),
         }
     }
 
@@ -76,22 +89,45 @@ impl Control {
     }
 
     /// Hears everybody out; a connection that breaks is forgotten, the command goes on without it.
-    pub(super) fn listen(&mut self, remaining_ms: u64) -> Option<Wish> {
+    pub(super) fn listen(&mut self, remaining_ms: Option<u64>) -> Heard {
         while self.connections.len() < CONNECTIONS
             && let Ok((stream, _)) = self.listener.accept()
         {
             if stream.set_nonblocking(true).is_ok() {
-                self.connections.push(Connection { stream, arrived: Vec::new() });
+                self.connections.push(Connection { number: self.number, stream, arrived: Vec::new() });
+                self.number += 1;
             }
         }
-        let mut wish = None;
+        let mut heard = Heard::default();
         let ready = Tell::Ready { identity: self.identity.clone(), remaining_ms };
-        self.connections.retain_mut(|connection| connection.hear(&ready, &mut wish));
-        wish
+        self.connections.retain_mut(|connection| connection.hear(&ready, &mut heard));
+        heard
+    }
+
+    /// Says what became of inputs. Who does not read what he is told is forgotten: half a message would be
+    /// worse than none.
+    pub(super) fn answer(&mut self, answers: impl IntoIterator<Item = Answer>) {
+        for Answer { to, tell } in answers {
+            self.connections.retain_mut(|connection| {
+                connection.number != to || protocol::send(&mut connection.stream, &tell).is_ok()
+            });
+        }
+    }
+
+    /// Still answers while the end can't be put on record.
+    pub(super) fn wait_after_the_end(&mut self, time: Duration) {
+        self.refuse_late(u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
+        std::thread::sleep(time);
+    }
+
+    fn refuse_late(&mut self, remaining_ms: u64) {
+        let late = self.listen(Some(remaining_ms)).inputs;
+        self.answer(late.iter().map(|given| given.answer(0, Some(ENDED))));
     }
 
     /// Everything is over and on record.
     pub(super) fn tell_end(&mut self) {
+        self.refuse_late(0);
         for Connection { stream, .. } in &mut self.connections {
             // Who does not listen any more will look for the record.
             protocol::send(stream, &Tell::Ended).ok();
@@ -101,12 +137,19 @@ impl Control {
 
 impl Connection {
     /// Whether the connection is still one.
-    fn hear(&mut self, ready: &Tell, wish: &mut Option<Wish>) -> bool {
+    fn hear(&mut self, ready: &Tell, heard: &mut Heard) -> bool {
         let mut buffer = [0; 4_096];
+        let mut read = 0;
         let open = loop {
             match self.stream.read(&mut buffer) {
                 Ok(0) => break false,
-                Ok(count) => self.arrived.extend_from_slice(&buffer[..count]),
+                Ok(count) => {
+                    self.arrived.extend_from_slice(&buffer[..count]);
+                    read += count;
+                    if read >= AT_ONCE {
+                        break true;
+                    }
+                }
                 Err(problem) if problem.kind() == io::ErrorKind::WouldBlock => break true,
                 Err(problem) if problem.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => break false,
@@ -116,10 +159,15 @@ impl Connection {
             match protocol::take(&mut self.arrived) {
                 Ok(Some(Say::Stop { force })) => {
                     let wanted = if force { Wish::StopNow } else { Wish::Stop };
-                    *wish = (*wish).max(Some(wanted));
+                    heard.wish = heard.wish.max(Some(wanted));
                 }
                 Ok(Some(Say::Hello)) => {
-                    protocol::send(&mut self.stream, ready).ok();
+                    if protocol::send(&mut self.stream, ready).is_err() {
+                        return false;
+                    }
+                }
+                Ok(Some(Say::Input { id, text })) => {
+                    heard.inputs.push(Given { from: self.number, id, text });
                 }
                 // A plan is taken once.
                 Ok(Some(Say::Go { .. })) => {}

@@ -8,13 +8,14 @@
 //!    │ … its identity becomes durable  │
 //!    │ go ────────────────────────────►│ executes ─────────────────────►│
 //!    │                                 │◄─ output, to its log ──────────│
+//!    │ input ─────────────────────────►│ as the command takes it ──────►│
 //!    │ stop (or the window is over) ──►│ SIGTERM, grace, SIGKILL ──────►│ and whoever it left
 //!    │                                 │ exit record, durable
 //!    │◄────────────────────────── ended│ ends
 //! ```
 //!
 //! It executes nothing before `go`, so a start is never ambiguous: a runtime that vanishes earlier takes it
-//! along. Once `go` was said it needs no runtime: it enforces the window, reaps everything that the command
+//! along. Once `go` was said it needs no runtime: it enforces the window, where there is one, reaps everything that the command
 //! has started, wherever that moved to, and leaves a record which the next start of the runtime reads.
 //!
 //! It is one thread without an async runtime, so that it is up in a millisecond or two. It decides nothing
@@ -23,7 +24,10 @@
 mod capture;
 mod child;
 mod control;
+mod input;
 mod log;
+pub mod log_files;
+mod phase;
 pub mod process;
 pub mod protocol;
 pub mod record;
@@ -38,6 +42,8 @@ use std::process::ExitCode;
 
 pub use capture::Kept;
 pub use control::inside;
+#[cfg(test)]
+pub(crate) use log::Log;
 
 /// The hidden subcommand of a supervisor; its argument is the folder that it works in.
 pub const SUPERVISE: &str = "__supervise";

@@ -1,6 +1,7 @@
 //! Processes as the kernel knows them: who they are, who their parents are, and how to end those of a
 //! session without meeting a stranger.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 
@@ -46,6 +47,22 @@ pub fn all() -> Vec<Stat> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
     pids.filter_map(stat).collect()
+}
+
+/// Everybody who descends from this process, as far as the table shows it at this moment.
+pub(super) fn descendants(of: u32) -> Vec<Stat> {
+    let (mut others, mut found, mut parents) = (all(), Vec::new(), BTreeSet::from([of]));
+    // Each round finds one more generation, or ends it.
+    loop {
+        let (children, rest): (Vec<Stat>, Vec<Stat>) =
+            others.into_iter().partition(|stat| parents.contains(&stat.parent));
+        if children.is_empty() {
+            return found;
+        }
+        parents = children.iter().map(|child| child.pid).collect();
+        found.extend(children);
+        others = rest;
+    }
 }
 
 /// The process that asks.
@@ -114,18 +131,18 @@ pub fn kill_session(leader: u32, started: u64) {
         }
         let members: Vec<Stat> =
             all().into_iter().filter(|stat| stat.session == leader && stat.started >= started).collect();
-        if members.iter().filter(|member| kill(member)).count() == 0 {
+        if members.iter().filter(|member| signal(member, Signal::KILL)).count() == 0 {
             return;
         }
     }
 }
 
-/// Whether there was somebody to kill: a process may end, and its id be given away, at any moment.
-fn kill(member: &Stat) -> bool {
+/// Whether there was somebody to signal: a process may end, and its id be given away, at any moment.
+pub(super) fn signal(member: &Stat, signal: Signal) -> bool {
     let Some(handle) = pid(member.pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()) else {
         return false;
     };
-    is(member.pid, member.started) && pidfd_send_signal(&handle, Signal::KILL).is_ok()
+    is(member.pid, member.started) && pidfd_send_signal(&handle, signal).is_ok()
 }
 
 #[cfg(test)]

@@ -10,6 +10,12 @@ use serde::{Deserialize, Serialize};
 /// Longest frame in bytes; a plan with the longest commands is far shorter.
 pub const FRAME_BYTES: usize = 4 << 20;
 
+/// Bytes of a log, where a plan does not say.
+pub const LOG_BYTES: u64 = 256 << 20;
+
+/// Longest text of one input in bytes.
+pub const INPUT_BYTES: usize = 64 << 10;
+
 /// What a runtime says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "say", rename_all = "snake_case")]
@@ -20,6 +26,14 @@ pub enum Say {
     Stop { force: bool },
     /// Who are you? Asked by a runtime that was started later.
     Hello,
+    /// Write this to the command's input: its pipe, or its terminal. Said on a connection of its own: a
+    /// supervisor of an earlier version ends a connection on which it is asked for what it does not know.
+    Input {
+        /// Returned with the answer.
+        id: u64,
+        /// At most [`INPUT_BYTES`].
+        text: String,
+    },
 }
 
 /// What a supervisor answers.
@@ -28,8 +42,18 @@ pub enum Say {
 pub enum Tell {
     Ready {
         identity: Identity,
-        /// After so long everything is over, whatever the command does.
-        remaining_ms: u64,
+        /// After so long everything is over, whatever the command does; none where only the command knows.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        remaining_ms: Option<u64>,
+    },
+    /// What became of an input.
+    Input {
+        id: u64,
+        /// How much of it the command's pipe or terminal has taken.
+        bytes_written: u64,
+        /// Why that is not all of it, in words.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        problem: Option<String>,
     },
     /// The exit record is durable.
     Ended,
@@ -51,8 +75,9 @@ pub struct Plan {
     pub items: Vec<Item>,
     /// Whether a command that fails is the last one.
     pub stop_on_error: bool,
-    /// Time for all items together: past it no further one begins.
-    pub total_ms: u64,
+    /// Time for all items together: past it no further one begins. None: as long as they take.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total_ms: Option<u64>,
     /// Time between the request to end and the end.
     pub grace_ms: u64,
     /// How many files its processes may have open; none leaves it as it is.
@@ -68,17 +93,40 @@ pub struct Item {
     pub login: bool,
     pub tty: bool,
     pub folder: PathBuf,
-    /// Time that the command has.
-    pub window_ms: u64,
-    /// Time that was asked for, where that is more.
-    pub asked_ms: u64,
+    /// Time that the command has; none: it runs until it ends or is stopped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window_ms: Option<u64>,
+    /// Time that was asked for, of a command with a window: may be more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_ms: Option<u64>,
+    /// Whether it can be given input.
+    #[serde(default)]
+    pub input: Input,
     /// Characters of output that will be shown.
     pub budget: usize,
     /// Where the whole of its output goes.
     pub log: PathBuf,
+    /// How much of it is kept there: past it the head and the tail.
+    #[serde(default = "log_bytes")]
+    pub log_bytes: u64,
     /// Why this one is not executed; only within a batch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<Refused>,
+}
+
+/// What the standard input of a command is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Input {
+    /// Nothing, or a terminal at which nobody types.
+    #[default]
+    None,
+    /// A pipe that stays open until the command ends, or a terminal: both take what [`Say::Input`] brings.
+    Pipe,
+}
+
+fn log_bytes() -> u64 {
+    LOG_BYTES
 }
 
 /// A command that is not executed, and why.
@@ -153,6 +201,41 @@ mod tests {
         }
         assert_eq!(taken, said);
         assert!(arrived.is_empty());
+    }
+
+    /// Before there were tasks every command had a window, and none had input.
+    #[test]
+    fn what_an_earlier_runtime_or_supervisor_says_is_understood() {
+        let item = r#"{"cmd":"true","shell":"/bin/sh","login":false,"tty":true,"folder":"/","window_ms":5000,
+            "asked_ms":6000,"budget":400,"log":"/op.log"}"#;
+        let plan = format!(
+            r#"{{"tool":"ExecCommand","items":[{item}],"stop_on_error":false,"total_ms":5000,"grace_ms":1}}"#
+        );
+        let say: Say = serde_json::from_str(&format!(r#"{{"say":"go","plan":{plan}}}"#)).unwrap();
+        let Say::Go { plan } = say else { panic!("{say:?}") };
+        assert_eq!((plan.total_ms, plan.items[0].window_ms), (Some(5_000), Some(5_000)));
+        assert_eq!((plan.items[0].asked_ms, plan.items[0].input), (Some(6_000), Input::None));
+        assert_eq!(plan.items[0].log_bytes, LOG_BYTES);
+
+        let identity = r#"{"pid":1,"started":2,"boot_id":"b"}"#;
+        let ready = |rest: &str| -> Tell {
+            serde_json::from_str(&format!(r#"{{"tell":"ready","identity":{identity}{rest}}}"#)).unwrap()
+        };
+        assert!(matches!(ready(r#","remaining_ms":7"#), Tell::Ready { remaining_ms: Some(7), .. }));
+        assert!(matches!(ready(""), Tell::Ready { remaining_ms: None, .. }));
+    }
+
+    /// What an earlier version would read: where there is a window, nothing has changed.
+    #[test]
+    fn an_earlier_runtime_understands_a_supervisor_of_a_command_with_a_window() {
+        let identity = Identity { pid: 1, started: 2, boot_id: "b".into() };
+        let ready = Tell::Ready { identity, remaining_ms: Some(7) };
+        assert_eq!(
+            serde_json::to_string(&ready).unwrap(),
+            r#"{"tell":"ready","identity":{"pid":1,"started":2,"boot_id":"b"},"remaining_ms":7}"#
+        );
+        let bytes = serde_json::to_string(&Say::Input { id: 3, text: "a".into() }).unwrap();
+        assert_eq!(bytes, r#"{"say":"input","id":3,"text":"a"}"#);
     }
 
     #[test]

@@ -6,12 +6,16 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use rustix::fs::{FallocateFlags, fallocate};
 use serde::{Deserialize, Serialize};
 
 use super::capture::Kept;
 use super::protocol::Plan;
 use super::{RECORD, STARTED};
 
+const DRAFT: &str = "exit.json.new";
+/// Bytes that the end of a command takes without its output, its problems included.
+const ROOM: u64 = 4 << 10;
 /// Largest record that is read.
 const BYTES: u64 = 64 << 20;
 
@@ -79,17 +83,38 @@ impl ItemEnd {
         }
     }
 
+    fn forget_output(&mut self, problem: &io::Error) {
+        for kept in [&mut self.stdout, &mut self.stderr] {
+            (kept.head, kept.tail) = (String::new(), String::new());
+        }
+        let why = || format!("the output is not shown, there was no room to keep it: {problem}");
+        self.log_problem.get_or_insert_with(why);
+    }
+
     pub fn succeeded(&self) -> bool {
         self.end == End::Exited { status: 0 }
     }
 }
 
 impl ExitRecord {
-    /// Writes it so that it is there wholly or not at all, whatever happens to the machine.
-    pub(super) fn write(&self, folder: &Path) -> io::Result<()> {
-        let draft = folder.join("exit.json.new");
-        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
-        file.write_all(&serde_json::to_vec(self)?)?;
+    /// Writes it so that it is there wholly or not at all, whatever happens to the machine. Where the disk has
+    /// no room for all of it, without the output: how a command ended must not be lost to what it printed.
+    pub(super) fn write(&mut self, folder: &Path) -> io::Result<()> {
+        self.try_to_write(folder).or_else(|problem| {
+            for item in &mut self.items {
+                item.forget_output(&problem);
+            }
+            self.try_to_write(folder)
+        })
+    }
+
+    fn try_to_write(&self, folder: &Path) -> io::Result<()> {
+        let draft = folder.join(DRAFT);
+        let json = serde_json::to_vec(self)?;
+        let mut file = draft_at(&draft)?;
+        file.write_all(&json)?;
+        // Without what is left of the room that was kept.
+        file.set_len(json.len() as u64)?;
         file.sync_data()?;
         fs::rename(draft, folder.join(RECORD))?;
         File::open(folder)?.sync_all()
@@ -109,6 +134,17 @@ impl ExitRecord {
         file.take(BYTES).read_to_end(&mut json)?;
         Ok(Some(serde_json::from_slice(&json)?))
     }
+}
+
+/// Keeps room on the disk for a record of this plan without output: the command may be what fills it.
+pub(super) fn keep_room(folder: &Path, plan: &Plan) -> io::Result<()> {
+    let plan_bytes = serde_json::to_vec(plan)?.len() as u64;
+    let bytes = plan_bytes + ROOM * (plan.items.len() as u64 + 1);
+    Ok(fallocate(&draft_at(&folder.join(DRAFT))?, FallocateFlags::empty(), 0, bytes)?)
+}
+
+fn draft_at(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)
 }
 
 /// Says that from now on something is executed.

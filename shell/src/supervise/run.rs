@@ -2,68 +2,43 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
 use holon_core::{Millis, Mono};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::ioctl_fionbio;
 use rustix::process::Signal;
 
 use super::capture::Capture;
 use super::control::{Control, Wish};
-use super::log::{self, Log};
+use super::input::{self, Input};
+use super::log::Log;
+use super::phase::{DRAIN, KILLED, Phase, SHORT_GRACE};
 use super::protocol::Item;
 use super::record::{End, ItemEnd, Remains};
 use super::tree::Tree;
 use super::{child, process, record};
 use crate::clock;
 
-/// How long output and what was left behind is waited for after the command itself has ended.
-const DRAIN: Millis = Millis::seconds(2);
-/// Time for what was left behind to end, once it is asked to.
-const SHORT_GRACE: Millis = Millis::seconds(1);
-/// Time for the kernel to end what was killed.
-const KILLED: Millis = Millis::seconds(5);
 const CHUNK: usize = 64 << 10;
 /// Bytes that are kept of head and tail of a stream: more than can be shown of it, in the widest characters.
 const KEEP: std::ops::RangeInclusive<usize> = (4 << 10)..=(512 << 10);
-
-/// Where a command stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
-    Running {
-        until: Mono,
-    },
-    /// It has ended; its output and those whom it left behind may still end by themselves.
-    Draining {
-        until: Mono,
-    },
-    /// Everybody was asked to end.
-    Ending {
-        until: Mono,
-    },
-    /// Everybody who comes up is killed.
-    Killing {
-        until: Mono,
-    },
-    /// Nobody is left; what they wrote is still read.
-    Flushing {
-        until: Mono,
-    },
-    Over,
-}
+/// While everybody is to end, those who have come up since are looked for so often.
+const LOOK_AGAIN: Millis = Millis(100);
 
 struct Run<'a> {
     control: &'a mut Control,
-    /// Milliseconds that the items after this one may still take.
-    later: u64,
+    /// Milliseconds that the items after this one may still take; none where they have no window.
+    later: Option<u64>,
     tree: Tree,
     phase: Phase,
     /// Set when it did not end by itself.
     forced: Option<End>,
-    window: Millis,
+    window: Option<Millis>,
     grace: Millis,
     streams: [Stream; 2],
+    input: Input,
     log: Log,
     remains: Remains,
     buffer: Vec<u8>,
@@ -77,9 +52,10 @@ struct Stream {
 /// What one item is run with.
 pub(super) struct Conditions<'a> {
     pub(super) folder: &'a Path,
-    pub(super) window: Millis,
+    /// Time that it has; none: as long as it takes.
+    pub(super) window: Option<Millis>,
     pub(super) grace: Millis,
-    pub(super) later: u64,
+    pub(super) later: Option<u64>,
 }
 
 /// Runs it to its end.
@@ -91,22 +67,20 @@ pub(super) fn run(control: &mut Control, item: &Item, conditions: &Conditions<'_
             return ItemEnd::without_output(End::NotStarted { problem: problem.to_string() });
         }
     };
-    let (main, child::Started { stdout, stderr, .. }) = started;
+    let Started { main, stdout, stderr, input } = started;
     let keep = item.budget.saturating_mul(2).clamp(*KEEP.start(), *KEEP.end());
-    let stream = |source: Option<OwnedFd>| Stream {
-        source: source.map(File::from),
-        capture: Capture::new(keep, item.tty),
-    };
+    let stream = |source| Stream { source, capture: Capture::new(keep, item.tty) };
     let mut run = Run {
         control,
         later: conditions.later,
         tree: Tree::of(main),
-        phase: Phase::Running { until: began.mono.after(conditions.window) },
+        phase: Phase::Running { until: conditions.window.map(|window| began.mono.after(window)) },
         forced: None,
         window: conditions.window,
         grace: conditions.grace,
         streams: [stream(stdout), stream(stderr)],
-        log: Log::new(&item.log, conditions.folder, log::LIMIT),
+        input,
+        log: Log::new(&item.log, item.log_bytes),
         remains: Remains::default(),
         buffer: vec![0; CHUNK],
     };
@@ -118,32 +92,48 @@ pub(super) fn run(control: &mut Control, item: &Item, conditions: &Conditions<'_
     ItemEnd { end, duration_ms, stdout, stderr, remains, log_problem: log.finish() }
 }
 
+struct Started {
+    main: rustix::process::Pid,
+    stdout: Option<File>,
+    stderr: Option<File>,
+    input: Input,
+}
+
 /// Leaves a mark before anything is executed, so that its absence proves that nothing was.
-fn start(item: &Item, folder: &Path) -> io::Result<(rustix::process::Pid, child::Started)> {
+fn start(item: &Item, folder: &Path) -> io::Result<Started> {
     record::mark_started(folder)?;
-    let started = child::start(item)?;
-    if let Some(stat) = process::stat(started.pid) {
-        record::name_started(folder, stat.pid, stat.started)?;
+    let child::Started { pid, stdout, stderr, input } = child::start(item)?;
+    // From here on it runs, whatever else fails.
+    if let Some(stat) = process::stat(pid) {
+        // Without room on the disk the mark stays without a name.
+        record::name_started(folder, stat.pid, stat.started).ok();
     }
-    let main = process::pid(started.pid).ok_or_else(|| io::Error::other("the process has no id"))?;
-    Ok((main, started))
+    let main = process::pid(pid).ok_or_else(|| io::Error::other("the process has no id"))?;
+    // None of them may ever hold up the others.
+    let [stdout, stderr, input] =
+        [stdout, stderr, input].map(|end| end.filter(|end| ioctl_fionbio(end, true).is_ok()).map(File::from));
+    Ok(Started { main, stdout, stderr, input: Input::new(input) })
 }
 
 impl Run<'_> {
     fn work(&mut self) {
         loop {
-            self.tree.reap();
-            while self.advance() {}
+            self.settle();
             if self.phase == Phase::Over {
-                return;
+                let unwritten = self.input.close(input::ENDED);
+                return self.control.answer(unwritten);
             }
             self.tree.watch_all();
             self.wait();
             self.read();
-            if let Some(wish) = self.control.listen(self.remaining()) {
-                self.obey(wish);
-            }
+            self.hear();
         }
+    }
+
+    /// Takes note of what has happened, and goes as far as that leads.
+    fn settle(&mut self) {
+        self.tree.reap();
+        while self.advance() {}
     }
 
     /// Takes the phase one step on; says whether it did.
@@ -153,17 +143,19 @@ impl Run<'_> {
         let ended = self.tree.status.is_some();
         let empty = self.tree.empty;
         let before = self.phase;
+        let over = before.until().is_some_and(|until| now >= until);
         self.phase = match before {
             Phase::Running { .. } if ended => Phase::Draining { until: now.after(DRAIN) },
-            Phase::Running { until } if now >= until => {
-                self.force(End::TimedOut { window_ms: self.window.0 }, now)
+            Phase::Running { .. } if over => {
+                let window_ms = self.window.unwrap_or_default().0;
+                self.force(End::TimedOut { window_ms }, now)
             }
             Phase::Draining { .. } if empty && silent => Phase::Over,
-            Phase::Draining { until } if now >= until && empty => {
+            Phase::Draining { .. } if over && empty => {
                 self.remains.output = true;
                 Phase::Over
             }
-            Phase::Draining { until } if now >= until => {
+            Phase::Draining { .. } if over => {
                 self.remains.processes = true;
                 self.tree.signal(Signal::TERM);
                 Phase::Ending { until: now.after(SHORT_GRACE.min(self.grace)) }
@@ -171,8 +163,8 @@ impl Run<'_> {
             Phase::Ending { .. } | Phase::Killing { .. } if empty => {
                 Phase::Flushing { until: now.after(DRAIN) }
             }
-            Phase::Ending { until } if now >= until => self.kill(now),
-            Phase::Killing { until } if now >= until => {
+            Phase::Ending { .. } if over => self.kill(now),
+            Phase::Killing { .. } if over => {
                 self.remains.unkillable = true;
                 Phase::Over
             }
@@ -181,13 +173,21 @@ impl Run<'_> {
                 before
             }
             Phase::Flushing { .. } if silent => Phase::Over,
-            Phase::Flushing { until } if now >= until => Phase::Over,
+            Phase::Flushing { .. } if over => {
+                self.remains.output = true;
+                Phase::Over
+            }
             Phase::Running { .. }
             | Phase::Draining { .. }
             | Phase::Ending { .. }
             | Phase::Flushing { .. }
             | Phase::Over => before,
         };
+        if ended && matches!(before, Phase::Running { .. }) {
+            // Whoever it left gets no more input either.
+            let unwritten = self.input.close(input::ENDED);
+            self.control.answer(unwritten);
+        }
         self.phase != before
     }
 
@@ -206,6 +206,7 @@ impl Run<'_> {
         let now = clock::now().mono;
         let stopped = match self.phase {
             Phase::Running { .. } => self.force(End::Stopped, now),
+            // It has ended by itself: that stays its end.
             Phase::Draining { .. } => {
                 self.tree.signal(Signal::TERM);
                 Phase::Ending { until: now.after(self.grace) }
@@ -214,6 +215,7 @@ impl Run<'_> {
         };
         self.phase = match stopped {
             Phase::Ending { .. } if wish == Wish::StopNow => self.kill(now),
+            Phase::Flushing { .. } if wish == Wish::StopNow => Phase::Flushing { until: now },
             Phase::Running { .. }
             | Phase::Draining { .. }
             | Phase::Ending { .. }
@@ -223,64 +225,82 @@ impl Run<'_> {
         };
     }
 
-    fn until(&self) -> Option<Mono> {
-        match self.phase {
-            Phase::Running { until }
+    /// Milliseconds after which everything is over, whatever the command does; none while only it knows.
+    fn remaining(&self) -> Option<u64> {
+        let phase = match self.phase {
+            Phase::Running { until: None } => return None,
+            Phase::Running { until: Some(until) }
             | Phase::Draining { until }
             | Phase::Ending { until }
             | Phase::Killing { until }
-            | Phase::Flushing { until } => Some(until),
-            Phase::Over => None,
-        }
+            | Phase::Flushing { until } => clock::now().mono.until(until).0,
+            Phase::Over => 0,
+        };
+        Some(phase + self.grace.0 + 2 * DRAIN.0 + KILLED.0 + SHORT_GRACE.0 + self.later?)
     }
 
-    /// Milliseconds after which everything is over, whatever the command does.
-    fn remaining(&self) -> u64 {
-        let phase = self.until().map_or(0, |until| clock::now().mono.until(until).0);
-        phase + self.grace.0 + 2 * DRAIN.0 + KILLED.0 + SHORT_GRACE.0 + self.later
-    }
-
-    /// Sleeps until something happens or the phase is over.
+    /// Sleeps until something happens or is over.
     fn wait(&self) {
-        let wait = self.until().map_or(0, |until| clock::now().mono.until(until).0);
+        let now = clock::now().mono;
+        let again = match self.phase {
+            Phase::Ending { .. } | Phase::Killing { .. } => Some(now.after(LOOK_AGAIN)),
+            Phase::Running { .. } | Phase::Draining { .. } | Phase::Flushing { .. } | Phase::Over => None,
+        };
+        let until = [self.phase.until(), self.input.until(), again].into_iter().flatten().min();
         let streams = self.streams.iter().filter_map(|stream| stream.source.as_ref());
-        let watched: Vec<BorrowedFd<'_>> = streams
+        let sources: Vec<BorrowedFd<'_>> = streams
             .map(AsFd::as_fd)
             .chain(self.tree.watched().map(AsFd::as_fd))
             .chain(self.control.watched())
             .collect();
-        let mut watched: Vec<PollFd<'_>> =
-            watched.iter().map(|source| PollFd::from_borrowed_fd(*source, PollFlags::IN)).collect();
-        let timeout = Timespec {
-            tv_sec: i64::try_from(wait / 1_000).unwrap_or(i64::MAX),
-            tv_nsec: i64::try_from(wait % 1_000 * 1_000_000).unwrap_or_default(),
-        };
+        let readable = sources.iter().map(|source| PollFd::from_borrowed_fd(*source, PollFlags::IN));
+        let writable = self.input.watched().map(|sink| PollFd::from_borrowed_fd(sink, PollFlags::OUT));
+        let mut watched: Vec<PollFd<'_>> = readable.chain(writable).collect();
+        let timeout = until.map(|until| {
+            let wait = now.until(until).0;
+            Timespec {
+                tv_sec: i64::try_from(wait / 1_000).unwrap_or(i64::MAX),
+                tv_nsec: i64::try_from(wait % 1_000 * 1_000_000).unwrap_or_default(),
+            }
+        });
         // An interruption is as good a reason to look as any.
-        poll(&mut watched, Some(&timeout)).ok();
+        poll(&mut watched, timeout.as_ref()).ok();
     }
 
     /// Takes what has come, at most one chunk of each stream: endless output must not hold up the rest.
     fn read(&mut self) {
         for stream in &mut self.streams {
             let Some(source) = &mut stream.source else { continue };
-            if !readable(source) {
-                continue;
-            }
             match source.read(&mut self.buffer) {
                 Ok(count @ 1..) => {
                     let bytes = &self.buffer[..count];
                     self.log.push(bytes);
                     stream.capture.push(bytes);
                 }
-                Err(problem) if problem.kind() == io::ErrorKind::Interrupted => {}
+                Err(problem)
+                    if matches!(
+                        problem.kind(),
+                        io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock
+                    ) => {}
                 // A terminal whose other side is closed fails; a pipe ends.
                 Ok(0) | Err(_) => stream.source = None,
             }
         }
     }
-}
 
-fn readable(source: &File) -> bool {
-    let mut polled = [PollFd::new(source, PollFlags::IN)];
-    poll(&mut polled, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|count| count > 0)
+    /// Does what runtimes have said.
+    fn hear(&mut self) {
+        let heard = self.control.listen(self.remaining());
+        let now = clock::now().mono;
+        let refused: Vec<_> =
+            heard.inputs.into_iter().filter_map(|given| self.input.take(given, now)).collect();
+        self.control.answer(refused);
+        let answers = self.input.write(now);
+        self.control.answer(answers);
+        if let Some(wish) = heard.wish {
+            // One that has ended in the meantime has its own end.
+            self.settle();
+            self.obey(wish);
+        }
+    }
 }

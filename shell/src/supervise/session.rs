@@ -6,6 +6,7 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use holon_core::Millis;
 use rustix::process::{getpid, set_child_subreaper, setsid};
@@ -13,12 +14,15 @@ use rustix::process::{getpid, set_child_subreaper, setsid};
 use super::control::{Control, Word};
 use super::process;
 use super::protocol::Plan;
-use super::record::{End, ExitRecord, ItemEnd};
+use super::record::{self, End, ExitRecord, ItemEnd};
 use super::run::{Conditions, run};
 use crate::{clock, open_files};
 
 /// Beyond its window a command may take so long to be ended, its grace aside.
 const OVERTIME: u64 = 10_000;
+/// How often, and in which distance, the record is tried to be written.
+const ATTEMPTS: usize = 600;
+const BETWEEN_ATTEMPTS: Duration = Duration::from_secs(1);
 
 /// Supervises in this folder, with the runtime at standard input.
 pub(super) fn supervise(folder: &Path) -> ExitCode {
@@ -34,9 +38,11 @@ fn try_to(folder: &Path) -> io::Result<()> {
     set_child_subreaper(Some(getpid()))?;
     let runtime = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let mut control = Control::new(runtime, folder, process::own_identity()?)?;
-    let record = match control.wait_for_go()? {
+    let mut record = match control.wait_for_go()? {
         Word::Go(plan) => {
             plan.open_files.map_or(Ok(()), open_files::lower)?;
+            // Where there is none to keep, the record tries to do without.
+            record::keep_room(folder, &plan).ok();
             let items = work_off(&mut control, &plan, folder);
             ExitRecord { plan: Some(plan), items }
         }
@@ -44,9 +50,20 @@ fn try_to(folder: &Path) -> io::Result<()> {
         Word::Dismissed => return fs::remove_dir_all(folder),
         Word::Silence => ExitRecord { plan: None, items: Vec::new() },
     };
-    record.write(folder)?;
+    write(&mut record, folder, &mut control)?;
     control.tell_end();
     Ok(())
+}
+
+/// Nothing but the record knows how the command ended: a disk without room for it is waited for.
+fn write(record: &mut ExitRecord, folder: &Path, control: &mut Control) -> io::Result<()> {
+    for _ in 0..ATTEMPTS {
+        if record.write(folder).is_ok() {
+            return Ok(());
+        }
+        control.wait_after_the_end(BETWEEN_ATTEMPTS);
+    }
+    record.write(folder)
 }
 
 fn work_off(control: &mut Control, plan: &Plan, folder: &Path) -> Vec<ItemEnd> {
@@ -54,15 +71,15 @@ fn work_off(control: &mut Control, plan: &Plan, folder: &Path) -> Vec<ItemEnd> {
     let mut ends: Vec<ItemEnd> = Vec::with_capacity(plan.items.len());
     let mut over = false;
     for (at, item) in plan.items.iter().enumerate() {
-        let left = plan.total_ms.saturating_sub(clock::since(began).0);
-        let end = if over || (at > 0 && left == 0) {
+        let left = plan.total_ms.map(|total| total.saturating_sub(clock::since(began).0));
+        let end = if over || (at > 0 && left == Some(0)) {
             ItemEnd::without_output(End::NotRun)
         } else if let Some(refused) = &item.refused {
             ItemEnd::without_output(End::NotStarted { problem: refused.message.clone() })
         } else {
-            let later: u64 =
-                plan.items[at + 1..].iter().map(|item| item.window_ms + plan.grace_ms + OVERTIME).sum();
-            let window = Millis(item.window_ms.min(left));
+            let later = &plan.items[at + 1..];
+            let later = later.iter().map(|item| Some(item.window_ms? + plan.grace_ms + OVERTIME)).sum();
+            let window = item.window_ms.into_iter().chain(left).min().map(Millis);
             let conditions = Conditions { folder, window, grace: Millis(plan.grace_ms), later };
             run(control, item, &conditions)
         };

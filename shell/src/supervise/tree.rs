@@ -1,8 +1,10 @@
 //! Everything that a command has started, wherever it moved to: a subreaper adopts what its parents leave.
 //!
-//! Only direct children are ever named by their id: until they are reaped, which only this thread does,
-//! their ids are theirs. Whoever is further down comes up when its parent ends.
+//! Until they are reaped, which only this thread does, the ids of direct children are theirs, and so is that of
+//! the command's group as long as it has a member. Whoever is further down is held by a handle and looked at
+//! again before it is signalled, since an id may be given away at any moment; and comes up when its parent ends.
 
+use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
@@ -22,12 +24,14 @@ pub(super) struct Tree {
     watched: Vec<(u32, OwnedFd)>,
     /// Signalled to everybody so far, and to whoever comes up later.
     asked: Option<Signal>,
+    /// Those who have been signalled: to be asked twice means something else to some programs.
+    told: BTreeSet<(u32, u64)>,
 }
 
 impl Tree {
     pub(super) fn of(main: Pid) -> Self {
         let watched = watch(main).into_iter().collect();
-        Self { main, status: None, empty: false, watched, asked: None }
+        Self { main, status: None, empty: false, watched, asked: None, told: BTreeSet::new() }
     }
 
     pub(super) fn watched(&self) -> impl Iterator<Item = &OwnedFd> {
@@ -67,24 +71,30 @@ impl Tree {
             }
             let Some(pid) = process::pid(child.pid) else { continue };
             self.watched.extend(watch(pid));
-            if let Some(signal) = self.asked {
+            if let Some(signal) = self.asked
+                && self.told.insert((child.pid, child.started))
+            {
                 kill_process(pid, signal).ok();
             }
         }
     }
 
-    /// Signals the command's process group and every direct child.
+    /// Signals the command's process group at once, and everybody who has left it.
     pub(super) fn signal(&mut self, signal: Signal) {
         self.asked = Some(signal);
-        let children = children();
+        let everybody = process::descendants(std::process::id());
+        self.told = everybody.iter().map(|stat| (stat.pid, stat.started)).collect();
         let group = self.main.as_raw_nonzero().get().unsigned_abs();
         // Without a member that we know, the number of the group may be somebody else's by now.
-        if self.status.is_none() || children.iter().any(|child| child.group == group) {
-            kill_process_group(self.main, signal).ok();
-        }
-        let outside = children.iter().filter(|child| child.group != group);
-        for child in outside.filter_map(|child| process::pid(child.pid)) {
-            kill_process(child, signal).ok();
+        let has_members = self.status.is_none() || everybody.iter().any(|stat| stat.group == group);
+        for signal in [Some(signal), (signal == Signal::TERM).then_some(Signal::CONT)].into_iter().flatten() {
+            // Whoever is stopped could not obey.
+            if has_members {
+                kill_process_group(self.main, signal).ok();
+            }
+            for stat in everybody.iter().filter(|stat| stat.group != group && !stat.ended) {
+                process::signal(stat, signal);
+            }
         }
     }
 }

@@ -170,7 +170,7 @@ impl Connection {
 
     /// Waits for the end of the supervisor, announced or not.
     pub(super) async fn until_ended(&mut self) {
-        while let Ok(Some(Tell::Ready { .. })) = self.hear().await {}
+        while let Ok(Some(Tell::Ready { .. } | Tell::Input { .. })) = self.hear().await {}
     }
 }
 

@@ -9,6 +9,7 @@ use holon_core::AgentId;
 
 use crate::entropy;
 use crate::perform::Settings;
+use crate::supervise::log_files;
 
 /// Folders of supervisors, relative to the home.
 pub(super) const FOLDERS: &str = "run/commands";
@@ -38,7 +39,7 @@ impl Place {
     /// Removes all traces. What can't be removed now is removed by the next start.
     pub(super) fn remove(&self) {
         for log in &self.logs {
-            fs::remove_file(log).ok();
+            log_files::remove(log).ok();
         }
         remove(&self.folder);
     }

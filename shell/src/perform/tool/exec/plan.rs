@@ -11,7 +11,7 @@ use super::super::root::Root;
 use super::place::outputs;
 use super::{Refusal, Settings};
 use crate::open_files;
-use crate::supervise::protocol::{Item, Plan, Refused};
+use crate::supervise::protocol::{Input, Item, LOG_BYTES, Plan, Refused};
 
 const MIN_TOKENS: u64 = 64;
 const CHARACTERS_PER_TOKEN: u64 = 4;
@@ -23,7 +23,9 @@ struct Asked<'a> {
     shell: Option<&'a str>,
     login: bool,
     tty: bool,
-    yield_time_ms: u64,
+    input: Input,
+    /// Time that was asked for; none for a command that goes on as a task when its call has yielded.
+    window_ms: Option<u64>,
     tokens: u64,
     log: PathBuf,
 }
@@ -60,26 +62,28 @@ pub(super) fn plan(
             return Err(Refusal::new(ToolErrorKind::ToolExecutionFailed, "it is no command"));
         }
     };
-    let windows: u64 = items.iter().map(|item| item.window_ms).sum();
+    // Together they have a bound only where each of them has one.
+    let windows: Option<u64> = items.iter().map(|item| item.window_ms).sum();
     Ok(Plan {
         tool: call.tool,
         items,
         stop_on_error,
-        total_ms: windows.min(call.timeout.0),
+        total_ms: windows.map(|windows| windows.min(call.timeout.0)),
         grace_ms: settings.commands.grace.0,
         open_files: open_files::given(),
     })
 }
 
 fn single(asked: &ExecCommand, tokens: u64, log: PathBuf) -> Asked<'_> {
-    let ExecCommand { cmd, workdir, shell, login, tty, yield_time_ms, .. } = asked;
+    let ExecCommand { cmd, workdir, shell, login, tty, .. } = asked;
     Asked {
         cmd,
         workdir: workdir.as_deref(),
         shell: shell.as_deref(),
         login: *login,
         tty: *tty,
-        yield_time_ms: *yield_time_ms,
+        input: if asked.takes_input() { Input::Pipe } else { Input::None },
+        window_ms: None,
         tokens,
         log,
     }
@@ -93,7 +97,8 @@ fn of_batch(asked: &BatchItem, tokens: u64, log: PathBuf) -> Asked<'_> {
         shell: shell.as_deref(),
         login: *login,
         tty: false,
-        yield_time_ms: *yield_time_ms,
+        input: Input::None,
+        window_ms: Some(*yield_time_ms),
         tokens,
         log,
     }
@@ -112,10 +117,12 @@ fn item(settings: &Settings, call: &ToolCall, root: &Root, asked: &Asked<'_>) ->
         login: asked.login,
         tty: asked.tty,
         folder,
-        window_ms: asked.yield_time_ms.min(call.timeout.0),
-        asked_ms: asked.yield_time_ms,
+        window_ms: asked.window_ms.map(|window| window.min(call.timeout.0)),
+        asked_ms: asked.window_ms,
+        input: asked.input,
         budget: usize::try_from(asked.tokens * CHARACTERS_PER_TOKEN).unwrap_or(usize::MAX),
         log: asked.log.clone(),
+        log_bytes: LOG_BYTES,
         refused: None,
     })
 }
@@ -127,10 +134,12 @@ fn refused(asked: &Asked<'_>, refusal: &Refusal) -> Item {
         login: asked.login,
         tty: false,
         folder: PathBuf::new(),
-        window_ms: 0,
-        asked_ms: asked.yield_time_ms,
+        window_ms: Some(0),
+        asked_ms: asked.window_ms,
+        input: Input::None,
         budget: 0,
         log: asked.log.clone(),
+        log_bytes: LOG_BYTES,
         refused: Some(Refused { kind: refusal.0.kind, message: refusal.0.message.clone() }),
     }
 }

@@ -20,6 +20,8 @@ use crate::text::Texts;
 
 /// A supervisor that is alive answers at once.
 const ANSWER: Duration = Duration::from_secs(5);
+/// How long a command without a window is waited for.
+const WITHOUT_WINDOW: Duration = Duration::from_mins(10);
 /// Beyond what it says that everything will take.
 const OVERTIME: Duration = Duration::from_secs(10);
 
@@ -87,7 +89,7 @@ async fn wait_for_the_end(place: &Place, supervisor: &SupervisorIdentity) {
     if let Ok(Some(Tell::Ready { identity: answered, remaining_ms })) = answered
         && answered == identity
     {
-        let patience = Duration::from_millis(remaining_ms) + OVERTIME;
+        let patience = remaining_ms.map_or(WITHOUT_WINDOW, Duration::from_millis) + OVERTIME;
         tokio::time::timeout(patience, connection.until_ended()).await.ok();
     }
 }

@@ -177,10 +177,10 @@ fn notes(end: &ItemEnd) -> Option<String> {
     (!notes.is_empty()).then(|| notes.join("; "))
 }
 
-fn timed_out(window: u64, asked: u64, streams: &Streams) -> Refusal {
+fn timed_out(window: u64, asked: Option<u64>, streams: &Streams) -> Refusal {
     let what =
         format!("the command did not end within {window} ms; it was ended with everything it had started");
-    let hint = if asked > window {
+    let hint = if asked.is_some_and(|asked| asked > window) {
         format!("{window} ms is the most that a call may take here; split the work into shorter commands")
     } else {
         "raise yield_time_ms if it needs longer, or start less; what it did until then stays done".to_owned()
