@@ -90,6 +90,8 @@ pub enum TaskWork {
     },
     Input {
         task: Box<Task>,
+        /// The operation that executes it; none when it has ended.
+        op: Option<OpId>,
         source: InputSource,
     },
     /// It was asked to end; `changed` is false when it had ended or was asked before.

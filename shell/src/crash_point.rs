@@ -60,6 +60,12 @@ points! {
     PrepareEnded "prepare_ended",
     CommandBegins "command_begins",
     CommandEnded "command_ended",
+    WatchBegins "watch_begins",
+    WatchEnded "watch_ended",
+    StopBegins "stop_begins",
+    TaskCallBegins "task_call_begins",
+    TaskCallEnded "task_call_ended",
+    TaskIsDurable "task_is_durable",
     OutcomeTaken "outcome_taken",
     // A patch.
     PatchJournalled "patch_journalled",

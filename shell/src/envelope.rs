@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use holon_core::event::{DecodeError, Event, InboxFact, LifecycleFact, TurnFact};
+use holon_core::event::{DecodeError, Event, InboxFact, LifecycleFact, TaskFact, TurnFact};
 use holon_core::ids::MessageId;
 use holon_core::message::{AdmissionContext, AuthorityClass, Message, Origin, Surface, Trust};
 use holon_core::{AgentId, EventSeq, Record, RunId, StepSeq, Wall};

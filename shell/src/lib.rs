@@ -32,6 +32,7 @@ pub mod screen;
 pub mod settings;
 pub mod spawn;
 pub mod supervise;
+pub mod tasks;
 pub mod text;
 pub mod work;
 pub mod workplace;

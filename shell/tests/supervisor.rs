@@ -51,9 +51,10 @@ fn input_that_can_not_be_written_is_told_in_words_and_ends_nothing() {
         supervised.runtime.say(&Say::Stop { force: true });
         assert_eq!(supervised.ended().end, End::Stopped);
     }
-    let mut supervised = Supervised::start("exec <&-; touch begun; until [ -e over ]; do sleep 0.05; done", |item| {
-        item.input = Input::Pipe;
-    });
+    let mut supervised =
+        Supervised::start("exec <&-; touch begun; until [ -e over ]; do sleep 0.05; done", |item| {
+            item.input = Input::Pipe;
+        });
     supervised.until_begun();
     let (_, written, problem) = supervised.runtime.input(2, "text");
     assert_eq!((written, problem.as_deref()), (0, Some("the command has closed its input")));
@@ -183,7 +184,8 @@ fn a_command_that_is_asked_to_end_may_clean_up() {
 #[test]
 fn a_stop_of_a_command_that_has_ended_leaves_its_status() {
     for force in [false, true] {
-        let mut supervised = Supervised::start("touch begun; until [ -e over ]; do sleep 0.02; done; exit 7", |_| {});
+        let mut supervised =
+            Supervised::start("touch begun; until [ -e over ]; do sleep 0.02; done; exit 7", |_| {});
         supervised.until_begun();
         let main = supervised.command();
         supervised.signal("-STOP");

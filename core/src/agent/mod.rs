@@ -200,7 +200,7 @@ impl Agent {
     }
 
     /// The task that an operation brings to its end.
-    pub(crate) fn task_of(&self, op: OpId) -> Option<TaskId> {
+    pub fn task_of(&self, op: OpId) -> Option<TaskId> {
         let open = self.ops.get(&op).filter(|open| open.kind == OpKind::RunCommand)?;
         open.task_id.filter(|id| self.tasks.is_active(*id))
     }

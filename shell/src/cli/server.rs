@@ -216,9 +216,7 @@ async fn ensure_default_agent(runtime: &Runtime, home: &Home, agent: &AgentId) -
         | Answer::ModelSet { .. }
         | Answer::Task { .. }
         | Answer::TaskInput { .. }
-        | Answer::Drained => {
-            Err(anyhow!("the creation of an agent was answered with {answer:?}").into())
-        }
+        | Answer::Drained => Err(anyhow!("the creation of an agent was answered with {answer:?}").into()),
     }
 }
 

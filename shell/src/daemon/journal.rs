@@ -52,6 +52,7 @@ pub fn see(record: &Record) {
         | Category::Message
         | Category::AssistantProgress
         | Category::Tool
+        | Category::Task
         | Category::StateSync
         | Category::Trace => tracing::debug!(agent, seq, "{kind}"),
     }

@@ -31,11 +31,11 @@ impl Driver {
                     between(Point::ToolBegins, performers.call_tool(call), Point::ToolEnded).await
                 });
             }
-            Effect::PrepareCommand { agent, op, call } => {
+            Effect::PrepareCommand { agent, op, task, call } => {
                 let (name, gate) = (agent.clone(), self.tools_from.clone());
                 self.work.start(agent, op, async move {
                     gate.opened().await;
-                    let work = performers.prepare_command(&name, op, call);
+                    let work = performers.prepare_command(&name, op, task, call);
                     between(Point::PrepareBegins, work, Point::PrepareEnded).await
                 });
             }
@@ -44,9 +44,23 @@ impl Driver {
                 let work = async move { performers.run_command(&name, op, supervisor).await };
                 self.work.start(agent, op, between(Point::CommandBegins, work, Point::CommandEnded));
             }
+            Effect::WatchCommand { agent, op, supervisor } => {
+                let name = agent.clone();
+                let work = async move { performers.watch_command(&name, op, supervisor).await };
+                self.work.start(agent, op, between(Point::WatchBegins, work, Point::WatchEnded));
+            }
+            Effect::StopCommand { agent, op, force } => {
+                reached(Point::StopBegins);
+                performers.stop_command(&agent, op, force);
+            }
+            Effect::CallTask { agent, op, work } => {
+                let name = agent.clone();
+                let work = async move { performers.call_task(&name, work).await };
+                self.work.start(agent, op, between(Point::TaskCallBegins, work, Point::TaskCallEnded));
+            }
             Effect::Cancel { agent, op } => {
                 self.work.cancel(&agent, op);
-                performers.cancelled(&agent);
+                performers.cancelled(&agent, op);
             }
         }
     }

@@ -16,7 +16,7 @@ mod tests;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use holon_core::event::OperationFact;
+use holon_core::event::{OperationFact, TaskFact};
 use holon_core::law::Violation;
 use holon_core::replay::Call;
 use holon_core::view::View;
@@ -324,6 +324,12 @@ impl Driver {
                 {
                     reached(Point::SettledIsDurable);
                     self.performers.settled(agent, settled.op);
+                }
+                if let Record { agent, event: Event::Task(TaskFact::TaskCreated(created)), .. } = record
+                    && let Some(op) = created.op
+                {
+                    reached(Point::TaskIsDurable);
+                    self.performers.goes_on(agent, op);
                 }
             }
             for effect in step.release(durable) {

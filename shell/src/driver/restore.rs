@@ -69,7 +69,11 @@ impl Driver {
             for (op, open) in &state.ops {
                 let Some(supervisor) = open.supervisor.clone() else { continue };
                 let (performers, agent, op) = (self.performers.clone(), agent.clone(), *op);
-                asked.spawn(async move { (number, op, performers.probe(&agent, op, &supervisor).await) });
+                let (command, is_task) = (open.command.clone(), state.task_of(op).is_some());
+                asked.spawn(async move {
+                    let found = performers.probe(&agent, op, &supervisor, command.as_ref(), is_task).await;
+                    (number, op, found)
+                });
             }
         }
         Probes { asked, agents: agents.len() }

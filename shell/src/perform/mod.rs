@@ -1,21 +1,23 @@
 //! The performers: each does one effect in the world and reports its one outcome.
 //!
 //! They decide nothing: no retry, no fallback, no promotion. Dropping a future gives its work up: a
-//! connection is closed, a command is ended with everything that it started, a patch that is not yet being written is not
+//! connection is closed, a command is no longer waited for but goes on, a patch that is not yet being written is not
 //! written. A patch that is being written is written to its end, so that it stays whole.
 
 pub mod context;
 pub mod model;
+mod task;
 pub mod tool;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use holon_core::agent::identity::ExecutionBinding;
-use holon_core::effect::ToolCall;
+use holon_core::effect::{TaskWork, ToolCall};
 use holon_core::host::Found;
+use holon_core::ids::TaskId;
 use holon_core::model::{AttemptFailure, ModelAnswer, ModelRequest, Timing};
-use holon_core::outcome::{Certainty, OpFailure, SupervisorIdentity, ToolOutcome};
+use holon_core::outcome::{Certainty, CommandSpec, OpFailure, SupervisorIdentity, ToolOutcome};
 use holon_core::tool::Receipt;
 use holon_core::{AgentId, Millis, Now, OpId, Outcome};
 
@@ -153,22 +155,23 @@ impl Performers {
             Err(problem) => return self.failed(&format!("the call's arguments: {problem}")),
         };
         let receipt = tool::run(texts, &self.inner.settings, &call, &arguments).await;
-        Outcome::Tool { outcome: ToolOutcome { receipt, duration_ms: clock::since(started) } }
+        Outcome::Tool { outcome: ToolOutcome { receipt, duration_ms: clock::since(started), end: None } }
     }
 
     /// Brings up a supervisor for a command; ends in `Prepared`, or in `Tool` when the call is refused.
-    pub async fn prepare_command(&self, agent: &AgentId, op: OpId, call: ToolCall) -> Outcome {
+    pub async fn prepare_command(&self, agent: &AgentId, op: OpId, task: TaskId, call: ToolCall) -> Outcome {
         let started = clock::now();
         let Inner { texts, settings, commands, .. } = &*self.inner;
         let arguments = match texts.resolve(&call.arguments) {
             Ok(arguments) => arguments,
             Err(problem) => return self.failed(&format!("the call's arguments: {problem}")),
         };
-        match Box::pin(commands.prepare(settings, agent, op, &call, &arguments)).await {
-            Ok(supervisor) => Outcome::Prepared { supervisor },
+        match Box::pin(commands.prepare(texts, settings, (agent, op), task, &call, &arguments)).await {
+            Ok((supervisor, command)) => Outcome::Prepared { supervisor, command: Some(Box::new(command)) },
             Err(refusal) => {
                 let receipt = Receipt::failure(refusal.into_error(texts));
-                Outcome::Tool { outcome: ToolOutcome { receipt, duration_ms: clock::since(started) } }
+                let duration_ms = clock::since(started);
+                Outcome::Tool { outcome: ToolOutcome { receipt, duration_ms, end: None } }
             }
         }
     }
@@ -179,10 +182,40 @@ impl Performers {
         Outcome::Tool { outcome: Box::pin(commands.run(texts, agent, op, &supervisor)).await }
     }
 
-    /// Finds out what became of a command that was under way when the runtime ended.
-    pub async fn probe(&self, agent: &AgentId, op: OpId, supervisor: &SupervisorIdentity) -> Found {
+    /// Waits for the end of a command that an earlier process gave the word; ends in `Tool`.
+    pub async fn watch_command(&self, agent: &AgentId, op: OpId, supervisor: SupervisorIdentity) -> Outcome {
         let Inner { texts, settings, commands, .. } = &*self.inner;
-        Box::pin(commands.probe(texts, settings, agent, op, supervisor)).await
+        Outcome::Tool { outcome: Box::pin(commands.watch(texts, settings, agent, op, &supervisor)).await }
+    }
+
+    /// Asks for the end of the command of an operation; the operation ends when the command has.
+    pub fn stop_command(&self, agent: &AgentId, op: OpId, force: bool) {
+        self.inner.commands.stop(agent, op, force);
+    }
+
+    /// Does what was decided about tasks; ends in `Tool`.
+    pub async fn call_task(&self, agent: &AgentId, work: TaskWork) -> Outcome {
+        let Inner { texts, settings, commands, .. } = &*self.inner;
+        let here = task::Here { texts, settings, commands, agent };
+        Outcome::Tool { outcome: Box::pin(task::perform(&here, work)).await }
+    }
+
+    /// Finds out what became of a command that was under way when the runtime ended. `is_task`: its output stays.
+    pub async fn probe(
+        &self,
+        agent: &AgentId,
+        op: OpId,
+        supervisor: &SupervisorIdentity,
+        command: Option<&CommandSpec>,
+        is_task: bool,
+    ) -> Found {
+        let Inner { texts, settings, commands, .. } = &*self.inner;
+        Box::pin(commands.probe(texts, settings, (agent, op), supervisor, command, is_task)).await
+    }
+
+    /// The command of an operation goes on as a task: that is durable.
+    pub fn goes_on(&self, agent: &AgentId, op: OpId) {
+        self.inner.commands.goes_on(agent, op);
     }
 
     /// Ends what no operation in progress knows of. For a start, once everything was probed.
@@ -191,8 +224,8 @@ impl Performers {
     }
 
     /// An operation of the agent was given up.
-    pub fn cancelled(&self, agent: &AgentId) {
-        self.inner.commands.cancelled(agent);
+    pub fn cancelled(&self, agent: &AgentId, op: OpId) {
+        self.inner.commands.cancelled(&self.inner.settings, agent, op);
     }
 
     /// The end of an operation is durable: what was kept for a crash may go.

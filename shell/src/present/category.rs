@@ -18,6 +18,8 @@ pub enum Category {
     /// What the model says and wants, beside its report.
     AssistantProgress,
     Tool,
+    /// Commands in the background.
+    Task,
     /// States and decisions behind what is shown.
     StateSync,
     Trace,
@@ -30,7 +32,7 @@ impl Category {
             Self::OperatorNotification => "! ",
             Self::Message => "> ",
             Self::Brief | Self::AssistantProgress => "",
-            Self::Tool => "  ",
+            Self::Tool | Self::Task => "  ",
             Self::Waiting | Self::Runtime | Self::StateSync | Self::Trace => "· ",
         }
     }

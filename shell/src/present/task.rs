@@ -16,8 +16,10 @@ pub(super) fn told(fact: &TaskFact) -> Told {
             Told::new(Visibility::Trace, Category::Task, "task", &summary)
         }
         TaskFact::TaskInputDelivered(fact) => {
-            let summary =
-                format!("{} bytes were written to {} ({})", fact.bytes_written, fact.task_id, fact.input_target);
+            let summary = format!(
+                "{} bytes were written to {} ({})",
+                fact.bytes_written, fact.task_id, fact.input_target
+            );
             Told::new(Visibility::Verbose, Category::Task, "task", &summary)
         }
     }

@@ -278,10 +278,7 @@ impl Run<'_> {
                     stream.capture.push(bytes);
                 }
                 Err(problem)
-                    if matches!(
-                        problem.kind(),
-                        io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock
-                    ) => {}
+                    if matches!(problem.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock) => {}
                 // A terminal whose other side is closed fails; a pipe ends.
                 Ok(0) | Err(_) => stream.source = None,
             }

@@ -100,7 +100,8 @@ pub(crate) fn input(tx: &mut Tx<'_>, id: TaskId, text: Text, reply: ReplyId) {
     }
     let agent = tx.agent().id.clone();
     let opening = Opening { task_id: Some(id), ..Opening::new(OpKind::WriteInput, INPUT_TIMEOUT) };
-    let work = TaskWork::Input { task: Box::new(task), source: InputSource::Text { text } };
+    let executing = stop::executing(tx, id);
+    let work = TaskWork::Input { task: Box::new(task), op: executing, source: InputSource::Text { text } };
     let op = tx.open(opening, |op| Some(Effect::CallTask { agent, op, work }));
     tx.answer_later(op, reply);
 }

@@ -68,7 +68,7 @@ pub(crate) fn all(tx: &mut Tx<'_>) -> Vec<TaskId> {
 }
 
 /// The operation that brings the end of a task.
-fn executing(tx: &Tx<'_>, id: TaskId) -> Option<OpId> {
+pub(super) fn executing(tx: &Tx<'_>, id: TaskId) -> Option<OpId> {
     let mut ops = tx.agent().ops.iter();
     ops.find(|(_, open)| open.kind == OpKind::RunCommand && open.task_id == Some(id)).map(|(op, _)| *op)
 }

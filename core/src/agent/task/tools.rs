@@ -52,9 +52,11 @@ pub(crate) fn call(
             }
             return Ok(());
         }
-        TaskCall::Input { task } => {
-            TaskWork::Input { task: known(tx, task)?, source: InputSource::Call { arguments } }
-        }
+        TaskCall::Input { task } => TaskWork::Input {
+            task: known(tx, task)?,
+            op: stop::executing(tx, task),
+            source: InputSource::Call { arguments },
+        },
         TaskCall::Stop { task, force } => {
             known(tx, task)?;
             let changed = stop::request(tx, task, TaskCause::AgentAsked, force);

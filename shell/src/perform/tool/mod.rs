@@ -90,8 +90,14 @@ pub(super) async fn run(texts: &Texts, settings: &Settings, call: &ToolCall, arg
             patch::run(settings.journals(), &settings.remains, &call.execution.execution_root, arguments)
                 .await
         }
-        Tool::ExecCommand | Tool::ExecCommandBatch => {
-            let message = "a command is executed by a supervisor that was prepared for it";
+        Tool::ExecCommand
+        | Tool::ExecCommandBatch
+        | Tool::TaskList
+        | Tool::TaskStatus
+        | Tool::TaskOutput
+        | Tool::TaskInput
+        | Tool::TaskStop => {
+            let message = "it is performed in another way: for commands a supervisor is prepared";
             Err(Refusal::new(ToolErrorKind::ToolExecutionFailed, message))
         }
     };

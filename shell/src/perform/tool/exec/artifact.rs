@@ -4,13 +4,9 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
+use super::retention;
 use crate::supervise::Kept;
-
-/// Bounds of what is kept for one agent.
-const FILES: usize = 100;
-const BYTES: u64 = 1 << 30;
 
 /// Keeps a log under a name that follows from its content; none when there is no log. In which order the
 /// lines of two streams came may differ: the first one stays.
@@ -23,36 +19,13 @@ pub(super) fn keep(outputs: &Path, log: &Path, streams: [&Kept; 2]) -> Option<Pa
         }
         Ok(()) | Err(_) => {}
     }
-    prune(outputs, &path);
+    retention::prune_artifacts(outputs, &path);
     Some(path)
-}
-
-/// Removes the oldest beyond the bounds, never the newest one.
-fn prune(outputs: &Path, newest: &Path) {
-    let Ok(entries) = fs::read_dir(outputs) else { return };
-    let mut files: Vec<(SystemTime, u64, PathBuf)> = entries
-        .filter_map(|entry| {
-            let entry = entry.ok()?;
-            let about = entry.metadata().ok().filter(fs::Metadata::is_file)?;
-            Some((about.modified().ok()?, about.len(), entry.path()))
-        })
-        .filter(|(_, _, path)| path != newest)
-        .collect();
-    files.sort();
-    let mut bytes: u64 = files.iter().map(|(_, bytes, _)| bytes).sum();
-    let mut count = files.len();
-    for (_, size, path) in files {
-        if count < FILES && bytes <= BYTES {
-            return;
-        }
-        if fs::remove_file(path).is_ok() {
-            (count, bytes) = (count - 1, bytes - size);
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::retention::FILES;
     use super::*;
 
     #[test]

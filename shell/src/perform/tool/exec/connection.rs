@@ -17,8 +17,6 @@ use tokio::process::{Child, Command};
 
 use super::place::Place;
 use super::{Refusal, Settings};
-use crate::remains::Remains;
-use crate::spawn;
 use crate::supervise::protocol::{self, Identity, Plan, Say, Tell};
 use crate::supervise::{SOCKET, SUPERVISE, inside};
 
@@ -39,7 +37,6 @@ pub(super) struct Prepared {
     plan: Plan,
     /// Kept so that its end is taken note of.
     _process: Child,
-    remains: Remains,
     waits: bool,
 }
 
@@ -68,48 +65,16 @@ impl Prepared {
         }
         let identity = SupervisorIdentity { pid, started, boot_id, socket: format!("{name}/{SOCKET}") };
         traces.0 = None;
-        Ok(Self {
-            identity,
-            place,
-            connection,
-            plan,
-            _process: process,
-            remains: settings.remains.clone(),
-            waits: true,
-        })
+        Ok(Self { identity, place, connection, plan, _process: process, waits: true })
     }
 
-    /// Gives the word, and waits for the end; however that comes, the record tells.
+    /// Gives the word, and waits for the end; however that comes, the record tells. From the word on the command needs
+    /// nobody: dropping this leaves it alone.
     pub(super) async fn run(mut self) {
         let Ok(word) = protocol::frame(&Say::Go { plan: self.plan.clone() }) else { return };
         self.waits = false;
-        let mut running = Running(Some(self));
-        if let Some(prepared) = &mut running.0
-            && prepared.connection.stream.write_all(&word).await.is_ok()
-        {
-            prepared.connection.until_ended().await;
-        }
-        running.0 = None;
-    }
-}
-
-/// A command under way; dropping it before the end is a request to stop, and what is left of it is waited for
-/// by the end of the runtime.
-struct Running(Option<Prepared>);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let Some(mut prepared) = self.0.take() else { return };
-        if let Ok(stop) = protocol::frame(&Say::Stop { force: false }) {
-            // So few bytes always fit.
-            prepared.connection.stream.try_write(&stop).ok();
-        }
-        let remaining = prepared.remains.hold();
-        if tokio::runtime::Handle::try_current().is_ok() {
-            drop(spawn::task(async move {
-                prepared.connection.until_ended().await;
-                drop((prepared, remaining));
-            }));
+        if self.connection.stream.write_all(&word).await.is_ok() {
+            self.connection.until_ended().await;
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Commands, each under a supervisor of its own (contract: tasks.md, tools.md; `crate::supervise`).
 //!
 //! A call is performed in two operations. `prepare` judges it, brings a supervisor up and learns who it is;
-//! `run` gives the word once that is on record, and waits for the end. Dropping either gives the command up:
-//! before the word nothing was executed, after it the whole tree is ended. Equal results are equal bytes:
-//! nothing in them varies from run to run.
+//! `run` gives the word once that is on record, and waits for the end. From then on the command needs nobody:
+//! dropping either ends only the wait. Who wants its end says so. Equal results are equal bytes: nothing in them varies
+//! from run to run.
 
 mod artifact;
 mod connection;
@@ -12,32 +12,46 @@ mod output;
 mod place;
 mod plan;
 mod probe;
+mod reach;
 mod result;
+mod retention;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use holon_core::effect::ToolCall;
-use holon_core::outcome::{SupervisorIdentity, ToolOutcome};
+use holon_core::ids::TaskId;
+use holon_core::outcome::{CommandEnd, CommandSpec, SupervisorIdentity, ToolOutcome};
 use holon_core::tool::{Receipt, ToolError, ToolErrorKind};
 use holon_core::{AgentId, Millis, OpId};
 
 use super::super::Settings;
 use super::{Refusal, receipt};
 use crate::supervise::process;
-use crate::supervise::record::{self, ExitRecord};
+use crate::supervise::record::{self, End, ExitRecord};
 use crate::text::Texts;
 use connection::Prepared;
 use place::Place;
 
 pub use environment::CommandEnvironment;
 
-/// The commands of this process: those that wait for the word, and where the others leave their traces.
+/// The commands of this process: those that wait for the word, and those that are executed.
 #[derive(Default)]
 pub(in crate::perform) struct Commands {
-    /// An agent makes one call at a time; whoever still waits when the next one comes is given up.
-    prepared: Mutex<BTreeMap<AgentId, Prepared>>,
-    places: Mutex<BTreeMap<(AgentId, OpId), Place>>,
+    /// By the operation that prepared them.
+    prepared: Mutex<BTreeMap<(AgentId, OpId), Prepared>>,
+    /// By the operation in which they were given the word.
+    executing: Mutex<BTreeMap<(AgentId, OpId), Executing>>,
+}
+
+/// A command, until its end is durable.
+#[derive(Debug, Clone)]
+struct Executing {
+    supervisor: SupervisorIdentity,
+    place: Place,
+    /// Its end was read, or it is known to be gone.
+    ended: bool,
 }
 
 /// What a refusal says that is none of the call's fault.
@@ -50,18 +64,18 @@ impl Commands {
     /// The one result of the call, when nothing can be executed.
     pub(in crate::perform) async fn prepare(
         &self,
+        texts: &Texts,
         settings: &Settings,
-        agent: &AgentId,
-        op: OpId,
+        (agent, op): (&AgentId, OpId),
+        task: TaskId,
         call: &ToolCall,
         arguments: &str,
-    ) -> Result<SupervisorIdentity, Refusal> {
-        let plan = plan::plan(settings, agent, op, call, arguments)?;
+    ) -> Result<(SupervisorIdentity, CommandSpec), Refusal> {
+        let (plan, command) = plan::plan(texts, settings, agent, task, call, arguments)?;
         let prepared = Prepared::start(settings, agent, plan).await?;
         let identity = prepared.identity.clone();
-        let earlier = lock(&self.prepared).insert(agent.clone(), prepared);
-        drop(earlier);
-        Ok(identity)
+        lock(&self.prepared).insert((agent.clone(), op), prepared);
+        Ok((identity, command))
     }
 
     /// Gives the word, and waits until the end is on record.
@@ -72,37 +86,88 @@ impl Commands {
         op: OpId,
         supervisor: &SupervisorIdentity,
     ) -> ToolOutcome {
-        let prepared = lock(&self.prepared).remove(agent).filter(|waiting| waiting.identity == *supervisor);
-        let Some(prepared) = prepared else { return gone("its supervisor did not wait any more") };
-        lock(&self.places).insert((agent.clone(), op), prepared.place.clone());
+        let Some(prepared) = self.waiting(supervisor) else {
+            return gone("its supervisor did not wait any more");
+        };
         let place = prepared.place.clone();
+        self.executes(agent, op, supervisor, place.clone());
         prepared.run().await;
-        match ExitRecord::read(&place.folder) {
+        reach::until_ended(&place, supervisor).await;
+        self.told(texts, agent, op)
+    }
+
+    /// Waits for the end of a command that an earlier process gave the word.
+    pub(in crate::perform) async fn watch(
+        &self,
+        texts: &Texts,
+        settings: &Settings,
+        agent: &AgentId,
+        op: OpId,
+        supervisor: &SupervisorIdentity,
+    ) -> ToolOutcome {
+        let place = Place::of(settings, agent, supervisor, None, true);
+        self.executes(agent, op, supervisor, place.clone());
+        reach::until_ended(&place, supervisor).await;
+        self.told(texts, agent, op)
+    }
+
+    /// The command goes on as a task: its log is kept.
+    pub(in crate::perform) fn goes_on(&self, agent: &AgentId, op: OpId) {
+        if let Some(executing) = lock(&self.executing).get_mut(&(agent.clone(), op)) {
+            executing.place.kept = true;
+        }
+    }
+
+    /// The end of an operation is durable: its traces may go. Whoever is still to be ended keeps them until then.
+    pub(in crate::perform) fn settled(&self, agent: &AgentId, op: OpId) {
+        let key = (agent.clone(), op);
+        let mut executing = lock(&self.executing);
+        if !executing.get(&key).is_some_and(|known| known.ended) {
+            return;
+        }
+        let Some(Executing { place, .. }) = executing.remove(&key) else { return };
+        let of_agent = executing.iter().filter(|((of, _), _)| of == agent);
+        let active: Vec<PathBuf> = of_agent.flat_map(|(_, known)| known.place.logs.clone()).collect();
+        drop(executing);
+        place.remove();
+        if place.kept {
+            retention::prune_tasks(&place.outputs, &active);
+        }
+    }
+
+    /// The supervisor that waits for the word under that name.
+    fn waiting(&self, supervisor: &SupervisorIdentity) -> Option<Prepared> {
+        let mut prepared = lock(&self.prepared);
+        let key = prepared.iter().find(|(_, waiting)| waiting.identity == *supervisor)?.0.clone();
+        prepared.remove(&key)
+    }
+
+    /// What was known of the command before stays: whether it is a task.
+    fn executes(&self, agent: &AgentId, op: OpId, supervisor: &SupervisorIdentity, place: Place) {
+        let executing = Executing { supervisor: supervisor.clone(), place, ended: false };
+        lock(&self.executing).entry((agent.clone(), op)).or_insert(executing);
+    }
+
+    /// Reads the record of a command that has ended.
+    fn told(&self, texts: &Texts, agent: &AgentId, op: OpId) -> ToolOutcome {
+        let known = lock(&self.executing).get(&(agent.clone(), op)).cloned();
+        let Some(Executing { supervisor, place, .. }) = known else { return gone("it was given up") };
+        let outcome = match ExitRecord::read(&place.folder) {
             Ok(Some(record)) => told(texts, &place, &record),
             Ok(None) => {
-                place.kill(supervisor);
+                place.kill(&supervisor);
                 gone("its supervisor ended without a word; what was left of it was killed")
             }
             Err(problem) => gone(&format!("what its supervisor left can't be read: {problem}")),
+        };
+        if let Some(known) = lock(&self.executing).get_mut(&(agent.clone(), op)) {
+            known.ended = true;
         }
-    }
-
-    /// Nobody waits for an operation of the agent any more: a supervisor without the word ends.
-    pub(in crate::perform) fn cancelled(&self, agent: &AgentId) {
-        let waiting = lock(&self.prepared).remove(agent);
-        drop(waiting);
-    }
-
-    /// The end of an operation is durable: its traces may go.
-    pub(in crate::perform) fn settled(&self, agent: &AgentId, op: OpId) {
-        let place = lock(&self.places).remove(&(agent.clone(), op));
-        if let Some(place) = place {
-            place.remove();
-        }
+        outcome
     }
 }
 
-/// What a record says, as the call's one result. No plan: the word was never given.
+/// What a record says, as the one result of a call or a task. No plan: the word was never given.
 fn told(texts: &Texts, place: &Place, record: &ExitRecord) -> ToolOutcome {
     let duration_ms = Millis(record.items.iter().map(|item| item.duration_ms).sum());
     let receipt = match &record.plan {
@@ -114,14 +179,29 @@ fn told(texts: &Texts, place: &Place, record: &ExitRecord) -> ToolOutcome {
             Receipt::failure(error)
         }
     };
-    ToolOutcome { receipt, duration_ms }
+    ToolOutcome { receipt, duration_ms, end: Some(end(record)) }
+}
+
+/// How it ended: of a batch, whatever stands against the success of all of it.
+fn end(record: &ExitRecord) -> CommandEnd {
+    let any = |is: fn(&End) -> bool| record.items.iter().any(|item| is(&item.end));
+    let left = record.items.iter().any(|item| item.remains.unkillable);
+    if any(|end| matches!(end, End::Stopped)) {
+        if left { CommandEnd::Unproven } else { CommandEnd::Stopped }
+    } else if any(|end| matches!(end, End::TimedOut { .. })) {
+        CommandEnd::TimedOut
+    } else if record.plan.is_none() || any(|end| matches!(end, End::NotStarted { .. })) {
+        CommandEnd::NotStarted
+    } else {
+        CommandEnd::Exited
+    }
 }
 
 /// Nobody can say how the command ended.
 fn gone(why: &str) -> ToolOutcome {
     let message = format!("the command was interrupted: {why}");
     let error = ToolError::new(ToolErrorKind::Interrupted, message).hint(INTERRUPTED);
-    ToolOutcome { receipt: Receipt::failure(error), duration_ms: Millis(0) }
+    ToolOutcome { receipt: Receipt::failure(error), duration_ms: Millis(0), end: Some(CommandEnd::Unproven) }
 }
 
 impl Place {

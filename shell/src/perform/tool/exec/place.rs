@@ -6,10 +6,12 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use holon_core::AgentId;
+use holon_core::outcome::SupervisorIdentity;
 
 use crate::entropy;
 use crate::perform::Settings;
 use crate::supervise::log_files;
+use crate::tasks;
 
 /// Folders of supervisors, relative to the home.
 pub(super) const FOLDERS: &str = "run/commands";
@@ -21,6 +23,8 @@ pub(super) struct Place {
     pub(super) outputs: PathBuf,
     /// Logs that are raw material: they go with the folder.
     pub(super) logs: Vec<PathBuf>,
+    /// The command is a task: its log stays.
+    pub(super) kept: bool,
 }
 
 impl Place {
@@ -33,12 +37,26 @@ impl Place {
         let name = format!("{FOLDERS}/{}", entropy::name()?);
         let folder = settings.home.join(&name);
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
-        Ok((Self { folder, outputs: outputs(settings, agent), logs }, name))
+        Ok((Self { folder, outputs: outputs(settings, agent), logs, kept: false }, name))
+    }
+
+    /// Where a supervisor of an earlier process is.
+    pub(super) fn of(
+        settings: &Settings,
+        agent: &AgentId,
+        supervisor: &SupervisorIdentity,
+        log: Option<&Path>,
+        kept: bool,
+    ) -> Self {
+        let socket = settings.home.join(&supervisor.socket);
+        let folder = socket.parent().map(PathBuf::from).unwrap_or_default();
+        let logs = log.map(PathBuf::from).into_iter().collect();
+        Self { folder, outputs: outputs(settings, agent), logs, kept }
     }
 
     /// Removes all traces. What can't be removed now is removed by the next start.
     pub(super) fn remove(&self) {
-        for log in &self.logs {
+        for log in self.logs.iter().filter(|_| !self.kept) {
             log_files::remove(log).ok();
         }
         remove(&self.folder);
@@ -51,5 +69,5 @@ pub(super) fn remove(folder: &Path) {
 
 /// Where the logs of an agent's commands are.
 pub(super) fn outputs(settings: &Settings, agent: &AgentId) -> PathBuf {
-    settings.agent_home(agent).join("task-output")
+    tasks::outputs(&settings.agent_home(agent))
 }

@@ -1,17 +1,20 @@
 //! From a call to what its supervisor is told to execute.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use holon_core::effect::ToolCall;
-use holon_core::tool::arguments::BatchItem;
+use holon_core::ids::TaskId;
+use holon_core::outcome::CommandSpec;
+use holon_core::tool::arguments::{BatchItem, DuplicatePolicy};
 use holon_core::tool::{ExecCommand, ExecCommandBatch, Tool, ToolErrorKind, arguments};
-use holon_core::{AgentId, OpId};
+use holon_core::{AgentId, Millis};
 
 use super::super::root::Root;
 use super::place::outputs;
 use super::{Refusal, Settings};
 use crate::open_files;
 use crate::supervise::protocol::{Input, Item, LOG_BYTES, Plan, Refused};
+use crate::text::{Texts, hash};
 
 const MIN_TOKENS: u64 = 64;
 const CHARACTERS_PER_TOKEN: u64 = 4;
@@ -32,46 +35,82 @@ struct Asked<'a> {
 
 /// Judges the call.
 pub(super) fn plan(
+    texts: &Texts,
     settings: &Settings,
     agent: &AgentId,
-    op: OpId,
+    task: TaskId,
     call: &ToolCall,
     arguments: &str,
-) -> Result<Plan, Refusal> {
+) -> Result<(Plan, CommandSpec), Refusal> {
     let root = Root::open(&call.execution.execution_root)?;
     let outputs = outputs(settings, agent);
-    let (items, stop_on_error) = match call.tool {
+    let (items, stop_on_error, reuse_running, yields) = match call.tool {
         Tool::ExecCommand => {
             let asked: ExecCommand = arguments::parse(arguments)?;
             let tokens = budget(settings, call, asked.max_output_tokens, 1);
-            let asked = single(&asked, tokens, outputs.join(format!("{op}.log")));
-            (vec![item(settings, call, &root, &asked)?], false)
+            let reuse = asked.duplicate_policy == DuplicatePolicy::ReuseRunning;
+            let yields = Millis(asked.yield_time_ms);
+            let asked = single(&asked, tokens, outputs.join(format!("{task}.log")));
+            (vec![item(settings, call, &root, &asked)?], false, reuse, Some(yields))
         }
         Tool::ExecCommandBatch => {
             let asked: ExecCommandBatch = arguments::parse(arguments)?;
             let share = asked.items.len() as u64;
             let items = asked.items.iter().zip(1..).map(|(one, number)| {
                 let tokens = budget(settings, call, one.max_output_tokens, share);
-                let asked = of_batch(one, tokens, outputs.join(format!("{op}.{number}.log")));
+                let asked = of_batch(one, tokens, outputs.join(format!("{task}.{number}.log")));
                 // One that can't be run is a result like another: those beside it are run.
                 item(settings, call, &root, &asked).unwrap_or_else(|refusal| refused(&asked, &refusal))
             });
-            (items.collect(), asked.stop_on_error)
+            (items.collect::<Vec<Item>>(), asked.stop_on_error, false, None)
         }
-        Tool::ApplyPatch => {
+        Tool::ApplyPatch
+        | Tool::TaskList
+        | Tool::TaskStatus
+        | Tool::TaskOutput
+        | Tool::TaskInput
+        | Tool::TaskStop => {
             return Err(Refusal::new(ToolErrorKind::ToolExecutionFailed, "it is no command"));
         }
     };
     // Together they have a bound only where each of them has one.
     let windows: Option<u64> = items.iter().map(|item| item.window_ms).sum();
-    Ok(Plan {
+    let command = command(texts, &items, reuse_running, yields, &outputs.join(format!("{task}.log")));
+    let plan = Plan {
         tool: call.tool,
         items,
         stop_on_error,
         total_ms: windows.map(|windows| windows.min(call.timeout.0)),
         grace_ms: settings.commands.grace.0,
         open_files: open_files::given(),
-    })
+    };
+    Ok((plan, command))
+}
+
+/// What the core is told of it.
+fn command(
+    texts: &Texts,
+    items: &[Item],
+    reuse_running: bool,
+    yield_time_ms: Option<Millis>,
+    log: &Path,
+) -> CommandSpec {
+    let cmd: Vec<&str> = items.iter().map(|item| item.cmd.as_str()).collect();
+    let cmd = texts.redact(&cmd.join("\n"));
+    let first = items.first();
+    let shown = |path: Option<&PathBuf>| path.map(|path| path.display().to_string()).unwrap_or_default();
+    CommandSpec {
+        cmd_digest: hash(cmd.as_bytes()),
+        cmd: texts.take(&cmd),
+        workdir: shown(first.map(|item| &item.folder)),
+        shell: shown(first.map(|item| &item.shell)),
+        login: first.is_some_and(|item| item.login),
+        tty: first.is_some_and(|item| item.tty),
+        accepts_input: first.is_some_and(|item| item.input == Input::Pipe),
+        reuse_running,
+        yield_time_ms,
+        output_path: log.display().to_string(),
+    }
 }
 
 fn single(asked: &ExecCommand, tokens: u64, log: PathBuf) -> Asked<'_> {

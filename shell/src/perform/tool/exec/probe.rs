@@ -3,66 +3,67 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use holon_core::host::Found;
-use holon_core::outcome::SupervisorIdentity;
+use holon_core::outcome::{CommandSpec, SupervisorIdentity};
 use holon_core::{AgentId, OpId};
 
 use super::connection::Connection;
 use super::place::{self, FOLDERS, Place};
-use super::{Commands, Settings, lock, told};
+use super::reach::{ANSWER, identity, reach};
+use super::{Commands, Executing, Settings, lock, told};
 use crate::supervise::process;
-use crate::supervise::protocol::{Identity, Say, Tell};
+use crate::supervise::protocol::{Say, Tell};
 use crate::supervise::record::{self, ExitRecord};
 use crate::text::Texts;
 
-/// A supervisor that is alive answers at once.
-const ANSWER: Duration = Duration::from_secs(5);
-/// How long a command without a window is waited for.
-const WITHOUT_WINDOW: Duration = Duration::from_mins(10);
-/// Beyond what it says that everything will take.
-const OVERTIME: Duration = Duration::from_secs(10);
+/// Between two looks at whether a supervisor has left.
+const PAUSE: Duration = Duration::from_millis(20);
 
 impl Commands {
-    /// Finds out about a command that was under way when the runtime ended. One that still runs is waited
-    /// for: its supervisor ends it when its time is over.
+    /// Finds out about a command that was under way when the runtime ended. `command` is what is known of it, `kept`
+    /// whether it is a task.
     pub(in crate::perform) async fn probe(
         &self,
         texts: &Texts,
         settings: &Settings,
-        agent: &AgentId,
-        op: OpId,
+        (agent, op): (&AgentId, OpId),
         supervisor: &SupervisorIdentity,
+        command: Option<&CommandSpec>,
+        kept: bool,
     ) -> Found {
-        let folder = settings.home.join(&supervisor.socket);
-        let folder = folder.parent().map(PathBuf::from).unwrap_or_default();
-        let mut place = Place { folder, outputs: place::outputs(settings, agent), logs: Vec::new() };
-        wait_for_the_end(&place, supervisor).await;
-        let found = match ExitRecord::read(&place.folder) {
-            Ok(Some(record)) if record.plan.is_none() => Found::NotStarted,
-            Ok(Some(record)) => {
-                let plan = record.plan.iter().flat_map(|plan| &plan.items);
-                place.logs = plan.map(|item| item.log.clone()).collect();
-                Found::Ended { outcome: Box::new(told(texts, &place, &record)) }
-            }
-            Ok(None) | Err(_) => {
-                place.kill(supervisor);
-                // The mark is made before anything is executed; a loss of power may have taken it.
-                let same_boot = process::boot_id().is_ok_and(|id| id == supervisor.boot_id);
-                let marked = !place.folder.is_dir() || record::started(&place.folder).is_some();
-                if same_boot && !marked { Found::NotStarted } else { Found::Lost }
+        let log = command.map(|command| Path::new(&command.output_path));
+        let mut place = Place::of(settings, agent, supervisor, log, kept);
+        let found = if goes_on(&place, supervisor).await {
+            Found::Running
+        } else {
+            match ExitRecord::read(&place.folder) {
+                Ok(Some(record)) if record.plan.is_none() => Found::NotStarted,
+                Ok(Some(record)) => {
+                    let plan = record.plan.iter().flat_map(|plan| &plan.items);
+                    place.logs = plan.map(|item| item.log.clone()).collect();
+                    Found::Ended { outcome: Box::new(told(texts, &place, &record)) }
+                }
+                Ok(None) | Err(_) => {
+                    place.kill(supervisor);
+                    // The mark is made before anything is executed; a loss of power may have taken it.
+                    let same_boot = process::boot_id().is_ok_and(|id| id == supervisor.boot_id);
+                    let marked = !place.folder.is_dir() || record::started(&place.folder).is_some();
+                    if same_boot && !marked { Found::NotStarted } else { Found::Lost }
+                }
             }
         };
-        lock(&self.places).insert((agent.clone(), op), place);
+        let executing = Executing { supervisor: supervisor.clone(), place, ended: found != Found::Running };
+        lock(&self.executing).insert((agent.clone(), op), executing);
         found
     }
 
     /// Ends and removes what no operation in progress knows: supervisors whose end nobody waits for.
     pub(in crate::perform) async fn sweep(&self, settings: &Settings) {
         let known: BTreeSet<PathBuf> =
-            lock(&self.places).values().map(|place| place.folder.clone()).collect();
+            lock(&self.executing).values().map(|known| known.place.folder.clone()).collect();
         let Ok(entries) = fs::read_dir(settings.home.join(FOLDERS)) else { return };
         let stray = entries.filter_map(|entry| Some(entry.ok()?.path()));
         for folder in stray.filter(|folder| !known.contains(folder)) {
@@ -74,22 +75,32 @@ impl Commands {
     }
 }
 
-/// Only who answers at the socket and is the process on record is believed to be the supervisor.
-async fn wait_for_the_end(place: &Place, supervisor: &SupervisorIdentity) {
-    let SupervisorIdentity { pid, started, boot_id, .. } = supervisor.clone();
-    let identity = Identity { pid, started, boot_id };
-    if !process::is_alive(&identity) {
-        return;
+/// Whether that supervisor is alive, and its command not at its end.
+async fn goes_on(place: &Place, supervisor: &SupervisorIdentity) -> bool {
+    if !process::is_alive(&identity(supervisor)) {
+        return false;
     }
-    let Ok(mut connection) = Connection::reach(&place.folder).await else { return };
-    if connection.peer() != Some(pid) || connection.say(&Say::Hello).await.is_err() {
-        return;
+    let Ok(mut connection) = reach(place, supervisor).await else { return ends(place, supervisor).await };
+    if connection.say(&Say::Hello).await.is_err() {
+        return ends(place, supervisor).await;
     }
-    let answered = connection.hear_within(ANSWER).await;
-    if let Ok(Some(Tell::Ready { identity: answered, remaining_ms })) = answered
-        && answered == identity
-    {
-        let patience = remaining_ms.map_or(WITHOUT_WINDOW, Duration::from_millis) + OVERTIME;
-        tokio::time::timeout(patience, connection.until_ended()).await.ok();
+    match connection.hear_within(ANSWER).await {
+        Ok(Some(Tell::Ready { identity: answered, .. })) => {
+            // One that waits for the word has heard the last of its runtime: it ends without one.
+            answered == identity(supervisor) && record::started(&place.folder).is_some()
+        }
+        Ok(Some(Tell::Input { .. } | Tell::Ended) | None) | Err(_) => ends(place, supervisor).await,
     }
+}
+
+/// One that does not answer may be at its end: its record is waited for. Never true.
+async fn ends(place: &Place, supervisor: &SupervisorIdentity) -> bool {
+    let waiting = async {
+        while process::is_alive(&identity(supervisor)) && matches!(ExitRecord::read(&place.folder), Ok(None))
+        {
+            tokio::time::sleep(PAUSE).await;
+        }
+    };
+    tokio::time::timeout(ANSWER, waiting).await.ok();
+    false
 }

@@ -85,14 +85,20 @@ pub(super) fn result(
 ) -> Result<Success, Refusal> {
     match plan.tool {
         Tool::ExecCommandBatch => Ok(batch(texts, place, plan, ends)),
-        Tool::ExecCommand | Tool::ApplyPatch => {
+        Tool::ExecCommand
+        | Tool::ApplyPatch
+        | Tool::TaskList
+        | Tool::TaskStatus
+        | Tool::TaskOutput
+        | Tool::TaskInput
+        | Tool::TaskStop => {
             let (Some(item), Some(end)) = (plan.items.first(), ends.first()) else {
                 let message = "the supervisor left a record without the command";
                 return Err(Refusal::new(ToolErrorKind::Interrupted, message).hint(INTERRUPTED));
             };
             let completed = single(texts, place, item, end)?;
             let (truncated, status) = (completed.truncated, completed.exit_status);
-            let facts = ToolFacts { exit_status: Some(status), truncated, changed_files: Vec::new() };
+            let facts = ToolFacts { exit_status: Some(status), truncated, ..ToolFacts::default() };
             Ok(Success { content: serde_json::to_string(&completed).unwrap_or_default(), facts })
         }
     }
@@ -145,8 +151,11 @@ fn streams(texts: &Texts, place: &Place, item: &Item, end: &ItemEnd) -> Streams 
     let (stdout, stderr) = output::share(&redacted(&end.stdout), &redacted(&end.stderr), item.budget);
     let truncated = (stdout.truncated, stderr.truncated);
     let logged = [&end.stdout, &end.stderr];
-    let kept =
-        (truncated.0 || truncated.1).then(|| artifact::keep(&place.outputs, &item.log, logged)).flatten();
+    // The log of a task stays where it is.
+    let keep = || {
+        if place.kept { Some(item.log.clone()) } else { artifact::keep(&place.outputs, &item.log, logged) }
+    };
+    let kept = (truncated.0 || truncated.1).then(keep).flatten();
     let path = |path: &Path| Artifact { path: path.display().to_string() };
     Streams {
         stdout: stdout.text,

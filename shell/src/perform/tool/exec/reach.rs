@@ -1,0 +1,131 @@
+//! What is said to a supervisor while its command is executed, each time over a connection of its own: only who is
+//! the process on record is believed to be it.
+
+use std::io;
+use std::time::Duration;
+
+use holon_core::agent::task::Task;
+use holon_core::outcome::SupervisorIdentity;
+use holon_core::tool::InputReceipt;
+use holon_core::{AgentId, OpId};
+
+use super::connection::Connection;
+use super::place::Place;
+use super::{Commands, Executing, Settings, lock};
+use crate::spawn;
+use crate::supervise::process;
+use crate::supervise::protocol::{Identity, Say, Tell};
+use crate::supervise::record::ExitRecord;
+
+/// A supervisor that is alive answers at once.
+pub(super) const ANSWER: Duration = Duration::from_secs(5);
+/// What a command does not take at once is waited for a little, by its supervisor.
+const WRITTEN: Duration = Duration::from_secs(10);
+/// Beyond the grace: for its supervisor to kill, to read what is left, and to write its record.
+const OVERTIME: Duration = Duration::from_secs(20);
+/// A connection may break although its supervisor lives.
+const ATTEMPTS: u32 = 10;
+const PAUSE: Duration = Duration::from_millis(200);
+
+impl Commands {
+    /// Asks for the end of a command: with time to clean up, or at once.
+    pub(in crate::perform) fn stop(&self, agent: &AgentId, op: OpId, force: bool) {
+        let Some(Executing { supervisor, place, .. }) = self.executing_in(agent, op) else { return };
+        drop(spawn::task(async move {
+            // Who can't be reached has ended, or is ended when the time for its stop is over.
+            say(&place, &supervisor, &Say::Stop { force }).await.ok();
+        }));
+    }
+
+    /// Nobody waits for an operation any more: a supervisor without the word ends, a command is ended. The end of the
+    /// runtime waits for that.
+    pub(in crate::perform) fn cancelled(&self, settings: &Settings, agent: &AgentId, op: OpId) {
+        let key = (agent.clone(), op);
+        let waiting = lock(&self.prepared).remove(&key);
+        drop(waiting);
+        let given_up = lock(&self.executing).remove(&key);
+        let Some(Executing { supervisor, place, ended }) = given_up else { return };
+        let patience = Duration::from_millis(settings.commands.grace.0) + OVERTIME;
+        let remaining = settings.remains.hold();
+        drop(spawn::task(async move {
+            if !ended {
+                say(&place, &supervisor, &Say::Stop { force: false }).await.ok();
+                if tokio::time::timeout(patience, until_ended(&place, &supervisor)).await.is_err() {
+                    place.kill(&supervisor);
+                }
+            }
+            place.remove();
+            drop(remaining);
+        }));
+    }
+
+    /// Writes to the command of a task.
+    pub(in crate::perform) async fn write(
+        &self,
+        agent: &AgentId,
+        op: Option<OpId>,
+        task: &Task,
+        text: String,
+    ) -> InputReceipt {
+        let failed = |problem: String| InputReceipt { problem: Some(problem), ..InputReceipt::default() };
+        let known = op.and_then(|op| self.executing_in(agent, op));
+        let Some(Executing { supervisor, place, .. }) = known else {
+            return failed("the command has ended".into());
+        };
+        let written = async {
+            let mut connection = reach(&place, &supervisor).await?;
+            connection.say(&Say::Input { id: 0, text }).await?;
+            connection.hear_within(WRITTEN).await
+        };
+        match written.await {
+            Ok(Some(Tell::Input { bytes_written, problem, .. })) => InputReceipt {
+                accepted_input: bytes_written > 0,
+                input_target: task.command.input_target(),
+                bytes_written,
+                problem,
+            },
+            Ok(Some(Tell::Ended)) => failed("the command has ended".into()),
+            Ok(Some(Tell::Ready { .. }) | None) => failed("its supervisor takes no input".into()),
+            Err(problem) => failed(format!("its supervisor can't be reached: {problem}")),
+        }
+    }
+
+    fn executing_in(&self, agent: &AgentId, op: OpId) -> Option<Executing> {
+        lock(&self.executing).get(&(agent.clone(), op)).cloned()
+    }
+}
+
+/// Waits until a supervisor has left, and with it its record.
+pub(super) async fn until_ended(place: &Place, supervisor: &SupervisorIdentity) {
+    for _ in 0..ATTEMPTS {
+        let left = matches!(ExitRecord::read(&place.folder), Ok(Some(_)) | Err(_));
+        if left || !process::is_alive(&identity(supervisor)) {
+            return;
+        }
+        match reach(place, supervisor).await {
+            Ok(mut connection) => connection.until_ended().await,
+            Err(_) => tokio::time::sleep(PAUSE).await,
+        }
+    }
+}
+
+/// A connection to that very supervisor.
+pub(super) async fn reach(place: &Place, supervisor: &SupervisorIdentity) -> io::Result<Connection> {
+    let connection = tokio::time::timeout(ANSWER, Connection::reach(&place.folder))
+        .await
+        .map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
+    if connection.peer() == Some(supervisor.pid) && process::is_alive(&identity(supervisor)) {
+        Ok(connection)
+    } else {
+        Err(io::Error::other("somebody else answers in its place"))
+    }
+}
+
+async fn say(place: &Place, supervisor: &SupervisorIdentity, say: &Say) -> io::Result<()> {
+    reach(place, supervisor).await?.say(say).await
+}
+
+pub(super) fn identity(supervisor: &SupervisorIdentity) -> Identity {
+    let SupervisorIdentity { pid, started, boot_id, .. } = supervisor.clone();
+    Identity { pid, started, boot_id }
+}

@@ -1,0 +1,99 @@
+//! The output of a task: a bounded preview, and where the whole of it is.
+
+use std::path::Path;
+
+use holon_core::agent::task::{Task, TaskKind, TaskStatus};
+use holon_core::effect::Retrieval;
+use holon_core::event::turn::FailureArtifact;
+use holon_core::ids::TaskId;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::output_log::{self, Preview};
+use crate::text::Texts;
+
+/// `success` stands for an ended task with an output that stays as it is (contract: tasks.md, Projections).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TaskOutputResult {
+    pub retrieval_status: Retrieval,
+    pub task: TaskResult,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TaskResult {
+    pub task_id: TaskId,
+    pub kind: TaskKind,
+    pub status: TaskStatus,
+    pub summary: String,
+    /// Of long output the beginning and the end.
+    pub output_preview: String,
+    pub output_truncated: bool,
+    pub artifacts: Vec<Artifact>,
+    /// The artifact with all of the output: its place among them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_artifact: Option<usize>,
+    /// What the end of the task came to, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result_summary: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_status: Option<i32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure_artifact: Option<FailureArtifact>,
+}
+
+/// A file that is kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Artifact {
+    pub path: String,
+}
+
+/// What is wanted of an output.
+#[derive(Debug, Clone, Copy)]
+pub struct OutputRequest {
+    pub retrieval: Retrieval,
+    /// Most characters of the preview.
+    pub characters: usize,
+}
+
+/// Reads it. Of an ended task whose log is gone, what its end left on record stands in.
+pub fn output(texts: &Texts, task: &Task, log: &Path, wanted: OutputRequest) -> TaskOutputResult {
+    let ended = task.status.is_terminal();
+    let there = log.exists();
+    let (read, problem) = match output_log::preview(texts, log, wanted.characters, ended) {
+        Ok(read) => (read, None),
+        Err(problem) => (Preview::default(), Some(format!("the log can't be read: {problem}"))),
+    };
+    let left = task.end.as_ref().and_then(|end| end.result.as_ref()).filter(|_| ended && !there);
+    let (output_preview, output_truncated) = match left.map(|text| texts.resolve(text)) {
+        Some(Ok(left)) => {
+            let truncated = left.chars().count() > wanted.characters;
+            (holon_core::content::clip_middle(&left, wanted.characters), truncated)
+        }
+        Some(Err(_)) | None => (read.text, read.truncated),
+    };
+    let artifacts = if there { vec![Artifact { path: log.display().to_string() }] } else { Vec::new() };
+    TaskOutputResult {
+        retrieval_status: wanted.retrieval,
+        task: TaskResult {
+            task_id: task.id,
+            kind: task.kind,
+            status: task.status,
+            summary: task.summary.clone(),
+            output_preview,
+            output_truncated,
+            output_artifact: (!artifacts.is_empty()).then_some(0),
+            artifacts,
+            result_summary: problem.or_else(|| task.end.as_ref().map(|_| summary(task))),
+            exit_status: task.end.as_ref().and_then(|end| end.exit_status),
+            failure_artifact: task.end.as_ref().and_then(|end| end.failure_artifact.clone()),
+        },
+    }
+}
+
+fn summary(task: &Task) -> String {
+    let failure = task.end.as_ref().and_then(|end| end.failure_artifact.as_ref());
+    match failure {
+        Some(failure) => format!("{}: {}", task.status, failure.summary.preview()),
+        None => task.status.name().to_owned(),
+    }
+}
