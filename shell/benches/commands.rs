@@ -7,6 +7,7 @@ use std::process::Command;
 
 use holon_core::agent::identity::ExecutionBinding;
 use holon_core::effect::ToolCall;
+use holon_core::ids::TaskId;
 use holon_core::tool::Tool;
 use holon_core::{AgentId, Millis, OpId, Outcome, RunId, Text};
 use holon_shell::live::LiveSink;
@@ -32,7 +33,7 @@ fn supervised(bencher: divan::Bencher<'_, '_>) {
     let agent = AgentId::new("main").unwrap();
     let at = folder.path().display().to_string();
     let call = ToolCall {
-        run_id: RunId(1),
+        run_id: Some(RunId(1)),
         call_id: "call_1".into(),
         tool: Tool::ExecCommand,
         arguments: Text::short(r#"{"cmd":"true","shell":"sh","login":false}"#),
@@ -43,8 +44,8 @@ fn supervised(bencher: divan::Bencher<'_, '_>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     bencher.bench_local(|| {
         runtime.block_on(async {
-            let outcome = performers.prepare_command(&agent, OpId(1), call.clone()).await;
-            let Outcome::Prepared { supervisor } = outcome else { panic!("{outcome:?}") };
+            let outcome = performers.prepare_command(&agent, OpId(1), TaskId(1), call.clone()).await;
+            let Outcome::Prepared { supervisor, .. } = outcome else { panic!("{outcome:?}") };
             let outcome = performers.run_command(&agent, OpId(2), supervisor).await;
             performers.settled(&agent, OpId(2));
             outcome

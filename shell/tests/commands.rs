@@ -210,6 +210,7 @@ async fn giving_a_command_up_ends_everything_that_it_started() {
             assert!(waited.is_err(), "the command ended too soon");
         }
     }
+    place.performers.cancelled(&place.agent, OpId(2));
     wait_for(|| place.strays().is_empty(), || format!("{:?}", place.strays()));
     tokio::time::sleep(Duration::from_millis(1_200)).await;
     assert_eq!(place.read("late"), None);
@@ -219,14 +220,14 @@ async fn giving_a_command_up_ends_everything_that_it_started() {
 async fn without_the_word_nothing_is_executed() {
     let place = Place::new();
     let supervisor = place.prepare(1, json!({"cmd": "touch done"})).await.unwrap();
-    place.performers.cancelled(&place.agent);
+    place.performers.cancelled(&place.agent, OpId(1));
     wait_for(|| place.supervisors().is_empty(), || format!("{:?}", place.supervisors()));
     let gone = place.run(2, supervisor).await;
     assert_eq!(gone.error, Some(ToolErrorKind::Interrupted), "{gone:?}");
-    // The next call of an agent takes the place of one that nobody runs any more.
     let first = place.prepare(3, json!({"cmd": "touch done"})).await.unwrap();
     let second = place.prepare(4, json!({"cmd": "echo second"})).await.unwrap();
     assert_ne!(first, second);
+    place.performers.cancelled(&place.agent, OpId(3));
     assert!(place.run(5, second).await.text.contains("second"));
     place.performers.settled(&place.agent, OpId(5));
     wait_for(|| place.supervisors().is_empty(), || format!("{:?}", place.supervisors()));

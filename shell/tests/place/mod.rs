@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use holon_core::agent::identity::ExecutionBinding;
 use holon_core::effect::ToolCall;
+use holon_core::ids::TaskId;
 use holon_core::outcome::SupervisorIdentity;
 use holon_core::tool::{Tool, ToolErrorKind, ToolFacts};
 use holon_core::{AgentId, Millis, OpId, Outcome, RunId, Text};
@@ -82,8 +83,8 @@ impl Place {
 
     async fn perform(&self, tool: Tool, arguments: Value, timeout: u64) -> Result {
         let call = self.tool_call(tool, &arguments, timeout);
-        let outcome = self.performers.prepare_command(&self.agent, OpId(1), call).await;
-        let Outcome::Prepared { supervisor } = outcome else { return self.read_result(outcome) };
+        let outcome = self.performers.prepare_command(&self.agent, OpId(1), TaskId(1), call).await;
+        let Outcome::Prepared { supervisor, .. } = outcome else { return self.read_result(outcome) };
         let result = self.run(2, supervisor).await;
         self.performers.settled(&self.agent, OpId(2));
         result
@@ -92,8 +93,8 @@ impl Place {
     pub(crate) async fn prepare(&self, op: u64, mut arguments: Value) -> Option<SupervisorIdentity> {
         arguments["login"] = Value::Bool(false);
         let call = self.tool_call(Tool::ExecCommand, &arguments, 60_000);
-        let outcome = self.performers.prepare_command(&self.agent, OpId(op), call).await;
-        if let Outcome::Prepared { supervisor } = outcome { Some(supervisor) } else { None }
+        let outcome = self.performers.prepare_command(&self.agent, OpId(op), TaskId(op), call).await;
+        if let Outcome::Prepared { supervisor, .. } = outcome { Some(supervisor) } else { None }
     }
 
     pub(crate) async fn run(&self, op: u64, supervisor: SupervisorIdentity) -> Result {
@@ -103,7 +104,7 @@ impl Place {
     fn tool_call(&self, tool: Tool, arguments: &Value, timeout: u64) -> ToolCall {
         let at = self.root().display().to_string();
         ToolCall {
-            run_id: RunId(1),
+            run_id: Some(RunId(1)),
             call_id: "call_1".into(),
             tool,
             arguments: self.texts.take(&arguments.to_string()),

@@ -9,6 +9,8 @@ pub(crate) mod operator;
 pub(crate) mod promote;
 pub(crate) mod recovery;
 pub(crate) mod stop;
+#[cfg(test)]
+mod tests;
 pub(crate) mod tools;
 pub mod transition;
 
