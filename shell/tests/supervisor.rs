@@ -51,9 +51,10 @@ fn input_that_can_not_be_written_is_told_in_words_and_ends_nothing() {
         supervised.runtime.say(&Say::Stop { force: true });
         assert_eq!(supervised.ended().end, End::Stopped);
     }
-    let mut supervised = Supervised::start("exec <&-; touch begun; until [ -e over ]; do sleep 0.05; done", |item| {
-        item.input = Input::Pipe;
-    });
+    let mut supervised =
+        Supervised::start("exec <&-; touch begun; until [ -e over ]; do sleep 0.05; done", |item| {
+            item.input = Input::Pipe;
+        });
     supervised.until_begun();
     let (_, written, problem) = supervised.runtime.input(2, "text");
     assert_eq!((written, problem.as_deref()), (0, Some("the command has closed its input")));
@@ -109,7 +110,7 @@ const HARD_TO_STOP: &[&str] = &[
     "trap '' TERM; (setsid setsid sh -c 'trap \"\" TERM HUP; sleep 61; sleep 61' &); touch begun; sleep 61; sleep 61",
     "trap '' TERM; fork() { while :; do (trap '' TERM; sleep 0.05; sleep 61) & sleep 0.02; done; }; fork & fork & touch begun; wait",
     "trap 'while :; do setsid sleep 61 & sleep 0.02; done' TERM; touch begun; while :; do sleep 0.05; done",
-    "kill -STOP $$ & touch begun; while :; do sleep 0.05; done",
+    "touch begun; kill -STOP $$; while :; do sleep 0.05; done",
 ];
 
 #[test]
@@ -152,7 +153,7 @@ fn a_stop_with_force_waits_for_nothing() {
 #[test]
 fn everybody_is_asked_once_to_end() {
     let moved = "setsid sh -c 'trap \"echo asked >> said\" TERM; touch begun; while :; do sleep 0.05; done'";
-    let cmd = format!("trap 'echo main >> said' TERM; ({moved}); while :; do sleep 0.05; done");
+    let cmd = format!("trap 'echo main >> said' TERM; {moved} & while :; do sleep 0.05; done");
     let mut supervised = Supervised::start_with(&cmd, 3_600_000, |_| {});
     supervised.until_begun();
     supervised.runtime.say(&Say::Stop { force: false });
@@ -183,7 +184,8 @@ fn a_command_that_is_asked_to_end_may_clean_up() {
 #[test]
 fn a_stop_of_a_command_that_has_ended_leaves_its_status() {
     for force in [false, true] {
-        let mut supervised = Supervised::start("touch begun; until [ -e over ]; do sleep 0.02; done; exit 7", |_| {});
+        let mut supervised =
+            Supervised::start("touch begun; until [ -e over ]; do sleep 0.02; done; exit 7", |_| {});
         supervised.until_begun();
         let main = supervised.command();
         supervised.signal("-STOP");

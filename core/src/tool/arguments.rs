@@ -264,9 +264,8 @@ mod tests {
 
     #[test]
     fn a_terminal_takes_input_unless_it_says_otherwise() {
-        let takes = |rest: &str| {
-            parse::<ExecCommand>(&format!(r#"{{"cmd":"cat"{rest}}}"#)).unwrap().takes_input()
-        };
+        let takes =
+            |rest: &str| parse::<ExecCommand>(&format!(r#"{{"cmd":"cat"{rest}}}"#)).unwrap().takes_input();
         assert!(!takes("") && takes(r#","tty":true"#) && takes(r#","accepts_input":true"#));
         assert!(!takes(r#","tty":true,"accepts_input":false"#));
     }

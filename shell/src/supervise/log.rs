@@ -123,7 +123,8 @@ impl Log {
     fn join(&mut self) -> io::Result<()> {
         let Some(head) = &mut self.head else { return Ok(()) };
         let dropped = self.tail.dropped;
-        let marker = if dropped > 0 { format!("\n… [{dropped} bytes left out] …\n") } else { String::new() };
+        let marker =
+            if dropped > 0 { format!("\n… [{dropped} bytes left out] …\n") } else { String::new() };
         head.write_all(marker.as_bytes())?;
         for Piece { file, .. } in [&mut self.tail.older, &mut self.tail.newer].into_iter().flatten() {
             file.seek(SeekFrom::Start(PIECE_HEAD_BYTES as u64))?;
@@ -131,11 +132,8 @@ impl Log {
         }
         // Before the pieces go: they may be all there is after a loss of power.
         head.sync_data()?;
-        let joined = Joined {
-            head_bytes: self.written,
-            left_out_bytes: dropped,
-            marker_bytes: marker.len() as u64,
-        };
+        let joined =
+            Joined { head_bytes: self.written, left_out_bytes: dropped, marker_bytes: marker.len() as u64 };
         joined.write(&self.path)?;
         for path in log_files::pieces(&self.path) {
             // One that stays is not looked at any more, and goes with the log.
