@@ -242,3 +242,15 @@ fn nobody_waits_for_an_answer_beyond_the_end() {
     assert!(matches!(&told[..], [Tell::Input { id: 1, .. }, Tell::Ended]), "{told:?}");
     assert_eq!(supervised.ended().end, End::Stopped);
 }
+
+/// Its folder goes when nobody is left who would read the record.
+#[test]
+fn a_supervisor_without_a_folder_does_not_stay() {
+    let mut supervised = Supervised::start("touch begun; sleep 61", |_| {});
+    supervised.until_begun();
+    std::fs::remove_dir_all(supervised.work().with_file_name("supervisor")).unwrap();
+    supervised.runtime.say(&Say::Stop { force: true });
+    while supervised.runtime.hear().is_some() {}
+    wait_for(|| supervised.is_gone());
+    assert!(supervised.strays().is_empty());
+}

@@ -76,8 +76,7 @@ fn a_command_whose_runtime_vanished_ends_with_its_window() {
     killed_when_there_is(&holon, &model, "begun");
     let (executed, failed) = next_start(&holon, &model);
     assert!(failed.is_empty(), "{failed:?}");
-    let content = executed[0]["content"].as_str().unwrap();
-    assert!(content.contains(r#""status":"command_timed_out""#), "{content}");
+    assert!(executed[0]["content"].to_string().contains("command_timed_out"), "{executed:?}");
     assert!(strays(&holon).is_empty(), "{:?}", strays(&holon));
 }
 
