@@ -79,17 +79,17 @@ async fn a_folder_that_goes_between_preparation_and_start_is_a_failed_start() {
 async fn past_its_window_a_command_is_asked_to_end_and_then_made_to() {
     let place = Place::new();
     let polite = json!({"cmd": "trap 'echo bye; exit' TERM; echo begun; (sleep 2; touch late) & sleep 60 & wait",
-        "yield_time_ms": 300});
-    let ended = place.call(polite).await;
-    assert_eq!(ended.error, Some(ToolErrorKind::CommandTimedOut), "{ended:?}");
-    assert!(ended.text.contains("within 300 ms") && ended.text.contains("begun\nbye"), "{ended:?}");
-    assert!(ended.hint.contains("raise yield_time_ms"), "{ended:?}");
+        "login": false, "yield_time_ms": 300});
+    let ended = place.batch(json!({"items": [polite]})).await;
+    assert!(ended.text.contains(r#""status":"command_timed_out""#), "{ended:?}");
+    assert!(ended.text.contains("within 300 ms") && ended.text.contains("begun\\nbye"), "{ended:?}");
 
-    let stubborn = "trap '' TERM; echo begun; while :; do sleep 0.1; done";
-    let ended = place.call(json!({"cmd": stubborn, "yield_time_ms": 200})).await;
-    assert_eq!(ended.error, Some(ToolErrorKind::CommandTimedOut), "{ended:?}");
-    let short = place.call_within(json!({"cmd": "sleep 60"}), 150).await;
-    assert!(short.hint.contains("150 ms is the most"), "{short:?}");
+    let stubborn =
+        json!({"cmd": "trap '' TERM; echo begun; while :; do sleep 0.1; done", "yield_time_ms": 200});
+    let ended = place.batch(json!({"items": [stubborn]})).await;
+    assert!(ended.text.contains(r#""status":"command_timed_out""#), "{ended:?}");
+    let short = place.batch_within(json!({"items": [{"cmd": "sleep 60"}]}), 150).await;
+    assert!(short.text.contains("within 150 ms"), "{short:?}");
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert_eq!(place.read("late"), None);
     assert!(place.strays().is_empty(), "{:?}", place.strays());
@@ -143,8 +143,9 @@ async fn much_output_is_bounded_and_the_whole_of_it_stays_in_a_file() {
 #[tokio::test]
 async fn endless_and_binary_output_are_survived() {
     let place = Place::new();
-    let ended = place.call(json!({"cmd": "yes", "yield_time_ms": 400, "max_output_tokens": 100})).await;
-    assert_eq!(ended.error, Some(ToolErrorKind::CommandTimedOut));
+    let endless = json!({"cmd": "yes", "yield_time_ms": 400, "max_output_tokens": 100});
+    let ended = place.batch(json!({"items": [endless]})).await;
+    assert!(ended.text.contains(r#""status":"command_timed_out""#), "{ended:?}");
     assert!(ended.text.len() < 1_000 && ended.text.contains("the whole output: "), "{ended:?}");
     let found = place.succeed("head -c 3000 /dev/urandom; printf '\\377\\000end'").await;
     assert_eq!(found.facts.exit_status, Some(0));
@@ -164,8 +165,6 @@ async fn a_terminal_is_one() {
     assert!(found.text.contains(r#""stderr_preview":"""#), "{found:?}");
     let left = place.call(json!({"cmd": "sleep 61 & echo started", "tty": true})).await;
     assert!(left.text.contains("started"), "{left:?}");
-    let ended = place.call(json!({"cmd": "cat", "tty": true, "yield_time_ms": 200})).await;
-    assert_eq!(ended.error, Some(ToolErrorKind::CommandTimedOut));
     wait_for(|| place.strays().is_empty(), || format!("{:?}", place.strays()));
 }
 

@@ -110,7 +110,7 @@ const HARD_TO_STOP: &[&str] = &[
     "trap '' TERM; (setsid setsid sh -c 'trap \"\" TERM HUP; sleep 61; sleep 61' &); touch begun; sleep 61; sleep 61",
     "trap '' TERM; fork() { while :; do (trap '' TERM; sleep 0.05; sleep 61) & sleep 0.02; done; }; fork & fork & touch begun; wait",
     "trap 'while :; do setsid sleep 61 & sleep 0.02; done' TERM; touch begun; while :; do sleep 0.05; done",
-    "kill -STOP $$ & touch begun; while :; do sleep 0.05; done",
+    "touch begun; kill -STOP $$; while :; do sleep 0.05; done",
 ];
 
 #[test]
@@ -153,7 +153,7 @@ fn a_stop_with_force_waits_for_nothing() {
 #[test]
 fn everybody_is_asked_once_to_end() {
     let moved = "setsid sh -c 'trap \"echo asked >> said\" TERM; touch begun; while :; do sleep 0.05; done'";
-    let cmd = format!("trap 'echo main >> said' TERM; ({moved}); while :; do sleep 0.05; done");
+    let cmd = format!("trap 'echo main >> said' TERM; {moved} & while :; do sleep 0.05; done");
     let mut supervised = Supervised::start_with(&cmd, 3_600_000, |_| {});
     supervised.until_begun();
     supervised.runtime.say(&Say::Stop { force: false });
@@ -241,4 +241,16 @@ fn nobody_waits_for_an_answer_beyond_the_end() {
     }
     assert!(matches!(&told[..], [Tell::Input { id: 1, .. }, Tell::Ended]), "{told:?}");
     assert_eq!(supervised.ended().end, End::Stopped);
+}
+
+/// Its folder goes when nobody is left who would read the record.
+#[test]
+fn a_supervisor_without_a_folder_does_not_stay() {
+    let mut supervised = Supervised::start("touch begun; sleep 61", |_| {});
+    supervised.until_begun();
+    std::fs::remove_dir_all(supervised.work().with_file_name("supervisor")).unwrap();
+    supervised.runtime.say(&Say::Stop { force: true });
+    while supervised.runtime.hear().is_some() {}
+    wait_for(|| supervised.is_gone());
+    assert!(supervised.strays().is_empty());
 }

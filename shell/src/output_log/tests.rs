@@ -218,6 +218,7 @@ proptest! {
         prop_assert_eq!(end, all.len() as u64);
         prop_assert_eq!(seen + &text, texts().redact(&all));
         let shown = preview(&texts(), &place.path, 200, true).unwrap();
-        prop_assert!(!tells(&shown.text.replace("sk-can", "")), "{}", shown.text);
+        // The words themselves have its beginning and its end.
+        prop_assert!(!["nar", "ary", "-12", "234"].iter().any(|part| shown.text.contains(part)), "{}", shown.text);
     }
 }

@@ -46,6 +46,8 @@ pub(super) enum Word {
 pub(super) struct Heard {
     pub(super) wish: Option<Wish>,
     pub(super) inputs: Vec<Given>,
+    /// The connections that ask who is there.
+    pub(super) asked: Vec<u64>,
 }
 
 /// What a runtime wants of a command in progress.
@@ -89,7 +91,7 @@ impl Control {
     }
 
     /// Hears everybody out; a connection that breaks is forgotten, the command goes on without it.
-    pub(super) fn listen(&mut self, remaining_ms: Option<u64>) -> Heard {
+    pub(super) fn listen(&mut self) -> Heard {
         while self.connections.len() < CONNECTIONS
             && let Ok((stream, _)) = self.listener.accept()
         {
@@ -99,12 +101,18 @@ impl Control {
             }
         }
         let mut heard = Heard::default();
-        let ready = Tell::Ready { identity: self.identity.clone(), remaining_ms };
-        self.connections.retain_mut(|connection| connection.hear(&ready, &mut heard));
+        self.connections.retain_mut(|connection| connection.hear(&mut heard));
         heard
     }
 
-    /// Says what became of inputs. Who does not read what he is told is forgotten: half a message would be
+    /// Says who is there, to those who have asked.
+    pub(super) fn present(&mut self, asked: Vec<u64>, remaining_ms: Option<u64>) {
+        let ready = || Tell::Ready { identity: self.identity.clone(), remaining_ms };
+        let answers: Vec<Answer> = asked.into_iter().map(|to| Answer { to, tell: ready() }).collect();
+        self.answer(answers);
+    }
+
+    /// Tells everybody what is for them. Who does not read what he is told is forgotten: half a message would be
     /// worse than none.
     pub(super) fn answer(&mut self, answers: impl IntoIterator<Item = Answer>) {
         for Answer { to, tell } in answers {
@@ -121,8 +129,9 @@ impl Control {
     }
 
     fn refuse_late(&mut self, remaining_ms: u64) {
-        let late = self.listen(Some(remaining_ms)).inputs;
-        self.answer(late.iter().map(|given| given.answer(0, Some(ENDED))));
+        let Heard { inputs, asked, wish: _ } = self.listen();
+        self.present(asked, Some(remaining_ms));
+        self.answer(inputs.iter().map(|given| given.answer(0, Some(ENDED))));
     }
 
     /// Everything is over and on record.
@@ -137,7 +146,7 @@ impl Control {
 
 impl Connection {
     /// Whether the connection is still one.
-    fn hear(&mut self, ready: &Tell, heard: &mut Heard) -> bool {
+    fn hear(&mut self, heard: &mut Heard) -> bool {
         let mut buffer = [0; 4_096];
         let mut read = 0;
         let open = loop {
@@ -161,11 +170,7 @@ impl Connection {
                     let wanted = if force { Wish::StopNow } else { Wish::Stop };
                     heard.wish = heard.wish.max(Some(wanted));
                 }
-                Ok(Some(Say::Hello)) => {
-                    if protocol::send(&mut self.stream, ready).is_err() {
-                        return false;
-                    }
-                }
+                Ok(Some(Say::Hello)) => heard.asked.push(self.number),
                 Ok(Some(Say::Input { id, text })) => {
                     heard.inputs.push(Given { from: self.number, id, text });
                 }

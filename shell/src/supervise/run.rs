@@ -287,7 +287,7 @@ impl Run<'_> {
 
     /// Does what runtimes have said.
     fn hear(&mut self) {
-        let heard = self.control.listen(self.remaining());
+        let heard = self.control.listen();
         let now = clock::now().mono;
         let refused: Vec<_> =
             heard.inputs.into_iter().filter_map(|given| self.input.take(given, now)).collect();
@@ -298,6 +298,9 @@ impl Run<'_> {
             // One that has ended in the meantime has its own end.
             self.settle();
             self.obey(wish);
+        }
+        if !heard.asked.is_empty() {
+            self.control.present(heard.asked, self.remaining());
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The life of a supervisor: it says who it is, waits for the word, works its plan off, and leaves a record.
 
 use std::fs;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -55,11 +55,13 @@ fn try_to(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Nothing but the record knows how the command ended: a disk without room for it is waited for.
+/// Nothing but the record knows how the command ended: a disk without room for it is waited for. Any other
+/// problem stays one; where the folder is gone, nobody wants to know any more.
 fn write(record: &mut ExitRecord, folder: &Path, control: &mut Control) -> io::Result<()> {
     for _ in 0..ATTEMPTS {
-        if record.write(folder).is_ok() {
-            return Ok(());
+        match record.write(folder) {
+            Err(problem) if matches!(problem.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) => {}
+            written => return written,
         }
         control.wait_after_the_end(BETWEEN_ATTEMPTS);
     }

@@ -68,17 +68,17 @@ impl Place {
         found
     }
 
-    pub(crate) async fn call(&self, arguments: Value) -> Result {
-        self.call_within(arguments, 60_000).await
-    }
-
-    pub(crate) async fn call_within(&self, mut arguments: Value, timeout: u64) -> Result {
+    pub(crate) async fn call(&self, mut arguments: Value) -> Result {
         arguments["login"] = Value::Bool(false);
-        self.perform(Tool::ExecCommand, arguments, timeout).await
+        self.perform(Tool::ExecCommand, arguments, 60_000).await
     }
 
     pub(crate) async fn batch(&self, arguments: Value) -> Result {
-        self.perform(Tool::ExecCommandBatch, arguments, 60_000).await
+        self.batch_within(arguments, 60_000).await
+    }
+
+    pub(crate) async fn batch_within(&self, arguments: Value, timeout: u64) -> Result {
+        self.perform(Tool::ExecCommandBatch, arguments, timeout).await
     }
 
     async fn perform(&self, tool: Tool, arguments: Value, timeout: u64) -> Result {

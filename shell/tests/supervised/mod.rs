@@ -126,6 +126,10 @@ impl Supervised {
         record.items.into_iter().next().expect("the end of a command")
     }
 
+    pub(crate) fn is_gone(&mut self) -> bool {
+        self.process.try_wait().expect("a child").is_some()
+    }
+
     /// Processes that still run in the folder of this command.
     pub(crate) fn strays(&self) -> Vec<u32> {
         let work = self.work();
