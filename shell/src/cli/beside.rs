@@ -64,7 +64,8 @@ pub(super) async fn run(
             fold.record(record);
             observer(record);
         };
-        let wait = Wait::new(&client, &errand.agent, before, errand.idle_limit);
+        let wait =
+            Wait::new(&client, &errand.agent, before, errand.idle_limit).for_tasks(errand.wait_for_tasks);
         tokio::select! {
             biased;
             () = ending.wait() => (abort(&errand, &client).await?, true),

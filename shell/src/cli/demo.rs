@@ -65,6 +65,7 @@ pub(super) fn demo(args: DemoArgs) -> Result<Exit, Failure> {
         folder_asked_for: true,
         environment: Environment::of_process(),
         idle_limit: Millis::seconds(60),
+        wait_for_tasks: true,
         screen: Screen::quiet(),
         observer: observer(args.quiet || args.json),
     };

@@ -24,6 +24,8 @@ pub(super) struct Errand {
     pub(super) environment: Environment,
     /// What is due within so long is waited for.
     pub(super) idle_limit: Millis,
+    /// Whether its background tasks are waited for, too.
+    pub(super) wait_for_tasks: bool,
     pub(super) screen: Screen,
     /// Sees every durable record of the agent.
     pub(super) observer: Observer,

@@ -48,6 +48,9 @@ pub(super) struct RunArgs {
     /// Make the agent when there is none of that name
     #[arg(long, requires = "agent")]
     create_agent: bool,
+    /// Leave background tasks alone when nothing else is to be done; those of a temporary agent end with the run
+    #[arg(long)]
+    no_wait_for_tasks: bool,
     /// The folder that the agent works in [default: the current one]
     #[arg(long, value_name = "FOLDER")]
     workspace_root: Option<PathBuf>,
@@ -198,6 +201,7 @@ fn prepare(home: Option<PathBuf>, args: RunArgs) -> Result<Prepared, Failure> {
         folder_asked_for: args.workspace_root.is_some() || args.cwd.is_some(),
         environment,
         idle_limit,
+        wait_for_tasks: !args.no_wait_for_tasks,
         screen,
         observer: observer(activity.clone(), lines.as_ref()),
     };

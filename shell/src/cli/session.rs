@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use anyhow::anyhow;
 use holon_core::agent::identity::{AgentKind, AgentSpec, Ownership, ProfilePreset, Visibility};
 use holon_core::input::ControlRequest;
+use holon_core::lifecycle::Status;
 use holon_core::message::{AdmissionContext, Ingress, Surface};
 use holon_core::view::{ExplainedDeadline, RunVerdict};
 use holon_core::{AgentId, Answer, Config, Input, MessageId, Record, Reject};
@@ -69,6 +70,9 @@ impl Session {
         let observer = observe(self.errand.agent.clone(), fold.clone(), observer);
         let mut driver = Driver::start(self.start(observer, gate)).await?;
         let outcome = self.prompt(&mut driver, prompt, &ending).await;
+        if outcome.is_ok() {
+            self.leave_tasks(&mut driver).await?;
+        }
         tell(&mut driver, &self.errand.screen);
         let texts = driver.texts().clone();
         let tools_started = locked(&fold).tools_started();
@@ -153,10 +157,43 @@ impl Session {
         Ok(Outcome { message_id, verdict, due, queued })
     }
 
+    /// Nobody would ever hear of the tasks of a temporary agent again: they end with the run. Those of another agent
+    /// go on, and the next start of a runtime hears of their ends.
+    async fn leave_tasks(&self, driver: &mut Driver) -> Result<(), Failure> {
+        let agent = &self.errand.agent;
+        if self.errand.target == Target::Temporary && self.has_tasks(driver) {
+            let (agent, request) = (agent.clone(), ControlRequest::Stop);
+            driver.ask(|reply| Input::Control { agent, request, reply }).await?;
+            while self.has_tasks(driver) {
+                driver.pump().await?;
+            }
+        }
+        let view = driver.view();
+        for task in view.agent(agent).into_iter().flat_map(|agent| agent.tasks.active()) {
+            let text = format!("holon: {} goes on in the background: {}", task.id, task.summary);
+            self.errand.screen.line(Tone::Aside, &text);
+        }
+        Ok(())
+    }
+
+    fn has_tasks(&self, driver: &Driver) -> bool {
+        driver.view().agent(&self.errand.agent).is_some_and(|agent| agent.tasks.active_count() > 0)
+    }
+
+    /// Whether nothing more happens by itself that is waited for.
+    fn settled(&self, driver: &Driver) -> bool {
+        let stopped = || {
+            let agent = driver.view().agent(&self.errand.agent);
+            agent.is_some_and(|agent| agent.status == Status::Stopped)
+        };
+        let waits = self.errand.wait_for_tasks && self.has_tasks(driver) && !stopped();
+        driver.caught_up() && driver.view().settled(&self.errand.agent, self.errand.idle_limit) && !waits
+    }
+
     /// Drives until nothing more happens by itself; the first request to end aborts the run in progress. Says
     /// whether there was one.
     async fn until_settled(&self, driver: &mut Driver, ending: &Ending) -> Result<bool, Failure> {
-        while !(driver.caught_up() && driver.view().settled(&self.errand.agent, self.errand.idle_limit)) {
+        while !self.settled(driver) {
             tokio::select! {
                 biased;
                 () = ending.wait() => {

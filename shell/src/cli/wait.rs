@@ -14,8 +14,14 @@ use crate::envelope;
 /// Without any event the agent is looked at so often.
 const LOOK: Duration = Duration::from_secs(5);
 /// After these an agent may have nothing more to do.
-const LAST: [&str; 5] =
-    ["scheduler_decision", "turn_terminal", "hold_set", "control_applied", "message_dropped"];
+const LAST: [&str; 6] = [
+    "scheduler_decision",
+    "turn_terminal",
+    "hold_set",
+    "control_applied",
+    "message_dropped",
+    "task_status_updated",
+];
 
 /// An agent that is waited for.
 pub(super) struct Wait {
@@ -24,13 +30,19 @@ pub(super) struct Wait {
     follow: Follow,
     /// What is due later is not waited for.
     idle_limit: Millis,
+    for_tasks: bool,
 }
 
 impl Wait {
     /// `after` is the last event before what is waited for.
     pub(super) fn new(client: &Client, agent: &AgentId, after: EventSeq, idle_limit: Millis) -> Self {
         let follow = Follow::after(client.clone(), agent.clone(), Some(after));
-        Self { client: client.clone(), agent: agent.clone(), follow, idle_limit }
+        Self { client: client.clone(), agent: agent.clone(), follow, idle_limit, for_tasks: false }
+    }
+
+    /// Whether background tasks are waited for as well, and what their results bring.
+    pub(super) fn for_tasks(self, for_tasks: bool) -> Self {
+        Self { for_tasks, ..self }
     }
 
     /// Shows what happens; gives the explanation of how it ended. Events of a newer build are not shown.
@@ -46,7 +58,7 @@ impl Wait {
                 continue;
             }
             match self.client.ask(&Ask::get(&path, &[])).await {
-                Ok(why) if settled(&why, self.idle_limit) => {
+                Ok(why) if settled(&why, self.idle_limit) && !(self.for_tasks && has_tasks(&why)) => {
                     self.catch_up(&why, see).await?;
                     return Ok(why);
                 }
@@ -74,6 +86,12 @@ fn show(followed: &Followed, see: &mut dyn FnMut(&Record)) -> bool {
         see(&record);
     }
     LAST.contains(&text(event, "/type"))
+}
+
+/// Whether commands go on whose results its agent will be told.
+fn has_tasks(why: &Value) -> bool {
+    let active = why.get("active_tasks").and_then(Value::as_array);
+    text(why, "/status") != "stopped" && active.is_some_and(|tasks| !tasks.is_empty())
 }
 
 /// Whether nothing more happens by itself soon.

@@ -71,7 +71,10 @@ impl Driver {
         let reader = Arc::new(reader);
         let texts = Texts::new(start.secrets, text_reader(reader.clone()));
         let seed = Seed(entropy::seed()?);
-        let mut host = Host::new(start.config.clone(), seed)?;
+        let mut config = start.config;
+        // How long the end of a task is waited for follows from how long commands are given.
+        config.tasks.stop_grace = start.performing.commands.grace;
+        let mut host = Host::new(config.clone(), seed)?;
         host.resume_after(last_step);
         let warnings = perform::tool::recover(&start.performing);
         let writer = write(ledger, start.reserve.as_deref(), texts.clone())?;
@@ -97,7 +100,7 @@ impl Driver {
         };
         driver.record_call(&Call::RuntimeStarted {
             build: BUILD.to_owned(),
-            config: start.config,
+            config,
             seed,
             after: last_step,
         })?;

@@ -66,11 +66,18 @@ pub struct CommandSettings {
     pub default_tokens: u64,
     /// Shown at most.
     pub max_tokens: u64,
+    /// Most bytes of a log: past it head and tail are kept.
+    pub log_bytes: u64,
 }
 
 impl Default for CommandSettings {
     fn default() -> Self {
-        Self { grace: Millis::seconds(5), default_tokens: 8_000, max_tokens: 64_000 }
+        Self {
+            grace: Millis::seconds(5),
+            default_tokens: 8_000,
+            max_tokens: 64_000,
+            log_bytes: supervise::protocol::LOG_BYTES,
+        }
     }
 }
 

@@ -188,6 +188,19 @@ pub const KEYS: &[Key<Settings>] = &[
     key!("limits.body_bytes", core.queue.body_bytes, number(1, 64 << 20), "most bytes of one message"),
     key!("limits.concurrent_turns", core.limits.concurrent_turns, number(1, 10_000), "most turns at once"),
     key!("limits.agents", core.limits.agents, number(1, 10_000_000), "most agents of one home"),
+    key!(
+        "limits.tasks_per_agent",
+        core.tasks.per_agent,
+        number(1, 1_000),
+        "most background tasks of one agent"
+    ),
+    key!("limits.tasks", core.tasks.running, number(1, 10_000), "most commands at once, over all agents"),
+    key!(
+        "limits.task_log_bytes",
+        commands.log_bytes,
+        number(64 << 10, 1 << 40),
+        "most bytes of the log of one command; past it head and tail are kept"
+    ),
     key!("budget.turn_tokens", core.turn.tokens, number(1, 1 << 50), "most tokens of one turn"),
     key!("run.keep", run.keep, number(0, 1_000_000), "homes of temporary runs that are kept"),
     key!("run.idle_limit_ms", run.idle_limit, time(0), "a run waits for what is due within so long"),

@@ -161,7 +161,7 @@ fn item(settings: &Settings, call: &ToolCall, root: &Root, asked: &Asked<'_>) ->
         input: asked.input,
         budget: usize::try_from(asked.tokens * CHARACTERS_PER_TOKEN).unwrap_or(usize::MAX),
         log: asked.log.clone(),
-        log_bytes: LOG_BYTES,
+        log_bytes: settings.commands.log_bytes,
         refused: None,
     })
 }
