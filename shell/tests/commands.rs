@@ -197,7 +197,7 @@ async fn a_batch_has_a_result_for_each_of_its_commands() {
     assert!(place.strays().is_empty(), "{:?}", place.strays());
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn giving_a_command_up_ends_everything_that_it_started() {
     let place = Place::new();
     let cmd = "touch begun; (sleep 1; touch late) & setsid sleep 61 & sleep 61";
