@@ -84,7 +84,10 @@ fn abort_run(tx: &mut Tx<'_>, reason: TurnReason) -> Aborted {
     let Some(run) = &tx.agent().run else { return Aborted::default() };
     let aborted = Aborted {
         run_id: Some(run.id),
-        messages: core::iter::once(run.message).chain(run.interjected.iter().copied()).collect(),
+        messages: core::iter::once(run.message)
+            .chain(run.also.iter().map(|message| message.id))
+            .chain(run.interjected.iter().copied())
+            .collect(),
         ops: tx.agent().run_ops(),
         tasks: Vec::new(),
     };

@@ -23,7 +23,7 @@ use crate::event::operation::{OpKind, OperationFact, OperationOpened};
 use crate::event::turn::TurnTerminal;
 use crate::event::{BriefFact, Event, InboxFact, LifecycleFact, SchedulingFact, TaskFact, TurnFact};
 use crate::ids::{AgentId, BriefId, EventSeq, MessageId, OpId, RunId, TaskId, TurnIndex};
-use crate::lifecycle::Status;
+use crate::lifecycle::{ControlAction, Status};
 use crate::model::ModelRef;
 use crate::outcome::{CommandSpec, SupervisorIdentity};
 use crate::record::Record;
@@ -241,9 +241,13 @@ impl Agent {
         match fact {
             LifecycleFact::AgentCreated(_)
             | LifecycleFact::ControlRequestAdmitted(_)
-            | LifecycleFact::ControlApplied(_)
             | LifecycleFact::CurrentRunAborted(_)
             | LifecycleFact::RuntimeRecovered(_) => {}
+            LifecycleFact::ControlApplied(fact) => {
+                if fact.action == ControlAction::Stop {
+                    self.tasks.withdrawn(&fact.aborted_messages);
+                }
+            }
             LifecycleFact::SchedulerPostureDecision(fact) => self.set_status(at, fact.next),
             LifecycleFact::ClockStepped(fact) => {
                 if let Some(hold) = &mut self.hold {
@@ -300,7 +304,9 @@ impl Agent {
 
     fn apply_turn(&mut self, at: Wall, fact: &TurnFact) {
         if let TurnFact::TurnStarted(fact) = fact {
-            self.run = self.inbox.claimed_mut(fact.message_id).map(|entry| Run::new(at, fact, entry));
+            let taken = |id: &MessageId| self.inbox.claimed(*id).map(|entry| entry.message.clone());
+            let also = fact.also.iter().filter_map(taken).collect();
+            self.run = self.inbox.claimed_mut(fact.message_id).map(|entry| Run::new(at, fact, entry, also));
             self.next.run = fact.run_id.next();
             self.next.turn = fact.turn_index.next();
             self.set_status(at, Status::AwakeRunning);

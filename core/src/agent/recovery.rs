@@ -17,6 +17,7 @@ use crate::reject::Reject;
 /// Shutdown: the run is interrupted, its message comes again, commands go on, nothing is written as stopped.
 pub(crate) fn shut_down(tx: &mut Tx<'_>) {
     task::operator::give_up(tx, &Reject::Draining);
+    task::operator::input_unknown(tx);
     end::end(tx, End::ShutDown);
 }
 

@@ -43,6 +43,9 @@ pub struct TurnStarted {
     pub run_id: RunId,
     pub turn_index: TurnIndex,
     pub message_id: MessageId,
+    /// Further results of tasks that the run is for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<MessageId>,
     /// The candidates, in order.
     pub models: Vec<ModelRef>,
     /// Rounds of interrupted runs of the same message that this run continues from.

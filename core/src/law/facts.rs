@@ -118,6 +118,7 @@ pub(super) fn started(run: u64, turn: u64, message: u64) -> TurnStarted {
         run_id: RunId(run),
         turn_index: TurnIndex(turn),
         message_id: MessageId(message),
+        also: Vec::new(),
         models: [model()].into(),
         carried_rounds: 0,
     }

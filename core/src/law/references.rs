@@ -175,7 +175,11 @@ fn decision(fact: &SchedulerDecision, visit: &mut dyn FnMut(Name)) {
 
 fn turn(fact: &TurnFact, visit: &mut dyn FnMut(Name)) {
     let (run, message) = match fact {
-        TurnFact::TurnStarted(fact) => return visit(Name::Message(fact.message_id)),
+        TurnFact::TurnStarted(fact) => {
+            return core::iter::once(&fact.message_id)
+                .chain(&fact.also)
+                .for_each(|id| visit(Name::Message(*id)));
+        }
         TurnFact::TurnContextBuilt(fact) => (fact.run_id, None),
         TurnFact::ProviderAttemptRecorded(fact) => (fact.run_id, None),
         TurnFact::ProviderRoundCompleted(fact) => (fact.run_id, None),

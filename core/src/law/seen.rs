@@ -210,6 +210,8 @@ pub(super) struct Owed {
     pub(super) recovered: bool,
     /// Messages that were admitted.
     pub(super) admitted: Vec<MessageId>,
+    /// Tasks of whose ends an aborted run was to tell.
+    pub(super) withdrawn: Vec<TaskId>,
 }
 
 impl Default for Next {
@@ -372,7 +374,13 @@ impl Seen {
                 self.posture.control = None;
                 self.owed.moved = true;
                 match fact.action {
-                    ControlAction::Stop => self.posture.stopped = true,
+                    ControlAction::Stop => {
+                        self.posture.stopped = true;
+                        // The run that was to tell of them is gone: the next start does.
+                        let ended = |task| (task, Ended { by_agent: false, step: StepSeq(0) });
+                        let withdrawn = core::mem::take(&mut self.owed.withdrawn).into_iter();
+                        self.tasks.untold.extend(withdrawn.map(ended));
+                    }
                     ControlAction::Start => {
                         self.posture.stopped = false;
                         self.posture.started = true;
@@ -413,6 +421,8 @@ impl Seen {
             }
             InboxFact::MessageProcessed(fact) => self.settled(fact.message_id),
             InboxFact::MessageAborted(fact) => {
+                let told = self.tasks.told.iter().filter(|(_, told)| **told == fact.message_id);
+                self.owed.withdrawn.extend(told.map(|(task, _)| *task));
                 self.settled(fact.message_id);
                 self.queue.aborted = Some(fact.message_id);
             }

@@ -27,7 +27,10 @@ ends the turn. Say what changed, how it was verified, and what is left open.";
 
 /// Guidance that follows the instruction files.
 pub(crate) const TOOL_GUIDANCE: &str = "\
-Tools: ExecCommand runs one shell command and waits for it; paths are relative to the current folder. \
+Tools: ExecCommand runs one shell command; paths are relative to the current folder. One that takes longer than \
+its yield_time_ms goes on as a background task. Its result comes to you as a message: go on with other work or end \
+your turn, and use TaskOutput only where you can't go on without it. Servers and watchers are tasks like others: \
+end them with TaskStop when they are not needed any more. \
 ExecCommandBatch runs several short ones in one call, in order. \
 ApplyPatch takes one unified diff with paths relative to the execution root. Long output is shortened in the \
 middle; narrow the command down instead of repeating it.";

@@ -8,6 +8,7 @@ use holon_core::event::turn::FailureArtifact;
 use holon_core::ids::TaskId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::output_log::{self, Preview};
 use crate::text::Texts;
@@ -66,7 +67,8 @@ pub fn output(texts: &Texts, task: &Task, log: &Path, wanted: OutputRequest) -> 
     let left = task.end.as_ref().and_then(|end| end.result.as_ref()).filter(|_| ended && !there);
     let (output_preview, output_truncated) = match left.map(|text| texts.resolve(text)) {
         Some(Ok(left)) => {
-            let truncated = left.chars().count() > wanted.characters;
+            let (left, cut) = excerpt(&left);
+            let truncated = cut || left.chars().count() > wanted.characters;
             (holon_core::content::clip_middle(&left, wanted.characters), truncated)
         }
         Some(Err(_)) | None => (read.text, read.truncated),
@@ -87,6 +89,18 @@ pub fn output(texts: &Texts, task: &Task, log: &Path, wanted: OutputRequest) -> 
             exit_status: task.end.as_ref().and_then(|end| end.exit_status),
             failure_artifact: task.end.as_ref().and_then(|end| end.failure_artifact.clone()),
         },
+    }
+}
+
+/// The output that the end of a command left on record, and whether that was all of it. What is no record of an end is
+/// told as it is.
+fn excerpt(result: &str) -> (String, bool) {
+    let Ok(json) = serde_json::from_str::<Value>(result) else { return (result.to_owned(), false) };
+    let stream = |name: &str| json.get(name).and_then(Value::as_str).map(str::to_owned);
+    let cut = json.get("truncated").and_then(Value::as_bool).unwrap_or(false);
+    match (stream("stdout_preview"), stream("stderr_preview")) {
+        (Some(stdout), Some(stderr)) => (stdout + &stderr, cut),
+        (Some(_) | None, _) => (result.to_owned(), cut),
     }
 }
 

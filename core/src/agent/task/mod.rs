@@ -178,6 +178,15 @@ impl Tasks {
         end.told_by
     }
 
+    /// A stop has aborted the run that was to tell of them: they are told after the next start.
+    pub(super) fn withdrawn(&mut self, messages: &[MessageId]) {
+        for end in self.ended.iter_mut().filter_map(|task| task.end.as_mut()) {
+            if end.told_by.is_some_and(|message| messages.contains(&message)) {
+                end.told_by = None;
+            }
+        }
+    }
+
     fn updated(&mut self, at: Wall, fact: &TaskStatusUpdated) {
         let Some(task) = self.active.get_mut(&fact.task_id) else { return };
         match (fact.cause.stop(), &mut task.stop) {

@@ -146,6 +146,20 @@ pub(super) fn input_too_late(tx: &mut Tx<'_>, id: TaskId) {
     }
 }
 
+/// The runtime ends: whoever writes is not kept waiting.
+pub(crate) fn input_unknown(tx: &mut Tx<'_>) {
+    let ops = tx.agent().ops.iter();
+    let writing: Vec<(OpId, TaskId)> = ops
+        .filter(|(_, open)| open.kind == OpKind::WriteInput)
+        .filter_map(|(op, open)| Some((*op, open.task_id?)))
+        .collect();
+    for (op, task) in writing {
+        tx.cancel(op, Settlement::Cancelled);
+        let problem = Some("the runtime shut down: it may have been written".into());
+        told(tx, op, task, InputReceipt { problem, ..InputReceipt::default() });
+    }
+}
+
 /// The agent is stopped, or the runtime ends: no further task begins for an operator.
 pub(crate) fn give_up(tx: &mut Tx<'_>, reject: &Reject) {
     let ops = tx.agent().ops.iter();

@@ -328,3 +328,54 @@ fn what_is_remembered_is_bounded() {
     assert_eq!(world.agent("main").tasks.ended().count(), KEPT);
     assert!(world.agent("main").tasks.get(TaskId(1)).is_none());
 }
+
+/// Two tasks, started by an operator.
+fn two() -> World {
+    let mut world = World::with_agent("main");
+    world.prepares = false;
+    for name in ["one", "two"] {
+        world.later(|reply| Input::RunTask { agent: agent("main"), arguments: Text::short("{}"), reply });
+        world.complete_one("main", OpKind::PrepareCommand, prepared_for(command(name)));
+    }
+    world
+}
+
+#[test]
+fn results_that_wait_together_are_told_by_one_turn() {
+    let mut world = two();
+    world.admit("main", prompt("go"));
+    end(&mut world, CommandEnd::Exited, Some(0));
+    end(&mut world, CommandEnd::Exited, Some(1));
+    world.complete_one("main", OpKind::LoadContext, context());
+    world.complete_one("main", OpKind::CallModel, says("done"));
+    let told: Vec<_> =
+        world.agent("main").tasks.ended().map(|task| task.end.as_ref().unwrap().told_by).collect();
+    let run = world.agent("main").run.as_ref().unwrap();
+    assert_eq!((Some(run.message), Some(run.also[0].id)), (told[1], told[0]));
+    world.complete_one("main", OpKind::LoadContext, context());
+    let crate::model::Item::User { parts } = &world.requests.last().unwrap().conversation[0] else {
+        panic!()
+    };
+    let named = |name: &str| {
+        parts.iter().filter(|part| matches!(part, Part::Rendered(it) if it.contains(name))).count()
+    };
+    assert_eq!((named("task_1"), named("task_2")), (1, 1));
+    world.crash();
+    assert_eq!(world.agent("main").run.as_ref().unwrap().also.len(), 1, "both come again");
+    world.complete_one("main", OpKind::LoadContext, context());
+    world.complete_one("main", OpKind::CallModel, says("told"));
+    assert_eq!(world.agent("main").inbox.totals().0, 0);
+}
+
+#[test]
+fn what_a_stopped_run_was_to_tell_is_told_after_the_start() {
+    let mut world = two();
+    end(&mut world, CommandEnd::Exited, Some(0));
+    assert!(world.agent("main").run.is_some());
+    let Answer::Controlled(outcome) = world.control("main", ControlRequest::Stop) else { panic!() };
+    assert_eq!((outcome.aborted_messages.len(), outcome.cancelling_tasks.len()), (1, 1));
+    end(&mut world, CommandEnd::Stopped, None);
+    world.control("main", ControlRequest::Start);
+    let run = world.agent("main").run.as_ref().unwrap().message;
+    assert_eq!(world.agent("main").tasks.told_by(run).count(), 2);
+}

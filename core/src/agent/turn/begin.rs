@@ -1,5 +1,7 @@
 //! The start of a run: claim the message, bind the models, read the context.
 
+use alloc::vec::Vec;
+
 use crate::agent::model;
 use crate::effect::Effect;
 use crate::event::inbox::MessageDequeued;
@@ -7,8 +9,11 @@ use crate::event::operation::OpKind;
 use crate::event::turn::TurnStarted;
 use crate::host::tx::{Alarm, Opening, Tx};
 use crate::ids::MessageId;
+use crate::message::MessageKind;
 use crate::time::Millis;
 
+/// Results of tasks that one turn takes beside the first.
+const FURTHER_RESULTS: usize = 15;
 /// Reading a few files takes no longer than this.
 const CONTEXT_TIMEOUT: Millis = Millis::seconds(60);
 
@@ -19,10 +24,23 @@ pub(crate) fn begin(tx: &mut Tx<'_>, message_id: MessageId) {
     let Some(entry) = agent.inbox.queued_entry(message_id) else { return };
     let carried_rounds = u32::try_from(entry.carried.len()).unwrap_or(u32::MAX);
     let (id, execution) = (agent.id.clone(), agent.spec.execution.clone());
-    tx.record(MessageDequeued { message_id, run_id: Some(run_id) });
+    let also = further_results(tx, message_id);
+    for message_id in core::iter::once(message_id).chain(also.iter().copied()) {
+        tx.record(MessageDequeued { message_id, run_id: Some(run_id) });
+    }
     let models = model::chain(tx.agent(), tx.config);
-    tx.record(TurnStarted { run_id, turn_index, message_id, models, carried_rounds });
+    tx.record(TurnStarted { run_id, turn_index, message_id, also, models, carried_rounds });
     tx.arm(Alarm::TurnLimit, tx.config.turn.wall_time);
     let opening = Opening::of(run_id, OpKind::LoadContext, CONTEXT_TIMEOUT);
     tx.open(opening, |op| Some(Effect::LoadContext { agent: id, op, execution }));
+}
+
+/// The results of tasks that come right after one: they are told together (contract: agent.md, Turns).
+fn further_results(tx: &Tx<'_>, first: MessageId) -> Vec<MessageId> {
+    let results = tx.agent().inbox.queued().take_while(|entry| entry.message.kind == MessageKind::TaskResult);
+    let mut results = results.filter(|entry| !entry.known).map(|entry| entry.message.id);
+    if results.next() != Some(first) {
+        return Vec::new();
+    }
+    results.take(FURTHER_RESULTS).collect()
 }

@@ -14,7 +14,7 @@ use crate::event::operation::Settlement;
 use crate::event::scheduling::{ClosureDecided, HoldCause};
 use crate::event::turn::{FailureArtifact, TurnTerminal};
 use crate::host::tx::Tx;
-use crate::ids::MessageId;
+use crate::ids::{MessageId, RunId};
 use crate::terminal::{TurnKind, TurnReason};
 use crate::time::Wall;
 
@@ -132,6 +132,7 @@ pub(crate) fn end(tx: &mut Tx<'_>, end: End) {
 pub(super) struct Before {
     pub(super) message: MessageId,
     pub(super) interjected: Vec<MessageId>,
+    also: Vec<MessageId>,
     last_text: Option<Text>,
     rounds: u32,
     recorded_something: bool,
@@ -142,6 +143,7 @@ impl Before {
         Self {
             message: run.message,
             interjected: run.interjected.clone(),
+            also: run.also.iter().map(|message| message.id).collect(),
             last_text: run.last_text().cloned(),
             rounds: run.next_round().0,
             recorded_something: run.recorded_something,
@@ -170,16 +172,16 @@ fn settle_messages(tx: &mut Tx<'_>, end: &End, before: &Before) -> bool {
             let disposition = Disposition::Interjected;
             tx.record(MessageProcessed { message_id, run_id: Some(run_id), disposition });
         }
+        for &message_id in &before.also {
+            settle(tx, end, run_id, message_id);
+        }
         if let End::Aborted { reason } = end {
             tx.record(CurrentRunAborted { run_id, message_id, reason: *reason });
-            tx.record(MessageAborted { message_id, run_id });
-        } else {
-            let disposition = Disposition::Processed;
-            tx.record(MessageProcessed { message_id, run_id: Some(run_id), disposition });
         }
+        settle(tx, end, run_id, message_id);
         return false;
     };
-    for &message_id in &before.interjected {
+    for &message_id in before.interjected.iter().chain(&before.also) {
         let crashes = tx.agent().inbox.claimed(message_id).map_or(0, |entry| entry.crashes);
         tx.record(MessageRequeued { message_id, run_id, cause, crashes });
     }
@@ -192,4 +194,14 @@ fn settle_messages(tx: &mut Tx<'_>, end: &End, before: &Before) -> bool {
     }
     tx.record(MessageRequeued { message_id, run_id, cause, crashes });
     false
+}
+
+/// The message has been dealt with: by the turn, or by its abortion.
+fn settle(tx: &mut Tx<'_>, end: &End, run_id: RunId, message_id: MessageId) {
+    if matches!(end, End::Aborted { .. }) {
+        tx.record(MessageAborted { message_id, run_id });
+    } else {
+        let disposition = Disposition::Processed;
+        tx.record(MessageProcessed { message_id, run_id: Some(run_id), disposition });
+    }
 }

@@ -40,6 +40,9 @@ pub struct Run {
     pub message: MessageId,
     /// What the run is for, as it was admitted.
     pub incoming: Message,
+    /// Results of tasks that were next in the queue: one turn is for all of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<Message>,
     pub started_at: Wall,
     pub models: Vec<ModelRef>,
     pub phase: Phase,
@@ -151,7 +154,7 @@ impl Run {
         self.rounds.iter().skip(self.carried_rounds as usize).rev().find_map(Round::text)
     }
 
-    pub(super) fn new(at: Wall, fact: &TurnStarted, entry: &mut Entry) -> Self {
+    pub(super) fn new(at: Wall, fact: &TurnStarted, entry: &mut Entry, also: Vec<Message>) -> Self {
         let carried = core::mem::take(&mut entry.carried);
         let notes = if carried.is_empty() { Vec::new() } else { alloc::vec![Note::Continuation] };
         Self {
@@ -159,6 +162,7 @@ impl Run {
             turn_index: fact.turn_index,
             message: fact.message_id,
             incoming: entry.message.clone(),
+            also,
             started_at: at,
             models: fact.models.clone(),
             phase: Phase::Loading,

@@ -109,7 +109,7 @@ pub(crate) fn fixed_tokens(tx: &Tx<'_>, run: &Run) -> u64 {
     let Some(context) = &run.context else { return 0 };
     let recent = Window::of_chain(tx.config, &run.models).recent_of(run);
     let frame = sections::frame(tx.agent(), context, &tx.config.context, recent).est_tokens();
-    let input: u64 = sections::current_input(tx.agent(), &run.incoming).iter().map(Part::est_tokens).sum();
+    let input: u64 = input(tx.agent(), run).iter().map(Part::est_tokens).sum();
     let tools: u64 = Tool::ALL.iter().map(|tool| tool.est_tokens()).sum();
     frame.saturating_add(input).saturating_add(tools)
 }
@@ -138,7 +138,7 @@ fn build(tx: &Tx<'_>) -> Option<ModelRequest> {
 /// The conversation after the frame: the input, a recap of the rounds that are told in short, then rounds,
 /// each call followed by its result. What an operator interjected is always whole.
 fn conversation(agent: &Agent, run: &Run, window: Window) -> Vec<Item> {
-    let mut items = alloc::vec![Item::User { parts: sections::current_input(agent, &run.incoming) }];
+    let mut items = alloc::vec![Item::User { parts: input(agent, run) }];
     let (short, whole) = run.rounds.split_at((run.recap.rounds as usize).min(run.rounds.len()));
     if !short.is_empty() {
         items.push(Item::User { parts: recap_text::recap(short, window.recap()) });
@@ -155,6 +155,16 @@ fn conversation(agent: &Agent, run: &Run, window: Window) -> Vec<Item> {
     }
     items.extend(run.notes.iter().map(said));
     items
+}
+
+/// What the turn is for.
+fn input(agent: &Agent, run: &Run) -> Vec<Part> {
+    let mut parts = sections::current_input(agent, &run.incoming);
+    for message in &run.also {
+        parts.push(Part::Rendered("\n".into()));
+        parts.extend(sections::current_input(agent, message));
+    }
+    parts
 }
 
 fn said(note: &Note) -> Item {
