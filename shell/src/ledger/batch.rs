@@ -76,7 +76,11 @@ const ROW_BYTES: usize = 100;
 impl AgentRow {
     pub fn of(agent: &Agent) -> Self {
         let (messages, _) = agent.inbox.totals();
-        let rest = agent.ops.len() + usize::from(agent.run.is_some()) + usize::from(agent.hold.is_some());
+        let mut rest = agent.ops.len() + usize::from(agent.run.is_some()) + usize::from(agent.hold.is_some());
+        // After a start a stopped agent is told of its tasks, and it is loaded for that.
+        if agent.status != Status::Stopped {
+            rest += agent.tasks.untold().count();
+        }
         Self {
             agent: agent.id.clone(),
             event_seq: agent.event_seq,

@@ -45,7 +45,7 @@ pub(super) fn tell(tx: &mut Tx<'_>, id: TaskId) {
 /// One tick for everything that the agent has not been told of.
 pub(crate) fn tell_rest(tx: &mut Tx<'_>) {
     let untold: Vec<TaskId> = tx.agent().tasks.untold().map(|task| task.id).collect();
-    if untold.is_empty() || tx.host.draining || tx.agent().status == Status::Stopped {
+    if untold.is_empty() || tx.agent().status == Status::Stopped {
         return;
     }
     let named: Vec<String> = tx.agent().tasks.untold().map(named).collect();

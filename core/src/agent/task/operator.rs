@@ -99,6 +99,10 @@ pub(crate) fn input(tx: &mut Tx<'_>, id: TaskId, text: Text, reply: ReplyId) {
         return;
     }
     let agent = tx.agent().id.clone();
+    if tx.agent().status == Status::Stopped {
+        tx.reply(reply, Answer::Refused { reject: Reject::AgentStopped { agent } });
+        return;
+    }
     let opening = Opening { task_id: Some(id), ..Opening::new(OpKind::WriteInput, INPUT_TIMEOUT) };
     let executing = stop::executing(tx, id);
     let work = TaskWork::Input { task: Box::new(task), op: executing, source: InputSource::Text { text } };
