@@ -1,13 +1,102 @@
 //! Background tasks of a runtime under test: how models begin them, and what is on record of them.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
 use crate::daemon::Daemon;
-use crate::provider::{Reply, calls};
-use crate::{http, payloads, wait_for};
+use crate::durable::nothing_is_open;
+use crate::life::Life;
+use crate::provider::{Provider, Reply, calls};
+use crate::{http, payloads, strays, wait_for};
+
+/// A runtime that one prompt was given to.
+pub struct Prompted {
+    pub daemon: Daemon,
+    pub life: Life,
+}
+
+impl Prompted {
+    /// `config` is that of its home.
+    pub fn new(provider: &Provider, config: &str) -> Self {
+        let daemon = Daemon::new(provider);
+        std::fs::create_dir_all(daemon.0.home()).expect("a home");
+        std::fs::write(daemon.0.home().join("config.toml"), config).expect("a configuration");
+        let life = alive(&daemon);
+        let path = "/control/agents/main/prompt";
+        http::post_until_acknowledged(&daemon.run_file("holon.sock"), path, "one", &json!({ "text": "go" }));
+        Self { daemon, life }
+    }
+
+    /// `kill -9` of the runtime.
+    pub fn killed(self) -> Daemon {
+        self.life.kill();
+        self.daemon
+    }
+
+    /// The next life of a runtime that was killed.
+    pub fn again(daemon: Daemon) -> Self {
+        let life = alive(&daemon);
+        Self { daemon, life }
+    }
+
+    /// Starts or stops the agent.
+    pub fn control(&self, action: &str) {
+        let (path, body) = ("/control/agents/main/control", json!({ "action": action }));
+        let answer = http::ask(&self.daemon.run_file("holon.sock"), "POST", path, &[], Some(&body));
+        let answer = answer.expect("an answer");
+        assert_eq!(answer.status, 200, "{answer:?}");
+    }
+
+    pub fn pid(&self) -> u32 {
+        let pid = self.daemon.metadata().and_then(|metadata| metadata["pid"].as_u64());
+        pid.and_then(|pid| pid.try_into().ok()).expect("a runtime that is ready")
+    }
+
+    /// What is on record once everything is over.
+    pub fn in_the_end(self) -> Vec<Value> {
+        wait_until_over(&self.daemon, &["main"]);
+        assert!(self.life.leave().success());
+        self.daemon.0.check_ledger(&self.daemon.ledger());
+        let records = self.daemon.0.records(&self.daemon.ledger());
+        nothing_is_open(&records);
+        assert_eq!(strays::supervisors(&self.daemon.0.home()), [0_u32; 0]);
+        records
+    }
+}
+
+fn alive(daemon: &Daemon) -> Life {
+    let mut life = Life::begin(daemon, &[]);
+    assert_eq!(life.ready(daemon), None, "it starts");
+    life
+}
+
+/// A folder of files that commands wait for.
+pub fn files() -> (tempfile::TempDir, impl Fn(&str) -> PathBuf) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().to_owned();
+    (folder, move |name| path.join(name))
+}
+
+/// The process ids in a file, once there are so many.
+pub fn pids(file: &Path, count: usize) -> Vec<u32> {
+    let mut pids: Vec<u32> = Vec::new();
+    wait_for("process ids", || {
+        let text = std::fs::read_to_string(file).unwrap_or_default();
+        pids = text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')?.parse().ok()).collect();
+        pids.len() >= count
+    });
+    pids
+}
+
+/// The last result of a tool in a request to the model.
+pub fn last_result(request: &Value) -> String {
+    let messages = request["messages"].as_array().expect("messages");
+    let results = messages.iter().filter(|message| message["role"] == "tool");
+    let last = results.last().expect("a result");
+    last["content"].as_str().map_or_else(|| last["content"].to_string(), str::to_owned)
+}
 
 /// A call of a command that goes on as a task at once; more arguments of it may be given.
 pub fn begins(cmd: &str, more: &Value) -> (&'static str, Value) {
