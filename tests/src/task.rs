@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::daemon::Daemon;
-use crate::durable::nothing_is_open;
+use crate::durable::{self, nothing_is_open};
 use crate::life::Life;
 use crate::provider::{Provider, Reply, calls};
 use crate::{http, payloads, strays, wait_for};
@@ -129,16 +129,35 @@ pub fn reads(task: &str) -> Reply {
 
 /// How many tasks of an agent go on; none while nobody can say.
 pub fn active(daemon: &Daemon, agent: &str) -> Option<u64> {
-    let answer = http::get(&daemon.run_file("holon.sock"), &format!("/agents/{agent}/status")).ok()?;
-    answer.body["active_task_count"].as_u64()
+    Some(status(daemon, agent)?.1)
 }
 
-/// Waits until no task of these agents goes on, and nobody has anything to do.
+/// No task of these agents goes on, and nobody has anything to do.
+pub fn over<T: AsRef<str>>(daemon: &Daemon, agents: &[T]) -> bool {
+    let look =
+        || -> Option<Vec<(u64, u64)>> { agents.iter().map(|agent| status(daemon, agent.as_ref())).collect() };
+    let before = look();
+    let ended = before.as_ref().is_some_and(|all| all.iter().all(|(_, active)| *active == 0));
+    // A turn that came in between may have begun another one.
+    ended && durable::quiet(daemon, agents) && before == look()
+}
+
+/// Waits for that.
 pub fn wait_until_over<T: AsRef<str>>(daemon: &Daemon, agents: &[T]) {
-    for agent in agents {
-        wait_for("end of all tasks", || active(daemon, agent.as_ref()) == Some(0));
+    let mut done = false;
+    while !done {
+        durable::wait_until_quiet(daemon, agents);
+        wait_for("end of all tasks, or something to do", || {
+            done = over(daemon, agents);
+            done || !durable::quiet(daemon, agents)
+        });
     }
-    crate::durable::wait_until_quiet(daemon, agents);
+}
+
+/// The last event of an agent, and how many tasks it has.
+fn status(daemon: &Daemon, agent: &str) -> Option<(u64, u64)> {
+    let answer = http::get(&daemon.run_file("holon.sock"), &format!("/agents/{agent}/status")).ok()?;
+    Some((answer.body["event_seq"].as_u64()?, answer.body["active_task_count"].as_u64()?))
 }
 
 /// The end of each task of an agent, by its id: the last status that is on record, and the exit status.

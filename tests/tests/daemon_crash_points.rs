@@ -10,10 +10,10 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use end_to_end::daemon::Daemon;
-use end_to_end::durable::{Acknowledged, every_key_once, nothing_is_open, quiet};
+use end_to_end::durable::{Acknowledged, every_key_once, nothing_is_open};
 use end_to_end::http::{Answered, ask};
 use end_to_end::life::{Life, was_killed};
-use end_to_end::task::active;
+use end_to_end::task::over;
 use end_to_end::{count, crash_binary, payloads, wait_for};
 use serde_json::{Value, json};
 
@@ -145,8 +145,7 @@ impl Home {
     fn settle(&mut self) {
         for _ in 0..ATTEMPTS {
             self.revive();
-            let over = |agent: &String| active(&self.daemon, agent) == Some(0);
-            if self.agents.iter().all(over) && quiet(&self.daemon, &self.agents) {
+            if over(&self.daemon, &self.agents) {
                 return;
             }
             std::thread::sleep(PAUSE);
