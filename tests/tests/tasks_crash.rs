@@ -112,7 +112,8 @@ fn judged(records: &[Value], agent: &str, killed: &BTreeSet<u64>) -> (usize, usi
         let status: i64 = cmd.rsplit(' ').next().and_then(|word| word.parse().ok()).expect("a status");
         let (end, exit) = &ends[id];
         if end == "interrupted" {
-            assert!(killed.contains(&supervisors[id]), "{id} of {agent}: nobody killed its supervisor");
+            let story = || told_of(&own, id);
+            assert!(killed.contains(&supervisors[id]), "nobody killed the supervisor of {id}: {}", story());
             interrupted += 1;
         } else {
             let expected = if status == 0 { "completed" } else { "failed" };
@@ -122,6 +123,12 @@ fn judged(records: &[Value], agent: &str, killed: &BTreeSet<u64>) -> (usize, usi
         assert_eq!(told.count(), 1, "{id} of {agent} is told once");
     }
     (ends.len(), interrupted)
+}
+
+/// Everything on record that names a task.
+fn told_of(own: &[Value], id: &str) -> String {
+    let of_it = own.iter().filter(|record| record["payload"]["task_id"] == id);
+    of_it.map(|record| format!("{record}\n")).collect()
 }
 
 #[test]
