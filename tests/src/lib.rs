@@ -7,6 +7,8 @@ pub mod life;
 pub mod load;
 pub mod mounts;
 pub mod provider;
+pub mod strays;
+pub mod task;
 pub mod terminal;
 pub mod trial;
 
@@ -166,6 +168,13 @@ impl Holon {
         let ended = self.run(&["ledger", "export", &path.display().to_string()]);
         assert_eq!(ended.code, Some(0), "{ended:?}");
         ended.stdout.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect()
+    }
+}
+
+impl Drop for Holon {
+    fn drop(&mut self) {
+        // Commands outlive their runtime, not their test.
+        strays::end(self.folder(), &self.home());
     }
 }
 

@@ -1,11 +1,13 @@
-//! Commands whose runtime dies: they end under their supervisors, their results are delivered, and nothing is
+//! Commands whose runtime dies: they go on under their supervisors, their results are delivered, and nothing is
 //! executed twice.
 
 use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
-use end_to_end::{Ended, Holon, payloads};
+use end_to_end::daemon::Daemon;
+use end_to_end::durable::nothing_is_open;
+use end_to_end::task::{ends, wait_until_over};
+use end_to_end::{Ended, Holon, count, payloads, signal, strays, wait_for};
 use serde_json::{Value, json};
 
 /// One command, then a report.
@@ -15,83 +17,95 @@ fn one(cmd: &str, window: u64) -> Value {
 }
 
 /// Starts a run, and kills it as soon as `file` is there.
-fn killed_when_there_is(holon: &Holon, model: &str, file: &str) {
-    let run = ["run", "--json", "--model", model, "--agent", "main", "--create-agent", "work"];
-    let mut child = holon.spawn(&run);
-    wait_for(|| holon.work().join(file).exists());
+fn killed_when_there_is(holon: &Holon, file: &str) {
+    let mut child = holon.spawn(&["run", "--json", "--agent", "main", "--create-agent", "work"]);
+    wait_for("command", || holon.work().join(file).exists());
     child.kill().expect("it runs");
     child.wait().expect("it ends");
 }
 
-/// The next start, whose prompt is a message of its own; the results of the commands of the first.
-fn next_start(holon: &Holon, model: &str) -> (Vec<Value>, Vec<Value>) {
-    let ended = holon.run(&["run", "--json", "--model", model, "--agent", "main", "again"]);
-    assert_eq!(ended.code, Some(0), "{ended:?}");
-    let ledger = holon.home().join("ledger.sqlite3");
-    holon.check_ledger(&ledger);
-    let records = holon.records(&ledger);
+/// What is on record when a runtime has gone on with everything.
+fn in_the_end(daemon: &Daemon) -> Vec<Value> {
+    daemon.start();
+    wait_until_over(daemon, &["main"]);
+    daemon.ok(&["daemon", "stop"]);
+    daemon.0.check_ledger(&daemon.ledger());
+    let records = daemon.0.records(&daemon.ledger());
+    nothing_is_open(&records);
+    assert!(left(&daemon.0.home().join("run/commands")).is_empty(), "traces are left");
+    assert_eq!(strays::supervisors(&daemon.0.home()), [0_u32; 0]);
+    records
+}
+
+/// The receipts of the commands of the first run: of those that have a result, and of those that failed.
+fn of_first_run(records: &[Value]) -> (Vec<Value>, Vec<Value>) {
     let of_first = |kind: &str| -> Vec<Value> {
-        let first = payloads(&records, kind).into_iter().filter(|fact| fact["run_id"] == "run_1");
+        let first = payloads(records, kind).into_iter().filter(|fact| fact["run_id"] == "run_1");
         first.map(|fact| fact["receipt"].clone()).collect()
     };
-    assert!(left(&holon.home().join("run/commands")).is_empty(), "traces are left");
     (of_first("tool_executed"), of_first("tool_execution_failed"))
 }
 
 #[test]
-fn a_command_that_outlives_its_runtime_brings_its_result() {
-    let holon = Holon::new();
-    let cmd = "echo x >> log; [ -e begun ] && exit; touch begun; sleep 1; echo finished";
-    let model = holon.scenario(&one(cmd, 20_000));
-    killed_when_there_is(&holon, &model, "begun");
-    let (executed, failed) = next_start(&holon, &model);
-    assert!(failed.is_empty(), "{failed:?}");
-    assert_eq!(executed.len(), 1);
-    let content = executed[0]["content"].as_str().unwrap();
-    assert!(content.contains("finished") && content.contains(r#""exit_status":0"#), "{content}");
-    let log = std::fs::read_to_string(holon.work().join("log")).unwrap();
+fn a_command_that_outlives_its_runtime_goes_on_as_a_task() {
+    let cmd = "echo x >> log; [ -e begun ] && exit; touch begun; sleep 2; echo finished; exit 4";
+    let daemon = Daemon::scripted(&one(cmd, 20_000));
+    killed_when_there_is(&daemon.0, "begun");
+    let records = in_the_end(&daemon);
+    let (executed, failed) = of_first_run(&records);
+    assert!(failed.is_empty() && executed.len() == 1, "{executed:?} {failed:?}");
+    let content = executed[0]["content"].to_string();
+    assert!(content.contains("promoted_to_task") && content.contains("task_1"), "{content}");
+    assert_eq!(payloads(&records, "task_created")[0]["cause"], "promoted_at_recovery");
+    assert_eq!(ends(&records, "main")["task_1"], ("failed".to_owned(), Some(4)));
+    assert!(payloads(&records, "task_status_updated")[0]["result"].to_string().contains("finished"));
+    assert_eq!(count(&records, "task_result_queued"), 1);
+    let log = std::fs::read_to_string(daemon.0.work().join("log")).unwrap();
     assert_eq!(log.lines().count(), 2, "once for each message");
 }
 
 #[test]
 fn a_command_that_ended_before_the_next_start_brings_its_result() {
-    let holon = Holon::new();
     let cmd = "[ -e ended ] && exit; touch begun; sleep 0.5; touch ended; seq 1 5000";
-    let model = holon.scenario(&one(cmd, 20_000));
-    killed_when_there_is(&holon, &model, "begun");
-    wait_for(|| holon.work().join("ended").exists());
-    std::thread::sleep(Duration::from_millis(300));
-    let (executed, failed) = next_start(&holon, &model);
+    let daemon = Daemon::scripted(&one(cmd, 20_000));
+    killed_when_there_is(&daemon.0, "begun");
+    wait_for("end of the supervisor", || strays::supervisors(&daemon.0.home()).is_empty());
+    let records = in_the_end(&daemon);
+    let (executed, failed) = of_first_run(&records);
     assert!(failed.is_empty() && executed.len() == 1, "{failed:?}");
     assert_eq!(executed[0]["facts"]["exit_status"], 0);
+    assert_eq!(count(&records, "task_created"), 0, "it is no task any more");
 }
 
 #[test]
-fn a_command_whose_runtime_vanished_ends_with_its_window() {
-    let holon = Holon::new();
+fn a_batch_whose_runtime_vanished_ends_with_its_window() {
     let cmd = "[ -e begun ] && exit; touch begun; echo so far; sleep 58";
     let items = json!([{ "cmd": cmd, "login": false, "yield_time_ms": 1_000 }]);
     let batch = json!({ "calls": [{ "tool": "ExecCommandBatch", "arguments": { "items": items } }] });
-    let model = holon.scenario(&json!([batch, { "text": "Done." }]));
-    killed_when_there_is(&holon, &model, "begun");
-    let (executed, failed) = next_start(&holon, &model);
-    assert!(failed.is_empty(), "{failed:?}");
-    assert!(executed[0]["content"].to_string().contains("command_timed_out"), "{executed:?}");
-    assert!(strays(&holon).is_empty(), "{:?}", strays(&holon));
+    let daemon = Daemon::scripted(&json!([batch, { "text": "Done." }]));
+    killed_when_there_is(&daemon.0, "begun");
+    let records = in_the_end(&daemon);
+    let (executed, failed) = of_first_run(&records);
+    assert!(failed.is_empty() && executed.len() == 1, "{failed:?}");
+    // Found before or after that, it was told so where somebody still waits for it.
+    let told =
+        [executed[0].to_string(), json!(payloads(&records, "task_status_updated")).to_string()].concat();
+    assert!(told.contains("command_timed_out"), "{told}");
+    assert!(strays::inside(&daemon.0.work()).is_empty());
 }
 
 #[test]
 fn without_supervisor_and_record_the_call_was_interrupted() {
-    let holon = Holon::new();
-    let model = holon.scenario(&one("[ -e begun ] && exit; echo $PPID > pid; touch begun; sleep 59", 60_000));
-    killed_when_there_is(&holon, &model, "begun");
-    let supervisor = std::fs::read_to_string(holon.work().join("pid")).unwrap();
-    signal("-KILL", supervisor.trim());
-    let (executed, failed) = next_start(&holon, &model);
+    let cmd = "[ -e begun ] && exit; echo $PPID > pid; touch begun; sleep 59";
+    let daemon = Daemon::scripted(&one(cmd, 60_000));
+    killed_when_there_is(&daemon.0, "begun");
+    let supervisor = std::fs::read_to_string(daemon.0.work().join("pid")).unwrap();
+    strays::kill(supervisor.trim().parse().unwrap());
+    let (executed, failed) = of_first_run(&in_the_end(&daemon));
     assert!(executed.is_empty(), "{executed:?}");
     assert_eq!(failed[0]["error"]["kind"], "interrupted");
     assert!(failed[0]["error"]["hint"].as_str().unwrap().contains("may have had effects"));
-    wait_for(|| strays(&holon).is_empty());
+    wait_for("end of the command", || strays::inside(&daemon.0.work()).is_empty());
 }
 
 /// The runtime is killed again and again around the moment at which a command begins.
@@ -129,11 +143,11 @@ fn an_interrupt_ends_the_command_wherever_it_moved() {
     let holon = Holon::new();
     let model = holon.scenario(&one("setsid sleep 57 & touch begun; sleep 57", 60_000));
     let child = holon.spawn(&["run", "--json", "--model", &model, "go"]);
-    wait_for(|| holon.work().join("begun").exists());
-    signal("-INT", &child.id().to_string());
+    wait_for("command", || holon.work().join("begun").exists());
+    signal(&child, "INT");
     let ended: Ended = child.wait_with_output().unwrap().into();
     assert_eq!(ended.code, Some(130), "{ended:?}");
-    wait_for(|| strays(&holon).is_empty());
+    wait_for("end of the command", || strays::inside(&holon.work()).is_empty());
 }
 
 #[test]
@@ -173,33 +187,9 @@ fn configured_budgets_bound_what_is_shown() {
     wrong.run(&["run", "--model", &model, "go"]).refused(2, &["HOLON_MAX_TOOL_OUTPUT_TOKENS", "64000"]);
 }
 
-fn signal(signal: &str, pid: &str) {
-    let status = Command::new("kill").args([signal, pid]).status().expect("kill runs");
-    assert!(status.success());
-}
-
-/// Processes that still run in the folder of this test.
-fn strays(holon: &Holon) -> Vec<String> {
-    let work = holon.work();
-    let here = |path: &std::path::PathBuf| std::fs::read_link(path.join("cwd")).is_ok_and(|cwd| cwd == work);
-    let processes =
-        std::fs::read_dir("/proc").expect("processes").filter_map(|entry| Some(entry.ok()?.path()));
-    processes.filter(here).map(|path| path.display().to_string()).collect()
-}
-
 fn left(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).into_iter().flatten();
     entries.map(|entry| entry.expect("an entry").path().display().to_string()).collect()
-}
-
-fn wait_for(mut condition: impl FnMut() -> bool) {
-    for _ in 0..600 {
-        if condition() {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    panic!("it did not happen within 12 s");
 }
 
 #[test]
@@ -210,10 +200,9 @@ fn an_interrupted_run_ends_after_its_command() {
     let model = holon.scenario(&one("trap '' TERM INT; echo $$ > pid; while :; do sleep 0.1; done", 60_000));
     let run = holon.spawn(&["run", "--json", "--model", &model, "work"]);
     let file = holon.work().join("pid");
-    wait_for(|| std::fs::read_to_string(&file).is_ok_and(|text| text.ends_with('\n')));
+    wait_for("command", || std::fs::read_to_string(&file).is_ok_and(|text| text.ends_with('\n')));
     let pid = std::fs::read_to_string(&file).unwrap();
-    let interrupt = Command::new("kill").args(["-INT", &run.id().to_string()]).status();
-    assert!(interrupt.expect("kill runs").success());
+    signal(&run, "INT");
     let ended = Ended::from(run.wait_with_output().expect("it ends"));
     assert!(!Path::new("/proc").join(pid.trim()).exists(), "the command outlived the run: {ended:?}");
     assert_eq!(ended.code, Some(130), "{ended:?}");

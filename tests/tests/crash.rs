@@ -1,5 +1,6 @@
 //! `kill -9` in the middle of a run: what was acknowledged is there, and work goes on where it was recorded.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
@@ -38,13 +39,15 @@ fn a_killed_run_goes_on_from_what_was_recorded() {
     holon.check_ledger(&ledger);
     let records = holon.records(&ledger);
     assert_eq!(count(&records, "runtime_recovered"), 1);
-    assert_eq!(count(&records, "message_admitted"), 2);
+    let admitted = payloads(&records, "message_admitted");
+    let prompts = admitted.iter().filter(|fact| fact["message"]["kind"] == "operator_prompt").count();
+    assert_eq!(prompts, 2);
     let processed = payloads(&records, "message_processed");
-    let ids: Vec<_> = processed.iter().map(|fact| fact["message_id"].as_str().unwrap()).collect();
-    assert_eq!(ids, ["msg_1", "msg_2"], "each message once, in order");
-    // The command in progress went on under its supervisor: its call has its result, and nothing runs again.
+    let ids: BTreeSet<_> = processed.iter().map(|fact| fact["message_id"].as_str().unwrap()).collect();
+    assert!(ids.len() == processed.len() && ids.contains("msg_1") && ids.contains("msg_2"), "{ids:?}");
+    // The command in progress went on under its supervisor: nothing runs again. As a task it has a message of its own.
     let one = lines(&log).iter().filter(|line| *line == "one").count();
-    assert_eq!(one, 2, "once for each message");
+    assert_eq!(one, processed.len(), "once for each message");
     assert_eq!(count(&records, "tool_execution_failed"), 0);
     assert_eq!(count(&records, "tool_executed"), lines(&log).len(), "each command has one result");
 }

@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use end_to_end::count;
 use end_to_end::daemon::Daemon;
-use end_to_end::durable::{Acknowledged, every_key_once, nothing_is_open, wait_until_quiet};
+use end_to_end::durable::{Acknowledged, every_key_once, nothing_is_open};
 use end_to_end::http::post_until_acknowledged;
 use end_to_end::life::Life;
 use end_to_end::provider::{Provider, Reply, command, fails, says};
+use end_to_end::task::wait_until_over;
 use serde_json::json;
 
 /// Kills, unless `HOLON_KILLS` says how many; each comes a little later than the one before.
@@ -139,7 +140,7 @@ fn killed_at_any_moment_every_key_is_admitted_and_settled_once() {
         clients.into_iter().flat_map(|client| client.join().expect("a client ends")).collect()
     });
     let agents = CLIENTS.map(|(agent, _)| agent);
-    wait_until_quiet(&daemon, &agents);
+    wait_until_over(&daemon, &agents);
     daemon.ok(&["daemon", "stop"]);
     daemon.0.check_ledger(&daemon.ledger());
     let records = daemon.0.records(&daemon.ledger());

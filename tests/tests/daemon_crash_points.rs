@@ -10,9 +10,10 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use end_to_end::daemon::Daemon;
-use end_to_end::durable::{Acknowledged, every_key_once, nothing_is_open, quiet};
+use end_to_end::durable::{Acknowledged, every_key_once, nothing_is_open};
 use end_to_end::http::{Answered, ask};
 use end_to_end::life::{Life, was_killed};
+use end_to_end::task::over;
 use end_to_end::{count, crash_binary, payloads, wait_for};
 use serde_json::{Value, json};
 
@@ -20,6 +21,8 @@ use serde_json::{Value, json};
 const TIMES: u32 = 3;
 /// Cases at once: most of the time they wait for each other's processes.
 const AT_ONCE: usize = 4;
+/// Tasks that one agent begins, and those who work in the same folder.
+const TASKS: usize = 4;
 /// Requests that are repeated before a runtime counts as stuck.
 const ATTEMPTS: usize = 2_000;
 const PAUSE: Duration = Duration::from_millis(10);
@@ -47,12 +50,22 @@ impl Home {
     fn new() -> Self {
         let patch: String =
             (0..3).map(|at| format!("--- /dev/null\n+++ b/f{at}\n@@ -0,0 +1 @@\n+new {at}\n")).collect();
-        let wait = "n=0; while ! test -e ../../go && test $n -lt 3000; do sleep 0.02; n=$((n+1)); done";
+        let wait =
+            "n=0; while ! test -e ../../go-${PWD##*/} && test $n -lt 3000; do sleep 0.02; n=$((n+1)); done";
         let command = format!("echo begun >> log; {wait}; echo ended >> log");
         let command = json!({ "cmd": command, "login": false, "yield_time_ms": 60_000 });
+        // The first ones become tasks, which are stopped; each of the others would be the reason for another turn.
+        let task = format!("echo task >> tasks; test $(wc -l < tasks) -gt {TASKS} || sleep 30");
+        let task =
+            json!({ "cmd": task, "login": false, "yield_time_ms": 400, "duplicate_policy": "start_new" });
+        let stop =
+            |at: usize| json!({ "tool": "TaskStop", "arguments": { "task_id": format!("task_{at}") } });
+        let stops: Vec<Value> = (1..=4 * TASKS).map(stop).collect();
         let rounds = json!([
             { "calls": [{ "tool": "ExecCommand", "arguments": command }] },
             { "calls": [{ "tool": "ApplyPatch", "arguments": { "patch": patch } }] },
+            { "calls": [{ "tool": "ExecCommand", "arguments": task }] },
+            { "calls": stops },
             { "text": "Done." },
         ]);
         let daemon = Daemon::scripted(&rounds).built_as(crash_binary());
@@ -69,9 +82,9 @@ impl Home {
         }
     }
 
-    /// Commands end from now on.
-    fn let_go(&self) {
-        std::fs::write(self.daemon.0.home().join("go"), "").expect("a file");
+    /// Commands that work in the folder of this agent end from now on.
+    fn let_go(&self, agent: &str) {
+        std::fs::write(self.daemon.0.home().join(format!("go-{agent}")), "").expect("a file");
     }
 
     /// A runtime that is ready.
@@ -132,7 +145,7 @@ impl Home {
     fn settle(&mut self) {
         for _ in 0..ATTEMPTS {
             self.revive();
-            if quiet(&self.daemon, &self.agents) {
+            if over(&self.daemon, &self.agents) {
                 return;
             }
             std::thread::sleep(PAUSE);
@@ -177,17 +190,23 @@ fn dies_at(point: &str, time: u32, armed: Armed) -> bool {
     let arm = Some(format!("{point}:{time}"));
     match armed {
         Armed::First => {
-            home.let_go();
+            home.let_go("main");
+            home.let_go("second");
             home.armed = arm;
         }
         Armed::Second => {
             home.revive();
             home.work(0);
-            let log = home.daemon.0.home().join("agents/main/log");
-            wait_for("command", || log.exists());
+            for agent in ["main", "second"] {
+                let log = home.daemon.0.home().join(format!("agents/{agent}/log"));
+                wait_for("command", || log.exists());
+            }
             home.life.take().expect("a runtime").kill();
-            home.let_go();
+            // One of the two commands ends meanwhile, the other one is found alive.
+            home.let_go("main");
             home.armed = arm;
+            home.revive();
+            home.let_go("second");
         }
     }
     home.work(1);

@@ -1,9 +1,10 @@
 //! Output of a command in bounded memory: its head, its tail, and how much there was in all.
 
 use std::collections::VecDeque;
-use std::hash::{DefaultHasher, Hasher};
 
 use serde::{Deserialize, Serialize};
+
+use super::digest::Digest;
 
 /// One stream while it comes.
 pub(super) struct Capture {
@@ -14,7 +15,7 @@ pub(super) struct Capture {
     bytes: u64,
     /// Characters of the whole stream, counted by their first bytes.
     characters: u64,
-    digest: DefaultHasher,
+    digest: Digest,
     lines: Lines,
 }
 
@@ -44,7 +45,7 @@ pub struct Kept {
 impl Capture {
     pub(super) fn new(keep: usize, terminal: bool) -> Self {
         let lines = if terminal { Lines::OfTerminal { held: false } } else { Lines::AsTheyAre };
-        let (head, tail, digest) = (Vec::new(), VecDeque::new(), DefaultHasher::new());
+        let (head, tail, digest) = (Vec::new(), VecDeque::new(), Digest::new());
         Self { keep, head, tail, bytes: 0, characters: 0, digest, lines }
     }
 
@@ -61,8 +62,8 @@ impl Capture {
 
     fn add(&mut self, bytes: &[u8]) {
         self.bytes += bytes.len() as u64;
-        self.digest.write(bytes);
-        self.characters += bytes.iter().filter(|&&byte| starts(byte)).count() as u64;
+        self.digest.push(bytes);
+        self.characters += characters(bytes);
         let room = (self.keep - self.head.len()).min(bytes.len());
         self.head.extend_from_slice(&bytes[..room]);
         let rest = &bytes[room..];
@@ -116,6 +117,13 @@ fn unreturned(bytes: &[u8], held: bool) -> (Vec<u8>, bool) {
     (plain, bytes.ends_with(b"\r"))
 }
 
+/// How many characters begin in these bytes. Counted in bytes that can't overflow: so the processor takes many of
+/// them at once.
+fn characters(bytes: &[u8]) -> u64 {
+    let counted = bytes.chunks(usize::from(u8::MAX));
+    counted.map(|some| u64::from(some.iter().map(|&byte| u8::from(starts(byte))).sum::<u8>())).sum()
+}
+
 /// Whether a byte begins a character of UTF-8.
 fn starts(byte: u8) -> bool {
     byte & 0xC0 != 0x80
@@ -136,6 +144,14 @@ mod tests {
         let text = kept(100, false, &[b"a\xC3", b"\xA4b"]);
         assert_eq!((text.head.as_str(), text.tail.as_str(), text.characters), ("aäb", "", 3));
         assert_eq!(kept(100, false, &[b"\xFF\xFEx"]).head, "\u{FFFD}\u{FFFD}x");
+    }
+
+    #[test]
+    fn characters_are_counted_however_many_there_are() {
+        for count in [0, 1, 254, 255, 256, 1_000] {
+            assert_eq!(characters("x".repeat(count).as_bytes()), count as u64);
+            assert_eq!(characters("€".repeat(count).as_bytes()), count as u64);
+        }
     }
 
     #[test]

@@ -24,6 +24,7 @@
 mod capture;
 mod child;
 mod control;
+mod digest;
 mod input;
 mod log;
 pub mod log_files;

@@ -11,7 +11,7 @@ use rustix::io::ioctl_fionbio;
 use rustix::process::Signal;
 
 use super::capture::Capture;
-use super::control::{Control, Wish};
+use super::control::{Control, Heard, Wish};
 use super::input::{self, Input};
 use super::log::Log;
 use super::phase::{DRAIN, KILLED, Phase, SHORT_GRACE};
@@ -124,9 +124,9 @@ impl Run<'_> {
                 return self.control.answer(unwritten);
             }
             self.tree.watch_all();
-            self.wait();
+            let spoken = self.wait();
             self.read();
-            self.hear();
+            self.hear(spoken);
         }
     }
 
@@ -239,8 +239,8 @@ impl Run<'_> {
         Some(phase + self.grace.0 + 2 * DRAIN.0 + KILLED.0 + SHORT_GRACE.0 + self.later?)
     }
 
-    /// Sleeps until something happens or is over.
-    fn wait(&self) {
+    /// Sleeps until something happens or is over; says whether a runtime may have spoken.
+    fn wait(&self) -> bool {
         let now = clock::now().mono;
         let again = match self.phase {
             Phase::Ending { .. } | Phase::Killing { .. } => Some(now.after(LOOK_AGAIN)),
@@ -248,10 +248,12 @@ impl Run<'_> {
         };
         let until = [self.phase.until(), self.input.until(), again].into_iter().flatten().min();
         let streams = self.streams.iter().filter_map(|stream| stream.source.as_ref());
-        let sources: Vec<BorrowedFd<'_>> = streams
-            .map(AsFd::as_fd)
+        let spoken: Vec<BorrowedFd<'_>> = self.control.watched().collect();
+        let runtimes = spoken.len();
+        let sources: Vec<BorrowedFd<'_>> = spoken
+            .into_iter()
+            .chain(streams.map(AsFd::as_fd))
             .chain(self.tree.watched().map(AsFd::as_fd))
-            .chain(self.control.watched())
             .collect();
         let readable = sources.iter().map(|source| PollFd::from_borrowed_fd(*source, PollFlags::IN));
         let writable = self.input.watched().map(|sink| PollFd::from_borrowed_fd(sink, PollFlags::OUT));
@@ -264,7 +266,8 @@ impl Run<'_> {
             }
         });
         // An interruption is as good a reason to look as any.
-        poll(&mut watched, timeout.as_ref()).ok();
+        poll(&mut watched, timeout.as_ref()).is_err()
+            || watched[..runtimes].iter().any(|source| !source.revents().is_empty())
     }
 
     /// Takes what has come, at most one chunk of each stream: endless output must not hold up the rest.
@@ -285,9 +288,9 @@ impl Run<'_> {
         }
     }
 
-    /// Does what runtimes have said.
-    fn hear(&mut self) {
-        let heard = self.control.listen();
+    /// Does what runtimes have said. Endless output does not ask them each time.
+    fn hear(&mut self, spoken: bool) {
+        let heard = if spoken { self.control.listen() } else { Heard::default() };
         let now = clock::now().mono;
         let refused: Vec<_> =
             heard.inputs.into_iter().filter_map(|given| self.input.take(given, now)).collect();

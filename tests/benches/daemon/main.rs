@@ -9,11 +9,13 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "the lines are what it is for")]
 
 mod clock;
+mod commands;
 mod followers;
 mod idle;
 mod rounds;
 mod start;
 mod table;
+mod tasks;
 mod throughput;
 mod turns;
 
@@ -23,11 +25,13 @@ use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 /// What it does, in this order, unless told otherwise.
-const ROWS: [(&str, Row); 6] = [
+const ROWS: [(&str, Row); 8] = [
     ("start", start::row),
     ("idle", idle::row),
     ("turns", turns::row),
     ("rounds", rounds::row),
+    ("commands", commands::row),
+    ("tasks", tasks::row),
     ("throughput", throughput::row),
     ("followers", followers::row),
 ];

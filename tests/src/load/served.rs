@@ -27,9 +27,14 @@ pub struct Served {
 impl Served {
     /// A home whose model is this one, with some more variables.
     pub fn new(model: &Model, variables: &[(&str, &str)]) -> Self {
+        Self::at(&model.url, variables)
+    }
+
+    /// The same with the model at this address.
+    pub fn at(url: &str, variables: &[(&str, &str)]) -> Self {
         let holon = Holon::new()
             .with("HOLON_MODEL", "local/load")
-            .with("HOLON_LOCAL_BASE_URL", &model.url)
+            .with("HOLON_LOCAL_BASE_URL", url)
             .with("HOLON_HTTP_ADDR", "127.0.0.1:0");
         let holon = variables.iter().fold(holon, |holon, (name, value)| holon.with(name, value));
         Self { holon, child: None }
@@ -60,8 +65,12 @@ impl Served {
         }
     }
 
+    pub fn pid(&self) -> u32 {
+        self.child.as_ref().expect("it runs").id()
+    }
+
     pub fn usage(&self) -> Usage {
-        usage::of(self.child.as_ref().expect("it runs").id())
+        usage::of(self.pid())
     }
 
     /// Lets it leave in good order.

@@ -17,6 +17,10 @@ pub struct Usage {
     /// The most that it ever had.
     pub peak: u64,
     pub threads: u64,
+    /// Of its children that have ended, and of theirs.
+    pub children: Duration,
+    /// Files, sockets and the like that it has open.
+    pub descriptors: u64,
     /// How often the threads that are there began to run again after they had waited for something.
     pub wakeups: u64,
 }
@@ -30,8 +34,9 @@ pub fn of(process: u32) -> Usage {
     let stat = read(&folder.join("stat"));
     // The name in parentheses may hold anything; times are the 14th and 15th of all.
     let rest = stat.rsplit(')').next().unwrap_or_default();
-    let ticks: u32 =
-        rest.split_whitespace().skip(11).take(2).filter_map(|part| part.parse::<u32>().ok()).sum();
+    let times: Vec<u32> =
+        rest.split_whitespace().skip(11).take(4).filter_map(|part| part.parse().ok()).collect();
+    let ticks = |from: usize| times.iter().skip(from).take(2).sum::<u32>();
     // One that ended meanwhile counts no more.
     let tasks = |file: &'static str| {
         let tasks = fs::read_dir(folder.join("task")).expect("a process has threads");
@@ -40,10 +45,12 @@ pub fn of(process: u32) -> Usage {
     // Exact, where the kernel has it, but without threads that ended.
     let exact = tasks("schedstat").filter_map(|stat| stat.split(' ').next()?.parse::<u64>().ok()).sum();
     Usage {
-        cpu: Duration::from_nanos(exact).max(TICK * ticks),
+        cpu: Duration::from_nanos(exact).max(TICK * ticks(0)),
         resident: field(&status, "VmRSS") << 10,
         peak: field(&status, "VmHWM") << 10,
         threads: field(&status, "Threads"),
+        children: TICK * ticks(2),
+        descriptors: fs::read_dir(folder.join("fd")).map_or(0, |open| open.count() as u64),
         wakeups: tasks("status").map(|status| field(&status, "voluntary_ctxt_switches")).sum(),
     }
 }
