@@ -217,6 +217,9 @@ impl World {
             | Effect::CallTool { .. }
             | Effect::PrepareCommand { .. }
             | Effect::RunCommand { .. }
+            | Effect::WatchCommand { .. }
+            | Effect::StopCommand { .. }
+            | Effect::CallTask { .. }
             | Effect::Cancel { .. } => return None,
         };
         Some(Input::Completed { agent, op, outcome })

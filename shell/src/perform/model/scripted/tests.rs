@@ -155,7 +155,7 @@ async fn the_demo_repairs_its_project() {
         for block in answer.blocks {
             let AnswerBlock::ToolCall(proposed) = block else { continue };
             let call = holon_core::effect::ToolCall {
-                run_id: holon_core::RunId(1),
+                run_id: Some(holon_core::RunId(1)),
                 call_id: proposed.call_id.clone(),
                 tool: holon_core::tool::Tool::named(&proposed.tool_name).unwrap(),
                 arguments: proposed.arguments.clone(),
