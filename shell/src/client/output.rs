@@ -24,6 +24,8 @@ pub enum Written {
     /// The task has ended, and everything was handed over: the task as it stands now.
     End {
         task: Value,
+        /// Why that is not all of the output.
+        problem: Option<String>,
     },
 }
 
@@ -56,7 +58,8 @@ impl FollowOutput {
                 }
                 "end" => {
                     let task = message.data.get("task").cloned().unwrap_or_default();
-                    return Ok(Written::End { task });
+                    let problem = message.data.get("problem").and_then(Value::as_str).map(str::to_owned);
+                    return Ok(Written::End { task, problem });
                 }
                 // A newer runtime may tell more.
                 _ => {}

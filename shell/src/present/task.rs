@@ -57,8 +57,8 @@ fn why(cause: TaskCause, force: bool) -> String {
 }
 
 fn queued(fact: &TaskResultQueued) -> String {
-    let known = if fact.known { ", which has ended it itself" } else { "" };
-    format!("{} tells the agent{known} of the end of {}", fact.message_id, fact.task_id)
+    let known = if fact.known { ", which the agent asked for" } else { "" };
+    format!("{} tells of the end of {}{known}", fact.message_id, fact.task_id)
 }
 
 fn delivered(fact: &TaskInputDelivered) -> String {

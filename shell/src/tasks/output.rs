@@ -1,5 +1,6 @@
 //! The output of a task: a bounded preview, and where the whole of it is.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use holon_core::agent::task::{Task, TaskKind, TaskStatus};
@@ -66,6 +67,7 @@ pub fn output(texts: &Texts, task: &Task, log: &Path, wanted: OutputRequest) -> 
     let left = task.end.as_ref().and_then(|end| end.result.as_ref()).filter(|_| ended && !there);
     let (output_preview, output_truncated) = match left.map(|text| texts.resolve(text)) {
         Some(Ok(left)) => {
+            let left = said(&left);
             let truncated = left.chars().count() > wanted.characters;
             (holon_core::content::clip_middle(&left, wanted.characters), truncated)
         }
@@ -90,10 +92,37 @@ pub fn output(texts: &Texts, task: &Task, log: &Path, wanted: OutputRequest) -> 
     }
 }
 
+/// What the result of a command says of its output; other results are words.
+fn said(result: &str) -> Cow<'_, str> {
+    #[derive(Deserialize)]
+    struct Previews {
+        stdout_preview: String,
+        stderr_preview: String,
+    }
+    match serde_json::from_str(result) {
+        Ok(Previews { stdout_preview, stderr_preview }) => Cow::Owned(stdout_preview + &stderr_preview),
+        Err(_) => Cow::Borrowed(result),
+    }
+}
+
 fn summary(task: &Task) -> String {
     let failure = task.end.as_ref().and_then(|end| end.failure_artifact.as_ref());
     match failure {
         Some(failure) => format!("{}: {}", task.status, failure.summary.preview()),
         None => task.status.name().to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_stands_in_for_a_log_that_is_gone() {
+        let result = r#"{"disposition":"completed","exit_status":3,"stdout_preview":"one\n","stderr_preview":"two\n"}"#;
+        assert_eq!(said(result), "one\ntwo\n");
+        for words in ["the command was stopped before its end", "{}", "7"] {
+            assert_eq!(said(words), words);
+        }
     }
 }

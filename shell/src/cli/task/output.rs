@@ -89,12 +89,19 @@ pub(super) async fn follow(one: &One<'_>, offset: u64, json: bool, ending: &Endi
                 }
                 output::piece(&text)?;
             }
-            Written::End { task } => {
+            Written::End { task, problem } => {
                 let exit = exit(&task);
                 if json {
-                    let line = json!({ "type": "end", "task": task, "exit_code": exit.code() });
+                    let code = exit.code();
+                    let line = json!({ "type": "end", "task": task, "exit_code": code, "problem": problem });
                     output::line(&output::json(&line.to_string()))?;
-                } else if exit != Exit::Completed {
+                    return Ok(exit);
+                }
+                if let Some(problem) = problem {
+                    output::note(&format!("holon: {problem}"));
+                    output::hint("look", &one.command("output", ""));
+                }
+                if exit != Exit::Completed {
                     told(one, &task);
                 }
                 return Ok(exit);

@@ -84,6 +84,9 @@ pub struct OutputEnd {
     /// Bytes of the whole output.
     pub next_offset: u64,
     pub task: TaskSnapshot,
+    /// Why this is not all of the output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
 }
 
 /// A command that is to be executed as a task: what `ExecCommand` takes. It waits for nothing, so

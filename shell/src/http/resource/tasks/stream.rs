@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use holon_core::AgentId;
 use holon_core::agent::task::Task;
+use holon_core::effect::Retrieval;
 use holon_core::ids::TaskId;
 use tokio::time::Instant;
 
@@ -21,13 +22,14 @@ use super::super::sse::{self, ALIVE, HEARTBEAT, Steps};
 use super::ended::{Happened, Watch};
 use super::{known, named, snapshot};
 use crate::output_log::{self, Chunk};
-use crate::tasks;
+use crate::tasks::{self, OutputRequest};
 
 /// Most bytes of output in one event.
 const PIECE: usize = 64 << 10;
 /// A log says nothing when it grows: it is looked at again so soon, and less often the longer nothing comes.
 const SOON: Duration = Duration::from_millis(25);
 const LATER: Duration = Duration::from_millis(500);
+const GONE: &str = "the log is gone; what its end has left on record of it is shown without following";
 /// What the client is told to wait before it connects again.
 const BEGIN: &str = ": output\nretry: 1000\n\n";
 
@@ -131,8 +133,23 @@ impl Follower {
     }
 
     async fn end(&mut self, task: Task) -> Handled<Option<Bytes>> {
+        let problem = self.missing(task.clone()).await?;
         let task = snapshot(&self.app, self.agent.clone(), task).await?;
-        Ok(sse::at(self.offset, "end", &OutputEnd { next_offset: self.offset, task }).map(Bytes::from))
+        let end = OutputEnd { next_offset: self.offset, task, problem };
+        Ok(sse::at(self.offset, "end", &end).map(Bytes::from))
+    }
+
+    /// A log that is gone is told from an output that there never was by what the end has left on record.
+    async fn missing(&mut self, task: Task) -> Handled<Option<String>> {
+        let agent = self.agent.clone();
+        let look = move |app: &App| {
+            let log = tasks::log(&app.home.agent(&agent), task.id);
+            let wanted = OutputRequest { retrieval: Retrieval::Success, characters: 1 };
+            let left = tasks::output(app.runtime.texts(), &task, &log, wanted).task;
+            let gone = left.artifacts.is_empty() && !left.output_preview.is_empty();
+            Ok(gone.then(|| GONE.to_owned()))
+        };
+        self.app.blocking(look).await
     }
 
     /// Waits until there may be more. Inside: what is to be said at once, none to end.
