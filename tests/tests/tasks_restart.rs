@@ -69,6 +69,13 @@ fn what_ends_while_no_runtime_is_there_has_its_output_and_its_end() {
     assert_eq!((whole.code, whole.stdout.as_str()), (Some(0), "first\nsecond\n"), "{whole:?}");
     let followed = daemon.ok(&["task", "output", "task_1", "--follow"]);
     assert_eq!(followed.stdout, "first\nsecond\n");
+    // Nothing of it is left to do: the next runtime has the agent in its ledger alone.
+    daemon.ok(&["daemon", "restart"]);
+    assert_eq!(daemon.ok(&["task", "stop", "task_1"]).stdout, "task_1 is completed already\n");
+    daemon.ok(&["daemon", "restart"]);
+    let list = daemon.ok(&["task", "list", "--json"]).json()["tasks"].clone();
+    assert_eq!((&list[0]["status"], list.as_array().unwrap().len()), (&json!("completed"), 1));
+    assert_eq!(daemon.ok(&["task", "output", "task_1"]).stdout, "first\nsecond\n");
 }
 
 /// Everything that a stream says until it ends.
@@ -140,4 +147,25 @@ fn a_wait_ends_with_its_task_and_a_stream_with_its_end() {
     });
     // Beyond the end there is only the end.
     assert_eq!(events(&streamed(&daemon, "?offset=999", "")).len(), 1);
+}
+
+/// What it has not taken stays in the log.
+#[test]
+fn whoever_reads_late_gets_all_of_it() {
+    let daemon = Daemon::hello();
+    daemon.start();
+    daemon.ok(&["task", "run", "sleep 0.5; seq 1 400000"]);
+    let mut stream = UnixStream::connect(daemon.run_file("holon.sock")).unwrap();
+    let head = "GET /agents/main/tasks/task_1/output/stream HTTP/1.0\r\nHost: localhost\r\n\r\n";
+    stream.write_all(head.as_bytes()).unwrap();
+    daemon.ok(&["task", "output", "task_1", "--wait", "60", "--characters", "0"]);
+    let mut said = String::new();
+    stream.read_to_string(&mut said).unwrap();
+    let events = events(&said);
+    let (end, pieces) = events.split_last().unwrap();
+    let text: String = pieces.iter().map(|(_, _, data)| data["text"].as_str().unwrap()).collect();
+    let whole: String = (1..=400_000).map(|number| format!("{number}\n")).collect();
+    assert!(text == whole, "{} of {} bytes", text.len(), whole.len());
+    assert_eq!((end.0, &end.2["task"]["status"]), (whole.len() as u64, &json!("completed")));
+    assert!(pieces.iter().all(|(_, _, data)| data["text"].as_str().unwrap().len() <= 64 << 10));
 }

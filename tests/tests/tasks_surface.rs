@@ -1,5 +1,6 @@
 //! `holon task`, and the routes behind it, with real commands.
 
+use std::io::Read;
 use std::process::Child;
 
 use end_to_end::daemon::Daemon;
@@ -124,7 +125,7 @@ fn text_reaches_a_pipe_and_a_terminal() {
     let whole = daemon.0.run(&["task", "output", &terminal, "--wait", "60"]);
     assert_eq!(whole.code, Some(0), "{whole:?}");
     assert!(
-        whole.stdout.ends_with("typed\n") && status(&daemon, &terminal)["command"]["tty"] == true,
+        whole.stdout.ends_with("typed\r\n") && status(&daemon, &terminal)["command"]["tty"] == true,
         "{whole:?}"
     );
     daemon.0.run(&["task", "input", &terminal, "late"]).refused(4, &["0 of 4 bytes", "the task has ended"]);
@@ -255,11 +256,14 @@ fn a_stopped_agent_has_no_task_under_way_and_can_be_read() {
 fn an_interrupt_ends_the_look_and_not_the_task() {
     let daemon = started();
     let task = run(&daemon, &[], "echo here; sleep 600");
-    for words in [&["output", task.as_str(), "--follow"][..], &["output", &task, "--wait", "600"]] {
-        let looking = daemon.0.spawn(&[&["task"], words].concat());
-        std::thread::sleep(std::time::Duration::from_millis(300));
+    let again = ["run", "--follow", "echo here; sleep 601"];
+    for (words, task) in [(&["output", task.as_str(), "--follow"][..], &*task), (&again, "task_2")] {
+        let mut looking = daemon.0.spawn(&[&["task"], words].concat());
+        let mut here = [0; 5];
+        looking.stdout.as_mut().unwrap().read_exact(&mut here).unwrap();
         signal(&looking, "INT");
-        ended(looking).refused(130, &[&format!("{task} goes on"), &format!("holon task stop {task}")]);
-        assert_eq!(status(&daemon, &task)["status"], "running");
+        let hint = format!("holon task stop {task}");
+        ended(looking).refused(130, &[&format!("{task} goes on"), &hint]);
+        assert_eq!(status(&daemon, task)["status"], "running");
     }
 }

@@ -1,8 +1,9 @@
 //! `holon task run`: a command in the background, and with `--follow` or `--wait` what becomes of it.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Map, Value, json};
+use tokio::time::Instant;
 
 use super::super::exit::Exit;
 use super::super::interrupts::Ending;
