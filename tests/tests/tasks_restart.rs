@@ -6,7 +6,7 @@ use std::thread;
 
 use end_to_end::daemon::Daemon;
 use end_to_end::http::get;
-use end_to_end::wait_for;
+use end_to_end::{Ended, wait_for};
 use serde_json::{Value, json};
 
 /// Writes a line at once, and another one when the file is there.
@@ -21,25 +21,23 @@ fn started() -> Daemon {
 }
 
 fn go(daemon: &Daemon) {
-    std::fs::write(daemon.0.home().join("agents/main/go"), "").unwrap();
+    std::fs::write(daemon.0.home().join("agents/main/go"), "").expect("a file can be written");
 }
 
 /// Follows over this, and sees each line once.
 fn followed_over(what: impl Fn(&Daemon)) {
     let daemon = started();
     let mut following = daemon.0.spawn(&["task", "output", "task_1", "--follow"]);
-    let mut lines = BufReader::new(following.stdout.take().unwrap());
+    let mut lines = BufReader::new(following.stdout.take().expect("a pipe"));
     let mut seen = String::new();
-    lines.read_line(&mut seen).unwrap();
+    lines.read_line(&mut seen).expect("a line");
     assert_eq!(seen, "first\n");
     what(&daemon);
     assert_eq!(daemon.ok(&["task", "status", "task_1", "--json"]).json()["task"]["status"], "running");
     go(&daemon);
-    lines.read_to_string(&mut seen).unwrap();
-    let mut stderr = String::new();
-    following.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
-    let code = following.wait().unwrap().code();
-    assert_eq!((code, seen.as_str()), (Some(0), "first\nsecond\n"), "{stderr}");
+    lines.read_to_string(&mut seen).expect("text");
+    let ended: Ended = following.wait_with_output().expect("the binary ends").into();
+    assert_eq!((ended.code, seen.as_str()), (Some(0), "first\nsecond\n"), "{ended:?}");
 }
 
 #[test]
@@ -80,11 +78,11 @@ fn what_ends_while_no_runtime_is_there_has_its_output_and_its_end() {
 
 /// Everything that a stream says until it ends.
 fn streamed(daemon: &Daemon, query: &str, headers: &str) -> String {
-    let mut stream = UnixStream::connect(daemon.run_file("holon.sock")).unwrap();
+    let mut stream = UnixStream::connect(daemon.run_file("holon.sock")).expect("a runtime");
     let head = format!("GET /agents/main/tasks/task_1/output/stream{query} HTTP/1.0\r\nHost: localhost\r\n");
-    stream.write_all(format!("{head}{headers}\r\n").as_bytes()).unwrap();
+    stream.write_all(format!("{head}{headers}\r\n").as_bytes()).expect("it listens");
     let mut said = String::new();
-    stream.read_to_string(&mut said).unwrap();
+    stream.read_to_string(&mut said).expect("text");
     said
 }
 
@@ -96,8 +94,8 @@ fn events(said: &str) -> Vec<(u64, String, Value)> {
         found.to_owned()
     };
     let event = |block: &str| {
-        let data = serde_json::from_str(&line(block, "data: ")).unwrap();
-        (line(block, "id: ").parse().unwrap(), line(block, "event: "), data)
+        let data = serde_json::from_str(&line(block, "data: ")).expect("JSON");
+        (line(block, "id: ").parse().expect("a number"), line(block, "event: "), data)
     };
     blocks.map(event).collect()
 }
