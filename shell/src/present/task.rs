@@ -61,10 +61,11 @@ fn queued(fact: &TaskResultQueued) -> String {
     format!("{} tells of the end of {}{known}", fact.message_id, fact.task_id)
 }
 
+/// So many bytes, of which something is told.
+pub fn bytes(count: u64) -> String {
+    if count == 1 { "1 byte was".to_owned() } else { format!("{count} bytes were") }
+}
+
 fn delivered(fact: &TaskInputDelivered) -> String {
-    let bytes = match fact.bytes_written {
-        1 => "1 byte was".to_owned(),
-        bytes => format!("{bytes} bytes were"),
-    };
-    format!("{bytes} written to {} ({})", fact.task_id, fact.input_target)
+    format!("{} written to {} ({})", bytes(fact.bytes_written), fact.task_id, fact.input_target)
 }

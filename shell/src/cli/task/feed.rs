@@ -12,6 +12,7 @@ use super::super::output::{self, Failure};
 use super::super::through::{Through, number, text};
 use super::{InputArgs, One};
 use crate::client::Ask;
+use crate::present;
 use crate::spawn;
 
 /// Most that is read from standard input.
@@ -48,7 +49,7 @@ pub(super) async fn input(through: &Through, args: InputArgs, ending: &Ending) -
             return Ok(exit);
         }
         if all {
-            output::line(&format!("{written} bytes were written to {}", one.task))?;
+            output::line(&format!("{} written to {}", present::bytes(written), one.task))?;
             return Ok(exit);
         }
         let problem = text(&receipt, "/problem");
