@@ -7,7 +7,8 @@
 #
 # CASES (300): cases of each operation, at most; twice, once for agents of any name and once for one that is there.
 # SEED: makes a run again. Needs `pip install schemathesis`.
-# Left out: the shutdown, which ends the runtime, and the stream of events, which has no end.
+# Left out: the shutdown, which ends the runtime, the stream of events, which has no end, and the start of a task, for
+# what is made up would be executed. The second time, there is a task.
 set -eu
 
 holon=${1:?"usage: $0 PATH-OF-HOLON [OPTIONS OF schemathesis run ...]"}
@@ -34,15 +35,18 @@ trap 'exit 130' INT TERM
 cd "$folder"
 address=$(run daemon start --json | sed -n 's/.*"http_addr": *"\([^"]*\)".*/\1/p')
 run prompt --wait --quiet hello > /dev/null
+task=$(run task run --input -- cat)
 echo "$holon at $address, seed $seed"
 
-printf '[parameters]\n"path.agent_id" = "main"\n' > main.toml
+printf '[parameters]\n"path.agent_id" = "main"\n"path.task_id" = "%s"\n' "$task" > main.toml
 : > any.toml
 status=0
 for names in any main; do
     echo "== agents: $names"
     schemathesis --config-file "$names.toml" run "http://$address/openapi.json" \
         --exclude-path /control/runtime/shutdown --exclude-path '/agents/{agent_id}/events/stream' \
+        --exclude-path '/control/agents/{agent_id}/tasks' \
+        --exclude-path '/agents/{agent_id}/tasks/{task_id}/output/stream' \
         --max-examples "$cases" --seed "$seed" --request-timeout 30 --continue-on-failure "$@" || status=1
 done
 

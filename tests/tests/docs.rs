@@ -156,6 +156,51 @@ fn the_commands_of_the_daemon_page_work() {
     }
 }
 
+#[test]
+fn the_commands_of_the_tasks_page_work() {
+    let docs = page("docs/tasks.md");
+    let blocks = blocks(&docs, "sh");
+    assert_eq!(blocks.len(), 1, "a block was added: run it here");
+    let daemon = Daemon::hello();
+    daemon.start();
+    let path = format!("{}:{}", binary().parent().unwrap().display(), env!("PATH"));
+    let output = Command::new("sh")
+        .args(["-c", &format!("set -e\n{}", blocks[0])])
+        .current_dir(daemon.0.work())
+        .env("PATH", path)
+        .env("HOLON_HOME", daemon.0.home())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stdout);
+    for text in [
+        "task_1\n",
+        "it ended with 1\none\ntwo\n",
+        "4 bytes were written to task_2",
+        "1 under way",
+        "task_2 is cancelling",
+        "Hello Ada\nit ended with 130\n",
+        "cancelled since",
+    ] {
+        assert!(said.contains(text), "{text} is not in {said}");
+    }
+}
+
+/// The page names every flag of `holon task`.
+#[test]
+fn the_tasks_page_names_what_the_help_names() {
+    let docs = page("docs/tasks.md");
+    let holon = Holon::new();
+    let known = ["--help", "--home"];
+    for command in ["list", "run", "status", "output", "input", "stop"] {
+        let help = holon.run(&["task", command, "--help"]).stdout;
+        for option in help.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-')) {
+            let shown = !option.starts_with("--") || option.len() < 3 || known.contains(&option);
+            assert!(shown || docs.contains(option), "docs/tasks.md does not name {option} of {command}");
+        }
+    }
+}
+
 /// The page names every command and every flag of the runtime.
 #[test]
 fn the_daemon_page_names_what_the_help_names() {
@@ -188,6 +233,7 @@ fn links_lead_somewhere() {
         "docs/run.md",
         "docs/scenarios.md",
         "docs/simulation.md",
+        "docs/tasks.md",
         "docs/tools.md",
     ] {
         let text = page(name);

@@ -40,6 +40,15 @@ impl Exit {
         ];
         all.into_iter().find(|exit| exit.code() == code)
     }
+
+    /// Of a command that nothing was executed of, by the kind of its error (contract: tools.md).
+    pub(super) fn of_refused_command(kind: &str) -> Self {
+        match kind {
+            "limit_reached" | "policy_denied" | "workspace_occupied" => Self::RefusedByState,
+            "invalid_tool_input" | "execution_root_violation" => Self::Usage,
+            _ => Self::Failed,
+        }
+    }
 }
 
 impl From<RunVerdict> for Exit {
@@ -60,7 +69,7 @@ impl From<&Reject> for Exit {
     fn from(reject: &Reject) -> Self {
         match reject {
             Reject::UnknownAgent { .. } | Reject::UnknownTask { .. } => Self::NotFound,
-            Reject::CommandRefused { .. } => Self::Failed,
+            Reject::CommandRefused { error } => Self::of_refused_command(error.kind.name()),
             Reject::AgentStopped { .. }
             | Reject::Draining
             | Reject::AgentExists { .. }

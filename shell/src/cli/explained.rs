@@ -18,6 +18,7 @@ pub(super) fn summary(answer: &Value) -> Vec<Vec<String>> {
         row("model", text(answer, "/model/effective_model")),
     ]);
     rows.extend(doing(answer));
+    rows.push(row("tasks", tasks(answer)));
     rows.extend(past(answer));
     rows.push(row("tokens", number(answer, "/token_usage/total_tokens")));
     rows.push(row("events", number(answer, "/event_seq")));
@@ -34,6 +35,7 @@ pub(super) fn explanation(answer: &Value) -> Vec<Vec<String>> {
         row("verdict", verdict(answer)),
     ]);
     rows.extend(doing(answer));
+    rows.extend(items(answer, "/active_tasks").iter().map(|one| row("task", task(one))));
     rows.extend(past(answer));
     rows.extend(trouble(answer, "/failure").map(|error| row("failed by", error)));
     if let Some(hold) = object(answer, "/hold") {
@@ -90,6 +92,19 @@ fn doing(answer: &Value) -> Vec<Vec<String>> {
     }
     rows.push(row("queue", queue(answer)));
     rows
+}
+
+fn tasks(answer: &Value) -> String {
+    match number(answer, "/active_task_count") {
+        0 => "none".to_owned(),
+        active => format!("{active} under way"),
+    }
+}
+
+fn task(task: &Value) -> String {
+    let part = |name: &str| text(task, name);
+    let (id, status, since) = (part("/task_id"), part("/status"), part("/updated_at"));
+    format!("{id} {status} since {since}: {}", present::one_line(part("/summary")))
 }
 
 /// How the last turn left it. Its closure says how things stand only while nothing is pending.

@@ -24,6 +24,7 @@ mod session;
 mod setup;
 mod status;
 mod tail;
+mod task;
 mod terminal;
 mod through;
 mod wait;
@@ -34,6 +35,7 @@ use clap::{Parser, Subcommand};
 
 use agent::AgentCommand;
 pub use exit::Exit;
+use task::TaskCommand;
 
 /// A durable runtime for long-lived software agents.
 #[derive(Debug, Parser)]
@@ -75,6 +77,9 @@ enum Command {
     /// Agents of the runtime and their lifecycle
     #[command(subcommand)]
     Agent(AgentCommand),
+    /// Commands in the background: start, look, write, end
+    #[command(subcommand)]
+    Task(TaskCommand),
     /// The old name of `agent stop`
     #[command(hide = true)]
     Pause(status::StatusArgs),
@@ -113,6 +118,7 @@ pub fn main() -> std::process::ExitCode {
         Command::Tail(args) => tail::tail(cli.home, args),
         Command::Transcript(args) => tail::transcript(cli.home, args),
         Command::Agent(command) => agent::agent(cli.home, command),
+        Command::Task(command) => task::task(cli.home, command),
         Command::Pause(args) => agent::agent(cli.home, AgentCommand::Pause(args)),
         Command::Resume(args) => agent::agent(cli.home, AgentCommand::Resume(args)),
         Command::Completions(args) => pages::completions(&args),
@@ -172,6 +178,8 @@ mod tests {
             (&["daemon", "logs"][..], "-n", 10_000),
             (&["tail"], "-n", 512),
             (&["transcript"], "-n", 500),
+            (&["task", "output", "task_1"], "--wait", 600),
+            (&["task", "output", "task_1"], "--characters", 1_000_000),
             (&["daemon", "start"], "--wait", 86_400),
             (&["daemon", "stop"], "--wait", 86_400),
             (&["daemon", "restart"], "--wait", 86_400),
@@ -185,7 +193,7 @@ mod tests {
                 assert!(refused.contains(&format!("{number} is not in 0..={most}")), "{refused}");
             }
             let mut cli = Cli::command();
-            let words = command.iter();
+            let words = command.iter().filter(|word| !word.starts_with("task_"));
             let command = words.fold(&mut cli, |above, word| above.find_subcommand_mut(word).unwrap());
             let help = command.render_help().to_string();
             assert!(help.contains(&format!("at most {most}")), "{help}");

@@ -67,6 +67,10 @@ fn of_client(error: &ClientError) -> Exit {
             (404, _) => Exit::NotFound,
             // What stands against these is what was asked for, not what is there.
             (409, "invalid_model" | "invalid_workspace") => Exit::Usage,
+            (409, "command_refused") => {
+                let kind = body.details.as_ref().and_then(|details| details.get("kind"));
+                Exit::of_refused_command(kind.and_then(serde_json::Value::as_str).unwrap_or_default())
+            }
             // What is not stored yet was not refused: it is known to be neither done nor undone.
             (409 | 429, _) | (503, "draining" | "disk_full") => Exit::RefusedByState,
             (400 | 401 | 403 | 413, _) => Exit::Usage,
@@ -103,6 +107,17 @@ pub(super) fn line(text: &str) -> io::Result<()> {
 pub(super) fn text(text: &str) -> io::Result<()> {
     let text = text.strip_suffix('\n').unwrap_or(text);
     if io::stdout().is_terminal() { line(&harmless(text)) } else { line(text) }
+}
+
+/// Writes a part of a text of others to stdout: nothing is put behind it.
+pub(super) fn piece(text: &str) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    if stdout.is_terminal() {
+        stdout.write_all(harmless(text).as_bytes())?;
+    } else {
+        stdout.write_all(text.as_bytes())?;
+    }
+    stdout.flush()
 }
 
 /// A thread that writes lines to stdout, so that a reader who is slow or gone doesn't hold up the run.
@@ -254,6 +269,8 @@ mod tests {
         let rows = [
             (404, "unknown_agent", Exit::NotFound),
             (404, "unknown_route", Exit::NotFound),
+            (404, "unknown_task", Exit::NotFound),
+            (409, "command_refused", Exit::Failed),
             (409, "agent_stopped", Exit::RefusedByState),
             (409, "agent_exists", Exit::RefusedByState),
             (409, "idempotency_conflict", Exit::RefusedByState),
@@ -278,6 +295,21 @@ mod tests {
             let body = ErrorBody { ok: false, error, code, hint: None, details: None };
             let refused = ClientError::Refused { status, body: Box::new(body) };
             assert_eq!(Failure::from(refused.clone()).exit, exit, "{refused:?}");
+        }
+    }
+
+    #[test]
+    fn a_command_that_is_refused_is_told_by_why() {
+        for (kind, exit) in [
+            ("command_spawn_failed", Exit::Failed),
+            ("limit_reached", Exit::RefusedByState),
+            ("execution_root_violation", Exit::Usage),
+        ] {
+            let (error, code) = ("no".to_owned(), "command_refused".to_owned());
+            let details = serde_json::json!({ "kind": kind }).as_object().cloned();
+            let body = ErrorBody { ok: false, error, code, hint: None, details };
+            let refused = ClientError::Refused { status: 409, body: Box::new(body) };
+            assert_eq!(Failure::from(refused).exit, exit, "{kind}");
         }
     }
 

@@ -4,7 +4,9 @@
 mod connect;
 mod error;
 mod follow;
+mod output;
 mod request;
+mod sse;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -13,6 +15,7 @@ use std::time::Duration;
 
 pub use error::ClientError;
 pub use follow::{Follow, Followed};
+pub use output::{FollowOutput, Written};
 pub use request::Ask;
 
 pub(crate) use connect::Connect;

@@ -30,7 +30,7 @@ codes! {
     InvalidBody "invalid_body" BAD_REQUEST;
     /// A query that the route does not take.
     InvalidQuery "invalid_query" BAD_REQUEST;
-    /// A part of the path that is no name of an agent.
+    /// A part of the path that is no name of an agent or a task; `details.field` says which.
     InvalidPath "invalid_path" BAD_REQUEST;
     /// A header that can't be read, or that came twice and says two things.
     InvalidHeader "invalid_header" BAD_REQUEST;

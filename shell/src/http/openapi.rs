@@ -91,11 +91,11 @@ fn operation_id(route: &Route) -> String {
 
 fn parameters(route: &Route, described: &Described) -> Vec<Value> {
     let mut parameters = Vec::new();
-    if route.name.path.contains("{agent_id}") {
-        parameters.push(json!({
-            "name": "agent_id", "in": "path", "required": true,
-            "schema": { "$ref": "#/components/schemas/AgentId" },
-        }));
+    for (name, schema) in [("agent_id", "AgentId"), ("task_id", "TaskId")] {
+        if route.name.path.contains(&format!("{{{name}}}")) {
+            let schema = json!({ "$ref": format!("#/components/schemas/{schema}") });
+            parameters.push(json!({ "name": name, "in": "path", "required": true, "schema": schema }));
+        }
     }
     let query = described.query.get("properties").and_then(Value::as_object);
     for (name, schema) in query.into_iter().flatten() {

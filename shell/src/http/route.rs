@@ -11,6 +11,7 @@ use axum::response::IntoResponse;
 use axum::routing::{MethodFilter, MethodRouter, on};
 use bytes::Bytes;
 use holon_core::AgentId;
+use holon_core::ids::TaskId;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 
@@ -30,6 +31,8 @@ pub(super) type Handled<R> = Result<R, Box<Failure>>;
 pub(super) struct Call<Q, B> {
     /// The agent of the path, or the default agent where the path names none.
     pub(super) agent: AgentId,
+    /// The task of the path, on routes whose path names one.
+    pub(super) task: Option<TaskId>,
     pub(super) query: Q,
     pub(super) body: B,
     pub(super) headers: HeaderMap,
@@ -41,7 +44,7 @@ pub(super) struct Call<Q, B> {
 /// What a route is called, and who may use it.
 pub(super) struct Name {
     pub(super) method: Method,
-    /// With `{agent_id}` where an agent is named.
+    /// With `{agent_id}` where an agent is named, and `{task_id}` where one of its tasks is.
     pub(super) path: &'static str,
     /// One line.
     pub(super) summary: &'static str,
@@ -198,11 +201,11 @@ impl<Q: DeserializeOwned, B: Body> Call<Q, B> {
             Access::Open => None,
             Access::Control => Some(app.policy.admit(peer, &parts.headers)?),
         };
-        let agent = named_agent(app, &mut parts).await?;
+        let Named { agent, task } = Named::read(app, &mut parts).await?;
         let query = Query::<Q>::try_from_uri(&parts.uri).map_err(|rejection| bad_query(&rejection))?.0;
         let body = if B::BYTES == 0 { Bytes::new() } else { body::collect(body, B::BYTES).await? };
         let body = B::read(&parts.headers, &body)?;
-        Ok(Self { agent, query, body, headers: parts.headers, peer, caller })
+        Ok(Self { agent, task, query, body, headers: parts.headers, peer, caller })
     }
 }
 
@@ -216,15 +219,28 @@ fn bad_query(rejection: &QueryRejection) -> Box<Failure> {
     }
 }
 
-/// The agent of the path, parsed once: nothing later sees a name that is none.
-async fn named_agent(app: &App, parts: &mut Parts) -> Handled<AgentId> {
-    let invalid = |problem: String| Failure::new(Code::InvalidPath, problem).detail("field", "agent_id");
-    let params = RawPathParams::from_request_parts(parts, &());
-    let params = params.await.map_err(|rejection| invalid(rejection.body_text()))?;
-    match params.iter().find(|(name, _)| *name == "agent_id") {
-        Some((_, text)) => AgentId::new(text).map_err(|error| invalid(error.to_string())),
-        None => Ok(app.about.default_agent.clone()),
+/// What a path names, parsed once: nothing later sees a name that is none.
+struct Named {
+    agent: AgentId,
+    task: Option<TaskId>,
+}
+
+impl Named {
+    async fn read(app: &App, parts: &mut Parts) -> Handled<Self> {
+        let params = RawPathParams::from_request_parts(parts, &()).await;
+        let params = params.map_err(|rejection| invalid("agent_id", rejection.body_text()))?;
+        let named = |wanted: &str| params.iter().find(|(name, _)| *name == wanted).map(|(_, text)| text);
+        let agent = match named("agent_id") {
+            Some(text) => AgentId::new(text).map_err(|error| invalid("agent_id", error))?,
+            None => app.about.default_agent.clone(),
+        };
+        let task = named("task_id").map(str::parse).transpose();
+        Ok(Self { agent, task: task.map_err(|error| invalid("task_id", error))? })
     }
+}
+
+fn invalid(field: &str, problem: impl ToString) -> Box<Failure> {
+    Failure::new(Code::InvalidPath, problem).detail("field", field)
 }
 
 fn describe<Q: JsonSchema, B: Body, R: Reply>(generator: &mut SchemaGenerator) -> Described {

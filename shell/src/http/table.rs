@@ -7,7 +7,9 @@ use axum::middleware;
 use super::App;
 use super::code::Code;
 use super::failure::Failure;
-use super::resource::{agents, control, debug, events, fork, history, ingress, models, runtime, stream};
+use super::resource::{
+    agents, control, debug, events, fork, history, ingress, models, runtime, stream, tasks,
+};
 use super::route::{Header, Route, Value};
 use super::{metrics, openapi};
 
@@ -23,12 +25,19 @@ const LAST_EVENT_ID: Header = Header {
 };
 const DELIVERY: Header =
     Header { name: "X-Delivery-Id", about: "Stands in for `delivery_id`.", value: Value::Name };
+const LAST_OFFSET: Header = Header {
+    name: "Last-Event-ID",
+    about: "Bytes of output that were seen; stands before `offset`.",
+    value: Value::Number,
+};
 const EVENT_TYPE: Header =
     Header { name: "X-Event-Type", about: "Stands in for `event_type`.", value: Value::Name };
 
 const READ: &[Code] = &[Code::UnknownAgent, Code::AgentDamaged];
 const CURSOR: &[Code] = &[Code::UnknownAgent, Code::AgentDamaged, Code::CursorAhead];
 const STREAM: &[Code] = &[Code::UnknownAgent, Code::AgentDamaged, Code::CursorAhead, Code::InvalidHeader];
+const TASK: &[Code] = &[Code::UnknownAgent, Code::UnknownTask, Code::AgentDamaged];
+const OUTPUT: &[Code] = &[Code::UnknownAgent, Code::UnknownTask, Code::AgentDamaged, Code::InvalidHeader];
 const INGRESS: &[Code] = &[
     Code::UnknownAgent,
     Code::AgentDamaged,
@@ -43,7 +52,9 @@ const INGRESS: &[Code] = &[
 pub(super) fn routes() -> Vec<Route> {
     let mut routes = whole_runtime();
     routes.extend(reads());
+    routes.extend(task_reads());
     routes.extend(writes());
+    routes.extend(task_writes());
     routes
 }
 
@@ -90,6 +101,54 @@ fn reads() -> Vec<Route> {
         Route::get("/agents/{agent_id}/events/stream", "Durable events as they happen", stream::stream)
             .headers(&[LAST_EVENT_ID])
             .fails(STREAM),
+    ]
+}
+
+fn task_reads() -> Vec<Route> {
+    vec![
+        Route::get("/agents/{agent_id}/tasks", "Background tasks, the newest first", tasks::list).fails(READ),
+        Route::get(
+            "/agents/{agent_id}/tasks/{task_id}",
+            "One background task, without its output",
+            tasks::show,
+        )
+        .fails(TASK),
+        Route::get(
+            "/agents/{agent_id}/tasks/{task_id}/output",
+            "What a task has written, at once or at its end",
+            tasks::output::output,
+        )
+        .fails(TASK),
+        Route::get(
+            "/agents/{agent_id}/tasks/{task_id}/output/stream",
+            "What a task writes, as it does, to its end",
+            tasks::stream::stream,
+        )
+        .headers(&[LAST_OFFSET])
+        .fails(OUTPUT),
+    ]
+}
+
+fn task_writes() -> Vec<Route> {
+    vec![
+        Route::post("/control/agents/{agent_id}/tasks", "Execute a command as a task", tasks::run).fails(&[
+            Code::UnknownAgent,
+            Code::AgentDamaged,
+            Code::AgentStopped,
+            Code::CommandRefused,
+        ]),
+        Route::post(
+            "/control/agents/{agent_id}/tasks/{task_id}/stop",
+            "End a task, with all that it has started",
+            tasks::stop,
+        )
+        .fails(TASK),
+        Route::post(
+            "/control/agents/{agent_id}/tasks/{task_id}/input",
+            "Write to the command of a task",
+            tasks::input,
+        )
+        .fails(TASK),
     ]
 }
 

@@ -26,6 +26,7 @@ pub use call::call;
 pub use category::Category;
 pub use level::{Level, Visibility};
 pub use line::{files, one_line, one_line_from_end, whole_line};
+pub use task::bytes;
 pub use time::{clock, duration, exactly};
 
 /// A durable event for people.

@@ -2,42 +2,70 @@
 
 use holon_core::agent::task::TaskStatus;
 use holon_core::event::TaskFact;
-use holon_core::event::task::{TaskCreated, TaskStatusUpdated};
+use holon_core::event::task::{
+    TaskCause, TaskCreated, TaskInputDelivered, TaskOrigin, TaskResultQueued, TaskStatusUpdated,
+};
 
-use super::{Category, Told, Visibility};
+use super::{Category, Told, Visibility, duration};
 
 pub(super) fn told(fact: &TaskFact) -> Told {
-    match fact {
-        TaskFact::TaskCreated(fact) => created(fact),
-        TaskFact::TaskStatusUpdated(fact) => updated(fact),
-        TaskFact::TaskResultQueued(fact) => {
-            let known = if fact.known { ", which its agent knows" } else { "" };
-            let summary = format!("the end of {} is told by {}{known}", fact.task_id, fact.message_id);
-            Told::new(Visibility::Trace, Category::Task, "task", &summary)
-        }
-        TaskFact::TaskInputDelivered(fact) => {
-            let summary = format!(
-                "{} bytes were written to {} ({})",
-                fact.bytes_written, fact.task_id, fact.input_target
-            );
-            Told::new(Visibility::Verbose, Category::Task, "task", &summary)
-        }
-    }
-}
-
-fn created(fact: &TaskCreated) -> Told {
-    let summary = format!("{} goes on in the background: {}", fact.task_id, fact.summary);
-    Told::new(Visibility::Info, Category::Task, "task", &summary)
-}
-
-fn updated(fact: &TaskStatusUpdated) -> Told {
-    let status = fact.exit_status.map(|status| format!(", exit status {status}")).unwrap_or_default();
-    let summary = format!("{} is {} ({}{status})", fact.task_id, fact.status, fact.cause);
-    let visibility = match fact.status {
-        TaskStatus::Queued | TaskStatus::Running | TaskStatus::Cancelling => Visibility::Verbose,
-        TaskStatus::Completed | TaskStatus::Failed | TaskStatus::Cancelled | TaskStatus::Interrupted => {
-            Visibility::Info
-        }
+    let (visibility, summary) = match fact {
+        TaskFact::TaskCreated(fact) => (Visibility::Info, created(fact)),
+        TaskFact::TaskStatusUpdated(fact) => (importance(fact.status), updated(fact)),
+        TaskFact::TaskResultQueued(fact) => (Visibility::Debug, queued(fact)),
+        TaskFact::TaskInputDelivered(fact) => (Visibility::Verbose, delivered(fact)),
     };
     Told::new(visibility, Category::Task, "task", &summary)
+}
+
+fn created(fact: &TaskCreated) -> String {
+    let how = match fact.cause {
+        TaskOrigin::Promoted => "goes on in the background",
+        TaskOrigin::PromotedAtRecovery => "was found alive, and goes on in the background",
+        TaskOrigin::PromotedAtShutdown => "goes on without its runtime",
+        TaskOrigin::Operator => "was begun by an operator",
+    };
+    format!("{} {how}: {}", fact.task_id, fact.summary)
+}
+
+/// An end is news; what leads to it is a step.
+fn importance(status: TaskStatus) -> Visibility {
+    if status.is_terminal() { Visibility::Info } else { Visibility::Verbose }
+}
+
+fn updated(fact: &TaskStatusUpdated) -> String {
+    let exit = fact.exit_status.map(|status| format!(", exit status {status}")).unwrap_or_default();
+    let after = fact.duration_ms.map(|took| format!(" after {}", duration(took))).unwrap_or_default();
+    let why = why(fact.cause, fact.force);
+    format!("{} is {}{after}{exit}{why}", fact.task_id, fact.status)
+}
+
+/// What the status alone does not say.
+fn why(cause: TaskCause, force: bool) -> String {
+    let why = match cause {
+        TaskCause::Started | TaskCause::Exited | TaskCause::Stopped => return String::new(),
+        TaskCause::TimedOut => "it was ended past its window",
+        TaskCause::NotStarted => "nothing was executed",
+        TaskCause::AgentAsked => "its agent ends it",
+        TaskCause::OperatorAsked => "an operator ends it",
+        TaskCause::AgentStopped => "its agent is stopped",
+        TaskCause::GraceOver => "it did not end in time",
+        TaskCause::Unproven => "nobody can say how it ended",
+    };
+    let at_once = if force { ", and everything is killed" } else { "" };
+    format!(": {why}{at_once}")
+}
+
+fn queued(fact: &TaskResultQueued) -> String {
+    let known = if fact.known { ", which the agent asked for" } else { "" };
+    format!("{} tells of the end of {}{known}", fact.message_id, fact.task_id)
+}
+
+/// So many bytes, of which something is told.
+pub fn bytes(count: u64) -> String {
+    if count == 1 { "1 byte was".to_owned() } else { format!("{count} bytes were") }
+}
+
+fn delivered(fact: &TaskInputDelivered) -> String {
+    format!("{} written to {} ({})", bytes(fact.bytes_written), fact.task_id, fact.input_target)
 }

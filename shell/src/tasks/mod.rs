@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 pub use output::{Artifact, OutputRequest, TaskOutputResult, TaskResult, output};
 
+use crate::present;
 use crate::text::Texts;
 
 /// How a task stands, without its output.
@@ -148,8 +149,8 @@ impl From<&Task> for TaskLine {
 impl TaskInputResult {
     pub fn new(task: &Task, input: InputReceipt) -> Self {
         let summary_text = match (&input.problem, input.accepted_input) {
-            (Some(problem), _) => format!("{} bytes were written: {problem}", input.bytes_written),
-            (None, true) => format!("{} bytes were written", input.bytes_written),
+            (Some(problem), _) => format!("{} written: {problem}", present::bytes(input.bytes_written)),
+            (None, true) => format!("{} written", present::bytes(input.bytes_written)),
             (None, false) => "nothing was written".to_owned(),
         };
         Self { task: task.into(), input, summary_text }

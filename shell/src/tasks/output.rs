@@ -1,5 +1,6 @@
 //! The output of a task: a bounded preview, and where the whole of it is.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use holon_core::agent::task::{Task, TaskKind, TaskStatus};
@@ -8,7 +9,6 @@ use holon_core::event::turn::FailureArtifact;
 use holon_core::ids::TaskId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::output_log::{self, Preview};
 use crate::text::Texts;
@@ -67,7 +67,7 @@ pub fn output(texts: &Texts, task: &Task, log: &Path, wanted: OutputRequest) -> 
     let left = task.end.as_ref().and_then(|end| end.result.as_ref()).filter(|_| ended && !there);
     let (output_preview, output_truncated) = match left.map(|text| texts.resolve(text)) {
         Some(Ok(left)) => {
-            let (left, cut) = excerpt(&left);
+            let (left, cut) = said(&left);
             let truncated = cut || left.chars().count() > wanted.characters;
             (holon_core::content::clip_middle(&left, wanted.characters), truncated)
         }
@@ -92,15 +92,19 @@ pub fn output(texts: &Texts, task: &Task, log: &Path, wanted: OutputRequest) -> 
     }
 }
 
-/// The output that the end of a command left on record, and whether that was all of it. What is no record of an end is
-/// told as it is.
-fn excerpt(result: &str) -> (String, bool) {
-    let Ok(json) = serde_json::from_str::<Value>(result) else { return (result.to_owned(), false) };
-    let stream = |name: &str| json.get(name).and_then(Value::as_str).map(str::to_owned);
-    let cut = json.get("truncated").and_then(Value::as_bool).unwrap_or(false);
-    match (stream("stdout_preview"), stream("stderr_preview")) {
-        (Some(stdout), Some(stderr)) => (stdout + &stderr, cut),
-        (Some(_) | None, _) => (result.to_owned(), cut),
+/// What the result of a command says of its output, and whether that was not all of it; other results are words.
+fn said(result: &str) -> (Cow<'_, str>, bool) {
+    #[derive(Deserialize)]
+    struct Previews {
+        stdout_preview: String,
+        stderr_preview: String,
+        truncated: bool,
+    }
+    match serde_json::from_str(result) {
+        Ok(Previews { stdout_preview, stderr_preview, truncated }) => {
+            (Cow::Owned(stdout_preview + &stderr_preview), truncated)
+        }
+        Err(_) => (Cow::Borrowed(result), false),
     }
 }
 
@@ -109,5 +113,19 @@ fn summary(task: &Task) -> String {
     match failure {
         Some(failure) => format!("{}: {}", task.status, failure.summary.preview()),
         None => task.status.name().to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_stands_in_for_a_log_that_is_gone() {
+        let result = r#"{"disposition":"completed","exit_status":3,"stdout_preview":"one\n","stderr_preview":"two\n"}"#;
+        assert_eq!(said(result).0, "one\ntwo\n");
+        for words in ["the command was stopped before its end", "{}", "7"] {
+            assert_eq!(said(words).0, words);
+        }
     }
 }

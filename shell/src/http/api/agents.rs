@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Brief, TranscriptEntry};
+use crate::tasks::TaskLine;
 
 /// Which part of the list of agents.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -82,6 +83,9 @@ pub struct AgentStatus {
 pub struct AgentWhy {
     #[serde(flatten)]
     pub explanation: Explanation,
+    /// Background tasks that have not ended, the newest first.
+    #[serde(default)]
+    pub active_tasks: Vec<TaskLine>,
     /// The event that `last_decision` is; none when it is far behind the newest events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_decision_event: Option<EventMark>,

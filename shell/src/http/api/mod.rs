@@ -9,6 +9,7 @@ mod events;
 mod ingress;
 mod models;
 mod runtime;
+mod tasks;
 mod transcript;
 mod word;
 
@@ -28,6 +29,10 @@ pub use models::{Availability, ModelReply, Models, SetModel};
 pub use runtime::{
     Access, Activity, Auth, AuthMode, FailurePhase, Handshake, Health, LastFailure, Nothing, Protocol,
     Readiness, Root, RuntimeInfo, RuntimeState, RuntimeStatus, Shutdown,
+};
+pub use tasks::{
+    OutputEnd, OutputPiece, OutputQuery, OutputStreamQuery, RunTask, StopTask, TaskInputReply, TaskReply,
+    TaskShown, Tasks, TasksQuery, WriteTask,
 };
 pub use transcript::{Block, Item, PageQuery, RoundData, Transcript, TranscriptEntry};
 

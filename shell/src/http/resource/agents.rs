@@ -1,7 +1,5 @@
 //! Agents as they are: the list, the summary, the explanation, and what a projection begins with.
 
-use std::time::Duration;
-
 use holon_core::agent::identity::{AgentSpec, Visibility};
 use holon_core::event::LifecycleFact;
 use holon_core::lifecycle::Status;
@@ -18,18 +16,15 @@ use super::super::code::Code;
 use super::super::failure::Failure;
 use super::super::reply::Answer;
 use super::super::route::{Call, Handled};
+use super::look::{Looked, look, waits};
 use super::{history, why};
 use crate::ledger::{AgentRow, Beginning};
-use crate::runtime::Unavailable;
+use crate::tasks::TaskLine;
 
 /// Agents in one reply, where nothing else is asked for, and at most.
 const LISTED: (u32, u32) = (500, 1_000);
 /// Briefs and transcript entries of `/state`.
 const RECENT: (u32, u32) = (20, 100);
-/// A state that was just decided is durable after so long at the latest, or something is wrong with the disk.
-const DURABLE_WITHIN: u32 = 2_000;
-/// The runtime answers within so long, or it waits for its disk.
-const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
 
 pub(in super::super) async fn list(app: App, call: Call<ListQuery, Empty>) -> Handled<Answer<Vec<Listed>>> {
     let limit = bounded("limit", call.query.limit, LISTED, 1)?;
@@ -56,18 +51,18 @@ pub(in super::super) async fn list(app: App, call: Call<ListQuery, Empty>) -> Ha
 }
 
 pub(in super::super) async fn status(app: App, call: Call<Nothing, Empty>) -> Handled<Answer<AgentStatus>> {
-    Ok(Answer(look(&app, &call.agent).await?.status()))
+    Ok(Answer(Seen::of(&app, &call.agent).await?.status()))
 }
 
 pub(in super::super) async fn why(app: App, call: Call<Nothing, Empty>) -> Handled<Answer<AgentWhy>> {
-    let seen = look(&app, &call.agent).await?;
+    let seen = Seen::of(&app, &call.agent).await?;
     app.blocking(move |app| seen.why(app).map(Answer)).await
 }
 
 pub(in super::super) async fn state(app: App, call: Call<RecentQuery, Empty>) -> Handled<Answer<AgentState>> {
     let recent = bounded("recent", call.query.recent, RECENT, 0)?;
     let agent = call.agent;
-    let seen = look(&app, &agent).await?;
+    let seen = Seen::of(&app, &agent).await?;
     app.blocking(move |app| {
         let why = seen.why(app)?;
         // What is read here is at least as new as the summary, so whoever follows it misses nothing.
@@ -90,73 +85,31 @@ pub(in super::super) async fn state(app: App, call: Call<RecentQuery, Empty>) ->
 struct Seen {
     summary: AgentSummary,
     why: Explanation,
+    tasks: Vec<TaskLine>,
     /// Why it is not the present moment.
     waits: Option<String>,
 }
 
 impl Seen {
+    async fn of(app: &App, agent: &AgentId) -> Handled<Self> {
+        let read = |view: View<'_>, agent: &AgentId| {
+            let known = view.agent(agent)?;
+            let tasks = known.tasks.active().map(TaskLine::from).collect::<Vec<_>>();
+            Some((view.summary(agent)?, view.explain(agent)?, tasks))
+        };
+        let Looked { seen: (summary, why, mut tasks), waits } = look(app, agent, read).await?;
+        tasks.reverse();
+        Ok(Self { summary, why, tasks, waits })
+    }
+
     fn status(&self) -> AgentStatus {
         AgentStatus { summary: self.summary.clone(), ledger_waits: self.waits.clone() }
     }
 
     fn why(&self, app: &App) -> Handled<AgentWhy> {
-        Ok(AgentWhy { ledger_waits: self.waits.clone(), ..why::with_events(app, self.why.clone())? })
+        let why = why::with_events(app, self.why.clone())?;
+        Ok(AgentWhy { ledger_waits: self.waits.clone(), active_tasks: self.tasks.clone(), ..why })
     }
-}
-
-/// What keeps the present state from being told.
-fn waits(problem: &impl std::fmt::Display) -> String {
-    format!("this is the last durable state: {problem}")
-}
-
-/// An agent as it is now, or as the ledger has it while that waits for its disk: a read needs no room.
-async fn look(app: &App, agent: &AgentId) -> Handled<Seen> {
-    let name = agent.clone();
-    app.blocking(move |app| app.last_event(&name)).await?;
-    let problem = match app.runtime.problem() {
-        Some(problem) => problem.to_string(),
-        None => match now(app, agent).await? {
-            Ok(seen) => return Ok(seen),
-            Err(problem) => problem,
-        },
-    };
-    let agent = agent.clone();
-    app.blocking(move |app| {
-        let host = app.runtime.as_stored(&app.reader, &agent)?;
-        let seen = host.view().summary(&agent).zip(host.view().explain(&agent));
-        let (summary, why) = seen.ok_or_else(|| Failure::unknown_agent(&agent))?;
-        Ok(Seen { summary, why, waits: Some(waits(&problem)) })
-    })
-    .await
-}
-
-/// The present moment, once everything in it is durable; inside, why it does not become so.
-async fn now(app: &App, agent: &AgentId) -> Handled<Result<Seen, String>> {
-    let name = agent.clone();
-    let read = move |view: View<'_>| view.summary(&name).zip(view.explain(&name));
-    let read = tokio::time::timeout(ANSWERED_WITHIN, app.runtime.read(Some(agent), read));
-    let seen = match read.await {
-        Ok(Ok(seen)) => seen.ok_or_else(|| Failure::unknown_agent(agent))?,
-        Ok(Err(full @ (Unavailable::DiskFull | Unavailable::NotStoredYet))) => {
-            return Ok(Err(full.to_string()));
-        }
-        Ok(Err(unavailable @ (Unavailable::Leaving | Unavailable::Damaged { .. }))) => {
-            return Err(unavailable.into());
-        }
-        Err(_) => return Ok(Err("the runtime is busy, or waits for its disk".to_owned())),
-    };
-    let (summary, why) = seen;
-    for _ in 0..DURABLE_WITHIN {
-        let name = agent.clone();
-        if app.blocking(move |app| Ok(app.reader.last_event(&name)?)).await? >= summary.event_seq {
-            return Ok(Ok(Seen { summary, why, waits: None }));
-        }
-        if let Some(problem) = app.runtime.problem() {
-            return Ok(Err(problem.to_string()));
-        }
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
-    Ok(Err("the disk of the ledger does not keep up".to_owned()))
 }
 
 /// A number within its bounds, or its default.

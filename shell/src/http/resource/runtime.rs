@@ -26,6 +26,7 @@ const CAPABILITIES: &[&str] = &[
     "metrics",
     "models",
     "prompt",
+    "tasks",
     "transcript",
     "webhooks",
     "why",

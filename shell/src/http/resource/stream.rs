@@ -3,38 +3,25 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::task::{Context, Poll};
-use std::time::Duration;
 
-use axum::body::Body;
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use axum::http::{HeaderMap, HeaderValue, Response};
 use bytes::Bytes;
 use holon_core::EventSeq;
-use hyper::body::Frame;
-use serde::Serialize;
 
 use super::super::App;
 use super::super::api::{LiveAttempt, LiveText, StreamQuery};
 use super::super::body::Empty;
-use super::super::code::Code;
-use super::super::failure::Failure;
-use super::super::header::sole;
 use super::super::reply::Stream;
 use super::super::route::{Call, Handled};
 use super::agents::check_cursor;
+use super::sse::{self, HEARTBEAT, LAST_EVENT_ID, Steps};
 use crate::events::{Event, EventsError, Seen, Subscription};
 use crate::live::Live;
 
-/// How a cursor comes that the client keeps.
-const LAST_EVENT_ID: &str = "Last-Event-ID";
-/// Says that the connection is alive when nothing else does.
-const HEARTBEAT: Duration = Duration::from_secs(15);
 /// What the client is told to wait before it connects again.
 const BEGIN: &str = ": events\nretry: 1000\n\n";
 
 pub(in super::super) async fn stream(app: App, call: Call<StreamQuery, Empty>) -> Handled<Stream> {
-    let seen = last_event_id(&call.headers)?;
+    let seen = sse::last_event_id(&call.headers, "the number of an event")?.map(EventSeq);
     let (agent, live) = (call.agent, call.query.live);
     let (after, name) = match seen {
         Some(seen) => (Some(seen), LAST_EVENT_ID),
@@ -50,22 +37,7 @@ pub(in super::super) async fn stream(app: App, call: Call<StreamQuery, Empty>) -
         .await?;
     let leave = Box::pin(app.shutdown.asked());
     let follower = Follower { subscription, live, leave };
-    let begin = async { Some((follower, Bytes::from_static(BEGIN.as_bytes()))) };
-    let mut response = Response::new(Body::new(Events { next: Some(Box::pin(begin)) }));
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
-    Ok(Stream(response))
-}
-
-fn last_event_id(headers: &HeaderMap) -> Handled<Option<EventSeq>> {
-    let Some(value) = sole(headers, LAST_EVENT_ID)? else { return Ok(None) };
-    let number = value.to_str().ok().and_then(|text| text.trim().parse().ok());
-    number.map(|number| Some(EventSeq(number))).ok_or_else(|| {
-        Failure::new(Code::InvalidHeader, format!("{LAST_EVENT_ID}: expected the number of an event"))
-            .detail("field", LAST_EVENT_ID)
-    })
+    Ok(sse::stream(follower, BEGIN))
 }
 
 /// One who follows.
@@ -75,41 +47,14 @@ struct Follower {
     leave: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
-/// What a follower is sent next, and who goes on; none at the end.
-type Step = Option<(Follower, Bytes)>;
-
-/// The body: one step is under way at a time.
-struct Events {
-    next: Option<Pin<Box<dyn Future<Output = Step> + Send>>>,
-}
-
-impl hyper::body::Body for Events {
-    type Data = Bytes;
-    type Error = std::convert::Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        let Some(step) = &mut self.next else { return Poll::Ready(None) };
-        let Poll::Ready(step) = step.as_mut().poll(context) else { return Poll::Pending };
-        let (follower, bytes) = match step {
-            Some((follower, bytes)) => (Some(follower), Some(bytes)),
-            None => (None, None),
-        };
-        self.next = follower.map(|follower| Box::pin(follower.step()) as _);
-        Poll::Ready(bytes.map(|bytes| Ok(Frame::data(bytes))))
-    }
-}
-
-impl Follower {
-    async fn step(mut self) -> Step {
+impl Steps for Follower {
+    async fn step(mut self) -> Option<(Self, Bytes)> {
         let Self { subscription, live, leave } = &mut self;
         let seen = tokio::select! {
             biased;
             () = leave => return None,
             seen = seen(subscription, *live) => seen,
-            () = tokio::time::sleep(HEARTBEAT) => return Some((self, Bytes::from_static(b": alive\n\n"))),
+            () = tokio::time::sleep(HEARTBEAT) => return Some((self, sse::ALIVE)),
         };
         // A stream that can't go on ends; the client resumes after its last event and is told why.
         let text = match seen.ok()? {
@@ -134,14 +79,9 @@ fn durable(events: &[std::sync::Arc<Event>]) -> String {
 
 fn shown(live: Live) -> Option<String> {
     match live {
-        Live::Attempt { agent: agent_id, op } => data("live_attempt", &LiveAttempt { agent_id, op }),
+        Live::Attempt { agent: agent_id, op } => sse::live("live_attempt", &LiveAttempt { agent_id, op }),
         Live::Text { agent: agent_id, op, piece: text } => {
-            data("live_text", &LiveText { agent_id, op, text })
+            sse::live("live_text", &LiveText { agent_id, op, text })
         }
     }
-}
-
-fn data(kind: &str, data: &impl Serialize) -> Option<String> {
-    let json = serde_json::to_string(data).ok()?;
-    Some(format!("event: {kind}\ndata: {json}\n\n"))
 }

@@ -34,6 +34,7 @@ pub(super) fn with_events(app: &App, explanation: Explanation) -> Handled<AgentW
         failure: failed.then(|| failure(&records)).flatten(),
         events_damaged: damaged,
         ledger_waits: None,
+        active_tasks: Vec::new(),
         explanation,
     })
 }

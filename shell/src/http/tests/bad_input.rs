@@ -125,7 +125,7 @@ async fn a_word_is_a_string() {
         for (field, schema) in body["properties"].as_object().into_iter().flatten() {
             let Some(word) = a_word(&document, schema) else { continue };
             let object = json!({ field: { word.as_str().unwrap(): null } });
-            let path = path.replace("{agent_id}", "main");
+            let path = path.replace("{agent_id}", "main").replace("{task_id}", "task_1");
             let reply = scene.post(&path, object).await;
             let details = &reply.fails(400, "invalid_body").json["details"];
             assert_eq!(details["field"], field.as_str(), "{path}: {}", reply.text);
@@ -133,7 +133,7 @@ async fn a_word_is_a_string() {
             fields.push(field.clone());
         }
     }
-    for field in ["action", "kind", "priority", "visibility"] {
+    for field in ["action", "duplicate_policy", "kind", "priority", "visibility"] {
         assert!(fields.iter().any(|found| found == field), "{field} is not in {fields:?}");
     }
 }
@@ -225,7 +225,7 @@ async fn methods_that_a_route_does_not_take() {
 #[tokio::test]
 async fn agents_that_are_not_there() {
     let scene = Scene::with_main().await;
-    for path in ["status", "state", "why", "briefs", "transcript", "events", "events/stream"] {
+    for path in ["status", "state", "why", "briefs", "transcript", "events", "events/stream", "tasks"] {
         let reply = scene.get(&format!("/agents/nobody/{path}")).await;
         reply.fails(404, "unknown_agent");
         assert_eq!(reply.json["hint"], "create it: holon agent create nobody");

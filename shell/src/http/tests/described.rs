@@ -51,7 +51,7 @@ async fn every_route_of_the_table_is_served() {
         if name.path.ends_with("/stream") || name.path.ends_with("/shutdown") {
             continue;
         }
-        let path = name.path.replace("{agent_id}", "main");
+        let path = name.path.replace("{agent_id}", "main").replace("{task_id}", "task_1");
         let reply = scene.send(request(name.method.clone(), &path, &[], "")).await;
         let code = reply.json["code"].as_str().unwrap_or_default();
         assert!(

@@ -9,6 +9,7 @@ mod ingress;
 mod limits;
 mod reads;
 mod stream;
+mod tasks;
 mod why;
 
 use std::net::SocketAddr;

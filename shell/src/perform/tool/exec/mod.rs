@@ -72,7 +72,9 @@ impl Commands {
         arguments: &str,
     ) -> Result<(SupervisorIdentity, CommandSpec), Refusal> {
         let (plan, command) = plan::plan(texts, settings, agent, task, call, arguments)?;
-        let prepared = Prepared::start(settings, agent, plan).await?;
+        let mut prepared = Prepared::start(settings, agent, plan).await?;
+        // What an operator starts is a task from the beginning: nobody is told its output, so its log is kept.
+        prepared.place.kept = call.run_id.is_none();
         let identity = prepared.identity.clone();
         lock(&self.prepared).insert((agent.clone(), op), prepared);
         Ok((identity, command))

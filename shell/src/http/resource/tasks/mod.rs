@@ -1,0 +1,184 @@
+//! Background tasks: the list, one task, and what operators do to them.
+
+mod ended;
+pub(in super::super) mod output;
+pub(in super::super) mod stream;
+
+use holon_core::agent::task::Task;
+use holon_core::ids::TaskId;
+use holon_core::tool::arguments::{COMMAND_BYTES, INPUT_BYTES};
+use holon_core::{AgentId, Answer as Answered, Input, Reject};
+
+use super::super::App;
+use super::super::api::{
+    Nothing, RunTask, StopTask, TaskInputReply, TaskReply, TaskShown, Tasks, TasksQuery, WriteTask,
+};
+use super::super::body::{Empty, Json, Optional};
+use super::super::code::Code;
+use super::super::failure::Failure;
+use super::super::reply::{Answer, Made};
+use super::super::route::{Call, Handled};
+use super::agents::bounded;
+use super::control::unexpected;
+use super::look::{Looked, look};
+use crate::tasks::{TaskInputResult, TaskLine, TaskSnapshot};
+
+/// Tasks of one reply, where nothing else is asked for, and at most.
+const LISTED: (u32, u32) = (100, 500);
+/// What comes with a text in a body; of the text itself six bytes of JSON may be one (`\u0000`).
+const BESIDE: usize = 64 << 10;
+const COMMAND_BODY_BYTES: usize = 6 * COMMAND_BYTES + BESIDE;
+const INPUT_BODY_BYTES: usize = 6 * INPUT_BYTES + BESIDE;
+
+pub(in super::super) async fn list(app: App, call: Call<TasksQuery, Empty>) -> Handled<Answer<Tasks>> {
+    let limit = bounded("limit", call.query.limit, LISTED, 1)?;
+    let wanted = call.query.status;
+    let read = move |view: holon_core::view::View<'_>, agent: &AgentId| {
+        let known = &view.agent(agent)?.tasks;
+        let shown = known.active().chain(known.ended());
+        let mut lines: Vec<TaskLine> = shown
+            .filter(|task| wanted.is_none_or(|status| task.status == status))
+            .map(TaskLine::from)
+            .collect();
+        lines.sort_by_key(|line| std::cmp::Reverse(line.task_id));
+        Some(lines)
+    };
+    let Looked { seen: mut tasks, .. } = look(&app, &call.agent, read).await?;
+    let more = tasks.len() > limit;
+    tasks.truncate(limit);
+    Ok(Answer(Tasks { ok: true, tasks, more }))
+}
+
+pub(in super::super) async fn show(app: App, call: Call<Nothing, Empty>) -> Handled<Answer<TaskShown>> {
+    let (agent, id) = named(&call)?;
+    let task = known(&app, &agent, id).await?;
+    Ok(Answer(TaskShown { ok: true, task: snapshot(&app, agent, task).await? }))
+}
+
+pub(in super::super) async fn run(
+    app: App,
+    call: Call<Nothing, Json<RunTask, COMMAND_BODY_BYTES>>,
+) -> Handled<Made<TaskReply>> {
+    let (agent, Json(command)) = (call.agent, call.body);
+    if command.cmd.trim().is_empty() {
+        let failure = Failure::new(Code::InvalidBody, "cmd: there is nothing to execute");
+        return Err(failure.detail("field", "cmd"));
+    }
+    sized("cmd", &command.cmd, COMMAND_BYTES)?;
+    let arguments = serde_json::to_string(&command).map_err(Failure::internal)?;
+    let arguments = app.runtime.texts().take(&arguments);
+    let named = agent.clone();
+    let ask = move |reply| Input::RunTask { agent: named, arguments, reply };
+    let answered = app.runtime.ask(Some(&agent), ask).await?;
+    reply(&app, agent, answered).await.map(Made)
+}
+
+/// Gets through whatever else waits.
+pub(in super::super) async fn stop(
+    app: App,
+    call: Call<Nothing, Optional<StopTask>>,
+) -> Handled<Answer<TaskReply>> {
+    let (agent, task) = named(&call)?;
+    let Optional(StopTask { force }) = call.body;
+    let named = agent.clone();
+    let ask = move |reply| Input::StopTask { agent: named, task, force, reply };
+    let answered = app.runtime.ask_urgently(&agent, ask).await?;
+    reply(&app, agent, answered).await.map(Answer)
+}
+
+pub(in super::super) async fn input(
+    app: App,
+    call: Call<Nothing, Json<WriteTask, INPUT_BODY_BYTES>>,
+) -> Handled<Answer<TaskInputReply>> {
+    let (agent, task) = named(&call)?;
+    let Json(WriteTask { input }) = call.body;
+    if input.is_empty() {
+        let failure = Failure::new(Code::InvalidBody, "input: there is nothing to write");
+        return Err(failure.detail("field", "input"));
+    }
+    sized("input", &input, INPUT_BYTES)?;
+    let text = app.runtime.texts().take(&input);
+    let named = agent.clone();
+    let ask = move |reply| Input::WriteTask { agent: named, task, text, reply };
+    match app.runtime.ask(Some(&agent), ask).await? {
+        Answered::TaskInput { task, input } => {
+            let result = TaskInputResult::new(&task, input);
+            Ok(Answer(TaskInputReply { ok: true, agent_id: agent, result }))
+        }
+        answer @ (Answered::Refused { .. }
+        | Answered::Created { .. }
+        | Answered::Admitted { .. }
+        | Answered::Controlled(_)
+        | Answered::ModelSet { .. }
+        | Answered::Task { .. }
+        | Answered::Drained) => Err(refused(&agent, answer)),
+    }
+}
+
+/// The agent and the task of a path.
+fn named<Q, B>(call: &Call<Q, B>) -> Handled<(AgentId, TaskId)> {
+    let task = call.task.ok_or_else(|| Failure::internal("the path of the route names no task"))?;
+    Ok((call.agent.clone(), task))
+}
+
+/// The task as it is now.
+async fn known(app: &App, agent: &AgentId, id: TaskId) -> Handled<Task> {
+    let read = move |view: holon_core::view::View<'_>, agent: &AgentId| {
+        Some(view.agent(agent)?.tasks.get(id).cloned())
+    };
+    let Looked { seen, .. } = look(app, agent, read).await?;
+    seen.ok_or_else(|| unknown(agent, id))
+}
+
+/// With its command whole, which may have to be read from the ledger.
+async fn snapshot(app: &App, agent: AgentId, task: Task) -> Handled<TaskSnapshot> {
+    app.blocking(move |app| Ok(TaskSnapshot::of(app.runtime.texts(), &agent, &task, usize::MAX))).await
+}
+
+async fn reply(app: &App, agent: AgentId, answered: Answered) -> Handled<TaskReply> {
+    match answered {
+        Answered::Task { task, changed } => {
+            let task = snapshot(app, agent.clone(), *task).await?;
+            Ok(TaskReply { ok: true, agent_id: agent, changed, task })
+        }
+        answer @ (Answered::Refused { .. }
+        | Answered::Created { .. }
+        | Answered::Admitted { .. }
+        | Answered::Controlled(_)
+        | Answered::ModelSet { .. }
+        | Answered::TaskInput { .. }
+        | Answered::Drained) => Err(refused(&agent, answer)),
+    }
+}
+
+/// Whose task it was, the core leaves to whoever asked.
+fn refused(agent: &AgentId, answer: Answered) -> Box<Failure> {
+    match answer {
+        Answered::Refused { reject: Reject::UnknownTask { task } } => unknown(agent, task),
+        answer @ (Answered::Refused { .. }
+        | Answered::Created { .. }
+        | Answered::Admitted { .. }
+        | Answered::Controlled(_)
+        | Answered::ModelSet { .. }
+        | Answered::Task { .. }
+        | Answered::TaskInput { .. }
+        | Answered::Drained) => unexpected(answer),
+    }
+}
+
+fn unknown(agent: &AgentId, task: TaskId) -> Box<Failure> {
+    let failure: Box<Failure> = Reject::UnknownTask { task }.into();
+    failure.hint(format!("holon task list --agent {agent}")).detail("agent_id", agent.as_str())
+}
+
+fn sized(field: &str, text: &str, limit: usize) -> Handled<()> {
+    if text.len() <= limit {
+        return Ok(());
+    }
+    let said = format!("{field}: {} bytes are more than the limit of {limit}", text.len());
+    Err(Failure::new(Code::TooLarge, said)
+        .hint("write it to a file, and let the command read that")
+        .detail("field", field)
+        .detail("bytes", text.len())
+        .detail("limit", limit))
+}
