@@ -77,8 +77,12 @@ fn summary(view: View<'_>, agent: &Agent) -> Result<(), Failure> {
 /// A call is told exactly while one is in flight: the first that has no result.
 fn working(agent: &Agent, told: &RunSummary, run: &Run) -> Result<(), Failure> {
     let calls = |op: &OpenOp| match op.kind {
-        OpKind::CallTool | OpKind::PrepareCommand | OpKind::RunCommand => true,
-        OpKind::LoadContext | OpKind::CallModel => false,
+        OpKind::CallTool
+        | OpKind::PrepareCommand
+        | OpKind::RunCommand
+        | OpKind::PromoteCommand
+        | OpKind::AwaitTask => agent.is_of_run(op),
+        OpKind::LoadContext | OpKind::CallModel | OpKind::WriteInput => false,
     };
     let first = run.rounds.last().and_then(|round| round.calls().nth(round.results.len()));
     let open = first.filter(|_| agent.ops.values().any(calls)).map(|(call_id, _, _)| call_id);
@@ -223,6 +227,7 @@ fn entry(event: &Event) -> Option<&'static str> {
         | Event::Lifecycle(_)
         | Event::Scheduling(_)
         | Event::Operation(_)
+        | Event::Task(_)
         | Event::Brief(_) => None,
     }
 }
