@@ -241,6 +241,8 @@ impl Checks {
     pub(crate) fn sabotaged(&mut self, sabotage: Option<Sabotage>) {
         self.sabotage = sabotage;
         self.reference.no_room = sabotage == Some(Sabotage::SmallQueue);
+        self.reference.told = sabotage == Some(Sabotage::ForgetTold);
+        self.reference.unshown = sabotage == Some(Sabotage::Unshown);
     }
 
     /// How often each law of the world had something to say.

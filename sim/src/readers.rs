@@ -263,6 +263,10 @@ pub(crate) fn refusal(reject: &Reject) -> Result<(), Failure> {
         "too_many_agents",
     ]
     .contains(&reject.code());
+    if let Reject::CommandRefused { error } = reject {
+        ensure!(reject.hint() == error.hint, "R1", "{reject} has the hint {:?}", reject.hint());
+        return Ok(());
+    }
     let told = reject.hint().is_some_and(|hint| !hint.is_empty());
     ensure!(told == helps, "R1", "{reject} has the hint {:?}", reject.hint());
     Ok(())

@@ -17,6 +17,7 @@ use holon_core::replay::Call;
 use holon_core::{AgentId, Answer, Config, Event, Input, MessageId, Record, ReplyId};
 
 use crate::failure::{Failure, ensure};
+use admission::New;
 use agent::Model;
 use tasks::Tasks;
 
@@ -31,6 +32,9 @@ pub struct Reference {
     authority: BTreeMap<AgentId, Vec<&'static str>>,
     /// A reference that is broken on purpose: nothing fits a queue.
     pub(crate) no_room: bool,
+    /// A reference that is broken on purpose: every task was told of already, or nobody knows of any.
+    pub(crate) told: bool,
+    pub(crate) unshown: bool,
     /// Messages that were admitted.
     pub(crate) admissions: u64,
 }
@@ -59,6 +63,8 @@ impl Reference {
             expected: BTreeMap::new(),
             authority: BTreeMap::new(),
             no_room: false,
+            told: false,
+            unshown: false,
             admissions: 0,
         }
     }
@@ -126,6 +132,7 @@ impl Reference {
         ensure!(model.is_some(), "Q9", "a record of {}, which was never created", record.agent);
         let no_room = self.no_room;
         let Some(model) = model else { return Ok(()) };
+        (model.tasks.deaf, model.tasks.blind) = (self.told, self.unshown);
         model.tasks.apply(&record.event)?;
         model.apply(record, &self.config, no_room)
     }
@@ -150,12 +157,12 @@ impl Reference {
         let (reply, told) = match input {
             Input::CreateAgent { reply, .. } => (*reply, self.creation(before)),
             Input::Ingress { agent, ingress, reply } => {
-                let after = self.agents.get(agent);
-                let told = match (&before.agent, after) {
-                    (Some(before), Some(after)) => {
-                        admission::expected(&self.config, self.draining, before, after, ingress)
+                let told = match &before.agent {
+                    Some(before) => {
+                        let new = New::of(agent, records);
+                        admission::expected(&self.config, self.draining, before, new, ingress)
                     }
-                    (None, _) | (_, None) => vec![Told::Refused("unknown_agent")],
+                    None => vec![Told::Refused("unknown_agent")],
                 };
                 (*reply, told)
             }
@@ -178,7 +185,7 @@ impl Reference {
                 (*reply, of_task(before, |tasks| tasks.end(*task, *force)))
             }
             Input::WriteTask { task, text, reply, .. } => {
-                (*reply, of_task(before, |tasks| tasks.write(*task, text.bytes())))
+                (*reply, self.task_is_written(before, *task, text.bytes()))
             }
             Input::Drain { reply } => {
                 self.draining = true;
@@ -187,6 +194,16 @@ impl Reference {
             Input::Completed { .. } | Input::Tick => return,
         };
         self.expected.insert(reply, told);
+    }
+
+    /// Nothing is written for a stopped agent, or once the runtime ends.
+    fn task_is_written(&self, before: &Before, task: TaskId, bytes: u64) -> Vec<Told> {
+        let stopped = before.agent.as_ref().is_some_and(|agent| agent.stopped);
+        let closed = if self.draining { Some("draining") } else { stopped.then_some("agent_stopped") };
+        of_task(before, |tasks| match closed {
+            Some(code) => tasks.closed(task, Told::Refused(code)),
+            None => tasks.write(task, bytes),
+        })
     }
 
     /// An operator's command begins once its supervisor is up, unless something comes between.

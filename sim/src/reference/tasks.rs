@@ -28,6 +28,9 @@ pub(super) struct Tasks {
     ended: Vec<TaskId>,
     /// Messages that tell of tasks and have not come to an end.
     telling: BTreeMap<MessageId, BTreeSet<TaskId>>,
+    /// Broken on purpose: what is told was told before, what is shown is not seen.
+    pub(super) deaf: bool,
+    pub(super) blind: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -74,7 +77,7 @@ impl Tasks {
             Event::Inbox(InboxFact::MessageAdmitted(fact)) => self.admitted(fact)?,
             Event::Inbox(InboxFact::MessageDequeued(fact)) if fact.run_id.is_none() => {
                 for id in self.telling.get(&fact.message_id).into_iter().flatten() {
-                    let known = self.all.get(id).is_some_and(|task| task.known);
+                    let known = !self.blind && self.all.get(id).is_some_and(|task| task.known);
                     ensure!(known, "S5", "{} passes unread, and its agent does not know of {id}", fact.message_id);
                 }
             }
@@ -136,7 +139,7 @@ impl Tasks {
             | Origin::Timer { .. } => return Ok(()),
         };
         for id in &told {
-            let task = self.all.get_mut(id).filter(|task| task.ended && task.told == 0);
+            let task = self.all.get_mut(id).filter(|task| task.ended && task.told == 0 && !self.deaf);
             ensure!(task.is_some(), "P2", "{} tells of {id}, which goes on or was told of", message.id);
             if let Some(task) = task {
                 task.told += 1;
@@ -181,6 +184,15 @@ impl Tasks {
             Some(Task { asked: Some(before), .. }) => {
                 vec![Told::Task { task: id, changed: force && !before }, Told::Task { task: id, changed: false }]
             }
+        }
+    }
+
+    /// What is told where nothing can be done for a task.
+    pub(super) fn closed(&self, id: TaskId, told: Told) -> Vec<Told> {
+        match self.all.get(&id) {
+            None => vec![Told::Refused("unknown_task")],
+            Some(task) if task.ended => self.of_ended(id, told),
+            Some(_) => vec![told],
         }
     }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use holon_core::agent::task::TaskStatus;
 use holon_core::effect::{InputSource, TaskWork, ToolCall};
+use holon_core::event::task::{TaskCause, TaskOrigin};
 use holon_core::event::{TaskFact, TurnFact};
 use holon_core::host::{Found, FoundCommand, RecoveryReport};
 use holon_core::ids::TaskId;
@@ -20,6 +21,8 @@ use crate::tools::{self, Up};
 
 /// A supervisor reports within so long, beyond the grace; and once more after it was told to kill.
 const REPORT: Millis = Millis::seconds(15);
+/// Whoever hears late that nobody waits for it ends within so long.
+const LATE: u64 = 2_000_000;
 /// Late timers and busy moments.
 const SLACK: u64 = 30_000_000;
 
@@ -42,6 +45,8 @@ pub(super) struct Supervised {
     ended: bool,
     /// It is gone without a record of the end, or will never say anything.
     lost: bool,
+    /// It dies before its command ends.
+    killed: bool,
     /// Its performer broke down: what is heard of it is that alone.
     broke: bool,
     /// The life of the process that waits for it.
@@ -105,6 +110,7 @@ impl World<'_> {
             plans: 0,
             ended: false,
             lost: false,
+            killed: false,
             broke: false,
             watched: None,
             asked: false,
@@ -147,7 +153,7 @@ impl World<'_> {
                 known.end = Some((at + after, outcome));
                 known.echo = heard.next().map(|(again, _)| again.saturating_sub(after));
                 if killed {
-                    known.lost = true;
+                    known.killed = true;
                     known.end = Some((at + after / 2, commands::ended(CommandEnd::Unproven)));
                 }
             }
@@ -200,14 +206,18 @@ impl World<'_> {
         self.plan(at, number, Happening::Exits { socket: socket.to_owned(), plan });
     }
 
+    /// Whether a command is still to end by that plan.
+    pub(super) fn is_planned(&self, socket: &str, plan: u32) -> bool {
+        let known = self.outside.supervised.get(socket);
+        known.is_some_and(|known| known.plans == plan && !known.ended)
+    }
+
     /// A command ends, by itself or because it was ended.
-    pub(super) fn exits(&mut self, socket: &str, plan: u32) {
+    pub(super) fn exits(&mut self, socket: &str) {
         let (life, alive) = (self.life.number, self.life.host.is_some());
         let Some(known) = self.outside.supervised.get_mut(socket) else { return };
-        if known.plans != plan || known.ended {
-            return;
-        }
         known.ended = true;
+        known.lost |= known.killed;
         let stopped = self.checks.reference.stopped(&known.agent) == Some(true);
         match (alive, self.life.drained.is_some() || self.life.leaving, stopped) {
             (false, _, _) => self.injector.saw("a command ends while the process is down"),
@@ -286,6 +296,7 @@ impl World<'_> {
 
     /// Nobody wants to hear of a command any more: it is killed, unless that comes too late.
     pub(super) fn dismiss(&mut self, agent: &AgentId, op: OpId, late: bool) {
+        let mut late_ends = Vec::new();
         for known in self.outside.supervised.values_mut() {
             let named = known.prepared_in == op && known.op.is_none();
             if known.agent != *agent || !(named || known.op == Some(op)) {
@@ -295,7 +306,14 @@ impl World<'_> {
             if !late {
                 (known.ended, known.watched) = (true, None);
                 known.plans += 1;
+            } else if let Some((at, _)) = &mut known.end {
+                // It ends before it is killed, or when.
+                *at = (*at).min(self.at + LATE);
+                late_ends.push(known.identity.socket.clone());
             }
+        }
+        for socket in late_ends {
+            self.plan_end(&socket);
         }
     }
 
@@ -385,6 +403,9 @@ impl World<'_> {
             match fact {
                 TaskFact::TaskStatusUpdated(fact) if fact.status.is_terminal() => {
                     self.has_ended(agent, fact.task_id)?;
+                    if fact.cause == TaskCause::Unproven {
+                        self.injector.saw("a task ends unproven");
+                    }
                     self.checks.say("P8");
                     let known = self.newest(agent, fact.task_id);
                     let truth = known.and_then(|known| Some((known, &known.end.as_ref()?.1)));
@@ -395,7 +416,10 @@ impl World<'_> {
                         ensure!(known.ended, "P8", "{} ends before its command", fact.task_id);
                         continue;
                     }
-                    let unknown = known.is_none_or(|known| known.lost || known.asked || known.op.is_none());
+                    // The word that it is to end may still wait for the disk.
+                    let asked = fact.previous == TaskStatus::Cancelling;
+                    let unknown =
+                        asked || known.is_none_or(|known| known.lost || known.asked || known.op.is_none());
                     let (proven, broke) = (fact.exit_status.is_some(), known.is_some_and(|it| it.broke));
                     let vague = fact.status == TaskStatus::Interrupted
                         || (fact.status == TaskStatus::Failed && broke);
@@ -417,7 +441,12 @@ impl World<'_> {
                     ensure!(right, "P8", "{} was given {fact:?}, in truth {written:?}", fact.task_id);
                     self.injector.saw("a task is written to");
                 }
-                TaskFact::TaskCreated(_) => self.injector.saw("a command goes on as a task"),
+                TaskFact::TaskCreated(fact) => self.injector.saw(match fact.cause {
+                    TaskOrigin::PromotedAtShutdown => "a command goes on beyond a shutdown",
+                    TaskOrigin::PromotedAtRecovery => "a command went on beyond a crash",
+                    TaskOrigin::Promoted => "a command goes on as a task",
+                    TaskOrigin::Operator => "an operator's task begins",
+                }),
                 TaskFact::TaskResultQueued(_) => {}
             }
         }

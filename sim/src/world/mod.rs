@@ -293,13 +293,13 @@ impl<'a> World<'a> {
                 *life != self.life.number || self.life.writer.due.is_none_or(|due| due > at)
             }
             Happening::Shutdown(life) => *life != self.life.number,
+            Happening::Exits { socket, plan } => !self.is_planned(socket, *plan),
             Happening::Ring(life) => life.is_some_and(|life| life != self.life.number),
             Happening::Completed { agent, op, .. } => self.outside.cancelled.contains(&(agent.clone(), *op)),
             Happening::Input(_)
             | Happening::Request(_)
             | Happening::Last(_)
             | Happening::Over(_)
-            | Happening::Exits { .. }
             | Happening::Tidy(_)
             | Happening::Start
             | Happening::Quiet => false,
@@ -325,8 +325,8 @@ impl<'a> World<'a> {
             Happening::Start => self.boot(),
             Happening::Last(agent) => self.last_word(agent),
             Happening::Tidy(agent) => self.tidy(agent),
-            Happening::Exits { socket, plan } => {
-                self.exits(&socket, plan);
+            Happening::Exits { socket, .. } => {
+                self.exits(&socket);
                 Ok(())
             }
             Happening::Quiet => self.grow_quiet(),

@@ -57,6 +57,10 @@ pub enum Sabotage {
     ForgetEnd,
     /// A command is said to have ended with another status.
     MisreportEnd,
+    /// Whatever tells of a task is taken for a second time.
+    ForgetTold,
+    /// Nobody is taken to know of a task.
+    Unshown,
     /// No command may begin.
     FewCommands,
     /// Another command is asked to end.

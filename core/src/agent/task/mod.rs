@@ -169,11 +169,13 @@ impl Tasks {
         }
     }
 
-    /// A turn has shown the result; names the message that would tell it again.
+    /// A turn has shown the result; names the message that would tell nothing but what was shown.
     pub(super) fn shown(&mut self, id: TaskId) -> Option<MessageId> {
         let end = self.end_mut(id)?;
         end.shown = true;
-        end.told_by
+        let message = end.told_by?;
+        let shown = |task: &Task| task.end.as_ref().is_some_and(|end| end.shown);
+        self.told_by(message).all(shown).then_some(message)
     }
 
     fn updated(&mut self, at: Wall, fact: &TaskStatusUpdated) {
