@@ -2,17 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use holon_core::agent::Agent;
-use holon_core::event::{LifecycleFact, SchedulingFact, TurnFact};
+use holon_core::agent::{Agent, OpenOp};
+use holon_core::config::TaskLimits;
+use holon_core::event::operation::OpKind;
+use holon_core::event::{LifecycleFact, OperationFact, SchedulingFact, TurnFact};
 use holon_core::host::Host;
 use holon_core::law::Laws;
 use holon_core::lifecycle::Status;
 use holon_core::model::{Item, ModelRequest};
 use holon_core::outcome::SupervisorIdentity;
 use holon_core::prompt::Part;
+use holon_core::replay::Call;
 use holon_core::scheduler::{DecisionKind, Evidence};
 use holon_core::snapshot::AgentSnapshot;
-use holon_core::{AgentId, Answer, Config, Event, MessageId, Now, OpId, Record, ReplyId, Wall};
+use holon_core::{AgentId, Answer, Config, Event, Input, MessageId, Now, OpId, Record, ReplyId, Wall};
 
 use crate::bounds::Bounds;
 use crate::disk::{Disk, Row};
@@ -82,6 +85,7 @@ impl Checks {
         for record in &row.records {
             self.laws.step(record).map_err(|broken| safety(broken.law, broken.to_string()))?;
             self.slots(record)?;
+            self.commands(&row.call, record)?;
             match self.folded.get_mut(&record.agent) {
                 Some(agent) => {
                     let blind = self.sabotage == Some(Sabotage::Blind);
@@ -127,6 +131,47 @@ impl Checks {
             let running = self.folded.values().filter(|agent| agent.run.is_some()).count() as u64;
             let right = begins == (running < slots);
             ensure!(right, "G6", "{} decides {decision:?} with {running} of {slots} turns", record.agent);
+        }
+        Ok(())
+    }
+
+    /// P6: no command begins beside as many as there may be. L7: a shutdown ends none.
+    fn commands(&mut self, call: &Call, record: &Record) -> Result<(), Failure> {
+        let Event::Operation(fact) = &record.event else { return Ok(()) };
+        let command = |open: &&OpenOp| match open.kind {
+            OpKind::PrepareCommand | OpKind::RunCommand => true,
+            OpKind::LoadContext
+            | OpKind::CallModel
+            | OpKind::CallTool
+            | OpKind::PromoteCommand
+            | OpKind::AwaitTask
+            | OpKind::WriteInput => false,
+        };
+        match fact {
+            OperationFact::OperationOpened(fact) if fact.kind == OpKind::PrepareCommand => {
+                let open = |agent: &Agent| agent.ops.values().filter(command).count() as u64;
+                let own = self.folded.get(&record.agent).map_or(0, open);
+                let all: u64 = self.folded.values().map(open).sum();
+                let TaskLimits { per_agent, running, .. } = &self.bounds.config().tasks;
+                let few = self.sabotage == Some(Sabotage::FewCommands);
+                let (most_own, most) = if few { (0, 0) } else { (*per_agent, *running) };
+                self.say("P6");
+                ensure!(
+                    own < most_own && all < most,
+                    "P6",
+                    "{} begins a command beside {own} of {most_own}, {all} of {most}",
+                    record.agent
+                );
+            }
+            OperationFact::OperationSettled(fact)
+                if matches!(call, Call::Step { input: Input::Drain { .. }, .. }) =>
+            {
+                let open = self.folded.get(&record.agent).and_then(|agent| agent.ops.get(&fact.op));
+                let runs = open.is_some_and(|open| open.kind == OpKind::RunCommand);
+                self.say("L7");
+                ensure!(!runs, "L7", "a shutdown ends the command of {} of {}", fact.op, record.agent);
+            }
+            OperationFact::OperationOpened(_) | OperationFact::OperationSettled(_) => {}
         }
         Ok(())
     }
@@ -198,6 +243,8 @@ impl Checks {
     pub(crate) fn sabotaged(&mut self, sabotage: Option<Sabotage>) {
         self.sabotage = sabotage;
         self.reference.no_room = sabotage == Some(Sabotage::SmallQueue);
+        self.reference.told = sabotage == Some(Sabotage::ForgetTold);
+        self.reference.unshown = sabotage == Some(Sabotage::Unshown);
     }
 
     /// How often each law of the world had something to say.
@@ -349,7 +396,8 @@ impl Checks {
             let text = AgentSnapshot::of(agent).encode().map_err(|error| safety("G2", error.to_string()))?;
             let (size, kept) = (text.len() as u64, agent.history.exchanges.len() as u64);
             let keys = self.reference.keys(id);
-            let most = if none { 0 } else { 4_096 + 2_048 * kept + 512 * keys };
+            let tasks = agent.tasks.active_count() + agent.tasks.ended().count() as u64;
+            let most = if none { 0 } else { 4_096 + 2_048 * (kept + tasks) + 512 * keys };
             self.say("G2");
             ensure!(size <= most, "G2", "{id} is at rest and takes {size} bytes of at most {most}");
         }

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use holon_core::agent::identity::{AgentKind, AgentSpec};
+use holon_core::ids::TaskId;
 use holon_core::input::ControlRequest;
 use holon_core::message::{AdmissionContext, Idempotency, Ingress, MessageKind, Origin, Surface};
 use holon_core::model::ModelRef;
 use holon_core::{AgentId, ContentId, Input, ReplyId, RunId, Text};
 
+use crate::commands;
 use crate::provider::stored;
 use crate::scenario::{Action, Message, Sender};
 use crate::tools::workspace;
@@ -54,8 +56,15 @@ impl Request {
     pub fn repeatable(&self) -> bool {
         match &self.action {
             Action::Message(message) => message.key.is_some(),
-            Action::Create | Action::Start | Action::Stop | Action::Model { .. } | Action::Restart => true,
+            Action::Create
+            | Action::Start
+            | Action::Stop
+            | Action::Model { .. }
+            | Action::StopTask { .. }
+            | Action::Restart => true,
             Action::Abort { .. }
+            | Action::RunTask { .. }
+            | Action::WriteTask { .. }
             | Action::Kill { .. }
             | Action::Suspend { .. }
             | Action::ClockJump { .. }
@@ -68,10 +77,12 @@ impl Request {
     /// Whether a full disk must not keep it out.
     pub fn urgent(&self) -> bool {
         match &self.action {
-            Action::Stop | Action::Abort { .. } | Action::Restart => true,
+            Action::Stop | Action::Abort { .. } | Action::StopTask { .. } | Action::Restart => true,
             Action::Create
             | Action::Message(_)
             | Action::Model { .. }
+            | Action::RunTask { .. }
+            | Action::WriteTask { .. }
             | Action::Start
             | Action::Kill { .. }
             | Action::Suspend { .. }
@@ -108,6 +119,16 @@ pub fn input(request: &Request, reply: ReplyId) -> Option<Input> {
         Action::Model { number } => {
             Some(Input::SetModel { agent, model: number.and_then(other_model), reply })
         }
+        Action::RunTask { command } => {
+            let arguments = Text::Inline(commands::arguments(*command).into());
+            Some(Input::RunTask { agent, arguments, reply })
+        }
+        Action::StopTask { task, force } => {
+            Some(Input::StopTask { agent, task: TaskId(*task), force: *force, reply })
+        }
+        Action::WriteTask { task, bytes } => {
+            Some(Input::WriteTask { agent, task: TaskId(*task), text: text(*bytes), reply })
+        }
         Action::Restart => Some(Input::Drain { reply }),
         Action::Kill { .. } | Action::Suspend { .. } | Action::ClockJump { .. } | Action::Tick => None,
     }
@@ -115,6 +136,14 @@ pub fn input(request: &Request, reply: ReplyId) -> Option<Input> {
 
 /// Bytes of a name that is too long.
 const LONG: usize = 2_000;
+
+/// So many bytes.
+fn text(bytes: u32) -> Text {
+    match bytes {
+        0..=256 => Text::Inline("x".repeat(bytes as usize)),
+        bytes => stored(u64::from(bytes), u64::from(bytes)),
+    }
+}
 
 fn ingress(message: &Message) -> Ingress {
     use AdmissionContext as Proof;
@@ -163,10 +192,7 @@ fn ingress(message: &Message) -> Ingress {
             (MessageKind::ChannelEvent, origin, Surface::HttpPublicEnqueue, Proof::PublicUnauthenticated)
         }
     };
-    let text = match message.bytes {
-        0..=256 => Text::Inline("x".repeat(message.bytes as usize)),
-        bytes => stored(u64::from(bytes), u64::from(bytes)),
-    };
+    let text = text(message.bytes);
     let idempotency = message
         .key
         .map(|key| Idempotency { key: format!("k{key}"), payload: ContentId([message.payload; 32]) });

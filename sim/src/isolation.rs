@@ -85,6 +85,7 @@ fn apart(scenario: &Scenario) -> Scenario {
     scenario.later.clear();
     let limits = &mut scenario.config.limits;
     (limits.agents, limits.concurrent_turns) = (100, 100);
+    scenario.config.tasks.running = 10_000;
     (limits.decisions_per_step, limits.deadlines_per_step) = (10_000, 10_000);
     scenario.inputs.retain(|input| input.agent > 0);
     // Who waits for the dead is stopped after a shutdown, which is everybody's.

@@ -44,7 +44,7 @@ const fn law(id: &'static str, sort: Sort, sabotage: Sabotage, sentence: &'stati
 
 use Sort::{Liveness as L, Pair as P, Safety as S};
 
-pub const WORLD: [WorldLaw; 34] = [
+pub const WORLD: [WorldLaw; 36] = [
     law("A2", S, Sabotage::Promote, "A request shows each message with the authority it was admitted with."),
     law("D1", S, Sabotage::ReleaseEarly, "An effect leaves after its records are on the disk."),
     law(
@@ -92,19 +92,38 @@ pub const WORLD: [WorldLaw; 34] = [
         "Callers are told what the reference says, and posture is what it says.",
     ),
     law("G6", S, Sabotage::Blind, "A decision and a closure say what is so, and follow from it."),
-    law("L7", S, Sabotage::GoOn, "After a shutdown was answered only replies and cancellations leave."),
+    law(
+        "L7",
+        S,
+        Sabotage::GoOn,
+        "A shutdown ends no command; after it was answered only replies, cancellations and stops leave.",
+    ),
     law(
         "P5",
         P,
         Sabotage::ForgetEnd,
-        "A command gets the word once, from a supervisor on the disk, and what it came to is what the model is told.",
+        "A command gets the word once, from a supervisor on the disk; a start waits for one that goes on, and what it \
+         came to is what the model is told.",
     ),
-    law("P6", S, Sabotage::BeginAgain, "No operation is begun twice, in whichever life of the process."),
+    law(
+        "P6",
+        S,
+        Sabotage::BeginAgain,
+        "No operation is begun twice, in whichever life of the process; no command begins beside as many as there may \
+         be; only what was started is asked to end.",
+    ),
     law(
         "P7",
         S,
         Sabotage::LoseTexts,
         "A request names texts that the ledger was given, and has a form that every transport can send.",
+    ),
+    law(
+        "P8",
+        P,
+        Sabotage::MisreportEnd,
+        "How a task is said to have ended is what its supervisor saw; where nobody can say, nobody does. What is said to \
+         have been written to it was.",
     ),
     law("Q6", S, Sabotage::AnswerTwice, "Each caller is answered once; what is acknowledged is on the disk."),
     law("Q8", S, Sabotage::SmallQueue, "What is admitted has room, and only operators use their reserve."),
@@ -122,6 +141,12 @@ pub const WORLD: [WorldLaw; 34] = [
         Sabotage::NoPatience,
         "Nobody who waits for a slot is passed over more often than twice by each other; a turn that goes on after \
          a restart passes nobody over.",
+    ),
+    law(
+        "V9",
+        L,
+        Sabotage::Lingering,
+        "A task that was asked to end has ended within its grace and two reports.",
     ),
     WorldLaw {
         id: "V10",

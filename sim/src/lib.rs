@@ -11,6 +11,7 @@
 pub mod bounds;
 pub mod checks;
 pub mod choices;
+pub mod commands;
 pub mod crash;
 pub mod decisions;
 pub mod disk;

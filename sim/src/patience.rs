@@ -82,6 +82,7 @@ pub(crate) fn judge(agent: &Agent, record: &Record, config: &Config) -> Result<(
         | Event::Inbox(_)
         | Event::Lifecycle(_)
         | Event::Operation(_)
+        | Event::Task(_)
         | Event::Brief(_) => Ok(()),
     }
 }

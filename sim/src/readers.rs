@@ -77,8 +77,12 @@ fn summary(view: View<'_>, agent: &Agent) -> Result<(), Failure> {
 /// A call is told exactly while one is in flight: the first that has no result.
 fn working(agent: &Agent, told: &RunSummary, run: &Run) -> Result<(), Failure> {
     let calls = |op: &OpenOp| match op.kind {
-        OpKind::CallTool | OpKind::PrepareCommand | OpKind::RunCommand => true,
-        OpKind::LoadContext | OpKind::CallModel => false,
+        OpKind::CallTool
+        | OpKind::PrepareCommand
+        | OpKind::RunCommand
+        | OpKind::PromoteCommand
+        | OpKind::AwaitTask => agent.is_of_run(op),
+        OpKind::LoadContext | OpKind::CallModel | OpKind::WriteInput => false,
     };
     let first = run.rounds.last().and_then(|round| round.calls().nth(round.results.len()));
     let open = first.filter(|_| agent.ops.values().any(calls)).map(|(call_id, _, _)| call_id);
@@ -223,6 +227,7 @@ fn entry(event: &Event) -> Option<&'static str> {
         | Event::Lifecycle(_)
         | Event::Scheduling(_)
         | Event::Operation(_)
+        | Event::Task(_)
         | Event::Brief(_) => None,
     }
 }
@@ -258,6 +263,10 @@ pub(crate) fn refusal(reject: &Reject) -> Result<(), Failure> {
         "too_many_agents",
     ]
     .contains(&reject.code());
+    if let Reject::CommandRefused { error } = reject {
+        ensure!(reject.hint() == error.hint, "R1", "{reject} has the hint {:?}", reject.hint());
+        return Ok(());
+    }
     let told = reject.hint().is_some_and(|hint| !hint.is_empty());
     ensure!(told == helps, "R1", "{reject} has the hint {:?}", reject.hint());
     Ok(())

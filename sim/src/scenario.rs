@@ -87,6 +87,22 @@ pub enum Action {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         number: Option<u32>,
     },
+    /// An operator starts a command as a task; which one, by its number.
+    RunTask {
+        #[serde(default)]
+        command: u32,
+    },
+    /// An operator asks a task to end.
+    StopTask {
+        task: u64,
+        #[serde(default)]
+        force: bool,
+    },
+    /// An operator writes so many bytes to a task.
+    WriteTask {
+        task: u64,
+        bytes: u32,
+    },
     /// Shut down in good order and start again.
     Restart,
     /// The process dies at this moment, and so many times again soon after each start.

@@ -43,6 +43,7 @@ pub(crate) fn judge(agent: &Agent, record: &Record, blind: bool) -> Result<bool,
         | Event::Turn(_)
         | Event::Lifecycle(_)
         | Event::Operation(_)
+        | Event::Task(_)
         | Event::Brief(_) => Ok(false),
     }
 }
@@ -69,9 +70,10 @@ fn urgency(priority: Priority) -> u8 {
     }
 }
 
-fn needs_a_model(kind: MessageKind) -> bool {
+/// What it says is new to its agent, and calls for something.
+fn needs_a_model(entry: &Entry) -> bool {
     let passive = [MessageKind::TaskStatus, MessageKind::BriefAck, MessageKind::BriefResult];
-    !passive.contains(&kind)
+    !entry.known && !passive.contains(&entry.message.kind)
 }
 
 impl<'a> Facts<'a> {
@@ -84,7 +86,7 @@ impl<'a> Facts<'a> {
             agent,
             queued: queue().count() as u64,
             first: queue().min_by_key(order),
-            passive: queue().filter(|entry| !needs_a_model(entry.message.kind)).min_by_key(order),
+            passive: queue().filter(|entry| !needs_a_model(entry)).min_by_key(order),
             hold,
             trial: trial.filter(|id| queue().any(|entry| entry.message.id == *id)),
         }
@@ -110,9 +112,9 @@ impl<'a> Facts<'a> {
         }
     }
 
-    fn class(&self, kind: MessageKind) -> ContinuationClass {
-        let resumes = [MessageKind::OperatorPrompt, MessageKind::TaskResult].contains(&kind);
-        if !needs_a_model(kind) {
+    fn class(&self, entry: &Entry) -> ContinuationClass {
+        let resumes = [MessageKind::OperatorPrompt, MessageKind::TaskResult].contains(&entry.message.kind);
+        if !needs_a_model(entry) {
             ContinuationClass::LivenessOnly
         } else if resumes && self.closure().1 == ClosureOutcome::Waiting {
             ContinuationClass::ResumeOverride
@@ -124,9 +126,8 @@ impl<'a> Facts<'a> {
     /// What a message means after the last closure.
     fn continues(&self, fact: &ContinuationResolved) -> Result<(), Failure> {
         let entry = self.agent.inbox.queued().find(|entry| entry.message.id == fact.message_id);
-        let kind = entry.map(|entry| entry.message.kind);
         let (told, prior) = (&fact.resolution, self.closure().1);
-        let right = kind.map(|kind| (self.class(kind), needs_a_model(kind), needs_a_model(kind)));
+        let right = entry.map(|entry| (self.class(entry), needs_a_model(entry), needs_a_model(entry)));
         let same = right == Some((told.class, told.model_reentry, told.model_visible))
             && told.prior_closure_outcome == prior
             && told.prior_waiting_reason.is_some() == (prior == ClosureOutcome::Waiting)
@@ -142,7 +143,7 @@ impl<'a> Facts<'a> {
         let stopped = self.agent.status == Status::Stopped;
         let idle = !stopped && self.agent.run.is_none();
         let (held, free) = (idle && self.hold.is_some(), idle && self.hold.is_none());
-        let model = self.first.is_some_and(|entry| needs_a_model(entry.message.kind));
+        let model = self.first.is_some_and(|entry| needs_a_model(entry));
         let (first, passive) = (named(self.first), named(self.passive));
         let drains = decision.evidence.contains(&Evidence::Draining);
         let full = decision.evidence.contains(&Evidence::NoFreeSlot);
@@ -184,7 +185,7 @@ impl<'a> Facts<'a> {
                 let entry = self.agent.inbox.queued().find(|entry| entry.message.id == *message_id);
                 decision.message_id == Some(*message_id)
                     && entry.is_some_and(|entry| {
-                        (entry.message.priority, self.class(entry.message.kind)) == (*priority, *class)
+                        (entry.message.priority, self.class(entry)) == (*priority, *class)
                     })
             }
             Evidence::Queued { entries } | Evidence::IgnoredQueue { entries } => *entries == self.queued,

@@ -3,13 +3,14 @@
 use holon_core::model::{
     AnswerBlock, AttemptFailure, FailureKind, ModelAnswer, ProposedCall, StopReason, Timing, TokenUsage,
 };
-use holon_core::outcome::{Outcome, SupervisorIdentity, ToolOutcome};
+use holon_core::outcome::{CommandEnd, Outcome, ToolOutcome};
 use holon_core::tool::{Receipt, Tool, ToolError, ToolErrorKind, ToolFacts};
 use holon_core::{Millis, Text, Wall};
 use serde::{Deserialize, Serialize};
 
+use crate::commands::{arguments, ended};
 use crate::provider::Deliveries;
-use crate::tools::context;
+use crate::tools::{Up, context};
 
 /// "The second request of agent 1 to its provider is answered after 20 ms with …"
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,9 +35,15 @@ pub enum Deed {
         /// Commands.
         #[serde(default)]
         calls: Vec<String>,
+        /// The commands are this one, by its number.
+        #[serde(default, skip_serializing_if = "is_plain")]
+        command: u32,
         /// After them, calls of a tool that needs no supervisor.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         patches: Vec<String>,
+        /// After them, calls about tasks: the tool and its arguments.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        asks: Vec<(String, String)>,
     },
     /// The provider fails. `resets_in` in microseconds from the wall clock at the time of the request.
     Fails {
@@ -52,38 +59,47 @@ pub enum Deed {
     },
     ToolFails,
     ToolSilent,
+    /// A command was asked to end, and has.
+    CommandStopped,
     /// The instruction files are read.
     Reads,
     /// A supervisor comes up and waits for the word.
     Prepares,
     PrepareFails,
     PrepareSilent,
+    /// A task is looked at.
+    TaskLooks,
+    TaskFails,
+    TaskSilent,
 }
 
 impl Deed {
     pub fn component(&self) -> &'static str {
         match self {
             Self::Says { .. } | Self::Fails { .. } | Self::ProviderSilent => "provider",
-            Self::ToolDone { .. } | Self::ToolFails | Self::ToolSilent => "tool",
+            Self::ToolDone { .. } | Self::ToolFails | Self::ToolSilent | Self::CommandStopped => "tool",
             Self::Reads => "context",
             Self::Prepares | Self::PrepareFails | Self::PrepareSilent => "supervisor",
+            Self::TaskLooks | Self::TaskFails | Self::TaskSilent => "task",
         }
     }
 }
 
 impl Line {
     /// What is heard of it; the supervisor is the one that comes up, if one does.
-    pub fn deliveries(&self, wall: Wall, supervisor: Option<&SupervisorIdentity>) -> Deliveries {
+    pub fn deliveries(&self, wall: Wall, up: Option<Up>) -> Deliveries {
         let duration_ms = Millis(self.after / 1_000);
         let timing = Timing { started_at: wall, completed_at: wall.after(duration_ms), duration_ms };
         let outcome = match &self.deed {
-            Deed::ProviderSilent | Deed::ToolSilent | Deed::PrepareSilent => return Vec::new(),
-            Deed::Prepares => match supervisor.cloned() {
-                Some(supervisor) => Outcome::Prepared { supervisor },
+            Deed::ProviderSilent | Deed::ToolSilent | Deed::PrepareSilent | Deed::TaskSilent => {
+                return Vec::new();
+            }
+            Deed::Prepares => match up {
+                Some(up) => up.prepared(),
                 None => return Vec::new(),
             },
-            Deed::Says { text, calls, patches } => {
-                Outcome::Answer { answer: answer(text, calls, patches, timing) }
+            Deed::Says { text, calls, command, patches, asks } => {
+                Outcome::Answer { answer: answer(text, (calls, *command), patches, asks, timing) }
             }
             Deed::Fails { kind, retry_after, resets_in } => Outcome::AttemptFailed {
                 failure: AttemptFailure {
@@ -99,9 +115,15 @@ impl Line {
             Deed::Reads => Outcome::Context { context: context(Text::short("be brief"), duration_ms) },
             Deed::ToolDone { output } => {
                 let receipt = Receipt::success(Text::short(output), ToolFacts::default());
-                Outcome::Tool { outcome: ToolOutcome { receipt, duration_ms } }
+                Outcome::Tool { outcome: ToolOutcome { receipt, duration_ms, end: None } }
             }
+            Deed::TaskLooks => {
+                let receipt = Receipt::success(Text::short("it goes on"), ToolFacts::default());
+                Outcome::Tool { outcome: ToolOutcome { receipt, duration_ms, end: None } }
+            }
+            Deed::TaskFails => failed(ToolErrorKind::ToolExecutionFailed, duration_ms),
             Deed::ToolFails => failed(ToolErrorKind::ToolExecutionFailed, duration_ms),
+            Deed::CommandStopped => Outcome::Tool { outcome: ended(CommandEnd::Stopped) },
             Deed::PrepareFails => failed(ToolErrorKind::CommandSpawnFailed, duration_ms),
         };
         vec![(self.after, outcome)]
@@ -110,25 +132,37 @@ impl Line {
 
 fn failed(kind: ToolErrorKind, duration_ms: Millis) -> Outcome {
     let receipt = Receipt::failure(ToolError::new(kind, "as the script says"));
-    Outcome::Tool { outcome: ToolOutcome { receipt, duration_ms } }
+    Outcome::Tool { outcome: ToolOutcome { receipt, duration_ms, end: None } }
 }
 
-fn answer(text: &str, calls: &[String], patches: &[String], timing: Timing) -> ModelAnswer {
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
+fn is_plain(command: &u32) -> bool {
+    *command == 0
+}
+
+fn answer(
+    text: &str,
+    (calls, command): (&[String], u32),
+    patches: &[String],
+    asks: &[(String, String)],
+    timing: Timing,
+) -> ModelAnswer {
     let mut blocks = Vec::new();
-    let silent = calls.is_empty() && patches.is_empty();
+    let silent = calls.is_empty() && patches.is_empty() && asks.is_empty();
     if !text.is_empty() || silent {
         blocks.push(AnswerBlock::Text { text: Text::short(text) });
     }
-    let proposed = |tool: Tool, arguments: &str, call_id: &String| {
+    let proposed = |tool: &str, arguments: &str, call_id: &str| {
         AnswerBlock::ToolCall(ProposedCall {
-            call_id: call_id.clone(),
-            tool_name: tool.name().into(),
+            call_id: call_id.into(),
+            tool_name: tool.into(),
             arguments: Text::Inline(arguments.into()),
             inline: None,
         })
     };
-    blocks.extend(calls.iter().map(|id| proposed(Tool::ExecCommand, r#"{"cmd":"ls"}"#, id)));
-    blocks.extend(patches.iter().map(|id| proposed(Tool::ApplyPatch, r#"{"patch":"--- a"}"#, id)));
+    blocks.extend(calls.iter().map(|id| proposed(Tool::ExecCommand.name(), arguments(command), id)));
+    blocks.extend(patches.iter().map(|id| proposed(Tool::ApplyPatch.name(), r#"{"patch":"--- a"}"#, id)));
+    blocks.extend(asks.iter().map(|(tool, arguments)| proposed(tool, arguments, "")));
     let stop = if silent { StopReason::EndTurn } else { StopReason::ToolUse };
     let usage = TokenUsage { input_tokens: 1, output_tokens: 1, total_tokens: 2, cached_input_tokens: 0 };
     ModelAnswer { blocks, stop, usage, timing }

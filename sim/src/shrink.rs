@@ -82,12 +82,22 @@ impl<F: FnMut(&Scenario) -> Report> Shrinker<F> {
         if self.best.faults.strikes.is_some() {
             // The rates count for nothing beside a list.
             self.attempt(|scenario| {
-                let Faults { dead, sync, ahead, spells, crashes, strikes, .. } =
+                let Faults { dead, sync, ahead, spells, crashes, strikes, commands_last, task_calls, .. } =
                     std::mem::take(&mut scenario.faults);
-                scenario.faults = Faults { dead, sync, ahead, spells, crashes, strikes, ..Faults::default() };
+                scenario.faults = Faults {
+                    dead,
+                    sync,
+                    ahead,
+                    spells,
+                    crashes,
+                    strikes,
+                    commands_last,
+                    task_calls,
+                    ..Faults::default()
+                };
             });
         }
-        let off: [fn(&mut Faults); 28] = [
+        let off: [fn(&mut Faults); 34] = [
             |faults| faults.provider_fails = 0,
             |faults| faults.provider_away = 0,
             |faults| faults.provider_silent = 0,
@@ -97,6 +107,12 @@ impl<F: FnMut(&Scenario) -> Report> Shrinker<F> {
             |faults| faults.tool_silent = 0,
             |faults| faults.supervisor_fails = 0,
             |faults| faults.supervisor_lost = 0,
+            |faults| faults.commands_last = 0,
+            |faults| faults.task_calls = 0,
+            |faults| faults.supervisor_killed = 0,
+            |faults| faults.stop_ignored = 0,
+            |faults| faults.task_fails = 0,
+            |faults| faults.task_silent = 0,
             |faults| faults.outcome_twice = 0,
             |faults| faults.outcome_late = 0,
             |faults| faults.outcome_odd = 0,
@@ -161,6 +177,7 @@ impl<F: FnMut(&Scenario) -> Report> Shrinker<F> {
         self.attempt(|scenario| scenario.config.retry = plain.retry.clone());
         self.attempt(|scenario| scenario.config.hold = plain.hold.clone());
         self.attempt(|scenario| scenario.config.limits = plain.limits.clone());
+        self.attempt(|scenario| scenario.config.tasks = plain.tasks.clone());
         self.attempt(|scenario| scenario.config.while_stopped = plain.while_stopped);
         for field in form::fields(&self.best.config) {
             let config = form::without(&self.best.config, &field);

@@ -2,8 +2,8 @@
 
 use holon_core::agent::identity::ExecutionBinding;
 use holon_core::outcome::{
-    Certainty, ExecutionSnapshot, InstructionSource, LoadedContext, OpFailure, Outcome, SourceScope,
-    SupervisorIdentity, ToolOutcome,
+    Certainty, CommandSpec, ExecutionSnapshot, InstructionSource, LoadedContext, OpFailure, Outcome,
+    SourceScope, SupervisorIdentity, ToolOutcome,
 };
 use holon_core::tool::receipt::DETAIL_CHARS;
 use holon_core::tool::{Details, Receipt, ToolError, ToolErrorKind, ToolFacts};
@@ -16,11 +16,24 @@ pub fn workspace() -> ExecutionBinding {
     ExecutionBinding { workspace_anchor: "/w".into(), execution_root: "/w".into(), cwd: "/w".into() }
 }
 
+/// A supervisor that comes up, and what it will execute; older ones did not say.
+#[derive(Debug, Clone)]
+pub struct Up {
+    pub supervisor: SupervisorIdentity,
+    pub command: Option<CommandSpec>,
+}
+
+impl Up {
+    pub fn prepared(self) -> Outcome {
+        Outcome::Prepared { supervisor: self.supervisor, command: self.command.map(Box::new) }
+    }
+}
+
 /// Brings up a supervisor; one that fails says so, breaks down, or is never heard of.
-pub fn prepare(here: &mut Circumstances<'_>, supervisor: SupervisorIdentity) -> Deliveries {
+pub fn prepare(here: &mut Circumstances<'_>, up: Up) -> Deliveries {
     let after = u64::from(here.below("latency", 5_000));
     if !here.fault("fails", here.faults.supervisor_fails) {
-        return here.deliver(after, Outcome::Prepared { supervisor });
+        return here.deliver(after, up.prepared());
     }
     let failure = OpFailure { certainty: Certainty::Definite, message: Text::short("no more processes") };
     match here.below("how", 3) {
@@ -28,27 +41,32 @@ pub fn prepare(here: &mut Circumstances<'_>, supervisor: SupervisorIdentity) -> 
         1 => vec![(after, Outcome::Failed { failure })],
         _ => {
             let error = ToolError::new(ToolErrorKind::CommandSpawnFailed, "there is no such shell");
-            let outcome = ToolOutcome { receipt: Receipt::failure(error), duration_ms: Millis(0) };
+            let outcome = ToolOutcome { receipt: Receipt::failure(error), duration_ms: Millis(0), end: None };
             vec![(after, Outcome::Tool { outcome })]
         }
     }
 }
 
-/// Executes one call.
+/// Executes one call that needs no supervisor.
 pub fn call(here: &mut Circumstances<'_>) -> Deliveries {
     if here.fault("silent", here.faults.tool_silent) {
         return Vec::new();
     }
     let after = u64::from(here.below("latency", 3_000_000));
     let receipt = if here.fault("fails", here.faults.tool_fails) {
-        let kind = here.pick("error", ToolErrorKind::ALL).unwrap_or(ToolErrorKind::ToolExecutionFailed);
-        Receipt::failure(failure(here, kind))
+        failed_receipt(here)
     } else {
         let content = if here.below("same", 2) == 0 { Text::short("ok") } else { here.text("output") };
         Receipt::success(content, ToolFacts { exit_status: Some(0), ..ToolFacts::default() })
     };
-    let outcome = ToolOutcome { receipt, duration_ms: Millis(after / 1_000) };
+    let outcome = ToolOutcome { receipt, duration_ms: Millis(after / 1_000), end: None };
     here.deliver(after, Outcome::Tool { outcome })
+}
+
+/// A receipt that says that it failed, in one of the ways that there are.
+pub(crate) fn failed_receipt(here: &mut Circumstances<'_>) -> Receipt {
+    let kind = here.pick("error", ToolErrorKind::ALL).unwrap_or(ToolErrorKind::ToolExecutionFailed);
+    Receipt::failure(failure(here, kind))
 }
 
 /// An error with whatever it may say besides.

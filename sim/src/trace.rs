@@ -105,11 +105,18 @@ impl Trace {
                 format!("call_model {agent} {op} {} {items} items, frame {frame}", request.model)
             }
             Effect::CallTool { agent, op, call } => format!("call_tool {agent} {op} {}", call.call_id),
-            Effect::PrepareCommand { agent, op, call } => {
-                format!("prepare_command {agent} {op} {}", call.call_id)
+            Effect::PrepareCommand { agent, op, task, call } => {
+                format!("prepare_command {agent} {op} {task} {}", call.call_id)
             }
             Effect::RunCommand { agent, op, supervisor } => {
                 format!("run_command {agent} {op} {}", supervisor.socket)
+            }
+            Effect::WatchCommand { agent, op, supervisor } => {
+                format!("watch_command {agent} {op} {}", supervisor.socket)
+            }
+            Effect::StopCommand { agent, op, force } => format!("stop_command {agent} {op} {force}"),
+            Effect::CallTask { agent, op, work } => {
+                format!("call_task {agent} {op} {}", serde_json::to_string(work).unwrap_or_default())
             }
             Effect::Cancel { agent, op } => format!("cancel {agent} {op}"),
         };
@@ -144,6 +151,9 @@ fn named(call: &Call) -> Option<(&AgentId, &'static str)> {
             Input::Ingress { agent, .. } => Some((agent, "message")),
             Input::Control { agent, .. } => Some((agent, "control")),
             Input::SetModel { agent, .. } => Some((agent, "model")),
+            Input::RunTask { agent, .. } => Some((agent, "run_task")),
+            Input::StopTask { agent, .. } => Some((agent, "stop_task")),
+            Input::WriteTask { agent, .. } => Some((agent, "write_task")),
             Input::Completed { agent, .. } => Some((agent, "completed")),
             Input::Tick | Input::Drain { .. } => None,
         },

@@ -56,7 +56,11 @@ impl Witness {
                 Event::Scheduling(SchedulingFact::SchedulerDecision(decision)) => {
                     *self.decisions.entry(Came::of(decision)).or_default() += 1;
                 }
-                Event::Lifecycle(_) | Event::Scheduling(_) | Event::Operation(_) | Event::Brief(_) => {}
+                Event::Lifecycle(_)
+                | Event::Scheduling(_)
+                | Event::Operation(_)
+                | Event::Task(_)
+                | Event::Brief(_) => {}
             }
         }
     }
@@ -80,6 +84,8 @@ impl Witness {
             | Answer::Created { .. }
             | Answer::Controlled(_)
             | Answer::ModelSet { .. }
+            | Answer::Task { .. }
+            | Answer::TaskInput { .. }
             | Answer::Drained => {}
         }
     }

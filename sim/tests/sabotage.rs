@@ -60,6 +60,10 @@ fn other_ways_to_break_a_world_are_caught_too() {
         (Sabotage::SmallBounds, "T6"),
         (Sabotage::BelieveLies, "D2"),
         (Sabotage::TrustingGlance, "D7"),
+        (Sabotage::FewCommands, "P6"),
+        (Sabotage::StopAnother, "P6"),
+        (Sabotage::ForgetTold, "P2"),
+        (Sabotage::Unshown, "S5"),
     ] {
         let found = caught(sabotage, law);
         assert!(found.is_ok(), "{law} by {sabotage:?}: caught only by {found:?}");

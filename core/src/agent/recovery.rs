@@ -21,8 +21,8 @@ pub(crate) fn shut_down(tx: &mut Tx<'_>) {
     end::end(tx, End::ShutDown);
 }
 
-/// A start of the runtime. Recovering an agent that was at rest records nothing. A command whose end is known
-/// brings its call or its task that result, and one that goes on is a task; nothing is ever executed again.
+/// A start of the runtime. Recovering an agent that was at rest records nothing, whichever of its commands go on. A
+/// command whose end is known brings its call or its task that result, and one that goes on is a task; nothing is ever executed again.
 pub(crate) fn recover(tx: &mut Tx<'_>, report: RecoveryReport) {
     let interrupted_run_id = tx.agent().run.as_ref().map(|run| run.id);
     if interrupted_run_id.is_none() && tx.agent().ops.is_empty() {
@@ -31,7 +31,11 @@ pub(crate) fn recover(tx: &mut Tx<'_>, report: RecoveryReport) {
     let mut found = found(tx, report);
     let known = |op: &OpId| found.get(op).is_some_and(|found| *found != Found::Lost);
     let lost_ops = tx.agent().ops.keys().filter(|op| !known(op)).copied().collect();
-    tx.record(RuntimeRecovered { interrupted_run_id, lost_ops });
+    let recovered = RuntimeRecovered { interrupted_run_id, lost_ops };
+    // Commands that merely go on are nothing to record.
+    if interrupted_run_id.is_some() || !recovered.lost_ops.is_empty() {
+        tx.record(recovered);
+    }
     let executing: Vec<OpId> = commands(tx).collect();
     for op in executing {
         let found = found.remove(&op).unwrap_or(Found::Lost);

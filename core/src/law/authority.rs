@@ -37,14 +37,20 @@ pub(super) fn t11(seen: &Seen, record: &Record) -> Ruling {
     rule(!acts, || format!("{} in the step in which something was said", record.event.kind()))
 }
 
-/// Whether the record is what a model or a tool said.
+/// Whether the record is what a model or a tool said. What the runtime itself tells a call is neither.
 pub(super) fn says(seen: &Seen, event: &Event) -> bool {
     match event {
-        Event::Turn(TurnFact::AssistantRoundRecorded(_) | TurnFact::ToolExecuted(_)) => true,
+        Event::Turn(TurnFact::AssistantRoundRecorded(_)) => true,
         Event::Operation(OperationFact::OperationSettled(fact)) => {
             let asked = seen.ops.get(&fact.op);
             fact.settlement == Settlement::Done
-                && asked.is_some_and(|op| matches!(op.kind, OpKind::CallModel | OpKind::CallTool))
+                && asked.is_some_and(|op| match op.kind {
+                    OpKind::CallModel | OpKind::CallTool | OpKind::RunCommand | OpKind::PromoteCommand => true,
+                    OpKind::LoadContext
+                    | OpKind::PrepareCommand
+                    | OpKind::AwaitTask
+                    | OpKind::WriteInput => false,
+                })
         }
         Event::Lifecycle(_)
         | Event::Inbox(_)

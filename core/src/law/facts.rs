@@ -4,6 +4,7 @@ use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use crate::agent::task::{TaskKind, TaskStatus, WaitPolicy};
 use crate::closure::{ClosureDecision, ClosureOutcome, RuntimePosture};
 use crate::content::Text;
 use crate::event::brief::{BriefCreated, BriefKind, BriefVisibility};
@@ -11,16 +12,17 @@ use crate::event::inbox::*;
 use crate::event::lifecycle::*;
 use crate::event::operation::{OpKind, OperationOpened, OperationSettled, Settlement};
 use crate::event::scheduling::{ClosureDecided, SchedulerDecision};
+use crate::event::task::{TaskCause, TaskCreated, TaskOrigin, TaskResultQueued, TaskStatusUpdated};
 use crate::event::turn::*;
 use crate::ids::{BriefId, MessageId, OpId, RoundIndex, RunId, TaskId, TurnIndex};
 use crate::lifecycle::{Boundary, ControlAction, Status};
-use crate::message::{Message, Priority};
+use crate::message::{Message, MessageKind, Origin, Priority};
 use crate::model::{AttemptOutcome, AttemptRecord, Block, FailureKind, ModelRef, StopReason, TokenUsage};
 use crate::scheduler::{DecisionKind, DecisionReason};
 use crate::terminal::{TurnKind, TurnReason};
 use crate::testing::{prompt, supervisor};
 use crate::time::{Millis, Wall};
-use crate::tool::{Receipt, Tool, ToolError, ToolErrorKind, ToolFacts, Verdict};
+use crate::tool::{Receipt, TaskCall, Tool, ToolError, ToolErrorKind, ToolFacts, Verdict};
 
 pub(super) fn admitted(id: u64, priority: Priority) -> MessageAdmitted {
     let ingress = crate::message::Ingress { priority, ..prompt("do it") };
@@ -280,4 +282,74 @@ pub(super) fn brief(id: u64, kind: BriefKind, message: u64) -> BriefCreated {
         related_message_id: Some(MessageId(message)),
         interjected_message_ids: Vec::new(),
     }
+}
+
+/// A message of the runtime's own.
+pub(super) fn tells(id: u64, kind: MessageKind, origin: Origin) -> MessageAdmitted {
+    let ingress = crate::message::Ingress {
+        kind,
+        origin,
+        priority: Priority::Next,
+        admission_context: crate::message::AdmissionContext::RuntimeOwned,
+        ..prompt("it has ended")
+    };
+    let message = Message::admit(MessageId(id), Wall(0), ingress).unwrap();
+    MessageAdmitted { message, idempotency: None, expired_keys: 0 }
+}
+
+pub(super) fn told(task: u64, message: u64, known: bool) -> TaskResultQueued {
+    TaskResultQueued { task_id: TaskId(task), message_id: MessageId(message), known }
+}
+
+pub(super) fn begun(task: u64, op: u64, run: Option<u64>, cause: TaskOrigin) -> TaskCreated {
+    TaskCreated {
+        task_id: TaskId(task),
+        kind: TaskKind::CommandTask,
+        cause,
+        status: TaskStatus::Running,
+        op: Some(OpId(op)),
+        run_id: run.map(RunId),
+        parent_message_id: None,
+        summary: "make".into(),
+        wait_policy: WaitPolicy::Background,
+        command: crate::testing::command("make"),
+    }
+}
+
+pub(super) fn changed(
+    task: u64,
+    previous: TaskStatus,
+    status: TaskStatus,
+    cause: TaskCause,
+) -> TaskStatusUpdated {
+    TaskStatusUpdated {
+        task_id: TaskId(task),
+        previous,
+        status,
+        cause,
+        force: false,
+        exit_status: None,
+        duration_ms: None,
+        result: None,
+        failure_artifact: None,
+    }
+}
+
+/// A round with a command, and a call that waits for a task.
+pub(super) fn called_about(round: u32, task: u64) -> AssistantRoundRecorded {
+    let wait = TaskCall::Output { task: TaskId(task), wait: Some(Millis(1_000)) };
+    let verdicts = [Verdict::Accepted(Tool::ExecCommand), Verdict::OnTask(wait)].into();
+    AssistantRoundRecorded { verdicts, ..called(round, "c1", "c2") }
+}
+
+/// The second call begins: it looks at a task.
+pub(super) fn looks(index: u32) -> ToolStarted {
+    ToolStarted { index, call_id: "c2".into(), tool: Tool::TaskOutput, ..tool_started() }
+}
+
+/// A result that shows how a task ended.
+pub(super) fn shows(index: u32, call_id: &str, task: u64) -> ToolExecuted {
+    let facts = ToolFacts { shown_task: Some(TaskId(task)), ..ToolFacts::default() };
+    let receipt = Arc::new(Receipt::success(Text::short("ok"), facts));
+    ToolExecuted { receipt, ..executed(0, index, call_id) }
 }

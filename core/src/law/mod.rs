@@ -13,6 +13,8 @@ mod queue;
 mod references;
 #[cfg(test)]
 mod sabotage;
+#[cfg(test)]
+mod sabotage_tasks;
 mod seen;
 mod tasks;
 #[cfg(test)]

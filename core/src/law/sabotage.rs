@@ -28,11 +28,21 @@ pub(super) struct Case {
     pub(super) broken: Vec<Record>,
 }
 
+impl Case {
+    pub(super) fn of(
+        law: &'static str,
+        what: &'static str,
+        mut life: Script,
+        sabotage: impl FnOnce(&mut Script),
+    ) -> Self {
+        let kept = life.records();
+        sabotage(&mut life);
+        Self { law, what, kept, broken: life.records() }
+    }
+}
+
 fn case(law: &'static str, what: &'static str, sabotage: impl FnOnce(&mut Script)) -> Case {
-    let mut script = life();
-    let kept = script.records();
-    sabotage(&mut script);
-    Case { law, what, kept, broken: script.records() }
+    Case::of(law, what, life(), sabotage)
 }
 
 pub(super) fn cases() -> Vec<Case> {
@@ -43,6 +53,7 @@ pub(super) fn cases() -> Vec<Case> {
     cases.extend(bounds());
     cases.extend(authority());
     cases.extend(log());
+    cases.extend(super::sabotage_tasks::cases());
     cases
 }
 
@@ -353,7 +364,7 @@ fn life() -> Script {
 
 /// Records in the making: steps and times go on by themselves, positions are counted at the end.
 #[derive(Default)]
-struct Script {
+pub(super) struct Script {
     rows: Vec<Row>,
     step: StepSeq,
     at: Wall,
@@ -368,13 +379,13 @@ struct Row {
 }
 
 impl Script {
-    fn step(&mut self) -> &mut Self {
+    pub(super) fn step(&mut self) -> &mut Self {
         self.step = self.step.next();
         self.at = self.at.after(Millis(1_000));
         self
     }
 
-    fn on(&mut self, event: impl Into<Event>) -> &mut Self {
+    pub(super) fn on(&mut self, event: impl Into<Event>) -> &mut Self {
         self.rows.push(Row { step: self.step, at: self.at, event: event.into() });
         self
     }
@@ -387,7 +398,7 @@ impl Script {
         self.on(fact);
     }
 
-    fn begin(&mut self, message: u64, run: u64, turn: u64, op: u64) {
+    pub(super) fn begin(&mut self, message: u64, run: u64, turn: u64, op: u64) {
         self.on(decided(DecisionKind::StartModelTurn, Some(message))).on(dequeued(message, Some(run)));
         self.on(started(run, turn, message)).on(opened(op, OpKind::LoadContext, run));
     }
@@ -397,17 +408,17 @@ impl Script {
         found.nth(nth).unwrap_or_else(|| panic!("there is no {kind} number {nth}")).0
     }
 
-    fn remove(&mut self, kind: &str, nth: usize) {
+    pub(super) fn remove(&mut self, kind: &str, nth: usize) {
         let at = self.find(kind, nth);
         self.rows.remove(at);
     }
 
-    fn replace(&mut self, kind: &str, nth: usize, event: impl Into<Event>) {
+    pub(super) fn replace(&mut self, kind: &str, nth: usize, event: impl Into<Event>) {
         let at = self.find(kind, nth);
         self.rows[at].event = event.into();
     }
 
-    fn after(&mut self, kind: &str, nth: usize, event: impl Into<Event>) {
+    pub(super) fn after(&mut self, kind: &str, nth: usize, event: impl Into<Event>) {
         let at = self.find(kind, nth);
         let Row { step, at: time, .. } = self.rows[at];
         self.rows.insert(at + 1, Row { step, at: time, event: event.into() });

@@ -73,7 +73,7 @@ pub(super) struct Tasks {
     pub(super) live: BTreeMap<TaskId, Task>,
     /// Ended, and nothing tells of it yet.
     pub(super) untold: BTreeMap<TaskId, Ended>,
-    /// Told by a message that is not terminal.
+    /// Told by a message that is not terminal, and not shown since.
     pub(super) told: BTreeMap<TaskId, MessageId>,
     /// Commands of operators whose supervisors wait for the word.
     pub(super) prepared: BTreeSet<TaskId>,
@@ -470,9 +470,10 @@ impl Seen {
 
     fn turn(&mut self, step: StepSeq, fact: &TurnFact) {
         if let TurnFact::ToolExecuted(fact) = fact
-            && let Some(message) = fact.receipt.facts.shown_task.and_then(|task| self.tasks.told.get(&task))
+            && let Some(message) = fact.receipt.facts.shown_task.and_then(|task| self.tasks.told.remove(&task))
+            && !self.tasks.told.values().any(|other| *other == message)
         {
-            self.queue.known(*message);
+            self.queue.known(message);
         }
         match fact {
             TurnFact::TurnStarted(fact) => self.run_started(fact),

@@ -6,11 +6,14 @@ use crate::config::{Config, WhileStopped};
 use crate::content::ContentId;
 use crate::effect::Answer;
 use crate::event::operation::OpKind;
-use crate::input::ControlRequest;
+use crate::input::{ControlRequest, Input};
 use crate::lifecycle::Status;
 use crate::message::{Idempotency, MessageKind, Priority};
 use crate::model::FailureKind;
-use crate::testing::{World, calls, config, context, fails, ingress, interjection, prompt, says, tool_says};
+use crate::outcome::CommandEnd;
+use crate::testing::{
+    World, calls, command_ends, config, context, fails, ingress, interjection, prompt, says, tool_says,
+};
 use crate::time::Millis;
 use alloc::vec::Vec;
 
@@ -87,6 +90,33 @@ fn crash_and_drain(world: &mut World) {
     assert_eq!(world.agent("main").status, Status::Asleep);
 }
 
+/// A command that goes on as a task, whose end a turn sees; one that its agent ends; one that a stop ends.
+fn tasks(world: &mut World) {
+    let make = ("c1", "ExecCommand", r#"{"cmd":"make"}"#);
+    world.admit("main", prompt("build"));
+    world.complete("main", context());
+    world.complete("main", calls(&[make]));
+    world.pass(Millis::seconds(11));
+    world.complete_one("main", OpKind::PromoteCommand, tool_says("it goes on"));
+    let task = world.agent("main").tasks.active().next().unwrap().id;
+    let about = |rest: &str| alloc::format!(r#"{{"task_id":"{task}"{rest}}}"#);
+    world.complete_one("main", OpKind::CallModel, calls(&[("c2", "TaskOutput", &about(""))]));
+    world.complete_one("main", OpKind::RunCommand, command_ends(CommandEnd::Exited, Some(0)));
+    world.complete_one("main", OpKind::CallTool, tool_says("built"));
+    world.complete_one("main", OpKind::CallModel, says("done"));
+    assert_eq!(world.agent("main").status, Status::Asleep);
+    world.later(|reply| Input::RunTask {
+        agent: crate::testing::agent("main"),
+        arguments: crate::content::Text::short(r#"{"cmd":"make"}"#),
+        reply,
+    });
+    world.control("main", ControlRequest::Stop);
+    world.complete_one("main", OpKind::RunCommand, command_ends(CommandEnd::Stopped, None));
+    world.control("main", ControlRequest::Start);
+    world.complete("main", context());
+    world.complete("main", says("seen"));
+}
+
 #[test]
 fn a_real_life_breaks_no_law_and_concerns_them_all() {
     let mut world = World::new(patient());
@@ -94,6 +124,7 @@ fn a_real_life_breaks_no_law_and_concerns_them_all() {
     work_and_stop(&mut world);
     start_and_hold(&mut world);
     crash_and_drain(&mut world);
+    tasks(&mut world);
     let silent: Vec<_> =
         world.laws.antecedents().into_iter().filter(|(_, count)| *count == 0).map(|(id, _)| id).collect();
     assert!(silent.is_empty(), "nothing concerned {silent:?}");

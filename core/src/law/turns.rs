@@ -206,7 +206,8 @@ pub(super) fn t9(seen: &Seen, record: &Record) -> Ruling {
     };
     let entry = seen.queue.live.get(&fact.message_id);
     rule(entry.is_some_and(|entry| entry.interjects), || format!("{} does not interject", fact.message_id))?;
-    rule(seen.run_ops().next().is_none() && run.open_call().is_none(), || "the point is not safe".into())?;
+    let waits = seen.run_ops().next();
+    rule(waits.is_none() && run.open_call().is_none(), || "the point is not safe".into())?;
     rule(fact.round.0 == run.rounds, || {
         format!("is shown in round {}, the next is {}", fact.round, run.rounds)
     })

@@ -2,17 +2,20 @@
 
 use std::sync::Arc;
 
-use holon_core::agent::Agent;
+use holon_core::agent::task::TaskStatus;
+use holon_core::agent::{Agent, OpenOp};
 use holon_core::event::operation::OpKind;
+use holon_core::ids::TaskId;
 use holon_core::record::Step;
 use holon_core::replay::Call;
 use holon_core::snapshot::AgentSnapshot;
-use holon_core::{AgentId, Answer, Effect, Input, OpId, ReplyId};
+use holon_core::{AgentId, Answer, Effect, Input, OpId, Outcome, ReplyId};
 
 use super::command::Working;
 use super::shelf::{Errand, Image, Row as Shelved};
 use super::situation::{Setting, Situation};
 use super::{Ending, Move, Pot, Sabotage};
+use crate::commands;
 use crate::disk::{Row, effects_of};
 use crate::failure::{Failure, ensure, liveness, safety};
 use crate::ingress::{self, Request, agent_id};
@@ -42,7 +45,7 @@ impl Situation {
             Move::Start(agent) => {
                 self.request(setting, &Request { agent: agent.into(), action: Action::Start }, None)?;
             }
-            Move::End(agent, ending) => self.end(setting, agent, ending)?,
+            Move::End(agent, nth, ending) => self.end(setting, agent, nth, ending)?,
             Move::Stray(agent) => self.stray(setting, agent)?,
             Move::Pass => self.pass(),
             Move::Ring => {
@@ -53,8 +56,8 @@ impl Situation {
             }
             Move::Sync => self.sync(setting)?,
             Move::Crash(kept) => self.crash(setting, kept.into())?,
-            Move::Finish(agent, ending) => self.finish(setting, agent, ending),
-            Move::Lose(agent) => self.lose(agent),
+            Move::Finish(agent, nth, ending) => self.finish(setting, agent, nth, ending),
+            Move::Lose(agent, nth) => self.lose(agent, nth),
             Move::Boot => self.boot(setting)?,
             Move::Leave => self.leave(),
             Move::Park(agent) => self.park(agent)?,
@@ -99,15 +102,40 @@ impl Situation {
         self.pay(pot.map_or(Pot::Free, |(_, pot)| *pot));
     }
 
-    fn end(&mut self, setting: Setting<'_>, number: u8, ending: Ending) -> Result<(), Failure> {
+    fn end(&mut self, setting: Setting<'_>, number: u8, nth: u8, ending: Ending) -> Result<(), Failure> {
         self.pay_for(setting, ending);
-        let Some(working) = self.outside.at_work.remove(&number) else { return Ok(()) };
+        let named = self.outside.at_work.keys().filter(|(agent, _)| *agent == number).nth(nth.into());
+        let Some(working) = named.copied().and_then(|named| self.outside.at_work.remove(&named)) else {
+            return Ok(());
+        };
         let (agent, op) = (agent_id(number.into()), working.op);
-        let outcome = ending.outcome(&working, self.round(number), self.now().wall);
+        let mut outcome = ending.outcome(&working, self.round(number), self.now().wall);
+        let task = self.agent(number).and_then(|agent| agent.task_of(op));
         if working.kind == OpKind::RunCommand {
-            self.exits(number, &outcome);
+            self.exits(number, op, &outcome);
         }
-        self.input(setting, Input::Completed { agent, op, outcome })
+        let truth = outcome.clone();
+        if let (Some(Sabotage::MisreportEnd), Outcome::Tool { outcome }) = (setting.sabotage, &mut outcome) {
+            outcome.receipt.facts.exit_status = Some(77);
+        }
+        self.input(setting, Input::Completed { agent, op, outcome })?;
+        task.map_or(Ok(()), |task| self.is_told(number, task, &truth))
+    }
+
+    /// P8: how a task is said to have ended is how its command did.
+    fn is_told(&self, number: u8, task: TaskId, truth: &Outcome) -> Result<(), Failure> {
+        let Outcome::Tool { outcome } = truth else { return Ok(()) };
+        let Some(task) = self.agent(number).and_then(|agent| agent.tasks.get(task)) else { return Ok(()) };
+        let told = (task.status, task.end.as_ref().and_then(|end| end.exit_status));
+        let right = commands::told(outcome);
+        // A deadline may have come before.
+        ensure!(
+            told == right || task.status == TaskStatus::Interrupted,
+            "P8",
+            "{} ends {told:?}, right is {right:?}",
+            task.id
+        );
+        Ok(())
     }
 
     /// The round that an agent's run is in, earlier runs of its message included.
@@ -122,7 +150,7 @@ impl Situation {
         let Some(agent) = self.agent(number) else { return Ok(()) };
         let (Some(op), before) = (over(agent), agent.event_seq) else { return Ok(()) };
         let (agent, due) = (agent.id.clone(), self.due);
-        let stray = Working { agent: number, op, kind: OpKind::CallModel };
+        let stray = Working::new(number, op, OpKind::CallModel);
         let outcome = Ending::Plain.outcome(&stray, 0, self.now().wall);
         self.input(setting, Input::Completed { agent: agent.clone(), op, outcome })?;
         let after = self.checks.agents().get(&agent).map(|agent| agent.event_seq);
@@ -212,11 +240,13 @@ impl Situation {
                     if setting.sabotage == Some(Sabotage::LoseEffect) => {}
                 Errand::Begin { agent, op, kind } => self.begin(&agent, op, kind)?,
                 Errand::Word { agent, op, supervisor } => self.go(&agent, op, &supervisor)?,
+                Errand::Watch { agent, op, supervisor } => self.watch(&agent, op, &supervisor)?,
+                Errand::Prepare { agent, op, command } => self.prepare(setting, &agent, op, command)?,
+                Errand::Stop { agent, op } => self.asked(setting, &agent, op)?,
                 Errand::Cancel { agent, op } => {
                     let number = self.number_of(&agent);
-                    if self.outside.at_work.get(&number).is_some_and(|working| working.op == op) {
-                        self.outside.at_work.remove(&number);
-                    }
+                    self.outside.at_work.remove(&(number, op));
+                    self.kill(number, op);
                 }
             }
         }
@@ -226,12 +256,12 @@ impl Situation {
     /// A performer gets to work.
     pub(super) fn begin(&mut self, agent: &AgentId, op: OpId, kind: OpKind) -> Result<(), Failure> {
         let number = self.number_of(agent);
-        let working = Working { agent: number, op, kind };
-        if kind == OpKind::PrepareCommand {
-            self.outside.supervised.insert(number, working.supervised());
-        }
-        let other = self.outside.at_work.insert(number, working);
+        let beside = |kind: OpKind| [OpKind::LoadContext, OpKind::CallModel].contains(&kind);
+        let mut all = self.outside.at_work.values();
+        let other = all.find(|other| other.agent == number && beside(other.kind)).filter(|_| beside(kind));
         ensure!(other.is_none(), "T3", "{op} of {agent} begins while {other:?} is under way");
+        let again = self.outside.at_work.insert((number, op), Working::new(number, op, kind));
+        ensure!(again.is_none(), "P6", "{op} of {agent} begins twice");
         Ok(())
     }
 
@@ -252,6 +282,8 @@ impl Situation {
             | Answer::Admitted { .. }
             | Answer::Controlled(_)
             | Answer::ModelSet { .. }
+            | Answer::Task { .. }
+            | Answer::TaskInput { .. }
             | Answer::Refused { .. } => {}
         }
         for agent in self.shelf.durable.checks.agents().values() {
@@ -266,8 +298,11 @@ impl Situation {
             return Ok(());
         }
         for (number, agent) in self.agents() {
-            let open = agent.ops.keys().next().copied();
-            let working = self.outside.at_work.get(&number).map(|working| working.op);
+            let waits = |open: &OpenOp| open.kind == OpKind::AwaitTask;
+            let open: Vec<OpId> =
+                agent.ops.iter().filter(|(_, open)| !waits(open)).map(|(op, _)| *op).collect();
+            let working = self.outside.at_work.keys().filter(|(agent, _)| *agent == number);
+            let working: Vec<OpId> = working.map(|(_, op)| *op).collect();
             ensure!(open == working, "P5", "{}: {open:?} is open, {working:?} is worked on", agent.id);
         }
         Ok(())
@@ -283,6 +318,9 @@ impl Situation {
             | Input::Ingress { agent, .. }
             | Input::Control { agent, .. }
             | Input::SetModel { agent, .. }
+            | Input::RunTask { agent, .. }
+            | Input::StopTask { agent, .. }
+            | Input::WriteTask { agent, .. }
             | Input::Completed { agent, .. } => {
                 if !self.checks.parked.contains_key(agent) {
                     return Ok(());

@@ -9,6 +9,9 @@ use super::SmallWorld;
 use super::command::Working;
 use crate::script::{Deed, Line};
 
+/// The command that goes on as a task soon, by its number.
+const TASK: u32 = 6;
+
 /// One step of the nondeterminism. Agents count from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Move {
@@ -18,8 +21,8 @@ pub enum Move {
     Again(u8),
     /// An operator starts what is stopped.
     Start(u8),
-    /// The performer that works for the agent is done.
-    End(u8, Ending),
+    /// A performer that works for the agent is done, by its position among those.
+    End(u8, u8, Ending),
     /// An outcome of an operation that is over already.
     Stray(u8),
     /// Nothing happens until the next deadline; nobody has looked at it yet.
@@ -30,16 +33,39 @@ pub enum Move {
     Sync,
     /// The process dies; so many rows that were not synced survive.
     Crash(u8),
-    /// A command ends that a process which died had let begin.
-    Finish(u8, Ending),
-    /// The supervisor that the agent's disk names is gone, and so is whatever it wrote.
-    Lose(u8),
+    /// A command ends that a process which died had let begin, by its position among those of the agent.
+    Finish(u8, u8, Ending),
+    /// A supervisor of the agent is gone, and so is whatever it wrote.
+    Lose(u8, u8),
     /// The process starts from what is on the disk.
     Boot,
     /// The process leaves in good order.
     Leave,
     /// The agent leaves memory.
     Park(u8),
+}
+
+/// What a model may want of a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ask {
+    List,
+    Output,
+    Look,
+    Stop,
+    Force,
+}
+
+impl Ask {
+    fn call(self) -> (String, String) {
+        let (tool, rest) = match self {
+            Self::List => return ("TaskList".into(), "{}".into()),
+            Self::Output => ("TaskOutput", ""),
+            Self::Look => ("TaskOutput", r#","block":false"#),
+            Self::Stop => ("TaskStop", ""),
+            Self::Force => ("TaskStop", r#","force":true"#),
+        };
+        (tool.into(), format!(r#"{{"task_id":"task_1"{rest}}}"#))
+    }
 }
 
 /// How an operation ends. A new kind of outcome gets a row here, in `fits`, and in the worlds that offer it.
@@ -51,7 +77,13 @@ pub enum Ending {
     Calls(u8),
     /// The model calls so many commands.
     Commands(u8),
+    /// The model calls so many commands that go on as tasks soon.
+    Tasks(u8),
+    /// The model asks something of the first task.
+    Asks(Ask),
     Fails(FailureKind),
+    /// A command that was asked to end has done so.
+    Stopped,
     /// The tool fails, or its supervisor does not come up.
     ToolFails,
     /// The performer itself breaks down, and nobody knows what it did.
@@ -65,10 +97,17 @@ impl Ending {
     pub(super) fn fits(self, kind: OpKind) -> bool {
         match self {
             Self::Plain | Self::Breaks | Self::Misfits => true,
-            Self::Calls(_) | Self::Commands(_) | Self::Fails(_) => kind == OpKind::CallModel,
+            Self::Calls(_) | Self::Commands(_) | Self::Tasks(_) | Self::Asks(_) | Self::Fails(_) => {
+                kind == OpKind::CallModel
+            }
+            Self::Stopped => kind == OpKind::RunCommand,
             Self::ToolFails => match kind {
-                OpKind::CallTool | OpKind::PrepareCommand | OpKind::RunCommand => true,
-                OpKind::LoadContext | OpKind::CallModel => false,
+                OpKind::CallTool
+                | OpKind::PrepareCommand
+                | OpKind::RunCommand
+                | OpKind::PromoteCommand
+                | OpKind::WriteInput => true,
+                OpKind::LoadContext | OpKind::CallModel | OpKind::AwaitTask => false,
             },
         }
     }
@@ -77,14 +116,18 @@ impl Ending {
     pub(super) fn deed(self, kind: OpKind, round: usize) -> Option<Deed> {
         match self {
             Self::Plain => Some(plain(kind)),
-            Self::Calls(count) => Some(calls(Vec::new(), ids(round, count))),
-            Self::Commands(count) => Some(calls(ids(round, count), Vec::new())),
+            Self::Calls(count) => Some(calls(Vec::new(), 0, ids(round, count))),
+            Self::Commands(count) => Some(calls(ids(round, count), 0, Vec::new())),
+            Self::Tasks(count) => Some(calls(ids(round, count), TASK, Vec::new())),
+            Self::Asks(ask) => Some(asks(ask)),
+            Self::Stopped => Some(Deed::CommandStopped),
             Self::Fails(kind) => Some(Deed::Fails {
                 kind,
                 retry_after: (kind == FailureKind::RateLimited).then_some(3),
                 resets_in: (kind == FailureKind::Quota).then_some(20_000_000),
             }),
             Self::ToolFails if kind == OpKind::PrepareCommand => Some(Deed::PrepareFails),
+            Self::ToolFails if kind == OpKind::PromoteCommand => Some(Deed::TaskFails),
             Self::ToolFails => Some(Deed::ToolFails),
             Self::Breaks | Self::Misfits => None,
         }
@@ -94,7 +137,14 @@ impl Ending {
     pub(super) fn is_recorded(self) -> bool {
         match self {
             Self::Plain | Self::ToolFails => true,
-            Self::Calls(_) | Self::Commands(_) | Self::Fails(_) | Self::Breaks | Self::Misfits => false,
+            Self::Calls(_)
+            | Self::Commands(_)
+            | Self::Tasks(_)
+            | Self::Asks(_)
+            | Self::Stopped
+            | Self::Fails(_)
+            | Self::Breaks
+            | Self::Misfits => false,
         }
     }
 
@@ -103,7 +153,7 @@ impl Ending {
         let deed = self.deed(kind, round).or_else(|| (self == Self::Misfits).then(|| plain(another(kind))));
         let delivered = deed.and_then(|deed| {
             let line = Line { agent: 0, nth: 0, after: 0, deed };
-            line.deliveries(wall, Some(&working.supervisor())).pop().map(|(_, outcome)| outcome)
+            line.deliveries(wall, Some(working.up())).pop().map(|(_, outcome)| outcome)
         });
         delivered.unwrap_or_else(|| Outcome::Failed {
             failure: OpFailure { certainty: Certainty::Ambiguous, message: Text::short("it broke down") },
@@ -115,9 +165,10 @@ impl Ending {
 fn plain(kind: OpKind) -> Deed {
     match kind {
         OpKind::LoadContext => Deed::Reads,
-        OpKind::CallModel => Deed::Says { text: "done".into(), calls: Vec::new(), patches: Vec::new() },
+        OpKind::CallModel => says("done"),
         OpKind::CallTool | OpKind::RunCommand => Deed::ToolDone { output: "ok".into() },
         OpKind::PrepareCommand => Deed::Prepares,
+        OpKind::PromoteCommand | OpKind::AwaitTask | OpKind::WriteInput => Deed::TaskLooks,
     }
 }
 
@@ -125,8 +176,18 @@ fn ids(round: usize, count: u8) -> Vec<String> {
     (0..count).map(|number| format!("c{round}-{number}")).collect()
 }
 
-fn calls(commands: Vec<String>, patches: Vec<String>) -> Deed {
-    Deed::Says { text: String::new(), calls: commands, patches }
+fn says(text: &str) -> Deed {
+    let (calls, patches, asks) = (Vec::new(), Vec::new(), Vec::new());
+    Deed::Says { text: text.into(), calls, command: 0, patches, asks }
+}
+
+fn calls(commands: Vec<String>, command: u32, patches: Vec<String>) -> Deed {
+    Deed::Says { text: String::new(), calls: commands, command, patches, asks: Vec::new() }
+}
+
+fn asks(ask: Ask) -> Deed {
+    let (calls, patches) = (Vec::new(), Vec::new());
+    Deed::Says { text: String::new(), calls, command: 0, patches, asks: vec![ask.call()] }
 }
 
 fn another(kind: OpKind) -> OpKind {
@@ -135,7 +196,9 @@ fn another(kind: OpKind) -> OpKind {
         OpKind::CallModel => OpKind::CallTool,
         OpKind::CallTool => OpKind::LoadContext,
         OpKind::PrepareCommand => OpKind::RunCommand,
-        OpKind::RunCommand => OpKind::PrepareCommand,
+        OpKind::RunCommand | OpKind::PromoteCommand | OpKind::AwaitTask | OpKind::WriteInput => {
+            OpKind::PrepareCommand
+        }
     }
 }
 
@@ -153,15 +216,19 @@ impl Move {
             Self::Ask(at) => request(at),
             Self::Again(at) => format!("{} again", request(at)),
             Self::Start(agent) => format!("agent {agent}: start"),
-            Self::End(agent, ending) => format!("agent {agent}: its performer is done: {ending:?}"),
+            Self::End(agent, nth, ending) => {
+                format!("agent {agent}: its performer {nth} is done: {ending:?}")
+            }
             Self::Stray(agent) => format!("agent {agent}: an outcome of an operation that is over"),
             Self::Pass => "time passes until the next deadline".into(),
             Self::Ring => "the timer rings".into(),
             Self::Sync => "the disk syncs".into(),
             Self::Crash(0) => "the process dies with all rows that are not synced".into(),
             Self::Crash(kept) => format!("the process dies, rows that are not synced but kept: {kept}"),
-            Self::Finish(agent, ending) => format!("agent {agent}: its command ends meanwhile: {ending:?}"),
-            Self::Lose(agent) => format!("agent {agent}: its supervisor is lost"),
+            Self::Finish(agent, nth, ending) => {
+                format!("agent {agent}: its command {nth} ends meanwhile: {ending:?}")
+            }
+            Self::Lose(agent, nth) => format!("agent {agent}: its supervisor {nth} is lost"),
             Self::Boot => "the process starts".into(),
             Self::Leave => "the process leaves".into(),
             Self::Park(agent) => format!("agent {agent} leaves memory"),

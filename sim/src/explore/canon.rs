@@ -28,7 +28,7 @@ pub(super) struct Canon {
 }
 
 /// What no decision depends on, by type and field.
-const IGNORED: [(&str, &[&str]); 9] = [
+const IGNORED: [(&str, &[&str]); 11] = [
     ("Agent", &["spec", "created_at", "event_seq", "last_at", "status_since", "next"]),
     (
         "History",
@@ -48,6 +48,8 @@ const IGNORED: [(&str, &[&str]); 9] = [
     ("AttemptRecord", &["started_at", "completed_at", "duration_ms", "backoff_ms", "message"]),
     ("SchedulerDecision", &["row", "boundary", "model_reentry", "liveness_only", "message_id", "evidence"]),
     ("Hold", &["since"]),
+    ("Task", &["created_at", "updated_at", "parent_message_id"]),
+    ("TaskEnd", &["duration_ms", "result", "failure_artifact"]),
     ("Message", &["created_at", "origin", "delivery_surface", "admission_context"]),
 ];
 
@@ -138,9 +140,9 @@ impl Canon {
 /// A counted id as one number: its kind and its count.
 fn id(text: &str) -> Option<u64> {
     let (kind, count) = text.split_once('_')?;
-    let kind = ["msg", "run", "op", "brief"].iter().position(|name| *name == kind)?;
+    let kind = ["msg", "run", "op", "brief", "task"].iter().position(|name| *name == kind)?;
     let count: u64 = count.parse().ok()?;
-    Some(count << 2 | kind as u64)
+    Some(count << 3 | kind as u64)
 }
 
 fn moment(text: &str) -> Option<Wall> {

@@ -1,34 +1,41 @@
 //! Commands and their supervisors: other processes than the one that crashes. A supervisor that never had the
-//! word executes nothing; a command that has begun comes to an end of its own, with a record of it, or is lost.
-//! Each start waits for what still runs, asks, and must tell the model what it was told.
+//! word executes nothing; a command that has begun goes on until it comes to an end, with a record of it, or is
+//! lost. Each start asks, waits for what still runs, and must tell the model what it was told.
 
 use std::collections::BTreeMap;
 
 use holon_core::event::OperationFact;
 use holon_core::event::operation::{OpKind, Settlement};
 use holon_core::host::{Found, FoundCommand, RecoveryReport};
-use holon_core::outcome::{SupervisorIdentity, ToolOutcome};
+use holon_core::outcome::{CommandSpec, SupervisorIdentity, ToolOutcome};
 use holon_core::{AgentId, Event, OpId, Outcome, Record};
 use serde::Serialize;
 
 use super::situation::{Setting, Situation};
 use super::{Ending, Move, Pot, Sabotage};
 use crate::failure::{Failure, ensure};
+use crate::tools::Up;
 use crate::world::command::{Ends, judge};
 
 /// What a performer is at.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Working {
     pub(super) agent: u8,
     pub(super) op: OpId,
     pub(super) kind: OpKind,
+    /// A command that was asked to end.
+    pub(super) asked: bool,
+    /// What its supervisor will execute, if it says so.
+    says: Option<CommandSpec>,
 }
 
-/// A supervisor; an agent has one at a time.
+/// A supervisor.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Supervised {
     identity: SupervisorIdentity,
     command: Command,
+    #[serde(skip)]
+    op: Option<OpId>,
 }
 
 /// How far a supervisor has come with its command.
@@ -57,12 +64,70 @@ impl Working {
         SupervisorIdentity { pid: 1, started: 1, boot_id, socket }
     }
 
-    pub(super) fn supervised(&self) -> Supervised {
-        Supervised { identity: self.supervisor(), command: Command::Waits }
+    pub(super) fn new(agent: u8, op: OpId, kind: OpKind) -> Self {
+        Self { agent, op, kind, asked: false, says: None }
+    }
+
+    /// What comes up, and what it says of itself.
+    pub(super) fn up(&self) -> Up {
+        Up { supervisor: self.supervisor(), command: self.says.clone() }
     }
 }
 
 impl Situation {
+    /// A supervisor is to come up.
+    pub(super) fn prepare(
+        &mut self,
+        setting: Setting<'_>,
+        agent: &AgentId,
+        op: OpId,
+        command: CommandSpec,
+    ) -> Result<(), Failure> {
+        self.begin(agent, op, OpKind::PrepareCommand)?;
+        let named = (self.number_of(agent), op);
+        if let Some(working) = self.outside.at_work.get_mut(&named) {
+            working.says = setting.world.tasks.then_some(command);
+            let identity = working.supervisor();
+            let supervised = Supervised { identity, command: Command::Waits, op: None };
+            self.outside.supervised.insert(named, supervised);
+        }
+        Ok(())
+    }
+
+    /// P6: only what executes is asked to end.
+    pub(super) fn asked(&mut self, setting: Setting<'_>, agent: &AgentId, op: OpId) -> Result<(), Failure> {
+        let named = (self.number_of(agent), op);
+        let working = self.outside.at_work.get_mut(&named);
+        let runs = working.as_ref().is_some_and(|working| working.kind == OpKind::RunCommand);
+        ensure!(runs, "P6", "{op} of {agent} is to end, and executes nothing");
+        if let Some(working) = working.filter(|_| setting.sabotage != Some(Sabotage::LoseStop)) {
+            working.asked = true;
+        }
+        Ok(())
+    }
+
+    /// Nobody wants to hear of a command any more.
+    pub(super) fn kill(&mut self, number: u8, op: OpId) {
+        let of_op = |known: &Supervised| known.op == Some(op);
+        self.outside.supervised.retain(|(agent, _), known| *agent != number || !of_op(known));
+    }
+
+    /// P5: a start waits for a command that goes on, under the supervisor on record.
+    pub(super) fn watch(
+        &mut self,
+        agent: &AgentId,
+        op: OpId,
+        supervisor: &SupervisorIdentity,
+    ) -> Result<(), Failure> {
+        let number = self.number_of(agent);
+        let mut all = self.outside.supervised.values();
+        let known = all.find(|known| known.identity == *supervisor && known.op == Some(op));
+        let goes_on = known.is_some_and(|known| known.command == Command::Runs);
+        ensure!(goes_on, "P5", "{op} of {agent} is watched under {supervisor:?}, there is {known:?}");
+        ensure!(number > 0, "P5", "{op} of nobody is watched");
+        self.begin(agent, op, OpKind::RunCommand)
+    }
+
     /// P5: the word is given once, by whoever brought the supervisor up, to the one that the record names.
     pub(super) fn go(
         &mut self,
@@ -71,35 +136,49 @@ impl Situation {
         supervisor: &SupervisorIdentity,
     ) -> Result<(), Failure> {
         let number = self.number_of(agent);
-        let known = self.outside.supervised.get_mut(&number).filter(|known| known.identity == *supervisor);
+        let mut all = self.outside.supervised.iter_mut();
+        let known = all.find(|((agent, _), known)| *agent == number && known.identity == *supervisor);
+        let known = known.map(|(_, known)| known);
         let waits = known.as_ref().is_some_and(|known| known.command == Command::Waits);
         ensure!(waits, "P5", "{op} of {agent} goes to {supervisor:?}, there is {known:?}");
         if let Some(known) = known {
-            known.command = Command::Runs;
+            (known.command, known.op) = (Command::Runs, Some(op));
         }
         self.begin(agent, op, OpKind::RunCommand)
     }
 
     /// A command comes to its end, and that is on record whatever becomes of the process that waits for it.
-    pub(super) fn exits(&mut self, number: u8, outcome: &Outcome) {
-        if let Some(known) = self.outside.supervised.get_mut(&number)
-            && let Outcome::Tool { outcome } = outcome
-        {
+    pub(super) fn exits(&mut self, number: u8, op: OpId, outcome: &Outcome) {
+        let mut all = self.outside.supervised.iter_mut();
+        let known = all.find(|((agent, _), known)| *agent == number && known.op == Some(op));
+        if let (Some((_, known)), Outcome::Tool { outcome }) = (known, outcome) {
             known.command = Command::Ended(Box::new(outcome.clone()));
         }
     }
 
-    pub(super) fn finish(&mut self, setting: Setting<'_>, number: u8, ending: Ending) {
+    pub(super) fn finish(&mut self, setting: Setting<'_>, number: u8, nth: u8, ending: Ending) {
         self.pay_for(setting, ending);
-        let working = Working { agent: number, op: OpId(0), kind: OpKind::RunCommand };
-        self.exits(number, &ending.outcome(&working, 0, self.now().wall));
+        let Some(op) = self.nth_supervised(number, nth).and_then(|known| known.op) else { return };
+        let working = Working::new(number, op, OpKind::RunCommand);
+        self.exits(number, op, &ending.outcome(&working, 0, self.now().wall));
     }
 
-    pub(super) fn lose(&mut self, number: u8) {
+    pub(super) fn lose(&mut self, number: u8, nth: u8) {
         self.pay(Pot::Faults);
-        if let Some(known) = self.outside.supervised.get_mut(&number) {
+        if let Some(known) = self.nth_supervised(number, nth) {
             known.command = Command::Lost;
         }
+    }
+
+    fn nth_supervised(&mut self, number: u8, nth: u8) -> Option<&mut Supervised> {
+        let mut all = self.outside.supervised.iter_mut().filter(|((agent, _), _)| *agent == number);
+        all.nth(nth.into()).map(|(_, known)| known)
+    }
+
+    /// The operation of a command by its position, while it runs and the process does not see it end.
+    pub(super) fn unseen(&self, number: u8, nth: u8) -> Option<OpId> {
+        let mut all = self.outside.supervised.iter().filter(|((agent, _), _)| *agent == number);
+        all.nth(nth.into()).and_then(|(_, known)| known.op).filter(|op| self.runs(number, *op))
     }
 
     /// The process has died: nobody will give the word any more.
@@ -112,11 +191,9 @@ impl Situation {
     /// Nobody can ask for a supervisor that nobody works with, and that no record names.
     pub(super) fn forget_supervisors(&mut self) {
         let mut supervised = std::mem::take(&mut self.outside.supervised);
-        supervised.retain(|number, known| {
-            let works = self.outside.at_work.get(number).is_some_and(|working| match working.kind {
-                OpKind::PrepareCommand | OpKind::RunCommand => true,
-                OpKind::LoadContext | OpKind::CallModel | OpKind::CallTool => false,
-            });
+        supervised.retain(|(number, prepared_in), known| {
+            let ops = [Some(*prepared_in), known.op];
+            let works = ops.into_iter().flatten().any(|op| self.outside.at_work.contains_key(&(*number, op)));
             let images = self.shelf.pending.iter().map(|row| &row.image).chain([&self.shelf.durable]);
             works
                 || images
@@ -126,38 +203,36 @@ impl Situation {
         self.outside.supervised = supervised;
     }
 
-    /// The command of an agent that a start has to ask for.
-    pub(super) fn named(&self, number: u8) -> Option<(OpId, SupervisorIdentity)> {
-        let agent = self.shelf.durable.checks.agents().values().nth(usize::from(number) - 1)?;
-        agent.ops.iter().find_map(|(op, open)| Some((*op, open.supervisor.clone()?)))
+    /// The commands of an agent that a start has to ask for.
+    pub(super) fn named(&self, number: u8) -> Vec<(OpId, SupervisorIdentity)> {
+        let agent = self.shelf.durable.checks.agents().values().nth(usize::from(number) - 1);
+        let ops = agent.into_iter().flat_map(|agent| &agent.ops);
+        ops.filter_map(|(op, open)| Some((*op, open.supervisor.clone()?))).collect()
     }
 
-    /// Whether the command of an agent runs, and the process does not see it end.
-    pub(super) fn runs(&self, number: u8) -> bool {
-        let known = self.outside.supervised.get(&number);
-        self.host.is_none() && known.is_some_and(|known| known.command == Command::Runs)
-    }
-
-    /// The agent whose command a start has to wait for.
-    pub(super) fn running(&self) -> Option<u8> {
-        self.outside.supervised.keys().copied().find(|number| self.runs(*number))
+    /// Whether a command of an agent runs, and the process does not see it end.
+    pub(super) fn runs(&self, number: u8, op: OpId) -> bool {
+        let mut all = self.outside.supervised.iter();
+        let known = all.find(|((agent, _), known)| *agent == number && known.op == Some(op));
+        self.host.is_none() && known.is_some_and(|(_, known)| known.command == Command::Runs)
     }
 
     /// What may happen while the process is down.
     pub(super) fn meanwhile(&self, setting: Setting<'_>) -> Vec<Move> {
-        let mut moves = Vec::new();
-        for (number, known) in &self.outside.supervised {
+        let mut moves = vec![Move::Boot];
+        let mut counted = BTreeMap::new();
+        for ((number, _), known) in &self.outside.supervised {
+            let count = counted.entry(*number).or_insert(0_u8);
+            let nth = *count;
+            *count += 1;
             if known.command == Command::Runs {
                 let ends = setting.world.endings.iter();
                 let ends = ends.filter(|(ending, pot)| ending.is_recorded() && self.has(*pot));
-                moves.extend(ends.map(|(ending, _)| Move::Finish(*number, *ending)));
+                moves.extend(ends.map(|(ending, _)| Move::Finish(*number, nth, *ending)));
             }
             if known.command != Command::Lost && self.has(Pot::Faults) {
-                moves.push(Move::Lose(*number));
+                moves.push(Move::Lose(*number, nth));
             }
-        }
-        if self.running().is_none() {
-            moves.push(Move::Boot);
         }
         moves
     }
@@ -165,17 +240,20 @@ impl Situation {
     /// A start asks for the command that an agent had begun.
     pub(super) fn ask_supervisors(&self, setting: Setting<'_>, number: u8) -> Result<Asked, Failure> {
         let mut asked = Asked { report: RecoveryReport::default(), found: BTreeMap::new() };
-        let Some((op, supervisor)) = self.named(number) else { return Ok(asked) };
-        let known = self.outside.supervised.get(&number).filter(|known| known.identity == supervisor);
-        ensure!(known.is_some(), "P5", "{op} names {supervisor:?}, whom nobody has brought up");
-        let found = match known.map(|known| &known.command) {
-            Some(Command::Ended(outcome)) => Found::Ended { outcome: outcome.clone() },
-            Some(Command::NeverBegan | Command::Waits) => Found::NotStarted,
-            Some(Command::Runs | Command::Lost) | None => Found::Lost,
-        };
-        asked.found.insert(op, found.clone());
-        if setting.sabotage != Some(Sabotage::ForgetEnd) {
-            asked.report.commands.push(FoundCommand { op, found });
+        for (op, supervisor) in self.named(number) {
+            let mut all = self.outside.supervised.iter();
+            let known = all.find(|((of, _), known)| *of == number && known.identity == supervisor);
+            ensure!(known.is_some(), "P5", "{op} names {supervisor:?}, whom nobody has brought up");
+            let found = match known.map(|(_, known)| &known.command) {
+                Some(Command::Ended(outcome)) => Found::Ended { outcome: outcome.clone() },
+                Some(Command::NeverBegan | Command::Waits) => Found::NotStarted,
+                Some(Command::Runs) => Found::Running,
+                Some(Command::Lost) | None => Found::Lost,
+            };
+            asked.found.insert(op, found.clone());
+            if setting.sabotage != Some(Sabotage::ForgetEnd) {
+                asked.report.commands.push(FoundCommand { op, found });
+            }
         }
         Ok(asked)
     }
@@ -189,10 +267,11 @@ impl Asked {
             let due = match found {
                 Found::Ended { outcome } => {
                     ends.insert(*op, (**outcome).clone());
-                    Settlement::Done
+                    Some(Settlement::Done)
                 }
-                Found::NotStarted => Settlement::Failed,
-                Found::Lost => Settlement::Lost,
+                Found::Running => None,
+                Found::NotStarted => Some(Settlement::Failed),
+                Found::Lost => Some(Settlement::Lost),
             };
             let settled = records.iter().find_map(|record| match &record.event {
                 Event::Operation(OperationFact::OperationSettled(fact)) if fact.op == *op => {
@@ -203,9 +282,10 @@ impl Asked {
                 | Event::Lifecycle(_)
                 | Event::Inbox(_)
                 | Event::Scheduling(_)
+                | Event::Task(_)
                 | Event::Brief(_) => None,
             });
-            ensure!(settled == Some(due), "P5", "{op} was found {found:?}, and settled as {settled:?}");
+            ensure!(settled == due, "P5", "{op} was found {found:?}, and settled as {settled:?}");
         }
         judge(&ends, records)
     }

@@ -22,7 +22,7 @@ mod worlds;
 
 use holon_core::Config;
 
-pub use action::{Ending, Move};
+pub use action::{Ask, Ending, Move};
 pub use worlds::worlds;
 
 use crate::ingress::Request;
@@ -39,6 +39,8 @@ pub struct SmallWorld {
     pub offers: Vec<Offer>,
     pub endings: Vec<(Ending, Pot)>,
     pub bounds: Bounds,
+    /// Supervisors say what they execute, so that a command may go on as a task.
+    pub tasks: bool,
 }
 
 /// A request that somebody may make, so many times. At most eight to a world.
@@ -96,6 +98,10 @@ pub enum Sabotage {
     ForgetParked,
     /// A command that came to its end while the process was down is not asked for.
     ForgetEnd,
+    /// A command is asked to end, and nobody is told.
+    LoseStop,
+    /// What a command came to is told as something else.
+    MisreportEnd,
 }
 
 impl SmallWorld {

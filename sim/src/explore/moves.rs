@@ -1,7 +1,10 @@
 //! What may happen next, and what does happen next once nothing goes wrong any more.
 
+use holon_core::agent::OpenOp;
+use holon_core::event::operation::OpKind;
 use holon_core::host::{Deadline, DeadlineReason};
 use holon_core::lifecycle::Status;
+use holon_core::{AgentId, OpId};
 
 use super::command::Working;
 use super::situation::{Setting, Situation};
@@ -50,8 +53,7 @@ impl Situation {
     /// stopped, clients repeat what was cut off, deadlines pass. None at rest, or when nothing ever will.
     pub(super) fn drain(&self) -> Option<Move> {
         if self.host.is_none() {
-            let running = self.running();
-            return Some(running.map_or(Move::Boot, |agent| Move::Finish(agent, Ending::Plain)));
+            return Some(Move::Boot);
         }
         if !self.shelf.pending.is_empty() {
             return Some(Move::Sync);
@@ -62,8 +64,9 @@ impl Situation {
         if self.due {
             return Some(Move::Ring);
         }
-        if let Some(agent) = self.outside.at_work.keys().next() {
-            return Some(Move::End(*agent, Ending::Plain));
+        if let Some(((agent, _), working)) = self.outside.at_work.iter().next() {
+            let ending = if working.asked { Ending::Stopped } else { Ending::Plain };
+            return Some(Move::End(*agent, 0, ending));
         }
         if let Some((number, _)) = self.agents().find(|(number, _)| self.stopped(*number)) {
             return Some(Move::Start(number));
@@ -96,6 +99,9 @@ impl Situation {
             Action::Create
             | Action::Message(_)
             | Action::Model { .. }
+            | Action::RunTask { .. }
+            | Action::StopTask { .. }
+            | Action::WriteTask { .. }
             | Action::Start
             | Action::Restart
             | Action::Kill { .. }
@@ -106,11 +112,15 @@ impl Situation {
     }
 
     fn ends(&self, setting: Setting<'_>, moves: &mut Vec<Move>) {
-        for (agent, Working { kind, .. }) in &self.outside.at_work {
+        for ((agent, op), Working { kind, asked, .. }) in &self.outside.at_work {
+            let nth = self.nth(*agent, *op);
             for (ending, pot) in &setting.world.endings {
                 if ending.fits(*kind) && self.has(*pot) {
-                    moves.push(Move::End(*agent, *ending));
+                    moves.push(Move::End(*agent, nth, *ending));
                 }
+            }
+            if *asked {
+                moves.push(Move::End(*agent, nth, Ending::Stopped));
             }
         }
         if self.left.bounds.strays > 0 {
@@ -138,12 +148,47 @@ impl Situation {
         if !self.shelf.pending.is_empty() || self.due {
             return None;
         }
-        let Deadline { reason, .. } = self.host.as_ref()?.next_deadline()?;
+        let Deadline { reason, agent, .. } = self.host.as_ref()?.next_deadline()?;
         let silent = match reason {
-            DeadlineReason::OperationTimeout | DeadlineReason::TurnLimit => !self.outside.at_work.is_empty(),
+            DeadlineReason::OperationTimeout if self.lets_go(&agent) => false,
+            DeadlineReason::OperationTimeout | DeadlineReason::TurnLimit | DeadlineReason::StopTask => {
+                !self.outside.at_work.is_empty()
+            }
             DeadlineReason::Backoff | DeadlineReason::Hold => false,
         };
         Some(if silent { Pot::Silences } else { Pot::Free })
+    }
+
+    /// Whether a run lets go of its command, or of its wait for a task, once the time of that is over.
+    fn lets_go(&self, agent: &AgentId) -> bool {
+        let Some(agent) = self.checks.agents().get(agent) else { return false };
+        let of_run: Vec<&OpenOp> = agent.ops.values().filter(|open| agent.is_of_run(open)).collect();
+        let other = agent.ops.values().any(|open| match open.kind {
+            OpKind::WriteInput | OpKind::PromoteCommand => true,
+            OpKind::PrepareCommand => open.run_id.is_none(),
+            OpKind::LoadContext
+            | OpKind::CallModel
+            | OpKind::CallTool
+            | OpKind::RunCommand
+            | OpKind::AwaitTask => false,
+        });
+        let yields = |open: &OpenOp| match open.kind {
+            OpKind::AwaitTask => true,
+            OpKind::RunCommand => open.command.as_ref().is_some_and(|spec| spec.yield_time_ms.is_some()),
+            OpKind::LoadContext
+            | OpKind::CallModel
+            | OpKind::CallTool
+            | OpKind::PrepareCommand
+            | OpKind::PromoteCommand
+            | OpKind::WriteInput => false,
+        };
+        !other && of_run.into_iter().any(yields)
+    }
+
+    /// The position of an operation among those that somebody works for.
+    pub(super) fn nth(&self, agent: u8, op: OpId) -> u8 {
+        let before = self.outside.at_work.range((agent, OpId(0))..(agent, op)).count();
+        u8::try_from(before).unwrap_or(u8::MAX)
     }
 
     fn stopped(&self, number: u8) -> bool {
@@ -155,6 +200,7 @@ impl Situation {
             agent.run.is_none()
                 && agent.inbox.totals().0 == 0
                 && agent.hold.is_none()
+                && agent.ops.is_empty()
                 && !self.checks.parked.contains_key(&agent.id)
         })
     }

@@ -135,12 +135,11 @@ struct Writer {
     inputs: Vec<Timed>,
     script: Vec<Line>,
     /// What each agent's performer is at, and since when.
-    begun: BTreeMap<u8, Begun>,
+    begun: BTreeMap<(u8, OpId), Begun>,
     counts: BTreeMap<(u8, &'static str), u64>,
 }
 
 struct Begun {
-    op: OpId,
     kind: OpKind,
     nth: u64,
     at: u64,
@@ -161,14 +160,17 @@ impl Writer {
                 self.inputs.push(Timed { at, agent: agent.into(), action: Action::Start });
                 Some(())
             }
-            Move::End(agent, ending) => {
-                let Begun { kind, nth, at: since, .. } = self.begun.remove(&agent)?;
+            Move::End(agent, place, ending) => {
+                let at_work = &situation.outside.at_work;
+                let named = at_work.keys().filter(|(of, _)| *of == agent).nth(place.into())?;
+                let Begun { kind, nth, at: since } = self.begun.remove(named)?;
                 let deed = ending.deed(kind, situation.round(agent))?;
                 self.script.push(Line { agent: agent.into(), nth, after: at - since, deed });
                 Some(())
             }
-            Move::Finish(agent, ending) => {
-                let Begun { kind, nth, at: since, .. } = self.begun.remove(&agent)?;
+            Move::Finish(agent, place, ending) => {
+                let named = (agent, situation.unseen(agent, place)?);
+                let Begun { kind, nth, at: since } = self.begun.remove(&named)?;
                 self.script.push(Line {
                     agent: agent.into(),
                     nth,
@@ -178,12 +180,13 @@ impl Writer {
                 Some(())
             }
             // A command of which nothing is heard; what has ended is on record there.
-            Move::Lose(agent) => situation.runs(agent).then_some(()),
+            Move::Lose(agent, place) => situation.unseen(agent, place).map(drop),
             Move::Stray(_) | Move::Park(_) => None,
             Move::Boot => {
                 // A supervisor that is asked counts as one that comes up.
-                for (agent, _) in situation.agents().filter(|(agent, _)| situation.named(*agent).is_some()) {
-                    *self.counts.entry((agent, component(OpKind::PrepareCommand))).or_default() += 1;
+                for (agent, _) in situation.agents() {
+                    let asked = situation.named(agent).len() as u64;
+                    *self.counts.entry((agent, component(OpKind::PrepareCommand))).or_default() += asked;
                 }
                 Some(())
             }
@@ -194,24 +197,25 @@ impl Writer {
     /// Performers that have begun something since the last move, and those that will never be heard of.
     fn begun(&mut self, situation: &Situation, at: u64) {
         let at_work = &situation.outside.at_work;
-        let over = |agent: &u8, begun: &Begun| {
-            let runs = begun.kind == OpKind::RunCommand && situation.runs(*agent);
-            !runs && at_work.get(agent).is_none_or(|working| working.op != begun.op)
+        let over = |named: &(u8, OpId), begun: &Begun| {
+            let runs = begun.kind == OpKind::RunCommand && situation.runs(named.0, named.1);
+            !runs && !at_work.contains_key(named)
         };
-        let silent: Vec<u8> =
-            self.begun.iter().filter(|(agent, begun)| over(agent, begun)).map(|(agent, _)| *agent).collect();
-        for agent in silent {
-            if let Some(Begun { kind, nth, .. }) = self.begun.remove(&agent)
+        let silent: Vec<(u8, OpId)> =
+            self.begun.iter().filter(|(named, begun)| over(named, begun)).map(|(named, _)| *named).collect();
+        for named in silent {
+            let agent = named.0;
+            if let Some(Begun { kind, nth, .. }) = self.begun.remove(&named)
                 && let Some(deed) = silence(kind)
             {
                 self.script.push(Line { agent: agent.into(), nth, after: 0, deed });
             }
         }
-        for (agent, Working { op, kind, .. }) in at_work {
-            if !self.begun.contains_key(agent) {
-                let count = self.counts.entry((*agent, component(*kind))).or_default();
+        for (named, Working { kind, .. }) in at_work {
+            if !self.begun.contains_key(named) {
+                let count = self.counts.entry((named.0, component(*kind))).or_default();
                 *count += 1;
-                self.begun.insert(*agent, Begun { op: *op, kind: *kind, nth: *count, at });
+                self.begun.insert(*named, Begun { kind: *kind, nth: *count, at });
             }
         }
     }
@@ -223,6 +227,7 @@ fn silence(kind: OpKind) -> Option<Deed> {
         OpKind::CallModel => Some(Deed::ProviderSilent),
         OpKind::CallTool | OpKind::RunCommand => Some(Deed::ToolSilent),
         OpKind::PrepareCommand => Some(Deed::PrepareSilent),
+        OpKind::PromoteCommand | OpKind::AwaitTask | OpKind::WriteInput => Some(Deed::TaskSilent),
     }
 }
 
@@ -233,5 +238,6 @@ fn component(kind: OpKind) -> &'static str {
         OpKind::CallModel => "provider",
         OpKind::CallTool | OpKind::RunCommand => "tool",
         OpKind::PrepareCommand => "supervisor",
+        OpKind::PromoteCommand | OpKind::AwaitTask | OpKind::WriteInput => "task",
     }
 }

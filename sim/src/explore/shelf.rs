@@ -4,10 +4,11 @@
 use std::sync::Arc;
 
 use holon_core::event::operation::OpKind;
-use holon_core::outcome::SupervisorIdentity;
+use holon_core::outcome::{CommandSpec, SupervisorIdentity};
 use holon_core::{AgentId, Answer, Effect, OpId, ReplyId, StepSeq};
 
 use crate::checks::Checks;
+use crate::commands;
 
 /// The ledger up to a row: what it folds to, and what its readers made of it.
 #[derive(Debug, Clone)]
@@ -34,6 +35,23 @@ pub(super) enum Errand {
         agent: AgentId,
         op: OpId,
         kind: OpKind,
+    },
+    /// A supervisor is to come up.
+    Prepare {
+        agent: AgentId,
+        op: OpId,
+        command: CommandSpec,
+    },
+    /// A command is asked to end.
+    Stop {
+        agent: AgentId,
+        op: OpId,
+    },
+    /// A command goes on, and is waited for again.
+    Watch {
+        agent: AgentId,
+        op: OpId,
+        supervisor: SupervisorIdentity,
     },
     /// A supervisor is given the word.
     Word {
@@ -87,9 +105,12 @@ impl Errand {
             Effect::LoadContext { agent, op, .. } => Self::Begin { agent, op, kind: OpKind::LoadContext },
             Effect::CallModel { agent, op, .. } => Self::Begin { agent, op, kind: OpKind::CallModel },
             Effect::CallTool { agent, op, .. } => Self::Begin { agent, op, kind: OpKind::CallTool },
-            Effect::PrepareCommand { agent, op, .. } => {
-                Self::Begin { agent, op, kind: OpKind::PrepareCommand }
+            Effect::PrepareCommand { agent, op, call, .. } => {
+                Self::Prepare { agent, op, command: commands::spec(call.tool, &call.arguments) }
             }
+            Effect::WatchCommand { agent, op, supervisor } => Self::Watch { agent, op, supervisor },
+            Effect::StopCommand { agent, op, .. } => Self::Stop { agent, op },
+            Effect::CallTask { agent, op, .. } => Self::Begin { agent, op, kind: OpKind::PromoteCommand },
             Effect::RunCommand { agent, op, supervisor } => Self::Word { agent, op, supervisor },
             Effect::Cancel { agent, op } => Self::Cancel { agent, op },
         }

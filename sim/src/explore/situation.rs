@@ -7,7 +7,7 @@ use holon_core::agent::Agent;
 use holon_core::host::Host;
 use holon_core::ids::Seed;
 use holon_core::snapshot::AgentSnapshot;
-use holon_core::{AgentId, EventSeq, Mono, Now, ReplyId, StepSeq, Wall};
+use holon_core::{AgentId, EventSeq, Mono, Now, OpId, ReplyId, StepSeq, Wall};
 
 use super::canon::Canon;
 use super::command::{Supervised, Working};
@@ -45,10 +45,10 @@ pub(super) struct Situation {
 /// Everybody but the host and the disk.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Outside {
-    /// What each agent's performer is at, by the agent's number.
-    pub(super) at_work: BTreeMap<u8, Working>,
-    /// The supervisor that each agent's command has, as long as anybody may ask for it.
-    pub(super) supervised: BTreeMap<u8, Supervised>,
+    /// What performers are at, by the agent's number and the operation.
+    pub(super) at_work: BTreeMap<(u8, OpId), Working>,
+    /// Supervisors, by the operation in which each was brought up, as long as anybody may ask for it.
+    pub(super) supervised: BTreeMap<(u8, OpId), Supervised>,
     /// Requests on their way, by their position in the world; none for a start out of turn.
     pub(super) waiting: BTreeMap<ReplyId, Option<u8>>,
     /// Requests that were cut off and will be made again.
@@ -130,6 +130,8 @@ impl Situation {
             agent.run.is_none()
                 && agent.inbox.totals().0 == 0
                 && self.checks.reference.unfinished(&agent.id).is_none()
+                && self.checks.reference.untold(&agent.id).is_none()
+                && agent.tasks.active_count() == 0
                 && self.checks.reference.stopped(&agent.id) == Some(false)
         };
         self.host.is_some()
@@ -148,6 +150,11 @@ impl Situation {
             let message = self.checks.reference.unfinished(&agent.id)?;
             Some(format!("{message} of {} never comes to an end", agent.id))
         });
+        let untold = self.checks.agents().values().find_map(|agent| {
+            let task = self.checks.reference.untold(&agent.id)?;
+            Some(format!("nobody tells {} of the end of {task}", agent.id))
+        });
+        let unfinished = unfinished.or(untold);
         let runs = self.checks.agents().values().find(|agent| agent.run.is_some());
         let runs = runs.map(|agent| format!("{} runs for ever", agent.id));
         let waits = self.outside.waiting.keys().next().map(|reply| format!("nobody answers {reply}"));
@@ -179,11 +186,11 @@ impl Situation {
         canon.word(u64::from_le_bytes([calls, faults, silences, crashes, strays, parks, 0, 0]));
         self.read_disk(&mut canon);
         self.read_host(&mut canon);
-        for (agent, working) in &outside.at_work {
+        for ((agent, _), working) in &outside.at_work {
             canon.about((*agent).into());
             canon.value(&(working.op, working.kind));
         }
-        for (agent, supervised) in &outside.supervised {
+        for ((agent, _), supervised) in &outside.supervised {
             canon.about((*agent).into());
             canon.value(supervised);
         }
@@ -220,6 +227,9 @@ impl Situation {
                     Errand::Begin { .. } => 2,
                     Errand::Cancel { .. } => 3,
                     Errand::Word { .. } => 4,
+                    Errand::Prepare { .. } => 5,
+                    Errand::Stop { .. } => 6,
+                    Errand::Watch { .. } => 7,
                 });
             }
         }

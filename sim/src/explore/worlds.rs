@@ -5,12 +5,12 @@ use holon_core::message::Priority;
 use holon_core::model::{FailureKind, ModelRef};
 use holon_core::{Config, Millis};
 
-use super::{Bounds, Ending, Offer, Pot, SmallWorld};
+use super::{Ask, Bounds, Ending, Offer, Pot, SmallWorld};
 use crate::scenario::{Action, Message, Sender};
 
 /// All worlds, with the bounds that a build server can afford.
 pub fn worlds() -> Vec<SmallWorld> {
-    vec![stop(), interject(), crash(), retry(), restore(), slots(), command()]
+    vec![stop(), interject(), crash(), retry(), restore(), slots(), command(), tasks()]
 }
 
 /// Waits are short and never drawn: a back-off below four milliseconds has no jitter.
@@ -63,6 +63,7 @@ fn stop() -> SmallWorld {
         ],
         endings: endings(&[(Ending::ToolFails, Pot::Faults), (Ending::Misfits, Pot::Faults)]),
         bounds: Bounds { calls: 1, faults: 1, silences: 1, strays: 1, ahead: 1, ..NOTHING },
+        tasks: false,
     }
 }
 
@@ -84,6 +85,7 @@ fn interject() -> SmallWorld {
             (Ending::Breaks, Pot::Faults),
         ]),
         bounds: Bounds { calls: 2, faults: 1, ahead: 1, ..NOTHING },
+        tasks: false,
     }
 }
 
@@ -101,6 +103,7 @@ fn crash() -> SmallWorld {
         ],
         endings: endings(&[]),
         bounds: Bounds { calls: 1, crashes: 2, ahead: 2, ..NOTHING },
+        tasks: false,
     }
 }
 
@@ -129,6 +132,7 @@ fn retry() -> SmallWorld {
             (Ending::Fails(FailureKind::ContextLength), Pot::Faults),
         ]),
         bounds: Bounds { calls: 1, faults: 3, silences: 1, ..NOTHING },
+        tasks: false,
     }
 }
 
@@ -146,6 +150,7 @@ fn restore() -> SmallWorld {
         ],
         endings: endings(&[]),
         bounds: Bounds { crashes: 2, parks: 1, ahead: 1, ..NOTHING },
+        tasks: false,
     }
 }
 
@@ -167,6 +172,7 @@ fn slots() -> SmallWorld {
         ],
         endings: endings(&[(Ending::Fails(FailureKind::Server), Pot::Faults)]),
         bounds: Bounds { faults: 1, silences: 1, crashes: 1, ..NOTHING },
+        tasks: false,
     }
 }
 
@@ -189,5 +195,29 @@ fn command() -> SmallWorld {
             (Ending::Misfits, Pot::Faults),
         ]),
         bounds: Bounds { calls: 1, faults: 1, silences: 1, crashes: 2, ahead: 1, ..NOTHING },
+        tasks: false,
+    }
+}
+
+fn tasks() -> SmallWorld {
+    SmallWorld {
+        name: "tasks",
+        about: "a command that goes on as a task: how it ends, who ends it, who is told, across stops and crashes",
+        config: Config { queue: few_replays(), ..config(&["a/one"]) },
+        agents: 1,
+        offers: vec![
+            offer(1, 1, prompt()),
+            offer(1, 1, Action::Stop),
+            offer(1, 1, Action::StopTask { task: 1, force: false }),
+        ],
+        endings: endings(&[
+            (Ending::Tasks(1), Pot::Calls),
+            (Ending::Asks(Ask::Output), Pot::Calls),
+            (Ending::Asks(Ask::Stop), Pot::Calls),
+            (Ending::ToolFails, Pot::Faults),
+            (Ending::Breaks, Pot::Faults),
+        ]),
+        bounds: Bounds { calls: 2, faults: 1, silences: 2, crashes: 1, ..NOTHING },
+        tasks: true,
     }
 }

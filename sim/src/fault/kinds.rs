@@ -16,7 +16,7 @@ const fn kind(rows: &'static str, name: &'static str, meets: &'static str) -> Ki
 }
 
 /// A swarm in which one of them never strikes, or never meets anything, has lost it.
-pub const KINDS: [Kind; 67] = [
+pub const KINDS: [Kind; 79] = [
     kind("PV1 PV3 PV5 PV6 PV8", "provider.fails", "an attempt has failed"),
     kind("PV4 PV5", "provider.away", "an attempt is repeated"),
     kind("PV4 PV5", "provider.away", "a wait is spread"),
@@ -45,6 +45,18 @@ pub const KINDS: [Kind; 67] = [
     kind("PR8", "crash during a tool call", "command found alive"),
     kind("PR8", "crash during a tool call", "command found ended"),
     kind("PR8", "crash during a tool call", "command found not started"),
+    kind("PR1", "a command goes on as a task", ""),
+    kind("PR2", "a task is asked to end", "a command ends by itself before it is ended"),
+    kind("PR4", "a task is asked to end", "a command ignores SIGTERM"),
+    kind("PR4", "stop.ignored", "a task ends unproven"),
+    kind("PR8", "supervisor's life.killed", "a task ends unproven"),
+    kind("PR8", "crash", "a command is watched again"),
+    kind("CT2 CH2", "a task is asked to end", "a command ends while its agent is stopped"),
+    kind("PR8", "crash", "a command ends while the process is down"),
+    kind("CT5", "restart", "a command goes on beyond a shutdown"),
+    kind("PR11", "task.silent", "an operation has timed out"),
+    kind("PR1", "task.fails", "a call has an error for its result"),
+    kind("PR3", "a task is written to", ""),
     kind("PV1", "context.fails", "an operation has failed"),
     kind("PV11", "context.twice", "an outcome that nobody awaits"),
     kind("PV2", "context.odd_outcome", "an operation has failed"),

@@ -24,6 +24,16 @@ pub struct Faults {
     /// Supervisors that don't come up, and such that die with their command.
     pub supervisor_fails: u32,
     pub supervisor_lost: u32,
+    /// Commands that take longer than a few seconds, and calls that are about tasks; no faults, but as drawn.
+    pub commands_last: u32,
+    pub task_calls: u32,
+    /// Supervisors that are killed while their command goes on.
+    pub supervisor_killed: u32,
+    /// Commands that nothing ends, however they are asked to.
+    pub stop_ignored: u32,
+    /// Looks at tasks, and texts for them, that fail or are never answered.
+    pub task_fails: u32,
+    pub task_silent: u32,
     /// Outcomes that come twice, late, or of the wrong shape.
     pub outcome_twice: u32,
     pub outcome_late: u32,

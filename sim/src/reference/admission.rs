@@ -1,10 +1,12 @@
 //! What a sender must be told: admitted, known already, or refused, and why.
 
-use holon_core::message::{AdmissionContext, Ingress, MessageKind, Origin, Priority};
-use holon_core::{Config, MessageId};
+use holon_core::event::InboxFact;
+use holon_core::message::{AdmissionContext, Ingress, Message, MessageKind, Origin, Priority};
+use holon_core::{AgentId, Config, Event, MessageId, Record};
 
 use super::Told;
 use super::agent::Model;
+use super::tasks::tells;
 
 /// Most references that a message may bring along.
 const SOURCE_REFS: usize = 16;
@@ -37,12 +39,39 @@ pub(super) fn bounds(config: &Config, operator: bool, own: bool) -> (u64, u64) {
     (entries, bytes)
 }
 
+/// What a step has admitted.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct New {
+    /// For whoever asked.
+    pub(super) asked: Option<MessageId>,
+    /// Something of the runtime's own.
+    pub(super) of_runtime: bool,
+}
+
+impl New {
+    pub(super) fn of(agent: &AgentId, records: &[Record]) -> Self {
+        let own = records.iter().filter(|record| record.agent == *agent);
+        let admitted = own.filter_map(|record| match &record.event {
+            Event::Inbox(InboxFact::MessageAdmitted(fact)) => Some(&fact.message),
+            Event::Inbox(_)
+            | Event::Lifecycle(_)
+            | Event::Scheduling(_)
+            | Event::Turn(_)
+            | Event::Operation(_)
+            | Event::Task(_)
+            | Event::Brief(_) => None,
+        });
+        let (runtime, asked): (Vec<&Message>, Vec<&Message>) = admitted.partition(|message| tells(message));
+        Self { asked: asked.first().map(|message| message.id), of_runtime: !runtime.is_empty() }
+    }
+}
+
 /// The answers that are right. There is more than one only where the queue shrank within the step.
 pub(super) fn expected(
     config: &Config,
     draining: bool,
     before: &Model,
-    after: &Model,
+    new: New,
     ingress: &Ingress,
 ) -> Vec<Told> {
     let mut right = Vec::new();
@@ -57,12 +86,12 @@ pub(super) fn expected(
             // A key that may be forgotten may also be new; that it must not be, the admission itself says.
         }
     }
-    right.extend(fresh(config, draining, before, after, ingress));
+    right.extend(fresh(config, draining, before, new, ingress));
     right
 }
 
 /// The answers to a message that was never seen.
-fn fresh(config: &Config, draining: bool, before: &Model, after: &Model, ingress: &Ingress) -> Vec<Told> {
+fn fresh(config: &Config, draining: bool, before: &Model, new: New, ingress: &Ingress) -> Vec<Told> {
     let runtime = ingress.admission_context == AdmissionContext::RuntimeOwned;
     if draining && !runtime {
         return vec![Told::Refused("draining")];
@@ -93,12 +122,12 @@ fn fresh(config: &Config, draining: bool, before: &Model, after: &Model, ingress
     }
     let (max_entries, max_bytes) = bounds(config, operator, runtime);
     let fits = |(entries, used): (u64, u64)| entries < max_entries && used.saturating_add(bytes) <= max_bytes;
-    let admitted = Told::Admitted { message: MessageId(before.last + 1), duplicate: false };
-    let was_admitted = after.last > before.last;
-    match (fits(before.beside(runtime)), was_admitted) {
-        (true, _) => vec![admitted],
+    let admitted = |message| vec![Told::Admitted { message, duplicate: false }];
+    match (fits(before.beside(runtime)), new.asked) {
+        (true, None) if new.of_runtime && runtime => vec![Told::Refused("queue_full")],
+        (true, asked) => admitted(asked.unwrap_or(MessageId(before.last + 1))),
         // Something may have ended at the beginning of the step.
-        (false, true) => vec![admitted],
-        (false, false) => vec![Told::Refused("queue_full")],
+        (false, Some(asked)) => admitted(asked),
+        (false, None) => vec![Told::Refused("queue_full")],
     }
 }

@@ -9,6 +9,7 @@ use holon_core::model::ModelRef;
 use holon_core::{Config, ContentId, Event, MessageId, Record, RunId, Wall};
 
 use super::admission::bounds;
+use super::tasks::Tasks;
 use crate::failure::{Failure, ensure};
 
 #[derive(Debug, Clone, Default)]
@@ -26,6 +27,7 @@ pub(super) struct Model {
     alive: BTreeMap<MessageId, Alive>,
     crashes: BTreeMap<MessageId, u32>,
     pub(super) keys: Vec<Key>,
+    pub(super) tasks: Tasks,
 }
 
 /// A message that has not come to an end.
@@ -78,6 +80,7 @@ impl Model {
             | Event::Scheduling(_)
             | Event::Turn(_)
             | Event::Operation(_)
+            | Event::Task(_)
             | Event::Brief(_) => Ok(()),
         }
     }

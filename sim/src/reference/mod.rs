@@ -4,10 +4,12 @@
 
 mod admission;
 mod agent;
+mod tasks;
 
 use std::collections::BTreeMap;
 
 use holon_core::event::{InboxFact, LifecycleFact};
+use holon_core::ids::TaskId;
 use holon_core::input::ControlRequest;
 use holon_core::lifecycle::Status;
 use holon_core::model::ModelRef;
@@ -15,7 +17,9 @@ use holon_core::replay::Call;
 use holon_core::{AgentId, Answer, Config, Event, Input, MessageId, Record, ReplyId};
 
 use crate::failure::{Failure, ensure};
+use admission::New;
 use agent::Model;
+use tasks::Tasks;
 
 /// All agents as far as anybody was promised anything.
 #[derive(Debug, Clone)]
@@ -28,6 +32,9 @@ pub struct Reference {
     authority: BTreeMap<AgentId, Vec<&'static str>>,
     /// A reference that is broken on purpose: nothing fits a queue.
     pub(crate) no_room: bool,
+    /// A reference that is broken on purpose: every task was told of already, or nobody knows of any.
+    pub(crate) told: bool,
+    pub(crate) unshown: bool,
     /// Messages that were admitted.
     pub(crate) admissions: u64,
 }
@@ -36,10 +43,29 @@ pub struct Reference {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Told {
     Created,
-    Admitted { message: MessageId, duplicate: bool },
+    Admitted {
+        message: MessageId,
+        duplicate: bool,
+    },
     Refused(&'static str),
-    Controlled { stopped: bool, changed: bool },
-    ModelSet { model: Option<ModelRef>, changed: bool },
+    Controlled {
+        stopped: bool,
+        changed: bool,
+    },
+    ModelSet {
+        model: Option<ModelRef>,
+        changed: bool,
+    },
+    Task {
+        task: TaskId,
+        changed: bool,
+    },
+    /// An operator's task has begun.
+    Began,
+    Input {
+        task: TaskId,
+        accepted: bool,
+    },
     Drained,
 }
 
@@ -52,6 +78,8 @@ impl Reference {
             expected: BTreeMap::new(),
             authority: BTreeMap::new(),
             no_room: false,
+            told: false,
+            unshown: false,
             admissions: 0,
         }
     }
@@ -80,12 +108,16 @@ impl Reference {
         }
         for record in records {
             self.record(record)?;
-            if let (Event::Inbox(InboxFact::MessageAdmitted(_)), Some(Input::Ingress { ingress, .. })) =
-                (&record.event, input)
-            {
-                self.admissions += 1;
+            if let Event::Inbox(InboxFact::MessageAdmitted(fact)) = &record.event {
+                let asked = match input {
+                    Some(Input::Ingress { ingress, .. }) => {
+                        self.admissions += 1;
+                        Some(ingress.kind).filter(|_| !tasks::tells(&fact.message))
+                    }
+                    Some(_) | None => None,
+                };
                 let of_agent = self.authority.entry(record.agent.clone()).or_default();
-                of_agent.push(admission::authority(ingress.kind));
+                of_agent.push(admission::authority(asked.unwrap_or(fact.message.kind)));
             }
         }
         if let Some(input) = input {
@@ -114,7 +146,10 @@ impl Reference {
         let model = self.agents.get_mut(&record.agent);
         ensure!(model.is_some(), "Q9", "a record of {}, which was never created", record.agent);
         let no_room = self.no_room;
-        model.map_or(Ok(()), |model| model.apply(record, &self.config, no_room))
+        let Some(model) = model else { return Ok(()) };
+        (model.tasks.deaf, model.tasks.blind) = (self.told, self.unshown);
+        model.tasks.apply(&record.event)?;
+        model.apply(record, &self.config, no_room)
     }
 
     fn before(&self, input: &Input) -> Before {
@@ -122,6 +157,9 @@ impl Reference {
             Input::CreateAgent { agent, .. }
             | Input::Ingress { agent, .. }
             | Input::Control { agent, .. }
+            | Input::RunTask { agent, .. }
+            | Input::StopTask { agent, .. }
+            | Input::WriteTask { agent, .. }
             | Input::SetModel { agent, .. } => self.agents.get(agent).cloned(),
             // Nobody is told anything about one agent.
             Input::Completed { .. } | Input::Tick | Input::Drain { .. } => None,
@@ -134,12 +172,12 @@ impl Reference {
         let (reply, told) = match input {
             Input::CreateAgent { reply, .. } => (*reply, self.creation(before)),
             Input::Ingress { agent, ingress, reply } => {
-                let after = self.agents.get(agent);
-                let told = match (&before.agent, after) {
-                    (Some(before), Some(after)) => {
-                        admission::expected(&self.config, self.draining, before, after, ingress)
+                let told = match &before.agent {
+                    Some(before) => {
+                        let new = New::of(agent, records);
+                        admission::expected(&self.config, self.draining, before, new, ingress)
                     }
-                    (None, _) | (_, None) => vec![Told::Refused("unknown_agent")],
+                    None => vec![Told::Refused("unknown_agent")],
                 };
                 (*reply, told)
             }
@@ -157,6 +195,13 @@ impl Reference {
                 };
                 (*reply, vec![told])
             }
+            Input::RunTask { reply, .. } => (*reply, self.task_begins(before)),
+            Input::StopTask { task, force, reply, .. } => {
+                (*reply, of_task(before, |tasks| tasks.end(*task, *force)))
+            }
+            Input::WriteTask { task, text, reply, .. } => {
+                (*reply, self.task_is_written(before, *task, text.bytes()))
+            }
             Input::Drain { reply } => {
                 self.draining = true;
                 (*reply, vec![Told::Drained])
@@ -164,6 +209,32 @@ impl Reference {
             Input::Completed { .. } | Input::Tick => return,
         };
         self.expected.insert(reply, told);
+    }
+
+    /// Nothing is written for a stopped agent, or once the runtime ends.
+    fn task_is_written(&self, before: &Before, task: TaskId, bytes: u64) -> Vec<Told> {
+        let stopped = before.agent.as_ref().is_some_and(|agent| agent.stopped);
+        let closed = if self.draining { Some("draining") } else { stopped.then_some("agent_stopped") };
+        of_task(before, |tasks| match closed {
+            Some(code) => tasks.closed(task, Told::Refused(code)),
+            None => tasks.write(task, bytes),
+        })
+    }
+
+    /// An operator's command begins once its supervisor is up, unless something comes between.
+    fn task_begins(&self, before: &Before) -> Vec<Told> {
+        let Some(agent) = &before.agent else { return vec![Told::Refused("unknown_agent")] };
+        let full = agent.tasks.active() >= self.config.tasks.per_agent && !agent.tasks.any_asked();
+        if self.draining {
+            vec![Told::Refused("draining")]
+        } else if agent.stopped {
+            vec![Told::Refused("agent_stopped")]
+        } else if full {
+            vec![Told::Refused("command_refused")]
+        } else {
+            let refused = ["command_refused", "agent_stopped", "draining"].map(Told::Refused);
+            std::iter::once(Told::Began).chain(refused).collect()
+        }
     }
 
     fn creation(&self, before: &Before) -> Vec<Told> {
@@ -225,6 +296,13 @@ impl Reference {
             Answer::ModelSet { state, changed } => {
                 Told::ModelSet { model: state.override_model.clone(), changed: *changed }
             }
+            Answer::Task { task, changed } => {
+                let began = expected_to_begin(self.expected.get(&reply)) && *changed;
+                if began { Told::Began } else { Told::Task { task: task.id, changed: *changed } }
+            }
+            Answer::TaskInput { task, input } => {
+                Told::Input { task: task.id, accepted: input.bytes_written > 0 }
+            }
             Answer::Drained => Told::Drained,
             Answer::Refused { reject } => Told::Refused(reject.code()),
         };
@@ -259,6 +337,12 @@ impl Reference {
         self.agents.get(agent).and_then(Model::unfinished)
     }
 
+    /// A task of an agent that has ended, and of which its agent was not told.
+    pub fn untold(&self, agent: &AgentId) -> Option<TaskId> {
+        let model = self.agents.get(agent).filter(|model| !model.stopped)?;
+        model.tasks.untold()
+    }
+
     /// Agents that should be at work although nothing keeps them: started, idle, something queued.
     pub fn idle_with_work(&self) -> impl Iterator<Item = &AgentId> {
         self.agents
@@ -274,6 +358,14 @@ impl Reference {
     pub fn draining(&self) -> bool {
         self.draining
     }
+}
+
+fn expected_to_begin(told: Option<&Vec<Told>>) -> bool {
+    told.is_some_and(|told| told.contains(&Told::Began))
+}
+
+fn of_task(before: &Before, told: impl FnOnce(&Tasks) -> Vec<Told>) -> Vec<Told> {
+    before.agent.as_ref().map_or_else(|| vec![Told::Refused("unknown_agent")], |agent| told(&agent.tasks))
 }
 
 /// How things stood before a call.

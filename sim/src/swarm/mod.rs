@@ -3,13 +3,14 @@
 mod pattern;
 
 use holon_core::config::{
-    ContextLimits, HoldPolicy, HostLimits, QueueLimits, RetryPolicy, TurnLimits, WhileStopped,
+    ContextLimits, HoldPolicy, HostLimits, QueueLimits, RetryPolicy, TaskLimits, TurnLimits, WhileStopped,
 };
 use holon_core::message::Priority;
 use holon_core::model::ModelRef;
 use holon_core::{Config, Millis};
 
 use crate::choices::{Choices, Seeded, Site, pick};
+use crate::commands;
 use crate::fault::{Dead, Faults};
 use crate::scenario::{Action, Later, Message, Scenario, Sender, Timed, VERSION};
 
@@ -60,6 +61,7 @@ pub fn scenario(seed: u64) -> Scenario {
         inputs.push(Timed { at, agent: 0, action: disturbance(&mut draw) });
     }
     models(&mut draw, agents, span, &mut inputs);
+    of_tasks(&mut draw, agents, span, &mut inputs);
     pattern::add(&mut draw, agents, span, &mut inputs, &mut faults);
     let later = later(&mut draw, &config, agents);
     let began = beginning(&mut draw);
@@ -90,6 +92,24 @@ fn models(draw: &mut Draw, agents: u32, span: u32, inputs: &mut Vec<Timed>) {
         let number = draw.of("which model", &[None, Some(1), Some(2)]);
         let at = u64::from(draw.below("model set", span));
         inputs.push(Timed { at, agent, action: Action::Model { number } });
+    }
+    draw.ordinal = 0;
+}
+
+/// In some worlds operators have tasks of their own, and look after those of agents.
+fn of_tasks(draw: &mut Draw, agents: u32, span: u32, inputs: &mut Vec<Timed>) {
+    draw.ordinal = 0;
+    for nth in 0..draw.of("operators' tasks", &[0, 0, 0, 3, 10]) {
+        draw.ordinal = nth;
+        let agent = draw.below("whose task", agents) + 1;
+        let task = u64::from(draw.below("which task", 6));
+        let action = match draw.below("about a task", 8) {
+            0..=3 => Action::RunTask { command: draw.below("command", commands::count()) },
+            4 | 5 => Action::StopTask { task, force: draw.below("at once", 2) == 0 },
+            _ => Action::WriteTask { task, bytes: draw.of("written", &[0, 3, 300, 70_000]) },
+        };
+        let at = u64::from(draw.below("task asked for", span));
+        inputs.push(Timed { at, agent, action });
     }
     draw.ordinal = 0;
 }
@@ -226,6 +246,12 @@ fn faults(draw: &mut Draw) -> Faults {
         tool_silent: draw.of("tool_silent", &rates),
         supervisor_fails: draw.of("supervisor_fails", &rates),
         supervisor_lost: draw.of("supervisor_lost", &[0, 300, 700]),
+        commands_last: draw.of("commands_last", &[0, 0, 300, 800]),
+        task_calls: draw.of("task_calls", &[0, 0, 200, 500]),
+        supervisor_killed: draw.of("supervisor_killed", &[0, 0, 0, 100]),
+        stop_ignored: draw.of("stop_ignored", &[0, 0, 500]),
+        task_fails: draw.of("task_fails", &rates),
+        task_silent: draw.of("task_silent", &[0, 0, 0, 100]),
         outcome_twice: draw.of("outcome_twice", &rates),
         outcome_late: draw.of("outcome_late", &[0, 500]),
         outcome_odd: draw.of("outcome_odd", &[0, 0, 0, 50]),
@@ -281,6 +307,7 @@ fn config_of(draw: &mut Draw, agents: u32) -> Config {
         decisions_per_step: draw.of("decisions", &[1, 2, 32]),
         deadlines_per_step: draw.of("deadlines", &[1, 2, 256]),
     };
+    config.tasks = tasks(draw);
     config.while_stopped = draw.of("while_stopped", &[WhileStopped::Queue, WhileStopped::Refuse]);
     config
 }
@@ -297,6 +324,15 @@ fn queue(draw: &mut Draw) -> QueueLimits {
         keys: draw.of("keys", &[0, 1, 2, 10_000]),
         keys_for: Millis(draw.of("keys_for", &[0, 1_000, 60_000, 86_400_000])),
         crashes: draw.below("poison", 3) + 1,
+    }
+}
+
+fn tasks(draw: &mut Draw) -> TaskLimits {
+    TaskLimits {
+        per_agent: draw.of("tasks_per_agent", &[1, 2, 32]),
+        running: draw.of("tasks", &[1, 3, 256]),
+        stop_grace: Millis(draw.of("stop_grace", &[0, 1_000, 5_000])),
+        result_tokens: 2_000,
     }
 }
 

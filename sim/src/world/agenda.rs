@@ -28,6 +28,10 @@ pub(super) enum Happening {
     Shutdown(u64),
     /// The process starts.
     Start,
+    /// A command ends, if that is still the plan.
+    Exits { socket: String, plan: u32 },
+    /// Operators end the tasks of an agent that go on for too long.
+    Tidy(u32),
     /// The last word to an agent whose performers are dead.
     Last(u32),
     /// Faults are over.
@@ -48,7 +52,9 @@ impl Agenda {
 
     /// Nobody is at work any more.
     pub(super) fn performers_die(&mut self) {
-        self.planned.retain(|_, happening| !matches!(happening, Happening::Completed { .. }));
+        self.planned.retain(|_, happening| {
+            !matches!(happening, Happening::Completed { .. } | Happening::Exits { .. })
+        });
     }
 
     pub(super) fn next(&mut self) -> Option<(u64, Happening)> {

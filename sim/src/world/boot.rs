@@ -84,13 +84,17 @@ impl World<'_> {
         if soon {
             self.injector.saw("crash soon after a start");
         }
-        for (agent, op) in &self.outside.inflight {
+        for (agent, op) in self.outside.inflight.keys() {
             self.injector.saw("crash during a turn");
             let host = self.life.host.as_ref();
             let open = host.and_then(|host| host.view().agent(agent)).and_then(|agent| agent.ops.get(op));
             let call = open.is_some_and(|open| match open.kind {
-                OpKind::CallTool | OpKind::PrepareCommand | OpKind::RunCommand => true,
-                OpKind::LoadContext | OpKind::CallModel => false,
+                OpKind::CallTool
+                | OpKind::PrepareCommand
+                | OpKind::RunCommand
+                | OpKind::PromoteCommand
+                | OpKind::AwaitTask => true,
+                OpKind::LoadContext | OpKind::CallModel | OpKind::WriteInput => false,
             });
             if call {
                 self.injector.saw("crash during a tool call");
@@ -101,6 +105,9 @@ impl World<'_> {
             Action::Create
             | Action::Message(_)
             | Action::Model { .. }
+            | Action::RunTask { .. }
+            | Action::StopTask { .. }
+            | Action::WriteTask { .. }
             | Action::Kill { .. }
             | Action::Suspend { .. }
             | Action::ClockJump { .. }
@@ -216,12 +223,6 @@ impl World<'_> {
 
     /// Starts the process from what is on the disk.
     pub(super) fn boot(&mut self) -> Result<(), Failure> {
-        if let Some(end) = self.commands_end() {
-            self.injector.saw("command found alive");
-            self.trace.note(self.at, "a start waits for commands that still run");
-            self.agenda.plan(end, 0, Happening::Start);
-            return Ok(());
-        }
         let (config, seed) = (self.scenario.config_of(self.life.number).clone(), Seed(self.scenario.seed));
         if self.life.number > 0 && config != *self.scenario.config_of(self.life.number - 1) {
             self.injector.saw("another configuration");
@@ -255,6 +256,7 @@ impl World<'_> {
         self.checks.fold_is_live(&host)?;
         self.checks.started(self.at);
         self.life.host = Some(host);
+        self.ask_again();
         for (number, agent) in agents.keys().enumerate() {
             self.life.recovered = number + 1 == agents.len();
             let (report, ends) = self.probe(agent);

@@ -1,47 +1,125 @@
-//! Commands and their supervisors: other processes than the one that crashes. They are asked at the next
-//! start, and what they say must be what the model is told.
+//! Commands and their supervisors: other processes than the one that crashes. A command goes on until it ends,
+//! whoever waits for it; a start asks each supervisor on record, and waits for those that go on.
 
 use std::collections::BTreeMap;
 
-use holon_core::event::TurnFact;
+use holon_core::agent::task::TaskStatus;
+use holon_core::effect::{InputSource, TaskWork, ToolCall};
+use holon_core::event::task::{TaskCause, TaskOrigin};
+use holon_core::event::{TaskFact, TurnFact};
 use holon_core::host::{Found, FoundCommand, RecoveryReport};
-use holon_core::outcome::{SupervisorIdentity, ToolOutcome};
-use holon_core::{AgentId, Event, OpId, Outcome, Record};
+use holon_core::ids::TaskId;
+use holon_core::outcome::{CommandEnd, CommandSpec, SupervisorIdentity, ToolOutcome};
+use holon_core::replay::Call;
+use holon_core::{AgentId, Event, Input, Millis, OpId, Outcome, Record};
 
+use super::agenda::Happening;
 use super::{Sabotage, World};
-use crate::failure::{Failure, ensure};
-use crate::tools;
+use crate::commands;
+use crate::failure::{Failure, ensure, liveness};
+use crate::tools::{self, Up};
 
-/// One supervisor; an agent has one at a time.
+/// A supervisor reports within so long, beyond the grace; and once more after it was told to kill.
+const REPORT: Millis = Millis::seconds(15);
+/// Whoever hears late that nobody waits for it ends within so long.
+const LATE: u64 = 2_000_000;
+/// Late timers and busy moments.
+const SLACK: u64 = 30_000_000;
+
+/// One supervisor and its command.
 #[derive(Debug)]
 pub(super) struct Supervised {
     pub(super) identity: SupervisorIdentity,
-    /// The life of the process that waits for it.
+    agent: AgentId,
+    task: TaskId,
+    spec: CommandSpec,
+    /// The life of the process that brought it up.
     life: u64,
+    prepared_in: OpId,
     /// The operation in which it was given the word.
     op: Option<OpId>,
-    /// When its command ends, and with what; none for one that is never heard of again.
+    /// When the command ends, and with what; none for one that goes on until somebody ends it.
     end: Option<(u64, ToolOutcome)>,
+    /// So many plans were made for its end; the newest counts.
+    plans: u32,
+    ended: bool,
+    /// It is gone without a record of the end, or will never say anything.
+    lost: bool,
+    /// It dies before its command ends.
+    killed: bool,
+    /// Its performer broke down: what is heard of it is that alone.
+    broke: bool,
+    /// The life of the process that waits for it.
+    watched: Option<u64>,
+    /// It was asked to end.
+    asked: bool,
+    /// What is heard of it comes once more, so much later.
+    echo: Option<u64>,
+    /// Bytes that it was given.
+    pub(super) written: u64,
 }
+
+/// Every supervisor that anybody has brought up, by its socket.
+pub(super) type Supervisors = BTreeMap<String, Supervised>;
 
 /// The commands whose end is known at a start, and what they brought.
 pub(crate) type Ends = BTreeMap<OpId, ToolOutcome>;
 
+impl Supervised {
+    pub(super) fn up(&self) -> Up {
+        Up { supervisor: self.identity.clone(), command: Some(self.spec.clone()) }
+    }
+
+    /// Whether it waits for the word of that life.
+    pub(super) fn waits(&self, agent: &AgentId, life: u64) -> bool {
+        self.agent == *agent && self.life == life && self.op.is_none() && !self.ended
+    }
+
+    fn executes(&self, agent: &AgentId, op: OpId) -> bool {
+        self.agent == *agent && self.op == Some(op)
+    }
+}
+
 impl World<'_> {
     /// A supervisor comes up, or does not.
-    pub(super) fn prepare(&mut self, agent: &AgentId, op: OpId) -> Result<(), Failure> {
+    pub(super) fn prepare(
+        &mut self,
+        agent: &AgentId,
+        op: OpId,
+        task: TaskId,
+        call: &ToolCall,
+    ) -> Result<(), Failure> {
         // Numbered by agent, so that nobody records how many others there are.
         let site = self.site("supervisor started", self.number(agent), "");
+        let socket = format!("run/commands/{agent}-{}/socket", site.ordinal);
         let identity = SupervisorIdentity {
             pid: u32::try_from(site.ordinal).unwrap_or(u32::MAX),
             started: self.at,
             boot_id: "sim".into(),
-            socket: format!("run/commands/{agent}-{}/socket", site.ordinal),
+            socket: socket.clone(),
         };
-        let supervised =
-            Supervised { identity: identity.clone(), life: self.life.number, op: None, end: None };
-        self.outside.supervised.insert(agent.clone(), supervised);
-        self.begin(agent, op, "supervisor", |here| tools::prepare(here, identity)).map(drop)
+        let supervised = Supervised {
+            identity,
+            agent: agent.clone(),
+            task,
+            spec: commands::spec(call.tool, &call.arguments),
+            life: self.life.number,
+            prepared_in: op,
+            op: None,
+            end: None,
+            plans: 0,
+            ended: false,
+            lost: false,
+            killed: false,
+            broke: false,
+            watched: None,
+            asked: false,
+            echo: None,
+            written: 0,
+        };
+        let up = supervised.up();
+        self.outside.supervised.insert(socket, supervised);
+        self.begin(agent, op, "supervisor", |here| tools::prepare(here, up))
     }
 
     /// A supervisor is given the word: by whoever started it, once, and after its name was written down.
@@ -55,30 +133,216 @@ impl World<'_> {
         let on_disk = self.disk.supervisor(agent, op);
         ensure!(on_disk == Some(supervisor), "P5", "{op} of {agent} begins, on the disk is {on_disk:?}");
         let life = self.life.number;
-        let waiting = self.outside.supervised.get(agent);
-        let waits = waiting.is_some_and(|waiting| {
-            waiting.identity == *supervisor && waiting.life == life && waiting.op.is_none()
-        });
+        let waiting = self.outside.supervised.get(&supervisor.socket);
+        let waits =
+            waiting.is_some_and(|waiting| waiting.identity == *supervisor && waiting.waits(agent, life));
         ensure!(waits, "P5", "{op} of {agent} goes to {supervisor:?}, there is {waiting:?}");
-        let first = self.begin(agent, op, "tool", tools::call)?;
-        if let Some(waiting) = self.outside.supervised.get_mut(agent) {
-            waiting.op = Some(op);
-            waiting.end = match first {
-                Some((after, Outcome::Tool { outcome })) => Some((self.at + after, outcome)),
-                Some((_, _)) | None => None,
-            };
+        let heard = self.work(agent, op, "tool", commands::execute)?;
+        let number = self.number(agent);
+        let site = self.site("supervisor's life", number, "");
+        let faults = &self.scenario.faults;
+        let killed = !self.quiet
+            && self.injector.strikes(faults, &mut *self.choices, site, "killed", faults.supervisor_killed);
+        let at = self.at;
+        let Some(known) = self.outside.supervised.get_mut(&supervisor.socket) else { return Ok(()) };
+        known.op = Some(op);
+        known.watched = Some(life);
+        let mut heard = heard.into_iter();
+        match heard.next() {
+            Some((after, Outcome::Tool { outcome })) => {
+                known.end = Some((at + after, outcome));
+                known.echo = heard.next().map(|(again, _)| again.saturating_sub(after));
+                if killed {
+                    known.killed = true;
+                    known.end = Some((at + after / 2, commands::ended(CommandEnd::Unproven)));
+                }
+            }
+            Some((after, outcome)) => {
+                (known.lost, known.broke) = (true, true);
+                let agent = agent.clone();
+                let happening = Happening::Completed { agent, op, outcome: Box::new(outcome), life };
+                self.plan(at + after, number, happening);
+            }
+            None => known.lost = true,
+        }
+        self.plan_end(&supervisor.socket);
+        Ok(())
+    }
+
+    /// A start of the runtime waits for a command that goes on: it is never executed again.
+    pub(super) fn watch(
+        &mut self,
+        agent: &AgentId,
+        op: OpId,
+        supervisor: &SupervisorIdentity,
+    ) -> Result<(), Failure> {
+        self.checks.say("P5");
+        let on_disk = self.disk.supervisor(agent, op);
+        ensure!(on_disk == Some(supervisor), "P5", "{op} of {agent} is watched, on the disk is {on_disk:?}");
+        let life = self.life.number;
+        let known = self.outside.supervised.get_mut(&supervisor.socket);
+        let goes_on = known.as_ref().is_some_and(|known| {
+            known.identity == *supervisor && known.executes(agent, op) && known.watched != Some(life)
+        });
+        ensure!(goes_on, "P5", "{op} of {agent} is watched under {supervisor:?}, there is {known:?}");
+        self.outside.inflight.insert((agent.clone(), op), "tool");
+        self.injector.saw("a command is watched again");
+        if let Some(known) = known {
+            known.watched = Some(life);
+            if known.ended {
+                self.heard_of(&supervisor.socket.clone());
+            }
         }
         Ok(())
     }
 
-    /// When the last command that a start has to wait for comes to its end.
-    pub(super) fn commands_end(&self) -> Option<u64> {
-        let open = self.checks.open_commands();
-        let ends = open.iter().filter_map(|(agent, op, _)| {
-            let supervised = self.outside.supervised.get(agent).filter(|known| known.op == Some(*op))?;
-            supervised.end.as_ref().map(|(at, _)| *at)
+    /// Plans the end of a command, when it has one.
+    fn plan_end(&mut self, socket: &str) {
+        let Some(known) = self.outside.supervised.get_mut(socket) else { return };
+        known.plans += 1;
+        let (plan, agent) = (known.plans, known.agent.clone());
+        let Some((at, _)) = known.end else { return };
+        let number = self.number(&agent);
+        self.plan(at, number, Happening::Exits { socket: socket.to_owned(), plan });
+    }
+
+    /// Whether a command is still to end by that plan.
+    pub(super) fn is_planned(&self, socket: &str, plan: u32) -> bool {
+        let known = self.outside.supervised.get(socket);
+        known.is_some_and(|known| known.plans == plan && !known.ended)
+    }
+
+    /// A command ends, by itself or because it was ended.
+    pub(super) fn exits(&mut self, socket: &str) {
+        let (life, alive) = (self.life.number, self.life.host.is_some());
+        let Some(known) = self.outside.supervised.get_mut(socket) else { return };
+        known.ended = true;
+        known.lost |= known.killed;
+        let stopped = self.checks.reference.stopped(&known.agent) == Some(true);
+        match (alive, self.life.drained.is_some() || self.life.leaving, stopped) {
+            (false, _, _) => self.injector.saw("a command ends while the process is down"),
+            (true, true, _) => self.injector.saw("a command ends during a shutdown"),
+            (true, false, true) => self.injector.saw("a command ends while its agent is stopped"),
+            (true, false, false) => {}
+        }
+        if alive && known.watched == Some(life) {
+            self.heard_of(socket);
+        }
+    }
+
+    /// Whoever waits for a command hears of its end.
+    fn heard_of(&mut self, socket: &str) {
+        let Some(known) = self.outside.supervised.get(socket) else { return };
+        let (Some(op), Some((_, outcome)), agent) = (known.op, &known.end, known.agent.clone()) else {
+            return;
+        };
+        let mut outcome = outcome.clone();
+        if self.options.sabotage == Some(Sabotage::MisreportEnd) {
+            outcome.receipt.facts.exit_status = Some(77);
+        }
+        let (life, number) = (self.life.number, self.number(&agent));
+        let times = std::iter::once(0).chain(known.echo);
+        let heard: Vec<(u64, Happening)> = times
+            .map(|later| {
+                let outcome = Box::new(Outcome::Tool { outcome: outcome.clone() });
+                (self.at + 1 + later, Happening::Completed { agent: agent.clone(), op, outcome, life })
+            })
+            .collect();
+        for (at, happening) in heard {
+            self.plan(at, number, happening);
+        }
+    }
+
+    /// P6: only what the runtime has started is asked to end. It does so at once, late, or never.
+    pub(super) fn stop(&mut self, agent: &AgentId, op: OpId, force: bool) -> Result<(), Failure> {
+        self.checks.say("P6");
+        let op = if self.options.sabotage == Some(Sabotage::StopAnother) { op.next() } else { op };
+        let number = self.number(agent);
+        let site = self.site("stop", number, "");
+        let mut all = self.outside.supervised.iter_mut();
+        let Some((socket, known)) = all.find(|(_, known)| known.executes(agent, op)) else {
+            ensure!(false, "P6", "{op} of {agent} is to end, and executes nothing");
+            return Ok(());
+        };
+        known.asked = true;
+        let faults = &self.scenario.faults;
+        let ignored = !self.quiet
+            && self.injector.strikes(faults, &mut *self.choices, site, "ignored", faults.stop_ignored);
+        let deaf = self.scenario.faults.is_dead("tool", number, self.at);
+        if known.ended || known.lost || ignored || deaf {
+            return Ok(());
+        }
+        let grace = self.scenario.config_of(self.life.number).tasks.stop_grace.0 * 1_000;
+        let after = match (force, self.choices.below(site.about("obeys"), 3)) {
+            (true, _) => u64::from(self.choices.below(site.about("dies after"), 50_000)),
+            (false, 0) => {
+                self.injector.saw("a command ignores SIGTERM");
+                grace + u64::from(self.choices.below(site.about("dies after"), 100_000))
+            }
+            (false, _) => u64::from(self.choices.below(site.about("ends after"), 1_000_000)).min(grace),
+        };
+        let at = self.at + after;
+        if known.end.as_ref().is_some_and(|(end, _)| *end <= at) {
+            self.injector.saw("a command ends by itself before it is ended");
+            return Ok(());
+        }
+        let remains = self.choices.below(site.about("something remains"), 12) == 0;
+        let end = if remains { CommandEnd::Unproven } else { CommandEnd::Stopped };
+        known.end = Some((at, commands::ended(end)));
+        let socket = socket.clone();
+        self.plan_end(&socket);
+        Ok(())
+    }
+
+    /// Nobody wants to hear of a command any more: it is killed, unless that comes too late.
+    pub(super) fn dismiss(&mut self, agent: &AgentId, op: OpId, late: bool) {
+        let mut late_ends = Vec::new();
+        for known in self.outside.supervised.values_mut() {
+            let named = known.prepared_in == op && known.op.is_none();
+            if known.agent != *agent || !(named || known.op == Some(op)) {
+                continue;
+            }
+            known.asked = true;
+            if !late {
+                (known.ended, known.watched) = (true, None);
+                known.plans += 1;
+            } else if let Some((at, _)) = &mut known.end {
+                // It ends before it is killed, or when.
+                *at = (*at).min(self.at + LATE);
+                late_ends.push(known.identity.socket.clone());
+            }
+        }
+        for socket in late_ends {
+            self.plan_end(&socket);
+        }
+    }
+
+    /// Tasks are looked at, or written to.
+    pub(super) fn call_task(&mut self, agent: &AgentId, op: OpId, work: &TaskWork) -> Result<(), Failure> {
+        let TaskWork::Input { op: executing, source, .. } = work else {
+            return self.begin(agent, op, "task", |here| commands::look(here, work));
+        };
+        let bytes = match source {
+            InputSource::Text { text } | InputSource::Call { arguments: text } => text.bytes(),
+        };
+        let alive = |known: &&mut Supervised| {
+            executing.is_some_and(|op| known.executes(agent, op)) && !known.ended && !known.lost
+        };
+        let spec = self.outside.supervised.values_mut().find(alive).map(|known| known.spec.clone());
+        let heard = self.work(agent, op, "task", |here| commands::write(here, spec.as_ref(), bytes))?;
+        let taken = heard.iter().find_map(|(_, outcome)| match outcome {
+            Outcome::Tool { outcome } => outcome.receipt.facts.input.as_ref().map(|it| it.bytes_written),
+            Outcome::Context { .. }
+            | Outcome::Answer { .. }
+            | Outcome::AttemptFailed { .. }
+            | Outcome::Prepared { .. }
+            | Outcome::Failed { .. } => None,
         });
-        ends.max().filter(|&at| at > self.at)
+        if let Some(known) = self.outside.supervised.values_mut().find(alive) {
+            known.written += taken.unwrap_or(0);
+        }
+        self.deliver(agent, op, heard);
+        Ok(())
     }
 
     /// What the supervisors of an agent say, and what is true of them.
@@ -101,28 +365,160 @@ impl World<'_> {
         let number = self.number(agent);
         let site = self.site("supervisor", number, "");
         let faults = &self.scenario.faults;
-        let dies = self.injector.strikes(faults, &mut *self.choices, site, "lost", faults.supervisor_lost);
-        let Some(known) =
-            self.outside.supervised.get_mut(agent).filter(|known| known.identity == *supervisor)
-        else {
-            return Found::Lost;
-        };
+        let dies = !self.quiet
+            && self.injector.strikes(faults, &mut *self.choices, site, "lost", faults.supervisor_lost);
+        let deaf = self.scenario.faults.is_dead("tool", number, self.at);
+        let known = self.outside.supervised.get_mut(&supervisor.socket);
+        let Some(known) = known.filter(|known| known.identity == *supervisor) else { return Found::Lost };
         if known.op != Some(op) {
             self.injector.saw("command found not started");
             return Found::NotStarted;
         }
         // A supervisor that has died once says nothing at the start after the next one either.
-        known.end = known.end.take().filter(|_| !dies);
-        match &known.end {
-            Some((_, outcome)) => {
+        known.lost |= dies || deaf;
+        match (&known.end, known.lost, known.ended) {
+            (_, true, _) => {
+                self.injector.saw("command found lost");
+                (known.ended, known.watched) = (true, None);
+                known.plans += 1;
+                Found::Lost
+            }
+            (Some((_, outcome)), false, true) => {
                 self.injector.saw("command found ended");
                 Found::Ended { outcome: Box::new(outcome.clone()) }
             }
-            None => {
-                self.injector.saw("command found lost");
-                Found::Lost
+            (_, false, _) => {
+                self.injector.saw("command found alive");
+                Found::Running
             }
         }
+    }
+
+    /// P8: how a task is said to have ended is what its supervisor saw, and where nobody can say, nobody does.
+    /// V9: what was asked to end has ended soon.
+    pub(super) fn tasks_are_told(&mut self, call: &Call, records: &[Record]) -> Result<(), Failure> {
+        for record in records {
+            let Event::Task(fact) = &record.event else { continue };
+            let agent = &record.agent;
+            match fact {
+                TaskFact::TaskStatusUpdated(fact) if fact.status.is_terminal() => {
+                    self.has_ended(agent, fact.task_id)?;
+                    if fact.cause == TaskCause::Unproven {
+                        self.injector.saw("a task ends unproven");
+                    }
+                    self.checks.say("P8");
+                    let known = self.newest(agent, fact.task_id);
+                    let truth = known.and_then(|known| Some((known, &known.end.as_ref()?.1)));
+                    let told = (fact.status, fact.exit_status);
+                    if let Some((known, outcome)) = truth.filter(|(known, _)| brings(call, agent, known)) {
+                        let right = commands::told(outcome);
+                        ensure!(told == right, "P8", "{} ends {told:?}, right is {right:?}", fact.task_id);
+                        ensure!(known.ended, "P8", "{} ends before its command", fact.task_id);
+                        continue;
+                    }
+                    // The word that it is to end may still wait for the disk.
+                    let asked = fact.previous == TaskStatus::Cancelling;
+                    let unknown =
+                        asked || known.is_none_or(|known| known.lost || known.asked || known.op.is_none());
+                    let (proven, broke) = (fact.exit_status.is_some(), known.is_some_and(|it| it.broke));
+                    let vague = fact.status == TaskStatus::Interrupted
+                        || (fact.status == TaskStatus::Failed && broke);
+                    ensure!(
+                        unknown && vague && !proven,
+                        "P8",
+                        "{} of {agent} ends {told:?}, there is {known:?}",
+                        fact.task_id
+                    );
+                }
+                TaskFact::TaskStatusUpdated(fact) => {
+                    let at = self.at;
+                    self.outside.ending.insert((agent.clone(), fact.task_id), at);
+                    self.injector.saw("a task is asked to end");
+                }
+                TaskFact::TaskInputDelivered(fact) => {
+                    let written = self.newest(agent, fact.task_id).map(|known| known.written);
+                    let right = written.is_some_and(|written| fact.bytes_written <= written);
+                    ensure!(right, "P8", "{} was given {fact:?}, in truth {written:?}", fact.task_id);
+                    self.injector.saw("a task is written to");
+                }
+                TaskFact::TaskCreated(fact) => self.injector.saw(match fact.cause {
+                    TaskOrigin::PromotedAtShutdown => "a command goes on beyond a shutdown",
+                    TaskOrigin::PromotedAtRecovery => "a command went on beyond a crash",
+                    TaskOrigin::Promoted => "a command goes on as a task",
+                    TaskOrigin::Operator => "an operator's task begins",
+                }),
+                TaskFact::TaskResultQueued(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn newest(&self, agent: &AgentId, task: TaskId) -> Option<&Supervised> {
+        let mut all = self.outside.supervised.values();
+        all.find(|known| known.agent == *agent && known.task == task)
+    }
+
+    fn has_ended(&mut self, agent: &AgentId, task: TaskId) -> Result<(), Failure> {
+        let Some(since) = self.outside.ending.remove(&(agent.clone(), task)) else { return Ok(()) };
+        self.checks.say("V9");
+        let took = self.at - since;
+        let grace = self.scenario.config_of(self.life.number).tasks.stop_grace.0;
+        let patient = self.options.sabotage != Some(Sabotage::Lingering);
+        let most = (grace + 2 * REPORT.0) * 1_000 + 2 * self.waits.all(since) + SLACK;
+        if took > most * u64::from(patient) {
+            return Err(liveness("V9", format!("{task} of {agent} took {took} µs to end, {most} at most")));
+        }
+        Ok(())
+    }
+
+    /// A start of the runtime asks once more for the end of what was to end.
+    pub(super) fn ask_again(&mut self) {
+        let at = self.at;
+        let ending = self.checks.agents().values().flat_map(|agent| {
+            let tasks = agent.tasks.active().filter(|task| task.status == TaskStatus::Cancelling);
+            tasks.map(|task| ((agent.id.clone(), task.id), at))
+        });
+        self.outside.ending = ending.collect();
+    }
+
+    /// In the quiet phase operators end what would go on for days.
+    pub(super) fn tidy(&mut self, number: u32) -> Result<(), Failure> {
+        let agent = crate::ingress::agent_id(number);
+        let left = self
+            .checks
+            .agents()
+            .get(&agent)
+            .map_or(Vec::new(), |agent| agent.tasks.active().map(|task| task.id.0).collect());
+        for task in &left {
+            let action = crate::scenario::Action::StopTask { task: *task, force: false };
+            self.send(crate::ingress::Request { agent: number, action })?;
+        }
+        let runs = self.checks.agents().get(&agent).is_some_and(|agent| agent.run.is_some());
+        let waits = self.checks.reference.unfinished(&agent).is_some() && !self.scenario.faults.dies(number);
+        if !left.is_empty() || runs || waits || self.life.host.is_none() {
+            self.agenda.plan(self.at + 600_000_000, 0, Happening::Tidy(number));
+        }
+        Ok(())
+    }
+}
+
+/// Whether a call tells of the end of a command.
+fn brings(call: &Call, agent: &AgentId, known: &Supervised) -> bool {
+    match call {
+        Call::Step { input: Input::Completed { agent: of, op, outcome: Outcome::Tool { .. } }, .. } => {
+            of == agent && known.op == Some(*op)
+        }
+        Call::Recover { agent: of, report, .. } => {
+            let ended = |found: &FoundCommand| {
+                known.op == Some(found.op) && matches!(found.found, Found::Ended { .. })
+            };
+            of == agent && report.commands.iter().any(ended)
+        }
+        Call::Step { .. }
+        | Call::RuntimeStarted { .. }
+        | Call::Admit { .. }
+        | Call::Park { .. }
+        | Call::Copy { .. } => false,
     }
 }
 
@@ -132,11 +528,15 @@ pub(crate) fn judge(ends: &Ends, records: &[Record]) -> Result<(), Failure> {
         let told = records.iter().any(|record| match &record.event {
             Event::Turn(TurnFact::ToolExecuted(fact)) => *fact.receipt == outcome.receipt,
             Event::Turn(TurnFact::ToolExecutionFailed(fact)) => *fact.receipt == outcome.receipt,
+            Event::Task(TaskFact::TaskStatusUpdated(fact)) => {
+                (fact.status, fact.exit_status) == commands::told(outcome)
+            }
             Event::Turn(_)
             | Event::Lifecycle(_)
             | Event::Inbox(_)
             | Event::Scheduling(_)
             | Event::Operation(_)
+            | Event::Task(_)
             | Event::Brief(_) => false,
         });
         ensure!(told, "P5", "{op} had ended with {:?}, which nobody is told", outcome.receipt);

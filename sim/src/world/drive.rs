@@ -47,6 +47,9 @@ impl World<'_> {
             Action::Create
             | Action::Message(_)
             | Action::Model { .. }
+            | Action::RunTask { .. }
+            | Action::StopTask { .. }
+            | Action::WriteTask { .. }
             | Action::Start
             | Action::Stop
             | Action::Abort { .. }
@@ -104,7 +107,7 @@ impl World<'_> {
         }
         let disturbs = match request.agent {
             0 => !self.outside.inflight.is_empty(),
-            agent => self.outside.inflight.contains_key(&ingress::agent_id(agent)),
+            agent => self.outside.at_work(&ingress::agent_id(agent)).next().is_some(),
         };
         let reply = self.outside.clients.send(Waiting { request: request.clone(), since: self.at, disturbs });
         match ingress::input(&request, reply) {
@@ -128,8 +131,8 @@ impl World<'_> {
                 return Ok(());
             }
             self.injector.saw("outcome of an earlier life");
-        } else if self.outside.inflight.get(agent) == Some(&op) {
-            self.outside.inflight.remove(agent);
+        } else {
+            self.outside.inflight.remove(&(agent.clone(), op));
         }
         self.input(Input::Completed { agent: agent.clone(), op, outcome })
     }
@@ -183,10 +186,12 @@ impl World<'_> {
         self.checks.row(&row)?;
         self.witness.row(&row, &mut self.injector);
         if self.options.judges == Judges::All {
+            self.tasks_are_told(&row.call, &row.records)?;
+            let Some(host) = &self.life.host else { return Ok(()) };
             self.checks.time(&row, now, self.at)?;
             self.checks.cost(&row, open)?;
-            let config = self.scenario.config_of(self.life.number);
-            if row.records.iter().any(|record| patience::spread(record, config)) {
+            let config = self.scenario.config_of(self.life.number).clone();
+            if row.records.iter().any(|record| patience::spread(record, &config)) {
                 self.injector.saw("a wait is spread");
             }
             command::judge(ends, &row.records)?;

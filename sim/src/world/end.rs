@@ -26,6 +26,8 @@ impl World<'_> {
         self.all_is_done()?;
         let open = self.outside.inflight.iter().next();
         ensure!(open.is_none(), "P6", "{open:?} is neither finished nor cancelled");
+        let active = self.checks.agents().values().find_map(|agent| agent.tasks.active().next());
+        ensure!(active.is_none(), "V9", "{active:?} never ended");
         if let Some(host) = &self.life.host {
             self.checks.fold_is_live(host)?;
             self.checks.small(host)?;
@@ -115,6 +117,8 @@ impl World<'_> {
     pub(super) fn all_is_done(&mut self) -> Result<(), Failure> {
         for number in 1..=self.scenario.agents {
             let id = agent_id(number);
+            let untold = self.checks.reference.untold(&id);
+            ensure!(untold.is_none(), "P2", "nobody told {id} of the end of {untold:?}");
             if self.scenario.faults.dies(number) {
                 let stopped = self.checks.reference.stopped(&id) != Some(false);
                 // One that was created after its last word has nothing to wait for.

@@ -7,6 +7,9 @@ use crate::failure::{Failure, ensure, liveness};
 use crate::ingress::{Request, Waiting, agent_id};
 use crate::scenario::Action;
 
+/// In the quiet phase, commands may go on for so long by themselves.
+const TIDY: u64 = 4_000_000_000;
+
 impl World<'_> {
     pub(super) fn grow_quiet(&mut self) -> Result<(), Failure> {
         self.quiet = true;
@@ -16,6 +19,7 @@ impl World<'_> {
             self.sync()?;
         }
         for agent in 1..=self.scenario.agents {
+            self.agenda.plan(self.at + TIDY, 0, Happening::Tidy(agent));
             if self.scenario.faults.dies(agent) {
                 let site = self.site("dead", agent, "stopped after");
                 let after = 10_000_000 + u64::from(self.choices.below(site, 600)) * 1_000_000;
@@ -47,6 +51,9 @@ impl World<'_> {
             Action::Create
             | Action::Message(_)
             | Action::Model { .. }
+            | Action::RunTask { .. }
+            | Action::StopTask { .. }
+            | Action::WriteTask { .. }
             | Action::ClockJump { .. }
             | Action::Tick => false,
         }
@@ -60,6 +67,9 @@ impl World<'_> {
             Action::Create
             | Action::Message(_)
             | Action::Model { .. }
+            | Action::RunTask { .. }
+            | Action::StopTask { .. }
+            | Action::WriteTask { .. }
             | Action::Start
             | Action::Kill { .. }
             | Action::Suspend { .. }

@@ -20,6 +20,7 @@ mod writer;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use holon_core::host::Host;
+use holon_core::ids::TaskId;
 use holon_core::record::Step;
 use holon_core::{AgentId, EventSeq, MessageId, OpId, StepSeq};
 
@@ -33,7 +34,7 @@ use crate::scenario::{Action, Scenario};
 use crate::trace::Trace;
 use crate::witness::Witness;
 use agenda::{Agenda, Happening};
-use command::Supervised;
+use command::Supervisors;
 use patterns::Patterns;
 use writer::{Waits, Writer};
 
@@ -126,10 +127,12 @@ struct Life {
 #[derive(Default)]
 struct Outside {
     clients: Clients,
-    /// The one operation that each agent waits for.
-    inflight: BTreeMap<AgentId, OpId>,
-    /// The newest supervisor of each agent; a crash leaves it alone.
-    supervised: BTreeMap<AgentId, Supervised>,
+    /// Operations that somebody works for, and who.
+    inflight: BTreeMap<(AgentId, OpId), &'static str>,
+    /// Supervisors; a crash leaves them alone.
+    supervised: Supervisors,
+    /// Tasks that were asked to end, and since when.
+    ending: BTreeMap<(AgentId, TaskId), u64>,
     /// Operations whose performers obeyed.
     cancelled: BTreeSet<(AgentId, OpId)>,
     /// Messages that were admitted, and who was told so first.
@@ -143,6 +146,14 @@ struct Outside {
     /// The last record that whoever follows an agent was shown.
     observed: BTreeMap<AgentId, EventSeq>,
     ordinals: BTreeMap<(&'static str, u32), u64>,
+}
+
+impl Outside {
+    /// What is done for an agent.
+    fn at_work(&self, agent: &AgentId) -> impl Iterator<Item = (OpId, &'static str)> {
+        let all = (agent.clone(), OpId(0))..=(agent.clone(), OpId(u64::MAX));
+        self.inflight.range(all).map(|((_, op), component)| (*op, *component))
+    }
 }
 
 #[derive(Default)]
@@ -244,12 +255,14 @@ impl<'a> World<'a> {
                 let input = self.scenario.inputs.get(*index)?;
                 match &input.action {
                     Action::Kill { .. } | Action::Suspend { .. } | Action::ClockJump { .. } => None,
-                    Action::Stop | Action::Abort { .. } | Action::Restart => {
+                    Action::Stop | Action::Abort { .. } | Action::StopTask { .. } | Action::Restart => {
                         self.waits_for_the_disk(at, true)
                     }
                     Action::Create
                     | Action::Message(_)
                     | Action::Model { .. }
+                    | Action::RunTask { .. }
+                    | Action::WriteTask { .. }
                     | Action::Start
                     | Action::Tick => self.waits_for_the_disk(at, false),
                 }
@@ -262,6 +275,8 @@ impl<'a> World<'a> {
             | Happening::Over(_)
             | Happening::Shutdown(_)
             | Happening::Last(_)
+            | Happening::Exits { .. }
+            | Happening::Tidy(_)
             | Happening::Start
             | Happening::Quiet => None,
         }
@@ -275,12 +290,14 @@ impl<'a> World<'a> {
                 *life != self.life.number || self.life.writer.due.is_none_or(|due| due > at)
             }
             Happening::Shutdown(life) => *life != self.life.number,
+            Happening::Exits { socket, plan } => !self.is_planned(socket, *plan),
             Happening::Ring(life) => life.is_some_and(|life| life != self.life.number),
             Happening::Completed { agent, op, .. } => self.outside.cancelled.contains(&(agent.clone(), *op)),
             Happening::Input(_)
             | Happening::Request(_)
             | Happening::Last(_)
             | Happening::Over(_)
+            | Happening::Tidy(_)
             | Happening::Start
             | Happening::Quiet => false,
         }
@@ -304,6 +321,11 @@ impl<'a> World<'a> {
             Happening::Shutdown(_) => self.shut_down(),
             Happening::Start => self.boot(),
             Happening::Last(agent) => self.last_word(agent),
+            Happening::Tidy(agent) => self.tidy(agent),
+            Happening::Exits { socket, .. } => {
+                self.exits(&socket);
+                Ok(())
+            }
             Happening::Quiet => self.grow_quiet(),
         }
     }

@@ -63,6 +63,9 @@ impl Patterns {
             | Action::Message(_)
             | Action::Abort { .. }
             | Action::Model { .. }
+            | Action::RunTask { .. }
+            | Action::StopTask { .. }
+            | Action::WriteTask { .. }
             | Action::Restart
             | Action::Kill { .. }
             | Action::Suspend { .. }

@@ -1,6 +1,6 @@
 //! What effects do in the world, and whether they may.
 
-use holon_core::{AgentId, Answer, Effect, OpId, Outcome, ReplyId, StepSeq};
+use holon_core::{AgentId, Answer, Effect, OpId, ReplyId, StepSeq};
 
 use super::agenda::Happening;
 use super::{Sabotage, World};
@@ -18,29 +18,29 @@ impl World<'_> {
         self.only_farewells(&effect, step)?;
         match effect {
             Effect::Reply { reply, answer } => self.reply(reply, answer, step),
-            Effect::LoadContext { agent, op, .. } => {
-                self.begin(&agent, op, "context", tools::load_context).map(drop)
-            }
+            Effect::LoadContext { agent, op, .. } => self.begin(&agent, op, "context", tools::load_context),
             Effect::CallModel { agent, op, request } => {
                 provider::judge(&request, &self.scenario.config_of(self.life.number).context)?;
                 self.checks.authority(&request)?;
                 wire::lowered(&request, self.disk.texts())?;
                 self.checks.say("P7");
-                self.begin(&agent, op, "provider", provider::answer).map(drop)
+                self.begin(&agent, op, "provider", provider::answer)
             }
-            Effect::CallTool { agent, op, .. } => self.begin(&agent, op, "tool", tools::call).map(drop),
-            Effect::PrepareCommand { agent, op, .. } => self.prepare(&agent, op),
+            Effect::CallTool { agent, op, .. } => self.begin(&agent, op, "tool", tools::call),
+            Effect::PrepareCommand { agent, op, task, call } => self.prepare(&agent, op, task, &call),
             Effect::RunCommand { agent, op, supervisor } => self.go(&agent, op, &supervisor),
+            Effect::WatchCommand { agent, op, supervisor } => self.watch(&agent, op, &supervisor),
+            Effect::StopCommand { agent, op, force } => self.stop(&agent, op, force),
+            Effect::CallTask { agent, op, work } => self.call_task(&agent, op, &work),
             Effect::Cancel { agent, op } => {
-                self.outside.supervised.remove(&agent);
-                if self.outside.inflight.get(&agent) == Some(&op) {
-                    self.outside.inflight.remove(&agent);
-                }
+                self.outside.inflight.remove(&(agent.clone(), op));
                 let number = self.number(&agent);
                 let site = self.site("cancel", number, "ignored");
                 let faults = &self.scenario.faults;
                 let late = faults.outcome_late;
-                if !self.injector.strikes(faults, &mut *self.choices, site, "ignored", late) {
+                let late = self.injector.strikes(faults, &mut *self.choices, site, "ignored", late);
+                self.dismiss(&agent, op, late);
+                if !late {
                     self.outside.cancelled.insert((agent, op));
                 }
                 Ok(())
@@ -48,22 +48,48 @@ impl World<'_> {
         }
     }
 
-    /// Lets a performer work; says what is heard of it first, and after how long.
+    /// Lets a performer work, and plans what is heard of it.
     pub(super) fn begin(
         &mut self,
         agent: &AgentId,
         op: OpId,
         component: &'static str,
         work: impl FnOnce(&mut Circumstances<'_>) -> Deliveries,
-    ) -> Result<Option<(u64, Outcome)>, Failure> {
+    ) -> Result<(), Failure> {
+        let heard = self.work(agent, op, component, work)?;
+        self.deliver(agent, op, heard);
+        Ok(())
+    }
+
+    pub(super) fn deliver(&mut self, agent: &AgentId, op: OpId, heard: Deliveries) {
+        let (number, life) = (self.number(agent), self.life.number);
+        for (after, outcome) in heard {
+            let happening =
+                Happening::Completed { agent: agent.clone(), op, outcome: Box::new(outcome), life };
+            self.plan(self.at + after, number, happening);
+        }
+    }
+
+    /// Lets a performer work; says what will be heard of it, and after how long.
+    pub(super) fn work(
+        &mut self,
+        agent: &AgentId,
+        op: OpId,
+        component: &'static str,
+        work: impl FnOnce(&mut Circumstances<'_>) -> Deliveries,
+    ) -> Result<Deliveries, Failure> {
         self.checks.say("D1");
         ensure!(self.disk.holds_op(agent, op), "D1", "{op} of {agent} begins, and is not on the disk");
         let again = self.options.sabotage == Some(Sabotage::BeginAgain) && self.life.number > 0;
         let new = self.outside.begun.insert((agent.clone(), op)) && !again;
         self.checks.say("P6");
         ensure!(new, "P6", "{op} of {agent} has been begun before");
-        let other = self.outside.inflight.insert(agent.clone(), op);
-        ensure!(other.is_none(), "T3", "{op} of {agent} begins while {other:?} is under way");
+        if ["context", "provider"].contains(&component) {
+            let beside = |kind: &&'static str| ["context", "provider"].contains(kind);
+            let other = self.outside.at_work(agent).find(|(_, kind)| beside(kind));
+            ensure!(other.is_none(), "T3", "{op} of {agent} begins while {other:?} is under way");
+        }
+        self.outside.inflight.insert((agent.clone(), op), component);
         let number = self.number(agent);
         let site: Site = self.site(component, number, "");
         let wall = self.now().wall;
@@ -77,7 +103,9 @@ impl World<'_> {
             self.injector.saw(&format!("{component}.dead"));
             Vec::new()
         } else if let Some(line) = self.scripted(site) {
-            line.deliveries(wall, self.outside.supervised.get(agent).map(|known| &known.identity))
+            let life = self.life.number;
+            let mut waiting = self.outside.supervised.values().filter(|known| known.waits(agent, life));
+            line.deliveries(wall, waiting.next_back().map(super::command::Supervised::up))
         } else {
             work(&mut Circumstances {
                 wall,
@@ -90,14 +118,7 @@ impl World<'_> {
                 site,
             })
         };
-        let life = self.life.number;
-        let first = deliveries.first().cloned();
-        for (after, outcome) in deliveries {
-            let happening =
-                Happening::Completed { agent: agent.clone(), op, outcome: Box::new(outcome), life };
-            self.plan(self.at + after, number, happening);
-        }
-        Ok(first)
+        Ok(deliveries)
     }
 
     /// What the scenario says of this work, word by word.
@@ -156,14 +177,17 @@ impl World<'_> {
                 self.patterns.obeyed(at, request.agent, agents, &request.action, &mut self.injector);
             }
             Answer::ModelSet { changed, .. } => self.model_set(request.agent, *changed),
-            Answer::Created { .. } | Answer::Refused { .. } => {}
+            Answer::Created { .. }
+            | Answer::Refused { .. }
+            | Answer::Task { .. }
+            | Answer::TaskInput { .. } => {}
         }
         Ok(())
     }
 
     /// CT8: a turn in progress keeps the models that it began with; the reference looks at the next one's.
     fn model_set(&mut self, agent: u32, changed: bool) {
-        if changed && self.outside.inflight.contains_key(&ingress::agent_id(agent)) {
+        if changed && self.outside.at_work(&ingress::agent_id(agent)).next().is_some() {
             self.injector.saw("another model during a turn");
         }
     }
@@ -186,11 +210,13 @@ impl World<'_> {
         let sure = self.options.sabotage != Some(Sabotage::GoOn);
         let Some(drained) = self.life.drained.or((!sure).then_some(StepSeq(0))) else { return Ok(()) };
         let farewell = match effect {
-            Effect::Reply { .. } | Effect::Cancel { .. } => true,
+            Effect::Reply { .. } | Effect::Cancel { .. } | Effect::StopCommand { .. } => true,
             Effect::LoadContext { .. }
             | Effect::CallModel { .. }
             | Effect::CallTool { .. }
             | Effect::PrepareCommand { .. }
+            | Effect::WatchCommand { .. }
+            | Effect::CallTask { .. }
             | Effect::RunCommand { .. } => false,
         };
         self.checks.say("L7");

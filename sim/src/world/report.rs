@@ -55,6 +55,18 @@ pub enum Sabotage {
     LateStop,
     /// A command that came to its end while the process was down is not asked for.
     ForgetEnd,
+    /// A command is said to have ended with another status.
+    MisreportEnd,
+    /// Whatever tells of a task is taken for a second time.
+    ForgetTold,
+    /// Nobody is taken to know of a task.
+    Unshown,
+    /// No command may begin.
+    FewCommands,
+    /// Another command is asked to end.
+    StopAnother,
+    /// What is to end may take no time.
+    Lingering,
     /// A parked agent is handed something without being brought in.
     ForgetParked,
     /// The ledger is read without looking at its links.

@@ -46,6 +46,11 @@ impl Waits {
         }
     }
 
+    /// How long all took together that ended since a moment.
+    pub(super) fn all(&self, since: u64) -> u64 {
+        self.0.iter().filter(|(end, _)| *end >= since).map(|(_, micros)| *micros).sum()
+    }
+
     /// The longest of those that ended since a moment.
     pub(super) fn longest(&self, since: u64) -> u64 {
         self.0.iter().filter(|(end, _)| *end >= since).map(|(_, micros)| *micros).max().unwrap_or(0)
@@ -55,7 +60,7 @@ impl Waits {
 /// What a full disk must not keep out.
 pub(super) fn urgent(input: &Input) -> bool {
     match input {
-        Input::Drain { .. } => true,
+        Input::Drain { .. } | Input::StopTask { .. } => true,
         Input::Control { request, .. } => match request {
             ControlRequest::Stop | ControlRequest::Abort { .. } => true,
             ControlRequest::Start => false,
@@ -63,6 +68,8 @@ pub(super) fn urgent(input: &Input) -> bool {
         Input::CreateAgent { .. }
         | Input::Ingress { .. }
         | Input::SetModel { .. }
+        | Input::RunTask { .. }
+        | Input::WriteTask { .. }
         | Input::Completed { .. }
         | Input::Tick => false,
     }

@@ -19,10 +19,11 @@ const PREPARE_TIMEOUT: Millis = Millis::seconds(60);
 /// Why no further command may begin now: each could become a task.
 pub(crate) fn refusal(tx: &Tx<'_>) -> Option<ToolError> {
     let limits = &tx.config.tasks;
-    let (message, hint) = if tx.agent().tasks.active_count() >= limits.per_agent {
+    // Each command that was begun may become a task: one that a run waits for counts, too.
+    let (message, hint) = if tx.agent().commands() >= limits.per_agent {
         (
             format!(
-                "{} background tasks run, which is as many as an agent may have (limits.tasks_per_agent)",
+                "{} commands and background tasks run, which is as many as an agent may have (limits.tasks_per_agent)",
                 limits.per_agent
             ),
             "end one with TaskStop, or go on when one has ended",

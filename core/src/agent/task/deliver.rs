@@ -91,3 +91,40 @@ fn admit(
     tx.record(MessageAdmitted { message, idempotency: None, expired_keys: 0 });
     Some(message_id)
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::content::Text;
+    use crate::event::operation::OpKind;
+    use crate::ids::TaskId;
+    use crate::input::Input;
+    use crate::message::{MessageKind, Priority};
+    use crate::testing::{World, agent, calls, context, ingress, tool_says};
+
+    /// What a tick tells of several tasks is not known because a turn has shown one of them.
+    #[test]
+    fn a_tick_of_several_is_for_the_model_until_all_of_them_were_shown() {
+        let mut world = World::with_agent("main");
+        for _ in 0..2 {
+            world.later(|reply| Input::RunTask {
+                agent: agent("main"),
+                arguments: Text::short(r#"{"cmd":"make"}"#),
+                reply,
+            });
+        }
+        world.admit("main", ingress(MessageKind::OperatorPrompt, Priority::Next, "how did it go?"));
+        world.crash();
+        let end = |world: &World, task| world.agent("main").tasks.get(TaskId(task)).unwrap().end.clone().unwrap();
+        let tick = end(&world, 1).told_by.unwrap();
+        assert_eq!(end(&world, 2).told_by, Some(tick), "one tick tells of both");
+        let known = |world: &World| world.agent("main").inbox.queued_entry(tick).unwrap().known;
+        let look = |task: &'static str| calls(&[("", "TaskOutput", task)]);
+        world.complete("main", context());
+        world.complete("main", look(r#"{"task_id":"task_1"}"#));
+        world.complete_one("main", OpKind::CallTool, tool_says("the end of the first"));
+        assert!(!known(&world), "nobody has shown the second");
+        world.complete("main", look(r#"{"task_id":"task_2"}"#));
+        world.complete_one("main", OpKind::CallTool, tool_says("the end of the second"));
+        assert!(known(&world), "both were shown");
+    }
+}

@@ -171,11 +171,13 @@ impl Tasks {
         }
     }
 
-    /// A turn has shown the result; names the message that would tell it again.
+    /// A turn has shown the result; names the message that would tell nothing but what was shown.
     pub(super) fn shown(&mut self, id: TaskId) -> Option<MessageId> {
         let end = self.end_mut(id)?;
         end.shown = true;
-        end.told_by
+        let message = end.told_by?;
+        let shown = |task: &Task| task.end.as_ref().is_some_and(|end| end.shown);
+        self.told_by(message).all(shown).then_some(message)
     }
 
     /// A stop has aborted the run that was to tell of them: they are told after the next start.

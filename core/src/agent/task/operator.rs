@@ -23,14 +23,8 @@ const INPUT_TIMEOUT: Millis = Millis::seconds(15);
 
 /// Starts a command as a task; the caller is answered when it has the word.
 pub(crate) fn run(tx: &mut Tx<'_>, arguments: Text, reply: ReplyId) {
-    let refused = if tx.host.draining {
-        Some(Reject::Draining)
-    } else if tx.agent().status == Status::Stopped {
-        Some(Reject::AgentStopped { agent: tx.agent().id.clone() })
-    } else {
-        command::refusal(tx).map(|error| Reject::CommandRefused { error: Box::new(error) })
-    };
-    if let Some(reject) = refused {
+    let full = || command::refusal(tx).map(|error| Reject::CommandRefused { error: Box::new(error) });
+    if let Some(reject) = closed(tx).or_else(full) {
         tx.reply(reply, Answer::Refused { reject });
         return;
     }
@@ -45,6 +39,17 @@ pub(crate) fn run(tx: &mut Tx<'_>, arguments: Text, reply: ReplyId) {
     };
     let op = command::prepare(tx, None, call);
     tx.answer_later(op, reply);
+}
+
+/// Why nothing is begun for an operator now.
+fn closed(tx: &Tx<'_>) -> Option<Reject> {
+    if tx.host.draining {
+        Some(Reject::Draining)
+    } else if tx.agent().status == Status::Stopped {
+        Some(Reject::AgentStopped { agent: tx.agent().id.clone() })
+    } else {
+        None
+    }
 }
 
 /// The supervisor is up: the task begins, and its operator is told.
@@ -88,6 +93,10 @@ pub(crate) fn input(tx: &mut Tx<'_>, id: TaskId, text: Text, reply: ReplyId) {
     let Some(task) = tx.agent().tasks.get(id).cloned() else {
         return answer(tx, reply, id, false);
     };
+    if let Some(reject) = closed(tx) {
+        tx.reply(reply, Answer::Refused { reject });
+        return;
+    }
     if text.bytes() > INPUT_BYTES as u64 {
         let (what, bytes, limit) = ("the input".into(), text.bytes(), INPUT_BYTES as u64);
         tx.reply(reply, Answer::Refused { reject: Reject::TooLarge { what, bytes, limit } });
@@ -99,10 +108,6 @@ pub(crate) fn input(tx: &mut Tx<'_>, id: TaskId, text: Text, reply: ReplyId) {
         return;
     }
     let agent = tx.agent().id.clone();
-    if tx.agent().status == Status::Stopped {
-        tx.reply(reply, Answer::Refused { reject: Reject::AgentStopped { agent } });
-        return;
-    }
     let opening = Opening { task_id: Some(id), ..Opening::new(OpKind::WriteInput, INPUT_TIMEOUT) };
     let executing = stop::executing(tx, id);
     let work = TaskWork::Input { task: Box::new(task), op: executing, source: InputSource::Text { text } };
@@ -202,6 +207,80 @@ impl Task {
             Some("the task was started without accepts_input")
         } else {
             None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::config::{Config, TaskLimits};
+    use crate::content::Text;
+    use crate::effect::Answer;
+    use crate::event::operation::OpKind;
+    use crate::ids::TaskId;
+    use crate::input::{ControlRequest, Input};
+    use crate::testing::{World, agent, calls, config, context, prompt};
+    use crate::time::Millis;
+
+    fn run(reply: crate::ids::ReplyId) -> Input {
+        Input::RunTask { agent: agent("main"), arguments: Text::short(r#"{"cmd":"make"}"#), reply }
+    }
+
+    fn write(reply: crate::ids::ReplyId) -> Input {
+        Input::WriteTask { agent: agent("main"), task: TaskId(1), text: Text::short("y"), reply }
+    }
+
+    fn code(answer: Option<Answer>) -> Option<&'static str> {
+        match answer {
+            Some(Answer::Refused { reject }) => Some(reject.code()),
+            Some(_) | None => None,
+        }
+    }
+
+    fn with_limit(per_agent: u64) -> World {
+        let tasks = TaskLimits { per_agent, ..config().tasks };
+        World::with_config("main", Config { tasks, ..config() })
+    }
+
+    /// The command of a call may go on as a task: it counts before it does.
+    #[test]
+    fn a_command_that_a_run_waits_for_is_one_of_as_many_as_there_may_be() {
+        let mut world = with_limit(1);
+        world.admit("main", prompt("build"));
+        world.complete("main", context());
+        world.complete("main", calls(&[("c1", "ExecCommand", r#"{"cmd":"make"}"#)]));
+        assert_eq!(world.waits_for("main"), Some(OpKind::RunCommand));
+        let reply = world.later(run);
+        assert_eq!(code(world.answer(reply)), Some("command_refused"));
+    }
+
+    #[test]
+    fn so_is_one_whose_supervisor_comes_up() {
+        let mut world = with_limit(1);
+        world.prepares = false;
+        let first = world.later(run);
+        assert_eq!(world.answer(first), None);
+        let second = world.later(run);
+        assert_eq!(code(world.answer(second)), Some("command_refused"));
+    }
+
+    /// Nothing begins for a stopped agent, nor once the runtime ends: not even a look at a task.
+    #[test]
+    fn nothing_is_written_for_a_stopped_agent_or_during_a_shutdown() {
+        for (drains, refused) in [(false, "agent_stopped"), (true, "draining")] {
+            let mut world = with_limit(2);
+            world.later(run);
+            assert!(world.agent("main").tasks.is_active(TaskId(1)));
+            if drains {
+                world.drain();
+            } else {
+                world.control("main", ControlRequest::Stop);
+            }
+            let works = world.works.len();
+            let reply = world.later(write);
+            assert_eq!(code(world.answer(reply)), Some(refused));
+            assert_eq!(world.works.len(), works);
+            world.pass(Millis::seconds(1));
         }
     }
 }

@@ -1,0 +1,221 @@
+//! Tasks of one agent, as far as anybody was promised anything: which there are, which were asked to end, which
+//! have ended, and whether their agent was told, once.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use holon_core::agent::task::TaskStatus;
+use holon_core::event::inbox::MessageAdmitted;
+use holon_core::event::task::{StopCause, TaskStatusUpdated};
+use holon_core::event::{InboxFact, TaskFact, TurnFact};
+use holon_core::ids::TaskId;
+use holon_core::message::{AdmissionContext, Message, Origin};
+use holon_core::{Event, MessageId};
+
+use super::Told;
+use crate::failure::{Failure, ensure};
+
+/// So many of the ended tasks anybody may still ask about.
+const REMEMBERED: usize = 64;
+/// The subsystem that tells of several tasks at once.
+const TEACHER: &str = "task_restart";
+/// Bytes that may be written at a time.
+const INPUT: u64 = 64 * 1024;
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Tasks {
+    all: BTreeMap<TaskId, Task>,
+    /// In the order of their ends.
+    ended: Vec<TaskId>,
+    /// Messages that tell of tasks and have not come to an end.
+    telling: BTreeMap<MessageId, BTreeSet<TaskId>>,
+    /// Broken on purpose: what is told was told before, what is shown is not seen.
+    pub(super) deaf: bool,
+    pub(super) blind: bool,
+}
+
+#[derive(Debug, Clone)]
+struct Task {
+    ended: bool,
+    /// Somebody asked for its end, and whether at once.
+    asked: Option<bool>,
+    by_agent: bool,
+    takes_input: bool,
+    told: u32,
+    /// Its agent knows how it ended: it saw that in a turn, or brought it about.
+    known: bool,
+}
+
+/// Whether the runtime itself tells of tasks: nobody else names one.
+pub(super) fn tells(message: &Message) -> bool {
+    match &message.origin {
+        Origin::Task { task_id } => task_id.parse::<TaskId>().is_ok(),
+        Origin::System { subsystem } => subsystem == TEACHER,
+        Origin::Operator { .. }
+        | Origin::Channel { .. }
+        | Origin::Webhook { .. }
+        | Origin::Callback { .. }
+        | Origin::Timer { .. } => false,
+    }
+}
+
+impl Tasks {
+    pub(super) fn apply(&mut self, event: &Event) -> Result<(), Failure> {
+        match event {
+            Event::Task(TaskFact::TaskCreated(fact)) => {
+                let task = Task {
+                    ended: false,
+                    asked: None,
+                    by_agent: false,
+                    takes_input: fact.command.accepts_input,
+                    told: 0,
+                    known: false,
+                };
+                let before = self.all.insert(fact.task_id, task);
+                ensure!(before.is_none(), "P1", "{} begins twice", fact.task_id);
+            }
+            Event::Task(TaskFact::TaskStatusUpdated(fact)) => self.changed(fact)?,
+            Event::Inbox(InboxFact::MessageAdmitted(fact)) => self.admitted(fact)?,
+            Event::Inbox(InboxFact::MessageDequeued(fact)) if fact.run_id.is_none() => {
+                for id in self.telling.get(&fact.message_id).into_iter().flatten() {
+                    let known = !self.blind && self.all.get(id).is_some_and(|task| task.known);
+                    ensure!(
+                        known,
+                        "S5",
+                        "{} passes unread, and its agent does not know of {id}",
+                        fact.message_id
+                    );
+                }
+            }
+            Event::Inbox(InboxFact::MessageProcessed(fact)) => drop(self.telling.remove(&fact.message_id)),
+            Event::Inbox(InboxFact::MessageAborted(fact)) => drop(self.telling.remove(&fact.message_id)),
+            Event::Inbox(InboxFact::MessageDropped(fact)) => drop(self.telling.remove(&fact.message_id)),
+            Event::Turn(TurnFact::ToolExecuted(fact)) => {
+                let shown = fact.receipt.facts.shown_task.and_then(|task| self.all.get_mut(&task));
+                if let Some(task) = shown {
+                    ensure!(task.ended, "S5", "the end of a task is shown before it");
+                    task.known = true;
+                }
+            }
+            Event::Task(TaskFact::TaskResultQueued(_) | TaskFact::TaskInputDelivered(_))
+            | Event::Turn(_)
+            | Event::Inbox(_)
+            | Event::Lifecycle(_)
+            | Event::Scheduling(_)
+            | Event::Operation(_)
+            | Event::Brief(_) => {}
+        }
+        Ok(())
+    }
+
+    fn changed(&mut self, fact: &TaskStatusUpdated) -> Result<(), Failure> {
+        let task = self.all.get_mut(&fact.task_id).filter(|task| !task.ended);
+        ensure!(task.is_some(), "P1", "{} is {}, and goes on no more", fact.task_id, fact.status);
+        let Some(task) = task else { return Ok(()) };
+        if fact.status.is_terminal() {
+            task.ended = true;
+            task.known = task.by_agent && fact.status == TaskStatus::Cancelled;
+            self.ended.push(fact.task_id);
+            return Ok(());
+        }
+        if let Some(cause) = fact.cause.stop() {
+            task.by_agent = cause == StopCause::Agent;
+        }
+        task.asked = Some(fact.force || task.asked == Some(true));
+        Ok(())
+    }
+
+    /// P2: a message tells of ends that have come, of each once.
+    fn admitted(&mut self, fact: &MessageAdmitted) -> Result<(), Failure> {
+        let message = &fact.message;
+        if message.admission_context != AdmissionContext::RuntimeOwned {
+            return Ok(());
+        }
+        let told: BTreeSet<TaskId> = match &message.origin {
+            Origin::Task { task_id } => task_id.parse().into_iter().collect(),
+            Origin::System { subsystem } if subsystem == TEACHER => {
+                let listed = message.body.text.preview().split(", ");
+                listed.filter_map(|named| named.split(' ').next()?.parse().ok()).collect()
+            }
+            Origin::System { .. }
+            | Origin::Operator { .. }
+            | Origin::Channel { .. }
+            | Origin::Webhook { .. }
+            | Origin::Callback { .. }
+            | Origin::Timer { .. } => return Ok(()),
+        };
+        for id in &told {
+            let task = self.all.get_mut(id).filter(|task| task.ended && task.told == 0 && !self.deaf);
+            ensure!(task.is_some(), "P2", "{} tells of {id}, which goes on or was told of", message.id);
+            if let Some(task) = task {
+                task.told += 1;
+            }
+        }
+        if !told.is_empty() {
+            self.telling.insert(message.id, told);
+        }
+        Ok(())
+    }
+
+    /// A task that has ended, and of which nobody told its agent.
+    pub(super) fn untold(&self) -> Option<TaskId> {
+        self.all.iter().find(|(_, task)| task.ended && task.told == 0).map(|(id, _)| *id)
+    }
+
+    pub(super) fn active(&self) -> u64 {
+        self.all.values().filter(|task| !task.ended).count() as u64
+    }
+
+    pub(super) fn any_asked(&self) -> bool {
+        self.all.values().any(|task| !task.ended && task.asked.is_some())
+    }
+
+    /// Whoever asks about a task that ended long ago may be told that there is none.
+    fn long_ago(&self, id: TaskId) -> bool {
+        self.ended.iter().rev().take(REMEMBERED).all(|recent| *recent != id)
+    }
+
+    fn of_ended(&self, id: TaskId, told: Told) -> Vec<Told> {
+        let unknown = self.long_ago(id).then_some(Told::Refused("unknown_task"));
+        unknown.into_iter().chain([told]).collect()
+    }
+
+    /// What must be told to whoever asks for an end.
+    pub(super) fn end(&self, id: TaskId, force: bool) -> Vec<Told> {
+        match self.all.get(&id) {
+            None => vec![Told::Refused("unknown_task")],
+            Some(task) if task.ended => self.of_ended(id, Told::Task { task: id, changed: false }),
+            Some(Task { asked: None, .. }) => vec![Told::Task { task: id, changed: true }],
+            // It may have ended, or been told to end at once, at the beginning of the step.
+            Some(Task { asked: Some(before), .. }) => {
+                vec![
+                    Told::Task { task: id, changed: force && !before },
+                    Told::Task { task: id, changed: false },
+                ]
+            }
+        }
+    }
+
+    /// What is told where nothing can be done for a task.
+    pub(super) fn closed(&self, id: TaskId, told: Told) -> Vec<Told> {
+        match self.all.get(&id) {
+            None => vec![Told::Refused("unknown_task")],
+            Some(task) if task.ended => self.of_ended(id, told),
+            Some(_) => vec![told],
+        }
+    }
+
+    /// What may be told to whoever writes to it.
+    pub(super) fn write(&self, id: TaskId, bytes: u64) -> Vec<Told> {
+        match self.all.get(&id) {
+            None => vec![Told::Refused("unknown_task")],
+            Some(task) if task.ended && bytes > INPUT => self.of_ended(id, Told::Refused("too_large")),
+            Some(task) if task.ended => self.of_ended(id, Told::Input { task: id, accepted: false }),
+            Some(_) if bytes > INPUT => vec![Told::Refused("too_large")],
+            Some(task) => {
+                let refused = Told::Input { task: id, accepted: false };
+                let taken = task.takes_input.then_some(Told::Input { task: id, accepted: true });
+                taken.into_iter().chain([refused]).collect()
+            }
+        }
+    }
+}
