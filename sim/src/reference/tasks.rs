@@ -6,8 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use holon_core::agent::task::TaskStatus;
 use holon_core::event::inbox::MessageAdmitted;
 use holon_core::event::task::{StopCause, TaskStatusUpdated};
-use holon_core::event::{InboxFact, TaskFact, TurnFact};
+use holon_core::event::{InboxFact, LifecycleFact, TaskFact, TurnFact};
 use holon_core::ids::TaskId;
+use holon_core::lifecycle::ControlAction;
 use holon_core::message::{AdmissionContext, Message, Origin};
 use holon_core::{Event, MessageId};
 
@@ -28,6 +29,8 @@ pub(super) struct Tasks {
     ended: Vec<TaskId>,
     /// Messages that tell of tasks and have not come to an end.
     telling: BTreeMap<MessageId, BTreeSet<TaskId>>,
+    /// Those of a run that was aborted.
+    aborted: BTreeMap<MessageId, BTreeSet<TaskId>>,
     /// Broken on purpose: what is told was told before, what is shown is not seen.
     pub(super) deaf: bool,
     pub(super) blind: bool,
@@ -87,7 +90,18 @@ impl Tasks {
                 }
             }
             Event::Inbox(InboxFact::MessageProcessed(fact)) => drop(self.telling.remove(&fact.message_id)),
-            Event::Inbox(InboxFact::MessageAborted(fact)) => drop(self.telling.remove(&fact.message_id)),
+            Event::Inbox(InboxFact::MessageAborted(fact)) => {
+                let telling = self.telling.remove(&fact.message_id);
+                self.aborted.extend(telling.map(|tasks| (fact.message_id, tasks)));
+            }
+            Event::Lifecycle(LifecycleFact::ControlApplied(fact)) => {
+                // What the run was to tell is told after the next start.
+                let aborted = std::mem::take(&mut self.aborted);
+                let named = fact.aborted_messages.iter().filter_map(|message| aborted.get(message)).flatten();
+                for id in named.filter(|_| fact.action == ControlAction::Stop) {
+                    self.all.get_mut(id).into_iter().for_each(|task| task.told = 0);
+                }
+            }
             Event::Inbox(InboxFact::MessageDropped(fact)) => drop(self.telling.remove(&fact.message_id)),
             Event::Turn(TurnFact::ToolExecuted(fact)) => {
                 let shown = fact.receipt.facts.shown_task.and_then(|task| self.all.get_mut(&task));

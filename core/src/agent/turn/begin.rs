@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 
+use crate::agent::inbox::Entry;
 use crate::agent::model;
 use crate::effect::Effect;
 use crate::event::inbox::MessageDequeued;
@@ -37,8 +38,8 @@ pub(crate) fn begin(tx: &mut Tx<'_>, message_id: MessageId) {
 
 /// The results of tasks that come right after one: they are told together (contract: agent.md, Turns).
 fn further_results(tx: &Tx<'_>, first: MessageId) -> Vec<MessageId> {
-    let results = tx.agent().inbox.queued().take_while(|entry| entry.message.kind == MessageKind::TaskResult);
-    let mut results = results.filter(|entry| !entry.known).map(|entry| entry.message.id);
+    let result = |entry: &&Entry| entry.message.kind == MessageKind::TaskResult && !entry.known;
+    let mut results = tx.agent().inbox.queued().take_while(result).map(|entry| entry.message.id);
     if results.next() != Some(first) {
         return Vec::new();
     }
