@@ -1,21 +1,18 @@
 //! What the log of one agent has said so far, as far as a law looks back. Bounded by what is live: ids are
 //! handed out in order, so a message that was admitted and is neither queued nor claimed is terminal.
 
+mod tasks;
+
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::agent::task::TaskStatus;
 use crate::event::brief::BriefKind;
 use crate::event::inbox::{MessageAdmitted, RequeueCause};
-use crate::event::operation::{OpKind, Settlement};
-use crate::event::task::StopCause;
 use crate::event::turn::{
     AssistantRoundRecorded, CompactionCause, ProviderAttemptRecorded, TurnStarted, TurnTerminal,
 };
-use crate::event::{
-    BriefFact, Event, InboxFact, LifecycleFact, OperationFact, SchedulingFact, TaskFact, TurnFact,
-};
+use crate::event::{BriefFact, Event, InboxFact, LifecycleFact, SchedulingFact, TurnFact};
 use crate::ids::{BriefId, EventSeq, MessageId, OpId, RunId, StepSeq, TaskId, TurnIndex};
 use crate::lifecycle::{ControlAction, Status};
 use crate::message::{MessageKind, Priority};
@@ -24,110 +21,77 @@ use crate::record::Record;
 use crate::scheduler::{DecisionKind, SchedulerDecision};
 use crate::time::Wall;
 use crate::tool::{TaskCall, Verdict};
+pub(in crate::law) use tasks::{Ended, Op, Task, Tasks};
 
 /// The agent before the record that is judged.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Seen {
-    pub(super) last: Option<Position>,
-    pub(super) next: Next,
-    pub(super) posture: Posture,
-    pub(super) queue: Queue,
-    pub(super) keys: Keys,
-    pub(super) run: Option<Run>,
-    pub(super) ops: BTreeMap<OpId, Op>,
-    pub(super) tasks: Tasks,
-    pub(super) hold: Option<Hold>,
-    pub(super) decided: Option<(DecisionKind, Option<MessageId>)>,
-    pub(super) owed: Owed,
+pub(in crate::law) struct Seen {
+    pub(in crate::law) last: Option<Position>,
+    pub(in crate::law) next: Next,
+    pub(in crate::law) posture: Posture,
+    pub(in crate::law) queue: Queue,
+    pub(in crate::law) keys: Keys,
+    pub(in crate::law) run: Option<Run>,
+    pub(in crate::law) ops: BTreeMap<OpId, Op>,
+    pub(in crate::law) tasks: Tasks,
+    pub(in crate::law) hold: Option<Hold>,
+    pub(in crate::law) decided: Option<(DecisionKind, Option<MessageId>)>,
+    pub(in crate::law) owed: Owed,
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Position {
-    pub(super) event_seq: EventSeq,
-    pub(super) step: StepSeq,
-    pub(super) at: Wall,
+pub(in crate::law) struct Position {
+    pub(in crate::law) event_seq: EventSeq,
+    pub(in crate::law) step: StepSeq,
+    pub(in crate::law) at: Wall,
 }
 
 /// The ids that are given next.
 #[derive(Debug, Clone)]
-pub(super) struct Next {
-    pub(super) message: MessageId,
-    pub(super) run: RunId,
-    pub(super) op: OpId,
-    pub(super) brief: BriefId,
-    pub(super) turn: TurnIndex,
-    pub(super) task: TaskId,
-}
-
-/// An operation in progress.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Op {
-    pub(super) kind: OpKind,
-    pub(super) run: Option<RunId>,
-    pub(super) task: Option<TaskId>,
-}
-
-/// Tasks that are not done with.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Tasks {
-    pub(super) live: BTreeMap<TaskId, Task>,
-    /// Ended, and nothing tells of it yet.
-    pub(super) untold: BTreeMap<TaskId, Ended>,
-    /// Told by a message that is not terminal, and not shown since.
-    pub(super) told: BTreeMap<TaskId, MessageId>,
-    /// Commands of operators whose supervisors wait for the word.
-    pub(super) prepared: BTreeSet<TaskId>,
-}
-
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Task {
-    pub(super) status: TaskStatus,
-    /// Who asked for its end, and whether at once.
-    pub(super) stop: Option<(StopCause, bool)>,
-}
-
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Ended {
-    /// The agent itself brought it about.
-    pub(super) by_agent: bool,
-    pub(super) step: StepSeq,
+pub(in crate::law) struct Next {
+    pub(in crate::law) message: MessageId,
+    pub(in crate::law) run: RunId,
+    pub(in crate::law) op: OpId,
+    pub(in crate::law) brief: BriefId,
+    pub(in crate::law) turn: TurnIndex,
+    pub(in crate::law) task: TaskId,
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Posture {
-    pub(super) status: Status,
+pub(in crate::law) struct Posture {
+    pub(in crate::law) status: Status,
     /// By the last control command, whatever else was said.
-    pub(super) stopped: bool,
+    pub(in crate::law) stopped: bool,
     /// Since the last run.
-    pub(super) started: bool,
-    pub(super) admitted_while_stopped: bool,
+    pub(in crate::law) started: bool,
+    pub(in crate::law) admitted_while_stopped: bool,
     /// A command is being carried out, and so many messages were queued before it.
-    pub(super) control: Option<(ControlAction, usize)>,
+    pub(in crate::law) control: Option<(ControlAction, usize)>,
 }
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct Queue {
-    pub(super) live: BTreeMap<MessageId, Entry>,
-    pub(super) waiting: BTreeSet<(Priority, MessageId)>,
+pub(in crate::law) struct Queue {
+    pub(in crate::law) live: BTreeMap<MessageId, Entry>,
+    pub(in crate::law) waiting: BTreeSet<(Priority, MessageId)>,
     /// The message of the last run that was aborted.
-    pub(super) aborted: Option<MessageId>,
+    pub(in crate::law) aborted: Option<MessageId>,
 }
 
 /// A message that is not terminal.
 #[derive(Debug, Clone)]
-pub(super) struct Entry {
-    pub(super) kind: MessageKind,
-    pub(super) priority: Priority,
-    pub(super) interjects: bool,
-    pub(super) crashes: u32,
+pub(in crate::law) struct Entry {
+    pub(in crate::law) kind: MessageKind,
+    pub(in crate::law) priority: Priority,
+    pub(in crate::law) interjects: bool,
+    pub(in crate::law) crashes: u32,
     /// Its agent knows what it says.
-    pub(super) known: bool,
+    pub(in crate::law) known: bool,
     /// None while it waits.
-    pub(super) claim: Option<Claim>,
+    pub(in crate::law) claim: Option<Claim>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Claim {
+pub(in crate::law) enum Claim {
     ByRun(RunId),
     /// Taken without a model; over within its step.
     Reduced,
@@ -135,7 +99,7 @@ pub(super) enum Claim {
 
 /// Idempotency keys that are kept, in the order of admission and by name.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Keys {
+pub(in crate::law) struct Keys {
     by_message: BTreeMap<MessageId, String>,
     by_key: BTreeMap<String, MessageId>,
     /// Keys up to here were admitted before the clock went back: the order of their age is lost.
@@ -144,74 +108,74 @@ pub(super) struct Keys {
 
 /// The run in progress.
 #[derive(Debug, Clone)]
-pub(super) struct Run {
-    pub(super) id: RunId,
-    pub(super) turn_index: TurnIndex,
-    pub(super) message: MessageId,
-    pub(super) rounds: u32,
+pub(in crate::law) struct Run {
+    pub(in crate::law) id: RunId,
+    pub(in crate::law) turn_index: TurnIndex,
+    pub(in crate::law) message: MessageId,
+    pub(in crate::law) rounds: u32,
     /// Rounds of interrupted runs that came before.
-    pub(super) carried: u32,
+    pub(in crate::law) carried: u32,
     /// Rounds that are told in short.
-    pub(super) recapped: u32,
+    pub(in crate::law) recapped: u32,
     /// Whether a provider's refusal made it shorter.
-    pub(super) refused: bool,
-    pub(super) calls: Vec<Call>,
-    pub(super) results: usize,
+    pub(in crate::law) refused: bool,
+    pub(in crate::law) calls: Vec<Call>,
+    pub(in crate::law) results: usize,
     /// Of all rounds: an id stands for one call of the conversation.
-    pub(super) call_ids: BTreeSet<String>,
-    pub(super) attempt: Option<Attempt>,
-    pub(super) recorded_something: bool,
-    pub(super) exhausted: bool,
+    pub(in crate::law) call_ids: BTreeSet<String>,
+    pub(in crate::law) attempt: Option<Attempt>,
+    pub(in crate::law) recorded_something: bool,
+    pub(in crate::law) exhausted: bool,
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Call {
-    pub(super) id: String,
-    pub(super) accepted: bool,
+pub(in crate::law) struct Call {
+    pub(in crate::law) id: String,
+    pub(in crate::law) accepted: bool,
     /// The task whose output it reads.
-    pub(super) reads: Option<TaskId>,
-    pub(super) started: bool,
+    pub(in crate::law) reads: Option<TaskId>,
+    pub(in crate::law) started: bool,
     /// A supervisor is up for it.
-    pub(super) prepared: bool,
+    pub(in crate::law) prepared: bool,
     /// The supervisor was given the word.
-    pub(super) executed: bool,
+    pub(in crate::law) executed: bool,
 }
 
 /// The last attempt at the round in progress.
 #[derive(Debug, Clone)]
-pub(super) struct Attempt {
-    pub(super) model: ModelRef,
-    pub(super) number: u32,
-    pub(super) outcome: AttemptOutcome,
-    pub(super) waits: bool,
-    pub(super) step: StepSeq,
+pub(in crate::law) struct Attempt {
+    pub(in crate::law) model: ModelRef,
+    pub(in crate::law) number: u32,
+    pub(in crate::law) outcome: AttemptOutcome,
+    pub(in crate::law) waits: bool,
+    pub(in crate::law) step: StepSeq,
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Hold {
-    pub(super) until: Wall,
+pub(in crate::law) struct Hold {
+    pub(in crate::law) until: Wall,
     /// The first operator prompt since the hold was set.
-    pub(super) trial: Option<MessageId>,
+    pub(in crate::law) trial: Option<MessageId>,
 }
 
 /// What records of this step have promised for the same step.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Owed {
-    pub(super) closure: Option<RunId>,
+pub(in crate::law) struct Owed {
+    pub(in crate::law) closure: Option<RunId>,
     /// A model or a tool has said something in this step.
-    pub(super) said: bool,
+    pub(in crate::law) said: bool,
     /// A command was applied, or a decision to rest was taken or stands.
-    pub(super) moved: bool,
+    pub(in crate::law) moved: bool,
     /// Messages that a hold put back.
-    pub(super) held_back: Vec<MessageId>,
-    pub(super) failure_brief: Option<MessageId>,
-    pub(super) end_of: Option<RunId>,
+    pub(in crate::law) held_back: Vec<MessageId>,
+    pub(in crate::law) failure_brief: Option<MessageId>,
+    pub(in crate::law) end_of: Option<RunId>,
     /// A start of the runtime has looked at what was in flight.
-    pub(super) recovered: bool,
+    pub(in crate::law) recovered: bool,
     /// Messages that were admitted.
-    pub(super) admitted: Vec<MessageId>,
+    pub(in crate::law) admitted: Vec<MessageId>,
     /// Tasks of whose ends an aborted run was to tell.
-    pub(super) withdrawn: Vec<TaskId>,
+    pub(in crate::law) withdrawn: Vec<TaskId>,
 }
 
 impl Default for Next {
@@ -241,36 +205,36 @@ impl Default for Posture {
 
 impl Run {
     /// The first call without a result.
-    pub(super) fn open_call(&self) -> Option<&Call> {
+    pub(in crate::law) fn open_call(&self) -> Option<&Call> {
         self.calls.get(self.results)
     }
 }
 
 impl Call {
     /// Whether a supervisor waits for the word to execute it.
-    pub(super) fn waits_for_the_word(&self) -> bool {
+    pub(in crate::law) fn waits_for_the_word(&self) -> bool {
         self.prepared && !self.executed
     }
 }
 
 impl Seen {
     /// Whether a hold keeps the queue waiting at that moment.
-    pub(super) fn held(&self, at: Wall) -> Option<&Hold> {
+    pub(in crate::law) fn held(&self, at: Wall) -> Option<&Hold> {
         self.hold.as_ref().filter(|hold| at < hold.until)
     }
 
     /// The run in progress, if it is that one.
-    pub(super) fn running(&self, run: RunId) -> Option<&Run> {
+    pub(in crate::law) fn running(&self, run: RunId) -> Option<&Run> {
         self.run.as_ref().filter(|current| current.id == run)
     }
 
     /// Whether the record begins another step: what the last one owed is overdue.
-    pub(super) fn begins_step(&self, record: &Record) -> bool {
+    pub(in crate::law) fn begins_step(&self, record: &Record) -> bool {
         self.last.is_some_and(|last| last.step != record.step)
     }
 
     /// Takes a record in, whatever the laws said of it.
-    pub(super) fn follow(&mut self, record: &Record) {
+    pub(in crate::law) fn follow(&mut self, record: &Record) {
         if self.begins_step(record) {
             self.owed = Owed::default();
         }
@@ -289,76 +253,6 @@ impl Seen {
                     self.owed.failure_brief = None;
                 }
             }
-        }
-    }
-
-    /// Whether an operation ends with the run: what a task or an operator waits for does not.
-    pub(super) fn is_of_run(&self, op: &Op) -> bool {
-        let task =
-            op.kind == OpKind::RunCommand && op.task.is_some_and(|id| self.tasks.live.contains_key(&id));
-        op.run.is_some() && !task
-    }
-
-    pub(super) fn run_ops(&self) -> impl Iterator<Item = (&OpId, &Op)> {
-        self.ops.iter().filter(|(_, op)| self.is_of_run(op))
-    }
-
-    fn operation(&mut self, fact: &OperationFact) {
-        let call = self.run.as_mut().and_then(|run| run.calls.get_mut(run.results));
-        match fact {
-            OperationFact::OperationOpened(fact) => {
-                self.next.op = fact.op.next();
-                self.next.task = fact.task_id.map_or(self.next.task, |task| self.next.task.max(task.next()));
-                let op = Op { kind: fact.kind, run: fact.run_id, task: fact.task_id };
-                self.ops.insert(fact.op, op);
-                let executes = fact.kind == OpKind::RunCommand;
-                match (call, fact.run_id) {
-                    (Some(call), Some(_)) => call.executed |= executes,
-                    (_, None) if executes => {
-                        self.tasks.prepared.retain(|task| Some(*task) != fact.task_id);
-                    }
-                    (_, _) => {}
-                }
-            }
-            OperationFact::OperationSettled(fact) => {
-                let op = self.ops.remove(&fact.op);
-                let Some(op) = op.filter(|op| op.kind == OpKind::PrepareCommand) else { return };
-                let done = fact.settlement == Settlement::Done;
-                match (call, op.run) {
-                    (Some(call), Some(_)) => call.prepared |= done,
-                    (_, None) if done => self.tasks.prepared.extend(op.task),
-                    (_, _) => {}
-                }
-            }
-        }
-    }
-
-    fn task(&mut self, step: StepSeq, fact: &TaskFact) {
-        match fact {
-            TaskFact::TaskCreated(fact) => {
-                self.tasks.live.insert(fact.task_id, Task { status: fact.status, stop: None });
-            }
-            TaskFact::TaskStatusUpdated(fact) => {
-                let Some(task) = self.tasks.live.get_mut(&fact.task_id) else { return };
-                task.status = fact.status;
-                let cause = fact.cause.stop().or(task.stop.map(|(cause, _)| cause));
-                if !fact.status.is_terminal() {
-                    task.stop = cause.map(|cause| (cause, fact.force));
-                    return;
-                }
-                let asked = task.stop.is_some_and(|(cause, _)| cause == StopCause::Agent);
-                let by_agent = asked && fact.status == TaskStatus::Cancelled;
-                self.tasks.live.remove(&fact.task_id);
-                self.tasks.untold.insert(fact.task_id, Ended { by_agent, step });
-            }
-            TaskFact::TaskResultQueued(fact) => {
-                self.tasks.untold.remove(&fact.task_id);
-                self.tasks.told.insert(fact.task_id, fact.message_id);
-                if fact.known {
-                    self.queue.known(fact.message_id);
-                }
-            }
-            TaskFact::TaskInputDelivered(_) => {}
         }
     }
 
@@ -572,18 +466,18 @@ impl Queue {
 
 impl Keys {
     /// The message for which the key is kept, once `expired` of the oldest have been let go.
-    pub(super) fn known(&self, key: &str, expired: u32) -> Option<MessageId> {
+    pub(in crate::law) fn known(&self, key: &str, expired: u32) -> Option<MessageId> {
         let id = *self.by_key.get(key)?;
         let let_go = self.by_message.keys().take(expired as usize).any(|old| *old == id);
         (!let_go).then_some(id)
     }
 
-    pub(super) fn has(&self, message: MessageId) -> bool {
+    pub(in crate::law) fn has(&self, message: MessageId) -> bool {
         self.by_message.contains_key(&message)
     }
 
     /// Whether ages of keys can be told from their order.
-    pub(super) fn in_order(&self) -> bool {
+    pub(in crate::law) fn in_order(&self) -> bool {
         let oldest = self.by_message.first_key_value().map(|(id, _)| *id);
         oldest.is_none_or(|oldest| self.muddled.is_none_or(|muddled| oldest > muddled))
     }

@@ -1,0 +1,116 @@
+//! Operations and tasks, as far as a law looks back.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+
+use super::Seen;
+use crate::agent::task::TaskStatus;
+use crate::event::operation::{OpKind, Settlement};
+use crate::event::task::StopCause;
+use crate::event::{OperationFact, TaskFact};
+use crate::ids::{MessageId, OpId, RunId, StepSeq, TaskId};
+
+/// An operation in progress.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::law) struct Op {
+    pub(in crate::law) kind: OpKind,
+    pub(in crate::law) run: Option<RunId>,
+    pub(in crate::law) task: Option<TaskId>,
+}
+
+/// Tasks that are not done with.
+#[derive(Debug, Clone, Default)]
+pub(in crate::law) struct Tasks {
+    pub(in crate::law) live: BTreeMap<TaskId, Task>,
+    /// Ended, and nothing tells of it yet.
+    pub(in crate::law) untold: BTreeMap<TaskId, Ended>,
+    /// Told by a message that is not terminal, and not shown since.
+    pub(in crate::law) told: BTreeMap<TaskId, MessageId>,
+    /// Commands of operators whose supervisors wait for the word.
+    pub(in crate::law) prepared: BTreeSet<TaskId>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(in crate::law) struct Task {
+    pub(in crate::law) status: TaskStatus,
+    /// Who asked for its end, and whether at once.
+    pub(in crate::law) stop: Option<(StopCause, bool)>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(in crate::law) struct Ended {
+    /// The agent itself brought it about.
+    pub(in crate::law) by_agent: bool,
+    pub(in crate::law) step: StepSeq,
+}
+
+impl Seen {
+    /// Whether an operation ends with the run: what a task or an operator waits for does not.
+    pub(in crate::law) fn is_of_run(&self, op: &Op) -> bool {
+        let task =
+            op.kind == OpKind::RunCommand && op.task.is_some_and(|id| self.tasks.live.contains_key(&id));
+        op.run.is_some() && !task
+    }
+
+    pub(in crate::law) fn run_ops(&self) -> impl Iterator<Item = (&OpId, &Op)> {
+        self.ops.iter().filter(|(_, op)| self.is_of_run(op))
+    }
+
+    pub(super) fn operation(&mut self, fact: &OperationFact) {
+        let call = self.run.as_mut().and_then(|run| run.calls.get_mut(run.results));
+        match fact {
+            OperationFact::OperationOpened(fact) => {
+                self.next.op = fact.op.next();
+                self.next.task = fact.task_id.map_or(self.next.task, |task| self.next.task.max(task.next()));
+                let op = Op { kind: fact.kind, run: fact.run_id, task: fact.task_id };
+                self.ops.insert(fact.op, op);
+                let executes = fact.kind == OpKind::RunCommand;
+                match (call, fact.run_id) {
+                    (Some(call), Some(_)) => call.executed |= executes,
+                    (_, None) if executes => {
+                        self.tasks.prepared.retain(|task| Some(*task) != fact.task_id);
+                    }
+                    (_, _) => {}
+                }
+            }
+            OperationFact::OperationSettled(fact) => {
+                let op = self.ops.remove(&fact.op);
+                let Some(op) = op.filter(|op| op.kind == OpKind::PrepareCommand) else { return };
+                let done = fact.settlement == Settlement::Done;
+                match (call, op.run) {
+                    (Some(call), Some(_)) => call.prepared |= done,
+                    (_, None) if done => self.tasks.prepared.extend(op.task),
+                    (_, _) => {}
+                }
+            }
+        }
+    }
+
+    pub(super) fn task(&mut self, step: StepSeq, fact: &TaskFact) {
+        match fact {
+            TaskFact::TaskCreated(fact) => {
+                self.tasks.live.insert(fact.task_id, Task { status: fact.status, stop: None });
+            }
+            TaskFact::TaskStatusUpdated(fact) => {
+                let Some(task) = self.tasks.live.get_mut(&fact.task_id) else { return };
+                task.status = fact.status;
+                let cause = fact.cause.stop().or(task.stop.map(|(cause, _)| cause));
+                if !fact.status.is_terminal() {
+                    task.stop = cause.map(|cause| (cause, fact.force));
+                    return;
+                }
+                let asked = task.stop.is_some_and(|(cause, _)| cause == StopCause::Agent);
+                let by_agent = asked && fact.status == TaskStatus::Cancelled;
+                self.tasks.live.remove(&fact.task_id);
+                self.tasks.untold.insert(fact.task_id, Ended { by_agent, step });
+            }
+            TaskFact::TaskResultQueued(fact) => {
+                self.tasks.untold.remove(&fact.task_id);
+                self.tasks.told.insert(fact.task_id, fact.message_id);
+                if fact.known {
+                    self.queue.known(fact.message_id);
+                }
+            }
+            TaskFact::TaskInputDelivered(_) => {}
+        }
+    }
+}
