@@ -210,7 +210,8 @@ async fn giving_a_command_up_ends_everything_that_it_started() {
         }
     }
     place.performers.cancelled(&place.agent, OpId(2));
-    wait_for(|| place.strays().is_empty(), || format!("{:?}", place.strays()));
+    place.performers.at_rest().await;
+    assert!(place.strays().is_empty(), "{:?}", place.strays());
     tokio::time::sleep(Duration::from_millis(1_200)).await;
     assert_eq!(place.read("late"), None);
 }
@@ -232,6 +233,17 @@ async fn without_the_word_nothing_is_executed() {
     wait_for(|| place.supervisors().is_empty(), || format!("{:?}", place.supervisors()));
     assert_eq!(place.read("done"), None);
     assert!(place.traces().is_empty(), "{:?}", place.traces());
+}
+
+/// That it begins is on record: a runtime that ends at that moment has not taken it back.
+#[tokio::test]
+async fn the_word_is_given_although_nobody_waits_for_the_end() {
+    let place = Place::new();
+    let supervisor = place.prepare(1, json!({"cmd": "touch done"})).await.unwrap();
+    drop(place.performers.run_command(&place.agent, OpId(2), supervisor));
+    place.performers.at_rest().await;
+    wait_for(|| place.read("done").is_some(), || format!("nothing was executed: {:?}", place.supervisors()));
+    wait_for(|| place.supervisors().is_empty(), || format!("{:?}", place.supervisors()));
 }
 
 /// A runtime that is killed between preparation and word is a connection that ends without one.

@@ -93,8 +93,8 @@ pub fn pids(file: &Path, count: usize) -> Vec<u32> {
 /// The last result of a tool in a request to the model.
 pub fn last_result(request: &Value) -> String {
     let messages = request["messages"].as_array().expect("messages");
-    let results = messages.iter().filter(|message| message["role"] == "tool");
-    let last = results.last().expect("a result");
+    let mut results = messages.iter().filter(|message| message["role"] == "tool");
+    let last = results.next_back().expect("a result");
     last["content"].as_str().map_or_else(|| last["content"].to_string(), str::to_owned)
 }
 

@@ -40,9 +40,13 @@ impl Driver {
                 });
             }
             Effect::RunCommand { agent, op, supervisor } => {
-                let name = agent.clone();
-                let work = async move { performers.run_command(&name, op, supervisor).await };
-                self.work.start(agent, op, between(Point::CommandBegins, work, Point::CommandEnded));
+                reached(Point::CommandBegins);
+                let work = performers.run_command(&agent, op, supervisor);
+                self.work.start(agent, op, async move {
+                    let outcome = work.await;
+                    reached(Point::CommandEnded);
+                    outcome
+                });
             }
             Effect::WatchCommand { agent, op, supervisor } => {
                 let name = agent.clone();

@@ -183,10 +183,22 @@ impl Performers {
         }
     }
 
-    /// Lets a supervisor execute what it was prepared for; ends in `Tool`.
-    pub async fn run_command(&self, agent: &AgentId, op: OpId, supervisor: SupervisorIdentity) -> Outcome {
-        let Inner { texts, commands, .. } = &*self.inner;
-        Outcome::Tool { outcome: Box::pin(commands.run(texts, agent, op, &supervisor)).await }
+    /// Lets a supervisor execute what it was prepared for: at once, whether or not somebody waits for the end, which
+    /// is `Tool`.
+    pub fn run_command(
+        &self,
+        agent: &AgentId,
+        op: OpId,
+        supervisor: SupervisorIdentity,
+    ) -> impl Future<Output = Outcome> + Send + use<> {
+        let Inner { settings, commands, .. } = &*self.inner;
+        let word = commands.give_word(settings, agent, op, &supervisor);
+        let (inner, agent) = (self.inner.clone(), agent.clone());
+        async move {
+            let Inner { texts, commands, .. } = &*inner;
+            let outcome = Box::pin(commands.run(texts, &agent, op, &supervisor, word)).await;
+            Outcome::Tool { outcome }
+        }
     }
 
     /// Waits for the end of a command that an earlier process gave the word; ends in `Tool`.

@@ -68,12 +68,17 @@ impl Prepared {
         Ok(Self { identity, place, connection, plan, _process: process, waits: true })
     }
 
-    /// Gives the word, and waits for the end; however that comes, the record tells. From the word on the command needs
-    /// nobody: dropping this leaves it alone.
-    pub(super) async fn run(mut self) {
+    /// Gives the word. From then on the command needs nobody: dropping this leaves it alone.
+    pub(super) async fn give_word(&mut self) {
         let Ok(word) = protocol::frame(&Say::Go { plan: self.plan.clone() }) else { return };
         self.waits = false;
-        if self.connection.stream.write_all(&word).await.is_ok() {
+        // One that does not hear it any more has ended, which is noticed next.
+        self.connection.stream.write_all(&word).await.ok();
+    }
+
+    /// Waits for the end; however that comes, the record tells.
+    pub(super) async fn until_ended(mut self) {
+        if !self.waits {
             self.connection.until_ended().await;
         }
     }

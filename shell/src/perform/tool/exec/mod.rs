@@ -25,9 +25,11 @@ use holon_core::ids::TaskId;
 use holon_core::outcome::{CommandEnd, CommandSpec, SupervisorIdentity, ToolOutcome};
 use holon_core::tool::{Receipt, ToolError, ToolErrorKind};
 use holon_core::{AgentId, Millis, OpId};
+use tokio::task::JoinHandle;
 
 use super::super::Settings;
 use super::{Refusal, receipt};
+use crate::spawn;
 use crate::supervise::process;
 use crate::supervise::record::{self, End, ExitRecord};
 use crate::text::Texts;
@@ -44,6 +46,9 @@ pub(in crate::perform) struct Commands {
     /// By the operation in which they were given the word.
     executing: Mutex<BTreeMap<(AgentId, OpId), Executing>>,
 }
+
+/// A word that is being given.
+pub(in crate::perform) struct Word(JoinHandle<Prepared>);
 
 /// A command, until its end is durable.
 #[derive(Debug, Clone)]
@@ -80,21 +85,42 @@ impl Commands {
         Ok((identity, command))
     }
 
-    /// Gives the word, and waits until the end is on record.
+    /// Gives the word, at once: it is on record that the command begins, and a runtime that ends at this moment would
+    /// take it for one that goes on. Its end waits until the word is said.
+    pub(in crate::perform) fn give_word(
+        &self,
+        settings: &Settings,
+        agent: &AgentId,
+        op: OpId,
+        supervisor: &SupervisorIdentity,
+    ) -> Option<Word> {
+        let mut prepared = self.waiting(supervisor)?;
+        self.executes(agent, op, supervisor, prepared.place.clone());
+        let remaining = settings.remains.hold();
+        Some(Word(spawn::task(async move {
+            prepared.give_word().await;
+            drop(remaining);
+            prepared
+        })))
+    }
+
+    /// Waits until the end of a command that has the word is on record.
     pub(in crate::perform) async fn run(
         &self,
         texts: &Texts,
         agent: &AgentId,
         op: OpId,
         supervisor: &SupervisorIdentity,
+        word: Option<Word>,
     ) -> ToolOutcome {
-        let Some(prepared) = self.waiting(supervisor) else {
-            return gone("its supervisor did not wait any more");
-        };
-        let place = prepared.place.clone();
-        self.executes(agent, op, supervisor, place.clone());
-        prepared.run().await;
-        reach::until_ended(&place, supervisor).await;
+        let Some(Word(word)) = word else { return gone("its supervisor did not wait any more") };
+        if let Ok(prepared) = word.await {
+            prepared.until_ended().await;
+        }
+        let place = lock(&self.executing).get(&(agent.clone(), op)).map(|known| known.place.clone());
+        if let Some(place) = place {
+            reach::until_ended(&place, supervisor).await;
+        }
         self.told(texts, agent, op)
     }
 
