@@ -163,7 +163,9 @@ impl Checks {
                     record.agent
                 );
             }
-            OperationFact::OperationSettled(fact) if matches!(call, Call::Step { input: Input::Drain { .. }, .. }) => {
+            OperationFact::OperationSettled(fact)
+                if matches!(call, Call::Step { input: Input::Drain { .. }, .. }) =>
+            {
                 let open = self.folded.get(&record.agent).and_then(|agent| agent.ops.get(&fact.op));
                 let runs = open.is_some_and(|open| open.kind == OpKind::RunCommand);
                 self.say("L7");

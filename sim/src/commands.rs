@@ -25,8 +25,7 @@ const ARGUMENTS: [&str; 8] = [
 ];
 
 /// How long a command takes that takes long, in microseconds: from seconds to days.
-const LONG: [u64; 6] =
-    [4_000_000, 12_000_000, 60_000_000, 3_600_000_000, 30_000_000_000, 200_000_000_000];
+const LONG: [u64; 6] = [4_000_000, 12_000_000, 60_000_000, 3_600_000_000, 30_000_000_000, 200_000_000_000];
 
 /// The arguments of the command with a number.
 pub fn arguments(number: u32) -> &'static str {

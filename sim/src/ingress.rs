@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use holon_core::agent::identity::{AgentKind, AgentSpec};
+use holon_core::ids::TaskId;
 use holon_core::input::ControlRequest;
 use holon_core::message::{AdmissionContext, Idempotency, Ingress, MessageKind, Origin, Surface};
 use holon_core::model::ModelRef;
-use holon_core::ids::TaskId;
 use holon_core::{AgentId, ContentId, Input, ReplyId, RunId, Text};
 
 use crate::commands;

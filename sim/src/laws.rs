@@ -92,7 +92,12 @@ pub const WORLD: [WorldLaw; 36] = [
         "Callers are told what the reference says, and posture is what it says.",
     ),
     law("G6", S, Sabotage::Blind, "A decision and a closure say what is so, and follow from it."),
-    law("L7", S, Sabotage::GoOn, "A shutdown ends no command; after it was answered only replies, cancellations and stops leave."),
+    law(
+        "L7",
+        S,
+        Sabotage::GoOn,
+        "A shutdown ends no command; after it was answered only replies, cancellations and stops leave.",
+    ),
     law(
         "P5",
         P,
@@ -137,7 +142,12 @@ pub const WORLD: [WorldLaw; 36] = [
         "Nobody who waits for a slot is passed over more often than twice by each other; a turn that goes on after \
          a restart passes nobody over.",
     ),
-    law("V9", L, Sabotage::Lingering, "A task that was asked to end has ended within its grace and two reports."),
+    law(
+        "V9",
+        L,
+        Sabotage::Lingering,
+        "A task that was asked to end has ended within its grace and two reports.",
+    ),
     WorldLaw {
         id: "V10",
         sentence: "From every state of the small worlds, the drain policy comes to rest.",

@@ -93,7 +93,7 @@ impl Line {
         let outcome = match &self.deed {
             Deed::ProviderSilent | Deed::ToolSilent | Deed::PrepareSilent | Deed::TaskSilent => {
                 return Vec::new();
-            },
+            }
             Deed::Prepares => match up {
                 Some(up) => up.prepared(),
                 None => return Vec::new(),

@@ -2,8 +2,8 @@
 
 use holon_core::agent::identity::ExecutionBinding;
 use holon_core::outcome::{
-    Certainty, CommandSpec, ExecutionSnapshot, InstructionSource, LoadedContext, OpFailure, Outcome, SourceScope,
-    SupervisorIdentity, ToolOutcome,
+    Certainty, CommandSpec, ExecutionSnapshot, InstructionSource, LoadedContext, OpFailure, Outcome,
+    SourceScope, SupervisorIdentity, ToolOutcome,
 };
 use holon_core::tool::receipt::DETAIL_CHARS;
 use holon_core::tool::{Details, Receipt, ToolError, ToolErrorKind, ToolFacts};

@@ -148,7 +148,8 @@ fn a_start_does_not_wait_for_the_end_of_a_command() {
     let goes_on = [Move::Sync, Move::Crash(0), Move::Boot, Move::Sync, Move::Crash(0), Move::Boot];
     let path = [&PREPARED[..], &goes_on].concat();
     assert_eq!(replay(&world("command"), None, &path), Some(Ok(())));
-    let forgotten = replay(&world("command"), Some(Sabotage::ForgetEnd), &path).expect("each move is possible");
+    let forgotten =
+        replay(&world("command"), Some(Sabotage::ForgetEnd), &path).expect("each move is possible");
     assert_eq!(forgotten.map_err(|failure| failure.law), Err("P5".into()));
 }
 

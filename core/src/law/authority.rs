@@ -45,11 +45,12 @@ pub(super) fn says(seen: &Seen, event: &Event) -> bool {
             let asked = seen.ops.get(&fact.op);
             fact.settlement == Settlement::Done
                 && asked.is_some_and(|op| match op.kind {
-                    OpKind::CallModel | OpKind::CallTool | OpKind::RunCommand | OpKind::PromoteCommand => true,
-                    OpKind::LoadContext
-                    | OpKind::PrepareCommand
-                    | OpKind::AwaitTask
-                    | OpKind::WriteInput => false,
+                    OpKind::CallModel | OpKind::CallTool | OpKind::RunCommand | OpKind::PromoteCommand => {
+                        true
+                    }
+                    OpKind::LoadContext | OpKind::PrepareCommand | OpKind::AwaitTask | OpKind::WriteInput => {
+                        false
+                    }
                 })
         }
         Event::Lifecycle(_)

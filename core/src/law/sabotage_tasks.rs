@@ -164,7 +164,8 @@ fn life() -> Script {
     s.step().on(settled(12)).on(asked(13, OpKind::RunCommand, 3));
     s.on(begun(3, 13, None, TaskOrigin::Operator));
     s.step().on(requested(ControlAction::Stop, Status::AwakeRunning)).on(settled(11)).on(aborted(3, 2));
-    s.on(ended(2, 2, 3, TurnKind::Aborted, Some(TurnReason::Stopped), 0)).on(closed(ClosureOutcome::Completed));
+    s.on(ended(2, 2, 3, TurnKind::Aborted, Some(TurnReason::Stopped), 0))
+        .on(closed(ClosureOutcome::Completed));
     s.on(changed(3, Running, Cancelling, AgentStopped));
     s.on(applied(ControlAction::Stop, Status::AwakeIdle, Status::Stopped, Some((2, 3))));
     s.on(posture(Status::AwakeIdle, Status::Stopped));
@@ -172,10 +173,12 @@ fn life() -> Script {
     s.step().on(requested(ControlAction::Start, Status::Stopped));
     s.on(applied(ControlAction::Start, Status::Stopped, Status::AwakeIdle, None));
     s.on(posture(Status::Stopped, Status::AwakeIdle));
-    s.on(tells(4, MessageKind::SystemTick, Origin::System { subsystem: SUBSYSTEM.into() })).on(told(3, 4, false));
+    s.on(tells(4, MessageKind::SystemTick, Origin::System { subsystem: SUBSYSTEM.into() }))
+        .on(told(3, 4, false));
     s.begin(4, 3, 3, 14);
     s.step().on(recovered(3, 14)).on(settled(14)).on(requeued(4, 3, RequeueCause::Crash, 1));
-    s.on(ended(3, 3, 4, TurnKind::Interrupted, Some(TurnReason::Crash), 0)).on(closed(ClosureOutcome::Completed));
+    s.on(ended(3, 3, 4, TurnKind::Interrupted, Some(TurnReason::Crash), 0))
+        .on(closed(ClosureOutcome::Completed));
     s
 }
 

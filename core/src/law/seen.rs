@@ -460,7 +460,8 @@ impl Seen {
 
     fn turn(&mut self, step: StepSeq, fact: &TurnFact) {
         if let TurnFact::ToolExecuted(fact) = fact
-            && let Some(message) = fact.receipt.facts.shown_task.and_then(|task| self.tasks.told.remove(&task))
+            && let Some(message) =
+                fact.receipt.facts.shown_task.and_then(|task| self.tasks.told.remove(&task))
             && !self.tasks.told.values().any(|other| *other == message)
         {
             self.queue.known(message);

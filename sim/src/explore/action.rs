@@ -216,7 +216,9 @@ impl Move {
             Self::Ask(at) => request(at),
             Self::Again(at) => format!("{} again", request(at)),
             Self::Start(agent) => format!("agent {agent}: start"),
-            Self::End(agent, nth, ending) => format!("agent {agent}: its performer {nth} is done: {ending:?}"),
+            Self::End(agent, nth, ending) => {
+                format!("agent {agent}: its performer {nth} is done: {ending:?}")
+            }
             Self::Stray(agent) => format!("agent {agent}: an outcome of an operation that is over"),
             Self::Pass => "time passes until the next deadline".into(),
             Self::Ring => "the timer rings".into(),

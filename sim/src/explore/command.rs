@@ -195,8 +195,7 @@ impl Situation {
         let mut supervised = std::mem::take(&mut self.outside.supervised);
         supervised.retain(|(number, prepared_in), known| {
             let ops = [Some(*prepared_in), known.op];
-            let works =
-                ops.into_iter().flatten().any(|op| self.outside.at_work.contains_key(&(*number, op)));
+            let works = ops.into_iter().flatten().any(|op| self.outside.at_work.contains_key(&(*number, op)));
             let images = self.shelf.pending.iter().map(|row| &row.image).chain([&self.shelf.durable]);
             works
                 || images

@@ -43,14 +43,29 @@ pub struct Reference {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Told {
     Created,
-    Admitted { message: MessageId, duplicate: bool },
+    Admitted {
+        message: MessageId,
+        duplicate: bool,
+    },
     Refused(&'static str),
-    Controlled { stopped: bool, changed: bool },
-    ModelSet { model: Option<ModelRef>, changed: bool },
-    Task { task: TaskId, changed: bool },
+    Controlled {
+        stopped: bool,
+        changed: bool,
+    },
+    ModelSet {
+        model: Option<ModelRef>,
+        changed: bool,
+    },
+    Task {
+        task: TaskId,
+        changed: bool,
+    },
     /// An operator's task has begun.
     Began,
-    Input { task: TaskId, accepted: bool },
+    Input {
+        task: TaskId,
+        accepted: bool,
+    },
     Drained,
 }
 
@@ -191,7 +206,11 @@ impl Reference {
             Input::WriteTask { agent, task, text, reply } => {
                 let mut told = self.task_is_written(before, *task, text.bytes());
                 if begins(agent, *task, records) {
-                    told.extend(self.agents.get(agent).map_or(Vec::new(), |agent| agent.tasks.write(*task, text.bytes())));
+                    told.extend(
+                        self.agents
+                            .get(agent)
+                            .map_or(Vec::new(), |agent| agent.tasks.write(*task, text.bytes())),
+                    );
                 }
                 (*reply, told)
             }

@@ -78,7 +78,12 @@ impl Tasks {
             Event::Inbox(InboxFact::MessageDequeued(fact)) if fact.run_id.is_none() => {
                 for id in self.telling.get(&fact.message_id).into_iter().flatten() {
                     let known = !self.blind && self.all.get(id).is_some_and(|task| task.known);
-                    ensure!(known, "S5", "{} passes unread, and its agent does not know of {id}", fact.message_id);
+                    ensure!(
+                        known,
+                        "S5",
+                        "{} passes unread, and its agent does not know of {id}",
+                        fact.message_id
+                    );
                 }
             }
             Event::Inbox(InboxFact::MessageProcessed(fact)) => drop(self.telling.remove(&fact.message_id)),
@@ -182,7 +187,10 @@ impl Tasks {
             Some(Task { asked: None, .. }) => vec![Told::Task { task: id, changed: true }],
             // It may have ended, or been told to end at once, at the beginning of the step.
             Some(Task { asked: Some(before), .. }) => {
-                vec![Told::Task { task: id, changed: force && !before }, Told::Task { task: id, changed: false }]
+                vec![
+                    Told::Task { task: id, changed: force && !before },
+                    Told::Task { task: id, changed: false },
+                ]
             }
         }
     }

@@ -52,7 +52,9 @@ impl Agenda {
 
     /// Nobody is at work any more.
     pub(super) fn performers_die(&mut self) {
-        self.planned.retain(|_, happening| !matches!(happening, Happening::Completed { .. } | Happening::Exits { .. }));
+        self.planned.retain(|_, happening| {
+            !matches!(happening, Happening::Completed { .. } | Happening::Exits { .. })
+        });
     }
 
     pub(super) fn next(&mut self) -> Option<(u64, Happening)> {

@@ -484,9 +484,11 @@ impl World<'_> {
     /// In the quiet phase operators end what would go on for days.
     pub(super) fn tidy(&mut self, number: u32) -> Result<(), Failure> {
         let agent = crate::ingress::agent_id(number);
-        let left = self.checks.agents().get(&agent).map_or(Vec::new(), |agent| {
-            agent.tasks.active().map(|task| task.id.0).collect()
-        });
+        let left = self
+            .checks
+            .agents()
+            .get(&agent)
+            .map_or(Vec::new(), |agent| agent.tasks.active().map(|task| task.id.0).collect());
         for task in &left {
             let action = crate::scenario::Action::StopTask { task: *task, force: false };
             self.send(crate::ingress::Request { agent: number, action })?;

@@ -255,10 +255,7 @@ impl<'a> World<'a> {
                 let input = self.scenario.inputs.get(*index)?;
                 match &input.action {
                     Action::Kill { .. } | Action::Suspend { .. } | Action::ClockJump { .. } => None,
-                    Action::Stop
-                    | Action::Abort { .. }
-                    | Action::StopTask { .. }
-                    | Action::Restart => {
+                    Action::Stop | Action::Abort { .. } | Action::StopTask { .. } | Action::Restart => {
                         self.waits_for_the_disk(at, true)
                     }
                     Action::Create

@@ -18,9 +18,7 @@ impl World<'_> {
         self.only_farewells(&effect, step)?;
         match effect {
             Effect::Reply { reply, answer } => self.reply(reply, answer, step),
-            Effect::LoadContext { agent, op, .. } => {
-                self.begin(&agent, op, "context", tools::load_context)
-            }
+            Effect::LoadContext { agent, op, .. } => self.begin(&agent, op, "context", tools::load_context),
             Effect::CallModel { agent, op, request } => {
                 provider::judge(&request, &self.scenario.config_of(self.life.number).context)?;
                 self.checks.authority(&request)?;

@@ -132,7 +132,8 @@ mod tests {
         }
         world.admit("main", ingress(MessageKind::OperatorPrompt, Priority::Next, "how did it go?"));
         world.crash();
-        let end = |world: &World, task| world.agent("main").tasks.get(TaskId(task)).unwrap().end.clone().unwrap();
+        let end =
+            |world: &World, task| world.agent("main").tasks.get(TaskId(task)).unwrap().end.clone().unwrap();
         let tick = end(&world, 1).told_by.unwrap();
         assert_eq!(end(&world, 2).told_by, Some(tick), "one tick tells of both");
         let known = |world: &World| world.agent("main").inbox.queued_entry(tick).unwrap().known;
