@@ -94,12 +94,14 @@ impl Situation {
         Ok(())
     }
 
-    /// P6: only what executes is asked to end.
+    /// P6: only what was executed is asked to end.
     pub(super) fn asked(&mut self, setting: Setting<'_>, agent: &AgentId, op: OpId) -> Result<(), Failure> {
-        let named = (self.number_of(agent), op);
-        let working = self.outside.at_work.get_mut(&named);
-        let runs = working.as_ref().is_some_and(|working| working.kind == OpKind::RunCommand);
-        ensure!(runs, "P6", "{op} of {agent} is to end, and executes nothing");
+        let number = self.number_of(agent);
+        // It may have ended in the same step.
+        let mut all = self.outside.supervised.iter();
+        let began = all.any(|((of, _), known)| *of == number && known.op == Some(op));
+        ensure!(began, "P6", "{op} of {agent} is to end, and was never executed");
+        let working = self.outside.at_work.get_mut(&(number, op));
         if let Some(working) = working.filter(|_| setting.sabotage != Some(Sabotage::LoseStop)) {
             working.asked = true;
         }

@@ -8,7 +8,7 @@ mod tasks;
 
 use std::collections::BTreeMap;
 
-use holon_core::event::{InboxFact, LifecycleFact};
+use holon_core::event::{InboxFact, LifecycleFact, TaskFact};
 use holon_core::ids::TaskId;
 use holon_core::input::ControlRequest;
 use holon_core::lifecycle::Status;
@@ -196,11 +196,23 @@ impl Reference {
                 (*reply, vec![told])
             }
             Input::RunTask { reply, .. } => (*reply, self.task_begins(before)),
-            Input::StopTask { task, force, reply, .. } => {
-                (*reply, of_task(before, |tasks| tasks.end(*task, *force)))
+            Input::StopTask { agent, task, force, reply } => {
+                let told = of_task(before, |tasks| match begins(agent, *task, records) {
+                    true => vec![Told::Task { task: *task, changed: true }],
+                    false => tasks.end(*task, *force),
+                });
+                (*reply, told)
             }
-            Input::WriteTask { task, text, reply, .. } => {
-                (*reply, self.task_is_written(before, *task, text.bytes()))
+            Input::WriteTask { agent, task, text, reply } => {
+                let mut told = self.task_is_written(before, *task, text.bytes());
+                if begins(agent, *task, records) {
+                    told.extend(
+                        self.agents
+                            .get(agent)
+                            .map_or(Vec::new(), |agent| agent.tasks.write(*task, text.bytes())),
+                    );
+                }
+                (*reply, told)
             }
             Input::Drain { reply } => {
                 self.draining = true;
@@ -358,6 +370,14 @@ impl Reference {
     pub fn draining(&self) -> bool {
         self.draining
     }
+}
+
+/// Whether a command goes on as that task since the beginning of the step.
+fn begins(agent: &AgentId, task: TaskId, records: &[Record]) -> bool {
+    records.iter().any(|record| {
+        record.agent == *agent
+            && matches!(&record.event, Event::Task(TaskFact::TaskCreated(fact)) if fact.task_id == task)
+    })
 }
 
 fn expected_to_begin(told: Option<&Vec<Told>>) -> bool {

@@ -97,9 +97,27 @@ mod tests {
     use crate::content::Text;
     use crate::event::operation::OpKind;
     use crate::ids::TaskId;
-    use crate::input::Input;
+    use crate::input::{ControlRequest, Input};
     use crate::message::{MessageKind, Priority};
-    use crate::testing::{World, agent, calls, context, ingress, tool_says};
+    use crate::outcome::CommandEnd;
+    use crate::testing::{World, agent, calls, command_ends, context, ingress, tool_says};
+
+    /// Whoever is started again is told at once, also by a runtime that is about to end.
+    #[test]
+    fn a_start_during_a_shutdown_tells_of_what_ended() {
+        let mut world = World::with_agent("main");
+        world.later(|reply| Input::RunTask {
+            agent: agent("main"),
+            arguments: Text::short(r#"{"cmd":"make"}"#),
+            reply,
+        });
+        world.control("main", ControlRequest::Stop);
+        world.complete_one("main", OpKind::RunCommand, command_ends(CommandEnd::Stopped, None));
+        world.drain();
+        world.control("main", ControlRequest::Start);
+        let told = world.agent("main").tasks.get(TaskId(1)).unwrap().end.as_ref().unwrap().told_by;
+        assert!(told.is_some());
+    }
 
     /// What a tick tells of several tasks is not known because a turn has shown one of them.
     #[test]
