@@ -76,6 +76,24 @@ fn golden_ledgers_fold_decide_the_same_and_break_no_law() {
     }
 }
 
+/// What earlier builds have written is decided otherwise today, but it is read, it folds, and it breaks no law.
+#[test]
+fn ledgers_of_earlier_builds_are_read() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/corpus/older");
+    let files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert!(files.len() >= 2, "{files:?}");
+    for file in files {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        let plain: Vec<String> = lines.iter().filter(|line| is_record(line)).cloned().collect();
+        let laws =
+            replayed(&plain, Ask::Laws).unwrap_or_else(|problem| panic!("{}: {problem:?}", file.display()));
+        assert_eq!(laws.judged, plain.len() as u64, "{}", file.display());
+        // Its calls are read, too: the first difference is one of decisions.
+        assert_eq!(failure(&lines, Ask::All).law, "D6", "{}", file.display());
+    }
+}
+
 #[test]
 fn a_plain_export_is_enough_for_folds_and_laws() {
     let all = golden("killed_and_continued");
