@@ -13,11 +13,13 @@ use crate::config::ContextLimits;
 use crate::content::Text;
 use crate::hash::Fnv;
 use crate::ids::MessageId;
-use crate::message::{Message, MessageKind};
+use crate::message::{Message, MessageKind, Origin};
 use crate::outcome::{ExecutionSnapshot, LoadedContext, SourceScope};
 
 /// Characters of an earlier message, or of the answer to it, that a prompt shows.
 const RECENT_CHARS: u32 = 8_000;
+/// Characters of the results of all tasks that one message tells of.
+const TOGETHER_CHARS: u32 = 16_000;
 /// Characters of a call's arguments that it shows.
 const CALL_CHARS: u32 = 300;
 
@@ -77,10 +79,16 @@ pub(crate) fn current_input(agent: &Agent, message: &Message) -> Vec<Part> {
     );
     let mut parts = alloc::vec![Part::Rendered(heading)];
     let alone = message.kind == MessageKind::TaskResult;
+    let told = agent.tasks.told_by(message.id).count();
+    if let (0, Origin::Task { task_id }) = (told, &message.origin) {
+        // It ended so long ago that nothing else is remembered of it.
+        parts.push(Part::Rendered(format!("[task {task_id}]\n")));
+    }
+    let chars = TOGETHER_CHARS / u32::try_from(told.max(1)).unwrap_or(u32::MAX);
     for task in agent.tasks.told_by(message.id) {
         parts.push(Part::Rendered(ended(task)));
         if let Some(text) = task.end.as_ref().and_then(|end| end.result.clone()).filter(|_| !alone) {
-            parts.push(excerpt(&text));
+            parts.push(shortened(&text, chars.min(RECENT_CHARS)));
             parts.push(Part::Rendered("\n".into()));
         }
     }
@@ -164,10 +172,14 @@ fn recent(exchange: &Exchange) -> Vec<Part> {
 
 /// The whole text, unless it is long.
 fn excerpt(text: &Text) -> Part {
-    if text.est_tokens() <= crate::content::estimate_tokens(RECENT_CHARS.into()) {
+    shortened(text, RECENT_CHARS)
+}
+
+fn shortened(text: &Text, chars: u32) -> Part {
+    if text.est_tokens() <= crate::content::estimate_tokens(chars.into()) {
         Part::Given(text.clone())
     } else {
-        Part::Excerpt { text: text.clone(), chars: RECENT_CHARS }
+        Part::Excerpt { text: text.clone(), chars }
     }
 }
 

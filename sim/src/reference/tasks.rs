@@ -99,7 +99,11 @@ impl Tasks {
                 let aborted = std::mem::take(&mut self.aborted);
                 let named = fact.aborted_messages.iter().filter_map(|message| aborted.get(message)).flatten();
                 for id in named.filter(|_| fact.action == ControlAction::Stop) {
-                    self.all.get_mut(id).into_iter().for_each(|task| task.told = 0);
+                    self.all
+                        .get_mut(id)
+                        .into_iter()
+                        .filter(|task| !task.known)
+                        .for_each(|task| task.told = 0);
                 }
             }
             Event::Inbox(InboxFact::MessageDropped(fact)) => drop(self.telling.remove(&fact.message_id)),

@@ -180,10 +180,10 @@ impl Tasks {
         self.told_by(message).all(shown).then_some(message)
     }
 
-    /// A stop has aborted the run that was to tell of them: they are told after the next start.
+    /// A stop has aborted the run that was to tell of them: what it has not shown is told after the next start.
     pub(super) fn withdrawn(&mut self, messages: &[MessageId]) {
         for end in self.ended.iter_mut().filter_map(|task| task.end.as_mut()) {
-            if end.told_by.is_some_and(|message| messages.contains(&message)) {
+            if !end.shown && end.told_by.is_some_and(|message| messages.contains(&message)) {
                 end.told_by = None;
             }
         }

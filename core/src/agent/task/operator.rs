@@ -150,7 +150,7 @@ pub(super) fn input_too_late(tx: &mut Tx<'_>, id: TaskId) {
         .collect();
     for op in writing {
         tx.cancel(op, Settlement::Cancelled);
-        let problem = Some("the task ended meanwhile".into());
+        let problem = Some("the task ended meanwhile: it may have been written".into());
         told(tx, op, id, InputReceipt { problem, ..InputReceipt::default() });
     }
 }

@@ -104,7 +104,7 @@ pub(super) fn record(
     });
 }
 
-/// Of a command that an older build has started: its call is all that is known of it.
+/// Where a supervisor did not say what it executes: the call is all that is known of it.
 fn unknown(tx: &Tx<'_>) -> CommandSpec {
     CommandSpec {
         cmd: tools::open_arguments(tx).unwrap_or_default(),

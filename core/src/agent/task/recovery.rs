@@ -16,7 +16,12 @@ use crate::ids::{OpId, TaskId};
 /// The command of an interrupted call goes on as a task.
 pub(crate) fn adopt(tx: &mut Tx<'_>, op: OpId) {
     promote::left(tx, op, TaskOrigin::PromotedAtRecovery);
-    watch(tx, op);
+    if tx.agent().task_of(op).is_some() {
+        watch(tx, op);
+    } else {
+        // Of an older build: it has no number under which it could go on.
+        tx.dismiss(op);
+    }
 }
 
 /// What was found of a task that was under way.

@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 
 use crate::agent::inbox::Entry;
 use crate::agent::model;
+use crate::agent::turn::recap::Window;
 use crate::effect::Effect;
 use crate::event::inbox::MessageDequeued;
 use crate::event::operation::OpKind;
@@ -11,6 +12,7 @@ use crate::event::turn::TurnStarted;
 use crate::host::tx::{Alarm, Opening, Tx};
 use crate::ids::MessageId;
 use crate::message::MessageKind;
+use crate::model::ModelRef;
 use crate::time::Millis;
 
 /// Results of tasks that one turn takes beside the first.
@@ -25,23 +27,29 @@ pub(crate) fn begin(tx: &mut Tx<'_>, message_id: MessageId) {
     let Some(entry) = agent.inbox.queued_entry(message_id) else { return };
     let carried_rounds = u32::try_from(entry.carried.len()).unwrap_or(u32::MAX);
     let (id, execution) = (agent.id.clone(), agent.spec.execution.clone());
-    let also = further_results(tx, message_id);
+    let models = model::chain(tx.agent(), tx.config);
+    let also = further_results(tx, message_id, &models);
     for message_id in core::iter::once(message_id).chain(also.iter().copied()) {
         tx.record(MessageDequeued { message_id, run_id: Some(run_id) });
     }
-    let models = model::chain(tx.agent(), tx.config);
     tx.record(TurnStarted { run_id, turn_index, message_id, also, models, carried_rounds });
     tx.arm(Alarm::TurnLimit, tx.config.turn.wall_time);
     let opening = Opening::of(run_id, OpKind::LoadContext, CONTEXT_TIMEOUT);
     tx.open(opening, |op| Some(Effect::LoadContext { agent: id, op, execution }));
 }
 
-/// The results of tasks that come right after one: they are told together (contract: agent.md, Turns).
-fn further_results(tx: &Tx<'_>, first: MessageId) -> Vec<MessageId> {
+/// The results of tasks that come right after one: they are told together (contract: agent.md, Turns), as long as
+/// they leave the turn its room. The others wait.
+fn further_results(tx: &Tx<'_>, first: MessageId, models: &[ModelRef]) -> Vec<MessageId> {
+    let mut room = Window::of_chain(tx.config, models).recent();
     let result = |entry: &&Entry| entry.message.kind == MessageKind::TaskResult && !entry.known;
-    let mut results = tx.agent().inbox.queued().take_while(result).map(|entry| entry.message.id);
-    if results.next() != Some(first) {
+    let mut results = tx.agent().inbox.queued().take_while(result).take_while(|entry| {
+        let left = room.checked_sub(entry.message.body.text.est_tokens());
+        room = left.unwrap_or(0);
+        left.is_some() || entry.message.id == first
+    });
+    if results.next().map(|entry| entry.message.id) != Some(first) {
         return Vec::new();
     }
-    results.take(FURTHER_RESULTS).collect()
+    results.map(|entry| entry.message.id).take(FURTHER_RESULTS).collect()
 }

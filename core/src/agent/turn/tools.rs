@@ -165,9 +165,10 @@ pub(crate) fn record_failure(tx: &mut Tx<'_>, error: ToolError, duration_ms: Mil
 pub(crate) fn interrupt(tx: &mut Tx<'_>) {
     let agent = tx.agent();
     let mut started = agent.ops.values().filter(|open| agent.is_of_run(open)).any(|open| match open.kind {
-        OpKind::CallTool | OpKind::RunCommand | OpKind::PromoteCommand => true,
-        // Without the word that follows it, a supervisor executes nothing; and waiting does nothing.
-        OpKind::PrepareCommand
+        OpKind::CallTool | OpKind::RunCommand => true,
+        // Reading does nothing, and the command that it is about is there beside it, or a task by now. Without the word that follows it, a supervisor executes nothing; and waiting does nothing.
+        OpKind::PromoteCommand
+        | OpKind::PrepareCommand
         | OpKind::AwaitTask
         | OpKind::WriteInput
         | OpKind::LoadContext
