@@ -338,6 +338,18 @@ impl World<'_> {
         Ok(())
     }
 
+    /// A start ends what no record names any more: whoever gave it up has died before saying so.
+    pub(super) fn end_orphans(&mut self) {
+        let open = self.checks.open_commands();
+        for known in self.outside.supervised.values_mut() {
+            let named = open.iter().any(|(_, _, supervisor)| *supervisor == known.identity);
+            if !named && !known.ended {
+                known.ended = true;
+                known.plans += 1;
+            }
+        }
+    }
+
     /// What the supervisors of an agent say, and what is true of them.
     pub(super) fn probe(&mut self, agent: &AgentId) -> (RecoveryReport, Ends) {
         let (mut report, mut ends) = (RecoveryReport::default(), Ends::new());
