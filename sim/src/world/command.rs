@@ -16,7 +16,7 @@ use crate::commands;
 use crate::failure::{Failure, ensure};
 use crate::tools::{self, Up};
 
-/// Whoever hears late that nobody waits for it ends within so long.
+/// Whoever hears late that nobody waits for it ends within so long; whoever breaks down does so soon.
 const LATE: u64 = 2_000_000;
 
 /// One supervisor and its command.
@@ -154,7 +154,7 @@ impl World<'_> {
                 (known.lost, known.broke) = (true, true);
                 let agent = agent.clone();
                 let happening = Happening::Completed { agent, op, outcome: Box::new(outcome), life };
-                self.plan(at + after, number, happening);
+                self.plan(at + after.min(LATE), number, happening);
             }
             None => known.lost = true,
         }

@@ -100,7 +100,9 @@ impl World<'_> {
         let took = self.at - since;
         let grace = self.scenario.config_of(self.life.number).tasks.stop_grace.0;
         let patient = self.options.sabotage != Some(Sabotage::Lingering);
-        let most = (grace + 2 * REPORT.0) * 1_000 + 2 * self.waits.all(since) + SLACK;
+        let most = (grace + 2 * REPORT.0) * 1_000
+            + 2 * (self.waits.all(since) + self.life.writer.waits(self.at))
+            + SLACK;
         if took > most * u64::from(patient) {
             return Err(liveness("V9", format!("{task} of {agent} took {took} µs to end, {most} at most")));
         }
