@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use holon_core::agent::{Agent, OpenOp};
 use holon_core::config::TaskLimits;
-use holon_core::event::operation::OpKind;
+use holon_core::event::operation::{OpKind, Settlement};
 use holon_core::event::{LifecycleFact, OperationFact, SchedulingFact, TurnFact};
 use holon_core::host::Host;
 use holon_core::law::Laws;
@@ -167,7 +167,8 @@ impl Checks {
                 let open = self.folded.get(&record.agent).and_then(|agent| agent.ops.get(&fact.op));
                 let runs = open.is_some_and(|open| open.kind == OpKind::RunCommand);
                 self.say("L7");
-                ensure!(!runs, "L7", "a shutdown ends the command of {} of {}", fact.op, record.agent);
+                let ends = runs && fact.settlement == Settlement::Cancelled;
+                ensure!(!ends, "L7", "a shutdown ends the command of {} of {}", fact.op, record.agent);
             }
             OperationFact::OperationOpened(_) | OperationFact::OperationSettled(_) => {}
         }

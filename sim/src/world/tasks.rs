@@ -132,8 +132,7 @@ impl World<'_> {
             self.send(Request { agent: number, action })?;
         }
         let runs = self.checks.agents().get(&agent).is_some_and(|agent| agent.run.is_some());
-        let waits = self.checks.reference.unfinished(&agent).is_some() && !self.scenario.faults.dies(number);
-        if !left.is_empty() || runs || waits || self.life.host.is_none() {
+        if !left.is_empty() || runs || self.life.host.is_none() {
             self.agenda.plan(self.at + 600_000_000, 0, Happening::Tidy(number));
         }
         Ok(())
