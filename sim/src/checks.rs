@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use holon_core::agent::{Agent, OpenOp};
 use holon_core::config::TaskLimits;
-use holon_core::event::operation::OpKind;
+use holon_core::event::operation::{OpKind, Settlement};
 use holon_core::event::{LifecycleFact, OperationFact, SchedulingFact, TurnFact};
 use holon_core::host::Host;
 use holon_core::law::Laws;
@@ -12,10 +12,10 @@ use holon_core::lifecycle::Status;
 use holon_core::model::{Item, ModelRequest};
 use holon_core::outcome::SupervisorIdentity;
 use holon_core::prompt::Part;
-use holon_core::replay::Call;
 use holon_core::scheduler::{DecisionKind, Evidence};
 use holon_core::snapshot::AgentSnapshot;
-use holon_core::{AgentId, Answer, Config, Event, Input, MessageId, Now, OpId, Record, ReplyId, Wall};
+use holon_core::terminal::TurnReason;
+use holon_core::{AgentId, Answer, Config, Event, MessageId, Now, OpId, Record, ReplyId, Wall};
 
 use crate::bounds::Bounds;
 use crate::disk::{Disk, Row};
@@ -85,7 +85,7 @@ impl Checks {
         for record in &row.records {
             self.laws.step(record).map_err(|broken| safety(broken.law, broken.to_string()))?;
             self.slots(record)?;
-            self.commands(&row.call, record)?;
+            self.commands(row, record)?;
             match self.folded.get_mut(&record.agent) {
                 Some(agent) => {
                     let blind = self.sabotage == Some(Sabotage::Blind);
@@ -136,7 +136,7 @@ impl Checks {
     }
 
     /// P6: no command begins beside as many as there may be. L7: a shutdown ends none.
-    fn commands(&mut self, call: &Call, record: &Record) -> Result<(), Failure> {
+    fn commands(&mut self, row: &Row, record: &Record) -> Result<(), Failure> {
         let Event::Operation(fact) = &record.event else { return Ok(()) };
         let command = |open: &&OpenOp| match open.kind {
             OpKind::PrepareCommand | OpKind::RunCommand => true,
@@ -163,13 +163,12 @@ impl Checks {
                     record.agent
                 );
             }
-            OperationFact::OperationSettled(fact)
-                if matches!(call, Call::Step { input: Input::Drain { .. }, .. }) =>
-            {
+            OperationFact::OperationSettled(fact) if shuts_down(row, &record.agent) => {
                 let open = self.folded.get(&record.agent).and_then(|agent| agent.ops.get(&fact.op));
                 let runs = open.is_some_and(|open| open.kind == OpKind::RunCommand);
                 self.say("L7");
-                ensure!(!runs, "L7", "a shutdown ends the command of {} of {}", fact.op, record.agent);
+                let ends = runs && fact.settlement == Settlement::Cancelled;
+                ensure!(!ends, "L7", "a shutdown ends the command of {} of {}", fact.op, record.agent);
             }
             OperationFact::OperationOpened(_) | OperationFact::OperationSettled(_) => {}
         }
@@ -437,6 +436,18 @@ impl Checks {
         }
         Ok(())
     }
+}
+
+/// Whether a step ends an agent's run because the process is about to leave. A deadline of the same step may have
+/// ended it before.
+fn shuts_down(row: &Row, agent: &AgentId) -> bool {
+    row.records.iter().any(|record| {
+        let shut = matches!(
+            &record.event,
+            Event::Turn(TurnFact::TurnTerminal(fact)) if fact.reason == Some(TurnReason::Shutdown)
+        );
+        shut && record.agent == *agent
+    })
 }
 
 /// D3: what does not come next is not folded: a record again, one of somebody else, a log that begins elsewhere.

@@ -91,6 +91,8 @@ fn apart(scenario: &Scenario) -> Scenario {
     // Who waits for the dead is stopped after a shutdown, which is everybody's.
     let last = scenario.agents;
     scenario.faults.dead.retain(|dead| dead.agent != last);
+    // What strikes nobody's performers strikes what is shared.
+    scenario.faults.strikes.iter_mut().for_each(|strikes| strikes.retain(|strike| strike.agent > 0));
     scenario.faults = Faults {
         sync: 0,
         sync_fails: 0,

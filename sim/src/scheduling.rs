@@ -143,7 +143,7 @@ impl<'a> Facts<'a> {
         let stopped = self.agent.status == Status::Stopped;
         let idle = !stopped && self.agent.run.is_none();
         let (held, free) = (idle && self.hold.is_some(), idle && self.hold.is_none());
-        let model = self.first.is_some_and(|entry| needs_a_model(entry));
+        let model = self.first.is_some_and(needs_a_model);
         let (first, passive) = (named(self.first), named(self.passive));
         let drains = decision.evidence.contains(&Evidence::Draining);
         let full = decision.evidence.contains(&Evidence::NoFreeSlot);

@@ -80,7 +80,6 @@ caught_by! {
     a_snapshot_that_is_too_old: restore, StaleSnapshot => Safety "D5";
     a_parked_agent_that_nobody_brings_in: restore, ForgetParked => Safety "G5";
     a_command_that_nobody_asks_for: command, ForgetEnd => Safety "P5";
-    a_stop_that_never_reaches_a_command: tasks, LoseStop => Safety "V9";
     an_end_that_is_told_as_another: tasks, MisreportEnd => Safety "P8";
     a_driver_that_does_not_step_again: slots, IgnoreMore => Liveness "V10";
 }

@@ -172,7 +172,7 @@ pub(super) fn t6(seen: &Seen, record: &Record) -> Ruling {
                 format!("{} used and {} wanted are within {}", fact.used, fact.wanted, fact.limit)
             })
         }
-        Event::Operation(OperationFact::OperationOpened(_)) => {
+        Event::Operation(OperationFact::OperationOpened(fact)) if fact.run_id.is_some() => {
             rule(!run.exhausted, || "work goes on without budget".into())?;
             Ok(run.exhausted)
         }
@@ -258,7 +258,7 @@ pub(super) fn t10(seen: &Seen, record: &Record) -> Ruling {
     let Some(run) = &seen.run else { return Ok(false) };
     match &record.event {
         Event::Turn(TurnFact::ProviderAttemptRecorded(fact)) => attempted(run.attempt.as_ref(), fact),
-        Event::Operation(OperationFact::OperationOpened(_)) => {
+        Event::Operation(OperationFact::OperationOpened(fact)) if fact.run_id.is_some() => {
             let Some(attempt) = &run.attempt else { return Ok(false) };
             rule(!attempt.waits || attempt.step != record.step, || "is repeated without a wait".into())
         }

@@ -242,7 +242,7 @@ impl Situation {
                 Errand::Word { agent, op, supervisor } => self.go(&agent, op, &supervisor)?,
                 Errand::Watch { agent, op, supervisor } => self.watch(&agent, op, &supervisor)?,
                 Errand::Prepare { agent, op, command } => self.prepare(setting, &agent, op, command)?,
-                Errand::Stop { agent, op } => self.asked(setting, &agent, op)?,
+                Errand::Stop { agent, op } => self.asked(&agent, op)?,
                 Errand::Cancel { agent, op } => {
                     let number = self.number_of(&agent);
                     self.outside.at_work.remove(&(number, op));

@@ -95,14 +95,14 @@ impl Situation {
     }
 
     /// P6: only what was executed is asked to end.
-    pub(super) fn asked(&mut self, setting: Setting<'_>, agent: &AgentId, op: OpId) -> Result<(), Failure> {
+    pub(super) fn asked(&mut self, agent: &AgentId, op: OpId) -> Result<(), Failure> {
         let number = self.number_of(agent);
         // It may have ended in the same step.
         let mut all = self.outside.supervised.iter();
         let began = all.any(|((of, _), known)| *of == number && known.op == Some(op));
         ensure!(began, "P6", "{op} of {agent} is to end, and was never executed");
         let working = self.outside.at_work.get_mut(&(number, op));
-        if let Some(working) = working.filter(|_| setting.sabotage != Some(Sabotage::LoseStop)) {
+        if let Some(working) = working {
             working.asked = true;
         }
         Ok(())

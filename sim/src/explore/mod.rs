@@ -98,8 +98,6 @@ pub enum Sabotage {
     ForgetParked,
     /// A command that came to its end while the process was down is not asked for.
     ForgetEnd,
-    /// A command is asked to end, and nobody is told.
-    LoseStop,
     /// What a command came to is told as something else.
     MisreportEnd,
 }

@@ -257,6 +257,7 @@ impl World<'_> {
         self.checks.started(self.at);
         self.life.host = Some(host);
         self.ask_again();
+        self.end_orphans();
         for (number, agent) in agents.keys().enumerate() {
             self.life.recovered = number + 1 == agents.len();
             let (report, ends) = self.probe(agent);

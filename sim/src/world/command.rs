@@ -3,56 +3,49 @@
 
 use std::collections::BTreeMap;
 
-use holon_core::agent::task::TaskStatus;
 use holon_core::effect::{InputSource, TaskWork, ToolCall};
-use holon_core::event::task::{TaskCause, TaskOrigin};
 use holon_core::event::{TaskFact, TurnFact};
 use holon_core::host::{Found, FoundCommand, RecoveryReport};
 use holon_core::ids::TaskId;
 use holon_core::outcome::{CommandEnd, CommandSpec, SupervisorIdentity, ToolOutcome};
-use holon_core::replay::Call;
-use holon_core::{AgentId, Event, Input, Millis, OpId, Outcome, Record};
+use holon_core::{AgentId, Event, OpId, Outcome, Record};
 
 use super::agenda::Happening;
 use super::{Sabotage, World};
 use crate::commands;
-use crate::failure::{Failure, ensure, liveness};
+use crate::failure::{Failure, ensure};
 use crate::tools::{self, Up};
 
-/// A supervisor reports within so long, beyond the grace; and once more after it was told to kill.
-const REPORT: Millis = Millis::seconds(15);
-/// Whoever hears late that nobody waits for it ends within so long.
+/// Whoever hears late that nobody waits for it ends within so long; whoever breaks down does so soon.
 const LATE: u64 = 2_000_000;
-/// Late timers and busy moments.
-const SLACK: u64 = 30_000_000;
 
 /// One supervisor and its command.
 #[derive(Debug)]
 pub(super) struct Supervised {
     pub(super) identity: SupervisorIdentity,
-    agent: AgentId,
-    task: TaskId,
-    spec: CommandSpec,
+    pub(super) agent: AgentId,
+    pub(super) task: TaskId,
+    pub(super) spec: CommandSpec,
     /// The life of the process that brought it up.
     life: u64,
     prepared_in: OpId,
     /// The operation in which it was given the word.
-    op: Option<OpId>,
+    pub(super) op: Option<OpId>,
     /// When the command ends, and with what; none for one that goes on until somebody ends it.
-    end: Option<(u64, ToolOutcome)>,
+    pub(super) end: Option<(u64, ToolOutcome)>,
     /// So many plans were made for its end; the newest counts.
     plans: u32,
-    ended: bool,
+    pub(super) ended: bool,
     /// It is gone without a record of the end, or will never say anything.
-    lost: bool,
+    pub(super) lost: bool,
     /// It dies before its command ends.
     killed: bool,
     /// Its performer broke down: what is heard of it is that alone.
-    broke: bool,
+    pub(super) broke: bool,
     /// The life of the process that waits for it.
     watched: Option<u64>,
     /// It was asked to end.
-    asked: bool,
+    pub(super) asked: bool,
     /// What is heard of it comes once more, so much later.
     echo: Option<u64>,
     /// Bytes that it was given.
@@ -161,7 +154,7 @@ impl World<'_> {
                 (known.lost, known.broke) = (true, true);
                 let agent = agent.clone();
                 let happening = Happening::Completed { agent, op, outcome: Box::new(outcome), life };
-                self.plan(at + after, number, happening);
+                self.plan(at + after.min(LATE), number, happening);
             }
             None => known.lost = true,
         }
@@ -345,6 +338,18 @@ impl World<'_> {
         Ok(())
     }
 
+    /// A start ends what no record names any more: whoever gave it up has died before saying so.
+    pub(super) fn end_orphans(&mut self) {
+        let open = self.checks.open_commands();
+        for known in self.outside.supervised.values_mut() {
+            let named = open.iter().any(|(_, _, supervisor)| *supervisor == known.identity);
+            if !named && !known.ended {
+                known.ended = true;
+                known.plans += 1;
+            }
+        }
+    }
+
     /// What the supervisors of an agent say, and what is true of them.
     pub(super) fn probe(&mut self, agent: &AgentId) -> (RecoveryReport, Ends) {
         let (mut report, mut ends) = (RecoveryReport::default(), Ends::new());
@@ -392,133 +397,6 @@ impl World<'_> {
                 Found::Running
             }
         }
-    }
-
-    /// P8: how a task is said to have ended is what its supervisor saw, and where nobody can say, nobody does.
-    /// V9: what was asked to end has ended soon.
-    pub(super) fn tasks_are_told(&mut self, call: &Call, records: &[Record]) -> Result<(), Failure> {
-        for record in records {
-            let Event::Task(fact) = &record.event else { continue };
-            let agent = &record.agent;
-            match fact {
-                TaskFact::TaskStatusUpdated(fact) if fact.status.is_terminal() => {
-                    self.has_ended(agent, fact.task_id)?;
-                    if fact.cause == TaskCause::Unproven {
-                        self.injector.saw("a task ends unproven");
-                    }
-                    self.checks.say("P8");
-                    let known = self.newest(agent, fact.task_id);
-                    let truth = known.and_then(|known| Some((known, &known.end.as_ref()?.1)));
-                    let told = (fact.status, fact.exit_status);
-                    if let Some((known, outcome)) = truth.filter(|(known, _)| brings(call, agent, known)) {
-                        let right = commands::told(outcome);
-                        ensure!(told == right, "P8", "{} ends {told:?}, right is {right:?}", fact.task_id);
-                        ensure!(known.ended, "P8", "{} ends before its command", fact.task_id);
-                        continue;
-                    }
-                    // The word that it is to end may still wait for the disk.
-                    let asked = fact.previous == TaskStatus::Cancelling;
-                    let unknown =
-                        asked || known.is_none_or(|known| known.lost || known.asked || known.op.is_none());
-                    let (proven, broke) = (fact.exit_status.is_some(), known.is_some_and(|it| it.broke));
-                    let vague = fact.status == TaskStatus::Interrupted
-                        || (fact.status == TaskStatus::Failed && broke);
-                    ensure!(
-                        unknown && vague && !proven,
-                        "P8",
-                        "{} of {agent} ends {told:?}, there is {known:?}",
-                        fact.task_id
-                    );
-                }
-                TaskFact::TaskStatusUpdated(fact) => {
-                    let at = self.at;
-                    self.outside.ending.insert((agent.clone(), fact.task_id), at);
-                    self.injector.saw("a task is asked to end");
-                }
-                TaskFact::TaskInputDelivered(fact) => {
-                    let written = self.newest(agent, fact.task_id).map(|known| known.written);
-                    let right = written.is_some_and(|written| fact.bytes_written <= written);
-                    ensure!(right, "P8", "{} was given {fact:?}, in truth {written:?}", fact.task_id);
-                    self.injector.saw("a task is written to");
-                }
-                TaskFact::TaskCreated(fact) => self.injector.saw(match fact.cause {
-                    TaskOrigin::PromotedAtShutdown => "a command goes on beyond a shutdown",
-                    TaskOrigin::PromotedAtRecovery => "a command went on beyond a crash",
-                    TaskOrigin::Promoted => "a command goes on as a task",
-                    TaskOrigin::Operator => "an operator's task begins",
-                }),
-                TaskFact::TaskResultQueued(_) => {}
-            }
-        }
-        Ok(())
-    }
-
-    fn newest(&self, agent: &AgentId, task: TaskId) -> Option<&Supervised> {
-        let mut all = self.outside.supervised.values();
-        all.find(|known| known.agent == *agent && known.task == task)
-    }
-
-    fn has_ended(&mut self, agent: &AgentId, task: TaskId) -> Result<(), Failure> {
-        let Some(since) = self.outside.ending.remove(&(agent.clone(), task)) else { return Ok(()) };
-        self.checks.say("V9");
-        let took = self.at - since;
-        let grace = self.scenario.config_of(self.life.number).tasks.stop_grace.0;
-        let patient = self.options.sabotage != Some(Sabotage::Lingering);
-        let most = (grace + 2 * REPORT.0) * 1_000 + 2 * self.waits.all(since) + SLACK;
-        if took > most * u64::from(patient) {
-            return Err(liveness("V9", format!("{task} of {agent} took {took} µs to end, {most} at most")));
-        }
-        Ok(())
-    }
-
-    /// A start of the runtime asks once more for the end of what was to end.
-    pub(super) fn ask_again(&mut self) {
-        let at = self.at;
-        let ending = self.checks.agents().values().flat_map(|agent| {
-            let tasks = agent.tasks.active().filter(|task| task.status == TaskStatus::Cancelling);
-            tasks.map(|task| ((agent.id.clone(), task.id), at))
-        });
-        self.outside.ending = ending.collect();
-    }
-
-    /// In the quiet phase operators end what would go on for days.
-    pub(super) fn tidy(&mut self, number: u32) -> Result<(), Failure> {
-        let agent = crate::ingress::agent_id(number);
-        let left = self
-            .checks
-            .agents()
-            .get(&agent)
-            .map_or(Vec::new(), |agent| agent.tasks.active().map(|task| task.id.0).collect());
-        for task in &left {
-            let action = crate::scenario::Action::StopTask { task: *task, force: false };
-            self.send(crate::ingress::Request { agent: number, action })?;
-        }
-        let runs = self.checks.agents().get(&agent).is_some_and(|agent| agent.run.is_some());
-        let waits = self.checks.reference.unfinished(&agent).is_some() && !self.scenario.faults.dies(number);
-        if !left.is_empty() || runs || waits || self.life.host.is_none() {
-            self.agenda.plan(self.at + 600_000_000, 0, Happening::Tidy(number));
-        }
-        Ok(())
-    }
-}
-
-/// Whether a call tells of the end of a command.
-fn brings(call: &Call, agent: &AgentId, known: &Supervised) -> bool {
-    match call {
-        Call::Step { input: Input::Completed { agent: of, op, outcome: Outcome::Tool { .. } }, .. } => {
-            of == agent && known.op == Some(*op)
-        }
-        Call::Recover { agent: of, report, .. } => {
-            let ended = |found: &FoundCommand| {
-                known.op == Some(found.op) && matches!(found.found, Found::Ended { .. })
-            };
-            of == agent && report.commands.iter().any(ended)
-        }
-        Call::Step { .. }
-        | Call::RuntimeStarted { .. }
-        | Call::Admit { .. }
-        | Call::Park { .. }
-        | Call::Copy { .. } => false,
     }
 }
 

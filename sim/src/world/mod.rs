@@ -15,6 +15,7 @@ mod perform;
 mod replay;
 mod report;
 mod restore;
+mod tasks;
 mod writer;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

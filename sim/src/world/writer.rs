@@ -39,6 +39,13 @@ pub(super) struct Writer {
 #[derive(Debug, Default)]
 pub(super) struct Waits(Vec<(u64, u64)>);
 
+impl Writer {
+    /// How long the oldest row that waits has done so.
+    pub(super) fn waits(&self, at: u64) -> u64 {
+        self.since.map_or(0, |since| at.saturating_sub(since))
+    }
+}
+
 impl Waits {
     pub(super) fn took(&mut self, end: u64, micros: u64) {
         if micros > 0 {

@@ -1,0 +1,160 @@
+//! Tasks as the world knows them: how their commands ended in truth, when they were asked to end, and who ends what
+//! would go on for days.
+
+use holon_core::agent::task::TaskStatus;
+use holon_core::event::TaskFact;
+use holon_core::event::task::{TaskCause, TaskInputDelivered, TaskOrigin, TaskStatusUpdated};
+use holon_core::host::{Found, FoundCommand};
+use holon_core::ids::TaskId;
+use holon_core::replay::Call;
+use holon_core::{AgentId, Event, Input, Millis, Outcome, Record};
+
+use super::agenda::Happening;
+use super::command::Supervised;
+use super::{Sabotage, World};
+use crate::commands;
+use crate::failure::{Failure, ensure, liveness};
+use crate::ingress::{Request, agent_id};
+use crate::scenario::Action;
+
+/// A supervisor reports within so long, beyond the grace; and once more after it was told to kill.
+const REPORT: Millis = Millis::seconds(15);
+/// Late timers and busy moments.
+const SLACK: u64 = 30_000_000;
+
+impl World<'_> {
+    /// Judges what the records of a step say of tasks.
+    pub(super) fn tasks_are_told(&mut self, call: &Call, records: &[Record]) -> Result<(), Failure> {
+        for record in records {
+            let Event::Task(fact) = &record.event else { continue };
+            let agent = &record.agent;
+            match fact {
+                TaskFact::TaskStatusUpdated(fact) if fact.status.is_terminal() => {
+                    self.has_ended(agent, fact.task_id)?;
+                    if fact.cause == TaskCause::Unproven {
+                        self.injector.saw("a task ends unproven");
+                    }
+                    self.checks.say("P8");
+                    self.is_true(call, agent, fact)?;
+                }
+                TaskFact::TaskStatusUpdated(fact) => {
+                    self.outside.ending.entry((agent.clone(), fact.task_id)).or_insert(self.at);
+                    self.injector.saw("a task is asked to end");
+                }
+                TaskFact::TaskInputDelivered(fact) => {
+                    self.injector.saw("a task is written to");
+                    self.is_written(agent, fact)?;
+                }
+                TaskFact::TaskCreated(fact) => self.injector.saw(match fact.cause {
+                    TaskOrigin::PromotedAtShutdown => "a command goes on beyond a shutdown",
+                    TaskOrigin::PromotedAtRecovery => "a command went on beyond a crash",
+                    TaskOrigin::Promoted => "a command goes on as a task",
+                    TaskOrigin::Operator => "an operator's task begins",
+                }),
+                TaskFact::TaskResultQueued(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// P8: how a task is said to have ended is what its supervisor saw, and where nobody can say, nobody does.
+    fn is_true(&self, call: &Call, agent: &AgentId, fact: &TaskStatusUpdated) -> Result<(), Failure> {
+        let (id, told) = (fact.task_id, (fact.status, fact.exit_status));
+        let known = self.named(agent, id);
+        let truth = known.and_then(|known| Some((known, &known.end.as_ref()?.1)));
+        if let Some((known, outcome)) = truth.filter(|(known, _)| brings(call, agent, known)) {
+            let right = commands::told(outcome);
+            ensure!(told == right, "P8", "{id} of {agent} ends {told:?}, right is {right:?}");
+            ensure!(known.ended, "P8", "{id} of {agent} ends before its command");
+            return Ok(());
+        }
+        // The word that it is to end may still wait for the disk.
+        let asked = fact.previous == TaskStatus::Cancelling;
+        let unknown = asked || known.is_none_or(|known| known.lost || known.asked || known.op.is_none());
+        let broke = known.is_some_and(|known| known.broke) && fact.status == TaskStatus::Failed;
+        let vague = (fact.status == TaskStatus::Interrupted || broke) && fact.exit_status.is_none();
+        ensure!(unknown && vague, "P8", "{id} of {agent} ends {told:?}, there is {known:?}");
+        Ok(())
+    }
+
+    /// P8: what is said to have been written to a task was.
+    fn is_written(&self, agent: &AgentId, fact: &TaskInputDelivered) -> Result<(), Failure> {
+        let known = self.named(agent, fact.task_id);
+        let target = known.and_then(|known| known.spec.input_target());
+        let written = known.map_or(0, |known| known.written);
+        let right = fact.bytes_written <= written && target == Some(fact.input_target);
+        ensure!(right, "P8", "{} was given {fact:?}, in truth {written} bytes", fact.task_id);
+        Ok(())
+    }
+
+    /// The supervisor of a task.
+    fn named(&self, agent: &AgentId, task: TaskId) -> Option<&Supervised> {
+        let mut all = self.outside.supervised.values();
+        all.find(|known| known.agent == *agent && known.task == task)
+    }
+
+    /// V9: what was asked to end has ended soon.
+    fn has_ended(&mut self, agent: &AgentId, task: TaskId) -> Result<(), Failure> {
+        let Some(since) = self.outside.ending.remove(&(agent.clone(), task)) else { return Ok(()) };
+        self.checks.say("V9");
+        let took = self.at - since;
+        let grace = self.scenario.config_of(self.life.number).tasks.stop_grace.0;
+        let patient = self.options.sabotage != Some(Sabotage::Lingering);
+        let most = (grace + 2 * REPORT.0) * 1_000
+            + 2 * (self.waits.all(since) + self.life.writer.waits(self.at))
+            + SLACK;
+        if took > most * u64::from(patient) {
+            return Err(liveness("V9", format!("{task} of {agent} took {took} µs to end, {most} at most")));
+        }
+        Ok(())
+    }
+
+    /// A start of the runtime asks once more for the end of what was to end.
+    pub(super) fn ask_again(&mut self) {
+        let at = self.at;
+        let ending = self.checks.agents().values().flat_map(|agent| {
+            let tasks = agent.tasks.active().filter(|task| task.status == TaskStatus::Cancelling);
+            tasks.map(|task| ((agent.id.clone(), task.id), at))
+        });
+        self.outside.ending = ending.collect();
+    }
+
+    /// In the quiet phase operators end what would go on for days.
+    pub(super) fn tidy(&mut self, number: u32) -> Result<(), Failure> {
+        let agent = agent_id(number);
+        let left = self
+            .checks
+            .agents()
+            .get(&agent)
+            .map_or(Vec::new(), |agent| agent.tasks.active().map(|task| task.id.0).collect());
+        for task in &left {
+            let action = Action::StopTask { task: *task, force: false };
+            self.send(Request { agent: number, action })?;
+        }
+        let runs = self.checks.agents().get(&agent).is_some_and(|agent| agent.run.is_some());
+        if !left.is_empty() || runs || self.life.host.is_none() {
+            self.agenda.plan(self.at + 600_000_000, 0, Happening::Tidy(number));
+        }
+        Ok(())
+    }
+}
+
+/// Whether a call tells of the end of a command.
+fn brings(call: &Call, agent: &AgentId, known: &Supervised) -> bool {
+    match call {
+        Call::Step { input: Input::Completed { agent: of, op, outcome: Outcome::Tool { .. } }, .. } => {
+            of == agent && known.op == Some(*op)
+        }
+        Call::Recover { agent: of, report, .. } => {
+            let ended = |found: &FoundCommand| {
+                known.op == Some(found.op) && matches!(found.found, Found::Ended { .. })
+            };
+            of == agent && report.commands.iter().any(ended)
+        }
+        Call::Step { .. }
+        | Call::RuntimeStarted { .. }
+        | Call::Admit { .. }
+        | Call::Park { .. }
+        | Call::Copy { .. } => false,
+    }
+}
