@@ -208,3 +208,25 @@ fn an_interrupted_run_ends_after_its_command() {
     assert_eq!(ended.code, Some(130), "{ended:?}");
     assert_eq!(ended.json()["verdict"], "aborted");
 }
+
+/// Nobody would ever ask for them again.
+#[test]
+fn a_temporary_run_takes_its_commands_along_however_it_ends() {
+    let holon = Holon::new();
+    let model = holon.scenario(&one("touch begun; sleep 600", 300));
+    let mut child = holon.spawn(&["run", "--json", "--model", &model, "work"]);
+    wait_for(|| holon.work().join("begun").exists());
+    child.kill().expect("it runs");
+    child.wait().expect("it ends");
+    wait_for(|| strays::inside(&holon.work()).is_empty());
+}
+
+/// One that ends by itself does not leave them either.
+#[test]
+fn a_temporary_run_ends_its_tasks() {
+    let holon = Holon::new();
+    let model = holon.scenario(&one("touch begun; sleep 600", 300));
+    let ended = holon.run(&["run", "--json", "--model", &model, "--no-wait-for-tasks", "work"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(strays::inside(&holon.work()).is_empty(), "{:?}", strays::inside(&holon.work()));
+}

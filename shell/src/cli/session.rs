@@ -108,6 +108,7 @@ impl Session {
             reserve: (self.errand.target != Target::Temporary).then(|| self.errand.home.root().to_owned()),
             performing: perform::Settings {
                 commands: self.commands,
+                tied: self.errand.target == Target::Temporary,
                 ..perform::Settings::new(
                     self.errand.home.root().to_owned(),
                     CommandEnvironment::new(self.errand.environment.variables()),

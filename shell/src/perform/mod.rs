@@ -53,6 +53,8 @@ pub struct Settings {
     /// The program that supervises commands: [`crate::supervise::program`] where this is the binary itself.
     pub supervisor: PathBuf,
     pub commands: CommandSettings,
+    /// Whether commands end with this process, however it ends: nobody opens this home again.
+    pub tied: bool,
     /// What goes on although nobody waits for its outcome.
     pub remains: Remains,
 }
@@ -89,6 +91,7 @@ impl Settings {
             environment,
             supervisor: supervise::program(),
             commands: CommandSettings::default(),
+            tied: false,
             remains: Remains::default(),
         }
     }

@@ -24,6 +24,8 @@ pub(super) struct Control {
     connections: Vec<Connection>,
     /// Of the next connection.
     number: u64,
+    /// Whether the end of the first connection is a request to end.
+    tied: bool,
 }
 
 struct Connection {
@@ -64,7 +66,7 @@ impl Control {
         let listener = UnixListener::bind(inside(&folder, SOCKET))?;
         listener.set_nonblocking(true)?;
         let connections = vec![Connection { number: 0, stream: runtime, arrived: Vec::new() }];
-        Ok(Self { identity, listener, connections, number: 1 })
+        Ok(Self { identity, listener, connections, number: 1, tied: false })
     }
 
     /// Says who is there, and waits for the word to go.
@@ -81,6 +83,11 @@ impl Control {
             Ok(Say::Stop { .. }) => Ok(Word::Dismissed),
             Ok(Say::Hello | Say::Input { .. }) | Err(_) => Ok(Word::Silence),
         }
+    }
+
+    /// From now on the command is wanted as long as the runtime is there that gave the word.
+    pub(super) fn tie(&mut self) {
+        self.tied = true;
     }
 
     /// What becomes readable when somebody says something.
@@ -102,6 +109,9 @@ impl Control {
         }
         let mut heard = Heard::default();
         self.connections.retain_mut(|connection| connection.hear(&mut heard));
+        if self.tied && !self.connections.iter().any(|connection| connection.number == 0) {
+            heard.wish = heard.wish.max(Some(Wish::Stop));
+        }
         heard
     }
 

@@ -4,6 +4,8 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
@@ -123,18 +125,29 @@ pub(super) fn pid(raw: u32) -> Option<Pid> {
 }
 
 /// Kills that very process, and what is left of the session that it led. As long as a session has members
-/// its number is given to nobody else; where a stranger leads a session of that number, ours is gone.
-pub fn kill_session(leader: u32, started: u64) {
+/// its number is given to nobody else; where a stranger leads a session of that number, ours is gone. Without its
+/// leader nothing tells a session from another one of that number but `ours`.
+pub fn kill_session(leader: u32, started: u64, ours: impl Fn(u32) -> bool) {
     for _ in 0..ROUNDS {
-        if stat(leader).is_some_and(|stat| stat.started != started) {
-            return;
-        }
+        let led = match stat(leader) {
+            Some(stat) if stat.started != started => return,
+            Some(stat) => !stat.ended,
+            None => false,
+        };
+        let of_session = |stat: &Stat| stat.session == leader && stat.started >= started;
         let members: Vec<Stat> =
-            all().into_iter().filter(|stat| stat.session == leader && stat.started >= started).collect();
+            all().into_iter().filter(|stat| of_session(stat) && (led || ours(stat.pid))).collect();
         if members.iter().filter(|member| signal(member, Signal::KILL)).count() == 0 {
             return;
         }
     }
+}
+
+/// Whether a process was started with that value of a variable.
+pub fn has_variable(pid: u32, name: &str, value: &Path) -> bool {
+    let wanted = [name.as_bytes(), b"=", value.as_os_str().as_bytes()].concat();
+    fs::read(format!("/proc/{pid}/environ"))
+        .is_ok_and(|all| all.split(|byte| *byte == 0).any(|one| one == wanted))
 }
 
 /// Whether there was somebody to signal: a process may end, and its id be given away, at any moment.
@@ -147,6 +160,8 @@ pub(super) fn signal(member: &Stat, signal: Signal) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
+
     use super::*;
 
     #[test]
@@ -154,6 +169,31 @@ mod tests {
         let line = "42 (a) b) (c) S 7 42 40 34816 42 4194304 1 0 0 0 0 0 0 0 20 0 1 0 12345 1 1";
         let stat = parse(42, line).unwrap();
         assert_eq!(stat, Stat { pid: 42, parent: 7, group: 42, session: 40, started: 12_345, ended: false });
+    }
+
+    /// A session that its leader has left may be anybody's who has got its number.
+    #[test]
+    fn without_its_leader_only_ours_of_a_session_are_killed() {
+        let mut leader = std::process::Command::new("setsid")
+            .args(["--wait", "sh", "-c", "sleep 987 >/dev/null 2>&1 & echo $$ $!"])
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut said = String::new();
+        leader.stdout.as_mut().unwrap().read_to_string(&mut said).unwrap();
+        leader.wait().unwrap();
+        let pids: Vec<u32> = said.split_whitespace().map(|pid| pid.parse().unwrap()).collect();
+        let (leader, member) = (pids[0], stat(pids[1]).unwrap());
+        assert!(stat(leader).is_none() && member.session == leader);
+        let there = || stat(member.pid).is_some_and(|stat| stat.started == member.started && !stat.ended);
+        kill_session(leader, 0, |_| false);
+        assert!(there(), "a stranger");
+        kill_session(leader, 0, |pid| pid == member.pid);
+        let gone = (0..200).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            !there()
+        });
+        assert!(gone);
     }
 
     #[test]

@@ -80,6 +80,9 @@ pub struct Plan {
     pub total_ms: Option<u64>,
     /// Time between the request to end and the end.
     pub grace_ms: u64,
+    /// Whether the command ends with the runtime that gave the word, because nobody would ever ask for it again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tied: bool,
     /// How many files its processes may have open; none leaves it as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_files: Option<u64>,

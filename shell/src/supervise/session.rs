@@ -41,6 +41,9 @@ fn try_to(folder: &Path) -> io::Result<()> {
     let mut record = match control.wait_for_go()? {
         Word::Go(plan) => {
             plan.open_files.map_or(Ok(()), open_files::lower)?;
+            if plan.tied {
+                control.tie();
+            }
             // Where there is none to keep, the record tries to do without.
             record::keep_room(folder, &plan).ok();
             let items = work_off(&mut control, &plan, folder);

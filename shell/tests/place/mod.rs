@@ -49,6 +49,7 @@ impl Place {
             environment: CommandEnvironment::new(variables.map(|(name, value)| (name.into(), value.into()))),
             supervisor: env!("CARGO_BIN_EXE_holon").into(),
             commands: CommandSettings { grace: Millis(500), ..CommandSettings::default() },
+            tied: false,
             remains: Remains::default(),
         };
         let secrets = Secrets::new([("OPENAI_API_KEY".to_owned(), "sk-canary-123456".to_owned())]);

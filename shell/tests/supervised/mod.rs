@@ -67,6 +67,7 @@ impl Supervised {
             stop_on_error: false,
             total_ms: None,
             grace_ms,
+            tied: false,
             open_files: None,
         };
         let mut runtime = Connection::over(ours);

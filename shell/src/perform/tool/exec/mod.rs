@@ -16,7 +16,7 @@ mod reach;
 mod result;
 mod retention;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -41,6 +41,8 @@ pub use environment::CommandEnvironment;
 /// The commands of this process: those that wait for the word, and those that are executed.
 #[derive(Default)]
 pub(in crate::perform) struct Commands {
+    /// Whose supervisors are coming up, by the operation.
+    preparing: Mutex<BTreeSet<(AgentId, OpId)>>,
     /// By the operation that prepared them.
     prepared: Mutex<BTreeMap<(AgentId, OpId), Prepared>>,
     /// By the operation in which they were given the word.
@@ -59,6 +61,8 @@ struct Executing {
     ended: bool,
 }
 
+/// The variable by which a command knows its agent's home, and we know our commands.
+const AGENT_HOME: &str = "HOLON_AGENT_HOME";
 /// What a refusal says that is none of the call's fault.
 const INTERRUPTED: &str = "it may have had effects: look before you repeat it";
 
@@ -77,11 +81,19 @@ impl Commands {
         arguments: &str,
     ) -> Result<(SupervisorIdentity, CommandSpec), Refusal> {
         let (plan, command) = plan::plan(texts, settings, agent, task, call, arguments)?;
-        let mut prepared = Prepared::start(settings, agent, plan).await?;
+        let key = (agent.clone(), op);
+        lock(&self.preparing).insert(key.clone());
+        let started = Prepared::start(settings, agent, plan).await;
+        // Who was given up meanwhile is dropped, and with that dismissed.
+        let wanted = lock(&self.preparing).remove(&key);
+        let mut prepared = started?;
+        if !wanted {
+            return Err(Refusal::new(ToolErrorKind::Interrupted, "the call was given up"));
+        }
         // What an operator starts is a task from the beginning: nobody is told its output, so its log is kept.
         prepared.place.kept = call.run_id.is_none();
         let identity = prepared.identity.clone();
-        lock(&self.prepared).insert((agent.clone(), op), prepared);
+        lock(&self.prepared).insert(key, prepared);
         Ok((identity, command))
     }
 
@@ -155,7 +167,9 @@ impl Commands {
         }
         let Some(Executing { place, .. }) = executing.remove(&key) else { return };
         let of_agent = executing.iter().filter(|((of, _), _)| of == agent);
-        let active: Vec<PathBuf> = of_agent.flat_map(|(_, known)| known.place.logs.clone()).collect();
+        // Its own log is the newest, however long nothing was written to it.
+        let active = of_agent.flat_map(|(_, known)| known.place.logs.clone());
+        let active: Vec<PathBuf> = active.chain(place.logs.iter().cloned()).collect();
         drop(executing);
         place.remove();
         if place.kept {
@@ -235,9 +249,15 @@ fn gone(why: &str) -> ToolOutcome {
 impl Place {
     /// Ends what a dead supervisor left, as far as it can be told from the rest of the machine.
     fn kill(&self, supervisor: &SupervisorIdentity) {
-        process::kill_session(supervisor.pid, supervisor.started);
+        // Numbers of another start of the kernel are others' now.
+        if !process::boot_id().is_ok_and(|id| id == supervisor.boot_id) {
+            return;
+        }
+        let home = self.outputs.parent();
+        let ours = |pid| home.is_some_and(|home| process::has_variable(pid, AGENT_HOME, home));
+        process::kill_session(supervisor.pid, supervisor.started, ours);
         if let Some(Some((pid, started))) = record::started(&self.folder) {
-            process::kill_session(pid, started);
+            process::kill_session(pid, started, ours);
         }
     }
 }

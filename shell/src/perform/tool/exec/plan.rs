@@ -82,6 +82,7 @@ pub(super) fn plan(
         stop_on_error,
         total_ms: windows.map(|windows| windows.min(call.timeout.0)),
         grace_ms: settings.commands.grace.0,
+        tied: settings.tied,
         open_files: open_files::given(),
     };
     Ok((plan, command))

@@ -75,32 +75,34 @@ impl Commands {
     }
 }
 
-/// Whether that supervisor is alive, and its command not at its end.
+/// Whether that supervisor is alive, and its command not at its end. One that does not answer in time may be at its
+/// end, which is waited for a little; beyond that it is busy, or stopped, and its command goes on.
 async fn goes_on(place: &Place, supervisor: &SupervisorIdentity) -> bool {
-    if !process::is_alive(&identity(supervisor)) {
+    if !is_present(place, supervisor).await {
+        let waiting = async {
+            while is_unfinished(place, supervisor) {
+                tokio::time::sleep(PAUSE).await;
+            }
+        };
+        tokio::time::timeout(ANSWER, waiting).await.ok();
+    }
+    // One that waits for the word has heard the last of its runtime: it ends without one.
+    is_unfinished(place, supervisor) && record::started(&place.folder).is_some()
+}
+
+/// Whether it says that it is there.
+async fn is_present(place: &Place, supervisor: &SupervisorIdentity) -> bool {
+    let Ok(mut connection) = reach(place, supervisor).await else { return false };
+    if connection.say(&Say::Hello).await.is_err() {
         return false;
     }
-    let Ok(mut connection) = reach(place, supervisor).await else { return ends(place, supervisor).await };
-    if connection.say(&Say::Hello).await.is_err() {
-        return ends(place, supervisor).await;
-    }
     match connection.hear_within(ANSWER).await {
-        Ok(Some(Tell::Ready { identity: answered, .. })) => {
-            // One that waits for the word has heard the last of its runtime: it ends without one.
-            answered == identity(supervisor) && record::started(&place.folder).is_some()
-        }
-        Ok(Some(Tell::Input { .. } | Tell::Ended) | None) | Err(_) => ends(place, supervisor).await,
+        Ok(Some(Tell::Ready { identity: answered, .. })) => answered == identity(supervisor),
+        Ok(Some(Tell::Input { .. } | Tell::Ended) | None) | Err(_) => false,
     }
 }
 
-/// One that does not answer may be at its end: its record is waited for. Never true.
-async fn ends(place: &Place, supervisor: &SupervisorIdentity) -> bool {
-    let waiting = async {
-        while process::is_alive(&identity(supervisor)) && matches!(ExitRecord::read(&place.folder), Ok(None))
-        {
-            tokio::time::sleep(PAUSE).await;
-        }
-    };
-    tokio::time::timeout(ANSWER, waiting).await.ok();
-    false
+/// Whether that very process is alive, and has left no record.
+fn is_unfinished(place: &Place, supervisor: &SupervisorIdentity) -> bool {
+    process::is_alive(&identity(supervisor)) && matches!(ExitRecord::read(&place.folder), Ok(None))
 }

@@ -23,9 +23,8 @@ pub(super) const ANSWER: Duration = Duration::from_secs(5);
 const WRITTEN: Duration = Duration::from_secs(10);
 /// Beyond the grace: for its supervisor to kill, to read what is left, and to write its record.
 const OVERTIME: Duration = Duration::from_secs(20);
-/// A connection may break although its supervisor lives.
-const ATTEMPTS: u32 = 10;
-const PAUSE: Duration = Duration::from_millis(200);
+/// Between two looks at a supervisor that can't be reached.
+const PAUSE: Duration = Duration::from_millis(100);
 
 impl Commands {
     /// Asks for the end of a command: with time to clean up, or at once.
@@ -41,6 +40,7 @@ impl Commands {
     /// runtime waits for that.
     pub(in crate::perform) fn cancelled(&self, settings: &Settings, agent: &AgentId, op: OpId) {
         let key = (agent.clone(), op);
+        lock(&self.preparing).remove(&key);
         let waiting = lock(&self.prepared).remove(&key);
         drop(waiting);
         let given_up = lock(&self.executing).remove(&key);
@@ -50,7 +50,8 @@ impl Commands {
         drop(spawn::task(async move {
             if !ended {
                 say(&place, &supervisor, &Say::Stop { force: false }).await.ok();
-                if tokio::time::timeout(patience, until_ended(&place, &supervisor)).await.is_err() {
+                tokio::time::timeout(patience, until_ended(&place, &supervisor)).await.ok();
+                if process::is_alive(&identity(&supervisor)) {
                     place.kill(&supervisor);
                 }
             }
@@ -72,8 +73,11 @@ impl Commands {
         let Some(Executing { supervisor, place, .. }) = known else {
             return failed("the command has ended".into());
         };
+        let mut connection = match reach(&place, &supervisor).await {
+            Ok(connection) => connection,
+            Err(problem) => return failed(format!("its supervisor can't be reached: {problem}")),
+        };
         let written = async {
-            let mut connection = reach(&place, &supervisor).await?;
             connection.say(&Say::Input { id: 0, text }).await?;
             connection.hear_within(WRITTEN).await
         };
@@ -84,9 +88,13 @@ impl Commands {
                 bytes_written,
                 problem,
             },
-            Ok(Some(Tell::Ended)) => failed("the command has ended".into()),
-            Ok(Some(Tell::Ready { .. }) | None) => failed("its supervisor takes no input".into()),
-            Err(problem) => failed(format!("its supervisor can't be reached: {problem}")),
+            // An older supervisor ends a connection on which it hears of input, and one at its end does, too.
+            Ok(Some(Tell::Ended | Tell::Ready { .. }) | None) => {
+                failed("its supervisor did not take it: the command may have ended".into())
+            }
+            Err(problem) => {
+                failed(format!("its supervisor does not answer, it may be written yet: {problem}"))
+            }
         }
     }
 
@@ -95,16 +103,19 @@ impl Commands {
     }
 }
 
-/// Waits until a supervisor has left, and with it its record.
+/// Waits until a supervisor has left, and with it its record. A connection may break, or none may be had, although it
+/// lives.
 pub(super) async fn until_ended(place: &Place, supervisor: &SupervisorIdentity) {
-    for _ in 0..ATTEMPTS {
-        let left = matches!(ExitRecord::read(&place.folder), Ok(Some(_)) | Err(_));
-        if left || !process::is_alive(&identity(supervisor)) {
-            return;
+    let left = || {
+        matches!(ExitRecord::read(&place.folder), Ok(Some(_)) | Err(_))
+            || !process::is_alive(&identity(supervisor))
+    };
+    while !left() {
+        if let Ok(mut connection) = reach(place, supervisor).await {
+            connection.until_ended().await;
         }
-        match reach(place, supervisor).await {
-            Ok(mut connection) => connection.until_ended().await,
-            Err(_) => tokio::time::sleep(PAUSE).await,
+        if !left() {
+            tokio::time::sleep(PAUSE).await;
         }
     }
 }

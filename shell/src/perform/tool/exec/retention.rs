@@ -18,18 +18,11 @@ pub(super) fn prune_artifacts(outputs: &Path, newest: &Path) {
 
 /// Removes logs of ended tasks beyond the bounds; those of active commands stay.
 pub(super) fn prune_tasks(outputs: &Path, active: &[PathBuf]) {
-    let of_active = |path: &Path| active.iter().any(|log| belongs(path, log));
-    prune(files(outputs, |path| is_of_task(path) && !of_active(path)));
+    prune(files(outputs, |path| is_of_task(path) && !active.iter().any(|log| log == path)));
 }
 
 fn is_of_task(path: &Path) -> bool {
     path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with("task_"))
-}
-
-/// Whether a file is a log, or a piece of it that lies beside it.
-fn belongs(path: &Path, log: &Path) -> bool {
-    path == log
-        || path.to_str().zip(log.to_str()).is_some_and(|(path, log)| path.starts_with(&format!("{log}.")))
 }
 
 fn files(outputs: &Path, removable: impl Fn(&Path) -> bool) -> Vec<(SystemTime, u64, PathBuf)> {
@@ -40,7 +33,10 @@ fn files(outputs: &Path, removable: impl Fn(&Path) -> bool) -> Vec<(SystemTime, 
             let about = entry.metadata().ok().filter(fs::Metadata::is_file)?;
             Some((about.modified().ok()?, about.len(), entry.path()))
         })
-        .filter(|(_, _, path)| removable(path))
+        // What lies beside a log goes with it.
+        .filter(|(_, _, path)| {
+            path.extension().is_some_and(|extension| extension == "log") && removable(path)
+        })
         .collect();
     files.sort();
     files
