@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 
 use holon_core::event::brief::BriefKind;
 use holon_core::event::turn::FailureArtifact;
-use holon_core::event::{BriefFact, Event, TurnFact};
+use holon_core::event::{BriefFact, Event, InboxFact, TurnFact};
 use holon_core::ids::{AgentId, MessageId, RunId};
+use holon_core::message::MessageKind;
 use holon_core::model::{AttemptRecord, ModelRef, StopReason, TokenUsage};
 use holon_core::terminal::{TurnKind, TurnReason};
 use holon_core::view::{ExplainedDeadline, RunVerdict};
@@ -18,6 +19,8 @@ use crate::text::{TextError, Texts};
 
 /// Attempts that the report shows; a run of hundreds of rounds has as many.
 const ATTEMPTS: usize = 1_000;
+/// Messages about tasks that are remembered: what is told is about one of the last.
+const RESULTS: usize = 256;
 
 /// The parts of the report that records tell.
 #[derive(Debug, Default)]
@@ -36,6 +39,8 @@ pub struct RunFold {
     failure: Option<FailureArtifact>,
     last_kind: Option<(TurnKind, Option<TurnReason>)>,
     stop_reason: Option<StopReason>,
+    /// The last messages that told of background tasks.
+    of_tasks: BTreeSet<MessageId>,
     /// What was told last, and about which message.
     final_text: Option<(Option<MessageId>, Text)>,
     raw_final_text: Option<Text>,
@@ -133,7 +138,17 @@ impl RunFold {
     pub fn record(&mut self, record: &Record) {
         match &record.event {
             Event::Turn(fact) => self.turn(fact),
+            Event::Inbox(InboxFact::MessageAdmitted(fact)) => {
+                if matches!(fact.message.kind, MessageKind::TaskResult | MessageKind::SystemTick) {
+                    self.of_tasks.insert(fact.message.id);
+                }
+                if self.of_tasks.len() > RESULTS {
+                    self.of_tasks.pop_first();
+                }
+            }
             Event::Brief(BriefFact::BriefCreated(brief)) => match brief.kind {
+                // Nothing new to say about a task leaves what was said before.
+                BriefKind::Result if brief.text.is_empty() && self.is_of_task(brief.related_message_id) => {}
                 BriefKind::Result => {
                     self.final_text = Some((brief.related_message_id, brief.text.clone()));
                 }
@@ -205,6 +220,10 @@ impl RunFold {
         self.failure_text.as_ref()
     }
 
+    fn is_of_task(&self, message: Option<MessageId>) -> bool {
+        message.is_some_and(|message| self.of_tasks.contains(&message))
+    }
+
     /// The finished report.
     ///
     /// # Errors
@@ -216,8 +235,12 @@ impl RunFold {
                 .map(|text| texts.resolve(text).map(|text| text.to_string()))
                 .transpose()
         };
-        // The agent may have caught up with earlier messages first: their answers are not this one's.
-        let own = |about: &Option<MessageId>| about.is_none_or(|message| message == ended.message_id);
+        // The agent may have caught up with earlier messages first: their answers are not this one's. What the
+        // results of tasks brought is.
+        let own = |about: &Option<MessageId>| {
+            about.is_none_or(|message| message == ended.message_id)
+                || (self.is_of_task(*about) && *about > Some(ended.message_id))
+        };
         let told = self.final_text.as_ref().filter(|(about, _)| own(about)).map(|(_, text)| text);
         let (source, seen, problem) = match ended.changes {
             Changes::Files(files) => (ChangesSource::GitAndPatches, files, None),

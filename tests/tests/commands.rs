@@ -112,7 +112,13 @@ fn without_supervisor_and_record_the_call_was_interrupted() {
 #[test]
 fn whenever_the_runtime_dies_a_command_is_executed_once_or_not_at_all() {
     let holon = Holon::new();
-    let model = holon.scenario(&one("echo $$ >> log; sleep 0.05", 10_000));
+    let arguments = json!({
+        // The one of the round before may still run.
+        "cmd": "echo $$ >> log; sleep 0.05", "login": false, "duplicate_policy": "start_new",
+    });
+    let rounds =
+        json!([{ "calls": [{ "tool": "ExecCommand", "arguments": arguments }] }, { "text": "Done." }]);
+    let model = holon.scenario(&rounds);
     for round in 0..15 {
         let prompt = format!("work {round}");
         let run = ["run", "--json", "--model", &model, "--agent", "main", "--create-agent", &prompt];
@@ -215,10 +221,10 @@ fn a_temporary_run_takes_its_commands_along_however_it_ends() {
     let holon = Holon::new();
     let model = holon.scenario(&one("touch begun; sleep 600", 300));
     let mut child = holon.spawn(&["run", "--json", "--model", &model, "work"]);
-    wait_for(|| holon.work().join("begun").exists());
+    wait_for("the command", || holon.work().join("begun").exists());
     child.kill().expect("it runs");
     child.wait().expect("it ends");
-    wait_for(|| strays::inside(&holon.work()).is_empty());
+    wait_for("its end", || strays::inside(&holon.work()).is_empty());
 }
 
 /// One that ends by itself does not leave them either.

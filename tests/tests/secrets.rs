@@ -59,7 +59,7 @@ fn clean(ended: &Ended, provider: &Provider, holon: &Holon) {
 }
 
 /// A model that repeats the key wherever it can, and commands that print it.
-fn talkative() -> [Reply; 4] {
+fn talkative() -> [Reply; 5] {
     let print = format!("printf '%s' '{KEY}'; cat secret.txt; env; cat /proc/$PPID/environ | tr '\\0' '\\n'");
     let patch = format!("--- /dev/null\n+++ b/new.txt\n@@ -0,0 +1 @@\n+{KEY}\n");
     [
@@ -76,9 +76,11 @@ fn talkative() -> [Reply; 4] {
         ]),
         calls(&[(
             "ExecCommand",
-            json!({ "cmd": format!("cat secret.txt; sleep 5 # {KEY}"), "yield_time_ms": 300 }),
+            json!({ "cmd": format!("cat secret.txt; sleep 1 # {KEY}"), "yield_time_ms": 300 }),
         )]),
         says(&format!("Your key is {KEY}.")),
+        // The end of the command, which goes on as a task.
+        says(&format!("Your key is still {KEY}.")),
     ]
 }
 
@@ -94,7 +96,7 @@ fn no_surface_shows_a_key_that_everything_repeats() {
             holon.run(&["run", "--output-format", format, "--agent", "main", "--create-agent", &prompt]);
         assert_eq!(ended.code, Some(0), "{ended:?}");
         assert!(ended.stdout.contains("[redacted:OPENAI_API_KEY]"), "{ended:?}");
-        assert_eq!(provider.requests().len(), 4);
+        assert_eq!(provider.requests().len(), 5);
         clean(&ended, &provider, &holon);
         let ledger = holon.home().join("ledger.sqlite3").display().to_string();
         for look in [["ledger", "export"], ["ledger", "verify"], ["ledger", "replay"]] {
