@@ -29,6 +29,8 @@ pub(super) struct Tasks {
     ended: Vec<TaskId>,
     /// Messages that tell of tasks and have not come to an end.
     telling: BTreeMap<MessageId, BTreeSet<TaskId>>,
+    /// The last message that tells of several.
+    lists: Option<MessageId>,
     /// Those of a run that was aborted.
     aborted: BTreeMap<MessageId, BTreeSet<TaskId>>,
     /// Broken on purpose: what is told was told before, what is shown is not seen.
@@ -114,7 +116,12 @@ impl Tasks {
                     task.known = true;
                 }
             }
-            Event::Task(TaskFact::TaskResultQueued(_) | TaskFact::TaskInputDelivered(_))
+            Event::Task(TaskFact::TaskResultQueued(fact)) => {
+                if self.lists == Some(fact.message_id) {
+                    self.tells(fact.message_id, fact.task_id)?;
+                }
+            }
+            Event::Task(TaskFact::TaskInputDelivered(_))
             | Event::Turn(_)
             | Event::Inbox(_)
             | Event::Lifecycle(_)
@@ -150,9 +157,11 @@ impl Tasks {
         }
         let told: BTreeSet<TaskId> = match &message.origin {
             Origin::Task { task_id } => task_id.parse().into_iter().collect(),
+            // Which ones it lists is said one by one: its own words are cut short.
             Origin::System { subsystem } if subsystem == TEACHER => {
-                let listed = message.body.text.preview().split(", ");
-                listed.filter_map(|named| named.split(' ').next()?.parse().ok()).collect()
+                self.telling.insert(message.id, BTreeSet::new());
+                self.lists = Some(message.id);
+                return Ok(());
             }
             Origin::System { .. }
             | Origin::Operator { .. }
@@ -161,16 +170,19 @@ impl Tasks {
             | Origin::Callback { .. }
             | Origin::Timer { .. } => return Ok(()),
         };
-        for id in &told {
-            let task = self.all.get_mut(id).filter(|task| task.ended && task.told == 0 && !self.deaf);
-            ensure!(task.is_some(), "P2", "{} tells of {id}, which goes on or was told of", message.id);
-            if let Some(task) = task {
-                task.told += 1;
-            }
+        for id in told {
+            self.tells(message.id, id)?;
         }
-        if !told.is_empty() {
-            self.telling.insert(message.id, told);
+        Ok(())
+    }
+
+    fn tells(&mut self, message: MessageId, id: TaskId) -> Result<(), Failure> {
+        let task = self.all.get_mut(&id).filter(|task| task.ended && task.told == 0 && !self.deaf);
+        ensure!(task.is_some(), "P2", "{message} tells of {id}, which goes on or was told of");
+        if let Some(task) = task {
+            task.told += 1;
         }
+        self.telling.entry(message).or_default().insert(id);
         Ok(())
     }
 

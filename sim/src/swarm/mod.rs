@@ -99,7 +99,7 @@ fn models(draw: &mut Draw, agents: u32, span: u32, inputs: &mut Vec<Timed>) {
 /// In some worlds operators have tasks of their own, and look after those of agents.
 fn of_tasks(draw: &mut Draw, agents: u32, span: u32, inputs: &mut Vec<Timed>) {
     draw.ordinal = 0;
-    for nth in 0..draw.of("operators' tasks", &[0, 0, 0, 3, 10]) {
+    for nth in 0..draw.of("operators' tasks", &[0, 0, 3, 12]) {
         draw.ordinal = nth;
         let agent = draw.below("whose task", agents) + 1;
         let task = u64::from(draw.below("which task", 6));
@@ -246,9 +246,9 @@ fn faults(draw: &mut Draw) -> Faults {
         tool_silent: draw.of("tool_silent", &rates),
         supervisor_fails: draw.of("supervisor_fails", &rates),
         supervisor_lost: draw.of("supervisor_lost", &[0, 300, 700]),
-        commands_last: draw.of("commands_last", &[0, 0, 300, 800]),
-        task_calls: draw.of("task_calls", &[0, 0, 200, 500]),
-        supervisor_killed: draw.of("supervisor_killed", &[0, 0, 0, 100]),
+        commands_last: draw.of("commands_last", &[0, 300, 800]),
+        task_calls: draw.of("task_calls", &[0, 0, 100, 300]),
+        supervisor_killed: draw.of("supervisor_killed", &[0, 0, 100]),
         stop_ignored: draw.of("stop_ignored", &[0, 0, 500]),
         task_fails: draw.of("task_fails", &rates),
         task_silent: draw.of("task_silent", &[0, 0, 0, 100]),
@@ -329,9 +329,9 @@ fn queue(draw: &mut Draw) -> QueueLimits {
 
 fn tasks(draw: &mut Draw) -> TaskLimits {
     TaskLimits {
-        per_agent: draw.of("tasks_per_agent", &[1, 2, 32]),
-        running: draw.of("tasks", &[1, 3, 256]),
-        stop_grace: Millis(draw.of("stop_grace", &[0, 1_000, 5_000])),
+        per_agent: draw.of("tasks_per_agent", &[1, 4, 32, 32]),
+        running: draw.of("tasks", &[1, 6, 256, 256]),
+        stop_grace: Millis(draw.of("stop_grace", &[0, 5_000])),
         result_tokens: 2_000,
     }
 }
