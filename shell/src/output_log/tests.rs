@@ -165,6 +165,15 @@ fn past_its_bound_a_log_reads_the_same_in_every_state() {
     assert_eq!(preview(&texts(), &place.path, 300, true).unwrap().bytes, 0);
 }
 
+/// A disk that was full just then leaves such a one.
+#[test]
+fn a_piece_without_a_head_hides_nothing() {
+    let place = written(b"everything\n");
+    fs::write(&pieces(&place.path)[0], "").unwrap();
+    assert_eq!(preview(&texts(), &place.path, 100, true).unwrap().text, "everything\n");
+    assert_eq!(from(&texts(), &place.path, 4, 100, true).unwrap().text, "ything\n");
+}
+
 #[test]
 fn a_secret_that_a_gap_goes_through_is_not_shown() {
     for shift in 0..40 {
