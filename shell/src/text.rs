@@ -189,13 +189,34 @@ impl Secrets {
     }
 
     pub fn redact(&self, text: &str) -> String {
-        let mut text = text.to_owned();
-        for (name, value) in &self.values {
-            if text.contains(value.as_str()) {
-                text = text.replace(value.as_str(), &format!("[redacted:{name}]"));
+        self.without(text, 0..text.len())
+    }
+
+    /// A text that goes on behind a cut at its end, without what may be the beginning of one that the cut goes
+    /// through.
+    pub fn redact_head(&self, text: &str) -> String {
+        self.without(text, 0..text.len() - self.begun_at_end(text))
+    }
+
+    /// A text that began before a cut at its start, without what may be the end of one that the cut goes through.
+    pub fn redact_tail(&self, text: &str) -> String {
+        self.without(text, self.ended_at_start(text)..text.len())
+    }
+
+    /// This part of a text. Those that its borders go through are named: they are all there.
+    fn without(&self, text: &str, part: Range<usize>) -> String {
+        let mut shown = String::with_capacity(part.len());
+        let mut at = part.start;
+        for (range, name) in self.find(text) {
+            if range.end <= part.start || range.start >= part.end {
+                continue;
             }
+            shown.push_str(&text[at..range.start.max(at)]);
+            shown.push_str(&format!("[redacted:{name}]"));
+            at = range.end;
         }
-        text
+        shown.push_str(&text[at.min(part.end)..part.end]);
+        shown
     }
 }
 
@@ -211,11 +232,18 @@ impl Secrets {
     pub fn find(&self, text: &str) -> Vec<(Range<usize>, &str)> {
         let mut found: Vec<(Range<usize>, &str)> = Vec::new();
         for (name, value) in &self.values {
-            let mut from = 0;
+            // Nearly always there is none, which is seen faster than where one would be.
+            if !text.contains(value.as_str()) {
+                continue;
+            }
+            let (mut from, before) = (0, found.len());
             while let Some(at) = text[from..].find(value.as_str()) {
-                let begins = from + at;
-                found.push((begins..begins + value.len(), name));
-                // One may overlap itself.
+                let (begins, ends) = (from + at, from + at + value.len());
+                match found[before..].last_mut() {
+                    // One may overlap itself.
+                    Some((last, _)) if begins < last.end => last.end = ends,
+                    Some(_) | None => found.push((begins..ends, name)),
+                }
                 from = begins + value.chars().next().map_or(value.len(), char::len_utf8);
             }
         }
@@ -304,15 +332,21 @@ impl Pieces {
     }
 }
 
-/// A value as it is, and as it stands inside a JSON string where that is something else.
+/// A value as it is, as a terminal prints its ends of lines, and as each stands inside a JSON string where that is
+/// something else.
 fn forms(name: String, value: String) -> Vec<(String, String)> {
-    let quoted = serde_json::to_string(&value).unwrap_or_default();
-    let inner = quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default().to_owned();
-    let mut forms = vec![(name.clone(), value)];
-    if inner != forms[0].1 && !inner.is_empty() {
-        forms.push((name, inner));
+    let printed = value.replace('\n', "\r\n");
+    let mut forms = vec![value];
+    for value in [forms[0].clone(), printed] {
+        let quoted = serde_json::to_string(&value).unwrap_or_default();
+        let inner = quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default().to_owned();
+        for form in [value, inner] {
+            if !form.is_empty() && !forms.contains(&form) {
+                forms.push(form);
+            }
+        }
     }
-    forms
+    forms.into_iter().map(|form| (name.clone(), form)).collect()
 }
 
 /// SHA-256 of the bytes.
@@ -360,12 +394,47 @@ mod tests {
         assert_eq!(taken, Text::Inline("the key is [redacted:OPENAI_API_KEY]!".into()));
         let awkward = "two\nlines with \"quotes\"";
         let secrets = Secrets::new([("DEPLOY_SECRET".into(), awkward.into())]);
-        for text in [awkward.to_owned(), serde_json::to_string(awkward).unwrap()] {
+        let printed = awkward.replace('\n', "\r\n");
+        let forms = [awkward, &printed].map(|text| [text.to_owned(), serde_json::to_string(text).unwrap()]);
+        for text in forms.concat() {
             let redacted = secrets.redact(&format!("<{text}>"));
             assert!(
                 redacted.contains("[redacted:DEPLOY_SECRET]") && !redacted.contains("lines"),
                 "{redacted}"
             );
+        }
+    }
+
+    #[test]
+    fn of_secrets_that_overlap_nothing_stays() {
+        let named = [("LONG", "canary-1234-canary"), ("SHORT", "34-canary-end"), ("TWICE", "abababab")];
+        let secrets = Secrets::new(named.map(|(name, value)| (name.into(), value.into())));
+        for (text, expected) in [
+            ("a canary-1234-canary-end b", "a [redacted:LONG] b"),
+            ("a 34-canary-end b", "a [redacted:SHORT] b"),
+            ("a ababababab b", "a [redacted:TWICE] b"),
+            ("abababababababab", "[redacted:TWICE]"),
+            ("canary-1234-canarycanary-1234-canary", "[redacted:LONG][redacted:LONG]"),
+            ("plain ß", "plain ß"),
+        ] {
+            assert_eq!(secrets.redact(text), expected);
+        }
+    }
+
+    /// What a cut goes through is left out; what only seems so at the end of a whole one does not uncover that.
+    #[test]
+    fn a_cut_shows_no_part_of_a_secret() {
+        let secrets = Secrets::new([("KEY".into(), "ab-12345678-ab".into())]);
+        for (text, head, tail) in [
+            ("x ab-12345678-ab", "x [redacted:KEY]", "x [redacted:KEY]"),
+            ("ab-12345678-ab x", "[redacted:KEY] x", "[redacted:KEY] x"),
+            ("ab-12345678-ab", "[redacted:KEY]", "[redacted:KEY]"),
+            ("x ab-1234", "x ", "x ab-1234"),
+            ("78-ab x", "78-ab x", " x"),
+            ("78-ab", "78-", ""),
+            ("", "", ""),
+        ] {
+            assert_eq!((secrets.redact_head(text), secrets.redact_tail(text)), (head.into(), tail.into()));
         }
     }
 

@@ -16,8 +16,12 @@ use window::{Unit, Window};
 
 pub use crate::supervise::log_files::remove;
 
-/// Most that is shown at a time, in characters of a preview and bytes of a chunk.
-const MOST: usize = 1 << 20;
+/// Most characters of a preview.
+pub const PREVIEW: usize = 256 << 10;
+/// Most bytes of a chunk.
+const CHUNK: usize = 1 << 20;
+/// Bytes that are looked at together for a preview: what is known of each character takes many times its room.
+const STEP: u64 = 64 << 10;
 /// Room for the marker in a preview.
 const MARKER: usize = 52;
 /// Bytes of the longest character.
@@ -52,31 +56,87 @@ pub struct Chunk {
 /// # Errors
 /// When the log is there and can't be read.
 pub fn preview(texts: &Texts, log: &Path, characters: usize, ended: bool) -> io::Result<Preview> {
-    let characters = characters.min(MOST);
+    let characters = characters.min(PREVIEW);
     let output = Output::open(log)?;
     let bytes = output.bytes();
-    let whole = Preview { text: String::new(), truncated: false, bytes };
     let (Some(first), Some(last)) = (output.stretches.first(), output.stretches.last()) else {
-        return Ok(whole);
+        return Ok(Preview { text: String::new(), truncated: false, bytes });
     };
-    let window = |stretch: &Stretch, from, to| Window { stretch, bytes, ended }.read(texts, from, to);
+    let window = |stretch| Window { stretch, bytes, ended };
     if first.begins == last.begins && bytes <= characters as u64 * WIDEST {
-        let units = window(first, 0, bytes)?;
-        if units.iter().map(Unit::characters).sum::<usize>() <= characters {
-            return Ok(Preview { text: shown(&units), ..whole });
+        let all = head(texts, &window(first), characters)?;
+        if all.whole {
+            return Ok(Preview { text: all.text, truncated: false, bytes });
         }
     }
     let room = characters.saturating_sub(MARKER);
     let (for_head, for_tail) = (room / 2, room - room / 2);
-    let mut head = window(first, 0, first.ends.min(for_head as u64 * WIDEST))?;
-    head.truncate(fitting(head.iter(), for_head));
-    let head_ends = head.last().map_or(0, |unit| unit.range.end);
-    let from = last.ends.saturating_sub(for_tail as u64 * WIDEST).max(last.begins).max(head_ends);
-    let mut tail = window(last, from, last.ends)?;
-    tail.drain(..tail.len() - fitting(tail.iter().rev(), for_tail));
-    let missing = tail.first().map_or(bytes, |unit| unit.range.start).saturating_sub(head_ends);
-    let marker = format!("… [{missing} bytes left out] …");
-    Ok(Preview { text: shown(&head) + &marker + &shown(&tail), truncated: true, bytes })
+    let head = head(texts, &window(first), for_head)?;
+    let tail = tail(texts, &window(last), head.ends, for_tail)?;
+    let missing = tail.begins.unwrap_or(bytes).saturating_sub(head.ends);
+    let text = format!("{}… [{missing} bytes left out] …{}", head.text, tail.text);
+    Ok(Preview { text, truncated: true, bytes })
+}
+
+/// The beginning of a stretch as it is shown.
+struct Head {
+    text: String,
+    ends: u64,
+    /// Whether nothing was too much.
+    whole: bool,
+}
+
+/// The end of a stretch as it is shown.
+struct Tail {
+    text: String,
+    /// None when nothing of it fits.
+    begins: Option<u64>,
+}
+
+/// As much as so many characters hold, of so many bytes as they may have.
+fn head(texts: &Texts, window: &Window<'_>, characters: usize) -> io::Result<Head> {
+    let Stretch { begins, ends, .. } = *window.stretch;
+    let mut head = Head { text: String::new(), ends: begins, whole: true };
+    let to = ends.min(begins + characters as u64 * WIDEST);
+    let mut room = characters;
+    while head.ends < to {
+        let units = window.read(texts, head.ends, to.min(head.ends + STEP))?;
+        if units.is_empty() {
+            // The rest may become a secret.
+            break;
+        }
+        for unit in &units {
+            let Some(left) = room.checked_sub(unit.characters()) else {
+                return Ok(Head { whole: false, ..head });
+            };
+            room = left;
+            unit.show(&mut head.text);
+            head.ends = unit.range.end;
+        }
+    }
+    Ok(head)
+}
+
+/// The same of what begins at `from` or later.
+fn tail(texts: &Texts, window: &Window<'_>, from: u64, characters: usize) -> io::Result<Tail> {
+    let Stretch { begins: first, ends: mut to, .. } = *window.stretch;
+    let from = to.saturating_sub(characters as u64 * WIDEST).max(first).max(from);
+    let (mut room, mut begins) = (characters, None);
+    let mut last_first = Vec::new();
+    while to > from {
+        let step = from.max(to.saturating_sub(STEP));
+        let units = window.read(texts, step, to)?;
+        let fits = fitting(&units, room);
+        room -= fits.iter().map(Unit::characters).sum::<usize>();
+        last_first.push(shown(fits));
+        begins = fits.first().map_or(begins, |unit| Some(unit.range.start));
+        if fits.len() < units.len() {
+            break;
+        }
+        to = step.min(begins.unwrap_or(step));
+    }
+    last_first.reverse();
+    Ok(Tail { text: last_first.concat(), begins })
 }
 
 /// At most `max_bytes` of output from `offset` on, rounded up to a whole character or secret. `ended` as for
@@ -86,7 +146,7 @@ pub fn preview(texts: &Texts, log: &Path, characters: usize, ended: bool) -> io:
 /// When the log is there and can't be read.
 pub fn from(texts: &Texts, log: &Path, offset: u64, max_bytes: usize, ended: bool) -> io::Result<Chunk> {
     // Fewer could all be inside of one character.
-    let most = (max_bytes as u64).clamp(WIDEST, MOST as u64);
+    let most = (max_bytes as u64).clamp(WIDEST, CHUNK as u64);
     let output = Output::open(log)?;
     let bytes = output.bytes();
     let mut chunk = Chunk { offset, next_offset: offset, ..Chunk::default() };
@@ -115,14 +175,14 @@ pub fn from(texts: &Texts, log: &Path, offset: u64, max_bytes: usize, ended: boo
     Ok(chunk)
 }
 
-/// How many of them have so many characters together.
-fn fitting<'a>(units: impl Iterator<Item = &'a Unit>, characters: usize) -> usize {
+/// The last ones that have so many characters together.
+fn fitting(units: &[Unit], characters: usize) -> &[Unit] {
     let mut used = 0;
-    let fits = units.take_while(|unit| {
+    let fits = units.iter().rev().take_while(|unit| {
         used += unit.characters();
         used <= characters
     });
-    fits.count()
+    &units[units.len() - fits.count()..]
 }
 
 fn shown(units: &[Unit]) -> String {

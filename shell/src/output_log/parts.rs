@@ -35,11 +35,11 @@ struct Part {
 impl Output {
     pub(super) fn open(log: &Path) -> io::Result<Self> {
         for _ in 1..LOOKS {
-            if let Some(output) = Self::look(log)? {
+            if let Some(output) = Self::look(log, false)? {
                 return Ok(output);
             }
         }
-        Ok(Self::look(log)?.unwrap_or(Self { stretches: Vec::new() }))
+        Ok(Self::look(log, true)?.unwrap_or(Self { stretches: Vec::new() }))
     }
 
     /// Bytes of output, with those that are left out.
@@ -47,9 +47,10 @@ impl Output {
         self.stretches.last().map_or(0, |last| last.ends)
     }
 
-    /// None when the files have changed in between. The pieces are opened before it is looked whether they were
+    /// None when the files have changed in between, unless it is the last look: a piece that still has no head then
+    /// never got one, and the log is all there is. The pieces are opened before it is looked whether they were
     /// joined: then either they are there, or what they were joined to is.
-    fn look(log: &Path) -> io::Result<Option<Self>> {
+    fn look(log: &Path, last: bool) -> io::Result<Option<Self>> {
         let Some(file) = there(File::open(log))? else { return Ok(Some(Self { stretches: Vec::new() })) };
         let mut opened = Vec::new();
         for path in pieces(log) {
@@ -69,7 +70,7 @@ impl Output {
             let begins = head_bytes + left_out_bytes;
             parts.push(Part { begins, ends: begins + length.saturating_sub(at), file, at });
         } else if opened.is_empty() {
-            if pieces(log).iter().any(|piece| piece.exists()) {
+            if !last && pieces(log).iter().any(|piece| piece.exists()) {
                 return Ok(None);
             }
             parts.push(Part { begins: 0, ends: length, file, at: 0 });

@@ -119,7 +119,39 @@ fn only_what_is_shown_is_read() {
     let shown = preview(&texts(), &place.path, 8_000, true).unwrap();
     assert!(shown.truncated && shown.bytes == 1 << 40 && shown.text.contains("1099511619828 bytes left out"));
     let chunk = from(&texts(), &place.path, 1 << 39, usize::MAX, true).unwrap();
-    assert_eq!((chunk.text.len(), chunk.next_offset), (MOST, (1 << 39) + MOST as u64));
+    assert_eq!((chunk.text.len(), chunk.next_offset), (CHUNK, (1 << 39) + CHUNK as u64));
+}
+
+/// Secrets and characters lie across every step, and what is shown is what redaction makes of the whole.
+#[test]
+fn what_is_read_in_steps_is_as_if_it_were_read_at_once() {
+    for shift in (0..SECRET.len()).step_by(5) {
+        let text = format!("{}{}", "x".repeat(shift), format!("{SECRET}€uro").repeat(6_000));
+        let place = written(text.as_bytes());
+        let redacted = texts().redact(&text);
+        let whole = preview(&texts(), &place.path, redacted.chars().count(), true).unwrap();
+        assert!(!whole.truncated && whole.text == redacted);
+        for characters in [redacted.chars().count() - 1, 100_000 + shift] {
+            let shown = preview(&texts(), &place.path, characters, true).unwrap();
+            assert!(
+                shown.truncated
+                    && (characters - 2 * MARKER..=characters).contains(&shown.text.chars().count())
+            );
+            let (head, rest) = shown.text.split_once("… [").unwrap();
+            let (missing, tail) = rest.split_once(" bytes left out] …").unwrap();
+            assert!(redacted.starts_with(head) && redacted.ends_with(tail));
+            let middle = &redacted[head.len()..redacted.len() - tail.len()];
+            let missing_text = middle.replace("[redacted:KEY]", SECRET);
+            assert_eq!(missing_text.len(), missing.parse::<usize>().unwrap());
+        }
+    }
+}
+
+#[test]
+fn a_preview_has_its_bound_whatever_is_asked_for() {
+    let text = "x".repeat(PREVIEW * 3);
+    let shown = preview(&texts(), &written(text.as_bytes()).path, usize::MAX, true).unwrap();
+    assert!(shown.truncated && (PREVIEW - MARKER..=PREVIEW).contains(&shown.text.chars().count()));
 }
 
 /// While it is written, in the middle of being joined, and afterwards.
@@ -163,6 +195,15 @@ fn past_its_bound_a_log_reads_the_same_in_every_state() {
     assert_eq!(states(&place), live, "put together, nobody knows yet");
     remove(&place.path).unwrap();
     assert_eq!(preview(&texts(), &place.path, 300, true).unwrap().bytes, 0);
+}
+
+/// A disk that was full just then leaves such a one.
+#[test]
+fn a_piece_without_a_head_hides_nothing() {
+    let place = written(b"everything\n");
+    fs::write(&pieces(&place.path)[0], "").unwrap();
+    assert_eq!(preview(&texts(), &place.path, 100, true).unwrap().text, "everything\n");
+    assert_eq!(from(&texts(), &place.path, 4, 100, true).unwrap().text, "ything\n");
 }
 
 #[test]

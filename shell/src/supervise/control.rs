@@ -7,6 +7,8 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
 use super::SOCKET;
 use super::input::{Answer, ENDED, Given};
 use super::protocol::{self, Identity, Plan, Say, Tell};
@@ -182,7 +184,10 @@ impl Connection {
                 }
                 Ok(Some(Say::Hello)) => heard.asked.push(self.number),
                 Ok(Some(Say::Input { id, text })) => {
-                    heard.inputs.push(Given { from: self.number, id, text });
+                    // Who has gone takes it for not written.
+                    if open && !self.left() {
+                        heard.inputs.push(Given { from: self.number, id, text });
+                    }
                 }
                 // A plan is taken once.
                 Ok(Some(Say::Go { .. })) => {}
@@ -191,9 +196,50 @@ impl Connection {
             }
         }
     }
+
+    /// Whether nobody is at the other end any more, however much of what they said is still to be read.
+    fn left(&self) -> bool {
+        let mut watched = [PollFd::new(&self.stream, PollFlags::RDHUP)];
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut watched, Some(&at_once)).is_ok_and(|ready| ready > 0)
+    }
 }
 
 /// A path inside an open folder that is short wherever the folder is: addresses of sockets have 108 bytes.
 pub fn inside(folder: &File, name: &str) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}/{name}", folder.as_raw_fd()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    fn heard(connection: &mut Connection) -> Vec<u64> {
+        let mut heard = Heard::default();
+        connection.hear(&mut heard);
+        heard.inputs.iter().map(|given| given.id).collect()
+    }
+
+    /// Their sender has been told, or has to assume, that nothing of them was written.
+    #[test]
+    fn inputs_of_who_has_gone_are_not_taken() {
+        for bytes in [5, 40 << 10] {
+            let (mut theirs, stream) = UnixStream::pair().unwrap();
+            stream.set_nonblocking(true).unwrap();
+            let mut connection = Connection { number: 1, stream, arrived: Vec::new() };
+            let mut say = |id| {
+                let input = Say::Input { id, text: "x".repeat(bytes) };
+                theirs.write_all(&protocol::frame(&input).unwrap()).unwrap();
+            };
+            say(1);
+            assert_eq!(heard(&mut connection), [1]);
+            (2..5).for_each(&mut say);
+            drop(theirs);
+            for _ in 0..5 {
+                assert!(heard(&mut connection).is_empty(), "{bytes}");
+            }
+        }
+    }
 }

@@ -114,8 +114,7 @@ impl Log {
             (None, Some(_)) => second,
         };
         let begins = self.written + tail.dropped + tail.newer.as_ref().map_or(0, |newer| newer.bytes);
-        let mut file = private(&path)?;
-        file.write_all(&PieceHead { head_bytes: self.written, begins }.encode())?;
+        let file = headed(private(&path)?, &path, PieceHead { head_bytes: self.written, begins })?;
         tail.older = tail.newer.replace(Piece { path, file, bytes: 0 });
         Ok(())
     }
@@ -141,6 +140,16 @@ impl Log {
         }
         Ok(())
     }
+}
+
+/// A piece that has its head; without one it would be in the way of who reads the log.
+fn headed(mut file: File, path: &Path, head: PieceHead) -> io::Result<File> {
+    if let Err(problem) = file.write_all(&head.encode()) {
+        // One that stays is passed over.
+        fs::remove_file(path).ok();
+        return Err(problem);
+    }
+    Ok(file)
 }
 
 #[cfg(test)]
@@ -211,6 +220,17 @@ mod tests {
         assert!(Joined::read(&path).unwrap().is_some());
         drop(log_of(folder.path(), 2_000, 1));
         assert_eq!(Joined::read(&path).unwrap(), None);
+    }
+
+    #[test]
+    fn a_piece_for_whose_head_there_is_no_room_is_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("piece");
+        fs::write(&path, "").unwrap();
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let head = PieceHead { head_bytes: 1, begins: 1 };
+        assert_eq!(headed(full, &path, head).unwrap_err().kind(), io::ErrorKind::StorageFull);
+        assert!(!path.exists());
     }
 
     #[test]

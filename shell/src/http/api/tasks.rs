@@ -50,9 +50,9 @@ pub struct OutputQuery {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 600_000))]
     pub timeout_ms: Option<u32>,
-    /// Most characters of the preview, at most 1,000,000; 8,000 by default.
+    /// Most characters of the preview, at most 262,144; 8,000 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0, max = 1_000_000))]
+    #[schemars(range(min = 0, max = 262_144))]
     pub characters: Option<u32>,
 }
 

@@ -15,13 +15,14 @@ use super::super::super::route::{Call, Handled};
 use super::super::agents::bounded;
 use super::ended::Watch;
 use super::{known, named};
+use crate::output_log;
 use crate::runtime::Unavailable;
 use crate::tasks::{self, OutputRequest, TaskOutputResult};
 
 /// Milliseconds to wait, where nothing else is asked for, and at most.
 const WAIT: (u32, u32) = (30_000, 600_000);
 /// Characters of a preview, where nothing else is asked for, and at most.
-const PREVIEW: (u32, u32) = (8_000, 1_000_000);
+const PREVIEW: (u32, u32) = (8_000, output_log::PREVIEW as u32);
 
 pub(in super::super::super) async fn output(
     app: App,

@@ -145,9 +145,8 @@ fn completed(exit_status: i32, streams: Streams) -> Completed {
 }
 
 fn streams(texts: &Texts, place: &Place, item: &Item, end: &ItemEnd) -> Streams {
-    // Before anything is cut: half a secret would pass.
-    let redacted =
-        |kept: &Kept| Kept { head: texts.redact(&kept.head), tail: texts.redact(&kept.tail), ..kept.clone() };
+    // Before anything more is cut: half a secret would pass.
+    let redacted = |kept: &Kept| redacted(texts, kept);
     let (stdout, stderr) = output::share(&redacted(&end.stdout), &redacted(&end.stderr), item.budget);
     let truncated = (stdout.truncated, stderr.truncated);
     let logged = [&end.stdout, &end.stderr];
@@ -164,6 +163,20 @@ fn streams(texts: &Texts, place: &Place, item: &Item, end: &ItemEnd) -> Streams 
         artifacts: kept.as_deref().map(path).into_iter().collect(),
         notes: notes(end),
     }
+}
+
+/// Without secrets, and without what the cut between head and tail has left of one.
+fn redacted(texts: &Texts, kept: &Kept) -> Kept {
+    if kept.tail.is_empty() {
+        return Kept { head: texts.redact(&kept.head), ..kept.clone() };
+    }
+    let secrets = texts.secrets();
+    let (head, mut tail) = (secrets.redact_head(&kept.head), secrets.redact_tail(&kept.tail));
+    if tail.is_empty() {
+        // Without a tail nothing would seem to be missing.
+        tail.push('…');
+    }
+    Kept { head, tail, ..kept.clone() }
 }
 
 /// What else is true of the end of a command.
@@ -247,4 +260,30 @@ fn batch(texts: &Texts, place: &Place, plan: &Plan, ends: &[ItemEnd]) -> Success
         }
     }
     Success { content: serde_json::to_string(&batch).unwrap_or_default(), facts }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::Secrets;
+
+    /// What redaction shortens lets the end of a kept head into what is shown.
+    #[test]
+    fn the_cut_between_head_and_tail_shows_no_half_of_a_secret() {
+        let secret: String = (0..40).map(|number| format!("k{number:03}")).collect();
+        let texts = Texts::new(Secrets::new([("KEY".into(), secret.clone())]), Box::new(|_| Ok(None)));
+        let line = format!("{secret}\n");
+        let all = line.repeat(300);
+        for shift in 0..line.len() {
+            let (head, tail) = (all[..2_000 + shift].to_owned(), all[all.len() - 2_000 - shift..].to_owned());
+            let (bytes, characters) = (all.len() as u64, all.len() as u64);
+            let kept = redacted(&texts, &Kept { bytes, characters, digest: 0, head, tail });
+            let (shown, _) = output::share(&kept, &Kept::default(), 1_000);
+            assert!(shown.truncated && !shown.text.contains('k'), "{shift}: {}", shown.text);
+        }
+        let (head, tail) = ("x".to_owned(), secret[100..].to_owned());
+        let kept = redacted(&texts, &Kept { bytes: 300, characters: 300, digest: 0, head, tail });
+        let (shown, _) = output::share(&kept, &Kept::default(), 1_000);
+        assert!(shown.truncated && !shown.text.contains('k'), "{}", shown.text);
+    }
 }
