@@ -64,7 +64,13 @@ fn results(world: &World) -> Vec<&str> {
         Event::Turn(TurnFact::ToolExecutionFailed(fact)) => {
             fact.receipt.error.as_ref().map(|error| error.message.clone())
         }
-        _ => None,
+        Event::Lifecycle(_)
+        | Event::Inbox(_)
+        | Event::Scheduling(_)
+        | Event::Turn(_)
+        | Event::Operation(_)
+        | Event::Task(_)
+        | Event::Brief(_) => None,
     };
     let texts: Vec<_> = world.log.iter().filter_map(told).collect();
     texts
@@ -213,7 +219,12 @@ fn reading(arguments: &str) -> World {
 fn shown(world: &World) -> Vec<Retrieval> {
     let works = world.works.iter().filter_map(|work| match work {
         TaskWork::Output { retrieval, .. } => Some(*retrieval),
-        _ => None,
+        TaskWork::Promote { .. }
+        | TaskWork::AlreadyRunning { .. }
+        | TaskWork::List { .. }
+        | TaskWork::Status { .. }
+        | TaskWork::Input { .. }
+        | TaskWork::Stop { .. } => None,
     });
     works.collect()
 }
