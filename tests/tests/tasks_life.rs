@@ -128,7 +128,7 @@ fn an_equal_command_is_not_started_beside_the_one_that_runs_unless_that_is_asked
 
 #[test]
 fn an_agent_has_only_so_many_tasks() {
-    const LIMIT: usize = 32;
+    const LIMIT: usize = 3;
     let (_folder, file) = files();
     let cmd = |at: usize| begins(&format!("{}; exit {at}", until(&file("go"))), &json!({}));
     let all: Vec<_> = (0..=LIMIT).map(cmd).collect();
@@ -136,7 +136,7 @@ fn an_agent_has_only_so_many_tasks() {
     let told = (0..LIMIT).map(|_| says("Some have ended."));
     let begun = [calls(&all), awaits(&file("never")), says("They run.")];
     let provider = Provider::start(begun.into_iter().chain(told));
-    let prompted = Prompted::new(&provider, "");
+    let prompted = Prompted::new(&provider, "[limits]\ntasks_per_agent = 3\n");
     provider.wait_for_requests(2);
     let refused = last_result(&provider.requests()[1]);
     assert!(refused.contains("limits.tasks_per_agent") && refused.contains("TaskStop"), "{refused}");

@@ -267,3 +267,27 @@ fn an_interrupt_ends_the_look_and_not_the_task() {
         assert_eq!(status(&daemon, task)["status"], "running");
     }
 }
+
+/// Past its bound a log has the beginning and the end, while the command runs and afterwards; what was lost is counted.
+#[test]
+fn a_log_has_its_bound() {
+    const BOUND: u64 = 65_536;
+    let daemon = Daemon::hello();
+    std::fs::create_dir_all(daemon.0.home()).unwrap();
+    std::fs::write(daemon.0.home().join("config.toml"), format!("[limits]\ntask_log_bytes = {BOUND}\n"))
+        .unwrap();
+    daemon.start();
+    let go = daemon.0.work().join("go");
+    let cmd = format!("seq 1 100000; until [ -e {} ]; do sleep 0.05; done; echo over", go.display());
+    let task = run(&daemon, &[], &cmd);
+    wait_for("all of its output", || output(&daemon, &task).trim_end().ends_with("100000"));
+    let shown = output(&daemon, &task);
+    assert!(shown.starts_with("1\n2\n") && shown.contains("bytes left out"), "{shown}");
+    std::fs::write(go, "").unwrap();
+    wait_for("its end", || status(&daemon, &task)["status"] == "completed");
+    let shown = output(&daemon, &task);
+    assert!(shown.starts_with("1\n2\n") && shown.ends_with("100000\nover\n"), "{shown}");
+    let task = status(&daemon, &task);
+    let log = std::fs::metadata(task["command"]["output_path"].as_str().unwrap()).unwrap();
+    assert!(log.len() <= BOUND + 100, "{}", log.len());
+}
