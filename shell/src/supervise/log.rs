@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 
 use super::log_files::{self, Joined, PIECE_HEAD_BYTES, PieceHead, private};
 
+/// What is said of a log that does not have everything, although there was room for it.
+pub const INCOMPLETE: &str = "the log could not be written";
+
 /// Least bytes of a log: below that the heads of its pieces would be most of it.
 const LEAST: u64 = 1 << 10;
 
@@ -49,7 +52,7 @@ impl Log {
         if self.problem.is_none()
             && let Err(problem) = self.write(bytes)
         {
-            self.problem = Some(format!("the log could not be written: {problem}"));
+            self.problem = Some(format!("{INCOMPLETE}: {problem}"));
         }
     }
 

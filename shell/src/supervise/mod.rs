@@ -43,6 +43,7 @@ use std::process::ExitCode;
 
 pub use capture::Kept;
 pub use control::inside;
+pub use log::INCOMPLETE;
 #[cfg(test)]
 pub(crate) use log::Log;
 

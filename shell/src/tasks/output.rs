@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::path::Path;
 
+use holon_core::Text;
 use holon_core::agent::task::{Task, TaskKind, TaskStatus};
 use holon_core::effect::Retrieval;
 use holon_core::event::turn::FailureArtifact;
@@ -11,6 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::output_log::{self, Preview};
+use crate::supervise::INCOMPLETE;
 use crate::text::Texts;
 
 /// `success` stands for an ended task with an output that stays as it is (contract: tasks.md, Projections).
@@ -73,6 +75,12 @@ pub fn output(texts: &Texts, task: &Task, log: &Path, wanted: OutputRequest) -> 
         }
         Some(Err(_)) | None => (read.text, read.truncated),
     };
+    let note = task.end.as_ref().and_then(|end| end.result.as_ref()).and_then(|text| note(texts, text));
+    let incomplete = note.as_ref().is_some_and(|note| note.contains(INCOMPLETE));
+    let summary = || {
+        let told = summary(task);
+        note.as_ref().map_or_else(|| told.clone(), |note| format!("{told}; {note}"))
+    };
     let artifacts = if there { vec![Artifact { path: log.display().to_string() }] } else { Vec::new() };
     TaskOutputResult {
         retrieval_status: wanted.retrieval,
@@ -82,10 +90,10 @@ pub fn output(texts: &Texts, task: &Task, log: &Path, wanted: OutputRequest) -> 
             status: task.status,
             summary: task.summary.clone(),
             output_preview,
-            output_truncated,
+            output_truncated: output_truncated || incomplete,
             output_artifact: (!artifacts.is_empty()).then_some(0),
             artifacts,
-            result_summary: problem.or_else(|| task.end.as_ref().map(|_| summary(task))),
+            result_summary: problem.or_else(|| task.end.as_ref().map(|_| summary())),
             exit_status: task.end.as_ref().and_then(|end| end.exit_status),
             failure_artifact: task.end.as_ref().and_then(|end| end.failure_artifact.clone()),
         },
@@ -106,6 +114,15 @@ fn said(result: &str) -> (Cow<'_, str>, bool) {
         }
         Err(_) => (Cow::Borrowed(result), false),
     }
+}
+
+/// What else is true of the end: processes that were left, a log that does not have everything.
+fn note(texts: &Texts, result: &Text) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Noted {
+        note: Option<String>,
+    }
+    serde_json::from_str::<Noted>(&texts.resolve(result).ok()?).ok()?.note
 }
 
 fn summary(task: &Task) -> String {
