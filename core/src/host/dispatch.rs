@@ -3,7 +3,7 @@
 use crate::agent::{Agent, admission, control, model, recovery, settle, task, turn};
 use crate::effect::{Answer, Effect};
 use crate::event::lifecycle::AgentCreated;
-use crate::ids::{AgentId, EventSeq, OpId, ReplyId};
+use crate::ids::{AgentId, EventSeq, OpId, ReplyId, TaskId};
 use crate::input::Input;
 use crate::lifecycle::Boundary;
 use crate::outcome::Outcome;
@@ -130,10 +130,14 @@ impl Host {
         Boundary::Shutdown
     }
 
-    /// Consumes what is due, up to the bound of a step.
-    pub(super) fn fire_due(&mut self, batch: &mut Batch) {
+    /// Consumes what is due, up to the bound of a step. The end of a task that comes with the step is no longer waited
+    /// for in vain, however late that is: a machine may have slept.
+    pub(super) fn fire_due(&mut self, batch: &mut Batch, ends: Option<&(AgentId, TaskId)>) {
         let limit = self.config.limits.deadlines_per_step as usize;
         for (agent, alarm) in self.deadlines.due_alarms(self.clock.mono(), limit) {
+            if ends.is_some_and(|(whose, task)| *whose == agent && alarm == Alarm::StopTask(*task)) {
+                continue;
+            }
             self.with(batch, &agent, |tx| match alarm {
                 Alarm::Op(op) => turn::model_round::timed_out(tx, op),
                 Alarm::Backoff => turn::request::backed_off(tx),

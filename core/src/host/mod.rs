@@ -164,7 +164,20 @@ impl Host {
     /// One input, at one moment. What is due by then comes first.
     pub fn step(&mut self, now: Now, input: Input) -> Step {
         let mut batch = self.begin(now);
-        self.fire_due(&mut batch);
+        let ends = match &input {
+            Input::Completed { agent, op, .. } => self.agent(agent).and_then(|known| known.task_of(*op)),
+            Input::CreateAgent { .. }
+            | Input::Ingress { .. }
+            | Input::Control { .. }
+            | Input::SetModel { .. }
+            | Input::RunTask { .. }
+            | Input::StopTask { .. }
+            | Input::WriteTask { .. }
+            | Input::Tick
+            | Input::Drain { .. } => None,
+        };
+        let ends = input.agent().cloned().zip(ends);
+        self.fire_due(&mut batch, ends.as_ref());
         let about = input.agent().cloned();
         let boundary = self.dispatch(&mut batch, input);
         self.settle_all(&mut batch, boundary, about.as_ref());

@@ -106,6 +106,7 @@ fn said(result: &str) -> (Cow<'_, str>, bool) {
     struct Previews {
         stdout_preview: String,
         stderr_preview: String,
+        #[serde(default)]
         truncated: bool,
     }
     match serde_json::from_str(result) {

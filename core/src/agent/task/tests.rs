@@ -390,3 +390,14 @@ fn what_a_stopped_run_was_to_tell_is_told_after_the_start() {
     let run = world.agent("main").run.as_ref().unwrap().message;
     assert_eq!(world.agent("main").tasks.told_by(run).count(), 2);
 }
+
+/// A machine that slept through the deadlines of a stop hears of the end and of the deadline at one moment.
+#[test]
+fn an_end_that_comes_with_its_deadline_counts() {
+    let mut world = promoted();
+    stop(&mut world, true);
+    let later = Millis::hours(1);
+    (world.now.mono, world.now.wall) = (world.now.mono.after(later), world.now.wall.after(later));
+    end(&mut world, CommandEnd::Stopped, None);
+    assert_eq!(statuses(&world), [TaskStatus::Cancelled]);
+}
