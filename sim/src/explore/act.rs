@@ -59,7 +59,7 @@ impl Situation {
             Move::Finish(agent, nth, ending) => self.finish(setting, agent, nth, ending),
             Move::Lose(agent, nth) => self.lose(agent, nth),
             Move::Boot => self.boot(setting)?,
-            Move::Leave => self.leave(),
+            Move::Leave => self.leave()?,
             Move::Park(agent) => self.park(agent)?,
         }
         if setting.world.bounds.ahead == 0 {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use holon_core::agent::Agent;
+use holon_core::event::operation::OpKind;
 use holon_core::host::Host;
 use holon_core::ids::Seed;
 use holon_core::replay::Call;
@@ -30,10 +31,14 @@ impl Situation {
         Ok(())
     }
 
-    /// The process leaves in good order: everything is on the disk.
-    pub(super) fn leave(&mut self) {
+    /// The process leaves in good order: everything is on the disk, and nothing is under way but commands that go on.
+    pub(super) fn leave(&mut self) -> Result<(), Failure> {
+        let at_work = std::mem::take(&mut self.outside.at_work);
+        let left = at_work.values().find(|working| working.kind != OpKind::RunCommand);
+        ensure!(left.is_none(), "P6", "{left:?} is under way when the process leaves");
         self.host = None;
         self.outside.leaving = false;
+        Ok(())
     }
 
     fn die(&mut self, setting: Setting<'_>) {
