@@ -55,7 +55,7 @@ pub fn scenario(seed: u64) -> Scenario {
     }
     faults.dead = dead(&mut draw, agents, span);
     draw.agent = 0;
-    for ordinal in 0..u64::from(draw.below("disturbances", 5)) {
+    for ordinal in 0..u64::from(draw.below("disturbances", 4)) {
         draw.ordinal = ordinal;
         let at = u64::from(draw.below("disturbed", span));
         inputs.push(Timed { at, agent: 0, action: disturbance(&mut draw) });
