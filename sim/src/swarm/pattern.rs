@@ -57,6 +57,7 @@ pub(super) fn add(draw: &mut Draw, agents: u32, span: u32, inputs: &mut Vec<Time
             }
         }
         7 => flood(draw, at, agents, inputs),
+        8 => aborted_trial(draw, at, agents, inputs, faults),
         _ => {}
     }
 }
@@ -81,6 +82,21 @@ fn flood(draw: &mut Draw, at: u64, agents: u32, inputs: &mut Vec<Timed>) {
     let drops = (0..60).map(|_| Timed { at, agent, action: Action::Message(message.clone()) });
     inputs.extend(drops);
     inputs.push(Timed { at: at + 1, agent, action: Action::Message(prompt()) });
+}
+
+/// Providers are overloaded until agents hold; an operator tries one, something comes in that needs no turn, and
+/// the operator takes the trial back.
+fn aborted_trial(draw: &mut Draw, at: u64, agents: u32, inputs: &mut Vec<Timed>, faults: &mut Faults) {
+    faults.spells.push(Spell { from: at, until: at + 20_000_000, what: Ill::Limited });
+    let agent = 1 + draw.below("tried", agents);
+    let notice = Message { sender: Sender::BriefAck, priority: Priority::Normal, ..prompt() };
+    let trial = 10_000_000;
+    inputs.extend([
+        Timed { at, agent, action: Action::Message(prompt()) },
+        Timed { at: at + trial, agent, action: Action::Message(prompt()) },
+        Timed { at: at + trial + 1_000, agent, action: Action::Message(notice) },
+        Timed { at: at + trial + 2_000, agent, action: Action::Abort { run: None, stop: false } },
+    ]);
 }
 
 fn prompt() -> Message {
