@@ -3,6 +3,7 @@
 
 pub(crate) mod admission;
 pub(crate) mod control;
+pub(crate) mod evidence;
 pub mod history;
 pub mod hold;
 pub mod identity;
