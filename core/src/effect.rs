@@ -9,6 +9,7 @@ use crate::agent::identity::ExecutionBinding;
 use crate::agent::model::ModelState;
 use crate::agent::task::Task;
 pub use crate::agent::task::tools::Retrieval;
+use crate::agent::timer::Timer;
 use crate::content::Text;
 use crate::ids::{AgentId, MessageId, OpId, ReplyId, RunId, TaskId};
 use crate::lifecycle::ControlOutcome;
@@ -142,6 +143,12 @@ pub enum Answer {
     TaskInput {
         task: Box<Task>,
         input: InputReceipt,
+    },
+    /// A timer as it stands now.
+    Timer {
+        timer: Box<Timer>,
+        /// Whether the request changed anything.
+        changed: bool,
     },
     Drained,
     Refused {

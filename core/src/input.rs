@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::agent::identity::AgentSpec;
+use crate::agent::timer::TimerSpec;
 use crate::content::Text;
-use crate::ids::{AgentId, OpId, ReplyId, RunId, TaskId};
+use crate::ids::{AgentId, OpId, ReplyId, RunId, TaskId, TimerId};
 use crate::message::Ingress;
 use crate::model::ModelRef;
 use crate::outcome::Outcome;
@@ -33,6 +34,10 @@ pub enum Input {
     StopTask { agent: AgentId, task: TaskId, force: bool, reply: ReplyId },
     /// An operator writes to a task; answered when that is done.
     WriteTask { agent: AgentId, task: TaskId, text: Text, reply: ReplyId },
+    /// An operator makes a timer.
+    CreateTimer { agent: AgentId, timer: TimerSpec, reply: ReplyId },
+    /// An operator ends a timer.
+    CancelTimer { agent: AgentId, timer: TimerId, reply: ReplyId },
     /// The outcome of an operation. An operation that is unknown or settled is counted and ignored.
     Completed { agent: AgentId, op: OpId, outcome: Outcome },
     /// Time has passed; deadlines are looked at in every step anyway.
@@ -52,6 +57,8 @@ impl Input {
             | Self::RunTask { agent, .. }
             | Self::StopTask { agent, .. }
             | Self::WriteTask { agent, .. }
+            | Self::CreateTimer { agent, .. }
+            | Self::CancelTimer { agent, .. }
             | Self::Completed { agent, .. } => Some(agent),
             Self::Tick | Self::Drain { .. } => None,
         }

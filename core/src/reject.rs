@@ -5,7 +5,7 @@ use alloc::string::String;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{AgentId, MessageId, RunId, TaskId};
+use crate::ids::{AgentId, MessageId, RunId, TaskId, TimerId};
 use crate::message::{MessageKind, Priority};
 use crate::tool::ToolError;
 
@@ -41,6 +41,10 @@ pub enum Reject {
     TooManyAgents { limit: u64 },
     #[error("there is no task {task}, or it ended long ago")]
     UnknownTask { task: TaskId },
+    #[error("there is no timer {timer}, or it ended long ago")]
+    UnknownTimer { timer: TimerId },
+    #[error("{what} is {value}, and must be {least} to {most}")]
+    OutOfRange { what: String, value: u64, least: u64, most: u64 },
     #[error("{}", error.message.preview())]
     CommandRefused { error: Box<ToolError> },
 }
@@ -50,7 +54,7 @@ pub type KnownOrigin = alloc::borrow::Cow<'static, str>;
 
 impl Reject {
     /// Every code that there is.
-    pub const CODES: [&'static str; 15] = [
+    pub const CODES: [&'static str; 17] = [
         "unknown_agent",
         "agent_exists",
         "agent_stopped",
@@ -65,6 +69,8 @@ impl Reject {
         "no_current_run",
         "too_many_agents",
         "unknown_task",
+        "unknown_timer",
+        "out_of_range",
         "command_refused",
     ];
 
@@ -85,6 +91,8 @@ impl Reject {
             Self::NoCurrentRun => "no_current_run",
             Self::TooManyAgents { .. } => "too_many_agents",
             Self::UnknownTask { .. } => "unknown_task",
+            Self::UnknownTimer { .. } => "unknown_timer",
+            Self::OutOfRange { .. } => "out_of_range",
             Self::CommandRefused { .. } => "command_refused",
         }
     }
@@ -107,10 +115,14 @@ impl Reject {
             Self::IdempotencyConflict { .. } => Some("use a new key for a new payload".into()),
             Self::CommandRefused { error } => error.hint.clone(),
             // Which agent it was about, only its caller knows.
-            Self::StaleRunId { .. } | Self::NoCurrentRun | Self::UnknownTask { .. } => None,
+            Self::StaleRunId { .. }
+            | Self::NoCurrentRun
+            | Self::UnknownTask { .. }
+            | Self::UnknownTimer { .. } => None,
             Self::KindFromOrigin { .. }
             | Self::PriorityFromOrigin { .. }
             | Self::TooLarge { .. }
+            | Self::OutOfRange { .. }
             | Self::TooMany { .. } => None,
         }
     }

@@ -89,6 +89,7 @@ impl Transcript {
             | Event::Scheduling(_)
             | Event::Operation(_)
             | Event::Task(_)
+            | Event::Timer(_)
             | Event::Brief(_) => return None,
         };
         Some(TranscriptEntry { event_seq: record.event_seq, at: record.at, entry })

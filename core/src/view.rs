@@ -361,7 +361,9 @@ fn wake_sources(agent: &Agent, decision: &SchedulerDecision, deadline: bool) -> 
         Reason::Hold => alloc::vec![WakeSource::OperatorPrompt],
         Reason::NoSlot => alloc::vec![WakeSource::FreeSlot],
         Reason::HeldLiveness | Reason::HoldTrial | Reason::QueuedMessage | Reason::LivenessOnly => Vec::new(),
-        Reason::NothingPending | Reason::AlreadyAsleep => alloc::vec![WakeSource::NewMessage],
+        Reason::DeadlineArmed | Reason::NothingPending | Reason::AlreadyAsleep => {
+            alloc::vec![WakeSource::NewMessage]
+        }
     };
     if deadline && agent.status != Status::Stopped {
         sources.push(WakeSource::Deadline);

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use holon_core::event::{DecodeError, Event, InboxFact, LifecycleFact, TaskFact, TurnFact};
+use holon_core::event::{DecodeError, Event, InboxFact, LifecycleFact, TaskFact, TimerFact, TurnFact};
 use holon_core::ids::MessageId;
 use holon_core::message::{AdmissionContext, AuthorityClass, Message, Origin, Surface, Trust};
 use holon_core::{AgentId, EventSeq, Record, RunId, StepSeq, Wall};
@@ -93,6 +93,7 @@ impl Envelopes {
             | Event::Inbox(_)
             | Event::Scheduling(_)
             | Event::Task(_)
+            | Event::Timer(_)
             | Event::Brief(_) => None,
         });
         if let Event::Turn(TurnFact::TurnTerminal(_)) = event {
@@ -186,6 +187,11 @@ fn message(event: &Event) -> Option<MessageId> {
             TaskFact::TaskResultQueued(fact) => Some(fact.message_id),
             TaskFact::TaskStatusUpdated(_) | TaskFact::TaskInputDelivered(_) => None,
         },
-        Event::Lifecycle(_) | Event::Scheduling(_) | Event::Turn(_) | Event::Operation(_) => None,
+        Event::Timer(TimerFact::TimerTickQueued(fact)) => Some(fact.message_id),
+        Event::Lifecycle(_)
+        | Event::Scheduling(_)
+        | Event::Turn(_)
+        | Event::Operation(_)
+        | Event::Timer(_) => None,
     }
 }

@@ -41,6 +41,8 @@ pub struct RunFold {
     stop_reason: Option<StopReason>,
     /// The last messages that told of background tasks.
     of_tasks: BTreeSet<MessageId>,
+    /// The last messages that told of timers.
+    of_timers: BTreeSet<MessageId>,
     /// What was told last, and about which message.
     final_text: Option<(Option<MessageId>, Text)>,
     raw_final_text: Option<Text>,
@@ -139,14 +141,27 @@ impl RunFold {
         match &record.event {
             Event::Turn(fact) => self.turn(fact),
             Event::Inbox(InboxFact::MessageAdmitted(fact)) => {
-                if matches!(fact.message.kind, MessageKind::TaskResult | MessageKind::SystemTick) {
-                    self.of_tasks.insert(fact.message.id);
-                }
-                if self.of_tasks.len() > RESULTS {
-                    self.of_tasks.pop_first();
+                let told = match fact.message.kind {
+                    MessageKind::TaskResult | MessageKind::SystemTick => &mut self.of_tasks,
+                    MessageKind::TimerTick => &mut self.of_timers,
+                    MessageKind::OperatorPrompt
+                    | MessageKind::Control
+                    | MessageKind::ChannelEvent
+                    | MessageKind::WebhookEvent
+                    | MessageKind::CallbackEvent
+                    | MessageKind::InternalFollowup
+                    | MessageKind::TaskStatus
+                    | MessageKind::BriefAck
+                    | MessageKind::BriefResult => return,
+                };
+                told.insert(fact.message.id);
+                if told.len() > RESULTS {
+                    told.pop_first();
                 }
             }
             Event::Brief(BriefFact::BriefCreated(brief)) => match brief.kind {
+                // What a timer brings is no part of the answer.
+                BriefKind::Result if self.is_of_timer(brief.related_message_id) => {}
                 // Nothing new to say about a task leaves what was said before.
                 BriefKind::Result if brief.text.is_empty() && self.is_of_task(brief.related_message_id) => {}
                 BriefKind::Result => {
@@ -159,7 +174,8 @@ impl RunFold {
             | Event::Inbox(_)
             | Event::Scheduling(_)
             | Event::Operation(_)
-            | Event::Task(_) => {}
+            | Event::Task(_)
+            | Event::Timer(_) => {}
         }
     }
 
@@ -218,6 +234,10 @@ impl RunFold {
     /// What the operator is told when the run did not complete.
     pub fn failure_text(&self) -> Option<&Text> {
         self.failure_text.as_ref()
+    }
+
+    fn is_of_timer(&self, message: Option<MessageId>) -> bool {
+        message.is_some_and(|message| self.of_timers.contains(&message))
     }
 
     fn is_of_task(&self, message: Option<MessageId>) -> bool {

@@ -244,6 +244,7 @@ impl Checks {
         self.reference.no_room = sabotage == Some(Sabotage::SmallQueue);
         self.reference.told = sabotage == Some(Sabotage::ForgetTold);
         self.reference.unshown = sabotage == Some(Sabotage::Unshown);
+        self.reference.hasty = sabotage == Some(Sabotage::LateTimers);
     }
 
     /// How often each law of the world had something to say.
@@ -303,6 +304,10 @@ impl Checks {
                 "the next deadline, {at} ({:?}), is now",
                 deadline.reason
             );
+        }
+        for id in host.view().agent_ids() {
+            let overdue = self.reference.overdue(id);
+            ensure!(overdue.is_none(), "W5", "{overdue:?} of {id} should have fired");
         }
         self.rests(host)?;
         self.no_lost_wake(host)

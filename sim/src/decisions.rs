@@ -10,7 +10,7 @@ use holon_core::scheduler::{DecisionKind as Kind, DecisionReason as Reason, Sche
 pub type Row = (u8, Kind, Reason);
 
 /// Every row that there is.
-pub const TABLE: [Row; 12] = [
+pub const TABLE: [Row; 13] = [
     (1, Kind::Stop, Reason::Stopped),
     (1, Kind::Stop, Reason::Draining),
     (2, Kind::Noop, Reason::RunInProgress),
@@ -21,6 +21,7 @@ pub const TABLE: [Row; 12] = [
     (6, Kind::ReduceMessageOnly, Reason::LivenessOnly),
     (6, Kind::StartModelTurn, Reason::QueuedMessage),
     (6, Kind::Noop, Reason::NoSlot),
+    (13, Kind::WaitForTimer, Reason::DeadlineArmed),
     (14, Kind::StayIdle, Reason::AlreadyAsleep),
     (14, Kind::Sleep, Reason::NothingPending),
 ];
@@ -43,6 +44,7 @@ impl Came {
             | Evidence::Queued { .. }
             | Evidence::Hold { .. }
             | Evidence::NoFreeSlot
+            | Evidence::Deadline { .. }
             | Evidence::IgnoredQueue { .. } => None,
         };
         Self {

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use holon_core::agent::identity::{AgentKind, AgentSpec};
-use holon_core::ids::TaskId;
+use holon_core::agent::timer::TimerSpec;
+use holon_core::ids::{TaskId, TimerId};
 use holon_core::input::ControlRequest;
 use holon_core::message::{AdmissionContext, Idempotency, Ingress, MessageKind, Origin, Surface};
 use holon_core::model::ModelRef;
-use holon_core::{AgentId, ContentId, Input, ReplyId, RunId, Text};
+use holon_core::{AgentId, ContentId, Input, Millis, ReplyId, RunId, Text};
 
 use crate::commands;
 use crate::provider::stored;
@@ -61,10 +62,12 @@ impl Request {
             | Action::Stop
             | Action::Model { .. }
             | Action::StopTask { .. }
+            | Action::CancelTimer { .. }
             | Action::Restart => true,
             Action::Abort { .. }
             | Action::RunTask { .. }
             | Action::WriteTask { .. }
+            | Action::CreateTimer { .. }
             | Action::Kill { .. }
             | Action::Suspend { .. }
             | Action::ClockJump { .. }
@@ -83,6 +86,8 @@ impl Request {
             | Action::Model { .. }
             | Action::RunTask { .. }
             | Action::WriteTask { .. }
+            | Action::CreateTimer { .. }
+            | Action::CancelTimer { .. }
             | Action::Start
             | Action::Kill { .. }
             | Action::Suspend { .. }
@@ -129,6 +134,13 @@ pub fn input(request: &Request, reply: ReplyId) -> Option<Input> {
         Action::WriteTask { task, bytes } => {
             Some(Input::WriteTask { agent, task: TaskId(*task), text: text(*bytes), reply })
         }
+        Action::CreateTimer { seconds, every, misfire } => {
+            let millis = |seconds: u32| Millis::seconds(seconds.into());
+            let (duration_ms, interval_ms) = (millis(*seconds), every.map(millis));
+            let timer = TimerSpec { duration_ms, interval_ms, misfire: *misfire, summary: None };
+            Some(Input::CreateTimer { agent, timer, reply })
+        }
+        Action::CancelTimer { timer } => Some(Input::CancelTimer { agent, timer: TimerId(*timer), reply }),
         Action::Restart => Some(Input::Drain { reply }),
         Action::Kill { .. } | Action::Suspend { .. } | Action::ClockJump { .. } | Action::Tick => None,
     }

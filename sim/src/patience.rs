@@ -83,6 +83,7 @@ pub(crate) fn judge(agent: &Agent, record: &Record, config: &Config) -> Result<(
         | Event::Lifecycle(_)
         | Event::Operation(_)
         | Event::Task(_)
+        | Event::Timer(_)
         | Event::Brief(_) => Ok(()),
     }
 }

@@ -228,6 +228,7 @@ fn entry(event: &Event) -> Option<&'static str> {
         | Event::Scheduling(_)
         | Event::Operation(_)
         | Event::Task(_)
+        | Event::Timer(_)
         | Event::Brief(_) => None,
     }
 }

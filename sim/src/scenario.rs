@@ -2,6 +2,7 @@
 //! shrinker writes the same text.
 
 use holon_core::Config;
+use holon_core::agent::timer::Misfire;
 use holon_core::message::Priority;
 use serde::{Deserialize, Serialize};
 
@@ -102,6 +103,16 @@ pub enum Action {
     WriteTask {
         task: u64,
         bytes: u32,
+    },
+    /// An operator makes a timer that fires after so many seconds, and again and again.
+    CreateTimer {
+        seconds: u32,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        every: Option<u32>,
+        misfire: Misfire,
+    },
+    CancelTimer {
+        timer: u64,
     },
     /// Shut down in good order and start again.
     Restart,

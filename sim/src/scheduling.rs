@@ -8,6 +8,7 @@ use holon_core::closure::ClosureOutcome;
 use holon_core::continuation::ContinuationClass;
 use holon_core::event::SchedulingFact;
 use holon_core::event::scheduling::ContinuationResolved;
+use holon_core::host::DeadlineReason;
 use holon_core::lifecycle::Status;
 use holon_core::message::{MessageKind, Priority};
 use holon_core::scheduler::{DecisionKind as Kind, DecisionReason as Reason, Evidence, SchedulerDecision};
@@ -44,6 +45,7 @@ pub(crate) fn judge(agent: &Agent, record: &Record, blind: bool) -> Result<bool,
         | Event::Lifecycle(_)
         | Event::Operation(_)
         | Event::Task(_)
+        | Event::Timer(_)
         | Event::Brief(_) => Ok(false),
     }
 }
@@ -158,10 +160,11 @@ impl<'a> Facts<'a> {
             (6, Reason::LivenessOnly) => (free && first.is_some() && !model, first),
             (6, Reason::QueuedMessage) => (free && model, first),
             (6, _) => (free && full && model, None),
+            (13, _) => (free && first.is_none() && self.next_deadline().is_some(), None),
             (14, Reason::NothingPending) => {
-                (free && first.is_none() && self.agent.status != Status::Asleep, None)
+                (free && self.is_idle() && self.agent.status != Status::Asleep, None)
             }
-            _ => (free && first.is_none() && self.agent.status == Status::Asleep, None),
+            _ => (free && self.is_idle() && self.agent.status == Status::Asleep, None),
         };
         ensure!(fits, "G6", "{id} decides {decision:?}, with {} in its queue", self.queued);
         let model = decision.kind == Kind::StartModelTurn;
@@ -169,9 +172,22 @@ impl<'a> Facts<'a> {
         let same =
             (decision.message_id, decision.model_reentry, decision.liveness_only) == (takes, model, passes);
         ensure!(same, "G6", "{id} decides for {:?}, {takes:?} is next", decision.message_id);
-        let until = self.hold.map(|hold| hold.until);
-        ensure!(decision.next_deadline == until, "G6", "{id} is held until {until:?}: {decision:?}");
+        let next = self.next_deadline().map(|(at, _)| at);
+        ensure!(decision.next_deadline == next, "G6", "{id} looks again at {next:?}: {decision:?}");
         Ok(())
+    }
+
+    fn is_idle(&self) -> bool {
+        self.first.is_none() && self.next_deadline().is_none()
+    }
+
+    /// When something happens by itself, and what.
+    fn next_deadline(&self) -> Option<(Wall, DeadlineReason)> {
+        let hold = self.hold.map(|hold| (hold.until, DeadlineReason::Hold));
+        let timers = self.agent.timers.armed().filter_map(|timer| timer.next_fire_at);
+        let timer = timers.min().map(|at| (at, DeadlineReason::Timer));
+        let all = hold.into_iter().chain(timer).filter(|_| self.agent.status != Status::Stopped);
+        all.min_by_key(|(at, _)| *at)
     }
 
     fn told(&self, evidence: &Evidence, decision: &SchedulerDecision) -> Result<(), Failure> {
@@ -189,6 +205,7 @@ impl<'a> Facts<'a> {
                     })
             }
             Evidence::Queued { entries } | Evidence::IgnoredQueue { entries } => *entries == self.queued,
+            Evidence::Deadline { at, reason } => self.next_deadline() == Some((*at, *reason)),
             Evidence::Hold { until } => self.hold.is_some_and(|hold| hold.until == *until),
         };
         ensure!(so, "G6", "{} decides {decision:?}, and {evidence:?} is not so", self.agent.id);

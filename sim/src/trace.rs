@@ -154,6 +154,8 @@ fn named(call: &Call) -> Option<(&AgentId, &'static str)> {
             Input::RunTask { agent, .. } => Some((agent, "run_task")),
             Input::StopTask { agent, .. } => Some((agent, "stop_task")),
             Input::WriteTask { agent, .. } => Some((agent, "write_task")),
+            Input::CreateTimer { agent, .. } => Some((agent, "create_timer")),
+            Input::CancelTimer { agent, .. } => Some((agent, "cancel_timer")),
             Input::Completed { agent, .. } => Some((agent, "completed")),
             Input::Tick | Input::Drain { .. } => None,
         },

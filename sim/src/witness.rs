@@ -60,6 +60,7 @@ impl Witness {
                 | Event::Scheduling(_)
                 | Event::Operation(_)
                 | Event::Task(_)
+                | Event::Timer(_)
                 | Event::Brief(_) => {}
             }
         }
@@ -86,6 +87,7 @@ impl Witness {
             | Answer::ModelSet { .. }
             | Answer::Task { .. }
             | Answer::TaskInput { .. }
+            | Answer::Timer { .. }
             | Answer::Drained => {}
         }
     }

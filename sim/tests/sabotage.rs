@@ -64,6 +64,7 @@ fn other_ways_to_break_a_world_are_caught_too() {
         (Sabotage::StopAnother, "P6"),
         (Sabotage::ForgetTold, "P2"),
         (Sabotage::Unshown, "S5"),
+        (Sabotage::LateTimers, "W5"),
     ] {
         let found = caught(sabotage, law);
         assert!(found.is_ok(), "{law} by {sabotage:?}: caught only by {found:?}");

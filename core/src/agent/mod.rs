@@ -12,6 +12,7 @@ pub mod model;
 pub(crate) mod recovery;
 pub(crate) mod settle;
 pub mod task;
+pub mod timer;
 pub mod turn;
 
 use alloc::collections::BTreeMap;
@@ -22,8 +23,11 @@ use serde::{Deserialize, Serialize};
 use crate::closure::{self, ClosureDecision, ClosureFacts, RuntimePosture};
 use crate::event::operation::{OpKind, OperationFact, OperationOpened};
 use crate::event::turn::TurnTerminal;
-use crate::event::{BriefFact, Event, InboxFact, LifecycleFact, SchedulingFact, TaskFact, TurnFact};
-use crate::ids::{AgentId, BriefId, EventSeq, MessageId, OpId, RunId, TaskId, TurnIndex};
+use crate::event::{
+    BriefFact, Event, InboxFact, LifecycleFact, SchedulingFact, TaskFact, TimerFact, TurnFact,
+};
+use crate::host::DeadlineReason;
+use crate::ids::{AgentId, BriefId, EventSeq, MessageId, OpId, RunId, TaskId, TimerId, TurnIndex};
 use crate::lifecycle::{ControlAction, Status};
 use crate::model::ModelRef;
 use crate::outcome::{CommandSpec, SupervisorIdentity};
@@ -36,6 +40,7 @@ use hold::Hold;
 use identity::AgentSpec;
 use inbox::Inbox;
 use task::Tasks;
+use timer::Timers;
 use turn::recap::Recap;
 use turn::{Round, Run};
 
@@ -55,6 +60,8 @@ pub struct Agent {
     pub ops: BTreeMap<OpId, OpenOp>,
     #[serde(default, skip_serializing_if = "Tasks::is_empty")]
     pub tasks: Tasks,
+    #[serde(default, skip_serializing_if = "Timers::is_empty")]
+    pub timers: Timers,
     pub hold: Option<Hold>,
     pub history: History,
     pub last_decision: Option<SchedulerDecision>,
@@ -75,6 +82,8 @@ pub struct Counters {
     /// Of commands: each has a number, whether it becomes a task or not.
     #[serde(default = "first_task")]
     pub task: TaskId,
+    #[serde(default = "first_timer")]
+    pub timer: TimerId,
 }
 
 /// An operation whose outcome is awaited.
@@ -98,6 +107,10 @@ fn first_task() -> TaskId {
     TaskId(1)
 }
 
+fn first_timer() -> TimerId {
+    TimerId(1)
+}
+
 impl Default for Counters {
     fn default() -> Self {
         Self {
@@ -107,6 +120,7 @@ impl Default for Counters {
             brief: BriefId(1),
             turn: TurnIndex(1),
             task: TaskId(1),
+            timer: TimerId(1),
         }
     }
 }
@@ -147,6 +161,7 @@ impl Agent {
             run: None,
             ops: BTreeMap::new(),
             tasks: Tasks::default(),
+            timers: Timers::default(),
             hold: None,
             history: History::default(),
             last_decision: None,
@@ -181,12 +196,19 @@ impl Agent {
         })
     }
 
-    /// The earliest moment of the wall clock at which something happens by itself.
-    pub fn next_deadline(&self) -> Option<Wall> {
-        if self.status == Status::Stopped {
-            return None;
-        }
-        self.hold.as_ref().map(|hold| hold.until)
+    /// When something happens by itself, on the wall clock, and what. A hold that is over is nothing any more; what a
+    /// timer brings is due until it has fired.
+    pub fn deadlines(&self, now: Wall) -> impl Iterator<Item = (Wall, DeadlineReason)> + use<> {
+        let runs = self.status != Status::Stopped;
+        let hold = self.hold.as_ref().filter(|hold| hold.holds(now)).map(|hold| hold.until);
+        let timer = self.timers.next().map(|(at, _)| at);
+        let all = [(hold, DeadlineReason::Hold), (timer, DeadlineReason::Timer)];
+        all.into_iter().filter_map(move |(at, reason)| at.filter(|_| runs).map(|at| (at, reason)))
+    }
+
+    /// The earliest of them.
+    pub fn next_deadline(&self, now: Wall) -> Option<(Wall, DeadlineReason)> {
+        self.deadlines(now).min_by_key(|(at, _)| *at)
     }
 
     /// Whether an operation is part of the run in progress: what a task or an operator waits for is not.
@@ -223,6 +245,7 @@ impl Agent {
             Event::Turn(fact) => self.apply_turn(record.at, fact),
             Event::Operation(fact) => self.apply_operation(record.at, fact),
             Event::Task(fact) => self.apply_task(record.at, fact),
+            Event::Timer(fact) => self.apply_timer(record.at, fact),
             Event::Brief(BriefFact::BriefCreated(fact)) => {
                 self.next.brief = fact.id.next();
                 self.history.last_brief = Some((fact.id, record.at));
@@ -254,6 +277,7 @@ impl Agent {
                 if let Some(hold) = &mut self.hold {
                     hold.clock_stepped(fact.from, fact.to);
                 }
+                self.timers.clock_stepped(fact.from, fact.to);
             }
             LifecycleFact::ModelOverrideChanged(fact) => self.model_override.clone_from(&fact.model),
         }
@@ -344,6 +368,13 @@ impl Agent {
         {
             self.inbox.needs_no_model(fact.message_id);
         }
+    }
+
+    fn apply_timer(&mut self, at: Wall, fact: &TimerFact) {
+        if let TimerFact::TimerCreated(fact) = fact {
+            self.next.timer = fact.timer_id.next();
+        }
+        self.timers.apply(at, fact);
     }
 
     fn apply_operation(&mut self, at: Wall, fact: &OperationFact) {

@@ -1,7 +1,7 @@
 //! Decisions at a boundary, one after the other, until the agent rests or runs.
 
-use crate::agent::task;
 use crate::agent::turn::begin;
+use crate::agent::{task, timer};
 use crate::closure;
 use crate::continuation;
 use crate::event::inbox::{Disposition, MessageDequeued, MessageProcessed};
@@ -29,12 +29,14 @@ pub(crate) fn settle(tx: &mut Tx<'_>, boundary: Boundary, left: &mut u32) -> Set
     if tx.agent().hold.is_some() {
         tx.follow_clock();
     }
-    task::deliver::tell_rest(tx);
     loop {
         if *left == 0 {
             return Settled::CutShort;
         }
         *left -= 1;
+        // Whatever is owed may have had no room before the last decision.
+        timer::fire::due(tx);
+        task::deliver::tell_rest(tx);
         let decision = decide_next_action(&project(tx.agent(), tx.host, boundary));
         record(tx, &decision);
         match decision.kind {

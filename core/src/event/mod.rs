@@ -7,6 +7,7 @@ pub mod lifecycle;
 pub mod operation;
 pub mod scheduling;
 pub mod task;
+pub mod timer;
 pub mod turn;
 mod wire;
 
@@ -18,6 +19,7 @@ pub use lifecycle::LifecycleFact;
 pub use operation::OperationFact;
 pub use scheduling::SchedulingFact;
 pub use task::TaskFact;
+pub use timer::TimerFact;
 pub use turn::TurnFact;
 pub use wire::DecodeError;
 
@@ -77,6 +79,7 @@ pub enum Event {
     Turn(TurnFact),
     Operation(OperationFact),
     Task(TaskFact),
+    Timer(TimerFact),
     Brief(BriefFact),
 }
 
@@ -89,6 +92,7 @@ macro_rules! each_family {
             Event::Turn($fact) => $body,
             Event::Operation($fact) => $body,
             Event::Task($fact) => $body,
+            Event::Timer($fact) => $body,
             Event::Brief($fact) => $body,
         }
     };
@@ -121,6 +125,7 @@ impl Event {
             TurnFact::KINDS,
             OperationFact::KINDS,
             TaskFact::KINDS,
+            TimerFact::KINDS,
             BriefFact::KINDS,
         ]
         .into_iter()
@@ -136,7 +141,7 @@ impl Event {
             }
         };
         match self {
-            Self::Lifecycle(_) | Self::Scheduling(_) => {}
+            Self::Lifecycle(_) | Self::Scheduling(_) | Self::Timer(_) => {}
             Self::Operation(fact) => fact.texts(&mut texts),
             Self::Task(fact) => fact.texts(&mut texts),
             Self::Inbox(fact) => fact.texts(&mut texts),
@@ -156,4 +161,5 @@ macro_rules! into_event {
     )*};
 }
 into_event!(LifecycleFact => Lifecycle, InboxFact => Inbox, SchedulingFact => Scheduling, TurnFact => Turn,
-    OperationFact => Operation, TaskFact => Task, BriefFact => Brief);
+    OperationFact => Operation, TaskFact => Task, TimerFact => Timer,
+    BriefFact => Brief);

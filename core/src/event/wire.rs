@@ -2,7 +2,9 @@
 
 use alloc::string::{String, ToString};
 
-use super::{BriefFact, Event, InboxFact, LifecycleFact, OperationFact, SchedulingFact, TaskFact, TurnFact};
+use super::{
+    BriefFact, Event, InboxFact, LifecycleFact, OperationFact, SchedulingFact, TaskFact, TimerFact, TurnFact,
+};
 
 /// A stored fact that this build does not understand. The ledger is then opened for reading only.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -34,6 +36,7 @@ impl Event {
             .or_else(|| TurnFact::decode(kind, payload).map(|fact| fact.map(Self::from)))
             .or_else(|| OperationFact::decode(kind, payload).map(|fact| fact.map(Self::from)))
             .or_else(|| TaskFact::decode(kind, payload).map(|fact| fact.map(Self::from)))
+            .or_else(|| TimerFact::decode(kind, payload).map(|fact| fact.map(Self::from)))
             .or_else(|| BriefFact::decode(kind, payload).map(|fact| fact.map(Self::from)));
         match read {
             Some(Ok(event)) => Ok(event),

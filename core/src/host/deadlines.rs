@@ -3,6 +3,7 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
+use super::DeadlineReason;
 use super::tx::{Alarm, Alarms};
 use crate::ids::AgentId;
 use crate::time::{Mono, Wall};
@@ -18,12 +19,12 @@ pub(super) struct Deadlines {
 #[derive(Debug, Clone, Default)]
 struct Armed {
     alarms: Alarms,
-    wall: Option<Wall>,
+    wall: Option<(Wall, DeadlineReason)>,
 }
 
 impl Deadlines {
     /// Takes over what an agent is waiting for now.
-    pub(super) fn set(&mut self, agent: &AgentId, alarms: &Alarms, wall: Option<Wall>) {
+    pub(super) fn set(&mut self, agent: &AgentId, alarms: &Alarms, wall: Option<(Wall, DeadlineReason)>) {
         let armed = self.armed.entry(agent.clone()).or_default();
         if armed.alarms != *alarms {
             for (alarm, at) in &armed.alarms {
@@ -33,10 +34,10 @@ impl Deadlines {
             armed.alarms.clone_from(alarms);
         }
         if armed.wall != wall {
-            if let Some(old) = armed.wall {
+            if let Some((old, _)) = armed.wall {
                 self.wall.remove(&(old, agent.clone()));
             }
-            self.wall.extend(wall.map(|at| (at, agent.clone())));
+            self.wall.extend(wall.map(|(at, _)| (at, agent.clone())));
             armed.wall = wall;
         }
         if alarms.is_empty() && wall.is_none() {
@@ -63,7 +64,7 @@ impl Deadlines {
     /// The agent's wall deadline has been looked at.
     pub(super) fn passed(&mut self, agent: &AgentId) {
         if let Some(armed) = self.armed.get_mut(agent)
-            && let Some(at) = armed.wall.take()
+            && let Some((at, _)) = armed.wall.take()
         {
             self.wall.remove(&(at, agent.clone()));
         }
@@ -78,7 +79,9 @@ impl Deadlines {
         self.mono.first()
     }
 
-    pub(super) fn first_wall(&self) -> Option<&(Wall, AgentId)> {
-        self.wall.first()
+    pub(super) fn first_wall(&self) -> Option<(Wall, &AgentId, DeadlineReason)> {
+        let (at, agent) = self.wall.first()?;
+        let (_, reason) = self.armed.get(agent)?.wall?;
+        Some((*at, agent, reason))
     }
 }

@@ -1,6 +1,6 @@
 //! Routing: one line per input, then decisions for every agent that something happened to.
 
-use crate::agent::{Agent, admission, control, model, recovery, settle, task, turn};
+use crate::agent::{Agent, admission, control, model, recovery, settle, task, timer, turn};
 use crate::effect::{Answer, Effect};
 use crate::event::lifecycle::AgentCreated;
 use crate::ids::{AgentId, EventSeq, OpId, ReplyId, TaskId};
@@ -41,6 +41,14 @@ impl Host {
             }
             Input::WriteTask { agent, task, text, reply } => {
                 self.addressed(batch, &agent, reply, |tx| task::operator::input(tx, task, text, reply));
+                Boundary::Control
+            }
+            Input::CreateTimer { agent, timer, reply } => {
+                self.addressed(batch, &agent, reply, |tx| timer::operator::create(tx, timer, reply));
+                Boundary::Control
+            }
+            Input::CancelTimer { agent, timer, reply } => {
+                self.addressed(batch, &agent, reply, |tx| timer::operator::cancel(tx, timer, reply));
                 Boundary::Control
             }
             Input::Completed { agent, op, outcome } => self.complete(batch, &agent, op, outcome),
@@ -148,6 +156,7 @@ impl Host {
         }
         for agent in self.deadlines.due_agents(self.clock.wall(), limit) {
             self.deadlines.passed(&agent);
+            self.with(batch, &agent, timer::fire::due);
             self.unsettled.insert(agent);
         }
     }

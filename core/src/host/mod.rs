@@ -84,6 +84,7 @@ pub enum DeadlineReason {
     TurnLimit,
     StopTask,
     Hold,
+    Timer,
 }
 
 /// What a start of the runtime found out about an agent before it is recovered. Commands have supervisors of
@@ -173,6 +174,8 @@ impl Host {
             | Input::RunTask { .. }
             | Input::StopTask { .. }
             | Input::WriteTask { .. }
+            | Input::CreateTimer { .. }
+            | Input::CancelTimer { .. }
             | Input::Tick
             | Input::Drain { .. } => None,
         };
@@ -213,11 +216,11 @@ impl Host {
                 reason: (*alarm).into(),
             }
         });
-        let wall = self.deadlines.first_wall().map(|(at, agent)| Deadline {
-            at: *at,
-            wait: self.clock.wall().until(*at),
+        let wall = self.deadlines.first_wall().map(|(at, agent, reason)| Deadline {
+            at,
+            wait: self.clock.wall().until(at),
             agent: agent.clone(),
-            reason: DeadlineReason::Hold,
+            reason,
         });
         [alarm, wall].into_iter().flatten().min_by_key(|deadline| deadline.wait)
     }
@@ -278,7 +281,7 @@ impl Host {
 
     fn is_due(&self) -> bool {
         self.deadlines.first_alarm().is_some_and(|(at, _, _)| *at <= self.clock.mono())
-            || self.deadlines.first_wall().is_some_and(|(at, _)| *at <= self.clock.wall())
+            || self.deadlines.first_wall().is_some_and(|(at, _, _)| at <= self.clock.wall())
     }
 }
 
@@ -308,11 +311,12 @@ impl Host {
                 Deadline { at, wait, agent: id.clone(), reason: (*alarm).into() }
             })
             .collect();
-        deadlines.extend(resident.wall_deadline(self.clock.wall()).map(|at| Deadline {
+        let now = self.clock.wall();
+        deadlines.extend(resident.agent.deadlines(now).map(|(at, reason)| Deadline {
             at,
-            wait: self.clock.wall().until(at),
+            wait: now.until(at),
             agent: id.clone(),
-            reason: DeadlineReason::Hold,
+            reason,
         }));
         deadlines.sort_by_key(|deadline| deadline.wait);
         deadlines

@@ -8,7 +8,7 @@ use crate::snapshot::AgentSnapshot;
 use crate::time::Wall;
 
 use super::tx::{Alarm, Alarms, Batch, Tx, TxParts, Waiting};
-use super::{Host, RestoreError, Violation};
+use super::{DeadlineReason, Host, RestoreError, Violation};
 
 /// An agent with what ends with its process.
 #[derive(Debug, Clone)]
@@ -19,9 +19,9 @@ pub(super) struct Resident {
 }
 
 impl Resident {
-    /// The agent's deadline on the wall clock, as long as it lies ahead.
-    pub(super) fn wall_deadline(&self, now: Wall) -> Option<Wall> {
-        self.agent.next_deadline().filter(|at| *at > now)
+    /// The agent's deadline on the wall clock.
+    pub(super) fn wall_deadline(&self, now: Wall) -> Option<(Wall, DeadlineReason)> {
+        self.agent.next_deadline(now)
     }
 }
 
@@ -69,6 +69,8 @@ impl Host {
             && resident.agent.ops.is_empty()
             && resident.agent.inbox.totals().0 == 0
             && resident.agent.hold.is_none()
+            && resident.agent.timers.armed_count() == 0
+            && !resident.agent.timers.is_untold()
             && !self.unsettled.contains(agent);
         if !idle {
             return None;

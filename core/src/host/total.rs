@@ -10,11 +10,12 @@ use proptest::sample::select;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
+use crate::agent::timer::{Misfire, TimerSpec};
 use crate::config::{Config, WhileStopped};
 use crate::content::{Content, ContentId, Text};
 use crate::event::operation::OpKind;
 use crate::host::Found;
-use crate::ids::{AgentId, OpId, RunId, TaskId};
+use crate::ids::{AgentId, OpId, RunId, TaskId, TimerId};
 use crate::input::{ControlRequest, Input};
 use crate::message::{Idempotency, Ingress, MessageKind, Origin, Priority};
 use crate::model::{AnswerBlock, AttemptFailure, FailureKind, ProposedCall, StopReason, Timing};
@@ -43,6 +44,8 @@ enum Act {
     RunTask(&'static str),
     StopTask(&'static str, u64, bool),
     WriteTask(&'static str, u64),
+    CreateTimer(&'static str, TimerSpec),
+    CancelTimer(&'static str, u64),
     Drain,
     Crash,
     /// A crash that the supervisors of commands survive.
@@ -211,11 +214,20 @@ fn act() -> impl Strategy<Value = Act> {
         3 => name().prop_map(Act::RunTask),
         3 => (name(), 0..6_u64, any::<bool>()).prop_map(|(name, task, force)| Act::StopTask(name, task, force)),
         2 => (name(), 0..6_u64).prop_map(|(name, task)| Act::WriteTask(name, task)),
+        2 => (name(), timer()).prop_map(|(name, timer)| Act::CreateTimer(name, timer)),
+        1 => (name(), 0..4_u64).prop_map(|(name, timer)| Act::CancelTimer(name, timer)),
         1 => Just(Act::Drain),
         2 => Just(Act::Crash),
         2 => found().prop_map(Act::CrashFinding),
         1 => tight().prop_map(Act::Restart),
     ]
+}
+
+fn timer() -> impl Strategy<Value = TimerSpec> {
+    let length = || prop_oneof![4 => 1_000..60_000_u64, 1 => any::<u64>()].prop_map(Millis);
+    (length(), prop::option::of(length()), select(Misfire::ALL.to_vec())).prop_map(
+        |(duration_ms, interval_ms, misfire)| TimerSpec { duration_ms, interval_ms, misfire, summary: None },
+    )
 }
 
 fn found() -> impl Strategy<Value = Found> {
@@ -285,6 +297,13 @@ impl Act {
             Self::WriteTask(name, task) => {
                 let (agent, task, text) = (agent(name), TaskId(task), Text::short("y"));
                 world.later(|reply| Input::WriteTask { agent, task, text, reply });
+            }
+            Self::CreateTimer(name, timer) => {
+                drop(world.ask(|reply| Input::CreateTimer { agent: agent(name), timer, reply }));
+            }
+            Self::CancelTimer(name, timer) => {
+                let (agent, timer) = (agent(name), TimerId(timer));
+                drop(world.ask(|reply| Input::CancelTimer { agent, timer, reply }));
             }
             Self::Drain => drop(world.drain()),
             Self::Crash => {

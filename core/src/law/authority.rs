@@ -21,10 +21,12 @@ pub(super) fn t11(seen: &Seen, record: &Record) -> Ruling {
             | LifecycleFact::CurrentRunAborted(_)
             | LifecycleFact::AgentCreated(_),
         ) => true,
-        // What a start of the runtime finds may be the end of a call and of tasks: those tell of themselves.
-        Event::Inbox(InboxFact::MessageAdmitted(fact)) => {
-            !matches!(fact.message.kind, MessageKind::TaskResult | MessageKind::SystemTick)
-        }
+        // What a start of the runtime finds may be the end of a call and of tasks: those tell of themselves. A timer
+        // tells of what has fired once its last tick is done with.
+        Event::Inbox(InboxFact::MessageAdmitted(fact)) => !matches!(
+            fact.message.kind,
+            MessageKind::TaskResult | MessageKind::SystemTick | MessageKind::TimerTick
+        ),
         Event::Inbox(InboxFact::MessageDuplicate(_)) => true,
         Event::Lifecycle(_)
         | Event::Inbox(_)
@@ -32,6 +34,7 @@ pub(super) fn t11(seen: &Seen, record: &Record) -> Ruling {
         | Event::Turn(_)
         | Event::Operation(_)
         | Event::Task(_)
+        | Event::Timer(_)
         | Event::Brief(_) => false,
     };
     rule(!acts, || format!("{} in the step in which something was said", record.event.kind()))
@@ -59,6 +62,7 @@ pub(super) fn says(seen: &Seen, event: &Event) -> bool {
         | Event::Turn(_)
         | Event::Operation(_)
         | Event::Task(_)
+        | Event::Timer(_)
         | Event::Brief(_) => false,
     }
 }

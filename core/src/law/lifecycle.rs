@@ -6,7 +6,9 @@ use super::seen::{Op, Seen, Task};
 use super::{Ruling, rule};
 use crate::agent::task::TaskStatus;
 use crate::event::operation::OpKind;
-use crate::event::{Event, InboxFact, LifecycleFact, OperationFact, SchedulingFact, TaskFact, TurnFact};
+use crate::event::{
+    Event, InboxFact, LifecycleFact, OperationFact, SchedulingFact, TaskFact, TimerFact, TurnFact,
+};
 use crate::ids::RunId;
 use crate::lifecycle::{ControlAction, Status};
 use crate::record::Record;
@@ -25,6 +27,7 @@ pub(super) fn l1(seen: &Seen, record: &Record) -> Ruling {
             | InboxFact::OperatorInterjectionAdmitted(_)
             | InboxFact::MessageProcessed(_),
         ) => true,
+        Event::Timer(TimerFact::TimerFired(_) | TimerFact::TimerSkipped(_)) => true,
         Event::Scheduling(SchedulingFact::SchedulerDecision(decision)) => !decision.rests(),
         Event::Lifecycle(_)
         | Event::Inbox(_)
@@ -32,6 +35,7 @@ pub(super) fn l1(seen: &Seen, record: &Record) -> Ruling {
         | Event::Turn(_)
         | Event::Operation(_)
         | Event::Task(_)
+        | Event::Timer(_)
         | Event::Brief(_) => false,
     };
     rule(!starts, || format!("{} while stopped", record.event.kind()))
@@ -109,6 +113,7 @@ pub(super) fn l5(seen: &Seen, record: &Record) -> Ruling {
         | Event::Turn(_)
         | Event::Operation(_)
         | Event::Task(_)
+        | Event::Timer(_)
         | Event::Brief(_) => Ok(false),
     }
 }
@@ -172,6 +177,7 @@ fn changes_run(event: &Event) -> Option<RunId> {
         | Event::Scheduling(_)
         | Event::Operation(_)
         | Event::Task(_)
+        | Event::Timer(_)
         | Event::Brief(_) => None,
     }
 }
@@ -187,6 +193,7 @@ pub(super) fn s7(seen: &Seen, record: &Record) -> Ruling {
         | Event::Turn(_)
         | Event::Operation(_)
         | Event::Task(_)
+        | Event::Timer(_)
         | Event::Brief(_) => return Ok(false),
     };
     let status = seen.posture.status;

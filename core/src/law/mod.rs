@@ -15,10 +15,13 @@ mod references;
 mod sabotage;
 #[cfg(test)]
 mod sabotage_tasks;
+#[cfg(test)]
+mod sabotage_timers;
 mod seen;
 mod tasks;
 #[cfg(test)]
 mod tests;
+mod timers;
 mod turns;
 
 use alloc::collections::BTreeMap;
@@ -50,7 +53,7 @@ const fn law(id: &'static str, sentence: &'static str, judge: fn(&Seen, &Record)
 }
 
 /// Every law whose subject exists, by family.
-const LAWS: [Law; 38] = [
+const LAWS: [Law; 40] = [
     law("L1", "Nothing starts between a stop and the next start.", lifecycle::l1),
     law(
         "L2",
@@ -123,6 +126,12 @@ const LAWS: [Law; 38] = [
         "Posture changes by a command, by a decision to rest, or by a turn, within its step.",
         lifecycle::w2,
     ),
+    law(
+        "W5",
+        "Occurrences of a timer come once, in order, when they are due, never after its end; one message at a time tells of them.",
+        timers::w5,
+    ),
+    law("W6", "Occurrences that were missed fire or are let go as their timer's policy says.", timers::w6),
     law("W7", "Recorded time goes back only by a recorded step of the clock.", log::w7),
     law("W10", "Each end of a run has one closure, which waits exactly if it says what for.", log::w10),
     law("D3", "A log starts with its agent and has no gap; steps never go back.", log::d3),

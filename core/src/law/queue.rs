@@ -138,6 +138,7 @@ pub(super) fn q5(seen: &Seen, record: &Record) -> Ruling {
         | Event::Turn(_)
         | Event::Operation(_)
         | Event::Task(_)
+        | Event::Timer(_)
         | Event::Brief(_) => Ok(false),
     }
 }
@@ -173,6 +174,7 @@ pub(super) fn q7(seen: &Seen, record: &Record) -> Ruling {
         | Event::Turn(_)
         | Event::Operation(_)
         | Event::Task(_)
+        | Event::Timer(_)
         | Event::Brief(_) => Ok(false),
     }
 }
@@ -203,6 +205,7 @@ pub(super) fn q10(seen: &Seen, record: &Record) -> Ruling {
         | Event::Turn(_)
         | Event::Operation(_)
         | Event::Task(_)
+        | Event::Timer(_)
         | Event::Brief(_) => Ok(false),
     }
 }

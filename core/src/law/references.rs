@@ -6,9 +6,9 @@ use super::seen::Seen;
 use super::{Ruling, rule};
 use crate::event::operation::OpKind;
 use crate::event::{
-    BriefFact, Event, InboxFact, LifecycleFact, OperationFact, SchedulingFact, TaskFact, TurnFact,
+    BriefFact, Event, InboxFact, LifecycleFact, OperationFact, SchedulingFact, TaskFact, TimerFact, TurnFact,
 };
-use crate::ids::{MessageId, OpId, RunId, TaskId};
+use crate::ids::{MessageId, OpId, RunId, TaskId, TimerId};
 use crate::record::Record;
 use crate::scheduler::{Evidence, SchedulerDecision};
 
@@ -19,6 +19,7 @@ enum Name {
     Run(RunId),
     Op(OpId),
     Task(TaskId),
+    Timer(TimerId),
 }
 
 pub(super) fn q9(seen: &Seen, record: &Record) -> Ruling {
@@ -34,6 +35,7 @@ pub(super) fn q9(seen: &Seen, record: &Record) -> Ruling {
             Name::Run(id) => id < seen.next.run && id.0 > 0,
             Name::Op(id) => id < seen.next.op && id.0 > 0,
             Name::Task(id) => id < seen.next.task && id.0 > 0,
+            Name::Timer(id) => id < seen.next.timer && id.0 > 0,
         };
         if !known {
             unknown = unknown.or(Some(name));
@@ -59,13 +61,15 @@ fn given(seen: &Seen, event: &Event) -> Option<(u64, u64)> {
             Some((task.0, seen.next.task.0))
         }
         Event::Operation(OperationFact::OperationOpened(fact)) => Some((fact.op.0, seen.next.op.0)),
+        Event::Timer(TimerFact::TimerCreated(fact)) => Some((fact.timer_id.0, seen.next.timer.0)),
         Event::Brief(BriefFact::BriefCreated(fact)) => Some((fact.id.0, seen.next.brief.0)),
         Event::Lifecycle(_)
         | Event::Inbox(_)
         | Event::Scheduling(_)
         | Event::Turn(_)
         | Event::Operation(_)
-        | Event::Task(_) => None,
+        | Event::Task(_)
+        | Event::Timer(_) => None,
     }
 }
 
@@ -89,6 +93,7 @@ fn names(event: &Event, visit: &mut dyn FnMut(Name)) {
         }
         Event::Operation(OperationFact::OperationSettled(fact)) => visit(Name::Op(fact.op)),
         Event::Task(fact) => task(fact, visit),
+        Event::Timer(fact) => timer(fact, visit),
         Event::Brief(BriefFact::BriefCreated(fact)) => {
             fact.run_id.into_iter().for_each(|run| visit(Name::Run(run)));
             let messages = fact.related_message_id.iter().chain(&fact.interjected_message_ids);
@@ -112,6 +117,18 @@ fn task(fact: &TaskFact, visit: &mut dyn FnMut(Name)) {
         }
         TaskFact::TaskInputDelivered(fact) => visit(Name::Task(fact.task_id)),
     }
+}
+
+fn timer(fact: &TimerFact, visit: &mut dyn FnMut(Name)) {
+    let (timer, message) = match fact {
+        TimerFact::TimerCreated(_) => return,
+        TimerFact::TimerFired(fact) => (fact.timer_id, None),
+        TimerFact::TimerSkipped(fact) => (fact.timer_id, None),
+        TimerFact::TimerTickQueued(fact) => (fact.timer_id, Some(fact.message_id)),
+        TimerFact::TimerCancelled(fact) => (fact.timer_id, None),
+    };
+    visit(Name::Timer(timer));
+    message.into_iter().for_each(|id| visit(Name::Message(id)));
 }
 
 fn lifecycle(fact: &LifecycleFact, visit: &mut dyn FnMut(Name)) {
@@ -168,6 +185,7 @@ fn decision(fact: &SchedulerDecision, visit: &mut dyn FnMut(Name)) {
             | Evidence::Queued { .. }
             | Evidence::Hold { .. }
             | Evidence::NoFreeSlot
+            | Evidence::Deadline { .. }
             | Evidence::IgnoredQueue { .. } => {}
         }
     }

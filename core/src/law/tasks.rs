@@ -90,6 +90,7 @@ pub(super) fn s5(seen: &Seen, record: &Record) -> Ruling {
         | Event::Turn(_)
         | Event::Operation(_)
         | Event::Task(_)
+        | Event::Timer(_)
         | Event::Brief(_) => Ok(false),
     }
 }

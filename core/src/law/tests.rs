@@ -117,6 +117,24 @@ fn tasks(world: &mut World) {
     world.complete("main", says("seen"));
 }
 
+/// A timer that fires, misses some occurrences, and is cancelled.
+fn timers(world: &mut World) {
+    let main = || crate::testing::agent("main");
+    let (interval_ms, misfire) = (Some(Millis::seconds(60)), crate::agent::timer::Misfire::Once);
+    let timer = crate::agent::timer::TimerSpec {
+        duration_ms: Millis::seconds(60),
+        interval_ms,
+        misfire,
+        summary: None,
+    };
+    world.ask(|reply| Input::CreateTimer { agent: main(), timer, reply });
+    world.pass(Millis::minutes(5));
+    world.complete("main", context());
+    world.complete("main", says("seen"));
+    let timer = crate::ids::TimerId(1);
+    world.ask(|reply| Input::CancelTimer { agent: main(), timer, reply });
+}
+
 #[test]
 fn a_real_life_breaks_no_law_and_concerns_them_all() {
     let mut world = World::new(patient());
@@ -125,6 +143,7 @@ fn a_real_life_breaks_no_law_and_concerns_them_all() {
     start_and_hold(&mut world);
     crash_and_drain(&mut world);
     tasks(&mut world);
+    timers(&mut world);
     let silent: Vec<_> =
         world.laws.antecedents().into_iter().filter(|(_, count)| *count == 0).map(|(id, _)| id).collect();
     assert!(silent.is_empty(), "nothing concerned {silent:?}");

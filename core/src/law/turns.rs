@@ -58,6 +58,7 @@ fn next_round(event: &Event) -> Option<RoundIndex> {
         | Event::Turn(_)
         | Event::Operation(_)
         | Event::Task(_)
+        | Event::Timer(_)
         | Event::Brief(_) => None,
     }
 }
@@ -87,6 +88,7 @@ pub(super) fn t4(seen: &Seen, record: &Record) -> Ruling {
         | Event::Turn(_)
         | Event::Operation(_)
         | Event::Task(_)
+        | Event::Timer(_)
         | Event::Brief(_) => Ok(false),
     }
 }
@@ -127,6 +129,7 @@ pub(super) fn t5(seen: &Seen, record: &Record) -> Ruling {
         | Event::Turn(_)
         | Event::Operation(_)
         | Event::Task(_)
+        | Event::Timer(_)
         | Event::Brief(_) => Ok(false),
     }
 }
@@ -183,6 +186,7 @@ pub(super) fn t6(seen: &Seen, record: &Record) -> Ruling {
         | Event::Turn(_)
         | Event::Operation(_)
         | Event::Task(_)
+        | Event::Timer(_)
         | Event::Brief(_) => Ok(false),
     }
 }
@@ -233,6 +237,7 @@ pub(super) fn t7(seen: &Seen, record: &Record) -> Ruling {
         | Event::Turn(_)
         | Event::Operation(_)
         | Event::Task(_)
+        | Event::Timer(_)
         | Event::Brief(_) => Ok(false),
     }
 }
@@ -268,6 +273,7 @@ pub(super) fn t10(seen: &Seen, record: &Record) -> Ruling {
         | Event::Turn(_)
         | Event::Operation(_)
         | Event::Task(_)
+        | Event::Timer(_)
         | Event::Brief(_) => Ok(false),
     }
 }

@@ -6,8 +6,9 @@ use alloc::vec::Vec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::projection::{Head, RunFact, SchedulerProjection};
+use super::projection::{ArmedDeadline, Head, RunFact, SchedulerProjection};
 use crate::continuation::ContinuationClass;
+use crate::host::DeadlineReason;
 use crate::ids::{MessageId, RunId};
 use crate::lifecycle::{Boundary, Status};
 use crate::message::Priority;
@@ -27,7 +28,7 @@ names! {
         Stopped "stopped", Draining "draining", RunInProgress "run_in_progress",
         HeldLiveness "held_liveness", HoldTrial "hold_trial", Hold "hold",
         QueuedMessage "queued_message", LivenessOnly "liveness_only", NoSlot "no_slot",
-        NothingPending "nothing_pending", AlreadyAsleep "already_asleep",
+        DeadlineArmed "deadline_armed", NothingPending "nothing_pending", AlreadyAsleep "already_asleep",
     }
 }
 
@@ -60,6 +61,7 @@ pub enum Evidence {
     Queued { entries: u64 },
     Hold { until: Wall },
     NoFreeSlot,
+    Deadline { at: Wall, reason: DeadlineReason },
     IgnoredQueue { entries: u64 },
 }
 
@@ -135,6 +137,11 @@ pub fn decide_next_action(facts: &SchedulerProjection) -> SchedulerDecision {
             ContinuationClass::ResumeOverride | ContinuationClass::LocalContinuation => no_slot(facts, 6),
         };
     }
+    // 13: something will happen by itself.
+    if let Some(ArmedDeadline { at, reason }) = facts.next_deadline {
+        let evidence = alloc::vec![Evidence::Deadline { at, reason }];
+        return rest(facts, DecisionKind::WaitForTimer, DecisionReason::DeadlineArmed, 13, evidence);
+    }
     // 14: nothing is pending.
     let evidence = alloc::vec![Evidence::Status { status: facts.status }];
     if facts.status == Status::Asleep {
@@ -168,7 +175,7 @@ fn take(
         model_reentry: !liveness_only,
         liveness_only,
         message_id: Some(head.message_id),
-        next_deadline: facts.next_deadline,
+        next_deadline: facts.next_deadline.map(|deadline| deadline.at),
         evidence,
     }
 }
@@ -188,7 +195,7 @@ fn rest(
         model_reentry: false,
         liveness_only: false,
         message_id: None,
-        next_deadline: facts.next_deadline,
+        next_deadline: facts.next_deadline.map(|deadline| deadline.at),
         evidence,
     }
 }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::Agent;
 use crate::continuation::{self, ContinuationClass};
+use crate::host::DeadlineReason;
 use crate::ids::{MessageId, RunId};
 use crate::lifecycle::{Boundary, Status};
 use crate::message::Priority;
@@ -32,7 +33,7 @@ pub struct SchedulerProjection {
     pub free_slot: bool,
     /// The earliest moment at which the decision could change by itself.
     #[serde(default)]
-    pub next_deadline: Option<Wall>,
+    pub next_deadline: Option<ArmedDeadline>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,6 +54,12 @@ pub struct HoldFact {
     pub until: Wall,
     #[serde(default)]
     pub trial: Option<Head>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArmedDeadline {
+    pub at: Wall,
+    pub reason: DeadlineReason,
 }
 
 /// What the host knows and an agent does not.
@@ -94,6 +101,6 @@ pub fn project(agent: &Agent, host: HostFacts, boundary: Boundary) -> SchedulerP
             trial: hold.trial.and_then(|id| agent.inbox.queued_entry(id)).map(as_head),
         }),
         free_slot: host.free_slot,
-        next_deadline: hold.map(|hold| hold.until),
+        next_deadline: agent.next_deadline(host.now).map(|(at, reason)| ArmedDeadline { at, reason }),
     }
 }

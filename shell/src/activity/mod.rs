@@ -108,7 +108,8 @@ fn told_elsewhere(event: &Event) -> bool {
         | Event::Lifecycle(_)
         | Event::Scheduling(_)
         | Event::Operation(_)
-        | Event::Task(_) => false,
+        | Event::Task(_)
+        | Event::Timer(_) => false,
     }
 }
 

@@ -68,6 +68,7 @@ impl Waiting {
             Event::Turn(_)
             | Event::Operation(_)
             | Event::Task(_)
+            | Event::Timer(_)
             | Event::Lifecycle(_)
             | Event::Inbox(_)
             | Event::Scheduling(_)

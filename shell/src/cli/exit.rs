@@ -68,7 +68,9 @@ impl From<RunVerdict> for Exit {
 impl From<&Reject> for Exit {
     fn from(reject: &Reject) -> Self {
         match reject {
-            Reject::UnknownAgent { .. } | Reject::UnknownTask { .. } => Self::NotFound,
+            Reject::UnknownAgent { .. } | Reject::UnknownTask { .. } | Reject::UnknownTimer { .. } => {
+                Self::NotFound
+            }
             Reject::CommandRefused { error } => Self::of_refused_command(error.kind.name()),
             Reject::AgentStopped { .. }
             | Reject::Draining
@@ -81,6 +83,7 @@ impl From<&Reject> for Exit {
             Reject::KindFromOrigin { .. }
             | Reject::PriorityFromOrigin { .. }
             | Reject::TooLarge { .. }
+            | Reject::OutOfRange { .. }
             | Reject::TooMany { .. } => Self::Usage,
         }
     }

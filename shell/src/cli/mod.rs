@@ -27,6 +27,7 @@ mod tail;
 mod task;
 mod terminal;
 mod through;
+mod timer;
 mod wait;
 
 use std::path::PathBuf;
@@ -36,6 +37,7 @@ use clap::{Parser, Subcommand};
 use agent::AgentCommand;
 pub use exit::Exit;
 use task::TaskCommand;
+use timer::TimerCommand;
 
 /// A durable runtime for long-lived software agents.
 #[derive(Debug, Parser)]
@@ -80,6 +82,9 @@ enum Command {
     /// Commands in the background: start, look, write, end
     #[command(subcommand)]
     Task(TaskCommand),
+    /// What wakes an agent at a time
+    #[command(subcommand)]
+    Timer(TimerCommand),
     /// The old name of `agent stop`
     #[command(hide = true)]
     Pause(status::StatusArgs),
@@ -119,6 +124,7 @@ pub fn main() -> std::process::ExitCode {
         Command::Transcript(args) => tail::transcript(cli.home, args),
         Command::Agent(command) => agent::agent(cli.home, command),
         Command::Task(command) => task::task(cli.home, command),
+        Command::Timer(command) => timer::timer(cli.home, command),
         Command::Pause(args) => agent::agent(cli.home, AgentCommand::Pause(args)),
         Command::Resume(args) => agent::agent(cli.home, AgentCommand::Resume(args)),
         Command::Completions(args) => pages::completions(&args),

@@ -216,6 +216,7 @@ async fn ensure_default_agent(runtime: &Runtime, home: &Home, agent: &AgentId) -
         | Answer::ModelSet { .. }
         | Answer::Task { .. }
         | Answer::TaskInput { .. }
+        | Answer::Timer { .. }
         | Answer::Drained => Err(anyhow!("the creation of an agent was answered with {answer:?}").into()),
     }
 }

@@ -129,17 +129,11 @@ impl Session {
         let ingress = Ingress::prompt(text, Surface::RunOnce, AdmissionContext::LocalProcess);
         let agent = self.errand.agent.clone();
         let answer = driver.ask(|reply| Input::Ingress { agent, ingress, reply }).await?;
-        let message_id = match answer {
-            Answer::Admitted { message_id, .. } => message_id,
-            Answer::Refused { reject } => return Err(refused(reject)),
-            Answer::Created { .. }
-            | Answer::Controlled(_)
-            | Answer::ModelSet { .. }
-            | Answer::Task { .. }
-            | Answer::TaskInput { .. }
-            | Answer::Drained => {
-                return Err(Failure::from(anyhow!("a prompt was answered with {answer:?}")));
-            }
+        if let Answer::Refused { reject } = answer {
+            return Err(refused(reject));
+        }
+        let Answer::Admitted { message_id, .. } = answer else {
+            return Err(Failure::from(anyhow!("a prompt was answered with {answer:?}")));
         };
         self.prune();
         let interrupted = self.until_settled(driver, ending).await?;
@@ -243,16 +237,8 @@ impl Session {
         };
         self.errand.home.create_agent(&self.errand.agent)?;
         let agent = self.errand.agent.clone();
-        match driver.ask(|reply| Input::CreateAgent { agent, spec, reply }).await? {
-            Answer::Refused { reject } => Err(refused(reject)),
-            Answer::Created { .. }
-            | Answer::Admitted { .. }
-            | Answer::Controlled(_)
-            | Answer::ModelSet { .. }
-            | Answer::Task { .. }
-            | Answer::TaskInput { .. }
-            | Answer::Drained => Ok(()),
-        }
+        let answer = driver.ask(|reply| Input::CreateAgent { agent, spec, reply }).await?;
+        if let Answer::Refused { reject } = answer { Err(refused(reject)) } else { Ok(()) }
     }
 }
 

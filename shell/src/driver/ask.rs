@@ -109,6 +109,7 @@ impl Driver {
             | Event::Turn(_)
             | Event::Operation(_)
             | Event::Task(_)
+            | Event::Timer(_)
             | Event::Brief(_) => false,
         };
         let waits = self.ahead.iter().any(|ahead| ahead.step.records().iter().any(admits));

@@ -93,6 +93,7 @@ impl App {
             | Event::Turn(_)
             | Event::Operation(_)
             | Event::Task(_)
+            | Event::Timer(_)
             | Event::Brief(_) => false,
         });
         if child { Err(Failure::unknown_agent(agent)) } else { Ok(last) }

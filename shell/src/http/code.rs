@@ -68,6 +68,10 @@ codes! {
     NoCurrentRun "no_current_run" CONFLICT;
     /// No task of that name runs, or ended lately.
     UnknownTask "unknown_task" NOT_FOUND;
+    /// No timer of that name is armed, or ended lately.
+    UnknownTimer "unknown_timer" NOT_FOUND;
+    /// A number is smaller or larger than it may be; `details` has it, and the bounds.
+    OutOfRange "out_of_range" BAD_REQUEST;
     /// A command that can't be executed; `details.kind` says why, in the words of the tools.
     CommandRefused "command_refused" CONFLICT;
     TooManyAgents "too_many_agents" CONFLICT;
@@ -109,6 +113,8 @@ impl From<&Reject> for Code {
             Reject::NoCurrentRun => Self::NoCurrentRun,
             Reject::TooManyAgents { .. } => Self::TooManyAgents,
             Reject::UnknownTask { .. } => Self::UnknownTask,
+            Reject::UnknownTimer { .. } => Self::UnknownTimer,
+            Reject::OutOfRange { .. } => Self::OutOfRange,
             Reject::CommandRefused { .. } => Self::CommandRefused,
         }
     }

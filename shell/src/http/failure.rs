@@ -113,6 +113,12 @@ impl From<Reject> for Box<Failure> {
                 .detail("current_run_id", json!(current.to_string())),
             Reject::TooManyAgents { limit } => failure.detail("limit", limit),
             Reject::UnknownTask { task } => failure.detail("task_id", task.to_string()),
+            Reject::UnknownTimer { timer } => failure.detail("timer_id", timer.to_string()),
+            Reject::OutOfRange { what, value, least, most } => failure
+                .detail("field", what)
+                .detail("value", value)
+                .detail("least", least)
+                .detail("most", most),
             Reject::CommandRefused { error } => failure.detail("kind", error.kind.name()),
             Reject::Draining
             | Reject::KindFromOrigin { .. }

@@ -11,7 +11,7 @@ use axum::response::IntoResponse;
 use axum::routing::{MethodFilter, MethodRouter, on};
 use bytes::Bytes;
 use holon_core::AgentId;
-use holon_core::ids::TaskId;
+use holon_core::ids::{TaskId, TimerId};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 
@@ -33,6 +33,8 @@ pub(super) struct Call<Q, B> {
     pub(super) agent: AgentId,
     /// The task of the path, on routes whose path names one.
     pub(super) task: Option<TaskId>,
+    /// The timer of the path, on routes whose path names one.
+    pub(super) timer: Option<TimerId>,
     pub(super) query: Q,
     pub(super) body: B,
     pub(super) headers: HeaderMap,
@@ -44,7 +46,7 @@ pub(super) struct Call<Q, B> {
 /// What a route is called, and who may use it.
 pub(super) struct Name {
     pub(super) method: Method,
-    /// With `{agent_id}` where an agent is named, and `{task_id}` where one of its tasks is.
+    /// With `{agent_id}` where an agent is named, `{task_id}` or `{timer_id}` where one of its tasks or timers is.
     pub(super) path: &'static str,
     /// One line.
     pub(super) summary: &'static str,
@@ -201,11 +203,11 @@ impl<Q: DeserializeOwned, B: Body> Call<Q, B> {
             Access::Open => None,
             Access::Control => Some(app.policy.admit(peer, &parts.headers)?),
         };
-        let Named { agent, task } = Named::read(app, &mut parts).await?;
+        let Named { agent, task, timer } = Named::read(app, &mut parts).await?;
         let query = Query::<Q>::try_from_uri(&parts.uri).map_err(|rejection| bad_query(&rejection))?.0;
         let body = if B::BYTES == 0 { Bytes::new() } else { body::collect(body, B::BYTES).await? };
         let body = B::read(&parts.headers, &body)?;
-        Ok(Self { agent, task, query, body, headers: parts.headers, peer, caller })
+        Ok(Self { agent, task, timer, query, body, headers: parts.headers, peer, caller })
     }
 }
 
@@ -223,6 +225,7 @@ fn bad_query(rejection: &QueryRejection) -> Box<Failure> {
 struct Named {
     agent: AgentId,
     task: Option<TaskId>,
+    timer: Option<TimerId>,
 }
 
 impl Named {
@@ -235,7 +238,12 @@ impl Named {
             None => app.about.default_agent.clone(),
         };
         let task = named("task_id").map(str::parse).transpose();
-        Ok(Self { agent, task: task.map_err(|error| invalid("task_id", error))? })
+        let timer = named("timer_id").map(str::parse).transpose();
+        Ok(Self {
+            agent,
+            task: task.map_err(|error| invalid("task_id", error))?,
+            timer: timer.map_err(|error| invalid("timer_id", error))?,
+        })
     }
 }
 

@@ -8,7 +8,7 @@ use super::App;
 use super::code::Code;
 use super::failure::Failure;
 use super::resource::{
-    agents, control, debug, events, fork, history, ingress, models, runtime, stream, tasks,
+    agents, control, debug, events, fork, history, ingress, models, runtime, stream, tasks, timers,
 };
 use super::route::{Header, Route, Value};
 use super::{metrics, openapi};
@@ -55,6 +55,7 @@ pub(super) fn routes() -> Vec<Route> {
     routes.extend(task_reads());
     routes.extend(writes());
     routes.extend(task_writes());
+    routes.extend(of_timers());
     routes
 }
 
@@ -149,6 +150,22 @@ fn task_writes() -> Vec<Route> {
             tasks::input,
         )
         .fails(TASK),
+    ]
+}
+
+fn of_timers() -> Vec<Route> {
+    vec![
+        Route::get("/agents/{agent_id}/timers", "Timers, the newest first", timers::list).fails(READ),
+        Route::post("/control/agents/{agent_id}/timers", "Wake an agent after a while", timers::create)
+            .fails(&[
+                Code::UnknownAgent,
+                Code::AgentDamaged,
+                Code::AgentStopped,
+                Code::OutOfRange,
+                Code::TooMany,
+            ]),
+        Route::post("/control/agents/{agent_id}/timers/{timer_id}/cancel", "End a timer", timers::cancel)
+            .fails(&[Code::UnknownAgent, Code::UnknownTimer, Code::AgentDamaged]),
     ]
 }
 

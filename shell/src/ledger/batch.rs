@@ -79,13 +79,14 @@ impl AgentRow {
         let mut rest = agent.ops.len() + usize::from(agent.run.is_some()) + usize::from(agent.hold.is_some());
         // After a start a stopped agent is told of its tasks, and it is loaded for that.
         if agent.status != Status::Stopped {
-            rest += agent.tasks.untold().count();
+            rest += agent.tasks.untold().count() + agent.timers.untold().count();
+            rest += agent.timers.armed().count();
         }
         Self {
             agent: agent.id.clone(),
             event_seq: agent.event_seq,
             status: agent.status,
-            next_deadline: agent.next_deadline(),
+            next_deadline: agent.next_deadline(agent.last_at).map(|(at, _)| at),
             open_work: messages.saturating_add(rest as u64),
         }
     }
@@ -217,6 +218,8 @@ pub(crate) fn is_urgent(input: &Input) -> bool {
         | Input::SetModel { .. }
         | Input::RunTask { .. }
         | Input::WriteTask { .. }
+        | Input::CreateTimer { .. }
+        | Input::CancelTimer { .. }
         | Input::Completed { .. }
         | Input::Tick => false,
     }

@@ -16,6 +16,7 @@ mod task;
 #[cfg(test)]
 mod tests;
 mod time;
+mod timer;
 mod turn;
 
 use holon_core::Record;
@@ -57,6 +58,7 @@ impl Presentation {
             Event::Turn(fact) => turn::told(fact),
             Event::Operation(fact) => operation::told(fact),
             Event::Task(fact) => task::told(fact),
+            Event::Timer(fact) => timer::told(fact),
             Event::Brief(fact) => brief::told(fact),
         };
         let Told { visibility, category, title, body, summary } = told;

@@ -284,6 +284,7 @@ impl Situation {
             | Answer::ModelSet { .. }
             | Answer::Task { .. }
             | Answer::TaskInput { .. }
+            | Answer::Timer { .. }
             | Answer::Refused { .. } => {}
         }
         for agent in self.shelf.durable.checks.agents().values() {
@@ -321,6 +322,8 @@ impl Situation {
             | Input::RunTask { agent, .. }
             | Input::StopTask { agent, .. }
             | Input::WriteTask { agent, .. }
+            | Input::CreateTimer { agent, .. }
+            | Input::CancelTimer { agent, .. }
             | Input::Completed { agent, .. } => {
                 if !self.checks.parked.contains_key(agent) {
                     return Ok(());

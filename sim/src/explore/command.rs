@@ -285,6 +285,7 @@ impl Asked {
                 | Event::Inbox(_)
                 | Event::Scheduling(_)
                 | Event::Task(_)
+                | Event::Timer(_)
                 | Event::Brief(_) => None,
             });
             ensure!(settled == due, "P5", "{op} was found {found:?}, and settled as {settled:?}");

@@ -102,6 +102,8 @@ impl Situation {
             | Action::RunTask { .. }
             | Action::StopTask { .. }
             | Action::WriteTask { .. }
+            | Action::CreateTimer { .. }
+            | Action::CancelTimer { .. }
             | Action::Start
             | Action::Restart
             | Action::Kill { .. }
@@ -154,7 +156,7 @@ impl Situation {
             DeadlineReason::OperationTimeout | DeadlineReason::TurnLimit | DeadlineReason::StopTask => {
                 !self.outside.at_work.is_empty()
             }
-            DeadlineReason::Backoff | DeadlineReason::Hold => false,
+            DeadlineReason::Backoff | DeadlineReason::Hold | DeadlineReason::Timer => false,
         };
         Some(if silent { Pot::Silences } else { Pot::Free })
     }

@@ -59,6 +59,7 @@ impl New {
             | Event::Turn(_)
             | Event::Operation(_)
             | Event::Task(_)
+            | Event::Timer(_)
             | Event::Brief(_) => None,
         });
         let (runtime, asked): (Vec<&Message>, Vec<&Message>) = admitted.partition(|message| tells(message));

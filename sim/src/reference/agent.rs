@@ -10,6 +10,7 @@ use holon_core::{Config, ContentId, Event, MessageId, Record, RunId, Wall};
 
 use super::admission::bounds;
 use super::tasks::Tasks;
+use super::timers::Timers;
 use crate::failure::{Failure, ensure};
 
 #[derive(Debug, Clone, Default)]
@@ -28,6 +29,7 @@ pub(super) struct Model {
     crashes: BTreeMap<MessageId, u32>,
     pub(super) keys: Vec<Key>,
     pub(super) tasks: Tasks,
+    pub(super) timers: Timers,
 }
 
 /// A message that has not come to an end.
@@ -81,6 +83,7 @@ impl Model {
             | Event::Turn(_)
             | Event::Operation(_)
             | Event::Task(_)
+            | Event::Timer(_)
             | Event::Brief(_) => Ok(()),
         }
     }

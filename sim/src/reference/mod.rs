@@ -5,11 +5,13 @@
 mod admission;
 mod agent;
 mod tasks;
+mod timers;
 
 use std::collections::BTreeMap;
 
+use holon_core::agent::timer::TimerSpec;
 use holon_core::event::{InboxFact, LifecycleFact, TaskFact};
-use holon_core::ids::TaskId;
+use holon_core::ids::{TaskId, TimerId};
 use holon_core::input::ControlRequest;
 use holon_core::lifecycle::Status;
 use holon_core::model::ModelRef;
@@ -35,6 +37,8 @@ pub struct Reference {
     /// A reference that is broken on purpose: every task was told of already, or nobody knows of any.
     pub(crate) told: bool,
     pub(crate) unshown: bool,
+    /// A reference that is broken on purpose: it takes every timer for overdue.
+    pub(crate) hasty: bool,
     /// Messages that were admitted.
     pub(crate) admissions: u64,
 }
@@ -66,6 +70,10 @@ enum Told {
         task: TaskId,
         accepted: bool,
     },
+    Timer {
+        timer: TimerId,
+        changed: bool,
+    },
     Drained,
 }
 
@@ -80,6 +88,7 @@ impl Reference {
             no_room: false,
             told: false,
             unshown: false,
+            hasty: false,
             admissions: 0,
         }
     }
@@ -149,6 +158,8 @@ impl Reference {
         let Some(model) = model else { return Ok(()) };
         (model.tasks.deaf, model.tasks.blind) = (self.told, self.unshown);
         model.tasks.apply(&record.event)?;
+        model.timers.hasty = self.hasty;
+        model.timers.apply(record)?;
         model.apply(record, &self.config, no_room)
     }
 
@@ -160,6 +171,8 @@ impl Reference {
             | Input::RunTask { agent, .. }
             | Input::StopTask { agent, .. }
             | Input::WriteTask { agent, .. }
+            | Input::CreateTimer { agent, .. }
+            | Input::CancelTimer { agent, .. }
             | Input::SetModel { agent, .. } => self.agents.get(agent).cloned(),
             // Nobody is told anything about one agent.
             Input::Completed { .. } | Input::Tick | Input::Drain { .. } => None,
@@ -214,6 +227,11 @@ impl Reference {
                 }
                 (*reply, told)
             }
+            Input::CreateTimer { timer, reply, .. } => (*reply, self.timer_is_made(before, timer)),
+            Input::CancelTimer { timer, reply, .. } => {
+                let told = before.agent.as_ref().map(|agent| agent.timers.cancel(*timer));
+                (*reply, told.unwrap_or_else(|| vec![Told::Refused("unknown_agent")]))
+            }
             Input::Drain { reply } => {
                 self.draining = true;
                 (*reply, vec![Told::Drained])
@@ -246,6 +264,17 @@ impl Reference {
         } else {
             let refused = ["command_refused", "agent_stopped", "draining"].map(Told::Refused);
             std::iter::once(Told::Began).chain(refused).collect()
+        }
+    }
+
+    fn timer_is_made(&self, before: &Before, timer: &TimerSpec) -> Vec<Told> {
+        let Some(agent) = &before.agent else { return vec![Told::Refused("unknown_agent")] };
+        if self.draining {
+            vec![Told::Refused("draining")]
+        } else if agent.stopped {
+            vec![Told::Refused("agent_stopped")]
+        } else {
+            agent.timers.make(timer)
         }
     }
 
@@ -315,6 +344,7 @@ impl Reference {
             Answer::TaskInput { task, input } => {
                 Told::Input { task: task.id, accepted: input.bytes_written > 0 }
             }
+            Answer::Timer { timer, changed } => Told::Timer { timer: timer.id, changed: *changed },
             Answer::Drained => Told::Drained,
             Answer::Refused { reject } => Told::Refused(reject.code()),
         };
@@ -353,6 +383,18 @@ impl Reference {
     pub fn untold(&self, agent: &AgentId) -> Option<TaskId> {
         let model = self.agents.get(agent).filter(|model| !model.stopped)?;
         model.tasks.untold()
+    }
+
+    /// A timer of an agent of which something is not told.
+    pub fn untold_timer(&self, agent: &AgentId) -> Option<TimerId> {
+        let model = self.agents.get(agent).filter(|model| !model.stopped)?;
+        model.timers.untold()
+    }
+
+    /// A timer that should have fired by the last record of its agent.
+    pub fn overdue(&self, agent: &AgentId) -> Option<TimerId> {
+        let model = self.agents.get(agent).filter(|model| !model.stopped)?;
+        model.timers.overdue()
     }
 
     /// Agents that should be at work although nothing keeps them: started, idle, something queued.

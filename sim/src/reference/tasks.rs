@@ -7,7 +7,7 @@ use holon_core::agent::task::TaskStatus;
 use holon_core::event::inbox::MessageAdmitted;
 use holon_core::event::task::{StopCause, TaskStatusUpdated};
 use holon_core::event::{InboxFact, LifecycleFact, TaskFact, TurnFact};
-use holon_core::ids::TaskId;
+use holon_core::ids::{TaskId, TimerId};
 use holon_core::lifecycle::ControlAction;
 use holon_core::message::{AdmissionContext, Message, Origin};
 use holon_core::{Event, MessageId};
@@ -50,16 +50,16 @@ struct Task {
     known: bool,
 }
 
-/// Whether the runtime itself tells of tasks: nobody else names one.
+/// Whether the runtime itself tells of tasks or of a timer: nobody else names one.
 pub(super) fn tells(message: &Message) -> bool {
     match &message.origin {
         Origin::Task { task_id } => task_id.parse::<TaskId>().is_ok(),
         Origin::System { subsystem } => subsystem == TEACHER,
+        Origin::Timer { timer_id } => timer_id.parse::<TimerId>().is_ok(),
         Origin::Operator { .. }
         | Origin::Channel { .. }
         | Origin::Webhook { .. }
-        | Origin::Callback { .. }
-        | Origin::Timer { .. } => false,
+        | Origin::Callback { .. } => false,
     }
 }
 
@@ -127,6 +127,7 @@ impl Tasks {
             | Event::Lifecycle(_)
             | Event::Scheduling(_)
             | Event::Operation(_)
+            | Event::Timer(_)
             | Event::Brief(_) => {}
         }
         Ok(())

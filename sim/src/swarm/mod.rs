@@ -2,6 +2,7 @@
 
 mod pattern;
 
+use holon_core::agent::timer::Misfire;
 use holon_core::config::{
     ContextLimits, HoldPolicy, HostLimits, QueueLimits, RetryPolicy, TaskLimits, TurnLimits, WhileStopped,
 };
@@ -62,6 +63,7 @@ pub fn scenario(seed: u64) -> Scenario {
     }
     models(&mut draw, agents, span, &mut inputs);
     of_tasks(&mut draw, agents, span, &mut inputs);
+    of_timers(&mut draw, agents, span, &mut inputs);
     pattern::add(&mut draw, agents, span, &mut inputs, &mut faults);
     let later = later(&mut draw, &config, agents);
     let began = beginning(&mut draw);
@@ -109,6 +111,27 @@ fn of_tasks(draw: &mut Draw, agents: u32, span: u32, inputs: &mut Vec<Timed>) {
             _ => Action::WriteTask { task, bytes: draw.of("written", &[0, 3, 300, 70_000]) },
         };
         let at = u64::from(draw.below("task asked for", span));
+        inputs.push(Timed { at, agent, action });
+    }
+    draw.ordinal = 0;
+}
+
+/// In some worlds operators make timers, and cancel them.
+fn of_timers(draw: &mut Draw, agents: u32, span: u32, inputs: &mut Vec<Timed>) {
+    draw.ordinal = 0;
+    for nth in 0..draw.of("timers", &[0, 0, 0, 2, 8]) {
+        draw.ordinal = nth;
+        let agent = draw.below("whose timer", agents) + 1;
+        let action = if draw.below("about a timer", 5) == 0 {
+            Action::CancelTimer { timer: u64::from(draw.below("which timer", 4)) }
+        } else {
+            Action::CreateTimer {
+                seconds: draw.of("timer lasts", &[0, 1, 1, 60, 3_600, 2_592_000]),
+                every: draw.of("timer repeats", &[None, None, Some(600), Some(86_400)]),
+                misfire: draw.of("misfire", Misfire::ALL),
+            }
+        };
+        let at = u64::from(draw.below("timer asked for", span));
         inputs.push(Timed { at, agent, action });
     }
     draw.ordinal = 0;

@@ -108,6 +108,8 @@ impl World<'_> {
             | Action::RunTask { .. }
             | Action::StopTask { .. }
             | Action::WriteTask { .. }
+            | Action::CreateTimer { .. }
+            | Action::CancelTimer { .. }
             | Action::Kill { .. }
             | Action::Suspend { .. }
             | Action::ClockJump { .. }

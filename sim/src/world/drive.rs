@@ -50,6 +50,8 @@ impl World<'_> {
             | Action::RunTask { .. }
             | Action::StopTask { .. }
             | Action::WriteTask { .. }
+            | Action::CreateTimer { .. }
+            | Action::CancelTimer { .. }
             | Action::Start
             | Action::Stop
             | Action::Abort { .. }

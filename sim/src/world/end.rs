@@ -118,6 +118,8 @@ impl World<'_> {
         for number in 1..=self.scenario.agents {
             let id = agent_id(number);
             let untold = self.checks.reference.untold(&id);
+            let timer = self.checks.reference.untold_timer(&id);
+            ensure!(timer.is_none(), "W5", "nobody told {id} that {timer:?} has fired");
             ensure!(untold.is_none(), "P2", "nobody told {id} of the end of {untold:?}");
             if self.scenario.faults.dies(number) {
                 let stopped = self.checks.reference.stopped(&id) != Some(false);

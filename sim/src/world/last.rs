@@ -54,6 +54,8 @@ impl World<'_> {
             | Action::RunTask { .. }
             | Action::StopTask { .. }
             | Action::WriteTask { .. }
+            | Action::CreateTimer { .. }
+            | Action::CancelTimer { .. }
             | Action::ClockJump { .. }
             | Action::Tick => false,
         }
@@ -70,6 +72,8 @@ impl World<'_> {
             | Action::RunTask { .. }
             | Action::StopTask { .. }
             | Action::WriteTask { .. }
+            | Action::CreateTimer { .. }
+            | Action::CancelTimer { .. }
             | Action::Start
             | Action::Kill { .. }
             | Action::Suspend { .. }

@@ -264,6 +264,8 @@ impl<'a> World<'a> {
                     | Action::Model { .. }
                     | Action::RunTask { .. }
                     | Action::WriteTask { .. }
+                    | Action::CreateTimer { .. }
+                    | Action::CancelTimer { .. }
                     | Action::Start
                     | Action::Tick => self.waits_for_the_disk(at, false),
                 }
@@ -292,7 +294,8 @@ impl<'a> World<'a> {
             }
             Happening::Shutdown(life) => *life != self.life.number,
             Happening::Exits { socket, plan } => !self.is_planned(socket, *plan),
-            Happening::Ring(life) => life.is_some_and(|life| life != self.life.number),
+            // In the quiet phase the driver's timer is an honest one.
+            Happening::Ring(life) => life.is_some_and(|life| life != self.life.number || self.quiet),
             Happening::Completed { agent, op, .. } => self.outside.cancelled.contains(&(agent.clone(), *op)),
             Happening::Input(_)
             | Happening::Request(_)

@@ -66,6 +66,8 @@ impl Patterns {
             | Action::RunTask { .. }
             | Action::StopTask { .. }
             | Action::WriteTask { .. }
+            | Action::CreateTimer { .. }
+            | Action::CancelTimer { .. }
             | Action::Restart
             | Action::Kill { .. }
             | Action::Suspend { .. }

@@ -180,7 +180,8 @@ impl World<'_> {
             Answer::Created { .. }
             | Answer::Refused { .. }
             | Answer::Task { .. }
-            | Answer::TaskInput { .. } => {}
+            | Answer::TaskInput { .. }
+            | Answer::Timer { .. } => {}
         }
         Ok(())
     }

@@ -61,6 +61,8 @@ pub enum Sabotage {
     ForgetTold,
     /// Nobody is taken to know of a task.
     Unshown,
+    /// Every timer is taken for overdue.
+    LateTimers,
     /// No command may begin.
     FewCommands,
     /// Another command is asked to end.

@@ -131,8 +131,14 @@ impl World<'_> {
             let action = Action::StopTask { task: *task, force: false };
             self.send(Request { agent: number, action })?;
         }
+        let armed = self.checks.agents().get(&agent);
+        let armed: Vec<u64> =
+            armed.map_or(Vec::new(), |agent| agent.timers.armed().map(|timer| timer.id.0).collect());
+        for timer in &armed {
+            self.send(Request { agent: number, action: Action::CancelTimer { timer: *timer } })?;
+        }
         let runs = self.checks.agents().get(&agent).is_some_and(|agent| agent.run.is_some());
-        if !left.is_empty() || runs || self.life.host.is_none() {
+        if !left.is_empty() || !armed.is_empty() || runs || self.life.host.is_none() {
             self.agenda.plan(self.at + 600_000_000, 0, Happening::Tidy(number));
         }
         Ok(())

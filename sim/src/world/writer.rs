@@ -77,6 +77,8 @@ pub(super) fn urgent(input: &Input) -> bool {
         | Input::SetModel { .. }
         | Input::RunTask { .. }
         | Input::WriteTask { .. }
+        | Input::CreateTimer { .. }
+        | Input::CancelTimer { .. }
         | Input::Completed { .. }
         | Input::Tick => false,
     }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::config::{Config, TaskLimits};
+use crate::config::{Config, QueueLimits, TaskLimits};
 use crate::effect::{Answer, Retrieval, TaskWork};
 use crate::event::operation::OpKind;
 use crate::event::{Event, TurnFact};
@@ -11,7 +11,8 @@ use crate::outcome::{CommandEnd, Outcome};
 use crate::prompt::Part;
 use crate::reject::Reject;
 use crate::testing::{
-    World, agent, calls, command, command_ends, config, context, prepared_for, prompt, says, tool_says,
+    World, agent, calls, command, command_ends, config, context, ingress, long, prepared_for, prompt, says,
+    tool_says,
 };
 use crate::tool::ToolErrorKind;
 use alloc::vec::Vec;
@@ -70,6 +71,7 @@ fn results(world: &World) -> Vec<&str> {
         | Event::Turn(_)
         | Event::Operation(_)
         | Event::Task(_)
+        | Event::Timer(_)
         | Event::Brief(_) => None,
     };
     let texts: Vec<_> = world.log.iter().filter_map(told).collect();
@@ -77,6 +79,26 @@ fn results(world: &World) -> Vec<&str> {
         .into_iter()
         .map(|text| &*alloc::boxed::Box::leak(String::from(text.preview()).into_boxed_str()))
         .collect()
+}
+
+/// What had no room when it came, nor when the turn before it ended, is told once the queue gives it some.
+#[test]
+fn an_end_that_has_no_room_is_told_when_the_queue_has_some() {
+    let queue = QueueLimits { bytes: 100, reserved_bytes: 0, ..config().queue };
+    let mut world = World::with_config("main", Config { queue, ..config() });
+    let main = || agent("main");
+    world.later(|reply| Input::RunTask { agent: main(), arguments: Text::short(r#"{"cmd":"make"}"#), reply });
+    world.admit("main", prompt("go"));
+    let notice = ingress(MessageKind::BriefAck, Priority::Normal, "");
+    let body = crate::message::Body { text: long(1, 98), ..notice.body };
+    let admission_context = crate::message::AdmissionContext::RuntimeOwned;
+    world.admit("main", crate::message::Ingress { body, admission_context, ..notice });
+    world.complete_one("main", OpKind::RunCommand, command_ends(CommandEnd::Exited, Some(0)));
+    let untold = |world: &World| world.agent("main").tasks.untold().count();
+    assert_eq!(untold(&world), 1, "evidence may take four times the room, and that is full");
+    world.complete("main", context());
+    world.complete("main", says("done"));
+    assert_eq!(untold(&world), 0);
 }
 
 #[test]

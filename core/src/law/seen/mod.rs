@@ -2,6 +2,7 @@
 //! handed out in order, so a message that was admitted and is neither queued nor claimed is terminal.
 
 mod tasks;
+mod timers;
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
@@ -13,7 +14,7 @@ use crate::event::turn::{
     AssistantRoundRecorded, CompactionCause, ProviderAttemptRecorded, TurnStarted, TurnTerminal,
 };
 use crate::event::{BriefFact, Event, InboxFact, LifecycleFact, SchedulingFact, TurnFact};
-use crate::ids::{BriefId, EventSeq, MessageId, OpId, RunId, StepSeq, TaskId, TurnIndex};
+use crate::ids::{BriefId, EventSeq, MessageId, OpId, RunId, StepSeq, TaskId, TimerId, TurnIndex};
 use crate::lifecycle::{ControlAction, Status};
 use crate::message::{MessageKind, Priority};
 use crate::model::{AttemptOutcome, Block, ModelRef};
@@ -22,6 +23,7 @@ use crate::scheduler::{DecisionKind, SchedulerDecision};
 use crate::time::Wall;
 use crate::tool::{TaskCall, Verdict};
 pub(in crate::law) use tasks::{Ended, Op, Task, Tasks};
+pub(in crate::law) use timers::{Timer, come};
 
 /// The agent before the record that is judged.
 #[derive(Debug, Clone, Default)]
@@ -34,6 +36,7 @@ pub(in crate::law) struct Seen {
     pub(in crate::law) run: Option<Run>,
     pub(in crate::law) ops: BTreeMap<OpId, Op>,
     pub(in crate::law) tasks: Tasks,
+    pub(in crate::law) timers: BTreeMap<TimerId, Timer>,
     pub(in crate::law) hold: Option<Hold>,
     pub(in crate::law) decided: Option<(DecisionKind, Option<MessageId>)>,
     pub(in crate::law) owed: Owed,
@@ -55,6 +58,7 @@ pub(in crate::law) struct Next {
     pub(in crate::law) brief: BriefId,
     pub(in crate::law) turn: TurnIndex,
     pub(in crate::law) task: TaskId,
+    pub(in crate::law) timer: TimerId,
 }
 
 #[derive(Debug, Clone)]
@@ -176,6 +180,8 @@ pub(in crate::law) struct Owed {
     pub(in crate::law) admitted: Vec<MessageId>,
     /// Tasks of whose ends an aborted run was to tell.
     pub(in crate::law) withdrawn: Vec<TaskId>,
+    /// The timer whose missed occurrences the last record of the step has let go.
+    pub(in crate::law) skipped: Option<TimerId>,
 }
 
 impl Default for Next {
@@ -187,6 +193,7 @@ impl Default for Next {
             brief: BriefId(1),
             turn: TurnIndex(1),
             task: TaskId(1),
+            timer: TimerId(1),
         }
     }
 }
@@ -247,6 +254,7 @@ impl Seen {
             Event::Turn(fact) => self.turn(record.step, fact),
             Event::Operation(fact) => self.operation(fact),
             Event::Task(fact) => self.task(record.step, fact),
+            Event::Timer(fact) => self.timer(fact),
             Event::Brief(BriefFact::BriefCreated(fact)) => {
                 self.next.brief = fact.id.next();
                 if fact.kind == BriefKind::Failure && fact.related_message_id == self.owed.failure_brief {
@@ -292,6 +300,7 @@ impl Seen {
                 if let Some(hold) = &mut self.hold {
                     hold.until = hold.until.shifted(fact.from, fact.to);
                 }
+                self.timers_stepped(fact.from, fact.to);
                 self.keys.muddled = self.keys.by_message.last_key_value().map(|(id, _)| *id);
             }
         }

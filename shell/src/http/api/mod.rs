@@ -10,6 +10,7 @@ mod ingress;
 mod models;
 mod runtime;
 mod tasks;
+mod timers;
 mod transcript;
 mod word;
 
@@ -34,6 +35,7 @@ pub use tasks::{
     OutputEnd, OutputPiece, OutputQuery, OutputStreamQuery, RunTask, StopTask, TaskInputReply, TaskReply,
     TaskShown, Tasks, TasksQuery, WriteTask,
 };
+pub use timers::{CreateTimer, TimerReply, TimerSnapshot, Timers, TimersQuery};
 pub use transcript::{Block, Item, PageQuery, RoundData, Transcript, TranscriptEntry};
 
 /// Name of the protocol in the handshake.

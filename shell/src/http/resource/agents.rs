@@ -175,6 +175,7 @@ fn spec(created: &Record) -> Option<&AgentSpec> {
         | Event::Turn(_)
         | Event::Operation(_)
         | Event::Task(_)
+        | Event::Timer(_)
         | Event::Brief(_) => None,
     }
 }

@@ -88,16 +88,10 @@ async fn apply(app: &App, agent: AgentId, request: ControlRequest) -> Handled<Co
     } else {
         app.runtime.ask(Some(&agent), ask).await?
     };
-    let outcome = match answered {
-        Answered::Controlled(outcome) => outcome,
-        Answered::Refused { reject } => return Err(refused(&agent, reject)),
-        answer @ (Answered::Created { .. }
-        | Answered::Admitted { .. }
-        | Answered::ModelSet { .. }
-        | Answered::Task { .. }
-        | Answered::TaskInput { .. }
-        | Answered::Drained) => return Err(unexpected(answer)),
-    };
+    if let Answered::Refused { reject } = answered {
+        return Err(refused(&agent, reject));
+    }
+    let Answered::Controlled(outcome) = answered else { return Err(unexpected(answered)) };
     Ok(ControlReply { ok: true, agent_id: agent, outcome, deprecated: None })
 }
 
@@ -114,14 +108,8 @@ fn refused(agent: &AgentId, reject: Reject) -> Box<Failure> {
 
 /// An answer that is no success, or that belongs to another question.
 pub(super) fn unexpected(answer: Answered) -> Box<Failure> {
-    match answer {
-        Answered::Refused { reject } => reject.into(),
-        answer @ (Answered::Created { .. }
-        | Answered::Admitted { .. }
-        | Answered::Controlled(_)
-        | Answered::ModelSet { .. }
-        | Answered::Task { .. }
-        | Answered::TaskInput { .. }
-        | Answered::Drained) => Failure::internal(format!("a request was answered with {answer:?}")),
+    if let Answered::Refused { reject } = answer {
+        return reject.into();
     }
+    Failure::internal(format!("a request was answered with {answer:?}"))
 }

@@ -19,6 +19,7 @@ use super::super::failure::Failure;
 use super::super::header::sole;
 use super::super::reply::Answer;
 use super::super::route::{Call, Handled};
+use super::control::unexpected;
 use crate::crash_point::{Point, reached};
 use crate::runtime::Unavailable;
 use crate::text;
@@ -167,19 +168,9 @@ async fn admit(app: &App, agent: AgentId, ingress: Ingress) -> Handled<Answer<Ad
             answered.map_err(|unavailable| unanswered(unavailable, idempotency.map(|it| it.key)))?
         }
     };
-    match answered {
-        Answered::Admitted { message_id, duplicate } => {
-            reached(Point::MessageAcknowledged);
-            Ok(Answer(Admitted { ok: true, agent_id: agent, message_id, duplicate }))
-        }
-        Answered::Refused { reject } => Err(reject.into()),
-        answer @ (Answered::Created { .. }
-        | Answered::Controlled(_)
-        | Answered::ModelSet { .. }
-        | Answered::Task { .. }
-        | Answered::TaskInput { .. }
-        | Answered::Drained) => Err(Failure::internal(format!("a message was answered with {answer:?}"))),
-    }
+    let Answered::Admitted { message_id, duplicate } = answered else { return Err(unexpected(answered)) };
+    reached(Point::MessageAcknowledged);
+    Ok(Answer(Admitted { ok: true, agent_id: agent, message_id, duplicate }))
 }
 
 /// A full disk lets nobody come into memory. What became of a message is on it all the same: nobody is told of it

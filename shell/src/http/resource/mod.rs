@@ -14,5 +14,6 @@ mod sse;
 pub(super) mod stream;
 pub(super) mod tasks;
 mod texts;
+pub(super) mod timers;
 mod why;
 mod workspace;

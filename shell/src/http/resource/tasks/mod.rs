@@ -100,19 +100,10 @@ pub(in super::super) async fn input(
     let text = app.runtime.texts().take(&input);
     let named = agent.clone();
     let ask = move |reply| Input::WriteTask { agent: named, task, text, reply };
-    match app.runtime.ask(Some(&agent), ask).await? {
-        Answered::TaskInput { task, input } => {
-            let result = TaskInputResult::new(&task, input);
-            Ok(Answer(TaskInputReply { ok: true, agent_id: agent, result }))
-        }
-        answer @ (Answered::Refused { .. }
-        | Answered::Created { .. }
-        | Answered::Admitted { .. }
-        | Answered::Controlled(_)
-        | Answered::ModelSet { .. }
-        | Answered::Task { .. }
-        | Answered::Drained) => Err(refused(&agent, answer)),
-    }
+    let answered = app.runtime.ask(Some(&agent), ask).await?;
+    let Answered::TaskInput { task, input } = answered else { return Err(refused(&agent, answered)) };
+    let result = TaskInputResult::new(&task, input);
+    Ok(Answer(TaskInputReply { ok: true, agent_id: agent, result }))
 }
 
 /// The agent and the task of a path.
@@ -136,34 +127,17 @@ async fn snapshot(app: &App, agent: AgentId, task: Task) -> Handled<TaskSnapshot
 }
 
 async fn reply(app: &App, agent: AgentId, answered: Answered) -> Handled<TaskReply> {
-    match answered {
-        Answered::Task { task, changed } => {
-            let task = snapshot(app, agent.clone(), *task).await?;
-            Ok(TaskReply { ok: true, agent_id: agent, changed, task })
-        }
-        answer @ (Answered::Refused { .. }
-        | Answered::Created { .. }
-        | Answered::Admitted { .. }
-        | Answered::Controlled(_)
-        | Answered::ModelSet { .. }
-        | Answered::TaskInput { .. }
-        | Answered::Drained) => Err(refused(&agent, answer)),
-    }
+    let Answered::Task { task, changed } = answered else { return Err(refused(&agent, answered)) };
+    let task = snapshot(app, agent.clone(), *task).await?;
+    Ok(TaskReply { ok: true, agent_id: agent, changed, task })
 }
 
 /// Whose task it was, the core leaves to whoever asked.
 fn refused(agent: &AgentId, answer: Answered) -> Box<Failure> {
-    match answer {
-        Answered::Refused { reject: Reject::UnknownTask { task } } => unknown(agent, task),
-        answer @ (Answered::Refused { .. }
-        | Answered::Created { .. }
-        | Answered::Admitted { .. }
-        | Answered::Controlled(_)
-        | Answered::ModelSet { .. }
-        | Answered::Task { .. }
-        | Answered::TaskInput { .. }
-        | Answered::Drained) => unexpected(answer),
+    if let Answered::Refused { reject: Reject::UnknownTask { task } } = answer {
+        return unknown(agent, task);
     }
+    unexpected(answer)
 }
 
 fn unknown(agent: &AgentId, task: TaskId) -> Box<Failure> {

@@ -1,0 +1,65 @@
+//! Timers that operators make and cancel.
+
+use alloc::boxed::Box;
+
+use super::{ARMED, DURATION, SUMMARY_BYTES, TimerOwner, TimerSpec, TimerStatus};
+use crate::effect::Answer;
+use crate::event::timer::{TimerCancelled, TimerCreated};
+use crate::host::tx::Tx;
+use crate::ids::{ReplyId, TimerId};
+use crate::lifecycle::Status;
+use crate::reject::Reject;
+
+pub(crate) fn create(tx: &mut Tx<'_>, spec: TimerSpec, reply: ReplyId) {
+    if let Some(reject) = refusal(tx, &spec) {
+        tx.reply(reply, Answer::Refused { reject });
+        return;
+    }
+    // Recorded time may go back with this record, and the timer counts from there.
+    tx.follow_clock();
+    let timer_id = tx.agent().next.timer;
+    let TimerSpec { duration_ms, interval_ms, misfire, summary } = spec;
+    let next_fire_at = tx.now().after(duration_ms);
+    let owner = TimerOwner::Operator;
+    tx.record(TimerCreated { timer_id, owner, duration_ms, interval_ms, misfire, summary, next_fire_at });
+    answer(tx, timer_id, true, reply);
+}
+
+/// Cancelling what has ended changes nothing.
+pub(crate) fn cancel(tx: &mut Tx<'_>, timer_id: TimerId, reply: ReplyId) {
+    let armed = tx.agent().timers.get(timer_id).is_some_and(|timer| timer.status == TimerStatus::Active);
+    if armed {
+        tx.record(TimerCancelled { timer_id });
+    }
+    answer(tx, timer_id, armed, reply);
+}
+
+fn refusal(tx: &Tx<'_>, spec: &TimerSpec) -> Option<Reject> {
+    if tx.host.draining {
+        return Some(Reject::Draining);
+    }
+    if tx.agent().status == Status::Stopped {
+        return Some(Reject::AgentStopped { agent: tx.agent().id.clone() });
+    }
+    let (least, most) = (DURATION.0.0, DURATION.1.0);
+    for (what, value) in [("duration_ms", Some(spec.duration_ms)), ("interval_ms", spec.interval_ms)] {
+        if let Some(value) = value.map(|value| value.0).filter(|value| !(least..=most).contains(value)) {
+            return Some(Reject::OutOfRange { what: what.into(), value, least, most });
+        }
+    }
+    let bytes = spec.summary.as_ref().map_or(0, alloc::string::String::len);
+    if bytes > SUMMARY_BYTES {
+        let (bytes, limit) = (bytes as u64, SUMMARY_BYTES as u64);
+        return Some(Reject::TooLarge { what: "the summary".into(), bytes, limit });
+    }
+    let (count, limit) = (tx.agent().timers.armed_count(), ARMED as u64);
+    (count >= limit).then(|| Reject::TooMany { what: "armed timers".into(), count: count + 1, limit })
+}
+
+fn answer(tx: &mut Tx<'_>, id: TimerId, changed: bool, reply: ReplyId) {
+    let answer = match tx.agent().timers.get(id) {
+        Some(timer) => Answer::Timer { timer: Box::new(timer.clone()), changed },
+        None => Answer::Refused { reject: Reject::UnknownTimer { timer: id } },
+    };
+    tx.reply(reply, answer);
+}

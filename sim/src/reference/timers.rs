@@ -1,0 +1,149 @@
+//! Timers of one agent, as far as anybody was promised anything: when each fires, and that its agent is told.
+
+use std::collections::BTreeMap;
+
+use holon_core::agent::timer::TimerSpec;
+use holon_core::event::{LifecycleFact, TimerFact};
+use holon_core::ids::TimerId;
+use holon_core::{Event, Millis, Record, Wall};
+
+use super::Told;
+use crate::failure::{Failure, ensure};
+
+/// So many of the ended timers anybody may still ask about.
+const REMEMBERED: usize = 64;
+/// So many may be armed.
+const ARMED: usize = 256;
+/// Nothing lasts shorter than this, or longer than that.
+const LEAST: u64 = 1_000;
+const MOST: u64 = 876_600 * 3_600_000;
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Timers {
+    all: BTreeMap<TimerId, Timer>,
+    /// In the order of their ends.
+    ended: Vec<TimerId>,
+    /// Of the agent's last record.
+    now: Option<Wall>,
+    /// Broken on purpose: every timer should have fired.
+    pub(super) hasty: bool,
+}
+
+#[derive(Debug, Clone)]
+struct Timer {
+    next: Option<Wall>,
+    fired: u64,
+    told: u64,
+}
+
+impl Timers {
+    pub(super) fn apply(&mut self, record: &Record) -> Result<(), Failure> {
+        self.now = Some(record.at);
+        match &record.event {
+            Event::Timer(fact) => self.timer(record.at, fact),
+            Event::Lifecycle(LifecycleFact::ClockStepped(fact)) => {
+                let back = fact.from.0.saturating_sub(fact.to.0);
+                for timer in self.all.values_mut() {
+                    timer.next = timer.next.map(|next| Wall(next.0.saturating_sub(back)));
+                }
+                Ok(())
+            }
+            Event::Lifecycle(_)
+            | Event::Inbox(_)
+            | Event::Scheduling(_)
+            | Event::Turn(_)
+            | Event::Operation(_)
+            | Event::Task(_)
+            | Event::Brief(_) => Ok(()),
+        }
+    }
+
+    fn timer(&mut self, at: Wall, fact: &TimerFact) -> Result<(), Failure> {
+        match fact {
+            TimerFact::TimerCreated(fact) => {
+                let next = self.next_id();
+                ensure!(fact.timer_id == next, "Q9", "{} is made, {next} is next", fact.timer_id);
+                let timer = Timer { next: Some(fact.next_fire_at), fired: 0, told: 0 };
+                self.all.insert(fact.timer_id, timer);
+            }
+            TimerFact::TimerFired(fact) => {
+                let timer = self.passes(fact.timer_id, at, fact.next_fire_at)?;
+                timer.fired += fact.occurrences;
+            }
+            TimerFact::TimerSkipped(fact) => drop(self.passes(fact.timer_id, at, fact.next_fire_at)?),
+            TimerFact::TimerTickQueued(fact) => {
+                let timer = self.all.get_mut(&fact.timer_id);
+                let told = timer.map(|timer| {
+                    timer.told += fact.occurrences;
+                    timer.told <= timer.fired
+                });
+                ensure!(told == Some(true), "W5", "{} tells of more than has fired", fact.message_id);
+            }
+            TimerFact::TimerCancelled(fact) => self.ends(fact.timer_id),
+        }
+        Ok(())
+    }
+
+    /// An occurrence has come that was due.
+    fn passes(&mut self, id: TimerId, at: Wall, next: Option<Wall>) -> Result<&mut Timer, Failure> {
+        let due = self.all.get(&id).and_then(|timer| timer.next);
+        ensure!(due.is_some_and(|due| due <= at), "W5", "{id} comes at {at}, it is due at {due:?}");
+        if next.is_none() {
+            self.ends(id);
+        }
+        match self.all.get_mut(&id) {
+            Some(timer) => {
+                timer.next = next;
+                Ok(timer)
+            }
+            None => Err(crate::failure::safety("W5", format!("there is no {id}"))),
+        }
+    }
+
+    fn ends(&mut self, id: TimerId) {
+        if let Some(timer) = self.all.get_mut(&id)
+            && timer.next.take().is_some()
+        {
+            self.ended.push(id);
+        }
+    }
+
+    fn next_id(&self) -> TimerId {
+        self.all.last_key_value().map_or(TimerId(1), |(id, _)| id.next())
+    }
+
+    /// One that has fired, and of which its agent was not told all.
+    pub(super) fn untold(&self) -> Option<TimerId> {
+        self.all.iter().find(|(_, timer)| timer.told < timer.fired).map(|(id, _)| *id)
+    }
+
+    pub(super) fn overdue(&self) -> Option<TimerId> {
+        let now = self.now?;
+        let late = |timer: &Timer| timer.next.is_some_and(|next| next <= now || self.hasty);
+        self.all.iter().find(|(_, timer)| late(timer)).map(|(id, _)| *id)
+    }
+
+    pub(super) fn make(&self, timer: &TimerSpec) -> Vec<Told> {
+        let fits = |length: Millis| (LEAST..=MOST).contains(&length.0);
+        let armed = self.all.values().filter(|timer| timer.next.is_some()).count();
+        if !fits(timer.duration_ms) || !timer.interval_ms.is_none_or(fits) {
+            vec![Told::Refused("out_of_range")]
+        } else if armed >= ARMED {
+            // Some may have fired at the beginning of the step.
+            vec![Told::Refused("too_many"), Told::Timer { timer: self.next_id(), changed: true }]
+        } else {
+            vec![Told::Timer { timer: self.next_id(), changed: true }]
+        }
+    }
+
+    pub(super) fn cancel(&self, id: TimerId) -> Vec<Told> {
+        let Some(timer) = self.all.get(&id) else { return vec![Told::Refused("unknown_timer")] };
+        let ended = Told::Timer { timer: id, changed: false };
+        if timer.next.is_some() {
+            // It may have fired for the last time at the beginning of the step.
+            return vec![Told::Timer { timer: id, changed: true }, ended];
+        }
+        let long_ago = self.ended.iter().rev().take(REMEMBERED).all(|recent| *recent != id);
+        long_ago.then_some(Told::Refused("unknown_timer")).into_iter().chain([ended]).collect()
+    }
+}
