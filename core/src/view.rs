@@ -276,13 +276,26 @@ impl<'a> View<'a> {
         match agent.status {
             Status::Stopped => agent.run.is_none(),
             Status::Booting | Status::AwakeIdle | Status::AwakeRunning | Status::Asleep => {
-                self.quiet(id) || self.due(id).is_some_and(|due| self.host.facts().now.until(due.at) > idle)
+                let held = self.held(id).is_some();
+                let soon = self.due(id).is_some_and(|due| self.host.facts().now.until(due.at) <= idle);
+                (self.quiet(id) || held) && !soon
             }
         }
     }
 
-    /// What an agent without a run waits for: the end of a hold that keeps messages in its queue.
+    /// What an agent without a run waits for: the end of a hold that keeps messages in its queue, or a timer. One that
+    /// repeats is nothing to wait for: there is always a next time.
     pub fn due(&self, id: &AgentId) -> Option<ExplainedDeadline> {
+        let agent = self.host.agent(id).filter(|agent| agent.run.is_none())?;
+        let once = agent.timers.armed().filter(|timer| !timer.repeats());
+        let timer = once.filter_map(|timer| timer.next_fire_at).min();
+        let timer = timer.filter(|_| agent.status != Status::Stopped);
+        let timer = timer.map(|at| ExplainedDeadline { at, reason: DeadlineReason::Timer });
+        self.held(id).into_iter().chain(timer).min_by_key(|due| due.at)
+    }
+
+    /// The end of a hold that keeps messages in the queue.
+    fn held(&self, id: &AgentId) -> Option<ExplainedDeadline> {
         let agent = self.host.agent(id).filter(|agent| agent.run.is_none())?;
         let hold = agent.hold.as_ref().filter(|hold| hold.holds(self.host.facts().now))?;
         let waits = agent.status != Status::Stopped && agent.inbox.queued_entries() > 0;
@@ -296,7 +309,7 @@ impl<'a> View<'a> {
         if agent.status == Status::Stopped {
             return Some(RunVerdict::Stopped);
         }
-        if self.due(id).is_some() {
+        if self.held(id).is_some() {
             return Some(RunVerdict::WaitingForTimer);
         }
         self.quiet(id).then(|| self.last_verdict(id)).flatten()
@@ -407,6 +420,23 @@ mod tests {
         assert!(!view.settled(&main, wait));
         assert!(view.settled(&main, Millis(wait.0 - 1)));
         assert_eq!(view.verdict(&main), Some(RunVerdict::WaitingForTimer));
+    }
+
+    #[test]
+    fn a_timer_that_fires_soon_is_waited_for_unless_it_repeats() {
+        let main = agent("main");
+        for (repeats, waits) in [(false, true), (true, false)] {
+            let mut world = World::with_agent("main");
+            let duration_ms = Millis::seconds(30);
+            let interval_ms = repeats.then_some(duration_ms);
+            let misfire = crate::agent::timer::Misfire::Once;
+            let timer = crate::agent::timer::TimerSpec { duration_ms, interval_ms, misfire, summary: None };
+            world.ask(|reply| crate::Input::CreateTimer { agent: agent("main"), timer, reply });
+            let view = world.host.view();
+            assert!(view.quiet(&main) && view.settled(&main, Millis::seconds(29)));
+            assert_eq!(view.settled(&main, Millis::seconds(30)), !waits);
+            assert_eq!(view.verdict(&main), Some(RunVerdict::Completed), "nothing is held back");
+        }
     }
 
     #[test]

@@ -127,13 +127,12 @@ fn the_docs_name_what_the_help_names() {
     }
 }
 
-#[test]
-fn the_commands_of_the_daemon_page_work() {
-    let docs = page("docs/daemon.md");
+/// What the one block of commands of a page prints, in the home of a daemon.
+fn said(name: &str, daemon: &Daemon) -> String {
+    let docs = page(name);
     let blocks = blocks(&docs, "sh");
     assert_eq!(blocks.len(), 1, "a block was added: run it here");
-    let daemon = Daemon::hello();
-    let path = format!("{}:{}", binary().parent().unwrap().display(), env!("PATH"));
+    let path = format!("{}:{}", binary().parent().expect("a folder").display(), env!("PATH"));
     let output = Command::new("sh")
         .args(["-c", &format!("set -e\n{}", blocks[0])])
         .current_dir(daemon.0.work())
@@ -142,66 +141,60 @@ fn the_commands_of_the_daemon_page_work() {
         .env("HOLON_MODEL", "scripted/hello")
         .env("HOLON_HTTP_ADDR", "127.0.0.1:0")
         .output()
-        .unwrap();
+        .expect("a shell");
     assert!(output.status.success(), "{output:?}");
-    let said = String::from_utf8_lossy(&output.stdout);
-    for text in [
-        "started: process",
-        "Hello! I am a scripted model",
-        "created helper",
-        "result: Hello!",
-        "stopped: process",
-    ] {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn has(said: &str, texts: &[&str]) {
+    for text in texts {
         assert!(said.contains(text), "{text} is not in {said}");
     }
+}
+
+#[test]
+fn the_commands_of_the_daemon_page_work() {
+    let said = said("docs/daemon.md", &Daemon::hello());
+    has(&said, &["started: process", "Hello! I am a scripted model", "created helper", "result: Hello!"]);
+    has(&said, &["stopped: process"]);
 }
 
 #[test]
 fn the_commands_of_the_tasks_page_work() {
-    let docs = page("docs/tasks.md");
-    let blocks = blocks(&docs, "sh");
-    assert_eq!(blocks.len(), 1, "a block was added: run it here");
     let daemon = Daemon::hello();
     daemon.start();
-    let path = format!("{}:{}", binary().parent().unwrap().display(), env!("PATH"));
-    let output = Command::new("sh")
-        .args(["-c", &format!("set -e\n{}", blocks[0])])
-        .current_dir(daemon.0.work())
-        .env("PATH", path)
-        .env("HOLON_HOME", daemon.0.home())
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{output:?}");
-    let said = String::from_utf8_lossy(&output.stdout);
-    for text in [
-        "task_1\n",
-        "it ended with 1\none\ntwo\n",
-        "4 bytes were written to task_2",
-        "1 under way",
-        "task_2 is cancelling",
-        "Hello Ada\nit ended with 130\n",
-        "cancelled since",
-    ] {
-        assert!(said.contains(text), "{text} is not in {said}");
-    }
+    let said = said("docs/tasks.md", &daemon);
+    has(&said, &["task_1\n", "it ended with 1\none\ntwo\n", "4 bytes were written to task_2", "1 under way"]);
+    has(&said, &["task_2 is cancelling", "Hello Ada\nit ended with 130\n", "cancelled since"]);
 }
 
-/// The page names every flag of `holon task`.
 #[test]
-fn the_tasks_page_names_what_the_help_names() {
-    let docs = page("docs/tasks.md");
+fn the_commands_of_the_timers_page_work() {
+    let daemon = Daemon::hello();
+    daemon.start();
+    let said = said("docs/timers.md", &daemon);
+    has(&said, &["timer_1 fires at", "timer_2 fires at", "look at the build", "timer_2 is cancelled\n"]);
+}
+
+#[test]
+fn the_pages_of_tasks_and_timers_name_what_the_help_names() {
     let holon = Holon::new();
     let known = ["--help", "--home"];
-    for command in ["list", "run", "status", "output", "input", "stop"] {
-        let help = holon.run(&["task", command, "--help"]).stdout;
-        for option in help.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-')) {
-            let shown = !option.starts_with("--") || option.len() < 3 || known.contains(&option);
-            assert!(shown || docs.contains(option), "docs/tasks.md does not name {option} of {command}");
+    let tasks: &[&str] = &["list", "run", "status", "output", "input", "stop"];
+    for (name, group, commands) in
+        [("docs/tasks.md", "task", tasks), ("docs/timers.md", "timer", &["list", "add", "cancel"])]
+    {
+        let docs = page(name);
+        for command in commands {
+            let help = holon.run(&[group, command, "--help"]).stdout;
+            for option in help.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-')) {
+                let shown = !option.starts_with("--") || option.len() < 3 || known.contains(&option);
+                assert!(shown || docs.contains(option), "{name} does not name {option} of {command}");
+            }
         }
     }
 }
 
-/// The page names every command and every flag of the runtime.
 #[test]
 fn the_daemon_page_names_what_the_help_names() {
     let docs = page("docs/daemon.md");
@@ -234,6 +227,7 @@ fn links_lead_somewhere() {
         "docs/scenarios.md",
         "docs/simulation.md",
         "docs/tasks.md",
+        "docs/timers.md",
         "docs/tools.md",
     ] {
         let text = page(name);

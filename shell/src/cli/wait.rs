@@ -99,8 +99,8 @@ fn settled(why: &Value, idle_limit: Millis) -> bool {
     let runs = why.get("run").is_some_and(Value::is_object);
     let quiet = why.get("quiet").and_then(Value::as_bool).unwrap_or(false);
     let due = why.pointer("/due/at").and_then(|at| serde_json::from_value::<Wall>(at.clone()).ok());
-    let later = due.is_some_and(|at| clock::now().wall.until(at) > idle_limit);
-    if text(why, "/status") == "stopped" { !runs } else { quiet || later }
+    let soon = due.is_some_and(|at| clock::now().wall.until(at) <= idle_limit);
+    if text(why, "/status") == "stopped" { !runs } else { (quiet || due.is_some()) && !soon }
 }
 
 #[cfg(test)]
@@ -126,5 +126,8 @@ mod tests {
             settled(&why, Millis::seconds(limit))
         };
         assert!(due(3_600, 60) && !due(1_800, 3_600) && due(1_800, 0));
+        let at = Wall(clock::now().wall.0 + 30 * 1_000_000);
+        let timer = json!({ "status": "asleep", "quiet": true, "due": { "at": at, "reason": "timer" } });
+        assert!(!settled(&timer, Millis::seconds(60)) && settled(&timer, Millis::seconds(10)));
     }
 }

@@ -87,7 +87,6 @@ pub struct CreateTimer {
     pub misfire: Option<Misfire>,
     /// What the agent is told when it fires; at most 200 bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 200))]
     pub summary: Option<String>,
 }
 
