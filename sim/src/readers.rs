@@ -99,9 +99,16 @@ fn ending(view: View<'_>, agent: &Agent) -> Result<(), Failure> {
     let quiet = !runs && !waits && agent.inbox.claimed_entries() == 0;
     ensure!(view.quiet(id) == quiet, "R1", "{id} is told to be quiet: {}", view.quiet(id));
     let due = view.due(id);
-    let may_wait = !stopped && !runs && waits && agent.hold.is_some();
-    ensure!(due.is_none() || may_wait, "R1", "{id} is told to wait for {due:?}");
-    let at_last = if stopped { !runs } else { quiet };
+    let may_be_held = !stopped && !runs && waits && agent.hold.is_some();
+    let once = agent.timers.armed().filter(|timer| timer.interval_ms.is_none() && !stopped && !runs);
+    let timer = once.filter_map(|timer| timer.next_fire_at).min();
+    let told = due.as_ref().map(|due| due.at);
+    let right = match timer {
+        Some(at) => told == Some(at) || (may_be_held && told.is_some_and(|told| told < at)),
+        None => told.is_none() || may_be_held,
+    };
+    ensure!(right, "R1", "{id} is told to wait for {due:?}, its next timer is for {timer:?}");
+    let at_last = if stopped { !runs } else { quiet && due.is_none() };
     ensure!(view.settled(id, Millis(u64::MAX)) == at_last, "R1", "{id} rests for ever: not {at_last}");
     let for_now = at_last || due.is_some();
     ensure!(!view.settled(id, Millis(0)) || for_now, "R1", "{id} is told to rest, and does not");
@@ -111,8 +118,12 @@ fn ending(view: View<'_>, agent: &Agent) -> Result<(), Failure> {
         Some(_) | None => !stopped,
     };
     ensure!(named, "R1", "{id} is told to have ended as {verdict:?}, stopped is {stopped}");
-    let pending = !stopped && !quiet && due.is_none();
-    ensure!(verdict.is_none() == pending, "R1", "{id}: {verdict:?}, something is pending: {pending}");
+    // A timer that comes before the end of a hold hides whether there is one.
+    let hidden = may_be_held && told.is_some() && told == timer;
+    let held = due.is_some() && told != timer;
+    let pending = !stopped && !quiet && !held;
+    let same = hidden || verdict.is_none() == pending;
+    ensure!(same, "R1", "{id}: {verdict:?}, something is pending: {pending}");
     Ok(())
 }
 
