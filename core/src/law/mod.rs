@@ -74,7 +74,11 @@ const LAWS: [Law; 40] = [
     law("L6", "Admission to a stopped agent never changes its posture.", lifecycle::l6),
     law("L8", "A record that names a run or an operation names one in progress.", lifecycle::l8),
     law("P1", "Phases of a task never go back, and its first end stays.", tasks::p1),
-    law("P2", "Each end of a task is told by one message: in its step, or with others by a tick.", tasks::p2),
+    law(
+        "P2",
+        "Each end of a task is told by one message, in its step or with others by a tick, before its agent rests.",
+        tasks::p2,
+    ),
     law("P4", "A command is executed once, by a supervisor that is on record before.", commands::p4),
     law(
         "Q1",

@@ -4,12 +4,13 @@ use alloc::format;
 
 use super::seen::Seen;
 use super::{Ruling, rule};
+use crate::agent::task::TaskStatus;
 use crate::agent::task::transition::TaskTransition;
-use crate::agent::task::{SUBSYSTEM, TaskStatus};
 use crate::event::operation::OpKind;
-use crate::event::{Event, InboxFact, TaskFact, TurnFact};
-use crate::message::{MessageKind, Origin};
+use crate::event::{Event, SchedulingFact, TaskFact, TurnFact};
+use crate::message::MessageKind;
 use crate::record::Record;
+use crate::scheduler::DecisionKind;
 
 pub(super) fn p1(seen: &Seen, record: &Record) -> Ruling {
     let Event::Task(fact) = &record.event else { return Ok(false) };
@@ -44,11 +45,13 @@ pub(super) fn p1(seen: &Seen, record: &Record) -> Ruling {
 }
 
 pub(super) fn p2(seen: &Seen, record: &Record) -> Ruling {
-    let admits = matches!(&record.event, Event::Inbox(InboxFact::MessageAdmitted(fact)) if is_tick(fact));
-    // A queue that is full may keep even this waiting.
-    if seen.begins_step(record) && !admits && !seen.posture.stopped && seen.queue.live.is_empty() {
+    // A queue that is full may keep even this waiting; one that is empty has room.
+    if let Event::Scheduling(SchedulingFact::SchedulerDecision(decision)) = &record.event
+        && matches!(decision.kind, DecisionKind::Sleep | DecisionKind::WaitForTimer)
+        && seen.queue.live.is_empty()
+    {
         let owed = seen.tasks.untold.keys().next();
-        rule(owed.is_none() || seen.owed.recovered, || format!("nothing tells of the end of {owed:?}"))?;
+        return rule(owed.is_none(), || format!("the agent rests, and nothing tells of the end of {owed:?}"));
     }
     let Event::Task(TaskFact::TaskResultQueued(fact)) = &record.event else { return Ok(false) };
     let Some(ended) = seen.tasks.untold.get(&fact.task_id) else {
@@ -61,10 +64,6 @@ pub(super) fn p2(seen: &Seen, record: &Record) -> Ruling {
     rule(alone || kind == Some(MessageKind::SystemTick), || {
         format!("{} is told by a {kind:?} of another step", fact.task_id)
     })
-}
-
-fn is_tick(fact: &crate::event::inbox::MessageAdmitted) -> bool {
-    matches!(&fact.message.origin, Origin::System { subsystem } if subsystem == SUBSYSTEM)
 }
 
 /// Speaks of what is said to need no model.

@@ -174,8 +174,6 @@ pub(in crate::law) struct Owed {
     pub(in crate::law) held_back: Vec<MessageId>,
     pub(in crate::law) failure_brief: Option<MessageId>,
     pub(in crate::law) end_of: Option<RunId>,
-    /// A start of the runtime has looked at what was in flight.
-    pub(in crate::law) recovered: bool,
     /// Messages that were admitted.
     pub(in crate::law) admitted: Vec<MessageId>,
     /// Tasks of whose ends an aborted run was to tell.
@@ -294,7 +292,6 @@ impl Seen {
             LifecycleFact::SchedulerPostureDecision(fact) => self.posture.status = fact.next,
             LifecycleFact::RuntimeRecovered(fact) => {
                 self.owed.end_of = fact.interrupted_run_id;
-                self.owed.recovered = true;
             }
             LifecycleFact::ClockStepped(fact) => {
                 if let Some(hold) = &mut self.hold {
