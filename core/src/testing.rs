@@ -445,8 +445,13 @@ impl World {
         more
     }
 
-    /// At rest there is nothing left to decide, and whatever is under way has something that ends it.
+    /// At rest there is nothing left to decide, whatever is under way has something that ends it, and nobody is at work
+    /// for nothing.
     fn rests(&self) {
+        for (id, op) in self.open.keys() {
+            let open = self.host.agent(id).is_some_and(|agent| agent.ops.contains_key(op));
+            assert!(open, "somebody is at work for {op} of {id}, which is settled");
+        }
         for id in self.folded.keys() {
             let decision = self.host.view().explain(id).unwrap().decision;
             assert!(decision.rests(), "{id} rests and should not: {decision:?}");

@@ -401,7 +401,8 @@ impl Checks {
             let (size, kept) = (text.len() as u64, agent.history.exchanges.len() as u64);
             let keys = self.reference.keys(id);
             let tasks = agent.tasks.active_count() + agent.tasks.ended().count() as u64;
-            let most = if none { 0 } else { 4_096 + 2_048 * (kept + tasks) + 512 * keys };
+            let timers = agent.timers.armed_count() + agent.timers.ended().count() as u64;
+            let most = if none { 0 } else { 4_096 + 2_048 * (kept + tasks) + 512 * keys + 768 * timers };
             self.say("G2");
             ensure!(size <= most, "G2", "{id} is at rest and takes {size} bytes of at most {most}");
         }

@@ -134,10 +134,11 @@ pub fn input(request: &Request, reply: ReplyId) -> Option<Input> {
         Action::WriteTask { task, bytes } => {
             Some(Input::WriteTask { agent, task: TaskId(*task), text: text(*bytes), reply })
         }
-        Action::CreateTimer { seconds, every, misfire } => {
+        Action::CreateTimer { seconds, every, misfire, summary } => {
             let millis = |seconds: u32| Millis::seconds(seconds.into());
             let (duration_ms, interval_ms) = (millis(*seconds), every.map(millis));
-            let timer = TimerSpec { duration_ms, interval_ms, misfire: *misfire, summary: None };
+            let summary = (*summary > 0).then(|| "x".repeat(*summary as usize));
+            let timer = TimerSpec { duration_ms, interval_ms, misfire: *misfire, summary };
             Some(Input::CreateTimer { agent, timer, reply })
         }
         Action::CancelTimer { timer } => Some(Input::CancelTimer { agent, timer: TimerId(*timer), reply }),

@@ -110,6 +110,9 @@ pub enum Action {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         every: Option<u32>,
         misfire: Misfire,
+        /// Bytes of its summary.
+        #[serde(default, skip_serializing_if = "none")]
+        summary: u32,
     },
     CancelTimer {
         timer: u64,

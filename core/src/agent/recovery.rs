@@ -36,8 +36,11 @@ pub(crate) fn recover(tx: &mut Tx<'_>, report: RecoveryReport) {
     if interrupted_run_id.is_some() || !recovered.lost_ops.is_empty() {
         tx.record(recovered);
     }
-    let executing: Vec<OpId> = commands(tx).collect();
-    for op in executing {
+    // Whoever waited for a task is gone: the end that was found is nothing to show to that call.
+    for op in of_kind(tx, OpKind::AwaitTask) {
+        tx.settle(op, Settlement::Lost);
+    }
+    for op in of_kind(tx, OpKind::RunCommand) {
         let found = found.remove(&op).unwrap_or(Found::Lost);
         match tx.agent().task_of(op) {
             Some(task) => task::recovery::found(tx, op, task, found),
@@ -64,14 +67,13 @@ fn of_run(tx: &mut Tx<'_>, op: OpId, found: Found) {
 
 /// What was found of operations in which a command is executed.
 fn found(tx: &Tx<'_>, report: RecoveryReport) -> BTreeMap<OpId, Found> {
-    let executing: Vec<OpId> = commands(tx).collect();
+    let executing = of_kind(tx, OpKind::RunCommand);
     let known = report.commands.into_iter().filter(|command| executing.contains(&command.op));
     known.map(|FoundCommand { op, found }| (op, found)).collect()
 }
 
-fn commands<'a>(tx: &'a Tx<'_>) -> impl Iterator<Item = OpId> + 'a {
-    let ops = tx.agent().ops.iter();
-    ops.filter(|(_, open)| open.kind == OpKind::RunCommand).map(|(op, _)| *op)
+fn of_kind(tx: &Tx<'_>, kind: OpKind) -> Vec<OpId> {
+    tx.agent().ops.iter().filter(|(_, open)| open.kind == kind).map(|(op, _)| *op).collect()
 }
 
 #[cfg(test)]

@@ -14,6 +14,8 @@ use crate::failure::{Failure, ensure};
 const REMEMBERED: usize = 64;
 /// So many may be armed.
 const ARMED: usize = 256;
+/// Bytes that a summary may have.
+const SUMMARY: usize = 200;
 /// Nothing lasts shorter than this, or longer than that.
 const LEAST: u64 = 1_000;
 const MOST: u64 = 876_600 * 3_600_000;
@@ -126,8 +128,11 @@ impl Timers {
     pub(super) fn make(&self, timer: &TimerSpec) -> Vec<Told> {
         let fits = |length: Millis| (LEAST..=MOST).contains(&length.0);
         let armed = self.all.values().filter(|timer| timer.next.is_some()).count();
+        let long = timer.summary.as_ref().is_some_and(|summary| summary.len() > SUMMARY);
         if !fits(timer.duration_ms) || !timer.interval_ms.is_none_or(fits) {
             vec![Told::Refused("out_of_range")]
+        } else if long {
+            vec![Told::Refused("too_large")]
         } else if armed >= ARMED {
             // Some may have fired at the beginning of the step.
             vec![Told::Refused("too_many"), Told::Timer { timer: self.next_id(), changed: true }]

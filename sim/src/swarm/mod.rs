@@ -129,6 +129,7 @@ fn of_timers(draw: &mut Draw, agents: u32, span: u32, inputs: &mut Vec<Timed>) {
                 seconds: draw.of("timer lasts", &[0, 1, 1, 60, 3_600, 2_592_000]),
                 every: draw.of("timer repeats", &[None, None, Some(600), Some(86_400)]),
                 misfire: draw.of("misfire", Misfire::ALL),
+                summary: draw.of("timer summary", &[0, 0, 20, 200, 201]),
             }
         };
         let at = u64::from(draw.below("timer asked for", span));

@@ -1,6 +1,7 @@
 //! Things that go wrong together, as they do: every agent is stopped in turn, all providers are overloaded at
 //! once, the process dies again and again, the clock goes forward and back around a crash.
 
+use holon_core::agent::timer::Misfire;
 use holon_core::message::Priority;
 
 use super::Draw;
@@ -58,6 +59,7 @@ pub(super) fn add(draw: &mut Draw, agents: u32, span: u32, inputs: &mut Vec<Time
         }
         7 => flood(draw, at, agents, inputs),
         8 => aborted_trial(draw, at, agents, inputs, faults),
+        9 => many_timers(draw, at, agents, inputs),
         _ => {}
     }
 }
@@ -97,6 +99,14 @@ fn aborted_trial(draw: &mut Draw, at: u64, agents: u32, inputs: &mut Vec<Timed>,
         Timed { at: at + trial + 1_000, agent, action: Action::Message(notice) },
         Timed { at: at + trial + 2_000, agent, action: Action::Abort { run: None, stop: false } },
     ]);
+}
+
+/// More timers than an agent remembers, or than it may have armed.
+fn many_timers(draw: &mut Draw, at: u64, agents: u32, inputs: &mut Vec<Timed>) {
+    let agent = 1 + draw.below("many timers", agents);
+    let (count, seconds) = draw.of("how many", &[(70, 1), (260, 60)]);
+    let action = Action::CreateTimer { seconds, every: None, misfire: Misfire::Once, summary: 0 };
+    inputs.extend((0..count).map(|_| Timed { at, agent, action: action.clone() }));
 }
 
 fn prompt() -> Message {

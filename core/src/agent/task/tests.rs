@@ -81,6 +81,20 @@ fn results(world: &World) -> Vec<&str> {
         .collect()
 }
 
+/// A call that waits for the end of a task is over with its process, although a start finds that end.
+#[test]
+fn nobody_goes_on_with_a_wait_that_a_crash_cut_short() {
+    let mut world = promoted();
+    world.complete_one("main", OpKind::CallModel, calls(&[("", "TaskOutput", r#"{"task_id":"task_1"}"#)]));
+    assert!(world.agent("main").ops.values().any(|open| open.kind == OpKind::AwaitTask));
+    let Outcome::Tool { outcome } = command_ends(CommandEnd::Exited, Some(0)) else { panic!() };
+    world.found = [(agent("main"), Found::Ended { outcome: outcome.into() })].into();
+    world.crash();
+    let agent = world.agent("main");
+    assert!(agent.tasks.active().next().is_none());
+    assert!(agent.ops.values().all(|open| open.kind == OpKind::LoadContext), "{:?}", agent.ops);
+}
+
 /// What had no room when it came, nor when the turn before it ended, is told once the queue gives it some.
 #[test]
 fn an_end_that_has_no_room_is_told_when_the_queue_has_some() {
