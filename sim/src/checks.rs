@@ -178,7 +178,8 @@ impl Checks {
     /// S8: what a step records is bounded by what it has to settle, for any length of history.
     pub fn cost(&mut self, row: &Row, open: usize) -> Result<(), Failure> {
         let limits = &self.bounds.config().limits;
-        let due = 16 * u64::from(limits.deadlines_per_step).min(self.folded.len() as u64);
+        let timers = row.records.iter().filter(|record| matches!(record.event, Event::Timer(_))).count();
+        let due = 16 * u64::from(limits.deadlines_per_step).min((self.folded.len() + timers) as u64);
         let most = if self.sabotage == Some(Sabotage::NoCost) {
             0
         } else {

@@ -30,12 +30,11 @@ pub(crate) fn settle(tx: &mut Tx<'_>, boundary: Boundary, left: &mut u32) -> Set
         tx.follow_clock();
     }
     loop {
-        if *left == 0 {
+        // Whatever is owed may have had no room before the last decision.
+        if !timer::fire::due(tx, left) || *left == 0 {
             return Settled::CutShort;
         }
         *left -= 1;
-        // Whatever is owed may have had no room before the last decision.
-        timer::fire::due(tx);
         task::deliver::tell_rest(tx);
         let decision = decide_next_action(&project(tx.agent(), tx.host, boundary));
         record(tx, &decision);

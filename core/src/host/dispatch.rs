@@ -142,6 +142,7 @@ impl Host {
     /// for in vain, however late that is: a machine may have slept.
     pub(super) fn fire_due(&mut self, batch: &mut Batch, ends: Option<&(AgentId, TaskId)>) {
         let limit = self.config.limits.deadlines_per_step as usize;
+        let mut left = self.config.limits.deadlines_per_step;
         for (agent, alarm) in self.deadlines.due_alarms(self.clock.mono(), limit) {
             if ends.is_some_and(|(whose, task)| *whose == agent && alarm == Alarm::StopTask(*task)) {
                 continue;
@@ -156,7 +157,7 @@ impl Host {
         }
         for agent in self.deadlines.due_agents(self.clock.wall(), limit) {
             self.deadlines.passed(&agent);
-            self.with(batch, &agent, timer::fire::due);
+            self.with(batch, &agent, |tx| timer::fire::due(tx, &mut left));
             self.unsettled.insert(agent);
         }
     }

@@ -145,8 +145,10 @@ impl Timers {
         let Some(timer) = self.all.get(&id) else { return vec![Told::Refused("unknown_timer")] };
         let ended = Told::Timer { timer: id, changed: false };
         if timer.next.is_some() {
-            // It may have fired for the last time at the beginning of the step.
-            return vec![Told::Timer { timer: id, changed: true }, ended];
+            // It may have fired for the last time at the beginning of the step, with many others.
+            let armed = self.all.values().filter(|timer| timer.next.is_some()).count();
+            let forgotten = (armed + self.ended.len() > REMEMBERED).then_some(Told::Refused("unknown_timer"));
+            return forgotten.into_iter().chain([Told::Timer { timer: id, changed: true }, ended]).collect();
         }
         let long_ago = self.ended.iter().rev().take(REMEMBERED).all(|recent| *recent != id);
         long_ago.then_some(Told::Refused("unknown_timer")).into_iter().chain([ended]).collect()

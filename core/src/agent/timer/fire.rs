@@ -14,17 +14,20 @@ use crate::message::{MessageKind, Origin, Priority, Surface};
 use crate::time::{Millis, Wall};
 
 /// Fires what is due, in the order of times, and tells of it. A stopped agent's timers are looked at after its start.
-pub(crate) fn due(tx: &mut Tx<'_>) {
+/// `left` is how much the step may still do; false when it was not enough.
+pub(crate) fn due(tx: &mut Tx<'_>, left: &mut u32) -> bool {
     let timers = &tx.agent().timers;
     if tx.agent().status == Status::Stopped || (timers.next().is_none() && !timers.is_untold()) {
-        return;
+        return true;
     }
     // Timers move with the clock: they must be where they will be.
     tx.follow_clock();
     while let Some((due_at, id)) = tx.agent().timers.next().filter(|(at, _)| *at <= tx.now()) {
+        let Some(rest) = left.checked_sub(1) else { return false };
+        *left = rest;
         fire(tx, id, due_at);
     }
-    tell(tx);
+    tell(tx, left)
 }
 
 /// The occurrences of one timer that have come by now.
@@ -78,8 +81,8 @@ fn after(due_at: Wall, interval: Millis, occurrences: u64) -> Option<Wall> {
     due_at.0.checked_add_unsigned(micros).map(Wall)
 }
 
-/// One tick for all that a timer has not told, once its last one has been dealt with.
-fn tell(tx: &mut Tx<'_>) {
+/// One tick for all that a timer has not told, once its last one has been dealt with. What has no room stays owed.
+fn tell(tx: &mut Tx<'_>, left: &mut u32) -> bool {
     let untold: Vec<TimerId> = tx.agent().timers.untold().collect();
     for timer_id in untold {
         let agent = tx.agent();
@@ -88,6 +91,7 @@ fn tell(tx: &mut Tx<'_>) {
         if timer.tick.is_some_and(live) {
             continue;
         }
+        let Some(rest) = left.checked_sub(1) else { return false };
         let occurrences = timer.untold;
         let evidence = Evidence {
             kind: MessageKind::TimerTick,
@@ -96,10 +100,11 @@ fn tell(tx: &mut Tx<'_>) {
             surface: Surface::TimerScheduler,
             text: Text::short(said(timer)),
         };
-        if let Some(message_id) = evidence::admit(tx, evidence) {
-            tx.record(TimerTickQueued { timer_id, message_id, occurrences });
-        }
+        let Some(message_id) = evidence::admit(tx, evidence) else { return true };
+        tx.record(TimerTickQueued { timer_id, message_id, occurrences });
+        *left = rest;
     }
+    true
 }
 
 fn said(timer: &Timer) -> String {

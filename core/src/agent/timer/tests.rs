@@ -2,13 +2,14 @@ use alloc::vec::Vec;
 
 use super::{Misfire, Timer, TimerSpec, TimerStatus};
 use crate::agent::hold::Hold;
+use crate::config::{Config, HostLimits};
 use crate::effect::Answer;
 use crate::event::{Event, InboxFact, TimerFact};
 use crate::ids::TimerId;
 use crate::input::{ControlRequest, Input};
 use crate::lifecycle::Status;
 use crate::message::MessageKind;
-use crate::testing::{World, agent, context, prompt, says};
+use crate::testing::{World, agent, config, context, prompt, says};
 use crate::time::{Millis, Wall};
 
 fn spec(seconds: u64, interval: Option<u64>, misfire: Misfire) -> TimerSpec {
@@ -202,4 +203,22 @@ fn many_that_ended_are_forgotten() {
     work_off(&mut world);
     let timers = &world.agent("main").timers;
     assert_eq!((timers.armed_count(), timers.ended().count()), (0, super::KEPT));
+}
+
+#[test]
+fn a_step_fires_no_more_than_it_may() {
+    let limits = HostLimits { decisions_per_step: 4, deadlines_per_step: 8, ..config().limits };
+    let mut world = World::with_config("main", Config { limits, ..config() });
+    for _ in 0..100 {
+        make(&mut world, spec(60, None, Misfire::Once));
+    }
+    let from = world.log.len();
+    world.pass(Millis::seconds(60));
+    assert_eq!(ticks(&world).len(), 100);
+    let mut steps = alloc::collections::BTreeMap::new();
+    for record in &world.log[from..] {
+        *steps.entry(record.step).or_insert(0_u32) += 1;
+    }
+    let most = steps.values().max().copied().unwrap();
+    assert!(most <= 8 + 3 * 4 + 8, "{most} records in a step");
 }
