@@ -27,6 +27,17 @@ pub(crate) fn admit(tx: &mut Tx<'_>, ingress: Ingress, reply: ReplyId) {
     tx.reply(reply, answer);
 }
 
+/// Why an operator can begin nothing new here: the runtime drains, or the agent is stopped.
+pub(crate) fn closed(tx: &Tx<'_>) -> Option<Reject> {
+    if tx.host.draining {
+        Some(Reject::Draining)
+    } else if tx.agent().status == Status::Stopped {
+        Some(Reject::AgentStopped { agent: tx.agent().id.clone() })
+    } else {
+        None
+    }
+}
+
 enum Admission {
     New(alloc::boxed::Box<MessageAdmitted>),
     Known(MessageId),

@@ -5,13 +5,13 @@ use alloc::string::ToString;
 use alloc::vec::Vec;
 
 use super::{Task, command, promote, stop};
+use crate::agent::admission;
 use crate::content::Text;
 use crate::effect::{Answer, Effect, InputSource, TaskWork, ToolCall};
 use crate::event::operation::{OpKind, Settlement};
 use crate::event::task::{TaskCause, TaskInputDelivered, TaskOrigin};
 use crate::host::tx::{Opening, Tx};
 use crate::ids::{OpId, ReplyId, TaskId};
-use crate::lifecycle::Status;
 use crate::outcome::{CommandSpec, OpFailure, SupervisorIdentity, ToolOutcome};
 use crate::reject::Reject;
 use crate::time::Millis;
@@ -24,7 +24,7 @@ const INPUT_TIMEOUT: Millis = Millis::seconds(15);
 /// Starts a command as a task; the caller is answered when it has the word.
 pub(crate) fn run(tx: &mut Tx<'_>, arguments: Text, reply: ReplyId) {
     let full = || command::refusal(tx).map(|error| Reject::CommandRefused { error: Box::new(error) });
-    if let Some(reject) = closed(tx).or_else(full) {
+    if let Some(reject) = admission::closed(tx).or_else(full) {
         tx.reply(reply, Answer::Refused { reject });
         return;
     }
@@ -39,17 +39,6 @@ pub(crate) fn run(tx: &mut Tx<'_>, arguments: Text, reply: ReplyId) {
     };
     let op = command::prepare(tx, None, call);
     tx.answer_later(op, reply);
-}
-
-/// Why nothing is begun for an operator now.
-fn closed(tx: &Tx<'_>) -> Option<Reject> {
-    if tx.host.draining {
-        Some(Reject::Draining)
-    } else if tx.agent().status == Status::Stopped {
-        Some(Reject::AgentStopped { agent: tx.agent().id.clone() })
-    } else {
-        None
-    }
 }
 
 /// The supervisor is up: the task begins, and its operator is told.
@@ -93,7 +82,7 @@ pub(crate) fn input(tx: &mut Tx<'_>, id: TaskId, text: Text, reply: ReplyId) {
     let Some(task) = tx.agent().tasks.get(id).cloned() else {
         return answer(tx, reply, id, false);
     };
-    if let Some(reject) = closed(tx) {
+    if let Some(reject) = admission::closed(tx) {
         tx.reply(reply, Answer::Refused { reject });
         return;
     }

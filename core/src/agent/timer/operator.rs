@@ -3,15 +3,15 @@
 use alloc::boxed::Box;
 
 use super::{ARMED, DURATION, SUMMARY_BYTES, TimerOwner, TimerSpec, TimerStatus};
+use crate::agent::admission;
 use crate::effect::Answer;
 use crate::event::timer::{TimerCancelled, TimerCreated};
 use crate::host::tx::Tx;
 use crate::ids::{ReplyId, TimerId};
-use crate::lifecycle::Status;
 use crate::reject::Reject;
 
 pub(crate) fn create(tx: &mut Tx<'_>, spec: TimerSpec, reply: ReplyId) {
-    if let Some(reject) = refusal(tx, &spec) {
+    if let Some(reject) = admission::closed(tx).or_else(|| refusal(tx, &spec)) {
         tx.reply(reply, Answer::Refused { reject });
         return;
     }
@@ -35,12 +35,6 @@ pub(crate) fn cancel(tx: &mut Tx<'_>, timer_id: TimerId, reply: ReplyId) {
 }
 
 fn refusal(tx: &Tx<'_>, spec: &TimerSpec) -> Option<Reject> {
-    if tx.host.draining {
-        return Some(Reject::Draining);
-    }
-    if tx.agent().status == Status::Stopped {
-        return Some(Reject::AgentStopped { agent: tx.agent().id.clone() });
-    }
     let (least, most) = (DURATION.0.0, DURATION.1.0);
     for (what, value) in [("duration_ms", Some(spec.duration_ms)), ("interval_ms", spec.interval_ms)] {
         if let Some(value) = value.map(|value| value.0).filter(|value| !(least..=most).contains(value)) {
