@@ -11,7 +11,7 @@ use crate::model::ModelRef;
 use crate::time::Millis;
 
 /// The smallest window that the runtime's own words and a task fit into, in tokens.
-const SMALLEST_WINDOW: u64 = 4_096;
+const SMALLEST_WINDOW: u64 = 8_192;
 
 /// What the core may do, and how much of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -10,8 +10,9 @@ use crate::agent::model::ModelState;
 use crate::agent::task::Task;
 pub use crate::agent::task::tools::Retrieval;
 use crate::agent::timer::Timer;
+use crate::agent::work::WorkItem;
 use crate::content::Text;
-use crate::ids::{AgentId, MessageId, OpId, ReplyId, RunId, TaskId};
+use crate::ids::{AgentId, MessageId, OpId, ReplyId, RunId, TaskId, WorkItemId};
 use crate::lifecycle::ControlOutcome;
 use crate::model::ModelRequest;
 use crate::outcome::SupervisorIdentity;
@@ -44,6 +45,8 @@ pub enum Effect {
     StopCommand { agent: AgentId, op: OpId, force: bool },
     /// Read or write for a task, or show what is known of tasks; ends in `Tool`.
     CallTask { agent: AgentId, op: OpId, work: TaskWork },
+    /// Show work items to a call, after what it did to them; ends in `Tool`.
+    CallWork { agent: AgentId, op: OpId, view: WorkView },
     /// Give up on an operation: close the connection, kill the command. Its outcome no longer matters.
     Cancel { agent: AgentId, op: OpId },
 }
@@ -102,6 +105,39 @@ pub enum TaskWork {
     },
 }
 
+/// Work items as a call left them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkView {
+    pub shown: WorkShown,
+    /// The item in focus.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub current: Option<WorkItemId>,
+    /// Whether the call changed anything.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub changed: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warning: Option<alloc::string::String>,
+    /// Arguments whose plan is to be written into the item's file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Text>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "shown", rename_all = "snake_case")]
+pub enum WorkShown {
+    None,
+    One {
+        item: Box<WorkItem>,
+        todo_list: bool,
+    },
+    Many {
+        items: Vec<WorkItem>,
+        /// Whether there are more.
+        more: bool,
+        todo_list: bool,
+    },
+}
+
 /// Where a text for a task comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "from", rename_all = "snake_case")]
@@ -147,6 +183,12 @@ pub enum Answer {
     /// A timer as it stands now.
     Timer {
         timer: Box<Timer>,
+        /// Whether the request changed anything.
+        changed: bool,
+    },
+    /// A work item as it stands now.
+    WorkItem {
+        item: Box<WorkItem>,
         /// Whether the request changed anything.
         changed: bool,
     },

@@ -4,8 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::identity::AgentSpec;
 use crate::agent::timer::TimerSpec;
+use crate::agent::work::operator::NewWorkItem;
 use crate::content::Text;
-use crate::ids::{AgentId, OpId, ReplyId, RunId, TaskId, TimerId};
+use crate::ids::{AgentId, OpId, ReplyId, RunId, TaskId, TimerId, WorkItemId};
 use crate::message::Ingress;
 use crate::model::ModelRef;
 use crate::outcome::Outcome;
@@ -38,6 +39,10 @@ pub enum Input {
     CreateTimer { agent: AgentId, timer: TimerSpec, reply: ReplyId },
     /// An operator ends a timer.
     CancelTimer { agent: AgentId, timer: TimerId, reply: ReplyId },
+    /// An operator makes a work item; the focus stays where it is.
+    CreateWorkItem { agent: AgentId, item: NewWorkItem, reply: ReplyId },
+    /// An operator completes a work item.
+    CompleteWorkItem { agent: AgentId, item: WorkItemId, reply: ReplyId },
     /// The outcome of an operation. An operation that is unknown or settled is counted and ignored.
     Completed { agent: AgentId, op: OpId, outcome: Outcome },
     /// Time has passed; deadlines are looked at in every step anyway.
@@ -59,6 +64,8 @@ impl Input {
             | Self::WriteTask { agent, .. }
             | Self::CreateTimer { agent, .. }
             | Self::CancelTimer { agent, .. }
+            | Self::CreateWorkItem { agent, .. }
+            | Self::CompleteWorkItem { agent, .. }
             | Self::Completed { agent, .. } => Some(agent),
             Self::Tick | Self::Drain { .. } => None,
         }

@@ -5,7 +5,7 @@ use alloc::string::String;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{AgentId, MessageId, RunId, TaskId, TimerId};
+use crate::ids::{AgentId, MessageId, RunId, TaskId, TimerId, WorkItemId};
 use crate::message::{MessageKind, Priority};
 use crate::tool::ToolError;
 
@@ -43,6 +43,8 @@ pub enum Reject {
     UnknownTask { task: TaskId },
     #[error("there is no timer {timer}, or it ended long ago")]
     UnknownTimer { timer: TimerId },
+    #[error("there is no work item {work_item}, or it was completed long ago")]
+    UnknownWorkItem { work_item: WorkItemId },
     #[error("{what} is {value}, and must be {least} to {most}")]
     OutOfRange { what: String, value: u64, least: u64, most: u64 },
     #[error("{}", error.message.preview())]
@@ -54,7 +56,7 @@ pub type KnownOrigin = alloc::borrow::Cow<'static, str>;
 
 impl Reject {
     /// Every code that there is.
-    pub const CODES: [&'static str; 17] = [
+    pub const CODES: [&'static str; 18] = [
         "unknown_agent",
         "agent_exists",
         "agent_stopped",
@@ -70,6 +72,7 @@ impl Reject {
         "too_many_agents",
         "unknown_task",
         "unknown_timer",
+        "unknown_work_item",
         "out_of_range",
         "command_refused",
     ];
@@ -92,6 +95,7 @@ impl Reject {
             Self::TooManyAgents { .. } => "too_many_agents",
             Self::UnknownTask { .. } => "unknown_task",
             Self::UnknownTimer { .. } => "unknown_timer",
+            Self::UnknownWorkItem { .. } => "unknown_work_item",
             Self::OutOfRange { .. } => "out_of_range",
             Self::CommandRefused { .. } => "command_refused",
         }
@@ -117,6 +121,7 @@ impl Reject {
             // Which agent it was about, only its caller knows.
             Self::StaleRunId { .. }
             | Self::NoCurrentRun
+            | Self::UnknownWorkItem { .. }
             | Self::UnknownTask { .. }
             | Self::UnknownTimer { .. } => None,
             Self::KindFromOrigin { .. }

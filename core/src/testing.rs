@@ -9,7 +9,7 @@ use crate::agent::Agent;
 use crate::agent::identity::{AgentKind, AgentSpec, ExecutionBinding};
 use crate::config::Config;
 use crate::content::{Content, ContentId, Text};
-use crate::effect::{Answer, Effect, InputSource, TaskWork};
+use crate::effect::{Answer, Effect, InputSource, TaskWork, WorkView};
 use crate::event::operation::OpKind;
 use crate::event::{BriefFact, Event};
 use crate::host::{DeadlineReason, Found, FoundCommand, Host, RecoveryReport};
@@ -50,6 +50,8 @@ pub(crate) struct World {
     pub(crate) stops: Vec<(AgentId, OpId, bool)>,
     /// What was to be done about tasks, in order.
     pub(crate) works: Vec<TaskWork>,
+    /// What was shown of work items, in order.
+    pub(crate) views: Vec<WorkView>,
     to_prepare: Vec<(AgentId, OpId)>,
     answers: BTreeMap<ReplyId, Answer>,
     folded: BTreeMap<AgentId, Agent>,
@@ -233,6 +235,7 @@ impl World {
             found: BTreeMap::new(),
             stops: Vec::new(),
             works: Vec::new(),
+            views: Vec::new(),
             to_prepare: Vec::new(),
             answers: BTreeMap::new(),
             folded: BTreeMap::new(),
@@ -496,6 +499,10 @@ impl World {
             Effect::StopCommand { agent, op, force } => {
                 self.stops.push((agent, op, force));
                 return;
+            }
+            Effect::CallWork { agent, op, view } => {
+                self.views.push(view);
+                ((agent, op), OpKind::CallTool)
             }
             Effect::CallTask { agent, op, work } => {
                 let kind = match &work {

@@ -90,6 +90,7 @@ impl Transcript {
             | Event::Operation(_)
             | Event::Task(_)
             | Event::Timer(_)
+            | Event::Work(_)
             | Event::Brief(_) => return None,
         };
         Some(TranscriptEntry { event_seq: record.event_seq, at: record.at, entry })

@@ -22,7 +22,7 @@ use crate::message::{Idempotency, Ingress, Message, MessageKind, Priority};
 use crate::model::TokenUsage;
 use crate::names::names;
 use crate::outcome::LoadedContext;
-use crate::prompt::{Part, PromptFrame, sections};
+use crate::prompt::{self, Part, PromptFrame, sections};
 use crate::reject::Reject;
 use crate::scheduler::{SchedulerDecision, decide_next_action, project};
 use crate::terminal::{TurnKind, TurnReason};
@@ -249,8 +249,9 @@ impl<'a> View<'a> {
         let config = self.host.config();
         let message = Message::admit(agent.next.message, self.host.facts().now, ingress)?;
         let recent = Window::of_chain(config, &config.models).recent();
+        let work = prompt::work::told(&agent.work);
         Ok(PromptPreview {
-            frame: sections::frame(agent, context, &config.context, Some(recent)),
+            frame: sections::frame(agent, context, &config.context, work.as_deref(), Some(recent)),
             input: sections::current_input(agent, &message),
             tools: Tool::ALL.to_vec(),
         })

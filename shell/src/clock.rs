@@ -13,11 +13,15 @@ pub fn now() -> Now {
     static START: OnceLock<Instant> = OnceLock::new();
     let start = *START.get_or_init(Instant::now);
     let mono = Mono(u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX));
-    let wall = match SystemTime::now().duration_since(UNIX_EPOCH) {
+    Now { mono, wall: wall_of(SystemTime::now()) }
+}
+
+/// A time of the wall clock, as that of a file.
+pub fn wall_of(time: SystemTime) -> Wall {
+    Wall(match time.duration_since(UNIX_EPOCH) {
         Ok(since) => i64::try_from(since.as_micros()).unwrap_or(i64::MAX),
         Err(before) => i64::try_from(before.duration().as_micros()).map_or(i64::MIN, |micros| -micros),
-    };
-    Now { mono, wall: Wall(wall) }
+    })
 }
 
 /// Time since an earlier moment.

@@ -4,7 +4,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use holon_core::event::{DecodeError, Event, InboxFact, LifecycleFact, TaskFact, TimerFact, TurnFact};
+use holon_core::event::{
+    DecodeError, Event, InboxFact, LifecycleFact, TaskFact, TimerFact, TurnFact, WorkFact,
+};
 use holon_core::ids::MessageId;
 use holon_core::message::{AdmissionContext, AuthorityClass, Message, Origin, Surface, Trust};
 use holon_core::{AgentId, EventSeq, Record, RunId, StepSeq, Wall};
@@ -88,7 +90,7 @@ impl Envelopes {
             self.run = Some((fact.run_id, fact.message_id));
         }
         let message = message(event).or_else(|| match event {
-            Event::Turn(_) | Event::Operation(_) => self.run.map(|(_, message)| message),
+            Event::Turn(_) | Event::Operation(_) | Event::Work(_) => self.run.map(|(_, message)| message),
             Event::Lifecycle(_)
             | Event::Inbox(_)
             | Event::Scheduling(_)
@@ -188,10 +190,12 @@ fn message(event: &Event) -> Option<MessageId> {
             TaskFact::TaskStatusUpdated(_) | TaskFact::TaskInputDelivered(_) => None,
         },
         Event::Timer(TimerFact::TimerTickQueued(fact)) => Some(fact.message_id),
+        Event::Work(WorkFact::DeliverySummaryRecorded(fact)) => Some(fact.related_message_id),
         Event::Lifecycle(_)
         | Event::Scheduling(_)
         | Event::Turn(_)
         | Event::Operation(_)
-        | Event::Timer(_) => None,
+        | Event::Timer(_)
+        | Event::Work(_) => None,
     }
 }

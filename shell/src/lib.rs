@@ -35,4 +35,5 @@ pub mod supervise;
 pub mod tasks;
 pub mod text;
 pub mod work;
+pub mod work_items;
 pub mod workplace;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use holon_core::event::brief::BriefKind;
+use holon_core::event::brief::{BriefKind, BriefVisibility};
 use holon_core::event::turn::FailureArtifact;
 use holon_core::event::{BriefFact, Event, InboxFact, TurnFact};
 use holon_core::ids::{AgentId, MessageId, RunId};
@@ -41,6 +41,8 @@ pub struct RunFold {
     stop_reason: Option<StopReason>,
     /// The last messages that told of background tasks.
     of_tasks: BTreeSet<MessageId>,
+    /// The last run that delivered a work item.
+    delivered: Option<RunId>,
     /// The last messages that told of timers.
     of_timers: BTreeSet<MessageId>,
     /// What was told last, and about which message.
@@ -164,7 +166,15 @@ impl RunFold {
                 BriefKind::Result if self.is_of_timer(brief.related_message_id) => {}
                 // Nothing new to say about a task leaves what was said before.
                 BriefKind::Result if brief.text.is_empty() && self.is_of_task(brief.related_message_id) => {}
+                // What a run delivers with a work item stands before what it says at its end.
+                BriefKind::Result
+                    if brief.visibility == BriefVisibility::TurnResult
+                        && brief.run_id.is_some()
+                        && brief.run_id == self.delivered => {}
                 BriefKind::Result => {
+                    if brief.visibility == BriefVisibility::WorkDone {
+                        self.delivered = brief.run_id;
+                    }
                     self.final_text = Some((brief.related_message_id, brief.text.clone()));
                 }
                 BriefKind::Failure => self.failure_text = Some(brief.text.clone()),
@@ -175,7 +185,8 @@ impl RunFold {
             | Event::Scheduling(_)
             | Event::Operation(_)
             | Event::Task(_)
-            | Event::Timer(_) => {}
+            | Event::Timer(_)
+            | Event::Work(_) => {}
         }
     }
 

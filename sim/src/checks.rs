@@ -246,6 +246,7 @@ impl Checks {
         self.reference.told = sabotage == Some(Sabotage::ForgetTold);
         self.reference.unshown = sabotage == Some(Sabotage::Unshown);
         self.reference.hasty = sabotage == Some(Sabotage::LateTimers);
+        self.reference.lost = sabotage == Some(Sabotage::LostWork);
     }
 
     /// How often each law of the world had something to say.
@@ -403,7 +404,12 @@ impl Checks {
             let keys = self.reference.keys(id);
             let tasks = agent.tasks.active_count() + agent.tasks.ended().count() as u64;
             let timers = agent.timers.armed_count() + agent.timers.ended().count() as u64;
-            let most = if none { 0 } else { 4_096 + 2_048 * (kept + tasks) + 512 * keys + 768 * timers };
+            let work = agent.work.open_count() + agent.work.completed().count() as u64;
+            let most = if none {
+                0
+            } else {
+                4_096 + 2_048 * (kept + tasks) + 512 * keys + 768 * timers + 1_024 * work
+            };
             self.say("G2");
             ensure!(size <= most, "G2", "{id} is at rest and takes {size} bytes of at most {most}");
         }

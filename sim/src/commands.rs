@@ -114,6 +114,23 @@ pub fn told(outcome: &ToolOutcome) -> (TaskStatus, Option<i32>) {
 
 /// A look at a task, or at all of them; also what a call is told when its command goes on.
 pub fn look(here: &mut Circumstances<'_>, work: &TaskWork) -> Deliveries {
+    shown(here, |here| match work {
+        TaskWork::Promote { task, .. } => Text::short(format!("it goes on as {task}")),
+        TaskWork::AlreadyRunning { task } | TaskWork::Status { task } | TaskWork::Stop { task, .. } => {
+            Text::short(format!("{} is {}", task.id, task.status))
+        }
+        TaskWork::List { tasks } => Text::short(format!("{} tasks", tasks.len())),
+        TaskWork::Output { .. } | TaskWork::Input { .. } => here.text("output"),
+    })
+}
+
+/// What a call about work items is shown.
+pub fn show(here: &mut Circumstances<'_>) -> Deliveries {
+    shown(here, |here| here.text("work"))
+}
+
+/// A performer that only looks: it may fail, or never be heard of.
+fn shown(here: &mut Circumstances<'_>, content: impl FnOnce(&mut Circumstances<'_>) -> Text) -> Deliveries {
     if here.fault("silent", here.faults.task_silent) {
         return Vec::new();
     }
@@ -121,15 +138,7 @@ pub fn look(here: &mut Circumstances<'_>, work: &TaskWork) -> Deliveries {
     let receipt = if here.fault("fails", here.faults.task_fails) {
         failed_receipt(here)
     } else {
-        let content = match work {
-            TaskWork::Promote { task, .. } => Text::short(format!("it goes on as {task}")),
-            TaskWork::AlreadyRunning { task } | TaskWork::Status { task } | TaskWork::Stop { task, .. } => {
-                Text::short(format!("{} is {}", task.id, task.status))
-            }
-            TaskWork::List { tasks } => Text::short(format!("{} tasks", tasks.len())),
-            TaskWork::Output { .. } | TaskWork::Input { .. } => here.text("output"),
-        };
-        Receipt::success(content, ToolFacts::default())
+        Receipt::success(content(here), ToolFacts::default())
     };
     let outcome = ToolOutcome { receipt, duration_ms: Millis(after / 1_000), end: None };
     here.deliver(after, Outcome::Tool { outcome })

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use holon_core::agent::identity::{AgentKind, AgentSpec};
 use holon_core::agent::timer::TimerSpec;
-use holon_core::ids::{TaskId, TimerId};
+use holon_core::agent::work::PlanStatus;
+use holon_core::agent::work::operator::NewWorkItem;
+use holon_core::ids::{TaskId, TimerId, WorkItemId};
 use holon_core::input::ControlRequest;
 use holon_core::message::{AdmissionContext, Idempotency, Ingress, MessageKind, Origin, Surface};
 use holon_core::model::ModelRef;
@@ -63,6 +65,8 @@ impl Request {
             | Action::Model { .. }
             | Action::StopTask { .. }
             | Action::CancelTimer { .. }
+            | Action::CreateWork
+            | Action::CompleteWork { .. }
             | Action::Restart => true,
             Action::Abort { .. }
             | Action::RunTask { .. }
@@ -88,6 +92,8 @@ impl Request {
             | Action::WriteTask { .. }
             | Action::CreateTimer { .. }
             | Action::CancelTimer { .. }
+            | Action::CreateWork
+            | Action::CompleteWork { .. }
             | Action::Start
             | Action::Kill { .. }
             | Action::Suspend { .. }
@@ -142,6 +148,14 @@ pub fn input(request: &Request, reply: ReplyId) -> Option<Input> {
             Some(Input::CreateTimer { agent, timer, reply })
         }
         Action::CancelTimer { timer } => Some(Input::CancelTimer { agent, timer: TimerId(*timer), reply }),
+        Action::CreateWork => {
+            let (objective, plan_status, todo_list) = ("go".into(), PlanStatus::Ready, Vec::new());
+            let item = NewWorkItem { objective, plan_status, todo_list };
+            Some(Input::CreateWorkItem { agent, item, reply })
+        }
+        Action::CompleteWork { item } => {
+            Some(Input::CompleteWorkItem { agent, item: WorkItemId(*item), reply })
+        }
         Action::Restart => Some(Input::Drain { reply }),
         Action::Kill { .. } | Action::Suspend { .. } | Action::ClockJump { .. } | Action::Tick => None,
     }

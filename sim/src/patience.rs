@@ -84,6 +84,7 @@ pub(crate) fn judge(agent: &Agent, record: &Record, config: &Config) -> Result<(
         | Event::Operation(_)
         | Event::Task(_)
         | Event::Timer(_)
+        | Event::Work(_)
         | Event::Brief(_) => Ok(()),
     }
 }

@@ -245,6 +245,21 @@ fn about_tasks(here: &mut Circumstances<'_>) -> (Tool, String) {
     }
 }
 
+/// A call about work items, of which some exist.
+fn about_work(here: &mut Circumstances<'_>) -> (Tool, String) {
+    let item = 1 + here.below("item", 4);
+    let with = |rest: &str| format!(r#"{{"work_item_id":"work_{item}"{rest}}}"#);
+    match here.below("about work", 10) {
+        0..=2 => (Tool::CreateWorkItem, r#"{"objective":"go","plan":"first"}"#.into()),
+        3 | 4 => (Tool::PickWorkItem, with(r#","clear_blocker":true"#)),
+        5 => (Tool::UpdateWorkItem, with(r#","blocked_by":"rain""#)),
+        6 => (Tool::UpdateWorkItem, with(r#","todo_list":[{"text":"look","state":"in_progress"}]"#)),
+        7 => (Tool::GetWorkItem, with("")),
+        8 => (Tool::ListWorkItems, r#"{"filter":"open","limit":2}"#.into()),
+        _ => (Tool::CompleteWorkItem, with("")),
+    }
+}
+
 fn call(here: &mut Circumstances<'_>, number: u32, odd: bool) -> ProposedCall {
     let site = Site { ordinal: here.site.ordinal * 1_024 + u64::from(number), ..here.site };
     let mut inner =
@@ -255,7 +270,11 @@ fn call(here: &mut Circumstances<'_>, number: u32, odd: bool) -> ProposedCall {
         arguments: Text::Inline(r#"{"cmd":"ls"}"#.into()),
         inline: None,
     };
-    if inner.below("of tasks", 1_000) < inner.faults.task_calls {
+    if inner.below("of work", 1_000) < inner.faults.task_calls {
+        let (tool, arguments) = about_work(&mut inner);
+        proposed.tool_name = tool.name().into();
+        proposed.arguments = Text::Inline(arguments);
+    } else if inner.below("of tasks", 1_000) < inner.faults.task_calls {
         let (tool, arguments) = about_tasks(&mut inner);
         proposed.tool_name = tool.name().into();
         proposed.arguments = Text::Inline(arguments);

@@ -240,6 +240,7 @@ fn entry(event: &Event) -> Option<&'static str> {
         | Event::Operation(_)
         | Event::Task(_)
         | Event::Timer(_)
+        | Event::Work(_)
         | Event::Brief(_) => None,
     }
 }

@@ -117,6 +117,11 @@ pub enum Action {
     CancelTimer {
         timer: u64,
     },
+    /// An operator makes a work item.
+    CreateWork,
+    CompleteWork {
+        item: u64,
+    },
     /// Shut down in good order and start again.
     Restart,
     /// The process dies at this moment, and so many times again soon after each start.

@@ -46,6 +46,7 @@ pub(crate) fn judge(agent: &Agent, record: &Record, blind: bool) -> Result<bool,
         | Event::Operation(_)
         | Event::Task(_)
         | Event::Timer(_)
+        | Event::Work(_)
         | Event::Brief(_) => Ok(false),
     }
 }

@@ -118,6 +118,9 @@ impl Trace {
             Effect::CallTask { agent, op, work } => {
                 format!("call_task {agent} {op} {}", serde_json::to_string(work).unwrap_or_default())
             }
+            Effect::CallWork { agent, op, view } => {
+                format!("call_work {agent} {op} {}", serde_json::to_string(view).unwrap_or_default())
+            }
             Effect::Cancel { agent, op } => format!("cancel {agent} {op}"),
         };
         self.mix(&text);
@@ -156,6 +159,8 @@ fn named(call: &Call) -> Option<(&AgentId, &'static str)> {
             Input::WriteTask { agent, .. } => Some((agent, "write_task")),
             Input::CreateTimer { agent, .. } => Some((agent, "create_timer")),
             Input::CancelTimer { agent, .. } => Some((agent, "cancel_timer")),
+            Input::CreateWorkItem { agent, .. } => Some((agent, "create_work_item")),
+            Input::CompleteWorkItem { agent, .. } => Some((agent, "complete_work_item")),
             Input::Completed { agent, .. } => Some((agent, "completed")),
             Input::Tick | Input::Drain { .. } => None,
         },

@@ -61,6 +61,7 @@ impl Witness {
                 | Event::Operation(_)
                 | Event::Task(_)
                 | Event::Timer(_)
+                | Event::Work(_)
                 | Event::Brief(_) => {}
             }
         }
@@ -88,6 +89,7 @@ impl Witness {
             | Answer::Task { .. }
             | Answer::TaskInput { .. }
             | Answer::Timer { .. }
+            | Answer::WorkItem { .. }
             | Answer::Drained => {}
         }
     }

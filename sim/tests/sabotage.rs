@@ -65,6 +65,7 @@ fn other_ways_to_break_a_world_are_caught_too() {
         (Sabotage::ForgetTold, "P2"),
         (Sabotage::Unshown, "S5"),
         (Sabotage::LateTimers, "W5"),
+        (Sabotage::LostWork, "W11"),
     ] {
         let found = caught(sabotage, law);
         assert!(found.is_ok(), "{law} by {sabotage:?}: caught only by {found:?}");

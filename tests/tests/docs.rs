@@ -169,6 +169,14 @@ fn the_commands_of_the_tasks_page_work() {
 }
 
 #[test]
+fn the_commands_of_the_work_items_page_work() {
+    let daemon = Daemon::hello();
+    daemon.start();
+    let said = said("docs/work-items.md", &daemon);
+    has(&said, &["work_1\n", "0/2", "rotate the keys", "pending: list them", "work_1 is completed\n"]);
+}
+
+#[test]
 fn the_commands_of_the_timers_page_work() {
     let daemon = Daemon::hello();
     daemon.start();
@@ -177,13 +185,15 @@ fn the_commands_of_the_timers_page_work() {
 }
 
 #[test]
-fn the_pages_of_tasks_and_timers_name_what_the_help_names() {
+fn the_pages_of_what_agents_have_name_what_the_help_names() {
     let holon = Holon::new();
     let known = ["--help", "--home"];
     let tasks: &[&str] = &["list", "run", "status", "output", "input", "stop"];
-    for (name, group, commands) in
-        [("docs/tasks.md", "task", tasks), ("docs/timers.md", "timer", &["list", "add", "cancel"])]
-    {
+    for (name, group, commands) in [
+        ("docs/tasks.md", "task", tasks),
+        ("docs/timers.md", "timer", &["list", "add", "cancel"]),
+        ("docs/work-items.md", "work", &["list", "add", "show", "complete"]),
+    ] {
         let docs = page(name);
         for command in commands {
             let help = holon.run(&[group, command, "--help"]).stdout;
@@ -228,6 +238,7 @@ fn links_lead_somewhere() {
         "docs/simulation.md",
         "docs/tasks.md",
         "docs/timers.md",
+        "docs/work-items.md",
         "docs/tools.md",
     ] {
         let text = page(name);

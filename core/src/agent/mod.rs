@@ -14,6 +14,7 @@ pub(crate) mod settle;
 pub mod task;
 pub mod timer;
 pub mod turn;
+pub mod work;
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -24,10 +25,12 @@ use crate::closure::{self, ClosureDecision, ClosureFacts, RuntimePosture};
 use crate::event::operation::{OpKind, OperationFact, OperationOpened};
 use crate::event::turn::TurnTerminal;
 use crate::event::{
-    BriefFact, Event, InboxFact, LifecycleFact, SchedulingFact, TaskFact, TimerFact, TurnFact,
+    BriefFact, Event, InboxFact, LifecycleFact, SchedulingFact, TaskFact, TimerFact, TurnFact, WorkFact,
 };
 use crate::host::DeadlineReason;
-use crate::ids::{AgentId, BriefId, EventSeq, MessageId, OpId, RunId, TaskId, TimerId, TurnIndex};
+use crate::ids::{
+    AgentId, BriefId, EventSeq, MessageId, OpId, RunId, TaskId, TimerId, TurnIndex, WorkItemId,
+};
 use crate::lifecycle::{ControlAction, Status};
 use crate::model::ModelRef;
 use crate::outcome::{CommandSpec, SupervisorIdentity};
@@ -43,6 +46,7 @@ use task::Tasks;
 use timer::Timers;
 use turn::recap::Recap;
 use turn::{Round, Run};
+use work::WorkItems;
 
 /// The fold of an agent's log. Cloning it, or reading it back from a snapshot, gives the same bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,6 +66,8 @@ pub struct Agent {
     pub tasks: Tasks,
     #[serde(default, skip_serializing_if = "Timers::is_empty")]
     pub timers: Timers,
+    #[serde(default, skip_serializing_if = "WorkItems::is_empty")]
+    pub work: WorkItems,
     pub hold: Option<Hold>,
     pub history: History,
     pub last_decision: Option<SchedulerDecision>,
@@ -84,6 +90,8 @@ pub struct Counters {
     pub task: TaskId,
     #[serde(default = "first_timer")]
     pub timer: TimerId,
+    #[serde(default = "first_work_item")]
+    pub work_item: WorkItemId,
 }
 
 /// An operation whose outcome is awaited.
@@ -111,6 +119,10 @@ fn first_timer() -> TimerId {
     TimerId(1)
 }
 
+fn first_work_item() -> WorkItemId {
+    WorkItemId(1)
+}
+
 impl Default for Counters {
     fn default() -> Self {
         Self {
@@ -121,6 +133,7 @@ impl Default for Counters {
             turn: TurnIndex(1),
             task: TaskId(1),
             timer: TimerId(1),
+            work_item: WorkItemId(1),
         }
     }
 }
@@ -162,6 +175,7 @@ impl Agent {
             ops: BTreeMap::new(),
             tasks: Tasks::default(),
             timers: Timers::default(),
+            work: WorkItems::default(),
             hold: None,
             history: History::default(),
             last_decision: None,
@@ -246,6 +260,7 @@ impl Agent {
             Event::Operation(fact) => self.apply_operation(record.at, fact),
             Event::Task(fact) => self.apply_task(record.at, fact),
             Event::Timer(fact) => self.apply_timer(record.at, fact),
+            Event::Work(fact) => self.apply_work(record.at, fact),
             Event::Brief(BriefFact::BriefCreated(fact)) => {
                 self.next.brief = fact.id.next();
                 self.history.last_brief = Some((fact.id, record.at));
@@ -332,6 +347,9 @@ impl Agent {
             let taken = |id: &MessageId| self.inbox.claimed(*id).map(|entry| entry.message.clone());
             let also = fact.also.iter().filter_map(taken).collect();
             self.run = self.inbox.claimed_mut(fact.message_id).map(|entry| Run::new(at, fact, entry, also));
+            if let Some(run) = &mut self.run {
+                run.work_told = crate::prompt::work::told(&self.work);
+            }
             self.next.run = fact.run_id.next();
             self.next.turn = fact.turn_index.next();
             self.set_status(at, Status::AwakeRunning);
@@ -375,6 +393,13 @@ impl Agent {
             self.next.timer = fact.timer_id.next();
         }
         self.timers.apply(at, fact);
+    }
+
+    fn apply_work(&mut self, at: Wall, fact: &WorkFact) {
+        if let WorkFact::WorkItemWritten(fact) = fact {
+            self.next.work_item = self.next.work_item.max(fact.work_item_id.next());
+        }
+        self.work.apply(at, fact);
     }
 
     fn apply_operation(&mut self, at: Wall, fact: &OperationFact) {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::family;
 use crate::content::Text;
-use crate::ids::{BriefId, MessageId, RunId};
+use crate::ids::{BriefId, MessageId, RunId, WorkItemId};
 use crate::names::names;
 
 family! {
@@ -30,6 +30,9 @@ pub struct BriefCreated {
     pub kind: BriefKind,
     pub visibility: BriefVisibility,
     pub text: Text,
+    /// The item that it delivers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_item_id: Option<WorkItemId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<RunId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -10,6 +10,7 @@ pub mod task;
 pub mod timer;
 pub mod turn;
 mod wire;
+pub mod work;
 
 use alloc::string::String;
 
@@ -22,6 +23,7 @@ pub use task::TaskFact;
 pub use timer::TimerFact;
 pub use turn::TurnFact;
 pub use wire::DecodeError;
+pub use work::WorkFact;
 
 use crate::content::{Content, Text};
 
@@ -80,6 +82,7 @@ pub enum Event {
     Operation(OperationFact),
     Task(TaskFact),
     Timer(TimerFact),
+    Work(WorkFact),
     Brief(BriefFact),
 }
 
@@ -93,6 +96,7 @@ macro_rules! each_family {
             Event::Operation($fact) => $body,
             Event::Task($fact) => $body,
             Event::Timer($fact) => $body,
+            Event::Work($fact) => $body,
             Event::Brief($fact) => $body,
         }
     };
@@ -126,6 +130,7 @@ impl Event {
             OperationFact::KINDS,
             TaskFact::KINDS,
             TimerFact::KINDS,
+            WorkFact::KINDS,
             BriefFact::KINDS,
         ]
         .into_iter()
@@ -144,6 +149,7 @@ impl Event {
             Self::Lifecycle(_) | Self::Scheduling(_) | Self::Timer(_) => {}
             Self::Operation(fact) => fact.texts(&mut texts),
             Self::Task(fact) => fact.texts(&mut texts),
+            Self::Work(fact) => fact.texts(&mut texts),
             Self::Inbox(fact) => fact.texts(&mut texts),
             Self::Turn(fact) => fact.texts(&mut texts),
             Self::Brief(fact) => fact.texts(&mut texts),
@@ -161,5 +167,5 @@ macro_rules! into_event {
     )*};
 }
 into_event!(LifecycleFact => Lifecycle, InboxFact => Inbox, SchedulingFact => Scheduling, TurnFact => Turn,
-    OperationFact => Operation, TaskFact => Task, TimerFact => Timer,
+    OperationFact => Operation, TaskFact => Task, TimerFact => Timer, WorkFact => Work,
     BriefFact => Brief);

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::family;
 use crate::content::Text;
-use crate::ids::{MessageId, RoundIndex, RunId, TurnIndex};
+use crate::ids::{MessageId, RoundIndex, RunId, TurnIndex, WorkItemId};
 use crate::model::{AttemptRecord, Block, ModelRef, StopReason, TokenUsage};
 use crate::names::names;
 use crate::outcome::LoadedContext;
@@ -46,6 +46,9 @@ pub struct TurnStarted {
     /// Further results of tasks that the run is for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<MessageId>,
+    /// The item that was in focus.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_item_id: Option<WorkItemId>,
     /// The candidates, in order.
     pub models: Vec<ModelRef>,
     /// Rounds of interrupted runs of the same message that this run continues from.

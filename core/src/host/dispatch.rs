@@ -1,6 +1,6 @@
 //! Routing: one line per input, then decisions for every agent that something happened to.
 
-use crate::agent::{Agent, admission, control, model, recovery, settle, task, timer, turn};
+use crate::agent::{Agent, admission, control, model, recovery, settle, task, timer, turn, work};
 use crate::effect::{Answer, Effect};
 use crate::event::lifecycle::AgentCreated;
 use crate::ids::{AgentId, EventSeq, OpId, ReplyId, TaskId};
@@ -49,6 +49,14 @@ impl Host {
             }
             Input::CancelTimer { agent, timer, reply } => {
                 self.addressed(batch, &agent, reply, |tx| timer::operator::cancel(tx, timer, reply));
+                Boundary::Control
+            }
+            Input::CreateWorkItem { agent, item, reply } => {
+                self.addressed(batch, &agent, reply, |tx| work::operator::create(tx, item, reply));
+                Boundary::Control
+            }
+            Input::CompleteWorkItem { agent, item, reply } => {
+                self.addressed(batch, &agent, reply, |tx| work::operator::complete(tx, item, reply));
                 Boundary::Control
             }
             Input::Completed { agent, op, outcome } => self.complete(batch, &agent, op, outcome),

@@ -176,6 +176,8 @@ impl Host {
             | Input::WriteTask { .. }
             | Input::CreateTimer { .. }
             | Input::CancelTimer { .. }
+            | Input::CreateWorkItem { .. }
+            | Input::CompleteWorkItem { .. }
             | Input::Tick
             | Input::Drain { .. } => None,
         };

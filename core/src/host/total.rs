@@ -11,11 +11,13 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
 use crate::agent::timer::{Misfire, TimerSpec};
+use crate::agent::work::PlanStatus;
+use crate::agent::work::operator::NewWorkItem;
 use crate::config::{Config, WhileStopped};
 use crate::content::{Content, ContentId, Text};
 use crate::event::operation::OpKind;
 use crate::host::Found;
-use crate::ids::{AgentId, OpId, RunId, TaskId, TimerId};
+use crate::ids::{AgentId, OpId, RunId, TaskId, TimerId, WorkItemId};
 use crate::input::{ControlRequest, Input};
 use crate::message::{Idempotency, Ingress, MessageKind, Origin, Priority};
 use crate::model::{AnswerBlock, AttemptFailure, FailureKind, ProposedCall, StopReason, Timing};
@@ -46,6 +48,8 @@ enum Act {
     WriteTask(&'static str, u64),
     CreateTimer(&'static str, TimerSpec),
     CancelTimer(&'static str, u64),
+    CreateWorkItem(&'static str),
+    CompleteWorkItem(&'static str, u64),
     Drain,
     Crash,
     /// A crash that the supervisors of commands survive.
@@ -75,7 +79,7 @@ fn tight() -> impl Strategy<Value = Config> {
             config.turn.calls_per_round = few;
             config.turn.repeats_remind = few;
             config.turn.repeats_end = few * 2;
-            config.context.window_tokens = 4_096;
+            config.context.window_tokens = 8_192;
             config.retry.retries = few - 1;
             config.hold.on_outage = hold;
             config.tasks.per_agent = slots;
@@ -132,6 +136,10 @@ fn block() -> impl Strategy<Value = AnswerBlock> {
         (1..5_u64, Just(String::from(rest)))
             .prop_map(move |(task, rest)| (tool, alloc::format!(r#"{{"task_id":"task_{task}"{rest}}}"#)))
     };
+    let item = |tool: &'static str, rest: &str| {
+        (1..4_u64, Just(String::from(rest)))
+            .prop_map(move |(item, rest)| (tool, alloc::format!(r#"{{"work_item_id":"work_{item}"{rest}}}"#)))
+    };
     let plain = (
         select(vec!["ExecCommand", "ApplyPatch", "TaskList", "TaskStop", "Levitate", ""]),
         select(vec![r#"{"cmd":"ls"}"#, r#"{"patch":"x"}"#, "{}", "[", ""]).prop_map(String::from),
@@ -144,6 +152,11 @@ fn block() -> impl Strategy<Value = AnswerBlock> {
         1 => task("TaskInput", r#","input":"y""#),
         1 => task("TaskStop", ""),
         1 => task("TaskStop", r#","force":true"#),
+        2 => Just(("CreateWorkItem", String::from(r#"{"objective":"go"}"#))),
+        1 => item("PickWorkItem", ""),
+        1 => item("UpdateWorkItem", r#","blocked_by":"rain""#),
+        1 => item("CompleteWorkItem", ""),
+        1 => Just(("ListWorkItems", String::from("{}"))),
     ];
     let id = select(vec!["", "c1", "c2", "call_1_0_2", "call_2_0_2", "call_1_1_2"]);
     prop_oneof![
@@ -186,7 +199,7 @@ fn outcome() -> impl Strategy<Value = Outcome> {
         2 => "[ab]".prop_map(|text| tool_says(&text)),
         2 => (select(CommandEnd::ALL.to_vec()), 0..2_i32).prop_map(|(end, status)| command_ends(end, Some(status))),
         1 => Just(wrote()),
-        1 => (100..1_200_u64).prop_map(|tokens| tool_gives(long(tokens, tokens))),
+        1 => (100..2_400_u64).prop_map(|tokens| tool_gives(long(tokens, tokens))),
         1 => any::<bool>().prop_map(|sure| Outcome::Failed {
             failure: OpFailure {
                 certainty: if sure { Certainty::Definite } else { Certainty::Ambiguous },
@@ -216,6 +229,8 @@ fn act() -> impl Strategy<Value = Act> {
         2 => (name(), 0..6_u64).prop_map(|(name, task)| Act::WriteTask(name, task)),
         2 => (name(), timer()).prop_map(|(name, timer)| Act::CreateTimer(name, timer)),
         1 => (name(), 0..4_u64).prop_map(|(name, timer)| Act::CancelTimer(name, timer)),
+        2 => name().prop_map(Act::CreateWorkItem),
+        1 => (name(), 0..4_u64).prop_map(|(name, item)| Act::CompleteWorkItem(name, item)),
         1 => Just(Act::Drain),
         2 => Just(Act::Crash),
         2 => found().prop_map(Act::CrashFinding),
@@ -258,7 +273,7 @@ fn fitting(kind: OpKind) -> Outcome {
         | OpKind::RunCommand
         | OpKind::PromoteCommand
         | OpKind::WriteInput
-        | OpKind::AwaitTask => tool_gives(long(1, 700)),
+        | OpKind::AwaitTask => tool_gives(long(1, 2_200)),
         OpKind::PrepareCommand => prepared(),
     }
 }
@@ -304,6 +319,15 @@ impl Act {
             Self::CancelTimer(name, timer) => {
                 let (agent, timer) = (agent(name), TimerId(timer));
                 drop(world.ask(|reply| Input::CancelTimer { agent, timer, reply }));
+            }
+            Self::CreateWorkItem(name) => {
+                let (objective, plan_status, todo_list) = ("go".into(), PlanStatus::Draft, Vec::new());
+                let item = NewWorkItem { objective, plan_status, todo_list };
+                drop(world.ask(|reply| Input::CreateWorkItem { agent: agent(name), item, reply }));
+            }
+            Self::CompleteWorkItem(name, item) => {
+                let (agent, item) = (agent(name), WorkItemId(item));
+                drop(world.ask(|reply| Input::CompleteWorkItem { agent, item, reply }));
             }
             Self::Drain => drop(world.drain()),
             Self::Crash => {
@@ -354,7 +378,7 @@ proptest! {
 fn what_happens_concerns_every_law() {
     let mut runner = TestRunner::deterministic();
     let mut concerned = BTreeMap::new();
-    for _ in 0..64 {
+    for _ in 0..128 {
         let (config, acts) = (tight(), acts()).new_tree(&mut runner).unwrap().current();
         for (law, count) in after(config, acts).laws.antecedents() {
             *concerned.entry(law).or_insert(0) += count;

@@ -35,6 +35,7 @@ pub(super) fn t11(seen: &Seen, record: &Record) -> Ruling {
         | Event::Operation(_)
         | Event::Task(_)
         | Event::Timer(_)
+        | Event::Work(_)
         | Event::Brief(_) => false,
     };
     rule(!acts, || format!("{} in the step in which something was said", record.event.kind()))
@@ -63,6 +64,7 @@ pub(super) fn says(seen: &Seen, event: &Event) -> bool {
         | Event::Operation(_)
         | Event::Task(_)
         | Event::Timer(_)
+        | Event::Work(_)
         | Event::Brief(_) => false,
     }
 }

@@ -122,6 +122,7 @@ pub(super) fn started(run: u64, turn: u64, message: u64) -> TurnStarted {
         message_id: MessageId(message),
         also: Vec::new(),
         models: [model()].into(),
+        work_item_id: None,
         carried_rounds: 0,
     }
 }
@@ -274,6 +275,7 @@ pub(super) fn ended(
 
 pub(super) fn brief(id: u64, kind: BriefKind, message: u64) -> BriefCreated {
     BriefCreated {
+        work_item_id: None,
         id: BriefId(id),
         kind,
         visibility: BriefVisibility::TurnResult,

@@ -7,7 +7,7 @@ use super::{Ruling, rule};
 use crate::agent::task::TaskStatus;
 use crate::event::operation::OpKind;
 use crate::event::{
-    Event, InboxFact, LifecycleFact, OperationFact, SchedulingFact, TaskFact, TimerFact, TurnFact,
+    Event, InboxFact, LifecycleFact, OperationFact, SchedulingFact, TaskFact, TimerFact, TurnFact, WorkFact,
 };
 use crate::ids::RunId;
 use crate::lifecycle::{ControlAction, Status};
@@ -36,6 +36,7 @@ pub(super) fn l1(seen: &Seen, record: &Record) -> Ruling {
         | Event::Operation(_)
         | Event::Task(_)
         | Event::Timer(_)
+        | Event::Work(_)
         | Event::Brief(_) => false,
     };
     rule(!starts, || format!("{} while stopped", record.event.kind()))
@@ -114,6 +115,7 @@ pub(super) fn l5(seen: &Seen, record: &Record) -> Ruling {
         | Event::Operation(_)
         | Event::Task(_)
         | Event::Timer(_)
+        | Event::Work(_)
         | Event::Brief(_) => Ok(false),
     }
 }
@@ -173,6 +175,11 @@ fn changes_run(event: &Event) -> Option<RunId> {
         Event::Lifecycle(LifecycleFact::CurrentRunAborted(fact)) => Some(fact.run_id),
         Event::Lifecycle(LifecycleFact::RuntimeRecovered(fact)) => fact.interrupted_run_id,
         Event::Task(TaskFact::TaskCreated(fact)) => fact.run_id,
+        Event::Work(fact) => match fact {
+            WorkFact::WorkItemWritten(fact) => fact.run_id,
+            WorkFact::WorkItemPicked(fact) => Some(fact.run_id),
+            WorkFact::DeliverySummaryRecorded(fact) => Some(fact.run_id),
+        },
         Event::Lifecycle(_)
         | Event::Scheduling(_)
         | Event::Operation(_)
@@ -194,6 +201,7 @@ pub(super) fn s7(seen: &Seen, record: &Record) -> Ruling {
         | Event::Operation(_)
         | Event::Task(_)
         | Event::Timer(_)
+        | Event::Work(_)
         | Event::Brief(_) => return Ok(false),
     };
     let status = seen.posture.status;

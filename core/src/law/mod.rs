@@ -17,12 +17,15 @@ mod sabotage;
 mod sabotage_tasks;
 #[cfg(test)]
 mod sabotage_timers;
+#[cfg(test)]
+mod sabotage_work;
 mod seen;
 mod tasks;
 #[cfg(test)]
 mod tests;
 mod timers;
 mod turns;
+mod work;
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -53,7 +56,7 @@ const fn law(id: &'static str, sentence: &'static str, judge: fn(&Seen, &Record)
 }
 
 /// Every law whose subject exists, by family.
-const LAWS: [Law; 40] = [
+const LAWS: [Law; 41] = [
     law("L1", "Nothing starts between a stop and the next start.", lifecycle::l1),
     law(
         "L2",
@@ -138,6 +141,11 @@ const LAWS: [Law; 40] = [
     law("W6", "Occurrences that were missed fire or are let go as their timer's policy says.", timers::w6),
     law("W7", "Recorded time goes back only by a recorded step of the clock.", log::w7),
     law("W10", "Each end of a run has one closure, which waits exactly if it says what for.", log::w10),
+    law(
+        "W11",
+        "What is completed is written and picked no more; a turn is bound to the item in focus, which is open.",
+        work::w11,
+    ),
     law("D3", "A log starts with its agent and has no gap; steps never go back.", log::d3),
     law(
         "S5",

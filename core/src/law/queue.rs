@@ -139,6 +139,7 @@ pub(super) fn q5(seen: &Seen, record: &Record) -> Ruling {
         | Event::Operation(_)
         | Event::Task(_)
         | Event::Timer(_)
+        | Event::Work(_)
         | Event::Brief(_) => Ok(false),
     }
 }
@@ -175,6 +176,7 @@ pub(super) fn q7(seen: &Seen, record: &Record) -> Ruling {
         | Event::Operation(_)
         | Event::Task(_)
         | Event::Timer(_)
+        | Event::Work(_)
         | Event::Brief(_) => Ok(false),
     }
 }
@@ -206,6 +208,7 @@ pub(super) fn q10(seen: &Seen, record: &Record) -> Ruling {
         | Event::Operation(_)
         | Event::Task(_)
         | Event::Timer(_)
+        | Event::Work(_)
         | Event::Brief(_) => Ok(false),
     }
 }

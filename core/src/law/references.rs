@@ -5,10 +5,12 @@ use alloc::format;
 use super::seen::Seen;
 use super::{Ruling, rule};
 use crate::event::operation::OpKind;
+use crate::event::work::WorkChange;
 use crate::event::{
     BriefFact, Event, InboxFact, LifecycleFact, OperationFact, SchedulingFact, TaskFact, TimerFact, TurnFact,
+    WorkFact,
 };
-use crate::ids::{MessageId, OpId, RunId, TaskId, TimerId};
+use crate::ids::{MessageId, OpId, RunId, TaskId, TimerId, WorkItemId};
 use crate::record::Record;
 use crate::scheduler::{Evidence, SchedulerDecision};
 
@@ -20,6 +22,7 @@ enum Name {
     Op(OpId),
     Task(TaskId),
     Timer(TimerId),
+    WorkItem(WorkItemId),
 }
 
 pub(super) fn q9(seen: &Seen, record: &Record) -> Ruling {
@@ -36,6 +39,7 @@ pub(super) fn q9(seen: &Seen, record: &Record) -> Ruling {
             Name::Op(id) => id < seen.next.op && id.0 > 0,
             Name::Task(id) => id < seen.next.task && id.0 > 0,
             Name::Timer(id) => id < seen.next.timer && id.0 > 0,
+            Name::WorkItem(id) => id < seen.next.work_item && id.0 > 0,
         };
         if !known {
             unknown = unknown.or(Some(name));
@@ -62,6 +66,9 @@ fn given(seen: &Seen, event: &Event) -> Option<(u64, u64)> {
         }
         Event::Operation(OperationFact::OperationOpened(fact)) => Some((fact.op.0, seen.next.op.0)),
         Event::Timer(TimerFact::TimerCreated(fact)) => Some((fact.timer_id.0, seen.next.timer.0)),
+        Event::Work(WorkFact::WorkItemWritten(fact)) if matches!(fact.change, WorkChange::Created { .. }) => {
+            Some((fact.work_item_id.0, seen.next.work_item.0))
+        }
         Event::Brief(BriefFact::BriefCreated(fact)) => Some((fact.id.0, seen.next.brief.0)),
         Event::Lifecycle(_)
         | Event::Inbox(_)
@@ -69,7 +76,8 @@ fn given(seen: &Seen, event: &Event) -> Option<(u64, u64)> {
         | Event::Turn(_)
         | Event::Operation(_)
         | Event::Task(_)
-        | Event::Timer(_) => None,
+        | Event::Timer(_)
+        | Event::Work(_) => None,
     }
 }
 
@@ -94,7 +102,9 @@ fn names(event: &Event, visit: &mut dyn FnMut(Name)) {
         Event::Operation(OperationFact::OperationSettled(fact)) => visit(Name::Op(fact.op)),
         Event::Task(fact) => task(fact, visit),
         Event::Timer(fact) => timer(fact, visit),
+        Event::Work(fact) => work(fact, visit),
         Event::Brief(BriefFact::BriefCreated(fact)) => {
+            fact.work_item_id.into_iter().for_each(|item| visit(Name::WorkItem(item)));
             fact.run_id.into_iter().for_each(|run| visit(Name::Run(run)));
             let messages = fact.related_message_id.iter().chain(&fact.interjected_message_ids);
             messages.for_each(|id| visit(Name::Message(*id)));
@@ -129,6 +139,27 @@ fn timer(fact: &TimerFact, visit: &mut dyn FnMut(Name)) {
     };
     visit(Name::Timer(timer));
     message.into_iter().for_each(|id| visit(Name::Message(id)));
+}
+
+fn work(fact: &WorkFact, visit: &mut dyn FnMut(Name)) {
+    match fact {
+        WorkFact::WorkItemWritten(fact) => {
+            if !matches!(fact.change, WorkChange::Created { .. }) {
+                visit(Name::WorkItem(fact.work_item_id));
+            }
+            fact.run_id.into_iter().for_each(|run| visit(Name::Run(run)));
+        }
+        WorkFact::WorkItemPicked(fact) => {
+            visit(Name::WorkItem(fact.work_item_id));
+            fact.previous.into_iter().for_each(|item| visit(Name::WorkItem(item)));
+            visit(Name::Run(fact.run_id));
+        }
+        WorkFact::DeliverySummaryRecorded(fact) => {
+            visit(Name::WorkItem(fact.work_item_id));
+            visit(Name::Run(fact.run_id));
+            visit(Name::Message(fact.related_message_id));
+        }
+    }
 }
 
 fn lifecycle(fact: &LifecycleFact, visit: &mut dyn FnMut(Name)) {

@@ -55,6 +55,7 @@ pub(super) fn cases() -> Vec<Case> {
     cases.extend(log());
     cases.extend(super::sabotage_tasks::cases());
     cases.extend(super::sabotage_timers::cases());
+    cases.extend(super::sabotage_work::cases());
     cases
 }
 

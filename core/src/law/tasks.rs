@@ -90,6 +90,7 @@ pub(super) fn s5(seen: &Seen, record: &Record) -> Ruling {
         | Event::Operation(_)
         | Event::Task(_)
         | Event::Timer(_)
+        | Event::Work(_)
         | Event::Brief(_) => Ok(false),
     }
 }

@@ -135,6 +135,19 @@ fn timers(world: &mut World) {
     world.ask(|reply| Input::CancelTimer { agent: main(), timer, reply });
 }
 
+/// An item that is made, picked and completed.
+fn work(world: &mut World) {
+    let picks = ("", "PickWorkItem", r#"{"work_item_id":"work_1"}"#);
+    let completes = ("", "CompleteWorkItem", r#"{"work_item_id":"work_1"}"#);
+    world.admit("main", prompt("plan"));
+    world.complete("main", context());
+    for call in [("", "CreateWorkItem", r#"{"objective":"go"}"#), picks, completes] {
+        world.complete("main", calls(&[call]));
+        world.complete("main", tool_says("shown"));
+    }
+    world.complete("main", says("done"));
+}
+
 #[test]
 fn a_real_life_breaks_no_law_and_concerns_them_all() {
     let mut world = World::new(patient());
@@ -144,6 +157,7 @@ fn a_real_life_breaks_no_law_and_concerns_them_all() {
     crash_and_drain(&mut world);
     tasks(&mut world);
     timers(&mut world);
+    work(&mut world);
     let silent: Vec<_> =
         world.laws.antecedents().into_iter().filter(|(_, count)| *count == 0).map(|(id, _)| id).collect();
     assert!(silent.is_empty(), "nothing concerned {silent:?}");

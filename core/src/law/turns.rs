@@ -59,6 +59,7 @@ fn next_round(event: &Event) -> Option<RoundIndex> {
         | Event::Operation(_)
         | Event::Task(_)
         | Event::Timer(_)
+        | Event::Work(_)
         | Event::Brief(_) => None,
     }
 }
@@ -89,6 +90,7 @@ pub(super) fn t4(seen: &Seen, record: &Record) -> Ruling {
         | Event::Operation(_)
         | Event::Task(_)
         | Event::Timer(_)
+        | Event::Work(_)
         | Event::Brief(_) => Ok(false),
     }
 }
@@ -130,6 +132,7 @@ pub(super) fn t5(seen: &Seen, record: &Record) -> Ruling {
         | Event::Operation(_)
         | Event::Task(_)
         | Event::Timer(_)
+        | Event::Work(_)
         | Event::Brief(_) => Ok(false),
     }
 }
@@ -187,6 +190,7 @@ pub(super) fn t6(seen: &Seen, record: &Record) -> Ruling {
         | Event::Operation(_)
         | Event::Task(_)
         | Event::Timer(_)
+        | Event::Work(_)
         | Event::Brief(_) => Ok(false),
     }
 }
@@ -238,6 +242,7 @@ pub(super) fn t7(seen: &Seen, record: &Record) -> Ruling {
         | Event::Operation(_)
         | Event::Task(_)
         | Event::Timer(_)
+        | Event::Work(_)
         | Event::Brief(_) => Ok(false),
     }
 }
@@ -274,6 +279,7 @@ pub(super) fn t10(seen: &Seen, record: &Record) -> Ruling {
         | Event::Operation(_)
         | Event::Task(_)
         | Event::Timer(_)
+        | Event::Work(_)
         | Event::Brief(_) => Ok(false),
     }
 }

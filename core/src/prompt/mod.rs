@@ -5,5 +5,6 @@ pub mod frame;
 pub(crate) mod policy;
 pub(crate) mod recap;
 pub(crate) mod sections;
+pub(crate) mod work;
 
 pub use frame::{Part, PromptBlock, PromptCache, PromptFrame, Stability};

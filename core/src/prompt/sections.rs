@@ -23,11 +23,12 @@ const TOGETHER_CHARS: u32 = 16_000;
 /// Characters of a call's arguments that it shows.
 const CALL_CHARS: u32 = 300;
 
-/// Everything before the conversation. Earlier messages take at most `recent_tokens`; without, there are none.
+/// Everything before the conversation. `work` is what is said of work items. Earlier messages take at most `recent_tokens`; without, there are none.
 pub(crate) fn frame(
     agent: &Agent,
     context: &LoadedContext,
     limits: &ContextLimits,
+    work: Option<&str>,
     recent_tokens: Option<u64>,
 ) -> PromptFrame {
     let mut system_blocks = Vec::new();
@@ -59,6 +60,10 @@ pub(crate) fn frame(
     ];
     if let Some(last) = context_blocks.last_mut() {
         last.cache_breakpoint = true;
+    }
+    if let Some(told) = work {
+        let parts = alloc::vec![Part::Rendered(told.into())];
+        context_blocks.push(block("work_items", parts, Stability::TurnScoped));
     }
     if let Some(tokens) = recent_tokens {
         context_blocks.extend(recent_messages(agent, limits, tokens));

@@ -10,9 +10,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use arguments::{
-    ApplyPatch, ExecCommand, ExecCommandBatch, TaskInput, TaskList, TaskOutput, TaskStatus, TaskStop,
+    ApplyPatch, CompleteWorkItem, CreateWorkItem, ExecCommand, ExecCommandBatch, GetWorkItem, ListWorkItems,
+    PickWorkItem, TaskInput, TaskList, TaskOutput, TaskStatus, TaskStop, UpdateWorkItem,
 };
-pub use receipt::{Details, InputReceipt, Receipt, TaskCall, ToolError, ToolErrorKind, ToolFacts, Verdict};
+pub use receipt::{
+    Details, InputReceipt, Receipt, TaskCall, ToolError, ToolErrorKind, ToolFacts, Verdict, WorkCall,
+};
 
 /// A tool of the catalogue. The order of the variants is the order in which they are offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -25,6 +28,12 @@ pub enum Tool {
     TaskOutput,
     TaskInput,
     TaskStop,
+    CreateWorkItem,
+    PickWorkItem,
+    GetWorkItem,
+    ListWorkItems,
+    UpdateWorkItem,
+    CompleteWorkItem,
 }
 
 impl Tool {
@@ -37,6 +46,12 @@ impl Tool {
         Self::TaskOutput,
         Self::TaskInput,
         Self::TaskStop,
+        Self::CreateWorkItem,
+        Self::PickWorkItem,
+        Self::GetWorkItem,
+        Self::ListWorkItems,
+        Self::UpdateWorkItem,
+        Self::CompleteWorkItem,
     ];
 
     pub fn name(self) -> &'static str {
@@ -49,6 +64,12 @@ impl Tool {
             Self::TaskOutput => "TaskOutput",
             Self::TaskInput => "TaskInput",
             Self::TaskStop => "TaskStop",
+            Self::CreateWorkItem => "CreateWorkItem",
+            Self::PickWorkItem => "PickWorkItem",
+            Self::GetWorkItem => "GetWorkItem",
+            Self::ListWorkItems => "ListWorkItems",
+            Self::UpdateWorkItem => "UpdateWorkItem",
+            Self::CompleteWorkItem => "CompleteWorkItem",
         }
     }
 
@@ -88,6 +109,25 @@ impl Tool {
                 "End a background task and everything that it started: it is asked to end, and killed after a grace; \
                  with force it is killed at once."
             }
+            Self::CreateWorkItem => {
+                "Create a work item: something to be brought about over many turns, with an objective, a plan and a \
+                 todo list. It does not take the focus; PickWorkItem does. The plan is a file of your own, which \
+                 the result names: change it with your ordinary tools."
+            }
+            Self::PickWorkItem => {
+                "Turn to a work item: your turns are about it from the next one on. With clear_blocker, what stood in \
+                 its way is gone."
+            }
+            Self::GetWorkItem => "Read one work item, with the beginning of its plan.",
+            Self::ListWorkItems => "List your work items: those that are open, then those completed lately.",
+            Self::UpdateWorkItem => {
+                "Change a work item. A todo list replaces the one before. blocked_by says what stands in the way; an \
+                 empty text says that nothing does any more."
+            }
+            Self::CompleteWorkItem => {
+                "Say that a work item is done. What you write beside the call is what the operator is told of it, so \
+                 complete one item in a round, and say what came of it."
+            }
         }
     }
 
@@ -102,6 +142,12 @@ impl Tool {
             Self::TaskOutput => 200,
             Self::TaskInput => 125,
             Self::TaskStop => 125,
+            Self::CreateWorkItem => 300,
+            Self::PickWorkItem => 150,
+            Self::GetWorkItem => 110,
+            Self::ListWorkItems => 175,
+            Self::UpdateWorkItem => 300,
+            Self::CompleteWorkItem => 110,
         }
     }
 
@@ -115,13 +161,27 @@ impl Tool {
             Self::TaskList | Self::TaskStatus | Self::TaskOutput | Self::TaskInput | Self::TaskStop => {
                 self.task_call(json).map(drop)
             }
+            Self::CreateWorkItem
+            | Self::PickWorkItem
+            | Self::GetWorkItem
+            | Self::ListWorkItems
+            | Self::UpdateWorkItem
+            | Self::CompleteWorkItem => self.work_call(json).map(drop),
         }
     }
 
-    /// What a call is about that the core itself executes; none for the others.
+    /// What a call about tasks is about, which the core itself executes; none for the others.
     pub fn task_call(self, json: &str) -> Result<Option<TaskCall>, ToolError> {
         Ok(Some(match self {
-            Self::ExecCommand | Self::ExecCommandBatch | Self::ApplyPatch => return Ok(None),
+            Self::ExecCommand
+            | Self::ExecCommandBatch
+            | Self::ApplyPatch
+            | Self::CreateWorkItem
+            | Self::PickWorkItem
+            | Self::GetWorkItem
+            | Self::ListWorkItems
+            | Self::UpdateWorkItem
+            | Self::CompleteWorkItem => return Ok(None),
             Self::TaskList => arguments::parse::<TaskList>(json).map(|_| TaskCall::List)?,
             Self::TaskStatus => {
                 arguments::parse::<TaskStatus>(json).map(|it| TaskCall::Status { task: it.task_id })?
@@ -138,11 +198,62 @@ impl Tool {
         }))
     }
 
-    /// Whether the core executes it, on what it knows of the agent's tasks.
-    pub fn is_of_tasks(self) -> bool {
+    /// What a call about work items is about; none for the others.
+    pub fn work_call(self, json: &str) -> Result<Option<WorkCall>, ToolError> {
+        Ok(Some(match self {
+            Self::ExecCommand
+            | Self::ExecCommandBatch
+            | Self::ApplyPatch
+            | Self::TaskList
+            | Self::TaskStatus
+            | Self::TaskOutput
+            | Self::TaskInput
+            | Self::TaskStop => return Ok(None),
+            Self::CreateWorkItem => arguments::parse::<CreateWorkItem>(json).map(|it| WorkCall::Create {
+                objective: it.objective,
+                plan_status: it.plan_status,
+                todo_list: it.todo_list,
+                plan: it.plan.is_some(),
+            })?,
+            Self::PickWorkItem => arguments::parse::<PickWorkItem>(json).map(|it| WorkCall::Pick {
+                work_item: it.work_item_id,
+                reason: it.reason,
+                clear_blocker: it.clear_blocker,
+            })?,
+            Self::GetWorkItem => arguments::parse::<GetWorkItem>(json)
+                .map(|it| WorkCall::Get { work_item: it.work_item_id, todo_list: it.include_todo_list })?,
+            Self::ListWorkItems => arguments::parse::<ListWorkItems>(json).map(|it| WorkCall::List {
+                filter: it.filter,
+                limit: it.limit,
+                todo_list: it.include_todo_list,
+            })?,
+            Self::UpdateWorkItem => arguments::parse::<UpdateWorkItem>(json).map(|it| WorkCall::Update {
+                work_item: it.work_item_id,
+                objective: it.objective,
+                plan_status: it.plan_status,
+                todo_list: it.todo_list,
+                blocked_by: it.blocked_by,
+            })?,
+            Self::CompleteWorkItem => arguments::parse::<CompleteWorkItem>(json)
+                .map(|it| WorkCall::Complete { work_item: it.work_item_id })?,
+        }))
+    }
+
+    /// Whether the core executes it, on what it knows of the agent.
+    pub fn is_of_core(self) -> bool {
         match self {
             Self::ExecCommand | Self::ExecCommandBatch | Self::ApplyPatch => false,
-            Self::TaskList | Self::TaskStatus | Self::TaskOutput | Self::TaskInput | Self::TaskStop => true,
+            Self::TaskList
+            | Self::TaskStatus
+            | Self::TaskOutput
+            | Self::TaskInput
+            | Self::TaskStop
+            | Self::CreateWorkItem
+            | Self::PickWorkItem
+            | Self::GetWorkItem
+            | Self::ListWorkItems
+            | Self::UpdateWorkItem
+            | Self::CompleteWorkItem => true,
         }
     }
 
@@ -155,7 +266,13 @@ impl Tool {
             | Self::TaskStatus
             | Self::TaskOutput
             | Self::TaskInput
-            | Self::TaskStop => false,
+            | Self::TaskStop
+            | Self::CreateWorkItem
+            | Self::PickWorkItem
+            | Self::GetWorkItem
+            | Self::ListWorkItems
+            | Self::UpdateWorkItem
+            | Self::CompleteWorkItem => false,
         }
     }
 }

@@ -8,8 +8,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Tool;
+use super::arguments::WorkFilter;
+use crate::agent::work::{PlanStatus, Todo};
 use crate::content::{ContentId, Text, clip_middle};
-use crate::ids::TaskId;
+use crate::ids::{TaskId, WorkItemId};
 use crate::names::names;
 use crate::outcome::InputTarget;
 use crate::time::Millis;
@@ -127,6 +129,8 @@ pub enum Verdict {
     Accepted(Tool),
     /// Accepted, and executed on what the core knows of the agent's tasks.
     OnTask(TaskCall),
+    /// Accepted, and executed on the agent's work items.
+    OnWork(WorkCall),
     Refused(ToolError),
 }
 
@@ -151,6 +155,64 @@ pub enum TaskCall {
         task: TaskId,
         force: bool,
     },
+}
+
+/// A call about the agent's work items.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "call", rename_all = "snake_case")]
+pub enum WorkCall {
+    Create {
+        objective: String,
+        plan_status: PlanStatus,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        todo_list: Vec<Todo>,
+        /// Whether the arguments have a plan for the item's file.
+        #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+        plan: bool,
+    },
+    Pick {
+        work_item: WorkItemId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+        clear_blocker: bool,
+    },
+    Get {
+        work_item: WorkItemId,
+        todo_list: bool,
+    },
+    List {
+        filter: WorkFilter,
+        limit: u32,
+        todo_list: bool,
+    },
+    Update {
+        work_item: WorkItemId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        objective: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        plan_status: Option<PlanStatus>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        todo_list: Option<Vec<Todo>>,
+        /// An empty text for nothing any more.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        blocked_by: Option<String>,
+    },
+    Complete {
+        work_item: WorkItemId,
+    },
+}
+
+impl WorkCall {
+    pub fn tool(&self) -> Tool {
+        match self {
+            Self::Create { .. } => Tool::CreateWorkItem,
+            Self::Pick { .. } => Tool::PickWorkItem,
+            Self::Get { .. } => Tool::GetWorkItem,
+            Self::List { .. } => Tool::ListWorkItems,
+            Self::Update { .. } => Tool::UpdateWorkItem,
+            Self::Complete { .. } => Tool::CompleteWorkItem,
+        }
+    }
 }
 
 impl TaskCall {
@@ -182,6 +244,7 @@ impl Verdict {
         match self {
             Self::Accepted(tool) => Some(*tool),
             Self::OnTask(call) => Some(call.tool()),
+            Self::OnWork(call) => Some(call.tool()),
             Self::Refused(_) => None,
         }
     }

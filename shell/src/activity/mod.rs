@@ -109,7 +109,8 @@ fn told_elsewhere(event: &Event) -> bool {
         | Event::Scheduling(_)
         | Event::Operation(_)
         | Event::Task(_)
-        | Event::Timer(_) => false,
+        | Event::Timer(_)
+        | Event::Work(_) => false,
     }
 }
 

@@ -69,6 +69,7 @@ impl Waiting {
             | Event::Operation(_)
             | Event::Task(_)
             | Event::Timer(_)
+            | Event::Work(_)
             | Event::Lifecycle(_)
             | Event::Inbox(_)
             | Event::Scheduling(_)

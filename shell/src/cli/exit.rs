@@ -68,9 +68,10 @@ impl From<RunVerdict> for Exit {
 impl From<&Reject> for Exit {
     fn from(reject: &Reject) -> Self {
         match reject {
-            Reject::UnknownAgent { .. } | Reject::UnknownTask { .. } | Reject::UnknownTimer { .. } => {
-                Self::NotFound
-            }
+            Reject::UnknownAgent { .. }
+            | Reject::UnknownTask { .. }
+            | Reject::UnknownTimer { .. }
+            | Reject::UnknownWorkItem { .. } => Self::NotFound,
             Reject::CommandRefused { error } => Self::of_refused_command(error.kind.name()),
             Reject::AgentStopped { .. }
             | Reject::Draining

@@ -29,6 +29,7 @@ mod terminal;
 mod through;
 mod timer;
 mod wait;
+mod work;
 
 use std::path::PathBuf;
 
@@ -38,6 +39,7 @@ use agent::AgentCommand;
 pub use exit::Exit;
 use task::TaskCommand;
 use timer::TimerCommand;
+use work::WorkCommand;
 
 /// A durable runtime for long-lived software agents.
 #[derive(Debug, Parser)]
@@ -82,6 +84,9 @@ enum Command {
     /// Commands in the background: start, look, write, end
     #[command(subcommand)]
     Task(TaskCommand),
+    /// What an agent is about, over many turns
+    #[command(subcommand)]
+    Work(WorkCommand),
     /// What wakes an agent at a time
     #[command(subcommand)]
     Timer(TimerCommand),
@@ -124,6 +129,7 @@ pub fn main() -> std::process::ExitCode {
         Command::Transcript(args) => tail::transcript(cli.home, args),
         Command::Agent(command) => agent::agent(cli.home, command),
         Command::Task(command) => task::task(cli.home, command),
+        Command::Work(command) => work::work(cli.home, command),
         Command::Timer(command) => timer::timer(cli.home, command),
         Command::Pause(args) => agent::agent(cli.home, AgentCommand::Pause(args)),
         Command::Resume(args) => agent::agent(cli.home, AgentCommand::Resume(args)),

@@ -217,6 +217,7 @@ async fn ensure_default_agent(runtime: &Runtime, home: &Home, agent: &AgentId) -
         | Answer::Task { .. }
         | Answer::TaskInput { .. }
         | Answer::Timer { .. }
+        | Answer::WorkItem { .. }
         | Answer::Drained => Err(anyhow!("the creation of an agent was answered with {answer:?}").into()),
     }
 }

@@ -110,6 +110,7 @@ impl Driver {
             | Event::Operation(_)
             | Event::Task(_)
             | Event::Timer(_)
+            | Event::Work(_)
             | Event::Brief(_) => false,
         };
         let waits = self.ahead.iter().any(|ahead| ahead.step.records().iter().any(admits));

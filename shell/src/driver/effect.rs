@@ -62,6 +62,10 @@ impl Driver {
                 let work = async move { performers.call_task(&name, work).await };
                 self.work.start(agent, op, between(Point::TaskCallBegins, work, Point::TaskCallEnded));
             }
+            Effect::CallWork { agent, op, view } => {
+                let name = agent.clone();
+                self.work.start(agent, op, async move { performers.call_work(name, view).await });
+            }
             Effect::Cancel { agent, op } => {
                 self.work.cancel(&agent, op);
                 performers.cancelled(&agent, op);

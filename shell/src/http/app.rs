@@ -94,6 +94,7 @@ impl App {
             | Event::Operation(_)
             | Event::Task(_)
             | Event::Timer(_)
+            | Event::Work(_)
             | Event::Brief(_) => false,
         });
         if child { Err(Failure::unknown_agent(agent)) } else { Ok(last) }

@@ -70,6 +70,8 @@ codes! {
     UnknownTask "unknown_task" NOT_FOUND;
     /// No timer of that name is armed, or ended lately.
     UnknownTimer "unknown_timer" NOT_FOUND;
+    /// No work item of that name is open, or was completed lately.
+    UnknownWorkItem "unknown_work_item" NOT_FOUND;
     /// A number is smaller or larger than it may be; `details` has it, and the bounds.
     OutOfRange "out_of_range" BAD_REQUEST;
     /// A command that can't be executed; `details.kind` says why, in the words of the tools.
@@ -114,6 +116,7 @@ impl From<&Reject> for Code {
             Reject::TooManyAgents { .. } => Self::TooManyAgents,
             Reject::UnknownTask { .. } => Self::UnknownTask,
             Reject::UnknownTimer { .. } => Self::UnknownTimer,
+            Reject::UnknownWorkItem { .. } => Self::UnknownWorkItem,
             Reject::OutOfRange { .. } => Self::OutOfRange,
             Reject::CommandRefused { .. } => Self::CommandRefused,
         }

@@ -114,6 +114,7 @@ impl From<Reject> for Box<Failure> {
             Reject::TooManyAgents { limit } => failure.detail("limit", limit),
             Reject::UnknownTask { task } => failure.detail("task_id", task.to_string()),
             Reject::UnknownTimer { timer } => failure.detail("timer_id", timer.to_string()),
+            Reject::UnknownWorkItem { work_item } => failure.detail("work_item_id", work_item.to_string()),
             Reject::OutOfRange { what, value, least, most } => failure
                 .detail("field", what)
                 .detail("value", value)

@@ -91,7 +91,12 @@ fn operation_id(route: &Route) -> String {
 
 fn parameters(route: &Route, described: &Described) -> Vec<Value> {
     let mut parameters = Vec::new();
-    for (name, schema) in [("agent_id", "AgentId"), ("task_id", "TaskId"), ("timer_id", "TimerId")] {
+    for (name, schema) in [
+        ("agent_id", "AgentId"),
+        ("task_id", "TaskId"),
+        ("timer_id", "TimerId"),
+        ("work_item_id", "WorkItemId"),
+    ] {
         if route.name.path.contains(&format!("{{{name}}}")) {
             let schema = json!({ "$ref": format!("#/components/schemas/{schema}") });
             parameters.push(json!({ "name": name, "in": "path", "required": true, "schema": schema }));

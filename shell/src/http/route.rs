@@ -11,7 +11,7 @@ use axum::response::IntoResponse;
 use axum::routing::{MethodFilter, MethodRouter, on};
 use bytes::Bytes;
 use holon_core::AgentId;
-use holon_core::ids::{TaskId, TimerId};
+use holon_core::ids::{TaskId, TimerId, WorkItemId};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 
@@ -35,6 +35,8 @@ pub(super) struct Call<Q, B> {
     pub(super) task: Option<TaskId>,
     /// The timer of the path, on routes whose path names one.
     pub(super) timer: Option<TimerId>,
+    /// The work item of the path, on routes whose path names one.
+    pub(super) work_item: Option<WorkItemId>,
     pub(super) query: Q,
     pub(super) body: B,
     pub(super) headers: HeaderMap,
@@ -46,7 +48,7 @@ pub(super) struct Call<Q, B> {
 /// What a route is called, and who may use it.
 pub(super) struct Name {
     pub(super) method: Method,
-    /// With `{agent_id}` where an agent is named, `{task_id}` or `{timer_id}` where one of its tasks or timers is.
+    /// With `{agent_id}` where an agent is named, `{task_id}`, `{timer_id}` or `{work_item_id}` where one of its own things is.
     pub(super) path: &'static str,
     /// One line.
     pub(super) summary: &'static str,
@@ -203,11 +205,11 @@ impl<Q: DeserializeOwned, B: Body> Call<Q, B> {
             Access::Open => None,
             Access::Control => Some(app.policy.admit(peer, &parts.headers)?),
         };
-        let Named { agent, task, timer } = Named::read(app, &mut parts).await?;
+        let Named { agent, task, timer, work_item } = Named::read(app, &mut parts).await?;
         let query = Query::<Q>::try_from_uri(&parts.uri).map_err(|rejection| bad_query(&rejection))?.0;
         let body = if B::BYTES == 0 { Bytes::new() } else { body::collect(body, B::BYTES).await? };
         let body = B::read(&parts.headers, &body)?;
-        Ok(Self { agent, task, timer, query, body, headers: parts.headers, peer, caller })
+        Ok(Self { agent, task, timer, work_item, query, body, headers: parts.headers, peer, caller })
     }
 }
 
@@ -226,6 +228,7 @@ struct Named {
     agent: AgentId,
     task: Option<TaskId>,
     timer: Option<TimerId>,
+    work_item: Option<WorkItemId>,
 }
 
 impl Named {
@@ -239,10 +242,12 @@ impl Named {
         };
         let task = named("task_id").map(str::parse).transpose();
         let timer = named("timer_id").map(str::parse).transpose();
+        let work_item = named("work_item_id").map(str::parse).transpose();
         Ok(Self {
             agent,
             task: task.map_err(|error| invalid("task_id", error))?,
             timer: timer.map_err(|error| invalid("timer_id", error))?,
+            work_item: work_item.map_err(|error| invalid("work_item_id", error))?,
         })
     }
 }

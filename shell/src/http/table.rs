@@ -9,6 +9,7 @@ use super::code::Code;
 use super::failure::Failure;
 use super::resource::{
     agents, control, debug, events, fork, history, ingress, models, runtime, stream, tasks, timers,
+    work_items,
 };
 use super::route::{Header, Route, Value};
 use super::{metrics, openapi};
@@ -56,6 +57,7 @@ pub(super) fn routes() -> Vec<Route> {
     routes.extend(writes());
     routes.extend(task_writes());
     routes.extend(of_timers());
+    routes.extend(of_work_items());
     routes
 }
 
@@ -166,6 +168,29 @@ fn of_timers() -> Vec<Route> {
             ]),
         Route::post("/control/agents/{agent_id}/timers/{timer_id}/cancel", "End a timer", timers::cancel)
             .fails(&[Code::UnknownAgent, Code::UnknownTimer, Code::AgentDamaged]),
+    ]
+}
+
+fn of_work_items() -> Vec<Route> {
+    const ITEM: &[Code] = &[Code::UnknownAgent, Code::UnknownWorkItem, Code::AgentDamaged];
+    vec![
+        Route::get("/agents/{agent_id}/work-items", "Work items, the open ones first", work_items::list)
+            .fails(READ),
+        Route::get("/agents/{agent_id}/work-items/{work_item_id}", "One work item", work_items::show)
+            .fails(ITEM),
+        Route::post("/control/agents/{agent_id}/work-items", "A new work item", work_items::create).fails(&[
+            Code::UnknownAgent,
+            Code::AgentDamaged,
+            Code::AgentStopped,
+            Code::OutOfRange,
+            Code::TooMany,
+        ]),
+        Route::post(
+            "/control/agents/{agent_id}/work-items/{work_item_id}/complete",
+            "Say that a work item is done",
+            work_items::complete,
+        )
+        .fails(ITEM),
     ]
 }
 

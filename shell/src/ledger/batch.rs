@@ -220,6 +220,8 @@ pub(crate) fn is_urgent(input: &Input) -> bool {
         | Input::WriteTask { .. }
         | Input::CreateTimer { .. }
         | Input::CancelTimer { .. }
+        | Input::CreateWorkItem { .. }
+        | Input::CompleteWorkItem { .. }
         | Input::Completed { .. }
         | Input::Tick => false,
     }

@@ -220,6 +220,7 @@ impl World {
             | Effect::WatchCommand { .. }
             | Effect::StopCommand { .. }
             | Effect::CallTask { .. }
+            | Effect::CallWork { .. }
             | Effect::Cancel { .. } => return None,
         };
         Some(Input::Completed { agent, op, outcome })

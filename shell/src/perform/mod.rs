@@ -8,12 +8,13 @@ pub mod context;
 pub mod model;
 mod task;
 pub mod tool;
+mod work_item;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use holon_core::agent::identity::ExecutionBinding;
-use holon_core::effect::{TaskWork, ToolCall};
+use holon_core::effect::{TaskWork, ToolCall, WorkView};
 use holon_core::host::Found;
 use holon_core::ids::TaskId;
 use holon_core::model::{AttemptFailure, ModelAnswer, ModelRequest, Timing};
@@ -25,6 +26,7 @@ use crate::clock;
 use crate::home::Home;
 use crate::live::{LiveSink, LiveText};
 use crate::remains::Remains;
+use crate::spawn;
 use crate::supervise;
 use crate::text::Texts;
 use model::{Failure, Providers, Reply};
@@ -220,6 +222,19 @@ impl Performers {
         let Inner { texts, settings, commands, .. } = &*self.inner;
         let here = task::Here { texts, settings, commands, agent };
         Outcome::Tool { outcome: Box::pin(task::perform(&here, work)).await }
+    }
+
+    /// Shows work items as a call left them; ends in `Tool`.
+    pub async fn call_work(&self, agent: AgentId, view: WorkView) -> Outcome {
+        let inner = self.inner.clone();
+        let shown = spawn::blocking(move || {
+            let Inner { texts, settings, .. } = &*inner;
+            work_item::perform(&work_item::Here { texts, settings, agent: &agent }, &view)
+        });
+        match shown.await {
+            Ok(outcome) => Outcome::Tool { outcome },
+            Err(problem) => self.failed(&problem.to_string()),
+        }
     }
 
     /// Finds out what became of a command that was under way when the runtime ended. `is_task`: its output stays.

@@ -18,6 +18,7 @@ mod tests;
 mod time;
 mod timer;
 mod turn;
+mod work;
 
 use holon_core::Record;
 use holon_core::event::Event;
@@ -59,6 +60,7 @@ impl Presentation {
             Event::Operation(fact) => operation::told(fact),
             Event::Task(fact) => task::told(fact),
             Event::Timer(fact) => timer::told(fact),
+            Event::Work(fact) => work::told(fact),
             Event::Brief(fact) => brief::told(fact),
         };
         let Told { visibility, category, title, body, summary } = told;

@@ -285,6 +285,7 @@ impl Situation {
             | Answer::Task { .. }
             | Answer::TaskInput { .. }
             | Answer::Timer { .. }
+            | Answer::WorkItem { .. }
             | Answer::Refused { .. } => {}
         }
         for agent in self.shelf.durable.checks.agents().values() {
@@ -324,6 +325,8 @@ impl Situation {
             | Input::WriteTask { agent, .. }
             | Input::CreateTimer { agent, .. }
             | Input::CancelTimer { agent, .. }
+            | Input::CreateWorkItem { agent, .. }
+            | Input::CompleteWorkItem { agent, .. }
             | Input::Completed { agent, .. } => {
                 if !self.checks.parked.contains_key(agent) {
                     return Ok(());

@@ -286,6 +286,7 @@ impl Asked {
                 | Event::Scheduling(_)
                 | Event::Task(_)
                 | Event::Timer(_)
+                | Event::Work(_)
                 | Event::Brief(_) => None,
             });
             ensure!(settled == due, "P5", "{op} was found {found:?}, and settled as {settled:?}");

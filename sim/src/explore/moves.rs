@@ -104,6 +104,8 @@ impl Situation {
             | Action::WriteTask { .. }
             | Action::CreateTimer { .. }
             | Action::CancelTimer { .. }
+            | Action::CreateWork
+            | Action::CompleteWork { .. }
             | Action::Start
             | Action::Restart
             | Action::Kill { .. }

@@ -60,6 +60,7 @@ impl New {
             | Event::Operation(_)
             | Event::Task(_)
             | Event::Timer(_)
+            | Event::Work(_)
             | Event::Brief(_) => None,
         });
         let (runtime, asked): (Vec<&Message>, Vec<&Message>) = admitted.partition(|message| tells(message));

@@ -11,6 +11,7 @@ use holon_core::{Config, ContentId, Event, MessageId, Record, RunId, Wall};
 use super::admission::bounds;
 use super::tasks::Tasks;
 use super::timers::Timers;
+use super::work::Work;
 use crate::failure::{Failure, ensure};
 
 #[derive(Debug, Clone, Default)]
@@ -30,6 +31,7 @@ pub(super) struct Model {
     pub(super) keys: Vec<Key>,
     pub(super) tasks: Tasks,
     pub(super) timers: Timers,
+    pub(super) work: Work,
 }
 
 /// A message that has not come to an end.
@@ -84,6 +86,7 @@ impl Model {
             | Event::Operation(_)
             | Event::Task(_)
             | Event::Timer(_)
+            | Event::Work(_)
             | Event::Brief(_) => Ok(()),
         }
     }

@@ -6,12 +6,13 @@ mod admission;
 mod agent;
 mod tasks;
 mod timers;
+mod work;
 
 use std::collections::BTreeMap;
 
 use holon_core::agent::timer::TimerSpec;
 use holon_core::event::{InboxFact, LifecycleFact, TaskFact};
-use holon_core::ids::{TaskId, TimerId};
+use holon_core::ids::{TaskId, TimerId, WorkItemId};
 use holon_core::input::ControlRequest;
 use holon_core::lifecycle::Status;
 use holon_core::model::ModelRef;
@@ -39,6 +40,8 @@ pub struct Reference {
     pub(crate) unshown: bool,
     /// A reference that is broken on purpose: it takes every timer for overdue.
     pub(crate) hasty: bool,
+    /// A reference that is broken on purpose: it loses every work item.
+    pub(crate) lost: bool,
     /// Messages that were admitted.
     pub(crate) admissions: u64,
 }
@@ -74,6 +77,10 @@ enum Told {
         timer: TimerId,
         changed: bool,
     },
+    WorkItem {
+        item: WorkItemId,
+        changed: bool,
+    },
     Drained,
 }
 
@@ -89,6 +96,7 @@ impl Reference {
             told: false,
             unshown: false,
             hasty: false,
+            lost: false,
             admissions: 0,
         }
     }
@@ -160,6 +168,8 @@ impl Reference {
         model.tasks.apply(&record.event)?;
         model.timers.hasty = self.hasty;
         model.timers.apply(record)?;
+        model.work.lost = self.lost;
+        model.work.apply(&record.event)?;
         model.apply(record, &self.config, no_room)
     }
 
@@ -173,6 +183,8 @@ impl Reference {
             | Input::WriteTask { agent, .. }
             | Input::CreateTimer { agent, .. }
             | Input::CancelTimer { agent, .. }
+            | Input::CreateWorkItem { agent, .. }
+            | Input::CompleteWorkItem { agent, .. }
             | Input::SetModel { agent, .. } => self.agents.get(agent).cloned(),
             // Nobody is told anything about one agent.
             Input::Completed { .. } | Input::Tick | Input::Drain { .. } => None,
@@ -232,6 +244,11 @@ impl Reference {
                 let told = before.agent.as_ref().map(|agent| agent.timers.cancel(*timer));
                 (*reply, told.unwrap_or_else(|| vec![Told::Refused("unknown_agent")]))
             }
+            Input::CreateWorkItem { reply, .. } => (*reply, self.item_is_made(before)),
+            Input::CompleteWorkItem { item, reply, .. } => {
+                let told = before.agent.as_ref().map(|agent| agent.work.complete(*item));
+                (*reply, told.unwrap_or_else(|| vec![Told::Refused("unknown_agent")]))
+            }
             Input::Drain { reply } => {
                 self.draining = true;
                 (*reply, vec![Told::Drained])
@@ -264,6 +281,17 @@ impl Reference {
         } else {
             let refused = ["command_refused", "agent_stopped", "draining"].map(Told::Refused);
             std::iter::once(Told::Began).chain(refused).collect()
+        }
+    }
+
+    fn item_is_made(&self, before: &Before) -> Vec<Told> {
+        let Some(agent) = &before.agent else { return vec![Told::Refused("unknown_agent")] };
+        if self.draining {
+            vec![Told::Refused("draining")]
+        } else if agent.stopped {
+            vec![Told::Refused("agent_stopped")]
+        } else {
+            agent.work.make()
         }
     }
 
@@ -345,6 +373,7 @@ impl Reference {
                 Told::Input { task: task.id, accepted: input.bytes_written > 0 }
             }
             Answer::Timer { timer, changed } => Told::Timer { timer: timer.id, changed: *changed },
+            Answer::WorkItem { item, changed } => Told::WorkItem { item: item.id, changed: *changed },
             Answer::Drained => Told::Drained,
             Answer::Refused { reject } => Told::Refused(reject.code()),
         };

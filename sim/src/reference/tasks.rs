@@ -128,6 +128,7 @@ impl Tasks {
             | Event::Scheduling(_)
             | Event::Operation(_)
             | Event::Timer(_)
+            | Event::Work(_)
             | Event::Brief(_) => {}
         }
         Ok(())

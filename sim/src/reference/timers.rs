@@ -56,6 +56,7 @@ impl Timers {
             | Event::Turn(_)
             | Event::Operation(_)
             | Event::Task(_)
+            | Event::Work(_)
             | Event::Brief(_) => Ok(()),
         }
     }

@@ -64,6 +64,7 @@ pub fn scenario(seed: u64) -> Scenario {
     models(&mut draw, agents, span, &mut inputs);
     of_tasks(&mut draw, agents, span, &mut inputs);
     of_timers(&mut draw, agents, span, &mut inputs);
+    of_work(&mut draw, agents, span, &mut inputs);
     pattern::add(&mut draw, agents, span, &mut inputs, &mut faults);
     let later = later(&mut draw, &config, agents);
     let began = beginning(&mut draw);
@@ -133,6 +134,22 @@ fn of_timers(draw: &mut Draw, agents: u32, span: u32, inputs: &mut Vec<Timed>) {
             }
         };
         let at = u64::from(draw.below("timer asked for", span));
+        inputs.push(Timed { at, agent, action });
+    }
+    draw.ordinal = 0;
+}
+
+/// In some worlds operators make work items, and complete them.
+fn of_work(draw: &mut Draw, agents: u32, span: u32, inputs: &mut Vec<Timed>) {
+    draw.ordinal = 0;
+    for nth in 0..draw.of("operators' work", &[0, 0, 2, 6]) {
+        draw.ordinal = nth;
+        let agent = draw.below("whose work", agents) + 1;
+        let action = match draw.below("about work", 3) {
+            0 => Action::CompleteWork { item: u64::from(draw.below("which item", 4)) },
+            _ => Action::CreateWork,
+        };
+        let at = u64::from(draw.below("work asked for", span));
         inputs.push(Timed { at, agent, action });
     }
     draw.ordinal = 0;
@@ -309,7 +326,7 @@ fn config_of(draw: &mut Draw, agents: u32) -> Config {
     config.queue = queue(draw);
     config.turn = turn(draw);
     config.context = ContextLimits {
-        window_tokens: draw.of("window", &[4_096, 8_000, 128_000]),
+        window_tokens: draw.of("window", &[8_192, 12_000, 128_000]),
         windows: Vec::new(),
         recent_messages: draw.of("recent", &[0, 1, 8]),
     };

@@ -110,6 +110,8 @@ impl World<'_> {
             | Action::WriteTask { .. }
             | Action::CreateTimer { .. }
             | Action::CancelTimer { .. }
+            | Action::CreateWork
+            | Action::CompleteWork { .. }
             | Action::Kill { .. }
             | Action::Suspend { .. }
             | Action::ClockJump { .. }

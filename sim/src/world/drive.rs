@@ -52,6 +52,8 @@ impl World<'_> {
             | Action::WriteTask { .. }
             | Action::CreateTimer { .. }
             | Action::CancelTimer { .. }
+            | Action::CreateWork
+            | Action::CompleteWork { .. }
             | Action::Start
             | Action::Stop
             | Action::Abort { .. }

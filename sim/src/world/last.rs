@@ -56,6 +56,8 @@ impl World<'_> {
             | Action::WriteTask { .. }
             | Action::CreateTimer { .. }
             | Action::CancelTimer { .. }
+            | Action::CreateWork
+            | Action::CompleteWork { .. }
             | Action::ClockJump { .. }
             | Action::Tick => false,
         }
@@ -74,6 +76,8 @@ impl World<'_> {
             | Action::WriteTask { .. }
             | Action::CreateTimer { .. }
             | Action::CancelTimer { .. }
+            | Action::CreateWork
+            | Action::CompleteWork { .. }
             | Action::Start
             | Action::Kill { .. }
             | Action::Suspend { .. }

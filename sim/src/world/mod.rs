@@ -266,6 +266,8 @@ impl<'a> World<'a> {
                     | Action::WriteTask { .. }
                     | Action::CreateTimer { .. }
                     | Action::CancelTimer { .. }
+                    | Action::CreateWork
+                    | Action::CompleteWork { .. }
                     | Action::Start
                     | Action::Tick => self.waits_for_the_disk(at, false),
                 }

@@ -68,6 +68,8 @@ impl Patterns {
             | Action::WriteTask { .. }
             | Action::CreateTimer { .. }
             | Action::CancelTimer { .. }
+            | Action::CreateWork
+            | Action::CompleteWork { .. }
             | Action::Restart
             | Action::Kill { .. }
             | Action::Suspend { .. }

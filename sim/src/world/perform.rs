@@ -10,7 +10,7 @@ use crate::fault::Ill;
 use crate::ingress::Request;
 use crate::provider::{self, Circumstances, Deliveries};
 use crate::script::Line;
-use crate::{ingress, readers, tools, wire};
+use crate::{commands, ingress, readers, tools, wire};
 
 impl World<'_> {
     pub(super) fn perform(&mut self, effect: Effect, step: StepSeq) -> Result<(), Failure> {
@@ -32,6 +32,7 @@ impl World<'_> {
             Effect::WatchCommand { agent, op, supervisor } => self.watch(&agent, op, &supervisor),
             Effect::StopCommand { agent, op, force } => self.stop(&agent, op, force),
             Effect::CallTask { agent, op, work } => self.call_task(&agent, op, &work),
+            Effect::CallWork { agent, op, .. } => self.begin(&agent, op, "task", commands::show),
             Effect::Cancel { agent, op } => {
                 self.outside.inflight.remove(&(agent.clone(), op));
                 let number = self.number(&agent);
@@ -181,7 +182,8 @@ impl World<'_> {
             | Answer::Refused { .. }
             | Answer::Task { .. }
             | Answer::TaskInput { .. }
-            | Answer::Timer { .. } => {}
+            | Answer::Timer { .. }
+            | Answer::WorkItem { .. } => {}
         }
         Ok(())
     }
@@ -218,6 +220,7 @@ impl World<'_> {
             | Effect::PrepareCommand { .. }
             | Effect::WatchCommand { .. }
             | Effect::CallTask { .. }
+            | Effect::CallWork { .. }
             | Effect::RunCommand { .. } => false,
         };
         self.checks.say("L7");

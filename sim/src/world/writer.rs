@@ -79,6 +79,8 @@ pub(super) fn urgent(input: &Input) -> bool {
         | Input::WriteTask { .. }
         | Input::CreateTimer { .. }
         | Input::CancelTimer { .. }
+        | Input::CreateWorkItem { .. }
+        | Input::CompleteWorkItem { .. }
         | Input::Completed { .. }
         | Input::Tick => false,
     }

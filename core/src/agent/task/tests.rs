@@ -72,6 +72,7 @@ fn results(world: &World) -> Vec<&str> {
         | Event::Operation(_)
         | Event::Task(_)
         | Event::Timer(_)
+        | Event::Work(_)
         | Event::Brief(_) => None,
     };
     let texts: Vec<_> = world.log.iter().filter_map(told).collect();

@@ -32,7 +32,8 @@ pub(crate) fn begin(tx: &mut Tx<'_>, message_id: MessageId) {
     for message_id in core::iter::once(message_id).chain(also.iter().copied()) {
         tx.record(MessageDequeued { message_id, run_id: Some(run_id) });
     }
-    tx.record(TurnStarted { run_id, turn_index, message_id, also, models, carried_rounds });
+    let work_item_id = tx.agent().work.current().map(|item| item.id);
+    tx.record(TurnStarted { run_id, turn_index, message_id, also, work_item_id, models, carried_rounds });
     tx.arm(Alarm::TurnLimit, tx.config.turn.wall_time);
     let opening = Opening::of(run_id, OpKind::LoadContext, CONTEXT_TIMEOUT);
     tx.open(opening, |op| Some(Effect::LoadContext { agent: id, op, execution }));

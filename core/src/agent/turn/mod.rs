@@ -24,7 +24,7 @@ use crate::content::Text;
 use crate::event::TurnFact;
 use crate::event::inbox::OperatorInterjectionAdmitted;
 use crate::event::turn::{AssistantRoundRecorded, CompactionCause, ProviderAttemptRecorded, TurnStarted};
-use crate::ids::{MessageId, RoundIndex, RunId, TurnIndex};
+use crate::ids::{MessageId, RoundIndex, RunId, TurnIndex, WorkItemId};
 use crate::message::Message;
 use crate::model::{AttemptOutcome, AttemptRecord, Block, FailureKind, ModelRef, TokenUsage};
 use crate::outcome::LoadedContext;
@@ -43,6 +43,12 @@ pub struct Run {
     /// Results of tasks that were next in the queue: one turn is for all of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<Message>,
+    /// The item that was in focus when it began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_item: Option<WorkItemId>,
+    /// What its prompt says of work items: as they were when it began, so that the prompt stays the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_told: Option<String>,
     pub started_at: Wall,
     pub models: Vec<ModelRef>,
     pub phase: Phase,
@@ -163,6 +169,8 @@ impl Run {
             message: fact.message_id,
             incoming: entry.message.clone(),
             also,
+            work_item: fact.work_item_id,
+            work_told: None,
             started_at: at,
             models: fact.models.clone(),
             phase: Phase::Loading,

@@ -313,8 +313,8 @@ fn verdict(call: &ProposedCall, cut_off: bool, over: Option<u32>) -> Verdict {
         let error = ToolError::new(ToolErrorKind::UnknownTool, message);
         return Verdict::Refused(error.hint(&format!("the tools are: {}", crate::tool::names())));
     };
-    if tool.is_of_tasks() {
-        return on_task(tool, call.json());
+    if tool.is_of_core() {
+        return of_core(tool, call.json());
     }
     match call.json().map(|json| tool.check(json)) {
         Some(Err(error)) => Verdict::Refused(error),
@@ -323,17 +323,18 @@ fn verdict(call: &ProposedCall, cut_off: bool, over: Option<u32>) -> Verdict {
 }
 
 /// What the core executes itself has to come along.
-fn on_task(tool: Tool, json: Option<&str>) -> Verdict {
+fn of_core(tool: Tool, json: Option<&str>) -> Verdict {
     let Some(json) = json else {
         let message = "the arguments are longer than 64 KiB";
         let error = ToolError::new(ToolErrorKind::InvalidToolInput, message);
         return Verdict::Refused(error.hint("send less at a time"));
     };
-    match tool.task_call(json) {
-        Ok(Some(call)) => Verdict::OnTask(call),
-        Ok(None) => Verdict::Accepted(tool),
-        Err(error) => Verdict::Refused(error),
-    }
+    let verdict = match tool.task_call(json) {
+        Ok(Some(call)) => Ok(Verdict::OnTask(call)),
+        Ok(None) => tool.work_call(json).map(|call| call.map_or(Verdict::Accepted(tool), Verdict::OnWork)),
+        Err(error) => Err(error),
+    };
+    verdict.unwrap_or_else(Verdict::Refused)
 }
 
 /// Whether every provider takes it as an id or as the name of a tool.

@@ -102,6 +102,7 @@ pub(super) fn end_hold(tx: &mut Tx<'_>) {
     tx.record(HoldEnded { since, reason: HoldEnd::TurnSucceeded });
     let id = tx.agent().next.brief;
     tx.record(BriefCreated {
+        work_item_id: None,
         id,
         kind: BriefKind::Ack,
         visibility: BriefVisibility::TurnResult,

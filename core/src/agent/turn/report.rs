@@ -82,6 +82,7 @@ pub(super) fn brief(
         kind,
         visibility,
         text,
+        work_item_id: None,
         run_id: Some(terminal.run_id),
         related_message_id: Some(before.message),
         interjected_message_ids: before.interjected.clone(),

@@ -108,7 +108,8 @@ pub(crate) fn refused(tx: &mut Tx<'_>) -> bool {
 pub(crate) fn fixed_tokens(tx: &Tx<'_>, run: &Run) -> u64 {
     let Some(context) = &run.context else { return 0 };
     let recent = Window::of_chain(tx.config, &run.models).recent_of(run);
-    let frame = sections::frame(tx.agent(), context, &tx.config.context, recent).est_tokens();
+    let frame = sections::frame(tx.agent(), context, &tx.config.context, run.work_told.as_deref(), recent)
+        .est_tokens();
     let input: u64 = input(tx.agent(), run).iter().map(Part::est_tokens).sum();
     let tools: u64 = Tool::ALL.iter().map(|tool| tool.est_tokens()).sum();
     frame.saturating_add(input).saturating_add(tools)
@@ -126,7 +127,13 @@ fn build(tx: &Tx<'_>) -> Option<ModelRequest> {
     Some(ModelRequest {
         agent: agent.id.clone(),
         model: model.clone(),
-        frame: Arc::new(sections::frame(agent, context, &tx.config.context, window.recent_of(run))),
+        frame: Arc::new(sections::frame(
+            agent,
+            context,
+            &tx.config.context,
+            run.work_told.as_deref(),
+            window.recent_of(run),
+        )),
         conversation: conversation(agent, run, window),
         rounds: u32::try_from(run.rounds.len()).unwrap_or(u32::MAX),
         tools: Tool::ALL.to_vec(),

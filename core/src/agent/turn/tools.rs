@@ -7,8 +7,9 @@ use alloc::sync::Arc;
 use crate::agent::task::{self, tools::Retrieval};
 use crate::agent::turn::recap::Window;
 use crate::agent::turn::request;
+use crate::agent::work;
 use crate::content::Text;
-use crate::effect::{Effect, TaskWork, ToolCall};
+use crate::effect::{Effect, TaskWork, ToolCall, WorkView};
 use crate::event::operation::OpKind;
 use crate::event::turn::{ToolExecuted, ToolExecutionFailed, ToolStarted};
 use crate::host::tx::{Opening, Tx};
@@ -62,6 +63,10 @@ pub(crate) fn call_next(tx: &mut Tx<'_>) -> bool {
                 started(tx, &call, tool);
                 execute(tx, call, tool)
             }
+            Verdict::OnWork(on) => {
+                started(tx, &call, on.tool());
+                work::tools::call(tx, call.run_id, &on, call.arguments)
+            }
             Verdict::OnTask(on) => {
                 started(tx, &call, on.tool());
                 task::tools::call(tx, call.run_id, &on, call.arguments)
@@ -106,6 +111,13 @@ pub(crate) fn work(tx: &mut Tx<'_>, run_id: RunId, shows: Option<TaskId>, work: 
     tx.open(opening, |op| Some(Effect::CallTask { agent, op, work }));
 }
 
+/// Lets a performer show work items to the call in progress.
+pub(crate) fn show_work(tx: &mut Tx<'_>, run_id: RunId, view: WorkView) {
+    let agent = tx.agent().id.clone();
+    let opening = Opening::of(run_id, OpKind::CallTool, WORK_TIMEOUT);
+    tx.open(opening, |op| Some(Effect::CallWork { agent, op, view }));
+}
+
 /// Shows the output of a task to the call in progress.
 pub(crate) fn task_output(tx: &mut Tx<'_>, id: TaskId, retrieval: Retrieval) {
     let Some(run_id) = tx.agent().run.as_ref().map(|run| run.id) else { return };
@@ -134,7 +146,7 @@ pub(crate) fn patience(tx: &Tx<'_>) -> Millis {
 pub(crate) fn open_task(tx: &Tx<'_>) -> Option<TaskId> {
     match first_open(tx)?.verdict {
         Verdict::OnTask(call) => call.task(),
-        Verdict::Accepted(_) | Verdict::Refused(_) => None,
+        Verdict::Accepted(_) | Verdict::OnWork(_) | Verdict::Refused(_) => None,
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod tasks;
 mod timers;
+mod work;
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
@@ -14,7 +15,9 @@ use crate::event::turn::{
     AssistantRoundRecorded, CompactionCause, ProviderAttemptRecorded, TurnStarted, TurnTerminal,
 };
 use crate::event::{BriefFact, Event, InboxFact, LifecycleFact, SchedulingFact, TurnFact};
-use crate::ids::{BriefId, EventSeq, MessageId, OpId, RunId, StepSeq, TaskId, TimerId, TurnIndex};
+use crate::ids::{
+    BriefId, EventSeq, MessageId, OpId, RunId, StepSeq, TaskId, TimerId, TurnIndex, WorkItemId,
+};
 use crate::lifecycle::{ControlAction, Status};
 use crate::message::{MessageKind, Priority};
 use crate::model::{AttemptOutcome, Block, ModelRef};
@@ -24,6 +27,7 @@ use crate::time::Wall;
 use crate::tool::{TaskCall, Verdict};
 pub(in crate::law) use tasks::{Ended, Op, Task, Tasks};
 pub(in crate::law) use timers::{Timer, come};
+use work::Work;
 
 /// The agent before the record that is judged.
 #[derive(Debug, Clone, Default)]
@@ -37,6 +41,7 @@ pub(in crate::law) struct Seen {
     pub(in crate::law) ops: BTreeMap<OpId, Op>,
     pub(in crate::law) tasks: Tasks,
     pub(in crate::law) timers: BTreeMap<TimerId, Timer>,
+    pub(in crate::law) work: Work,
     pub(in crate::law) hold: Option<Hold>,
     pub(in crate::law) decided: Option<(DecisionKind, Option<MessageId>)>,
     pub(in crate::law) owed: Owed,
@@ -59,6 +64,7 @@ pub(in crate::law) struct Next {
     pub(in crate::law) turn: TurnIndex,
     pub(in crate::law) task: TaskId,
     pub(in crate::law) timer: TimerId,
+    pub(in crate::law) work_item: WorkItemId,
 }
 
 #[derive(Debug, Clone)]
@@ -192,6 +198,7 @@ impl Default for Next {
             turn: TurnIndex(1),
             task: TaskId(1),
             timer: TimerId(1),
+            work_item: WorkItemId(1),
         }
     }
 }
@@ -253,6 +260,7 @@ impl Seen {
             Event::Operation(fact) => self.operation(fact),
             Event::Task(fact) => self.task(record.step, fact),
             Event::Timer(fact) => self.timer(fact),
+            Event::Work(fact) => self.work(fact),
             Event::Brief(BriefFact::BriefCreated(fact)) => {
                 self.next.brief = fact.id.next();
                 if fact.kind == BriefKind::Failure && fact.related_message_id == self.owed.failure_brief {
@@ -551,7 +559,7 @@ impl Run {
         });
         let reads = |verdict: &Verdict| match verdict {
             Verdict::OnTask(TaskCall::Output { task, .. }) => Some(*task),
-            Verdict::OnTask(_) | Verdict::Accepted(_) | Verdict::Refused(_) => None,
+            Verdict::OnTask(_) | Verdict::OnWork(_) | Verdict::Accepted(_) | Verdict::Refused(_) => None,
         };
         self.calls = ids
             .zip(&fact.verdicts)

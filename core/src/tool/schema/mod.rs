@@ -10,7 +10,8 @@ use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
 use super::{
-    ApplyPatch, ExecCommand, ExecCommandBatch, TaskInput, TaskList, TaskOutput, TaskStatus, TaskStop, Tool,
+    ApplyPatch, CompleteWorkItem, CreateWorkItem, ExecCommand, ExecCommandBatch, GetWorkItem, ListWorkItems,
+    PickWorkItem, TaskInput, TaskList, TaskOutput, TaskStatus, TaskStop, Tool, UpdateWorkItem,
 };
 
 /// How optional properties are written.
@@ -33,6 +34,12 @@ pub fn schema(tool: Tool, mode: SchemaMode) -> Value {
         Tool::TaskOutput => of::<TaskOutput>(mode),
         Tool::TaskInput => of::<TaskInput>(mode),
         Tool::TaskStop => of::<TaskStop>(mode),
+        Tool::CreateWorkItem => of::<CreateWorkItem>(mode),
+        Tool::PickWorkItem => of::<PickWorkItem>(mode),
+        Tool::GetWorkItem => of::<GetWorkItem>(mode),
+        Tool::ListWorkItems => of::<ListWorkItems>(mode),
+        Tool::UpdateWorkItem => of::<UpdateWorkItem>(mode),
+        Tool::CompleteWorkItem => of::<CompleteWorkItem>(mode),
     }
 }
 

@@ -13,6 +13,7 @@ mod tasks;
 mod timers;
 mod transcript;
 mod word;
+mod work_items;
 
 pub use agents::{
     AgentListEntry, AgentState, AgentStatus, AgentWhy, DamagedAgent, EventMark, ListQuery, Listed,
@@ -37,6 +38,7 @@ pub use tasks::{
 };
 pub use timers::{CreateTimer, TimerReply, TimerSnapshot, Timers, TimersQuery};
 pub use transcript::{Block, Item, PageQuery, RoundData, Transcript, TranscriptEntry};
+pub use work_items::{CreateWork, WorkItemReply, WorkItemShown, WorkItems, WorkItemsQuery};
 
 /// Name of the protocol in the handshake.
 pub const PROTOCOL: &str = "holon-control";

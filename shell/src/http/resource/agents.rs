@@ -176,6 +176,7 @@ fn spec(created: &Record) -> Option<&AgentSpec> {
         | Event::Operation(_)
         | Event::Task(_)
         | Event::Timer(_)
+        | Event::Work(_)
         | Event::Brief(_) => None,
     }
 }

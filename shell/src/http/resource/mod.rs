@@ -16,4 +16,5 @@ pub(super) mod tasks;
 mod texts;
 pub(super) mod timers;
 mod why;
+pub(super) mod work_items;
 mod workspace;

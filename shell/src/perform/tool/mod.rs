@@ -96,7 +96,13 @@ pub(super) async fn run(texts: &Texts, settings: &Settings, call: &ToolCall, arg
         | Tool::TaskStatus
         | Tool::TaskOutput
         | Tool::TaskInput
-        | Tool::TaskStop => {
+        | Tool::TaskStop
+        | Tool::CreateWorkItem
+        | Tool::PickWorkItem
+        | Tool::GetWorkItem
+        | Tool::ListWorkItems
+        | Tool::UpdateWorkItem
+        | Tool::CompleteWorkItem => {
             let message = "it is performed in another way: for commands a supervisor is prepared";
             Err(Refusal::new(ToolErrorKind::ToolExecutionFailed, message))
         }

@@ -69,7 +69,13 @@ pub(super) fn plan(
         | Tool::TaskStatus
         | Tool::TaskOutput
         | Tool::TaskInput
-        | Tool::TaskStop => {
+        | Tool::TaskStop
+        | Tool::CreateWorkItem
+        | Tool::PickWorkItem
+        | Tool::GetWorkItem
+        | Tool::ListWorkItems
+        | Tool::UpdateWorkItem
+        | Tool::CompleteWorkItem => {
             return Err(Refusal::new(ToolErrorKind::ToolExecutionFailed, "it is no command"));
         }
     };

@@ -91,7 +91,13 @@ pub(super) fn result(
         | Tool::TaskStatus
         | Tool::TaskOutput
         | Tool::TaskInput
-        | Tool::TaskStop => {
+        | Tool::TaskStop
+        | Tool::CreateWorkItem
+        | Tool::PickWorkItem
+        | Tool::GetWorkItem
+        | Tool::ListWorkItems
+        | Tool::UpdateWorkItem
+        | Tool::CompleteWorkItem => {
             let (Some(item), Some(end)) = (plan.items.first(), ends.first()) else {
                 let message = "the supervisor left a record without the command";
                 return Err(Refusal::new(ToolErrorKind::Interrupted, message).hint(INTERRUPTED));

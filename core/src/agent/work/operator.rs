@@ -1,0 +1,82 @@
+//! Work items that operators make and complete, past the agent's turns.
+
+use alloc::boxed::Box;
+use alloc::string::String;
+
+use super::{LINE_BYTES, OBJECTIVE_BYTES, PlanStatus, TODOS, Todo, tools};
+use crate::effect::Answer;
+use crate::event::work::{WorkAuthor, WorkChange};
+use crate::host::tx::Tx;
+use crate::ids::{ReplyId, WorkItemId};
+use crate::lifecycle::Status;
+use crate::reject::Reject;
+use serde::{Deserialize, Serialize};
+
+/// What an operator asks for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewWorkItem {
+    pub objective: String,
+    pub plan_status: PlanStatus,
+    #[serde(default, skip_serializing_if = "alloc::vec::Vec::is_empty")]
+    pub todo_list: alloc::vec::Vec<Todo>,
+}
+
+/// The focus stays where it is.
+pub(crate) fn create(tx: &mut Tx<'_>, item: NewWorkItem, reply: ReplyId) {
+    if let Some(reject) = closed(tx).or_else(|| refusal(&item)) {
+        tx.reply(reply, Answer::Refused { reject });
+        return;
+    }
+    let NewWorkItem { objective, plan_status, todo_list } = item;
+    let change = WorkChange::Created { objective, plan_status, todo_list };
+    match tools::create(tx, WorkAuthor::Operator, None, change) {
+        Ok(id) => answer(tx, id, true, reply),
+        Err(_) => {
+            let (count, limit) = (tx.agent().work.open_count() + 1, super::OPEN as u64);
+            let reject = Reject::TooMany { what: "open work items".into(), count, limit };
+            tx.reply(reply, Answer::Refused { reject });
+        }
+    }
+}
+
+/// Completing what is completed changes nothing.
+pub(crate) fn complete(tx: &mut Tx<'_>, id: WorkItemId, reply: ReplyId) {
+    let open = tx.agent().work.is_open(id);
+    if open {
+        tools::complete(tx, WorkAuthor::Operator, None, id, None);
+    }
+    answer(tx, id, open, reply);
+}
+
+fn closed(tx: &Tx<'_>) -> Option<Reject> {
+    if tx.host.draining {
+        Some(Reject::Draining)
+    } else if tx.agent().status == Status::Stopped {
+        Some(Reject::AgentStopped { agent: tx.agent().id.clone() })
+    } else {
+        None
+    }
+}
+
+fn refusal(item: &NewWorkItem) -> Option<Reject> {
+    let bytes = item.objective.len();
+    if bytes == 0 || bytes > OBJECTIVE_BYTES {
+        let (what, value) = ("the length of the objective in bytes".into(), bytes as u64);
+        return Some(Reject::OutOfRange { what, value, least: 1, most: OBJECTIVE_BYTES as u64 });
+    }
+    if item.todo_list.len() > TODOS {
+        let (what, count, limit) = ("entries".into(), item.todo_list.len() as u64, TODOS as u64);
+        return Some(Reject::TooMany { what, count, limit });
+    }
+    let long = item.todo_list.iter().map(|todo| todo.text.len()).find(|bytes| *bytes > LINE_BYTES)?;
+    let (what, bytes, limit) = ("an entry of the todo list".into(), long as u64, LINE_BYTES as u64);
+    Some(Reject::TooLarge { what, bytes, limit })
+}
+
+fn answer(tx: &mut Tx<'_>, id: WorkItemId, changed: bool, reply: ReplyId) {
+    let answer = match tx.agent().work.get(id) {
+        Some(item) => Answer::WorkItem { item: Box::new(item.clone()), changed },
+        None => Answer::Refused { reject: Reject::UnknownWorkItem { work_item: id } },
+    };
+    tx.reply(reply, answer);
+}

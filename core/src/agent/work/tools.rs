@@ -1,0 +1,198 @@
+//! What the model's calls do to work items: recorded at once, then shown by a performer, who knows the plan's file.
+
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::vec::Vec;
+
+use super::{OPEN, WorkItem, WorkState};
+use crate::agent::turn::tools;
+use crate::content::Text;
+use crate::effect::{WorkShown, WorkView};
+use crate::event::brief::{BriefCreated, BriefKind, BriefVisibility};
+use crate::event::work::{DeliverySummaryRecorded, WorkAuthor, WorkChange, WorkItemPicked, WorkItemWritten};
+use crate::host::tx::Tx;
+use crate::ids::{RunId, WorkItemId};
+use crate::tool::arguments::WorkFilter;
+use crate::tool::{ToolError, ToolErrorKind, Verdict, WorkCall};
+
+/// Begins a call.
+///
+/// # Errors
+/// The one result of a call that changes and shows nothing.
+pub(crate) fn call(
+    tx: &mut Tx<'_>,
+    run_id: RunId,
+    call: &WorkCall,
+    arguments: Text,
+) -> Result<(), ToolError> {
+    let mut view =
+        WorkView { shown: WorkShown::None, current: None, changed: false, warning: None, plan: None };
+    let mut with_todo_list = true;
+    let id = match call {
+        WorkCall::Create { objective, plan_status, todo_list, plan } => {
+            view.plan = plan.then_some(arguments);
+            let change = WorkChange::Created {
+                objective: objective.clone(),
+                plan_status: *plan_status,
+                todo_list: todo_list.clone(),
+            };
+            view.changed = true;
+            create(tx, WorkAuthor::Agent, Some(run_id), change)?
+        }
+        WorkCall::Pick { work_item, reason, clear_blocker } => {
+            let item = open(tx, *work_item)?;
+            let unblocked = *clear_blocker && item.blocked_by.is_some();
+            let previous = tx.agent().work.current().map(|item| item.id);
+            view.changed = previous != Some(*work_item) || unblocked;
+            if view.changed {
+                let (work_item_id, reason) = (*work_item, reason.clone());
+                tx.record(WorkItemPicked { work_item_id, previous, reason, unblocked, run_id });
+            }
+            *work_item
+        }
+        WorkCall::Get { work_item, todo_list } => {
+            with_todo_list = *todo_list;
+            known(tx, *work_item)?.id
+        }
+        WorkCall::List { filter, limit, todo_list } => {
+            view.shown = list(tx, *filter, *limit, *todo_list);
+            view.current = tx.agent().work.current().map(|item| item.id);
+            tools::show_work(tx, run_id, view);
+            return Ok(());
+        }
+        WorkCall::Update { work_item, .. } => {
+            let item = open(tx, *work_item)?;
+            if let Some(change) = changes(item, call) {
+                view.changed = true;
+                write(tx, WorkAuthor::Agent, Some(run_id), *work_item, change);
+            }
+            *work_item
+        }
+        WorkCall::Complete { work_item } => {
+            let item = open(tx, *work_item)?.id;
+            let report = report(tx);
+            view.changed = true;
+            view.warning = report.as_ref().err().copied().map(Into::into);
+            complete(tx, WorkAuthor::Agent, Some(run_id), item, report.ok());
+            item
+        }
+    };
+    view.current = tx.agent().work.current().map(|item| item.id);
+    if let Some(item) = tx.agent().work.get(id) {
+        view.shown = WorkShown::One { item: Box::new(item.clone()), todo_list: with_todo_list };
+    }
+    tools::show_work(tx, run_id, view);
+    Ok(())
+}
+
+/// Records a new item.
+///
+/// # Errors
+/// When there are as many as there may be.
+pub(super) fn create(
+    tx: &mut Tx<'_>,
+    by: WorkAuthor,
+    run_id: Option<RunId>,
+    change: WorkChange,
+) -> Result<WorkItemId, ToolError> {
+    if tx.agent().work.open_count() >= OPEN as u64 {
+        let error =
+            ToolError::new(ToolErrorKind::LimitReached, format!("{OPEN} work items are open already"));
+        return Err(error.hint("complete what is done first"));
+    }
+    let work_item_id = tx.agent().next.work_item;
+    tx.record(WorkItemWritten { work_item_id, revision: 1, by, run_id, change });
+    Ok(work_item_id)
+}
+
+fn write(tx: &mut Tx<'_>, by: WorkAuthor, run_id: Option<RunId>, id: WorkItemId, change: WorkChange) {
+    let Some(item) = tx.agent().work.get(id) else { return };
+    let revision = item.revision.saturating_add(1);
+    tx.record(WorkItemWritten { work_item_id: id, revision, by, run_id, change });
+}
+
+/// Completes an open item; with a report, that is what is delivered.
+pub(super) fn complete(
+    tx: &mut Tx<'_>,
+    by: WorkAuthor,
+    run_id: Option<RunId>,
+    id: WorkItemId,
+    report: Option<Text>,
+) {
+    write(tx, by, run_id, id, WorkChange::Completed { result_summary: report.clone() });
+    let run = tx.agent().run.as_ref().map(|run| (run.id, run.message));
+    let Some((text, (run_id, message))) = report.zip(run) else { return };
+    tx.record(DeliverySummaryRecorded {
+        work_item_id: id,
+        run_id,
+        related_message_id: message,
+        text: text.clone(),
+    });
+    tx.record(BriefCreated {
+        id: tx.agent().next.brief,
+        kind: BriefKind::Result,
+        visibility: BriefVisibility::WorkDone,
+        text,
+        work_item_id: Some(id),
+        run_id: Some(run_id),
+        related_message_id: Some(message),
+        interjected_message_ids: Vec::new(),
+    });
+}
+
+/// The text of the round in progress, which is the report of its one completion; or why it is none.
+fn report(tx: &Tx<'_>) -> Result<Text, &'static str> {
+    let round = tx.agent().run.as_ref().and_then(|run| run.rounds.last());
+    let Some(round) = round else { return Err("there is no text to report") };
+    let completes = |verdict: &&Verdict| matches!(verdict, Verdict::OnWork(WorkCall::Complete { .. }));
+    if round.verdicts.iter().filter(completes).count() > 1 {
+        return Err("no report was made: several items were completed in one round");
+    }
+    round.text().cloned().ok_or("no report was made: there was no text beside the call")
+}
+
+/// What an update makes another than before; none when that is nothing.
+fn changes(item: &WorkItem, call: &WorkCall) -> Option<WorkChange> {
+    let WorkCall::Update { objective, plan_status, todo_list, blocked_by, .. } = call else { return None };
+    let objective = objective.clone().filter(|objective| *objective != item.objective);
+    let plan_status = plan_status.filter(|status| *status != item.plan_status);
+    let todo_list = todo_list.clone().filter(|todo_list| *todo_list != item.todo_list);
+    let stands = item.blocked_by.as_deref().unwrap_or_default();
+    let blocked_by = blocked_by.clone().filter(|blocked_by| blocked_by != stands);
+    let same = objective.is_none() && plan_status.is_none() && todo_list.is_none() && blocked_by.is_none();
+    (!same).then_some(WorkChange::Updated { objective, plan_status, todo_list, blocked_by })
+}
+
+fn list(tx: &Tx<'_>, filter: WorkFilter, limit: u32, todo_list: bool) -> WorkShown {
+    let work = &tx.agent().work;
+    let current = work.current().map(|item| item.id);
+    let fits = |item: &&WorkItem| match filter {
+        WorkFilter::All => true,
+        WorkFilter::Open => item.state() != WorkState::Completed,
+        WorkFilter::Completed => item.state() == WorkState::Completed,
+        WorkFilter::Current => Some(item.id) == current,
+        WorkFilter::Queued => item.state() != WorkState::Completed && Some(item.id) != current,
+        WorkFilter::Blocked => item.state() == WorkState::Blocked,
+        WorkFilter::WaitingForOperator => item.state() == WorkState::WaitingOperator,
+        WorkFilter::Runnable => item.state() == WorkState::Runnable,
+    };
+    let mut items = work.open().chain(work.completed()).filter(fits);
+    let shown = items.by_ref().take(limit as usize).cloned().collect();
+    WorkShown::Many { items: shown, more: items.next().is_some(), todo_list }
+}
+
+fn known<'a>(tx: &'a Tx<'_>, id: WorkItemId) -> Result<&'a WorkItem, ToolError> {
+    tx.agent().work.get(id).ok_or_else(|| {
+        let error = ToolError::new(ToolErrorKind::UnknownWorkItem, format!("there is no work item {id}"));
+        error.hint("ListWorkItems names those that are open and those that were completed lately")
+    })
+}
+
+fn open<'a>(tx: &'a Tx<'_>, id: WorkItemId) -> Result<&'a WorkItem, ToolError> {
+    let item = known(tx, id)?;
+    if item.state() != WorkState::Completed {
+        return Ok(item);
+    }
+    let error = ToolError::new(ToolErrorKind::InvalidToolInput, format!("{id} is completed"));
+    Err(error.hint("what is completed stays as it is: create another item"))
+}

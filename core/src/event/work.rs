@@ -1,0 +1,103 @@
+//! The life of work items.
+
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use super::family;
+use crate::agent::work::{PlanStatus, Todo};
+use crate::content::Text;
+use crate::ids::{MessageId, RunId, WorkItemId};
+use crate::names::names;
+
+family! {
+    /// What agents and operators do to work items.
+    WorkFact {
+        WorkItemWritten "work_item_written" v 1,
+        WorkItemPicked "work_item_picked" v 1,
+        DeliverySummaryRecorded "delivery_summary_recorded" v 1,
+    }
+}
+
+names! { WorkAuthor { Agent "agent", Operator "operator" } }
+
+/// A work item is new, changed or completed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkItemWritten {
+    pub work_item_id: WorkItemId,
+    /// From 1; one more with every change.
+    pub revision: u64,
+    pub by: WorkAuthor,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<RunId>,
+    #[serde(flatten)]
+    pub change: WorkChange,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "change", rename_all = "snake_case")]
+pub enum WorkChange {
+    Created {
+        objective: String,
+        plan_status: PlanStatus,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        todo_list: Vec<Todo>,
+    },
+    /// Only what is another than before.
+    Updated {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        objective: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        plan_status: Option<PlanStatus>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        todo_list: Option<Vec<Todo>>,
+        /// What stands in the way; an empty text for nothing any more.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        blocked_by: Option<String>,
+    },
+    Completed {
+        /// What the agent reports of it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        result_summary: Option<Text>,
+    },
+}
+
+/// The focus moves.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkItemPicked {
+    pub work_item_id: WorkItemId,
+    /// The item that had it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous: Option<WorkItemId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Whether its blocker is gone by that.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub unblocked: bool,
+    pub run_id: RunId,
+}
+
+/// What the agent delivers with an item.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeliverySummaryRecorded {
+    pub work_item_id: WorkItemId,
+    pub run_id: RunId,
+    pub related_message_id: MessageId,
+    pub text: Text,
+}
+
+impl WorkFact {
+    pub(crate) fn texts<'a>(&'a self, visit: &mut dyn FnMut(&'a Text)) {
+        match self {
+            Self::WorkItemWritten(fact) => {
+                if let WorkChange::Completed { result_summary: Some(text) } = &fact.change {
+                    visit(text);
+                }
+            }
+            Self::WorkItemPicked(_) => {}
+            Self::DeliverySummaryRecorded(fact) => visit(&fact.text),
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! What a prompt says of work items: the one in focus, and that there are others.
+
+use alloc::format;
+use alloc::string::String;
+
+use crate::agent::work::{TodoState, WorkItem, WorkItems, WorkState};
+use crate::content::clip;
+
+/// Other open items that are listed.
+const OTHERS: usize = 10;
+/// Steps that are listed.
+const STEPS: usize = 20;
+/// Bytes of a line, and of the objective of the item in focus.
+const LINE_BYTES: usize = 100;
+const OBJECTIVE_BYTES: usize = 1_000;
+
+/// None while there is nothing open. At most about 5,000 bytes.
+pub(crate) fn told(work: &WorkItems) -> Option<String> {
+    let current = work.current();
+    let mut told = match current {
+        Some(item) => focus(item),
+        None if work.open_count() == 0 => return None,
+        None => String::from("No work item is in focus: PickWorkItem turns to one.\n"),
+    };
+    let mut others = work.open().filter(|item| current.is_none_or(|current| current.id != item.id));
+    for item in others.by_ref().take(OTHERS) {
+        told += &format!("Open: {} ({}): {}\n", item.id, item.state(), clip(&item.objective, LINE_BYTES));
+    }
+    let more = others.count();
+    if more > 0 {
+        told += &format!("{more} more are open: ListWorkItems names them.\n");
+    }
+    Some(told)
+}
+
+fn focus(item: &WorkItem) -> String {
+    let mut told = format!(
+        "In focus: {} (plan {}, {})\nObjective: {}\nPlan: work-items/{}/plan.md in your agent home\n",
+        item.id,
+        item.plan_status,
+        item.state(),
+        clip(&item.objective, OBJECTIVE_BYTES),
+        item.id
+    );
+    if let (WorkState::Blocked, Some(blocked_by)) = (item.state(), &item.blocked_by) {
+        told += &format!("Blocked by: {}\n", clip(blocked_by, LINE_BYTES));
+    }
+    for todo in item.todo_list.iter().take(STEPS) {
+        let mark = match todo.state {
+            TodoState::Pending => " ",
+            TodoState::InProgress => ">",
+            TodoState::Completed => "x",
+        };
+        told += &format!("[{mark}] {}\n", clip(&todo.text, LINE_BYTES));
+    }
+    let more = item.todo_list.len().saturating_sub(STEPS);
+    if more > 0 {
+        told += &format!("{more} more steps: GetWorkItem shows them.\n");
+    }
+    told
+}

@@ -1,0 +1,63 @@
+//! Work items, as they are asked for. Their own shape is the one that agents see (`crate::work_items`).
+
+use holon_core::AgentId;
+use holon_core::agent::work::{PlanStatus, Todo};
+use holon_core::tool::arguments::WorkFilter;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::word::optional_word;
+use crate::work_items::WorkItemSnapshot;
+
+/// Which work items.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WorkItemsQuery {
+    /// Only items of this kind; all by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filter: Option<WorkFilter>,
+    /// At most so many, 1 to 500; 100 by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 500))]
+    pub limit: Option<u32>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WorkItems {
+    pub ok: bool,
+    /// Those that are open, in their order, then those completed lately, the newest first.
+    pub work_items: Vec<WorkItemSnapshot>,
+    /// Whether there are more beyond `limit`.
+    pub more: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WorkItemShown {
+    pub ok: bool,
+    pub work_item: WorkItemSnapshot,
+}
+
+/// A new work item. It does not take the focus.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CreateWork {
+    /// What is to be brought about; at most 4 KiB.
+    #[schemars(length(min = 1))]
+    pub objective: String,
+    /// How far the plan is; `draft` by default.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "optional_word")]
+    pub plan_status: Option<PlanStatus>,
+    /// The steps, at most 100.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub todo_list: Vec<Todo>,
+}
+
+/// A work item after a request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WorkItemReply {
+    pub ok: bool,
+    pub agent_id: AgentId,
+    /// Whether the request changed anything.
+    pub changed: bool,
+    pub work_item: WorkItemSnapshot,
+}

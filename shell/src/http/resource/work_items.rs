@@ -1,0 +1,142 @@
+//! Work items: the list, one of them, and what operators do to them.
+
+use holon_core::agent::work::WorkItem;
+use holon_core::agent::work::operator::NewWorkItem;
+use holon_core::agent::work::{PlanStatus, WorkState};
+use holon_core::ids::WorkItemId;
+use holon_core::tool::arguments::WorkFilter;
+use holon_core::{AgentId, Answer as Answered, Input, Reject};
+
+use super::super::App;
+use super::super::api::{CreateWork, Nothing, WorkItemReply, WorkItemShown, WorkItems, WorkItemsQuery};
+use super::super::body::{Empty, Json};
+use super::super::failure::Failure;
+use super::super::reply::{Answer, Made};
+use super::super::route::{Call, Handled};
+use super::agents::bounded;
+use super::control::unexpected;
+use super::look::{Looked, look};
+use crate::work_items::{Shown, WorkItemSnapshot};
+
+/// Items of one reply, where nothing else is asked for, and at most.
+const LISTED: (u32, u32) = (100, 500);
+const BODY_BYTES: usize = 512 << 10;
+
+/// An item, and whether it is in focus.
+type Seen = (WorkItem, bool);
+
+pub(in super::super) async fn list(
+    app: App,
+    call: Call<WorkItemsQuery, Empty>,
+) -> Handled<Answer<WorkItems>> {
+    let limit = bounded("limit", call.query.limit, LISTED, 1)?;
+    let filter = call.query.filter.unwrap_or_default();
+    let read = move |view: holon_core::view::View<'_>, agent: &AgentId| {
+        let work = &view.agent(agent)?.work;
+        let mut seen = Vec::new();
+        for item in work.open().chain(work.completed()) {
+            let in_focus = work.current().is_some_and(|current| current.id == item.id);
+            if fits(filter, item.state(), in_focus) {
+                seen.push((item.clone(), in_focus));
+            }
+        }
+        Some(seen)
+    };
+    let Looked { mut seen, .. } = look(&app, &call.agent, read).await?;
+    let more = seen.len() > limit;
+    seen.truncate(limit);
+    let work_items = shown(&app, call.agent, seen).await?;
+    Ok(Answer(WorkItems { ok: true, work_items, more }))
+}
+
+fn fits(filter: WorkFilter, state: WorkState, in_focus: bool) -> bool {
+    match filter {
+        WorkFilter::All => true,
+        WorkFilter::Open => state != WorkState::Completed,
+        WorkFilter::Completed => state == WorkState::Completed,
+        WorkFilter::Current => in_focus,
+        WorkFilter::Queued => state != WorkState::Completed && !in_focus,
+        WorkFilter::Blocked => state == WorkState::Blocked,
+        WorkFilter::WaitingForOperator => state == WorkState::WaitingOperator,
+        WorkFilter::Runnable => state == WorkState::Runnable,
+    }
+}
+
+pub(in super::super) async fn show(app: App, call: Call<Nothing, Empty>) -> Handled<Answer<WorkItemShown>> {
+    let id = named(&call)?;
+    let read = move |view: holon_core::view::View<'_>, agent: &AgentId| {
+        let work = &view.agent(agent)?.work;
+        let in_focus = work.current().is_some_and(|current| current.id == id);
+        Some(work.get(id).map(|item| (item.clone(), in_focus)))
+    };
+    let Looked { seen, .. } = look(&app, &call.agent, read).await?;
+    let seen = seen.ok_or_else(|| unknown(&call.agent, id))?;
+    Ok(Answer(WorkItemShown { ok: true, work_item: one(&app, call.agent, seen).await? }))
+}
+
+pub(in super::super) async fn create(
+    app: App,
+    call: Call<Nothing, Json<CreateWork, BODY_BYTES>>,
+) -> Handled<Made<WorkItemReply>> {
+    let (agent, Json(asked)) = (call.agent, call.body);
+    let mut item = NewWorkItem {
+        objective: app.runtime.texts().redact(&asked.objective),
+        plan_status: asked.plan_status.unwrap_or(PlanStatus::Draft),
+        todo_list: asked.todo_list,
+    };
+    for todo in &mut item.todo_list {
+        todo.text = app.runtime.texts().redact(&todo.text);
+    }
+    let named = agent.clone();
+    let ask = move |reply| Input::CreateWorkItem { agent: named, item, reply };
+    let answered = app.runtime.ask(Some(&agent), ask).await?;
+    reply(&app, agent, answered).await.map(Made)
+}
+
+pub(in super::super) async fn complete(
+    app: App,
+    call: Call<Nothing, Empty>,
+) -> Handled<Answer<WorkItemReply>> {
+    let item = named(&call)?;
+    let (agent, named) = (call.agent.clone(), call.agent);
+    let ask = move |reply| Input::CompleteWorkItem { agent: named, item, reply };
+    let answered = app.runtime.ask(Some(&agent), ask).await?;
+    reply(&app, agent, answered).await.map(Answer)
+}
+
+fn named<Q, B>(call: &Call<Q, B>) -> Handled<WorkItemId> {
+    call.work_item.ok_or_else(|| Failure::internal("the path of the route names no work item"))
+}
+
+async fn reply(app: &App, agent: AgentId, answered: Answered) -> Handled<WorkItemReply> {
+    if let Answered::Refused { reject: Reject::UnknownWorkItem { work_item } } = answered {
+        return Err(unknown(&agent, work_item));
+    }
+    let Answered::WorkItem { item, changed } = answered else { return Err(unexpected(answered)) };
+    // An operator moves no focus, and what is new or completed has none.
+    let work_item = one(app, agent.clone(), (*item, false)).await?;
+    Ok(WorkItemReply { ok: true, agent_id: agent, changed, work_item })
+}
+
+fn unknown(agent: &AgentId, work_item: WorkItemId) -> Box<Failure> {
+    let failure: Box<Failure> = Reject::UnknownWorkItem { work_item }.into();
+    failure.hint(format!("holon work list --agent {agent}")).detail("agent_id", agent.as_str())
+}
+
+async fn one(app: &App, agent: AgentId, seen: Seen) -> Handled<WorkItemSnapshot> {
+    let shown = shown(app, agent, vec![seen]).await?.pop();
+    shown.ok_or_else(|| Failure::internal("an item is not shown"))
+}
+
+/// With their plans, which are files.
+async fn shown(app: &App, agent: AgentId, seen: Vec<Seen>) -> Handled<Vec<WorkItemSnapshot>> {
+    app.blocking(move |app| {
+        let home = app.home.agent(&agent);
+        let show = |(item, in_focus): &Seen| {
+            let shown = Shown { in_focus: *in_focus, todo_list: true };
+            WorkItemSnapshot::of(app.runtime.texts(), &agent, &home, item, shown)
+        };
+        Ok(seen.iter().map(show).collect())
+    })
+    .await
+}

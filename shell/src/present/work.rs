@@ -1,0 +1,56 @@
+//! Work items.
+
+use holon_core::agent::work::PlanStatus;
+use holon_core::event::WorkFact;
+use holon_core::event::work::{WorkAuthor, WorkChange, WorkItemWritten};
+
+use super::{Category, Told, Visibility};
+
+pub(super) fn told(fact: &WorkFact) -> Told {
+    let (visibility, summary) = match fact {
+        WorkFact::WorkItemWritten(fact) => (importance(&fact.change), written(fact)),
+        WorkFact::WorkItemPicked(fact) => {
+            let why = fact.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+            (Visibility::Verbose, format!("{} is in focus{why}", fact.work_item_id))
+        }
+        WorkFact::DeliverySummaryRecorded(fact) => {
+            (Visibility::Debug, format!("{} is delivered: {}", fact.work_item_id, fact.text.preview()))
+        }
+    };
+    Told::new(visibility, Category::Runtime, "work", &summary)
+}
+
+/// Beginnings and ends are news.
+fn importance(change: &WorkChange) -> Visibility {
+    match change {
+        WorkChange::Created { .. } | WorkChange::Completed { .. } => Visibility::Info,
+        WorkChange::Updated { .. } => Visibility::Verbose,
+    }
+}
+
+fn written(fact: &WorkItemWritten) -> String {
+    let who = match fact.by {
+        WorkAuthor::Agent => "",
+        WorkAuthor::Operator => " by an operator",
+    };
+    let what = match &fact.change {
+        WorkChange::Created { objective, .. } => format!("is new{who}: {objective}"),
+        WorkChange::Updated { objective, plan_status, todo_list, blocked_by } => {
+            let blocked = blocked_by.as_ref().map(|by| match by.as_str() {
+                "" => "nothing stands in its way".to_owned(),
+                by => format!("it is blocked by {by}"),
+            });
+            let objective = objective.as_ref().map(|objective| format!("its objective is {objective}"));
+            let plan = plan_status.map(|status| match status {
+                PlanStatus::Draft => "its plan is a draft".to_owned(),
+                PlanStatus::Ready => "its plan is ready".to_owned(),
+                PlanStatus::NeedsInput => "it needs input".to_owned(),
+            });
+            let todo = todo_list.as_ref().map(|list| format!("it has {} steps", list.len()));
+            let said: Vec<String> = [blocked, plan, objective, todo].into_iter().flatten().collect();
+            format!("is changed: {}", said.join(", "))
+        }
+        WorkChange::Completed { .. } => format!("is completed{who}"),
+    };
+    format!("{} {what}", fact.work_item_id)
+}

@@ -1,0 +1,121 @@
+//! Work items as agents and operators see them (contract: work.md, Work items): the same shapes in the results of
+//! tools and over HTTP.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use holon_core::agent::work::{PlanStatus, Todo, WorkItem, WorkState};
+use holon_core::ids::WorkItemId;
+use holon_core::{AgentId, ContentId, Wall};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::clock;
+use crate::text::{self, Texts};
+
+/// Characters of a plan that are shown.
+const PREVIEW: usize = 1_600;
+/// Bytes of a plan that are looked at.
+const PLAN_BYTES: u64 = 4 << 20;
+
+/// One work item.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WorkItemSnapshot {
+    pub work_item_id: WorkItemId,
+    pub agent_id: AgentId,
+    /// One more with every change.
+    pub revision: u64,
+    pub objective: String,
+    pub state: WorkState,
+    pub plan_status: PlanStatus,
+    /// Whether the agent's turns are about it.
+    pub in_focus: bool,
+    /// None where nothing was written yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan_artifact: Option<PlanArtifact>,
+    /// None where it was not asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub todo_list: Option<Vec<Todo>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocked_by: Option<String>,
+    /// What the agent reported at its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completion_report: Option<String>,
+    pub created_at: Wall,
+    pub updated_at: Wall,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completed_at: Option<Wall>,
+}
+
+/// The file with the plan of an item.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PlanArtifact {
+    pub path: String,
+    /// Of its first 4 MiB.
+    pub hash: ContentId,
+    pub bytes: u64,
+    pub updated_at: Wall,
+    /// The beginning, at most 1,600 characters.
+    pub preview: String,
+    pub preview_complete: bool,
+}
+
+/// How much of an item is shown.
+#[derive(Debug, Clone, Copy)]
+pub struct Shown {
+    pub in_focus: bool,
+    pub todo_list: bool,
+}
+
+impl WorkItemSnapshot {
+    /// `home` is the agent's.
+    pub fn of(texts: &Texts, agent: &AgentId, home: &Path, item: &WorkItem, shown: Shown) -> Self {
+        let report = item.result_summary.as_ref();
+        Self {
+            work_item_id: item.id,
+            agent_id: agent.clone(),
+            revision: item.revision,
+            objective: item.objective.clone(),
+            state: item.state(),
+            plan_status: item.plan_status,
+            in_focus: shown.in_focus,
+            // A plan that can't be read is none to show: the item is there all the same.
+            plan_artifact: PlanArtifact::read(texts, &plan(home, item.id)).ok(),
+            todo_list: shown.todo_list.then(|| item.todo_list.clone()),
+            blocked_by: item.blocked_by.clone(),
+            completion_report: report.map(|report| {
+                texts.resolve(report).map_or_else(|_| report.preview().to_owned(), |whole| whole.to_string())
+            }),
+            created_at: item.created_at,
+            updated_at: item.updated_at,
+            completed_at: item.completed_at,
+        }
+    }
+}
+
+impl PlanArtifact {
+    fn read(texts: &Texts, path: &Path) -> io::Result<Self> {
+        let metadata = std::fs::metadata(path)?;
+        if !metadata.is_file() {
+            return Err(io::Error::from(io::ErrorKind::InvalidInput));
+        }
+        let mut bytes = Vec::new();
+        File::open(path)?.take(PLAN_BYTES).read_to_end(&mut bytes)?;
+        let whole = texts.redact(&String::from_utf8_lossy(&bytes));
+        let preview: String = whole.chars().take(PREVIEW).collect();
+        Ok(Self {
+            path: path.display().to_string(),
+            hash: text::hash(&bytes),
+            bytes: metadata.len(),
+            updated_at: clock::wall_of(metadata.modified()?),
+            preview_complete: metadata.len() <= PLAN_BYTES && preview.len() == whole.len(),
+            preview,
+        })
+    }
+}
+
+/// Where the plan of an item is.
+pub fn plan(home: &Path, item: WorkItemId) -> PathBuf {
+    home.join("work-items").join(item.to_string()).join("plan.md")
+}

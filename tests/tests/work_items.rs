@@ -1,0 +1,60 @@
+//! Work items: an agent that makes, picks and completes them, and an operator beside it.
+
+use end_to_end::daemon::Daemon;
+use serde_json::{Value, json};
+
+fn items(daemon: &Daemon, filter: &str) -> Vec<Value> {
+    let list = daemon.ok(&["work", "list", "--filter", filter, "--json"]).json();
+    list["work_items"].as_array().unwrap().clone()
+}
+
+#[test]
+fn an_agent_keeps_its_work_and_delivers_it() {
+    let call = |tool: &str, arguments: Value| json!({ "tool": tool, "arguments": arguments });
+    let create = json!({ "objective": "repair the build", "plan": "# Look first\n",
+                         "todo_list": [{ "text": "look", "state": "pending" }] });
+    let item = json!({ "work_item_id": "work_1" });
+    let daemon = Daemon::scripted(&json!([
+        { "calls": [call("CreateWorkItem", create)] },
+        { "expect": { "last_result_contains": "plan_artifact" }, "calls": [call("PickWorkItem", item.clone())] },
+        { "expect": { "last_result_contains": "\"in_focus\":true" },
+          "text": "the build is green again", "calls": [call("CompleteWorkItem", item)] },
+        { "text": "bye" },
+    ]));
+    daemon.start();
+    let told = daemon.ok(&["prompt", "--wait", "--json", "go"]).json();
+    assert_eq!(told["final_text"], "the build is green again", "{told}");
+    assert_eq!(told["raw_final_text"], "bye", "{told}");
+    let done = items(&daemon, "completed");
+    assert_eq!((done.len(), &done[0]["completion_report"]), (1, &json!("the build is green again")));
+    assert_eq!(done[0]["plan_artifact"]["preview"], "# Look first\n");
+    let plan = done[0]["plan_artifact"]["path"].as_str().unwrap();
+    assert_eq!(std::fs::read_to_string(plan).unwrap(), "# Look first\n");
+    let briefs = daemon.ok(&["tail", "--events", "512", "--json"]).stdout;
+    assert!(briefs.contains(r#""visibility":"work_done""#), "{briefs}");
+    daemon.ok(&["daemon", "stop"]);
+    daemon.ok(&["ledger", "verify"]);
+}
+
+#[test]
+fn what_an_operator_adds_survives_a_kill_and_is_completed_once() {
+    let daemon = Daemon::hello();
+    daemon.start();
+    let made =
+        daemon.ok(&["work", "add", "rotate the keys", "--step", "list them", "--plan-status", "ready"]);
+    assert_eq!(made.stdout, "work_1\n");
+    daemon.kill();
+    daemon.start();
+    let open = items(&daemon, "open");
+    assert_eq!((&open[0]["state"], &open[0]["in_focus"]), (&json!("runnable"), &json!(false)), "{open:?}");
+    let shown = daemon.ok(&["work", "show", "work_1"]).stdout;
+    assert!(shown.contains("rotate the keys") && shown.contains("pending: list them"), "{shown}");
+    assert_eq!(daemon.ok(&["work", "complete", "work_1"]).stdout, "work_1 is completed\n");
+    assert_eq!(daemon.ok(&["work", "complete", "work_1"]).stdout, "work_1 is completed already\n");
+    assert!(items(&daemon, "open").is_empty());
+    daemon.0.run(&["work", "show", "work_9"]).refused(3, &["no work item work_9", "holon work list"]);
+    daemon.0.run(&["work", "add", ""]).refused(2, &["objective", "1 to 4096"]);
+    daemon.0.run(&["work", "add", "x", "--step", &"y".repeat(513)]).refused(2, &["513 bytes", "512"]);
+    daemon.ok(&["agent", "stop", "main"]);
+    daemon.0.run(&["work", "add", "more"]).refused(4, &["is stopped"]);
+}
