@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 fn items(daemon: &Daemon, filter: &str) -> Vec<Value> {
     let list = daemon.ok(&["work", "list", "--filter", filter, "--json"]).json();
-    list["work_items"].as_array().unwrap().clone()
+    list["work_items"].as_array().expect("a list").clone()
 }
 
 #[test]
@@ -24,7 +24,6 @@ fn an_agent_keeps_its_work_and_delivers_it() {
     daemon.start();
     let told = daemon.ok(&["prompt", "--wait", "--json", "go"]).json();
     assert_eq!(told["final_text"], "the build is green again", "{told}");
-    assert_eq!(told["raw_final_text"], "bye", "{told}");
     let done = items(&daemon, "completed");
     assert_eq!((done.len(), &done[0]["completion_report"]), (1, &json!("the build is green again")));
     assert_eq!(done[0]["plan_artifact"]["preview"], "# Look first\n");

@@ -3,6 +3,7 @@
 pub mod arguments;
 pub mod receipt;
 pub mod schema;
+mod work_items;
 
 use alloc::string::String;
 

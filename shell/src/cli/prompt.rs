@@ -154,7 +154,7 @@ async fn outcome(
     Ok(exit)
 }
 
-/// What the agent told about this message; otherwise what it told last since then.
+/// What the agent delivered for this message, or told about it; otherwise what it told last since then.
 async fn report(
     through: &Through,
     agent: &AgentId,
@@ -166,6 +166,7 @@ async fn report(
     let answer = through.client.ask(&Ask::get(&path, &query)).await?;
     let briefs = answer.get("briefs").and_then(Value::as_array).cloned().unwrap_or_default();
     let about = |brief: &&Value| text(brief, "/related_message_id") == message;
-    let told = briefs.iter().rfind(about).or(briefs.last());
+    let delivers = |brief: &&Value| about(brief) && text(brief, "/visibility") == "work_done";
+    let told = briefs.iter().rfind(delivers).or_else(|| briefs.iter().rfind(about)).or(briefs.last());
     Ok(told.map(|brief| text(brief, "/text").to_owned()))
 }
