@@ -4,11 +4,11 @@ use alloc::boxed::Box;
 use alloc::string::String;
 
 use super::{LINE_BYTES, OBJECTIVE_BYTES, PlanStatus, TODOS, Todo, tools};
+use crate::agent::admission;
 use crate::effect::Answer;
 use crate::event::work::{WorkAuthor, WorkChange};
 use crate::host::tx::Tx;
 use crate::ids::{ReplyId, WorkItemId};
-use crate::lifecycle::Status;
 use crate::reject::Reject;
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +23,7 @@ pub struct NewWorkItem {
 
 /// The focus stays where it is.
 pub(crate) fn create(tx: &mut Tx<'_>, item: NewWorkItem, reply: ReplyId) {
-    if let Some(reject) = closed(tx).or_else(|| refusal(&item)) {
+    if let Some(reject) = admission::closed(tx).or_else(|| refusal(&item)) {
         tx.reply(reply, Answer::Refused { reject });
         return;
     }
@@ -46,16 +46,6 @@ pub(crate) fn complete(tx: &mut Tx<'_>, id: WorkItemId, reply: ReplyId) {
         tools::complete(tx, WorkAuthor::Operator, None, id, None);
     }
     answer(tx, id, open, reply);
-}
-
-fn closed(tx: &Tx<'_>) -> Option<Reject> {
-    if tx.host.draining {
-        Some(Reject::Draining)
-    } else if tx.agent().status == Status::Stopped {
-        Some(Reject::AgentStopped { agent: tx.agent().id.clone() })
-    } else {
-        None
-    }
 }
 
 fn refusal(item: &NewWorkItem) -> Option<Reject> {
