@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::ids::WorkItemId;
 use crate::names::names;
 use crate::terminal::TurnKind;
 use crate::time::Wall;
@@ -16,7 +17,16 @@ names! {
     }
 }
 
-names! { WaitingReason { AwaitingTimer "awaiting_timer" } }
+names! {
+    WaitingReason {
+        AwaitingOperatorInput "awaiting_operator_input", AwaitingTimer "awaiting_timer",
+    }
+}
+
+names! {
+    /// What there is to be done.
+    WorkSignal { ContinueActive "continue_active", ActivateQueued "activate_queued" }
+}
 
 names! { RuntimePosture { Awake "awake", Sleeping "sleeping" } }
 
@@ -26,6 +36,10 @@ pub struct ClosureFacts {
     /// The last turn that ended otherwise than interrupted.
     pub last_turn: Option<TurnKind>,
     pub held_until: Option<Wall>,
+    /// The item in focus, when it needs input or is stalled.
+    pub for_operator: Option<WorkItemId>,
+    /// Work that can be done.
+    pub work_signal: Option<WorkSignal>,
     pub posture: RuntimePosture,
 }
 
@@ -35,6 +49,8 @@ pub struct ClosureDecision {
     pub outcome: ClosureOutcome,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting_reason: Option<WaitingReason>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_signal: Option<WorkSignal>,
     pub runtime_posture: RuntimePosture,
     /// Row of the contract's table.
     pub row: u8,
@@ -45,7 +61,9 @@ pub struct ClosureDecision {
 #[serde(tag = "fact", rename_all = "snake_case")]
 pub enum ClosureEvidence {
     LastTurn { kind: TurnKind },
+    ForOperator { work_item_id: WorkItemId },
     HeldUntil { until: Wall },
+    RunnableWork { signal: WorkSignal },
     NoTurn,
 }
 
@@ -67,22 +85,30 @@ impl ClosureDecision {
 
 /// The closure of an agent without a run.
 pub fn decide(facts: ClosureFacts) -> ClosureDecision {
-    let (row, outcome, waiting_reason, evidence) = match (facts.last_turn, facts.held_until) {
-        (Some(kind), _) if kind.failed() => {
-            (1, ClosureOutcome::Failed, None, ClosureEvidence::LastTurn { kind })
+    use ClosureOutcome::{Completed, Continuable, Failed, Waiting};
+    let waits = |reason| (Waiting, Some(reason));
+    let (row, (outcome, waiting_reason), evidence) = match facts {
+        ClosureFacts { last_turn: Some(kind), .. } if kind.failed() => {
+            (1, (Failed, None), ClosureEvidence::LastTurn { kind })
         }
-        (_, Some(until)) => (
-            5,
-            ClosureOutcome::Waiting,
-            Some(WaitingReason::AwaitingTimer),
-            ClosureEvidence::HeldUntil { until },
-        ),
-        (Some(kind), None) => (7, ClosureOutcome::Completed, None, ClosureEvidence::LastTurn { kind }),
-        (None, None) => (8, ClosureOutcome::None, None, ClosureEvidence::NoTurn),
+        ClosureFacts { for_operator: Some(work_item_id), work_signal: None, .. } => {
+            (2, waits(WaitingReason::AwaitingOperatorInput), ClosureEvidence::ForOperator { work_item_id })
+        }
+        ClosureFacts { held_until: Some(until), work_signal: None, .. } => {
+            (5, waits(WaitingReason::AwaitingTimer), ClosureEvidence::HeldUntil { until })
+        }
+        ClosureFacts { work_signal: Some(signal), .. } => {
+            (6, (Continuable, None), ClosureEvidence::RunnableWork { signal })
+        }
+        ClosureFacts { last_turn: Some(kind), .. } => {
+            (7, (Completed, None), ClosureEvidence::LastTurn { kind })
+        }
+        ClosureFacts { last_turn: None, .. } => (8, (ClosureOutcome::None, None), ClosureEvidence::NoTurn),
     };
     ClosureDecision {
         outcome,
         waiting_reason,
+        work_signal: facts.work_signal.filter(|_| outcome == Continuable),
         runtime_posture: facts.posture,
         row,
         evidence: alloc::vec![evidence],
@@ -94,9 +120,37 @@ mod tests {
     use super::*;
 
     const UNTIL: Wall = Wall(7);
+    const NOTHING: ClosureFacts = ClosureFacts {
+        last_turn: None,
+        held_until: None,
+        for_operator: None,
+        work_signal: None,
+        posture: RuntimePosture::Awake,
+    };
+
+    #[test]
+    fn work_that_can_be_done_stands_before_what_is_waited_for() {
+        let item = WorkItemId(3);
+        let held = ClosureFacts { held_until: Some(UNTIL), ..NOTHING };
+        for (facts, signal, row, outcome) in [
+            (NOTHING, None, 2, ClosureOutcome::Waiting),
+            (held, None, 2, ClosureOutcome::Waiting),
+            (held, Some(WorkSignal::ContinueActive), 6, ClosureOutcome::Continuable),
+            (NOTHING, Some(WorkSignal::ActivateQueued), 6, ClosureOutcome::Continuable),
+        ] {
+            let decision = decide(ClosureFacts { for_operator: Some(item), work_signal: signal, ..facts });
+            assert_eq!((decision.row, decision.outcome), (row, outcome), "{signal:?}");
+            assert_eq!(decision.work_signal, signal);
+            let waits = decision.waiting_reason == Some(WaitingReason::AwaitingOperatorInput);
+            assert_eq!(waits, signal.is_none());
+        }
+        let failed = ClosureFacts { last_turn: Some(TurnKind::Failed), ..NOTHING };
+        let signal = Some(WorkSignal::ContinueActive);
+        assert_eq!(decide(ClosureFacts { work_signal: signal, ..failed }).work_signal, None);
+    }
 
     fn decided(last_turn: Option<TurnKind>, held_until: Option<Wall>) -> ClosureDecision {
-        decide(ClosureFacts { last_turn, held_until, posture: RuntimePosture::Awake })
+        decide(ClosureFacts { last_turn, held_until, ..NOTHING })
     }
 
     #[test]
@@ -149,7 +203,7 @@ mod tests {
         for last_turn in core::iter::once(None).chain(TurnKind::ALL.iter().copied().map(Some)) {
             for held in [None, Some(UNTIL)] {
                 for &posture in RuntimePosture::ALL {
-                    let decision = decide(ClosureFacts { last_turn, held_until: held, posture });
+                    let decision = decide(ClosureFacts { last_turn, held_until: held, posture, ..NOTHING });
                     let waits = decision.outcome == ClosureOutcome::Waiting;
                     assert_eq!(waits, decision.waiting_reason.is_some(), "{last_turn:?} {held:?}");
                     assert_eq!(decision.runtime_posture, posture);

@@ -26,6 +26,8 @@ pub struct Config {
     pub limits: HostLimits,
     #[serde(default)]
     pub tasks: TaskLimits,
+    #[serde(default)]
+    pub work: WorkPolicy,
     /// What happens to ingress for a stopped agent.
     pub while_stopped: WhileStopped,
 }
@@ -144,6 +146,19 @@ impl Default for TaskLimits {
     }
 }
 
+/// How often an item is turned to that brings no progress (contract: scheduler.md, Debts).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkPolicy {
+    /// Waits after turns without progress, in a row; one more turn without stalls the item.
+    pub deferrals: Vec<Millis>,
+}
+
+impl Default for WorkPolicy {
+    fn default() -> Self {
+        Self { deferrals: [Millis::seconds(5), Millis::seconds(60), Millis::seconds(600)].into() }
+    }
+}
+
 /// What happens to ingress for a stopped agent (contract: decisions.md, 3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -202,6 +217,7 @@ impl Config {
                 deadlines_per_step: 256,
             },
             tasks: TaskLimits::default(),
+            work: WorkPolicy::default(),
             while_stopped: WhileStopped::Refuse,
         }
     }

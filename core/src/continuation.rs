@@ -38,6 +38,17 @@ pub enum ContinuationEvidence {
     },
     /// A turn has shown what it says, or the agent brought it about itself.
     KnownAlready,
+    /// Nothing of what it tells is still owed.
+    Stale,
+}
+
+/// Why a message that would need a model needs none any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spent {
+    /// The agent knows what it says.
+    Known,
+    /// Nothing of what it tells is still owed.
+    Stale,
 }
 
 /// Whether a message never reaches the model, whatever the closure: known of its kind alone, so that a queue
@@ -62,13 +73,13 @@ pub fn liveness_only(kind: MessageKind) -> bool {
 pub fn resolve(
     kind: MessageKind,
     trigger_kind: TriggerKind,
-    known: bool,
+    spent: Option<Spent>,
     prior: ClosureOutcome,
     prior_waiting_reason: Option<WaitingReason>,
 ) -> ContinuationResolution {
     let waiting = prior == ClosureOutcome::Waiting;
     let resumes = matches!(kind, MessageKind::OperatorPrompt | MessageKind::TaskResult);
-    let class = if known || liveness_only(kind) {
+    let class = if spent.is_some() || liveness_only(kind) {
         ContinuationClass::LivenessOnly
     } else if waiting && resumes {
         ContinuationClass::ResumeOverride
@@ -76,7 +87,10 @@ pub fn resolve(
         ContinuationClass::LocalContinuation
     };
     let mut evidence = alloc::vec![ContinuationEvidence::MessageKind { kind }];
-    evidence.extend(known.then_some(ContinuationEvidence::KnownAlready));
+    evidence.extend(spent.map(|spent| match spent {
+        Spent::Known => ContinuationEvidence::KnownAlready,
+        Spent::Stale => ContinuationEvidence::Stale,
+    }));
     let model_reentry = class != ContinuationClass::LivenessOnly;
     ContinuationResolution {
         trigger_kind,
@@ -118,7 +132,7 @@ mod tests {
             for &prior in ClosureOutcome::ALL {
                 let waits = prior == ClosureOutcome::Waiting;
                 let reason = waits.then_some(WaitingReason::AwaitingTimer);
-                let resolution = resolve(kind, TriggerKind::SystemTick, false, prior, reason);
+                let resolution = resolve(kind, TriggerKind::SystemTick, None, prior, reason);
                 let expected = if waits { waiting } else { at_rest };
                 assert_eq!(resolution.class, expected, "{kind} after {prior}");
                 assert_eq!(resolution.model_reentry, expected != LivenessOnly);
@@ -126,7 +140,7 @@ mod tests {
                 assert_eq!(resolution.prior_closure_outcome, prior);
                 assert_eq!(resolution.prior_waiting_reason, reason);
                 assert_eq!(resolution.evidence, [ContinuationEvidence::MessageKind { kind }]);
-                let known = resolve(kind, TriggerKind::SystemTick, true, prior, reason);
+                let known = resolve(kind, TriggerKind::SystemTick, Some(Spent::Known), prior, reason);
                 assert_eq!(
                     (known.class, known.model_reentry),
                     (LivenessOnly, false),

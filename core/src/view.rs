@@ -13,6 +13,7 @@ use crate::agent::identity::AgentSpec;
 use crate::agent::inbox::Seen;
 use crate::agent::model::ModelState;
 use crate::agent::turn::recap::Window;
+use crate::agent::work::WorkState;
 use crate::agent::{Agent, hold::Hold};
 use crate::closure::ClosureDecision;
 use crate::host::{DeadlineReason, Host, Stats};
@@ -40,7 +41,7 @@ names! {
     /// What an agent is up to, first match wins (contract: scheduler.md, Posture).
     SchedulingPosture {
         Archived "archived", ActiveTurn "active_turn", HasQueuedInput "has_queued_input",
-        Blocked "blocked", Idle "idle",
+        HasRunnableWork "has_runnable_work", WaitingForOperator "waiting_for_operator", Blocked "blocked", Idle "idle",
     }
 }
 
@@ -208,7 +209,12 @@ impl<'a> View<'a> {
     /// Why the agent is in its state, since when, what would wake it, when it looks next.
     pub fn explain(&self, id: &AgentId) -> Option<Explanation> {
         let agent = self.host.agent(id)?;
-        let decision = decide_next_action(&project(agent, self.host.facts(), Boundary::RunLoopIdle));
+        let decision = decide_next_action(&project(
+            agent,
+            self.host.facts(),
+            &self.host.config().queue,
+            Boundary::RunLoopIdle,
+        ));
         let deadlines = self.host.deadlines_of(id);
         Some(Explanation {
             agent_id: agent.id.clone(),
@@ -284,7 +290,8 @@ impl<'a> View<'a> {
         }
     }
 
-    /// What an agent without a run waits for: the end of a hold that keeps messages in its queue, or a timer. One that
+    /// What an agent without a run waits for: the end of a hold that keeps messages in its queue, a timer, or that
+    /// work which brought nothing is turned to again. A timer that
     /// repeats is nothing to wait for: there is always a next time.
     pub fn due(&self, id: &AgentId) -> Option<ExplainedDeadline> {
         let agent = self.host.agent(id).filter(|agent| agent.run.is_none())?;
@@ -292,7 +299,10 @@ impl<'a> View<'a> {
         let timer = once.filter_map(|timer| timer.next_fire_at).min();
         let timer = timer.filter(|_| agent.status != Status::Stopped);
         let timer = timer.map(|at| ExplainedDeadline { at, reason: DeadlineReason::Timer });
-        self.held(id).into_iter().chain(timer).min_by_key(|due| due.at)
+        let work =
+            agent.work.next_deferral(self.host.facts().now).filter(|_| agent.status != Status::Stopped);
+        let work = work.map(|at| ExplainedDeadline { at, reason: DeadlineReason::Work });
+        self.held(id).into_iter().chain(timer).chain(work).min_by_key(|due| due.at)
     }
 
     /// The end of a hold that keeps messages in the queue.
@@ -313,7 +323,14 @@ impl<'a> View<'a> {
         if self.held(id).is_some() {
             return Some(RunVerdict::WaitingForTimer);
         }
-        self.quiet(id).then(|| self.last_verdict(id)).flatten()
+        let last = self.quiet(id).then(|| self.last_verdict(id)).flatten()?;
+        let work = &agent.work;
+        // Work that is turned to again later, or by nobody but an operator, is not completed.
+        Some(match last {
+            RunVerdict::Completed if work.signal().is_some() => RunVerdict::WaitingForTimer,
+            RunVerdict::Completed if work.for_operator().is_some() => RunVerdict::WaitingForOperator,
+            last => last,
+        })
     }
 
     /// How things stood when the last turn had ended.
@@ -340,7 +357,11 @@ fn posture(agent: &Agent, now: Wall) -> SchedulingPosture {
         SchedulingPosture::ActiveTurn
     } else if agent.inbox.queued_entries() > 0 {
         SchedulingPosture::HasQueuedInput
-    } else if agent.hold.as_ref().is_some_and(|hold| hold.holds(now)) {
+    } else if agent.work.signal().is_some() {
+        SchedulingPosture::HasRunnableWork
+    } else if agent.work.open().any(|item| item.state() == WorkState::WaitingOperator) {
+        SchedulingPosture::WaitingForOperator
+    } else if agent.hold.as_ref().is_some_and(|hold| hold.holds(now)) || agent.work.open_count() > 0 {
         SchedulingPosture::Blocked
     } else {
         SchedulingPosture::Idle
@@ -374,7 +395,16 @@ fn wake_sources(agent: &Agent, decision: &SchedulerDecision, deadline: bool) -> 
         Reason::RunInProgress => alloc::vec![WakeSource::EndOfRun],
         Reason::Hold => alloc::vec![WakeSource::OperatorPrompt],
         Reason::NoSlot => alloc::vec![WakeSource::FreeSlot],
-        Reason::HeldLiveness | Reason::HoldTrial | Reason::QueuedMessage | Reason::LivenessOnly => Vec::new(),
+        Reason::HeldLiveness
+        | Reason::HoldTrial
+        | Reason::QueuedMessage
+        | Reason::LivenessOnly
+        | Reason::Stale
+        | Reason::ContinueActive
+        | Reason::QueuedAvailable => Vec::new(),
+        Reason::NeedsInput | Reason::Stalled => {
+            alloc::vec![WakeSource::OperatorPrompt, WakeSource::NewMessage]
+        }
         Reason::DeadlineArmed | Reason::NothingPending | Reason::AlreadyAsleep => {
             alloc::vec![WakeSource::NewMessage]
         }

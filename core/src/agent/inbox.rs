@@ -105,6 +105,11 @@ impl Inbox {
         self.queued.values().find_map(|band| band.get(&id))
     }
 
+    /// Whether a message waits or is being dealt with.
+    pub fn is_live(&self, id: MessageId) -> bool {
+        self.claimed.contains_key(&id) || self.queued_entry(id).is_some()
+    }
+
     /// Entries that a run has taken and not yet settled.
     pub fn claimed(&self, id: MessageId) -> Option<&Entry> {
         self.claimed.get(&id)

@@ -9,6 +9,7 @@ pub mod hold;
 pub mod identity;
 pub mod inbox;
 pub mod model;
+pub mod novelty;
 pub(crate) mod recovery;
 pub(crate) mod settle;
 pub mod task;
@@ -22,8 +23,10 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use crate::closure::{self, ClosureDecision, ClosureFacts, RuntimePosture};
+use crate::continuation::Spent;
 use crate::event::operation::{OpKind, OperationFact, OperationOpened};
 use crate::event::turn::TurnTerminal;
+use crate::event::work::WorkTick;
 use crate::event::{
     BriefFact, Event, InboxFact, LifecycleFact, SchedulingFact, TaskFact, TimerFact, TurnFact, WorkFact,
 };
@@ -41,7 +44,8 @@ use crate::time::Wall;
 use history::History;
 use hold::Hold;
 use identity::AgentSpec;
-use inbox::Inbox;
+use inbox::{Entry, Inbox};
+use novelty::{Fingerprint, Novelty};
 use task::Tasks;
 use timer::Timers;
 use turn::recap::Recap;
@@ -68,6 +72,8 @@ pub struct Agent {
     pub timers: Timers,
     #[serde(default, skip_serializing_if = "WorkItems::is_empty")]
     pub work: WorkItems,
+    #[serde(default, skip_serializing_if = "Novelty::is_empty")]
+    pub novelty: Novelty,
     pub hold: Option<Hold>,
     pub history: History,
     pub last_decision: Option<SchedulerDecision>,
@@ -176,6 +182,7 @@ impl Agent {
             tasks: Tasks::default(),
             timers: Timers::default(),
             work: WorkItems::default(),
+            novelty: Novelty::default(),
             hold: None,
             history: History::default(),
             last_decision: None,
@@ -203,6 +210,8 @@ impl Agent {
         closure::decide(ClosureFacts {
             last_turn: self.history.last_settled,
             held_until: self.hold.as_ref().filter(|hold| hold.holds(now)).map(|hold| hold.until),
+            for_operator: self.work.current().filter(|item| item.is_for_operator()).map(|item| item.id),
+            work_signal: self.work.signal(),
             posture: match self.status {
                 Status::Asleep | Status::Stopped => RuntimePosture::Sleeping,
                 Status::Booting | Status::AwakeIdle | Status::AwakeRunning => RuntimePosture::Awake,
@@ -216,8 +225,27 @@ impl Agent {
         let runs = self.status != Status::Stopped;
         let hold = self.hold.as_ref().filter(|hold| hold.holds(now)).map(|hold| hold.until);
         let timer = self.timers.next().map(|(at, _)| at);
-        let all = [(hold, DeadlineReason::Hold), (timer, DeadlineReason::Timer)];
+        let work = self.work.next_deferral(now);
+        let all =
+            [(hold, DeadlineReason::Hold), (timer, DeadlineReason::Timer), (work, DeadlineReason::Work)];
         all.into_iter().filter_map(move |(at, reason)| at.filter(|_| runs).map(|at| (at, reason)))
+    }
+
+    /// Why a message that would need a model needs none any more.
+    pub(crate) fn spent(&self, entry: &Entry, now: Wall) -> Option<Spent> {
+        let stale =
+            || work::debt::tick(&entry.message).is_some_and(|tick| self.owed_by(entry, tick, now).is_none());
+        if entry.known { Some(Spent::Known) } else { stale().then_some(Spent::Stale) }
+    }
+
+    /// Whether a tick waits because everything that it tells of is deferred.
+    pub(crate) fn is_deferred(&self, entry: &Entry, now: Wall) -> bool {
+        work::debt::tick(&entry.message).and_then(|tick| self.owed_by(entry, tick, now)) == Some(false)
+    }
+
+    /// Whether anything that a tick tells of is owed by now; none when nothing of it is owed any more.
+    fn owed_by(&self, entry: &Entry, tick: WorkTick, now: Wall) -> Option<bool> {
+        self.work.told_by(entry.message.id, tick, now)
     }
 
     /// The earliest of them.
@@ -293,6 +321,7 @@ impl Agent {
                     hold.clock_stepped(fact.from, fact.to);
                 }
                 self.timers.clock_stepped(fact.from, fact.to);
+                self.work.clock_stepped(fact.from, fact.to);
             }
             LifecycleFact::ModelOverrideChanged(fact) => self.model_override.clone_from(&fact.model),
         }
@@ -349,6 +378,10 @@ impl Agent {
             self.run = self.inbox.claimed_mut(fact.message_id).map(|entry| Run::new(at, fact, entry, also));
             if let Some(run) = &mut self.run {
                 run.work_told = crate::prompt::work::told(&self.work);
+                run.progress = core::iter::once(&fact.message_id)
+                    .chain(&fact.also)
+                    .flat_map(|message| self.tasks.told_by(*message))
+                    .any(|task| task.end.as_ref().is_some_and(|end| end.news));
             }
             self.next.run = fact.run_id.next();
             self.next.turn = fact.turn_index.next();
@@ -358,6 +391,7 @@ impl Agent {
             run.apply(fact);
         }
         self.apply_shown(fact);
+        self.apply_called(fact);
         if let TurnFact::TurnTerminal(fact) = fact {
             self.turn_ended(at, fact);
         }
@@ -372,6 +406,15 @@ impl Agent {
         }
     }
 
+    /// A patch that was applied, or a command that ended otherwise than the last time, brings a turn on.
+    fn apply_called(&mut self, fact: &TurnFact) {
+        let TurnFact::ToolExecuted(fact) = fact else { return };
+        let Some(run) = &mut self.run else { return };
+        let facts = &fact.receipt.facts;
+        let ended = run.command.take().is_some_and(|command| self.novelty.ends(command, facts.exit_status));
+        run.progress |= ended || !facts.changed_files.is_empty();
+    }
+
     /// Last record of a run: everything that the run was about has been settled before it.
     fn turn_ended(&mut self, at: Wall, fact: &TurnTerminal) {
         let run = self.run.take();
@@ -380,7 +423,18 @@ impl Agent {
     }
 
     fn apply_task(&mut self, at: Wall, fact: &TaskFact) {
-        self.tasks.apply(at, fact);
+        let news = match fact {
+            TaskFact::TaskStatusUpdated(fact) if fact.status.is_terminal() => {
+                let task = self.tasks.get(fact.task_id).filter(|task| !task.status.is_terminal());
+                let command = task.map(|task| Fingerprint::of(&task.command));
+                command.is_some_and(|command| self.novelty.ends(command, fact.exit_status))
+            }
+            TaskFact::TaskStatusUpdated(_)
+            | TaskFact::TaskCreated(_)
+            | TaskFact::TaskResultQueued(_)
+            | TaskFact::TaskInputDelivered(_) => false,
+        };
+        self.tasks.apply(at, fact, news);
         if let TaskFact::TaskResultQueued(fact) = fact
             && fact.known
         {
@@ -398,6 +452,9 @@ impl Agent {
     fn apply_work(&mut self, at: Wall, fact: &WorkFact) {
         if let WorkFact::WorkItemWritten(fact) = fact {
             self.next.work_item = self.next.work_item.max(fact.work_item_id.next());
+            if let Some(run) = &mut self.run {
+                run.progress = true;
+            }
         }
         self.work.apply(at, fact);
     }
@@ -408,6 +465,12 @@ impl Agent {
                 self.next.op = fact.op.next();
                 let OperationOpened { op, kind, run_id, task_id, ref supervisor, ref command, .. } = **fact;
                 let (supervisor, command) = (supervisor.clone(), command.clone());
+                if let Some(command) = command.as_ref().map(Fingerprint::of) {
+                    let new = self.novelty.begins(command);
+                    if let Some(run) = self.run.as_mut().filter(|run| Some(run.id) == run_id) {
+                        (run.progress, run.command) = (run.progress | new, Some(command));
+                    }
+                }
                 if let Some(task) = task_id {
                     self.next.task = self.next.task.max(task.next());
                 }

@@ -1,12 +1,13 @@
 //! Decisions at a boundary, one after the other, until the agent rests or runs.
 
 use crate::agent::turn::begin;
-use crate::agent::{task, timer};
+use crate::agent::{task, timer, work};
 use crate::closure;
 use crate::continuation;
 use crate::event::inbox::{Disposition, MessageDequeued, MessageProcessed};
 use crate::event::lifecycle::SchedulerPostureDecision;
 use crate::event::scheduling::ContinuationResolved;
+use crate::event::work::WorkTick;
 use crate::host::tx::Tx;
 use crate::ids::MessageId;
 use crate::lifecycle::{Boundary, Status};
@@ -36,7 +37,7 @@ pub(crate) fn settle(tx: &mut Tx<'_>, boundary: Boundary, left: &mut u32) -> Set
         }
         *left -= 1;
         task::deliver::tell_rest(tx);
-        let decision = decide_next_action(&project(tx.agent(), tx.host, boundary));
+        let decision = decide_next_action(&project(tx.agent(), tx.host, &tx.config.queue, boundary));
         record(tx, &decision);
         match decision.kind {
             DecisionKind::StartModelTurn => {
@@ -52,7 +53,12 @@ pub(crate) fn settle(tx: &mut Tx<'_>, boundary: Boundary, left: &mut u32) -> Set
                     reduce(tx, message);
                 }
             }
-            DecisionKind::Sleep | DecisionKind::WaitForTimer => {
+            DecisionKind::EmitSystemTick => {
+                let active = decision.reason == DecisionReason::ContinueActive;
+                let tick = if active { WorkTick::ContinueActive } else { WorkTick::QueuedAvailable };
+                work::debt::tell(tx, tick);
+            }
+            DecisionKind::Sleep | DecisionKind::WaitForTimer | DecisionKind::WaitForOperator => {
                 fall_asleep(tx, &decision);
                 return Settled::Resting;
             }
@@ -74,8 +80,9 @@ fn resolve(tx: &mut Tx<'_>, message_id: MessageId) {
     let Some(entry) = tx.agent().inbox.queued_entry(message_id) else { return };
     let closure::ClosureDecision { outcome, waiting_reason, .. } = tx.agent().closure(tx.now());
     let message = &entry.message;
+    let spent = tx.agent().spent(entry, tx.now());
     let resolution =
-        continuation::resolve(message.kind, message.trigger_kind, entry.known, outcome, waiting_reason);
+        continuation::resolve(message.kind, message.trigger_kind, spent, outcome, waiting_reason);
     tx.record(ContinuationResolved { message_id, resolution });
 }
 

@@ -229,6 +229,9 @@ pub struct TurnTerminal {
     pub duration_ms: Millis,
     pub token_usage: TokenUsage,
     pub rounds: u32,
+    /// Whether it has brought anything on (contract: scheduler.md, Progress).
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub progress: bool,
 }
 
 impl TurnFact {

@@ -11,6 +11,7 @@ use crate::agent::work::{PlanStatus, Todo};
 use crate::content::Text;
 use crate::ids::{MessageId, RunId, WorkItemId};
 use crate::names::names;
+use crate::time::Wall;
 
 family! {
     /// What agents and operators do to work items.
@@ -18,6 +19,10 @@ family! {
         WorkItemWritten "work_item_written" v 1,
         WorkItemPicked "work_item_picked" v 1,
         DeliverySummaryRecorded "delivery_summary_recorded" v 1,
+        WorkTickQueued "work_tick_queued" v 1,
+        WorkDeferred "work_deferred" v 1,
+        WorkOwed "work_owed" v 1,
+        WorkItemStalled "work_item_stalled" v 1,
     }
 }
 
@@ -88,6 +93,54 @@ pub struct DeliverySummaryRecorded {
     pub text: Text,
 }
 
+/// The one message that tells the agent what is owed: a turn to the item in focus, or a mention to others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkTickQueued {
+    pub tick: WorkTick,
+    pub message_id: MessageId,
+    /// In order; at least one.
+    pub work_item_ids: Vec<WorkItemId>,
+}
+
+names! { WorkTick { ContinueActive "continue_active", QueuedAvailable "queued_available" } }
+
+/// A turn that was owed to an item brought no progress, or one that mentioned it left it where it was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkDeferred {
+    pub work_item_id: WorkItemId,
+    pub run_id: RunId,
+    /// How many of them there were in a row, this one included.
+    pub turns: u32,
+    /// The next one is owed from then on.
+    pub until: Wall,
+}
+
+/// What an item is owed is owed at once, and counted anew: a turn bound to it made progress, or was an operator's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkOwed {
+    pub work_item_id: WorkItemId,
+    pub run_id: RunId,
+}
+
+/// Nothing more is done for an item before somebody looks at it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkItemStalled {
+    pub work_item_id: WorkItemId,
+    pub run_id: RunId,
+    pub reason: StallReason,
+}
+
+names! {
+    StallReason {
+        /// As many turns without progress as there may be.
+        NoProgress "no_progress",
+        /// An operator aborted a turn that was bound to it.
+        Aborted "aborted",
+        /// The message that told of it was dropped: its runs crashed.
+        Dropped "dropped",
+    }
+}
+
 impl WorkFact {
     pub(crate) fn texts<'a>(&'a self, visit: &mut dyn FnMut(&'a Text)) {
         match self {
@@ -96,7 +149,11 @@ impl WorkFact {
                     visit(text);
                 }
             }
-            Self::WorkItemPicked(_) => {}
+            Self::WorkItemPicked(_)
+            | Self::WorkTickQueued(_)
+            | Self::WorkDeferred(_)
+            | Self::WorkOwed(_)
+            | Self::WorkItemStalled(_) => {}
             Self::DeliverySummaryRecorded(fact) => visit(&fact.text),
         }
     }

@@ -85,6 +85,8 @@ pub enum DeadlineReason {
     StopTask,
     Hold,
     Timer,
+    /// A work item is owed a turn or a mention.
+    Work,
 }
 
 /// What a start of the runtime found out about an agent before it is recovered. Commands have supervisors of

@@ -91,6 +91,8 @@ pub(super) fn recovered(run: u64, op: u64) -> RuntimeRecovered {
 
 pub(super) fn decided(kind: DecisionKind, message: Option<u64>) -> SchedulerDecision {
     SchedulerDecision {
+        work_item_id: None,
+        idempotency_key: None,
         kind,
         reason: DecisionReason::QueuedMessage,
         row: 6,
@@ -106,6 +108,7 @@ pub(super) fn decided(kind: DecisionKind, message: Option<u64>) -> SchedulerDeci
 pub(super) fn closed(outcome: ClosureOutcome) -> ClosureDecided {
     ClosureDecided {
         closure: ClosureDecision {
+            work_signal: None,
             outcome,
             waiting_reason: None,
             runtime_posture: RuntimePosture::Awake,
@@ -260,6 +263,7 @@ pub(super) fn ended(
     rounds: u32,
 ) -> TurnTerminal {
     TurnTerminal {
+        progress: false,
         run_id: RunId(run),
         turn_index: TurnIndex(turn),
         message_id: MessageId(message),

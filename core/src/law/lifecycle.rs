@@ -179,6 +179,11 @@ fn changes_run(event: &Event) -> Option<RunId> {
             WorkFact::WorkItemWritten(fact) => fact.run_id,
             WorkFact::WorkItemPicked(fact) => Some(fact.run_id),
             WorkFact::DeliverySummaryRecorded(fact) => Some(fact.run_id),
+            // Recorded once the run has ended.
+            WorkFact::WorkTickQueued(_)
+            | WorkFact::WorkDeferred(_)
+            | WorkFact::WorkOwed(_)
+            | WorkFact::WorkItemStalled(_) => None,
         },
         Event::Lifecycle(_)
         | Event::Scheduling(_)
@@ -215,9 +220,10 @@ pub(super) fn w2(seen: &Seen, record: &Record) -> Ruling {
     };
     let moved = seen.owed.moved && !seen.begins_step(record);
     let rests = seen.decided.is_some_and(|(kind, _)| match kind {
-        DecisionKind::Sleep | DecisionKind::WaitForTimer => true,
+        DecisionKind::Sleep | DecisionKind::WaitForTimer | DecisionKind::WaitForOperator => true,
         DecisionKind::StartModelTurn
         | DecisionKind::ReduceMessageOnly
+        | DecisionKind::EmitSystemTick
         | DecisionKind::StayIdle
         | DecisionKind::Stop
         | DecisionKind::Noop => false,

@@ -14,6 +14,8 @@ mod references;
 #[cfg(test)]
 mod sabotage;
 #[cfg(test)]
+mod sabotage_debts;
+#[cfg(test)]
 mod sabotage_tasks;
 #[cfg(test)]
 mod sabotage_timers;
@@ -56,7 +58,7 @@ const fn law(id: &'static str, sentence: &'static str, judge: fn(&Seen, &Record)
 }
 
 /// Every law whose subject exists, by family.
-const LAWS: [Law; 41] = [
+const LAWS: [Law; 43] = [
     law("L1", "Nothing starts between a stop and the next start.", lifecycle::l1),
     law(
         "L2",
@@ -147,6 +149,16 @@ const LAWS: [Law; 41] = [
         work::w11,
     ),
     law("D3", "A log starts with its agent and has no gap; steps never go back.", log::d3),
+    law(
+        "S1",
+        "What an open item is owed is told when it is due, by one message; what is not owed is not told.",
+        work::s1,
+    ),
+    law(
+        "S2",
+        "A turn that brings an item nothing defers the next one, by turns in a row, and the last one stalls it.",
+        work::s2,
+    ),
     law(
         "S5",
         "A task's result needs no model only if a turn has shown it or its agent ended the task.",

@@ -83,7 +83,8 @@ pub(super) fn q4(seen: &Seen, record: &Record) -> Ruling {
     let Event::Inbox(InboxFact::MessageDequeued(fact)) = &record.event else { return Ok(false) };
     let Some(entry) = seen.queue.live.get(&fact.message_id) else { return Ok(false) };
     let reduced = fact.run_id.is_none();
-    rule(reduced == needs_no_model(entry), || {
+    let spent = needs_no_model(entry) || seen.stale(fact.message_id, record.at);
+    rule(reduced == spent, || {
         format!("{} is a {}, claimed for {:?}", fact.message_id, entry.kind, fact.run_id)
     })?;
     let expected = eligible(seen, record, fact);
@@ -93,7 +94,9 @@ pub(super) fn q4(seen: &Seen, record: &Record) -> Ruling {
 /// Under a hold first what needs no model, then its trial; otherwise the first of all.
 fn eligible(seen: &Seen, record: &Record, fact: &MessageDequeued) -> Option<MessageId> {
     let mut queued = seen.queue.waiting.iter().map(|(_, id)| *id);
-    let Some(hold) = seen.held(record.at) else { return queued.next() };
+    let Some(hold) = seen.held(record.at) else {
+        return queued.find(|id| !seen.deferred(*id, record.at));
+    };
     match fact.run_id {
         None => queued.find(|id| seen.queue.live.get(id).is_some_and(needs_no_model)),
         Some(_) => hold.trial,

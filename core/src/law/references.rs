@@ -159,6 +159,22 @@ fn work(fact: &WorkFact, visit: &mut dyn FnMut(Name)) {
             visit(Name::Run(fact.run_id));
             visit(Name::Message(fact.related_message_id));
         }
+        WorkFact::WorkTickQueued(fact) => {
+            fact.work_item_ids.iter().for_each(|id| visit(Name::WorkItem(*id)));
+            visit(Name::Message(fact.message_id));
+        }
+        WorkFact::WorkDeferred(fact) => {
+            visit(Name::WorkItem(fact.work_item_id));
+            visit(Name::Run(fact.run_id));
+        }
+        WorkFact::WorkOwed(fact) => {
+            visit(Name::WorkItem(fact.work_item_id));
+            visit(Name::Run(fact.run_id));
+        }
+        WorkFact::WorkItemStalled(fact) => {
+            visit(Name::WorkItem(fact.work_item_id));
+            visit(Name::Run(fact.run_id));
+        }
     }
 }
 
@@ -204,6 +220,7 @@ fn inbox(fact: &InboxFact, visit: &mut dyn FnMut(Name)) {
 
 fn decision(fact: &SchedulerDecision, visit: &mut dyn FnMut(Name)) {
     fact.message_id.iter().for_each(|id| visit(Name::Message(*id)));
+    fact.work_item_id.iter().for_each(|id| visit(Name::WorkItem(*id)));
     for evidence in &fact.evidence {
         match evidence {
             Evidence::Run { run_id, message_id } => {
@@ -211,6 +228,7 @@ fn decision(fact: &SchedulerDecision, visit: &mut dyn FnMut(Name)) {
                 visit(Name::Message(*message_id));
             }
             Evidence::Head { message_id, .. } => visit(Name::Message(*message_id)),
+            Evidence::WorkItem { work_item_id, .. } => visit(Name::WorkItem(*work_item_id)),
             Evidence::Status { .. }
             | Evidence::Draining
             | Evidence::Queued { .. }

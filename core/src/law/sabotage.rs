@@ -56,6 +56,7 @@ pub(super) fn cases() -> Vec<Case> {
     cases.extend(super::sabotage_tasks::cases());
     cases.extend(super::sabotage_timers::cases());
     cases.extend(super::sabotage_work::cases());
+    cases.extend(super::sabotage_debts::cases());
     cases
 }
 

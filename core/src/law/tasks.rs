@@ -47,7 +47,10 @@ pub(super) fn p1(seen: &Seen, record: &Record) -> Ruling {
 pub(super) fn p2(seen: &Seen, record: &Record) -> Ruling {
     // A queue that is full may keep even this waiting; one that is empty has room.
     if let Event::Scheduling(SchedulingFact::SchedulerDecision(decision)) = &record.event
-        && matches!(decision.kind, DecisionKind::Sleep | DecisionKind::WaitForTimer)
+        && matches!(
+            decision.kind,
+            DecisionKind::Sleep | DecisionKind::WaitForTimer | DecisionKind::WaitForOperator
+        )
         && seen.queue.live.is_empty()
     {
         let owed = seen.tasks.untold.keys().next();

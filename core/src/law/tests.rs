@@ -146,6 +146,13 @@ fn work(world: &mut World) {
         world.complete("main", tool_says("shown"));
     }
     world.complete("main", says("done"));
+    let objective = alloc::string::String::from("go on");
+    let (plan_status, todo_list) = (crate::agent::work::PlanStatus::Ready, Vec::new());
+    let item = crate::agent::work::operator::NewWorkItem { objective, plan_status, todo_list };
+    world.ask(|reply| Input::CreateWorkItem { agent: crate::testing::agent("main"), item, reply });
+    world.complete("main", context());
+    world.complete("main", says("later"));
+    assert_eq!(world.agent("main").status, Status::Asleep);
 }
 
 #[test]

@@ -1,15 +1,19 @@
 //! The decision table: what happens next, as a pure and total function of one projection (contract:
 //! scheduler.md, Precedence). Rows keep the contract's numbers; those of later subjects are not here yet.
 
+use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::projection::{ArmedDeadline, Head, RunFact, SchedulerProjection};
+use super::projection::{ArmedDeadline, Head, ItemFact, RunFact, SchedulerProjection};
+use crate::agent::work::WorkState;
 use crate::continuation::ContinuationClass;
+use crate::event::work::WorkTick;
 use crate::host::DeadlineReason;
-use crate::ids::{MessageId, RunId};
+use crate::ids::{MessageId, RunId, WorkItemId};
 use crate::lifecycle::{Boundary, Status};
 use crate::message::Priority;
 use crate::names::names;
@@ -18,6 +22,7 @@ use crate::time::Wall;
 names! {
     DecisionKind {
         StartModelTurn "start_model_turn", ReduceMessageOnly "reduce_message_only",
+        EmitSystemTick "emit_system_tick", WaitForOperator "wait_for_operator",
         WaitForTimer "wait_for_timer", Sleep "sleep", StayIdle "stay_idle", Stop "stop", Noop "noop",
     }
 }
@@ -27,7 +32,9 @@ names! {
     DecisionReason {
         Stopped "stopped", Draining "draining", RunInProgress "run_in_progress",
         HeldLiveness "held_liveness", HoldTrial "hold_trial", Hold "hold",
-        QueuedMessage "queued_message", LivenessOnly "liveness_only", NoSlot "no_slot",
+        QueuedMessage "queued_message", LivenessOnly "liveness_only", Stale "stale", NoSlot "no_slot",
+        ContinueActive "continue_active", QueuedAvailable "queued_available",
+        NeedsInput "needs_input", Stalled "stalled",
         DeadlineArmed "deadline_armed", NothingPending "nothing_pending", AlreadyAsleep "already_asleep",
     }
 }
@@ -44,6 +51,11 @@ pub struct SchedulerDecision {
     pub liveness_only: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_id: Option<MessageId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_item_id: Option<WorkItemId>,
+    /// Of a tick: what it is about, and in which state of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_deadline: Option<Wall>,
     /// At most 16.
@@ -63,14 +75,18 @@ pub enum Evidence {
     NoFreeSlot,
     Deadline { at: Wall, reason: DeadlineReason },
     IgnoredQueue { entries: u64 },
+    WorkItem { work_item_id: WorkItemId, state: WorkState },
 }
 
 impl SchedulerDecision {
     /// Whether the agent rests until something happens.
     pub fn rests(&self) -> bool {
         match self.kind {
-            DecisionKind::StartModelTurn | DecisionKind::ReduceMessageOnly => false,
-            DecisionKind::WaitForTimer
+            DecisionKind::StartModelTurn | DecisionKind::ReduceMessageOnly | DecisionKind::EmitSystemTick => {
+                false
+            }
+            DecisionKind::WaitForOperator
+            | DecisionKind::WaitForTimer
             | DecisionKind::Sleep
             | DecisionKind::StayIdle
             | DecisionKind::Stop
@@ -82,6 +98,7 @@ impl SchedulerDecision {
     pub fn same_rest(&self, other: &Self) -> bool {
         self.rests()
             && (self.kind, self.reason, self.next_deadline) == (other.kind, other.reason, other.next_deadline)
+            && self.work_item_id == other.work_item_id
     }
 }
 
@@ -130,12 +147,29 @@ pub fn decide_next_action(facts: &SchedulerProjection) -> SchedulerDecision {
     if let Some(head) = &facts.head {
         let evidence = alloc::vec![head_evidence(head), queued];
         return match head.class {
+            ContinuationClass::LivenessOnly if head.stale => {
+                take(facts, head, DecisionReason::Stale, 6, evidence)
+            }
             ContinuationClass::LivenessOnly => take(facts, head, DecisionReason::LivenessOnly, 6, evidence),
             ContinuationClass::ResumeOverride | ContinuationClass::LocalContinuation if facts.free_slot => {
                 take(facts, head, DecisionReason::QueuedMessage, 6, evidence)
             }
             ContinuationClass::ResumeOverride | ContinuationClass::LocalContinuation => no_slot(facts, 6),
         };
+    }
+    // 10, 11: what open items are owed, first the one in focus.
+    if let Some(item) = &facts.owed_turn {
+        return emit(facts, item, WorkTick::ContinueActive, 10);
+    }
+    if let Some(item) = &facts.owed_notice {
+        return emit(facts, item, WorkTick::QueuedAvailable, 11);
+    }
+    // 12: somebody is to look at it.
+    if let Some(item) = &facts.for_operator {
+        let stalled = item.state == WorkState::Stalled;
+        let reason = if stalled { DecisionReason::Stalled } else { DecisionReason::NeedsInput };
+        let rest = rest(facts, DecisionKind::WaitForOperator, reason, 12, alloc::vec![item_evidence(item)]);
+        return SchedulerDecision { work_item_id: Some(item.work_item_id), ..rest };
     }
     // 13: something will happen by itself.
     if let Some(ArmedDeadline { at, reason }) = facts.next_deadline {
@@ -152,6 +186,24 @@ pub fn decide_next_action(facts: &SchedulerProjection) -> SchedulerDecision {
 
 fn head_evidence(head: &Head) -> Evidence {
     Evidence::Head { message_id: head.message_id, priority: head.priority, class: head.class }
+}
+
+fn item_evidence(item: &ItemFact) -> Evidence {
+    Evidence::WorkItem { work_item_id: item.work_item_id, state: item.state }
+}
+
+fn emit(facts: &SchedulerProjection, item: &ItemFact, tick: WorkTick, row: u8) -> SchedulerDecision {
+    let reason = match tick {
+        WorkTick::ContinueActive => DecisionReason::ContinueActive,
+        WorkTick::QueuedAvailable => DecisionReason::QueuedAvailable,
+    };
+    let decision = rest(facts, DecisionKind::EmitSystemTick, reason, row, alloc::vec![item_evidence(item)]);
+    let ItemFact { work_item_id, revision, .. } = item;
+    SchedulerDecision {
+        work_item_id: Some(*work_item_id),
+        idempotency_key: Some(format!("work_queue:{tick}:{work_item_id}:{revision}")),
+        ..decision
+    }
 }
 
 fn no_slot(facts: &SchedulerProjection, row: u8) -> SchedulerDecision {
@@ -175,6 +227,8 @@ fn take(
         model_reentry: !liveness_only,
         liveness_only,
         message_id: Some(head.message_id),
+        work_item_id: None,
+        idempotency_key: None,
         next_deadline: facts.next_deadline.map(|deadline| deadline.at),
         evidence,
     }
@@ -195,6 +249,8 @@ fn rest(
         model_reentry: false,
         liveness_only: false,
         message_id: None,
+        work_item_id: None,
+        idempotency_key: None,
         next_deadline: facts.next_deadline.map(|deadline| deadline.at),
         evidence,
     }

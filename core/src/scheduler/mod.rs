@@ -4,4 +4,4 @@ pub mod decision;
 pub mod projection;
 
 pub use decision::{DecisionKind, DecisionReason, Evidence, SchedulerDecision, decide_next_action};
-pub use projection::{Head, HoldFact, HostFacts, RunFact, SchedulerProjection, project};
+pub use projection::{Head, HoldFact, HostFacts, ItemFact, RunFact, SchedulerProjection, project};

@@ -3,11 +3,15 @@
 use serde::{Deserialize, Serialize};
 
 use crate::agent::Agent;
-use crate::continuation::{self, ContinuationClass};
+use crate::agent::inbox::Entry;
+use crate::agent::work::debt::TICK_BYTES;
+use crate::agent::work::{WorkItem, WorkState};
+use crate::config::QueueLimits;
+use crate::continuation::{self, ContinuationClass, Spent};
 use crate::host::DeadlineReason;
-use crate::ids::{MessageId, RunId};
+use crate::ids::{MessageId, RunId, WorkItemId};
 use crate::lifecycle::{Boundary, Status};
-use crate::message::Priority;
+use crate::message::{MessageKind, Priority};
 use crate::time::Wall;
 
 /// One agent as the scheduler sees it.
@@ -31,6 +35,15 @@ pub struct SchedulerProjection {
     #[serde(default)]
     pub liveness_head: Option<Head>,
     pub free_slot: bool,
+    /// The item in focus, when it is owed a turn now.
+    #[serde(default)]
+    pub owed_turn: Option<ItemFact>,
+    /// The first of the other items that are owed a mention now.
+    #[serde(default)]
+    pub owed_notice: Option<ItemFact>,
+    /// An item that waits for an operator, the one in focus before others.
+    #[serde(default)]
+    pub for_operator: Option<ItemFact>,
     /// The earliest moment at which the decision could change by itself.
     #[serde(default)]
     pub next_deadline: Option<ArmedDeadline>,
@@ -47,6 +60,17 @@ pub struct Head {
     pub message_id: MessageId,
     pub priority: Priority,
     pub class: ContinuationClass,
+    /// Nothing of what it tells is still owed.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub stale: bool,
+}
+
+/// A work item as a decision names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ItemFact {
+    pub work_item_id: WorkItemId,
+    pub revision: u64,
+    pub state: WorkState,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,20 +97,23 @@ pub struct HostFacts {
 }
 
 /// Reads the agent's facts; costs what is active, whatever the history.
-pub fn project(agent: &Agent, host: HostFacts, boundary: Boundary) -> SchedulerProjection {
+pub fn project(
+    agent: &Agent,
+    host: HostFacts,
+    queue: &QueueLimits,
+    boundary: Boundary,
+) -> SchedulerProjection {
     let closure = agent.closure(host.now);
-    let as_head = |entry: &crate::agent::inbox::Entry| Head {
-        message_id: entry.message.id,
-        priority: entry.message.priority,
-        class: continuation::resolve(
-            entry.message.kind,
-            entry.message.trigger_kind,
-            entry.known,
-            closure.outcome,
-            closure.waiting_reason,
-        )
-        .class,
+    let as_head = |entry: &Entry| {
+        let spent = agent.spent(entry, host.now);
+        let message = &entry.message;
+        let (prior, reason) = (closure.outcome, closure.waiting_reason);
+        let resolution = continuation::resolve(message.kind, message.trigger_kind, spent, prior, reason);
+        let (message_id, priority, class) = (message.id, message.priority, resolution.class);
+        Head { message_id, priority, class, stale: spent == Some(Spent::Stale) }
     };
+    // What has no room stays owed.
+    let room = agent.inbox.has_room(MessageKind::SystemTick, TICK_BYTES, queue);
     let hold = agent.hold.as_ref().filter(|hold| hold.holds(host.now));
     SchedulerProjection {
         boundary,
@@ -94,13 +121,20 @@ pub fn project(agent: &Agent, host: HostFacts, boundary: Boundary) -> SchedulerP
         draining: host.draining,
         run: agent.run.as_ref().map(|run| RunFact { run_id: run.id, message_id: run.message }),
         queued: agent.inbox.queued_entries(),
-        head: agent.inbox.queued().next().map(as_head),
+        head: agent.inbox.queued().find(|entry| !agent.is_deferred(entry, host.now)).map(as_head),
         liveness_head: hold.and_then(|_| agent.inbox.first_liveness()).map(as_head),
         hold: hold.map(|hold| HoldFact {
             until: hold.until,
             trial: hold.trial.and_then(|id| agent.inbox.queued_entry(id)).map(as_head),
         }),
         free_slot: host.free_slot,
+        owed_turn: agent.work.owed_turn(&agent.inbox, host.now).filter(|_| room).map(item_fact),
+        owed_notice: agent.work.owed_notices(&agent.inbox, host.now).next().filter(|_| room).map(item_fact),
+        for_operator: agent.work.for_operator().map(item_fact),
         next_deadline: agent.next_deadline(host.now).map(|(at, reason)| ArmedDeadline { at, reason }),
     }
+}
+
+fn item_fact(item: &WorkItem) -> ItemFact {
+    ItemFact { work_item_id: item.id, revision: item.revision, state: item.state() }
 }

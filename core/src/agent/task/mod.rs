@@ -106,6 +106,10 @@ pub struct TaskEnd {
     /// Whether a turn has shown the result already.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub shown: bool,
+    /// Whether its command ended otherwise than the last time.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    #[schemars(skip)]
+    pub news: bool,
 }
 
 /// All tasks of an agent that it knows of without reading its log.
@@ -155,12 +159,13 @@ impl Tasks {
             .filter(move |task| task.end.as_ref().is_some_and(|end| end.told_by == Some(message)))
     }
 
-    pub(super) fn apply(&mut self, at: Wall, fact: &TaskFact) {
+    /// `news`: whether its command ends otherwise than the last time.
+    pub(super) fn apply(&mut self, at: Wall, fact: &TaskFact, news: bool) {
         match fact {
             TaskFact::TaskCreated(fact) => {
                 self.active.insert(fact.task_id, created(at, fact));
             }
-            TaskFact::TaskStatusUpdated(fact) => self.updated(at, fact),
+            TaskFact::TaskStatusUpdated(fact) => self.updated(at, fact, news),
             TaskFact::TaskResultQueued(fact) => {
                 if let Some(end) = self.end_mut(fact.task_id) {
                     end.told_by = Some(fact.message_id);
@@ -189,7 +194,7 @@ impl Tasks {
         }
     }
 
-    fn updated(&mut self, at: Wall, fact: &TaskStatusUpdated) {
+    fn updated(&mut self, at: Wall, fact: &TaskStatusUpdated, news: bool) {
         let Some(task) = self.active.get_mut(&fact.task_id) else { return };
         match (fact.cause.stop(), &mut task.stop) {
             (Some(cause), stop) => *stop = Some(StopRequest { cause, force: fact.force, at }),
@@ -211,6 +216,7 @@ impl Tasks {
             failure_artifact: fact.failure_artifact.clone(),
             told_by: None,
             shown: false,
+            news,
         });
         self.ended.push_back(task);
         self.forget();

@@ -87,8 +87,7 @@ fn tell(tx: &mut Tx<'_>, left: &mut u32) -> bool {
     for timer_id in untold {
         let agent = tx.agent();
         let Some(timer) = agent.timers.get(timer_id) else { continue };
-        let live = |tick| agent.inbox.queued_entry(tick).is_some() || agent.inbox.claimed(tick).is_some();
-        if timer.tick.is_some_and(live) {
+        if timer.tick.is_some_and(|tick| agent.inbox.is_live(tick)) {
             continue;
         }
         let Some(rest) = left.checked_sub(1) else { return false };

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use super::{Run, outage, report, tools};
 use crate::agent::task;
+use crate::agent::work::debt::{self, Ended, Way};
 use crate::content::Text;
 use crate::event::inbox::{
     Disposition, MessageAborted, MessageDropped, MessageProcessed, MessageRequeued, RequeueCause,
@@ -87,7 +88,8 @@ impl Limit {
 
 /// Ends the run in progress.
 pub(crate) fn end(tx: &mut Tx<'_>, end: End) {
-    let Some(before) = tx.agent().run.as_ref().map(Before::of) else { return };
+    let Some(run) = &tx.agent().run else { return };
+    let (before, ended) = (Before::of(run), Ended::of(run));
     if matches!(end, End::ShutDown) {
         task::promote::at_shutdown(tx);
     }
@@ -115,6 +117,7 @@ pub(crate) fn end(tx: &mut Tx<'_>, end: End) {
         duration_ms: tx.now().since(run.started_at),
         token_usage: run.usage,
         rounds: before.rounds,
+        progress: run.progress,
     };
     let told = report::brief(tx, &end, failure.as_ref(), &terminal, &before, dropped);
     tx.record(terminal);
@@ -124,8 +127,27 @@ pub(crate) fn end(tx: &mut Tx<'_>, end: End) {
     if kind == TurnKind::Completed {
         outage::end_hold(tx);
     }
+    if let Some(way) = way(&end, dropped) {
+        debt::turn_ended(tx, &ended, way);
+    }
     let closure = tx.agent().closure(tx.now());
     tx.record(ClosureDecided { closure });
+}
+
+/// What the end means for the work that the turn was about. One that waits for providers has not ended, and a stop says
+/// nothing of what was done.
+fn way(end: &End, dropped: bool) -> Option<Way> {
+    match end {
+        End::Completed
+        | End::Failed { .. }
+        | End::ContextLength { .. }
+        | End::LimitReached { .. }
+        | End::BudgetExhausted { .. } => Some(Way::Settled),
+        End::Aborted { reason: TurnReason::OperatorAbort } => Some(Way::Aborted),
+        End::Crashed if dropped => Some(Way::Dropped),
+        End::ShutDown | End::Crashed => Some(Way::Interrupted),
+        End::Aborted { .. } | End::Held { .. } => None,
+    }
 }
 
 /// What must be known of a run before its message takes the rounds along.

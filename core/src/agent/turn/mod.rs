@@ -20,6 +20,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::inbox::Entry;
+use super::novelty::Fingerprint;
 use crate::content::Text;
 use crate::event::TurnFact;
 use crate::event::inbox::OperatorInterjectionAdmitted;
@@ -66,6 +67,12 @@ pub struct Run {
     pub recap: Recap,
     /// Whether this run recorded a round or a tool result.
     pub recorded_something: bool,
+    /// Whether it has brought anything on (contract: scheduler.md, Progress).
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub progress: bool,
+    /// The last command that it began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<Fingerprint>,
     pub repeats: Repeats,
 }
 
@@ -183,6 +190,8 @@ impl Run {
             usage: TokenUsage::default(),
             recap: core::mem::take(&mut entry.recap),
             recorded_something: false,
+            progress: false,
+            command: None,
             repeats: Repeats::default(),
         }
     }

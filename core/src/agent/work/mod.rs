@@ -1,6 +1,9 @@
 //! Work items of one agent: what it is about, over many turns (contract: work.md, Work items). This file is their
 //! state and its `apply`; the others decide.
 
+pub mod debt;
+#[cfg(test)]
+mod debt_tests;
 pub mod operator;
 #[cfg(test)]
 mod tests;
@@ -13,12 +16,15 @@ use alloc::vec::Vec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::agent::inbox::Inbox;
+use crate::closure::WorkSignal;
 use crate::content::Text;
 use crate::event::WorkFact;
-use crate::event::work::{WorkChange, WorkItemWritten};
-use crate::ids::WorkItemId;
+use crate::event::work::{StallReason, WorkAuthor, WorkChange, WorkItemWritten, WorkTick};
+use crate::ids::{MessageId, WorkItemId};
 use crate::names::names;
 use crate::time::Wall;
+use debt::Debt;
 
 /// Items that an agent may have open.
 pub const OPEN: usize = 256;
@@ -38,7 +44,8 @@ names! { TodoState { Pending "pending", InProgress "in_progress", Completed "com
 names! {
     /// How the scheduler sees an item, first match wins.
     WorkState {
-        Completed "completed", WaitingOperator "waiting_operator", Blocked "blocked", Runnable "runnable",
+        Completed "completed", WaitingOperator "waiting_operator", Blocked "blocked", Stalled "stalled",
+        Runnable "runnable",
     }
 }
 
@@ -69,6 +76,23 @@ pub struct WorkItem {
     pub updated_at: Wall,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completed_at: Option<Wall>,
+    /// Why nothing more is done for it before somebody looks at it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stalled: Option<Stall>,
+    #[serde(default, skip_serializing_if = "Debt::is_fresh")]
+    #[schemars(skip)]
+    pub debt: Debt,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Stall {
+    pub at: Wall,
+    pub reason: StallReason,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
+fn is_none(turns: &u32) -> bool {
+    *turns == 0
 }
 
 /// All items of an agent that it knows of without reading its log.
@@ -113,16 +137,91 @@ impl WorkItems {
         self.current.and_then(|id| self.open.get(&id))
     }
 
+    /// The item in focus, when it is owed a turn now.
+    pub fn owed_turn(&self, inbox: &Inbox, now: Wall) -> Option<&WorkItem> {
+        self.current().filter(|item| item.is_owed(inbox, now))
+    }
+
+    /// The items that are owed a mention now, in order.
+    pub fn owed_notices(&self, inbox: &Inbox, now: Wall) -> impl Iterator<Item = &WorkItem> {
+        self.open().filter(move |item| Some(item.id) != self.current && item.is_owed(inbox, now))
+    }
+
+    /// When something is owed next that is deferred now.
+    pub fn next_deferral(&self, now: Wall) -> Option<Wall> {
+        self.open().filter(|item| item.is_runnable()).filter_map(|item| item.debt.deferred(now)).min()
+    }
+
+    /// What a message tells of that is still owed: whether any of it is owed by now; none when nothing is.
+    pub fn told_by(&self, message: MessageId, tick: WorkTick, now: Wall) -> Option<bool> {
+        let focus = |item: &WorkItem| (tick == WorkTick::ContinueActive) == (Some(item.id) == self.current);
+        let told = self.open().filter(|item| item.debt.tick == Some(message));
+        let told = told.filter(|item| item.is_runnable() && focus(item));
+        told.map(|item| item.debt.deferred(now).is_none()).reduce(|one, other| one || other)
+    }
+
+    /// The open items that wait for somebody, the one in focus first.
+    pub fn for_operator(&self) -> Option<&WorkItem> {
+        let waits = |item: &&WorkItem| item.is_for_operator();
+        self.current().filter(waits).or_else(|| self.open().find(waits))
+    }
+
+    /// What there is to be done.
+    pub fn signal(&self) -> Option<WorkSignal> {
+        if self.current().is_some_and(WorkItem::is_runnable) {
+            return Some(WorkSignal::ContinueActive);
+        }
+        self.open().any(WorkItem::is_runnable).then_some(WorkSignal::ActivateQueued)
+    }
+
+    /// Every wait moves with the clock.
+    pub(super) fn clock_stepped(&mut self, from: Wall, to: Wall) {
+        for item in self.open.values_mut() {
+            item.debt.until = item.debt.until.map(|at| at.shifted(from, to));
+        }
+    }
+
     pub(super) fn apply(&mut self, at: Wall, fact: &WorkFact) {
         match fact {
             WorkFact::WorkItemWritten(fact) => self.written(at, fact),
             WorkFact::WorkItemPicked(fact) => {
+                // What was owed is another debt now: a turn instead of a mention, or the other way round.
+                let left = fact.previous.filter(|previous| *previous != fact.work_item_id);
+                if let Some(item) = left.and_then(|left| self.open.get_mut(&left)) {
+                    item.debt = Debt::default();
+                }
                 self.current = Some(fact.work_item_id);
-                if let Some(item) = self.open.get_mut(&fact.work_item_id).filter(|_| fact.unblocked) {
+                let Some(item) = self.open.get_mut(&fact.work_item_id) else { return };
+                (item.stalled, item.debt) = (None, Debt::default());
+                if fact.unblocked {
                     (item.blocked_by, item.updated_at) = (None, at);
                 }
             }
             WorkFact::DeliverySummaryRecorded(_) => {}
+            WorkFact::WorkTickQueued(fact) => {
+                for id in &fact.work_item_ids {
+                    if let Some(item) = self.open.get_mut(id) {
+                        item.debt.tick = Some(fact.message_id);
+                    }
+                }
+            }
+            WorkFact::WorkDeferred(fact) => {
+                if let Some(item) = self.open.get_mut(&fact.work_item_id) {
+                    (item.debt.turns, item.debt.until) = (fact.turns, Some(fact.until));
+                }
+            }
+            WorkFact::WorkOwed(fact) => {
+                if let Some(item) = self.open.get_mut(&fact.work_item_id) {
+                    item.stalled = None;
+                    item.debt.renew();
+                }
+            }
+            WorkFact::WorkItemStalled(fact) => {
+                if let Some(item) = self.open.get_mut(&fact.work_item_id) {
+                    item.stalled = Some(Stall { at, reason: fact.reason });
+                    item.debt = Debt::default();
+                }
+            }
         }
     }
 
@@ -140,6 +239,8 @@ impl WorkItems {
                 created_at: at,
                 updated_at: at,
                 completed_at: None,
+                stalled: None,
+                debt: Debt::default(),
             };
             self.open.insert(id, item);
             return;
@@ -157,6 +258,11 @@ impl WorkItems {
                 if let Some(blocked_by) = blocked_by {
                     item.blocked_by = Some(blocked_by.clone()).filter(|blocked_by| !blocked_by.is_empty());
                 }
+                // What an operator has stopped, only an operator or a pick sets going again.
+                let operator = fact.by == WorkAuthor::Operator;
+                item.stalled =
+                    item.stalled.take().filter(|stall| !operator && stall.reason == StallReason::Aborted);
+                item.debt.renew();
             }
             WorkChange::Completed { result_summary } => self.complete(at, id, result_summary.clone()),
         }
@@ -183,8 +289,25 @@ impl WorkItem {
             WorkState::WaitingOperator
         } else if self.blocked_by.is_some() {
             WorkState::Blocked
+        } else if self.stalled.is_some() {
+            WorkState::Stalled
         } else {
             WorkState::Runnable
         }
+    }
+
+    /// Whether nothing is done for it before an operator has looked at it.
+    pub fn is_for_operator(&self) -> bool {
+        matches!(self.state(), WorkState::WaitingOperator | WorkState::Stalled)
+    }
+
+    pub fn is_runnable(&self) -> bool {
+        self.state() == WorkState::Runnable
+    }
+
+    /// Whether its debt is due, and no message stands for it.
+    fn is_owed(&self, inbox: &Inbox, now: Wall) -> bool {
+        let waits = self.debt.tick.is_some_and(|tick| inbox.is_live(tick));
+        self.is_runnable() && !waits && self.debt.deferred(now).is_none()
     }
 }

@@ -10,9 +10,23 @@ use crate::testing::{World, agent, calls, context, prompt, says, tool_says};
 
 const FIRST: WorkItemId = WorkItemId(1);
 
+/// Turns that work is owed now bring nothing.
+pub(super) fn idle(world: &mut World) {
+    while world.agent("main").run.is_some() {
+        world.complete("main", context());
+        world.complete("main", says("nothing to be done"));
+    }
+}
+
 /// A turn in which the model makes these calls, a round for each.
-fn turn(world: &mut World, rounds: &[&[(&str, &str)]]) {
+pub(super) fn turn(world: &mut World, rounds: &[&[(&str, &str)]]) {
+    idle(world);
     world.admit("main", prompt("go"));
+    plays(world, rounds);
+}
+
+/// What the model does in the turn that has begun.
+pub(super) fn plays(world: &mut World, rounds: &[&[(&str, &str)]]) {
     world.complete("main", context());
     for round in rounds {
         let made: Vec<_> = round.iter().map(|(tool, arguments)| ("", *tool, *arguments)).collect();
@@ -24,11 +38,11 @@ fn turn(world: &mut World, rounds: &[&[(&str, &str)]]) {
     world.complete("main", says("done"));
 }
 
-const CREATE: (&str, &str) =
+pub(super) const CREATE: (&str, &str) =
     ("CreateWorkItem", r#"{"objective":"repair the build","todo_list":[{"text":"look","state":"pending"}]}"#);
-const PICK: (&str, &str) = ("PickWorkItem", r#"{"work_item_id":"work_1"}"#);
+pub(super) const PICK: (&str, &str) = ("PickWorkItem", r#"{"work_item_id":"work_1"}"#);
 
-fn facts(world: &World) -> Vec<&WorkFact> {
+pub(super) fn facts(world: &World) -> Vec<&WorkFact> {
     let work = world.log.iter().filter_map(|record| {
         let Event::Work(fact) = &record.event else { return None };
         Some(fact)
@@ -56,6 +70,7 @@ fn an_item_is_made_picked_and_bound_to_the_next_turn() {
     let item = world.agent("main").work.current().unwrap();
     assert_eq!((item.id, item.state(), item.todo_list.len()), (FIRST, WorkState::Runnable, 1));
     assert_eq!(item.todo_list[0].state, TodoState::Pending);
+    idle(&mut world);
     world.admit("main", prompt("go on"));
     assert_eq!(world.agent("main").run.as_ref().unwrap().work_item, Some(FIRST));
     let first = views(&world).first().unwrap();
@@ -71,7 +86,7 @@ fn a_change_that_changes_nothing_is_none() {
     );
     let blocks = ("UpdateWorkItem", r#"{"work_item_id":"work_1","blocked_by":"no key"}"#);
     turn(&mut world, &[&[CREATE], &[PICK], &[PICK], &[same], &[blocks]]);
-    assert_eq!(facts(&world).len(), 3, "made, picked, blocked");
+    assert_eq!(facts(&world).len(), 3, "made, picked, blocked: nothing is owed to it");
     let item = world.agent("main").work.get(FIRST).unwrap();
     assert_eq!((item.revision, item.state()), (2, WorkState::Blocked));
     let frees = ("PickWorkItem", r#"{"work_item_id":"work_1","clear_blocker":true}"#);
@@ -113,6 +128,7 @@ fn the_text_beside_one_completion_is_what_is_delivered() {
     {
         let mut world = World::with_agent("main");
         turn(&mut world, &[&[CREATE, CREATE]]);
+        idle(&mut world);
         world.admit("main", prompt("finish"));
         world.complete("main", context());
         let calls = blocks.len() - 1;
@@ -128,7 +144,7 @@ fn the_text_beside_one_completion_is_what_is_delivered() {
         assert_eq!(summaries, delivered);
         let briefs = world.briefs();
         assert_eq!(briefs.iter().any(|brief| brief == "result: the build is green again"), delivered == 1);
-        assert_eq!(briefs.last().unwrap(), "result: bye");
+        assert!(briefs.iter().any(|brief| brief == "result: bye"));
     }
 }
 

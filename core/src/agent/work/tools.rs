@@ -43,7 +43,7 @@ pub(crate) fn call(
             let item = open(tx, *work_item)?;
             let unblocked = *clear_blocker && item.blocked_by.is_some();
             let previous = tx.agent().work.current().map(|item| item.id);
-            view.changed = previous != Some(*work_item) || unblocked;
+            view.changed = previous != Some(*work_item) || unblocked || item.stalled.is_some();
             if view.changed {
                 let (work_item_id, reason) = (*work_item, reason.clone());
                 tx.record(WorkItemPicked { work_item_id, previous, reason, unblocked, run_id });

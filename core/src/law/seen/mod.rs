@@ -27,6 +27,7 @@ use crate::time::Wall;
 use crate::tool::{TaskCall, Verdict};
 pub(in crate::law) use tasks::{Ended, Op, Task, Tasks};
 pub(in crate::law) use timers::{Timer, come};
+pub(in crate::law) use work::Item;
 use work::Work;
 
 /// The agent before the record that is judged.
@@ -85,6 +86,8 @@ pub(in crate::law) struct Queue {
     pub(in crate::law) waiting: BTreeSet<(Priority, MessageId)>,
     /// The message of the last run that was aborted.
     pub(in crate::law) aborted: Option<MessageId>,
+    /// Live messages that tell what work is owed.
+    pub(in crate::law) ticks: BTreeSet<MessageId>,
 }
 
 /// A message that is not terminal.
@@ -136,6 +139,9 @@ pub(in crate::law) struct Run {
     pub(in crate::law) attempt: Option<Attempt>,
     pub(in crate::law) recorded_something: bool,
     pub(in crate::law) exhausted: bool,
+    pub(in crate::law) work_item: Option<WorkItemId>,
+    /// Something in it may have brought something on.
+    pub(in crate::law) progress: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -184,6 +190,10 @@ pub(in crate::law) struct Owed {
     pub(in crate::law) admitted: Vec<MessageId>,
     /// Tasks of whose ends an aborted run was to tell.
     pub(in crate::law) withdrawn: Vec<TaskId>,
+    /// Items that a turn without progress was about.
+    pub(in crate::law) deferrals: BTreeSet<WorkItemId>,
+    /// The last run that ended.
+    pub(in crate::law) ended: Option<RunId>,
     /// The timer whose missed occurrences the last record of the step has let go.
     pub(in crate::law) skipped: Option<TimerId>,
 }
@@ -306,6 +316,7 @@ impl Seen {
                     hold.until = hold.until.shifted(fact.from, fact.to);
                 }
                 self.timers_stepped(fact.from, fact.to);
+                self.work_stepped(fact.from, fact.to);
                 self.keys.muddled = self.keys.by_message.last_key_value().map(|(id, _)| *id);
             }
         }
@@ -384,6 +395,10 @@ impl Seen {
         {
             self.queue.known(message);
         }
+        // A call may have patched something, or begun or ended a command.
+        if let (TurnFact::ToolExecuted(_), Some(run)) = (fact, &mut self.run) {
+            run.progress = true;
+        }
         match fact {
             TurnFact::TurnStarted(fact) => self.run_started(fact),
             TurnFact::TurnTerminal(fact) => self.run_ended(fact),
@@ -424,11 +439,19 @@ impl Seen {
             attempt: None,
             recorded_something: false,
             exhausted: false,
+            work_item: fact.work_item_id,
+            progress: self
+                .tasks
+                .told
+                .values()
+                .any(|told| *told == fact.message_id || fact.also.contains(told)),
         });
     }
 
     fn run_ended(&mut self, fact: &TurnTerminal) {
-        self.run = None;
+        let bound = self.run.take().and_then(|run| run.work_item);
+        self.owed.deferrals = self.unproductive(fact, bound);
+        self.owed.ended = Some(fact.run_id);
         self.posture.status = Status::AwakeIdle;
         self.owed.closure = Some(fact.run_id);
         self.owed.end_of = None;
@@ -474,6 +497,7 @@ impl Queue {
     fn settle(&mut self, id: MessageId) {
         if let Some(entry) = self.live.remove(&id) {
             self.waiting.remove(&(entry.priority, id));
+            self.ticks.remove(&id);
         }
     }
 }

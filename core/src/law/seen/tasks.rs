@@ -56,7 +56,6 @@ impl Seen {
     }
 
     pub(super) fn operation(&mut self, fact: &OperationFact) {
-        let call = self.run.as_mut().and_then(|run| run.calls.get_mut(run.results));
         match fact {
             OperationFact::OperationOpened(fact) => {
                 self.next.op = fact.op.next();
@@ -64,6 +63,11 @@ impl Seen {
                 let op = Op { kind: fact.kind, run: fact.run_id, task: fact.task_id };
                 self.ops.insert(fact.op, op);
                 let executes = fact.kind == OpKind::RunCommand;
+                // The command may be a new one.
+                if let Some(run) = self.run.as_mut().filter(|run| executes && Some(run.id) == fact.run_id) {
+                    run.progress = true;
+                }
+                let call = self.run.as_mut().and_then(|run| run.calls.get_mut(run.results));
                 match (call, fact.run_id) {
                     (Some(call), Some(_)) => call.executed |= executes,
                     (_, None) if executes => {
@@ -73,6 +77,7 @@ impl Seen {
                 }
             }
             OperationFact::OperationSettled(fact) => {
+                let call = self.run.as_mut().and_then(|run| run.calls.get_mut(run.results));
                 let op = self.ops.remove(&fact.op);
                 let Some(op) = op.filter(|op| op.kind == OpKind::PrepareCommand) else { return };
                 let done = fact.settlement == Settlement::Done;

@@ -1,38 +1,191 @@
 //! Work items, as far as a law looks back.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
 
 use super::Seen;
+use crate::agent::work::PlanStatus;
 use crate::event::WorkFact;
-use crate::event::work::WorkChange;
-use crate::ids::WorkItemId;
+use crate::event::turn::TurnTerminal;
+use crate::event::work::{StallReason, WorkAuthor, WorkChange, WorkItemPicked, WorkItemWritten, WorkTick};
+use crate::ids::{MessageId, WorkItemId};
+use crate::terminal::{TurnKind, TurnReason};
+use crate::time::Wall;
 
 /// Items that are open, and the one in focus.
 #[derive(Debug, Clone, Default)]
 pub(in crate::law) struct Work {
-    /// With the revision of each.
-    pub(in crate::law) open: BTreeMap<WorkItemId, u64>,
+    pub(in crate::law) open: BTreeMap<WorkItemId, Item>,
     pub(in crate::law) current: Option<WorkItemId>,
 }
 
+#[derive(Debug, Clone, Default)]
+pub(in crate::law) struct Item {
+    pub(in crate::law) revision: u64,
+    needs_input: bool,
+    blocked: bool,
+    stalled: Option<StallReason>,
+    pub(in crate::law) turns: u32,
+    until: Option<Wall>,
+    /// The last message that told of it, and what it told.
+    tick: Option<(WorkTick, MessageId)>,
+}
+
+impl Item {
+    pub(in crate::law) fn runnable(&self) -> bool {
+        !self.needs_input && !self.blocked && self.stalled.is_none()
+    }
+
+    fn due(&self, at: Wall) -> bool {
+        self.until.is_none_or(|until| until <= at)
+    }
+}
+
 impl Seen {
+    /// What is owed at that moment and not told by any message: a turn, or mentions.
+    pub(in crate::law) fn owed_work(&self, tick: WorkTick, at: Wall) -> Vec<WorkItemId> {
+        let told = |item: &Item| item.tick.is_some_and(|(_, message)| self.queue.live.contains_key(&message));
+        let focus = |id| Some(id) == self.work.current;
+        let owed = self.work.open.iter().filter(|(id, item)| {
+            item.runnable()
+                && item.due(at)
+                && !told(item)
+                && focus(**id) == (tick == WorkTick::ContinueActive)
+        });
+        owed.map(|(id, _)| *id).collect()
+    }
+
+    /// The items of which a message tells something that still holds, each with whether that is due.
+    fn told_by(&self, message: MessageId, at: Wall) -> Vec<bool> {
+        let holds = |(id, item): (&WorkItemId, &Item)| {
+            let (tick, told_by) = item.tick?;
+            let focus = (Some(*id) == self.work.current) == (tick == WorkTick::ContinueActive);
+            (told_by == message && focus && item.runnable()).then(|| item.due(at))
+        };
+        self.work.open.iter().filter_map(holds).collect()
+    }
+
+    /// Whether a message told of work of which nothing is owed any more.
+    pub(in crate::law) fn stale(&self, message: MessageId, at: Wall) -> bool {
+        self.queue.ticks.contains(&message) && self.told_by(message, at).is_empty()
+    }
+
+    /// Whether all that a message tells of is deferred.
+    pub(in crate::law) fn deferred(&self, message: MessageId, at: Wall) -> bool {
+        let told = self.told_by(message, at);
+        !told.is_empty() && !told.contains(&true)
+    }
+
+    /// The items whose next turn, or mention, has to be deferred by the end of a run.
+    pub(super) fn unproductive(
+        &self,
+        fact: &TurnTerminal,
+        bound: Option<WorkItemId>,
+    ) -> BTreeSet<WorkItemId> {
+        let waits = matches!(fact.reason, Some(TurnReason::Outage | TurnReason::Quota));
+        let ended = match fact.kind {
+            TurnKind::Interrupted => !waits,
+            TurnKind::Aborted => false,
+            TurnKind::Completed
+            | TurnKind::Failed
+            | TurnKind::ContextLengthExceeded
+            | TurnKind::BudgetExhausted
+            | TurnKind::LimitReached => true,
+        };
+        let progress = fact.progress && fact.kind != TurnKind::Interrupted;
+        let told = |item: &Item| item.tick.is_some_and(|(_, message)| message == fact.message_id);
+        let due = self.work.open.iter().filter(|(id, item)| {
+            let own = if Some(**id) == bound { !progress } else { Some(**id) != self.work.current };
+            ended && own && told(item) && item.runnable()
+        });
+        due.map(|(id, _)| *id).collect()
+    }
+
     pub(super) fn work(&mut self, fact: &WorkFact) {
         match fact {
             WorkFact::WorkItemWritten(fact) => {
-                let id = fact.work_item_id;
-                match &fact.change {
-                    WorkChange::Created { .. } => self.next.work_item = id.next(),
-                    WorkChange::Updated { .. } => {}
-                    WorkChange::Completed { .. } => {
-                        self.work.open.remove(&id);
-                        self.work.current = self.work.current.filter(|current| *current != id);
-                        return;
+                if let Some(run) = &mut self.run {
+                    run.progress = true;
+                }
+                self.written(fact);
+            }
+            WorkFact::WorkItemPicked(fact) => self.picked(fact),
+            WorkFact::DeliverySummaryRecorded(_) => {}
+            WorkFact::WorkTickQueued(fact) => {
+                self.queue.ticks.insert(fact.message_id);
+                for id in &fact.work_item_ids {
+                    if let Some(item) = self.work.open.get_mut(id) {
+                        item.tick = Some((fact.tick, fact.message_id));
                     }
                 }
-                self.work.open.insert(id, fact.revision);
             }
-            WorkFact::WorkItemPicked(fact) => self.work.current = Some(fact.work_item_id),
-            WorkFact::DeliverySummaryRecorded(_) => {}
+            WorkFact::WorkDeferred(fact) => {
+                self.owed.deferrals.remove(&fact.work_item_id);
+                if let Some(item) = self.work.open.get_mut(&fact.work_item_id) {
+                    (item.turns, item.until) = (fact.turns, Some(fact.until));
+                }
+            }
+            WorkFact::WorkOwed(fact) => {
+                if let Some(item) = self.work.open.get_mut(&fact.work_item_id) {
+                    (item.turns, item.until, item.stalled) = (0, None, None);
+                }
+            }
+            WorkFact::WorkItemStalled(fact) => {
+                self.owed.deferrals.remove(&fact.work_item_id);
+                if let Some(item) = self.work.open.get_mut(&fact.work_item_id) {
+                    (item.turns, item.until, item.tick) = (0, None, None);
+                    item.stalled = Some(fact.reason);
+                }
+            }
+        }
+    }
+
+    fn written(&mut self, fact: &WorkItemWritten) {
+        let id = fact.work_item_id;
+        match &fact.change {
+            WorkChange::Created { plan_status, .. } => {
+                self.next.work_item = id.next();
+                let needs_input = *plan_status == PlanStatus::NeedsInput;
+                let item = Item { revision: fact.revision, needs_input, ..Item::default() };
+                self.work.open.insert(id, item);
+            }
+            WorkChange::Updated { plan_status, blocked_by, .. } => {
+                let item = self.work.open.entry(id).or_default();
+                item.revision = fact.revision;
+                if let Some(status) = plan_status {
+                    item.needs_input = *status == PlanStatus::NeedsInput;
+                }
+                if let Some(blocked_by) = blocked_by {
+                    item.blocked = !blocked_by.is_empty();
+                }
+                if fact.by == WorkAuthor::Operator || item.stalled != Some(StallReason::Aborted) {
+                    item.stalled = None;
+                }
+                (item.turns, item.until) = (0, None);
+            }
+            WorkChange::Completed { .. } => {
+                self.work.open.remove(&id);
+                self.work.current = self.work.current.filter(|current| *current != id);
+            }
+        }
+    }
+
+    fn picked(&mut self, fact: &WorkItemPicked) {
+        for id in fact.previous.into_iter().chain([fact.work_item_id]) {
+            if let Some(item) = self.work.open.get_mut(&id) {
+                (item.turns, item.until, item.tick) = (0, None, None);
+            }
+        }
+        if let Some(item) = self.work.open.get_mut(&fact.work_item_id) {
+            item.stalled = None;
+            item.blocked &= !fact.unblocked;
+        }
+        self.work.current = Some(fact.work_item_id);
+    }
+
+    pub(super) fn work_stepped(&mut self, from: Wall, to: Wall) {
+        for item in self.work.open.values_mut() {
+            item.until = item.until.map(|until| until.shifted(from, to));
         }
     }
 }

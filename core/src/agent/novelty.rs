@@ -1,0 +1,79 @@
+//! Which commands an agent has begun before, and how they ended last: to repeat one is no progress (contract:
+//! scheduler.md, Progress).
+
+use alloc::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+
+use crate::hash::Fnv;
+use crate::outcome::CommandSpec;
+
+/// Commands that are remembered; those that were begun longest ago are forgotten first.
+const KEPT: usize = 256;
+
+/// A command by its identity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fingerprint(u64);
+
+impl Fingerprint {
+    pub(crate) fn of(command: &CommandSpec) -> Self {
+        let CommandSpec { cmd_digest, workdir, shell, login, tty, .. } = command;
+        let place = Fnv::START.piece(&cmd_digest.0).piece(workdir.as_bytes()).piece(shell.as_bytes());
+        Self(place.bytes(&[u8::from(*login), u8::from(*tty)]).0)
+    }
+}
+
+/// The last commands of an agent, the newest last.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Novelty(VecDeque<(Fingerprint, Option<i32>)>);
+
+impl Novelty {
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// A command begins; says whether it is a new one.
+    pub(super) fn begins(&mut self, command: Fingerprint) -> bool {
+        let known = self.0.iter().position(|(known, _)| *known == command).and_then(|at| self.0.remove(at));
+        self.0.push_back(known.unwrap_or((command, None)));
+        if self.0.len() > KEPT {
+            self.0.pop_front();
+        }
+        known.is_none()
+    }
+
+    /// A command has ended with a status; says whether it ended otherwise than the last time.
+    pub(super) fn ends(&mut self, command: Fingerprint, status: Option<i32>) -> bool {
+        let Some((_, last)) = self.0.iter_mut().find(|(known, _)| *known == command) else { return false };
+        let news = status.is_some() && *last != status;
+        *last = status.or(*last);
+        news
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::command;
+
+    #[test]
+    fn a_repetition_is_known_and_a_new_end_is_news() {
+        let (mut novelty, make, test) = (Novelty::default(), command("make"), command("test"));
+        let [make, test] = [&make, &test].map(Fingerprint::of);
+        assert!(novelty.begins(make) && novelty.begins(test));
+        assert!(!novelty.begins(make), "it was begun before");
+        assert!(novelty.ends(make, Some(1)), "its first end");
+        assert!(!novelty.ends(make, Some(1)), "the same again");
+        assert!(!novelty.ends(make, None), "nobody knows how it ended");
+        assert!(novelty.ends(make, Some(0)), "it succeeds now");
+    }
+
+    #[test]
+    fn the_oldest_are_forgotten() {
+        let mut novelty = Novelty::default();
+        let number = |number: usize| Fingerprint(number as u64);
+        assert!((0..=KEPT).all(|at| novelty.begins(number(at))));
+        assert!(novelty.begins(number(0)), "forgotten");
+        assert!(!novelty.begins(number(KEPT)), "remembered");
+    }
+}

@@ -1,0 +1,239 @@
+//! What open items are owed (contract: scheduler.md, Debts): a turn to the one in focus, a mention to the others. Each
+//! item that can be worked on has exactly one debt, which follows from what the item is; here is when it is due.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use super::WorkItem;
+use crate::agent::evidence::{self, Evidence};
+use crate::agent::turn::Run;
+use crate::content::{Text, clip};
+use crate::event::brief::{BriefCreated, BriefKind, BriefVisibility};
+use crate::event::work::{StallReason, WorkDeferred, WorkItemStalled, WorkOwed, WorkTick, WorkTickQueued};
+use crate::host::tx::Tx;
+use crate::ids::{MessageId, RunId, WorkItemId};
+use crate::message::{Message, MessageKind, Origin, Priority, Surface};
+use crate::time::Wall;
+
+/// Items that a tick names.
+const NAMED: usize = 10;
+/// Most bytes that a tick takes.
+pub(crate) const TICK_BYTES: u64 = crate::content::INLINE_BYTES as u64;
+
+/// When the debt of an item is due, as long as the item can be worked on.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Debt {
+    /// Turns without progress, or mentions that left the item where it was, in a row.
+    #[serde(default, skip_serializing_if = "super::is_none")]
+    pub turns: u32,
+    /// Not due before; none: at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Wall>,
+    /// The last message that told of it: as long as that waits, it stands for the debt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tick: Option<MessageId>,
+}
+
+impl Debt {
+    pub(super) fn is_fresh(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Due at once and counted anew; a tick that waits goes on to stand for it.
+    pub(super) fn renew(&mut self) {
+        *self = Self { tick: self.tick, ..Self::default() };
+    }
+
+    /// The end of its deferral, while there is one.
+    pub fn deferred(&self, now: Wall) -> Option<Wall> {
+        self.until.filter(|until| *until > now)
+    }
+}
+
+/// What a message of the runtime tells of debts.
+pub(crate) fn tick(message: &Message) -> Option<WorkTick> {
+    let Origin::System { subsystem } = &message.origin else { return None };
+    WorkTick::ALL.iter().copied().find(|tick| tick.name() == subsystem)
+}
+
+/// Queues the one message that tells the agent what is owed now.
+pub(crate) fn tell(tx: &mut Tx<'_>, tick: WorkTick) {
+    let (work, now) = (&tx.agent().work, tx.now());
+    let owed: Vec<&WorkItem> = match tick {
+        WorkTick::ContinueActive => work.current().into_iter().collect(),
+        WorkTick::QueuedAvailable => work.owed_notices(&tx.agent().inbox, now).collect(),
+    };
+    let work_item_ids: Vec<WorkItemId> = owed.iter().map(|item| item.id).collect();
+    let evidence = Evidence {
+        kind: MessageKind::SystemTick,
+        origin: Origin::System { subsystem: tick.name().into() },
+        priority: Priority::Background,
+        surface: Surface::RuntimeSystem,
+        text: Text::short(said(tick, &owed)),
+    };
+    if let Some(message_id) = evidence::admit(tx, evidence) {
+        tx.record(WorkTickQueued { tick, message_id, work_item_ids });
+    }
+}
+
+fn said(tick: WorkTick, items: &[&WorkItem]) -> String {
+    match (tick, items) {
+        (WorkTick::ContinueActive, [item, ..]) => {
+            format!(
+                "{} is in focus and can be worked on: go on with it. {}",
+                item.id,
+                clip(&item.objective, 100)
+            )
+        }
+        (_, items) => {
+            let named: Vec<String> = items.iter().take(NAMED).map(|item| item.id.to_string()).collect();
+            let more = items.len().saturating_sub(NAMED);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            format!("These work items wait to be picked: {}{more}.", named.join(", "))
+        }
+    }
+}
+
+/// What the end of a run means for debts, as far as it is known before that.
+pub(crate) struct Ended {
+    run_id: RunId,
+    item: Option<WorkItemId>,
+    message: MessageId,
+    by_operator: bool,
+    progress: bool,
+}
+
+/// How a run has ended for the items that it was about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// Its message has been dealt with.
+    Settled,
+    /// Its message comes again, except after a wait for providers.
+    Interrupted,
+    Aborted,
+    Dropped,
+}
+
+impl Ended {
+    pub(crate) fn of(run: &Run) -> Self {
+        let operator = |message: &Message| message.kind == MessageKind::OperatorPrompt;
+        Self {
+            run_id: run.id,
+            item: run.work_item,
+            message: run.message,
+            by_operator: operator(&run.incoming) || !run.interjected.is_empty(),
+            progress: run.progress,
+        }
+    }
+}
+
+/// Settles what the turn was owed by, and says what is owed next.
+pub(crate) fn turn_ended(tx: &mut Tx<'_>, ended: &Ended, way: Way) {
+    let told: Vec<WorkItemId> = tx
+        .agent()
+        .work
+        .open()
+        .filter(|item| item.debt.tick == Some(ended.message))
+        .map(|item| item.id)
+        .collect();
+    let mut stalled = Vec::new();
+    if let Some(item) = ended.item.filter(|id| tx.agent().work.is_open(*id)) {
+        bound(tx, ended, way, item, told.contains(&item), &mut stalled);
+    }
+    let current = tx.agent().work.current().map(|item| item.id);
+    for item in told.into_iter().filter(|id| Some(*id) != ended.item && Some(*id) != current) {
+        match way {
+            Way::Settled | Way::Interrupted => unproductive(tx, ended.run_id, item, &mut stalled),
+            Way::Dropped => stall(tx, ended.run_id, item, StallReason::Dropped, &mut stalled),
+            Way::Aborted => {}
+        }
+    }
+    report(tx, ended.run_id, &stalled);
+}
+
+/// The item that the turn was bound to.
+fn bound(
+    tx: &mut Tx<'_>,
+    ended: &Ended,
+    way: Way,
+    id: WorkItemId,
+    told: bool,
+    stalled: &mut Vec<(WorkItemId, StallReason)>,
+) {
+    let Some(item) = tx.agent().work.get(id) else { return };
+    let run_id = ended.run_id;
+    let stays = item.stalled.as_ref().is_some_and(|stall| stall.reason == StallReason::Aborted);
+    let anew = item.stalled.is_some() || item.debt.turns > 0 || item.debt.until.is_some();
+    match way {
+        Way::Aborted => stall(tx, run_id, id, StallReason::Aborted, stalled),
+        Way::Dropped if told => stall(tx, run_id, id, StallReason::Dropped, stalled),
+        Way::Settled if ended.progress || (ended.by_operator && item.stalled.is_some()) => {
+            if anew && (ended.by_operator || !stays) {
+                tx.record(WorkOwed { work_item_id: id, run_id });
+            }
+        }
+        Way::Settled | Way::Interrupted if told => unproductive(tx, run_id, id, stalled),
+        Way::Settled | Way::Interrupted | Way::Dropped => {}
+    }
+}
+
+/// One more turn without progress: the next one waits, or there is none.
+fn unproductive(
+    tx: &mut Tx<'_>,
+    run_id: RunId,
+    id: WorkItemId,
+    stalled: &mut Vec<(WorkItemId, StallReason)>,
+) {
+    let Some(item) = tx.agent().work.get(id).filter(|item| item.is_runnable()) else { return };
+    let turns = item.debt.turns.saturating_add(1);
+    let Some(wait) = tx.config.work.deferrals.get(item.debt.turns as usize) else {
+        stall(tx, run_id, id, StallReason::NoProgress, stalled);
+        return;
+    };
+    let until = tx.now().after(*wait);
+    tx.record(WorkDeferred { work_item_id: id, run_id, turns, until });
+}
+
+fn stall(
+    tx: &mut Tx<'_>,
+    run_id: RunId,
+    id: WorkItemId,
+    reason: StallReason,
+    stalled: &mut Vec<(WorkItemId, StallReason)>,
+) {
+    if tx.agent().work.get(id).is_some_and(WorkItem::is_runnable) {
+        tx.record(WorkItemStalled { work_item_id: id, run_id, reason });
+        stalled.push((id, reason));
+    }
+}
+
+/// Tells the operator of what has stalled. Whoever aborts a turn knows it.
+fn report(tx: &mut Tx<'_>, run_id: RunId, stalled: &[(WorkItemId, StallReason)]) {
+    let named: Vec<String> = stalled
+        .iter()
+        .filter(|(_, reason)| *reason != StallReason::Aborted)
+        .take(NAMED)
+        .map(|(id, reason)| format!("{id} ({reason})"))
+        .collect();
+    if named.is_empty() {
+        return;
+    }
+    let text = format!(
+        "No further turn is made for {}: send a prompt about it, or complete it. It goes on once there is progress.",
+        named.join(", ")
+    );
+    let only = if let [(id, _)] = stalled { Some(*id) } else { None };
+    tx.record(BriefCreated {
+        id: tx.agent().next.brief,
+        kind: BriefKind::Failure,
+        visibility: BriefVisibility::ActionRequired,
+        text: Text::short(text),
+        work_item_id: only,
+        run_id: Some(run_id),
+        related_message_id: None,
+        interjected_message_ids: Vec::new(),
+    });
+}
