@@ -329,7 +329,16 @@ impl<'a> View<'a> {
         Some(match last {
             RunVerdict::Completed if work.signal().is_some() => RunVerdict::WaitingForTimer,
             RunVerdict::Completed if work.for_operator().is_some() => RunVerdict::WaitingForOperator,
-            last => last,
+            RunVerdict::Completed
+            | RunVerdict::WaitingForOperator
+            | RunVerdict::WaitingForExternal
+            | RunVerdict::WaitingForTimer
+            | RunVerdict::Failed
+            | RunVerdict::BudgetExhausted
+            | RunVerdict::MaxTurnsExceeded
+            | RunVerdict::Aborted
+            | RunVerdict::Stopped
+            | RunVerdict::Interrupted => last,
         })
     }
 

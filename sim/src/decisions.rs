@@ -10,7 +10,7 @@ use holon_core::scheduler::{DecisionKind as Kind, DecisionReason as Reason, Sche
 pub type Row = (u8, Kind, Reason);
 
 /// Every row that there is.
-pub const TABLE: [Row; 13] = [
+pub const TABLE: [Row; 18] = [
     (1, Kind::Stop, Reason::Stopped),
     (1, Kind::Stop, Reason::Draining),
     (2, Kind::Noop, Reason::RunInProgress),
@@ -21,6 +21,11 @@ pub const TABLE: [Row; 13] = [
     (6, Kind::ReduceMessageOnly, Reason::LivenessOnly),
     (6, Kind::StartModelTurn, Reason::QueuedMessage),
     (6, Kind::Noop, Reason::NoSlot),
+    (6, Kind::ReduceMessageOnly, Reason::Stale),
+    (10, Kind::EmitSystemTick, Reason::ContinueActive),
+    (11, Kind::EmitSystemTick, Reason::QueuedAvailable),
+    (12, Kind::WaitForOperator, Reason::NeedsInput),
+    (12, Kind::WaitForOperator, Reason::Stalled),
     (13, Kind::WaitForTimer, Reason::DeadlineArmed),
     (14, Kind::StayIdle, Reason::AlreadyAsleep),
     (14, Kind::Sleep, Reason::NothingPending),
@@ -45,7 +50,8 @@ impl Came {
             | Evidence::Hold { .. }
             | Evidence::NoFreeSlot
             | Evidence::Deadline { .. }
-            | Evidence::IgnoredQueue { .. } => None,
+            | Evidence::IgnoredQueue { .. }
+            | Evidence::WorkItem { .. } => None,
         };
         Self {
             row: (decision.row, decision.kind, decision.reason),

@@ -6,17 +6,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
 use holon_core::agent::turn::Run;
+use holon_core::agent::work::{WorkItem, WorkState};
 use holon_core::agent::{Agent, OpenOp};
 use holon_core::event::operation::OpKind;
 use holon_core::event::{Event, InboxFact, TurnFact};
-use holon_core::host::Host;
+use holon_core::host::{DeadlineReason, Host};
 use holon_core::lifecycle::Status;
 use holon_core::message::{AdmissionContext, Idempotency, Ingress, Surface};
 use holon_core::prompt::Part;
 use holon_core::terminal::{TurnKind, TurnReason};
 use holon_core::transcript::{Entry, Transcript};
 use holon_core::view::{AgentSummary, Explanation, RunSummary, RunVerdict, SchedulingPosture, View};
-use holon_core::{AgentId, ContentId, Millis, Record, Reject, Text};
+use holon_core::{AgentId, ContentId, Millis, Record, Reject, Text, Wall};
 use schemars::{JsonSchema, schema_for};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -66,7 +67,13 @@ fn summary(view: View<'_>, agent: &Agent) -> Result<(), Failure> {
         SchedulingPosture::Archived => stopped,
         SchedulingPosture::ActiveTurn => run.is_some(),
         SchedulingPosture::HasQueuedInput => run.is_none() && queued > 0 && !stopped,
-        SchedulingPosture::Blocked => queued == 0 && agent.hold.is_some(),
+        SchedulingPosture::HasRunnableWork => {
+            run.is_none() && queued == 0 && agent.work.open().any(|item| item.state() == WorkState::Runnable)
+        }
+        SchedulingPosture::WaitingForOperator => {
+            queued == 0 && agent.work.open().any(|item| item.state() == WorkState::WaitingOperator)
+        }
+        SchedulingPosture::Blocked => queued == 0 && (agent.hold.is_some() || agent.work.open_count() > 0),
         SchedulingPosture::Idle => run.is_none() && queued == 0 && !stopped,
     };
     ensure!(fits, "R1", "{id} is told to be {}, with {queued} in its queue", told.scheduling_posture);
@@ -101,7 +108,11 @@ fn ending(view: View<'_>, agent: &Agent) -> Result<(), Failure> {
     let due = view.due(id);
     let may_be_held = !stopped && !runs && waits && agent.hold.is_some();
     let once = agent.timers.armed().filter(|timer| timer.interval_ms.is_none() && !stopped && !runs);
-    let timer = once.filter_map(|timer| timer.next_fire_at).min();
+    let runnable = agent.work.open().filter(|item| item.state() == WorkState::Runnable && !stopped && !runs);
+    let ahead = view.explain(id).map(|told| told.deadlines).unwrap_or_default();
+    let ahead = |at: &Wall| ahead.iter().any(|due| due.at == *at && due.reason == DeadlineReason::Work);
+    let work = runnable.filter_map(|item| item.debt.until).filter(ahead);
+    let timer = once.filter_map(|timer| timer.next_fire_at).chain(work).min();
     let told = due.as_ref().map(|due| due.at);
     let right = match timer {
         Some(at) => told == Some(at) || (may_be_held && told.is_some_and(|told| told < at)),
@@ -158,7 +169,7 @@ pub(crate) fn past(host: &Host, id: &AgentId, log: &[Record], misread: bool) -> 
     ensure!(told_last == last, "R1", "the last turn of {id} is told to be {told_last:?}, it was {last:?}");
     let verdict = view.verdict(id);
     if verdict != Some(RunVerdict::Stopped) && view.quiet(id) {
-        let fits = verdict == Some(of_turn(if misread { None } else { last }));
+        let fits = verdict == Some(of_work(view.agent(id), of_turn(if misread { None } else { last })));
         ensure!(fits, "R1", "{id} is told to have ended as {verdict:?}, its last turn was {last:?}");
     }
     Ok(())
@@ -199,6 +210,21 @@ fn fields_of<T: JsonSchema>() -> Vec<String> {
     let schema = schema_for!(T);
     let properties = schema.get("properties").and_then(Value::as_object);
     properties.into_iter().flatten().map(|(field, _)| field.clone()).collect()
+}
+
+/// What is left to do is not completed.
+fn of_work(agent: Option<&Agent>, verdict: RunVerdict) -> RunVerdict {
+    let open =
+        |state| agent.is_some_and(|agent| agent.work.open().any(|item: &WorkItem| item.state() == state));
+    if verdict != RunVerdict::Completed {
+        verdict
+    } else if open(WorkState::Runnable) {
+        RunVerdict::WaitingForTimer
+    } else if open(WorkState::WaitingOperator) || open(WorkState::Stalled) {
+        RunVerdict::WaitingForOperator
+    } else {
+        verdict
+    }
 }
 
 fn of_turn(last: Option<(TurnKind, Option<TurnReason>)>) -> RunVerdict {

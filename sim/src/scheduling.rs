@@ -4,13 +4,14 @@
 use holon_core::agent::Agent;
 use holon_core::agent::hold::Hold;
 use holon_core::agent::inbox::Entry;
+use holon_core::agent::work::{WorkItem, WorkState};
 use holon_core::closure::ClosureOutcome;
 use holon_core::continuation::ContinuationClass;
 use holon_core::event::SchedulingFact;
 use holon_core::event::scheduling::ContinuationResolved;
 use holon_core::host::DeadlineReason;
 use holon_core::lifecycle::Status;
-use holon_core::message::{MessageKind, Priority};
+use holon_core::message::{MessageKind, Origin, Priority};
 use holon_core::scheduler::{DecisionKind as Kind, DecisionReason as Reason, Evidence, SchedulerDecision};
 use holon_core::terminal::TurnKind;
 use holon_core::{Event, MessageId, Record, Wall};
@@ -61,6 +62,7 @@ struct Facts<'a> {
     hold: Option<&'a Hold>,
     /// The prompt that may try again, while it waits.
     trial: Option<MessageId>,
+    at: Wall,
 }
 
 /// Most urgent first.
@@ -74,29 +76,86 @@ fn urgency(priority: Priority) -> u8 {
 }
 
 /// What it says is new to its agent, and calls for something.
-fn needs_a_model(entry: &Entry) -> bool {
+fn says_something(entry: &Entry) -> bool {
     let passive = [MessageKind::TaskStatus, MessageKind::BriefAck, MessageKind::BriefResult];
     !entry.known && !passive.contains(&entry.message.kind)
+}
+
+/// The items that a tick tells of and that still are what it says; none when it is no tick of work.
+fn told_of<'a>(agent: &'a Agent, entry: &Entry) -> Option<Vec<&'a WorkItem>> {
+    let Origin::System { subsystem } = &entry.message.origin else { return None };
+    let current = agent.work.current().map(|item| item.id);
+    let in_focus = match subsystem.as_str() {
+        "continue_active" => true,
+        "queued_available" => false,
+        _ => return None,
+    };
+    let told = agent.work.open().filter(|item| item.debt.tick == Some(entry.message.id));
+    let still =
+        |item: &&WorkItem| item.state() == WorkState::Runnable && (current == Some(item.id)) == in_focus;
+    Some(told.filter(still).collect())
+}
+
+fn waits(item: &WorkItem, at: Wall) -> bool {
+    item.debt.until.is_some_and(|until| until > at)
 }
 
 impl<'a> Facts<'a> {
     fn of(agent: &'a Agent, at: Wall, blind: bool) -> Self {
         let queue = || agent.inbox.queued().filter(|_| !blind);
         let order = |entry: &&Entry| (urgency(entry.message.priority), entry.message.id);
+        let later = |entry: &&Entry| {
+            told_of(agent, entry)
+                .is_some_and(|items| !items.is_empty() && items.iter().all(|item| waits(item, at)))
+        };
         let hold = agent.hold.as_ref().filter(|hold| at < hold.until);
         let trial = hold.and_then(|hold| hold.trial);
         Self {
             agent,
             queued: queue().count() as u64,
-            first: queue().min_by_key(order),
-            passive: queue().filter(|entry| !needs_a_model(entry)).min_by_key(order),
+            first: queue().filter(|entry| !later(entry)).min_by_key(order),
+            passive: queue().filter(|entry| !says_something(entry)).min_by_key(order),
             hold,
             trial: trial.filter(|id| queue().any(|entry| entry.message.id == *id)),
+            at,
         }
+    }
+
+    /// It says something that its agent has to deal with now.
+    fn needs_a_model(&self, entry: &Entry) -> bool {
+        says_something(entry) && told_of(self.agent, entry).is_none_or(|items| !items.is_empty())
+    }
+
+    fn runnable(&self) -> bool {
+        self.agent.work.open().any(|item| item.state() == WorkState::Runnable)
+    }
+
+    /// An item that only an operator brings on: the one in focus before others.
+    fn stuck(&self) -> Option<&'a WorkItem> {
+        let stuck =
+            |item: &&WorkItem| [WorkState::WaitingOperator, WorkState::Stalled].contains(&item.state());
+        self.agent.work.current().filter(stuck).or_else(|| self.agent.work.open().find(stuck))
+    }
+
+    /// The item in focus, or the first of the others, that is owed something that no message tells.
+    fn owed(&self, in_focus: bool) -> Option<&'a WorkItem> {
+        let current = self.agent.work.current().map(|item| item.id);
+        let inbox = &self.agent.inbox;
+        let told = |item: &WorkItem| {
+            let tick = item.debt.tick;
+            tick.is_some_and(|id| {
+                inbox.claimed(id).is_some() || inbox.queued().any(|entry| entry.message.id == id)
+            })
+        };
+        self.agent.work.open().find(|item| {
+            let runs = item.state() == WorkState::Runnable && !waits(item, self.at) && !told(item);
+            runs && (current == Some(item.id)) == in_focus
+        })
     }
 
     /// Row and outcome of the closure.
     fn closure(&self) -> (u8, ClosureOutcome) {
+        let focus_is_stuck = self.stuck().is_some_and(|stuck| self.agent.work.current() == Some(stuck));
         match (self.agent.history.last_settled, self.hold) {
             (
                 Some(
@@ -107,6 +166,8 @@ impl<'a> Facts<'a> {
                 ),
                 _,
             ) => (1, ClosureOutcome::Failed),
+            (_, _) if self.runnable() => (6, ClosureOutcome::Continuable),
+            (_, _) if focus_is_stuck => (2, ClosureOutcome::Waiting),
             (_, Some(_)) => (5, ClosureOutcome::Waiting),
             (Some(TurnKind::Completed | TurnKind::Aborted | TurnKind::Interrupted), None) => {
                 (7, ClosureOutcome::Completed)
@@ -117,7 +178,7 @@ impl<'a> Facts<'a> {
 
     fn class(&self, entry: &Entry) -> ContinuationClass {
         let resumes = [MessageKind::OperatorPrompt, MessageKind::TaskResult].contains(&entry.message.kind);
-        if !needs_a_model(entry) {
+        if !self.needs_a_model(entry) {
             ContinuationClass::LivenessOnly
         } else if resumes && self.closure().1 == ClosureOutcome::Waiting {
             ContinuationClass::ResumeOverride
@@ -130,7 +191,8 @@ impl<'a> Facts<'a> {
     fn continues(&self, fact: &ContinuationResolved) -> Result<(), Failure> {
         let entry = self.agent.inbox.queued().find(|entry| entry.message.id == fact.message_id);
         let (told, prior) = (&fact.resolution, self.closure().1);
-        let right = entry.map(|entry| (self.class(entry), needs_a_model(entry), needs_a_model(entry)));
+        let model = |entry| self.needs_a_model(entry);
+        let right = entry.map(|entry| (self.class(entry), model(entry), model(entry)));
         let same = right == Some((told.class, told.model_reentry, told.model_visible))
             && told.prior_closure_outcome == prior
             && told.prior_waiting_reason.is_some() == (prior == ClosureOutcome::Waiting)
@@ -146,7 +208,15 @@ impl<'a> Facts<'a> {
         let stopped = self.agent.status == Status::Stopped;
         let idle = !stopped && self.agent.run.is_none();
         let (held, free) = (idle && self.hold.is_some(), idle && self.hold.is_none());
-        let model = self.first.is_some_and(needs_a_model);
+        let model = self.first.is_some_and(|entry| self.needs_a_model(entry));
+        let said = self.first.is_some_and(says_something);
+        let named_item =
+            |item: Option<&WorkItem>| item.is_some() && item.map(|item| item.id) == decision.work_item_id;
+        // What has no room stays owed.
+        let crowded = self.agent.inbox.totals().0 > 0;
+        let (turn, notice) = (self.owed(true), self.owed(false));
+        let nothing_owed = crowded || (turn.is_none() && notice.is_none());
+        let rest = free && self.first.is_none() && nothing_owed;
         let (first, passive) = (named(self.first), named(self.passive));
         let drains = decision.evidence.contains(&Evidence::Draining);
         let full = decision.evidence.contains(&Evidence::NoFreeSlot);
@@ -158,14 +228,22 @@ impl<'a> Facts<'a> {
             (4, Reason::HoldTrial) => (held && passive.is_none() && self.trial.is_some(), self.trial),
             (4, _) => (held && full && passive.is_none() && self.trial.is_some(), None),
             (5, _) => (held && passive.is_none() && self.trial.is_none(), None),
-            (6, Reason::LivenessOnly) => (free && first.is_some() && !model, first),
+            (6, Reason::LivenessOnly) => (free && first.is_some() && !said, first),
+            (6, Reason::Stale) => (free && first.is_some() && said && !model, first),
             (6, Reason::QueuedMessage) => (free && model, first),
             (6, _) => (free && full && model, None),
-            (13, _) => (free && first.is_none() && self.next_deadline().is_some(), None),
-            (14, Reason::NothingPending) => {
-                (free && self.is_idle() && self.agent.status != Status::Asleep, None)
+            (10, _) => (free && first.is_none() && named_item(turn), None),
+            (11, _) => (free && first.is_none() && (crowded || turn.is_none()) && named_item(notice), None),
+            (12, reason) => {
+                let stalled = self.stuck().is_some_and(|item| item.state() == WorkState::Stalled);
+                let right = (reason == Reason::Stalled) == stalled;
+                (rest && right && named_item(self.stuck()), None)
             }
-            _ => (free && self.is_idle() && self.agent.status == Status::Asleep, None),
+            (13, _) => (rest && self.stuck().is_none() && self.next_deadline().is_some(), None),
+            (14, Reason::NothingPending) => {
+                (rest && self.is_idle() && self.agent.status != Status::Asleep, None)
+            }
+            _ => (rest && self.is_idle() && self.agent.status == Status::Asleep, None),
         };
         ensure!(fits, "G6", "{id} decides {decision:?}, with {} in its queue", self.queued);
         let model = decision.kind == Kind::StartModelTurn;
@@ -179,7 +257,7 @@ impl<'a> Facts<'a> {
     }
 
     fn is_idle(&self) -> bool {
-        self.first.is_none() && self.next_deadline().is_none()
+        self.first.is_none() && self.stuck().is_none() && self.next_deadline().is_none()
     }
 
     /// When something happens by itself, and what.
@@ -187,7 +265,10 @@ impl<'a> Facts<'a> {
         let hold = self.hold.map(|hold| (hold.until, DeadlineReason::Hold));
         let timers = self.agent.timers.armed().filter_map(|timer| timer.next_fire_at);
         let timer = timers.min().map(|at| (at, DeadlineReason::Timer));
-        let all = hold.into_iter().chain(timer).filter(|_| self.agent.status != Status::Stopped);
+        let runnable = self.agent.work.open().filter(|item| item.state() == WorkState::Runnable);
+        let later = runnable.filter(|item| waits(item, self.at)).filter_map(|item| item.debt.until);
+        let work = later.min().map(|at| (at, DeadlineReason::Work));
+        let all = hold.into_iter().chain(timer).chain(work).filter(|_| self.agent.status != Status::Stopped);
         all.min_by_key(|(at, _)| *at)
     }
 
@@ -207,6 +288,11 @@ impl<'a> Facts<'a> {
             }
             Evidence::Queued { entries } | Evidence::IgnoredQueue { entries } => *entries == self.queued,
             Evidence::Deadline { at, reason } => self.next_deadline() == Some((*at, *reason)),
+            Evidence::WorkItem { work_item_id, state } => {
+                let item = self.agent.work.open().find(|item| item.id == *work_item_id);
+                decision.work_item_id == Some(*work_item_id)
+                    && item.is_some_and(|item| item.state() == *state)
+            }
             Evidence::Hold { until } => self.hold.is_some_and(|hold| hold.until == *until),
         };
         ensure!(so, "G6", "{} decides {decision:?}, and {evidence:?} is not so", self.agent.id);

@@ -2,7 +2,9 @@
 
 use holon_core::agent::work::PlanStatus;
 use holon_core::event::WorkFact;
-use holon_core::event::work::{WorkAuthor, WorkChange, WorkItemWritten};
+use holon_core::event::work::{
+    StallReason, WorkAuthor, WorkChange, WorkItemWritten, WorkTick, WorkTickQueued,
+};
 
 use super::{Category, Told, Visibility};
 
@@ -16,8 +18,34 @@ pub(super) fn told(fact: &WorkFact) -> Told {
         WorkFact::DeliverySummaryRecorded(fact) => {
             (Visibility::Debug, format!("{} is delivered: {}", fact.work_item_id, fact.text.preview()))
         }
+        WorkFact::WorkTickQueued(fact) => (Visibility::Verbose, queued(fact)),
+        WorkFact::WorkDeferred(fact) => {
+            let (id, until, turns) = (fact.work_item_id, fact.until, fact.turns);
+            let turns = if turns == 1 { "a turn".to_owned() } else { format!("{turns} turns in a row") };
+            (Visibility::Verbose, format!("{id} waits until {until}: {turns} brought nothing"))
+        }
+        WorkFact::WorkOwed(fact) => (Visibility::Verbose, format!("{} goes on", fact.work_item_id)),
+        WorkFact::WorkItemStalled(fact) => {
+            (Visibility::ActionRequired, format!("{} is stalled: {}", fact.work_item_id, why(fact.reason)))
+        }
     };
     Told::new(visibility, Category::Runtime, "work", &summary)
+}
+
+fn queued(fact: &WorkTickQueued) -> String {
+    let items: Vec<String> = fact.work_item_ids.iter().map(ToString::to_string).collect();
+    match fact.tick {
+        WorkTick::ContinueActive => format!("a turn is due for {}", items.join(", ")),
+        WorkTick::QueuedAvailable => format!("to be picked: {}", items.join(", ")),
+    }
+}
+
+fn why(reason: StallReason) -> &'static str {
+    match reason {
+        StallReason::NoProgress => "as many turns as may be in a row brought nothing",
+        StallReason::Aborted => "an operator aborted its turn",
+        StallReason::Dropped => "its turns crashed",
+    }
 }
 
 /// Beginnings and ends are news.

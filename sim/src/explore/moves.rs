@@ -158,7 +158,9 @@ impl Situation {
             DeadlineReason::OperationTimeout | DeadlineReason::TurnLimit | DeadlineReason::StopTask => {
                 !self.outside.at_work.is_empty()
             }
-            DeadlineReason::Backoff | DeadlineReason::Hold | DeadlineReason::Timer => false,
+            DeadlineReason::Backoff | DeadlineReason::Hold | DeadlineReason::Timer | DeadlineReason::Work => {
+                false
+            }
         };
         Some(if silent { Pot::Silences } else { Pot::Free })
     }

@@ -218,8 +218,9 @@ impl Model {
         self.alive.keys().next().copied()
     }
 
+    /// Whether anything waits that does not wait for its time.
     pub(super) fn has_queued(&self) -> bool {
-        !self.queued.is_empty()
+        self.queued.iter().any(|(_, message)| !self.work.waits(*message))
     }
 
     /// What a message has to fit beside, entries and bytes: the runtime's own beside everything, others

@@ -169,7 +169,7 @@ impl Reference {
         model.timers.hasty = self.hasty;
         model.timers.apply(record)?;
         model.work.lost = self.lost;
-        model.work.apply(&record.event)?;
+        model.work.apply(record, &self.config.work.deferrals)?;
         model.apply(record, &self.config, no_room)
     }
 

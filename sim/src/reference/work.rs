@@ -1,11 +1,11 @@
 //! Work items of one agent, as far as anybody was promised anything: which are open, and which is in focus.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use holon_core::Event;
-use holon_core::event::work::WorkChange;
+use holon_core::event::work::{StallReason, WorkChange};
 use holon_core::event::{TurnFact, WorkFact};
 use holon_core::ids::WorkItemId;
+use holon_core::{Event, MessageId, Millis, Record, Wall};
 
 use super::Told;
 use crate::failure::{Failure, ensure};
@@ -21,13 +21,75 @@ pub(super) struct Work {
     all: BTreeMap<WorkItemId, bool>,
     completed: Vec<WorkItemId>,
     focus: Option<WorkItemId>,
+    /// The items that each tick told of.
+    ticks: BTreeMap<MessageId, Vec<WorkItemId>>,
+    /// Items whose next turn waits, and after how many.
+    waits: BTreeMap<WorkItemId, u32>,
+    stalled: BTreeSet<WorkItemId>,
     /// Broken on purpose: every item is lost.
     pub(super) lost: bool,
 }
 
 impl Work {
-    pub(super) fn apply(&mut self, event: &Event) -> Result<(), Failure> {
-        match event {
+    /// Whether a message tells of what waits; it may be due by now.
+    pub(super) fn waits(&self, message: MessageId) -> bool {
+        let told = self.ticks.get(&message);
+        told.is_some_and(|items| items.iter().any(|item| self.waits.contains_key(item)))
+    }
+
+    /// S2: waits are those of the configuration, in order, and the one after the last is a stall.
+    fn owed(&mut self, at: Wall, fact: &WorkFact, deferrals: &[Millis]) -> Result<(), Failure> {
+        match fact {
+            WorkFact::WorkTickQueued(fact) => {
+                self.ticks.insert(fact.message_id, fact.work_item_ids.clone());
+            }
+            WorkFact::WorkDeferred(fact) => {
+                let id = fact.work_item_id;
+                let before = self.waits.insert(id, fact.turns).unwrap_or(0);
+                ensure!(
+                    fact.turns == before + 1,
+                    "S2",
+                    "{id} waits after {} turns, {before} before",
+                    fact.turns
+                );
+                let right = deferrals.get(before as usize).map(|wait| at.after(*wait));
+                ensure!(
+                    right == Some(fact.until),
+                    "S2",
+                    "{id} waits until {}, right is {right:?}",
+                    fact.until
+                );
+                ensure!(!self.stalled.contains(&id), "S2", "{id} waits, and has stalled");
+            }
+            WorkFact::WorkItemStalled(fact) => {
+                let turns = self.waits.remove(&fact.work_item_id).unwrap_or(0);
+                let enough = fact.reason != StallReason::NoProgress || turns as usize >= deferrals.len();
+                ensure!(enough, "S2", "{} stalls after {turns} turns", fact.work_item_id);
+                self.stalled.insert(fact.work_item_id);
+            }
+            WorkFact::WorkOwed(fact) => self.anew(fact.work_item_id),
+            WorkFact::WorkItemWritten(fact) => self.anew(fact.work_item_id),
+            WorkFact::WorkItemPicked(fact) => {
+                if let Some(previous) = fact.previous {
+                    self.waits.remove(&previous);
+                }
+                self.anew(fact.work_item_id);
+            }
+            WorkFact::DeliverySummaryRecorded(_) => {}
+        }
+        Ok(())
+    }
+
+    fn anew(&mut self, id: WorkItemId) {
+        self.waits.remove(&id);
+        self.stalled.remove(&id);
+    }
+
+    pub(super) fn apply(&mut self, record: &Record, deferrals: &[Millis]) -> Result<(), Failure> {
+        if let Event::Work(fact) = &record.event {
+            self.owed(record.at, fact, deferrals)?;
+        }
+        match &record.event {
             Event::Work(WorkFact::WorkItemWritten(fact)) => {
                 let id = fact.work_item_id;
                 let open = self.is_open(id);
@@ -55,7 +117,13 @@ impl Work {
                 let (bound, focus) = (fact.work_item_id, self.focus);
                 ensure!(bound == focus, "W11", "{} is about {bound:?}, in focus is {focus:?}", fact.run_id);
             }
-            Event::Work(WorkFact::DeliverySummaryRecorded(_))
+            Event::Work(
+                WorkFact::DeliverySummaryRecorded(_)
+                | WorkFact::WorkTickQueued(_)
+                | WorkFact::WorkDeferred(_)
+                | WorkFact::WorkOwed(_)
+                | WorkFact::WorkItemStalled(_),
+            )
             | Event::Turn(_)
             | Event::Lifecycle(_)
             | Event::Inbox(_)

@@ -115,9 +115,9 @@ fn commands_are_progress_when_they_are_new() {
         world.complete("main", prepared_for(command(name)));
         world.complete("main", crate::testing::command_ends(crate::outcome::CommandEnd::Exited, Some(0)));
         world.complete("main", says("made"));
-        let ends = world.log.iter().rev().find_map(|record| match &record.event {
-            Event::Turn(crate::event::TurnFact::TurnTerminal(fact)) => Some(fact.progress),
-            _ => None,
+        let ends = world.log.iter().rev().find_map(|record| {
+            let Event::Turn(crate::event::TurnFact::TurnTerminal(fact)) = &record.event else { return None };
+            Some(fact.progress)
         });
         if !ends.unwrap() {
             world.pass_to_deadline();
@@ -138,9 +138,9 @@ fn items_beside_the_focus_are_mentioned_together() {
     idle(&mut world);
     let told: Vec<_> = facts(&world)
         .into_iter()
-        .filter_map(|fact| match fact {
-            WorkFact::WorkTickQueued(fact) => Some(fact.work_item_ids.len()),
-            _ => None,
+        .filter_map(|fact| {
+            let WorkFact::WorkTickQueued(fact) = fact else { return None };
+            Some(fact.work_item_ids.len())
         })
         .collect();
     assert_eq!(told, [1, 1], "the second was made while the first was told");
