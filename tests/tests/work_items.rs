@@ -1,6 +1,8 @@
 //! Work items: an agent that makes, picks and completes them, and an operator beside it.
 
 use end_to_end::daemon::Daemon;
+use end_to_end::provider::{Provider, calls, says};
+use end_to_end::wait_for;
 use serde_json::{Value, json};
 
 fn items(daemon: &Daemon, filter: &str) -> Vec<Value> {
@@ -56,4 +58,93 @@ fn what_an_operator_adds_survives_a_kill_and_is_completed_once() {
     daemon.0.run(&["work", "add", "x", "--step", &"y".repeat(513)]).refused(2, &["513 bytes", "512"]);
     daemon.ok(&["agent", "stop", "main"]);
     daemon.0.run(&["work", "add", "more"]).refused(4, &["is stopped"]);
+}
+
+fn turns(daemon: &Daemon) -> usize {
+    let events = daemon.ok(&["tail", "--events", "512", "--json"]).stdout;
+    events.lines().filter(|line| line.contains(r#""type":"turn_terminal""#)).count()
+}
+
+/// One prompt, three turns: nobody asks twice.
+#[test]
+fn work_goes_on_by_itself_until_it_is_done() {
+    let item = json!({ "work_item_id": "work_1" });
+    let step = json!({ "work_item_id": "work_1", "todo_list": [{ "text": "look", "state": "completed" }] });
+    let provider = Provider::start([
+        calls(&[
+            ("CreateWorkItem", json!({ "objective": "repair the build" })),
+            ("PickWorkItem", item.clone()),
+        ]),
+        says("I begin."),
+        calls(&[("UpdateWorkItem", step)]),
+        says("One step is done."),
+        calls(&[("CompleteWorkItem", item)]),
+        says("All is done."),
+    ]);
+    let daemon = Daemon::new(&provider);
+    daemon.start();
+    let told = daemon.ok(&["prompt", "--wait", "--json", "go"]).json();
+    assert_eq!(
+        (&told["verdict"], &told["final_text"]),
+        (&json!("completed"), &json!("All is done.")),
+        "{told}"
+    );
+    assert_eq!(turns(&daemon), 3);
+    let said = daemon.ok(&["transcript"]).stdout;
+    assert_eq!(said.matches("work_1 is in focus and can be worked on").count(), 2, "{said}");
+    assert_eq!(items(&daemon, "completed").len(), 1);
+    daemon.ok(&["daemon", "stop"]);
+    daemon.ok(&["ledger", "verify"]);
+}
+
+/// What an operator adds is told at once; an item that is left where it is waits, over a kill, and is told again.
+#[test]
+fn what_is_left_where_it_is_waits_and_is_told_again_after_a_kill() {
+    let daemon = Daemon::hello();
+    daemon.start();
+    daemon.ok(&["work", "add", "rotate the keys"]);
+    wait_for("a first mention", || turns(&daemon) == 1);
+    let shown = daemon.ok(&["work", "show", "work_1"]).stdout;
+    assert!(shown.contains("next turn at"), "{shown}");
+    let why = daemon.ok(&["why", "--json"]).json();
+    assert_eq!(
+        (&why["due"]["reason"], &why["verdict"]),
+        (&json!("work"), &json!("waiting_for_timer")),
+        "{why}"
+    );
+    daemon.kill();
+    daemon.start();
+    wait_for("a second mention", || turns(&daemon) == 2);
+    assert_eq!(items(&daemon, "runnable").len(), 1);
+    daemon.ok(&["work", "complete", "work_1"]);
+    let why = daemon.ok(&["why", "--json"]).json();
+    assert_eq!(why.get("due"), None, "{why}");
+    daemon.ok(&["daemon", "stop"]);
+    daemon.ok(&["ledger", "verify"]);
+}
+
+/// A turn that an operator aborts is not made again before somebody looks at its item.
+#[test]
+fn an_aborted_turn_stalls_its_item() {
+    use end_to_end::provider::Reply;
+    let item = json!({ "work_item_id": "work_1" });
+    let late = || Reply::Late(std::time::Duration::from_secs(60), Box::new(says("never")));
+    let provider = Provider::start([
+        calls(&[("CreateWorkItem", json!({ "objective": "repair the build" })), ("PickWorkItem", item)]),
+        says("I begin."),
+        late(),
+        says("I see."),
+        late(),
+    ]);
+    let daemon = Daemon::new(&provider);
+    daemon.start();
+    daemon.ok(&["prompt", "go"]);
+    wait_for("its own turn", || provider.requests().len() == 3);
+    daemon.ok(&["agent", "abort", "main"]);
+    assert_eq!(items(&daemon, "waiting_for_operator")[0]["stall_reason"], "aborted");
+    let why = daemon.ok(&["why"]).stdout;
+    assert!(why.contains("work_1"), "{why}");
+    daemon.ok(&["prompt", "what is the matter?"]);
+    wait_for("its own turn again", || provider.requests().len() == 5);
+    assert_eq!(items(&daemon, "runnable").len(), 1);
 }

@@ -70,6 +70,7 @@ impl Host {
             && resident.agent.inbox.totals().0 == 0
             && resident.agent.hold.is_none()
             && resident.agent.timers.armed_count() == 0
+            && resident.agent.work.signal().is_none()
             && !resident.agent.timers.is_untold()
             && !self.unsettled.contains(agent);
         if !idle {

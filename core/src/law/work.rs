@@ -10,6 +10,7 @@ use crate::event::{Event, SchedulingFact, TurnFact, WorkFact};
 use crate::ids::RunId;
 use crate::record::Record;
 use crate::scheduler::DecisionKind;
+use crate::time::Wall;
 
 pub(super) fn w11(seen: &Seen, record: &Record) -> Ruling {
     match &record.event {
@@ -106,7 +107,9 @@ pub(super) fn s2(seen: &Seen, record: &Record) -> Ruling {
             let id = fact.work_item_id;
             let turns = seen.work.open.get(&id).map_or(0, |item| item.turns);
             let due = ended(seen, record, fact.run_id) && seen.owed.deferrals.contains(&id);
-            rule(due && fact.turns == turns + 1 && fact.until > record.at, || {
+            // At the end of its range the clock has nothing later.
+            let later = fact.until > record.at || fact.until == Wall(i64::MAX);
+            rule(due && fact.turns == turns + 1 && later, || {
                 format!(
                     "{id} waits until {} after {turns} turns, and is said to after {}",
                     fact.until, fact.turns

@@ -181,7 +181,7 @@ fn queue(answer: &Value) -> String {
 
 fn decision(answer: &Value, at: &str) -> String {
     let part = |name: &str| text(answer, &format!("{at}/{name}")).to_owned();
-    let about = Some(part("message_id")).filter(|id| !id.is_empty());
+    let about = [part("message_id"), part("work_item_id")].into_iter().find(|id| !id.is_empty());
     let about = about.map(|id| format!(" for {id}")).unwrap_or_default();
     let row = number(answer, &format!("{at}/row"));
     format!("{}{about}: {} (row {row})", part("kind"), part("reason"))
@@ -206,6 +206,7 @@ fn evidence(fact: &Value) -> String {
         "queued" => format!("{entries} in the queue"),
         "hold" => format!("it is held until {}", part("/until")),
         "no_free_slot" => "no turn slot is free".to_owned(),
+        "work_item" => format!("{} is {}", part("/work_item_id"), part("/state")),
         "ignored_queue" => format!("{entries} in the queue, ignored because of the hold"),
         // A newer runtime may know more.
         _ => plain(fact),

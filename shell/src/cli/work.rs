@@ -165,6 +165,9 @@ fn rows(item: &Value) -> Vec<Vec<String>> {
     };
     more("plan file", "/plan_artifact/path");
     more("blocked by", "/blocked_by");
+    more("stalled by", "/stall_reason");
+    more("stalled at", "/stalled_at");
+    more("next turn at", "/deferred_until");
     more("began", "/created_at");
     more("changed", "/updated_at");
     more("completed", "/completed_at");

@@ -81,6 +81,7 @@ impl AgentRow {
         if agent.status != Status::Stopped {
             rest += agent.tasks.untold().count() + agent.timers.untold().count();
             rest += agent.timers.armed().count();
+            rest += agent.work.open().filter(|item| item.is_runnable()).count();
         }
         Self {
             agent: agent.id.clone(),

@@ -6,6 +6,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use holon_core::agent::work::{PlanStatus, Todo, WorkItem, WorkState};
+use holon_core::event::work::StallReason;
 use holon_core::ids::WorkItemId;
 use holon_core::{AgentId, ContentId, Wall};
 use schemars::JsonSchema;
@@ -39,6 +40,14 @@ pub struct WorkItemSnapshot {
     pub todo_list: Option<Vec<Todo>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocked_by: Option<String>,
+    /// Since when nothing is done for it before somebody looks at it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stalled_at: Option<Wall>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stall_reason: Option<StallReason>,
+    /// When it is turned to again, after turns that brought nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deferred_until: Option<Wall>,
     /// What the agent reported at its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completion_report: Option<String>,
@@ -84,6 +93,9 @@ impl WorkItemSnapshot {
             plan_artifact: PlanArtifact::read(texts, &plan(home, item.id)).ok(),
             todo_list: shown.todo_list.then(|| item.todo_list.clone()),
             blocked_by: item.blocked_by.clone(),
+            stalled_at: item.stalled.as_ref().map(|stall| stall.at),
+            stall_reason: item.stalled.as_ref().map(|stall| stall.reason),
+            deferred_until: item.debt.deferred(clock::now().wall).filter(|_| item.is_runnable()),
             completion_report: report.map(|report| {
                 texts.resolve(report).map_or_else(|_| report.preview().to_owned(), |whole| whole.to_string())
             }),

@@ -129,7 +129,8 @@ impl Reference {
                 let asked = match input {
                     Some(Input::Ingress { ingress, .. }) => {
                         self.admissions += 1;
-                        Some(ingress.kind).filter(|_| !tasks::tells(&fact.message))
+                        let own = tasks::tells(&fact.message) || work::tells(&fact.message);
+                        Some(ingress.kind).filter(|_| !own)
                     }
                     Some(_) | None => None,
                 };

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use holon_core::event::work::{StallReason, WorkChange};
 use holon_core::event::{TurnFact, WorkFact};
 use holon_core::ids::WorkItemId;
+use holon_core::message::{Message, Origin};
 use holon_core::{Event, MessageId, Millis, Record, Wall};
 
 use super::Told;
@@ -28,6 +29,12 @@ pub(super) struct Work {
     stalled: BTreeSet<WorkItemId>,
     /// Broken on purpose: every item is lost.
     pub(super) lost: bool,
+}
+
+/// Whether the runtime says by it what work is owed.
+pub(super) fn tells(message: &Message) -> bool {
+    let ticks = ["continue_active", "queued_available"];
+    matches!(&message.origin, Origin::System { subsystem } if ticks.contains(&subsystem.as_str()))
 }
 
 impl Work {

@@ -173,7 +173,7 @@ fn list(tx: &Tx<'_>, filter: WorkFilter, limit: u32, todo_list: bool) -> WorkSho
         WorkFilter::Current => Some(item.id) == current,
         WorkFilter::Queued => item.state() != WorkState::Completed && Some(item.id) != current,
         WorkFilter::Blocked => item.state() == WorkState::Blocked,
-        WorkFilter::WaitingForOperator => item.state() == WorkState::WaitingOperator,
+        WorkFilter::WaitingForOperator => item.is_for_operator(),
         WorkFilter::Runnable => item.state() == WorkState::Runnable,
     };
     let mut items = work.open().chain(work.completed()).filter(fits);

@@ -57,7 +57,7 @@ fn fits(filter: WorkFilter, state: WorkState, in_focus: bool) -> bool {
         WorkFilter::Current => in_focus,
         WorkFilter::Queued => state != WorkState::Completed && !in_focus,
         WorkFilter::Blocked => state == WorkState::Blocked,
-        WorkFilter::WaitingForOperator => state == WorkState::WaitingOperator,
+        WorkFilter::WaitingForOperator => matches!(state, WorkState::WaitingOperator | WorkState::Stalled),
         WorkFilter::Runnable => state == WorkState::Runnable,
     }
 }
