@@ -26,8 +26,8 @@ pub(crate) enum Settled {
 
 /// Decides and acts until the agent rests; `left` is what the step may still decide.
 pub(crate) fn settle(tx: &mut Tx<'_>, boundary: Boundary, left: &mut u32) -> Settled {
-    // A hold moves with the clock: the decision must see it where it will be.
-    if tx.agent().hold.is_some() {
+    // Holds and deferrals move with the clock: the decision must see them where they will be.
+    if tx.agent().hold.is_some() || tx.agent().work.signal().is_some() {
         tx.follow_clock();
     }
     loop {

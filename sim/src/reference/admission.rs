@@ -6,7 +6,7 @@ use holon_core::{AgentId, Config, Event, MessageId, Record};
 
 use super::Told;
 use super::agent::Model;
-use super::tasks::tells;
+use super::{tasks, work};
 
 /// Most references that a message may bring along.
 const SOURCE_REFS: usize = 16;
@@ -39,6 +39,11 @@ pub(super) fn bounds(config: &Config, operator: bool, own: bool) -> (u64, u64) {
     (entries, bytes)
 }
 
+/// Whether the runtime says by it what nobody asked it to say.
+pub(super) fn of_runtime(message: &Message) -> bool {
+    tasks::tells(message) || work::tells(message)
+}
+
 /// What a step has admitted.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct New {
@@ -63,7 +68,8 @@ impl New {
             | Event::Work(_)
             | Event::Brief(_) => None,
         });
-        let (runtime, asked): (Vec<&Message>, Vec<&Message>) = admitted.partition(|message| tells(message));
+        let (runtime, asked): (Vec<&Message>, Vec<&Message>) =
+            admitted.partition(|message| of_runtime(message));
         Self { asked: asked.first().map(|message| message.id), of_runtime: !runtime.is_empty() }
     }
 }

@@ -129,8 +129,7 @@ impl Reference {
                 let asked = match input {
                     Some(Input::Ingress { ingress, .. }) => {
                         self.admissions += 1;
-                        let own = tasks::tells(&fact.message) || work::tells(&fact.message);
-                        Some(ingress.kind).filter(|_| !own)
+                        Some(ingress.kind).filter(|_| !admission::of_runtime(&fact.message))
                     }
                     Some(_) | None => None,
                 };
