@@ -1,6 +1,7 @@
 //! What the log of one agent has said so far, as far as a law looks back. Bounded by what is live: ids are
 //! handed out in order, so a message that was admitted and is neither queued nor claimed is terminal.
 
+mod keys;
 mod tasks;
 mod timers;
 mod work;
@@ -25,6 +26,7 @@ use crate::record::Record;
 use crate::scheduler::{DecisionKind, SchedulerDecision};
 use crate::time::Wall;
 use crate::tool::{TaskCall, Verdict};
+pub(in crate::law) use keys::Keys;
 pub(in crate::law) use tasks::{Ended, Op, Task, Tasks};
 pub(in crate::law) use timers::{Timer, come};
 pub(in crate::law) use work::Item;
@@ -108,15 +110,6 @@ pub(in crate::law) enum Claim {
     ByRun(RunId),
     /// Taken without a model; over within its step.
     Reduced,
-}
-
-/// Idempotency keys that are kept, in the order of admission and by name.
-#[derive(Debug, Clone, Default)]
-pub(in crate::law) struct Keys {
-    by_message: BTreeMap<MessageId, String>,
-    by_key: BTreeMap<String, MessageId>,
-    /// Keys up to here were admitted before the clock went back: the order of their age is lost.
-    muddled: Option<MessageId>,
 }
 
 /// The run in progress.
@@ -317,7 +310,7 @@ impl Seen {
                 }
                 self.timers_stepped(fact.from, fact.to);
                 self.work_stepped(fact.from, fact.to);
-                self.keys.muddled = self.keys.by_message.last_key_value().map(|(id, _)| *id);
+                self.keys.muddle();
             }
         }
     }
@@ -498,38 +491,6 @@ impl Queue {
         if let Some(entry) = self.live.remove(&id) {
             self.waiting.remove(&(entry.priority, id));
             self.ticks.remove(&id);
-        }
-    }
-}
-
-impl Keys {
-    /// The message for which the key is kept, once `expired` of the oldest have been let go.
-    pub(in crate::law) fn known(&self, key: &str, expired: u32) -> Option<MessageId> {
-        let id = *self.by_key.get(key)?;
-        let let_go = self.by_message.keys().take(expired as usize).any(|old| *old == id);
-        (!let_go).then_some(id)
-    }
-
-    pub(in crate::law) fn has(&self, message: MessageId) -> bool {
-        self.by_message.contains_key(&message)
-    }
-
-    /// Whether ages of keys can be told from their order.
-    pub(in crate::law) fn in_order(&self) -> bool {
-        let oldest = self.by_message.first_key_value().map(|(id, _)| *id);
-        oldest.is_none_or(|oldest| self.muddled.is_none_or(|muddled| oldest > muddled))
-    }
-
-    fn admit(&mut self, fact: &MessageAdmitted) {
-        for _ in 0..fact.expired_keys {
-            let Some((id, key)) = self.by_message.pop_first() else { break };
-            if self.by_key.get(&key) == Some(&id) {
-                self.by_key.remove(&key);
-            }
-        }
-        if let Some(idempotency) = &fact.idempotency {
-            self.by_message.insert(fact.message.id, idempotency.key.clone());
-            self.by_key.insert(idempotency.key.clone(), fact.message.id);
         }
     }
 }

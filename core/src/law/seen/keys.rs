@@ -1,0 +1,53 @@
+//! Idempotency keys, as far as a law looks back.
+
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+
+use crate::event::inbox::MessageAdmitted;
+use crate::ids::MessageId;
+
+/// Idempotency keys that are kept, in the order of admission and by name.
+#[derive(Debug, Clone, Default)]
+pub(in crate::law) struct Keys {
+    by_message: BTreeMap<MessageId, String>,
+    by_key: BTreeMap<String, MessageId>,
+    /// Keys up to here were admitted before the clock went back: the order of their age is lost.
+    muddled: Option<MessageId>,
+}
+
+impl Keys {
+    /// The message for which the key is kept, once `expired` of the oldest have been let go.
+    pub(in crate::law) fn known(&self, key: &str, expired: u32) -> Option<MessageId> {
+        let id = *self.by_key.get(key)?;
+        let let_go = self.by_message.keys().take(expired as usize).any(|old| *old == id);
+        (!let_go).then_some(id)
+    }
+
+    pub(in crate::law) fn has(&self, message: MessageId) -> bool {
+        self.by_message.contains_key(&message)
+    }
+
+    /// Whether ages of keys can be told from their order.
+    pub(in crate::law) fn in_order(&self) -> bool {
+        let oldest = self.by_message.first_key_value().map(|(id, _)| *id);
+        oldest.is_none_or(|oldest| self.muddled.is_none_or(|muddled| oldest > muddled))
+    }
+
+    pub(super) fn admit(&mut self, fact: &MessageAdmitted) {
+        for _ in 0..fact.expired_keys {
+            let Some((id, key)) = self.by_message.pop_first() else { break };
+            if self.by_key.get(&key) == Some(&id) {
+                self.by_key.remove(&key);
+            }
+        }
+        if let Some(idempotency) = &fact.idempotency {
+            self.by_message.insert(fact.message.id, idempotency.key.clone());
+            self.by_key.insert(idempotency.key.clone(), fact.message.id);
+        }
+    }
+
+    /// The clock went back: the order of ages is lost.
+    pub(super) fn muddle(&mut self) {
+        self.muddled = self.by_message.last_key_value().map(|(id, _)| *id);
+    }
+}
