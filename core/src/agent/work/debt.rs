@@ -130,88 +130,70 @@ impl Ended {
     }
 }
 
+/// An item for which nothing more is done, and why.
+type Stalled = (WorkItemId, StallReason);
+
 /// Settles what the turn was owed by, and says what is owed next.
 pub(crate) fn turn_ended(tx: &mut Tx<'_>, ended: &Ended, way: Way) {
-    let told: Vec<WorkItemId> = tx
-        .agent()
-        .work
-        .open()
-        .filter(|item| item.debt.tick == Some(ended.message))
-        .map(|item| item.id)
-        .collect();
-    let mut stalled = Vec::new();
-    if let Some(item) = ended.item.filter(|id| tx.agent().work.is_open(*id)) {
-        bound(tx, ended, way, item, told.contains(&item), &mut stalled);
-    }
-    let current = tx.agent().work.current().map(|item| item.id);
+    let work = &tx.agent().work;
+    let current = work.current().map(|item| item.id);
+    let told = work.open().filter(|item| item.debt.tick == Some(ended.message)).map(|item| item.id);
+    let told: Vec<WorkItemId> = told.collect();
+    let bound_to = ended.item.filter(|id| work.is_open(*id));
+    let mut stalled: Vec<Stalled> = Vec::new();
+    stalled.extend(bound_to.and_then(|item| bound(tx, ended, way, item, told.contains(&item))));
     for item in told.into_iter().filter(|id| Some(*id) != ended.item && Some(*id) != current) {
-        match way {
-            Way::Settled | Way::Interrupted => unproductive(tx, ended.run_id, item, &mut stalled),
-            Way::Dropped => stall(tx, ended.run_id, item, StallReason::Dropped, &mut stalled),
-            Way::Aborted => {}
-        }
+        stalled.extend(match way {
+            Way::Settled | Way::Interrupted => unproductive(tx, ended.run_id, item),
+            Way::Dropped => stall(tx, ended.run_id, item, StallReason::Dropped),
+            Way::Aborted => None,
+        });
     }
     report(tx, ended.run_id, &stalled);
 }
 
-/// The item that the turn was bound to.
-fn bound(
-    tx: &mut Tx<'_>,
-    ended: &Ended,
-    way: Way,
-    id: WorkItemId,
-    told: bool,
-    stalled: &mut Vec<(WorkItemId, StallReason)>,
-) {
-    let Some(item) = tx.agent().work.get(id) else { return };
+/// The item that the turn was bound to; `told`: the turn was what the item was owed.
+fn bound(tx: &mut Tx<'_>, ended: &Ended, way: Way, id: WorkItemId, told: bool) -> Option<Stalled> {
+    let item = tx.agent().work.get(id)?;
     let run_id = ended.run_id;
     let stays = item.stalled.as_ref().is_some_and(|stall| stall.reason == StallReason::Aborted);
-    let anew = item.stalled.is_some() || item.debt.turns > 0 || item.debt.until.is_some();
+    let counted = item.stalled.is_some() || item.debt.turns > 0;
     match way {
-        Way::Aborted => stall(tx, run_id, id, StallReason::Aborted, stalled),
-        Way::Dropped if told => stall(tx, run_id, id, StallReason::Dropped, stalled),
+        Way::Aborted => stall(tx, run_id, id, StallReason::Aborted),
+        Way::Dropped if told => stall(tx, run_id, id, StallReason::Dropped),
         Way::Settled if ended.progress || (ended.by_operator && item.stalled.is_some()) => {
-            if anew && (ended.by_operator || !stays) {
+            if counted && (ended.by_operator || !stays) {
                 tx.record(WorkOwed { work_item_id: id, run_id });
             }
+            None
         }
-        Way::Settled | Way::Interrupted if told => unproductive(tx, run_id, id, stalled),
-        Way::Settled | Way::Interrupted | Way::Dropped => {}
+        Way::Settled | Way::Interrupted if told => unproductive(tx, run_id, id),
+        Way::Settled | Way::Interrupted | Way::Dropped => None,
     }
 }
 
 /// One more turn without progress: the next one waits, or there is none.
-fn unproductive(
-    tx: &mut Tx<'_>,
-    run_id: RunId,
-    id: WorkItemId,
-    stalled: &mut Vec<(WorkItemId, StallReason)>,
-) {
-    let Some(item) = tx.agent().work.get(id).filter(|item| item.is_runnable()) else { return };
+fn unproductive(tx: &mut Tx<'_>, run_id: RunId, id: WorkItemId) -> Option<Stalled> {
+    let item = tx.agent().work.get(id).filter(|item| item.is_runnable())?;
     let turns = item.debt.turns.saturating_add(1);
     let Some(wait) = tx.config.work.deferrals.get(item.debt.turns as usize) else {
-        stall(tx, run_id, id, StallReason::NoProgress, stalled);
-        return;
+        return stall(tx, run_id, id, StallReason::NoProgress);
     };
     let until = tx.now().after(*wait);
     tx.record(WorkDeferred { work_item_id: id, run_id, turns, until });
+    None
 }
 
-fn stall(
-    tx: &mut Tx<'_>,
-    run_id: RunId,
-    id: WorkItemId,
-    reason: StallReason,
-    stalled: &mut Vec<(WorkItemId, StallReason)>,
-) {
-    if tx.agent().work.get(id).is_some_and(WorkItem::is_runnable) {
+fn stall(tx: &mut Tx<'_>, run_id: RunId, id: WorkItemId, reason: StallReason) -> Option<Stalled> {
+    let runs = tx.agent().work.get(id).is_some_and(WorkItem::is_runnable);
+    runs.then(|| {
         tx.record(WorkItemStalled { work_item_id: id, run_id, reason });
-        stalled.push((id, reason));
-    }
+        (id, reason)
+    })
 }
 
 /// Tells the operator of what has stalled. Whoever aborts a turn knows it.
-fn report(tx: &mut Tx<'_>, run_id: RunId, stalled: &[(WorkItemId, StallReason)]) {
+fn report(tx: &mut Tx<'_>, run_id: RunId, stalled: &[Stalled]) {
     let named: Vec<String> = stalled
         .iter()
         .filter(|(_, reason)| *reason != StallReason::Aborted)
