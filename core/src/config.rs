@@ -146,16 +146,29 @@ impl Default for TaskLimits {
     }
 }
 
-/// How often an item is turned to that brings no progress (contract: scheduler.md, Debts).
+/// How often an item is turned to that brings no progress (contract: scheduler.md, Debts), and when a long turn is
+/// reminded of its item (contract: work.md, Work items).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct WorkPolicy {
     /// Waits after turns without progress, in a row; one more turn without stalls the item.
     pub deferrals: Vec<Millis>,
+    /// A turn that is bound to an item is reminded of it after so many rounds without a change of any; 0 is never.
+    pub remind_rounds: u32,
+    /// Rounds between reminders.
+    pub remind_cooldown: u32,
+    /// Estimated tokens of a reminder.
+    pub remind_tokens: u32,
 }
 
 impl Default for WorkPolicy {
     fn default() -> Self {
-        Self { deferrals: [Millis::seconds(5), Millis::seconds(60), Millis::seconds(600)].into() }
+        Self {
+            deferrals: [Millis::seconds(5), Millis::seconds(60), Millis::seconds(600)].into(),
+            remind_rounds: 10,
+            remind_cooldown: 10,
+            remind_tokens: 512,
+        }
     }
 }
 

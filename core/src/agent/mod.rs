@@ -454,6 +454,7 @@ impl Agent {
             self.next.work_item = self.next.work_item.max(fact.work_item_id.next());
             if let Some(run) = &mut self.run {
                 run.progress = true;
+                run.unchanged.rounds = 0;
             }
         }
         self.work.apply(at, fact);

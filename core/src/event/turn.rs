@@ -138,7 +138,7 @@ pub struct ReminderInjected {
     pub text: String,
 }
 
-names! { ReminderKind { RepeatedToolCall "repeated_tool_call" } }
+names! { ReminderKind { RepeatedToolCall "repeated_tool_call", WorkProgress "work_progress" } }
 
 /// The oldest rounds of the turn are told in short from now on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -33,9 +33,22 @@ pub(crate) fn told(work: &WorkItems) -> Option<String> {
     Some(told)
 }
 
+/// What a long turn is reminded of.
+pub(crate) fn reminder(item: &WorkItem, rounds: u32, bytes: usize) -> String {
+    let told = format!(
+        "No work item has changed for {rounds} rounds. Note with UpdateWorkItem what is done, or complete it.\n{}",
+        described("This turn is about", item)
+    );
+    clip(told.trim_end(), bytes)
+}
+
 fn focus(item: &WorkItem) -> String {
+    described("In focus", item)
+}
+
+fn described(how: &str, item: &WorkItem) -> String {
     let mut told = format!(
-        "In focus: {} (plan {}, {})\nObjective: {}\nPlan: work-items/{}/plan.md in your agent home\n",
+        "{how}: {} (plan {}, {})\nObjective: {}\nPlan: work-items/{}/plan.md in your agent home\n",
         item.id,
         item.plan_status,
         item.state(),

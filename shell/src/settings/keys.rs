@@ -149,6 +149,24 @@ pub const KEYS: &[Key<Settings>] = &[
         "most tool calls of one round"
     ),
     key!(
+        "limits.work_reminder_rounds",
+        core.work.remind_rounds,
+        number(0, 10_000),
+        "a turn about a work item is reminded of it after so many rounds that changed none; 0 is never"
+    ),
+    key!(
+        "limits.work_reminder_cooldown",
+        core.work.remind_cooldown,
+        number(1, 10_000),
+        "rounds between such reminders"
+    ),
+    key!(
+        "limits.work_reminder_tokens",
+        core.work.remind_tokens,
+        number(64, 4_096),
+        "estimated tokens of such a reminder"
+    ),
+    key!(
         "limits.repeats_remind",
         core.turn.repeats_remind,
         number(0, 1_000_000),

@@ -3,11 +3,13 @@
 use alloc::format;
 
 use crate::agent::turn::end::{self, End, Limit};
-use crate::agent::turn::{Repeats, Round, Run};
-use crate::config::TurnLimits;
+use crate::agent::turn::{Repeats, Round, Run, Unchanged};
+use crate::agent::work::WorkState;
+use crate::config::{TurnLimits, WorkPolicy};
 use crate::event::turn::{BudgetExhausted, BudgetKind, ReminderInjected, ReminderKind};
 use crate::hash::Fnv;
 use crate::host::tx::{Alarm, Tx};
+use crate::prompt;
 
 /// The bound that forbids another round. Rounds of interrupted runs count: it is one turn of one message.
 pub(crate) fn reached(run: &Run, limits: &TurnLimits) -> Option<Limit> {
@@ -30,6 +32,22 @@ pub(crate) fn remind(tx: &mut Tx<'_>) {
         );
         tx.record(ReminderInjected { run_id, round, kind: ReminderKind::RepeatedToolCall, text });
     }
+}
+
+/// Reminds of the item that the turn is bound to, where so many rounds have changed no item.
+pub(crate) fn remind_of_work(tx: &mut Tx<'_>) {
+    let WorkPolicy { remind_rounds, remind_cooldown, remind_tokens, .. } = tx.config.work;
+    let Some(run) = &tx.agent().run else { return };
+    let Unchanged { rounds, reminded } = run.unchanged;
+    let due =
+        remind_rounds > 0 && rounds >= remind_rounds && reminded.is_none_or(|since| since >= remind_cooldown);
+    let Some(item) = run.work_item.filter(|_| due).and_then(|id| tx.agent().work.get(id)) else { return };
+    if item.state() == WorkState::Completed {
+        return;
+    }
+    let (run_id, round) = (run.id, run.next_round());
+    let text = prompt::work::reminder(item, rounds, (remind_tokens as usize).saturating_mul(4));
+    tx.record(ReminderInjected { run_id, round, kind: ReminderKind::WorkProgress, text });
 }
 
 /// Whether the turn's token budget covers the next request; ends the turn where it does not.
@@ -88,6 +106,45 @@ mod tests {
             matches!(&record.event, Event::Turn(TurnFact::ReminderInjected(_))).then_some(calls)
         });
         (reminded.collect(), called)
+    }
+
+    /// The rounds after which the model is reminded of its item, of so many; the one that is named changes it.
+    fn reminded(rounds: u32, changes: u32) -> Vec<u32> {
+        let mut world = World::with_agent("main");
+        world.admit("main", prompt("go"));
+        world.complete("main", context());
+        let create = r#"{"objective":"repair the build","todo_list":[{"text":"look","state":"pending"}]}"#;
+        let pick = r#"{"work_item_id":"work_1"}"#;
+        world.complete("main", calls(&[("", "CreateWorkItem", create), ("", "PickWorkItem", pick)]));
+        world.complete("main", tool_says("made"));
+        world.complete("main", tool_says("picked"));
+        world.complete("main", crate::testing::says("I begin."));
+        world.complete("main", context());
+        let from = world.log.len();
+        for round in 1..=rounds {
+            let update = alloc::format!(r#"{{"work_item_id":"work_1","objective":"{round}"}}"#);
+            let list = alloc::format!(r#"{{"cmd":"ls {round}"}}"#);
+            let tool =
+                if round == changes { ("", "UpdateWorkItem", &*update) } else { ("", "ExecCommand", &*list) };
+            world.complete("main", calls(&[tool]));
+            world.complete("main", tool_says("done"));
+        }
+        let mut round = 0;
+        let reminded = world.log[from..].iter().filter_map(|record| {
+            round += u32::from(matches!(&record.event, Event::Turn(TurnFact::AssistantRoundRecorded(_))));
+            let Event::Turn(TurnFact::ReminderInjected(fact)) = &record.event else { return None };
+            assert!(fact.text.contains("[ ] look") && fact.text.len() <= 2_048, "{}", fact.text);
+            Some(round)
+        });
+        reminded.collect()
+    }
+
+    #[test]
+    fn a_long_turn_is_reminded_of_an_item_that_it_does_not_change() {
+        assert!(reminded(9, 0).is_empty());
+        assert_eq!(reminded(31, 0), [10, 20, 30]);
+        assert_eq!(reminded(31, 5), [15, 25]);
+        assert_eq!(reminded(31, 15), [10, 25], "changed in between");
     }
 
     #[test]

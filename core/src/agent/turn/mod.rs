@@ -24,7 +24,9 @@ use super::novelty::Fingerprint;
 use crate::content::Text;
 use crate::event::TurnFact;
 use crate::event::inbox::OperatorInterjectionAdmitted;
-use crate::event::turn::{AssistantRoundRecorded, CompactionCause, ProviderAttemptRecorded, TurnStarted};
+use crate::event::turn::{
+    AssistantRoundRecorded, CompactionCause, ProviderAttemptRecorded, ReminderKind, TurnStarted,
+};
 use crate::ids::{MessageId, RoundIndex, RunId, TurnIndex, WorkItemId};
 use crate::message::Message;
 use crate::model::{AttemptOutcome, AttemptRecord, Block, FailureKind, ModelRef, TokenUsage};
@@ -73,6 +75,8 @@ pub struct Run {
     /// The last command that it began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<Fingerprint>,
+    #[serde(default)]
+    pub unchanged: Unchanged,
     pub repeats: Repeats,
 }
 
@@ -115,6 +119,16 @@ pub enum Note {
     },
     /// An earlier run of the same message was interrupted here.
     Continuation,
+}
+
+/// How long a run has left the work items as they are.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unchanged {
+    /// Rounds since the last change.
+    pub rounds: u32,
+    /// Rounds since the last reminder of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reminded: Option<u32>,
 }
 
 /// How often the last tool call came with the same result in a row.
@@ -192,6 +206,7 @@ impl Run {
             recorded_something: false,
             progress: false,
             command: None,
+            unchanged: Unchanged::default(),
             repeats: Repeats::default(),
         }
     }
@@ -207,7 +222,10 @@ impl Run {
             TurnFact::ToolExecuted(fact) => self.called(&fact.receipt),
             TurnFact::ToolExecutionFailed(fact) => self.called(&fact.receipt),
             TurnFact::ReminderInjected(fact) => {
-                self.repeats.reminded = self.repeats.count;
+                match fact.kind {
+                    ReminderKind::RepeatedToolCall => self.repeats.reminded = self.repeats.count,
+                    ReminderKind::WorkProgress => self.unchanged.reminded = Some(0),
+                }
                 self.notes.push(Note::Reminder { text: fact.text.clone() });
             }
             TurnFact::ContextCompacted(fact) => {
@@ -266,6 +284,8 @@ impl Run {
     fn answered(&mut self, fact: &AssistantRoundRecorded) {
         self.recorded_something = true;
         self.attempts.clear();
+        self.unchanged.rounds = self.unchanged.rounds.saturating_add(1);
+        self.unchanged.reminded = self.unchanged.reminded.map(|rounds| rounds.saturating_add(1));
         self.rounds.push(Round {
             notes: core::mem::take(&mut self.notes),
             blocks: fact.blocks.clone(),
