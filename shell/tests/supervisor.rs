@@ -204,6 +204,18 @@ fn a_stop_of_a_command_that_has_ended_leaves_its_status() {
     }
 }
 
+/// Each look costs as much as a line: a supervisor looks much less often than lines are printed.
+#[test]
+fn many_small_pieces_of_output_are_read_together() {
+    let prints = "i=0; while [ $i -lt 5000 ]; do echo line $i; i=$((i+1)); done";
+    let looks = "sed -n 's/^voluntary_ctxt_switches:[^0-9]*/looks /p' /proc/$PPID/status";
+    let mut supervised = Supervised::start(&format!("{prints}; {looks}"), |_| {});
+    let end = supervised.ended();
+    let (_, looks) = end.stdout.tail.rsplit_once("looks ").expect("the last line");
+    let looks: u32 = looks.trim().parse().expect("a number");
+    assert!((1..1_500).contains(&looks), "{looks} looks for 5,000 lines");
+}
+
 #[test]
 fn output_is_read_while_it_comes_and_the_newest_is_found() {
     let cmd = "head -c 300000 /dev/zero | tr '\\0' x; echo newest; touch begun; until [ -e over ]; do sleep 0.05; done";

@@ -22,6 +22,10 @@ use super::{child, process, record};
 use crate::clock;
 
 const CHUNK: usize = 64 << 10;
+/// Output that comes in pieces of less is let come together: to look at each of them costs as much as to print it.
+const PIECE: usize = 4 << 10;
+/// For so long; a pipe takes what comes meanwhile.
+const TOGETHER: Millis = Millis(3);
 /// Bytes that are kept of head and tail of a stream: more than can be shown of it, in the widest characters.
 const KEEP: std::ops::RangeInclusive<usize> = (4 << 10)..=(512 << 10);
 /// While everybody is to end, those who have come up since are looked for so often.
@@ -42,6 +46,8 @@ struct Run<'a> {
     log: Log,
     remains: Remains,
     buffer: Vec<u8>,
+    /// Until then little output comes together.
+    together: Option<Mono>,
 }
 
 struct Stream {
@@ -83,6 +89,7 @@ pub(super) fn run(control: &mut Control, item: &Item, conditions: &Conditions<'_
         log: Log::new(&item.log, item.log_bytes),
         remains: Remains::default(),
         buffer: vec![0; CHUNK],
+        together: None,
     };
     run.work();
     let duration_ms = clock::since(began).0;
@@ -246,8 +253,12 @@ impl Run<'_> {
             Phase::Ending { .. } | Phase::Killing { .. } => Some(now.after(LOOK_AGAIN)),
             Phase::Running { .. } | Phase::Draining { .. } | Phase::Flushing { .. } | Phase::Over => None,
         };
-        let until = [self.phase.until(), self.input.until(), again].into_iter().flatten().min();
+        // Once the command has ended nothing more is waited for.
+        let running = matches!(self.phase, Phase::Running { .. });
+        let together = self.together.filter(|until| running && now < *until);
+        let until = [self.phase.until(), self.input.until(), again, together].into_iter().flatten().min();
         let streams = self.streams.iter().filter_map(|stream| stream.source.as_ref());
+        let streams = streams.filter(|_| together.is_none());
         let spoken: Vec<BorrowedFd<'_>> = self.control.watched().collect();
         let runtimes = spoken.len();
         let sources: Vec<BorrowedFd<'_>> = spoken
@@ -272,10 +283,12 @@ impl Run<'_> {
 
     /// Takes what has come, at most one chunk of each stream: endless output must not hold up the rest.
     fn read(&mut self) {
+        let mut most = 0;
         for stream in &mut self.streams {
             let Some(source) = &mut stream.source else { continue };
             match source.read(&mut self.buffer) {
                 Ok(count @ 1..) => {
+                    most = most.max(count);
                     let bytes = &self.buffer[..count];
                     self.log.push(bytes);
                     stream.capture.push(bytes);
@@ -286,6 +299,7 @@ impl Run<'_> {
                 Ok(0) | Err(_) => stream.source = None,
             }
         }
+        self.together = (1..PIECE).contains(&most).then(|| clock::now().mono.after(TOGETHER));
     }
 
     /// Does what runtimes have said. Endless output does not ask them each time.
