@@ -231,26 +231,26 @@ impl Agent {
         all.into_iter().filter_map(move |(at, reason)| at.filter(|_| runs).map(|at| (at, reason)))
     }
 
+    /// The earliest of them.
+    pub fn next_deadline(&self, now: Wall) -> Option<(Wall, DeadlineReason)> {
+        self.deadlines(now).min_by_key(|(at, _)| *at)
+    }
+
     /// Why a message that would need a model needs none any more.
     pub(crate) fn spent(&self, entry: &Entry, now: Wall) -> Option<Spent> {
         let stale =
-            || work::debt::tick(&entry.message).is_some_and(|tick| self.owed_by(entry, tick, now).is_none());
+            || work::debt::tick(&entry.message).is_some_and(|tick| self.owed(entry, tick, now).is_none());
         if entry.known { Some(Spent::Known) } else { stale().then_some(Spent::Stale) }
     }
 
     /// Whether a tick waits because everything that it tells of is deferred.
     pub(crate) fn is_deferred(&self, entry: &Entry, now: Wall) -> bool {
-        work::debt::tick(&entry.message).and_then(|tick| self.owed_by(entry, tick, now)) == Some(false)
+        work::debt::tick(&entry.message).and_then(|tick| self.owed(entry, tick, now)) == Some(false)
     }
 
     /// Whether anything that a tick tells of is owed by now; none when nothing of it is owed any more.
-    fn owed_by(&self, entry: &Entry, tick: WorkTick, now: Wall) -> Option<bool> {
+    fn owed(&self, entry: &Entry, tick: WorkTick, now: Wall) -> Option<bool> {
         self.work.told_by(entry.message.id, tick, now)
-    }
-
-    /// The earliest of them.
-    pub fn next_deadline(&self, now: Wall) -> Option<(Wall, DeadlineReason)> {
-        self.deadlines(now).min_by_key(|(at, _)| *at)
     }
 
     /// Whether an operation is part of the run in progress: what a task or an operator waits for is not.
