@@ -28,6 +28,8 @@ pub struct Config {
     pub tasks: TaskLimits,
     #[serde(default)]
     pub work: WorkPolicy,
+    #[serde(default)]
+    pub unattended: UnattendedPolicy,
     /// What happens to ingress for a stopped agent.
     pub while_stopped: WhileStopped,
 }
@@ -172,6 +174,28 @@ impl Default for WorkPolicy {
     }
 }
 
+/// How many turns an agent has without an operator (contract: scheduler.md, Nothing spins).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct UnattendedPolicy {
+    /// Turns in a row that an agent causes itself, and that bring nothing on, before the next one waits.
+    pub free_turns: u32,
+    /// How long the next ones wait; after one more there is none before somebody outside says something.
+    pub deferrals: Vec<Millis>,
+    /// Turns of one day of UTC that no operator causes.
+    pub turns_per_day: u32,
+}
+
+impl Default for UnattendedPolicy {
+    fn default() -> Self {
+        Self {
+            free_turns: 2,
+            deferrals: [Millis::seconds(5), Millis::seconds(60), Millis::seconds(600)].into(),
+            turns_per_day: 2_000,
+        }
+    }
+}
+
 /// What happens to ingress for a stopped agent (contract: decisions.md, 3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -231,6 +255,7 @@ impl Config {
             },
             tasks: TaskLimits::default(),
             work: WorkPolicy::default(),
+            unattended: UnattendedPolicy::default(),
             while_stopped: WhileStopped::Refuse,
         }
     }
@@ -256,6 +281,7 @@ impl Config {
             ("Config.hold.steps", self.hold.steps.len() as u64),
             ("limits.tasks_per_agent", self.tasks.per_agent),
             ("limits.tasks", self.tasks.running),
+            ("limits.unattended_turns_per_day", u64::from(self.unattended.turns_per_day)),
             ("model.default", self.models.len() as u64),
         ];
         if let Some((key, _)) = at_least_one.iter().find(|(_, value)| *value == 0) {

@@ -99,6 +99,17 @@ impl Wall {
         Millis(u64::try_from(later.0.saturating_sub(self.0)).unwrap_or(0).div_ceil(1_000))
     }
 
+    /// Whole days of UTC since 1970 began.
+    pub fn day(self) -> i64 {
+        self.0.div_euclid(MICROS_PER_DAY)
+    }
+
+    /// When the next day of UTC begins.
+    #[must_use]
+    pub fn next_day(self) -> Self {
+        Self(self.day().saturating_add(1).saturating_mul(MICROS_PER_DAY))
+    }
+
     /// Moves by as much as a clock moved from `from` to `to`.
     #[must_use]
     pub fn shifted(self, from: Self, to: Self) -> Self {

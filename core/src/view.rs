@@ -14,7 +14,7 @@ use crate::agent::inbox::Seen;
 use crate::agent::model::ModelState;
 use crate::agent::turn::recap::Window;
 use crate::agent::work::WorkState;
-use crate::agent::{Agent, hold::Hold};
+use crate::agent::{Agent, hold::Hold, unattended::Unattended};
 use crate::closure::ClosureDecision;
 use crate::host::{DeadlineReason, Host, Stats};
 use crate::ids::{AgentId, EventSeq, MessageId};
@@ -131,11 +131,14 @@ pub struct Explanation {
     pub run: Option<RunSummary>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hold: Option<Hold>,
+    /// Turns that no operator caused, once there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unattended: Option<Unattended>,
     pub deadlines: Vec<ExplainedDeadline>,
     pub woken_by: Vec<WakeSource>,
     pub queue: QueueSummary,
     pub token_usage: TokenUsage,
-    /// Whether nothing runs and nothing is queued.
+    /// Whether nothing runs, and nothing is queued but what has to wait.
     pub quiet: bool,
     /// How things stand, from facts alone; none while something is pending that is not waited for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -209,12 +212,8 @@ impl<'a> View<'a> {
     /// Why the agent is in its state, since when, what would wake it, when it looks next.
     pub fn explain(&self, id: &AgentId) -> Option<Explanation> {
         let agent = self.host.agent(id)?;
-        let decision = decide_next_action(&project(
-            agent,
-            self.host.facts(),
-            &self.host.config().queue,
-            Boundary::RunLoopIdle,
-        ));
+        let decision =
+            decide_next_action(&project(agent, self.host.facts(), self.host.config(), Boundary::RunLoopIdle));
         let deadlines = self.host.deadlines_of(id);
         Some(Explanation {
             agent_id: agent.id.clone(),
@@ -228,6 +227,7 @@ impl<'a> View<'a> {
             last_turn: agent.history.last_turn.clone(),
             run: run::summary(agent),
             hold: agent.hold.clone(),
+            unattended: Some(agent.unattended.clone()).filter(|unattended| !unattended.is_fresh()),
             deadlines: deadlines
                 .into_iter()
                 .map(|deadline| ExplainedDeadline { at: deadline.at, reason: deadline.reason })
@@ -271,9 +271,13 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Whether nothing runs and nothing is queued.
+    /// Whether nothing runs, and nothing is queued but what has to wait.
     pub fn quiet(&self, id: &AgentId) -> bool {
-        self.host.agent(id).is_some_and(|agent| agent.run.is_none() && agent.inbox.totals().0 == 0)
+        let (now, policy) = (self.host.facts().now, &self.host.config().unattended);
+        self.host.agent(id).is_some_and(|agent| {
+            let waits = agent.inbox.queued().all(|entry| agent.waits(entry, now, policy));
+            agent.run.is_none() && agent.inbox.claimed_entries() == 0 && waits
+        })
     }
 
     /// Whether nothing happens by itself within `idle`: the end of a client that waits for the end (contract:
@@ -299,10 +303,19 @@ impl<'a> View<'a> {
         let timer = once.filter_map(|timer| timer.next_fire_at).min();
         let timer = timer.filter(|_| agent.status != Status::Stopped);
         let timer = timer.map(|at| ExplainedDeadline { at, reason: DeadlineReason::Timer });
-        let work =
-            agent.work.next_deferral(self.host.facts().now).filter(|_| agent.status != Status::Stopped);
-        let work = work.map(|at| ExplainedDeadline { at, reason: DeadlineReason::Work });
-        self.held(id).into_iter().chain(timer).chain(work).min_by_key(|due| due.at)
+        let pending = agent.inbox.queued_entries() > 0 || agent.work.signal().is_some();
+        let later = agent.deadlines(self.host.facts().now).filter(|(_, reason)| match reason {
+            DeadlineReason::Work | DeadlineReason::SelfDeferral => true,
+            DeadlineReason::UnattendedTurns => pending,
+            DeadlineReason::Hold
+            | DeadlineReason::Timer
+            | DeadlineReason::OperationTimeout
+            | DeadlineReason::Backoff
+            | DeadlineReason::TurnLimit
+            | DeadlineReason::StopTask => false,
+        });
+        let later = later.map(|(at, reason)| ExplainedDeadline { at, reason });
+        self.held(id).into_iter().chain(timer).chain(later).min_by_key(|due| due.at)
     }
 
     /// The end of a hold that keeps messages in the queue.
@@ -325,9 +338,11 @@ impl<'a> View<'a> {
         }
         let last = self.quiet(id).then(|| self.last_verdict(id)).flatten()?;
         let work = &agent.work;
+        let later = work.signal().is_some() || agent.inbox.queued_entries() > 0;
         // Work that is turned to again later, or by nobody but an operator, is not completed.
         Some(match last {
-            RunVerdict::Completed if work.signal().is_some() => RunVerdict::WaitingForTimer,
+            RunVerdict::Completed if agent.unattended.self_hold => RunVerdict::WaitingForOperator,
+            RunVerdict::Completed if later => RunVerdict::WaitingForTimer,
             RunVerdict::Completed if work.for_operator().is_some() => RunVerdict::WaitingForOperator,
             RunVerdict::Completed
             | RunVerdict::WaitingForOperator
@@ -370,7 +385,10 @@ fn posture(agent: &Agent, now: Wall) -> SchedulingPosture {
         SchedulingPosture::HasRunnableWork
     } else if agent.work.open().any(|item| item.state() == WorkState::WaitingOperator) {
         SchedulingPosture::WaitingForOperator
-    } else if agent.hold.as_ref().is_some_and(|hold| hold.holds(now)) || agent.work.open_count() > 0 {
+    } else if agent.hold.as_ref().is_some_and(|hold| hold.holds(now))
+        || agent.unattended.self_hold
+        || agent.work.open_count() > 0
+    {
         SchedulingPosture::Blocked
     } else {
         SchedulingPosture::Idle
@@ -411,6 +429,10 @@ fn wake_sources(agent: &Agent, decision: &SchedulerDecision, deadline: bool) -> 
         | Reason::Stale
         | Reason::ContinueActive
         | Reason::QueuedAvailable => Vec::new(),
+        Reason::SelfHold => {
+            alloc::vec![WakeSource::OperatorPrompt, WakeSource::NewMessage, WakeSource::Start]
+        }
+        Reason::UnattendedTurns => alloc::vec![WakeSource::OperatorPrompt],
         Reason::NeedsInput | Reason::Stalled => {
             alloc::vec![WakeSource::OperatorPrompt, WakeSource::NewMessage]
         }

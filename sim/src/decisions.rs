@@ -10,7 +10,7 @@ use holon_core::scheduler::{DecisionKind as Kind, DecisionReason as Reason, Sche
 pub type Row = (u8, Kind, Reason);
 
 /// Every row that there is.
-pub const TABLE: [Row; 18] = [
+pub const TABLE: [Row; 20] = [
     (1, Kind::Stop, Reason::Stopped),
     (1, Kind::Stop, Reason::Draining),
     (2, Kind::Noop, Reason::RunInProgress),
@@ -18,6 +18,8 @@ pub const TABLE: [Row; 18] = [
     (4, Kind::StartModelTurn, Reason::HoldTrial),
     (4, Kind::Noop, Reason::NoSlot),
     (5, Kind::WaitForTimer, Reason::Hold),
+    (5, Kind::WaitForOperator, Reason::SelfHold),
+    (5, Kind::WaitForTimer, Reason::UnattendedTurns),
     (6, Kind::ReduceMessageOnly, Reason::LivenessOnly),
     (6, Kind::StartModelTurn, Reason::QueuedMessage),
     (6, Kind::Noop, Reason::NoSlot),
@@ -51,7 +53,9 @@ impl Came {
             | Evidence::NoFreeSlot
             | Evidence::Deadline { .. }
             | Evidence::IgnoredQueue { .. }
-            | Evidence::WorkItem { .. } => None,
+            | Evidence::WorkItem { .. }
+            | Evidence::SelfCausedTurns { .. }
+            | Evidence::UnattendedTurns { .. } => None,
         };
         Self {
             row: (decision.row, decision.kind, decision.reason),

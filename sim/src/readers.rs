@@ -25,6 +25,7 @@ use serde_json::Value;
 
 use crate::failure::{Failure, ensure, safety};
 use crate::ingress::agent_id;
+use crate::scheduling;
 use crate::tools::context;
 
 /// Of the records of one kind, the first and one in so many are exported: writing all takes a fifth of a run.
@@ -36,7 +37,7 @@ pub(crate) fn live(host: &Host, agents: &BTreeMap<AgentId, Agent>) -> Result<u64
     for id in view.agent_ids() {
         let Some(agent) = agents.get(id) else { continue };
         summary(view, agent)?;
-        ending(view, agent)?;
+        ending(host, agent)?;
         let Some(told) = view.explain(id) else { continue };
         ensure!(told.last_decision == agent.last_decision, "R1", "{id} explains another last decision");
         let woken = !told.decision.rests() || !told.woken_by.is_empty();
@@ -99,20 +100,27 @@ fn working(agent: &Agent, told: &RunSummary, run: &Run) -> Result<(), Failure> {
 }
 
 /// What a client that waits for the end of its work goes by.
-fn ending(view: View<'_>, agent: &Agent) -> Result<(), Failure> {
-    let id = &agent.id;
+fn ending(host: &Host, agent: &Agent) -> Result<(), Failure> {
+    let (view, id) = (host.view(), &agent.id);
     let (stopped, runs) = (agent.status == Status::Stopped, agent.run.is_some());
     let waits = agent.inbox.queued().count() > 0;
-    let quiet = !runs && !waits && agent.inbox.claimed_entries() == 0;
+    let later = |entry| scheduling::has_to_wait(agent, entry, host.facts().now, host.config());
+    let quiet = !runs && agent.inbox.queued().all(later) && agent.inbox.claimed_entries() == 0;
     ensure!(view.quiet(id) == quiet, "R1", "{id} is told to be quiet: {}", view.quiet(id));
     let due = view.due(id);
     let may_be_held = !stopped && !runs && waits && agent.hold.is_some();
     let once = agent.timers.armed().filter(|timer| timer.interval_ms.is_none() && !stopped && !runs);
-    let runnable = agent.work.open().filter(|item| item.state() == WorkState::Runnable && !stopped && !runs);
+    let goes_on = |item: &&WorkItem| item.state() == WorkState::Runnable && !stopped && !runs;
+    let runnable = agent.work.open().filter(goes_on);
     let ahead = view.explain(id).map(|told| told.deadlines).unwrap_or_default();
-    let ahead = |at: &Wall| ahead.iter().any(|due| due.at == *at && due.reason == DeadlineReason::Work);
-    let work = runnable.filter_map(|item| item.debt.until).filter(ahead);
-    let timer = once.filter_map(|timer| timer.next_fire_at).chain(work).min();
+    let is = |at: &Wall, reason| ahead.iter().any(|due| due.at == *at && due.reason == reason);
+    let pending = !runs && (waits || agent.work.open().any(|item| goes_on(&item)));
+    let work = runnable.filter_map(|item| item.debt.until).filter(|at| is(at, DeadlineReason::Work));
+    let counted = &agent.unattended;
+    let own = counted.self_deferred_until.filter(|at| !runs && is(at, DeadlineReason::SelfDeferral));
+    let day = counted.exhausted.map(|exhausted| exhausted.until);
+    let day = day.filter(|at| pending && is(at, DeadlineReason::UnattendedTurns));
+    let timer = once.filter_map(|timer| timer.next_fire_at).chain(work).chain(own).chain(day).min();
     let told = due.as_ref().map(|due| due.at);
     let right = match timer {
         Some(at) => told == Some(at) || (may_be_held && told.is_some_and(|told| told < at)),
@@ -216,9 +224,12 @@ fn fields_of<T: JsonSchema>() -> Vec<String> {
 fn of_work(agent: Option<&Agent>, verdict: RunVerdict) -> RunVerdict {
     let open =
         |state| agent.is_some_and(|agent| agent.work.open().any(|item: &WorkItem| item.state() == state));
+    let queued = agent.is_some_and(|agent| agent.inbox.queued_entries() > 0);
     if verdict != RunVerdict::Completed {
         verdict
-    } else if open(WorkState::Runnable) {
+    } else if agent.is_some_and(|agent| agent.unattended.self_hold) {
+        RunVerdict::WaitingForOperator
+    } else if open(WorkState::Runnable) || queued {
         RunVerdict::WaitingForTimer
     } else if open(WorkState::WaitingOperator) || open(WorkState::Stalled) {
         RunVerdict::WaitingForOperator

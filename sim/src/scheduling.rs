@@ -14,30 +14,30 @@ use holon_core::lifecycle::Status;
 use holon_core::message::{MessageKind, Origin, Priority};
 use holon_core::scheduler::{DecisionKind as Kind, DecisionReason as Reason, Evidence, SchedulerDecision};
 use holon_core::terminal::TurnKind;
-use holon_core::{Event, MessageId, Record, Wall};
+use holon_core::{Config, Event, MessageId, Record, Wall};
 
 use crate::decisions::Came;
 use crate::failure::{Failure, ensure};
 
 /// Judges a record by its agent before it; `blind` takes every queue for an empty one. Says whether there was
 /// something to judge.
-pub(crate) fn judge(agent: &Agent, record: &Record, blind: bool) -> Result<bool, Failure> {
+pub(crate) fn judge(agent: &Agent, record: &Record, config: &Config, blind: bool) -> Result<bool, Failure> {
     match &record.event {
         Event::Scheduling(SchedulingFact::SchedulerDecision(decision)) => {
-            let facts = Facts::of(agent, record.at, blind);
+            let facts = Facts::of(agent, record.at, config, blind);
             facts.table(decision)?;
             decision.evidence.iter().try_for_each(|evidence| facts.told(evidence, decision))?;
             Ok(true)
         }
         Event::Scheduling(SchedulingFact::ClosureDecided(fact)) => {
-            let facts = Facts::of(agent, record.at, blind);
+            let facts = Facts::of(agent, record.at, config, blind);
             let (closure, right) = (&fact.closure, facts.closure());
             let same = (closure.row, closure.outcome) == right;
             ensure!(same, "G6", "{} closes with {closure:?}, right is {right:?}", agent.id);
             Ok(true)
         }
         Event::Scheduling(SchedulingFact::ContinuationResolved(fact)) => {
-            Facts::of(agent, record.at, blind).continues(fact)?;
+            Facts::of(agent, record.at, config, blind).continues(fact)?;
             Ok(true)
         }
         Event::Scheduling(_)
@@ -62,6 +62,8 @@ struct Facts<'a> {
     hold: Option<&'a Hold>,
     /// The prompt that may try again, while it waits.
     trial: Option<MessageId>,
+    /// The day has had its turns without an operator.
+    exhausted: Option<Wall>,
     at: Wall,
 }
 
@@ -96,34 +98,54 @@ fn told_of<'a>(agent: &'a Agent, entry: &Entry) -> Option<Vec<&'a WorkItem>> {
     Some(told.filter(still).collect())
 }
 
+/// It says something, and that still holds.
+fn has_news(agent: &Agent, entry: &Entry) -> bool {
+    says_something(entry) && told_of(agent, entry).is_none_or(|items| !items.is_empty())
+}
+
+/// Until when turns without an operator wait, because the day has had enough of them.
+fn exhausted(agent: &Agent, at: Wall, config: &Config) -> Option<Wall> {
+    let exhausted = agent.unattended.exhausted?;
+    let in_force = exhausted.turns >= config.unattended.turns_per_day && exhausted.until > at;
+    in_force.then_some(exhausted.until)
+}
+
+/// Whether an entry has its turn later, although nothing is before it.
+pub(crate) fn has_to_wait(agent: &Agent, entry: &Entry, at: Wall, config: &Config) -> bool {
+    let told = told_of(agent, entry).unwrap_or_default();
+    let later = !told.is_empty() && told.iter().all(|item| waits(item, at));
+    let counted = &agent.unattended;
+    let restrained = counted.self_hold || counted.self_deferred_until.is_some_and(|until| until > at);
+    let asked = entry.message.kind == MessageKind::OperatorPrompt;
+    let unattended = !asked && exhausted(agent, at, config).is_some();
+    later || (has_news(agent, entry) && ((entry.own && restrained) || unattended))
+}
+
 fn waits(item: &WorkItem, at: Wall) -> bool {
     item.debt.until.is_some_and(|until| until > at)
 }
 
 impl<'a> Facts<'a> {
-    fn of(agent: &'a Agent, at: Wall, blind: bool) -> Self {
+    fn of(agent: &'a Agent, at: Wall, config: &Config, blind: bool) -> Self {
         let queue = || agent.inbox.queued().filter(|_| !blind);
         let order = |entry: &&Entry| (urgency(entry.message.priority), entry.message.id);
-        let later = |entry: &&Entry| {
-            told_of(agent, entry)
-                .is_some_and(|items| !items.is_empty() && items.iter().all(|item| waits(item, at)))
-        };
         let hold = agent.hold.as_ref().filter(|hold| at < hold.until);
         let trial = hold.and_then(|hold| hold.trial);
         Self {
             agent,
             queued: queue().count() as u64,
-            first: queue().filter(|entry| !later(entry)).min_by_key(order),
+            first: queue().filter(|entry| !has_to_wait(agent, entry, at, config)).min_by_key(order),
             passive: queue().filter(|entry| !says_something(entry)).min_by_key(order),
             hold,
             trial: trial.filter(|id| queue().any(|entry| entry.message.id == *id)),
+            exhausted: exhausted(agent, at, config),
             at,
         }
     }
 
     /// It says something that its agent has to deal with now.
     fn needs_a_model(&self, entry: &Entry) -> bool {
-        says_something(entry) && told_of(self.agent, entry).is_none_or(|items| !items.is_empty())
+        has_news(self.agent, entry)
     }
 
     fn runnable(&self) -> bool {
@@ -206,8 +228,8 @@ impl<'a> Facts<'a> {
         let came = Came::of(decision);
         ensure!(came.declared(), "G6", "{id}: the table has no row like {decision:?}");
         let stopped = self.agent.status == Status::Stopped;
-        let idle = !stopped && self.agent.run.is_none();
-        let (held, free) = (idle && self.hold.is_some(), idle && self.hold.is_none());
+        let runs_not = !stopped && self.agent.run.is_none();
+        let (held, free) = (runs_not && self.hold.is_some(), runs_not && self.hold.is_none());
         let model = self.first.is_some_and(|entry| self.needs_a_model(entry));
         let said = self.first.is_some_and(says_something);
         let named_item =
@@ -216,7 +238,11 @@ impl<'a> Facts<'a> {
         let crowded = self.agent.inbox.totals().0 > 0;
         let (turn, notice) = (self.owed(true), self.owed(false));
         let nothing_owed = crowded || (turn.is_none() && notice.is_none());
-        let rest = free && self.first.is_none() && nothing_owed;
+        let (self_hold, exhausted) = (self.agent.unattended.self_hold, self.exhausted.is_some());
+        let empty = free && self.first.is_none();
+        // Under either of them nothing is told of what is owed.
+        let idle = empty && !self_hold && !exhausted;
+        let rest = idle && nothing_owed;
         let (first, passive) = (named(self.first), named(self.passive));
         let drains = decision.evidence.contains(&Evidence::Draining);
         let full = decision.evidence.contains(&Evidence::NoFreeSlot);
@@ -227,13 +253,15 @@ impl<'a> Facts<'a> {
             (3, _) => (held && passive.is_some(), passive),
             (4, Reason::HoldTrial) => (held && passive.is_none() && self.trial.is_some(), self.trial),
             (4, _) => (held && full && passive.is_none() && self.trial.is_some(), None),
+            (5, Reason::SelfHold) => (empty && self_hold, None),
+            (5, Reason::UnattendedTurns) => (empty && !self_hold && exhausted, None),
             (5, _) => (held && passive.is_none() && self.trial.is_none(), None),
             (6, Reason::LivenessOnly) => (free && first.is_some() && !said, first),
             (6, Reason::Stale) => (free && first.is_some() && said && !model, first),
             (6, Reason::QueuedMessage) => (free && model, first),
             (6, _) => (free && full && model, None),
-            (10, _) => (free && first.is_none() && named_item(turn), None),
-            (11, _) => (free && first.is_none() && (crowded || turn.is_none()) && named_item(notice), None),
+            (10, _) => (idle && named_item(turn), None),
+            (11, _) => (idle && (crowded || turn.is_none()) && named_item(notice), None),
             (12, reason) => {
                 let stalled = self.stuck().is_some_and(|item| item.state() == WorkState::Stalled);
                 let right = (reason == Reason::Stalled) == stalled;
@@ -268,7 +296,19 @@ impl<'a> Facts<'a> {
         let runnable = self.agent.work.open().filter(|item| item.state() == WorkState::Runnable);
         let later = runnable.filter(|item| waits(item, self.at)).filter_map(|item| item.debt.until);
         let work = later.min().map(|at| (at, DeadlineReason::Work));
-        let all = hold.into_iter().chain(timer).chain(work).filter(|_| self.agent.status != Status::Stopped);
+        let counted = &self.agent.unattended;
+        let own = self.agent.inbox.queued().any(|entry| entry.own);
+        let deferred = counted.self_deferred_until.filter(|_| own);
+        let day = counted.exhausted.map(|exhausted| exhausted.until);
+        let deferred = deferred.map(|at| (at, DeadlineReason::SelfDeferral));
+        let day = day.map(|at| (at, DeadlineReason::UnattendedTurns));
+        let ahead = deferred.into_iter().chain(day).filter(|(at, _)| *at > self.at);
+        let all = hold
+            .into_iter()
+            .chain(timer)
+            .chain(work)
+            .chain(ahead)
+            .filter(|_| self.agent.status != Status::Stopped);
         all.min_by_key(|(at, _)| *at)
     }
 
@@ -293,6 +333,8 @@ impl<'a> Facts<'a> {
                 decision.work_item_id == Some(*work_item_id)
                     && item.is_some_and(|item| item.state() == *state)
             }
+            Evidence::SelfCausedTurns { turns } => self.agent.unattended.self_caused_turns == *turns,
+            Evidence::UnattendedTurns { until } => self.exhausted == Some(*until),
             Evidence::Hold { until } => self.hold.is_some_and(|hold| hold.until == *until),
         };
         ensure!(so, "G6", "{} decides {decision:?}, and {evidence:?} is not so", self.agent.id);

@@ -2,7 +2,7 @@
 //! gets there: in a first life, and in one that finds open work. Afterwards nothing is missing or done twice.
 //!
 //! It needs a build of its own and minutes: `HOLON_CRASH_POINTS=1 cargo test -p end-to-end --test
-//! daemon_crash_points`; with the name of a point only that one.
+//! daemon_crash_points`; with the name of a point only that one. `HOLON_CRASH_TIMES` says how often it dies there.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -17,7 +17,7 @@ use end_to_end::task::over;
 use end_to_end::{count, crash_binary, payloads, wait_for};
 use serde_json::{Value, json};
 
-/// The process dies the first so many times that it gets somewhere.
+/// The process dies the first so many times that it gets somewhere, unless something else is asked for.
 const TIMES: u32 = 3;
 /// Cases at once: most of the time they wait for each other's processes.
 const AT_ONCE: usize = 4;
@@ -240,13 +240,14 @@ fn a_death_at_every_named_point_loses_and_doubles_nothing() {
     let points: Vec<String> =
         points().into_iter().filter(|point| wanted == "1" || wanted == *point).collect();
     assert!(!points.is_empty(), "{wanted} is no point");
+    let times = std::env::var("HOLON_CRASH_TIMES").map_or(TIMES, |times| times.parse().expect("a number"));
     let cases: Vec<_> =
         points.iter().flat_map(|point| [(point, Armed::First), (point, Armed::Second)]).collect();
     let (next, reached) = (Mutex::new(cases.iter()), Mutex::new(BTreeSet::new()));
     let work = || {
         loop {
             let Some((point, armed)) = next.lock().expect("no one panicked").next() else { return };
-            for time in 1..=TIMES {
+            for time in 1..=times {
                 println!("{point}:{time} {armed:?}");
                 if !dies_at(point, time, *armed) {
                     break;

@@ -31,11 +31,20 @@ pub(crate) fn control(tx: &mut Tx<'_>, request: &ControlRequest, reply: ReplyId)
 /// Hands a stopped agent back to the scheduler; starts nothing itself.
 fn start(tx: &mut Tx<'_>) -> ControlOutcome {
     let previous = tx.agent().status;
-    if previous != Status::Stopped {
-        return unchanged(ControlAction::Start, previous);
-    }
+    let next = match previous {
+        Status::Stopped => Status::AwakeIdle,
+        // It is told to go on: turns that it causes itself don't wait any longer.
+        Status::Booting | Status::AwakeIdle | Status::AwakeRunning | Status::Asleep
+            if tx.agent().unattended.self_caused_turns > 0 =>
+        {
+            previous
+        }
+        Status::Booting | Status::AwakeIdle | Status::AwakeRunning | Status::Asleep => {
+            return unchanged(ControlAction::Start, previous);
+        }
+    };
     admitted(tx, ControlAction::Start);
-    applied(tx, ControlAction::Start, (previous, Status::AwakeIdle), Aborted::default())
+    applied(tx, ControlAction::Start, (previous, next), Aborted::default())
 }
 
 fn stop(tx: &mut Tx<'_>) -> ControlOutcome {

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::turn::Round;
 use super::turn::recap::Recap;
+use super::unattended;
 use crate::config::QueueLimits;
 use crate::content::ContentId;
 use crate::continuation::liveness_only;
@@ -47,6 +48,9 @@ pub struct Entry {
     /// The agent knows what it says already: it needs no model.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub known: bool,
+    /// The agent itself brought it about (contract: scheduler.md, Nothing spins).
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub own: bool,
     /// When an outage first put the message back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_since: Option<Wall>,
@@ -187,6 +191,7 @@ impl Inbox {
             self.keys.remember(at, idempotency, message.id);
         }
         self.put(Entry {
+            own: unattended::is_own(message.kind),
             message,
             crashes: 0,
             known: false,
@@ -208,6 +213,13 @@ impl Inbox {
         let Some(entry) = self.queued.values_mut().find_map(|band| band.get_mut(&id)) else { return };
         entry.known = true;
         self.liveness.insert((entry.message.priority, id));
+    }
+
+    /// A queued message tells how a command has ended: the agent brought that about if it had begun it before. A message
+    /// that tells of several is the agent's own if all of them are.
+    pub(super) fn tells_result(&mut self, id: MessageId, repeated: bool) {
+        let Some(entry) = self.queued.values_mut().find_map(|band| band.get_mut(&id)) else { return };
+        entry.own = repeated && (entry.own || entry.message.kind == MessageKind::TaskResult);
     }
 
     fn claim(&mut self, id: MessageId) {

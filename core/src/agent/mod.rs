@@ -15,6 +15,9 @@ pub(crate) mod settle;
 pub mod task;
 pub mod timer;
 pub mod turn;
+pub mod unattended;
+#[cfg(test)]
+mod unattended_tests;
 pub mod work;
 
 use alloc::collections::BTreeMap;
@@ -23,8 +26,10 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use crate::closure::{self, ClosureDecision, ClosureFacts, RuntimePosture};
-use crate::continuation::Spent;
+use crate::config::UnattendedPolicy;
+use crate::continuation::{Spent, liveness_only};
 use crate::event::operation::{OpKind, OperationFact, OperationOpened};
+use crate::event::task::TaskResultQueued;
 use crate::event::turn::TurnTerminal;
 use crate::event::work::WorkTick;
 use crate::event::{
@@ -50,6 +55,7 @@ use task::Tasks;
 use timer::Timers;
 use turn::recap::Recap;
 use turn::{Round, Run};
+use unattended::{Exhausted, Unattended};
 use work::WorkItems;
 
 /// The fold of an agent's log. Cloning it, or reading it back from a snapshot, gives the same bytes.
@@ -74,6 +80,8 @@ pub struct Agent {
     pub work: WorkItems,
     #[serde(default, skip_serializing_if = "Novelty::is_empty")]
     pub novelty: Novelty,
+    #[serde(default, skip_serializing_if = "Unattended::is_fresh")]
+    pub unattended: Unattended,
     pub hold: Option<Hold>,
     pub history: History,
     pub last_decision: Option<SchedulerDecision>,
@@ -115,6 +123,9 @@ pub struct OpenOp {
     /// What that one executes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<CommandSpec>,
+    /// The agent had begun the same one before.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub repeated: bool,
 }
 
 fn first_task() -> TaskId {
@@ -183,6 +194,7 @@ impl Agent {
             timers: Timers::default(),
             work: WorkItems::default(),
             novelty: Novelty::default(),
+            unattended: Unattended::default(),
             hold: None,
             history: History::default(),
             last_decision: None,
@@ -226,8 +238,15 @@ impl Agent {
         let hold = self.hold.as_ref().filter(|hold| hold.holds(now)).map(|hold| hold.until);
         let timer = self.timers.next().map(|(at, _)| at);
         let work = self.work.next_deferral(now);
-        let all =
-            [(hold, DeadlineReason::Hold), (timer, DeadlineReason::Timer), (work, DeadlineReason::Work)];
+        let own = self.unattended.deferred(now).filter(|_| self.inbox.queued().any(|entry| entry.own));
+        let day = self.unattended.exhausted.map(|exhausted| exhausted.until).filter(|until| *until > now);
+        let all = [
+            (hold, DeadlineReason::Hold),
+            (timer, DeadlineReason::Timer),
+            (work, DeadlineReason::Work),
+            (own, DeadlineReason::SelfDeferral),
+            (day, DeadlineReason::UnattendedTurns),
+        ];
         all.into_iter().filter_map(move |(at, reason)| at.filter(|_| runs).map(|at| (at, reason)))
     }
 
@@ -243,9 +262,13 @@ impl Agent {
         if entry.known { Some(Spent::Known) } else { stale().then_some(Spent::Stale) }
     }
 
-    /// Whether a tick waits because everything that it tells of is deferred.
-    pub(crate) fn is_deferred(&self, entry: &Entry, now: Wall) -> bool {
-        work::debt::tick(&entry.message).and_then(|tick| self.owed(entry, tick, now)) == Some(false)
+    /// Whether a message would have its turn now, and has to wait: everything that it tells of is deferred, or turns
+    /// that no operator causes are.
+    pub(crate) fn waits(&self, entry: &Entry, now: Wall, policy: &UnattendedPolicy) -> bool {
+        let later =
+            || work::debt::tick(&entry.message).and_then(|tick| self.owed(entry, tick, now)) == Some(false);
+        let needs_model = || !liveness_only(entry.message.kind) && self.spent(entry, now).is_none();
+        later() || (self.unattended.restrains(entry, now, policy) && needs_model())
     }
 
     /// Whether anything that a tick tells of is owed by now; none when nothing of it is owed any more.
@@ -310,11 +333,11 @@ impl Agent {
             | LifecycleFact::ControlRequestAdmitted(_)
             | LifecycleFact::CurrentRunAborted(_)
             | LifecycleFact::RuntimeRecovered(_) => {}
-            LifecycleFact::ControlApplied(fact) => {
-                if fact.action == ControlAction::Stop {
-                    self.tasks.withdrawn(&fact.aborted_messages);
-                }
-            }
+            LifecycleFact::ControlApplied(fact) => match fact.action {
+                ControlAction::Stop => self.tasks.withdrawn(&fact.aborted_messages),
+                ControlAction::Start => self.unattended.clear(),
+                ControlAction::Abort => {}
+            },
             LifecycleFact::SchedulerPostureDecision(fact) => self.set_status(at, fact.next),
             LifecycleFact::ClockStepped(fact) => {
                 if let Some(hold) = &mut self.hold {
@@ -322,6 +345,7 @@ impl Agent {
                 }
                 self.timers.clock_stepped(fact.from, fact.to);
                 self.work.clock_stepped(fact.from, fact.to);
+                self.unattended.clock_stepped(fact.from, fact.to);
             }
             LifecycleFact::ModelOverrideChanged(fact) => self.model_override.clone_from(&fact.model),
         }
@@ -334,6 +358,9 @@ impl Agent {
                 self.next.message = fact.message.id.next();
                 if let Some(hold) = &mut self.hold {
                     hold.admitted(&fact.message);
+                }
+                if unattended::is_from_outside(fact.message.kind) {
+                    self.unattended.clear();
                 }
             }
             InboxFact::OperatorInterjectionAdmitted(fact) => {
@@ -368,16 +395,26 @@ impl Agent {
             SchedulingFact::ContinuationResolved(_) | SchedulingFact::ClosureDecided(_) => {}
             SchedulingFact::HoldSet(fact) => self.hold = Some(Hold::new(fact)),
             SchedulingFact::HoldEnded(_) => self.hold = None,
+            SchedulingFact::SelfTurnCounted(fact) => self.unattended.counted(fact),
+            SchedulingFact::UnattendedTurnsExhausted(fact) => {
+                self.unattended.exhausted = Some(Exhausted { turns: fact.turns, until: fact.until });
+            }
         }
     }
 
     fn apply_turn(&mut self, at: Wall, fact: &TurnFact) {
         if let TurnFact::TurnStarted(fact) = fact {
             let taken = |id: &MessageId| self.inbox.claimed(*id).map(|entry| entry.message.clone());
-            let also = fact.also.iter().filter_map(taken).collect();
+            let also: Vec<_> = fact.also.iter().filter_map(taken).collect();
+            let mut all = core::iter::once(&fact.message_id).chain(&fact.also);
+            let own = all.all(|id| self.inbox.claimed(*id).is_some_and(|entry| entry.own));
             self.run = self.inbox.claimed_mut(fact.message_id).map(|entry| Run::new(at, fact, entry, also));
             if let Some(run) = &mut self.run {
+                run.own = own;
                 run.work_told = crate::prompt::work::told(&self.work);
+                if !unattended::by_operator(&run.incoming) {
+                    self.unattended.started(at);
+                }
                 run.progress = core::iter::once(&fact.message_id)
                     .chain(&fact.also)
                     .flat_map(|message| self.tasks.told_by(*message))
@@ -418,6 +455,9 @@ impl Agent {
     /// Last record of a run: everything that the run was about has been settled before it.
     fn turn_ended(&mut self, at: Wall, fact: &TurnTerminal) {
         let run = self.run.take();
+        if fact.progress {
+            self.unattended.clear();
+        }
         self.history.turn_ended(fact, run);
         self.set_status(at, Status::AwakeIdle);
     }
@@ -435,10 +475,19 @@ impl Agent {
             | TaskFact::TaskInputDelivered(_) => false,
         };
         self.tasks.apply(at, fact, news);
-        if let TaskFact::TaskResultQueued(fact) = fact
-            && fact.known
-        {
+        if let TaskFact::TaskResultQueued(fact) = fact {
+            self.result_queued(fact);
+        }
+    }
+
+    /// The end of a command that was progress when it began comes from outside.
+    fn result_queued(&mut self, fact: &TaskResultQueued) {
+        let repeated = self.tasks.get(fact.task_id).is_some_and(|task| task.repeated);
+        self.inbox.tells_result(fact.message_id, repeated);
+        if fact.known {
             self.inbox.needs_no_model(fact.message_id);
+        } else if !repeated {
+            self.unattended.clear();
         }
     }
 
@@ -466,8 +515,10 @@ impl Agent {
                 self.next.op = fact.op.next();
                 let OperationOpened { op, kind, run_id, task_id, ref supervisor, ref command, .. } = **fact;
                 let (supervisor, command) = (supervisor.clone(), command.clone());
+                let mut repeated = false;
                 if let Some(command) = command.as_ref().map(Fingerprint::of) {
                     let new = self.novelty.begins(command);
+                    repeated = !new && run_id.is_some();
                     if let Some(run) = self.run.as_mut().filter(|run| Some(run.id) == run_id) {
                         (run.progress, run.command) = (run.progress | new, Some(command));
                     }
@@ -475,7 +526,8 @@ impl Agent {
                 if let Some(task) = task_id {
                     self.next.task = self.next.task.max(task.next());
                 }
-                self.ops.insert(op, OpenOp { kind, run_id, task_id, opened_at: at, supervisor, command });
+                let open = OpenOp { kind, run_id, task_id, opened_at: at, supervisor, command, repeated };
+                self.ops.insert(op, open);
                 if let Some(run) = &mut self.run {
                     run.backed_off();
                 }

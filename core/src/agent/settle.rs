@@ -27,7 +27,10 @@ pub(crate) enum Settled {
 /// Decides and acts until the agent rests; `left` is what the step may still decide.
 pub(crate) fn settle(tx: &mut Tx<'_>, boundary: Boundary, left: &mut u32) -> Settled {
     // Holds and deferrals move with the clock: the decision must see them where they will be.
-    if tx.agent().hold.is_some() || tx.agent().work.signal().is_some() {
+    if tx.agent().hold.is_some()
+        || tx.agent().work.signal().is_some()
+        || tx.agent().unattended.waits_for_time()
+    {
         tx.follow_clock();
     }
     loop {
@@ -37,7 +40,7 @@ pub(crate) fn settle(tx: &mut Tx<'_>, boundary: Boundary, left: &mut u32) -> Set
         }
         *left -= 1;
         task::deliver::tell_rest(tx);
-        let decision = decide_next_action(&project(tx.agent(), tx.host, &tx.config.queue, boundary));
+        let decision = decide_next_action(&project(tx.agent(), tx.host, tx.config, boundary));
         record(tx, &decision);
         match decision.kind {
             DecisionKind::StartModelTurn => {

@@ -22,6 +22,8 @@ family! {
         ClosureDecided "closure_decided" v 1,
         HoldSet "hold_set" v 1,
         HoldEnded "hold_ended" v 1,
+        SelfTurnCounted "self_turn_counted" v 1,
+        UnattendedTurnsExhausted "unattended_turns_exhausted" v 1,
     }
 }
 
@@ -58,6 +60,29 @@ names! { HoldCause { Outage "outage", Quota "quota" } }
 pub struct HoldEnded {
     pub since: Wall,
     pub reason: HoldEnd,
+}
+
+/// A turn that the agent caused itself brought nothing on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SelfTurnCounted {
+    pub run_id: RunId,
+    /// Such turns in a row, since somebody outside said something or a turn brought something on.
+    pub turns: u32,
+    /// The next one waits so long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deferred_until: Option<Wall>,
+    /// The next one waits for somebody outside.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub self_hold: bool,
+}
+
+/// A day has had all the turns that it may have without an operator.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnattendedTurnsExhausted {
+    /// The last of them.
+    pub run_id: RunId,
+    pub turns: u32,
+    pub until: Wall,
 }
 
 names! { HoldEnd { TurnSucceeded "turn_succeeded", Stopped "stopped" } }

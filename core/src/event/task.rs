@@ -41,6 +41,9 @@ pub struct TaskCreated {
     pub summary: String,
     pub wait_policy: WaitPolicy,
     pub command: CommandSpec,
+    /// The agent had begun the same command before: that was no progress.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub repeated: bool,
 }
 
 names! {

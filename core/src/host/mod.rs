@@ -87,6 +87,10 @@ pub enum DeadlineReason {
     Timer,
     /// A work item is owed a turn or a mention.
     Work,
+    /// A turn that the agent causes itself may begin again.
+    SelfDeferral,
+    /// Turns that no operator causes may begin again.
+    UnattendedTurns,
 }
 
 /// What a start of the runtime found out about an agent before it is recovered. Commands have supervisors of
@@ -242,7 +246,7 @@ impl Host {
         self.stats
     }
 
-    pub(crate) fn facts(&self) -> HostFacts {
+    pub fn facts(&self) -> HostFacts {
         HostFacts {
             draining: self.draining,
             free_slot: self.has_free_slot(),

@@ -69,7 +69,7 @@ impl Host {
             && resident.agent.ops.is_empty()
             && resident.agent.inbox.totals().0 == 0
             && resident.agent.hold.is_none()
-            && resident.agent.timers.armed_count() == 0
+            && resident.agent.next_deadline(self.clock.wall()).is_none()
             && resident.agent.work.signal().is_none()
             && !resident.agent.timers.is_untold()
             && !self.unsettled.contains(agent);

@@ -319,6 +319,7 @@ pub(super) fn begun(task: u64, op: u64, run: Option<u64>, cause: TaskOrigin) -> 
         summary: "make".into(),
         wait_policy: WaitPolicy::Background,
         command: crate::testing::command("make"),
+        repeated: false,
     }
 }
 

@@ -91,7 +91,10 @@ pub(super) fn l4(seen: &Seen, record: &Record) -> Ruling {
 pub(super) fn l5(seen: &Seen, record: &Record) -> Ruling {
     match &record.event {
         Event::Lifecycle(LifecycleFact::ControlRequestAdmitted(fact)) => match fact.action {
-            ControlAction::Start => rule(seen.posture.stopped, || "a started agent is started".into()),
+            ControlAction::Start => {
+                let waits = seen.unattended.turns > 0;
+                rule(seen.posture.stopped || waits, || "a started agent is started".into())
+            }
             ControlAction::Stop => rule(!seen.posture.stopped, || "a stopped agent is stopped".into()),
             ControlAction::Abort => rule(seen.run.is_some(), || "there is nothing to abort".into()),
         },

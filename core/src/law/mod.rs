@@ -20,6 +20,8 @@ mod sabotage_tasks;
 #[cfg(test)]
 mod sabotage_timers;
 #[cfg(test)]
+mod sabotage_unattended;
+#[cfg(test)]
 mod sabotage_work;
 mod seen;
 mod tasks;
@@ -27,6 +29,7 @@ mod tasks;
 mod tests;
 mod timers;
 mod turns;
+mod unattended;
 mod work;
 
 use alloc::collections::BTreeMap;
@@ -58,7 +61,7 @@ const fn law(id: &'static str, sentence: &'static str, judge: fn(&Seen, &Record)
 }
 
 /// Every law whose subject exists, by family.
-const LAWS: [Law; 43] = [
+const LAWS: [Law; 44] = [
     law("L1", "Nothing starts between a stop and the next start.", lifecycle::l1),
     law(
         "L2",
@@ -166,6 +169,11 @@ const LAWS: [Law; 43] = [
     ),
     law("S6", "A task that goes on has an operation that will say how it ended.", tasks::s6),
     law("S7", "Each change of posture starts from the posture before.", lifecycle::s7),
+    law(
+        "S9",
+        "Turns that an agent causes itself and that bring nothing on are counted; the next ones wait for a time, then for somebody outside.",
+        unattended::s9,
+    ),
 ];
 
 const TABLE: [(&str, &str); LAWS.len()] = {

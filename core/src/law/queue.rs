@@ -95,7 +95,8 @@ pub(super) fn q4(seen: &Seen, record: &Record) -> Ruling {
 fn eligible(seen: &Seen, record: &Record, fact: &MessageDequeued) -> Option<MessageId> {
     let mut queued = seen.queue.waiting.iter().map(|(_, id)| *id);
     let Some(hold) = seen.held(record.at) else {
-        return queued.find(|id| !seen.deferred(*id, record.at));
+        let mut ready = queued.filter(|id| !seen.waits(*id, record.at));
+        return ready.find(|id| *id == fact.message_id || !seen.may_be_exhausted(*id, record.at));
     };
     match fact.run_id {
         None => queued.find(|id| seen.queue.live.get(id).is_some_and(needs_no_model)),

@@ -90,6 +90,8 @@ fn names(event: &Event, visit: &mut dyn FnMut(Name)) {
             SchedulingFact::ContinuationResolved(fact) => visit(Name::Message(fact.message_id)),
             SchedulingFact::ClosureDecided(_) | SchedulingFact::HoldEnded(_) => {}
             SchedulingFact::HoldSet(fact) => visit(Name::Run(fact.run_id)),
+            SchedulingFact::SelfTurnCounted(fact) => visit(Name::Run(fact.run_id)),
+            SchedulingFact::UnattendedTurnsExhausted(fact) => visit(Name::Run(fact.run_id)),
         },
         Event::Turn(fact) => turn(fact, visit),
         Event::Operation(OperationFact::OperationOpened(fact)) => {
@@ -235,6 +237,8 @@ fn decision(fact: &SchedulerDecision, visit: &mut dyn FnMut(Name)) {
             | Evidence::Hold { .. }
             | Evidence::NoFreeSlot
             | Evidence::Deadline { .. }
+            | Evidence::SelfCausedTurns { .. }
+            | Evidence::UnattendedTurns { .. }
             | Evidence::IgnoredQueue { .. } => {}
         }
     }

@@ -57,6 +57,7 @@ pub(super) fn cases() -> Vec<Case> {
     cases.extend(super::sabotage_timers::cases());
     cases.extend(super::sabotage_work::cases());
     cases.extend(super::sabotage_debts::cases());
+    cases.extend(super::sabotage_unattended::cases());
     cases
 }
 
@@ -386,6 +387,10 @@ impl Script {
         self.step = self.step.next();
         self.at = self.at.after(Millis(1_000));
         self
+    }
+
+    pub(super) fn time(&self) -> Wall {
+        self.at
     }
 
     pub(super) fn on(&mut self, event: impl Into<Event>) -> &mut Self {

@@ -9,6 +9,7 @@ use crate::closure::ClosureOutcome;
 use crate::event::inbox::Disposition;
 use crate::event::lifecycle::AgentCreated;
 use crate::event::operation::OpKind;
+use crate::event::scheduling::SelfTurnCounted;
 use crate::event::turn::TurnTerminal;
 use crate::event::work::{
     StallReason, WorkAuthor, WorkChange, WorkDeferred, WorkItemStalled, WorkItemWritten, WorkOwed, WorkTick,
@@ -100,7 +101,10 @@ fn life() -> Script {
     s.on(started(1, 1, 1)).on(opened(1, OpKind::LoadContext, 1));
     s.step().on(settled(1)).on(processed(1, Some(1), Disposition::Processed));
     s.on(ended(1, 1, 1, TurnKind::Completed, None, 0));
-    s.on(deferred(1, 1, FAR)).on(deferred(2, 1, FAR)).on(closed(ClosureOutcome::Completed));
+    s.on(deferred(1, 1, FAR)).on(deferred(2, 1, FAR));
+    let (run_id, turns) = (RunId(1), 1);
+    s.on(SelfTurnCounted { run_id, turns, deferred_until: None, self_hold: false });
+    s.on(closed(ClosureOutcome::Completed));
     s.on(decided(DecisionKind::WaitForTimer, None));
     s.step().on(created(3));
     s

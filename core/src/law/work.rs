@@ -69,7 +69,10 @@ pub(super) fn s1(seen: &Seen, record: &Record) -> Ruling {
         }
         // A queue that is full may keep even this waiting; one that is empty has room.
         Event::Scheduling(SchedulingFact::SchedulerDecision(decision))
-            if rests(decision.kind) && seen.queue.live.is_empty() && seen.held(record.at).is_none() =>
+            if rests(decision.kind)
+                && seen.queue.live.is_empty()
+                && seen.held(record.at).is_none()
+                && !seen.may_tell_nothing(record.at) =>
         {
             let owed = WorkTick::ALL.iter().flat_map(|tick| seen.owed_work(*tick, record.at)).next();
             rule(owed.is_none(), || format!("the agent rests, and {owed:?} is owed something"))?;

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::projection::{ArmedDeadline, Head, ItemFact, RunFact, SchedulerProjection};
+use super::projection::{ArmedDeadline, Head, HoldFact, ItemFact, RunFact, SchedulerProjection};
 use crate::agent::work::WorkState;
 use crate::continuation::ContinuationClass;
 use crate::event::work::WorkTick;
@@ -32,6 +32,7 @@ names! {
     DecisionReason {
         Stopped "stopped", Draining "draining", RunInProgress "run_in_progress",
         HeldLiveness "held_liveness", HoldTrial "hold_trial", Hold "hold",
+        SelfHold "self_hold", UnattendedTurns "unattended_turns",
         QueuedMessage "queued_message", LivenessOnly "liveness_only", Stale "stale", NoSlot "no_slot",
         ContinueActive "continue_active", QueuedAvailable "queued_available",
         NeedsInput "needs_input", Stalled "stalled",
@@ -76,6 +77,8 @@ pub enum Evidence {
     Deadline { at: Wall, reason: DeadlineReason },
     IgnoredQueue { entries: u64 },
     WorkItem { work_item_id: WorkItemId, state: WorkState },
+    SelfCausedTurns { turns: u32 },
+    UnattendedTurns { until: Wall },
 }
 
 impl SchedulerDecision {
@@ -124,24 +127,9 @@ pub fn decide_next_action(facts: &SchedulerProjection) -> SchedulerDecision {
         let evidence = alloc::vec![Evidence::Run { run_id, message_id }, queued];
         return rest(facts, DecisionKind::Noop, DecisionReason::RunInProgress, 2, evidence);
     }
-    // 3 to 5: a hold lets through what needs no model, then its trial.
+    // 3 to 5: providers are away.
     if let Some(hold) = &facts.hold {
-        let held = Evidence::Hold { until: hold.until };
-        if let Some(head) = &facts.liveness_head {
-            let evidence = alloc::vec![held, head_evidence(head)];
-            return take(facts, head, DecisionReason::HeldLiveness, 3, evidence);
-        }
-        return match &hold.trial {
-            Some(trial) if facts.free_slot => {
-                let evidence = alloc::vec![held, head_evidence(trial)];
-                take(facts, trial, DecisionReason::HoldTrial, 4, evidence)
-            }
-            Some(_) => no_slot(facts, 4),
-            None => {
-                let evidence = alloc::vec![held, Evidence::IgnoredQueue { entries: facts.queued }];
-                rest(facts, DecisionKind::WaitForTimer, DecisionReason::Hold, 5, evidence)
-            }
-        };
+        return under_hold(facts, hold);
     }
     // 6: the queue, most urgent band first, in order of admission.
     if let Some(head) = &facts.head {
@@ -156,6 +144,10 @@ pub fn decide_next_action(facts: &SchedulerProjection) -> SchedulerDecision {
             }
             ContinuationClass::ResumeOverride | ContinuationClass::LocalContinuation => no_slot(facts, 6),
         };
+    }
+    // 5: holds that let pass what the agent does not cause itself, or what an operator causes.
+    if let Some(decision) = restrained(facts) {
+        return decision;
     }
     // 10, 11: what open items are owed, first the one in focus.
     if let Some(item) = &facts.owed_turn {
@@ -182,6 +174,38 @@ pub fn decide_next_action(facts: &SchedulerProjection) -> SchedulerDecision {
         return rest(facts, DecisionKind::StayIdle, DecisionReason::AlreadyAsleep, 14, evidence);
     }
     rest(facts, DecisionKind::Sleep, DecisionReason::NothingPending, 14, evidence)
+}
+
+/// Rows 3 to 5: a hold lets through what needs no model, then its trial.
+fn under_hold(facts: &SchedulerProjection, hold: &HoldFact) -> SchedulerDecision {
+    let held = Evidence::Hold { until: hold.until };
+    if let Some(head) = &facts.liveness_head {
+        let evidence = alloc::vec![held, head_evidence(head)];
+        return take(facts, head, DecisionReason::HeldLiveness, 3, evidence);
+    }
+    match &hold.trial {
+        Some(trial) if facts.free_slot => {
+            let evidence = alloc::vec![held, head_evidence(trial)];
+            take(facts, trial, DecisionReason::HoldTrial, 4, evidence)
+        }
+        Some(_) => no_slot(facts, 4),
+        None => {
+            let evidence = alloc::vec![held, Evidence::IgnoredQueue { entries: facts.queued }];
+            rest(facts, DecisionKind::WaitForTimer, DecisionReason::Hold, 5, evidence)
+        }
+    }
+}
+
+/// Row 5, where nothing that may pass is queued.
+fn restrained(facts: &SchedulerProjection) -> Option<SchedulerDecision> {
+    let ignored = Evidence::IgnoredQueue { entries: facts.queued };
+    if let Some(turns) = facts.self_hold {
+        let evidence = alloc::vec![Evidence::SelfCausedTurns { turns }, ignored];
+        return Some(rest(facts, DecisionKind::WaitForOperator, DecisionReason::SelfHold, 5, evidence));
+    }
+    let until = facts.exhausted_until?;
+    let evidence = alloc::vec![Evidence::UnattendedTurns { until }, ignored];
+    Some(rest(facts, DecisionKind::WaitForTimer, DecisionReason::UnattendedTurns, 5, evidence))
 }
 
 fn head_evidence(head: &Head) -> Evidence {

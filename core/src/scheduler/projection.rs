@@ -6,7 +6,7 @@ use crate::agent::Agent;
 use crate::agent::inbox::Entry;
 use crate::agent::work::debt::TICK_BYTES;
 use crate::agent::work::{WorkItem, WorkState};
-use crate::config::QueueLimits;
+use crate::config::Config;
 use crate::continuation::{self, ContinuationClass, Spent};
 use crate::host::DeadlineReason;
 use crate::ids::{MessageId, RunId, WorkItemId};
@@ -28,13 +28,19 @@ pub struct SchedulerProjection {
     /// Entries that wait in the queue.
     #[serde(default)]
     pub queued: u64,
-    /// The first entry in the order of bands and admission.
+    /// The first entry that does not have to wait, in the order of bands and admission.
     #[serde(default)]
     pub head: Option<Head>,
     /// Under a hold: the first entry that needs no model.
     #[serde(default)]
     pub liveness_head: Option<Head>,
     pub free_slot: bool,
+    /// So many turns in a row that the agent caused itself brought nothing on: it causes no further one.
+    #[serde(default)]
+    pub self_hold: Option<u32>,
+    /// The day has had its turns without an operator.
+    #[serde(default)]
+    pub exhausted_until: Option<Wall>,
     /// The item in focus, when it is owed a turn now.
     #[serde(default)]
     pub owed_turn: Option<ItemFact>,
@@ -97,12 +103,7 @@ pub struct HostFacts {
 }
 
 /// Reads the agent's facts; costs what is active, whatever the history.
-pub fn project(
-    agent: &Agent,
-    host: HostFacts,
-    queue: &QueueLimits,
-    boundary: Boundary,
-) -> SchedulerProjection {
+pub fn project(agent: &Agent, host: HostFacts, config: &Config, boundary: Boundary) -> SchedulerProjection {
     let closure = agent.closure(host.now);
     let as_head = |entry: &Entry| {
         let spent = agent.spent(entry, host.now);
@@ -113,7 +114,8 @@ pub fn project(
         Head { message_id, priority, class, stale: spent == Some(Spent::Stale) }
     };
     // What has no room stays owed.
-    let room = agent.inbox.has_room(MessageKind::SystemTick, TICK_BYTES, queue);
+    let room = agent.inbox.has_room(MessageKind::SystemTick, TICK_BYTES, &config.queue);
+    let policy = &config.unattended;
     let hold = agent.hold.as_ref().filter(|hold| hold.holds(host.now));
     SchedulerProjection {
         boundary,
@@ -121,13 +123,15 @@ pub fn project(
         draining: host.draining,
         run: agent.run.as_ref().map(|run| RunFact { run_id: run.id, message_id: run.message }),
         queued: agent.inbox.queued_entries(),
-        head: agent.inbox.queued().find(|entry| !agent.is_deferred(entry, host.now)).map(as_head),
+        head: agent.inbox.queued().find(|entry| !agent.waits(entry, host.now, policy)).map(as_head),
         liveness_head: hold.and_then(|_| agent.inbox.first_liveness()).map(as_head),
         hold: hold.map(|hold| HoldFact {
             until: hold.until,
             trial: hold.trial.and_then(|id| agent.inbox.queued_entry(id)).map(as_head),
         }),
         free_slot: host.free_slot,
+        self_hold: agent.unattended.self_hold.then_some(agent.unattended.self_caused_turns),
+        exhausted_until: agent.unattended.exhausted(host.now, policy),
         owed_turn: agent.work.owed_turn(&agent.inbox, host.now).filter(|_| room).map(item_fact),
         owed_notice: agent.work.owed_notices(&agent.inbox, host.now).next().filter(|_| room).map(item_fact),
         for_operator: agent.work.for_operator().map(item_fact),

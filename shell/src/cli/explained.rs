@@ -44,6 +44,7 @@ pub(super) fn explanation(answer: &Value) -> Vec<Vec<String>> {
         rows.push(row("held by", format!("{cause} since {since}, until {until}, wait {step}")));
         rows.extend(trouble(answer, "/hold_error").map(|error| row("held for", error)));
     }
+    rows.extend(object(answer, "/unattended").map(|counted| row("unattended", unattended(counted))));
     if object(answer, "/last_decision").is_some() {
         let event = object(answer, "/last_decision_event").map(mark);
         let event = event.unwrap_or_else(|| "before the events that were looked at".to_owned());
@@ -92,6 +93,20 @@ fn doing(answer: &Value) -> Vec<Vec<String>> {
     }
     rows.push(row("queue", queue(answer)));
     rows
+}
+
+/// Turns that no operator caused.
+fn unattended(counted: &Value) -> String {
+    let (row, day) = (number(counted, "/self_caused_turns"), number(counted, "/turns_of_day"));
+    let held = counted.get("self_hold").and_then(Value::as_bool).unwrap_or_default();
+    let next = match given(counted, "/self_deferred_until") {
+        _ if held => ", no further one".to_owned(),
+        Some(until) => format!(", the next not before {until}"),
+        None => String::new(),
+    };
+    let over = given(counted, "/exhausted/until").map(|until| format!(", all of them until {until}"));
+    let over = over.unwrap_or_default();
+    format!("{row} of its own in a row without progress{next}; {day} in one day{over}")
 }
 
 fn tasks(answer: &Value) -> String {
@@ -207,6 +222,11 @@ fn evidence(fact: &Value) -> String {
         "hold" => format!("it is held until {}", part("/until")),
         "no_free_slot" => "no turn slot is free".to_owned(),
         "work_item" => format!("{} is {}", part("/work_item_id"), part("/state")),
+        "self_caused_turns" => {
+            let turns = number(fact, "/turns");
+            format!("{turns} turns in a row that it caused itself brought nothing on")
+        }
+        "unattended_turns" => format!("turns without an operator wait until {}", part("/until")),
         "ignored_queue" => format!("{entries} in the queue, ignored because of the hold"),
         // A newer runtime may know more.
         _ => plain(fact),

@@ -100,7 +100,8 @@ fn settled(why: &Value, idle_limit: Millis) -> bool {
     let quiet = why.get("quiet").and_then(Value::as_bool).unwrap_or(false);
     let due = why.pointer("/due/at").and_then(|at| serde_json::from_value::<Wall>(at.clone()).ok());
     let soon = due.is_some_and(|at| clock::now().wall.until(at) <= idle_limit);
-    if text(why, "/status") == "stopped" { !runs } else { (quiet || due.is_some()) && !soon }
+    let held = due.is_some() && text(why, "/due/reason") == "hold";
+    if text(why, "/status") == "stopped" { !runs } else { (quiet || held) && !soon }
 }
 
 #[cfg(test)]
@@ -122,7 +123,7 @@ mod tests {
     fn what_is_due_within_the_limit_is_waited_for() {
         let due = |seconds: i64, limit: u64| {
             let at = Wall(clock::now().wall.0 + seconds * 1_000_000);
-            let why = json!({ "status": "asleep", "quiet": false, "due": { "at": at } });
+            let why = json!({ "status": "asleep", "quiet": false, "due": { "at": at, "reason": "hold" } });
             settled(&why, Millis::seconds(limit))
         };
         assert!(due(3_600, 60) && !due(1_800, 3_600) && due(1_800, 0));

@@ -31,6 +31,25 @@ pub(super) fn told(fact: &SchedulingFact) -> Told {
             let summary = format!("{why}; next attempt at {}", fact.until);
             Told::new(Visibility::Info, Category::Waiting, "hold", &summary)
         }
+        SchedulingFact::SelfTurnCounted(fact) => {
+            let turns = match fact.turns {
+                1 => "a turn that the agent caused itself".to_owned(),
+                turns => format!("{turns} turns in a row that the agent caused itself"),
+            };
+            let next = match fact.deferred_until {
+                _ if fact.self_hold => "; it causes no further one until somebody outside speaks".to_owned(),
+                Some(until) => format!("; the next one waits until {until}"),
+                None => String::new(),
+            };
+            let visibility = if fact.self_hold { Visibility::Info } else { Visibility::Verbose };
+            let summary = format!("{turns} brought nothing on{next}");
+            Told::new(visibility, Category::Waiting, "unattended", &summary)
+        }
+        SchedulingFact::UnattendedTurnsExhausted(fact) => {
+            let (turns, until) = (fact.turns, fact.until);
+            let summary = format!("{turns} turns without an operator today: further ones wait until {until}");
+            Told::new(Visibility::Info, Category::Waiting, "unattended", &summary)
+        }
         SchedulingFact::HoldEnded(fact) => {
             let summary = match fact.reason {
                 HoldEnd::TurnSucceeded => "the providers answer again",

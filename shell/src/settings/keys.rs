@@ -205,6 +205,12 @@ pub const KEYS: &[Key<Settings>] = &[
     ),
     key!("limits.body_bytes", core.queue.body_bytes, number(1, 64 << 20), "most bytes of one message"),
     key!("limits.concurrent_turns", core.limits.concurrent_turns, number(1, 10_000), "most turns at once"),
+    key!(
+        "limits.unattended_turns_per_day",
+        core.unattended.turns_per_day,
+        number(1, 1_000_000),
+        "turns of an agent that no operator causes, in one day of UTC"
+    ),
     key!("limits.agents", core.limits.agents, number(1, 10_000_000), "most agents of one home"),
     key!(
         "limits.tasks_per_agent",

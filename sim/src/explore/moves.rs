@@ -158,9 +158,12 @@ impl Situation {
             DeadlineReason::OperationTimeout | DeadlineReason::TurnLimit | DeadlineReason::StopTask => {
                 !self.outside.at_work.is_empty()
             }
-            DeadlineReason::Backoff | DeadlineReason::Hold | DeadlineReason::Timer | DeadlineReason::Work => {
-                false
-            }
+            DeadlineReason::Backoff
+            | DeadlineReason::Hold
+            | DeadlineReason::Timer
+            | DeadlineReason::Work
+            | DeadlineReason::SelfDeferral
+            | DeadlineReason::UnattendedTurns => false,
         };
         Some(if silent { Pot::Silences } else { Pot::Free })
     }

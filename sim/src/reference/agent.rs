@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use holon_core::event::inbox::{MessageAdmitted, RequeueCause};
 use holon_core::event::{InboxFact, TurnFact};
-use holon_core::message::{AdmissionContext, Message, Origin, Priority};
+use holon_core::message::{AdmissionContext, Message, MessageKind, Origin, Priority};
 use holon_core::model::ModelRef;
 use holon_core::{Config, ContentId, Event, MessageId, Record, RunId, Wall};
 
 use super::admission::bounds;
 use super::tasks::Tasks;
 use super::timers::Timers;
+use super::unattended::Unattended;
 use super::work::Work;
 use crate::failure::{Failure, ensure};
 
@@ -32,6 +33,7 @@ pub(super) struct Model {
     pub(super) tasks: Tasks,
     pub(super) timers: Timers,
     pub(super) work: Work,
+    pub(super) unattended: Unattended,
 }
 
 /// A message that has not come to an end.
@@ -40,6 +42,7 @@ struct Alive {
     priority: Priority,
     bytes: u64,
     own: bool,
+    kind: MessageKind,
 }
 
 /// An idempotency key as it was used last.
@@ -72,6 +75,8 @@ impl Model {
                 let same = fact.models.iter().eq(due.iter().copied());
                 ensure!(same, "G5", "{} is bound to {:?}, expected {due:?}", fact.run_id, fact.models);
                 self.run = Some((fact.run_id, fact.message_id));
+                let kind = self.alive.get(&fact.message_id).map(|alive| alive.kind);
+                self.unattended.started(record.at, kind);
                 Ok(())
             }
             Event::Turn(TurnFact::TurnTerminal(fact)) => {
@@ -179,7 +184,7 @@ impl Model {
         }
         self.last = id.0;
         let own = fact.message.admission_context == AdmissionContext::RuntimeOwned;
-        let alive = Alive { priority, bytes: fact.message.bytes(), own };
+        let alive = Alive { priority, bytes: fact.message.bytes(), own, kind: fact.message.kind };
         let used = self.used(own);
         *used = (used.0 + 1, used.1 + alive.bytes);
         self.alive.insert(id, alive);
@@ -220,7 +225,9 @@ impl Model {
 
     /// Whether anything waits that does not wait for its time.
     pub(super) fn has_queued(&self) -> bool {
-        self.queued.iter().any(|(_, message)| !self.work.waits(*message))
+        let kind = |message: &MessageId| self.alive.get(message).map(|alive: &Alive| alive.kind);
+        let waits = |message: &MessageId| self.work.waits(*message) || self.unattended.waits(kind(message));
+        self.queued.iter().any(|(_, message)| !waits(message))
     }
 
     /// What a message has to fit beside, entries and bytes: the runtime's own beside everything, others

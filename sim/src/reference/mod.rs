@@ -6,6 +6,7 @@ mod admission;
 mod agent;
 mod tasks;
 mod timers;
+mod unattended;
 mod work;
 
 use std::collections::BTreeMap;
@@ -170,6 +171,7 @@ impl Reference {
         model.timers.apply(record)?;
         model.work.lost = self.lost;
         model.work.apply(record, &self.config.work.deferrals)?;
+        model.unattended.apply(record, &self.config.unattended)?;
         model.apply(record, &self.config, no_room)
     }
 
@@ -331,7 +333,7 @@ impl Reference {
         };
         match request {
             ControlRequest::Start => {
-                vec![Told::Controlled { stopped: false, changed: was.stopped }]
+                vec![Told::Controlled { stopped: false, changed: was.stopped || applied }]
             }
             ControlRequest::Stop => {
                 vec![Told::Controlled { stopped: true, changed: !was.stopped }]

@@ -349,6 +349,7 @@ fn config_of(draw: &mut Draw, agents: u32) -> Config {
         deadlines_per_step: draw.of("deadlines", &[1, 2, 256]),
     };
     config.tasks = tasks(draw);
+    config.unattended.turns_per_day = draw.of("turns_per_day", &[2_000, 2_000, 5, 20]);
     config.while_stopped = draw.of("while_stopped", &[WhileStopped::Queue, WhileStopped::Refuse]);
     config
 }

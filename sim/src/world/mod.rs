@@ -244,7 +244,8 @@ impl<'a> World<'a> {
         let longest = later.chain([&self.scenario.config]).map(|config| {
             let hold = config.hold.steps.iter().map(|step| step.0).max().unwrap_or(0) + config.hold.give_up.0;
             let turn = config.turn.wall_time.0 + config.retry.retry_after_max.0;
-            hold + turn * messages
+            let days = 2 + 4 * messages / u64::from(config.unattended.turns_per_day);
+            hold + turn * messages + days * 86_400_000
         });
         longest.max().unwrap_or(0).saturating_mul(1_000).saturating_add(86_400_000_000)
     }

@@ -1,11 +1,13 @@
 //! Tasks as the world knows them: how their commands ended in truth, when they were asked to end, and who ends what
 //! would go on for days.
 
+use holon_core::agent::Agent;
 use holon_core::agent::task::TaskStatus;
 use holon_core::event::TaskFact;
 use holon_core::event::task::{TaskCause, TaskInputDelivered, TaskOrigin, TaskStatusUpdated};
 use holon_core::host::{Found, FoundCommand};
 use holon_core::ids::TaskId;
+use holon_core::lifecycle::Status;
 use holon_core::replay::Call;
 use holon_core::{AgentId, Event, Input, Millis, Outcome, Record};
 
@@ -119,7 +121,7 @@ impl World<'_> {
         self.outside.ending = ending.collect();
     }
 
-    /// In the quiet phase operators end what would go on for days.
+    /// In the quiet phase operators end what would go on for days, and speak where they are waited for.
     pub(super) fn tidy(&mut self, number: u32) -> Result<(), Failure> {
         let agent = agent_id(number);
         let left = self
@@ -137,8 +139,15 @@ impl World<'_> {
         for timer in &armed {
             self.send(Request { agent: number, action: Action::CancelTimer { timer: *timer } })?;
         }
+        let pending = |agent: &&Agent| agent.inbox.queued_entries() > 0 || agent.work.signal().is_some();
+        let pending = self.checks.agents().get(&agent).filter(pending);
+        let held = pending.is_some_and(|agent| agent.unattended.self_hold);
+        let waits = pending.is_some_and(|agent| agent.status != Status::Stopped);
+        if held {
+            self.send(Request { agent: number, action: Action::Start })?;
+        }
         let runs = self.checks.agents().get(&agent).is_some_and(|agent| agent.run.is_some());
-        if !left.is_empty() || !armed.is_empty() || runs || self.life.host.is_none() {
+        if !left.is_empty() || !armed.is_empty() || waits || runs || self.life.host.is_none() {
             self.agenda.plan(self.at + 600_000_000, 0, Happening::Tidy(number));
         }
         Ok(())

@@ -73,6 +73,10 @@ pub struct Task {
     pub summary: String,
     pub wait_policy: WaitPolicy,
     pub command: CommandSpec,
+    /// The agent had begun the same command before: that was no progress.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    #[schemars(skip)]
+    pub repeated: bool,
     /// The last request to end it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<StopRequest>,
@@ -252,6 +256,7 @@ fn created(at: Wall, fact: &TaskCreated) -> Task {
         summary: fact.summary.clone(),
         wait_policy: fact.wait_policy,
         command: fact.command.clone(),
+        repeated: fact.repeated,
         stop: None,
         end: None,
     }

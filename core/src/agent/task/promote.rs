@@ -101,6 +101,7 @@ pub(super) fn record(
         summary: clip(command.cmd.preview(), SUMMARY),
         wait_policy: WaitPolicy::Background,
         command,
+        repeated: open.repeated,
     });
 }
 

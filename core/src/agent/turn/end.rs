@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use super::{Run, outage, report, tools};
 use crate::agent::task;
+use crate::agent::unattended;
 use crate::agent::work::debt::{self, Ended, Way};
 use crate::content::Text;
 use crate::event::inbox::{
@@ -127,9 +128,11 @@ pub(crate) fn end(tx: &mut Tx<'_>, end: End) {
     if kind == TurnKind::Completed {
         outage::end_hold(tx);
     }
-    if let Some(way) = way(&end, dropped) {
+    let way = way(&end, dropped);
+    if let Some(way) = way {
         debt::turn_ended(tx, &ended, way);
     }
+    unattended::turn_ended(tx, &ended, way);
     let closure = tx.agent().closure(tx.now());
     tx.record(ClosureDecided { closure });
 }

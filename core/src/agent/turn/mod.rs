@@ -69,6 +69,9 @@ pub struct Run {
     pub recap: Recap,
     /// Whether this run recorded a round or a tool result.
     pub recorded_something: bool,
+    /// The agent caused it itself (contract: scheduler.md, Nothing spins).
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub own: bool,
     /// Whether it has brought anything on (contract: scheduler.md, Progress).
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub progress: bool,
@@ -204,6 +207,7 @@ impl Run {
             usage: TokenUsage::default(),
             recap: core::mem::take(&mut entry.recap),
             recorded_something: false,
+            own: false,
             progress: false,
             command: None,
             unchanged: Unchanged::default(),

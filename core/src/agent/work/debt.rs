@@ -99,11 +99,13 @@ fn said(tick: WorkTick, items: &[&WorkItem]) -> String {
 
 /// What the end of a run means for debts, as far as it is known before that.
 pub(crate) struct Ended {
-    run_id: RunId,
+    pub(crate) run_id: RunId,
     item: Option<WorkItemId>,
     message: MessageId,
     by_operator: bool,
-    progress: bool,
+    /// The agent caused it itself.
+    pub(crate) own: bool,
+    pub(crate) progress: bool,
 }
 
 /// How a run has ended for the items that it was about.
@@ -125,6 +127,7 @@ impl Ended {
             item: run.work_item,
             message: run.message,
             by_operator: operator(&run.incoming) || !run.interjected.is_empty(),
+            own: run.own && run.interjected.is_empty(),
             progress: run.progress,
         }
     }

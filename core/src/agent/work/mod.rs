@@ -6,7 +6,7 @@ pub mod debt;
 mod debt_tests;
 pub mod operator;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 pub(crate) mod tools;
 
 use alloc::collections::{BTreeMap, VecDeque};
@@ -91,7 +91,7 @@ pub struct Stall {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
-fn is_none(turns: &u32) -> bool {
+pub(super) fn is_none(turns: &u32) -> bool {
     *turns == 0
 }
 

@@ -11,7 +11,7 @@ use crate::testing::{World, agent, calls, context, prompt, says, tool_says};
 const FIRST: WorkItemId = WorkItemId(1);
 
 /// Turns that work is owed now bring nothing.
-pub(super) fn idle(world: &mut World) {
+pub(crate) fn idle(world: &mut World) {
     while world.agent("main").run.is_some() {
         world.complete("main", context());
         world.complete("main", says("nothing to be done"));
@@ -38,7 +38,7 @@ pub(super) fn plays(world: &mut World, rounds: &[&[(&str, &str)]]) {
     world.complete("main", says("done"));
 }
 
-pub(super) const CREATE: (&str, &str) =
+pub(crate) const CREATE: (&str, &str) =
     ("CreateWorkItem", r#"{"objective":"repair the build","todo_list":[{"text":"look","state":"pending"}]}"#);
 pub(super) const PICK: (&str, &str) = ("PickWorkItem", r#"{"work_item_id":"work_1"}"#);
 

@@ -4,6 +4,7 @@
 mod keys;
 mod tasks;
 mod timers;
+mod unattended;
 mod work;
 
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -27,8 +28,9 @@ use crate::scheduler::{DecisionKind, SchedulerDecision};
 use crate::time::Wall;
 use crate::tool::{TaskCall, Verdict};
 pub(in crate::law) use keys::Keys;
-pub(in crate::law) use tasks::{Ended, Op, Task, Tasks};
+pub(in crate::law) use tasks::{Ended, Op, Task, Tasks, Told};
 pub(in crate::law) use timers::{Timer, come};
+use unattended::Unattended;
 pub(in crate::law) use work::Item;
 use work::Work;
 
@@ -45,6 +47,7 @@ pub(in crate::law) struct Seen {
     pub(in crate::law) tasks: Tasks,
     pub(in crate::law) timers: BTreeMap<TimerId, Timer>,
     pub(in crate::law) work: Work,
+    pub(in crate::law) unattended: Unattended,
     pub(in crate::law) hold: Option<Hold>,
     pub(in crate::law) decided: Option<(DecisionKind, Option<MessageId>)>,
     pub(in crate::law) owed: Owed,
@@ -101,6 +104,8 @@ pub(in crate::law) struct Entry {
     pub(in crate::law) crashes: u32,
     /// Its agent knows what it says.
     pub(in crate::law) known: bool,
+    /// Its agent has brought it about.
+    pub(in crate::law) own: bool,
     /// None while it waits.
     pub(in crate::law) claim: Option<Claim>,
 }
@@ -135,6 +140,8 @@ pub(in crate::law) struct Run {
     pub(in crate::law) work_item: Option<WorkItemId>,
     /// Something in it may have brought something on.
     pub(in crate::law) progress: bool,
+    /// Its agent caused it, and nobody outside has said anything in it.
+    pub(in crate::law) own: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -182,9 +189,11 @@ pub(in crate::law) struct Owed {
     /// Messages that were admitted.
     pub(in crate::law) admitted: Vec<MessageId>,
     /// Tasks of whose ends an aborted run was to tell.
-    pub(in crate::law) withdrawn: Vec<TaskId>,
+    pub(in crate::law) withdrawn: Vec<(TaskId, Told)>,
     /// Items that a turn without progress was about.
     pub(in crate::law) deferrals: BTreeSet<WorkItemId>,
+    /// A run that its agent caused and that brought nothing on.
+    pub(in crate::law) uncounted: Option<RunId>,
     /// The last run that ended.
     pub(in crate::law) ended: Option<RunId>,
     /// The timer whose missed occurrences the last record of the step has let go.
@@ -259,7 +268,7 @@ impl Seen {
             Event::Lifecycle(fact) => self.lifecycle(fact),
             Event::Inbox(fact) => self.inbox(fact),
             Event::Scheduling(fact) => self.scheduling(fact),
-            Event::Turn(fact) => self.turn(record.step, fact),
+            Event::Turn(fact) => self.turn(record, fact),
             Event::Operation(fact) => self.operation(fact),
             Event::Task(fact) => self.task(record.step, fact),
             Event::Timer(fact) => self.timer(fact),
@@ -288,12 +297,15 @@ impl Seen {
                     ControlAction::Stop => {
                         self.posture.stopped = true;
                         // The run that was to tell of them is gone: the next start does.
-                        let ended = |task| (task, Ended { by_agent: false, step: StepSeq(0) });
+                        let ended = |(task, Told { repeated, .. })| {
+                            (task, Ended { by_agent: false, repeated, step: StepSeq(0) })
+                        };
                         let withdrawn = core::mem::take(&mut self.owed.withdrawn).into_iter();
                         self.tasks.untold.extend(withdrawn.map(ended));
                     }
                     ControlAction::Start => {
                         self.posture.stopped = false;
+                        self.unattended.clear();
                         self.posture.started = true;
                     }
                     ControlAction::Abort => {}
@@ -310,6 +322,7 @@ impl Seen {
                 }
                 self.timers_stepped(fact.from, fact.to);
                 self.work_stepped(fact.from, fact.to);
+                self.unattended.stepped(fact.from, fact.to);
                 self.keys.muddle();
             }
         }
@@ -324,6 +337,9 @@ impl Seen {
             }
             InboxFact::OperatorInterjectionAdmitted(fact) => {
                 self.queue.claim(fact.message_id, Claim::ByRun(fact.run_id));
+                if let Some(run) = &mut self.run {
+                    run.own = false;
+                }
             }
             InboxFact::MessageRequeued(fact) => {
                 self.queue.put_back(fact.message_id, fact.crashes);
@@ -333,8 +349,8 @@ impl Seen {
             }
             InboxFact::MessageProcessed(fact) => self.settled(fact.message_id),
             InboxFact::MessageAborted(fact) => {
-                let told = self.tasks.told.iter().filter(|(_, told)| **told == fact.message_id);
-                self.owed.withdrawn.extend(told.map(|(task, _)| *task));
+                let told = self.tasks.told.iter().filter(|(_, told)| told.by == fact.message_id);
+                self.owed.withdrawn.extend(told.map(|(task, told)| (*task, *told)));
                 self.settled(fact.message_id);
                 self.queue.aborted = Some(fact.message_id);
             }
@@ -347,7 +363,7 @@ impl Seen {
 
     fn settled(&mut self, message: MessageId) {
         self.queue.settle(message);
-        self.tasks.told.retain(|_, told| *told != message);
+        self.tasks.told.retain(|_, told| told.by != message);
     }
 
     fn admitted(&mut self, fact: &MessageAdmitted) {
@@ -357,6 +373,7 @@ impl Seen {
         self.queue.admit(fact);
         self.owed.admitted.push(message.id);
         self.keys.admit(fact);
+        self.unattended.admitted(message.kind);
         if let Some(hold) = &mut self.hold
             && message.kind == MessageKind::OperatorPrompt
         {
@@ -377,23 +394,30 @@ impl Seen {
                 self.hold = Some(Hold { until: fact.until, trial: None });
             }
             SchedulingFact::HoldEnded(_) => self.hold = None,
+            SchedulingFact::SelfTurnCounted(fact) => {
+                self.owed.uncounted = None;
+                self.unattended.counted(fact);
+            }
+            SchedulingFact::UnattendedTurnsExhausted(fact) => self.unattended.exhausted(fact),
         }
     }
 
-    fn turn(&mut self, step: StepSeq, fact: &TurnFact) {
+    fn turn(&mut self, record: &Record, fact: &TurnFact) {
         if let TurnFact::ToolExecuted(fact) = fact
-            && let Some(message) =
-                fact.receipt.facts.shown_task.and_then(|task| self.tasks.told.remove(&task))
-            && !self.tasks.told.values().any(|other| *other == message)
+            && let Some(told) = fact.receipt.facts.shown_task.and_then(|task| self.tasks.told.remove(&task))
+            && !self.tasks.told.values().any(|other| other.by == told.by)
         {
-            self.queue.known(message);
+            self.queue.known(told.by);
         }
         // A call may have patched something, or begun or ended a command.
         if let (TurnFact::ToolExecuted(_), Some(run)) = (fact, &mut self.run) {
             run.progress = true;
         }
         match fact {
-            TurnFact::TurnStarted(fact) => self.run_started(fact),
+            TurnFact::TurnStarted(fact) => {
+                self.run_started(fact);
+                self.unattended_started(fact, record.at);
+            }
             TurnFact::TurnTerminal(fact) => self.run_ended(fact),
             TurnFact::TurnContextBuilt(_)
             | TurnFact::ProviderRoundCompleted(_)
@@ -407,7 +431,7 @@ impl Seen {
             | TurnFact::ContextCompacted(_)
             | TurnFact::BudgetExhausted(_) => {
                 if let Some(run) = &mut self.run {
-                    run.follow(step, fact);
+                    run.follow(record.step, fact);
                 }
             }
         }
@@ -437,12 +461,15 @@ impl Seen {
                 .tasks
                 .told
                 .values()
-                .any(|told| *told == fact.message_id || fact.also.contains(told)),
+                .any(|told| told.by == fact.message_id || fact.also.contains(&told.by)),
+            own: false,
         });
     }
 
     fn run_ended(&mut self, fact: &TurnTerminal) {
-        let bound = self.run.take().and_then(|run| run.work_item);
+        let run = self.run.take();
+        self.unattended_ended(fact, run.as_ref().is_some_and(|run| run.own));
+        let bound = run.and_then(|run| run.work_item);
         self.owed.deferrals = self.unproductive(fact, bound);
         self.owed.ended = Some(fact.run_id);
         self.posture.status = Status::AwakeIdle;
@@ -460,6 +487,7 @@ impl Queue {
             interjects: message.interjects(),
             crashes: 0,
             known: false,
+            own: matches!(message.kind, MessageKind::SystemTick | MessageKind::InternalFollowup),
             claim: None,
         };
         self.waiting.insert((message.priority, message.id));
@@ -469,6 +497,12 @@ impl Queue {
     fn known(&mut self, id: MessageId) {
         if let Some(entry) = self.live.get_mut(&id).filter(|entry| entry.claim.is_none()) {
             entry.known = true;
+        }
+    }
+
+    fn tells_result(&mut self, id: MessageId, repeated: bool) {
+        if let Some(entry) = self.live.get_mut(&id) {
+            entry.own = repeated && (entry.own || entry.kind == MessageKind::TaskResult);
         }
     }
 

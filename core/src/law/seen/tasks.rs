@@ -24,7 +24,7 @@ pub(in crate::law) struct Tasks {
     /// Ended, and nothing tells of it yet.
     pub(in crate::law) untold: BTreeMap<TaskId, Ended>,
     /// Told by a message that is not terminal, and not shown since.
-    pub(in crate::law) told: BTreeMap<TaskId, MessageId>,
+    pub(in crate::law) told: BTreeMap<TaskId, Told>,
     /// Commands of operators whose supervisors wait for the word.
     pub(in crate::law) prepared: BTreeSet<TaskId>,
 }
@@ -34,12 +34,22 @@ pub(in crate::law) struct Task {
     pub(in crate::law) status: TaskStatus,
     /// Who asked for its end, and whether at once.
     pub(in crate::law) stop: Option<(StopCause, bool)>,
+    /// The agent had begun its command before.
+    pub(in crate::law) repeated: bool,
+}
+
+/// The end of a task that a message tells of.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::law) struct Told {
+    pub(in crate::law) by: MessageId,
+    pub(in crate::law) repeated: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(in crate::law) struct Ended {
     /// The agent itself brought it about.
     pub(in crate::law) by_agent: bool,
+    pub(in crate::law) repeated: bool,
     pub(in crate::law) step: StepSeq,
 }
 
@@ -93,7 +103,8 @@ impl Seen {
     pub(super) fn task(&mut self, step: StepSeq, fact: &TaskFact) {
         match fact {
             TaskFact::TaskCreated(fact) => {
-                self.tasks.live.insert(fact.task_id, Task { status: fact.status, stop: None });
+                let task = Task { status: fact.status, stop: None, repeated: fact.repeated };
+                self.tasks.live.insert(fact.task_id, task);
             }
             TaskFact::TaskStatusUpdated(fact) => {
                 let Some(task) = self.tasks.live.get_mut(&fact.task_id) else { return };
@@ -105,14 +116,19 @@ impl Seen {
                 }
                 let asked = task.stop.is_some_and(|(cause, _)| cause == StopCause::Agent);
                 let by_agent = asked && fact.status == TaskStatus::Cancelled;
+                let ended = Ended { by_agent, repeated: task.repeated, step };
                 self.tasks.live.remove(&fact.task_id);
-                self.tasks.untold.insert(fact.task_id, Ended { by_agent, step });
+                self.tasks.untold.insert(fact.task_id, ended);
             }
             TaskFact::TaskResultQueued(fact) => {
-                self.tasks.untold.remove(&fact.task_id);
-                self.tasks.told.insert(fact.task_id, fact.message_id);
+                let ended = self.tasks.untold.remove(&fact.task_id);
+                let repeated = ended.is_some_and(|ended| ended.repeated);
+                self.tasks.told.insert(fact.task_id, Told { by: fact.message_id, repeated });
+                self.queue.tells_result(fact.message_id, repeated);
                 if fact.known {
                     self.queue.known(fact.message_id);
+                } else if !repeated {
+                    self.unattended.clear();
                 }
             }
             TaskFact::TaskInputDelivered(_) => {}

@@ -1,0 +1,196 @@
+//! Turns that no operator caused stay within bounds (contract: scheduler.md, Nothing spins). Those that the agent causes
+//! itself and that bring nothing on wait longer and longer, and at last for somebody outside; those of one day are
+//! counted, whoever caused them.
+
+use alloc::format;
+use alloc::string::String;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::inbox::Entry;
+use super::work::debt::{Ended, Way};
+use crate::config::UnattendedPolicy;
+use crate::content::Text;
+use crate::event::brief::{BriefCreated, BriefKind, BriefVisibility};
+use crate::event::scheduling::{SelfTurnCounted, UnattendedTurnsExhausted};
+use crate::hash;
+use crate::host::tx::Tx;
+use crate::ids::{AgentId, RunId};
+use crate::message::{Message, MessageKind};
+use crate::time::{Millis, Wall};
+
+/// Agents go on within so long after midnight, so that not all of them do at once.
+const SPREAD: Millis = Millis::seconds(60);
+
+/// What is counted of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Unattended {
+    /// Turns in a row that the agent caused itself and that brought nothing on.
+    #[serde(default, skip_serializing_if = "super::work::is_none")]
+    pub self_caused_turns: u32,
+    /// A further one does not begin before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub self_deferred_until: Option<Wall>,
+    /// A further one does not begin before somebody outside says something.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub self_hold: bool,
+    /// The day of the last turn that no operator caused: so many days of UTC after 1970 began.
+    #[serde(default)]
+    pub day: i64,
+    /// Turns of that day that no operator caused.
+    #[serde(default)]
+    pub turns_of_day: u32,
+    /// As many as a day may have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exhausted: Option<Exhausted>,
+}
+
+/// A day had all the turns that it may have without an operator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Exhausted {
+    /// So many: a higher limit ends it.
+    pub turns: u32,
+    pub until: Wall,
+}
+
+impl Unattended {
+    pub(crate) fn is_fresh(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Somebody outside has said something, or a turn has brought something on.
+    pub(super) fn clear(&mut self) {
+        (self.self_caused_turns, self.self_deferred_until, self.self_hold) = (0, None, false);
+    }
+
+    pub(super) fn counted(&mut self, fact: &SelfTurnCounted) {
+        self.self_caused_turns = fact.turns;
+        (self.self_deferred_until, self.self_hold) = (fact.deferred_until, fact.self_hold);
+    }
+
+    /// A turn begins that no operator caused.
+    pub(super) fn started(&mut self, at: Wall) {
+        let day = at.day();
+        self.turns_of_day = if day == self.day { self.turns_of_day.saturating_add(1) } else { 1 };
+        self.day = day;
+    }
+
+    pub(super) fn clock_stepped(&mut self, from: Wall, to: Wall) {
+        self.self_deferred_until = self.self_deferred_until.map(|until| until.shifted(from, to));
+        if let Some(exhausted) = &mut self.exhausted {
+            exhausted.until = exhausted.until.shifted(from, to);
+        }
+    }
+
+    /// The end of the deferral, while there is one.
+    pub fn deferred(&self, now: Wall) -> Option<Wall> {
+        self.self_deferred_until.filter(|until| *until > now)
+    }
+
+    /// Whether a moment on the clock matters to it.
+    pub(super) fn waits_for_time(&self) -> bool {
+        self.self_deferred_until.is_some() || self.exhausted.is_some()
+    }
+
+    /// When turns without an operator go on, while the day has had enough of them.
+    pub fn exhausted(&self, now: Wall, policy: &UnattendedPolicy) -> Option<Wall> {
+        let exhausted = self.exhausted.filter(|exhausted| exhausted.turns >= policy.turns_per_day)?;
+        Some(exhausted.until).filter(|until| *until > now)
+    }
+
+    /// Whether a turn for that message would have to wait.
+    pub(super) fn restrains(&self, entry: &Entry, now: Wall, policy: &UnattendedPolicy) -> bool {
+        let own = entry.own && (self.self_hold || self.deferred(now).is_some());
+        own || (!by_operator(&entry.message) && self.exhausted(now, policy).is_some())
+    }
+}
+
+pub(super) fn by_operator(message: &Message) -> bool {
+    message.kind == MessageKind::OperatorPrompt
+}
+
+/// Whether a message comes from the agent itself, as far as its kind tells: of the result of a task, its command does.
+pub(super) fn is_own(kind: MessageKind) -> bool {
+    matches!(kind, MessageKind::SystemTick | MessageKind::InternalFollowup)
+}
+
+/// Whether somebody outside has something to say.
+pub(super) fn is_from_outside(kind: MessageKind) -> bool {
+    match kind {
+        MessageKind::OperatorPrompt
+        | MessageKind::ChannelEvent
+        | MessageKind::WebhookEvent
+        | MessageKind::CallbackEvent => true,
+        MessageKind::Control
+        | MessageKind::TimerTick
+        | MessageKind::SystemTick
+        | MessageKind::InternalFollowup
+        | MessageKind::TaskResult
+        | MessageKind::TaskStatus
+        | MessageKind::BriefAck
+        | MessageKind::BriefResult => false,
+    }
+}
+
+/// Counts a turn that has ended.
+pub(crate) fn turn_ended(tx: &mut Tx<'_>, ended: &Ended, way: Option<Way>) {
+    let counts = matches!(way, Some(Way::Settled | Way::Interrupted | Way::Dropped));
+    if counts && ended.own && !ended.progress {
+        count(tx, ended.run_id);
+    }
+    exhaust(tx, ended.run_id);
+}
+
+fn count(tx: &mut Tx<'_>, run_id: RunId) {
+    let UnattendedPolicy { free_turns, deferrals, .. } = &tx.config.unattended;
+    let turns = tx.agent().unattended.self_caused_turns.saturating_add(1);
+    let over = turns.saturating_sub(*free_turns) as usize;
+    let wait = over.checked_sub(1).and_then(|at| deferrals.get(at)).copied();
+    let deferred_until = wait.map(|wait| tx.now().after(wait));
+    let self_hold = over > deferrals.len();
+    tx.record(SelfTurnCounted { run_id, turns, deferred_until, self_hold });
+    if self_hold {
+        let agent = &tx.agent().id;
+        let text = format!(
+            "{turns} turns in a row that the agent caused itself brought nothing on: it causes no further one. \
+             Send a prompt, or start it (holon agent start {agent})."
+        );
+        tell(tx, run_id, text);
+    }
+}
+
+/// The day may have had its last turn without an operator.
+fn exhaust(tx: &mut Tx<'_>, run_id: RunId) {
+    let (now, policy, unattended) = (tx.now(), &tx.config.unattended, &tx.agent().unattended);
+    let Unattended { day, turns_of_day: turns, .. } = *unattended;
+    if day != now.day() || turns < policy.turns_per_day || unattended.exhausted(now, policy).is_some() {
+        return;
+    }
+    let until = tomorrow(&tx.agent().id, now);
+    tx.record(UnattendedTurnsExhausted { run_id, turns, until });
+    let text = format!(
+        "{turns} turns that no operator caused are all that a day may have (limits.unattended_turns_per_day): \
+         further ones wait until {until}. Prompts have their turns as always."
+    );
+    tell(tx, run_id, text);
+}
+
+/// Some time soon after the day has ended, always the same for an agent.
+fn tomorrow(agent: &AgentId, now: Wall) -> Wall {
+    let spread = hash::fnv(agent.as_str().as_bytes()) % SPREAD.0;
+    now.next_day().after(Millis(spread))
+}
+
+fn tell(tx: &mut Tx<'_>, run_id: RunId, text: String) {
+    tx.record(BriefCreated {
+        id: tx.agent().next.brief,
+        kind: BriefKind::Failure,
+        visibility: BriefVisibility::ActionRequired,
+        text: Text::short(text),
+        work_item_id: None,
+        run_id: Some(run_id),
+        related_message_id: None,
+        interjected_message_ids: alloc::vec::Vec::new(),
+    });
+}

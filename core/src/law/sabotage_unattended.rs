@@ -1,0 +1,91 @@
+//! A sixth hand-made life, of turns that no operator caused, and ways to break the law about them.
+
+use alloc::vec::Vec;
+
+use super::facts::*;
+use super::sabotage::{Case, Script};
+use crate::closure::ClosureOutcome;
+use crate::event::inbox::Disposition;
+use crate::event::lifecycle::AgentCreated;
+use crate::event::scheduling::{SelfTurnCounted, UnattendedTurnsExhausted};
+use crate::ids::RunId;
+use crate::message::{MessageKind, Origin};
+use crate::scheduler::DecisionKind;
+use crate::terminal::TurnKind;
+use crate::testing::spec;
+use crate::time::Wall;
+
+fn case(law: &'static str, what: &'static str, sabotage: impl FnOnce(&mut Script)) -> Case {
+    Case::of(law, what, life(), sabotage)
+}
+
+pub(super) fn cases() -> Vec<Case> {
+    alloc::vec![
+        case("S9", "a turn is not counted", |s| s.remove("self_turn_counted", 0)),
+        case("S9", "a turn is counted twice", |s| s.after("self_turn_counted", 0, counted(1, 2, None))),
+        case("S9", "a turn is left out of the count", |s| {
+            s.replace("self_turn_counted", 1, counted(2, 1, Some(SOON)));
+        }),
+        case("S9", "a deferral is over at once", |s| {
+            s.replace("self_turn_counted", 1, counted(2, 2, Some(0)));
+        }),
+        case("S9", "the next turn does not wait", |s| {
+            s.replace("self_turn_counted", 1, counted(2, 2, Some(FAR)));
+        }),
+        case("S9", "the next turn waits for nobody", |s| {
+            s.replace("self_turn_counted", 1, SelfTurnCounted { self_hold: true, ..counted(2, 2, None) });
+        }),
+        case("S9", "a turn that somebody asked for is counted", |s| {
+            s.after("turn_terminal", 3, counted(4, 1, None));
+        }),
+        case("S9", "the day is said to have had other turns", |s| {
+            s.replace("unattended_turns_exhausted", 0, exhausted(4, FAR));
+        }),
+        case("S9", "the day is over at once", |s| {
+            s.replace("unattended_turns_exhausted", 0, exhausted(3, 0));
+        }),
+        case("Q4", "a message that has to wait is taken", |s| {
+            s.replace("self_turn_counted", 1, counted(2, 2, Some(FAR)));
+        }),
+    ]
+}
+
+/// In seconds: within the life, and later than anything in it.
+const SOON: i64 = 8;
+const FAR: i64 = 1_000;
+
+fn counted(run: u64, turns: u32, until: Option<i64>) -> SelfTurnCounted {
+    let deferred_until = until.map(|until| Wall(until * 1_000_000));
+    SelfTurnCounted { run_id: RunId(run), turns, deferred_until, self_hold: false }
+}
+
+fn exhausted(turns: u32, until: i64) -> UnattendedTurnsExhausted {
+    UnattendedTurnsExhausted { run_id: RunId(3), turns, until: Wall(until * 1_000_000) }
+}
+
+/// Three turns that the agent causes itself bring nothing; then somebody asks for one.
+fn life() -> Script {
+    let mut s = Script::default();
+    s.step().on(AgentCreated { spec: spec() });
+    for turn in 1..=3 {
+        let origin = Origin::System { subsystem: "follow_up".into() };
+        s.step().on(tells(turn, MessageKind::InternalFollowup, origin));
+        while turn == 3 && s.time() < Wall(SOON * 1_000_000) {
+            s.step();
+        }
+        s.begin(turn, turn, turn, turn);
+        s.step().on(settled(turn)).on(processed(turn, Some(turn), Disposition::Processed));
+        s.on(ended(turn, turn, turn, TurnKind::Completed, None, 0));
+        match turn {
+            1 => s.on(counted(1, 1, None)),
+            2 => s.on(counted(2, 2, Some(SOON))),
+            _ => s.on(SelfTurnCounted { self_hold: true, ..counted(3, 3, None) }).on(exhausted(3, FAR)),
+        };
+        s.on(closed(ClosureOutcome::Completed)).on(decided(DecisionKind::WaitForOperator, None));
+    }
+    s.step().on(admitted(4, crate::message::Priority::Normal));
+    s.begin(4, 4, 4, 4);
+    s.step().on(settled(4)).on(processed(4, Some(4), Disposition::Processed));
+    s.on(ended(4, 4, 4, TurnKind::Completed, None, 0)).on(closed(ClosureOutcome::Completed));
+    s
+}

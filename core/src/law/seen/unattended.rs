@@ -1,0 +1,109 @@
+//! Turns that no operator caused, as far as a law looks back.
+
+use super::Seen;
+use crate::event::scheduling::{SelfTurnCounted, UnattendedTurnsExhausted};
+use crate::event::turn::{TurnStarted, TurnTerminal};
+use crate::ids::MessageId;
+use crate::message::MessageKind;
+use crate::terminal::{TurnKind, TurnReason};
+use crate::time::Wall;
+
+/// What has been counted.
+#[derive(Debug, Clone, Copy, Default)]
+pub(in crate::law) struct Unattended {
+    /// Turns in a row that the agent caused itself and that brought nothing on.
+    pub(in crate::law) turns: u32,
+    until: Option<Wall>,
+    held: bool,
+    /// Turns without an operator of the day that the last of them began on.
+    pub(in crate::law) of_day: (i64, u32),
+    exhausted: Option<Wall>,
+}
+
+impl Unattended {
+    pub(super) fn clear(&mut self) {
+        (self.turns, self.until, self.held) = (0, None, false);
+    }
+
+    pub(super) fn admitted(&mut self, kind: MessageKind) {
+        let outside = [
+            MessageKind::OperatorPrompt,
+            MessageKind::ChannelEvent,
+            MessageKind::WebhookEvent,
+            MessageKind::CallbackEvent,
+        ];
+        if outside.contains(&kind) {
+            self.clear();
+        }
+    }
+
+    pub(super) fn counted(&mut self, fact: &SelfTurnCounted) {
+        (self.turns, self.until, self.held) = (fact.turns, fact.deferred_until, fact.self_hold);
+    }
+
+    pub(super) fn exhausted(&mut self, fact: &UnattendedTurnsExhausted) {
+        self.exhausted = Some(fact.until);
+    }
+
+    pub(super) fn stepped(&mut self, from: Wall, to: Wall) {
+        self.until = self.until.map(|until| until.shifted(from, to));
+        self.exhausted = self.exhausted.map(|until| until.shifted(from, to));
+    }
+
+    /// Whether the agent may cause no turn itself.
+    pub(in crate::law) fn waits(&self, at: Wall) -> bool {
+        self.held || self.until.is_some_and(|until| until > at)
+    }
+}
+
+impl Seen {
+    /// Whether a message has to wait: its agent has brought it about, and that brought nothing on lately.
+    pub(in crate::law) fn waits(&self, message: MessageId, at: Wall) -> bool {
+        let own = self.queue.live.get(&message).is_some_and(|entry| entry.own && !entry.known);
+        self.deferred(message, at) || (own && self.unattended.waits(at) && !self.stale(message, at))
+    }
+
+    /// Whether the day has had enough turns that no operator caused, unless its limit was raised since.
+    pub(in crate::law) fn may_be_exhausted(&self, message: MessageId, at: Wall) -> bool {
+        let entry = self.queue.live.get(&message).filter(|entry| entry.kind != MessageKind::OperatorPrompt);
+        entry.is_some() && self.unattended.exhausted.is_some_and(|until| until > at)
+    }
+
+    /// Whether nothing is told of what is owed: turns for it have to wait.
+    pub(in crate::law) fn may_tell_nothing(&self, at: Wall) -> bool {
+        self.unattended.held || self.unattended.exhausted.is_some_and(|until| until > at)
+    }
+
+    pub(super) fn unattended_started(&mut self, fact: &TurnStarted, at: Wall) {
+        let entry = |id: &MessageId| self.queue.live.get(id);
+        let own = core::iter::once(&fact.message_id)
+            .chain(&fact.also)
+            .all(|id| entry(id).is_some_and(|entry| entry.own));
+        let asked = entry(&fact.message_id).is_some_and(|entry| entry.kind == MessageKind::OperatorPrompt);
+        if let Some(run) = &mut self.run {
+            run.own = own;
+        }
+        if !asked {
+            let (day, (counted, turns)) = (at.day(), self.unattended.of_day);
+            self.unattended.of_day = (day, if counted == day { turns + 1 } else { 1 });
+        }
+    }
+
+    /// A run has ended; it was `own` if its agent caused it and nobody said anything in it.
+    pub(super) fn unattended_ended(&mut self, fact: &TurnTerminal, own: bool) {
+        let counts = match fact.kind {
+            TurnKind::Interrupted => !matches!(fact.reason, Some(TurnReason::Outage | TurnReason::Quota)),
+            TurnKind::Aborted => false,
+            TurnKind::Completed
+            | TurnKind::Failed
+            | TurnKind::ContextLengthExceeded
+            | TurnKind::BudgetExhausted
+            | TurnKind::LimitReached => true,
+        };
+        if fact.progress {
+            self.unattended.clear();
+        } else if own && counts {
+            self.owed.uncounted = Some(fact.run_id);
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! The law about turns that no operator caused: they are counted, wait, and come to an end.
+
+use alloc::format;
+
+use super::seen::Seen;
+use super::{Ruling, rule};
+use crate::event::{Event, SchedulingFact, TurnFact};
+use crate::record::Record;
+use crate::time::Wall;
+
+pub(super) fn s9(seen: &Seen, record: &Record) -> Ruling {
+    if seen.begins_step(record)
+        && let Some(run) = seen.owed.uncounted
+    {
+        return Err(format!("the agent caused {run} itself, it brought nothing on, and is not counted"));
+    }
+    let later = |until: Wall| until > record.at || until == Wall(i64::MAX);
+    match &record.event {
+        Event::Scheduling(SchedulingFact::SelfTurnCounted(fact)) => {
+            let due = !seen.begins_step(record) && seen.owed.uncounted == Some(fact.run_id);
+            let turns = seen.unattended.turns;
+            let once =
+                fact.deferred_until.is_none_or(later) && !(fact.self_hold && fact.deferred_until.is_some());
+            rule(due && fact.turns == turns + 1 && once, || {
+                format!("{} is turn {} after {turns}, and the next waits: {fact:?}", fact.run_id, fact.turns)
+            })
+        }
+        Event::Scheduling(SchedulingFact::UnattendedTurnsExhausted(fact)) => {
+            let (_, turns) = seen.unattended.of_day;
+            let ended = !seen.begins_step(record) && seen.owed.ended == Some(fact.run_id);
+            rule(ended && fact.turns == turns && later(fact.until), || {
+                format!(
+                    "the day had {turns} turns, and is said to be over until {} after {}",
+                    fact.until, fact.turns
+                )
+            })
+        }
+        Event::Turn(TurnFact::TurnStarted(fact)) => {
+            let own =
+                seen.queue.live.get(&fact.message_id).is_some_and(|entry| entry.own && fact.also.is_empty());
+            let waits = seen.unattended.waits(record.at);
+            rule(!(own && waits), || format!("{} is caused by its agent, and has to wait", fact.run_id))?;
+            Ok(own)
+        }
+        Event::Lifecycle(_)
+        | Event::Inbox(_)
+        | Event::Scheduling(_)
+        | Event::Turn(_)
+        | Event::Operation(_)
+        | Event::Task(_)
+        | Event::Timer(_)
+        | Event::Work(_)
+        | Event::Brief(_) => Ok(false),
+    }
+}

@@ -1,0 +1,111 @@
+//! Turns of one agent that no operator caused: how they are counted, and how long the next ones wait.
+
+use std::collections::BTreeSet;
+
+use holon_core::config::UnattendedPolicy;
+use holon_core::event::{InboxFact, LifecycleFact, SchedulingFact, TaskFact, TurnFact};
+use holon_core::ids::TaskId;
+use holon_core::lifecycle::ControlAction;
+use holon_core::message::MessageKind;
+use holon_core::{Event, Millis, Record, Wall};
+
+use crate::failure::{Failure, ensure};
+
+const DAY: i64 = 86_400_000_000;
+/// Agents go on within so long after midnight.
+const SPREAD: Millis = Millis::seconds(60);
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Unattended {
+    /// In a row, that the agent caused and that brought nothing.
+    pub(super) turns: u32,
+    /// The next one waits; its time may have come.
+    waits: bool,
+    /// The last day with a turn that no operator caused, and how many it had.
+    day: (i64, u32),
+    /// The day was said to be over; it may have ended since.
+    exhausted: bool,
+    /// Tasks whose command the agent had begun before.
+    repeated: BTreeSet<TaskId>,
+}
+
+impl Unattended {
+    /// Whether a message may have to wait.
+    pub(super) fn waits(&self, kind: Option<MessageKind>) -> bool {
+        let own = [MessageKind::SystemTick, MessageKind::InternalFollowup, MessageKind::TaskResult];
+        let caused = kind.is_some_and(|kind| own.contains(&kind));
+        (caused && self.waits) || (self.exhausted && kind != Some(MessageKind::OperatorPrompt))
+    }
+
+    pub(super) fn started(&mut self, at: Wall, kind: Option<MessageKind>) {
+        if kind != Some(MessageKind::OperatorPrompt) {
+            let day = at.0.div_euclid(DAY);
+            self.day = (day, if self.day.0 == day { self.day.1 + 1 } else { 1 });
+        }
+    }
+
+    fn anew(&mut self) {
+        (self.turns, self.waits) = (0, false);
+    }
+
+    /// S9: waits are those of the configuration, in order, and after the last one somebody outside is waited for.
+    pub(super) fn apply(&mut self, record: &Record, policy: &UnattendedPolicy) -> Result<(), Failure> {
+        match &record.event {
+            Event::Scheduling(SchedulingFact::SelfTurnCounted(fact)) => {
+                self.turns += 1;
+                let place = self.turns.checked_sub(policy.free_turns + 1).map(|place| place as usize);
+                let wait = place.and_then(|place| policy.deferrals.get(place));
+                let right = wait.map(|wait| record.at.after(*wait));
+                let held = place.is_some_and(|place| place >= policy.deferrals.len());
+                let same = (fact.turns, fact.deferred_until, fact.self_hold) == (self.turns, right, held);
+                ensure!(same, "S9", "{fact:?}, right is turn {}: {right:?}, {held}", self.turns);
+                self.waits = right.is_some() || held;
+            }
+            Event::Scheduling(SchedulingFact::UnattendedTurnsExhausted(fact)) => {
+                let (day, turns) = self.day;
+                ensure!(fact.turns == turns, "S9", "the day had {turns} turns, {} are said", fact.turns);
+                ensure!(turns >= policy.turns_per_day, "S9", "{turns} turns are enough for a day");
+                let midnight = Wall((day + 1).saturating_mul(DAY));
+                let right = midnight <= fact.until && fact.until.since(midnight) < SPREAD;
+                ensure!(right, "S9", "{turns} turns are enough until {}", fact.until);
+                self.exhausted = true;
+            }
+            Event::Inbox(InboxFact::MessageAdmitted(fact)) => match fact.message.kind {
+                MessageKind::OperatorPrompt
+                | MessageKind::ChannelEvent
+                | MessageKind::WebhookEvent
+                | MessageKind::CallbackEvent => self.anew(),
+                MessageKind::Control
+                | MessageKind::TimerTick
+                | MessageKind::SystemTick
+                | MessageKind::InternalFollowup
+                | MessageKind::TaskResult
+                | MessageKind::TaskStatus
+                | MessageKind::BriefAck
+                | MessageKind::BriefResult => {}
+            },
+            Event::Lifecycle(LifecycleFact::ControlApplied(fact)) if fact.action == ControlAction::Start => {
+                self.anew();
+            }
+            Event::Turn(TurnFact::TurnTerminal(fact)) if fact.progress => self.anew(),
+            Event::Task(TaskFact::TaskCreated(fact)) if fact.repeated => {
+                self.repeated.insert(fact.task_id);
+            }
+            Event::Task(TaskFact::TaskResultQueued(fact)) => {
+                if !fact.known && !self.repeated.contains(&fact.task_id) {
+                    self.anew();
+                }
+            }
+            Event::Lifecycle(_)
+            | Event::Inbox(_)
+            | Event::Scheduling(_)
+            | Event::Turn(_)
+            | Event::Operation(_)
+            | Event::Task(_)
+            | Event::Timer(_)
+            | Event::Work(_)
+            | Event::Brief(_) => {}
+        }
+        Ok(())
+    }
+}
