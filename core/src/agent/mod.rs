@@ -31,7 +31,7 @@ use crate::continuation::{Spent, liveness_only};
 use crate::event::operation::{OpKind, OperationFact, OperationOpened};
 use crate::event::task::TaskResultQueued;
 use crate::event::turn::TurnTerminal;
-use crate::event::work::WorkTick;
+use crate::event::work::{WorkAuthor, WorkTick};
 use crate::event::{
     BriefFact, Event, InboxFact, LifecycleFact, SchedulingFact, TaskFact, TimerFact, TurnFact, WorkFact,
 };
@@ -501,6 +501,9 @@ impl Agent {
     fn apply_work(&mut self, at: Wall, fact: &WorkFact) {
         if let WorkFact::WorkItemWritten(fact) = fact {
             self.next.work_item = self.next.work_item.max(fact.work_item_id.next());
+            if fact.by == WorkAuthor::Operator {
+                self.unattended.clear();
+            }
             if let Some(run) = &mut self.run {
                 run.progress = true;
                 run.unchanged.rounds = 0;

@@ -33,12 +33,12 @@ pub(super) fn told(fact: &SchedulingFact) -> Told {
         }
         SchedulingFact::SelfTurnCounted(fact) => {
             let turns = match fact.turns {
-                1 => "a turn that the agent caused itself".to_owned(),
-                turns => format!("{turns} turns in a row that the agent caused itself"),
+                1 => "a turn of its own".to_owned(),
+                turns => format!("{turns} turns of its own in a row"),
             };
             let next = match fact.deferred_until {
-                _ if fact.self_hold => "; it causes no further one until somebody outside speaks".to_owned(),
-                Some(until) => format!("; the next one waits until {until}"),
+                _ if fact.self_hold => "; it waits for somebody outside".to_owned(),
+                Some(until) => format!("; next at {until}"),
                 None => String::new(),
             };
             let visibility = if fact.self_hold { Visibility::Info } else { Visibility::Verbose };

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use holon_core::config::UnattendedPolicy;
-use holon_core::event::{InboxFact, LifecycleFact, SchedulingFact, TaskFact, TurnFact};
+use holon_core::event::work::WorkAuthor;
+use holon_core::event::{InboxFact, LifecycleFact, SchedulingFact, TaskFact, TurnFact, WorkFact};
 use holon_core::ids::TaskId;
 use holon_core::lifecycle::ControlAction;
 use holon_core::message::MessageKind;
@@ -87,6 +88,7 @@ impl Unattended {
             Event::Lifecycle(LifecycleFact::ControlApplied(fact)) if fact.action == ControlAction::Start => {
                 self.anew();
             }
+            Event::Work(WorkFact::WorkItemWritten(fact)) if fact.by == WorkAuthor::Operator => self.anew(),
             Event::Turn(TurnFact::TurnTerminal(fact)) if fact.progress => self.anew(),
             Event::Task(TaskFact::TaskCreated(fact)) if fact.repeated => {
                 self.repeated.insert(fact.task_id);

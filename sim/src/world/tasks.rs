@@ -142,7 +142,13 @@ impl World<'_> {
         let pending = |agent: &&Agent| agent.inbox.queued_entries() > 0 || agent.work.signal().is_some();
         let pending = self.checks.agents().get(&agent).filter(pending);
         let held = pending.is_some_and(|agent| agent.unattended.self_hold);
-        let waits = pending.is_some_and(|agent| agent.status != Status::Stopped);
+        // What waits for anything else has to come to an end without being looked at.
+        let restrained = |agent: &&Agent| {
+            let counted = &agent.unattended;
+            let bounded = counted.self_deferred_until.is_some() || counted.exhausted.is_some();
+            held || bounded || agent.work.signal().is_some()
+        };
+        let waits = pending.filter(restrained).is_some_and(|agent| agent.status != Status::Stopped);
         if held {
             self.send(Request { agent: number, action: Action::Start })?;
         }

@@ -141,6 +141,9 @@ impl Seen {
     }
 
     fn written(&mut self, fact: &WorkItemWritten) {
+        if fact.by == WorkAuthor::Operator {
+            self.unattended.clear();
+        }
         let id = fact.work_item_id;
         match &fact.change {
             WorkChange::Created { plan_status, .. } => {

@@ -1,0 +1,64 @@
+//! Turns that no operator causes: a day has so many, prompts pass, and a raised limit goes on where the lower one stopped.
+
+use end_to_end::daemon::Daemon;
+use end_to_end::http::ask;
+use end_to_end::wait_for;
+use serde_json::{Value, json};
+
+fn limited(daemon: &Daemon, turns: u32) {
+    std::fs::create_dir_all(daemon.0.home()).expect("a home");
+    let config = format!("[limits]\nunattended_turns_per_day = {turns}\n");
+    std::fs::write(daemon.0.home().join("config.toml"), config).expect("a configuration");
+}
+
+fn webhook(daemon: &Daemon, number: u32) {
+    let path = format!("/webhooks/generic/main?source=forge&delivery_id={number}");
+    let answer = ask(&daemon.run_file("holon.sock"), "POST", &path, &[], Some(&json!({ "number": number })));
+    assert_eq!(answer.expect("an answer").status, 200);
+}
+
+fn why(daemon: &Daemon) -> Value {
+    daemon.ok(&["why", "--json"]).json()
+}
+
+/// Turns that have ended, and messages that wait.
+fn so_far(daemon: &Daemon) -> (usize, u64) {
+    let events = daemon.ok(&["tail", "--events", "512", "--json"]).stdout;
+    let ended = events.lines().filter(|line| line.contains(r#""type":"turn_terminal""#)).count();
+    (ended, why(daemon).pointer("/queue/entries").and_then(Value::as_u64).unwrap_or_default())
+}
+
+#[test]
+fn a_day_without_an_operator_comes_to_an_end() {
+    let daemon = Daemon::hello();
+    limited(&daemon, 2);
+    daemon.start();
+    for number in 1..=2 {
+        webhook(&daemon, number);
+        wait_for("a turn", || so_far(&daemon) == (number as usize, 0));
+    }
+    webhook(&daemon, 3);
+    let told = why(&daemon);
+    assert_eq!(told["decision"]["reason"], "unattended_turns", "{told}");
+    assert_eq!((told["queue"]["entries"].as_u64(), told["quiet"].as_bool()), (Some(1), Some(true)), "{told}");
+    assert_eq!(told["verdict"], "waiting_for_timer", "{told}");
+    let said = daemon.ok(&["why"]).stdout;
+    assert!(said.contains("unattended") && said.contains("2 in one day, all of them until"), "{said}");
+    let briefs = daemon.ok(&["tail", "--events", "100", "--json"]).stdout;
+    assert!(briefs.contains("limits.unattended_turns_per_day"), "{briefs}");
+
+    let prompted = daemon.0.run(&["prompt", "--wait", "now"]);
+    assert!(prompted.code == Some(7) && prompted.stdout.starts_with("Hello!"), "{prompted:?}");
+    assert_eq!(so_far(&daemon), (3, 1), "a prompt passes, the rest waits");
+    daemon.kill();
+    daemon.start();
+    assert_eq!(so_far(&daemon), (3, 1), "nor does a crash set it going");
+
+    daemon.ok(&["daemon", "stop"]);
+    limited(&daemon, 3);
+    daemon.start();
+    wait_for("the one that waited", || so_far(&daemon) == (4, 0));
+    daemon.ok(&["daemon", "stop"]);
+    daemon.ok(&["ledger", "verify"]);
+    daemon.ok(&["ledger", "replay"]);
+}
