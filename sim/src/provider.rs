@@ -245,17 +245,20 @@ fn about_tasks(here: &mut Circumstances<'_>) -> (Tool, String) {
     }
 }
 
-/// A call about work items, of which some exist.
+/// A call about work items, of which some exist, or about the agent itself.
 fn about_work(here: &mut Circumstances<'_>) -> (Tool, String) {
     let item = 1 + here.below("item", 4);
     let with = |rest: &str| format!(r#"{{"work_item_id":"work_{item}"{rest}}}"#);
-    match here.below("about work", 10) {
+    match here.below("about work", 13) {
         0..=2 => (Tool::CreateWorkItem, r#"{"objective":"go","plan":"first"}"#.into()),
         3 | 4 => (Tool::PickWorkItem, with(r#","clear_blocker":true"#)),
         5 => (Tool::UpdateWorkItem, with(r#","blocked_by":"rain""#)),
         6 => (Tool::UpdateWorkItem, with(r#","todo_list":[{"text":"look","state":"in_progress"}]"#)),
         7 => (Tool::GetWorkItem, with("")),
         8 => (Tool::ListWorkItems, r#"{"filter":"open","limit":2}"#.into()),
+        9 => (Tool::Enqueue, r#"{"text":"look again","priority":"next"}"#.into()),
+        10 => (Tool::Enqueue, r#"{"text":"look again"}"#.into()),
+        11 => (Tool::NotifyOperator, r#"{"message":"look here","urgency":"action_required"}"#.into()),
         _ => (Tool::CompleteWorkItem, with("")),
     }
 }

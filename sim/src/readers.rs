@@ -74,7 +74,10 @@ fn summary(view: View<'_>, agent: &Agent) -> Result<(), Failure> {
         SchedulingPosture::WaitingForOperator => {
             queued == 0 && agent.work.open().any(|item| item.state() == WorkState::WaitingOperator)
         }
-        SchedulingPosture::Blocked => queued == 0 && (agent.hold.is_some() || agent.work.open_count() > 0),
+        SchedulingPosture::Blocked => {
+            let held = agent.hold.is_some() || agent.unattended.self_hold;
+            queued == 0 && (held || agent.work.open_count() > 0)
+        }
         SchedulingPosture::Idle => run.is_none() && queued == 0 && !stopped,
     };
     ensure!(fits, "R1", "{id} is told to be {}, with {queued} in its queue", told.scheduling_posture);

@@ -62,3 +62,34 @@ fn a_day_without_an_operator_comes_to_an_end() {
     daemon.ok(&["ledger", "verify"]);
     daemon.ok(&["ledger", "replay"]);
 }
+
+/// A model that leaves itself a message in each turn, and has nothing else in mind.
+#[test]
+fn an_agent_that_only_talks_to_itself_waits_longer_and_longer() {
+    let call = |tool: &str, arguments: Value| json!({ "tool": tool, "arguments": arguments });
+    let again = call("Enqueue", json!({ "text": "look again" }));
+    let tell = call("NotifyOperator", json!({ "message": "still red", "urgency": "action_required" }));
+    let daemon = Daemon::scripted(&json!([{ "calls": [again, tell] }, { "text": "Later." }]));
+    std::fs::create_dir_all(daemon.0.home()).expect("a home");
+    std::fs::write(daemon.0.home().join("config.toml"), "[run]\nidle_limit_ms = 1000\n")
+        .expect("a configuration");
+    daemon.start();
+    let prompted = daemon.0.run(&["prompt", "--wait", "watch the build"]);
+    assert_eq!(prompted.code, Some(7), "{prompted:?}");
+    assert_eq!(so_far(&daemon), (4, 1), "that of the prompt, and three of its own");
+    let said = daemon.ok(&["why"]).stdout;
+    assert!(said.contains("3 of its own in a row without progress, the next not before"), "{said}");
+    let events = daemon.ok(&["tail", "--events", "512", "--json"]).stdout;
+    let told = |line: &&str| line.contains(r#""type":"brief_created""#) && line.contains("still red");
+    assert_eq!(events.lines().filter(told).count(), 4, "{events}");
+
+    daemon.kill();
+    daemon.start();
+    let (turns, _) = so_far(&daemon);
+    assert!(turns <= 5, "a crash is nobody's word: {turns} turns");
+    daemon.ok(&["agent", "start", "main"]);
+    wait_for("three more turns", || so_far(&daemon) >= (turns + 3, 1));
+    daemon.ok(&["daemon", "stop"]);
+    daemon.ok(&["ledger", "verify"]);
+    daemon.ok(&["ledger", "replay"]);
+}

@@ -30,7 +30,7 @@ pub struct BriefCreated {
     pub kind: BriefKind,
     pub visibility: BriefVisibility,
     pub text: Text,
-    /// The item that it delivers.
+    /// The item that it delivers, or that it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_item_id: Option<WorkItemId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -157,6 +157,8 @@ fn block() -> impl Strategy<Value = AnswerBlock> {
         1 => item("UpdateWorkItem", r#","blocked_by":"rain""#),
         1 => item("CompleteWorkItem", ""),
         1 => Just(("ListWorkItems", String::from("{}"))),
+        1 => Just(("Enqueue", String::from(r#"{"text":"look again"}"#))),
+        1 => Just(("NotifyOperator", String::from(r#"{"message":"look here"}"#))),
     ];
     let id = select(vec!["", "c1", "c2", "call_1_0_2", "call_2_0_2", "call_1_1_2"]);
     prop_oneof![

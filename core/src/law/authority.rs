@@ -22,11 +22,19 @@ pub(super) fn t11(seen: &Seen, record: &Record) -> Ruling {
             | LifecycleFact::AgentCreated(_),
         ) => true,
         // What a start of the runtime finds may be the end of a call and of tasks: those tell of themselves. A timer
-        // tells of what has fired once its last tick is done with.
-        Event::Inbox(InboxFact::MessageAdmitted(fact)) => !matches!(
-            fact.message.kind,
-            MessageKind::TaskResult | MessageKind::SystemTick | MessageKind::TimerTick
-        ),
+        // tells of what has fired once its last tick is done with. To itself an agent may leave a message, by a call.
+        Event::Inbox(InboxFact::MessageAdmitted(fact)) => match fact.message.kind {
+            MessageKind::TaskResult | MessageKind::SystemTick | MessageKind::TimerTick => false,
+            MessageKind::InternalFollowup => !seen.enqueues(),
+            MessageKind::OperatorPrompt
+            | MessageKind::Control
+            | MessageKind::ChannelEvent
+            | MessageKind::WebhookEvent
+            | MessageKind::CallbackEvent
+            | MessageKind::TaskStatus
+            | MessageKind::BriefAck
+            | MessageKind::BriefResult => true,
+        },
         Event::Inbox(InboxFact::MessageDuplicate(_)) => true,
         Event::Lifecycle(_)
         | Event::Inbox(_)

@@ -128,7 +128,7 @@ const LAWS: [Law; 44] = [
     ),
     law(
         "T11",
-        "What a model or a tool says admits no message, gives no command and stops nobody.",
+        "What a model or a tool says admits no message but what an agent leaves itself, gives no command and stops nobody.",
         authority::t11,
     ),
     law("A1", "Trust and authority follow from kind and origin alone.", authority::a1),

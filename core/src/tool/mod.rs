@@ -1,6 +1,8 @@
 //! The tools that agents are offered: their names, argument types, and results (contract: tools.md).
 
 pub mod arguments;
+mod calls;
+mod itself;
 pub mod receipt;
 pub mod schema;
 mod work_items;
@@ -11,11 +13,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use arguments::{
-    ApplyPatch, CompleteWorkItem, CreateWorkItem, ExecCommand, ExecCommandBatch, GetWorkItem, ListWorkItems,
-    PickWorkItem, TaskInput, TaskList, TaskOutput, TaskStatus, TaskStop, UpdateWorkItem,
+    ApplyPatch, CompleteWorkItem, CreateWorkItem, Enqueue, ExecCommand, ExecCommandBatch, GetWorkItem,
+    ListWorkItems, NotifyOperator, PickWorkItem, TaskInput, TaskList, TaskOutput, TaskStatus, TaskStop,
+    UpdateWorkItem,
 };
 pub use receipt::{
-    Details, InputReceipt, Receipt, TaskCall, ToolError, ToolErrorKind, ToolFacts, Verdict, WorkCall,
+    Details, InputReceipt, Receipt, SelfCall, TaskCall, ToolError, ToolErrorKind, ToolFacts, Verdict,
+    WorkCall,
 };
 
 /// A tool of the catalogue. The order of the variants is the order in which they are offered.
@@ -35,6 +39,8 @@ pub enum Tool {
     ListWorkItems,
     UpdateWorkItem,
     CompleteWorkItem,
+    Enqueue,
+    NotifyOperator,
 }
 
 impl Tool {
@@ -53,6 +59,8 @@ impl Tool {
         Self::ListWorkItems,
         Self::UpdateWorkItem,
         Self::CompleteWorkItem,
+        Self::Enqueue,
+        Self::NotifyOperator,
     ];
 
     pub fn name(self) -> &'static str {
@@ -71,6 +79,8 @@ impl Tool {
             Self::ListWorkItems => "ListWorkItems",
             Self::UpdateWorkItem => "UpdateWorkItem",
             Self::CompleteWorkItem => "CompleteWorkItem",
+            Self::Enqueue => "Enqueue",
+            Self::NotifyOperator => "NotifyOperator",
         }
     }
 
@@ -129,6 +139,14 @@ impl Tool {
                 "Say that a work item is done. What you write beside the call is what the operator is told of it, so \
                  complete one item in a round, and say what came of it."
             }
+            Self::Enqueue => {
+                "Leave a message for yourself: it has a turn of its own after this one. What goes on over many turns \
+                 belongs into a work item, which brings you back by itself."
+            }
+            Self::NotifyOperator => {
+                "Tell the operator something now, and go on. With urgency action_required it says that somebody has to \
+                 act. What you say at the end of your turn is told anyway."
+            }
         }
     }
 
@@ -149,6 +167,8 @@ impl Tool {
             Self::ListWorkItems => 175,
             Self::UpdateWorkItem => 300,
             Self::CompleteWorkItem => 110,
+            Self::Enqueue => 150,
+            Self::NotifyOperator => 150,
         }
     }
 
@@ -159,91 +179,6 @@ impl Tool {
             Self::ExecCommand => arguments::parse::<ExecCommand>(json).map(drop),
             Self::ExecCommandBatch => arguments::parse::<ExecCommandBatch>(json).map(drop),
             Self::ApplyPatch => arguments::parse::<ApplyPatch>(json).map(drop),
-            Self::TaskList | Self::TaskStatus | Self::TaskOutput | Self::TaskInput | Self::TaskStop => {
-                self.task_call(json).map(drop)
-            }
-            Self::CreateWorkItem
-            | Self::PickWorkItem
-            | Self::GetWorkItem
-            | Self::ListWorkItems
-            | Self::UpdateWorkItem
-            | Self::CompleteWorkItem => self.work_call(json).map(drop),
-        }
-    }
-
-    /// What a call about tasks is about, which the core itself executes; none for the others.
-    pub fn task_call(self, json: &str) -> Result<Option<TaskCall>, ToolError> {
-        Ok(Some(match self {
-            Self::ExecCommand
-            | Self::ExecCommandBatch
-            | Self::ApplyPatch
-            | Self::CreateWorkItem
-            | Self::PickWorkItem
-            | Self::GetWorkItem
-            | Self::ListWorkItems
-            | Self::UpdateWorkItem
-            | Self::CompleteWorkItem => return Ok(None),
-            Self::TaskList => arguments::parse::<TaskList>(json).map(|_| TaskCall::List)?,
-            Self::TaskStatus => {
-                arguments::parse::<TaskStatus>(json).map(|it| TaskCall::Status { task: it.task_id })?
-            }
-            Self::TaskOutput => arguments::parse::<TaskOutput>(json).map(|it| TaskCall::Output {
-                task: it.task_id,
-                wait: it.block.then_some(crate::time::Millis(it.timeout_ms)),
-            })?,
-            Self::TaskInput => {
-                arguments::parse::<TaskInput>(json).map(|it| TaskCall::Input { task: it.task_id })?
-            }
-            Self::TaskStop => arguments::parse::<TaskStop>(json)
-                .map(|it| TaskCall::Stop { task: it.task_id, force: it.force })?,
-        }))
-    }
-
-    /// What a call about work items is about; none for the others.
-    pub fn work_call(self, json: &str) -> Result<Option<WorkCall>, ToolError> {
-        Ok(Some(match self {
-            Self::ExecCommand
-            | Self::ExecCommandBatch
-            | Self::ApplyPatch
-            | Self::TaskList
-            | Self::TaskStatus
-            | Self::TaskOutput
-            | Self::TaskInput
-            | Self::TaskStop => return Ok(None),
-            Self::CreateWorkItem => arguments::parse::<CreateWorkItem>(json).map(|it| WorkCall::Create {
-                objective: it.objective,
-                plan_status: it.plan_status,
-                todo_list: it.todo_list,
-                plan: it.plan.is_some(),
-            })?,
-            Self::PickWorkItem => arguments::parse::<PickWorkItem>(json).map(|it| WorkCall::Pick {
-                work_item: it.work_item_id,
-                reason: it.reason,
-                clear_blocker: it.clear_blocker,
-            })?,
-            Self::GetWorkItem => arguments::parse::<GetWorkItem>(json)
-                .map(|it| WorkCall::Get { work_item: it.work_item_id, todo_list: it.include_todo_list })?,
-            Self::ListWorkItems => arguments::parse::<ListWorkItems>(json).map(|it| WorkCall::List {
-                filter: it.filter,
-                limit: it.limit,
-                todo_list: it.include_todo_list,
-            })?,
-            Self::UpdateWorkItem => arguments::parse::<UpdateWorkItem>(json).map(|it| WorkCall::Update {
-                work_item: it.work_item_id,
-                objective: it.objective,
-                plan_status: it.plan_status,
-                todo_list: it.todo_list,
-                blocked_by: it.blocked_by,
-            })?,
-            Self::CompleteWorkItem => arguments::parse::<CompleteWorkItem>(json)
-                .map(|it| WorkCall::Complete { work_item: it.work_item_id })?,
-        }))
-    }
-
-    /// Whether the core executes it, on what it knows of the agent.
-    pub fn is_of_core(self) -> bool {
-        match self {
-            Self::ExecCommand | Self::ExecCommandBatch | Self::ApplyPatch => false,
             Self::TaskList
             | Self::TaskStatus
             | Self::TaskOutput
@@ -254,27 +189,41 @@ impl Tool {
             | Self::GetWorkItem
             | Self::ListWorkItems
             | Self::UpdateWorkItem
-            | Self::CompleteWorkItem => true,
+            | Self::CompleteWorkItem
+            | Self::Enqueue
+            | Self::NotifyOperator => self.core_call(json).map(drop),
         }
     }
 
+    /// What a call comes to that the core itself executes, on what it knows of the agent; none for the others.
+    ///
+    /// # Errors
+    /// Arguments that don't fit.
+    pub fn core_call(self, json: &str) -> Result<Option<Verdict>, ToolError> {
+        Ok(Some(match self {
+            Self::ExecCommand | Self::ExecCommandBatch | Self::ApplyPatch => return Ok(None),
+            Self::TaskList => Verdict::OnTask(arguments::parse::<TaskList>(json)?.into()),
+            Self::TaskStatus => Verdict::OnTask(arguments::parse::<TaskStatus>(json)?.into()),
+            Self::TaskOutput => Verdict::OnTask(arguments::parse::<TaskOutput>(json)?.into()),
+            Self::TaskInput => Verdict::OnTask(arguments::parse::<TaskInput>(json)?.into()),
+            Self::TaskStop => Verdict::OnTask(arguments::parse::<TaskStop>(json)?.into()),
+            Self::CreateWorkItem => Verdict::OnWork(arguments::parse::<CreateWorkItem>(json)?.into()),
+            Self::PickWorkItem => Verdict::OnWork(arguments::parse::<PickWorkItem>(json)?.into()),
+            Self::GetWorkItem => Verdict::OnWork(arguments::parse::<GetWorkItem>(json)?.into()),
+            Self::ListWorkItems => Verdict::OnWork(arguments::parse::<ListWorkItems>(json)?.into()),
+            Self::UpdateWorkItem => Verdict::OnWork(arguments::parse::<UpdateWorkItem>(json)?.into()),
+            Self::CompleteWorkItem => Verdict::OnWork(arguments::parse::<CompleteWorkItem>(json)?.into()),
+            Self::Enqueue => Verdict::OnSelf(arguments::parse::<Enqueue>(json)?.into()),
+            Self::NotifyOperator => Verdict::OnSelf(arguments::parse::<NotifyOperator>(json)?.into()),
+        }))
+    }
+    /// Whether the core executes it, on what it knows of the agent.
+    pub fn is_of_core(self) -> bool {
+        !self.is_command() && self != Self::ApplyPatch
+    }
     /// Whether it executes commands, each under a supervisor.
     pub fn is_command(self) -> bool {
-        match self {
-            Self::ExecCommand | Self::ExecCommandBatch => true,
-            Self::ApplyPatch
-            | Self::TaskList
-            | Self::TaskStatus
-            | Self::TaskOutput
-            | Self::TaskInput
-            | Self::TaskStop
-            | Self::CreateWorkItem
-            | Self::PickWorkItem
-            | Self::GetWorkItem
-            | Self::ListWorkItems
-            | Self::UpdateWorkItem
-            | Self::CompleteWorkItem => false,
-        }
+        self == Self::ExecCommand || self == Self::ExecCommandBatch
     }
 }
 

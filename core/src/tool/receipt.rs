@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Tool;
-use super::arguments::WorkFilter;
+use super::arguments::{FollowUpPriority, Urgency, WorkFilter};
 use crate::agent::work::{PlanStatus, Todo};
 use crate::content::{ContentId, Text, clip_middle};
 use crate::ids::{TaskId, WorkItemId};
@@ -131,6 +131,8 @@ pub enum Verdict {
     OnTask(TaskCall),
     /// Accepted, and executed on the agent's work items.
     OnWork(WorkCall),
+    /// Accepted, and executed on the agent itself.
+    OnSelf(SelfCall),
     Refused(ToolError),
 }
 
@@ -155,6 +157,23 @@ pub enum TaskCall {
         task: TaskId,
         force: bool,
     },
+}
+
+/// A call about the agent itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "call", rename_all = "snake_case")]
+pub enum SelfCall {
+    Enqueue { text: String, priority: FollowUpPriority },
+    Notify { message: String, urgency: Urgency },
+}
+
+impl SelfCall {
+    pub fn tool(&self) -> Tool {
+        match self {
+            Self::Enqueue { .. } => Tool::Enqueue,
+            Self::Notify { .. } => Tool::NotifyOperator,
+        }
+    }
 }
 
 /// A call about the agent's work items.
@@ -245,6 +264,7 @@ impl Verdict {
             Self::Accepted(tool) => Some(*tool),
             Self::OnTask(call) => Some(call.tool()),
             Self::OnWork(call) => Some(call.tool()),
+            Self::OnSelf(call) => Some(call.tool()),
             Self::Refused(_) => None,
         }
     }

@@ -4,6 +4,9 @@
 pub(crate) mod begin;
 pub(crate) mod end;
 pub(crate) mod interject;
+pub(crate) mod itself;
+#[cfg(test)]
+mod itself_tests;
 pub(crate) mod limits;
 pub(crate) mod model_round;
 mod outage;

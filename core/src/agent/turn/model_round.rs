@@ -329,12 +329,10 @@ fn of_core(tool: Tool, json: Option<&str>) -> Verdict {
         let error = ToolError::new(ToolErrorKind::InvalidToolInput, message);
         return Verdict::Refused(error.hint("send less at a time"));
     };
-    let verdict = match tool.task_call(json) {
-        Ok(Some(call)) => Ok(Verdict::OnTask(call)),
-        Ok(None) => tool.work_call(json).map(|call| call.map_or(Verdict::Accepted(tool), Verdict::OnWork)),
-        Err(error) => Err(error),
-    };
-    verdict.unwrap_or_else(Verdict::Refused)
+    match tool.core_call(json) {
+        Ok(call) => call.unwrap_or(Verdict::Accepted(tool)),
+        Err(error) => Verdict::Refused(error),
+    }
 }
 
 /// Whether every provider takes it as an id or as the name of a tool.

@@ -5,6 +5,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 
 use crate::agent::task::{self, tools::Retrieval};
+use crate::agent::turn::itself;
 use crate::agent::turn::recap::Window;
 use crate::agent::turn::request;
 use crate::agent::work;
@@ -70,6 +71,16 @@ pub(crate) fn call_next(tx: &mut Tx<'_>) -> bool {
             Verdict::OnTask(on) => {
                 started(tx, &call, on.tool());
                 task::tools::call(tx, call.run_id, &on, call.arguments)
+            }
+            Verdict::OnSelf(on) => {
+                started(tx, &call, on.tool());
+                match itself::call(tx, call.run_id, &on) {
+                    Ok(receipt) => {
+                        record_result(tx, receipt, Millis(0));
+                        continue;
+                    }
+                    Err(error) => Err(error),
+                }
             }
         };
         match begun {
@@ -146,7 +157,7 @@ pub(crate) fn patience(tx: &Tx<'_>) -> Millis {
 pub(crate) fn open_task(tx: &Tx<'_>) -> Option<TaskId> {
     match first_open(tx)?.verdict {
         Verdict::OnTask(call) => call.task(),
-        Verdict::Accepted(_) | Verdict::OnWork(_) | Verdict::Refused(_) => None,
+        Verdict::Accepted(_) | Verdict::OnWork(_) | Verdict::OnSelf(_) | Verdict::Refused(_) => None,
     }
 }
 

@@ -19,14 +19,14 @@ pub(crate) fn idle(world: &mut World) {
 }
 
 /// A turn in which the model makes these calls, a round for each.
-pub(super) fn turn(world: &mut World, rounds: &[&[(&str, &str)]]) {
+pub(crate) fn turn(world: &mut World, rounds: &[&[(&str, &str)]]) {
     idle(world);
     world.admit("main", prompt("go"));
     plays(world, rounds);
 }
 
 /// What the model does in the turn that has begun.
-pub(super) fn plays(world: &mut World, rounds: &[&[(&str, &str)]]) {
+pub(crate) fn plays(world: &mut World, rounds: &[&[(&str, &str)]]) {
     world.complete("main", context());
     for round in rounds {
         let made: Vec<_> = round.iter().map(|(tool, arguments)| ("", *tool, *arguments)).collect();

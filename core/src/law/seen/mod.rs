@@ -2,6 +2,7 @@
 //! handed out in order, so a message that was admitted and is neither queued nor claimed is terminal.
 
 mod keys;
+mod queue;
 mod tasks;
 mod timers;
 mod unattended;
@@ -21,13 +22,14 @@ use crate::ids::{
     BriefId, EventSeq, MessageId, OpId, RunId, StepSeq, TaskId, TimerId, TurnIndex, WorkItemId,
 };
 use crate::lifecycle::{ControlAction, Status};
-use crate::message::{MessageKind, Priority};
+use crate::message::MessageKind;
 use crate::model::{AttemptOutcome, Block, ModelRef};
 use crate::record::Record;
 use crate::scheduler::{DecisionKind, SchedulerDecision};
 use crate::time::Wall;
-use crate::tool::{TaskCall, Verdict};
+use crate::tool::{TaskCall, Tool, Verdict};
 pub(in crate::law) use keys::Keys;
+pub(in crate::law) use queue::{Claim, Entry, Queue};
 pub(in crate::law) use tasks::{Ended, Op, Task, Tasks, Told};
 pub(in crate::law) use timers::{Timer, come};
 use unattended::Unattended;
@@ -85,38 +87,6 @@ pub(in crate::law) struct Posture {
     pub(in crate::law) control: Option<(ControlAction, usize)>,
 }
 
-#[derive(Debug, Clone, Default)]
-pub(in crate::law) struct Queue {
-    pub(in crate::law) live: BTreeMap<MessageId, Entry>,
-    pub(in crate::law) waiting: BTreeSet<(Priority, MessageId)>,
-    /// The message of the last run that was aborted.
-    pub(in crate::law) aborted: Option<MessageId>,
-    /// Live messages that tell what work is owed.
-    pub(in crate::law) ticks: BTreeSet<MessageId>,
-}
-
-/// A message that is not terminal.
-#[derive(Debug, Clone)]
-pub(in crate::law) struct Entry {
-    pub(in crate::law) kind: MessageKind,
-    pub(in crate::law) priority: Priority,
-    pub(in crate::law) interjects: bool,
-    pub(in crate::law) crashes: u32,
-    /// Its agent knows what it says.
-    pub(in crate::law) known: bool,
-    /// Its agent has brought it about.
-    pub(in crate::law) own: bool,
-    /// None while it waits.
-    pub(in crate::law) claim: Option<Claim>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::law) enum Claim {
-    ByRun(RunId),
-    /// Taken without a model; over within its step.
-    Reduced,
-}
-
 /// The run in progress.
 #[derive(Debug, Clone)]
 pub(in crate::law) struct Run {
@@ -151,6 +121,7 @@ pub(in crate::law) struct Call {
     /// The task whose output it reads.
     pub(in crate::law) reads: Option<TaskId>,
     pub(in crate::law) started: bool,
+    pub(in crate::law) enqueues: bool,
     /// A supervisor is up for it.
     pub(in crate::law) prepared: bool,
     /// The supervisor was given the word.
@@ -478,57 +449,6 @@ impl Seen {
     }
 }
 
-impl Queue {
-    fn admit(&mut self, fact: &MessageAdmitted) {
-        let message = &fact.message;
-        let entry = Entry {
-            kind: message.kind,
-            priority: message.priority,
-            interjects: message.interjects(),
-            crashes: 0,
-            known: false,
-            own: matches!(message.kind, MessageKind::SystemTick | MessageKind::InternalFollowup),
-            claim: None,
-        };
-        self.waiting.insert((message.priority, message.id));
-        self.live.insert(message.id, entry);
-    }
-
-    fn known(&mut self, id: MessageId) {
-        if let Some(entry) = self.live.get_mut(&id).filter(|entry| entry.claim.is_none()) {
-            entry.known = true;
-        }
-    }
-
-    fn tells_result(&mut self, id: MessageId, repeated: bool) {
-        if let Some(entry) = self.live.get_mut(&id) {
-            entry.own = repeated && (entry.own || entry.kind == MessageKind::TaskResult);
-        }
-    }
-
-    fn claim(&mut self, id: MessageId, claim: Claim) {
-        if let Some(entry) = self.live.get_mut(&id) {
-            entry.claim = Some(claim);
-            self.waiting.remove(&(entry.priority, id));
-        }
-    }
-
-    fn put_back(&mut self, id: MessageId, crashes: u32) {
-        if let Some(entry) = self.live.get_mut(&id) {
-            entry.claim = None;
-            entry.crashes = crashes;
-            self.waiting.insert((entry.priority, id));
-        }
-    }
-
-    fn settle(&mut self, id: MessageId) {
-        if let Some(entry) = self.live.remove(&id) {
-            self.waiting.remove(&(entry.priority, id));
-            self.ticks.remove(&id);
-        }
-    }
-}
-
 impl Run {
     fn follow(&mut self, step: StepSeq, fact: &TurnFact) {
         match fact {
@@ -578,7 +498,11 @@ impl Run {
         });
         let reads = |verdict: &Verdict| match verdict {
             Verdict::OnTask(TaskCall::Output { task, .. }) => Some(*task),
-            Verdict::OnTask(_) | Verdict::OnWork(_) | Verdict::Accepted(_) | Verdict::Refused(_) => None,
+            Verdict::OnTask(_)
+            | Verdict::OnWork(_)
+            | Verdict::OnSelf(_)
+            | Verdict::Accepted(_)
+            | Verdict::Refused(_) => None,
         };
         self.calls = ids
             .zip(&fact.verdicts)
@@ -587,6 +511,7 @@ impl Run {
                 accepted: verdict.tool().is_some(),
                 reads: reads(verdict),
                 started: false,
+                enqueues: verdict.tool() == Some(Tool::Enqueue),
                 prepared: false,
                 executed: false,
             })

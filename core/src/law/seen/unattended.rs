@@ -57,6 +57,11 @@ impl Unattended {
 }
 
 impl Seen {
+    /// Whether the call in progress leaves its agent a message.
+    pub(in crate::law) fn enqueues(&self) -> bool {
+        self.run.as_ref().and_then(super::Run::open_call).is_some_and(|call| call.enqueues && call.started)
+    }
+
     /// Whether a message has to wait: its agent has brought it about, and that brought nothing on lately.
     pub(in crate::law) fn waits(&self, message: MessageId, at: Wall) -> bool {
         let own = self.queue.live.get(&message).is_some_and(|entry| entry.own && !entry.known);

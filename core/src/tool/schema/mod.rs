@@ -10,8 +10,9 @@ use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
 use super::{
-    ApplyPatch, CompleteWorkItem, CreateWorkItem, ExecCommand, ExecCommandBatch, GetWorkItem, ListWorkItems,
-    PickWorkItem, TaskInput, TaskList, TaskOutput, TaskStatus, TaskStop, Tool, UpdateWorkItem,
+    ApplyPatch, CompleteWorkItem, CreateWorkItem, Enqueue, ExecCommand, ExecCommandBatch, GetWorkItem,
+    ListWorkItems, NotifyOperator, PickWorkItem, TaskInput, TaskList, TaskOutput, TaskStatus, TaskStop, Tool,
+    UpdateWorkItem,
 };
 
 /// How optional properties are written.
@@ -40,6 +41,8 @@ pub fn schema(tool: Tool, mode: SchemaMode) -> Value {
         Tool::ListWorkItems => of::<ListWorkItems>(mode),
         Tool::UpdateWorkItem => of::<UpdateWorkItem>(mode),
         Tool::CompleteWorkItem => of::<CompleteWorkItem>(mode),
+        Tool::Enqueue => of::<Enqueue>(mode),
+        Tool::NotifyOperator => of::<NotifyOperator>(mode),
     }
 }
 

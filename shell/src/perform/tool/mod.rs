@@ -85,27 +85,11 @@ pub fn recover(settings: &Settings) -> Vec<String> {
 
 /// Executes one accepted call that is no command. `arguments` is the JSON of the tool's argument type.
 pub(super) async fn run(texts: &Texts, settings: &Settings, call: &ToolCall, arguments: &str) -> Receipt {
-    let result = match call.tool {
-        Tool::ApplyPatch => {
-            patch::run(settings.journals(), &settings.remains, &call.execution.execution_root, arguments)
-                .await
-        }
-        Tool::ExecCommand
-        | Tool::ExecCommandBatch
-        | Tool::TaskList
-        | Tool::TaskStatus
-        | Tool::TaskOutput
-        | Tool::TaskInput
-        | Tool::TaskStop
-        | Tool::CreateWorkItem
-        | Tool::PickWorkItem
-        | Tool::GetWorkItem
-        | Tool::ListWorkItems
-        | Tool::UpdateWorkItem
-        | Tool::CompleteWorkItem => {
-            let message = "it is performed in another way: for commands a supervisor is prepared";
-            Err(Refusal::new(ToolErrorKind::ToolExecutionFailed, message))
-        }
+    let result = if call.tool == Tool::ApplyPatch {
+        patch::run(settings.journals(), &settings.remains, &call.execution.execution_root, arguments).await
+    } else {
+        let message = "it is performed in another way: for commands a supervisor is prepared";
+        Err(Refusal::new(ToolErrorKind::ToolExecutionFailed, message))
     };
     receipt(texts, result)
 }

@@ -75,7 +75,9 @@ pub(super) fn plan(
         | Tool::GetWorkItem
         | Tool::ListWorkItems
         | Tool::UpdateWorkItem
-        | Tool::CompleteWorkItem => {
+        | Tool::CompleteWorkItem
+        | Tool::Enqueue
+        | Tool::NotifyOperator => {
             return Err(Refusal::new(ToolErrorKind::ToolExecutionFailed, "it is no command"));
         }
     };

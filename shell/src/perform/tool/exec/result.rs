@@ -83,31 +83,17 @@ pub(super) fn result(
     plan: &Plan,
     ends: &[ItemEnd],
 ) -> Result<Success, Refusal> {
-    match plan.tool {
-        Tool::ExecCommandBatch => Ok(batch(texts, place, plan, ends)),
-        Tool::ExecCommand
-        | Tool::ApplyPatch
-        | Tool::TaskList
-        | Tool::TaskStatus
-        | Tool::TaskOutput
-        | Tool::TaskInput
-        | Tool::TaskStop
-        | Tool::CreateWorkItem
-        | Tool::PickWorkItem
-        | Tool::GetWorkItem
-        | Tool::ListWorkItems
-        | Tool::UpdateWorkItem
-        | Tool::CompleteWorkItem => {
-            let (Some(item), Some(end)) = (plan.items.first(), ends.first()) else {
-                let message = "the supervisor left a record without the command";
-                return Err(Refusal::new(ToolErrorKind::Interrupted, message).hint(INTERRUPTED));
-            };
-            let completed = single(texts, place, item, end)?;
-            let (truncated, status) = (completed.truncated, completed.exit_status);
-            let facts = ToolFacts { exit_status: Some(status), truncated, ..ToolFacts::default() };
-            Ok(Success { content: serde_json::to_string(&completed).unwrap_or_default(), facts })
-        }
+    if plan.tool == Tool::ExecCommandBatch {
+        return Ok(batch(texts, place, plan, ends));
     }
+    let (Some(item), Some(end)) = (plan.items.first(), ends.first()) else {
+        let message = "the supervisor left a record without the command";
+        return Err(Refusal::new(ToolErrorKind::Interrupted, message).hint(INTERRUPTED));
+    };
+    let completed = single(texts, place, item, end)?;
+    let (truncated, status) = (completed.truncated, completed.exit_status);
+    let facts = ToolFacts { exit_status: Some(status), truncated, ..ToolFacts::default() };
+    Ok(Success { content: serde_json::to_string(&completed).unwrap_or_default(), facts })
 }
 
 fn single(texts: &Texts, place: &Place, item: &Item, end: &ItemEnd) -> Result<Completed, Refusal> {

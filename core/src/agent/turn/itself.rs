@@ -1,0 +1,80 @@
+//! Calls with which an agent looks after itself: what they come to is done and told at once, without a performer.
+
+use alloc::format;
+use alloc::string::String;
+
+use crate::agent::evidence::{self, Evidence};
+use crate::content::Text;
+use crate::event::brief::{BriefCreated, BriefKind, BriefVisibility};
+use crate::host::tx::Tx;
+use crate::ids::RunId;
+use crate::message::{MessageKind, Origin, Surface};
+use crate::tool::arguments::{FollowUpPriority, Urgency};
+use crate::tool::{Receipt, SelfCall, Tool, ToolError, ToolErrorKind, ToolFacts, Verdict};
+
+/// Messages that a turn may leave to its agent, and as many that it may send to the operator.
+pub(super) const NOTES: usize = 8;
+/// Whose word a message to itself is.
+const SUBSYSTEM: &str = "follow_up";
+
+/// Executes a call; its one result either way.
+pub(super) fn call(tx: &mut Tx<'_>, run_id: RunId, call: &SelfCall) -> Result<Receipt, ToolError> {
+    let tool = call.tool();
+    if made(tx, tool) >= NOTES {
+        let error =
+            ToolError::new(ToolErrorKind::LimitReached, format!("a turn has {NOTES} calls of {tool}"));
+        return Err(error.hint("say several things at once, or keep them in a work item"));
+    }
+    match call {
+        SelfCall::Enqueue { text, priority } => enqueue(tx, text.clone(), *priority),
+        SelfCall::Notify { message, urgency } => Ok(notify(tx, run_id, message.clone(), *urgency)),
+    }
+}
+
+/// How many calls of a tool the turn has made that did something, those of its interrupted runs included.
+fn made(tx: &Tx<'_>, tool: Tool) -> usize {
+    let rounds = tx.agent().run.iter().flat_map(|run| &run.rounds);
+    let calls = rounds.flat_map(|round| round.verdicts.iter().zip(&round.results));
+    let of_tool = |verdict: &Verdict| matches!(verdict, Verdict::OnSelf(call) if call.tool() == tool);
+    calls.filter(|(verdict, result)| of_tool(verdict) && result.error.is_none()).count()
+}
+
+fn enqueue(tx: &mut Tx<'_>, text: String, priority: FollowUpPriority) -> Result<Receipt, ToolError> {
+    let evidence = Evidence {
+        kind: MessageKind::InternalFollowup,
+        origin: Origin::System { subsystem: SUBSYSTEM.into() },
+        priority: priority.into(),
+        surface: Surface::RuntimeSystem,
+        text: Text::short(text),
+    };
+    let Some(message_id) = evidence::admit(tx, evidence) else {
+        let error = ToolError::new(ToolErrorKind::LimitReached, "the queue is full");
+        return Err(error.hint("deal with what is queued first"));
+    };
+    Ok(receipt(&format!(r#"{{"message_id":"{message_id}"}}"#)))
+}
+
+fn notify(tx: &mut Tx<'_>, run_id: RunId, message: String, urgency: Urgency) -> Receipt {
+    let id = tx.agent().next.brief;
+    let work_item_id = tx.agent().run.as_ref().and_then(|run| run.work_item);
+    let related_message_id = tx.agent().run.as_ref().map(|run| run.message);
+    let visibility = match urgency {
+        Urgency::Info => BriefVisibility::TurnResult,
+        Urgency::ActionRequired => BriefVisibility::ActionRequired,
+    };
+    tx.record(BriefCreated {
+        id,
+        kind: BriefKind::Ack,
+        visibility,
+        text: Text::short(message),
+        work_item_id,
+        run_id: Some(run_id),
+        related_message_id,
+        interjected_message_ids: alloc::vec::Vec::new(),
+    });
+    receipt(&format!(r#"{{"brief_id":"{id}"}}"#))
+}
+
+fn receipt(json: &str) -> Receipt {
+    Receipt::success(Text::short(json), ToolFacts::default())
+}

@@ -1,0 +1,103 @@
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::agent::work::tests::{idle, plays, turn};
+use crate::event::brief::{BriefKind, BriefVisibility};
+use crate::event::{BriefFact, Event, TurnFact};
+use crate::message::{MessageKind, Priority};
+use crate::testing::{World, calls, context, prompt};
+
+const LATER: (&str, &str) = ("Enqueue", r#"{"text":"look again","priority":"background"}"#);
+const TELL: (&str, &str) = ("NotifyOperator", r#"{"message":"it is red","urgency":"action_required"}"#);
+
+fn errors(world: &World) -> Vec<&'static str> {
+    let failed = world.log.iter().filter_map(|record| {
+        let Event::Turn(TurnFact::ToolExecutionFailed(fact)) = &record.event else { return None };
+        fact.receipt.error.as_ref().map(|error| error.kind.name())
+    });
+    failed.collect()
+}
+
+fn results(world: &World) -> Vec<String> {
+    let told = world.log.iter().filter_map(|record| {
+        let Event::Turn(TurnFact::ToolExecuted(fact)) = &record.event else { return None };
+        fact.receipt.content.as_ref().map(|content| content.preview().into())
+    });
+    told.collect()
+}
+
+#[test]
+fn a_message_to_itself_has_a_turn_of_its_own() {
+    let mut world = World::with_agent("main");
+    turn(&mut world, &[&[LATER]]);
+    let run = world.agent("main").run.as_ref().expect("the next turn");
+    assert_eq!(
+        (run.incoming.kind, run.incoming.priority),
+        (MessageKind::InternalFollowup, Priority::Background)
+    );
+    assert_eq!(run.incoming.body.text.preview(), "look again");
+    assert!(run.own, "it is counted as its own");
+    assert_eq!(results(&world), [r#"{"message_id":"msg_2"}"#]);
+    let asked = world.agent("main").run.as_ref().map(|run| run.id);
+    world.complete("main", context());
+    let shown = world.requests.last().unwrap();
+    assert!(alloc::format!("{shown:?}").contains("look again"), "{asked:?}");
+}
+
+#[test]
+fn an_agent_that_only_talks_to_itself_comes_to_an_end() {
+    let mut world = World::with_agent("main");
+    turn(&mut world, &[&[LATER]]);
+    let mut turns = 0;
+    while world.agent("main").run.is_some() || world.pass_to_deadline() {
+        plays(&mut world, &[&[LATER]]);
+        turns += 1;
+        assert!(turns <= 6, "it goes on and on");
+    }
+    assert_eq!(turns, 6);
+    assert!(world.agent("main").unattended.self_hold);
+    assert_eq!(world.agent("main").inbox.queued_entries(), 1, "nothing is lost");
+    world.admit("main", prompt("what is it?"));
+    plays(&mut world, &[]);
+    idle(&mut world);
+    assert_eq!(world.agent("main").inbox.queued_entries(), 0);
+}
+
+#[test]
+fn an_operator_is_told_in_the_middle_of_a_turn() {
+    let mut world = World::with_agent("main");
+    world.admit("main", prompt("watch it"));
+    world.complete("main", context());
+    world.complete("main", calls(&[("", TELL.0, TELL.1)]));
+    assert!(world.agent("main").run.is_some(), "it goes on");
+    let brief = world.log.iter().find_map(|record| {
+        let Event::Brief(BriefFact::BriefCreated(fact)) = &record.event else { return None };
+        Some((fact.kind, fact.visibility, fact.text.preview()))
+    });
+    assert_eq!(brief, Some((BriefKind::Ack, BriefVisibility::ActionRequired, "it is red")));
+    assert_eq!(results(&world), [r#"{"brief_id":"brief_1"}"#]);
+}
+
+#[test]
+fn a_turn_says_only_so_much_and_a_crash_gives_no_more() {
+    let mut world = World::with_agent("main");
+    world.admit("main", prompt("watch it"));
+    world.complete("main", context());
+    world.complete("main", calls(&[("", TELL.0, TELL.1); 5]));
+    world.crash();
+    world.complete("main", context());
+    world.complete("main", calls(&[("", TELL.0, TELL.1); 5]));
+    assert_eq!(errors(&world), ["limit_reached"; 2]);
+    assert_eq!(world.briefs().len(), super::itself::NOTES);
+}
+
+#[test]
+fn what_says_nothing_is_refused() {
+    let mut world = World::with_agent("main");
+    let long = alloc::format!(r#"{{"text":"{}"}}"#, "x".repeat(4_097));
+    let urgent = r#"{"message":"look","urgency":"panic"}"#;
+    let bad = [("Enqueue", r#"{"text":" "}"#), ("Enqueue", &long), ("NotifyOperator", urgent)];
+    turn(&mut world, &[&bad, &[("Enqueue", r#"{"text":"x","priority":"interject"}"#)]]);
+    assert_eq!(errors(&world), ["invalid_tool_input"; 4]);
+    assert!(world.agent("main").run.is_none());
+}
