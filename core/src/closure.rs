@@ -36,6 +36,8 @@ pub struct ClosureFacts {
     /// The last turn that ended otherwise than interrupted.
     pub last_turn: Option<TurnKind>,
     pub held_until: Option<Wall>,
+    /// The agent chose to rest until then.
+    pub sleeps_until: Option<Wall>,
     /// The item in focus, when it needs input or is stalled.
     pub for_operator: Option<WorkItemId>,
     /// Work that can be done.
@@ -63,6 +65,7 @@ pub enum ClosureEvidence {
     LastTurn { kind: TurnKind },
     ForOperator { work_item_id: WorkItemId },
     HeldUntil { until: Wall },
+    SleepsUntil { until: Wall },
     RunnableWork { signal: WorkSignal },
     NoTurn,
 }
@@ -97,6 +100,9 @@ pub fn decide(facts: ClosureFacts) -> ClosureDecision {
         ClosureFacts { held_until: Some(until), work_signal: None, .. } => {
             (5, waits(WaitingReason::AwaitingTimer), ClosureEvidence::HeldUntil { until })
         }
+        ClosureFacts { sleeps_until: Some(until), work_signal: None, .. } => {
+            (5, waits(WaitingReason::AwaitingTimer), ClosureEvidence::SleepsUntil { until })
+        }
         ClosureFacts { work_signal: Some(signal), .. } => {
             (6, (Continuable, None), ClosureEvidence::RunnableWork { signal })
         }
@@ -123,6 +129,7 @@ mod tests {
     const NOTHING: ClosureFacts = ClosureFacts {
         last_turn: None,
         held_until: None,
+        sleeps_until: None,
         for_operator: None,
         work_signal: None,
         posture: RuntimePosture::Awake,

@@ -14,7 +14,7 @@ use crate::agent::inbox::Seen;
 use crate::agent::model::ModelState;
 use crate::agent::turn::recap::Window;
 use crate::agent::work::WorkState;
-use crate::agent::{Agent, hold::Hold, unattended::Unattended};
+use crate::agent::{Agent, hold::Hold, sleep::Sleep, unattended::Unattended};
 use crate::closure::ClosureDecision;
 use crate::host::{DeadlineReason, Host, Stats};
 use crate::ids::{AgentId, EventSeq, MessageId};
@@ -131,6 +131,9 @@ pub struct Explanation {
     pub run: Option<RunSummary>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hold: Option<Hold>,
+    /// The sleep that the agent chose, as long as no turn has ended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sleep: Option<Sleep>,
     /// Turns that no operator caused, once there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unattended: Option<Unattended>,
@@ -227,6 +230,7 @@ impl<'a> View<'a> {
             last_turn: agent.history.last_turn.clone(),
             run: run::summary(agent),
             hold: agent.hold.clone(),
+            sleep: agent.sleep.clone(),
             unattended: Some(agent.unattended.clone()).filter(|unattended| !unattended.is_fresh()),
             deadlines: deadlines
                 .into_iter()
@@ -305,7 +309,7 @@ impl<'a> View<'a> {
         let timer = timer.map(|at| ExplainedDeadline { at, reason: DeadlineReason::Timer });
         let pending = agent.inbox.queued_entries() > 0 || agent.work.signal().is_some();
         let later = agent.deadlines(self.host.facts().now).filter(|(_, reason)| match reason {
-            DeadlineReason::Work | DeadlineReason::SelfDeferral => true,
+            DeadlineReason::Work | DeadlineReason::SelfDeferral | DeadlineReason::Sleep => true,
             DeadlineReason::UnattendedTurns => pending,
             DeadlineReason::Hold
             | DeadlineReason::Timer
@@ -338,7 +342,8 @@ impl<'a> View<'a> {
         }
         let last = self.quiet(id).then(|| self.last_verdict(id)).flatten()?;
         let work = &agent.work;
-        let later = work.signal().is_some() || agent.inbox.queued_entries() > 0;
+        let sleeps = agent.sleeps(self.host.facts().now).is_some();
+        let later = sleeps || work.signal().is_some() || agent.inbox.queued_entries() > 0;
         // Work that is turned to again later, or by nobody but an operator, is not completed.
         Some(match last {
             RunVerdict::Completed if agent.unattended.self_hold => RunVerdict::WaitingForOperator,
@@ -427,6 +432,7 @@ fn wake_sources(agent: &Agent, decision: &SchedulerDecision, deadline: bool) -> 
         | Reason::QueuedMessage
         | Reason::LivenessOnly
         | Reason::Stale
+        | Reason::SleepElapsed
         | Reason::ContinueActive
         | Reason::QueuedAvailable => Vec::new(),
         Reason::SelfHold => {

@@ -10,7 +10,7 @@ use holon_core::scheduler::{DecisionKind as Kind, DecisionReason as Reason, Sche
 pub type Row = (u8, Kind, Reason);
 
 /// Every row that there is.
-pub const TABLE: [Row; 20] = [
+pub const TABLE: [Row; 21] = [
     (1, Kind::Stop, Reason::Stopped),
     (1, Kind::Stop, Reason::Draining),
     (2, Kind::Noop, Reason::RunInProgress),
@@ -24,6 +24,7 @@ pub const TABLE: [Row; 20] = [
     (6, Kind::StartModelTurn, Reason::QueuedMessage),
     (6, Kind::Noop, Reason::NoSlot),
     (6, Kind::ReduceMessageOnly, Reason::Stale),
+    (8, Kind::EmitSystemTick, Reason::SleepElapsed),
     (10, Kind::EmitSystemTick, Reason::ContinueActive),
     (11, Kind::EmitSystemTick, Reason::QueuedAvailable),
     (12, Kind::WaitForOperator, Reason::NeedsInput),
@@ -55,7 +56,8 @@ impl Came {
             | Evidence::IgnoredQueue { .. }
             | Evidence::WorkItem { .. }
             | Evidence::SelfCausedTurns { .. }
-            | Evidence::UnattendedTurns { .. } => None,
+            | Evidence::UnattendedTurns { .. }
+            | Evidence::Slept { .. } => None,
         };
         Self {
             row: (decision.row, decision.kind, decision.reason),

@@ -249,7 +249,7 @@ fn about_tasks(here: &mut Circumstances<'_>) -> (Tool, String) {
 fn about_work(here: &mut Circumstances<'_>) -> (Tool, String) {
     let item = 1 + here.below("item", 4);
     let with = |rest: &str| format!(r#"{{"work_item_id":"work_{item}"{rest}}}"#);
-    match here.below("about work", 13) {
+    match here.below("about work", 16) {
         0..=2 => (Tool::CreateWorkItem, r#"{"objective":"go","plan":"first"}"#.into()),
         3 | 4 => (Tool::PickWorkItem, with(r#","clear_blocker":true"#)),
         5 => (Tool::UpdateWorkItem, with(r#","blocked_by":"rain""#)),
@@ -258,6 +258,9 @@ fn about_work(here: &mut Circumstances<'_>) -> (Tool, String) {
         8 => (Tool::ListWorkItems, r#"{"filter":"open","limit":2}"#.into()),
         9 => (Tool::Enqueue, r#"{"text":"look again","priority":"next"}"#.into()),
         10 => (Tool::Enqueue, r#"{"text":"look again"}"#.into()),
+        12 => (Tool::Sleep, r#"{"duration_ms":3000}"#.into()),
+        13 => (Tool::Sleep, r#"{"duration_ms":1200000,"reason":"long"}"#.into()),
+        14 => (Tool::Sleep, "{}".into()),
         11 => (Tool::NotifyOperator, r#"{"message":"look here","urgency":"action_required"}"#.into()),
         _ => (Tool::CompleteWorkItem, with("")),
     }

@@ -123,7 +123,10 @@ fn ending(host: &Host, agent: &Agent) -> Result<(), Failure> {
     let own = counted.self_deferred_until.filter(|at| !runs && is(at, DeadlineReason::SelfDeferral));
     let day = counted.exhausted.map(|exhausted| exhausted.until);
     let day = day.filter(|at| pending && is(at, DeadlineReason::UnattendedTurns));
-    let timer = once.filter_map(|timer| timer.next_fire_at).chain(work).chain(own).chain(day).min();
+    let sleep = agent.sleep.as_ref().and_then(|sleep| sleep.until);
+    let sleep = sleep.filter(|at| !runs && is(at, DeadlineReason::Sleep));
+    let later = work.chain(own).chain(day).chain(sleep);
+    let timer = once.filter_map(|timer| timer.next_fire_at).chain(later).min();
     let told = due.as_ref().map(|due| due.at);
     let right = match timer {
         Some(at) => told == Some(at) || (may_be_held && told.is_some_and(|told| told < at)),
@@ -180,7 +183,8 @@ pub(crate) fn past(host: &Host, id: &AgentId, log: &[Record], misread: bool) -> 
     ensure!(told_last == last, "R1", "the last turn of {id} is told to be {told_last:?}, it was {last:?}");
     let verdict = view.verdict(id);
     if verdict != Some(RunVerdict::Stopped) && view.quiet(id) {
-        let fits = verdict == Some(of_work(view.agent(id), of_turn(if misread { None } else { last })));
+        let fits = verdict
+            == Some(of_work(view.agent(id), host.facts().now, of_turn(if misread { None } else { last })));
         ensure!(fits, "R1", "{id} is told to have ended as {verdict:?}, its last turn was {last:?}");
     }
     Ok(())
@@ -224,10 +228,11 @@ fn fields_of<T: JsonSchema>() -> Vec<String> {
 }
 
 /// What is left to do is not completed.
-fn of_work(agent: Option<&Agent>, verdict: RunVerdict) -> RunVerdict {
+fn of_work(agent: Option<&Agent>, now: Wall, verdict: RunVerdict) -> RunVerdict {
     let open =
         |state| agent.is_some_and(|agent| agent.work.open().any(|item: &WorkItem| item.state() == state));
-    let queued = agent.is_some_and(|agent| agent.inbox.queued_entries() > 0);
+    let sleep = agent.and_then(|agent| agent.sleep.as_ref()?.until).filter(|until| *until > now);
+    let queued = sleep.is_some() || agent.is_some_and(|agent| agent.inbox.queued_entries() > 0);
     if verdict != RunVerdict::Completed {
         verdict
     } else if agent.is_some_and(|agent| agent.unattended.self_hold) {

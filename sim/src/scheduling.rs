@@ -100,7 +100,15 @@ fn told_of<'a>(agent: &'a Agent, entry: &Entry) -> Option<Vec<&'a WorkItem>> {
 
 /// It says something, and that still holds.
 fn has_news(agent: &Agent, entry: &Entry) -> bool {
-    says_something(entry) && told_of(agent, entry).is_none_or(|items| !items.is_empty())
+    let Origin::System { subsystem } = &entry.message.origin else { return says_something(entry) };
+    let slept = agent.sleep.as_ref().and_then(|sleep| sleep.tick) == Some(entry.message.id);
+    let holds = subsystem != "sleep_elapsed" || slept;
+    holds && says_something(entry) && told_of(agent, entry).is_none_or(|items| !items.is_empty())
+}
+
+/// Whether the agent chose to rest, and for longer than until now.
+fn sleeps(agent: &Agent, at: Wall) -> bool {
+    agent.sleep.as_ref().and_then(|sleep| sleep.until).is_some_and(|until| until > at)
 }
 
 /// Until when turns without an operator wait, because the day has had enough of them.
@@ -113,7 +121,7 @@ fn exhausted(agent: &Agent, at: Wall, config: &Config) -> Option<Wall> {
 /// Whether an entry has its turn later, although nothing is before it.
 pub(crate) fn has_to_wait(agent: &Agent, entry: &Entry, at: Wall, config: &Config) -> bool {
     let told = told_of(agent, entry).unwrap_or_default();
-    let later = !told.is_empty() && told.iter().all(|item| waits(item, at));
+    let later = !told.is_empty() && (sleeps(agent, at) || told.iter().all(|item| waits(item, at)));
     let counted = &agent.unattended;
     let restrained = counted.self_hold || counted.self_deferred_until.is_some_and(|until| until > at);
     let asked = entry.message.kind == MessageKind::OperatorPrompt;
@@ -169,7 +177,8 @@ impl<'a> Facts<'a> {
                 inbox.claimed(id).is_some() || inbox.queued().any(|entry| entry.message.id == id)
             })
         };
-        self.agent.work.open().find(|item| {
+        let mut open = self.agent.work.open().filter(|_| !sleeps(self.agent, self.at));
+        open.find(|item| {
             let runs = item.state() == WorkState::Runnable && !waits(item, self.at) && !told(item);
             runs && (current == Some(item.id)) == in_focus
         })
@@ -191,6 +200,7 @@ impl<'a> Facts<'a> {
             (_, _) if self.runnable() => (6, ClosureOutcome::Continuable),
             (_, _) if focus_is_stuck => (2, ClosureOutcome::Waiting),
             (_, Some(_)) => (5, ClosureOutcome::Waiting),
+            (_, None) if sleeps(self.agent, self.at) => (5, ClosureOutcome::Waiting),
             (Some(TurnKind::Completed | TurnKind::Aborted | TurnKind::Interrupted), None) => {
                 (7, ClosureOutcome::Completed)
             }
@@ -242,7 +252,10 @@ impl<'a> Facts<'a> {
         let empty = free && self.first.is_none();
         // Under either of them nothing is told of what is owed.
         let idle = empty && !self_hold && !exhausted;
-        let rest = idle && nothing_owed;
+        let slept =
+            self.agent.sleep.as_ref().and_then(|sleep| sleep.until).is_some_and(|until| until <= self.at);
+        let told = idle && (crowded || !slept);
+        let rest = told && nothing_owed;
         let (first, passive) = (named(self.first), named(self.passive));
         let drains = decision.evidence.contains(&Evidence::Draining);
         let full = decision.evidence.contains(&Evidence::NoFreeSlot);
@@ -260,8 +273,9 @@ impl<'a> Facts<'a> {
             (6, Reason::Stale) => (free && first.is_some() && said && !model, first),
             (6, Reason::QueuedMessage) => (free && model, first),
             (6, _) => (free && full && model, None),
-            (10, _) => (idle && named_item(turn), None),
-            (11, _) => (idle && (crowded || turn.is_none()) && named_item(notice), None),
+            (8, _) => (idle && slept, None),
+            (10, _) => (told && named_item(turn), None),
+            (11, _) => (told && (crowded || turn.is_none()) && named_item(notice), None),
             (12, reason) => {
                 let stalled = self.stuck().is_some_and(|item| item.state() == WorkState::Stalled);
                 let right = (reason == Reason::Stalled) == stalled;
@@ -294,7 +308,9 @@ impl<'a> Facts<'a> {
         let timers = self.agent.timers.armed().filter_map(|timer| timer.next_fire_at);
         let timer = timers.min().map(|at| (at, DeadlineReason::Timer));
         let runnable = self.agent.work.open().filter(|item| item.state() == WorkState::Runnable);
-        let later = runnable.filter(|item| waits(item, self.at)).filter_map(|item| item.debt.until);
+        let later = runnable
+            .filter(|item| waits(item, self.at) && !sleeps(self.agent, self.at))
+            .filter_map(|item| item.debt.until);
         let work = later.min().map(|at| (at, DeadlineReason::Work));
         let counted = &self.agent.unattended;
         let own = self.agent.inbox.queued().any(|entry| entry.own);
@@ -302,7 +318,9 @@ impl<'a> Facts<'a> {
         let day = counted.exhausted.map(|exhausted| exhausted.until);
         let deferred = deferred.map(|at| (at, DeadlineReason::SelfDeferral));
         let day = day.map(|at| (at, DeadlineReason::UnattendedTurns));
-        let ahead = deferred.into_iter().chain(day).filter(|(at, _)| *at > self.at);
+        let sleep = self.agent.sleep.as_ref().and_then(|sleep| sleep.until);
+        let sleep = sleep.map(|at| (at, DeadlineReason::Sleep));
+        let ahead = deferred.into_iter().chain(day).chain(sleep).filter(|(at, _)| *at > self.at);
         let all = hold
             .into_iter()
             .chain(timer)
@@ -334,6 +352,10 @@ impl<'a> Facts<'a> {
                     && item.is_some_and(|item| item.state() == *state)
             }
             Evidence::SelfCausedTurns { turns } => self.agent.unattended.self_caused_turns == *turns,
+            Evidence::Slept { until } => {
+                let sleep = self.agent.sleep.as_ref();
+                *until <= self.at && sleep.and_then(|sleep| sleep.until) == Some(*until)
+            }
             Evidence::UnattendedTurns { until } => self.exhausted == Some(*until),
             Evidence::Hold { until } => self.hold.is_some_and(|hold| hold.until == *until),
         };

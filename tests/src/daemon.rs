@@ -53,6 +53,13 @@ impl Daemon {
         ended
     }
 
+    /// How many of the last 512 events are of a type.
+    pub fn events_of(&self, kind: &str) -> usize {
+        let events = self.ok(&["tail", "--events", "512", "--json"]).stdout;
+        let kind = format!(r#""type":"{kind}""#);
+        events.lines().filter(|line| line.contains(&kind)).count()
+    }
+
     pub fn start(&self) -> u64 {
         let started = self.ok(&["daemon", "start", "--json"]).json();
         started["pid"].as_u64().unwrap_or_else(|| panic!("{started}"))

@@ -23,9 +23,10 @@ fn why(daemon: &Daemon) -> Value {
 
 /// Turns that have ended, and messages that wait.
 fn so_far(daemon: &Daemon) -> (usize, u64) {
-    let events = daemon.ok(&["tail", "--events", "512", "--json"]).stdout;
-    let ended = events.lines().filter(|line| line.contains(r#""type":"turn_terminal""#)).count();
-    (ended, why(daemon).pointer("/queue/entries").and_then(Value::as_u64).unwrap_or_default())
+    (
+        daemon.events_of("turn_terminal"),
+        why(daemon).pointer("/queue/entries").and_then(Value::as_u64).unwrap_or_default(),
+    )
 }
 
 #[test]

@@ -61,8 +61,7 @@ fn what_an_operator_adds_survives_a_kill_and_is_completed_once() {
 }
 
 fn turns(daemon: &Daemon) -> usize {
-    let events = daemon.ok(&["tail", "--events", "512", "--json"]).stdout;
-    events.lines().filter(|line| line.contains(r#""type":"turn_terminal""#)).count()
+    daemon.events_of("turn_terminal")
 }
 
 /// One prompt, three turns: nobody asks twice.

@@ -33,9 +33,9 @@ fn start(tx: &mut Tx<'_>) -> ControlOutcome {
     let previous = tx.agent().status;
     let next = match previous {
         Status::Stopped => Status::AwakeIdle,
-        // It is told to go on: turns that it causes itself don't wait any longer.
+        // It is told to go on: nothing that it causes itself waits any longer.
         Status::Booting | Status::AwakeIdle | Status::AwakeRunning | Status::Asleep
-            if tx.agent().unattended.self_caused_turns > 0 =>
+            if tx.agent().unattended.self_caused_turns > 0 || tx.agent().sleep.is_some() =>
         {
             previous
         }

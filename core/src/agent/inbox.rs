@@ -222,6 +222,13 @@ impl Inbox {
         entry.own = repeated && (entry.own || entry.message.kind == MessageKind::TaskResult);
     }
 
+    /// What a queued message tells the agent has not brought about in vain.
+    pub(super) fn from_outside(&mut self, id: MessageId) {
+        if let Some(entry) = self.queued.values_mut().find_map(|band| band.get_mut(&id)) {
+            entry.own = false;
+        }
+    }
+
     fn claim(&mut self, id: MessageId) {
         let entry = self.queued.values_mut().find_map(|band| band.remove(&id));
         self.queued.retain(|_, band| !band.is_empty());

@@ -12,6 +12,9 @@ pub mod model;
 pub mod novelty;
 pub(crate) mod recovery;
 pub(crate) mod settle;
+pub mod sleep;
+#[cfg(test)]
+mod sleep_tests;
 pub mod task;
 pub mod timer;
 pub mod turn;
@@ -29,6 +32,7 @@ use crate::closure::{self, ClosureDecision, ClosureFacts, RuntimePosture};
 use crate::config::UnattendedPolicy;
 use crate::continuation::{Spent, liveness_only};
 use crate::event::operation::{OpKind, OperationFact, OperationOpened};
+use crate::event::scheduling::SleepElapsed;
 use crate::event::task::TaskResultQueued;
 use crate::event::turn::TurnTerminal;
 use crate::event::work::{WorkAuthor, WorkTick};
@@ -51,6 +55,7 @@ use hold::Hold;
 use identity::AgentSpec;
 use inbox::{Entry, Inbox};
 use novelty::{Fingerprint, Novelty};
+use sleep::Sleep;
 use task::Tasks;
 use timer::Timers;
 use turn::recap::Recap;
@@ -82,6 +87,8 @@ pub struct Agent {
     pub novelty: Novelty,
     #[serde(default, skip_serializing_if = "Unattended::is_fresh")]
     pub unattended: Unattended,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sleep: Option<Sleep>,
     pub hold: Option<Hold>,
     pub history: History,
     pub last_decision: Option<SchedulerDecision>,
@@ -195,6 +202,7 @@ impl Agent {
             work: WorkItems::default(),
             novelty: Novelty::default(),
             unattended: Unattended::default(),
+            sleep: None,
             hold: None,
             history: History::default(),
             last_decision: None,
@@ -222,6 +230,7 @@ impl Agent {
         closure::decide(ClosureFacts {
             last_turn: self.history.last_settled,
             held_until: self.hold.as_ref().filter(|hold| hold.holds(now)).map(|hold| hold.until),
+            sleeps_until: self.sleeps(now),
             for_operator: self.work.current().filter(|item| item.is_for_operator()).map(|item| item.id),
             work_signal: self.work.signal(),
             posture: match self.status {
@@ -231,19 +240,27 @@ impl Agent {
         })
     }
 
+    /// Until when what it is owed waits, because it chose so.
+    pub fn sleeps(&self, now: Wall) -> Option<Wall> {
+        self.sleep.as_ref().and_then(|sleep| sleep.lasts(now))
+    }
+
     /// When something happens by itself, on the wall clock, and what. A hold that is over is nothing any more; what a
     /// timer brings is due until it has fired.
     pub fn deadlines(&self, now: Wall) -> impl Iterator<Item = (Wall, DeadlineReason)> + use<> {
         let runs = self.status != Status::Stopped;
         let hold = self.hold.as_ref().filter(|hold| hold.holds(now)).map(|hold| hold.until);
         let timer = self.timers.next().map(|(at, _)| at);
-        let work = self.work.next_deferral(now);
+        let sleep = self.sleeps(now);
+        // What is owed to work waits at least as long.
+        let work = self.work.next_deferral(now).filter(|_| sleep.is_none());
         let own = self.unattended.deferred(now).filter(|_| self.inbox.queued().any(|entry| entry.own));
         let day = self.unattended.exhausted.map(|exhausted| exhausted.until).filter(|until| *until > now);
         let all = [
             (hold, DeadlineReason::Hold),
             (timer, DeadlineReason::Timer),
             (work, DeadlineReason::Work),
+            (sleep, DeadlineReason::Sleep),
             (own, DeadlineReason::SelfDeferral),
             (day, DeadlineReason::UnattendedTurns),
         ];
@@ -257,18 +274,24 @@ impl Agent {
 
     /// Why a message that would need a model needs none any more.
     pub(crate) fn spent(&self, entry: &Entry, now: Wall) -> Option<Spent> {
-        let stale =
-            || work::debt::tick(&entry.message).is_some_and(|tick| self.owed(entry, tick, now).is_none());
+        let message = &entry.message;
+        let stale = || match work::debt::tick(message) {
+            Some(tick) => self.owed(entry, tick, now).is_none(),
+            None => {
+                sleep::is_tick(message)
+                    && self.sleep.as_ref().and_then(|sleep| sleep.tick) != Some(message.id)
+            }
+        };
         if entry.known { Some(Spent::Known) } else { stale().then_some(Spent::Stale) }
     }
 
     /// Whether a message would have its turn now, and has to wait: everything that it tells of is deferred, or turns
     /// that no operator causes are.
     pub(crate) fn waits(&self, entry: &Entry, now: Wall, policy: &UnattendedPolicy) -> bool {
-        let later =
-            || work::debt::tick(&entry.message).and_then(|tick| self.owed(entry, tick, now)) == Some(false);
+        let owed = work::debt::tick(&entry.message).and_then(|tick| self.owed(entry, tick, now));
+        let later = owed.is_some_and(|due| !due || self.sleeps(now).is_some());
         let needs_model = || !liveness_only(entry.message.kind) && self.spent(entry, now).is_none();
-        later() || (self.unattended.restrains(entry, now, policy) && needs_model())
+        later || (self.unattended.restrains(entry, now, policy) && needs_model())
     }
 
     /// Whether anything that a tick tells of is owed by now; none when nothing of it is owed any more.
@@ -306,7 +329,7 @@ impl Agent {
         match &record.event {
             Event::Lifecycle(fact) => self.apply_lifecycle(record.at, fact),
             Event::Inbox(fact) => self.apply_inbox(record.at, fact),
-            Event::Scheduling(fact) => self.apply_scheduling(fact),
+            Event::Scheduling(fact) => self.apply_scheduling(record.at, fact),
             Event::Turn(fact) => self.apply_turn(record.at, fact),
             Event::Operation(fact) => self.apply_operation(record.at, fact),
             Event::Task(fact) => self.apply_task(record.at, fact),
@@ -335,7 +358,10 @@ impl Agent {
             | LifecycleFact::RuntimeRecovered(_) => {}
             LifecycleFact::ControlApplied(fact) => match fact.action {
                 ControlAction::Stop => self.tasks.withdrawn(&fact.aborted_messages),
-                ControlAction::Start => self.unattended.clear(),
+                ControlAction::Start => {
+                    self.unattended.clear();
+                    self.sleep = None;
+                }
                 ControlAction::Abort => {}
             },
             LifecycleFact::SchedulerPostureDecision(fact) => self.set_status(at, fact.next),
@@ -346,6 +372,9 @@ impl Agent {
                 self.timers.clock_stepped(fact.from, fact.to);
                 self.work.clock_stepped(fact.from, fact.to);
                 self.unattended.clock_stepped(fact.from, fact.to);
+                if let Some(sleep) = &mut self.sleep {
+                    sleep.clock_stepped(fact.from, fact.to);
+                }
             }
             LifecycleFact::ModelOverrideChanged(fact) => self.model_override.clone_from(&fact.model),
         }
@@ -389,13 +418,23 @@ impl Agent {
         }
     }
 
-    fn apply_scheduling(&mut self, fact: &SchedulingFact) {
+    fn sleep_elapsed(&mut self, fact: &SleepElapsed) {
+        let Some(sleep) = &mut self.sleep else { return };
+        sleep.elapsed(fact);
+        if sleep.is_deliberate() {
+            self.inbox.from_outside(fact.message_id);
+        }
+    }
+
+    fn apply_scheduling(&mut self, at: Wall, fact: &SchedulingFact) {
         match fact {
             SchedulingFact::SchedulerDecision(fact) => self.last_decision = Some((**fact).clone()),
             SchedulingFact::ContinuationResolved(_) | SchedulingFact::ClosureDecided(_) => {}
             SchedulingFact::HoldSet(fact) => self.hold = Some(Hold::new(fact)),
             SchedulingFact::HoldEnded(_) => self.hold = None,
             SchedulingFact::SelfTurnCounted(fact) => self.unattended.counted(fact),
+            SchedulingFact::SleepBegun(fact) => self.sleep = Some(Sleep::begun(at, fact)),
+            SchedulingFact::SleepElapsed(fact) => self.sleep_elapsed(fact),
             SchedulingFact::UnattendedTurnsExhausted(fact) => {
                 self.unattended.exhausted = Some(Exhausted { turns: fact.turns, until: fact.until });
             }
@@ -411,6 +450,8 @@ impl Agent {
             self.run = self.inbox.claimed_mut(fact.message_id).map(|entry| Run::new(at, fact, entry, also));
             if let Some(run) = &mut self.run {
                 run.own = own;
+                // Whatever it is for ends a sleep; the one for its end keeps it until that is told.
+                self.sleep = self.sleep.take().filter(|sleep| sleep.tick == Some(fact.message_id));
                 run.work_told = crate::prompt::work::told(&self.work);
                 if !unattended::by_operator(&run.incoming) {
                     self.unattended.started(at);
@@ -457,6 +498,11 @@ impl Agent {
         let run = self.run.take();
         if fact.progress {
             self.unattended.clear();
+        }
+        let told =
+            |sleep: &Sleep| sleep.tick == Some(fact.message_id) && !self.inbox.is_live(fact.message_id);
+        if self.sleep.as_ref().is_some_and(told) {
+            self.sleep = None;
         }
         self.history.turn_ended(fact, run);
         self.set_status(at, Status::AwakeIdle);

@@ -1,7 +1,7 @@
 //! Decisions at a boundary, one after the other, until the agent rests or runs.
 
 use crate::agent::turn::begin;
-use crate::agent::{task, timer, work};
+use crate::agent::{sleep, task, timer, work};
 use crate::closure;
 use crate::continuation;
 use crate::event::inbox::{Disposition, MessageDequeued, MessageProcessed};
@@ -27,7 +27,8 @@ pub(crate) enum Settled {
 /// Decides and acts until the agent rests; `left` is what the step may still decide.
 pub(crate) fn settle(tx: &mut Tx<'_>, boundary: Boundary, left: &mut u32) -> Settled {
     // Holds and deferrals move with the clock: the decision must see them where they will be.
-    if tx.agent().hold.is_some()
+    if tx.agent().sleep.is_some()
+        || tx.agent().hold.is_some()
         || tx.agent().work.signal().is_some()
         || tx.agent().unattended.waits_for_time()
     {
@@ -57,9 +58,13 @@ pub(crate) fn settle(tx: &mut Tx<'_>, boundary: Boundary, left: &mut u32) -> Set
                 }
             }
             DecisionKind::EmitSystemTick => {
-                let active = decision.reason == DecisionReason::ContinueActive;
-                let tick = if active { WorkTick::ContinueActive } else { WorkTick::QueuedAvailable };
-                work::debt::tell(tx, tick);
+                if decision.reason == DecisionReason::SleepElapsed {
+                    sleep::tell(tx);
+                } else {
+                    let active = decision.reason == DecisionReason::ContinueActive;
+                    let tick = if active { WorkTick::ContinueActive } else { WorkTick::QueuedAvailable };
+                    work::debt::tell(tx, tick);
+                }
             }
             DecisionKind::Sleep | DecisionKind::WaitForTimer | DecisionKind::WaitForOperator => {
                 fall_asleep(tx, &decision);

@@ -1,6 +1,7 @@
 //! What was decided, and the hold.
 
 use alloc::boxed::Box;
+use alloc::string::String;
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +10,7 @@ use crate::closure::ClosureDecision;
 use crate::continuation::ContinuationResolution;
 use crate::ids::{MessageId, RunId};
 use crate::names::names;
-use crate::time::Wall;
+use crate::time::{Millis, Wall};
 
 /// A decision is recorded before what it leads to.
 pub type SchedulerDecision = crate::scheduler::SchedulerDecision;
@@ -24,6 +25,8 @@ family! {
         HoldEnded "hold_ended" v 1,
         SelfTurnCounted "self_turn_counted" v 1,
         UnattendedTurnsExhausted "unattended_turns_exhausted" v 1,
+        SleepBegun "sleep_begun" v 1,
+        SleepElapsed "sleep_elapsed" v 1,
     }
 }
 
@@ -82,6 +85,26 @@ pub struct UnattendedTurnsExhausted {
     /// The last of them.
     pub run_id: RunId,
     pub turns: u32,
+    pub until: Wall,
+}
+
+/// The agent chose to rest; its turn ends.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SleepBegun {
+    pub run_id: RunId,
+    /// What it is owed waits so long; without an end nothing but its own obligations ends it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Wall>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<Millis>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// A sleep is over, and its agent is told.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SleepElapsed {
+    pub message_id: MessageId,
     pub until: Wall,
 }
 

@@ -87,6 +87,8 @@ pub enum DeadlineReason {
     Timer,
     /// A work item is owed a turn or a mention.
     Work,
+    /// The agent chose to sleep until then.
+    Sleep,
     /// A turn that the agent causes itself may begin again.
     SelfDeferral,
     /// Turns that no operator causes may begin again.

@@ -158,6 +158,7 @@ fn block() -> impl Strategy<Value = AnswerBlock> {
         1 => item("CompleteWorkItem", ""),
         1 => Just(("ListWorkItems", String::from("{}"))),
         1 => Just(("Enqueue", String::from(r#"{"text":"look again"}"#))),
+        4 => Just(("Sleep", String::from(r#"{"duration_ms":1000}"#))),
         1 => Just(("NotifyOperator", String::from(r#"{"message":"look here"}"#))),
     ];
     let id = select(vec!["", "c1", "c2", "call_1_0_2", "call_2_0_2", "call_1_1_2"]);

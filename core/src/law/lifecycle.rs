@@ -92,7 +92,7 @@ pub(super) fn l5(seen: &Seen, record: &Record) -> Ruling {
     match &record.event {
         Event::Lifecycle(LifecycleFact::ControlRequestAdmitted(fact)) => match fact.action {
             ControlAction::Start => {
-                let waits = seen.unattended.turns > 0;
+                let waits = seen.unattended.turns > 0 || seen.sleep.is_some();
                 rule(seen.posture.stopped || waits, || "a started agent is started".into())
             }
             ControlAction::Stop => rule(!seen.posture.stopped, || "a stopped agent is stopped".into()),

@@ -24,6 +24,7 @@ mod sabotage_unattended;
 #[cfg(test)]
 mod sabotage_work;
 mod seen;
+mod sleep;
 mod tasks;
 #[cfg(test)]
 mod tests;
@@ -61,7 +62,7 @@ const fn law(id: &'static str, sentence: &'static str, judge: fn(&Seen, &Record)
 }
 
 /// Every law whose subject exists, by family.
-const LAWS: [Law; 44] = [
+const LAWS: [Law; 45] = [
     law("L1", "Nothing starts between a stop and the next start.", lifecycle::l1),
     law(
         "L2",
@@ -174,6 +175,7 @@ const LAWS: [Law; 44] = [
         "Turns that an agent causes itself and that bring nothing on are counted; the next ones wait for a time, then for somebody outside.",
         unattended::s9,
     ),
+    law("S10", "The end of a sleep is told once, when it has come, unless a turn began before.", sleep::s10),
 ];
 
 const TABLE: [(&str, &str); LAWS.len()] = {

@@ -92,6 +92,8 @@ fn names(event: &Event, visit: &mut dyn FnMut(Name)) {
             SchedulingFact::HoldSet(fact) => visit(Name::Run(fact.run_id)),
             SchedulingFact::SelfTurnCounted(fact) => visit(Name::Run(fact.run_id)),
             SchedulingFact::UnattendedTurnsExhausted(fact) => visit(Name::Run(fact.run_id)),
+            SchedulingFact::SleepBegun(fact) => visit(Name::Run(fact.run_id)),
+            SchedulingFact::SleepElapsed(fact) => visit(Name::Message(fact.message_id)),
         },
         Event::Turn(fact) => turn(fact, visit),
         Event::Operation(OperationFact::OperationOpened(fact)) => {
@@ -239,6 +241,7 @@ fn decision(fact: &SchedulerDecision, visit: &mut dyn FnMut(Name)) {
             | Evidence::Deadline { .. }
             | Evidence::SelfCausedTurns { .. }
             | Evidence::UnattendedTurns { .. }
+            | Evidence::Slept { .. }
             | Evidence::IgnoredQueue { .. } => {}
         }
     }

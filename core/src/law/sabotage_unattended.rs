@@ -7,13 +7,13 @@ use super::sabotage::{Case, Script};
 use crate::closure::ClosureOutcome;
 use crate::event::inbox::Disposition;
 use crate::event::lifecycle::AgentCreated;
-use crate::event::scheduling::{SelfTurnCounted, UnattendedTurnsExhausted};
-use crate::ids::RunId;
+use crate::event::scheduling::{SelfTurnCounted, SleepBegun, SleepElapsed, UnattendedTurnsExhausted};
+use crate::ids::{MessageId, RunId};
 use crate::message::{MessageKind, Origin};
 use crate::scheduler::DecisionKind;
 use crate::terminal::TurnKind;
 use crate::testing::spec;
-use crate::time::Wall;
+use crate::time::{Millis, Wall};
 
 fn case(law: &'static str, what: &'static str, sabotage: impl FnOnce(&mut Script)) -> Case {
     Case::of(law, what, life(), sabotage)
@@ -44,6 +44,16 @@ pub(super) fn cases() -> Vec<Case> {
         case("S9", "the day is over at once", |s| {
             s.replace("unattended_turns_exhausted", 0, exhausted(3, 0));
         }),
+        case("S10", "a sleep ends too early", |s| s.replace("sleep_elapsed", 0, slept(2, SLEPT - 1))),
+        case("S10", "the end of a sleep is told again", |s| s.after("sleep_elapsed", 0, slept(2, SLEPT))),
+        case("S10", "a sleep is told by what was there before", |s| {
+            s.replace("sleep_elapsed", 0, slept(1, SLEPT));
+        }),
+        case("S10", "nobody slept", |s| s.remove("sleep_begun", 0)),
+        case("S10", "a sleep lasts as long as it likes", |s| {
+            let (duration_ms, until) = (Some(Millis(1)), Some(Wall(SLEPT * 1_000_000)));
+            s.replace("sleep_begun", 0, SleepBegun { run_id: RunId(1), until, duration_ms, reason: None });
+        }),
         case("Q4", "a message that has to wait is taken", |s| {
             s.replace("self_turn_counted", 1, counted(2, 2, Some(FAR)));
         }),
@@ -63,17 +73,33 @@ fn exhausted(turns: u32, until: i64) -> UnattendedTurnsExhausted {
     UnattendedTurnsExhausted { run_id: RunId(3), turns, until: Wall(until * 1_000_000) }
 }
 
+/// When the sleep of the first turn is over, in seconds.
+const SLEPT: i64 = 4;
+
+fn slept(message: u64, until: i64) -> SleepElapsed {
+    SleepElapsed { message_id: MessageId(message), until: Wall(until * 1_000_000) }
+}
+
 /// Three turns that the agent causes itself bring nothing; then somebody asks for one.
 fn life() -> Script {
     let mut s = Script::default();
     s.step().on(AgentCreated { spec: spec() });
     for turn in 1..=3 {
         let origin = Origin::System { subsystem: "follow_up".into() };
-        s.step().on(tells(turn, MessageKind::InternalFollowup, origin));
+        if turn == 2 {
+            let origin = Origin::System { subsystem: "sleep_elapsed".into() };
+            s.step().on(tells(2, MessageKind::SystemTick, origin)).on(slept(2, SLEPT));
+        } else {
+            s.step().on(tells(turn, MessageKind::InternalFollowup, origin));
+        }
         while turn == 3 && s.time() < Wall(SOON * 1_000_000) {
             s.step();
         }
         s.begin(turn, turn, turn, turn);
+        if turn == 1 {
+            let (duration_ms, until) = (Some(Millis(2_000)), Some(Wall(SLEPT * 1_000_000)));
+            s.on(SleepBegun { run_id: RunId(1), until, duration_ms, reason: None });
+        }
         s.step().on(settled(turn)).on(processed(turn, Some(turn), Disposition::Processed));
         s.on(ended(turn, turn, turn, TurnKind::Completed, None, 0));
         match turn {

@@ -155,6 +155,16 @@ fn work(world: &mut World) {
     assert_eq!(world.agent("main").status, Status::Asleep);
 }
 
+/// A sleep that comes to its end.
+fn sleep(world: &mut World) {
+    world.admit("main", prompt("rest"));
+    world.complete("main", context());
+    world.complete("main", calls(&[("", "Sleep", r#"{"duration_ms":2000}"#)]));
+    world.pass(Millis::seconds(2));
+    world.complete("main", context());
+    world.complete("main", says("up again"));
+}
+
 #[test]
 fn a_real_life_breaks_no_law_and_concerns_them_all() {
     let mut world = World::new(patient());
@@ -165,6 +175,7 @@ fn a_real_life_breaks_no_law_and_concerns_them_all() {
     tasks(&mut world);
     timers(&mut world);
     work(&mut world);
+    sleep(&mut world);
     let silent: Vec<_> =
         world.laws.antecedents().into_iter().filter(|(_, count)| *count == 0).map(|(id, _)| id).collect();
     assert!(silent.is_empty(), "nothing concerned {silent:?}");

@@ -34,7 +34,7 @@ names! {
         HeldLiveness "held_liveness", HoldTrial "hold_trial", Hold "hold",
         SelfHold "self_hold", UnattendedTurns "unattended_turns",
         QueuedMessage "queued_message", LivenessOnly "liveness_only", Stale "stale", NoSlot "no_slot",
-        ContinueActive "continue_active", QueuedAvailable "queued_available",
+        SleepElapsed "sleep_elapsed", ContinueActive "continue_active", QueuedAvailable "queued_available",
         NeedsInput "needs_input", Stalled "stalled",
         DeadlineArmed "deadline_armed", NothingPending "nothing_pending", AlreadyAsleep "already_asleep",
     }
@@ -79,6 +79,7 @@ pub enum Evidence {
     WorkItem { work_item_id: WorkItemId, state: WorkState },
     SelfCausedTurns { turns: u32 },
     UnattendedTurns { until: Wall },
+    Slept { until: Wall },
 }
 
 impl SchedulerDecision {
@@ -148,6 +149,12 @@ pub fn decide_next_action(facts: &SchedulerProjection) -> SchedulerDecision {
     // 5: holds that let pass what the agent does not cause itself, or what an operator causes.
     if let Some(decision) = restrained(facts) {
         return decision;
+    }
+    // 8: a sleep is over.
+    if let Some(until) = facts.slept_until {
+        let evidence = alloc::vec![Evidence::Slept { until }];
+        let decision = rest(facts, DecisionKind::EmitSystemTick, DecisionReason::SleepElapsed, 8, evidence);
+        return SchedulerDecision { idempotency_key: Some(format!("sleep:{until}")), ..decision };
     }
     // 10, 11: what open items are owed, first the one in focus.
     if let Some(item) = &facts.owed_turn {

@@ -41,6 +41,9 @@ pub struct SchedulerProjection {
     /// The day has had its turns without an operator.
     #[serde(default)]
     pub exhausted_until: Option<Wall>,
+    /// A sleep of which the end has come, and is not told.
+    #[serde(default)]
+    pub slept_until: Option<Wall>,
     /// The item in focus, when it is owed a turn now.
     #[serde(default)]
     pub owed_turn: Option<ItemFact>,
@@ -116,6 +119,7 @@ pub fn project(agent: &Agent, host: HostFacts, config: &Config, boundary: Bounda
     // What has no room stays owed.
     let room = agent.inbox.has_room(MessageKind::SystemTick, TICK_BYTES, &config.queue);
     let policy = &config.unattended;
+    let awake = room && agent.sleeps(host.now).is_none();
     let hold = agent.hold.as_ref().filter(|hold| hold.holds(host.now));
     SchedulerProjection {
         boundary,
@@ -132,8 +136,9 @@ pub fn project(agent: &Agent, host: HostFacts, config: &Config, boundary: Bounda
         free_slot: host.free_slot,
         self_hold: agent.unattended.self_hold.then_some(agent.unattended.self_caused_turns),
         exhausted_until: agent.unattended.exhausted(host.now, policy),
-        owed_turn: agent.work.owed_turn(&agent.inbox, host.now).filter(|_| room).map(item_fact),
-        owed_notice: agent.work.owed_notices(&agent.inbox, host.now).next().filter(|_| room).map(item_fact),
+        slept_until: agent.sleep.as_ref().and_then(|sleep| sleep.over(host.now)).filter(|_| room),
+        owed_turn: agent.work.owed_turn(&agent.inbox, host.now).filter(|_| awake).map(item_fact),
+        owed_notice: agent.work.owed_notices(&agent.inbox, host.now).next().filter(|_| awake).map(item_fact),
         for_operator: agent.work.for_operator().map(item_fact),
         next_deadline: agent.next_deadline(host.now).map(|(at, reason)| ArmedDeadline { at, reason }),
     }

@@ -2,7 +2,7 @@
 
 use super::arguments::{
     CompleteWorkItem, CreateWorkItem, Enqueue, GetWorkItem, ListWorkItems, NotifyOperator, PickWorkItem,
-    TaskInput, TaskList, TaskOutput, TaskStatus, TaskStop, UpdateWorkItem,
+    Sleep, TaskInput, TaskList, TaskOutput, TaskStatus, TaskStop, UpdateWorkItem,
 };
 use super::receipt::{SelfCall, TaskCall, WorkCall};
 use crate::time::Millis;
@@ -89,5 +89,12 @@ impl From<Enqueue> for SelfCall {
 impl From<NotifyOperator> for SelfCall {
     fn from(it: NotifyOperator) -> Self {
         Self::Notify { message: it.message, urgency: it.urgency }
+    }
+}
+
+impl From<Sleep> for SelfCall {
+    fn from(it: Sleep) -> Self {
+        let duration = it.duration_ms.filter(|duration| *duration > 0).map(Millis);
+        Self::Sleep { reason: it.reason, duration }
     }
 }

@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 
 pub use arguments::{
     ApplyPatch, CompleteWorkItem, CreateWorkItem, Enqueue, ExecCommand, ExecCommandBatch, GetWorkItem,
-    ListWorkItems, NotifyOperator, PickWorkItem, TaskInput, TaskList, TaskOutput, TaskStatus, TaskStop,
-    UpdateWorkItem,
+    ListWorkItems, NotifyOperator, PickWorkItem, Sleep, TaskInput, TaskList, TaskOutput, TaskStatus,
+    TaskStop, UpdateWorkItem,
 };
 pub use receipt::{
     Details, InputReceipt, Receipt, SelfCall, TaskCall, ToolError, ToolErrorKind, ToolFacts, Verdict,
@@ -41,6 +41,7 @@ pub enum Tool {
     CompleteWorkItem,
     Enqueue,
     NotifyOperator,
+    Sleep,
 }
 
 impl Tool {
@@ -61,6 +62,7 @@ impl Tool {
         Self::CompleteWorkItem,
         Self::Enqueue,
         Self::NotifyOperator,
+        Self::Sleep,
     ];
 
     pub fn name(self) -> &'static str {
@@ -81,6 +83,7 @@ impl Tool {
             Self::CompleteWorkItem => "CompleteWorkItem",
             Self::Enqueue => "Enqueue",
             Self::NotifyOperator => "NotifyOperator",
+            Self::Sleep => "Sleep",
         }
     }
 
@@ -147,6 +150,11 @@ impl Tool {
                 "Tell the operator something now, and go on. With urgency action_required it says that somebody has to \
                  act. What you say at the end of your turn is told anyway."
             }
+            Self::Sleep => {
+                "Rest: your turn ends after this round. With duration_ms, what your work items are owed waits so long, and \
+                 then you are woken; anything else that comes wakes you before. Without it you rest until something \
+                 comes, which you can't while the item in focus can be worked on."
+            }
         }
     }
 
@@ -169,6 +177,7 @@ impl Tool {
             Self::CompleteWorkItem => 110,
             Self::Enqueue => 150,
             Self::NotifyOperator => 150,
+            Self::Sleep => 210,
         }
     }
 
@@ -191,7 +200,8 @@ impl Tool {
             | Self::UpdateWorkItem
             | Self::CompleteWorkItem
             | Self::Enqueue
-            | Self::NotifyOperator => self.core_call(json).map(drop),
+            | Self::NotifyOperator
+            | Self::Sleep => self.core_call(json).map(drop),
         }
     }
 
@@ -215,6 +225,7 @@ impl Tool {
             Self::CompleteWorkItem => Verdict::OnWork(arguments::parse::<CompleteWorkItem>(json)?.into()),
             Self::Enqueue => Verdict::OnSelf(arguments::parse::<Enqueue>(json)?.into()),
             Self::NotifyOperator => Verdict::OnSelf(arguments::parse::<NotifyOperator>(json)?.into()),
+            Self::Sleep => Verdict::OnSelf(arguments::parse::<Sleep>(json)?.into()),
         }))
     }
     /// Whether the core executes it, on what it knows of the agent.

@@ -163,8 +163,21 @@ pub enum TaskCall {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "call", rename_all = "snake_case")]
 pub enum SelfCall {
-    Enqueue { text: String, priority: FollowUpPriority },
-    Notify { message: String, urgency: Urgency },
+    Enqueue {
+        text: String,
+        priority: FollowUpPriority,
+    },
+    Notify {
+        message: String,
+        urgency: Urgency,
+    },
+    Sleep {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+        /// None is without an end.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        duration: Option<Millis>,
+    },
 }
 
 impl SelfCall {
@@ -172,6 +185,7 @@ impl SelfCall {
         match self {
             Self::Enqueue { .. } => Tool::Enqueue,
             Self::Notify { .. } => Tool::NotifyOperator,
+            Self::Sleep { .. } => Tool::Sleep,
         }
     }
 }

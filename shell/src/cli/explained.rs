@@ -44,6 +44,7 @@ pub(super) fn explanation(answer: &Value) -> Vec<Vec<String>> {
         rows.push(row("held by", format!("{cause} since {since}, until {until}, wait {step}")));
         rows.extend(trouble(answer, "/hold_error").map(|error| row("held for", error)));
     }
+    rows.extend(object(answer, "/sleep").map(|sleep| row("sleeps", sleeps(sleep))));
     rows.extend(object(answer, "/unattended").map(|counted| row("unattended", unattended(counted))));
     if object(answer, "/last_decision").is_some() {
         let event = object(answer, "/last_decision_event").map(mark);
@@ -93,6 +94,13 @@ fn doing(answer: &Value) -> Vec<Vec<String>> {
     }
     rows.push(row("queue", queue(answer)));
     rows
+}
+
+/// The rest that the agent chose.
+fn sleeps(sleep: &Value) -> String {
+    let until = given(sleep, "/until").map(|until| format!(" until {until}")).unwrap_or_default();
+    let reason = given(sleep, "/reason").map(|it| format!(": {}", present::one_line(it))).unwrap_or_default();
+    format!("since {}{until}{reason}", text(sleep, "/since"))
 }
 
 /// Turns that no operator caused.
@@ -226,6 +234,7 @@ fn evidence(fact: &Value) -> String {
             let turns = number(fact, "/turns");
             format!("{turns} turns in a row that it caused itself brought nothing on")
         }
+        "slept" => format!("its sleep was over at {}", part("/until")),
         "unattended_turns" => format!("turns without an operator wait until {}", part("/until")),
         "ignored_queue" => format!("{entries} in the queue, ignored because of the hold"),
         // A newer runtime may know more.

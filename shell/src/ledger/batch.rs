@@ -81,6 +81,7 @@ impl AgentRow {
         if agent.status != Status::Stopped {
             rest += agent.tasks.untold().count() + agent.timers.untold().count();
             rest += agent.timers.armed().count();
+            rest += usize::from(agent.sleep.as_ref().is_some_and(|sleep| sleep.until.is_some()));
             rest += agent.work.open().filter(|item| item.is_runnable()).count();
         }
         Self {

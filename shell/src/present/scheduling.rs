@@ -50,6 +50,17 @@ pub(super) fn told(fact: &SchedulingFact) -> Told {
             let summary = format!("{turns} turns without an operator today: further ones wait until {until}");
             Told::new(Visibility::Info, Category::Waiting, "unattended", &summary)
         }
+        SchedulingFact::SleepBegun(fact) => {
+            let until = fact.until.map(|until| format!(" until {until}")).unwrap_or_default();
+            let reason =
+                fact.reason.as_ref().map(|it| format!(": {}", super::one_line(it))).unwrap_or_default();
+            let summary = format!("it sleeps{until}{reason}");
+            Told::new(Visibility::Info, Category::Waiting, "sleep", &summary)
+        }
+        SchedulingFact::SleepElapsed(fact) => {
+            let summary = format!("its sleep until {} is over: {}", fact.until, fact.message_id);
+            Told::new(Visibility::Verbose, Category::Waiting, "sleep", &summary)
+        }
         SchedulingFact::HoldEnded(fact) => {
             let summary = match fact.reason {
                 HoldEnd::TurnSucceeded => "the providers answer again",

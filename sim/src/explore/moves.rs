@@ -162,6 +162,7 @@ impl Situation {
             | DeadlineReason::Hold
             | DeadlineReason::Timer
             | DeadlineReason::Work
+            | DeadlineReason::Sleep
             | DeadlineReason::SelfDeferral
             | DeadlineReason::UnattendedTurns => false,
         };

@@ -26,6 +26,8 @@ pub(super) struct Unattended {
     day: (i64, u32),
     /// The day was said to be over; it may have ended since.
     exhausted: bool,
+    /// Until when the agent chose to rest; that may be over.
+    sleeps: Option<Wall>,
     /// Tasks whose command the agent had begun before.
     repeated: BTreeSet<TaskId>,
 }
@@ -35,10 +37,12 @@ impl Unattended {
     pub(super) fn waits(&self, kind: Option<MessageKind>) -> bool {
         let own = [MessageKind::SystemTick, MessageKind::InternalFollowup, MessageKind::TaskResult];
         let caused = kind.is_some_and(|kind| own.contains(&kind));
-        (caused && self.waits) || (self.exhausted && kind != Some(MessageKind::OperatorPrompt))
+        let sleeps = self.sleeps.is_some() && kind == Some(MessageKind::SystemTick);
+        sleeps || (caused && self.waits) || (self.exhausted && kind != Some(MessageKind::OperatorPrompt))
     }
 
     pub(super) fn started(&mut self, at: Wall, kind: Option<MessageKind>) {
+        self.sleeps = None;
         if kind != Some(MessageKind::OperatorPrompt) {
             let day = at.0.div_euclid(DAY);
             self.day = (day, if self.day.0 == day { self.day.1 + 1 } else { 1 });
@@ -71,6 +75,11 @@ impl Unattended {
                 ensure!(right, "S9", "{turns} turns are enough until {}", fact.until);
                 self.exhausted = true;
             }
+            Event::Scheduling(SchedulingFact::SleepBegun(fact)) => {
+                let right = fact.duration_ms.map(|duration| record.at.after(duration));
+                ensure!(fact.until == right, "S10", "a sleep until {:?}, right is {right:?}", fact.until);
+                self.sleeps = right;
+            }
             Event::Inbox(InboxFact::MessageAdmitted(fact)) => match fact.message.kind {
                 MessageKind::OperatorPrompt
                 | MessageKind::ChannelEvent
@@ -86,6 +95,7 @@ impl Unattended {
                 | MessageKind::BriefResult => {}
             },
             Event::Lifecycle(LifecycleFact::ControlApplied(fact)) if fact.action == ControlAction::Start => {
+                self.sleeps = None;
                 self.anew();
             }
             Event::Work(WorkFact::WorkItemWritten(fact)) if fact.by == WorkAuthor::Operator => self.anew(),

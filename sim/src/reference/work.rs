@@ -31,9 +31,9 @@ pub(super) struct Work {
     pub(super) lost: bool,
 }
 
-/// Whether the runtime says by it what work is owed.
+/// Whether the runtime says by it what work is owed, or that a sleep is over.
 pub(super) fn tells(message: &Message) -> bool {
-    let ticks = ["continue_active", "queued_available"];
+    let ticks = ["continue_active", "queued_available", "sleep_elapsed"];
     matches!(&message.origin, Origin::System { subsystem } if ticks.contains(&subsystem.as_str()))
 }
 

@@ -4,11 +4,15 @@ use alloc::format;
 use alloc::string::String;
 
 use crate::agent::evidence::{self, Evidence};
+use crate::agent::turn::Run;
+use crate::agent::work::WorkItem;
 use crate::content::Text;
 use crate::event::brief::{BriefCreated, BriefKind, BriefVisibility};
+use crate::event::scheduling::SleepBegun;
 use crate::host::tx::Tx;
 use crate::ids::RunId;
 use crate::message::{MessageKind, Origin, Surface};
+use crate::time::Millis;
 use crate::tool::arguments::{FollowUpPriority, Urgency};
 use crate::tool::{Receipt, SelfCall, Tool, ToolError, ToolErrorKind, ToolFacts, Verdict};
 
@@ -28,6 +32,7 @@ pub(super) fn call(tx: &mut Tx<'_>, run_id: RunId, call: &SelfCall) -> Result<Re
     match call {
         SelfCall::Enqueue { text, priority } => enqueue(tx, text.clone(), *priority),
         SelfCall::Notify { message, urgency } => Ok(notify(tx, run_id, message.clone(), *urgency)),
+        SelfCall::Sleep { reason, duration } => sleep(tx, run_id, reason.clone(), *duration),
     }
 }
 
@@ -73,6 +78,34 @@ fn notify(tx: &mut Tx<'_>, run_id: RunId, message: String, urgency: Urgency) -> 
         interjected_message_ids: alloc::vec::Vec::new(),
     });
     receipt(&format!(r#"{{"brief_id":"{id}"}}"#))
+}
+
+fn sleep(
+    tx: &mut Tx<'_>,
+    run_id: RunId,
+    reason: Option<String>,
+    duration_ms: Option<Millis>,
+) -> Result<Receipt, ToolError> {
+    let owed = |item: &&WorkItem| item.is_runnable() && item.debt.deferred(tx.now()).is_none();
+    if let (None, Some(item)) = (duration_ms, tx.agent().work.current().filter(owed)) {
+        let message =
+            format!("{} is in focus and can be worked on: a sleep without an end would leave it", item.id);
+        let error = ToolError::new(ToolErrorKind::InvalidToolInput, message);
+        return Err(error.hint("sleep with duration_ms, complete it, or say what stands in its way"));
+    }
+    let until = duration_ms.map(|duration| tx.now().after(duration));
+    tx.record(SleepBegun { run_id, until, duration_ms, reason });
+    let until = until.map_or_else(|| "null".into(), |until| format!("\"{until}\""));
+    Ok(receipt(&format!(r#"{{"sleeps_until":{until}}}"#)))
+}
+
+/// Whether the round in progress has said that the turn is over.
+pub(super) fn rests(run: &Run) -> bool {
+    let round = run.rounds.last().filter(|_| run.rounds.len() > run.carried_rounds as usize);
+    let mut calls = round.into_iter().flat_map(|round| round.verdicts.iter().zip(&round.results));
+    calls.any(|(verdict, result)| {
+        matches!(verdict, Verdict::OnSelf(SelfCall::Sleep { .. })) && result.error.is_none()
+    })
 }
 
 fn receipt(json: &str) -> Receipt {

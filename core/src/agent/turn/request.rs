@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use crate::agent::Agent;
 use crate::agent::turn::end::{self, End};
 use crate::agent::turn::recap::{self, Window};
-use crate::agent::turn::{Note, Phase, Round, Run, interject, limits, tools};
+use crate::agent::turn::{Note, Phase, Round, Run, interject, itself, limits, tools};
 use crate::effect::Effect;
 use crate::event::inbox::SafePoint;
 use crate::event::operation::OpKind;
@@ -37,7 +37,7 @@ pub(crate) fn advance(tx: &mut Tx<'_>) {
     };
     let bound = limits::reached(run, &tx.config.turn);
     let asked = bound.is_none() && tx.agent().inbox.interjections().next().is_some();
-    if !first && spoke_only && !asked {
+    if !first && (spoke_only || itself::rests(run)) && !asked {
         end::end(tx, End::Completed);
     } else if let Some(limit) = bound {
         // What an operator interjects now is not lost in this turn: it gets one of its own.

@@ -40,7 +40,7 @@ pub(crate) fn plays(world: &mut World, rounds: &[&[(&str, &str)]]) {
 
 pub(crate) const CREATE: (&str, &str) =
     ("CreateWorkItem", r#"{"objective":"repair the build","todo_list":[{"text":"look","state":"pending"}]}"#);
-pub(super) const PICK: (&str, &str) = ("PickWorkItem", r#"{"work_item_id":"work_1"}"#);
+pub(crate) const PICK: (&str, &str) = ("PickWorkItem", r#"{"work_item_id":"work_1"}"#);
 
 pub(super) fn facts(world: &World) -> Vec<&WorkFact> {
     let work = world.log.iter().filter_map(|record| {

@@ -3,6 +3,7 @@
 
 mod keys;
 mod queue;
+mod sleep;
 mod tasks;
 mod timers;
 mod unattended;
@@ -30,6 +31,7 @@ use crate::time::Wall;
 use crate::tool::{TaskCall, Tool, Verdict};
 pub(in crate::law) use keys::Keys;
 pub(in crate::law) use queue::{Claim, Entry, Queue};
+use sleep::Sleep;
 pub(in crate::law) use tasks::{Ended, Op, Task, Tasks, Told};
 pub(in crate::law) use timers::{Timer, come};
 use unattended::Unattended;
@@ -50,6 +52,7 @@ pub(in crate::law) struct Seen {
     pub(in crate::law) timers: BTreeMap<TimerId, Timer>,
     pub(in crate::law) work: Work,
     pub(in crate::law) unattended: Unattended,
+    pub(in crate::law) sleep: Option<Sleep>,
     pub(in crate::law) hold: Option<Hold>,
     pub(in crate::law) decided: Option<(DecisionKind, Option<MessageId>)>,
     pub(in crate::law) owed: Owed,
@@ -277,6 +280,7 @@ impl Seen {
                     ControlAction::Start => {
                         self.posture.stopped = false;
                         self.unattended.clear();
+                        self.sleep = None;
                         self.posture.started = true;
                     }
                     ControlAction::Abort => {}
@@ -294,6 +298,9 @@ impl Seen {
                 self.timers_stepped(fact.from, fact.to);
                 self.work_stepped(fact.from, fact.to);
                 self.unattended.stepped(fact.from, fact.to);
+                if let Some(sleep) = &mut self.sleep {
+                    sleep.stepped(fact.from, fact.to);
+                }
                 self.keys.muddle();
             }
         }
@@ -370,6 +377,8 @@ impl Seen {
                 self.unattended.counted(fact);
             }
             SchedulingFact::UnattendedTurnsExhausted(fact) => self.unattended.exhausted(fact),
+            SchedulingFact::SleepBegun(fact) => self.sleep = Some(Sleep::begun(fact)),
+            SchedulingFact::SleepElapsed(fact) => self.slept(fact),
         }
     }
 
@@ -388,6 +397,7 @@ impl Seen {
             TurnFact::TurnStarted(fact) => {
                 self.run_started(fact);
                 self.unattended_started(fact, record.at);
+                self.sleep = self.sleep.filter(|sleep| sleep.tick == Some(fact.message_id));
             }
             TurnFact::TurnTerminal(fact) => self.run_ended(fact),
             TurnFact::TurnContextBuilt(_)
@@ -439,6 +449,8 @@ impl Seen {
 
     fn run_ended(&mut self, fact: &TurnTerminal) {
         let run = self.run.take();
+        let live = self.queue.live.contains_key(&fact.message_id);
+        self.sleep = self.sleep.filter(|sleep| live || sleep.tick != Some(fact.message_id));
         self.unattended_ended(fact, run.as_ref().is_some_and(|run| run.own));
         let bound = run.and_then(|run| run.work_item);
         self.owed.deferrals = self.unproductive(fact, bound);

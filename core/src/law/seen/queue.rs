@@ -14,6 +14,8 @@ pub(in crate::law) struct Queue {
     pub(in crate::law) aborted: Option<MessageId>,
     /// Live messages that tell what work is owed.
     pub(in crate::law) ticks: BTreeSet<MessageId>,
+    /// Live messages that tell of the end of a sleep.
+    pub(in crate::law) slept: BTreeSet<MessageId>,
 }
 
 /// A message that is not terminal.
@@ -85,6 +87,7 @@ impl Queue {
         if let Some(entry) = self.live.remove(&id) {
             self.waiting.remove(&(entry.priority, id));
             self.ticks.remove(&id);
+            self.slept.remove(&id);
         }
     }
 }

@@ -76,7 +76,9 @@ impl Seen {
 
     /// Whether nothing is told of what is owed: turns for it have to wait.
     pub(in crate::law) fn may_tell_nothing(&self, at: Wall) -> bool {
-        self.unattended.held || self.unattended.exhausted.is_some_and(|until| until > at)
+        self.sleep.is_some_and(|sleep| sleep.lasts(at))
+            || self.unattended.held
+            || self.unattended.exhausted.is_some_and(|until| until > at)
     }
 
     pub(super) fn unattended_started(&mut self, fact: &TurnStarted, at: Wall) {

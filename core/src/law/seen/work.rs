@@ -67,13 +67,16 @@ impl Seen {
 
     /// Whether a message told of work of which nothing is owed any more.
     pub(in crate::law) fn stale(&self, message: MessageId, at: Wall) -> bool {
-        self.queue.ticks.contains(&message) && self.told_by(message, at).is_empty()
+        let slept =
+            self.queue.slept.contains(&message) && self.sleep.and_then(|sleep| sleep.tick) != Some(message);
+        slept || (self.queue.ticks.contains(&message) && self.told_by(message, at).is_empty())
     }
 
     /// Whether all that a message tells of is deferred.
     pub(in crate::law) fn deferred(&self, message: MessageId, at: Wall) -> bool {
         let told = self.told_by(message, at);
-        !told.is_empty() && !told.contains(&true)
+        let sleeps = self.sleep.is_some_and(|sleep| sleep.lasts(at));
+        !told.is_empty() && (sleeps || !told.contains(&true))
     }
 
     /// The items whose next turn, or mention, has to be deferred by the end of a run.

@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use super::{
     ApplyPatch, CompleteWorkItem, CreateWorkItem, Enqueue, ExecCommand, ExecCommandBatch, GetWorkItem,
-    ListWorkItems, NotifyOperator, PickWorkItem, TaskInput, TaskList, TaskOutput, TaskStatus, TaskStop, Tool,
-    UpdateWorkItem,
+    ListWorkItems, NotifyOperator, PickWorkItem, Sleep, TaskInput, TaskList, TaskOutput, TaskStatus,
+    TaskStop, Tool, UpdateWorkItem,
 };
 
 /// How optional properties are written.
@@ -43,6 +43,7 @@ pub fn schema(tool: Tool, mode: SchemaMode) -> Value {
         Tool::CompleteWorkItem => of::<CompleteWorkItem>(mode),
         Tool::Enqueue => of::<Enqueue>(mode),
         Tool::NotifyOperator => of::<NotifyOperator>(mode),
+        Tool::Sleep => of::<Sleep>(mode),
     }
 }
 

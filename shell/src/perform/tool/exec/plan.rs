@@ -77,7 +77,8 @@ pub(super) fn plan(
         | Tool::UpdateWorkItem
         | Tool::CompleteWorkItem
         | Tool::Enqueue
-        | Tool::NotifyOperator => {
+        | Tool::NotifyOperator
+        | Tool::Sleep => {
             return Err(Refusal::new(ToolErrorKind::ToolExecutionFailed, "it is no command"));
         }
     };
