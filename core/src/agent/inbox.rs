@@ -222,8 +222,8 @@ impl Inbox {
         entry.own = repeated && (entry.own || entry.message.kind == MessageKind::TaskResult);
     }
 
-    /// What a queued message tells the agent has not brought about in vain.
-    pub(super) fn from_outside(&mut self, id: MessageId) {
+    /// A queued message is the agent's own no more.
+    pub(super) fn disown(&mut self, id: MessageId) {
         if let Some(entry) = self.queued.values_mut().find_map(|band| band.get_mut(&id)) {
             entry.own = false;
         }

@@ -422,7 +422,7 @@ impl Agent {
         let Some(sleep) = &mut self.sleep else { return };
         sleep.elapsed(fact);
         if sleep.is_deliberate() {
-            self.inbox.from_outside(fact.message_id);
+            self.inbox.disown(fact.message_id);
         }
     }
 
