@@ -23,6 +23,23 @@ names! {
     }
 }
 
+impl MessageKind {
+    /// Whether somebody outside says it, rather than the runtime to its agent.
+    pub fn is_from_outside(self) -> bool {
+        match self {
+            Self::OperatorPrompt | Self::ChannelEvent | Self::WebhookEvent | Self::CallbackEvent => true,
+            Self::Control
+            | Self::TimerTick
+            | Self::SystemTick
+            | Self::InternalFollowup
+            | Self::TaskResult
+            | Self::TaskStatus
+            | Self::BriefAck
+            | Self::BriefResult => false,
+        }
+    }
+}
+
 names! {
     /// A compatibility label; [`AuthorityClass`] is what decides.
     Trust {

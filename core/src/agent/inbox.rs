@@ -147,8 +147,8 @@ impl Inbox {
     /// queue to four times the bounds, and takes nobody's place.
     pub fn has_room(&self, kind: MessageKind, bytes: u64, limits: &QueueLimits) -> bool {
         let (used, used_bytes) =
-            if is_evidence(kind) { self.totals() } else { (self.ingress.entries, self.ingress.bytes) };
-        let (max_entries, max_bytes) = if is_evidence(kind) {
+            if kind.is_from_outside() { (self.ingress.entries, self.ingress.bytes) } else { self.totals() };
+        let (max_entries, max_bytes) = if !kind.is_from_outside() {
             (limits.entries.saturating_mul(4), limits.bytes.saturating_mul(4))
         } else if kind == MessageKind::OperatorPrompt {
             (limits.entries, limits.bytes)
@@ -208,23 +208,28 @@ impl Inbox {
         self.queued.entry(entry.message.priority).or_default().insert(entry.message.id, entry);
     }
 
+    fn queued_mut(&mut self, id: MessageId) -> Option<&mut Entry> {
+        self.queued.values_mut().find_map(|band| band.get_mut(&id))
+    }
+
     /// What a queued message says is known already. One that a run has taken is told by that run.
     pub(super) fn needs_no_model(&mut self, id: MessageId) {
-        let Some(entry) = self.queued.values_mut().find_map(|band| band.get_mut(&id)) else { return };
+        let Some(entry) = self.queued_mut(id) else { return };
         entry.known = true;
-        self.liveness.insert((entry.message.priority, id));
+        let priority = entry.message.priority;
+        self.liveness.insert((priority, id));
     }
 
     /// A queued message tells how a command has ended: the agent brought that about if it had begun it before. A message
     /// that tells of several is the agent's own if all of them are.
     pub(super) fn tells_result(&mut self, id: MessageId, repeated: bool) {
-        let Some(entry) = self.queued.values_mut().find_map(|band| band.get_mut(&id)) else { return };
+        let Some(entry) = self.queued_mut(id) else { return };
         entry.own = repeated && (entry.own || entry.message.kind == MessageKind::TaskResult);
     }
 
     /// A queued message is the agent's own no more.
     pub(super) fn disown(&mut self, id: MessageId) {
-        if let Some(entry) = self.queued.values_mut().find_map(|band| band.get_mut(&id)) {
+        if let Some(entry) = self.queued_mut(id) {
             entry.own = false;
         }
     }
@@ -258,7 +263,7 @@ impl Inbox {
     }
 
     fn totals_of(&mut self, kind: MessageKind) -> &mut Totals {
-        if is_evidence(kind) { &mut self.evidence } else { &mut self.ingress }
+        if kind.is_from_outside() { &mut self.ingress } else { &mut self.evidence }
     }
 
     /// How many of the oldest keys a further key lets go.
@@ -267,24 +272,6 @@ impl Inbox {
         let over = (kept + 1).saturating_sub(limits.keys.max(1));
         let stale = self.keys.oldest_first.iter().take_while(|(at, _)| now.since(*at) >= limits.keys_for);
         u32::try_from(over.max(stale.count() as u64)).unwrap_or(u32::MAX)
-    }
-}
-
-/// Whether the runtime says it to its agent, rather than somebody outside.
-fn is_evidence(kind: MessageKind) -> bool {
-    match kind {
-        MessageKind::OperatorPrompt
-        | MessageKind::ChannelEvent
-        | MessageKind::WebhookEvent
-        | MessageKind::CallbackEvent => false,
-        MessageKind::Control
-        | MessageKind::TimerTick
-        | MessageKind::SystemTick
-        | MessageKind::InternalFollowup
-        | MessageKind::TaskResult
-        | MessageKind::TaskStatus
-        | MessageKind::BriefAck
-        | MessageKind::BriefResult => true,
     }
 }
 

@@ -388,7 +388,7 @@ impl Agent {
                 if let Some(hold) = &mut self.hold {
                     hold.admitted(&fact.message);
                 }
-                if unattended::is_from_outside(fact.message.kind) {
+                if fact.message.kind.is_from_outside() {
                     self.unattended.clear();
                 }
             }

@@ -3,16 +3,14 @@
 //! counted, whoever caused them.
 
 use alloc::format;
-use alloc::string::String;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::inbox::Entry;
+use super::turn::report;
 use super::work::debt::{Ended, Way};
 use crate::config::UnattendedPolicy;
-use crate::content::Text;
-use crate::event::brief::{BriefCreated, BriefKind, BriefVisibility};
 use crate::event::scheduling::{SelfTurnCounted, UnattendedTurnsExhausted};
 use crate::hash;
 use crate::host::tx::Tx;
@@ -115,24 +113,6 @@ pub(super) fn is_own(kind: MessageKind) -> bool {
     matches!(kind, MessageKind::SystemTick | MessageKind::InternalFollowup)
 }
 
-/// Whether somebody outside has something to say.
-pub(super) fn is_from_outside(kind: MessageKind) -> bool {
-    match kind {
-        MessageKind::OperatorPrompt
-        | MessageKind::ChannelEvent
-        | MessageKind::WebhookEvent
-        | MessageKind::CallbackEvent => true,
-        MessageKind::Control
-        | MessageKind::TimerTick
-        | MessageKind::SystemTick
-        | MessageKind::InternalFollowup
-        | MessageKind::TaskResult
-        | MessageKind::TaskStatus
-        | MessageKind::BriefAck
-        | MessageKind::BriefResult => false,
-    }
-}
-
 /// Counts a turn that has ended.
 pub(crate) fn turn_ended(tx: &mut Tx<'_>, ended: &Ended, way: Option<Way>) {
     let counts = matches!(way, Some(Way::Settled | Way::Interrupted | Way::Dropped));
@@ -156,7 +136,7 @@ fn count(tx: &mut Tx<'_>, run_id: RunId) {
             "{turns} turns in a row that the agent caused itself brought nothing on: it causes no further one. \
              Send a prompt, or start it (holon agent start {agent})."
         );
-        tell(tx, run_id, text);
+        report::needs_operator(tx, run_id, text, None);
     }
 }
 
@@ -173,24 +153,11 @@ fn exhaust(tx: &mut Tx<'_>, run_id: RunId) {
         "{turns} turns that no operator caused are all that a day may have (limits.unattended_turns_per_day): \
          further ones wait until {until}. Prompts have their turns as always."
     );
-    tell(tx, run_id, text);
+    report::needs_operator(tx, run_id, text, None);
 }
 
 /// Some time soon after the day has ended, always the same for an agent.
 fn tomorrow(agent: &AgentId, now: Wall) -> Wall {
     let spread = hash::fnv(agent.as_str().as_bytes()) % SPREAD.0;
     now.next_day().after(Millis(spread))
-}
-
-fn tell(tx: &mut Tx<'_>, run_id: RunId, text: String) {
-    tx.record(BriefCreated {
-        id: tx.agent().next.brief,
-        kind: BriefKind::Failure,
-        visibility: BriefVisibility::ActionRequired,
-        text: Text::short(text),
-        work_item_id: None,
-        run_id: Some(run_id),
-        related_message_id: None,
-        interjected_message_ids: alloc::vec::Vec::new(),
-    });
 }

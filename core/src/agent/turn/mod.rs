@@ -11,7 +11,7 @@ pub(crate) mod limits;
 pub(crate) mod model_round;
 mod outage;
 pub mod recap;
-mod report;
+pub(crate) mod report;
 pub(crate) mod request;
 pub(crate) mod tools;
 

@@ -2,6 +2,7 @@
 
 use alloc::format;
 use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 
 use super::end::{Before, End, Limit};
 use super::model_round;
@@ -9,6 +10,7 @@ use crate::content::{Text, clip};
 use crate::event::brief::{BriefCreated, BriefKind, BriefVisibility};
 use crate::event::turn::{FailureArtifact, FailureCategory, RuntimeError, TurnTerminal};
 use crate::host::tx::Tx;
+use crate::ids::{RunId, WorkItemId};
 
 /// What went wrong, where something did.
 pub(super) fn failure(end: &End) -> Option<FailureArtifact> {
@@ -87,4 +89,18 @@ pub(super) fn brief(
         related_message_id: Some(before.message),
         interjected_message_ids: before.interjected.clone(),
     })
+}
+
+/// Tells the operator that something goes on only with him.
+pub(crate) fn needs_operator(tx: &mut Tx<'_>, run_id: RunId, text: String, about: Option<WorkItemId>) {
+    tx.record(BriefCreated {
+        id: tx.agent().next.brief,
+        kind: BriefKind::Failure,
+        visibility: BriefVisibility::ActionRequired,
+        text: Text::short(text),
+        work_item_id: about,
+        run_id: Some(run_id),
+        related_message_id: None,
+        interjected_message_ids: Vec::new(),
+    });
 }

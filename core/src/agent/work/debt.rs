@@ -9,9 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::WorkItem;
 use crate::agent::evidence::{self, Evidence};
-use crate::agent::turn::Run;
+use crate::agent::turn::{Run, report};
 use crate::content::{Text, clip};
-use crate::event::brief::{BriefCreated, BriefKind, BriefVisibility};
 use crate::event::work::{StallReason, WorkDeferred, WorkItemStalled, WorkOwed, WorkTick, WorkTickQueued};
 use crate::host::tx::Tx;
 use crate::ids::{MessageId, RunId, WorkItemId};
@@ -152,7 +151,7 @@ pub(crate) fn turn_ended(tx: &mut Tx<'_>, ended: &Ended, way: Way) {
             Way::Aborted => None,
         });
     }
-    report(tx, ended.run_id, &stalled);
+    tell_operator(tx, ended.run_id, &stalled);
 }
 
 /// The item that the turn was bound to; `told`: the turn was what the item was owed.
@@ -196,7 +195,7 @@ fn stall(tx: &mut Tx<'_>, run_id: RunId, id: WorkItemId, reason: StallReason) ->
 }
 
 /// Tells the operator of what has stalled. Whoever aborts a turn knows it.
-fn report(tx: &mut Tx<'_>, run_id: RunId, stalled: &[Stalled]) {
+fn tell_operator(tx: &mut Tx<'_>, run_id: RunId, stalled: &[Stalled]) {
     let named: Vec<String> = stalled
         .iter()
         .filter(|(_, reason)| *reason != StallReason::Aborted)
@@ -211,14 +210,5 @@ fn report(tx: &mut Tx<'_>, run_id: RunId, stalled: &[Stalled]) {
         named.join(", ")
     );
     let only = if let [(id, _)] = stalled { Some(*id) } else { None };
-    tx.record(BriefCreated {
-        id: tx.agent().next.brief,
-        kind: BriefKind::Failure,
-        visibility: BriefVisibility::ActionRequired,
-        text: Text::short(text),
-        work_item_id: only,
-        run_id: Some(run_id),
-        related_message_id: None,
-        interjected_message_ids: Vec::new(),
-    });
+    report::needs_operator(tx, run_id, text, only);
 }
