@@ -1,12 +1,13 @@
 //! How the last turn left the agent, derived at boundaries only, first match wins (contract: agent.md,
-//! Closure). The rows keep the contract's numbers; those of later subjects are not here yet.
+//! Closure). The rows keep the contract's numbers.
 
 use alloc::vec::Vec;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::ids::WorkItemId;
+use crate::agent::wait::WaitKind;
+use crate::ids::{WaitId, WorkItemId};
 use crate::names::names;
 use crate::terminal::TurnKind;
 use crate::time::Wall;
@@ -19,7 +20,8 @@ names! {
 
 names! {
     WaitingReason {
-        AwaitingOperatorInput "awaiting_operator_input", AwaitingTimer "awaiting_timer",
+        AwaitingOperatorInput "awaiting_operator_input", AwaitingTaskResult "awaiting_task_result",
+        AwaitingExternalChange "awaiting_external_change", AwaitingTimer "awaiting_timer",
     }
 }
 
@@ -40,6 +42,8 @@ pub struct ClosureFacts {
     pub sleeps_until: Option<Wall>,
     /// The item in focus, when it needs input or is stalled.
     pub for_operator: Option<WorkItemId>,
+    /// The active wait that is told first.
+    pub wait: Option<(WaitKind, WaitId)>,
     /// Work that can be done.
     pub work_signal: Option<WorkSignal>,
     pub posture: RuntimePosture,
@@ -64,6 +68,7 @@ pub struct ClosureDecision {
 pub enum ClosureEvidence {
     LastTurn { kind: TurnKind },
     ForOperator { work_item_id: WorkItemId },
+    Wait { wait_id: WaitId, kind: WaitKind },
     HeldUntil { until: Wall },
     SleepsUntil { until: Wall },
     RunnableWork { signal: WorkSignal },
@@ -86,6 +91,26 @@ impl ClosureDecision {
     }
 }
 
+impl From<WaitKind> for WaitingReason {
+    fn from(kind: WaitKind) -> Self {
+        match kind {
+            WaitKind::Operator => Self::AwaitingOperatorInput,
+            WaitKind::Task => Self::AwaitingTaskResult,
+            WaitKind::External => Self::AwaitingExternalChange,
+            WaitKind::Timer => Self::AwaitingTimer,
+        }
+    }
+}
+
+fn row_of(kind: WaitKind) -> u8 {
+    match kind {
+        WaitKind::Operator => 2,
+        WaitKind::Task => 3,
+        WaitKind::External => 4,
+        WaitKind::Timer => 5,
+    }
+}
+
 /// The closure of an agent without a run.
 pub fn decide(facts: ClosureFacts) -> ClosureDecision {
     use ClosureOutcome::{Completed, Continuable, Failed, Waiting};
@@ -97,11 +122,17 @@ pub fn decide(facts: ClosureFacts) -> ClosureDecision {
         ClosureFacts { for_operator: Some(work_item_id), work_signal: None, .. } => {
             (2, waits(WaitingReason::AwaitingOperatorInput), ClosureEvidence::ForOperator { work_item_id })
         }
+        ClosureFacts { wait: Some((kind, wait_id)), work_signal: None, .. } if kind != WaitKind::Timer => {
+            (row_of(kind), waits(kind.into()), ClosureEvidence::Wait { wait_id, kind })
+        }
         ClosureFacts { held_until: Some(until), work_signal: None, .. } => {
             (5, waits(WaitingReason::AwaitingTimer), ClosureEvidence::HeldUntil { until })
         }
         ClosureFacts { sleeps_until: Some(until), work_signal: None, .. } => {
             (5, waits(WaitingReason::AwaitingTimer), ClosureEvidence::SleepsUntil { until })
+        }
+        ClosureFacts { wait: Some((kind, wait_id)), work_signal: None, .. } => {
+            (row_of(kind), waits(kind.into()), ClosureEvidence::Wait { wait_id, kind })
         }
         ClosureFacts { work_signal: Some(signal), .. } => {
             (6, (Continuable, None), ClosureEvidence::RunnableWork { signal })
@@ -131,6 +162,7 @@ mod tests {
         held_until: None,
         sleeps_until: None,
         for_operator: None,
+        wait: None,
         work_signal: None,
         posture: RuntimePosture::Awake,
     };
@@ -154,6 +186,31 @@ mod tests {
         let failed = ClosureFacts { last_turn: Some(TurnKind::Failed), ..NOTHING };
         let signal = Some(WorkSignal::ContinueActive);
         assert_eq!(decide(ClosureFacts { work_signal: signal, ..failed }).work_signal, None);
+    }
+
+    #[test]
+    fn each_kind_of_wait_has_its_row() {
+        for (kind, row, reason) in [
+            (WaitKind::Operator, 2, WaitingReason::AwaitingOperatorInput),
+            (WaitKind::Task, 3, WaitingReason::AwaitingTaskResult),
+            (WaitKind::External, 4, WaitingReason::AwaitingExternalChange),
+            (WaitKind::Timer, 5, WaitingReason::AwaitingTimer),
+        ] {
+            let waits = ClosureFacts { wait: Some((kind, WaitId(2))), ..NOTHING };
+            let decision = decide(waits);
+            assert_eq!((decision.row, decision.waiting_reason), (row, Some(reason)));
+            assert_eq!(decision.evidence, [ClosureEvidence::Wait { wait_id: WaitId(2), kind }]);
+            let signal = Some(WorkSignal::ActivateQueued);
+            assert_eq!(
+                decide(ClosureFacts { work_signal: signal, ..waits }).row,
+                6,
+                "other work can be done"
+            );
+            let failed = ClosureFacts { last_turn: Some(TurnKind::Failed), ..waits };
+            assert_eq!(decide(failed).row, 1);
+            let held = decide(ClosureFacts { held_until: Some(UNTIL), ..waits });
+            assert_eq!(held.row, row, "a hold is told after what else is waited for");
+        }
     }
 
     fn decided(last_turn: Option<TurnKind>, held_until: Option<Wall>) -> ClosureDecision {

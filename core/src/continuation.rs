@@ -1,17 +1,19 @@
 //! What a message means for the agent it reaches, given how the last turn closed (contract: agent.md,
-//! Continuation). A pure table; rows about waits and tasks come with their subjects.
+//! Continuation). A pure table.
 
 use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
+use crate::agent::wait::WaitKind;
 use crate::closure::{ClosureOutcome, WaitingReason};
+use crate::ids::WaitId;
 use crate::message::{MessageKind, TriggerKind};
 use crate::names::names;
 
 names! {
     ContinuationClass {
-        ResumeOverride "resume_override", LocalContinuation "local_continuation",
+        ResumeExpectedWait "resume_expected_wait", ResumeOverride "resume_override", LocalContinuation "local_continuation",
         LivenessOnly "liveness_only",
     }
 }
@@ -40,7 +42,14 @@ pub enum ContinuationEvidence {
     KnownAlready,
     /// Nothing of what it tells is still owed.
     Stale,
+    /// It ends that wait.
+    Wait {
+        wait_id: WaitId,
+    },
 }
+
+/// Waits that are named as evidence.
+const EVIDENCE: usize = 14;
 
 /// Why a message that would need a model needs none any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,17 +78,28 @@ pub fn liveness_only(kind: MessageKind) -> bool {
     }
 }
 
-/// Classifies a message of `kind` that arrives after the given closure. `known`: it says nothing new to its agent.
+/// What is known of a message when it is classified.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trigger {
+    pub kind: MessageKind,
+    pub trigger_kind: TriggerKind,
+    pub spent: Option<Spent>,
+    /// The active waits that it ends.
+    pub resolves: Vec<(WaitId, WaitKind)>,
+}
+
+/// Classifies a message that arrives after the given closure: whatever that was, one that is waited for is expected.
 pub fn resolve(
-    kind: MessageKind,
-    trigger_kind: TriggerKind,
-    spent: Option<Spent>,
+    trigger: &Trigger,
     prior: ClosureOutcome,
     prior_waiting_reason: Option<WaitingReason>,
 ) -> ContinuationResolution {
+    let Trigger { kind, trigger_kind, spent, ref resolves } = *trigger;
     let waiting = prior == ClosureOutcome::Waiting;
     let resumes = matches!(kind, MessageKind::OperatorPrompt | MessageKind::TaskResult);
-    let class = if spent.is_some() || liveness_only(kind) {
+    let class = if !resolves.is_empty() {
+        ContinuationClass::ResumeExpectedWait
+    } else if spent.is_some() || liveness_only(kind) {
         ContinuationClass::LivenessOnly
     } else if waiting && resumes {
         ContinuationClass::ResumeOverride
@@ -91,6 +111,8 @@ pub fn resolve(
         Spent::Known => ContinuationEvidence::KnownAlready,
         Spent::Stale => ContinuationEvidence::Stale,
     }));
+    let waits = resolves.iter().take(EVIDENCE);
+    evidence.extend(waits.map(|(wait_id, _)| ContinuationEvidence::Wait { wait_id: *wait_id }));
     let model_reentry = class != ContinuationClass::LivenessOnly;
     ContinuationResolution {
         trigger_kind,
@@ -99,7 +121,7 @@ pub fn resolve(
         model_visible: model_reentry,
         prior_closure_outcome: prior,
         prior_waiting_reason,
-        matched_waiting_reason: false,
+        matched_waiting_reason: resolves.iter().any(|(_, kind)| Some((*kind).into()) == prior_waiting_reason),
         evidence,
     }
 }
@@ -110,7 +132,7 @@ mod tests {
 
     #[test]
     fn every_kind_after_every_closure() {
-        use ContinuationClass::{LivenessOnly, LocalContinuation, ResumeOverride};
+        use ContinuationClass::{LivenessOnly, LocalContinuation, ResumeExpectedWait, ResumeOverride};
         use MessageKind as Kind;
         let rows = [
             // kind, class when nothing waits, class when the agent waits
@@ -132,7 +154,9 @@ mod tests {
             for &prior in ClosureOutcome::ALL {
                 let waits = prior == ClosureOutcome::Waiting;
                 let reason = waits.then_some(WaitingReason::AwaitingTimer);
-                let resolution = resolve(kind, TriggerKind::SystemTick, None, prior, reason);
+                let trigger_kind = TriggerKind::SystemTick;
+                let trigger = Trigger { kind, trigger_kind, spent: None, resolves: Vec::new() };
+                let resolution = resolve(&trigger, prior, reason);
                 let expected = if waits { waiting } else { at_rest };
                 assert_eq!(resolution.class, expected, "{kind} after {prior}");
                 assert_eq!(resolution.model_reentry, expected != LivenessOnly);
@@ -140,13 +164,19 @@ mod tests {
                 assert_eq!(resolution.prior_closure_outcome, prior);
                 assert_eq!(resolution.prior_waiting_reason, reason);
                 assert_eq!(resolution.evidence, [ContinuationEvidence::MessageKind { kind }]);
-                let known = resolve(kind, TriggerKind::SystemTick, Some(Spent::Known), prior, reason);
+                let known = Trigger { spent: Some(Spent::Known), ..trigger.clone() };
+                let known = resolve(&known, prior, reason);
                 assert_eq!(
                     (known.class, known.model_reentry),
                     (LivenessOnly, false),
                     "{kind} says nothing new"
                 );
                 assert_eq!(known.evidence.last(), Some(&ContinuationEvidence::KnownAlready));
+                let awaited = Trigger { resolves: alloc::vec![(WaitId(3), WaitKind::Timer)], ..trigger };
+                let resumes = resolve(&awaited, prior, reason);
+                assert_eq!(resumes.class, ResumeExpectedWait, "{kind} is waited for");
+                assert_eq!((resumes.model_reentry, resumes.matched_waiting_reason), (true, waits));
+                assert_eq!(resumes.evidence.last(), Some(&ContinuationEvidence::Wait { wait_id: WaitId(3) }));
             }
         }
     }

@@ -145,6 +145,8 @@ counted! {
     WorkItemId "work_";
     /// A timer; one that has ended keeps its number.
     TimerId "timer_";
+    /// Something that an agent waits for; one that has ended keeps its number.
+    WaitId "wait_";
 }
 
 /// Plain numbers with a meaning, written as numbers.

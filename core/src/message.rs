@@ -270,7 +270,7 @@ impl Origin {
     }
 
     /// Whatever the sender calls itself.
-    fn ids(&self) -> [Option<&str>; 2] {
+    pub(crate) fn ids(&self) -> [Option<&str>; 2] {
         match self {
             Self::Operator { actor_id } => [actor_id.as_deref(), None],
             Self::Channel { channel_id, sender_id } => [Some(channel_id), sender_id.as_deref()],

@@ -50,6 +50,28 @@ impl Millis {
         Self::minutes(hours.saturating_mul(60))
     }
 
+    /// Reads numbers with their units, one after the other: `90s`, `10m`, `1h30m`, `2d`, `250ms`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (mut rest, mut all) = (text, 0_u64);
+        while !rest.is_empty() {
+            let digits = rest.find(|character: char| !character.is_ascii_digit())?;
+            let (number, unit) = rest.split_at(digits);
+            let letters = unit.find(|character: char| !character.is_ascii_alphabetic()).unwrap_or(unit.len());
+            let (unit, after) = unit.split_at(letters);
+            let scale = match unit {
+                "ms" => Self(1),
+                "s" => Self::seconds(1),
+                "m" | "min" => Self::minutes(1),
+                "h" => Self::hours(1),
+                "d" => Self::hours(24),
+                _ => return None,
+            };
+            all = all.checked_add(number.parse::<u64>().ok()?.checked_mul(scale.0)?)?;
+            rest = after;
+        }
+        (!text.is_empty()).then_some(Self(all))
+    }
+
     fn micros(self) -> u64 {
         self.0.saturating_mul(1_000)
     }

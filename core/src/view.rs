@@ -13,6 +13,7 @@ use crate::agent::identity::AgentSpec;
 use crate::agent::inbox::Seen;
 use crate::agent::model::ModelState;
 use crate::agent::turn::recap::Window;
+use crate::agent::wait::{Wait, WaitKind};
 use crate::agent::work::WorkState;
 use crate::agent::{Agent, hold::Hold, sleep::Sleep, unattended::Unattended};
 use crate::closure::ClosureDecision;
@@ -41,7 +42,8 @@ names! {
     /// What an agent is up to, first match wins (contract: scheduler.md, Posture).
     SchedulingPosture {
         Archived "archived", ActiveTurn "active_turn", HasQueuedInput "has_queued_input",
-        HasRunnableWork "has_runnable_work", WaitingForOperator "waiting_for_operator", Blocked "blocked", Idle "idle",
+        HasRunnableWork "has_runnable_work", WaitingForTask "waiting_for_task",
+        WaitingForExternal "waiting_for_external", WaitingForOperator "waiting_for_operator", Blocked "blocked", Idle "idle",
     }
 }
 
@@ -73,6 +75,9 @@ pub struct AgentSummary {
     pub queue: QueueSummary,
     /// Background tasks that have not ended.
     pub active_task_count: u64,
+    /// What it waits for: for its work items in order, then for itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waits: Vec<Wait>,
     /// How the last turn left the agent: history while something is pending. `completed` with the evidence
     /// `no_turn` where there was none.
     pub closure: ClosureDecision,
@@ -134,6 +139,9 @@ pub struct Explanation {
     /// The sleep that the agent chose, as long as no turn has ended it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sleep: Option<Sleep>,
+    /// What it waits for: for its work items in order, then for itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waits: Vec<Wait>,
     /// Turns that no operator caused, once there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unattended: Option<Unattended>,
@@ -161,7 +169,8 @@ pub struct ExplainedDeadline {
 names! {
     /// What would make the scheduler decide otherwise.
     WakeSource {
-        Start "start", NewMessage "new_message", OperatorPrompt "operator_prompt", Deadline "deadline",
+        Start "start", NewMessage "new_message", OperatorPrompt "operator_prompt", TaskResult "task_result",
+        ExternalEvent "external_event", Deadline "deadline",
         EndOfRun "end_of_run", FreeSlot "free_slot", RuntimeStart "runtime_start",
     }
 }
@@ -205,6 +214,7 @@ impl<'a> View<'a> {
             model_rounds: agent.history.model_rounds,
             queue: queue(agent),
             active_task_count: agent.tasks.active_count(),
+            waits: agent.active_waits().cloned().collect(),
             closure: agent.closure(self.host.facts().now).shown(),
             run: run::summary(agent),
             last_turn: agent.history.last_turn.clone(),
@@ -231,6 +241,7 @@ impl<'a> View<'a> {
             run: run::summary(agent),
             hold: agent.hold.clone(),
             sleep: agent.sleep.clone(),
+            waits: agent.active_waits().cloned().collect(),
             unattended: Some(agent.unattended.clone()).filter(|unattended| !unattended.is_fresh()),
             deadlines: deadlines
                 .into_iter()
@@ -259,7 +270,7 @@ impl<'a> View<'a> {
         let config = self.host.config();
         let message = Message::admit(agent.next.message, self.host.facts().now, ingress)?;
         let recent = Window::of_chain(config, &config.models).recent();
-        let work = prompt::work::told(&agent.work);
+        let work = prompt::work::told(&agent.work, agent.waits.own.as_ref());
         Ok(PromptPreview {
             frame: sections::frame(agent, context, &config.context, work.as_deref(), Some(recent)),
             input: sections::current_input(agent, &message),
@@ -275,12 +286,13 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Whether nothing runs, and nothing is queued but what has to wait.
+    /// Whether nothing runs, no task goes on that is waited for, and nothing is queued but what has to wait.
     pub fn quiet(&self, id: &AgentId) -> bool {
         let (now, policy) = (self.host.facts().now, &self.host.config().unattended);
         self.host.agent(id).is_some_and(|agent| {
-            let waits = agent.inbox.queued().all(|entry| agent.waits(entry, now, policy));
-            agent.run.is_none() && agent.inbox.claimed_entries() == 0 && waits
+            let waits = agent.inbox.queued().all(|entry| agent.defers(entry, now, policy));
+            let awaited = agent.active_waits().any(|wait| wait.kind == WaitKind::Task);
+            agent.run.is_none() && agent.inbox.claimed_entries() == 0 && waits && !awaited
         })
     }
 
@@ -309,7 +321,10 @@ impl<'a> View<'a> {
         let timer = timer.map(|at| ExplainedDeadline { at, reason: DeadlineReason::Timer });
         let pending = agent.inbox.queued_entries() > 0 || agent.work.signal().is_some();
         let later = agent.deadlines(self.host.facts().now).filter(|(_, reason)| match reason {
-            DeadlineReason::Work | DeadlineReason::SelfDeferral | DeadlineReason::Sleep => true,
+            DeadlineReason::Work
+            | DeadlineReason::SelfDeferral
+            | DeadlineReason::Sleep
+            | DeadlineReason::Recheck => true,
             DeadlineReason::UnattendedTurns => pending,
             DeadlineReason::Hold
             | DeadlineReason::Timer
@@ -348,9 +363,13 @@ impl<'a> View<'a> {
         Some(match last {
             RunVerdict::Completed if agent.unattended.self_hold => RunVerdict::WaitingForOperator,
             RunVerdict::Completed if later => RunVerdict::WaitingForTimer,
-            RunVerdict::Completed if work.for_operator().is_some() => RunVerdict::WaitingForOperator,
-            RunVerdict::Completed
-            | RunVerdict::WaitingForOperator
+            RunVerdict::Completed if agent.waits_for(WaitKind::Operator) => RunVerdict::WaitingForOperator,
+            RunVerdict::Completed if agent.waits_for(WaitKind::External) => RunVerdict::WaitingForExternal,
+            RunVerdict::Completed if agent.waits_for(WaitKind::Timer) || work.is_blocked() => {
+                RunVerdict::WaitingForTimer
+            }
+            RunVerdict::Completed => last,
+            RunVerdict::WaitingForOperator
             | RunVerdict::WaitingForExternal
             | RunVerdict::WaitingForTimer
             | RunVerdict::Failed
@@ -388,15 +407,32 @@ fn posture(agent: &Agent, now: Wall) -> SchedulingPosture {
         SchedulingPosture::HasQueuedInput
     } else if agent.work.signal().is_some() {
         SchedulingPosture::HasRunnableWork
-    } else if agent.work.open().any(|item| item.state() == WorkState::WaitingOperator) {
-        SchedulingPosture::WaitingForOperator
+    } else if let Some(posture) = waits(agent) {
+        posture
     } else if agent.hold.as_ref().is_some_and(|hold| hold.holds(now))
         || agent.unattended.self_hold
         || agent.work.open_count() > 0
+        || agent.waits.own.is_some()
     {
         SchedulingPosture::Blocked
     } else {
         SchedulingPosture::Idle
+    }
+}
+
+/// Of all that is waited for, what is told first; a stall and a timer are no more than an obstacle.
+fn waits(agent: &Agent) -> Option<SchedulingPosture> {
+    let own = agent.waits.own.as_ref().map(Wait::told_as);
+    if agent.waits_for(WaitKind::Task) {
+        Some(SchedulingPosture::WaitingForTask)
+    } else if agent.waits_for(WaitKind::External) {
+        Some(SchedulingPosture::WaitingForExternal)
+    } else if own == Some(WaitKind::Operator)
+        || agent.work.open().any(|item| item.state() == WorkState::WaitingOperator)
+    {
+        Some(SchedulingPosture::WaitingForOperator)
+    } else {
+        None
     }
 }
 
@@ -433,16 +469,19 @@ fn wake_sources(agent: &Agent, decision: &SchedulerDecision, deadline: bool) -> 
         | Reason::LivenessOnly
         | Reason::Stale
         | Reason::SleepElapsed
+        | Reason::Recheck
         | Reason::ContinueActive
         | Reason::QueuedAvailable => Vec::new(),
         Reason::SelfHold => {
             alloc::vec![WakeSource::OperatorPrompt, WakeSource::NewMessage, WakeSource::Start]
         }
         Reason::UnattendedTurns => alloc::vec![WakeSource::OperatorPrompt],
-        Reason::NeedsInput | Reason::Stalled => {
+        Reason::NeedsInput | Reason::Stalled | Reason::OperatorInput => {
             alloc::vec![WakeSource::OperatorPrompt, WakeSource::NewMessage]
         }
-        Reason::DeadlineArmed | Reason::NothingPending | Reason::AlreadyAsleep => {
+        Reason::TaskResult => alloc::vec![WakeSource::TaskResult, WakeSource::NewMessage],
+        Reason::External => alloc::vec![WakeSource::ExternalEvent, WakeSource::NewMessage],
+        Reason::Timer | Reason::DeadlineArmed | Reason::NothingPending | Reason::AlreadyAsleep => {
             alloc::vec![WakeSource::NewMessage]
         }
     };

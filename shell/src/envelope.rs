@@ -90,7 +90,9 @@ impl Envelopes {
             self.run = Some((fact.run_id, fact.message_id));
         }
         let message = message(event).or_else(|| match event {
-            Event::Turn(_) | Event::Operation(_) | Event::Work(_) => self.run.map(|(_, message)| message),
+            Event::Turn(_) | Event::Operation(_) | Event::Work(_) | Event::Wait(_) => {
+                self.run.map(|(_, message)| message)
+            }
             Event::Lifecycle(_)
             | Event::Inbox(_)
             | Event::Scheduling(_)
@@ -196,6 +198,7 @@ fn message(event: &Event) -> Option<MessageId> {
         | Event::Turn(_)
         | Event::Operation(_)
         | Event::Timer(_)
-        | Event::Work(_) => None,
+        | Event::Work(_)
+        | Event::Wait(_) => None,
     }
 }

@@ -186,7 +186,8 @@ impl RunFold {
             | Event::Operation(_)
             | Event::Task(_)
             | Event::Timer(_)
-            | Event::Work(_) => {}
+            | Event::Work(_)
+            | Event::Wait(_) => {}
         }
     }
 

@@ -10,7 +10,7 @@ use holon_core::scheduler::{DecisionKind as Kind, DecisionReason as Reason, Sche
 pub type Row = (u8, Kind, Reason);
 
 /// Every row that there is.
-pub const TABLE: [Row; 21] = [
+pub const TABLE: [Row; 26] = [
     (1, Kind::Stop, Reason::Stopped),
     (1, Kind::Stop, Reason::Draining),
     (2, Kind::Noop, Reason::RunInProgress),
@@ -25,10 +25,15 @@ pub const TABLE: [Row; 21] = [
     (6, Kind::Noop, Reason::NoSlot),
     (6, Kind::ReduceMessageOnly, Reason::Stale),
     (8, Kind::EmitSystemTick, Reason::SleepElapsed),
+    (9, Kind::EmitSystemTick, Reason::Recheck),
     (10, Kind::EmitSystemTick, Reason::ContinueActive),
     (11, Kind::EmitSystemTick, Reason::QueuedAvailable),
     (12, Kind::WaitForOperator, Reason::NeedsInput),
     (12, Kind::WaitForOperator, Reason::Stalled),
+    (12, Kind::WaitForOperator, Reason::OperatorInput),
+    (12, Kind::WaitForTask, Reason::TaskResult),
+    (12, Kind::WaitForExternalChange, Reason::External),
+    (12, Kind::WaitForTimer, Reason::Timer),
     (13, Kind::WaitForTimer, Reason::DeadlineArmed),
     (14, Kind::StayIdle, Reason::AlreadyAsleep),
     (14, Kind::Sleep, Reason::NothingPending),
@@ -48,6 +53,8 @@ impl Came {
             Evidence::Head { priority, class, .. } => Some((*priority, *class)),
             Evidence::Status { .. }
             | Evidence::Draining
+            | Evidence::Wait { .. }
+            | Evidence::RecheckDue { .. }
             | Evidence::Run { .. }
             | Evidence::Queued { .. }
             | Evidence::Hold { .. }

@@ -85,6 +85,7 @@ pub(crate) fn judge(agent: &Agent, record: &Record, config: &Config) -> Result<(
         | Event::Task(_)
         | Event::Timer(_)
         | Event::Work(_)
+        | Event::Wait(_)
         | Event::Brief(_) => Ok(()),
     }
 }

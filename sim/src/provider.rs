@@ -249,7 +249,7 @@ fn about_tasks(here: &mut Circumstances<'_>) -> (Tool, String) {
 fn about_work(here: &mut Circumstances<'_>) -> (Tool, String) {
     let item = 1 + here.below("item", 4);
     let with = |rest: &str| format!(r#"{{"work_item_id":"work_{item}"{rest}}}"#);
-    match here.below("about work", 16) {
+    match here.below("about work", 26) {
         0..=2 => (Tool::CreateWorkItem, r#"{"objective":"go","plan":"first"}"#.into()),
         3 | 4 => (Tool::PickWorkItem, with(r#","clear_blocker":true"#)),
         5 => (Tool::UpdateWorkItem, with(r#","blocked_by":"rain""#)),
@@ -261,9 +261,29 @@ fn about_work(here: &mut Circumstances<'_>) -> (Tool, String) {
         12 => (Tool::Sleep, r#"{"duration_ms":3000}"#.into()),
         13 => (Tool::Sleep, r#"{"duration_ms":1200000,"reason":"long"}"#.into()),
         14 => (Tool::Sleep, "{}".into()),
+        15 => (Tool::UpdateWorkItem, with(r#","blocked_by":"snow","recheck_after_ms":60000"#)),
+        16 => (Tool::UpdateWorkItem, with(r#","blocked_by":"""#)),
+        17..=24 => (Tool::WaitFor, waits_for(here, item)),
         11 => (Tool::NotifyOperator, r#"{"message":"look here","urgency":"action_required"}"#.into()),
         _ => (Tool::CompleteWorkItem, with("")),
     }
+}
+
+/// What is waited for, by the item in focus, the agent, or another item.
+fn waits_for(here: &mut Circumstances<'_>, item: u32) -> String {
+    let what = match here.below("waits for", 8) {
+        0 => r#""wake":"operator_input""#.into(),
+        1 => r#""wake":"external""#.into(),
+        2 => r#""wake":"external","resource":"ci","recheck_after_ms":60000"#.into(),
+        3 => r#""wake":"timer","resource":"3s""#.into(),
+        4 => r#""wake":"timer","resource":"20m""#.into(),
+        _ => format!(r#""wake":"task_result","resource":"task_{}""#, 1 + here.below("task", 5)),
+    };
+    let owner = match here.below("owner", 3) {
+        0 => format!(r#","work_item_id":"work_{item}""#),
+        _ => String::new(),
+    };
+    format!(r#"{{"reason":"it is not there yet",{what}{owner}}}"#)
 }
 
 fn call(here: &mut Circumstances<'_>, number: u32, odd: bool) -> ProposedCall {

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
 use holon_core::agent::turn::Run;
+use holon_core::agent::wait::WaitKind;
 use holon_core::agent::work::{WorkItem, WorkState};
 use holon_core::agent::{Agent, OpenOp};
 use holon_core::event::operation::OpKind;
@@ -71,18 +72,33 @@ fn summary(view: View<'_>, agent: &Agent) -> Result<(), Failure> {
         SchedulingPosture::HasRunnableWork => {
             run.is_none() && queued == 0 && agent.work.open().any(|item| item.state() == WorkState::Runnable)
         }
-        SchedulingPosture::WaitingForOperator => {
-            queued == 0 && agent.work.open().any(|item| item.state() == WorkState::WaitingOperator)
-        }
+        SchedulingPosture::WaitingForOperator => queued == 0 && awaits(agent, WaitKind::Operator),
+        SchedulingPosture::WaitingForTask => queued == 0 && awaits(agent, WaitKind::Task),
+        SchedulingPosture::WaitingForExternal => queued == 0 && awaits(agent, WaitKind::External),
         SchedulingPosture::Blocked => {
             let held = agent.hold.is_some() || agent.unattended.self_hold;
-            queued == 0 && (held || agent.work.open_count() > 0)
+            queued == 0 && (held || agent.work.open_count() > 0 || agent.waits.own.is_some())
         }
         SchedulingPosture::Idle => run.is_none() && queued == 0 && !stopped,
     };
     ensure!(fits, "R1", "{id} is told to be {}, with {queued} in its queue", told.scheduling_posture);
     ensure!(told.event_seq == agent.event_seq, "R1", "{id} is told to be at {}", told.event_seq);
     Ok(())
+}
+
+/// Whether an item, or the agent itself, waits for such a thing.
+fn awaits(agent: &Agent, kind: WaitKind) -> bool {
+    let state = match kind {
+        WaitKind::Operator => WorkState::WaitingOperator,
+        WaitKind::Task => WorkState::WaitingTask,
+        WaitKind::External => WorkState::WaitingExternal,
+        WaitKind::Timer => WorkState::WaitingTimer,
+    };
+    let own = agent.waits.own.as_ref().is_some_and(|wait| match kind {
+        WaitKind::Operator => wait.operator_must_act || wait.kind == kind,
+        WaitKind::Task | WaitKind::External | WaitKind::Timer => !wait.operator_must_act && wait.kind == kind,
+    });
+    own || agent.work.open().any(|item| item.state() == state)
 }
 
 /// A call is told exactly while one is in flight: the first that has no result.
@@ -108,7 +124,8 @@ fn ending(host: &Host, agent: &Agent) -> Result<(), Failure> {
     let (stopped, runs) = (agent.status == Status::Stopped, agent.run.is_some());
     let waits = agent.inbox.queued().count() > 0;
     let later = |entry| scheduling::has_to_wait(agent, entry, host.facts().now, host.config());
-    let quiet = !runs && agent.inbox.queued().all(later) && agent.inbox.claimed_entries() == 0;
+    let awaited = agent.active_waits().any(|wait| wait.kind == WaitKind::Task);
+    let quiet = !runs && agent.inbox.queued().all(later) && agent.inbox.claimed_entries() == 0 && !awaited;
     ensure!(view.quiet(id) == quiet, "R1", "{id} is told to be quiet: {}", view.quiet(id));
     let due = view.due(id);
     let may_be_held = !stopped && !runs && waits && agent.hold.is_some();
@@ -125,7 +142,10 @@ fn ending(host: &Host, agent: &Agent) -> Result<(), Failure> {
     let day = day.filter(|at| pending && is(at, DeadlineReason::UnattendedTurns));
     let sleep = agent.sleep.as_ref().and_then(|sleep| sleep.until);
     let sleep = sleep.filter(|at| !runs && is(at, DeadlineReason::Sleep));
-    let later = work.chain(own).chain(day).chain(sleep);
+    let again = agent.work.open().map(|item| &item.recheck).chain([&agent.waits.recheck]);
+    let again = again.flatten().filter_map(|recheck| recheck.recheck_at);
+    let again = again.filter(|at| !runs && is(at, DeadlineReason::Recheck));
+    let later = work.chain(own).chain(day).chain(sleep).chain(again);
     let timer = once.filter_map(|timer| timer.next_fire_at).chain(later).min();
     let told = due.as_ref().map(|due| due.at);
     let right = match timer {
@@ -231,6 +251,7 @@ fn fields_of<T: JsonSchema>() -> Vec<String> {
 fn of_work(agent: Option<&Agent>, now: Wall, verdict: RunVerdict) -> RunVerdict {
     let open =
         |state| agent.is_some_and(|agent| agent.work.open().any(|item: &WorkItem| item.state() == state));
+    let waits = |kind| agent.is_some_and(|agent| awaits(agent, kind));
     let sleep = agent.and_then(|agent| agent.sleep.as_ref()?.until).filter(|until| *until > now);
     let queued = sleep.is_some() || agent.is_some_and(|agent| agent.inbox.queued_entries() > 0);
     if verdict != RunVerdict::Completed {
@@ -239,8 +260,12 @@ fn of_work(agent: Option<&Agent>, now: Wall, verdict: RunVerdict) -> RunVerdict 
         RunVerdict::WaitingForOperator
     } else if open(WorkState::Runnable) || queued {
         RunVerdict::WaitingForTimer
-    } else if open(WorkState::WaitingOperator) || open(WorkState::Stalled) {
+    } else if waits(WaitKind::Operator) || open(WorkState::Stalled) {
         RunVerdict::WaitingForOperator
+    } else if waits(WaitKind::External) {
+        RunVerdict::WaitingForExternal
+    } else if waits(WaitKind::Timer) || open(WorkState::Blocked) {
+        RunVerdict::WaitingForTimer
     } else {
         verdict
     }
@@ -286,6 +311,7 @@ fn entry(event: &Event) -> Option<&'static str> {
         | Event::Task(_)
         | Event::Timer(_)
         | Event::Work(_)
+        | Event::Wait(_)
         | Event::Brief(_) => None,
     }
 }

@@ -4,14 +4,17 @@
 use holon_core::agent::Agent;
 use holon_core::agent::hold::Hold;
 use holon_core::agent::inbox::Entry;
-use holon_core::agent::work::{WorkItem, WorkState};
-use holon_core::closure::ClosureOutcome;
+use holon_core::agent::wait::recheck::Recheck;
+use holon_core::agent::wait::{Wait, WaitKind};
+use holon_core::agent::work::{PlanStatus, WorkItem, WorkState};
+use holon_core::closure::{ClosureOutcome, WaitingReason};
 use holon_core::continuation::ContinuationClass;
 use holon_core::event::SchedulingFact;
 use holon_core::event::scheduling::ContinuationResolved;
 use holon_core::host::DeadlineReason;
+use holon_core::ids::{WaitId, WorkItemId};
 use holon_core::lifecycle::Status;
-use holon_core::message::{MessageKind, Origin, Priority};
+use holon_core::message::{AdmissionContext, Message, MessageKind, Origin, Priority};
 use holon_core::scheduler::{DecisionKind as Kind, DecisionReason as Reason, Evidence, SchedulerDecision};
 use holon_core::terminal::TurnKind;
 use holon_core::{Config, Event, MessageId, Record, Wall};
@@ -48,6 +51,7 @@ pub(crate) fn judge(agent: &Agent, record: &Record, config: &Config, blind: bool
         | Event::Task(_)
         | Event::Timer(_)
         | Event::Work(_)
+        | Event::Wait(_)
         | Event::Brief(_) => Ok(false),
     }
 }
@@ -101,8 +105,12 @@ fn told_of<'a>(agent: &'a Agent, entry: &Entry) -> Option<Vec<&'a WorkItem>> {
 /// It says something, and that still holds.
 fn has_news(agent: &Agent, entry: &Entry) -> bool {
     let Origin::System { subsystem } = &entry.message.origin else { return says_something(entry) };
-    let slept = agent.sleep.as_ref().and_then(|sleep| sleep.tick) == Some(entry.message.id);
-    let holds = subsystem != "sleep_elapsed" || slept;
+    let holds = match subsystem.as_str() {
+        "sleep_elapsed" => agent.sleep.as_ref().and_then(|sleep| sleep.tick) == Some(entry.message.id),
+        "recheck" => rechecks(agent)
+            .any(|(_, recheck)| recheck.recheck_at.is_some() && recheck.tick == Some(entry.message.id)),
+        _ => true,
+    };
     holds && says_something(entry) && told_of(agent, entry).is_none_or(|items| !items.is_empty())
 }
 
@@ -133,6 +141,52 @@ fn waits(item: &WorkItem, at: Wall) -> bool {
     item.debt.until.is_some_and(|until| until > at)
 }
 
+/// What is looked at again: whose it is, and when.
+fn rechecks(agent: &Agent) -> impl Iterator<Item = (Option<WorkItemId>, &Recheck)> {
+    let items = agent.work.open().filter_map(|item| Some((Some(item.id), item.recheck.as_ref()?)));
+    items.chain(agent.waits.recheck.as_ref().map(|recheck| (None, recheck)))
+}
+
+/// Whether a message is what somebody waits for.
+fn ends(agent: &Agent, wait: &Wait, message: &Message) -> bool {
+    let refers = |name: &str| message.source_refs.values().any(|value| value == name);
+    let sender = |name: &str| match &message.origin {
+        Origin::Channel { channel_id, sender_id } => channel_id == name || sender_id.as_deref() == Some(name),
+        Origin::Webhook { source, event_type } => source == name || event_type.as_deref() == Some(name),
+        Origin::Callback { descriptor_id, source } => {
+            descriptor_id == name || source.as_deref() == Some(name)
+        }
+        Origin::Operator { .. } | Origin::Timer { .. } | Origin::System { .. } | Origin::Task { .. } => false,
+    };
+    let id = wait.id.to_string();
+    let by_id =
+        message.correlation_id.as_ref() == Some(&id) || message.source_refs.get("wait_id") == Some(&id);
+    let by_trigger = message.admission_context == AdmissionContext::ExternalTriggerCapability;
+    match wait.kind {
+        WaitKind::Operator => message.kind == MessageKind::OperatorPrompt,
+        WaitKind::Task => agent.tasks.ended().any(|task| {
+            let told_by = task.end.as_ref().and_then(|end| end.told_by);
+            Some(task.id) == wait.task_id && told_by == Some(message.id)
+        }),
+        WaitKind::Timer => match (&message.origin, wait.timer_id) {
+            (Origin::Timer { timer_id }, Some(timer)) => *timer_id == timer.to_string(),
+            (_, _) => false,
+        },
+        WaitKind::External => {
+            let outside = matches!(
+                message.origin,
+                Origin::Channel { .. } | Origin::Webhook { .. } | Origin::Callback { .. }
+            );
+            outside && (by_id || wait.subject.as_ref().map_or(by_trigger, |it| sender(it) || refers(it)))
+        }
+    }
+}
+
+/// Who is expected to end a wait.
+fn expected(wait: &Wait) -> WaitKind {
+    if wait.operator_must_act { WaitKind::Operator } else { wait.kind }
+}
+
 impl<'a> Facts<'a> {
     fn of(agent: &'a Agent, at: Wall, config: &Config, blind: bool) -> Self {
         let queue = || agent.inbox.queued().filter(|_| !blind);
@@ -160,11 +214,43 @@ impl<'a> Facts<'a> {
         self.agent.work.open().any(|item| item.state() == WorkState::Runnable)
     }
 
-    /// An item that only an operator brings on: the one in focus before others.
-    fn stuck(&self) -> Option<&'a WorkItem> {
-        let stuck =
-            |item: &&WorkItem| [WorkState::WaitingOperator, WorkState::Stalled].contains(&item.state());
-        self.agent.work.current().filter(stuck).or_else(|| self.agent.work.open().find(stuck))
+    /// What is waited for: by the item in focus, else by another, the operator before tasks, tasks before the outside,
+    /// time last, else by the agent itself.
+    fn awaited(&self) -> Option<(Option<&'a WorkItem>, WaitKind, Option<WaitId>)> {
+        let by_item = |item: &'a WorkItem| {
+            let needs_input = item.plan_status == PlanStatus::NeedsInput;
+            match (&item.wait, item.blocked_by.is_some(), item.stalled.is_some()) {
+                _ if needs_input => Some((Some(item), WaitKind::Operator, None)),
+                (Some(wait), _, _) => Some((Some(item), expected(wait), Some(wait.id))),
+                (None, false, true) => Some((Some(item), WaitKind::Operator, None)),
+                (None, _, _) => None,
+            }
+        };
+        let order = [WaitKind::Operator, WaitKind::Task, WaitKind::External, WaitKind::Timer];
+        let others = || {
+            let all: Vec<_> = self.agent.work.open().filter_map(by_item).collect();
+            order.iter().find_map(|kind| all.iter().find(|(_, other, _)| other == kind).copied())
+        };
+        let own = || self.agent.waits.own.as_ref().map(|wait| (None, expected(wait), Some(wait.id)));
+        self.agent.work.current().and_then(by_item).or_else(others).or_else(own)
+    }
+
+    /// Whether something of the kind is waited for, by whomever.
+    fn waits_for(&self, kind: WaitKind) -> bool {
+        let items = self.agent.work.open().filter_map(|item| item.wait.as_ref());
+        items.chain(&self.agent.waits.own).any(|wait| expected(wait) == kind)
+    }
+
+    /// The first that is to be looked at again now.
+    fn recheck(&self) -> Option<(Option<WorkItemId>, Wall)> {
+        let due = |recheck: &Recheck| recheck.recheck_at.filter(|at| *at <= self.at);
+        rechecks(self.agent).find_map(|(owner, recheck)| Some((owner, due(recheck)?)))
+    }
+
+    /// The waits that a message ends.
+    fn ended_by(&self, message: &Message) -> Vec<&'a Wait> {
+        let items = self.agent.work.open().filter_map(|item| item.wait.as_ref());
+        items.chain(&self.agent.waits.own).filter(|wait| ends(self.agent, wait, message)).collect()
     }
 
     /// The item in focus, or the first of the others, that is owed something that no message tells.
@@ -186,7 +272,12 @@ impl<'a> Facts<'a> {
 
     /// Row and outcome of the closure.
     fn closure(&self) -> (u8, ClosureOutcome) {
-        let focus_is_stuck = self.stuck().is_some_and(|stuck| self.agent.work.current() == Some(stuck));
+        let focus_is_stuck = self
+            .agent
+            .work
+            .current()
+            .is_some_and(|item| [WorkState::WaitingOperator, WorkState::Stalled].contains(&item.state()));
+        let operator = focus_is_stuck || self.waits_for(WaitKind::Operator);
         match (self.agent.history.last_settled, self.hold) {
             (
                 Some(
@@ -198,9 +289,12 @@ impl<'a> Facts<'a> {
                 _,
             ) => (1, ClosureOutcome::Failed),
             (_, _) if self.runnable() => (6, ClosureOutcome::Continuable),
-            (_, _) if focus_is_stuck => (2, ClosureOutcome::Waiting),
+            (_, _) if operator => (2, ClosureOutcome::Waiting),
+            (_, _) if self.waits_for(WaitKind::Task) => (3, ClosureOutcome::Waiting),
+            (_, _) if self.waits_for(WaitKind::External) => (4, ClosureOutcome::Waiting),
             (_, Some(_)) => (5, ClosureOutcome::Waiting),
             (_, None) if sleeps(self.agent, self.at) => (5, ClosureOutcome::Waiting),
+            (_, None) if self.waits_for(WaitKind::Timer) => (5, ClosureOutcome::Waiting),
             (Some(TurnKind::Completed | TurnKind::Aborted | TurnKind::Interrupted), None) => {
                 (7, ClosureOutcome::Completed)
             }
@@ -210,7 +304,9 @@ impl<'a> Facts<'a> {
 
     fn class(&self, entry: &Entry) -> ContinuationClass {
         let resumes = [MessageKind::OperatorPrompt, MessageKind::TaskResult].contains(&entry.message.kind);
-        if !self.needs_a_model(entry) {
+        if !self.ended_by(&entry.message).is_empty() {
+            ContinuationClass::ResumeExpectedWait
+        } else if !self.needs_a_model(entry) {
             ContinuationClass::LivenessOnly
         } else if resumes && self.closure().1 == ClosureOutcome::Waiting {
             ContinuationClass::ResumeOverride
@@ -224,11 +320,19 @@ impl<'a> Facts<'a> {
         let entry = self.agent.inbox.queued().find(|entry| entry.message.id == fact.message_id);
         let (told, prior) = (&fact.resolution, self.closure().1);
         let model = |entry| self.needs_a_model(entry);
+        let awaits = |wait: &&Wait| match told.prior_waiting_reason {
+            Some(WaitingReason::AwaitingOperatorInput) => wait.kind == WaitKind::Operator,
+            Some(WaitingReason::AwaitingTaskResult) => wait.kind == WaitKind::Task,
+            Some(WaitingReason::AwaitingExternalChange) => wait.kind == WaitKind::External,
+            Some(WaitingReason::AwaitingTimer) => wait.kind == WaitKind::Timer,
+            None => false,
+        };
+        let matched = entry.is_some_and(|entry| self.ended_by(&entry.message).iter().any(awaits));
         let right = entry.map(|entry| (self.class(entry), model(entry), model(entry)));
         let same = right == Some((told.class, told.model_reentry, told.model_visible))
             && told.prior_closure_outcome == prior
             && told.prior_waiting_reason.is_some() == (prior == ClosureOutcome::Waiting)
-            && !told.matched_waiting_reason;
+            && told.matched_waiting_reason == matched;
         ensure!(same, "G6", "{} continues with {fact:?}, right is {right:?} after {prior:?}", self.agent.id);
         Ok(())
     }
@@ -254,7 +358,9 @@ impl<'a> Facts<'a> {
         let idle = empty && !self_hold && !exhausted;
         let slept =
             self.agent.sleep.as_ref().and_then(|sleep| sleep.until).is_some_and(|until| until <= self.at);
-        let told = idle && (crowded || !slept);
+        let looked = idle && (crowded || !slept);
+        let recheck = self.recheck();
+        let told = looked && (crowded || recheck.is_none());
         let rest = told && nothing_owed;
         let (first, passive) = (named(self.first), named(self.passive));
         let drains = decision.evidence.contains(&Evidence::Draining);
@@ -274,14 +380,29 @@ impl<'a> Facts<'a> {
             (6, Reason::QueuedMessage) => (free && model, first),
             (6, _) => (free && full && model, None),
             (8, _) => (idle && slept, None),
+            (9, _) => {
+                let first = recheck.is_some_and(|(owner, _)| owner == decision.work_item_id);
+                (looked && first, None)
+            }
             (10, _) => (told && named_item(turn), None),
             (11, _) => (told && (crowded || turn.is_none()) && named_item(notice), None),
             (12, reason) => {
-                let stalled = self.stuck().is_some_and(|item| item.state() == WorkState::Stalled);
-                let right = (reason == Reason::Stalled) == stalled;
-                (rest && right && named_item(self.stuck()), None)
+                let right = self.awaited().is_some_and(|(item, kind, wait)| {
+                    let stalled = item.is_some_and(|item| item.state() == WorkState::Stalled);
+                    let right = match kind {
+                        WaitKind::Operator if wait.is_some() => Reason::OperatorInput,
+                        WaitKind::Operator if stalled => Reason::Stalled,
+                        WaitKind::Operator => Reason::NeedsInput,
+                        WaitKind::Task => Reason::TaskResult,
+                        WaitKind::External => Reason::External,
+                        WaitKind::Timer => Reason::Timer,
+                    };
+                    let same = (decision.work_item_id, decision.wait_id) == (item.map(|item| item.id), wait);
+                    same && reason == right
+                });
+                (rest && right, None)
             }
-            (13, _) => (rest && self.stuck().is_none() && self.next_deadline().is_some(), None),
+            (13, _) => (rest && self.awaited().is_none() && self.next_deadline().is_some(), None),
             (14, Reason::NothingPending) => {
                 (rest && self.is_idle() && self.agent.status != Status::Asleep, None)
             }
@@ -299,7 +420,7 @@ impl<'a> Facts<'a> {
     }
 
     fn is_idle(&self) -> bool {
-        self.first.is_none() && self.stuck().is_none() && self.next_deadline().is_none()
+        self.first.is_none() && self.awaited().is_none() && self.next_deadline().is_none()
     }
 
     /// When something happens by itself, and what.
@@ -320,7 +441,9 @@ impl<'a> Facts<'a> {
         let day = day.map(|at| (at, DeadlineReason::UnattendedTurns));
         let sleep = self.agent.sleep.as_ref().and_then(|sleep| sleep.until);
         let sleep = sleep.map(|at| (at, DeadlineReason::Sleep));
-        let ahead = deferred.into_iter().chain(day).chain(sleep).filter(|(at, _)| *at > self.at);
+        let again = rechecks(self.agent).filter_map(|(_, recheck)| recheck.recheck_at);
+        let again = again.filter(|at| *at > self.at).min().map(|at| (at, DeadlineReason::Recheck));
+        let ahead = deferred.into_iter().chain(day).chain(sleep).chain(again).filter(|(at, _)| *at > self.at);
         let all = hold
             .into_iter()
             .chain(timer)
@@ -355,6 +478,15 @@ impl<'a> Facts<'a> {
             Evidence::Slept { until } => {
                 let sleep = self.agent.sleep.as_ref();
                 *until <= self.at && sleep.and_then(|sleep| sleep.until) == Some(*until)
+            }
+            Evidence::RecheckDue { owner, at } => self.recheck().is_some_and(|(due, when)| {
+                let own = self.agent.waits.own.as_ref().map(|wait| wait.id.to_string());
+                let right = due.map(|item| item.to_string()).or(own);
+                when == *at && right.as_ref() == Some(owner)
+            }),
+            Evidence::Wait { wait_id, kind } => {
+                let awaited = self.awaited().map(|(_, kind, wait)| (kind, wait));
+                awaited == Some((*kind, Some(*wait_id))) && decision.wait_id == Some(*wait_id)
             }
             Evidence::UnattendedTurns { until } => self.exhausted == Some(*until),
             Evidence::Hold { until } => self.hold.is_some_and(|hold| hold.until == *until),

@@ -62,6 +62,7 @@ impl Witness {
                 | Event::Task(_)
                 | Event::Timer(_)
                 | Event::Work(_)
+                | Event::Wait(_)
                 | Event::Brief(_) => {}
             }
         }

@@ -227,10 +227,10 @@ impl Inbox {
         entry.own = repeated && (entry.own || entry.message.kind == MessageKind::TaskResult);
     }
 
-    /// A queued message is the agent's own no more.
-    pub(super) fn disown(&mut self, id: MessageId) {
+    /// Says whether the agent itself brought a queued message about.
+    pub(super) fn set_own(&mut self, id: MessageId, own: bool) {
         if let Some(entry) = self.queued_mut(id) {
-            entry.own = false;
+            entry.own = own;
         }
     }
 

@@ -21,6 +21,7 @@ pub mod turn;
 pub mod unattended;
 #[cfg(test)]
 mod unattended_tests;
+pub mod wait;
 pub mod work;
 
 use alloc::collections::BTreeMap;
@@ -30,7 +31,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::closure::{self, ClosureDecision, ClosureFacts, RuntimePosture};
 use crate::config::UnattendedPolicy;
-use crate::continuation::{Spent, liveness_only};
+use crate::continuation::{Spent, Trigger, liveness_only};
 use crate::event::operation::{OpKind, OperationFact, OperationOpened};
 use crate::event::scheduling::SleepElapsed;
 use crate::event::task::TaskResultQueued;
@@ -41,9 +42,10 @@ use crate::event::{
 };
 use crate::host::DeadlineReason;
 use crate::ids::{
-    AgentId, BriefId, EventSeq, MessageId, OpId, RunId, TaskId, TimerId, TurnIndex, WorkItemId,
+    AgentId, BriefId, EventSeq, MessageId, OpId, RunId, TaskId, TimerId, TurnIndex, WaitId, WorkItemId,
 };
 use crate::lifecycle::{ControlAction, Status};
+use crate::message::Message;
 use crate::model::ModelRef;
 use crate::outcome::{CommandSpec, SupervisorIdentity};
 use crate::record::Record;
@@ -61,6 +63,7 @@ use timer::Timers;
 use turn::recap::Recap;
 use turn::{Round, Run};
 use unattended::{Exhausted, Unattended};
+use wait::Waits;
 use work::WorkItems;
 
 /// The fold of an agent's log. Cloning it, or reading it back from a snapshot, gives the same bytes.
@@ -83,6 +86,8 @@ pub struct Agent {
     pub timers: Timers,
     #[serde(default, skip_serializing_if = "WorkItems::is_empty")]
     pub work: WorkItems,
+    #[serde(default, skip_serializing_if = "Waits::is_empty")]
+    pub waits: Waits,
     #[serde(default, skip_serializing_if = "Novelty::is_empty")]
     pub novelty: Novelty,
     #[serde(default, skip_serializing_if = "Unattended::is_fresh")]
@@ -113,6 +118,8 @@ pub struct Counters {
     pub timer: TimerId,
     #[serde(default = "first_work_item")]
     pub work_item: WorkItemId,
+    #[serde(default = "first_wait")]
+    pub wait: WaitId,
 }
 
 /// An operation whose outcome is awaited.
@@ -147,6 +154,10 @@ fn first_work_item() -> WorkItemId {
     WorkItemId(1)
 }
 
+fn first_wait() -> WaitId {
+    WaitId(1)
+}
+
 impl Default for Counters {
     fn default() -> Self {
         Self {
@@ -158,6 +169,7 @@ impl Default for Counters {
             task: TaskId(1),
             timer: TimerId(1),
             work_item: WorkItemId(1),
+            wait: WaitId(1),
         }
     }
 }
@@ -200,6 +212,7 @@ impl Agent {
             tasks: Tasks::default(),
             timers: Timers::default(),
             work: WorkItems::default(),
+            waits: Waits::default(),
             novelty: Novelty::default(),
             unattended: Unattended::default(),
             sleep: None,
@@ -232,6 +245,7 @@ impl Agent {
             held_until: self.hold.as_ref().filter(|hold| hold.holds(now)).map(|hold| hold.until),
             sleeps_until: self.sleeps(now),
             for_operator: self.work.current().filter(|item| item.is_for_operator()).map(|item| item.id),
+            wait: self.active_waits().min_by_key(|wait| wait.told_as()).map(|wait| (wait.told_as(), wait.id)),
             work_signal: self.work.signal(),
             posture: match self.status {
                 Status::Asleep | Status::Stopped => RuntimePosture::Sleeping,
@@ -254,6 +268,7 @@ impl Agent {
         let sleep = self.sleeps(now);
         // What is owed to work waits at least as long.
         let work = self.work.next_deferral(now).filter(|_| sleep.is_none());
+        let recheck = wait::recheck::next(self, now);
         let own = self.unattended.deferred(now).filter(|_| self.inbox.queued().any(|entry| entry.own));
         let day = self.unattended.exhausted.map(|exhausted| exhausted.until).filter(|until| *until > now);
         let all = [
@@ -261,6 +276,7 @@ impl Agent {
             (timer, DeadlineReason::Timer),
             (work, DeadlineReason::Work),
             (sleep, DeadlineReason::Sleep),
+            (recheck, DeadlineReason::Recheck),
             (own, DeadlineReason::SelfDeferral),
             (day, DeadlineReason::UnattendedTurns),
         ];
@@ -272,22 +288,29 @@ impl Agent {
         self.deadlines(now).min_by_key(|(at, _)| *at)
     }
 
+    /// A message as the scheduler sees it.
+    pub(crate) fn trigger(&self, entry: &Entry, now: Wall) -> Trigger {
+        let Message { kind, trigger_kind, .. } = entry.message;
+        let resolves = wait::resolve::matched(self, &entry.message).map(|wait| (wait.id, wait.kind));
+        Trigger { kind, trigger_kind, spent: self.spent(entry, now), resolves: resolves.collect() }
+    }
+
     /// Why a message that would need a model needs none any more.
     pub(crate) fn spent(&self, entry: &Entry, now: Wall) -> Option<Spent> {
         let message = &entry.message;
         let stale = || match work::debt::tick(message) {
             Some(tick) => self.owed(entry, tick, now).is_none(),
-            None => {
-                sleep::is_tick(message)
-                    && self.sleep.as_ref().and_then(|sleep| sleep.tick) != Some(message.id)
+            None if sleep::is_tick(message) => {
+                self.sleep.as_ref().and_then(|sleep| sleep.tick) != Some(message.id)
             }
+            None => wait::recheck::is_stale(self, message),
         };
         if entry.known { Some(Spent::Known) } else { stale().then_some(Spent::Stale) }
     }
 
     /// Whether a message would have its turn now, and has to wait: everything that it tells of is deferred, or turns
     /// that no operator causes are.
-    pub(crate) fn waits(&self, entry: &Entry, now: Wall, policy: &UnattendedPolicy) -> bool {
+    pub(crate) fn defers(&self, entry: &Entry, now: Wall, policy: &UnattendedPolicy) -> bool {
         let owed = work::debt::tick(&entry.message).and_then(|tick| self.owed(entry, tick, now));
         let later = owed.is_some_and(|due| !due || self.sleeps(now).is_some());
         let needs_model = || !liveness_only(entry.message.kind) && self.spent(entry, now).is_none();
@@ -335,6 +358,7 @@ impl Agent {
             Event::Task(fact) => self.apply_task(record.at, fact),
             Event::Timer(fact) => self.apply_timer(record.at, fact),
             Event::Work(fact) => self.apply_work(record.at, fact),
+            Event::Wait(fact) => self.apply_wait(record.at, fact),
             Event::Brief(BriefFact::BriefCreated(fact)) => {
                 self.next.brief = fact.id.next();
                 self.history.last_brief = Some((fact.id, record.at));
@@ -357,9 +381,13 @@ impl Agent {
             | LifecycleFact::CurrentRunAborted(_)
             | LifecycleFact::RuntimeRecovered(_) => {}
             LifecycleFact::ControlApplied(fact) => match fact.action {
-                ControlAction::Stop => self.tasks.withdrawn(&fact.aborted_messages),
+                ControlAction::Stop => {
+                    self.tasks.withdrawn(&fact.aborted_messages);
+                    self.work.stopped();
+                    self.sleep = None;
+                }
                 ControlAction::Start => {
-                    self.unattended.clear();
+                    self.heard(at);
                     self.sleep = None;
                 }
                 ControlAction::Abort => {}
@@ -371,6 +399,7 @@ impl Agent {
                 }
                 self.timers.clock_stepped(fact.from, fact.to);
                 self.work.clock_stepped(fact.from, fact.to);
+                self.waits.clock_stepped(fact.from, fact.to);
                 self.unattended.clock_stepped(fact.from, fact.to);
                 if let Some(sleep) = &mut self.sleep {
                     sleep.clock_stepped(fact.from, fact.to);
@@ -388,8 +417,10 @@ impl Agent {
                 if let Some(hold) = &mut self.hold {
                     hold.admitted(&fact.message);
                 }
-                if fact.message.kind.is_from_outside() {
-                    self.unattended.clear();
+                if unattended::by_operator(&fact.message) {
+                    self.heard_operator(at);
+                } else if fact.message.kind.is_from_outside() {
+                    self.heard(at);
                 }
             }
             InboxFact::OperatorInterjectionAdmitted(fact) => {
@@ -422,7 +453,7 @@ impl Agent {
         let Some(sleep) = &mut self.sleep else { return };
         sleep.elapsed(fact);
         if sleep.is_deliberate() {
-            self.inbox.disown(fact.message_id);
+            self.inbox.set_own(fact.message_id, false);
         }
     }
 
@@ -452,7 +483,7 @@ impl Agent {
                 run.own = own;
                 // Whatever it is for ends a sleep; the one for its end keeps it until that is told.
                 self.sleep = self.sleep.take().filter(|sleep| sleep.tick == Some(fact.message_id));
-                run.work_told = crate::prompt::work::told(&self.work);
+                run.work_told = crate::prompt::work::told(&self.work, self.waits.own.as_ref());
                 if !unattended::by_operator(&run.incoming) {
                     self.unattended.started(at);
                 }
@@ -479,7 +510,9 @@ impl Agent {
     fn apply_shown(&mut self, fact: &TurnFact) {
         let TurnFact::ToolExecuted(fact) = fact else { return };
         let shown = fact.receipt.facts.shown_task;
-        if let Some(message) = shown.and_then(|task| self.tasks.shown(task)) {
+        let message = shown.and_then(|task| self.tasks.shown(task));
+        // Whoever waits for it is woken by it.
+        if let Some(message) = message.filter(|message| !self.awaits_told(*message)) {
             self.inbox.needs_no_model(message);
         }
     }
@@ -498,6 +531,11 @@ impl Agent {
         let run = self.run.take();
         if fact.progress {
             self.unattended.clear();
+            self.waits.renew(at);
+            let recheck = run.as_ref().and_then(|run| self.work.recheck_mut(run.work_item?));
+            if let Some(recheck) = recheck {
+                recheck.renew(at);
+            }
         }
         let told =
             |sleep: &Sleep| sleep.tick == Some(fact.message_id) && !self.inbox.is_live(fact.message_id);
@@ -522,18 +560,18 @@ impl Agent {
         };
         self.tasks.apply(at, fact, news);
         if let TaskFact::TaskResultQueued(fact) = fact {
-            self.result_queued(fact);
+            self.result_queued(at, fact);
         }
     }
 
     /// The end of a command that was progress when it began comes from outside.
-    fn result_queued(&mut self, fact: &TaskResultQueued) {
+    fn result_queued(&mut self, at: Wall, fact: &TaskResultQueued) {
         let repeated = self.tasks.get(fact.task_id).is_some_and(|task| task.repeated);
         self.inbox.tells_result(fact.message_id, repeated);
         if fact.known {
             self.inbox.needs_no_model(fact.message_id);
         } else if !repeated {
-            self.unattended.clear();
+            self.heard(at);
         }
     }
 
@@ -542,13 +580,22 @@ impl Agent {
             self.next.timer = fact.timer_id.next();
         }
         self.timers.apply(at, fact);
+        if let TimerFact::TimerTickQueued(fact) = fact
+            && let Some(timer) = self.timers.get(fact.timer_id)
+        {
+            let forgotten = timer.wait_id.is_some_and(|id| !self.active_waits().any(|wait| wait.id == id));
+            self.inbox.set_own(fact.message_id, timer.is_own());
+            if forgotten {
+                self.inbox.needs_no_model(fact.message_id);
+            }
+        }
     }
 
     fn apply_work(&mut self, at: Wall, fact: &WorkFact) {
         if let WorkFact::WorkItemWritten(fact) = fact {
             self.next.work_item = self.next.work_item.max(fact.work_item_id.next());
             if fact.by == WorkAuthor::Operator {
-                self.unattended.clear();
+                self.heard(at);
             }
             if let Some(run) = &mut self.run {
                 run.progress = true;

@@ -1,6 +1,7 @@
 //! Decisions at a boundary, one after the other, until the agent rests or runs.
 
 use crate::agent::turn::begin;
+use crate::agent::wait::recheck;
 use crate::agent::{sleep, task, timer, work};
 use crate::closure;
 use crate::continuation;
@@ -31,6 +32,7 @@ pub(crate) fn settle(tx: &mut Tx<'_>, boundary: Boundary, left: &mut u32) -> Set
         || tx.agent().hold.is_some()
         || tx.agent().work.signal().is_some()
         || tx.agent().unattended.waits_for_time()
+        || recheck::waits_for_time(tx.agent())
     {
         tx.follow_clock();
     }
@@ -60,13 +62,19 @@ pub(crate) fn settle(tx: &mut Tx<'_>, boundary: Boundary, left: &mut u32) -> Set
             DecisionKind::EmitSystemTick => {
                 if decision.reason == DecisionReason::SleepElapsed {
                     sleep::tell(tx);
+                } else if decision.reason == DecisionReason::Recheck {
+                    recheck::tell(tx);
                 } else {
                     let active = decision.reason == DecisionReason::ContinueActive;
                     let tick = if active { WorkTick::ContinueActive } else { WorkTick::QueuedAvailable };
                     work::debt::tell(tx, tick);
                 }
             }
-            DecisionKind::Sleep | DecisionKind::WaitForTimer | DecisionKind::WaitForOperator => {
+            DecisionKind::Sleep
+            | DecisionKind::WaitForTask
+            | DecisionKind::WaitForOperator
+            | DecisionKind::WaitForExternalChange
+            | DecisionKind::WaitForTimer => {
                 fall_asleep(tx, &decision);
                 return Settled::Resting;
             }
@@ -87,10 +95,8 @@ fn record(tx: &mut Tx<'_>, decision: &SchedulerDecision) {
 fn resolve(tx: &mut Tx<'_>, message_id: MessageId) {
     let Some(entry) = tx.agent().inbox.queued_entry(message_id) else { return };
     let closure::ClosureDecision { outcome, waiting_reason, .. } = tx.agent().closure(tx.now());
-    let message = &entry.message;
-    let spent = tx.agent().spent(entry, tx.now());
-    let resolution =
-        continuation::resolve(message.kind, message.trigger_kind, spent, outcome, waiting_reason);
+    let trigger = tx.agent().trigger(entry, tx.now());
+    let resolution = continuation::resolve(&trigger, outcome, waiting_reason);
     tx.record(ContinuationResolved { message_id, resolution });
 }
 

@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::evidence::{self, Evidence};
+use super::timer::DELIBERATE;
 use crate::content::Text;
 use crate::event::scheduling::{SleepBegun, SleepElapsed};
 use crate::host::tx::Tx;
@@ -17,8 +18,6 @@ use crate::time::{Millis, Wall};
 
 /// Whose word the end of a sleep is.
 const SUBSYSTEM: &str = "sleep_elapsed";
-/// Who sleeps so long does so deliberately: the turn after it is not counted (contract: scheduler.md, Nothing spins).
-const DELIBERATE: Millis = Millis::seconds(600);
 
 /// A sleep that no turn has ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

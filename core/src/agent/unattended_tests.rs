@@ -113,7 +113,7 @@ fn what_was_queued_before_passes_a_self_hold() {
     }
     let policy = &config().unattended;
     let first = world.agent("main").inbox.queued().next().unwrap();
-    assert!(!world.agent("main").waits(first, world.now.wall, policy), "the webhook cleared the count");
+    assert!(!world.agent("main").defers(first, world.now.wall, policy), "the webhook cleared the count");
     while !matches!(decided(&world).1, DecisionReason::SelfHold) {
         idle(&mut world);
         world.pass_to_deadline();

@@ -9,6 +9,7 @@ pub mod scheduling;
 pub mod task;
 pub mod timer;
 pub mod turn;
+pub mod wait;
 mod wire;
 pub mod work;
 
@@ -22,6 +23,7 @@ pub use scheduling::SchedulingFact;
 pub use task::TaskFact;
 pub use timer::TimerFact;
 pub use turn::TurnFact;
+pub use wait::WaitFact;
 pub use wire::DecodeError;
 pub use work::WorkFact;
 
@@ -83,6 +85,7 @@ pub enum Event {
     Task(TaskFact),
     Timer(TimerFact),
     Work(WorkFact),
+    Wait(WaitFact),
     Brief(BriefFact),
 }
 
@@ -97,6 +100,7 @@ macro_rules! each_family {
             Event::Task($fact) => $body,
             Event::Timer($fact) => $body,
             Event::Work($fact) => $body,
+            Event::Wait($fact) => $body,
             Event::Brief($fact) => $body,
         }
     };
@@ -131,6 +135,7 @@ impl Event {
             TaskFact::KINDS,
             TimerFact::KINDS,
             WorkFact::KINDS,
+            WaitFact::KINDS,
             BriefFact::KINDS,
         ]
         .into_iter()
@@ -146,7 +151,7 @@ impl Event {
             }
         };
         match self {
-            Self::Lifecycle(_) | Self::Scheduling(_) | Self::Timer(_) => {}
+            Self::Lifecycle(_) | Self::Scheduling(_) | Self::Timer(_) | Self::Wait(_) => {}
             Self::Operation(fact) => fact.texts(&mut texts),
             Self::Task(fact) => fact.texts(&mut texts),
             Self::Work(fact) => fact.texts(&mut texts),
@@ -168,4 +173,4 @@ macro_rules! into_event {
 }
 into_event!(LifecycleFact => Lifecycle, InboxFact => Inbox, SchedulingFact => Scheduling, TurnFact => Turn,
     OperationFact => Operation, TaskFact => Task, TimerFact => Timer, WorkFact => Work,
-    BriefFact => Brief);
+    WaitFact => Wait, BriefFact => Brief);

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::family;
 use crate::agent::timer::{Misfire, TimerOwner};
-use crate::ids::{MessageId, TimerId};
+use crate::ids::{MessageId, TimerId, WaitId};
 use crate::time::{Millis, Wall};
 
 family! {
@@ -25,6 +25,9 @@ family! {
 pub struct TimerCreated {
     pub timer_id: TimerId,
     pub owner: TimerOwner,
+    /// The wait that it ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait_id: Option<WaitId>,
     pub duration_ms: Millis,
     /// Of a repeating timer.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -11,7 +11,7 @@ use crate::agent::work::{PlanStatus, Todo};
 use crate::content::Text;
 use crate::ids::{MessageId, RunId, WorkItemId};
 use crate::names::names;
-use crate::time::Wall;
+use crate::time::{Millis, Wall};
 
 family! {
     /// What agents and operators do to work items.
@@ -61,6 +61,9 @@ pub enum WorkChange {
         /// What stands in the way; an empty text for nothing any more.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         blocked_by: Option<String>,
+        /// Until the blocker is looked at again.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        recheck_after_ms: Option<Millis>,
     },
     Completed {
         /// What the agent reports of it.

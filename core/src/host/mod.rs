@@ -89,6 +89,8 @@ pub enum DeadlineReason {
     Work,
     /// The agent chose to sleep until then.
     Sleep,
+    /// A blocker or a wait is looked at again.
+    Recheck,
     /// A turn that the agent causes itself may begin again.
     SelfDeferral,
     /// Turns that no operator causes may begin again.

@@ -23,8 +23,8 @@ use crate::message::{Idempotency, Ingress, MessageKind, Origin, Priority};
 use crate::model::{AnswerBlock, AttemptFailure, FailureKind, ProposedCall, StopReason, Timing};
 use crate::outcome::{Certainty, CommandEnd, InputTarget, OpFailure, Outcome};
 use crate::testing::{
-    World, agent, answer, command_ends, config, context, fails, ingress, long, prepared, says, tool_gives,
-    tool_says,
+    World, agent, answer, calls, command_ends, config, context, fails, ingress, long, prepared, says,
+    tool_gives, tool_says,
 };
 use crate::time::{Millis, Mono, Wall};
 use crate::tool::InputReceipt;
@@ -155,10 +155,12 @@ fn block() -> impl Strategy<Value = AnswerBlock> {
         2 => Just(("CreateWorkItem", String::from(r#"{"objective":"go"}"#))),
         1 => item("PickWorkItem", ""),
         1 => item("UpdateWorkItem", r#","blocked_by":"rain""#),
+        1 => item("UpdateWorkItem", r#","blocked_by":"","recheck_after_ms":60000"#),
         1 => item("CompleteWorkItem", ""),
         1 => Just(("ListWorkItems", String::from("{}"))),
         1 => Just(("Enqueue", String::from(r#"{"text":"look again"}"#))),
-        4 => Just(("Sleep", String::from(r#"{"duration_ms":1000}"#))),
+        6 => Just(("Sleep", String::from(r#"{"duration_ms":1000}"#))),
+        4 => waits().prop_map(|arguments| ("WaitFor", String::from(arguments))),
         1 => Just(("NotifyOperator", String::from(r#"{"message":"look here"}"#))),
     ];
     let id = select(vec!["", "c1", "c2", "call_1_0_2", "call_2_0_2", "call_1_1_2"]);
@@ -212,6 +214,19 @@ fn outcome() -> impl Strategy<Value = Outcome> {
     ]
 }
 
+/// The arguments of a wait.
+fn waits() -> impl Strategy<Value = &'static str> {
+    select(vec![
+        r#"{"reason":"x","wake":"operator_input"}"#,
+        r#"{"reason":"x","wake":"external"}"#,
+        r#"{"reason":"x","wake":"external","resource":"ci","work_item_id":"work_2"}"#,
+        r#"{"reason":"x","wake":"task_result","resource":"task_1"}"#,
+        r#"{"reason":"x","wake":"task_result","resource":"task_2"}"#,
+        r#"{"reason":"x","wake":"timer","resource":"1s"}"#,
+        r#"{"reason":"x","wake":"timer","resource":"1s","work_item_id":"work_1"}"#,
+    ])
+}
+
 fn act() -> impl Strategy<Value = Act> {
     let wall = prop_oneof![
         4 => 1_600_000_000_000_000..1_800_000_000_000_000_i64,
@@ -223,6 +238,7 @@ fn act() -> impl Strategy<Value = Act> {
         3 => (name(), request()).prop_map(|(name, request)| Act::Control(name, request)),
         14 => (0..3_usize, outcome()).prop_map(|(at, outcome)| Act::End(at, outcome)),
         14 => (0..3_usize).prop_map(Act::Fit),
+        6 => (0..3_usize, waits()).prop_map(|(at, wait)| Act::End(at, calls(&[("", "WaitFor", wait)]))),
         2 => (name(), any::<u64>(), outcome()).prop_map(|(name, op, outcome)| Act::Stray(name, op, outcome)),
         6 => (0..100_000_u64).prop_map(Act::Pass),
         6 => Just(Act::ToDeadline),
@@ -271,7 +287,7 @@ fn wrote() -> Outcome {
 fn fitting(kind: OpKind) -> Outcome {
     match kind {
         OpKind::LoadContext => context(),
-        OpKind::CallModel => crate::testing::calls(&[("c1", "ExecCommand", r#"{"cmd":"ls"}"#)]),
+        OpKind::CallModel => calls(&[("c1", "ExecCommand", r#"{"cmd":"ls"}"#)]),
         OpKind::CallTool
         | OpKind::RunCommand
         | OpKind::PromoteCommand

@@ -92,6 +92,7 @@ pub(super) fn recovered(run: u64, op: u64) -> RuntimeRecovered {
 pub(super) fn decided(kind: DecisionKind, message: Option<u64>) -> SchedulerDecision {
     SchedulerDecision {
         work_item_id: None,
+        wait_id: None,
         idempotency_key: None,
         kind,
         reason: DecisionReason::QueuedMessage,

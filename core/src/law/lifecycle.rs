@@ -3,11 +3,13 @@
 use alloc::format;
 
 use super::seen::{Op, Seen, Task};
+use super::waits::rests;
 use super::{Ruling, rule};
 use crate::agent::task::TaskStatus;
 use crate::event::operation::OpKind;
 use crate::event::{
-    Event, InboxFact, LifecycleFact, OperationFact, SchedulingFact, TaskFact, TimerFact, TurnFact, WorkFact,
+    Event, InboxFact, LifecycleFact, OperationFact, SchedulingFact, TaskFact, TimerFact, TurnFact, WaitFact,
+    WorkFact,
 };
 use crate::ids::RunId;
 use crate::lifecycle::{ControlAction, Status};
@@ -37,6 +39,7 @@ pub(super) fn l1(seen: &Seen, record: &Record) -> Ruling {
         | Event::Task(_)
         | Event::Timer(_)
         | Event::Work(_)
+        | Event::Wait(_)
         | Event::Brief(_) => false,
     };
     rule(!starts, || format!("{} while stopped", record.event.kind()))
@@ -119,6 +122,7 @@ pub(super) fn l5(seen: &Seen, record: &Record) -> Ruling {
         | Event::Task(_)
         | Event::Timer(_)
         | Event::Work(_)
+        | Event::Wait(_)
         | Event::Brief(_) => Ok(false),
     }
 }
@@ -188,11 +192,13 @@ fn changes_run(event: &Event) -> Option<RunId> {
             | WorkFact::WorkOwed(_)
             | WorkFact::WorkItemStalled(_) => None,
         },
+        Event::Wait(WaitFact::WaitRegistered(fact)) => Some(fact.run_id),
         Event::Lifecycle(_)
         | Event::Scheduling(_)
         | Event::Operation(_)
         | Event::Task(_)
         | Event::Timer(_)
+        | Event::Wait(_)
         | Event::Brief(_) => None,
     }
 }
@@ -210,6 +216,7 @@ pub(super) fn s7(seen: &Seen, record: &Record) -> Ruling {
         | Event::Task(_)
         | Event::Timer(_)
         | Event::Work(_)
+        | Event::Wait(_)
         | Event::Brief(_) => return Ok(false),
     };
     let status = seen.posture.status;
@@ -222,15 +229,7 @@ pub(super) fn w2(seen: &Seen, record: &Record) -> Ruling {
         return Ok(false);
     };
     let moved = seen.owed.moved && !seen.begins_step(record);
-    let rests = seen.decided.is_some_and(|(kind, _)| match kind {
-        DecisionKind::Sleep | DecisionKind::WaitForTimer | DecisionKind::WaitForOperator => true,
-        DecisionKind::StartModelTurn
-        | DecisionKind::ReduceMessageOnly
-        | DecisionKind::EmitSystemTick
-        | DecisionKind::StayIdle
-        | DecisionKind::Stop
-        | DecisionKind::Noop => false,
-    });
+    let rests = seen.decided.is_some_and(|(kind, _)| rests(kind));
     rule(moved || (rests && fact.next == Status::Asleep), || {
         format!("the agent goes from {} to {} for no reason", fact.previous, fact.next)
     })

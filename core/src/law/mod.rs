@@ -22,6 +22,8 @@ mod sabotage_timers;
 #[cfg(test)]
 mod sabotage_unattended;
 #[cfg(test)]
+mod sabotage_waits;
+#[cfg(test)]
 mod sabotage_work;
 mod seen;
 mod sleep;
@@ -31,6 +33,7 @@ mod tests;
 mod timers;
 mod turns;
 mod unattended;
+mod waits;
 mod work;
 
 use alloc::collections::BTreeMap;
@@ -62,7 +65,7 @@ const fn law(id: &'static str, sentence: &'static str, judge: fn(&Seen, &Record)
 }
 
 /// Every law whose subject exists, by family.
-const LAWS: [Law; 45] = [
+const LAWS: [Law; 48] = [
     law("L1", "Nothing starts between a stop and the next start.", lifecycle::l1),
     law(
         "L2",
@@ -146,6 +149,16 @@ const LAWS: [Law; 45] = [
     ),
     law("W6", "Occurrences that were missed fire or are let go as their timer's policy says.", timers::w6),
     law("W7", "Recorded time goes back only by a recorded step of the clock.", log::w7),
+    law(
+        "W8",
+        "A wait is over when a turn takes what it waits for, and each message ends all that wait for it.",
+        waits::w8,
+    ),
+    law(
+        "W9",
+        "An item, or the agent, has one wait at a time, which something can end, and none once it is completed.",
+        waits::w9,
+    ),
     law("W10", "Each end of a run has one closure, which waits exactly if it says what for.", log::w10),
     law(
         "W11",
@@ -176,6 +189,11 @@ const LAWS: [Law; 45] = [
         unattended::s9,
     ),
     law("S10", "The end of a sleep is told once, when it has come, unless a turn began before.", sleep::s10),
+    law(
+        "S11",
+        "Blockers and waits are looked at again when that is due, each time twice as late, and at last by an operator.",
+        waits::s11,
+    ),
 ];
 
 const TABLE: [(&str, &str); LAWS.len()] = {

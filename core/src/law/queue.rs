@@ -144,6 +144,7 @@ pub(super) fn q5(seen: &Seen, record: &Record) -> Ruling {
         | Event::Task(_)
         | Event::Timer(_)
         | Event::Work(_)
+        | Event::Wait(_)
         | Event::Brief(_) => Ok(false),
     }
 }
@@ -181,6 +182,7 @@ pub(super) fn q7(seen: &Seen, record: &Record) -> Ruling {
         | Event::Task(_)
         | Event::Timer(_)
         | Event::Work(_)
+        | Event::Wait(_)
         | Event::Brief(_) => Ok(false),
     }
 }
@@ -213,6 +215,7 @@ pub(super) fn q10(seen: &Seen, record: &Record) -> Ruling {
         | Event::Task(_)
         | Event::Timer(_)
         | Event::Work(_)
+        | Event::Wait(_)
         | Event::Brief(_) => Ok(false),
     }
 }

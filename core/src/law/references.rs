@@ -5,12 +5,13 @@ use alloc::format;
 use super::seen::Seen;
 use super::{Ruling, rule};
 use crate::event::operation::OpKind;
+use crate::event::wait::Resolution;
 use crate::event::work::WorkChange;
 use crate::event::{
     BriefFact, Event, InboxFact, LifecycleFact, OperationFact, SchedulingFact, TaskFact, TimerFact, TurnFact,
-    WorkFact,
+    WaitFact, WorkFact,
 };
-use crate::ids::{MessageId, OpId, RunId, TaskId, TimerId, WorkItemId};
+use crate::ids::{MessageId, OpId, RunId, TaskId, TimerId, WaitId, WorkItemId};
 use crate::record::Record;
 use crate::scheduler::{Evidence, SchedulerDecision};
 
@@ -23,6 +24,7 @@ enum Name {
     Task(TaskId),
     Timer(TimerId),
     WorkItem(WorkItemId),
+    Wait(WaitId),
 }
 
 pub(super) fn q9(seen: &Seen, record: &Record) -> Ruling {
@@ -39,6 +41,7 @@ pub(super) fn q9(seen: &Seen, record: &Record) -> Ruling {
             Name::Op(id) => id < seen.next.op && id.0 > 0,
             Name::Task(id) => id < seen.next.task && id.0 > 0,
             Name::Timer(id) => id < seen.next.timer && id.0 > 0,
+            Name::Wait(id) => id < seen.next.wait && id.0 > 0,
             Name::WorkItem(id) => id < seen.next.work_item && id.0 > 0,
         };
         if !known {
@@ -69,6 +72,7 @@ fn given(seen: &Seen, event: &Event) -> Option<(u64, u64)> {
         Event::Work(WorkFact::WorkItemWritten(fact)) if matches!(fact.change, WorkChange::Created { .. }) => {
             Some((fact.work_item_id.0, seen.next.work_item.0))
         }
+        Event::Wait(WaitFact::WaitRegistered(fact)) => Some((fact.wait_id.0, seen.next.wait.0)),
         Event::Brief(BriefFact::BriefCreated(fact)) => Some((fact.id.0, seen.next.brief.0)),
         Event::Lifecycle(_)
         | Event::Inbox(_)
@@ -77,7 +81,8 @@ fn given(seen: &Seen, event: &Event) -> Option<(u64, u64)> {
         | Event::Operation(_)
         | Event::Task(_)
         | Event::Timer(_)
-        | Event::Work(_) => None,
+        | Event::Work(_)
+        | Event::Wait(_) => None,
     }
 }
 
@@ -107,6 +112,7 @@ fn names(event: &Event, visit: &mut dyn FnMut(Name)) {
         Event::Task(fact) => task(fact, visit),
         Event::Timer(fact) => timer(fact, visit),
         Event::Work(fact) => work(fact, visit),
+        Event::Wait(fact) => wait(fact, visit),
         Event::Brief(BriefFact::BriefCreated(fact)) => {
             fact.work_item_id.into_iter().for_each(|item| visit(Name::WorkItem(item)));
             fact.run_id.into_iter().for_each(|run| visit(Name::Run(run)));
@@ -182,6 +188,33 @@ fn work(fact: &WorkFact, visit: &mut dyn FnMut(Name)) {
     }
 }
 
+fn wait(fact: &WaitFact, visit: &mut dyn FnMut(Name)) {
+    match fact {
+        WaitFact::WaitRegistered(fact) => {
+            fact.work_item_id.into_iter().for_each(|item| visit(Name::WorkItem(item)));
+            fact.task_id.into_iter().for_each(|task| visit(Name::Task(task)));
+            fact.timer_id.into_iter().for_each(|timer| visit(Name::Timer(timer)));
+            visit(Name::Run(fact.run_id));
+        }
+        WaitFact::WaitResolved(fact) => {
+            visit(Name::Wait(fact.wait_id));
+            if let Resolution::Message { message_id } = fact.by {
+                visit(Name::Message(message_id));
+            }
+        }
+        WaitFact::WaitCancelled(fact) => visit(Name::Wait(fact.wait_id)),
+        WaitFact::WorkItemRecheckDue(fact) => {
+            visit(Name::Message(fact.message_id));
+            fact.due.iter().filter_map(|due| due.work_item_id).for_each(|item| visit(Name::WorkItem(item)));
+        }
+        WaitFact::RecheckGivenUp(fact) => {
+            fact.work_item_id.into_iter().for_each(|item| visit(Name::WorkItem(item)));
+            fact.wait_id.into_iter().for_each(|wait| visit(Name::Wait(wait)));
+            visit(Name::Run(fact.run_id));
+        }
+    }
+}
+
 fn lifecycle(fact: &LifecycleFact, visit: &mut dyn FnMut(Name)) {
     match fact {
         LifecycleFact::AgentCreated(_)
@@ -225,6 +258,7 @@ fn inbox(fact: &InboxFact, visit: &mut dyn FnMut(Name)) {
 fn decision(fact: &SchedulerDecision, visit: &mut dyn FnMut(Name)) {
     fact.message_id.iter().for_each(|id| visit(Name::Message(*id)));
     fact.work_item_id.iter().for_each(|id| visit(Name::WorkItem(*id)));
+    fact.wait_id.iter().for_each(|id| visit(Name::Wait(*id)));
     for evidence in &fact.evidence {
         match evidence {
             Evidence::Run { run_id, message_id } => {
@@ -233,6 +267,7 @@ fn decision(fact: &SchedulerDecision, visit: &mut dyn FnMut(Name)) {
             }
             Evidence::Head { message_id, .. } => visit(Name::Message(*message_id)),
             Evidence::WorkItem { work_item_id, .. } => visit(Name::WorkItem(*work_item_id)),
+            Evidence::Wait { wait_id, .. } => visit(Name::Wait(*wait_id)),
             Evidence::Status { .. }
             | Evidence::Draining
             | Evidence::Queued { .. }
@@ -242,6 +277,7 @@ fn decision(fact: &SchedulerDecision, visit: &mut dyn FnMut(Name)) {
             | Evidence::SelfCausedTurns { .. }
             | Evidence::UnattendedTurns { .. }
             | Evidence::Slept { .. }
+            | Evidence::RecheckDue { .. }
             | Evidence::IgnoredQueue { .. } => {}
         }
     }

@@ -94,6 +94,7 @@ fn made(timer: u64, duration: u64, interval: Option<u64>, due: i64) -> TimerCrea
     TimerCreated {
         timer_id: TimerId(timer),
         owner: TimerOwner::Operator,
+        wait_id: None,
         duration_ms: Millis::seconds(duration),
         interval_ms: interval.map(Millis::seconds),
         misfire: Misfire::Once,

@@ -61,6 +61,7 @@ fn updated(item: u64, revision: u64) -> WorkItemWritten {
         plan_status: None,
         todo_list: None,
         blocked_by: None,
+        recheck_after_ms: None,
     };
     written(item, revision, change)
 }

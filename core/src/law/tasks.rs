@@ -74,6 +74,7 @@ pub(super) fn s5(seen: &Seen, record: &Record) -> Ruling {
     match &record.event {
         Event::Task(TaskFact::TaskResultQueued(fact)) => {
             let by_agent = seen.tasks.untold.get(&fact.task_id).is_some_and(|ended| ended.by_agent);
+            let by_agent = by_agent && !seen.awaits(fact.task_id);
             rule(fact.known == by_agent || (!fact.known && is_of_several(seen, fact.message_id)), || {
                 format!("{}: the agent knows: {}, it ended it itself: {by_agent}", fact.task_id, fact.known)
             })
@@ -94,6 +95,7 @@ pub(super) fn s5(seen: &Seen, record: &Record) -> Ruling {
         | Event::Task(_)
         | Event::Timer(_)
         | Event::Work(_)
+        | Event::Wait(_)
         | Event::Brief(_) => Ok(false),
     }
 }

@@ -165,6 +165,22 @@ fn sleep(world: &mut World) {
     world.complete("main", says("up again"));
 }
 
+/// A wait that is looked at again, and ends.
+fn waits(world: &mut World) {
+    let wait = r#"{"reason":"the build","wake":"external","resource":"ci","recheck_after_ms":60000}"#;
+    world.admit("main", prompt("wait"));
+    world.complete("main", context());
+    world.complete("main", calls(&[("", "WaitFor", wait)]));
+    world.pass(Millis::minutes(1));
+    world.complete("main", context());
+    world.complete("main", says("not yet"));
+    let sent = ingress(MessageKind::WebhookEvent, Priority::Normal, "passed");
+    let origin = crate::message::Origin::Webhook { source: "ci".into(), event_type: None };
+    world.admit("main", crate::message::Ingress { origin, ..sent });
+    world.complete("main", context());
+    world.complete("main", says("it passed"));
+}
+
 #[test]
 fn a_real_life_breaks_no_law_and_concerns_them_all() {
     let mut world = World::new(patient());
@@ -176,6 +192,7 @@ fn a_real_life_breaks_no_law_and_concerns_them_all() {
     timers(&mut world);
     work(&mut world);
     sleep(&mut world);
+    waits(&mut world);
     let silent: Vec<_> =
         world.laws.antecedents().into_iter().filter(|(_, count)| *count == 0).map(|(id, _)| id).collect();
     assert!(silent.is_empty(), "nothing concerned {silent:?}");

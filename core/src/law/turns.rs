@@ -60,6 +60,7 @@ fn next_round(event: &Event) -> Option<RoundIndex> {
         | Event::Task(_)
         | Event::Timer(_)
         | Event::Work(_)
+        | Event::Wait(_)
         | Event::Brief(_) => None,
     }
 }
@@ -91,6 +92,7 @@ pub(super) fn t4(seen: &Seen, record: &Record) -> Ruling {
         | Event::Task(_)
         | Event::Timer(_)
         | Event::Work(_)
+        | Event::Wait(_)
         | Event::Brief(_) => Ok(false),
     }
 }
@@ -133,6 +135,7 @@ pub(super) fn t5(seen: &Seen, record: &Record) -> Ruling {
         | Event::Task(_)
         | Event::Timer(_)
         | Event::Work(_)
+        | Event::Wait(_)
         | Event::Brief(_) => Ok(false),
     }
 }
@@ -191,6 +194,7 @@ pub(super) fn t6(seen: &Seen, record: &Record) -> Ruling {
         | Event::Task(_)
         | Event::Timer(_)
         | Event::Work(_)
+        | Event::Wait(_)
         | Event::Brief(_) => Ok(false),
     }
 }
@@ -243,6 +247,7 @@ pub(super) fn t7(seen: &Seen, record: &Record) -> Ruling {
         | Event::Task(_)
         | Event::Timer(_)
         | Event::Work(_)
+        | Event::Wait(_)
         | Event::Brief(_) => Ok(false),
     }
 }
@@ -280,6 +285,7 @@ pub(super) fn t10(seen: &Seen, record: &Record) -> Ruling {
         | Event::Task(_)
         | Event::Timer(_)
         | Event::Work(_)
+        | Event::Wait(_)
         | Event::Brief(_) => Ok(false),
     }
 }

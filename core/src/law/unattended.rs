@@ -50,6 +50,7 @@ pub(super) fn s9(seen: &Seen, record: &Record) -> Ruling {
         | Event::Task(_)
         | Event::Timer(_)
         | Event::Work(_)
+        | Event::Wait(_)
         | Event::Brief(_) => Ok(false),
     }
 }

@@ -4,12 +4,12 @@
 use alloc::format;
 
 use super::seen::Seen;
+use super::waits::rests;
 use super::{Ruling, rule};
 use crate::event::work::{StallReason, WorkChange, WorkTick};
 use crate::event::{Event, SchedulingFact, TurnFact, WorkFact};
 use crate::ids::RunId;
 use crate::record::Record;
-use crate::scheduler::DecisionKind;
 use crate::time::Wall;
 
 pub(super) fn w11(seen: &Seen, record: &Record) -> Ruling {
@@ -53,6 +53,7 @@ pub(super) fn w11(seen: &Seen, record: &Record) -> Ruling {
         | Event::Operation(_)
         | Event::Task(_)
         | Event::Timer(_)
+        | Event::Wait(_)
         | Event::Brief(_) => Ok(false),
     }
 }
@@ -86,12 +87,9 @@ pub(super) fn s1(seen: &Seen, record: &Record) -> Ruling {
         | Event::Task(_)
         | Event::Timer(_)
         | Event::Work(_)
+        | Event::Wait(_)
         | Event::Brief(_) => Ok(false),
     }
-}
-
-fn rests(kind: DecisionKind) -> bool {
-    matches!(kind, DecisionKind::Sleep | DecisionKind::WaitForTimer | DecisionKind::WaitForOperator)
 }
 
 pub(super) fn s2(seen: &Seen, record: &Record) -> Ruling {
@@ -143,6 +141,7 @@ pub(super) fn s2(seen: &Seen, record: &Record) -> Ruling {
         | Event::Task(_)
         | Event::Timer(_)
         | Event::Work(_)
+        | Event::Wait(_)
         | Event::Brief(_) => Ok(false),
     }
 }

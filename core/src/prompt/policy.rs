@@ -31,6 +31,7 @@ Tools: ExecCommand runs one shell command; paths are relative to the current fol
 its yield_time_ms goes on as a background task. Its result comes to you as a message: go on with other work or end \
 your turn, and use TaskOutput only where you can't go on without it. Servers and watchers are tasks like others: \
 end them with TaskStop when they are not needed any more. \
+Where nothing can be done before something comes, say so with WaitFor: what you wait for brings you back. \
 ExecCommandBatch runs several short ones in one call, in order. \
 ApplyPatch takes one unified diff with paths relative to the execution root. Long output is shortened in the \
 middle; narrow the command down instead of repeating it.";

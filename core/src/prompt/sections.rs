@@ -83,6 +83,7 @@ pub(crate) fn current_input(agent: &Agent, message: &Message) -> Vec<Part> {
         message.created_at
     );
     let mut parts = alloc::vec![Part::Rendered(heading)];
+    parts.extend(ended_waits(agent, message.id));
     let alone = message.kind == MessageKind::TaskResult;
     let told = agent.tasks.told_by(message.id).count();
     if let (0, Origin::Task { task_id }) = (told, &message.origin) {
@@ -101,6 +102,16 @@ pub(crate) fn current_input(agent: &Agent, message: &Message) -> Vec<Part> {
     parts
 }
 
+/// The waits that a message ends.
+fn ended_waits(agent: &Agent, message: MessageId) -> Option<Part> {
+    let mut told = String::new();
+    for wait in agent.waits.ended_by(message) {
+        let owner = wait.work_item_id.map_or_else(String::new, |item| format!(" of {item}"));
+        told += &format!("[ends {}{owner}: {}]\n", wait.id, wait.waiting_for);
+    }
+    (!told.is_empty()).then_some(Part::Rendered(told))
+}
+
 fn ended(task: &Task) -> String {
     let status = task.end.as_ref().and_then(|end| end.exit_status);
     let status = status.map_or_else(String::new, |status| format!(", exit status {status}"));
@@ -108,9 +119,12 @@ fn ended(task: &Task) -> String {
 }
 
 /// A prompt that came in the middle of the turn.
-pub(crate) fn interjection(message_id: MessageId, text: &Text) -> Vec<Part> {
+pub(crate) fn interjection(agent: &Agent, message_id: MessageId, text: &Text) -> Vec<Part> {
     let heading = format!("[message {message_id} | the operator interjects | class operator_instruction]\n");
-    alloc::vec![Part::Rendered(heading), Part::Given(text.clone())]
+    let mut parts = alloc::vec![Part::Rendered(heading)];
+    parts.extend(ended_waits(agent, message_id));
+    parts.push(Part::Given(text.clone()));
+    parts
 }
 
 fn block(label: &str, parts: Vec<Part>, stability: Stability) -> PromptBlock {

@@ -3,6 +3,7 @@
 use alloc::format;
 use alloc::string::String;
 
+use crate::agent::wait::Wait;
 use crate::agent::work::{TodoState, WorkItem, WorkItems, WorkState};
 use crate::content::clip;
 
@@ -15,11 +16,11 @@ const LINE_BYTES: usize = 100;
 const OBJECTIVE_BYTES: usize = 1_000;
 
 /// None while there is nothing open. At most about 5,000 bytes.
-pub(crate) fn told(work: &WorkItems) -> Option<String> {
+pub(crate) fn told(work: &WorkItems, own: Option<&Wait>) -> Option<String> {
     let current = work.current();
     let mut told = match current {
         Some(item) => focus(item),
-        None if work.open_count() == 0 => return None,
+        None if work.open_count() == 0 => return own.map(waits),
         None => String::from("No work item is in focus: PickWorkItem turns to one.\n"),
     };
     let mut others = work.open().filter(|item| current.is_none_or(|current| current.id != item.id));
@@ -30,6 +31,7 @@ pub(crate) fn told(work: &WorkItems) -> Option<String> {
     if more > 0 {
         told += &format!("{more} more are open: ListWorkItems names them.\n");
     }
+    told.extend(own.map(waits));
     Some(told)
 }
 
@@ -40,6 +42,10 @@ pub(crate) fn reminder(item: &WorkItem, rounds: u32, bytes: usize) -> String {
         described("This turn is about", item)
     );
     clip(told.trim_end(), bytes)
+}
+
+fn waits(wait: &Wait) -> String {
+    format!("Waits ({}, {}): {}\n", wait.id, wait.kind, clip(&wait.waiting_for, LINE_BYTES))
 }
 
 fn focus(item: &WorkItem) -> String {
@@ -55,6 +61,7 @@ fn described(how: &str, item: &WorkItem) -> String {
         clip(&item.objective, OBJECTIVE_BYTES),
         item.id
     );
+    told.extend(item.wait.as_ref().map(waits));
     if let (WorkState::Blocked, Some(blocked_by)) = (item.state(), &item.blocked_by) {
         told += &format!("Blocked by: {}\n", clip(blocked_by, LINE_BYTES));
     }

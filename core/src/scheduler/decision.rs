@@ -8,12 +8,15 @@ use alloc::vec::Vec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::projection::{ArmedDeadline, Head, HoldFact, ItemFact, RunFact, SchedulerProjection};
+use super::projection::{
+    ArmedDeadline, AwaitedFact, Head, HoldFact, ItemFact, RecheckFact, RunFact, SchedulerProjection,
+};
+use crate::agent::wait::WaitKind;
 use crate::agent::work::WorkState;
 use crate::continuation::ContinuationClass;
 use crate::event::work::WorkTick;
 use crate::host::DeadlineReason;
-use crate::ids::{MessageId, RunId, WorkItemId};
+use crate::ids::{MessageId, RunId, WaitId, WorkItemId};
 use crate::lifecycle::{Boundary, Status};
 use crate::message::Priority;
 use crate::names::names;
@@ -22,8 +25,8 @@ use crate::time::Wall;
 names! {
     DecisionKind {
         StartModelTurn "start_model_turn", ReduceMessageOnly "reduce_message_only",
-        EmitSystemTick "emit_system_tick", WaitForOperator "wait_for_operator",
-        WaitForTimer "wait_for_timer", Sleep "sleep", StayIdle "stay_idle", Stop "stop", Noop "noop",
+        EmitSystemTick "emit_system_tick", WaitForTask "wait_for_task", WaitForOperator "wait_for_operator",
+        WaitForExternalChange "wait_for_external_change", WaitForTimer "wait_for_timer", Sleep "sleep", StayIdle "stay_idle", Stop "stop", Noop "noop",
     }
 }
 
@@ -34,8 +37,9 @@ names! {
         HeldLiveness "held_liveness", HoldTrial "hold_trial", Hold "hold",
         SelfHold "self_hold", UnattendedTurns "unattended_turns",
         QueuedMessage "queued_message", LivenessOnly "liveness_only", Stale "stale", NoSlot "no_slot",
-        SleepElapsed "sleep_elapsed", ContinueActive "continue_active", QueuedAvailable "queued_available",
-        NeedsInput "needs_input", Stalled "stalled",
+        SleepElapsed "sleep_elapsed", Recheck "recheck", ContinueActive "continue_active", QueuedAvailable "queued_available",
+        NeedsInput "needs_input", Stalled "stalled", OperatorInput "operator_input", TaskResult "task_result",
+        External "external", Timer "timer",
         DeadlineArmed "deadline_armed", NothingPending "nothing_pending", AlreadyAsleep "already_asleep",
     }
 }
@@ -54,6 +58,9 @@ pub struct SchedulerDecision {
     pub message_id: Option<MessageId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_item_id: Option<WorkItemId>,
+    /// What is waited for, or is over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait_id: Option<WaitId>,
     /// Of a tick: what it is about, and in which state of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
@@ -80,6 +87,8 @@ pub enum Evidence {
     SelfCausedTurns { turns: u32 },
     UnattendedTurns { until: Wall },
     Slept { until: Wall },
+    RecheckDue { owner: String, at: Wall },
+    Wait { wait_id: WaitId, kind: WaitKind },
 }
 
 impl SchedulerDecision {
@@ -89,7 +98,9 @@ impl SchedulerDecision {
             DecisionKind::StartModelTurn | DecisionKind::ReduceMessageOnly | DecisionKind::EmitSystemTick => {
                 false
             }
-            DecisionKind::WaitForOperator
+            DecisionKind::WaitForTask
+            | DecisionKind::WaitForOperator
+            | DecisionKind::WaitForExternalChange
             | DecisionKind::WaitForTimer
             | DecisionKind::Sleep
             | DecisionKind::StayIdle
@@ -102,7 +113,7 @@ impl SchedulerDecision {
     pub fn same_rest(&self, other: &Self) -> bool {
         self.rests()
             && (self.kind, self.reason, self.next_deadline) == (other.kind, other.reason, other.next_deadline)
-            && self.work_item_id == other.work_item_id
+            && (self.work_item_id, self.wait_id) == (other.work_item_id, other.wait_id)
     }
 }
 
@@ -140,10 +151,15 @@ pub fn decide_next_action(facts: &SchedulerProjection) -> SchedulerDecision {
                 take(facts, head, DecisionReason::Stale, 6, evidence)
             }
             ContinuationClass::LivenessOnly => take(facts, head, DecisionReason::LivenessOnly, 6, evidence),
-            ContinuationClass::ResumeOverride | ContinuationClass::LocalContinuation if facts.free_slot => {
-                take(facts, head, DecisionReason::QueuedMessage, 6, evidence)
+            ContinuationClass::ResumeExpectedWait
+            | ContinuationClass::ResumeOverride
+            | ContinuationClass::LocalContinuation => {
+                if facts.free_slot {
+                    take(facts, head, DecisionReason::QueuedMessage, 6, evidence)
+                } else {
+                    no_slot(facts, 6)
+                }
             }
-            ContinuationClass::ResumeOverride | ContinuationClass::LocalContinuation => no_slot(facts, 6),
         };
     }
     // 5: holds that let pass what the agent does not cause itself, or what an operator causes.
@@ -156,6 +172,13 @@ pub fn decide_next_action(facts: &SchedulerProjection) -> SchedulerDecision {
         let decision = rest(facts, DecisionKind::EmitSystemTick, DecisionReason::SleepElapsed, 8, evidence);
         return SchedulerDecision { idempotency_key: Some(format!("sleep:{until}")), ..decision };
     }
+    // 9: blockers and waits are looked at again.
+    if let Some(RecheckFact { owner, work_item_id, due_at }) = &facts.recheck {
+        let evidence = alloc::vec![Evidence::RecheckDue { owner: owner.clone(), at: *due_at }];
+        let decision = rest(facts, DecisionKind::EmitSystemTick, DecisionReason::Recheck, 9, evidence);
+        let idempotency_key = Some(format!("recheck:{owner}:{due_at}"));
+        return SchedulerDecision { work_item_id: *work_item_id, idempotency_key, ..decision };
+    }
     // 10, 11: what open items are owed, first the one in focus.
     if let Some(item) = &facts.owed_turn {
         return emit(facts, item, WorkTick::ContinueActive, 10);
@@ -163,12 +186,9 @@ pub fn decide_next_action(facts: &SchedulerProjection) -> SchedulerDecision {
     if let Some(item) = &facts.owed_notice {
         return emit(facts, item, WorkTick::QueuedAvailable, 11);
     }
-    // 12: somebody is to look at it.
-    if let Some(item) = &facts.for_operator {
-        let stalled = item.state == WorkState::Stalled;
-        let reason = if stalled { DecisionReason::Stalled } else { DecisionReason::NeedsInput };
-        let rest = rest(facts, DecisionKind::WaitForOperator, reason, 12, alloc::vec![item_evidence(item)]);
-        return SchedulerDecision { work_item_id: Some(item.work_item_id), ..rest };
+    // 12: something is waited for.
+    if let Some(awaited) = &facts.awaited {
+        return waits(facts, awaited);
     }
     // 13: something will happen by itself.
     if let Some(ArmedDeadline { at, reason }) = facts.next_deadline {
@@ -215,6 +235,26 @@ fn restrained(facts: &SchedulerProjection) -> Option<SchedulerDecision> {
     Some(rest(facts, DecisionKind::WaitForTimer, DecisionReason::UnattendedTurns, 5, evidence))
 }
 
+/// Row 12: of items that need an operator, and of waits.
+fn waits(facts: &SchedulerProjection, awaited: &AwaitedFact) -> SchedulerDecision {
+    let AwaitedFact { kind, wait_id, item } = *awaited;
+    let stalled = item.is_some_and(|item| item.state == WorkState::Stalled);
+    let (decision, reason) = match kind {
+        WaitKind::Operator if wait_id.is_some() => {
+            (DecisionKind::WaitForOperator, DecisionReason::OperatorInput)
+        }
+        WaitKind::Operator if stalled => (DecisionKind::WaitForOperator, DecisionReason::Stalled),
+        WaitKind::Operator => (DecisionKind::WaitForOperator, DecisionReason::NeedsInput),
+        WaitKind::Task => (DecisionKind::WaitForTask, DecisionReason::TaskResult),
+        WaitKind::External => (DecisionKind::WaitForExternalChange, DecisionReason::External),
+        WaitKind::Timer => (DecisionKind::WaitForTimer, DecisionReason::Timer),
+    };
+    let wait = wait_id.map(|wait_id| Evidence::Wait { wait_id, kind });
+    let evidence = item.as_ref().map(item_evidence).into_iter().chain(wait).collect();
+    let work_item_id = item.map(|item| item.work_item_id);
+    SchedulerDecision { work_item_id, wait_id, ..rest(facts, decision, reason, 12, evidence) }
+}
+
 fn head_evidence(head: &Head) -> Evidence {
     Evidence::Head { message_id: head.message_id, priority: head.priority, class: head.class }
 }
@@ -259,6 +299,7 @@ fn take(
         liveness_only,
         message_id: Some(head.message_id),
         work_item_id: None,
+        wait_id: head.wait_id,
         idempotency_key: None,
         next_deadline: facts.next_deadline.map(|deadline| deadline.at),
         evidence,
@@ -281,6 +322,7 @@ fn rest(
         liveness_only: false,
         message_id: None,
         work_item_id: None,
+        wait_id: None,
         idempotency_key: None,
         next_deadline: facts.next_deadline.map(|deadline| deadline.at),
         evidence,

@@ -4,4 +4,6 @@ pub mod decision;
 pub mod projection;
 
 pub use decision::{DecisionKind, DecisionReason, Evidence, SchedulerDecision, decide_next_action};
-pub use projection::{Head, HoldFact, HostFacts, ItemFact, RunFact, SchedulerProjection, project};
+pub use projection::{
+    AwaitedFact, Head, HoldFact, HostFacts, ItemFact, RecheckFact, RunFact, SchedulerProjection, project,
+};

@@ -1,15 +1,18 @@
 //! The facts that a decision is taken from: nothing outside this value may decide anything.
 
+use alloc::string::String;
+
 use serde::{Deserialize, Serialize};
 
 use crate::agent::Agent;
 use crate::agent::inbox::Entry;
+use crate::agent::wait::{WaitKind, recheck};
 use crate::agent::work::debt::TICK_BYTES;
-use crate::agent::work::{WorkItem, WorkState};
+use crate::agent::work::{PlanStatus, WorkItem, WorkState};
 use crate::config::Config;
 use crate::continuation::{self, ContinuationClass, Spent};
 use crate::host::DeadlineReason;
-use crate::ids::{MessageId, RunId, WorkItemId};
+use crate::ids::{MessageId, RunId, WaitId, WorkItemId};
 use crate::lifecycle::{Boundary, Status};
 use crate::message::{MessageKind, Priority};
 use crate::time::Wall;
@@ -50,9 +53,12 @@ pub struct SchedulerProjection {
     /// The first of the other items that are owed a mention now.
     #[serde(default)]
     pub owed_notice: Option<ItemFact>,
-    /// An item that waits for an operator, the one in focus before others.
+    /// The first of the blockers and waits that are to be looked at again now.
     #[serde(default)]
-    pub for_operator: Option<ItemFact>,
+    pub recheck: Option<RecheckFact>,
+    /// What is waited for: by the item in focus, else by others, else by the agent.
+    #[serde(default)]
+    pub awaited: Option<AwaitedFact>,
     /// The earliest moment at which the decision could change by itself.
     #[serde(default)]
     pub next_deadline: Option<ArmedDeadline>,
@@ -72,6 +78,9 @@ pub struct Head {
     /// Nothing of what it tells is still owed.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub stale: bool,
+    /// The first of the waits that it ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait_id: Option<WaitId>,
 }
 
 /// A work item as a decision names it.
@@ -80,6 +89,27 @@ pub struct ItemFact {
     pub work_item_id: WorkItemId,
     pub revision: u64,
     pub state: WorkState,
+}
+
+/// A recheck that is due.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecheckFact {
+    /// The item, or the agent's own wait.
+    pub owner: String,
+    #[serde(default)]
+    pub work_item_id: Option<WorkItemId>,
+    pub due_at: Wall,
+}
+
+/// What an item, or the agent, waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AwaitedFact {
+    pub kind: WaitKind,
+    /// None where an item needs input, or has stalled.
+    #[serde(default)]
+    pub wait_id: Option<WaitId>,
+    #[serde(default)]
+    pub item: Option<ItemFact>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -109,12 +139,11 @@ pub struct HostFacts {
 pub fn project(agent: &Agent, host: HostFacts, config: &Config, boundary: Boundary) -> SchedulerProjection {
     let closure = agent.closure(host.now);
     let as_head = |entry: &Entry| {
-        let spent = agent.spent(entry, host.now);
-        let message = &entry.message;
-        let (prior, reason) = (closure.outcome, closure.waiting_reason);
-        let resolution = continuation::resolve(message.kind, message.trigger_kind, spent, prior, reason);
-        let (message_id, priority, class) = (message.id, message.priority, resolution.class);
-        Head { message_id, priority, class, stale: spent == Some(Spent::Stale) }
+        let trigger = agent.trigger(entry, host.now);
+        let class = continuation::resolve(&trigger, closure.outcome, closure.waiting_reason).class;
+        let (message_id, priority) = (entry.message.id, entry.message.priority);
+        let wait_id = trigger.resolves.first().map(|(wait_id, _)| *wait_id);
+        Head { message_id, priority, class, stale: trigger.spent == Some(Spent::Stale), wait_id }
     };
     // What has no room stays owed.
     let room = agent.inbox.has_room(MessageKind::SystemTick, TICK_BYTES, &config.queue);
@@ -127,7 +156,7 @@ pub fn project(agent: &Agent, host: HostFacts, config: &Config, boundary: Bounda
         draining: host.draining,
         run: agent.run.as_ref().map(|run| RunFact { run_id: run.id, message_id: run.message }),
         queued: agent.inbox.queued_entries(),
-        head: agent.inbox.queued().find(|entry| !agent.waits(entry, host.now, policy)).map(as_head),
+        head: agent.inbox.queued().find(|entry| !agent.defers(entry, host.now, policy)).map(as_head),
         liveness_head: hold.and_then(|_| agent.inbox.first_liveness()).map(as_head),
         hold: hold.map(|hold| HoldFact {
             until: hold.until,
@@ -139,9 +168,26 @@ pub fn project(agent: &Agent, host: HostFacts, config: &Config, boundary: Bounda
         slept_until: agent.sleep.as_ref().and_then(|sleep| sleep.over(host.now)).filter(|_| room),
         owed_turn: agent.work.owed_turn(&agent.inbox, host.now).filter(|_| awake).map(item_fact),
         owed_notice: agent.work.owed_notices(&agent.inbox, host.now).next().filter(|_| awake).map(item_fact),
-        for_operator: agent.work.for_operator().map(item_fact),
+        recheck: recheck::first_due(agent, host.now).filter(|_| room),
+        awaited: awaited(agent),
         next_deadline: agent.next_deadline(host.now).map(|(at, reason)| ArmedDeadline { at, reason }),
     }
+}
+
+fn awaited(agent: &Agent) -> Option<AwaitedFact> {
+    let item = agent.work.waiting().map(|(item, kind)| AwaitedFact {
+        kind,
+        wait_id: item
+            .wait
+            .as_ref()
+            .filter(|_| item.state() != WorkState::Stalled && item.plan_status != PlanStatus::NeedsInput)
+            .map(|wait| wait.id),
+        item: Some(item_fact(item)),
+    });
+    let own = || agent.waits.own.as_ref();
+    item.or_else(|| {
+        own().map(|wait| AwaitedFact { kind: wait.told_as(), wait_id: Some(wait.id), item: None })
+    })
 }
 
 fn item_fact(item: &WorkItem) -> ItemFact {

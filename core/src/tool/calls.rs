@@ -70,6 +70,7 @@ impl From<UpdateWorkItem> for WorkCall {
             plan_status: it.plan_status,
             todo_list: it.todo_list,
             blocked_by: it.blocked_by,
+            recheck_after: it.recheck_after_ms.map(Millis),
         }
     }
 }

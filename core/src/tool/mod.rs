@@ -5,6 +5,7 @@ mod calls;
 mod itself;
 pub mod receipt;
 pub mod schema;
+mod wait;
 mod work_items;
 
 use alloc::string::String;
@@ -15,12 +16,13 @@ use serde::{Deserialize, Serialize};
 pub use arguments::{
     ApplyPatch, CompleteWorkItem, CreateWorkItem, Enqueue, ExecCommand, ExecCommandBatch, GetWorkItem,
     ListWorkItems, NotifyOperator, PickWorkItem, Sleep, TaskInput, TaskList, TaskOutput, TaskStatus,
-    TaskStop, UpdateWorkItem,
+    TaskStop, UpdateWorkItem, WaitFor,
 };
 pub use receipt::{
     Details, InputReceipt, Receipt, SelfCall, TaskCall, ToolError, ToolErrorKind, ToolFacts, Verdict,
     WorkCall,
 };
+pub use wait::{WaitCall, Wake, WakeOn};
 
 /// A tool of the catalogue. The order of the variants is the order in which they are offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -41,6 +43,7 @@ pub enum Tool {
     CompleteWorkItem,
     Enqueue,
     NotifyOperator,
+    WaitFor,
     Sleep,
 }
 
@@ -62,6 +65,7 @@ impl Tool {
         Self::CompleteWorkItem,
         Self::Enqueue,
         Self::NotifyOperator,
+        Self::WaitFor,
         Self::Sleep,
     ];
 
@@ -83,6 +87,7 @@ impl Tool {
             Self::CompleteWorkItem => "CompleteWorkItem",
             Self::Enqueue => "Enqueue",
             Self::NotifyOperator => "NotifyOperator",
+            Self::WaitFor => "WaitFor",
             Self::Sleep => "Sleep",
         }
     }
@@ -150,6 +155,12 @@ impl Tool {
                 "Tell the operator something now, and go on. With urgency action_required it says that somebody has to \
                  act. What you say at the end of your turn is told anyway."
             }
+            Self::WaitFor => {
+                "Wait for something, and end your turn after this round: for input of the operator, for the result of a \
+                 background task, for an event from outside, or for a time. What you wait for begins a turn when it \
+                 comes, and the work item that waits is left alone until then. An item has one wait; another one \
+                 replaces it."
+            }
             Self::Sleep => {
                 "Rest: your turn ends after this round. With duration_ms, what your work items are owed waits so long, and \
                  then you are woken; anything else that comes wakes you before. Without it you rest until something \
@@ -173,10 +184,11 @@ impl Tool {
             Self::PickWorkItem => 150,
             Self::GetWorkItem => 110,
             Self::ListWorkItems => 175,
-            Self::UpdateWorkItem => 300,
+            Self::UpdateWorkItem => 350,
             Self::CompleteWorkItem => 110,
             Self::Enqueue => 150,
             Self::NotifyOperator => 150,
+            Self::WaitFor => 300,
             Self::Sleep => 210,
         }
     }
@@ -201,6 +213,7 @@ impl Tool {
             | Self::CompleteWorkItem
             | Self::Enqueue
             | Self::NotifyOperator
+            | Self::WaitFor
             | Self::Sleep => self.core_call(json).map(drop),
         }
     }
@@ -225,6 +238,7 @@ impl Tool {
             Self::CompleteWorkItem => Verdict::OnWork(arguments::parse::<CompleteWorkItem>(json)?.into()),
             Self::Enqueue => Verdict::OnSelf(arguments::parse::<Enqueue>(json)?.into()),
             Self::NotifyOperator => Verdict::OnSelf(arguments::parse::<NotifyOperator>(json)?.into()),
+            Self::WaitFor => Verdict::OnSelf(SelfCall::Wait(arguments::parse::<WaitFor>(json)?.call()?)),
             Self::Sleep => Verdict::OnSelf(arguments::parse::<Sleep>(json)?.into()),
         }))
     }

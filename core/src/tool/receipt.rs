@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Tool;
 use super::arguments::{FollowUpPriority, Urgency, WorkFilter};
+use super::wait::WaitCall;
 use crate::agent::work::{PlanStatus, Todo};
 use crate::content::{ContentId, Text, clip_middle};
 use crate::ids::{TaskId, WorkItemId};
@@ -44,6 +45,9 @@ pub struct ToolFacts {
     /// What became of text for a task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<InputReceipt>,
+    /// The turn ends after this round.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub ends_turn: bool,
 }
 
 /// What became of text for a task (contract: tasks.md). A rejection is no error.
@@ -178,6 +182,7 @@ pub enum SelfCall {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         duration: Option<Millis>,
     },
+    Wait(WaitCall),
 }
 
 impl SelfCall {
@@ -186,6 +191,7 @@ impl SelfCall {
             Self::Enqueue { .. } => Tool::Enqueue,
             Self::Notify { .. } => Tool::NotifyOperator,
             Self::Sleep { .. } => Tool::Sleep,
+            Self::Wait(_) => Tool::WaitFor,
         }
     }
 }
@@ -229,6 +235,9 @@ pub enum WorkCall {
         /// An empty text for nothing any more.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         blocked_by: Option<String>,
+        /// Until the blocker is looked at again.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        recheck_after: Option<Millis>,
     },
     Complete {
         work_item: WorkItemId,
@@ -302,6 +311,12 @@ impl Receipt {
 impl ToolError {
     pub fn new(kind: ToolErrorKind, message: impl AsRef<str>) -> Self {
         Self { kind, message: Text::short(message), field: None, hint: None, retryable: false, details: None }
+    }
+
+    #[must_use]
+    pub fn field(mut self, field: &str) -> Self {
+        self.field = Some(field.to_string());
+        self
     }
 
     #[must_use]

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::arguments::{Check, invalid};
 use super::receipt::ToolError;
+use super::wait::check_recheck;
 use crate::agent::work::{LINE_BYTES, OBJECTIVE_BYTES, PlanStatus, TODOS, Todo};
 use crate::ids::WorkItemId;
 
@@ -103,6 +104,9 @@ pub struct UpdateWorkItem {
     /// What stands in the way; empty when nothing does any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocked_by: Option<String>,
+    /// When to look again whether it still does, in milliseconds, at least 60000; an hour when omitted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recheck_after_ms: Option<u64>,
 }
 
 /// Complete a work item.
@@ -153,7 +157,8 @@ impl Check for UpdateWorkItem {
     fn check(&self) -> Result<(), ToolError> {
         self.objective.as_deref().map_or(Ok(()), check_objective)?;
         self.todo_list.as_deref().map_or(Ok(()), check_todo_list)?;
-        check_line("blocked_by", self.blocked_by.as_deref())
+        check_line("blocked_by", self.blocked_by.as_deref())?;
+        check_recheck(self.recheck_after_ms)
     }
 }
 

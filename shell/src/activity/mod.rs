@@ -110,7 +110,8 @@ fn told_elsewhere(event: &Event) -> bool {
         | Event::Operation(_)
         | Event::Task(_)
         | Event::Timer(_)
-        | Event::Work(_) => false,
+        | Event::Work(_)
+        | Event::Wait(_) => false,
     }
 }
 

@@ -70,6 +70,7 @@ impl Waiting {
             | Event::Task(_)
             | Event::Timer(_)
             | Event::Work(_)
+            | Event::Wait(_)
             | Event::Lifecycle(_)
             | Event::Inbox(_)
             | Event::Scheduling(_)

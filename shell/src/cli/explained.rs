@@ -19,6 +19,7 @@ pub(super) fn summary(answer: &Value) -> Vec<Vec<String>> {
     ]);
     rows.extend(doing(answer));
     rows.push(row("tasks", tasks(answer)));
+    rows.extend(items(answer, "/waits").iter().map(|one| row("waits", waits(one))));
     rows.extend(past(answer));
     rows.push(row("tokens", number(answer, "/token_usage/total_tokens")));
     rows.push(row("events", number(answer, "/event_seq")));
@@ -45,6 +46,7 @@ pub(super) fn explanation(answer: &Value) -> Vec<Vec<String>> {
         rows.extend(trouble(answer, "/hold_error").map(|error| row("held for", error)));
     }
     rows.extend(object(answer, "/sleep").map(|sleep| row("sleeps", sleeps(sleep))));
+    rows.extend(items(answer, "/waits").iter().map(|one| row("waits", waits(one))));
     rows.extend(object(answer, "/unattended").map(|counted| row("unattended", unattended(counted))));
     if object(answer, "/last_decision").is_some() {
         let event = object(answer, "/last_decision_event").map(mark);
@@ -101,6 +103,19 @@ fn sleeps(sleep: &Value) -> String {
     let until = given(sleep, "/until").map(|until| format!(" until {until}")).unwrap_or_default();
     let reason = given(sleep, "/reason").map(|it| format!(": {}", present::one_line(it))).unwrap_or_default();
     format!("since {}{until}{reason}", text(sleep, "/since"))
+}
+
+/// What it waits for, for whom, and since when.
+fn waits(wait: &Value) -> String {
+    let part = |name: &str| text(wait, name);
+    let owner = given(wait, "/work_item_id").map(|item| format!(" for {item}")).unwrap_or_default();
+    let sources: Vec<String> = items(wait, "/wake_sources").iter().map(plain).collect();
+    let about = if sources.is_empty() { String::new() } else { format!(" {}", sources.join(", ")) };
+    let must = wait.get("operator_must_act").and_then(Value::as_bool).unwrap_or_default();
+    let must = if must { ", an operator must act" } else { "" };
+    let (id, kind, since) = (part("/wait_id"), part("/kind"), part("/created_at"));
+    let reason = present::one_line(part("/waiting_for"));
+    format!("{id}{owner} ({kind}{about}) since {since}{must}: {reason}")
 }
 
 /// Turns that no operator caused.
@@ -204,7 +219,8 @@ fn queue(answer: &Value) -> String {
 
 fn decision(answer: &Value, at: &str) -> String {
     let part = |name: &str| text(answer, &format!("{at}/{name}")).to_owned();
-    let about = [part("message_id"), part("work_item_id")].into_iter().find(|id| !id.is_empty());
+    let about =
+        [part("message_id"), part("work_item_id"), part("wait_id")].into_iter().find(|id| !id.is_empty());
     let about = about.map(|id| format!(" for {id}")).unwrap_or_default();
     let row = number(answer, &format!("{at}/row"));
     format!("{}{about}: {} (row {row})", part("kind"), part("reason"))
@@ -234,6 +250,8 @@ fn evidence(fact: &Value) -> String {
             let turns = number(fact, "/turns");
             format!("{turns} turns in a row that it caused itself brought nothing on")
         }
+        "wait" => format!("{} waits ({})", part("/wait_id"), part("/kind")),
+        "recheck_due" => format!("{} was to be looked at again at {}", part("/owner"), part("/at")),
         "slept" => format!("its sleep was over at {}", part("/until")),
         "unattended_turns" => format!("turns without an operator wait until {}", part("/until")),
         "ignored_queue" => format!("{entries} in the queue, ignored because of the hold"),

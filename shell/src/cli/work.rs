@@ -165,6 +165,9 @@ fn rows(item: &Value) -> Vec<Vec<String>> {
     };
     more("plan file", "/plan_artifact/path");
     more("blocked by", "/blocked_by");
+    more("waits for", "/wait/waiting_for");
+    more("wait", "/wait/wait_id");
+    more("looked at", "/recheck_at");
     more("stalled by", "/stall_reason");
     more("stalled at", "/stalled_at");
     more("next turn at", "/deferred_until");

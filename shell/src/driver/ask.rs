@@ -111,6 +111,7 @@ impl Driver {
             | Event::Task(_)
             | Event::Timer(_)
             | Event::Work(_)
+            | Event::Wait(_)
             | Event::Brief(_) => false,
         };
         let waits = self.ahead.iter().any(|ahead| ahead.step.records().iter().any(admits));

@@ -95,6 +95,7 @@ impl App {
             | Event::Task(_)
             | Event::Timer(_)
             | Event::Work(_)
+            | Event::Wait(_)
             | Event::Brief(_) => false,
         });
         if child { Err(Failure::unknown_agent(agent)) } else { Ok(last) }

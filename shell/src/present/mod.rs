@@ -18,6 +18,7 @@ mod tests;
 mod time;
 mod timer;
 mod turn;
+mod wait;
 mod work;
 
 use holon_core::Record;
@@ -61,6 +62,7 @@ impl Presentation {
             Event::Task(fact) => task::told(fact),
             Event::Timer(fact) => timer::told(fact),
             Event::Work(fact) => work::told(fact),
+            Event::Wait(fact) => wait::told(fact),
             Event::Brief(fact) => brief::told(fact),
         };
         let Told { visibility, category, title, body, summary } = told;

@@ -6,7 +6,7 @@ use holon_core::event::work::{
     StallReason, WorkAuthor, WorkChange, WorkItemWritten, WorkTick, WorkTickQueued,
 };
 
-use super::{Category, Told, Visibility};
+use super::{Category, Told, Visibility, exactly};
 
 pub(super) fn told(fact: &WorkFact) -> Told {
     let (visibility, summary) = match fact {
@@ -63,7 +63,7 @@ fn written(fact: &WorkItemWritten) -> String {
     };
     let what = match &fact.change {
         WorkChange::Created { objective, .. } => format!("is new{who}: {objective}"),
-        WorkChange::Updated { objective, plan_status, todo_list, blocked_by } => {
+        WorkChange::Updated { objective, plan_status, todo_list, blocked_by, recheck_after_ms } => {
             let blocked = blocked_by.as_ref().map(|by| match by.as_str() {
                 "" => "nothing stands in its way".to_owned(),
                 by => format!("it is blocked by {by}"),
@@ -75,7 +75,8 @@ fn written(fact: &WorkItemWritten) -> String {
                 PlanStatus::NeedsInput => "it needs input".to_owned(),
             });
             let todo = todo_list.as_ref().map(|list| format!("it has {} steps", list.len()));
-            let said: Vec<String> = [blocked, plan, objective, todo].into_iter().flatten().collect();
+            let again = recheck_after_ms.map(|after| format!("it is looked at again in {}", exactly(after)));
+            let said: Vec<String> = [blocked, again, plan, objective, todo].into_iter().flatten().collect();
             format!("is changed: {}", said.join(", "))
         }
         WorkChange::Completed { .. } => format!("is completed{who}"),

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use holon_core::agent::wait::Wait;
 use holon_core::agent::work::{PlanStatus, Todo, WorkItem, WorkState};
 use holon_core::event::work::StallReason;
 use holon_core::ids::WorkItemId;
@@ -40,6 +41,15 @@ pub struct WorkItemSnapshot {
     pub todo_list: Option<Vec<Todo>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocked_by: Option<String>,
+    /// What it waits for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait: Option<Wait>,
+    /// When its blocker or its wait is looked at again, unless it has changed by then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recheck_at: Option<Wall>,
+    /// When that was done last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recheck_consumed_at: Option<Wall>,
     /// Since when nothing is done for it before somebody looks at it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stalled_at: Option<Wall>,
@@ -93,6 +103,9 @@ impl WorkItemSnapshot {
             plan_artifact: PlanArtifact::read(texts, &plan(home, item.id)).ok(),
             todo_list: shown.todo_list.then(|| item.todo_list.clone()),
             blocked_by: item.blocked_by.clone(),
+            wait: item.wait.clone(),
+            recheck_at: item.recheck.as_ref().and_then(|recheck| recheck.recheck_at),
+            recheck_consumed_at: item.recheck.as_ref().and_then(|recheck| recheck.recheck_consumed_at),
             stalled_at: item.stalled.as_ref().map(|stall| stall.at),
             stall_reason: item.stalled.as_ref().map(|stall| stall.reason),
             deferred_until: item.debt.deferred(clock::now().wall).filter(|_| item.is_runnable()),

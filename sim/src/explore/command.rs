@@ -287,6 +287,7 @@ impl Asked {
                 | Event::Task(_)
                 | Event::Timer(_)
                 | Event::Work(_)
+                | Event::Wait(_)
                 | Event::Brief(_) => None,
             });
             ensure!(settled == due, "P5", "{op} was found {found:?}, and settled as {settled:?}");

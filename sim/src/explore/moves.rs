@@ -163,6 +163,7 @@ impl Situation {
             | DeadlineReason::Timer
             | DeadlineReason::Work
             | DeadlineReason::Sleep
+            | DeadlineReason::Recheck
             | DeadlineReason::SelfDeferral
             | DeadlineReason::UnattendedTurns => false,
         };

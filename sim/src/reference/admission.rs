@@ -66,6 +66,7 @@ impl New {
             | Event::Task(_)
             | Event::Timer(_)
             | Event::Work(_)
+            | Event::Wait(_)
             | Event::Brief(_) => None,
         });
         let (runtime, asked): (Vec<&Message>, Vec<&Message>) =

@@ -92,6 +92,7 @@ impl Model {
             | Event::Task(_)
             | Event::Timer(_)
             | Event::Work(_)
+            | Event::Wait(_)
             | Event::Brief(_) => Ok(()),
         }
     }

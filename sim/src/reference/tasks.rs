@@ -129,6 +129,7 @@ impl Tasks {
             | Event::Operation(_)
             | Event::Timer(_)
             | Event::Work(_)
+            | Event::Wait(_)
             | Event::Brief(_) => {}
         }
         Ok(())

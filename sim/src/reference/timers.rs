@@ -57,6 +57,7 @@ impl Timers {
             | Event::Operation(_)
             | Event::Task(_)
             | Event::Work(_)
+            | Event::Wait(_)
             | Event::Brief(_) => Ok(()),
         }
     }

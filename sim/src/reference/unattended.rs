@@ -35,7 +35,12 @@ pub(super) struct Unattended {
 impl Unattended {
     /// Whether a message may have to wait.
     pub(super) fn waits(&self, kind: Option<MessageKind>) -> bool {
-        let own = [MessageKind::SystemTick, MessageKind::InternalFollowup, MessageKind::TaskResult];
+        let own = [
+            MessageKind::SystemTick,
+            MessageKind::InternalFollowup,
+            MessageKind::TaskResult,
+            MessageKind::TimerTick,
+        ];
         let caused = kind.is_some_and(|kind| own.contains(&kind));
         let sleeps = self.sleeps.is_some() && kind == Some(MessageKind::SystemTick);
         sleeps || (caused && self.waits) || (self.exhausted && kind != Some(MessageKind::OperatorPrompt))
@@ -116,6 +121,7 @@ impl Unattended {
             | Event::Task(_)
             | Event::Timer(_)
             | Event::Work(_)
+            | Event::Wait(_)
             | Event::Brief(_) => {}
         }
         Ok(())

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use holon_core::event::work::{StallReason, WorkChange};
-use holon_core::event::{TurnFact, WorkFact};
-use holon_core::ids::WorkItemId;
+use holon_core::event::{TurnFact, WaitFact, WorkFact};
+use holon_core::ids::{WaitId, WorkItemId};
 use holon_core::message::{Message, Origin};
 use holon_core::{Event, MessageId, Millis, Record, Wall};
 
@@ -27,13 +27,15 @@ pub(super) struct Work {
     /// Items whose next turn waits, and after how many.
     waits: BTreeMap<WorkItemId, u32>,
     stalled: BTreeSet<WorkItemId>,
+    /// Whose each wait is, where it is an item's.
+    owners: BTreeMap<WaitId, WorkItemId>,
     /// Broken on purpose: every item is lost.
     pub(super) lost: bool,
 }
 
-/// Whether the runtime says by it what work is owed, or that a sleep is over.
+/// Whether the runtime says by it what work is owed, what is to be looked at again, or that a sleep is over.
 pub(super) fn tells(message: &Message) -> bool {
-    let ticks = ["continue_active", "queued_available", "sleep_elapsed"];
+    let ticks = ["continue_active", "queued_available", "sleep_elapsed", "recheck"];
     matches!(&message.origin, Origin::System { subsystem } if ticks.contains(&subsystem.as_str()))
 }
 
@@ -87,6 +89,22 @@ impl Work {
         Ok(())
     }
 
+    /// An item that begins to wait, or waits no more, is owed something anew.
+    fn waited(&mut self, fact: &WaitFact) {
+        let id = match fact {
+            WaitFact::WaitRegistered(fact) => {
+                self.owners.extend(fact.work_item_id.map(|item| (fact.wait_id, item)));
+                fact.wait_id
+            }
+            WaitFact::WaitResolved(fact) => fact.wait_id,
+            WaitFact::WaitCancelled(fact) => fact.wait_id,
+            WaitFact::WorkItemRecheckDue(_) | WaitFact::RecheckGivenUp(_) => return,
+        };
+        if let Some(item) = self.owners.get(&id) {
+            self.waits.remove(item);
+        }
+    }
+
     fn anew(&mut self, id: WorkItemId) {
         self.waits.remove(&id);
         self.stalled.remove(&id);
@@ -95,6 +113,9 @@ impl Work {
     pub(super) fn apply(&mut self, record: &Record, deferrals: &[Millis]) -> Result<(), Failure> {
         if let Event::Work(fact) = &record.event {
             self.owed(record.at, fact, deferrals)?;
+        }
+        if let Event::Wait(fact) = &record.event {
+            self.waited(fact);
         }
         match &record.event {
             Event::Work(WorkFact::WorkItemWritten(fact)) => {
@@ -131,6 +152,7 @@ impl Work {
                 | WorkFact::WorkOwed(_)
                 | WorkFact::WorkItemStalled(_),
             )
+            | Event::Wait(_)
             | Event::Turn(_)
             | Event::Lifecycle(_)
             | Event::Inbox(_)

@@ -31,7 +31,8 @@ pub(super) fn tell(tx: &mut Tx<'_>, id: TaskId) {
     }
     let Some(task) = tx.agent().tasks.get(id) else { return };
     let text = task.end.as_ref().and_then(|end| end.result.clone()).unwrap_or_default();
-    let known = task.status == TaskStatus::Cancelled
+    let known = !tx.agent().awaits(id)
+        && task.status == TaskStatus::Cancelled
         && task.stop.as_ref().is_some_and(|stop| stop.cause == StopCause::Agent);
     let origin = Origin::Task { task_id: id.to_string() };
     let (kind, surface) = (MessageKind::TaskResult, Surface::TaskRejoin);

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::TimerFact;
 use crate::event::timer::TimerCreated;
-use crate::ids::{MessageId, TimerId};
+use crate::ids::{MessageId, TimerId, WaitId};
 use crate::names::names;
 use crate::time::{Millis, Wall};
 
@@ -43,7 +43,7 @@ names! {
     }
 }
 
-names! { TimerOwner { Operator "operator" } }
+names! { TimerOwner { Operator "operator", Wait "wait" } }
 
 /// What whoever makes a timer asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,6 +62,9 @@ pub struct TimerSpec {
 pub struct Timer {
     pub id: TimerId,
     pub owner: TimerOwner,
+    /// The wait that it ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait_id: Option<WaitId>,
     pub status: TimerStatus,
     pub created_at: Wall,
     pub duration_ms: Millis,
@@ -112,6 +115,10 @@ impl Timers {
     /// Timers that will fire, in order.
     pub fn armed(&self) -> impl Iterator<Item = &Timer> {
         self.armed.values()
+    }
+
+    pub fn is_armed(&self, id: TimerId) -> bool {
+        self.armed.contains_key(&id)
     }
 
     pub fn armed_count(&self) -> u64 {
@@ -216,7 +223,15 @@ impl Timers {
     }
 }
 
+/// Whoever waits so long does so deliberately: the turn after it is not counted (contract: scheduler.md, Nothing spins).
+pub(super) const DELIBERATE: Millis = Millis::seconds(600);
+
 impl Timer {
+    /// Whether what it brings is the agent's own doing.
+    pub(super) fn is_own(&self) -> bool {
+        self.owner == TimerOwner::Wait && self.duration_ms < DELIBERATE
+    }
+
     pub fn repeats(&self) -> bool {
         self.interval_ms.is_some()
     }
@@ -226,6 +241,7 @@ fn created(at: Wall, fact: &TimerCreated) -> Timer {
     Timer {
         id: fact.timer_id,
         owner: fact.owner,
+        wait_id: fact.wait_id,
         status: TimerStatus::Active,
         created_at: at,
         duration_ms: fact.duration_ms,

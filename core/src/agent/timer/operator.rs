@@ -2,10 +2,12 @@
 
 use alloc::boxed::Box;
 
-use super::{ARMED, DURATION, SUMMARY_BYTES, TimerOwner, TimerSpec, TimerStatus};
+use super::{ARMED, DURATION, SUMMARY_BYTES, TimerOwner, TimerSpec};
 use crate::agent::admission;
+use crate::agent::wait::{Wait, resolve};
 use crate::effect::Answer;
 use crate::event::timer::{TimerCancelled, TimerCreated};
+use crate::event::wait::WaitEnd;
 use crate::host::tx::Tx;
 use crate::ids::{ReplyId, TimerId};
 use crate::reject::Reject;
@@ -21,14 +23,28 @@ pub(crate) fn create(tx: &mut Tx<'_>, spec: TimerSpec, reply: ReplyId) {
     let TimerSpec { duration_ms, interval_ms, misfire, summary } = spec;
     let next_fire_at = tx.now().after(duration_ms);
     let owner = TimerOwner::Operator;
-    tx.record(TimerCreated { timer_id, owner, duration_ms, interval_ms, misfire, summary, next_fire_at });
+    let wait_id = None;
+    tx.record(TimerCreated {
+        timer_id,
+        owner,
+        wait_id,
+        duration_ms,
+        interval_ms,
+        misfire,
+        summary,
+        next_fire_at,
+    });
     answer(tx, timer_id, true, reply);
 }
 
-/// Cancelling what has ended changes nothing.
+/// Cancelling what has ended changes nothing. Whoever waited for it waits no more.
 pub(crate) fn cancel(tx: &mut Tx<'_>, timer_id: TimerId, reply: ReplyId) {
-    let armed = tx.agent().timers.get(timer_id).is_some_and(|timer| timer.status == TimerStatus::Active);
-    if armed {
+    let armed = tx.agent().timers.is_armed(timer_id);
+    let waits = |wait: &&Wait| wait.timer_id == Some(timer_id);
+    let owner = tx.agent().active_waits().find(waits).map(|wait| wait.work_item_id);
+    if armed && let Some(owner) = owner {
+        resolve::cancel(tx, owner, WaitEnd::TimerCancelled);
+    } else if armed {
         tx.record(TimerCancelled { timer_id });
     }
     answer(tx, timer_id, armed, reply);

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use crate::agent::inbox::Entry;
 use crate::agent::model;
 use crate::agent::turn::recap::Window;
+use crate::agent::wait::resolve;
 use crate::effect::Effect;
 use crate::event::inbox::MessageDequeued;
 use crate::event::operation::OpKind;
@@ -30,6 +31,7 @@ pub(crate) fn begin(tx: &mut Tx<'_>, message_id: MessageId) {
     let models = model::chain(tx.agent(), tx.config);
     let also = further_results(tx, message_id, &models);
     for message_id in core::iter::once(message_id).chain(also.iter().copied()) {
+        resolve::taken(tx, message_id);
         tx.record(MessageDequeued { message_id, run_id: Some(run_id) });
     }
     let work_item_id = tx.agent().work.current().map(|item| item.id);

@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use super::{Run, outage, report, tools};
 use crate::agent::task;
 use crate::agent::unattended;
+use crate::agent::wait::recheck;
 use crate::agent::work::debt::{self, Ended, Way};
 use crate::content::Text;
 use crate::event::inbox::{
@@ -133,6 +134,7 @@ pub(crate) fn end(tx: &mut Tx<'_>, end: End) {
         debt::turn_ended(tx, &ended, way);
     }
     unattended::turn_ended(tx, &ended, way);
+    recheck::turn_ended(tx, ended.run_id, before.message);
     let closure = tx.agent().closure(tx.now());
     tx.record(ClosureDecided { closure });
 }

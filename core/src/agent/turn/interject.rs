@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 
+use crate::agent::wait::resolve;
 use crate::event::inbox::{OperatorInterjectionAdmitted, SafePoint};
 use crate::host::tx::Tx;
 use crate::ids::MessageId;
@@ -12,6 +13,7 @@ pub(crate) fn take(tx: &mut Tx<'_>, safe_point: SafePoint) {
     let (run_id, round) = (run.id, run.next_round());
     let waiting: Vec<MessageId> = tx.agent().inbox.interjections().map(|message| message.id).collect();
     for message_id in waiting {
+        resolve::taken(tx, message_id);
         tx.record(OperatorInterjectionAdmitted { message_id, run_id, round, safe_point });
     }
 }

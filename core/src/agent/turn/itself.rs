@@ -5,6 +5,7 @@ use alloc::string::String;
 
 use crate::agent::evidence::{self, Evidence};
 use crate::agent::turn::Run;
+use crate::agent::wait::register;
 use crate::agent::work::WorkItem;
 use crate::content::Text;
 use crate::event::brief::{BriefCreated, BriefKind, BriefVisibility};
@@ -33,6 +34,7 @@ pub(super) fn call(tx: &mut Tx<'_>, run_id: RunId, call: &SelfCall) -> Result<Re
         SelfCall::Enqueue { text, priority } => enqueue(tx, text.clone(), *priority),
         SelfCall::Notify { message, urgency } => Ok(notify(tx, run_id, message.clone(), *urgency)),
         SelfCall::Sleep { reason, duration } => sleep(tx, run_id, reason.clone(), *duration),
+        SelfCall::Wait(call) => register::call(tx, run_id, call),
     }
 }
 
@@ -96,16 +98,14 @@ fn sleep(
     let until = duration_ms.map(|duration| tx.now().after(duration));
     tx.record(SleepBegun { run_id, until, duration_ms, reason });
     let until = until.map_or_else(|| "null".into(), |until| format!("\"{until}\""));
-    Ok(receipt(&format!(r#"{{"sleeps_until":{until}}}"#)))
+    let facts = ToolFacts { ends_turn: true, ..ToolFacts::default() };
+    Ok(Receipt::success(Text::short(format!(r#"{{"sleeps_until":{until}}}"#)), facts))
 }
 
 /// Whether the round in progress has said that the turn is over.
 pub(super) fn rests(run: &Run) -> bool {
     let round = run.rounds.last().filter(|_| run.rounds.len() > run.carried_rounds as usize);
-    let mut calls = round.into_iter().flat_map(|round| round.verdicts.iter().zip(&round.results));
-    calls.any(|(verdict, result)| {
-        matches!(verdict, Verdict::OnSelf(SelfCall::Sleep { .. })) && result.error.is_none()
-    })
+    round.into_iter().flat_map(|round| &round.results).any(|result| result.facts.ends_turn)
 }
 
 fn receipt(json: &str) -> Receipt {

@@ -6,6 +6,7 @@ use alloc::format;
 
 use serde::{Deserialize, Serialize};
 
+use crate::agent::Agent;
 use crate::agent::turn::{Note, Round, Run, model_round};
 use crate::config::Config;
 use crate::content::Text;
@@ -72,18 +73,18 @@ impl Window {
 
 /// How many rounds the recap must cover so that a request of `input` tokens comes well below `limit`; none
 /// when it covers all that it may already.
-fn through(run: &Run, window: Window, input: u64, limit: u64) -> Option<u32> {
+fn through(agent: &Agent, run: &Run, window: Window, input: u64, limit: u64) -> Option<u32> {
     let covered = run.recap.rounds as usize;
     let most = run.rounds.len().saturating_sub(TAIL);
     if most <= covered {
         return None;
     }
-    let open: u64 = run.rounds[covered..].iter().map(est_tokens).sum();
+    let open: u64 = run.rounds[covered..].iter().map(|round| est_tokens(agent, round)).sum();
     let fixed = input.saturating_sub(open).saturating_add(window.recap());
-    let mut kept: u64 = run.rounds[most..].iter().map(est_tokens).sum();
+    let mut kept: u64 = run.rounds[most..].iter().map(|round| est_tokens(agent, round)).sum();
     let mut through = most;
     while through > covered + 1 {
-        let more = kept.saturating_add(est_tokens(&run.rounds[through - 1]));
+        let more = kept.saturating_add(est_tokens(agent, &run.rounds[through - 1]));
         if fixed.saturating_add(more) > limit / 2 {
             break;
         }
@@ -104,7 +105,7 @@ pub(crate) fn shorten(tx: &mut Tx<'_>, input: u64, limit: u64, cause: Compaction
     let Some(run) = &tx.agent().run else { return false };
     let window = Window::of_chain(tx.config, &run.models);
     let (run_id, round) = (run.id, run.next_round());
-    let recapped = match (through(run, window, input, limit), cause) {
+    let recapped = match (through(tx.agent(), run, window, input, limit), cause) {
         (Some(rounds), _) => rounds,
         // What earlier turns said is left out after a refusal: that alone may be enough.
         (None, CompactionCause::Refused) if !tx.agent().history.exchanges.is_empty() => run.recap.rounds,
@@ -127,10 +128,10 @@ pub(crate) fn too_long(model: &ModelRef, input: u64, limit: u64) -> FailureArtif
 }
 
 /// One round as requests show it.
-fn est_tokens(round: &Round) -> u64 {
+fn est_tokens(agent: &Agent, round: &Round) -> u64 {
     let notes = round.notes.iter().map(|note| match note {
         Note::Interjection { message_id, text } => {
-            sections::interjection(*message_id, text).iter().map(crate::prompt::Part::est_tokens).sum()
+            sections::interjection(agent, *message_id, text).iter().map(crate::prompt::Part::est_tokens).sum()
         }
         Note::Reminder { text } => crate::content::estimate_tokens(text.len() as u64),
         Note::Continuation => 0,
@@ -158,7 +159,7 @@ mod tests {
 
     /// What all tools take, and as much as made a turn short of room when there were few of them.
     fn window() -> u64 {
-        crate::tool::Tool::ALL.iter().map(|tool| tool.est_tokens()).sum::<u64>() + 7_485
+        crate::tool::Tool::ALL.iter().map(|tool| tool.est_tokens()).sum::<u64>() + 7_700
     }
 
     fn small() -> Config {

@@ -154,14 +154,14 @@ fn conversation(agent: &Agent, run: &Run, window: Window) -> Vec<Item> {
             Note::Interjection { .. } => true,
             Note::Reminder { .. } | Note::Continuation => false,
         });
-        lasting.for_each(|note| items.push(said(note)));
+        lasting.for_each(|note| items.push(said(agent, note)));
     }
     for round in whole {
-        items.extend(round.notes.iter().map(said));
+        items.extend(round.notes.iter().map(|note| said(agent, note)));
         items.push(Item::Assistant { blocks: round.blocks.clone() });
         results(&mut items, round);
     }
-    items.extend(run.notes.iter().map(said));
+    items.extend(run.notes.iter().map(|note| said(agent, note)));
     items
 }
 
@@ -175,10 +175,10 @@ fn input(agent: &Agent, run: &Run) -> Vec<Part> {
     parts
 }
 
-fn said(note: &Note) -> Item {
+fn said(agent: &Agent, note: &Note) -> Item {
     Item::User {
         parts: match note {
-            Note::Interjection { message_id, text } => sections::interjection(*message_id, text),
+            Note::Interjection { message_id, text } => sections::interjection(agent, *message_id, text),
             Note::Reminder { text } => alloc::vec![Part::Rendered(text.clone())],
             Note::Continuation => alloc::vec![Part::Rendered(policy::CONTINUATION.into())],
         },

@@ -17,11 +17,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::inbox::Inbox;
+use crate::agent::wait::recheck::Recheck;
+use crate::agent::wait::{self, Wait, WaitKind};
 use crate::closure::WorkSignal;
 use crate::content::Text;
 use crate::event::WorkFact;
 use crate::event::work::{StallReason, WorkAuthor, WorkChange, WorkItemWritten, WorkTick};
-use crate::ids::{MessageId, WorkItemId};
+use crate::ids::{MessageId, WaitId, WorkItemId};
 use crate::names::names;
 use crate::time::Wall;
 use debt::Debt;
@@ -44,7 +46,8 @@ names! { TodoState { Pending "pending", InProgress "in_progress", Completed "com
 names! {
     /// How the scheduler sees an item, first match wins.
     WorkState {
-        Completed "completed", WaitingOperator "waiting_operator", Blocked "blocked", Stalled "stalled",
+        Completed "completed", WaitingOperator "waiting_operator", WaitingTask "waiting_task",
+        WaitingTimer "waiting_timer", WaitingExternal "waiting_external", Blocked "blocked", Stalled "stalled",
         Runnable "runnable",
     }
 }
@@ -69,6 +72,12 @@ pub struct WorkItem {
     /// What stands in the way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocked_by: Option<String>,
+    /// What it waits for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait: Option<Wait>,
+    /// When its blocker, or its wait, is looked at again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recheck: Option<Recheck>,
     /// What the agent reported of it at its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_summary: Option<Text>,
@@ -91,7 +100,7 @@ pub struct Stall {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
-pub(super) fn is_none(turns: &u32) -> bool {
+pub(in crate::agent) fn is_none(turns: &u32) -> bool {
     *turns == 0
 }
 
@@ -160,10 +169,16 @@ impl WorkItems {
         told.map(|item| item.debt.deferred(now).is_none()).reduce(|one, other| one || other)
     }
 
-    /// The open items that wait for somebody, the one in focus first.
-    pub fn for_operator(&self) -> Option<&WorkItem> {
-        let waits = |item: &&WorkItem| item.is_for_operator();
-        self.current().filter(waits).or_else(|| self.open().find(waits))
+    /// The open item whose wait is told: the one in focus, else the first of those that wait for an operator, else for a
+    /// task, and so on.
+    pub fn waiting(&self) -> Option<(&WorkItem, WaitKind)> {
+        let waits = |item| Some((item, WorkItem::waits_for(item)?));
+        self.current().and_then(waits).or_else(|| self.open().filter_map(waits).min_by_key(|(_, kind)| *kind))
+    }
+
+    /// Whether something stands in the way of an item.
+    pub fn is_blocked(&self) -> bool {
+        self.open().any(|item| item.state() == WorkState::Blocked)
     }
 
     /// What there is to be done.
@@ -178,6 +193,9 @@ impl WorkItems {
     pub(super) fn clock_stepped(&mut self, from: Wall, to: Wall) {
         for item in self.open.values_mut() {
             item.debt.until = item.debt.until.map(|at| at.shifted(from, to));
+            if let Some(recheck) = &mut item.recheck {
+                recheck.clock_stepped(from, to);
+            }
         }
     }
 
@@ -195,6 +213,7 @@ impl WorkItems {
                 (item.stalled, item.debt) = (None, Debt::default());
                 if fact.unblocked {
                     (item.blocked_by, item.updated_at) = (None, at);
+                    item.follow(at);
                 }
             }
             WorkFact::DeliverySummaryRecorded(_) => {}
@@ -225,6 +244,60 @@ impl WorkItems {
         }
     }
 
+    pub(super) fn begin_wait(&mut self, at: Wall, id: WorkItemId, wait: Wait) {
+        let Some(item) = self.open.get_mut(&id) else { return };
+        if let Some(after) = wait.recheck_after_ms {
+            Recheck::asked(&mut item.recheck, at, after);
+        }
+        item.wait = Some(wait);
+        item.debt.renew();
+        item.follow(at);
+    }
+
+    pub(super) fn end_wait(&mut self, at: Wall, id: WaitId) -> Option<Wait> {
+        let waits = |item: &&mut WorkItem| item.wait.as_ref().is_some_and(|wait| wait.id == id);
+        let item = self.open.values_mut().find(waits)?;
+        let wait = item.wait.take();
+        item.debt.renew();
+        item.follow(at);
+        wait
+    }
+
+    pub(super) fn recheck_mut(&mut self, id: WorkItemId) -> Option<&mut Recheck> {
+        self.open.get_mut(&id)?.recheck.as_mut()
+    }
+
+    pub(super) fn renew_rechecks(&mut self, at: Wall) {
+        self.open.values_mut().filter_map(|item| item.recheck.as_mut()).for_each(|recheck| recheck.renew(at));
+    }
+
+    /// An operator has to look at what was looked at in vain.
+    pub(super) fn give_up_recheck(&mut self, at: Wall, id: WorkItemId) {
+        let Some(item) = self.open.get_mut(&id) else { return };
+        if item.blocked_by.is_some() {
+            (item.plan_status, item.updated_at) = (PlanStatus::NeedsInput, at);
+        }
+        if let Some(wait) = &mut item.wait {
+            wait.operator_must_act = true;
+        }
+        item.follow(at);
+    }
+
+    /// An operator may just have done what only he can do.
+    pub(super) fn operator_acted(&mut self, at: Wall) {
+        for item in self.open.values_mut() {
+            if let Some(wait) = &mut item.wait {
+                wait.operator_must_act = false;
+            }
+            item.follow(at);
+        }
+    }
+
+    /// What is owed was deferred by turns of a life that a stop has ended.
+    pub(super) fn stopped(&mut self) {
+        self.open.values_mut().for_each(|item| item.debt.until = None);
+    }
+
     fn written(&mut self, at: Wall, fact: &WorkItemWritten) {
         let id = fact.work_item_id;
         if let WorkChange::Created { objective, plan_status, todo_list } = &fact.change {
@@ -235,6 +308,8 @@ impl WorkItems {
                 plan_status: *plan_status,
                 todo_list: todo_list.clone(),
                 blocked_by: None,
+                wait: None,
+                recheck: None,
                 result_summary: None,
                 created_at: at,
                 updated_at: at,
@@ -249,7 +324,7 @@ impl WorkItems {
         (item.revision, item.updated_at) = (fact.revision, at);
         match &fact.change {
             WorkChange::Created { .. } => {}
-            WorkChange::Updated { objective, plan_status, todo_list, blocked_by } => {
+            WorkChange::Updated { objective, plan_status, todo_list, blocked_by, recheck_after_ms } => {
                 item.objective = objective.as_ref().unwrap_or(&item.objective).clone();
                 item.plan_status = plan_status.unwrap_or(item.plan_status);
                 if let Some(todo_list) = todo_list {
@@ -263,6 +338,14 @@ impl WorkItems {
                 item.stalled =
                     item.stalled.take().filter(|stall| !operator && stall.reason == StallReason::Aborted);
                 item.debt.renew();
+                if let Some(recheck) = &mut item.recheck {
+                    recheck.renew(at);
+                    recheck.recheck_at = recheck.recheck_at.filter(|_| recheck_after_ms.is_none());
+                }
+                if let Some(after) = recheck_after_ms {
+                    Recheck::asked(&mut item.recheck, at, *after);
+                }
+                item.follow(at);
             }
             WorkChange::Completed { result_summary } => self.complete(at, id, result_summary.clone()),
         }
@@ -271,6 +354,7 @@ impl WorkItems {
     fn complete(&mut self, at: Wall, id: WorkItemId, result_summary: Option<Text>) {
         let Some(mut item) = self.open.remove(&id) else { return };
         (item.blocked_by, item.completed_at, item.result_summary) = (None, Some(at), result_summary);
+        item.recheck = None;
         self.completed.push_back(item);
         if self.completed.len() > KEPT {
             self.completed.pop_front();
@@ -287,6 +371,13 @@ impl WorkItem {
             WorkState::Completed
         } else if self.plan_status == PlanStatus::NeedsInput {
             WorkState::WaitingOperator
+        } else if let Some(wait) = &self.wait {
+            match wait.told_as() {
+                WaitKind::Operator => WorkState::WaitingOperator,
+                WaitKind::Task => WorkState::WaitingTask,
+                WaitKind::External => WorkState::WaitingExternal,
+                WaitKind::Timer => WorkState::WaitingTimer,
+            }
         } else if self.blocked_by.is_some() {
             WorkState::Blocked
         } else if self.stalled.is_some() {
@@ -298,7 +389,24 @@ impl WorkItem {
 
     /// Whether nothing is done for it before an operator has looked at it.
     pub fn is_for_operator(&self) -> bool {
-        matches!(self.state(), WorkState::WaitingOperator | WorkState::Stalled)
+        self.waits_for() == Some(WaitKind::Operator)
+    }
+
+    /// What has to come before anything is done for it; a blocker alone is its agent's own business.
+    pub fn waits_for(&self) -> Option<WaitKind> {
+        match self.state() {
+            WorkState::WaitingOperator | WorkState::Stalled => Some(WaitKind::Operator),
+            WorkState::WaitingTask => Some(WaitKind::Task),
+            WorkState::WaitingExternal => Some(WaitKind::External),
+            WorkState::WaitingTimer => Some(WaitKind::Timer),
+            WorkState::Completed | WorkState::Blocked | WorkState::Runnable => None,
+        }
+    }
+
+    /// Arms or disarms its recheck, as it is now.
+    fn follow(&mut self, at: Wall) {
+        let stands = self.blocked_by.is_some() || self.wait.as_ref().is_some_and(Wait::is_rechecked);
+        wait::recheck::follow(&mut self.recheck, stands && self.plan_status != PlanStatus::NeedsInput, at);
     }
 
     pub fn is_runnable(&self) -> bool {

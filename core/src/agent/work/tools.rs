@@ -6,9 +6,12 @@ use alloc::vec::Vec;
 
 use super::{OPEN, WorkItem, WorkState};
 use crate::agent::turn::tools;
+use crate::agent::wait::recheck;
+use crate::agent::wait::resolve;
 use crate::content::Text;
 use crate::effect::{WorkShown, WorkView};
 use crate::event::brief::{BriefCreated, BriefKind, BriefVisibility};
+use crate::event::wait::WaitEnd;
 use crate::event::work::{DeliverySummaryRecorded, WorkAuthor, WorkChange, WorkItemPicked, WorkItemWritten};
 use crate::host::tx::Tx;
 use crate::ids::{RunId, WorkItemId};
@@ -62,7 +65,7 @@ pub(crate) fn call(
         }
         WorkCall::Update { work_item, .. } => {
             let item = open(tx, *work_item)?;
-            if let Some(change) = changes(item, call) {
+            if let Some(change) = changes(item, call)? {
                 view.changed = true;
                 write(tx, WorkAuthor::Agent, Some(run_id), *work_item, change);
             }
@@ -119,6 +122,7 @@ pub(super) fn complete(
     id: WorkItemId,
     report: Option<Text>,
 ) {
+    resolve::cancel(tx, Some(id), WaitEnd::ItemCompleted);
     write(tx, by, run_id, id, WorkChange::Completed { result_summary: report.clone() });
     let run = tx.agent().run.as_ref().map(|run| (run.id, run.message));
     let Some((text, (run_id, message))) = report.zip(run) else { return };
@@ -152,15 +156,36 @@ fn report(tx: &Tx<'_>) -> Result<Text, &'static str> {
 }
 
 /// What an update makes another than before; none when that is nothing.
-fn changes(item: &WorkItem, call: &WorkCall) -> Option<WorkChange> {
-    let WorkCall::Update { objective, plan_status, todo_list, blocked_by, .. } = call else { return None };
+///
+/// # Errors
+/// A recheck of what does not stand in the way.
+fn changes(item: &WorkItem, call: &WorkCall) -> Result<Option<WorkChange>, ToolError> {
+    let WorkCall::Update { objective, plan_status, todo_list, blocked_by, recheck_after, .. } = call else {
+        return Ok(None);
+    };
     let objective = objective.clone().filter(|objective| *objective != item.objective);
     let plan_status = plan_status.filter(|status| *status != item.plan_status);
     let todo_list = todo_list.clone().filter(|todo_list| *todo_list != item.todo_list);
     let stands = item.blocked_by.as_deref().unwrap_or_default();
+    let blocked = !blocked_by.as_deref().unwrap_or(stands).is_empty();
     let blocked_by = blocked_by.clone().filter(|blocked_by| blocked_by != stands);
-    let same = objective.is_none() && plan_status.is_none() && todo_list.is_none() && blocked_by.is_none();
-    (!same).then_some(WorkChange::Updated { objective, plan_status, todo_list, blocked_by })
+    let before = item.recheck.as_ref().map(|recheck| recheck.after_ms);
+    let asked = recheck_after.filter(|after| blocked_by.is_some() || Some(*after) != before);
+    // Another blocker is looked at by its own time.
+    let another = blocked && blocked_by.is_some();
+    let recheck_after_ms = asked.or_else(|| another.then_some(recheck::DEFAULT));
+    if recheck_after.is_some() && !blocked {
+        let message = format!("nothing stands in the way of {}: there is nothing to look at again", item.id);
+        let error = ToolError::new(ToolErrorKind::InvalidToolInput, message).field("recheck_after_ms");
+        return Err(error.hint("say with blocked_by what does, or leave it out"));
+    }
+    let same = objective.is_none()
+        && plan_status.is_none()
+        && todo_list.is_none()
+        && blocked_by.is_none()
+        && recheck_after_ms.is_none();
+    let change = WorkChange::Updated { objective, plan_status, todo_list, blocked_by, recheck_after_ms };
+    Ok((!same).then_some(change))
 }
 
 fn list(tx: &Tx<'_>, filter: WorkFilter, limit: u32, todo_list: bool) -> WorkShown {
@@ -188,7 +213,7 @@ fn known<'a>(tx: &'a Tx<'_>, id: WorkItemId) -> Result<&'a WorkItem, ToolError> 
     })
 }
 
-fn open<'a>(tx: &'a Tx<'_>, id: WorkItemId) -> Result<&'a WorkItem, ToolError> {
+pub(crate) fn open<'a>(tx: &'a Tx<'_>, id: WorkItemId) -> Result<&'a WorkItem, ToolError> {
     let item = known(tx, id)?;
     if item.state() != WorkState::Completed {
         return Ok(item);

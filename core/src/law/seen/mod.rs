@@ -7,6 +7,7 @@ mod sleep;
 mod tasks;
 mod timers;
 mod unattended;
+mod waits;
 mod work;
 
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -20,7 +21,7 @@ use crate::event::turn::{
 };
 use crate::event::{BriefFact, Event, InboxFact, LifecycleFact, SchedulingFact, TurnFact};
 use crate::ids::{
-    BriefId, EventSeq, MessageId, OpId, RunId, StepSeq, TaskId, TimerId, TurnIndex, WorkItemId,
+    BriefId, EventSeq, MessageId, OpId, RunId, StepSeq, TaskId, TimerId, TurnIndex, WaitId, WorkItemId,
 };
 use crate::lifecycle::{ControlAction, Status};
 use crate::message::MessageKind;
@@ -35,6 +36,8 @@ use sleep::Sleep;
 pub(in crate::law) use tasks::{Ended, Op, Task, Tasks, Told};
 pub(in crate::law) use timers::{Timer, come};
 use unattended::Unattended;
+use waits::Waits;
+pub(in crate::law) use waits::{Owner, Recheck};
 pub(in crate::law) use work::Item;
 use work::Work;
 
@@ -51,6 +54,7 @@ pub(in crate::law) struct Seen {
     pub(in crate::law) tasks: Tasks,
     pub(in crate::law) timers: BTreeMap<TimerId, Timer>,
     pub(in crate::law) work: Work,
+    pub(in crate::law) waits: Waits,
     pub(in crate::law) unattended: Unattended,
     pub(in crate::law) sleep: Option<Sleep>,
     pub(in crate::law) hold: Option<Hold>,
@@ -76,6 +80,7 @@ pub(in crate::law) struct Next {
     pub(in crate::law) task: TaskId,
     pub(in crate::law) timer: TimerId,
     pub(in crate::law) work_item: WorkItemId,
+    pub(in crate::law) wait: WaitId,
 }
 
 #[derive(Debug, Clone)]
@@ -185,6 +190,7 @@ impl Default for Next {
             task: TaskId(1),
             timer: TimerId(1),
             work_item: WorkItemId(1),
+            wait: WaitId(1),
         }
     }
 }
@@ -247,6 +253,7 @@ impl Seen {
             Event::Task(fact) => self.task(record.step, fact),
             Event::Timer(fact) => self.timer(fact),
             Event::Work(fact) => self.work(fact),
+            Event::Wait(fact) => self.wait(fact),
             Event::Brief(BriefFact::BriefCreated(fact)) => {
                 self.next.brief = fact.id.next();
                 if fact.kind == BriefKind::Failure && fact.related_message_id == self.owed.failure_brief {
@@ -270,6 +277,8 @@ impl Seen {
                 match fact.action {
                     ControlAction::Stop => {
                         self.posture.stopped = true;
+                        self.sleep = None;
+                        self.work_stopped();
                         // The run that was to tell of them is gone: the next start does.
                         let ended = |(task, Told { repeated, .. })| {
                             (task, Ended { by_agent: false, repeated, step: StepSeq(0) })
@@ -279,7 +288,7 @@ impl Seen {
                     }
                     ControlAction::Start => {
                         self.posture.stopped = false;
-                        self.unattended.clear();
+                        self.heard();
                         self.sleep = None;
                         self.posture.started = true;
                     }
@@ -297,6 +306,7 @@ impl Seen {
                 }
                 self.timers_stepped(fact.from, fact.to);
                 self.work_stepped(fact.from, fact.to);
+                self.waits_stepped(fact.from, fact.to);
                 self.unattended.stepped(fact.from, fact.to);
                 if let Some(sleep) = &mut self.sleep {
                     sleep.stepped(fact.from, fact.to);
@@ -342,6 +352,7 @@ impl Seen {
     fn settled(&mut self, message: MessageId) {
         self.queue.settle(message);
         self.tasks.told.retain(|_, told| told.by != message);
+        self.settled_about(message);
     }
 
     fn admitted(&mut self, fact: &MessageAdmitted) {
@@ -351,7 +362,21 @@ impl Seen {
         self.queue.admit(fact);
         self.owed.admitted.push(message.id);
         self.keys.admit(fact);
-        self.unattended.admitted(message.kind);
+        self.admitted_about(fact);
+        match message.kind {
+            MessageKind::OperatorPrompt => self.heard_operator(),
+            MessageKind::ChannelEvent | MessageKind::WebhookEvent | MessageKind::CallbackEvent => {
+                self.heard()
+            }
+            MessageKind::Control
+            | MessageKind::TimerTick
+            | MessageKind::SystemTick
+            | MessageKind::InternalFollowup
+            | MessageKind::TaskResult
+            | MessageKind::TaskStatus
+            | MessageKind::BriefAck
+            | MessageKind::BriefResult => {}
+        }
         if let Some(hold) = &mut self.hold
             && message.kind == MessageKind::OperatorPrompt
         {
@@ -386,6 +411,7 @@ impl Seen {
         if let TurnFact::ToolExecuted(fact) = fact
             && let Some(told) = fact.receipt.facts.shown_task.and_then(|task| self.tasks.told.remove(&task))
             && !self.tasks.told.values().any(|other| other.by == told.by)
+            && !self.awaits_told(told.by)
         {
             self.queue.known(told.by);
         }
@@ -453,6 +479,10 @@ impl Seen {
         self.sleep = self.sleep.filter(|sleep| live || sleep.tick != Some(fact.message_id));
         self.unattended_ended(fact, run.as_ref().is_some_and(|run| run.own));
         let bound = run.and_then(|run| run.work_item);
+        if fact.progress {
+            self.renew_recheck(None);
+            bound.into_iter().for_each(|item| self.renew_recheck(Some(item)));
+        }
         self.owed.deferrals = self.unproductive(fact, bound);
         self.owed.ended = Some(fact.run_id);
         self.posture.status = Status::AwakeIdle;

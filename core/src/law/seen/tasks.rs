@@ -125,10 +125,11 @@ impl Seen {
                 let repeated = ended.is_some_and(|ended| ended.repeated);
                 self.tasks.told.insert(fact.task_id, Told { by: fact.message_id, repeated });
                 self.queue.tells_result(fact.message_id, repeated);
+                self.told_about(fact.message_id, fact.task_id);
                 if fact.known {
                     self.queue.known(fact.message_id);
                 } else if !repeated {
-                    self.unattended.clear();
+                    self.heard();
                 }
             }
             TaskFact::TaskInputDelivered(_) => {}

@@ -3,7 +3,7 @@
 use super::Seen;
 use crate::agent::timer::Misfire;
 use crate::event::TimerFact;
-use crate::ids::{MessageId, TimerId};
+use crate::ids::{MessageId, TimerId, WaitId};
 use crate::time::{Millis, Wall};
 
 /// A timer that fires again, or has something to tell.
@@ -18,6 +18,9 @@ pub(in crate::law) struct Timer {
     pub(in crate::law) untold: u64,
     /// The last message that told of some.
     pub(in crate::law) tick: Option<MessageId>,
+    /// The wait that it ends.
+    pub(in crate::law) wait: Option<WaitId>,
+    duration: Millis,
 }
 
 impl Seen {
@@ -38,6 +41,8 @@ impl Seen {
                     occurrence: 0,
                     untold: 0,
                     tick: None,
+                    wait: fact.wait_id,
+                    duration: fact.duration_ms,
                 };
                 self.timers.insert(fact.timer_id, timer);
             }
@@ -56,6 +61,8 @@ impl Seen {
             TimerFact::TimerTickQueued(fact) => {
                 let Some(timer) = self.timers.get_mut(&fact.timer_id) else { return };
                 (timer.untold, timer.tick) = (0, Some(fact.message_id));
+                let (wait, duration) = (timer.wait, timer.duration);
+                self.wait_told(fact.message_id, wait, duration);
             }
             TimerFact::TimerCancelled(fact) => {
                 let Some(timer) = self.timers.get_mut(&fact.timer_id) else { return };
@@ -63,6 +70,23 @@ impl Seen {
             }
         }
         self.timers.retain(|_, timer| timer.next.is_some() || timer.untold > 0);
+    }
+
+    /// A message tells that the timer of a wait has fired.
+    fn wait_told(&mut self, message: MessageId, wait: Option<WaitId>, duration: Millis) {
+        let Some(wait) = wait else { return };
+        if !self.waits.active.values().any(|active| active.id == wait) {
+            self.queue.known(message);
+        }
+        if let Some(entry) = self.queue.live.get_mut(&message) {
+            // Whoever waits for ten minutes does so deliberately.
+            entry.own = duration < Millis::minutes(10);
+        }
+    }
+
+    /// Whether a live message tells of a timer.
+    pub(in crate::law) fn tells_of(&self, timer: TimerId) -> bool {
+        self.queue.live.keys().any(|message| self.tick_of(*message) == Some(timer))
     }
 
     pub(super) fn timers_stepped(&mut self, from: Wall, to: Wall) {

@@ -25,18 +25,6 @@ impl Unattended {
         (self.turns, self.until, self.held) = (0, None, false);
     }
 
-    pub(super) fn admitted(&mut self, kind: MessageKind) {
-        let outside = [
-            MessageKind::OperatorPrompt,
-            MessageKind::ChannelEvent,
-            MessageKind::WebhookEvent,
-            MessageKind::CallbackEvent,
-        ];
-        if outside.contains(&kind) {
-            self.clear();
-        }
-    }
-
     pub(super) fn counted(&mut self, fact: &SelfTurnCounted) {
         (self.turns, self.until, self.held) = (fact.turns, fact.deferred_until, fact.self_hold);
     }
@@ -76,9 +64,12 @@ impl Seen {
 
     /// Whether nothing is told of what is owed: turns for it have to wait.
     pub(in crate::law) fn may_tell_nothing(&self, at: Wall) -> bool {
-        self.sleep.is_some_and(|sleep| sleep.lasts(at))
-            || self.unattended.held
-            || self.unattended.exhausted.is_some_and(|until| until > at)
+        self.sleep.is_some_and(|sleep| sleep.lasts(at)) || self.is_restrained(at)
+    }
+
+    /// Whether nothing begins a turn that nobody outside causes.
+    pub(in crate::law) fn is_restrained(&self, at: Wall) -> bool {
+        self.unattended.held || self.unattended.exhausted.is_some_and(|until| until > at)
     }
 
     pub(super) fn unattended_started(&mut self, fact: &TurnStarted, at: Wall) {

@@ -24,6 +24,7 @@ pub(in crate::law) struct Item {
     pub(in crate::law) revision: u64,
     needs_input: bool,
     blocked: bool,
+    waits: bool,
     stalled: Option<StallReason>,
     pub(in crate::law) turns: u32,
     until: Option<Wall>,
@@ -33,7 +34,7 @@ pub(in crate::law) struct Item {
 
 impl Item {
     pub(in crate::law) fn runnable(&self) -> bool {
-        !self.needs_input && !self.blocked && self.stalled.is_none()
+        !self.needs_input && !self.blocked && !self.waits && self.stalled.is_none()
     }
 
     fn due(&self, at: Wall) -> bool {
@@ -69,7 +70,9 @@ impl Seen {
     pub(in crate::law) fn stale(&self, message: MessageId, at: Wall) -> bool {
         let slept =
             self.queue.slept.contains(&message) && self.sleep.and_then(|sleep| sleep.tick) != Some(message);
-        slept || (self.queue.ticks.contains(&message) && self.told_by(message, at).is_empty())
+        slept
+            || self.recheck_is_gone(message)
+            || (self.queue.ticks.contains(&message) && self.told_by(message, at).is_empty())
     }
 
     /// Whether all that a message tells of is deferred.
@@ -145,7 +148,7 @@ impl Seen {
 
     fn written(&mut self, fact: &WorkItemWritten) {
         if fact.by == WorkAuthor::Operator {
-            self.unattended.clear();
+            self.heard();
         }
         let id = fact.work_item_id;
         match &fact.change {
@@ -155,7 +158,7 @@ impl Seen {
                 let item = Item { revision: fact.revision, needs_input, ..Item::default() };
                 self.work.open.insert(id, item);
             }
-            WorkChange::Updated { plan_status, blocked_by, .. } => {
+            WorkChange::Updated { plan_status, blocked_by, recheck_after_ms, .. } => {
                 let item = self.work.open.entry(id).or_default();
                 item.revision = fact.revision;
                 if let Some(status) = plan_status {
@@ -168,9 +171,16 @@ impl Seen {
                     item.stalled = None;
                 }
                 (item.turns, item.until) = (0, None);
+                self.renew_recheck(Some(id));
+                if let Some(after) = recheck_after_ms {
+                    self.disarm_recheck(Some(id));
+                    self.ask_recheck(Some(id), *after);
+                }
+                self.follow_recheck(Some(id));
             }
             WorkChange::Completed { .. } => {
                 self.work.open.remove(&id);
+                self.item_is_gone(id);
                 self.work.current = self.work.current.filter(|current| *current != id);
             }
         }
@@ -187,6 +197,29 @@ impl Seen {
             item.blocked &= !fact.unblocked;
         }
         self.work.current = Some(fact.work_item_id);
+        self.follow_recheck(Some(fact.work_item_id));
+    }
+
+    /// An item begins to wait, or waits no more: what it is owed is counted anew.
+    pub(super) fn work_waits(&mut self, owner: Option<WorkItemId>, waits: bool) {
+        if let Some(item) = owner.and_then(|id| self.work.open.get_mut(&id)) {
+            (item.waits, item.turns, item.until) = (waits, 0, None);
+        }
+    }
+
+    /// Whether something of it is to be looked at again; `waits`: its wait is.
+    pub(super) fn work_stands(&self, id: WorkItemId, waits: bool) -> bool {
+        self.work.open.get(&id).is_some_and(|item| !item.needs_input && (waits || item.blocked))
+    }
+
+    pub(super) fn work_given_up(&mut self, id: WorkItemId) {
+        if let Some(item) = self.work.open.get_mut(&id) {
+            item.needs_input |= item.blocked;
+        }
+    }
+
+    pub(super) fn work_stopped(&mut self) {
+        self.work.open.values_mut().for_each(|item| item.until = None);
     }
 
     pub(super) fn work_stepped(&mut self, from: Wall, to: Wall) {

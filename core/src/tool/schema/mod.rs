@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::{
     ApplyPatch, CompleteWorkItem, CreateWorkItem, Enqueue, ExecCommand, ExecCommandBatch, GetWorkItem,
     ListWorkItems, NotifyOperator, PickWorkItem, Sleep, TaskInput, TaskList, TaskOutput, TaskStatus,
-    TaskStop, Tool, UpdateWorkItem,
+    TaskStop, Tool, UpdateWorkItem, WaitFor,
 };
 
 /// How optional properties are written.
@@ -43,6 +43,7 @@ pub fn schema(tool: Tool, mode: SchemaMode) -> Value {
         Tool::CompleteWorkItem => of::<CompleteWorkItem>(mode),
         Tool::Enqueue => of::<Enqueue>(mode),
         Tool::NotifyOperator => of::<NotifyOperator>(mode),
+        Tool::WaitFor => of::<WaitFor>(mode),
         Tool::Sleep => of::<Sleep>(mode),
     }
 }

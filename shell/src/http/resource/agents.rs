@@ -177,6 +177,7 @@ fn spec(created: &Record) -> Option<&AgentSpec> {
         | Event::Task(_)
         | Event::Timer(_)
         | Event::Work(_)
+        | Event::Wait(_)
         | Event::Brief(_) => None,
     }
 }

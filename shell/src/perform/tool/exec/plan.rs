@@ -78,6 +78,7 @@ pub(super) fn plan(
         | Tool::CompleteWorkItem
         | Tool::Enqueue
         | Tool::NotifyOperator
+        | Tool::WaitFor
         | Tool::Sleep => {
             return Err(Refusal::new(ToolErrorKind::ToolExecutionFailed, "it is no command"));
         }

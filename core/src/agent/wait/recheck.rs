@@ -1,0 +1,243 @@
+//! Blockers and waits are looked at again by themselves, less and less often, and at last by an operator (contract:
+//! work.md, Work items). The ladder belongs to the owner, a work item or the agent: it survives another blocker and
+//! another wait, until something has come of it.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Wait;
+use crate::agent::Agent;
+use crate::agent::evidence::{self, Evidence};
+use crate::agent::turn::report;
+use crate::agent::work::WorkItem;
+use crate::content::Text;
+use crate::event::wait::{RecheckGivenUp, Rechecked, WorkItemRecheckDue};
+use crate::host::tx::Tx;
+use crate::ids::{MessageId, RunId, WorkItemId};
+use crate::message::{Message, MessageKind, Origin, Priority, Surface};
+use crate::scheduler::RecheckFact;
+use crate::time::{Millis, Wall};
+
+/// Until the first recheck, where nothing else is asked for.
+pub const DEFAULT: Millis = Millis::hours(1);
+/// The shortest that may be asked for.
+pub const LEAST: Millis = Millis::minutes(1);
+/// The longest that may be asked for.
+pub const MOST: Millis = Millis::hours(24 * 365);
+/// Doubling ends here.
+pub const LADDER: Millis = Millis::hours(24);
+/// So many rechecks in a row that change nothing are an operator's business.
+pub const IN_A_ROW: u32 = 7;
+/// Owners that a tick names.
+const NAMED: usize = 10;
+/// Whose word a recheck is.
+const SUBSYSTEM: &str = "recheck";
+
+/// When an owner is looked at again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Recheck {
+    /// Until the first one; each further one in a row waits twice as long.
+    pub after_ms: Millis,
+    /// None while there is nothing to look at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recheck_at: Option<Wall>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recheck_consumed_at: Option<Wall>,
+    /// Rechecks in a row that changed nothing.
+    #[serde(default, skip_serializing_if = "crate::agent::work::is_none")]
+    pub count: u32,
+    /// The last message that told of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
+    pub tick: Option<MessageId>,
+}
+
+impl Recheck {
+    fn new() -> Self {
+        Self { after_ms: DEFAULT, recheck_at: None, recheck_consumed_at: None, count: 0, tick: None }
+    }
+
+    /// How long the next one waits, after so many in a row.
+    fn delay(&self, count: u32) -> Millis {
+        let doubled = self.after_ms.0.checked_shl(count).filter(|ms| ms >> count == self.after_ms.0);
+        Millis(doubled.unwrap_or(u64::MAX).min(LADDER.0.max(self.after_ms.0)))
+    }
+
+    /// What is armed for another blocker or wait, by the ladder that its owner has climbed.
+    pub(in crate::agent) fn asked(this: &mut Option<Self>, at: Wall, after: Millis) {
+        let this = this.get_or_insert_with(Self::new);
+        this.after_ms = after;
+        let next = at.after(this.delay(this.count));
+        this.recheck_at = Some(this.recheck_at.map_or(next, |armed| armed.min(next)));
+    }
+
+    /// Something has come of it, or from outside: it begins anew.
+    pub(in crate::agent) fn renew(&mut self, at: Wall) {
+        self.count = 0;
+        self.recheck_at = self.recheck_at.map(|armed| armed.min(at.after(self.after_ms)));
+    }
+
+    pub(in crate::agent) fn told(&mut self, at: Wall, message: MessageId, fact: &Rechecked) {
+        (self.count, self.recheck_at) = (fact.count, Some(fact.next_at));
+        (self.recheck_consumed_at, self.tick) = (Some(at), Some(message));
+    }
+
+    pub(in crate::agent) fn clock_stepped(&mut self, from: Wall, to: Wall) {
+        self.recheck_at = self.recheck_at.map(|at| at.shifted(from, to));
+    }
+
+    fn is_due(&self, now: Wall) -> bool {
+        self.recheck_at.is_some_and(|at| at <= now)
+    }
+
+    /// Whether a message tells of it, and it still holds.
+    fn is_told_by(&self, message: MessageId) -> bool {
+        self.recheck_at.is_some() && self.tick == Some(message)
+    }
+}
+
+/// Arms or disarms what belongs to an owner that is, or is not, to be looked at again.
+pub(in crate::agent) fn follow(recheck: &mut Option<Recheck>, needed: bool, at: Wall) {
+    match recheck {
+        Some(recheck) if !needed => recheck.recheck_at = None,
+        Some(recheck) if recheck.recheck_at.is_none() => {
+            recheck.recheck_at = Some(at.after(recheck.delay(recheck.count)));
+        }
+        Some(_) => {}
+        None if needed => Recheck::asked(recheck, at, DEFAULT),
+        None => {}
+    }
+}
+
+/// Whoever is looked at again.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Owner<'a> {
+    pub(crate) work_item: Option<&'a WorkItem>,
+    wait: Option<&'a Wait>,
+    recheck: &'a Recheck,
+}
+
+impl Owner<'_> {
+    fn id(&self) -> Option<WorkItemId> {
+        self.work_item.map(|item| item.id)
+    }
+
+    /// As a decision and a message name it.
+    fn name(&self) -> String {
+        match (self.work_item, self.wait) {
+            (Some(item), _) => item.id.to_string(),
+            (None, Some(wait)) => wait.id.to_string(),
+            (None, None) => String::new(),
+        }
+    }
+}
+
+/// Everyone who has a recheck: items in order, then the agent itself.
+fn owners(agent: &Agent) -> impl Iterator<Item = Owner<'_>> {
+    let items = agent.work.open().filter_map(|item| {
+        let recheck = item.recheck.as_ref()?;
+        Some(Owner { work_item: Some(item), wait: item.wait.as_ref(), recheck })
+    });
+    let own = agent.waits.recheck.iter();
+    items.chain(own.map(|recheck| Owner { work_item: None, wait: agent.waits.own.as_ref(), recheck }))
+}
+
+/// When the next recheck is due that is not due yet.
+pub(crate) fn next(agent: &Agent, now: Wall) -> Option<Wall> {
+    owners(agent).filter_map(|owner| owner.recheck.recheck_at).filter(|at| *at > now).min()
+}
+
+/// Whether a moment on the clock matters to any of them.
+pub(crate) fn waits_for_time(agent: &Agent) -> bool {
+    owners(agent).any(|owner| owner.recheck.recheck_at.is_some())
+}
+
+/// The first owner that is due.
+pub(crate) fn first_due(agent: &Agent, now: Wall) -> Option<RecheckFact> {
+    let due = owners(agent).find(|owner| owner.recheck.is_due(now))?;
+    Some(RecheckFact { owner: due.name(), work_item_id: due.id(), due_at: due.recheck.recheck_at? })
+}
+
+/// Whether a message is a recheck of which nothing holds any more.
+pub(crate) fn is_stale(agent: &Agent, message: &Message) -> bool {
+    let told = |owner: Owner<'_>| owner.recheck.is_told_by(message.id);
+    is_tick(message) && !owners(agent).any(told)
+}
+
+fn is_tick(message: &Message) -> bool {
+    matches!(&message.origin, Origin::System { subsystem } if subsystem == SUBSYSTEM)
+}
+
+/// Queues the one message that tells of all that is due, and arms the next of each.
+pub(crate) fn tell(tx: &mut Tx<'_>) {
+    let now = tx.now();
+    let due: Vec<Owner<'_>> = owners(tx.agent()).filter(|owner| owner.recheck.is_due(now)).collect();
+    let rechecked = due.iter().map(|owner| Rechecked {
+        work_item_id: owner.id(),
+        count: owner.recheck.count.saturating_add(1),
+        next_at: now.after(owner.recheck.delay(owner.recheck.count.saturating_add(1))),
+    });
+    let rechecked: Vec<Rechecked> = rechecked.collect();
+    let evidence = Evidence {
+        kind: MessageKind::SystemTick,
+        origin: Origin::System { subsystem: SUBSYSTEM.into() },
+        priority: Priority::Background,
+        surface: Surface::RuntimeSystem,
+        text: Text::short(said(&due)),
+    };
+    if let Some(message_id) = evidence::admit(tx, evidence) {
+        tx.record(WorkItemRecheckDue { message_id, due: rechecked });
+    }
+}
+
+fn said(due: &[Owner<'_>]) -> String {
+    let one = |owner: &Owner<'_>| match (owner.work_item, owner.wait) {
+        (Some(item), Some(wait)) => format!("{} waits ({}): {}", item.id, wait.id, wait.waiting_for),
+        (Some(item), None) => {
+            format!("{} is blocked: {}", item.id, item.blocked_by.as_deref().unwrap_or_default())
+        }
+        (None, Some(wait)) => format!("you wait ({}): {}", wait.id, wait.waiting_for),
+        (None, None) => String::new(),
+    };
+    let lines: Vec<String> = due.iter().take(NAMED).map(one).collect();
+    let more = due.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!("\nand {more} more: ListWorkItems names them") } else { String::new() };
+    format!("Look whether this still holds:\n{}{more}", lines.join("\n"))
+}
+
+/// A turn was to look, and has ended: what stands after so many of them is left to an operator.
+pub(crate) fn turn_ended(tx: &mut Tx<'_>, run_id: RunId, message: MessageId) {
+    if tx.agent().inbox.is_live(message) {
+        return;
+    }
+    let over = |owner: &Owner<'_>| owner.recheck.is_told_by(message) && owner.recheck.count >= IN_A_ROW;
+    let given_up: Vec<RecheckGivenUp> = owners(tx.agent())
+        .filter(over)
+        .map(|owner| RecheckGivenUp {
+            work_item_id: owner.id(),
+            wait_id: owner.wait.map(|wait| wait.id),
+            run_id,
+        })
+        .collect();
+    if given_up.is_empty() {
+        return;
+    }
+    let named = |fact: &RecheckGivenUp| match (fact.work_item_id, fact.wait_id) {
+        (Some(item), _) => item.to_string(),
+        (None, wait) => wait.map(|wait| wait.to_string()).unwrap_or_default(),
+    };
+    let names: Vec<String> = given_up.iter().take(NAMED).map(named).collect();
+    let text = format!(
+        "{IN_A_ROW} rechecks in a row changed nothing of {}: nobody looks again before you say something about it.",
+        names.join(", ")
+    );
+    let about = if let [only] = given_up.as_slice() { only.work_item_id } else { None };
+    for fact in given_up {
+        tx.record(fact);
+    }
+    report::needs_operator(tx, run_id, text, about);
+}
