@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::content::{ContentId, Text};
-use crate::ids::MessageId;
+use crate::ids::{MessageId, TimerId};
 use crate::names::names;
 use crate::reject::Reject;
 use crate::time::Wall;
@@ -246,6 +246,19 @@ impl Message {
         self.kind == MessageKind::OperatorPrompt
             && self.trust == Trust::TrustedOperator
             && self.priority == Priority::Interject
+    }
+
+    /// The timer that it tells of.
+    pub(crate) fn timer(&self) -> Option<TimerId> {
+        match &self.origin {
+            Origin::Timer { timer_id } => timer_id.parse().ok(),
+            Origin::Operator { .. }
+            | Origin::Channel { .. }
+            | Origin::Webhook { .. }
+            | Origin::Callback { .. }
+            | Origin::System { .. }
+            | Origin::Task { .. } => None,
+        }
     }
 
     /// What the message costs against the bytes of the queue.

@@ -24,6 +24,7 @@ use crate::patience::{self, Held};
 use crate::readers;
 use crate::reference::Reference;
 use crate::scheduling;
+use crate::waits;
 use crate::world::{Judges, Sabotage};
 
 /// Everything that is judged while a run goes on.
@@ -310,6 +311,11 @@ impl Checks {
         for id in host.view().agent_ids() {
             let overdue = self.reference.overdue(id);
             ensure!(overdue.is_none(), "W5", "{overdue:?} of {id} should have fired");
+            let blind = self.sabotage == Some(Sabotage::NobodyComes);
+            let Some(agent) = host.view().agent(id) else { continue };
+            if waits::judge(agent, blind)? {
+                *self.said.entry("S12").or_default() += 1;
+            }
         }
         self.rests(host)?;
         self.no_lost_wake(host)

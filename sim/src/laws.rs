@@ -44,7 +44,7 @@ const fn law(id: &'static str, sort: Sort, sabotage: Sabotage, sentence: &'stati
 
 use Sort::{Liveness as L, Pair as P, Safety as S};
 
-pub const WORLD: [WorldLaw; 36] = [
+pub const WORLD: [WorldLaw; 37] = [
     law("A2", S, Sabotage::Promote, "A request shows each message with the authority it was admitted with."),
     law("D1", S, Sabotage::ReleaseEarly, "An effect leaves after its records are on the disk."),
     law(
@@ -129,6 +129,12 @@ pub const WORLD: [WorldLaw; 36] = [
     law("Q8", S, Sabotage::SmallQueue, "What is admitted has room, and only operators use their reserve."),
     law("R1", P, Sabotage::Misread, "What clients read of an agent follows from its records."),
     law("S3", S, Sabotage::NoWait, "After a step the next deadline is not now."),
+    law(
+        "S12",
+        S,
+        Sabotage::NobodyComes,
+        "What is waited for can still come, and what stands in the way of work is looked at again.",
+    ),
     law("S8", S, Sabotage::NoCost, "What a step records is bounded by what it has to settle."),
     law("V1", L, Sabotage::Impatient, "The system comes to rest."),
     law("V2", L, Sabotage::LoseWake, "Each admitted message comes to an end."),

@@ -38,6 +38,7 @@ pub mod tally;
 pub mod tools;
 pub mod trace;
 pub mod verdict;
+mod waits;
 mod wire;
 pub mod witness;
 pub mod world;

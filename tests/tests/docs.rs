@@ -238,6 +238,7 @@ fn links_lead_somewhere() {
         "docs/simulation.md",
         "docs/tasks.md",
         "docs/timers.md",
+        "docs/waits.md",
         "docs/work-items.md",
         "docs/tools.md",
     ] {

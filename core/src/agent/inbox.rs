@@ -15,7 +15,7 @@ use crate::content::ContentId;
 use crate::continuation::liveness_only;
 use crate::event::InboxFact;
 use crate::event::inbox::{MessageAdmitted, MessageRequeued, RequeueCause};
-use crate::ids::MessageId;
+use crate::ids::{MessageId, TimerId};
 use crate::message::{Idempotency, Message, MessageKind, Priority};
 use crate::time::Wall;
 
@@ -107,6 +107,11 @@ impl Inbox {
 
     pub fn queued_entry(&self, id: MessageId) -> Option<&Entry> {
         self.queued.values().find_map(|band| band.get(&id))
+    }
+
+    /// The queued message that tells of a timer.
+    pub(super) fn tick_of(&self, timer: TimerId) -> Option<MessageId> {
+        self.queued().find(|entry| entry.message.timer() == Some(timer)).map(|entry| entry.message.id)
     }
 
     /// Whether a message waits or is being dealt with.

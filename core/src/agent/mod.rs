@@ -3,6 +3,7 @@
 
 pub(crate) mod admission;
 pub(crate) mod control;
+mod counters;
 pub(crate) mod evidence;
 pub mod history;
 pub mod hold;
@@ -41,9 +42,7 @@ use crate::event::{
     BriefFact, Event, InboxFact, LifecycleFact, SchedulingFact, TaskFact, TimerFact, TurnFact, WorkFact,
 };
 use crate::host::DeadlineReason;
-use crate::ids::{
-    AgentId, BriefId, EventSeq, MessageId, OpId, RunId, TaskId, TimerId, TurnIndex, WaitId, WorkItemId,
-};
+use crate::ids::{AgentId, EventSeq, MessageId, OpId, RunId, TaskId};
 use crate::lifecycle::{ControlAction, Status};
 use crate::message::Message;
 use crate::model::ModelRef;
@@ -52,6 +51,7 @@ use crate::record::Record;
 use crate::scheduler::SchedulerDecision;
 use crate::time::Wall;
 
+pub use counters::Counters;
 use history::History;
 use hold::Hold;
 use identity::AgentSpec;
@@ -103,25 +103,6 @@ pub struct Agent {
     pub next: Counters,
 }
 
-/// The ids that will be handed out next.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counters {
-    pub message: MessageId,
-    pub run: RunId,
-    pub op: OpId,
-    pub brief: BriefId,
-    pub turn: TurnIndex,
-    /// Of commands: each has a number, whether it becomes a task or not.
-    #[serde(default = "first_task")]
-    pub task: TaskId,
-    #[serde(default = "first_timer")]
-    pub timer: TimerId,
-    #[serde(default = "first_work_item")]
-    pub work_item: WorkItemId,
-    #[serde(default = "first_wait")]
-    pub wait: WaitId,
-}
-
 /// An operation whose outcome is awaited.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenOp {
@@ -140,38 +121,6 @@ pub struct OpenOp {
     /// The agent had begun the same one before.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub repeated: bool,
-}
-
-fn first_task() -> TaskId {
-    TaskId(1)
-}
-
-fn first_timer() -> TimerId {
-    TimerId(1)
-}
-
-fn first_work_item() -> WorkItemId {
-    WorkItemId(1)
-}
-
-fn first_wait() -> WaitId {
-    WaitId(1)
-}
-
-impl Default for Counters {
-    fn default() -> Self {
-        Self {
-            message: MessageId(1),
-            run: RunId(1),
-            op: OpId(1),
-            brief: BriefId(1),
-            turn: TurnIndex(1),
-            task: TaskId(1),
-            timer: TimerId(1),
-            work_item: WorkItemId(1),
-            wait: WaitId(1),
-        }
-    }
 }
 
 /// Why a log can't be folded.
@@ -579,7 +528,6 @@ impl Agent {
         if let TimerFact::TimerCreated(fact) = fact {
             self.next.timer = fact.timer_id.next();
         }
-        self.timers.apply(at, fact);
         if let TimerFact::TimerTickQueued(fact) = fact
             && let Some(timer) = self.timers.get(fact.timer_id)
         {
@@ -589,6 +537,7 @@ impl Agent {
                 self.inbox.needs_no_model(fact.message_id);
             }
         }
+        self.timers.apply(at, fact);
     }
 
     fn apply_work(&mut self, at: Wall, fact: &WorkFact) {

@@ -245,7 +245,8 @@ impl<'a> World<'a> {
             let hold = config.hold.steps.iter().map(|step| step.0).max().unwrap_or(0) + config.hold.give_up.0;
             let turn = config.turn.wall_time.0 + config.retry.retry_after_max.0;
             let days = 2 + 4 * messages / u64::from(config.unattended.turns_per_day);
-            hold + turn * messages + days * 86_400_000
+            // Whoever waits in vain looks again for some days before he leaves it to an operator.
+            hold + turn * messages + (days + 5) * 86_400_000
         });
         longest.max().unwrap_or(0).saturating_mul(1_000).saturating_add(86_400_000_000)
     }

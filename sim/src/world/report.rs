@@ -111,6 +111,8 @@ pub enum Sabotage {
     AnswerTwice,
     /// Every deadline is taken for one that is over.
     NoWait,
+    /// Nobody sees what is to come for those who wait.
+    NobodyComes,
     /// No hold is believed.
     NoHold,
     /// The system may not take any time.

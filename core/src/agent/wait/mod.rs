@@ -246,8 +246,7 @@ impl Agent {
             WaitFact::WaitCancelled(fact) => {
                 let Some(wait) = self.end_wait(at, fact.wait_id) else { return };
                 // Nobody waits for what its timer has brought already.
-                let tick = wait.timer_id.and_then(|timer| self.timers.get(timer)?.tick);
-                if let Some(tick) = tick {
+                if let Some(tick) = wait.timer_id.and_then(|timer| self.inbox.tick_of(timer)) {
                     self.inbox.needs_no_model(tick);
                 }
                 self.waits.keep(wait.cancelled(at, fact.reason));

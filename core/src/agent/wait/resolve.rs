@@ -9,7 +9,7 @@ use crate::event::timer::TimerCancelled;
 use crate::event::wait::{Resolution, WaitCancelled, WaitEnd, WaitResolved};
 use crate::host::tx::Tx;
 use crate::ids::{MessageId, TimerId, WaitId, WorkItemId};
-use crate::message::{AdmissionContext, Message, MessageKind, Origin};
+use crate::message::{AdmissionContext, Message, MessageKind};
 
 /// The reference of a message that names a wait.
 const WAIT_REF: &str = "wait_id";
@@ -26,16 +26,7 @@ fn matches(agent: &Agent, wait: &Wait, message: &Message) -> bool {
             agent.tasks.told_by(message.id).any(|task| Some(task.id) == wait.task_id)
         }
         (WaitKind::Timer, MessageKind::TimerTick) => {
-            let timer: Option<TimerId> = match &message.origin {
-                Origin::Timer { timer_id } => timer_id.parse().ok(),
-                Origin::Operator { .. }
-                | Origin::Channel { .. }
-                | Origin::Webhook { .. }
-                | Origin::Callback { .. }
-                | Origin::System { .. }
-                | Origin::Task { .. } => None,
-            };
-            timer.is_some() && timer == wait.timer_id
+            wait.timer_id.is_some() && message.timer() == wait.timer_id
         }
         (
             WaitKind::External,

@@ -321,6 +321,34 @@ fn what_comes_of_a_wait_that_was_replaced_needs_no_model() {
     assert_eq!(active(&world), ["wait_2 external"]);
 }
 
+/// Of timers that have ended few are remembered; what they brought is none the less whose it is.
+#[test]
+fn a_timer_that_is_forgotten_still_belongs_to_its_wait() {
+    for replaced in [false, true] {
+        let mut world = item_waits(SOON);
+        world.admit("main", prompt("something else"));
+        world.complete("main", context());
+        for _ in 0..65 {
+            let timer = crate::agent::timer::TimerSpec {
+                duration_ms: Millis::seconds(31),
+                interval_ms: None,
+                misfire: crate::agent::timer::Misfire::Once,
+                summary: None,
+            };
+            world.ask(|reply| Input::CreateTimer { agent: agent("main"), timer, reply });
+        }
+        world.pass(Millis::seconds(32));
+        assert!(world.agent("main").timers.get(TimerId(1)).is_none());
+        if replaced {
+            assert!(!makes(&mut world, &[EXTERNAL]));
+            assert_eq!(classes(&world)[2], ContinuationClass::LivenessOnly);
+        } else {
+            world.complete("main", says("done"));
+            assert!(active(&world).is_empty() && world.agent("main").run.as_ref().unwrap().own);
+        }
+    }
+}
+
 #[test]
 fn who_cancels_its_timer_cancels_the_wait() {
     let mut world = item_waits(LONG);
