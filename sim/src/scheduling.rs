@@ -386,22 +386,7 @@ impl<'a> Facts<'a> {
             }
             (10, _) => (told && named_item(turn), None),
             (11, _) => (told && (crowded || turn.is_none()) && named_item(notice), None),
-            (12, reason) => {
-                let right = self.awaited().is_some_and(|(item, kind, wait)| {
-                    let stalled = item.is_some_and(|item| item.state() == WorkState::Stalled);
-                    let right = match kind {
-                        WaitKind::Operator if wait.is_some() => Reason::OperatorInput,
-                        WaitKind::Operator if stalled => Reason::Stalled,
-                        WaitKind::Operator => Reason::NeedsInput,
-                        WaitKind::Task => Reason::TaskResult,
-                        WaitKind::External => Reason::External,
-                        WaitKind::Timer => Reason::Timer,
-                    };
-                    let same = (decision.work_item_id, decision.wait_id) == (item.map(|item| item.id), wait);
-                    same && reason == right
-                });
-                (rest && right, None)
-            }
+            (12, _) => (rest && self.rests_for(decision), None),
             (13, _) => (rest && self.awaited().is_none() && self.next_deadline().is_some(), None),
             (14, Reason::NothingPending) => {
                 (rest && self.is_idle() && self.agent.status != Status::Asleep, None)
@@ -417,6 +402,22 @@ impl<'a> Facts<'a> {
         let next = self.next_deadline().map(|(at, _)| at);
         ensure!(decision.next_deadline == next, "G6", "{id} looks again at {next:?}: {decision:?}");
         Ok(())
+    }
+
+    /// Row 12: what is waited for is what the decision says.
+    fn rests_for(&self, decision: &SchedulerDecision) -> bool {
+        let Some((item, kind, wait)) = self.awaited() else { return false };
+        let stalled = item.is_some_and(|item| item.state() == WorkState::Stalled);
+        let right = match kind {
+            WaitKind::Operator if wait.is_some() => Reason::OperatorInput,
+            WaitKind::Operator if stalled => Reason::Stalled,
+            WaitKind::Operator => Reason::NeedsInput,
+            WaitKind::Task => Reason::TaskResult,
+            WaitKind::External => Reason::External,
+            WaitKind::Timer => Reason::Timer,
+        };
+        let same = (decision.work_item_id, decision.wait_id) == (item.map(|item| item.id), wait);
+        same && decision.reason == right
     }
 
     fn is_idle(&self) -> bool {

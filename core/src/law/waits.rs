@@ -88,16 +88,29 @@ pub(super) fn w9(seen: &Seen, record: &Record) -> Ruling {
             let wait = seen.waits.active.get(&Some(fact.work_item_id));
             rule(wait.is_none(), || format!("{} is completed, and waits: {wait:?}", fact.work_item_id))
         }
-        // Whoever waits for a time has a timer.
-        _ if seen.begins_step(record) => {
-            let timers = seen.waits.active.values().filter(|wait| wait.kind == WaitKind::Timer);
-            let lost = |timer| !seen.timers.contains_key(&timer) && !seen.tells_of(timer);
-            let orphan = timers.filter_map(|wait| wait.timer).find(|timer| lost(*timer));
-            rule(orphan.is_none(), || format!("{orphan:?} is waited for, and never comes"))?;
-            Ok(!seen.waits.active.is_empty())
-        }
-        _ => Ok(false),
+        Event::Lifecycle(_)
+        | Event::Inbox(_)
+        | Event::Scheduling(_)
+        | Event::Turn(_)
+        | Event::Operation(_)
+        | Event::Task(_)
+        | Event::Timer(_)
+        | Event::Work(_)
+        | Event::Wait(_)
+        | Event::Brief(_) => orphans(seen, record),
     }
+}
+
+/// Between steps whoever waits for a time has a timer.
+fn orphans(seen: &Seen, record: &Record) -> Ruling {
+    if !seen.begins_step(record) {
+        return Ok(false);
+    }
+    let timers = seen.waits.active.values().filter(|wait| wait.kind == WaitKind::Timer);
+    let lost = |timer| !seen.timers.contains_key(&timer) && !seen.tells_of(timer);
+    let orphan = timers.filter_map(|wait| wait.timer).find(|timer| lost(*timer));
+    rule(orphan.is_none(), || format!("{orphan:?} is waited for, and never comes"))?;
+    Ok(!seen.waits.active.is_empty())
 }
 
 pub(super) fn s11(seen: &Seen, record: &Record) -> Ruling {

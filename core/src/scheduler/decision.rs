@@ -173,11 +173,8 @@ pub fn decide_next_action(facts: &SchedulerProjection) -> SchedulerDecision {
         return SchedulerDecision { idempotency_key: Some(format!("sleep:{until}")), ..decision };
     }
     // 9: blockers and waits are looked at again.
-    if let Some(RecheckFact { owner, work_item_id, due_at }) = &facts.recheck {
-        let evidence = alloc::vec![Evidence::RecheckDue { owner: owner.clone(), at: *due_at }];
-        let decision = rest(facts, DecisionKind::EmitSystemTick, DecisionReason::Recheck, 9, evidence);
-        let idempotency_key = Some(format!("recheck:{owner}:{due_at}"));
-        return SchedulerDecision { work_item_id: *work_item_id, idempotency_key, ..decision };
+    if let Some(due) = &facts.recheck {
+        return recheck(facts, due);
     }
     // 10, 11: what open items are owed, first the one in focus.
     if let Some(item) = &facts.owed_turn {
@@ -233,6 +230,15 @@ fn restrained(facts: &SchedulerProjection) -> Option<SchedulerDecision> {
     let until = facts.exhausted_until?;
     let evidence = alloc::vec![Evidence::UnattendedTurns { until }, ignored];
     Some(rest(facts, DecisionKind::WaitForTimer, DecisionReason::UnattendedTurns, 5, evidence))
+}
+
+/// Row 9.
+fn recheck(facts: &SchedulerProjection, due: &RecheckFact) -> SchedulerDecision {
+    let RecheckFact { owner, work_item_id, due_at } = due;
+    let evidence = alloc::vec![Evidence::RecheckDue { owner: owner.clone(), at: *due_at }];
+    let decision = rest(facts, DecisionKind::EmitSystemTick, DecisionReason::Recheck, 9, evidence);
+    let idempotency_key = Some(format!("recheck:{owner}:{due_at}"));
+    SchedulerDecision { work_item_id: *work_item_id, idempotency_key, ..decision }
 }
 
 /// Row 12: of items that need an operator, and of waits.

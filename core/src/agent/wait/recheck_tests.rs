@@ -36,9 +36,9 @@ fn rechecks(world: &World) -> bool {
 }
 
 fn due(world: &World) -> Vec<(u32, Wall)> {
-    let told = world.log.iter().filter_map(|record| match &record.event {
-        Event::Wait(WaitFact::WorkItemRecheckDue(fact)) => Some((fact.due[0].count, fact.due[0].next_at)),
-        _ => None,
+    let told = world.log.iter().filter_map(|record| {
+        let Event::Wait(WaitFact::WorkItemRecheckDue(fact)) = &record.event else { return None };
+        Some((fact.due[0].count, fact.due[0].next_at))
     });
     told.collect()
 }

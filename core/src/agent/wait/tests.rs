@@ -1,4 +1,4 @@
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::WaitKind;
@@ -89,14 +89,23 @@ fn classes(world: &World) -> Vec<ContinuationClass> {
 
 /// What the tools have said, of errors their kind.
 fn results(world: &World) -> Vec<String> {
-    let said = world.log.iter().filter_map(|record| match &record.event {
-        Event::Turn(TurnFact::ToolExecuted(fact)) => {
-            Some(String::from(fact.receipt.content.as_ref().unwrap().preview()))
+    let said = world.log.iter().filter_map(|record| {
+        let Event::Turn(fact) = &record.event else { return None };
+        match fact {
+            TurnFact::ToolExecuted(fact) => Some(fact.receipt.content.as_ref()?.preview().to_string()),
+            TurnFact::ToolExecutionFailed(fact) => Some(fact.receipt.error.as_ref()?.kind.to_string()),
+            TurnFact::TurnStarted(_)
+            | TurnFact::TurnContextBuilt(_)
+            | TurnFact::ProviderAttemptRecorded(_)
+            | TurnFact::ProviderRoundCompleted(_)
+            | TurnFact::AssistantRoundRecorded(_)
+            | TurnFact::ToolStarted(_)
+            | TurnFact::ReminderInjected(_)
+            | TurnFact::RuntimeError(_)
+            | TurnFact::ContextCompacted(_)
+            | TurnFact::BudgetExhausted(_)
+            | TurnFact::TurnTerminal(_) => None,
         }
-        Event::Turn(TurnFact::ToolExecutionFailed(fact)) => {
-            Some(String::from(fact.receipt.error.as_ref().unwrap().kind.name()))
-        }
-        _ => None,
     });
     said.collect()
 }
