@@ -10,6 +10,7 @@ use crate::agent::model::ModelState;
 use crate::agent::task::Task;
 pub use crate::agent::task::tools::Retrieval;
 use crate::agent::timer::Timer;
+use crate::agent::wake::WakeDisposition;
 use crate::agent::work::WorkItem;
 use crate::content::Text;
 use crate::ids::{AgentId, MessageId, OpId, ReplyId, RunId, TaskId, WorkItemId};
@@ -191,6 +192,10 @@ pub enum Answer {
         item: Box<WorkItem>,
         /// Whether the request changed anything.
         changed: bool,
+    },
+    /// What became of a hint.
+    Woken {
+        disposition: WakeDisposition,
     },
     Drained,
     Refused {

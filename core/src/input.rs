@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::identity::AgentSpec;
 use crate::agent::timer::TimerSpec;
+use crate::agent::wake::Hint;
 use crate::agent::work::operator::NewWorkItem;
 use crate::content::Text;
 use crate::ids::{AgentId, OpId, ReplyId, RunId, TaskId, TimerId, WorkItemId};
@@ -43,6 +44,8 @@ pub enum Input {
     CreateWorkItem { agent: AgentId, item: NewWorkItem, reply: ReplyId },
     /// An operator completes a work item.
     CompleteWorkItem { agent: AgentId, item: WorkItemId, reply: ReplyId },
+    /// Somebody outside wakes an agent.
+    Wake { agent: AgentId, hint: Hint, reply: ReplyId },
     /// The outcome of an operation. An operation that is unknown or settled is counted and ignored.
     Completed { agent: AgentId, op: OpId, outcome: Outcome },
     /// Time has passed; deadlines are looked at in every step anyway.
@@ -66,6 +69,7 @@ impl Input {
             | Self::CancelTimer { agent, .. }
             | Self::CreateWorkItem { agent, .. }
             | Self::CompleteWorkItem { agent, .. }
+            | Self::Wake { agent, .. }
             | Self::Completed { agent, .. } => Some(agent),
             Self::Tick | Self::Drain { .. } => None,
         }

@@ -92,6 +92,7 @@ impl Transcript {
             | Event::Timer(_)
             | Event::Work(_)
             | Event::Wait(_)
+            | Event::Wake(_)
             | Event::Brief(_) => return None,
         };
         Some(TranscriptEntry { event_seq: record.event_seq, at: record.at, entry })

@@ -14,6 +14,7 @@ use crate::agent::inbox::Seen;
 use crate::agent::model::ModelState;
 use crate::agent::turn::recap::Window;
 use crate::agent::wait::{Wait, WaitKind};
+use crate::agent::wake::Pending;
 use crate::agent::work::WorkState;
 use crate::agent::{Agent, hold::Hold, sleep::Sleep, unattended::Unattended};
 use crate::closure::ClosureDecision;
@@ -142,6 +143,9 @@ pub struct Explanation {
     /// What it waits for: for its work items in order, then for itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits: Vec<Wait>,
+    /// Hints that wait to be told, by source.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hints: Vec<Pending>,
     /// Turns that no operator caused, once there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unattended: Option<Unattended>,
@@ -242,6 +246,7 @@ impl<'a> View<'a> {
             hold: agent.hold.clone(),
             sleep: agent.sleep.clone(),
             waits: agent.active_waits().cloned().collect(),
+            hints: agent.hints.pending().cloned().collect(),
             unattended: Some(agent.unattended.clone()).filter(|unattended| !unattended.is_fresh()),
             deadlines: deadlines
                 .into_iter()
@@ -468,6 +473,7 @@ fn wake_sources(agent: &Agent, decision: &SchedulerDecision, deadline: bool) -> 
         | Reason::QueuedMessage
         | Reason::LivenessOnly
         | Reason::Stale
+        | Reason::WakeHint
         | Reason::SleepElapsed
         | Reason::Recheck
         | Reason::ContinueActive

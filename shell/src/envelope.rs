@@ -98,6 +98,7 @@ impl Envelopes {
             | Event::Scheduling(_)
             | Event::Task(_)
             | Event::Timer(_)
+            | Event::Wake(_)
             | Event::Brief(_) => None,
         });
         if let Event::Turn(TurnFact::TurnTerminal(_)) = event {
@@ -199,6 +200,7 @@ fn message(event: &Event) -> Option<MessageId> {
         | Event::Operation(_)
         | Event::Timer(_)
         | Event::Work(_)
-        | Event::Wait(_) => None,
+        | Event::Wait(_)
+        | Event::Wake(_) => None,
     }
 }

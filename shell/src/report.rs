@@ -187,7 +187,8 @@ impl RunFold {
             | Event::Task(_)
             | Event::Timer(_)
             | Event::Work(_)
-            | Event::Wait(_) => {}
+            | Event::Wait(_)
+            | Event::Wake(_) => {}
         }
     }
 

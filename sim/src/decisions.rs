@@ -10,7 +10,7 @@ use holon_core::scheduler::{DecisionKind as Kind, DecisionReason as Reason, Sche
 pub type Row = (u8, Kind, Reason);
 
 /// Every row that there is.
-pub const TABLE: [Row; 26] = [
+pub const TABLE: [Row; 27] = [
     (1, Kind::Stop, Reason::Stopped),
     (1, Kind::Stop, Reason::Draining),
     (2, Kind::Noop, Reason::RunInProgress),
@@ -24,6 +24,7 @@ pub const TABLE: [Row; 26] = [
     (6, Kind::StartModelTurn, Reason::QueuedMessage),
     (6, Kind::Noop, Reason::NoSlot),
     (6, Kind::ReduceMessageOnly, Reason::Stale),
+    (7, Kind::EmitSystemTick, Reason::WakeHint),
     (8, Kind::EmitSystemTick, Reason::SleepElapsed),
     (9, Kind::EmitSystemTick, Reason::Recheck),
     (10, Kind::EmitSystemTick, Reason::ContinueActive),
@@ -54,6 +55,7 @@ impl Came {
             Evidence::Status { .. }
             | Evidence::Draining
             | Evidence::Wait { .. }
+            | Evidence::Hints { .. }
             | Evidence::RecheckDue { .. }
             | Evidence::Run { .. }
             | Evidence::Queued { .. }

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use holon_core::agent::identity::{AgentKind, AgentSpec};
 use holon_core::agent::timer::TimerSpec;
+use holon_core::agent::wake::Hint;
 use holon_core::agent::work::PlanStatus;
 use holon_core::agent::work::operator::NewWorkItem;
-use holon_core::ids::{TaskId, TimerId, WorkItemId};
+use holon_core::ids::{TaskId, TimerId, WaitId, WorkItemId};
 use holon_core::input::ControlRequest;
 use holon_core::message::{AdmissionContext, Idempotency, Ingress, MessageKind, Origin, Surface};
 use holon_core::model::ModelRef;
@@ -67,6 +68,7 @@ impl Request {
             | Action::CancelTimer { .. }
             | Action::CreateWork
             | Action::CompleteWork { .. }
+            | Action::Wake { .. }
             | Action::Restart => true,
             Action::Abort { .. }
             | Action::RunTask { .. }
@@ -94,6 +96,7 @@ impl Request {
             | Action::CancelTimer { .. }
             | Action::CreateWork
             | Action::CompleteWork { .. }
+            | Action::Wake { .. }
             | Action::Start
             | Action::Kill { .. }
             | Action::Suspend { .. }
@@ -155,6 +158,21 @@ pub fn input(request: &Request, reply: ReplyId) -> Option<Input> {
         }
         Action::CompleteWork { item } => {
             Some(Input::CompleteWorkItem { agent, item: WorkItemId(*item), reply })
+        }
+        Action::Wake { source, says, wait } => {
+            let hint = Hint {
+                source: if *source == 0 { "ci".into() } else { format!("source {source}") },
+                reason: "it moved".into(),
+                description: None,
+                resource: None,
+                external_trigger_id: source.is_multiple_of(3).then(|| "trigger_1".into()),
+                wait_id: (*wait > 0).then_some(WaitId(*wait)),
+                body: says.then(|| Text::Inline("passed".into())),
+                content_type: None,
+                correlation_id: None,
+                causation_id: None,
+            };
+            Some(Input::Wake { agent, hint, reply })
         }
         Action::Restart => Some(Input::Drain { reply }),
         Action::Kill { .. } | Action::Suspend { .. } | Action::ClockJump { .. } | Action::Tick => None,

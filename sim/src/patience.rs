@@ -86,6 +86,7 @@ pub(crate) fn judge(agent: &Agent, record: &Record, config: &Config) -> Result<(
         | Event::Timer(_)
         | Event::Work(_)
         | Event::Wait(_)
+        | Event::Wake(_)
         | Event::Brief(_) => Ok(()),
     }
 }

@@ -312,6 +312,7 @@ fn entry(event: &Event) -> Option<&'static str> {
         | Event::Timer(_)
         | Event::Work(_)
         | Event::Wait(_)
+        | Event::Wake(_)
         | Event::Brief(_) => None,
     }
 }

@@ -122,6 +122,15 @@ pub enum Action {
     CompleteWork {
         item: u64,
     },
+    /// Somebody outside hints at something.
+    Wake {
+        /// Number of the source.
+        source: u32,
+        /// Whether it says something.
+        says: bool,
+        /// The wait that it is for; none is 0.
+        wait: u64,
+    },
     /// Shut down in good order and start again.
     Restart,
     /// The process dies at this moment, and so many times again soon after each start.

@@ -52,6 +52,7 @@ pub(crate) fn judge(agent: &Agent, record: &Record, config: &Config, blind: bool
         | Event::Timer(_)
         | Event::Work(_)
         | Event::Wait(_)
+        | Event::Wake(_)
         | Event::Brief(_) => Ok(false),
     }
 }
@@ -173,11 +174,20 @@ fn ends(agent: &Agent, wait: &Wait, message: &Message) -> bool {
             (_, _) => false,
         },
         WaitKind::External => {
+            let hinted = agent.hints.told_by(message.id).any(|pending| {
+                let hint = &pending.hint;
+                let meant = wait.subject.as_ref().map_or(hint.external_trigger_id.is_some(), |it| {
+                    hint.source == *it || hint.resource.as_ref() == Some(it)
+                });
+                meant || hint.wait_id == Some(wait.id)
+            });
             let outside = matches!(
                 message.origin,
                 Origin::Channel { .. } | Origin::Webhook { .. } | Origin::Callback { .. }
             );
-            outside && (by_id || wait.subject.as_ref().map_or(by_trigger, |it| sender(it) || refers(it)))
+            hinted
+                || outside
+                    && (by_id || wait.subject.as_ref().map_or(by_trigger, |it| sender(it) || refers(it)))
         }
     }
 }
@@ -358,7 +368,9 @@ impl<'a> Facts<'a> {
         let idle = empty && !self_hold && !exhausted;
         let slept =
             self.agent.sleep.as_ref().and_then(|sleep| sleep.until).is_some_and(|until| until <= self.at);
-        let looked = idle && (crowded || !slept);
+        let hints = self.agent.hints.count() > 0;
+        let quiet = idle && (crowded || !hints);
+        let looked = quiet && (crowded || !slept);
         let recheck = self.recheck();
         let told = looked && (crowded || recheck.is_none());
         let rest = told && nothing_owed;
@@ -379,7 +391,8 @@ impl<'a> Facts<'a> {
             (6, Reason::Stale) => (free && first.is_some() && said && !model, first),
             (6, Reason::QueuedMessage) => (free && model, first),
             (6, _) => (free && full && model, None),
-            (8, _) => (idle && slept, None),
+            (7, _) => (idle && hints, None),
+            (8, _) => (quiet && slept, None),
             (9, _) => {
                 let first = recheck.is_some_and(|(owner, _)| owner == decision.work_item_id);
                 (looked && first, None)
@@ -480,6 +493,7 @@ impl<'a> Facts<'a> {
                 let sleep = self.agent.sleep.as_ref();
                 *until <= self.at && sleep.and_then(|sleep| sleep.until) == Some(*until)
             }
+            Evidence::Hints { hints } => self.agent.hints.count() == *hints,
             Evidence::RecheckDue { owner, at } => self.recheck().is_some_and(|(due, when)| {
                 let own = self.agent.waits.own.as_ref().map(|wait| wait.id.to_string());
                 let right = due.map(|item| item.to_string()).or(own);

@@ -161,6 +161,7 @@ fn named(call: &Call) -> Option<(&AgentId, &'static str)> {
             Input::CancelTimer { agent, .. } => Some((agent, "cancel_timer")),
             Input::CreateWorkItem { agent, .. } => Some((agent, "create_work_item")),
             Input::CompleteWorkItem { agent, .. } => Some((agent, "complete_work_item")),
+            Input::Wake { agent, .. } => Some((agent, "wake")),
             Input::Completed { agent, .. } => Some((agent, "completed")),
             Input::Tick | Input::Drain { .. } => None,
         },

@@ -63,6 +63,7 @@ impl Witness {
                 | Event::Timer(_)
                 | Event::Work(_)
                 | Event::Wait(_)
+                | Event::Wake(_)
                 | Event::Brief(_) => {}
             }
         }
@@ -91,6 +92,7 @@ impl Witness {
             | Answer::TaskInput { .. }
             | Answer::Timer { .. }
             | Answer::WorkItem { .. }
+            | Answer::Woken { .. }
             | Answer::Drained => {}
         }
     }

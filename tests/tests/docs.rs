@@ -185,6 +185,14 @@ fn the_commands_of_the_timers_page_work() {
 }
 
 #[test]
+fn the_commands_of_the_waits_page_work() {
+    let daemon = Daemon::hello();
+    daemon.start();
+    let said = said("docs/waits.md", &daemon);
+    has(&said, &["the hint for main is triggered\n", "posture"]);
+}
+
+#[test]
 fn the_pages_of_what_agents_have_name_what_the_help_names() {
     let holon = Holon::new();
     let known = ["--help", "--home"];

@@ -65,3 +65,24 @@ fn a_client_goes_on_while_a_task_is_waited_for() {
     assert_eq!((daemon.events_of("wait_registered"), daemon.events_of("wait_resolved")), (1, 1));
     assert_eq!(daemon.events_of("turn_terminal"), 2);
 }
+
+#[test]
+fn a_hint_wakes_who_waits_for_it_and_survives_a_crash() {
+    let daemon = waiter(&json!({ "reason": "the build", "wake": "external", "resource": "ci" }));
+    daemon.0.run(&["prompt", "--wait", "tell me when it is green"]);
+    let hinted = daemon.ok(&["wake", "it moved", "--source", "mail"]).stdout;
+    assert_eq!(hinted, "the hint for main is triggered\n");
+    wait_for("the hint to be told", || daemon.events_of("wake_tick_queued") == 1);
+    assert_eq!((daemon.events_of("turn_terminal"), daemon.events_of("wait_resolved")), (1, 0));
+    daemon.ok(&["wake", "the build has ended", "--source", "ci", "--body", "passed"]);
+    daemon.kill();
+    daemon.start();
+    wait_for("the wait to end", || daemon.events_of("wait_resolved") == 1);
+    wait_for("the next wait", || daemon.events_of("wait_registered") == 2);
+    daemon.ok(&["agent", "stop", "main"]);
+    daemon.0.run(&["wake", "too late"]).refused(4, &["agent_stopped"]);
+    daemon.0.run(&["wake", ""]).refused(4, &["agent_stopped"]);
+    daemon.ok(&["daemon", "stop"]);
+    daemon.ok(&["ledger", "verify"]);
+    daemon.ok(&["ledger", "replay"]);
+}

@@ -23,6 +23,9 @@ pub mod unattended;
 #[cfg(test)]
 mod unattended_tests;
 pub mod wait;
+pub mod wake;
+#[cfg(test)]
+mod wake_tests;
 pub mod work;
 
 use alloc::collections::BTreeMap;
@@ -64,6 +67,7 @@ use turn::recap::Recap;
 use turn::{Round, Run};
 use unattended::{Exhausted, Unattended};
 use wait::Waits;
+use wake::Hints;
 use work::WorkItems;
 
 /// The fold of an agent's log. Cloning it, or reading it back from a snapshot, gives the same bytes.
@@ -88,6 +92,8 @@ pub struct Agent {
     pub work: WorkItems,
     #[serde(default, skip_serializing_if = "Waits::is_empty")]
     pub waits: Waits,
+    #[serde(default, skip_serializing_if = "Hints::is_empty")]
+    pub hints: Hints,
     #[serde(default, skip_serializing_if = "Novelty::is_empty")]
     pub novelty: Novelty,
     #[serde(default, skip_serializing_if = "Unattended::is_fresh")]
@@ -162,6 +168,7 @@ impl Agent {
             timers: Timers::default(),
             work: WorkItems::default(),
             waits: Waits::default(),
+            hints: Hints::default(),
             novelty: Novelty::default(),
             unattended: Unattended::default(),
             sleep: None,
@@ -308,6 +315,7 @@ impl Agent {
             Event::Timer(fact) => self.apply_timer(record.at, fact),
             Event::Work(fact) => self.apply_work(record.at, fact),
             Event::Wait(fact) => self.apply_wait(record.at, fact),
+            Event::Wake(fact) => self.apply_wake(record.at, fact),
             Event::Brief(BriefFact::BriefCreated(fact)) => {
                 self.next.brief = fact.id.next();
                 self.history.last_brief = Some((fact.id, record.at));
@@ -333,6 +341,7 @@ impl Agent {
                 ControlAction::Stop => {
                     self.tasks.withdrawn(&fact.aborted_messages);
                     self.work.stopped();
+                    self.hints.stopped();
                     self.sleep = None;
                 }
                 ControlAction::Start => {
@@ -380,12 +389,17 @@ impl Agent {
                 }
             }
             InboxFact::MessageRequeued(fact) => left = self.take_rounds(fact.message_id),
-            InboxFact::MessageProcessed(_) | InboxFact::MessageAborted(_) | InboxFact::MessageDropped(_) => {
-                self.history.messages_settled = self.history.messages_settled.saturating_add(1);
-            }
+            InboxFact::MessageProcessed(fact) => self.settled(fact.message_id),
+            InboxFact::MessageAborted(fact) => self.settled(fact.message_id),
+            InboxFact::MessageDropped(fact) => self.settled(fact.message_id),
             InboxFact::MessageDuplicate(_) | InboxFact::MessageDequeued(_) => {}
         }
         self.inbox.apply(at, fact, left);
+    }
+
+    fn settled(&mut self, message: MessageId) {
+        self.history.messages_settled = self.history.messages_settled.saturating_add(1);
+        self.hints.settled(message);
     }
 
     /// What a requeued message takes along from the run that was for it.

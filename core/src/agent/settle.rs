@@ -2,7 +2,7 @@
 
 use crate::agent::turn::begin;
 use crate::agent::wait::recheck;
-use crate::agent::{sleep, task, timer, work};
+use crate::agent::{sleep, task, timer, wake, work};
 use crate::closure;
 use crate::continuation;
 use crate::event::inbox::{Disposition, MessageDequeued, MessageProcessed};
@@ -59,17 +59,7 @@ pub(crate) fn settle(tx: &mut Tx<'_>, boundary: Boundary, left: &mut u32) -> Set
                     reduce(tx, message);
                 }
             }
-            DecisionKind::EmitSystemTick => {
-                if decision.reason == DecisionReason::SleepElapsed {
-                    sleep::tell(tx);
-                } else if decision.reason == DecisionReason::Recheck {
-                    recheck::tell(tx);
-                } else {
-                    let active = decision.reason == DecisionReason::ContinueActive;
-                    let tick = if active { WorkTick::ContinueActive } else { WorkTick::QueuedAvailable };
-                    work::debt::tell(tx, tick);
-                }
-            }
+            DecisionKind::EmitSystemTick => tell(tx, decision.reason),
             DecisionKind::Sleep
             | DecisionKind::WaitForTask
             | DecisionKind::WaitForOperator
@@ -81,6 +71,20 @@ pub(crate) fn settle(tx: &mut Tx<'_>, boundary: Boundary, left: &mut u32) -> Set
             DecisionKind::Noop if decision.reason == DecisionReason::NoSlot => return Settled::NoSlot,
             DecisionKind::StayIdle | DecisionKind::Stop | DecisionKind::Noop => return Settled::Resting,
         }
+    }
+}
+
+/// Queues the message that the decision asks for.
+fn tell(tx: &mut Tx<'_>, reason: DecisionReason) {
+    if reason == DecisionReason::WakeHint {
+        wake::tell(tx);
+    } else if reason == DecisionReason::SleepElapsed {
+        sleep::tell(tx);
+    } else if reason == DecisionReason::Recheck {
+        recheck::tell(tx);
+    } else {
+        let active = reason == DecisionReason::ContinueActive;
+        work::debt::tell(tx, if active { WorkTick::ContinueActive } else { WorkTick::QueuedAvailable });
     }
 }
 

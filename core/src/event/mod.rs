@@ -10,6 +10,7 @@ pub mod task;
 pub mod timer;
 pub mod turn;
 pub mod wait;
+pub mod wake;
 mod wire;
 pub mod work;
 
@@ -24,6 +25,7 @@ pub use task::TaskFact;
 pub use timer::TimerFact;
 pub use turn::TurnFact;
 pub use wait::WaitFact;
+pub use wake::WakeFact;
 pub use wire::DecodeError;
 pub use work::WorkFact;
 
@@ -86,6 +88,7 @@ pub enum Event {
     Timer(TimerFact),
     Work(WorkFact),
     Wait(WaitFact),
+    Wake(WakeFact),
     Brief(BriefFact),
 }
 
@@ -101,6 +104,7 @@ macro_rules! each_family {
             Event::Timer($fact) => $body,
             Event::Work($fact) => $body,
             Event::Wait($fact) => $body,
+            Event::Wake($fact) => $body,
             Event::Brief($fact) => $body,
         }
     };
@@ -136,6 +140,7 @@ impl Event {
             TimerFact::KINDS,
             WorkFact::KINDS,
             WaitFact::KINDS,
+            WakeFact::KINDS,
             BriefFact::KINDS,
         ]
         .into_iter()
@@ -155,6 +160,7 @@ impl Event {
             Self::Operation(fact) => fact.texts(&mut texts),
             Self::Task(fact) => fact.texts(&mut texts),
             Self::Work(fact) => fact.texts(&mut texts),
+            Self::Wake(fact) => fact.texts(&mut texts),
             Self::Inbox(fact) => fact.texts(&mut texts),
             Self::Turn(fact) => fact.texts(&mut texts),
             Self::Brief(fact) => fact.texts(&mut texts),
@@ -173,4 +179,4 @@ macro_rules! into_event {
 }
 into_event!(LifecycleFact => Lifecycle, InboxFact => Inbox, SchedulingFact => Scheduling, TurnFact => Turn,
     OperationFact => Operation, TaskFact => Task, TimerFact => Timer, WorkFact => Work,
-    WaitFact => Wait, BriefFact => Brief);
+    WaitFact => Wait, WakeFact => Wake, BriefFact => Brief);

@@ -4,7 +4,7 @@ use alloc::string::{String, ToString};
 
 use super::{
     BriefFact, Event, InboxFact, LifecycleFact, OperationFact, SchedulingFact, TaskFact, TimerFact, TurnFact,
-    WaitFact, WorkFact,
+    WaitFact, WakeFact, WorkFact,
 };
 
 /// A stored fact that this build does not understand. The ledger is then opened for reading only.
@@ -40,6 +40,7 @@ impl Event {
             .or_else(|| TimerFact::decode(kind, payload).map(|fact| fact.map(Self::from)))
             .or_else(|| WorkFact::decode(kind, payload).map(|fact| fact.map(Self::from)))
             .or_else(|| WaitFact::decode(kind, payload).map(|fact| fact.map(Self::from)))
+            .or_else(|| WakeFact::decode(kind, payload).map(|fact| fact.map(Self::from)))
             .or_else(|| BriefFact::decode(kind, payload).map(|fact| fact.map(Self::from)));
         match read {
             Some(Ok(event)) => Ok(event),

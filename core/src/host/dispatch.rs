@@ -1,6 +1,6 @@
 //! Routing: one line per input, then decisions for every agent that something happened to.
 
-use crate::agent::{Agent, admission, control, model, recovery, settle, task, timer, turn, work};
+use crate::agent::{Agent, admission, control, model, recovery, settle, task, timer, turn, wake, work};
 use crate::effect::{Answer, Effect};
 use crate::event::lifecycle::AgentCreated;
 use crate::ids::{AgentId, EventSeq, OpId, ReplyId, TaskId};
@@ -54,6 +54,10 @@ impl Host {
             Input::CreateWorkItem { agent, item, reply } => {
                 self.addressed(batch, &agent, reply, |tx| work::operator::create(tx, item, reply));
                 Boundary::Control
+            }
+            Input::Wake { agent, hint, reply } => {
+                self.addressed(batch, &agent, reply, |tx| wake::wake(tx, hint, reply));
+                Boundary::IdleTick
             }
             Input::CompleteWorkItem { agent, item, reply } => {
                 self.addressed(batch, &agent, reply, |tx| work::operator::complete(tx, item, reply));

@@ -188,6 +188,7 @@ impl Host {
             | Input::CancelTimer { .. }
             | Input::CreateWorkItem { .. }
             | Input::CompleteWorkItem { .. }
+            | Input::Wake { .. }
             | Input::Tick
             | Input::Drain { .. } => None,
         };

@@ -11,13 +11,14 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
 use crate::agent::timer::{Misfire, TimerSpec};
+use crate::agent::wake::Hint;
 use crate::agent::work::PlanStatus;
 use crate::agent::work::operator::NewWorkItem;
 use crate::config::{Config, WhileStopped};
 use crate::content::{Content, ContentId, Text};
 use crate::event::operation::OpKind;
 use crate::host::Found;
-use crate::ids::{AgentId, OpId, RunId, TaskId, TimerId, WorkItemId};
+use crate::ids::{AgentId, OpId, RunId, TaskId, TimerId, WaitId, WorkItemId};
 use crate::input::{ControlRequest, Input};
 use crate::message::{Idempotency, Ingress, MessageKind, Origin, Priority};
 use crate::model::{AnswerBlock, AttemptFailure, FailureKind, ProposedCall, StopReason, Timing};
@@ -50,6 +51,7 @@ enum Act {
     CancelTimer(&'static str, u64),
     CreateWorkItem(&'static str),
     CompleteWorkItem(&'static str, u64),
+    Wake(&'static str, Hint),
     Drain,
     Crash,
     /// A crash that the supervisors of commands survive.
@@ -214,6 +216,23 @@ fn outcome() -> impl Strategy<Value = Outcome> {
     ]
 }
 
+fn hint() -> impl Strategy<Value = Hint> {
+    (select(vec!["ci", "mail", "x", ""]), prop::option::of(1..4_u64), any::<bool>(), any::<bool>()).prop_map(
+        |(source, wait, says, through)| Hint {
+            source: source.into(),
+            reason: "it moved".into(),
+            description: None,
+            resource: None,
+            external_trigger_id: through.then(|| "trigger_1".into()),
+            wait_id: wait.map(WaitId),
+            body: says.then(|| Text::short("passed")),
+            content_type: None,
+            correlation_id: None,
+            causation_id: None,
+        },
+    )
+}
+
 /// The arguments of a wait.
 fn waits() -> impl Strategy<Value = &'static str> {
     select(vec![
@@ -238,6 +257,7 @@ fn act() -> impl Strategy<Value = Act> {
         3 => (name(), request()).prop_map(|(name, request)| Act::Control(name, request)),
         14 => (0..3_usize, outcome()).prop_map(|(at, outcome)| Act::End(at, outcome)),
         14 => (0..3_usize).prop_map(Act::Fit),
+        2 => (0..3_usize).prop_map(|at| Act::End(at, calls(&[("", "Sleep", r#"{"duration_ms":1000}"#)]))),
         6 => (0..3_usize, waits()).prop_map(|(at, wait)| Act::End(at, calls(&[("", "WaitFor", wait)]))),
         2 => (name(), any::<u64>(), outcome()).prop_map(|(name, op, outcome)| Act::Stray(name, op, outcome)),
         6 => (0..100_000_u64).prop_map(Act::Pass),
@@ -250,6 +270,7 @@ fn act() -> impl Strategy<Value = Act> {
         1 => (name(), 0..4_u64).prop_map(|(name, timer)| Act::CancelTimer(name, timer)),
         2 => name().prop_map(Act::CreateWorkItem),
         1 => (name(), 0..4_u64).prop_map(|(name, item)| Act::CompleteWorkItem(name, item)),
+        4 => (name(), hint()).prop_map(|(name, hint)| Act::Wake(name, hint)),
         1 => Just(Act::Drain),
         2 => Just(Act::Crash),
         2 => found().prop_map(Act::CrashFinding),
@@ -343,6 +364,10 @@ impl Act {
                 let (objective, plan_status, todo_list) = ("go".into(), PlanStatus::Draft, Vec::new());
                 let item = NewWorkItem { objective, plan_status, todo_list };
                 drop(world.ask(|reply| Input::CreateWorkItem { agent: agent(name), item, reply }));
+            }
+            Self::Wake(name, hint) => {
+                let agent = agent(name);
+                drop(world.ask(|reply| Input::Wake { agent, hint, reply }));
             }
             Self::CompleteWorkItem(name, item) => {
                 let (agent, item) = (agent(name), WorkItemId(item));

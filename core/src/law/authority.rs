@@ -45,6 +45,7 @@ pub(super) fn t11(seen: &Seen, record: &Record) -> Ruling {
         | Event::Timer(_)
         | Event::Work(_)
         | Event::Wait(_)
+        | Event::Wake(_)
         | Event::Brief(_) => false,
     };
     rule(!acts, || format!("{} in the step in which something was said", record.event.kind()))
@@ -75,6 +76,7 @@ pub(super) fn says(seen: &Seen, event: &Event) -> bool {
         | Event::Timer(_)
         | Event::Work(_)
         | Event::Wait(_)
+        | Event::Wake(_)
         | Event::Brief(_) => false,
     }
 }

@@ -40,6 +40,7 @@ pub(super) fn l1(seen: &Seen, record: &Record) -> Ruling {
         | Event::Timer(_)
         | Event::Work(_)
         | Event::Wait(_)
+        | Event::Wake(_)
         | Event::Brief(_) => false,
     };
     rule(!starts, || format!("{} while stopped", record.event.kind()))
@@ -123,6 +124,7 @@ pub(super) fn l5(seen: &Seen, record: &Record) -> Ruling {
         | Event::Timer(_)
         | Event::Work(_)
         | Event::Wait(_)
+        | Event::Wake(_)
         | Event::Brief(_) => Ok(false),
     }
 }
@@ -199,6 +201,7 @@ fn changes_run(event: &Event) -> Option<RunId> {
         | Event::Task(_)
         | Event::Timer(_)
         | Event::Wait(_)
+        | Event::Wake(_)
         | Event::Brief(_) => None,
     }
 }
@@ -217,6 +220,7 @@ pub(super) fn s7(seen: &Seen, record: &Record) -> Ruling {
         | Event::Timer(_)
         | Event::Work(_)
         | Event::Wait(_)
+        | Event::Wake(_)
         | Event::Brief(_) => return Ok(false),
     };
     let status = seen.posture.status;

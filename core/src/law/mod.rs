@@ -7,6 +7,7 @@ mod authority;
 mod commands;
 #[cfg(test)]
 mod facts;
+mod hints;
 mod lifecycle;
 mod log;
 mod queue;
@@ -15,6 +16,8 @@ mod references;
 mod sabotage;
 #[cfg(test)]
 mod sabotage_debts;
+#[cfg(test)]
+mod sabotage_hints;
 #[cfg(test)]
 mod sabotage_tasks;
 #[cfg(test)]
@@ -65,7 +68,7 @@ const fn law(id: &'static str, sentence: &'static str, judge: fn(&Seen, &Record)
 }
 
 /// Every law whose subject exists, by family.
-const LAWS: [Law; 48] = [
+const LAWS: [Law; 49] = [
     law("L1", "Nothing starts between a stop and the next start.", lifecycle::l1),
     law(
         "L2",
@@ -141,6 +144,11 @@ const LAWS: [Law; 48] = [
         "W2",
         "Posture changes by a command, by a decision to rest, or by a turn, within its step.",
         lifecycle::w2,
+    ),
+    law(
+        "W3",
+        "Hints of a source are one until a tick tells of all that wait, and none of them is forgotten.",
+        hints::w3,
     ),
     law(
         "W5",

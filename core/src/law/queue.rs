@@ -145,6 +145,7 @@ pub(super) fn q5(seen: &Seen, record: &Record) -> Ruling {
         | Event::Timer(_)
         | Event::Work(_)
         | Event::Wait(_)
+        | Event::Wake(_)
         | Event::Brief(_) => Ok(false),
     }
 }
@@ -183,6 +184,7 @@ pub(super) fn q7(seen: &Seen, record: &Record) -> Ruling {
         | Event::Timer(_)
         | Event::Work(_)
         | Event::Wait(_)
+        | Event::Wake(_)
         | Event::Brief(_) => Ok(false),
     }
 }
@@ -216,6 +218,7 @@ pub(super) fn q10(seen: &Seen, record: &Record) -> Ruling {
         | Event::Timer(_)
         | Event::Work(_)
         | Event::Wait(_)
+        | Event::Wake(_)
         | Event::Brief(_) => Ok(false),
     }
 }

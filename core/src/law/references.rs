@@ -9,7 +9,7 @@ use crate::event::wait::Resolution;
 use crate::event::work::WorkChange;
 use crate::event::{
     BriefFact, Event, InboxFact, LifecycleFact, OperationFact, SchedulingFact, TaskFact, TimerFact, TurnFact,
-    WaitFact, WorkFact,
+    WaitFact, WakeFact, WorkFact,
 };
 use crate::ids::{MessageId, OpId, RunId, TaskId, TimerId, WaitId, WorkItemId};
 use crate::record::Record;
@@ -73,6 +73,8 @@ fn given(seen: &Seen, event: &Event) -> Option<(u64, u64)> {
             Some((fact.work_item_id.0, seen.next.work_item.0))
         }
         Event::Wait(WaitFact::WaitRegistered(fact)) => Some((fact.wait_id.0, seen.next.wait.0)),
+        Event::Wake(WakeFact::WakeHintRecorded(fact)) => Some((fact.sequence, seen.hints.next())),
+        Event::Wake(WakeFact::WakeHintCoalesced(fact)) => Some((fact.sequence, seen.hints.next())),
         Event::Brief(BriefFact::BriefCreated(fact)) => Some((fact.id.0, seen.next.brief.0)),
         Event::Lifecycle(_)
         | Event::Inbox(_)
@@ -82,7 +84,8 @@ fn given(seen: &Seen, event: &Event) -> Option<(u64, u64)> {
         | Event::Task(_)
         | Event::Timer(_)
         | Event::Work(_)
-        | Event::Wait(_) => None,
+        | Event::Wait(_)
+        | Event::Wake(_) => None,
     }
 }
 
@@ -113,6 +116,12 @@ fn names(event: &Event, visit: &mut dyn FnMut(Name)) {
         Event::Timer(fact) => timer(fact, visit),
         Event::Work(fact) => work(fact, visit),
         Event::Wait(fact) => wait(fact, visit),
+        Event::Wake(fact) => match fact {
+            // Whoever sends a hint may name any wait.
+            WakeFact::WakeHintRecorded(_) | WakeFact::WakeHintCoalesced(_) => {}
+            WakeFact::WakeTickQueued(fact) => visit(Name::Message(fact.message_id)),
+            WakeFact::WakeHintsShown(fact) => visit(Name::Run(fact.run_id)),
+        },
         Event::Brief(BriefFact::BriefCreated(fact)) => {
             fact.work_item_id.into_iter().for_each(|item| visit(Name::WorkItem(item)));
             fact.run_id.into_iter().for_each(|run| visit(Name::Run(run)));
@@ -277,6 +286,7 @@ fn decision(fact: &SchedulerDecision, visit: &mut dyn FnMut(Name)) {
             | Evidence::SelfCausedTurns { .. }
             | Evidence::UnattendedTurns { .. }
             | Evidence::Slept { .. }
+            | Evidence::Hints { .. }
             | Evidence::RecheckDue { .. }
             | Evidence::IgnoredQueue { .. } => {}
         }

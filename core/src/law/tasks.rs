@@ -96,6 +96,7 @@ pub(super) fn s5(seen: &Seen, record: &Record) -> Ruling {
         | Event::Timer(_)
         | Event::Work(_)
         | Event::Wait(_)
+        | Event::Wake(_)
         | Event::Brief(_) => Ok(false),
     }
 }

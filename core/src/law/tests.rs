@@ -179,6 +179,9 @@ fn waits(world: &mut World) {
     world.admit("main", crate::message::Ingress { origin, ..sent });
     world.complete("main", context());
     world.complete("main", says("it passed"));
+    let hint = r#"{"source":"ci","reason":"it moved"}"#;
+    let hint: crate::agent::wake::Hint = serde_json::from_str(hint).unwrap();
+    world.ask(|reply| Input::Wake { agent: crate::testing::agent("main"), hint, reply });
 }
 
 #[test]

@@ -51,6 +51,7 @@ pub(super) fn s9(seen: &Seen, record: &Record) -> Ruling {
         | Event::Timer(_)
         | Event::Work(_)
         | Event::Wait(_)
+        | Event::Wake(_)
         | Event::Brief(_) => Ok(false),
     }
 }

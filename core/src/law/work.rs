@@ -54,6 +54,7 @@ pub(super) fn w11(seen: &Seen, record: &Record) -> Ruling {
         | Event::Task(_)
         | Event::Timer(_)
         | Event::Wait(_)
+        | Event::Wake(_)
         | Event::Brief(_) => Ok(false),
     }
 }
@@ -88,6 +89,7 @@ pub(super) fn s1(seen: &Seen, record: &Record) -> Ruling {
         | Event::Timer(_)
         | Event::Work(_)
         | Event::Wait(_)
+        | Event::Wake(_)
         | Event::Brief(_) => Ok(false),
     }
 }
@@ -142,6 +144,7 @@ pub(super) fn s2(seen: &Seen, record: &Record) -> Ruling {
         | Event::Timer(_)
         | Event::Work(_)
         | Event::Wait(_)
+        | Event::Wake(_)
         | Event::Brief(_) => Ok(false),
     }
 }

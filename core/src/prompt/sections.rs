@@ -9,6 +9,8 @@ use super::policy;
 use crate::agent::Agent;
 use crate::agent::history::{Done, Exchange};
 use crate::agent::task::Task;
+use crate::agent::wait::recheck;
+use crate::agent::wake::Pending;
 use crate::config::ContextLimits;
 use crate::content::Text;
 use crate::hash::Fnv;
@@ -99,7 +101,38 @@ pub(crate) fn current_input(agent: &Agent, message: &Message) -> Vec<Part> {
         }
     }
     parts.push(Part::Given(message.body.text.clone()));
+    parts.extend(rechecks(agent, message.id));
+    parts.extend(hints(agent, message.id));
     parts
+}
+
+/// The hints that a message tells of, with what they say: material to inspect, whoever sent it.
+fn hints(agent: &Agent, message: MessageId) -> Vec<Part> {
+    let told = agent.hints.told_by(message).count();
+    let chars = TOGETHER_CHARS / u32::try_from(told.max(1)).unwrap_or(u32::MAX);
+    let mut parts = Vec::new();
+    for pending in agent.hints.told_by(message) {
+        parts.push(Part::Rendered(hint(pending)));
+        parts.extend(pending.hint.body.as_ref().map(|body| shortened(body, chars.min(RECENT_CHARS))));
+    }
+    parts
+}
+
+/// What a hint says before its body.
+pub(crate) fn hint(Pending { hint, count, last_at, .. }: &Pending) -> String {
+    let times = if *count > 1 { format!(", the last of {count}") } else { String::new() };
+    let about = hint.resource.as_ref().map_or_else(String::new, |resource| format!(" | about {resource}"));
+    let described = hint.description.as_ref().map_or_else(String::new, |text| format!("\n{text}"));
+    format!(
+        "\n[hint from {} | class integration_signal | received {last_at}{times}{about}]\n{}{described}\n",
+        hint.source, hint.reason
+    )
+}
+
+/// What is to be looked at again because of a message.
+fn rechecks(agent: &Agent, message: MessageId) -> Option<Part> {
+    let told: String = recheck::told_by(agent, message).map(|line| format!("\n{line}")).collect();
+    (!told.is_empty()).then_some(Part::Rendered(told))
 }
 
 /// The waits that a message ends.

@@ -9,7 +9,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::projection::{
-    ArmedDeadline, AwaitedFact, Head, HoldFact, ItemFact, RecheckFact, RunFact, SchedulerProjection,
+    ArmedDeadline, AwaitedFact, Head, HintsFact, HoldFact, ItemFact, RecheckFact, RunFact,
+    SchedulerProjection,
 };
 use crate::agent::wait::WaitKind;
 use crate::agent::work::WorkState;
@@ -37,7 +38,7 @@ names! {
         HeldLiveness "held_liveness", HoldTrial "hold_trial", Hold "hold",
         SelfHold "self_hold", UnattendedTurns "unattended_turns",
         QueuedMessage "queued_message", LivenessOnly "liveness_only", Stale "stale", NoSlot "no_slot",
-        SleepElapsed "sleep_elapsed", Recheck "recheck", ContinueActive "continue_active", QueuedAvailable "queued_available",
+        WakeHint "wake_hint", SleepElapsed "sleep_elapsed", Recheck "recheck", ContinueActive "continue_active", QueuedAvailable "queued_available",
         NeedsInput "needs_input", Stalled "stalled", OperatorInput "operator_input", TaskResult "task_result",
         External "external", Timer "timer",
         DeadlineArmed "deadline_armed", NothingPending "nothing_pending", AlreadyAsleep "already_asleep",
@@ -86,6 +87,7 @@ pub enum Evidence {
     WorkItem { work_item_id: WorkItemId, state: WorkState },
     SelfCausedTurns { turns: u32 },
     UnattendedTurns { until: Wall },
+    Hints { hints: u64 },
     Slept { until: Wall },
     RecheckDue { owner: String, at: Wall },
     Wait { wait_id: WaitId, kind: WaitKind },
@@ -165,6 +167,12 @@ pub fn decide_next_action(facts: &SchedulerProjection) -> SchedulerDecision {
     // 5: holds that let pass what the agent does not cause itself, or what an operator causes.
     if let Some(decision) = restrained(facts) {
         return decision;
+    }
+    // 7: somebody outside has hinted at something.
+    if let Some(HintsFact { hints, sequence }) = facts.hints {
+        let evidence = alloc::vec![Evidence::Hints { hints }];
+        let decision = rest(facts, DecisionKind::EmitSystemTick, DecisionReason::WakeHint, 7, evidence);
+        return SchedulerDecision { idempotency_key: Some(format!("wake_hint:{sequence}")), ..decision };
     }
     // 8: a sleep is over.
     if let Some(until) = facts.slept_until {

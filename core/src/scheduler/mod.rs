@@ -5,5 +5,6 @@ pub mod projection;
 
 pub use decision::{DecisionKind, DecisionReason, Evidence, SchedulerDecision, decide_next_action};
 pub use projection::{
-    AwaitedFact, Head, HoldFact, HostFacts, ItemFact, RecheckFact, RunFact, SchedulerProjection, project,
+    AwaitedFact, Head, HintsFact, HoldFact, HostFacts, ItemFact, RecheckFact, RunFact, SchedulerProjection,
+    project,
 };

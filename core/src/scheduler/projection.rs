@@ -44,6 +44,9 @@ pub struct SchedulerProjection {
     /// The day has had its turns without an operator.
     #[serde(default)]
     pub exhausted_until: Option<Wall>,
+    /// Hints that wait to be told.
+    #[serde(default)]
+    pub hints: Option<HintsFact>,
     /// A sleep of which the end has come, and is not told.
     #[serde(default)]
     pub slept_until: Option<Wall>,
@@ -89,6 +92,15 @@ pub struct ItemFact {
     pub work_item_id: WorkItemId,
     pub revision: u64,
     pub state: WorkState,
+}
+
+/// Hints that wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HintsFact {
+    /// How many there were.
+    pub hints: u64,
+    /// Number of the last one.
+    pub sequence: u64,
 }
 
 /// A recheck that is due.
@@ -165,6 +177,8 @@ pub fn project(agent: &Agent, host: HostFacts, config: &Config, boundary: Bounda
         free_slot: host.free_slot,
         self_hold: agent.unattended.self_hold.then_some(agent.unattended.self_caused_turns),
         exhausted_until: agent.unattended.exhausted(host.now, policy),
+        hints: Some(HintsFact { hints: agent.hints.count(), sequence: agent.hints.sequence() })
+            .filter(|fact| fact.hints > 0 && room),
         slept_until: agent.sleep.as_ref().and_then(|sleep| sleep.over(host.now)).filter(|_| room),
         owed_turn: agent.work.owed_turn(&agent.inbox, host.now).filter(|_| awake).map(item_fact),
         owed_notice: agent.work.owed_notices(&agent.inbox, host.now).next().filter(|_| awake).map(item_fact),

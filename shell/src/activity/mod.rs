@@ -111,7 +111,8 @@ fn told_elsewhere(event: &Event) -> bool {
         | Event::Task(_)
         | Event::Timer(_)
         | Event::Work(_)
-        | Event::Wait(_) => false,
+        | Event::Wait(_)
+        | Event::Wake(_) => false,
     }
 }
 

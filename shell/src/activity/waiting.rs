@@ -71,6 +71,7 @@ impl Waiting {
             | Event::Timer(_)
             | Event::Work(_)
             | Event::Wait(_)
+            | Event::Wake(_)
             | Event::Lifecycle(_)
             | Event::Inbox(_)
             | Event::Scheduling(_)

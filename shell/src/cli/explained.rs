@@ -47,6 +47,7 @@ pub(super) fn explanation(answer: &Value) -> Vec<Vec<String>> {
     }
     rows.extend(object(answer, "/sleep").map(|sleep| row("sleeps", sleeps(sleep))));
     rows.extend(items(answer, "/waits").iter().map(|one| row("waits", waits(one))));
+    rows.extend(items(answer, "/hints").iter().map(|one| row("hint", hint(one))));
     rows.extend(object(answer, "/unattended").map(|counted| row("unattended", unattended(counted))));
     if object(answer, "/last_decision").is_some() {
         let event = object(answer, "/last_decision_event").map(mark);
@@ -103,6 +104,13 @@ fn sleeps(sleep: &Value) -> String {
     let until = given(sleep, "/until").map(|until| format!(" until {until}")).unwrap_or_default();
     let reason = given(sleep, "/reason").map(|it| format!(": {}", present::one_line(it))).unwrap_or_default();
     format!("since {}{until}{reason}", text(sleep, "/since"))
+}
+
+/// A hint that waits to be told.
+fn hint(pending: &Value) -> String {
+    let part = |name: &str| present::one_line(text(pending, name));
+    let (source, reason, count) = (part("/hint/source"), part("/hint/reason"), number(pending, "/count"));
+    format!("{count} of {source} since {}: {reason}", text(pending, "/first_at"))
 }
 
 /// What it waits for, for whom, and since when.
@@ -250,6 +258,7 @@ fn evidence(fact: &Value) -> String {
             let turns = number(fact, "/turns");
             format!("{turns} turns in a row that it caused itself brought nothing on")
         }
+        "hints" => format!("{} hints waited", number(fact, "/hints")),
         "wait" => format!("{} waits ({})", part("/wait_id"), part("/kind")),
         "recheck_due" => format!("{} was to be looked at again at {}", part("/owner"), part("/at")),
         "slept" => format!("its sleep was over at {}", part("/until")),

@@ -29,6 +29,7 @@ mod terminal;
 mod through;
 mod timer;
 mod wait;
+mod wake;
 mod work;
 
 use std::path::PathBuf;
@@ -90,6 +91,8 @@ enum Command {
     /// What wakes an agent at a time
     #[command(subcommand)]
     Timer(TimerCommand),
+    /// Hint at something: an agent looks when nothing else is to be done
+    Wake(wake::WakeArgs),
     /// The old name of `agent stop`
     #[command(hide = true)]
     Pause(status::StatusArgs),
@@ -131,6 +134,7 @@ pub fn main() -> std::process::ExitCode {
         Command::Task(command) => task::task(cli.home, command),
         Command::Work(command) => work::work(cli.home, command),
         Command::Timer(command) => timer::timer(cli.home, command),
+        Command::Wake(args) => wake::wake(cli.home, args),
         Command::Pause(args) => agent::agent(cli.home, AgentCommand::Pause(args)),
         Command::Resume(args) => agent::agent(cli.home, AgentCommand::Resume(args)),
         Command::Completions(args) => pages::completions(&args),

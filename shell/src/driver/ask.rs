@@ -112,6 +112,7 @@ impl Driver {
             | Event::Timer(_)
             | Event::Work(_)
             | Event::Wait(_)
+            | Event::Wake(_)
             | Event::Brief(_) => false,
         };
         let waits = self.ahead.iter().any(|ahead| ahead.step.records().iter().any(admits));

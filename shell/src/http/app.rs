@@ -96,6 +96,7 @@ impl App {
             | Event::Timer(_)
             | Event::Work(_)
             | Event::Wait(_)
+            | Event::Wake(_)
             | Event::Brief(_) => false,
         });
         if child { Err(Failure::unknown_agent(agent)) } else { Ok(last) }

@@ -8,7 +8,7 @@ use super::App;
 use super::code::Code;
 use super::failure::Failure;
 use super::resource::{
-    agents, control, debug, events, fork, history, ingress, models, runtime, stream, tasks, timers,
+    agents, control, debug, events, fork, history, ingress, models, runtime, stream, tasks, timers, wake,
     work_items,
 };
 use super::route::{Header, Route, Value};
@@ -166,6 +166,18 @@ fn of_timers() -> Vec<Route> {
                 Code::OutOfRange,
                 Code::TooMany,
             ]),
+        Route::post(
+            "/control/agents/{agent_id}/wake",
+            "A signal for an agent, told with all others",
+            wake::wake,
+        )
+        .fails(&[
+            Code::UnknownAgent,
+            Code::AgentDamaged,
+            Code::AgentStopped,
+            Code::OutOfRange,
+            Code::TooLarge,
+        ]),
         Route::post("/control/agents/{agent_id}/timers/{timer_id}/cancel", "End a timer", timers::cancel)
             .fails(&[Code::UnknownAgent, Code::UnknownTimer, Code::AgentDamaged]),
     ]

@@ -224,6 +224,7 @@ pub(crate) fn is_urgent(input: &Input) -> bool {
         | Input::CancelTimer { .. }
         | Input::CreateWorkItem { .. }
         | Input::CompleteWorkItem { .. }
+        | Input::Wake { .. }
         | Input::Completed { .. }
         | Input::Tick => false,
     }

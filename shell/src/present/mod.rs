@@ -19,6 +19,7 @@ mod time;
 mod timer;
 mod turn;
 mod wait;
+mod wake;
 mod work;
 
 use holon_core::Record;
@@ -63,6 +64,7 @@ impl Presentation {
             Event::Timer(fact) => timer::told(fact),
             Event::Work(fact) => work::told(fact),
             Event::Wait(fact) => wait::told(fact),
+            Event::Wake(fact) => wake::told(fact),
             Event::Brief(fact) => brief::told(fact),
         };
         let Told { visibility, category, title, body, summary } = told;

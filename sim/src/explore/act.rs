@@ -286,6 +286,7 @@ impl Situation {
             | Answer::TaskInput { .. }
             | Answer::Timer { .. }
             | Answer::WorkItem { .. }
+            | Answer::Woken { .. }
             | Answer::Refused { .. } => {}
         }
         for agent in self.shelf.durable.checks.agents().values() {
@@ -327,6 +328,7 @@ impl Situation {
             | Input::CancelTimer { agent, .. }
             | Input::CreateWorkItem { agent, .. }
             | Input::CompleteWorkItem { agent, .. }
+            | Input::Wake { agent, .. }
             | Input::Completed { agent, .. } => {
                 if !self.checks.parked.contains_key(agent) {
                     return Ok(());

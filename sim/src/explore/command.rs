@@ -288,6 +288,7 @@ impl Asked {
                 | Event::Timer(_)
                 | Event::Work(_)
                 | Event::Wait(_)
+                | Event::Wake(_)
                 | Event::Brief(_) => None,
             });
             ensure!(settled == due, "P5", "{op} was found {found:?}, and settled as {settled:?}");

@@ -106,6 +106,7 @@ impl Situation {
             | Action::CancelTimer { .. }
             | Action::CreateWork
             | Action::CompleteWork { .. }
+            | Action::Wake { .. }
             | Action::Start
             | Action::Restart
             | Action::Kill { .. }

@@ -67,6 +67,7 @@ impl New {
             | Event::Timer(_)
             | Event::Work(_)
             | Event::Wait(_)
+            | Event::Wake(_)
             | Event::Brief(_) => None,
         });
         let (runtime, asked): (Vec<&Message>, Vec<&Message>) =

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use holon_core::event::inbox::{MessageAdmitted, RequeueCause};
-use holon_core::event::{InboxFact, TurnFact};
+use holon_core::event::{InboxFact, LifecycleFact, TurnFact, WakeFact};
+use holon_core::lifecycle::ControlAction;
 use holon_core::message::{AdmissionContext, Message, MessageKind, Origin, Priority};
 use holon_core::model::ModelRef;
 use holon_core::{Config, ContentId, Event, MessageId, Record, RunId, Wall};
@@ -34,6 +35,8 @@ pub(super) struct Model {
     pub(super) timers: Timers,
     pub(super) work: Work,
     pub(super) unattended: Unattended,
+    /// Sources of which hints wait.
+    pub(super) hints: BTreeSet<String>,
 }
 
 /// A message that has not come to an end.
@@ -62,6 +65,9 @@ pub(super) struct Key {
 
 impl Model {
     pub(super) fn apply(&mut self, record: &Record, config: &Config, no_room: bool) -> Result<(), Failure> {
+        if let Event::Wake(fact) = &record.event {
+            self.hinted(fact);
+        }
         match &record.event {
             Event::Inbox(InboxFact::MessageAdmitted(fact)) => {
                 self.fits(&fact.message, config, no_room)?;
@@ -85,6 +91,10 @@ impl Model {
                 ensure!(self.claimed.is_empty(), "Q1", "{:?} are claimed by no run", self.claimed);
                 Ok(())
             }
+            Event::Lifecycle(LifecycleFact::ControlApplied(fact)) if fact.action == ControlAction::Stop => {
+                self.hints.clear();
+                Ok(())
+            }
             Event::Lifecycle(_)
             | Event::Scheduling(_)
             | Event::Turn(_)
@@ -93,7 +103,23 @@ impl Model {
             | Event::Timer(_)
             | Event::Work(_)
             | Event::Wait(_)
+            | Event::Wake(_)
             | Event::Brief(_) => Ok(()),
+        }
+    }
+
+    /// Hints of a source are one until they are told.
+    fn hinted(&mut self, fact: &WakeFact) {
+        match fact {
+            WakeFact::WakeHintRecorded(fact) => {
+                self.hints.insert(fact.hint.source.clone());
+                self.hints.retain(|source| Some(source) != fact.folded.as_ref());
+            }
+            WakeFact::WakeHintCoalesced(_) => {}
+            WakeFact::WakeTickQueued(_) => self.hints.clear(),
+            WakeFact::WakeHintsShown(fact) => {
+                self.hints.retain(|source| !fact.sources.contains(source));
+            }
         }
     }
 

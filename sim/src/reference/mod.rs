@@ -12,6 +12,7 @@ mod work;
 use std::collections::BTreeMap;
 
 use holon_core::agent::timer::TimerSpec;
+use holon_core::agent::wake::{Hint, WakeDisposition};
 use holon_core::event::{InboxFact, LifecycleFact, TaskFact};
 use holon_core::ids::{TaskId, TimerId, WorkItemId};
 use holon_core::input::ControlRequest;
@@ -77,6 +78,10 @@ enum Told {
     Timer {
         timer: TimerId,
         changed: bool,
+    },
+    /// A hint was taken; whether one of its source waits already.
+    Woken {
+        waits: bool,
     },
     WorkItem {
         item: WorkItemId,
@@ -187,6 +192,7 @@ impl Reference {
             | Input::CancelTimer { agent, .. }
             | Input::CreateWorkItem { agent, .. }
             | Input::CompleteWorkItem { agent, .. }
+            | Input::Wake { agent, .. }
             | Input::SetModel { agent, .. } => self.agents.get(agent).cloned(),
             // Nobody is told anything about one agent.
             Input::Completed { .. } | Input::Tick | Input::Drain { .. } => None,
@@ -251,6 +257,7 @@ impl Reference {
                 let told = before.agent.as_ref().map(|agent| agent.work.complete(*item));
                 (*reply, told.unwrap_or_else(|| vec![Told::Refused("unknown_agent")]))
             }
+            Input::Wake { hint, reply, .. } => (*reply, self.hint_is_taken(before, hint)),
             Input::Drain { reply } => {
                 self.draining = true;
                 (*reply, vec![Told::Drained])
@@ -283,6 +290,17 @@ impl Reference {
         } else {
             let refused = ["command_refused", "agent_stopped", "draining"].map(Told::Refused);
             std::iter::once(Told::Began).chain(refused).collect()
+        }
+    }
+
+    fn hint_is_taken(&self, before: &Before, hint: &Hint) -> Vec<Told> {
+        let Some(agent) = &before.agent else { return vec![Told::Refused("unknown_agent")] };
+        if self.draining {
+            vec![Told::Refused("draining")]
+        } else if agent.stopped {
+            vec![Told::Refused("agent_stopped")]
+        } else {
+            vec![Told::Woken { waits: agent.hints.contains(&hint.source) }]
         }
     }
 
@@ -376,6 +394,9 @@ impl Reference {
             }
             Answer::Timer { timer, changed } => Told::Timer { timer: timer.id, changed: *changed },
             Answer::WorkItem { item, changed } => Told::WorkItem { item: item.id, changed: *changed },
+            Answer::Woken { disposition } => {
+                Told::Woken { waits: *disposition == WakeDisposition::Coalesced }
+            }
             Answer::Drained => Told::Drained,
             Answer::Refused { reject } => Told::Refused(reject.code()),
         };

@@ -130,6 +130,7 @@ impl Tasks {
             | Event::Timer(_)
             | Event::Work(_)
             | Event::Wait(_)
+            | Event::Wake(_)
             | Event::Brief(_) => {}
         }
         Ok(())

@@ -58,6 +58,7 @@ impl Timers {
             | Event::Task(_)
             | Event::Work(_)
             | Event::Wait(_)
+            | Event::Wake(_)
             | Event::Brief(_) => Ok(()),
         }
     }

@@ -1,11 +1,15 @@
 //! Turns of one agent that no operator caused: how they are counted, and how long the next ones wait.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use holon_core::agent::wait::WaitKind;
+use holon_core::agent::wake::Hint;
 use holon_core::config::UnattendedPolicy;
 use holon_core::event::work::WorkAuthor;
-use holon_core::event::{InboxFact, LifecycleFact, SchedulingFact, TaskFact, TurnFact, WorkFact};
-use holon_core::ids::TaskId;
+use holon_core::event::{
+    InboxFact, LifecycleFact, SchedulingFact, TaskFact, TurnFact, WaitFact, WakeFact, WorkFact,
+};
+use holon_core::ids::{TaskId, WaitId};
 use holon_core::lifecycle::ControlAction;
 use holon_core::message::MessageKind;
 use holon_core::{Event, Millis, Record, Wall};
@@ -30,6 +34,8 @@ pub(super) struct Unattended {
     sleeps: Option<Wall>,
     /// Tasks whose command the agent had begun before.
     repeated: BTreeSet<TaskId>,
+    /// Waits for the outside, and what each is about.
+    external: BTreeMap<WaitId, Option<String>>,
 }
 
 impl Unattended {
@@ -51,6 +57,20 @@ impl Unattended {
         if kind != Some(MessageKind::OperatorPrompt) {
             let day = at.0.div_euclid(DAY);
             self.day = (day, if self.day.0 == day { self.day.1 + 1 } else { 1 });
+        }
+    }
+
+    /// Whoever hints at what is waited for, or says something, is heard.
+    fn hinted(&mut self, hint: &Hint) {
+        let about = |(id, subject): (&WaitId, &Option<String>)| {
+            let meant = match subject {
+                Some(subject) => [Some(&hint.source), hint.resource.as_ref()].contains(&Some(subject)),
+                None => hint.external_trigger_id.is_some(),
+            };
+            meant || hint.wait_id.as_ref() == Some(id)
+        };
+        if hint.body.is_some() || self.external.iter().any(about) {
+            self.anew();
         }
     }
 
@@ -113,6 +133,13 @@ impl Unattended {
                     self.anew();
                 }
             }
+            Event::Wake(WakeFact::WakeHintRecorded(fact)) => self.hinted(&fact.hint),
+            Event::Wake(WakeFact::WakeHintCoalesced(fact)) => self.hinted(&fact.hint),
+            Event::Wait(WaitFact::WaitRegistered(fact)) if fact.kind == WaitKind::External => {
+                self.external.insert(fact.wait_id, fact.subject.clone());
+            }
+            Event::Wait(WaitFact::WaitResolved(fact)) => drop(self.external.remove(&fact.wait_id)),
+            Event::Wait(WaitFact::WaitCancelled(fact)) => drop(self.external.remove(&fact.wait_id)),
             Event::Lifecycle(_)
             | Event::Inbox(_)
             | Event::Scheduling(_)
@@ -122,6 +149,7 @@ impl Unattended {
             | Event::Timer(_)
             | Event::Work(_)
             | Event::Wait(_)
+            | Event::Wake(_)
             | Event::Brief(_) => {}
         }
         Ok(())

@@ -35,7 +35,7 @@ pub(super) struct Work {
 
 /// Whether the runtime says by it what work is owed, what is to be looked at again, or that a sleep is over.
 pub(super) fn tells(message: &Message) -> bool {
-    let ticks = ["continue_active", "queued_available", "sleep_elapsed", "recheck"];
+    let ticks = ["continue_active", "queued_available", "sleep_elapsed", "recheck", "wake_hint"];
     matches!(&message.origin, Origin::System { subsystem } if ticks.contains(&subsystem.as_str()))
 }
 
@@ -153,6 +153,7 @@ impl Work {
                 | WorkFact::WorkItemStalled(_),
             )
             | Event::Wait(_)
+            | Event::Wake(_)
             | Event::Turn(_)
             | Event::Lifecycle(_)
             | Event::Inbox(_)

@@ -65,6 +65,7 @@ pub fn scenario(seed: u64) -> Scenario {
     of_tasks(&mut draw, agents, span, &mut inputs);
     of_timers(&mut draw, agents, span, &mut inputs);
     of_work(&mut draw, agents, span, &mut inputs);
+    of_hints(&mut draw, agents, span, &mut inputs);
     pattern::add(&mut draw, agents, span, &mut inputs, &mut faults);
     let later = later(&mut draw, &config, agents);
     let began = beginning(&mut draw);
@@ -135,6 +136,23 @@ fn of_timers(draw: &mut Draw, agents: u32, span: u32, inputs: &mut Vec<Timed>) {
         };
         let at = u64::from(draw.below("timer asked for", span));
         inputs.push(Timed { at, agent, action });
+    }
+    draw.ordinal = 0;
+}
+
+/// In some worlds somebody outside hints at something, in some all the time; in some there are more sources than are
+/// told apart.
+fn of_hints(draw: &mut Draw, agents: u32, span: u32, inputs: &mut Vec<Timed>) {
+    draw.ordinal = 0;
+    let sources = draw.of("sources", &[1, 4, 4, 200]);
+    for nth in 0..draw.of("hints", &[0, 0, 4, 100]) {
+        draw.ordinal = nth;
+        let agent = draw.below("whose hint", agents) + 1;
+        let source = draw.below("which source", sources);
+        let says = draw.below("says something", 2) == 0;
+        let wait = u64::from(draw.below("hints for", 4));
+        let at = u64::from(draw.below("hinted", span));
+        inputs.push(Timed { at, agent, action: Action::Wake { source, says, wait } });
     }
     draw.ordinal = 0;
 }

@@ -112,6 +112,7 @@ impl World<'_> {
             | Action::CancelTimer { .. }
             | Action::CreateWork
             | Action::CompleteWork { .. }
+            | Action::Wake { .. }
             | Action::Kill { .. }
             | Action::Suspend { .. }
             | Action::ClockJump { .. }

@@ -418,6 +418,7 @@ pub(crate) fn judge(ends: &Ends, records: &[Record]) -> Result<(), Failure> {
             | Event::Timer(_)
             | Event::Work(_)
             | Event::Wait(_)
+            | Event::Wake(_)
             | Event::Brief(_) => false,
         });
         ensure!(told, "P5", "{op} had ended with {:?}, which nobody is told", outcome.receipt);

@@ -54,6 +54,7 @@ impl World<'_> {
             | Action::CancelTimer { .. }
             | Action::CreateWork
             | Action::CompleteWork { .. }
+            | Action::Wake { .. }
             | Action::Start
             | Action::Stop
             | Action::Abort { .. }

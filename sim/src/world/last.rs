@@ -58,6 +58,7 @@ impl World<'_> {
             | Action::CancelTimer { .. }
             | Action::CreateWork
             | Action::CompleteWork { .. }
+            | Action::Wake { .. }
             | Action::ClockJump { .. }
             | Action::Tick => false,
         }
@@ -78,6 +79,7 @@ impl World<'_> {
             | Action::CancelTimer { .. }
             | Action::CreateWork
             | Action::CompleteWork { .. }
+            | Action::Wake { .. }
             | Action::Start
             | Action::Kill { .. }
             | Action::Suspend { .. }

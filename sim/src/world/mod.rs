@@ -270,6 +270,7 @@ impl<'a> World<'a> {
                     | Action::CancelTimer { .. }
                     | Action::CreateWork
                     | Action::CompleteWork { .. }
+                    | Action::Wake { .. }
                     | Action::Start
                     | Action::Tick => self.waits_for_the_disk(at, false),
                 }

@@ -70,6 +70,7 @@ impl Patterns {
             | Action::CancelTimer { .. }
             | Action::CreateWork
             | Action::CompleteWork { .. }
+            | Action::Wake { .. }
             | Action::Restart
             | Action::Kill { .. }
             | Action::Suspend { .. }

@@ -183,7 +183,8 @@ impl World<'_> {
             | Answer::Task { .. }
             | Answer::TaskInput { .. }
             | Answer::Timer { .. }
-            | Answer::WorkItem { .. } => {}
+            | Answer::WorkItem { .. }
+            | Answer::Woken { .. } => {}
         }
         Ok(())
     }

@@ -81,6 +81,7 @@ pub(super) fn urgent(input: &Input) -> bool {
         | Input::CancelTimer { .. }
         | Input::CreateWorkItem { .. }
         | Input::CompleteWorkItem { .. }
+        | Input::Wake { .. }
         | Input::Completed { .. }
         | Input::Tick => false,
     }

@@ -74,6 +74,7 @@ fn results(world: &World) -> Vec<&str> {
         | Event::Timer(_)
         | Event::Work(_)
         | Event::Wait(_)
+        | Event::Wake(_)
         | Event::Brief(_) => None,
     };
     let texts: Vec<_> = world.log.iter().filter_map(told).collect();

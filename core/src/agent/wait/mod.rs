@@ -7,7 +7,7 @@ mod recheck_tests;
 pub(crate) mod register;
 pub(crate) mod resolve;
 #[cfg(test)]
-pub(super) mod tests;
+pub(in crate::agent) mod tests;
 
 use alloc::collections::VecDeque;
 use alloc::string::{String, ToString};
@@ -100,6 +100,10 @@ impl Wait {
             run_id: fact.run_id,
             round: fact.round,
         }
+    }
+
+    pub(super) fn is_external(&self) -> bool {
+        self.kind == WaitKind::External
     }
 
     /// Whether it is looked at again by itself.

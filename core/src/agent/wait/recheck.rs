@@ -195,18 +195,23 @@ pub(crate) fn tell(tx: &mut Tx<'_>) {
 }
 
 fn said(due: &[Owner<'_>]) -> String {
-    let one = |owner: &Owner<'_>| match (owner.work_item, owner.wait) {
+    let named: Vec<String> = due.iter().take(NAMED).map(Owner::name).collect();
+    let more = due.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("Look whether this still stands in the way: {}{more}.", named.join(", "))
+}
+
+/// What a message tells to look at, a line for each of the first.
+pub(crate) fn told_by(agent: &Agent, message: MessageId) -> impl Iterator<Item = String> {
+    let told = owners(agent).filter(move |owner| owner.recheck.is_told_by(message));
+    told.take(NAMED).map(|owner| match (owner.work_item, owner.wait) {
         (Some(item), Some(wait)) => format!("{} waits ({}): {}", item.id, wait.id, wait.waiting_for),
         (Some(item), None) => {
-            format!("{} is blocked: {}", item.id, item.blocked_by.as_deref().unwrap_or_default())
+            format!("{} is blocked by: {}", item.id, item.blocked_by.as_deref().unwrap_or_default())
         }
-        (None, Some(wait)) => format!("you wait ({}): {}", wait.id, wait.waiting_for),
+        (None, Some(wait)) => format!("You wait ({}): {}", wait.id, wait.waiting_for),
         (None, None) => String::new(),
-    };
-    let lines: Vec<String> = due.iter().take(NAMED).map(one).collect();
-    let more = due.len().saturating_sub(NAMED);
-    let more = if more > 0 { format!("\nand {more} more: ListWorkItems names them") } else { String::new() };
-    format!("Look whether this still holds:\n{}{more}", lines.join("\n"))
+    })
 }
 
 /// A turn was to look, and has ended: what stands after so many of them is left to an operator.

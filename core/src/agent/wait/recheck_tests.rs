@@ -133,9 +133,15 @@ fn one_tick_tells_of_all_that_is_due_and_a_crash_takes_nothing_from_it() {
     world.pass(Millis::hours(3));
     assert!(rechecks(&world));
     let said = world.agent("main").run.as_ref().unwrap().incoming.body.text.preview();
-    assert!(said.contains("work_1 waits (wait_1)") && said.contains("work_2 is blocked"), "{said}");
+    assert!(said.contains("work_1, work_2"), "{said}");
     world.crash();
     assert!(rechecks(&world), "its message comes again");
+    world.complete("main", context());
+    let shown = alloc::format!("{:?}", world.requests.last().unwrap().conversation);
+    let told = shown.contains("work_1 waits (wait_1): the build")
+        && shown.contains("work_2 is blocked by: the same");
+    assert!(told, "{shown}");
+    world.complete("main", says("it stands"));
     idle(&mut world);
     assert_eq!(due(&world).len(), 1);
 }

@@ -1,16 +1,19 @@
 //! A turn says what it waits for, and ends.
 
 use alloc::format;
-use alloc::string::ToString;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 
 use super::recheck::DEFAULT;
 use super::{Wait, WaitKind, resolve};
 use crate::agent::timer::{ARMED, DURATION, Misfire, TimerOwner};
 use crate::agent::turn::report;
+use crate::agent::wake::Hint;
 use crate::agent::work;
 use crate::content::{Text, clip};
 use crate::event::timer::TimerCreated;
 use crate::event::wait::{Resolution, WaitEnd, WaitRegistered, WaitResolved};
+use crate::event::wake::WakeHintsShown;
 use crate::host::tx::Tx;
 use crate::ids::{RunId, TaskId, TimerId, WaitId, WorkItemId};
 use crate::time::Millis;
@@ -40,6 +43,10 @@ pub(crate) fn call(tx: &mut Tx<'_>, run_id: RunId, call: &WaitCall) -> Result<Re
     let ended = task(tx, &call.wake)?;
     if ended == Some(Told::Already) {
         return Ok(known());
+    }
+    let hints = hints(tx, &call.wake);
+    if !hints.is_empty() {
+        return Ok(hinted(tx, run_id, hints));
     }
     resolve::cancel(tx, owner, WaitEnd::Replaced);
     tx.follow_clock();
@@ -128,6 +135,27 @@ fn arm(tx: &mut Tx<'_>, wait_id: WaitId, duration_ms: Millis, reason: &str) -> T
         next_fire_at: tx.now().after(duration_ms),
     });
     timer_id
+}
+
+/// The sources whose hints are about what would be waited for, and can be told as a whole; one that can't comes by its
+/// message.
+fn hints(tx: &Tx<'_>, wake: &Wake) -> Vec<String> {
+    if wake.kind() != WaitKind::External {
+        return Vec::new();
+    }
+    let told = |hint: &&Hint| {
+        let whole = hint.body.as_ref().is_none_or(|body| body.content().is_none());
+        whole && hint.is_about(tx.agent().next.wait, wake.subject())
+    };
+    let pending = tx.agent().hints.pending().map(|pending| &pending.hint);
+    pending.filter(told).map(|hint| hint.source.clone()).collect()
+}
+
+/// What would be waited for has happened: it is shown, and the turn goes on.
+fn hinted(tx: &mut Tx<'_>, run_id: RunId, sources: Vec<String>) -> Receipt {
+    tx.record(WakeHintsShown { run_id, sources });
+    let told = r#"{"status":"resolved","resolution":"already_hinted","hints":"they follow"}"#;
+    Receipt::success(Text::short(told), ToolFacts::default())
 }
 
 /// Nothing is waited for that is known already: the turn goes on.

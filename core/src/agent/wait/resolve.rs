@@ -28,6 +28,10 @@ fn matches(agent: &Agent, wait: &Wait, message: &Message) -> bool {
         (WaitKind::Timer, MessageKind::TimerTick) => {
             wait.timer_id.is_some() && message.timer() == wait.timer_id
         }
+        (WaitKind::External, MessageKind::SystemTick) => {
+            let mut hints = agent.hints.told_by(message.id).map(|pending| &pending.hint);
+            hints.any(|hint| hint.is_about(wait.id, wait.subject.as_deref()))
+        }
         (
             WaitKind::External,
             MessageKind::ChannelEvent | MessageKind::WebhookEvent | MessageKind::CallbackEvent,

@@ -1,6 +1,7 @@
 //! What the log of one agent has said so far, as far as a law looks back. Bounded by what is live: ids are
 //! handed out in order, so a message that was admitted and is neither queued nor claimed is terminal.
 
+mod hints;
 mod keys;
 mod queue;
 mod sleep;
@@ -30,6 +31,7 @@ use crate::record::Record;
 use crate::scheduler::{DecisionKind, SchedulerDecision};
 use crate::time::Wall;
 use crate::tool::{TaskCall, Tool, Verdict};
+use hints::Hints;
 pub(in crate::law) use keys::Keys;
 pub(in crate::law) use queue::{Claim, Entry, Queue};
 use sleep::Sleep;
@@ -55,6 +57,7 @@ pub(in crate::law) struct Seen {
     pub(in crate::law) timers: BTreeMap<TimerId, Timer>,
     pub(in crate::law) work: Work,
     pub(in crate::law) waits: Waits,
+    pub(in crate::law) hints: Hints,
     pub(in crate::law) unattended: Unattended,
     pub(in crate::law) sleep: Option<Sleep>,
     pub(in crate::law) hold: Option<Hold>,
@@ -254,6 +257,7 @@ impl Seen {
             Event::Timer(fact) => self.timer(fact),
             Event::Work(fact) => self.work(fact),
             Event::Wait(fact) => self.wait(fact),
+            Event::Wake(fact) => self.wake(fact),
             Event::Brief(BriefFact::BriefCreated(fact)) => {
                 self.next.brief = fact.id.next();
                 if fact.kind == BriefKind::Failure && fact.related_message_id == self.owed.failure_brief {
@@ -279,6 +283,7 @@ impl Seen {
                         self.posture.stopped = true;
                         self.sleep = None;
                         self.work_stopped();
+                        self.hints.stopped();
                         // The run that was to tell of them is gone: the next start does.
                         let ended = |(task, Told { repeated, .. })| {
                             (task, Ended { by_agent: false, repeated, step: StepSeq(0) })

@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 
 use super::Seen;
 use crate::agent::wait::WaitKind;
+use crate::agent::wake::Hint;
 use crate::event::WaitFact;
 use crate::event::inbox::MessageAdmitted;
 use crate::event::wait::{Rechecked, WaitRegistered};
@@ -53,6 +54,16 @@ struct About {
     timer: Option<TimerId>,
     tasks: Vec<TaskId>,
     rechecks: bool,
+    /// The hints that it tells of.
+    hints: Vec<Hint>,
+}
+
+fn hinted(wait: &Wait, hint: &Hint) -> bool {
+    let meant = match &wait.subject {
+        Some(subject) => hint.source == *subject || hint.resource.as_ref() == Some(subject),
+        None => hint.external_trigger_id.is_some(),
+    };
+    meant || hint.wait_id == Some(wait.id)
 }
 
 impl Recheck {
@@ -106,6 +117,15 @@ impl Seen {
         self.waits.about.remove(&message);
     }
 
+    /// Whether a hint is about what somebody waits for.
+    pub(in crate::law) fn is_awaited(&self, hint: &Hint) -> bool {
+        self.waits.active.values().any(|wait| wait.kind == WaitKind::External && hinted(wait, hint))
+    }
+
+    pub(super) fn hints_about(&mut self, message: MessageId, hints: Vec<Hint>) {
+        self.waits.about.entry(message).or_default().hints = hints;
+    }
+
     pub(super) fn told_about(&mut self, message: MessageId, task: TaskId) {
         if let Some(about) = self.waits.about.get_mut(&message) {
             about.tasks.push(task);
@@ -130,6 +150,9 @@ impl Seen {
             WaitKind::Operator => kind == MessageKind::OperatorPrompt,
             WaitKind::Task => wait.task.is_some_and(|task| about.tasks.contains(&task)),
             WaitKind::Timer => wait.timer.is_some() && wait.timer == about.timer,
+            WaitKind::External if kind == MessageKind::SystemTick => {
+                about.hints.iter().any(|hint| hinted(wait, hint))
+            }
             WaitKind::External => {
                 let outside =
                     [MessageKind::ChannelEvent, MessageKind::WebhookEvent, MessageKind::CallbackEvent];

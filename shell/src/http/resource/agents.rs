@@ -178,6 +178,7 @@ fn spec(created: &Record) -> Option<&AgentSpec> {
         | Event::Timer(_)
         | Event::Work(_)
         | Event::Wait(_)
+        | Event::Wake(_)
         | Event::Brief(_) => None,
     }
 }

@@ -208,7 +208,7 @@ fn key(headers: &HeaderMap) -> Handled<Option<String>> {
 }
 
 /// Refuses names that are longer than a record may carry: what they are called here, they are called nowhere else.
-fn check_names(code: Code, names: &[(&'static str, &Option<String>)]) -> Handled<()> {
+pub(super) fn check_names(code: Code, names: &[(&'static str, &Option<String>)]) -> Handled<()> {
     let long = names.iter().find(|(_, name)| name.as_deref().is_some_and(is_long));
     long.map_or(Ok(()), |(field, _)| Err(too_long(code, field)))
 }

@@ -1,0 +1,302 @@
+//! Wake hints (contract: work.md, Wake hints): signals, not messages. Those of a source are one until they are told, and
+//! one message tells of all.
+
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::evidence::{self, Evidence};
+use super::turn::Note;
+use super::{Agent, admission};
+use crate::content::{Text, clip};
+use crate::effect::Answer;
+use crate::event::WakeFact;
+use crate::event::wake::{WakeHintCoalesced, WakeHintRecorded, WakeTickQueued};
+use crate::host::tx::Tx;
+use crate::ids::{MessageId, ReplyId, WaitId};
+use crate::message::{MessageKind, NAME_BYTES, Origin, Priority, Surface};
+use crate::names::names;
+use crate::prompt::sections;
+use crate::reject::Reject;
+use crate::time::Wall;
+
+/// Sources of which hints wait; then the oldest is only counted.
+pub const SOURCES: usize = 64;
+/// Longest body, in bytes.
+pub const BODY_BYTES: u64 = 256 << 10;
+/// Sources that a tick names.
+const NAMED: usize = 10;
+/// Bytes of each name.
+const SOURCE_BYTES: usize = 16;
+/// Whose word a tick of hints is.
+const SUBSYSTEM: &str = "wake_hint";
+
+names! {
+    /// What became of a hint.
+    WakeDisposition {
+        /// It is the first of its source that waits.
+        Triggered "triggered",
+        /// One of its source waits already, and stands for both.
+        Coalesced "coalesced",
+    }
+}
+
+/// What somebody outside says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Hint {
+    pub source: String,
+    pub reason: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// What it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resource: Option<String>,
+    /// The trigger that it came through.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub external_trigger_id: Option<String>,
+    /// The wait that it is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait_id: Option<WaitId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<Text>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content_type: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub correlation_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub causation_id: Option<String>,
+}
+
+/// The hints of one source that wait: their number, and the latest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Pending {
+    pub hint: Hint,
+    pub count: u64,
+    pub first_at: Wall,
+    pub last_at: Wall,
+    /// Of the latest.
+    pub sequence: u64,
+}
+
+/// All that wait, and those that live messages tell of.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hints {
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pending: BTreeMap<String, Pending>,
+    /// Hints of sources that had to make room.
+    #[serde(default, skip_serializing_if = "none")]
+    others: u64,
+    /// Number of the last hint.
+    #[serde(default, skip_serializing_if = "none")]
+    sequence: u64,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    told: BTreeMap<MessageId, Vec<Pending>>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
+fn none(hints: &u64) -> bool {
+    *hints == 0
+}
+
+impl Hint {
+    /// Whether it is about what a wait for the outside is for.
+    pub(crate) fn is_about(&self, wait: WaitId, subject: Option<&str>) -> bool {
+        let about = |subject: &str| self.source == subject || self.resource.as_deref() == Some(subject);
+        self.wait_id == Some(wait) || subject.map_or(self.external_trigger_id.is_some(), about)
+    }
+
+    fn names(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let always = [("source", self.source.as_str()), ("reason", self.reason.as_str())];
+        let may = [
+            ("description", &self.description),
+            ("resource", &self.resource),
+            ("external_trigger_id", &self.external_trigger_id),
+            ("content_type", &self.content_type),
+            ("correlation_id", &self.correlation_id),
+            ("causation_id", &self.causation_id),
+        ];
+        always.into_iter().chain(may.into_iter().filter_map(|(name, text)| Some((name, text.as_deref()?))))
+    }
+}
+
+impl Hints {
+    pub(super) fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// What waits, by source.
+    pub fn pending(&self) -> impl Iterator<Item = &Pending> {
+        self.pending.values()
+    }
+
+    /// Hints that wait, those of which only the number is known included.
+    pub fn count(&self) -> u64 {
+        self.pending.values().map(|pending| pending.count).sum::<u64>().saturating_add(self.others)
+    }
+
+    /// Number of the last hint.
+    pub fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    /// What a live message tells of.
+    pub fn told_by(&self, message: MessageId) -> impl Iterator<Item = &Pending> {
+        self.told.get(&message).into_iter().flatten()
+    }
+
+    /// The source that has waited longest.
+    fn oldest(&self) -> Option<&str> {
+        self.pending
+            .values()
+            .min_by_key(|pending| pending.sequence)
+            .map(|pending| pending.hint.source.as_str())
+    }
+
+    /// A stop leaves none of them.
+    pub(super) fn stopped(&mut self) {
+        self.pending.clear();
+        self.others = 0;
+    }
+
+    pub(super) fn settled(&mut self, message: MessageId) {
+        self.told.remove(&message);
+    }
+
+    fn recorded(&mut self, at: Wall, fact: &WakeHintRecorded) {
+        if let Some(folded) = fact.folded.as_ref().and_then(|source| self.pending.remove(source)) {
+            self.others = self.others.saturating_add(folded.count);
+        }
+        self.sequence = fact.sequence;
+        let (hint, sequence) = (fact.hint.clone(), fact.sequence);
+        let pending = Pending { hint, count: 1, first_at: at, last_at: at, sequence };
+        self.pending.insert(fact.hint.source.clone(), pending);
+    }
+
+    /// One that says nothing takes nothing from one that said something.
+    fn coalesced(&mut self, at: Wall, fact: &WakeHintCoalesced) {
+        self.sequence = fact.sequence;
+        let Some(pending) = self.pending.get_mut(&fact.hint.source) else { return };
+        let before = core::mem::replace(&mut pending.hint, fact.hint.clone());
+        if pending.hint.body.is_none() {
+            (pending.hint.body, pending.hint.content_type) = (before.body, before.content_type);
+        }
+        pending.hint.wait_id = pending.hint.wait_id.or(before.wait_id);
+        pending.count = pending.count.saturating_add(1);
+        (pending.last_at, pending.sequence) = (at, fact.sequence);
+    }
+}
+
+impl Agent {
+    /// Whether the model has to look at a hint: it says something, or is what somebody waits for.
+    fn matters(&self, hint: &Hint) -> bool {
+        hint.body.is_some()
+            || self
+                .active_waits()
+                .any(|wait| wait.is_external() && hint.is_about(wait.id, wait.subject.as_deref()))
+    }
+
+    pub(super) fn apply_wake(&mut self, at: Wall, fact: &WakeFact) {
+        match fact {
+            WakeFact::WakeHintRecorded(fact) => {
+                self.hints.recorded(at, fact);
+                self.hinted(at, &fact.hint);
+            }
+            WakeFact::WakeHintCoalesced(fact) => {
+                self.hints.coalesced(at, fact);
+                self.hinted(at, &fact.hint);
+            }
+            WakeFact::WakeTickQueued(fact) => {
+                let told = core::mem::take(&mut self.hints.pending).into_values().collect();
+                self.hints.told.insert(fact.message_id, told);
+                self.hints.others = 0;
+                self.inbox.set_own(fact.message_id, false);
+                if !fact.contentful {
+                    self.inbox.needs_no_model(fact.message_id);
+                }
+            }
+            WakeFact::WakeHintsShown(fact) => {
+                let shown = fact.sources.iter().filter_map(|source| self.hints.pending.remove(source));
+                let told = shown.map(|pending| {
+                    let body = pending.hint.body.as_ref().map(Text::preview).unwrap_or_default();
+                    format!("{}{body}", sections::hint(&pending))
+                });
+                let text: String = told.collect();
+                self.run.iter_mut().for_each(|run| run.notes.push(Note::Reminder { text: text.clone() }));
+            }
+        }
+    }
+
+    fn hinted(&mut self, at: Wall, hint: &Hint) {
+        if self.matters(hint) {
+            self.heard(at);
+        }
+    }
+}
+
+/// Takes a hint in, or refuses it, and answers the caller.
+pub(crate) fn wake(tx: &mut Tx<'_>, hint: Hint, reply: ReplyId) {
+    let answer = match admission::closed(tx).or_else(|| refusal(&hint)) {
+        Some(reject) => Answer::Refused { reject },
+        None => Answer::Woken { disposition: take(tx, hint) },
+    };
+    tx.reply(reply, answer);
+}
+
+fn take(tx: &mut Tx<'_>, hint: Hint) -> WakeDisposition {
+    let hints = &tx.agent().hints;
+    let sequence = hints.sequence.saturating_add(1);
+    if hints.pending.contains_key(&hint.source) {
+        tx.record(WakeHintCoalesced { sequence, hint });
+        return WakeDisposition::Coalesced;
+    }
+    let full = hints.pending.len() >= SOURCES;
+    let folded = hints.oldest().filter(|_| full).map(Into::into);
+    tx.record(WakeHintRecorded { sequence, hint, folded });
+    WakeDisposition::Triggered
+}
+
+fn refusal(hint: &Hint) -> Option<Reject> {
+    if hint.source.is_empty() {
+        let (least, most) = (1, NAME_BYTES as u64);
+        return Some(Reject::OutOfRange { what: "the length of the source".into(), value: 0, least, most });
+    }
+    if let Some((name, text)) = hint.names().find(|(_, text)| text.len() > NAME_BYTES) {
+        let (bytes, limit) = (text.len() as u64, NAME_BYTES as u64);
+        return Some(Reject::TooLarge { what: name.into(), bytes, limit });
+    }
+    let bytes = hint.body.as_ref().map_or(0, Text::bytes);
+    (bytes > BODY_BYTES).then(|| Reject::TooLarge { what: "the body".into(), bytes, limit: BODY_BYTES })
+}
+
+/// Queues the one message that tells of all that waits.
+pub(crate) fn tell(tx: &mut Tx<'_>) {
+    let agent = tx.agent();
+    let (sequence, hints) = (agent.hints.sequence, agent.hints.count());
+    let contentful = agent.hints.pending().any(|pending| agent.matters(&pending.hint));
+    let evidence = Evidence {
+        kind: MessageKind::SystemTick,
+        origin: Origin::System { subsystem: SUBSYSTEM.into() },
+        priority: Priority::Next,
+        surface: Surface::RuntimeSystem,
+        text: Text::short(said(&agent.hints)),
+    };
+    if let Some(message_id) = evidence::admit(tx, evidence) {
+        tx.record(WakeTickQueued { message_id, sequence, hints, contentful });
+    }
+}
+
+fn said(hints: &Hints) -> String {
+    let one = |pending: &Pending| {
+        let times = if pending.count > 1 { format!(" ({})", pending.count) } else { String::new() };
+        format!("{}{times}", clip(&pending.hint.source, SOURCE_BYTES))
+    };
+    let named: Vec<String> = hints.pending().take(NAMED).map(one).collect();
+    let more = hints.pending.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(", {more} more sources") } else { String::new() };
+    let others = if hints.others > 0 { format!(", {} others", hints.others) } else { String::new() };
+    format!("Woken by hints of {}{more}{others}.", named.join(", "))
+}

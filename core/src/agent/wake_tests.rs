@@ -1,0 +1,191 @@
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use crate::agent::wait::tests::{EXTERNAL, item_waits, makes, waits};
+use crate::agent::wake::{Hint, SOURCES, WakeDisposition};
+use crate::agent::work::tests::idle;
+use crate::content::Text;
+use crate::effect::Answer;
+use crate::event::{Event, WakeFact};
+use crate::ids::WaitId;
+use crate::input::{ControlRequest, Input};
+use crate::message::Origin;
+use crate::scheduler::DecisionReason;
+use crate::testing::{World, agent, context, long, prompt, says};
+use crate::time::Millis;
+
+fn hint(source: &str) -> Hint {
+    Hint {
+        source: source.into(),
+        reason: "it moved".into(),
+        description: None,
+        resource: None,
+        external_trigger_id: None,
+        wait_id: None,
+        body: None,
+        content_type: None,
+        correlation_id: None,
+        causation_id: None,
+    }
+}
+
+fn says_something(source: &str) -> Hint {
+    Hint { body: Some(Text::short("all passed")), ..hint(source) }
+}
+
+fn wakes(world: &mut World, hint: Hint) -> Answer {
+    world.ask(|reply| Input::Wake { agent: agent("main"), hint, reply })
+}
+
+fn taken(world: &mut World, hint: Hint) -> WakeDisposition {
+    let answer = wakes(world, hint);
+    let Answer::Woken { disposition } = answer else { panic!("not taken: {answer:?}") };
+    disposition
+}
+
+/// How many hints each tick told of, and whether the model had to look.
+fn ticks(world: &World) -> Vec<(u64, bool)> {
+    let told = world.log.iter().filter_map(|record| {
+        let Event::Wake(WakeFact::WakeTickQueued(fact)) = &record.event else { return None };
+        Some((fact.hints, fact.contentful))
+    });
+    told.collect()
+}
+
+fn woken(world: &World) -> bool {
+    let run = world.agent("main").run.as_ref();
+    run.is_some_and(
+        |run| matches!(&run.incoming.origin, Origin::System { subsystem } if subsystem == "wake_hint"),
+    )
+}
+
+#[test]
+fn a_bare_hint_wakes_no_model_and_one_that_says_something_does() {
+    let mut world = World::with_agent("main");
+    assert_eq!(taken(&mut world, hint("ci")), WakeDisposition::Triggered);
+    assert!(world.agent("main").run.is_none());
+    assert_eq!(ticks(&world), [(1, false)]);
+    assert_eq!(taken(&mut world, says_something("ci")), WakeDisposition::Triggered, "the first was told");
+    assert!(woken(&world));
+    world.complete("main", context());
+    let shown = format!("{:?}", world.requests.last().unwrap().conversation);
+    assert!(
+        shown.contains("hint from ci | class integration_signal") && shown.contains("all passed"),
+        "{shown}"
+    );
+    world.complete("main", says("seen"));
+    assert_eq!(world.agent("main").hints.told_by(crate::MessageId(2)).count(), 0, "nothing is kept of it");
+}
+
+#[test]
+fn hints_of_a_turn_are_told_together_after_it_by_source() {
+    let mut world = World::with_agent("main");
+    world.admit("main", prompt("go"));
+    for (source, disposition) in [
+        ("ci", WakeDisposition::Triggered),
+        ("mail", WakeDisposition::Triggered),
+        ("ci", WakeDisposition::Coalesced),
+    ] {
+        assert_eq!(taken(&mut world, says_something(source)), disposition);
+    }
+    assert_eq!(
+        taken(&mut world, hint("ci")),
+        WakeDisposition::Coalesced,
+        "one that says nothing takes nothing away"
+    );
+    assert!(ticks(&world).is_empty());
+    world.crash();
+    idle(&mut world);
+    assert_eq!(ticks(&world), [(4, true)]);
+    assert_eq!(world.agent("main").last_decision.as_ref().unwrap().row, 14);
+}
+
+#[test]
+fn a_hint_that_is_waited_for_ends_the_wait_also_without_a_body() {
+    let about = [
+        hint("ci"),
+        Hint { resource: Some("ci".into()), ..hint("other") },
+        Hint { wait_id: Some(WaitId(1)), ..hint("other") },
+    ];
+    for hint in about {
+        let mut world = item_waits(EXTERNAL);
+        taken(&mut world, hint);
+        assert!(woken(&world) && world.agent("main").active_waits().next().is_none());
+    }
+    let mut world = item_waits(EXTERNAL);
+    taken(&mut world, hint("other"));
+    assert!(world.agent("main").run.is_none() && world.agent("main").active_waits().count() == 1);
+    let mut world = waits(("WaitFor", r#"{"reason":"anything","wake":"external"}"#));
+    taken(&mut world, Hint { external_trigger_id: Some("trigger_1".into()), ..hint("web") });
+    assert!(woken(&world));
+}
+
+#[test]
+fn what_was_hinted_in_the_turn_is_not_waited_for() {
+    let mut world = World::with_agent("main");
+    world.admit("main", prompt("go"));
+    taken(&mut world, says_something("ci"));
+    assert!(makes(&mut world, &[EXTERNAL]), "the turn goes on");
+    let shown = format!("{:?}", world.requests.last().unwrap().conversation);
+    assert!(shown.contains("already_hinted") && shown.contains("all passed"), "{shown}");
+    world.complete("main", says("it passed"));
+    assert!(ticks(&world).is_empty() && world.agent("main").run.is_none(), "it was told");
+    // One that is too long for a result comes by its message.
+    world.admit("main", prompt("again"));
+    taken(&mut world, Hint { body: Some(long(7, 2_000)), ..hint("ci") });
+    assert!(!makes(&mut world, &[EXTERNAL]));
+    assert!(woken(&world) && world.agent("main").active_waits().next().is_none());
+}
+
+#[test]
+fn of_too_many_sources_the_oldest_is_only_counted() {
+    let mut world = World::with_agent("main");
+    world.admit("main", prompt("go"));
+    for source in 0..=SOURCES {
+        taken(&mut world, hint(&format!("source {source}")));
+    }
+    let hints = &world.agent("main").hints;
+    assert_eq!((hints.pending().count(), hints.count()), (SOURCES, SOURCES as u64 + 1));
+    assert!(hints.pending().all(|pending| pending.hint.source != "source 0"));
+    idle(&mut world);
+    assert_eq!(ticks(&world), [(SOURCES as u64 + 1, false)]);
+}
+
+#[test]
+fn a_stopped_agent_takes_none_and_keeps_none() {
+    let mut world = World::with_agent("main");
+    world.admit("main", prompt("go"));
+    taken(&mut world, says_something("ci"));
+    world.control("main", ControlRequest::Stop);
+    assert_eq!(world.agent("main").hints.count(), 0);
+    let refused = |world: &mut World, hint| {
+        let Answer::Refused { reject } = wakes(world, hint) else { panic!("it was taken") };
+        reject.code().to_string()
+    };
+    assert_eq!(refused(&mut world, hint("ci")), "agent_stopped");
+    world.control("main", ControlRequest::Start);
+    assert!(ticks(&world).is_empty());
+    assert_eq!(refused(&mut world, hint("")), "out_of_range");
+    assert_eq!(refused(&mut world, Hint { reason: "x".repeat(2_000), ..hint("ci") }), "too_large");
+    assert_eq!(refused(&mut world, Hint { body: Some(long(7, 80_000)), ..hint("ci") }), "too_large");
+}
+
+#[test]
+fn what_says_something_ends_a_self_hold_and_what_does_not_waits() {
+    let mut world = World::held("main");
+    taken(&mut world, says_something("ci"));
+    assert_eq!(world.agent("main").hints.count(), 1, "providers are away");
+    assert_eq!(world.agent("main").last_decision.as_ref().unwrap().reason, DecisionReason::Hold);
+    while ticks(&world).is_empty() {
+        assert!(world.pass_to_deadline());
+        if world.agent("main").run.is_some() {
+            world.complete("main", context());
+            world.complete("main", says("they are back"));
+        }
+    }
+    assert!(woken(&world), "{:?}", world.agent("main").last_decision);
+    world.pass(Millis::seconds(1));
+    let names: Vec<String> = world.agent("main").hints.pending().map(|one| one.hint.source.clone()).collect();
+    assert!(names.is_empty());
+}

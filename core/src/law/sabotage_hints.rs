@@ -1,0 +1,96 @@
+//! An eighth hand-made life, of hints, and ways to break the law about them.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::facts::*;
+use super::sabotage::{Case, Script};
+use crate::agent::wake::Hint;
+use crate::closure::ClosureOutcome;
+use crate::event::inbox::Disposition;
+use crate::event::lifecycle::AgentCreated;
+use crate::event::wake::{WakeHintCoalesced, WakeHintRecorded, WakeHintsShown, WakeTickQueued};
+use crate::ids::{MessageId, RunId};
+use crate::message::{MessageKind, Origin, Priority};
+use crate::scheduler::DecisionKind;
+use crate::terminal::TurnKind;
+use crate::testing::spec;
+
+fn case(what: &'static str, sabotage: impl FnOnce(&mut Script)) -> Case {
+    Case::of("W3", what, life(), sabotage)
+}
+
+pub(super) fn cases() -> Vec<Case> {
+    alloc::vec![
+        case("a source waits twice", |s| s.replace("wake_hint_coalesced", 0, recorded(2, "ci", None))),
+        case("a source that does not wait is one with itself", |s| {
+            s.replace("wake_hint_recorded", 0, coalesced(1, "ci"));
+        }),
+        case("a source makes room for nothing", |s| {
+            s.replace("wake_hint_recorded", 1, recorded(3, "mail", Some("ci")));
+        }),
+        case("a tick leaves one out", |s| s.replace("wake_tick_queued", 0, tick(2, 4, false))),
+        case("a tick says that it says something", |s| s.replace("wake_tick_queued", 0, tick(3, 4, true))),
+        case("a tick is told by what was there before", |s| {
+            s.replace(
+                "wake_tick_queued",
+                0,
+                WakeTickQueued { message_id: MessageId(1), ..tick(3, 4, false) },
+            );
+        }),
+        case("what waits is forgotten", |s| s.remove("wake_tick_queued", 0)),
+        case("what does not wait is shown", |s| {
+            let sources = ["moon".into()].into();
+            s.replace("wake_hints_shown", 0, WakeHintsShown { run_id: RunId(1), sources });
+        }),
+        Case::of("Q9", "a hint has the number of another", life(), |s| {
+            s.replace("wake_hint_coalesced", 0, coalesced(1, "ci"));
+        }),
+    ]
+}
+
+fn hint(source: &str) -> Hint {
+    Hint {
+        source: source.into(),
+        reason: String::from("it moved"),
+        description: None,
+        resource: None,
+        external_trigger_id: None,
+        wait_id: None,
+        body: None,
+        content_type: None,
+        correlation_id: None,
+        causation_id: None,
+    }
+}
+
+fn recorded(sequence: u64, source: &str, folded: Option<&str>) -> WakeHintRecorded {
+    WakeHintRecorded { sequence, hint: hint(source), folded: folded.map(Into::into) }
+}
+
+fn coalesced(sequence: u64, source: &str) -> WakeHintCoalesced {
+    WakeHintCoalesced { sequence, hint: hint(source) }
+}
+
+fn tick(hints: u64, sequence: u64, contentful: bool) -> WakeTickQueued {
+    WakeTickQueued { message_id: MessageId(2), sequence, hints, contentful }
+}
+
+/// Hints come in a turn; one is shown in it, the others are told after it, and need no model.
+fn life() -> Script {
+    let mut s = Script::default();
+    s.step().on(AgentCreated { spec: spec() });
+    s.step().on(admitted(1, Priority::Normal));
+    s.begin(1, 1, 1, 1);
+    s.step().on(recorded(1, "ci", None)).on(coalesced(2, "ci")).on(recorded(3, "mail", None));
+    s.step().on(recorded(4, "web", None));
+    s.on(WakeHintsShown { run_id: RunId(1), sources: ["web".into()].into() });
+    s.step().on(settled(1)).on(processed(1, Some(1), Disposition::Processed));
+    s.on(ended(1, 1, 1, TurnKind::Completed, None, 0)).on(closed(ClosureOutcome::Completed));
+    let origin = Origin::System { subsystem: "wake_hint".into() };
+    s.on(decided(DecisionKind::EmitSystemTick, None)).on(tells(2, MessageKind::SystemTick, origin));
+    s.on(tick(3, 4, false)).on(decided(DecisionKind::ReduceMessageOnly, Some(2)));
+    s.on(dequeued(2, None)).on(processed(2, None, Disposition::Processed));
+    s.on(decided(DecisionKind::Sleep, None));
+    s
+}

@@ -1,0 +1,56 @@
+//! `holon wake`: a hint for an agent, which is no message until it is told.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::{Map, json};
+
+use super::exit::Exit;
+use super::output::{self, Failure};
+use super::through::{Through, text};
+use crate::client::Ask;
+
+#[derive(Debug, Args)]
+pub(super) struct WakeArgs {
+    /// Why it should look
+    reason: String,
+    /// What the model is to read; without it, and unless somebody waits for the hint, no model is woken
+    #[arg(long, value_name = "TEXT")]
+    body: Option<String>,
+    /// Whose hint it is: those of a source are one until they are told [default: operator]
+    #[arg(long, value_name = "NAME")]
+    source: Option<String>,
+    /// What it is about
+    #[arg(long, value_name = "NAME")]
+    resource: Option<String>,
+    /// The wait that it is for, for example wait_1
+    #[arg(long, value_name = "WAIT")]
+    wait: Option<String>,
+    /// The agent [default: the runtime's own, mostly `main`]
+    #[arg(long, value_name = "ID")]
+    agent: Option<String>,
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn wake(home: Option<PathBuf>, args: WakeArgs) -> Result<Exit, Failure> {
+    Through::work(home, |through, ending| async move { ending.or(send(&through, args)).await })
+}
+
+async fn send(through: &Through, args: WakeArgs) -> Result<Exit, Failure> {
+    let agent = through.agent(args.agent.as_deref()).await?;
+    let mut body = Map::new();
+    body.insert("reason".to_owned(), json!(args.reason));
+    for (name, value) in
+        [("body", args.body), ("source", args.source), ("resource", args.resource), ("wait_id", args.wait)]
+    {
+        body.extend(value.map(|value| (name.to_owned(), json!(value))));
+    }
+    let answer = through.client.ask(&Ask::post(&format!("/control/agents/{agent}/wake"), &body)?).await?;
+    if args.json {
+        output::document(&answer)?;
+    } else {
+        output::line(&format!("the hint for {agent} is {}", text(&answer, "/disposition")))?;
+    }
+    Ok(Exit::Completed)
+}

@@ -1,0 +1,50 @@
+//! Wake hints, as they are sent and answered.
+
+use holon_core::AgentId;
+use holon_core::agent::wake::WakeDisposition;
+use holon_core::ids::WaitId;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A signal for an agent: not a message, until it is told with all others that wait.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Wake {
+    /// Why it should look; at most 256 characters.
+    #[schemars(length(max = 256))]
+    pub reason: String,
+    /// Whose hint it is: those of a source are one until they are told. `operator` by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 256))]
+    pub source: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 256))]
+    pub description: Option<String>,
+    /// What it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 256))]
+    pub resource: Option<String>,
+    /// The wait that it is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait_id: Option<WaitId>,
+    /// What the model is to read; without it, and unless somebody waits for it, the hint wakes no model. At most 256 KiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 256))]
+    pub content_type: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 256))]
+    pub correlation_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 256))]
+    pub causation_id: Option<String>,
+}
+
+/// What became of a hint. It is durable.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Woken {
+    pub ok: bool,
+    pub agent_id: AgentId,
+    pub disposition: WakeDisposition,
+}

@@ -1,0 +1,55 @@
+//! Wake hints for agents.
+
+use holon_core::agent::wake::Hint;
+use holon_core::{Answer as Answered, Input};
+
+use super::super::App;
+use super::super::api::{Nothing, Wake, Woken};
+use super::super::body::{Json, WEBHOOK_BYTES};
+use super::super::code::Code;
+use super::super::reply::Answer;
+use super::super::route::{Call, Handled};
+use super::control::unexpected;
+use super::ingress::check_names;
+
+/// Whose hints are an operator's.
+const OPERATOR: &str = "operator";
+
+pub(in super::super) async fn wake(
+    app: App,
+    call: Call<Nothing, Json<Wake, WEBHOOK_BYTES>>,
+) -> Handled<Answer<Woken>> {
+    let (agent, Json(wake)) = (call.agent, call.body);
+    let reason = Some(wake.reason.clone());
+    check_names(
+        Code::InvalidBody,
+        &[
+            ("reason", &reason),
+            ("source", &wake.source),
+            ("description", &wake.description),
+            ("resource", &wake.resource),
+            ("content_type", &wake.content_type),
+            ("correlation_id", &wake.correlation_id),
+            ("causation_id", &wake.causation_id),
+        ],
+    )?;
+    let texts = app.runtime.texts();
+    let plain = |text: Option<String>| text.map(|text| texts.redact(&text));
+    let hint = Hint {
+        source: plain(wake.source).unwrap_or_else(|| OPERATOR.to_owned()),
+        reason: texts.redact(&wake.reason),
+        description: plain(wake.description),
+        resource: plain(wake.resource),
+        external_trigger_id: None,
+        wait_id: wake.wait_id,
+        body: wake.body.filter(|body| !body.is_empty()).map(|body| texts.take(&body)),
+        content_type: plain(wake.content_type),
+        correlation_id: plain(wake.correlation_id),
+        causation_id: plain(wake.causation_id),
+    };
+    let named = agent.clone();
+    let ask = move |reply| Input::Wake { agent: named, hint, reply };
+    let answered = app.runtime.ask(Some(&agent), ask).await?;
+    let Answered::Woken { disposition } = answered else { return Err(unexpected(answered)) };
+    Ok(Answer(Woken { ok: true, agent_id: agent, disposition }))
+}
