@@ -7,12 +7,15 @@ use sim::trace::{Kept, timeline};
 use sim::verdict::guarded;
 use sim::world::{Options, Sabotage};
 
+/// The smallest of what becomes of some worlds: shrinking is greedy, and what is left out moves every draw after it, so one
+/// of them may be stuck where nothing single can go.
 fn shrunk(sabotage: Sabotage, law: &str) -> Scenario {
     let options = Options { sabotage: Some(sabotage), no_replay: true, ..Options::default() };
     let fails =
         |seed: &u64| guarded(&scenario(*seed), options).failure.is_some_and(|failure| failure.law == law);
-    let seed = (1..60).find(fails).expect("some seed fails");
-    let small = shrink(&scenario(seed), |candidate| guarded(candidate, options)).expect("it fails");
+    let all = (1..60).filter(fails).take(3);
+    let all = all.filter_map(|seed| shrink(&scenario(seed), |candidate| guarded(candidate, options)));
+    let small = all.min_by_key(|small| small.inputs.len()).expect("some seed fails");
     let report = guarded(&small, Options { trace: Kept::Lines, ..options });
     assert_eq!(report.failure.expect("the law still fails").law, law);
     assert!(timeline(&report.trace.moments, 40).lines().count() > 3);

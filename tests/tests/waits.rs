@@ -80,8 +80,10 @@ fn a_hint_wakes_who_waits_for_it_and_survives_a_crash() {
     wait_for("the wait to end", || daemon.events_of("wait_resolved") == 1);
     wait_for("the next wait", || daemon.events_of("wait_registered") == 2);
     daemon.ok(&["agent", "stop", "main"]);
-    daemon.0.run(&["wake", "too late"]).refused(4, &["agent_stopped"]);
-    daemon.0.run(&["wake", ""]).refused(4, &["agent_stopped"]);
+    daemon.0.run(&["wake", "too late"]).refused(4, &["stopped", "a wake does not override a stop"]);
+    daemon.ok(&["agent", "start", "main"]);
+    daemon.0.run(&["wake", "no source", "--source", ""]).refused(2, &["source"]);
+    daemon.0.run(&["wake", "no such wait", "--wait", "soon"]).refused(2, &["wait_"]);
     daemon.ok(&["daemon", "stop"]);
     daemon.ok(&["ledger", "verify"]);
     daemon.ok(&["ledger", "replay"]);

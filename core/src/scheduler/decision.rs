@@ -168,28 +168,9 @@ pub fn decide_next_action(facts: &SchedulerProjection) -> SchedulerDecision {
     if let Some(decision) = restrained(facts) {
         return decision;
     }
-    // 7: somebody outside has hinted at something.
-    if let Some(HintsFact { hints, sequence }) = facts.hints {
-        let evidence = alloc::vec![Evidence::Hints { hints }];
-        let decision = rest(facts, DecisionKind::EmitSystemTick, DecisionReason::WakeHint, 7, evidence);
-        return SchedulerDecision { idempotency_key: Some(format!("wake_hint:{sequence}")), ..decision };
-    }
-    // 8: a sleep is over.
-    if let Some(until) = facts.slept_until {
-        let evidence = alloc::vec![Evidence::Slept { until }];
-        let decision = rest(facts, DecisionKind::EmitSystemTick, DecisionReason::SleepElapsed, 8, evidence);
-        return SchedulerDecision { idempotency_key: Some(format!("sleep:{until}")), ..decision };
-    }
-    // 9: blockers and waits are looked at again.
-    if let Some(due) = &facts.recheck {
-        return recheck(facts, due);
-    }
-    // 10, 11: what open items are owed, first the one in focus.
-    if let Some(item) = &facts.owed_turn {
-        return emit(facts, item, WorkTick::ContinueActive, 10);
-    }
-    if let Some(item) = &facts.owed_notice {
-        return emit(facts, item, WorkTick::QueuedAvailable, 11);
+    // 7 to 11: what the runtime has to tell its agent.
+    if let Some(decision) = ticks(facts) {
+        return decision;
     }
     // 12: something is waited for.
     if let Some(awaited) = &facts.awaited {
@@ -238,6 +219,34 @@ fn restrained(facts: &SchedulerProjection) -> Option<SchedulerDecision> {
     let until = facts.exhausted_until?;
     let evidence = alloc::vec![Evidence::UnattendedTurns { until }, ignored];
     Some(rest(facts, DecisionKind::WaitForTimer, DecisionReason::UnattendedTurns, 5, evidence))
+}
+
+/// Rows 7 to 11: one message for each of them tells of all that there is.
+fn ticks(facts: &SchedulerProjection) -> Option<SchedulerDecision> {
+    // 7: somebody outside has hinted at something.
+    if let Some(HintsFact { hints, sequence }) = facts.hints {
+        let evidence = alloc::vec![Evidence::Hints { hints }];
+        let decision = rest(facts, DecisionKind::EmitSystemTick, DecisionReason::WakeHint, 7, evidence);
+        return Some(SchedulerDecision {
+            idempotency_key: Some(format!("wake_hint:{sequence}")),
+            ..decision
+        });
+    }
+    // 8: a sleep is over.
+    if let Some(until) = facts.slept_until {
+        let evidence = alloc::vec![Evidence::Slept { until }];
+        let decision = rest(facts, DecisionKind::EmitSystemTick, DecisionReason::SleepElapsed, 8, evidence);
+        return Some(SchedulerDecision { idempotency_key: Some(format!("sleep:{until}")), ..decision });
+    }
+    // 9: blockers and waits are looked at again.
+    if let Some(due) = &facts.recheck {
+        return Some(recheck(facts, due));
+    }
+    // 10, 11: what open items are owed, first the one in focus.
+    if let Some(item) = &facts.owed_turn {
+        return Some(emit(facts, item, WorkTick::ContinueActive, 10));
+    }
+    facts.owed_notice.as_ref().map(|item| emit(facts, item, WorkTick::QueuedAvailable, 11))
 }
 
 /// Row 9.

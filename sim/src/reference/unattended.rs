@@ -74,6 +74,17 @@ impl Unattended {
         }
     }
 
+    fn waited(&mut self, fact: &WaitFact) {
+        match fact {
+            WaitFact::WaitRegistered(fact) if fact.kind == WaitKind::External => {
+                self.external.insert(fact.wait_id, fact.subject.clone());
+            }
+            WaitFact::WaitResolved(fact) => drop(self.external.remove(&fact.wait_id)),
+            WaitFact::WaitCancelled(fact) => drop(self.external.remove(&fact.wait_id)),
+            WaitFact::WaitRegistered(_) | WaitFact::WorkItemRecheckDue(_) | WaitFact::RecheckGivenUp(_) => {}
+        }
+    }
+
     fn anew(&mut self) {
         (self.turns, self.waits) = (0, false);
     }
@@ -135,11 +146,7 @@ impl Unattended {
             }
             Event::Wake(WakeFact::WakeHintRecorded(fact)) => self.hinted(&fact.hint),
             Event::Wake(WakeFact::WakeHintCoalesced(fact)) => self.hinted(&fact.hint),
-            Event::Wait(WaitFact::WaitRegistered(fact)) if fact.kind == WaitKind::External => {
-                self.external.insert(fact.wait_id, fact.subject.clone());
-            }
-            Event::Wait(WaitFact::WaitResolved(fact)) => drop(self.external.remove(&fact.wait_id)),
-            Event::Wait(WaitFact::WaitCancelled(fact)) => drop(self.external.remove(&fact.wait_id)),
+            Event::Wait(fact) => self.waited(fact),
             Event::Lifecycle(_)
             | Event::Inbox(_)
             | Event::Scheduling(_)
@@ -148,7 +155,6 @@ impl Unattended {
             | Event::Task(_)
             | Event::Timer(_)
             | Event::Work(_)
-            | Event::Wait(_)
             | Event::Wake(_)
             | Event::Brief(_) => {}
         }
