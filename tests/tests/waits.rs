@@ -83,6 +83,7 @@ fn a_hint_wakes_who_waits_for_it_and_survives_a_crash() {
     daemon.0.run(&["wake", "too late"]).refused(4, &["stopped", "a wake does not override a stop"]);
     daemon.ok(&["agent", "start", "main"]);
     daemon.0.run(&["wake", "no source", "--source", ""]).refused(2, &["source"]);
+    daemon.0.run(&["wake", ""]).refused(2, &["the length of the reason is 0"]);
     daemon.0.run(&["wake", "no such wait", "--wait", "soon"]).refused(2, &["wait_"]);
     daemon.ok(&["daemon", "stop"]);
     daemon.ok(&["ledger", "verify"]);

@@ -260,9 +260,11 @@ fn take(tx: &mut Tx<'_>, hint: Hint) -> WakeDisposition {
 }
 
 fn refusal(hint: &Hint) -> Option<Reject> {
-    if hint.source.is_empty() {
-        let (least, most) = (1, NAME_BYTES as u64);
-        return Some(Reject::OutOfRange { what: "the length of the source".into(), value: 0, least, most });
+    for (name, text) in [("source", &hint.source), ("reason", &hint.reason)] {
+        if text.is_empty() {
+            let (what, least, most) = (format!("the length of the {name}"), 1, NAME_BYTES as u64);
+            return Some(Reject::OutOfRange { what, value: 0, least, most });
+        }
     }
     if let Some((name, text)) = hint.names().find(|(_, text)| text.len() > NAME_BYTES) {
         let (bytes, limit) = (text.len() as u64, NAME_BYTES as u64);

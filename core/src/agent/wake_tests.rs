@@ -167,6 +167,7 @@ fn a_stopped_agent_takes_none_and_keeps_none() {
     world.control("main", ControlRequest::Start);
     assert!(ticks(&world).is_empty());
     assert_eq!(refused(&mut world, hint("")), "out_of_range");
+    assert_eq!(refused(&mut world, Hint { reason: String::new(), ..hint("ci") }), "out_of_range");
     assert_eq!(refused(&mut world, Hint { reason: "x".repeat(2_000), ..hint("ci") }), "too_large");
     assert_eq!(refused(&mut world, Hint { body: Some(long(7, 80_000)), ..hint("ci") }), "too_large");
 }
