@@ -41,6 +41,11 @@ impl Text {
         Self::Inline(clip(text.as_ref(), INLINE_BYTES))
     }
 
+    /// What somebody said in a field that has a bound of its own, a few KiB at most: it stands in records as it is.
+    pub fn whole(text: String) -> Self {
+        Self::Inline(text)
+    }
+
     /// The text itself when it is short, otherwise its beginning.
     pub fn preview(&self) -> &str {
         match self {

@@ -137,7 +137,7 @@ pub(crate) fn calls(calls: &[(&str, &str, &str)]) -> Outcome {
             call_id: id.into(),
             tool_name: tool.into(),
             arguments: Text::short(arguments),
-            inline: None,
+            inline: (arguments.len() > crate::content::INLINE_BYTES).then(|| arguments.into()),
         })
     };
     answer(calls.iter().map(call).collect(), StopReason::ToolUse)

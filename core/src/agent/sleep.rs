@@ -82,7 +82,7 @@ pub(super) fn tell(tx: &mut Tx<'_>) {
         origin: Origin::System { subsystem: SUBSYSTEM.into() },
         priority: Priority::Background,
         surface: Surface::RuntimeSystem,
-        text: Text::short(format!("You slept from {} until {until}{because}", sleep.since)),
+        text: Text::whole(format!("You slept from {} until {until}{because}", sleep.since)),
     };
     if let Some(message_id) = evidence::admit(tx, evidence) {
         tx.record(SleepElapsed { message_id, until });

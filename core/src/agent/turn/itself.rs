@@ -52,7 +52,7 @@ fn enqueue(tx: &mut Tx<'_>, text: String, priority: FollowUpPriority) -> Result<
         origin: Origin::System { subsystem: SUBSYSTEM.into() },
         priority: priority.into(),
         surface: Surface::RuntimeSystem,
-        text: Text::short(text),
+        text: Text::whole(text),
     };
     let Some(message_id) = evidence::admit(tx, evidence) else {
         let error = ToolError::new(ToolErrorKind::LimitReached, "the queue is full");
@@ -73,7 +73,7 @@ fn notify(tx: &mut Tx<'_>, run_id: RunId, message: String, urgency: Urgency) -> 
         id,
         kind: BriefKind::Ack,
         visibility,
-        text: Text::short(message),
+        text: Text::whole(message),
         work_item_id,
         run_id: Some(run_id),
         related_message_id,

@@ -44,6 +44,23 @@ fn a_message_to_itself_has_a_turn_of_its_own() {
     assert!(alloc::format!("{shown:?}").contains("look again"), "{asked:?}");
 }
 
+/// As much as the fields take is told, not the beginning of it.
+#[test]
+fn long_words_are_told_whole() {
+    let (note, reason) = ("x".repeat(4_096), "y".repeat(512));
+    let enqueue = alloc::format!(r#"{{"text":"{note}"}}"#);
+    let notify = alloc::format!(r#"{{"message":"{note}"}}"#);
+    let wait = alloc::format!(r#"{{"reason":"{reason}","wake":"operator_input"}}"#);
+    let mut world = World::with_agent("main");
+    world.admit("main", prompt("go"));
+    world.complete("main", context());
+    let all = [("", "Enqueue", enqueue.as_str()), ("", "NotifyOperator", &notify), ("", "WaitFor", &wait)];
+    world.complete("main", calls(&all));
+    assert_eq!(world.agent("main").run.as_ref().unwrap().incoming.body.text.preview().len(), note.len());
+    assert!(world.briefs().iter().any(|brief| brief.ends_with(&note)));
+    assert!(world.briefs().iter().any(|brief| brief.ends_with(&reason)));
+}
+
 #[test]
 fn an_agent_that_only_talks_to_itself_comes_to_an_end() {
     let mut world = World::with_agent("main");

@@ -97,7 +97,7 @@ pub(crate) fn needs_operator(tx: &mut Tx<'_>, run_id: RunId, text: String, about
         id: tx.agent().next.brief,
         kind: BriefKind::Failure,
         visibility: BriefVisibility::ActionRequired,
-        text: Text::short(text),
+        text: Text::whole(text),
         work_item_id: about,
         run_id: Some(run_id),
         related_message_id: None,
