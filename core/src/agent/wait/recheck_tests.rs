@@ -47,7 +47,7 @@ fn due(world: &World) -> Vec<(u32, Wall)> {
 fn a_blocker_is_looked_at_again_each_time_twice_as_late_and_then_by_an_operator() {
     let mut world = blocked();
     let item = |world: &World| world.agent("main").work.get(WorkItemId(1)).unwrap().clone();
-    let mut waited = Vec::new();
+    let (before, mut waited) = (item(&world).revision, Vec::new());
     for _ in 0..7 {
         assert_eq!(item(&world).state(), WorkState::Blocked);
         waited.push(until_turn(&mut world));
@@ -56,7 +56,7 @@ fn a_blocker_is_looked_at_again_each_time_twice_as_late_and_then_by_an_operator(
         idle(&mut world);
     }
     assert_eq!(waited, [60, 120, 240, 480, 960, 1_920, 3_840]);
-    assert_eq!(item(&world).plan_status, PlanStatus::NeedsInput);
+    assert_eq!((item(&world).plan_status, item(&world).revision), (PlanStatus::NeedsInput, before + 1));
     assert_eq!(item(&world).recheck.unwrap().recheck_at, None);
     assert!(world.host.next_deadline().is_none(), "nobody looks again");
     assert!(world.briefs().last().unwrap().contains("work_1"), "{:?}", world.briefs());

@@ -276,6 +276,7 @@ impl WorkItems {
         let Some(item) = self.open.get_mut(&id) else { return };
         if item.blocked_by.is_some() {
             (item.plan_status, item.updated_at) = (PlanStatus::NeedsInput, at);
+            item.revision = item.revision.saturating_add(1);
         }
         if let Some(wait) = &mut item.wait {
             wait.operator_must_act = true;

@@ -215,6 +215,7 @@ impl Seen {
     pub(super) fn work_given_up(&mut self, id: WorkItemId) {
         if let Some(item) = self.work.open.get_mut(&id) {
             item.needs_input |= item.blocked;
+            item.revision += u64::from(item.blocked);
         }
     }
 
