@@ -1,0 +1,321 @@
+//! What each record does to its agent: nothing else writes durable state.
+
+use alloc::vec::Vec;
+
+use super::hold::Hold;
+use super::novelty::Fingerprint;
+use super::sleep::Sleep;
+use super::turn::recap::Recap;
+use super::turn::{Round, Run};
+use super::unattended::{self, Exhausted};
+use super::{Agent, OpenOp};
+use crate::event::operation::{OperationFact, OperationOpened};
+use crate::event::scheduling::SleepElapsed;
+use crate::event::task::TaskResultQueued;
+use crate::event::turn::TurnTerminal;
+use crate::event::work::WorkAuthor;
+use crate::event::{
+    BriefFact, Event, InboxFact, LifecycleFact, SchedulingFact, TaskFact, TimerFact, TurnFact, WorkFact,
+};
+use crate::ids::MessageId;
+use crate::lifecycle::{ControlAction, Status};
+use crate::record::Record;
+use crate::time::Wall;
+
+impl Agent {
+    /// The only writer of durable state: the live path and a restart both come through here.
+    pub(crate) fn apply(&mut self, record: &Record) {
+        self.event_seq = record.event_seq;
+        self.last_at = record.at;
+        match &record.event {
+            Event::Lifecycle(fact) => self.apply_lifecycle(record.at, fact),
+            Event::Inbox(fact) => self.apply_inbox(record.at, fact),
+            Event::Scheduling(fact) => self.apply_scheduling(record.at, fact),
+            Event::Turn(fact) => self.apply_turn(record.at, fact),
+            Event::Operation(fact) => self.apply_operation(record.at, fact),
+            Event::Task(fact) => self.apply_task(record.at, fact),
+            Event::Timer(fact) => self.apply_timer(record.at, fact),
+            Event::Work(fact) => self.apply_work(record.at, fact),
+            Event::Wait(fact) => self.apply_wait(record.at, fact),
+            Event::Wake(fact) => self.apply_wake(record.at, fact),
+            Event::Brief(BriefFact::BriefCreated(fact)) => {
+                self.next.brief = fact.id.next();
+                self.history.last_brief = Some((fact.id, record.at));
+            }
+        }
+    }
+
+    /// The only writer of the status.
+    fn set_status(&mut self, at: Wall, status: Status) {
+        if self.status != status {
+            self.status = status;
+            self.status_since = at;
+        }
+    }
+
+    fn apply_lifecycle(&mut self, at: Wall, fact: &LifecycleFact) {
+        match fact {
+            LifecycleFact::AgentCreated(_)
+            | LifecycleFact::ControlRequestAdmitted(_)
+            | LifecycleFact::CurrentRunAborted(_)
+            | LifecycleFact::RuntimeRecovered(_) => {}
+            LifecycleFact::ControlApplied(fact) => match fact.action {
+                ControlAction::Stop => {
+                    self.tasks.withdrawn(&fact.aborted_messages);
+                    self.work.stopped();
+                    self.hints.stopped();
+                    self.sleep = None;
+                }
+                ControlAction::Start => {
+                    self.heard(at);
+                    self.sleep = None;
+                }
+                ControlAction::Abort => {}
+            },
+            LifecycleFact::SchedulerPostureDecision(fact) => self.set_status(at, fact.next),
+            LifecycleFact::ClockStepped(fact) => {
+                if let Some(hold) = &mut self.hold {
+                    hold.clock_stepped(fact.from, fact.to);
+                }
+                self.timers.clock_stepped(fact.from, fact.to);
+                self.work.clock_stepped(fact.from, fact.to);
+                self.waits.clock_stepped(fact.from, fact.to);
+                self.unattended.clock_stepped(fact.from, fact.to);
+                if let Some(sleep) = &mut self.sleep {
+                    sleep.clock_stepped(fact.from, fact.to);
+                }
+            }
+            LifecycleFact::ModelOverrideChanged(fact) => self.model_override.clone_from(&fact.model),
+        }
+    }
+
+    fn apply_inbox(&mut self, at: Wall, fact: &InboxFact) {
+        let mut left = Default::default();
+        match fact {
+            InboxFact::MessageAdmitted(fact) => {
+                self.next.message = fact.message.id.next();
+                if let Some(hold) = &mut self.hold {
+                    hold.admitted(&fact.message);
+                }
+                if unattended::by_operator(&fact.message) {
+                    self.heard_operator(at);
+                } else if fact.message.kind.is_from_outside() {
+                    self.heard(at);
+                }
+            }
+            InboxFact::OperatorInterjectionAdmitted(fact) => {
+                let entry = self.inbox.queued_entry(fact.message_id);
+                let text = entry.map(|entry| entry.message.body.text.clone()).unwrap_or_default();
+                if let Some(run) = &mut self.run {
+                    run.apply_interjection(fact, text);
+                }
+            }
+            InboxFact::MessageRequeued(fact) => left = self.take_rounds(fact.message_id),
+            InboxFact::MessageProcessed(fact) => self.settled(fact.message_id),
+            InboxFact::MessageAborted(fact) => self.settled(fact.message_id),
+            InboxFact::MessageDropped(fact) => self.settled(fact.message_id),
+            InboxFact::MessageDuplicate(_) | InboxFact::MessageDequeued(_) => {}
+        }
+        self.inbox.apply(at, fact, left);
+    }
+
+    fn settled(&mut self, message: MessageId) {
+        self.history.messages_settled = self.history.messages_settled.saturating_add(1);
+        self.hints.settled(message);
+    }
+
+    /// What a requeued message takes along from the run that was for it.
+    fn take_rounds(&mut self, message: MessageId) -> (Vec<Round>, Recap) {
+        match &mut self.run {
+            Some(run) if run.message == message => {
+                (core::mem::take(&mut run.rounds), core::mem::take(&mut run.recap))
+            }
+            Some(_) | None => Default::default(),
+        }
+    }
+
+    fn sleep_elapsed(&mut self, fact: &SleepElapsed) {
+        let Some(sleep) = &mut self.sleep else { return };
+        sleep.elapsed(fact);
+        if sleep.is_deliberate() {
+            self.inbox.set_own(fact.message_id, false);
+        }
+    }
+
+    fn apply_scheduling(&mut self, at: Wall, fact: &SchedulingFact) {
+        match fact {
+            SchedulingFact::SchedulerDecision(fact) => self.last_decision = Some((**fact).clone()),
+            SchedulingFact::ContinuationResolved(_) | SchedulingFact::ClosureDecided(_) => {}
+            SchedulingFact::HoldSet(fact) => self.hold = Some(Hold::new(fact)),
+            SchedulingFact::HoldEnded(_) => self.hold = None,
+            SchedulingFact::SelfTurnCounted(fact) => self.unattended.counted(fact),
+            SchedulingFact::SleepBegun(fact) => self.sleep = Some(Sleep::begun(at, fact)),
+            SchedulingFact::SleepElapsed(fact) => self.sleep_elapsed(fact),
+            SchedulingFact::UnattendedTurnsExhausted(fact) => {
+                self.unattended.exhausted = Some(Exhausted { turns: fact.turns, until: fact.until });
+            }
+        }
+    }
+
+    fn apply_turn(&mut self, at: Wall, fact: &TurnFact) {
+        if let TurnFact::TurnStarted(fact) = fact {
+            let taken = |id: &MessageId| self.inbox.claimed(*id).map(|entry| entry.message.clone());
+            let also: Vec<_> = fact.also.iter().filter_map(taken).collect();
+            let mut all = core::iter::once(&fact.message_id).chain(&fact.also);
+            let own = all.all(|id| self.inbox.claimed(*id).is_some_and(|entry| entry.own));
+            self.run = self.inbox.claimed_mut(fact.message_id).map(|entry| Run::new(at, fact, entry, also));
+            if let Some(run) = &mut self.run {
+                run.own = own;
+                // Whatever it is for ends a sleep; the one for its end keeps it until that is told.
+                self.sleep = self.sleep.take().filter(|sleep| sleep.tick == Some(fact.message_id));
+                run.work_told = crate::prompt::work::told(&self.work, self.waits.own.as_ref());
+                if !unattended::by_operator(&run.incoming) {
+                    self.unattended.started(at);
+                }
+                run.progress = core::iter::once(&fact.message_id)
+                    .chain(&fact.also)
+                    .flat_map(|message| self.tasks.told_by(*message))
+                    .any(|task| task.end.as_ref().is_some_and(|end| end.news));
+            }
+            self.next.run = fact.run_id.next();
+            self.next.turn = fact.turn_index.next();
+            self.set_status(at, Status::AwakeRunning);
+        }
+        if let Some(run) = &mut self.run {
+            run.apply(fact);
+        }
+        self.apply_shown(fact);
+        self.apply_called(fact);
+        if let TurnFact::TurnTerminal(fact) = fact {
+            self.turn_ended(at, fact);
+        }
+    }
+
+    /// What a turn has shown of a task is not told again.
+    fn apply_shown(&mut self, fact: &TurnFact) {
+        let TurnFact::ToolExecuted(fact) = fact else { return };
+        let shown = fact.receipt.facts.shown_task;
+        let message = shown.and_then(|task| self.tasks.shown(task));
+        // Whoever waits for it is woken by it.
+        if let Some(message) = message.filter(|message| !self.awaits_told(*message)) {
+            self.inbox.needs_no_model(message);
+        }
+    }
+
+    /// A patch that was applied, or a command that ended otherwise than the last time, brings a turn on.
+    fn apply_called(&mut self, fact: &TurnFact) {
+        let TurnFact::ToolExecuted(fact) = fact else { return };
+        let Some(run) = &mut self.run else { return };
+        let facts = &fact.receipt.facts;
+        let ended = run.command.take().is_some_and(|command| self.novelty.ends(command, facts.exit_status));
+        run.progress |= ended || !facts.changed_files.is_empty();
+    }
+
+    /// Last record of a run: everything that the run was about has been settled before it.
+    fn turn_ended(&mut self, at: Wall, fact: &TurnTerminal) {
+        let run = self.run.take();
+        if fact.progress {
+            self.unattended.clear();
+            self.waits.renew(at);
+            let recheck = run.as_ref().and_then(|run| self.work.recheck_mut(run.work_item?));
+            if let Some(recheck) = recheck {
+                recheck.renew(at);
+            }
+        }
+        let told =
+            |sleep: &Sleep| sleep.tick == Some(fact.message_id) && !self.inbox.is_live(fact.message_id);
+        if self.sleep.as_ref().is_some_and(told) {
+            self.sleep = None;
+        }
+        self.history.turn_ended(fact, run);
+        self.set_status(at, Status::AwakeIdle);
+    }
+
+    fn apply_task(&mut self, at: Wall, fact: &TaskFact) {
+        let news = match fact {
+            TaskFact::TaskStatusUpdated(fact) if fact.status.is_terminal() => {
+                let task = self.tasks.get(fact.task_id).filter(|task| !task.status.is_terminal());
+                let command = task.map(|task| Fingerprint::of(&task.command));
+                command.is_some_and(|command| self.novelty.ends(command, fact.exit_status))
+            }
+            TaskFact::TaskStatusUpdated(_)
+            | TaskFact::TaskCreated(_)
+            | TaskFact::TaskResultQueued(_)
+            | TaskFact::TaskInputDelivered(_) => false,
+        };
+        self.tasks.apply(at, fact, news);
+        if let TaskFact::TaskResultQueued(fact) = fact {
+            self.result_queued(at, fact);
+        }
+    }
+
+    /// The end of a command that was progress when it began comes from outside.
+    fn result_queued(&mut self, at: Wall, fact: &TaskResultQueued) {
+        let repeated = self.tasks.get(fact.task_id).is_some_and(|task| task.repeated);
+        self.inbox.tells_result(fact.message_id, repeated);
+        if fact.known {
+            self.inbox.needs_no_model(fact.message_id);
+        } else if !repeated {
+            self.heard(at);
+        }
+    }
+
+    fn apply_timer(&mut self, at: Wall, fact: &TimerFact) {
+        if let TimerFact::TimerCreated(fact) = fact {
+            self.next.timer = fact.timer_id.next();
+        }
+        if let TimerFact::TimerTickQueued(fact) = fact
+            && let Some(timer) = self.timers.get(fact.timer_id)
+        {
+            let forgotten = timer.wait_id.is_some_and(|id| !self.active_waits().any(|wait| wait.id == id));
+            self.inbox.set_own(fact.message_id, timer.is_own());
+            if forgotten {
+                self.inbox.needs_no_model(fact.message_id);
+            }
+        }
+        self.timers.apply(at, fact);
+    }
+
+    fn apply_work(&mut self, at: Wall, fact: &WorkFact) {
+        if let WorkFact::WorkItemWritten(fact) = fact {
+            self.next.work_item = self.next.work_item.max(fact.work_item_id.next());
+            if fact.by == WorkAuthor::Operator {
+                self.heard(at);
+            }
+            if let Some(run) = &mut self.run {
+                run.progress = true;
+                run.unchanged.rounds = 0;
+            }
+        }
+        self.work.apply(at, fact);
+    }
+
+    fn apply_operation(&mut self, at: Wall, fact: &OperationFact) {
+        match fact {
+            OperationFact::OperationOpened(fact) => {
+                self.next.op = fact.op.next();
+                let OperationOpened { op, kind, run_id, task_id, ref supervisor, ref command, .. } = **fact;
+                let (supervisor, command) = (supervisor.clone(), command.clone());
+                let mut repeated = false;
+                if let Some(command) = command.as_ref().map(Fingerprint::of) {
+                    let new = self.novelty.begins(command);
+                    repeated = !new && run_id.is_some();
+                    if let Some(run) = self.run.as_mut().filter(|run| Some(run.id) == run_id) {
+                        (run.progress, run.command) = (run.progress | new, Some(command));
+                    }
+                }
+                if let Some(task) = task_id {
+                    self.next.task = self.next.task.max(task.next());
+                }
+                let open = OpenOp { kind, run_id, task_id, opened_at: at, supervisor, command, repeated };
+                self.ops.insert(op, open);
+                if let Some(run) = &mut self.run {
+                    run.backed_off();
+                }
+            }
+            OperationFact::OperationSettled(fact) => {
+                self.ops.remove(&fact.op);
+            }
+        }
+    }
+}
