@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
+use crate::agent::external_trigger::ExternalTrigger;
 use crate::agent::identity::ExecutionBinding;
 use crate::agent::model::ModelState;
 use crate::agent::task::Task;
@@ -35,7 +36,15 @@ pub enum Effect {
     CallTool { agent: AgentId, op: OpId, call: ToolCall },
     /// Bring up a supervisor for a command, and execute nothing yet; ends in `Prepared`, or in `Tool` with the
     /// error that refuses the call.
-    PrepareCommand { agent: AgentId, op: OpId, task: TaskId, call: ToolCall },
+    PrepareCommand {
+        agent: AgentId,
+        op: OpId,
+        task: TaskId,
+        call: ToolCall,
+        /// Of the address of the agent's trigger, for the command; none where there is no such address.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        trigger_generation: Option<u64>,
+    },
     /// Let that supervisor execute what it was prepared for: its identity is durable now. Ends in `Tool`.
     RunCommand { agent: AgentId, op: OpId, supervisor: SupervisorIdentity },
     /// After a start of the runtime: wait for the end of a command that goes on. The operation is the one in which
@@ -196,6 +205,12 @@ pub enum Answer {
     /// What became of a hint.
     Woken {
         disposition: WakeDisposition,
+    },
+    /// A trigger as it stands now.
+    ExternalTrigger {
+        trigger: Box<ExternalTrigger>,
+        /// Whether the request changed anything.
+        changed: bool,
     },
     Drained,
     Refused {

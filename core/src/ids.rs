@@ -130,6 +130,11 @@ macro_rules! counted {
     )*};
 }
 
+impl ExternalTriggerId {
+    /// Each agent has one.
+    pub const OF_AGENT: Self = Self(1);
+}
+
 counted! {
     /// An admitted message; ascending in the order of admission.
     MessageId "msg_";
@@ -147,6 +152,8 @@ counted! {
     TimerId "timer_";
     /// Something that an agent waits for; one that has ended keeps its number.
     WaitId "wait_";
+    /// Through what somebody outside wakes an agent.
+    ExternalTriggerId "trigger_";
 }
 
 /// Plain numbers with a meaning, written as numbers.

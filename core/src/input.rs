@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::agent::external_trigger::{Delivery, TriggerChange};
 use crate::agent::identity::AgentSpec;
 use crate::agent::timer::TimerSpec;
 use crate::agent::wake::Hint;
@@ -46,6 +47,10 @@ pub enum Input {
     CompleteWorkItem { agent: AgentId, item: WorkItemId, reply: ReplyId },
     /// Somebody outside wakes an agent.
     Wake { agent: AgentId, hint: Hint, reply: ReplyId },
+    /// Something was sent to the address of an agent's trigger.
+    Deliver { agent: AgentId, delivery: Delivery, reply: ReplyId },
+    /// An operator changes that address, or ends it.
+    ChangeTrigger { agent: AgentId, change: TriggerChange, reply: ReplyId },
     /// The outcome of an operation. An operation that is unknown or settled is counted and ignored.
     Completed { agent: AgentId, op: OpId, outcome: Outcome },
     /// Time has passed; deadlines are looked at in every step anyway.
@@ -70,6 +75,8 @@ impl Input {
             | Self::CreateWorkItem { agent, .. }
             | Self::CompleteWorkItem { agent, .. }
             | Self::Wake { agent, .. }
+            | Self::Deliver { agent, .. }
+            | Self::ChangeTrigger { agent, .. }
             | Self::Completed { agent, .. } => Some(agent),
             Self::Tick | Self::Drain { .. } => None,
         }

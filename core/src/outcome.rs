@@ -90,6 +90,9 @@ pub struct ExecutionSnapshot {
     pub agent_home: String,
     pub platform: String,
     pub shell: String,
+    /// Whether commands find the address of the agent's trigger while there is one.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub external_trigger: bool,
 }
 
 /// Who executes a command (contract: tasks.md). A process id alone proves nothing: ids are used again.

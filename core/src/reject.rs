@@ -45,6 +45,9 @@ pub enum Reject {
     UnknownTimer { timer: TimerId },
     #[error("there is no work item {work_item}, or it was completed long ago")]
     UnknownWorkItem { work_item: WorkItemId },
+    /// What else there is, only who has its address is told.
+    #[error("there is no such trigger")]
+    UnknownTrigger,
     #[error("{what} is {value}, and must be {least} to {most}")]
     OutOfRange { what: String, value: u64, least: u64, most: u64 },
     #[error("{}", error.message.preview())]
@@ -56,7 +59,7 @@ pub type KnownOrigin = alloc::borrow::Cow<'static, str>;
 
 impl Reject {
     /// Every code that there is.
-    pub const CODES: [&'static str; 18] = [
+    pub const CODES: [&'static str; 19] = [
         "unknown_agent",
         "agent_exists",
         "agent_stopped",
@@ -73,6 +76,7 @@ impl Reject {
         "unknown_task",
         "unknown_timer",
         "unknown_work_item",
+        "unknown_trigger",
         "out_of_range",
         "command_refused",
     ];
@@ -96,6 +100,7 @@ impl Reject {
             Self::UnknownTask { .. } => "unknown_task",
             Self::UnknownTimer { .. } => "unknown_timer",
             Self::UnknownWorkItem { .. } => "unknown_work_item",
+            Self::UnknownTrigger => "unknown_trigger",
             Self::OutOfRange { .. } => "out_of_range",
             Self::CommandRefused { .. } => "command_refused",
         }
@@ -123,7 +128,8 @@ impl Reject {
             | Self::NoCurrentRun
             | Self::UnknownWorkItem { .. }
             | Self::UnknownTask { .. }
-            | Self::UnknownTimer { .. } => None,
+            | Self::UnknownTimer { .. }
+            | Self::UnknownTrigger => None,
             Self::KindFromOrigin { .. }
             | Self::PriorityFromOrigin { .. }
             | Self::TooLarge { .. }

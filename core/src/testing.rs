@@ -52,6 +52,8 @@ pub(crate) struct World {
     pub(crate) works: Vec<TaskWork>,
     /// What was shown of work items, in order.
     pub(crate) views: Vec<WorkView>,
+    /// The generations of addresses that commands were given, in order.
+    pub(crate) given_generations: Vec<Option<u64>>,
     to_prepare: Vec<(AgentId, OpId)>,
     answers: BTreeMap<ReplyId, Answer>,
     folded: BTreeMap<AgentId, Agent>,
@@ -120,6 +122,7 @@ pub(crate) fn context() -> Outcome {
         agent_home: "/h".into(),
         platform: "linux".into(),
         shell: "bash".into(),
+        external_trigger: true,
     };
     Outcome::Context {
         context: LoadedContext { sources: Vec::new(), execution, context_build_ms: Millis(1) },
@@ -234,6 +237,7 @@ impl World {
             prepares: true,
             found: BTreeMap::new(),
             stops: Vec::new(),
+            given_generations: Vec::new(),
             works: Vec::new(),
             views: Vec::new(),
             to_prepare: Vec::new(),
@@ -486,7 +490,8 @@ impl World {
                 ((agent, op), OpKind::CallModel)
             }
             Effect::CallTool { agent, op, .. } => ((agent, op), OpKind::CallTool),
-            Effect::PrepareCommand { agent, op, .. } => {
+            Effect::PrepareCommand { agent, op, trigger_generation, .. } => {
+                self.given_generations.push(trigger_generation);
                 if self.prepares {
                     self.to_prepare.push((agent, op));
                     return;

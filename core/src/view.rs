@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::agent::external_trigger::ExternalTrigger;
 use crate::agent::history::LastTurn;
 use crate::agent::identity::AgentSpec;
 use crate::agent::inbox::Seen;
@@ -76,6 +77,9 @@ pub struct AgentSummary {
     pub queue: QueueSummary,
     /// Background tasks that have not ended.
     pub active_task_count: u64,
+    /// Through what somebody outside wakes it; its address is told elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub external_trigger: Option<ExternalTrigger>,
     /// What it waits for: for its work items in order, then for itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits: Vec<Wait>,
@@ -218,6 +222,7 @@ impl<'a> View<'a> {
             model_rounds: agent.history.model_rounds,
             queue: queue(agent),
             active_task_count: agent.tasks.active_count(),
+            external_trigger: agent.external_trigger.clone(),
             waits: agent.active_waits().cloned().collect(),
             closure: agent.closure(self.host.facts().now).shown(),
             run: run::summary(agent),

@@ -44,7 +44,7 @@ fn supervised(bencher: divan::Bencher<'_, '_>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     bencher.bench_local(|| {
         runtime.block_on(async {
-            let outcome = performers.prepare_command(&agent, OpId(1), TaskId(1), call.clone()).await;
+            let outcome = performers.prepare_command(&agent, OpId(1), TaskId(1), call.clone(), None).await;
             let Outcome::Prepared { supervisor, .. } = outcome else { panic!("{outcome:?}") };
             let outcome = performers.run_command(&agent, OpId(2), supervisor).await;
             performers.settled(&agent, OpId(2));

@@ -19,6 +19,11 @@ pub fn seed() -> io::Result<u64> {
     Ok(u64::from_le_bytes(bytes()?))
 }
 
+/// Thirty-two bytes as hexadecimal digits.
+pub fn key() -> io::Result<String> {
+    Ok(bytes::<32>()?.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
 /// Ten letters and digits, for names that must not collide.
 pub fn name() -> io::Result<String> {
     const ALPHABET: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";

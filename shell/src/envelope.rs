@@ -4,10 +4,12 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use holon_core::agent::external_trigger::DeliveryMode;
+use holon_core::agent::wake::Hint;
 use holon_core::event::{
-    DecodeError, Event, InboxFact, LifecycleFact, TaskFact, TimerFact, TurnFact, WorkFact,
+    DecodeError, Event, InboxFact, LifecycleFact, TaskFact, TimerFact, TurnFact, WakeFact, WorkFact,
 };
-use holon_core::ids::MessageId;
+use holon_core::ids::{ExternalTriggerId, MessageId};
 use holon_core::message::{AdmissionContext, AuthorityClass, Message, Origin, Surface, Trust};
 use holon_core::{AgentId, EventSeq, Record, RunId, StepSeq, Wall};
 use serde::{Deserialize, Serialize};
@@ -104,7 +106,7 @@ impl Envelopes {
         if let Event::Turn(TurnFact::TurnTerminal(_)) = event {
             self.run = None;
         }
-        let Some(message) = message else { return Provenance::default() };
+        let Some(message) = message else { return delivered(event).unwrap_or_default() };
         if !self.known.contains_key(&message) {
             self.look_up(message);
         }
@@ -170,6 +172,41 @@ pub enum NotARecord {
     Envelope(#[from] serde_json::Error),
     #[error(transparent)]
     Event(#[from] DecodeError),
+}
+
+/// Of what came through a trigger.
+fn delivered(event: &Event) -> Option<Provenance> {
+    let Event::Wake(fact) = event else { return None };
+    let (id, source, hint, surface) = match fact {
+        WakeFact::ExternalTriggerDelivered(fact) => {
+            let surface = match fact.delivery_mode {
+                DeliveryMode::WakeHint => Surface::HttpCallbackWake,
+                DeliveryMode::EnqueueMessage => Surface::HttpCallbackEnqueue,
+            };
+            (fact.external_trigger_id, &fact.source, None, surface)
+        }
+        WakeFact::WakeHintRecorded(fact) => through(&fact.hint)?,
+        WakeFact::WakeHintCoalesced(fact) => through(&fact.hint)?,
+        WakeFact::WakeTickQueued(_)
+        | WakeFact::WakeHintsShown(_)
+        | WakeFact::ExternalTriggerProvisioned(_)
+        | WakeFact::ExternalTriggerRevoked(_) => return None,
+    };
+    let (descriptor_id, source) = (id.to_string(), Some(source.clone()));
+    Some(Provenance {
+        origin: Some(Origin::Callback { descriptor_id, source }),
+        trust: Some(Trust::TrustedIntegration),
+        authority_class: Some(AuthorityClass::IntegrationSignal),
+        delivery_surface: Some(surface),
+        admission_context: Some(AdmissionContext::ExternalTriggerCapability),
+        message_id: None,
+        correlation_id: hint.and_then(|hint| hint.correlation_id.clone()),
+        causation_id: hint.and_then(|hint| hint.causation_id.clone()),
+    })
+}
+
+fn through(hint: &Hint) -> Option<(ExternalTriggerId, &String, Option<&Hint>, Surface)> {
+    Some((hint.external_trigger_id?, &hint.source, Some(hint), Surface::HttpCallbackWake))
 }
 
 /// The message that a fact itself names.

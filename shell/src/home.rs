@@ -98,6 +98,11 @@ impl Home {
         Ok(folder.join("config.lock"))
     }
 
+    /// What addresses of triggers are signed with.
+    pub fn trigger_key(&self) -> PathBuf {
+        self.root.join("trigger.key")
+    }
+
     pub fn ledger(&self) -> PathBuf {
         self.root.join("ledger.sqlite3")
     }

@@ -10,6 +10,8 @@ use holon_core::content::{INLINE_BYTES, clip, estimate_tokens};
 use holon_core::{Content, ContentId, Text};
 use sha2::{Digest, Sha256};
 
+use crate::seal;
+
 /// Bytes of stored text that stay in memory for re-reading.
 const CACHE_BYTES: usize = 16 << 20;
 
@@ -225,7 +227,7 @@ impl Secrets {
     /// Bytes of the longest one: so far beyond a cut one must look in order to see those that it goes through.
     pub fn longest(&self) -> usize {
         // They are sorted.
-        self.values.first().map_or(0, |(_, value)| value.len())
+        self.values.first().map_or(0, |(_, value)| value.len()).max(seal::BYTES)
     }
 
     /// Where they stand, in order, with their names; those that overlap are one.
@@ -247,6 +249,7 @@ impl Secrets {
                 from = begins + value.chars().next().map_or(value.len(), char::len_utf8);
             }
         }
+        found.extend(seal::find(text).map(|range| (range, seal::VARIABLE)));
         found.sort_by_key(|(range, _)| (range.start, Reverse(range.end)));
         let mut merged: Vec<(Range<usize>, &str)> = Vec::with_capacity(found.len());
         for (range, name) in found {
@@ -264,7 +267,7 @@ impl Secrets {
             let ends = value.char_indices().map(|(at, _)| at).skip(1);
             ends.filter(|end| text.ends_with(&value[..*end]))
         });
-        begun.max().unwrap_or(0)
+        begun.max().unwrap_or(0).max(seal::begun_at_end(text))
     }
 
     /// Bytes at the beginning of a text that may be the end of one which began before a cut.
@@ -273,7 +276,7 @@ impl Secrets {
             let begins = value.char_indices().map(|(at, _)| at).skip(1);
             begins.filter(|begins| text.starts_with(&value[*begins..])).map(|begins| value.len() - begins)
         });
-        ended.max().unwrap_or(0)
+        ended.max().unwrap_or(0).max(seal::ended_at_start(text))
     }
 }
 
@@ -301,7 +304,7 @@ impl Pieces {
     fn scan(&mut self, ended: bool) -> String {
         let values = &self.secrets.values;
         let (mut shown, mut at) = (String::new(), 0);
-        let begins = |c: char| values.iter().any(|(_, value)| value.starts_with(c));
+        let begins = |c: char| c == seal::FIRST || values.iter().any(|(_, value)| value.starts_with(c));
         while let Some(next) = self.held[at..].chars().next() {
             let rest = &self.held[at..];
             if self.covered <= at && !begins(next) {
@@ -312,14 +315,19 @@ impl Pieces {
                 continue;
             }
             let may_become = |value: &str| value.len() > rest.len() && value.starts_with(rest);
-            if !ended && values.iter().any(|(_, value)| may_become(value)) {
+            let may_be_sealed = rest.len() < seal::BYTES && seal::begins(rest);
+            if !ended && (may_be_sealed || values.iter().any(|(_, value)| may_become(value))) {
                 break;
             }
-            if let Some((name, value)) = values.iter().find(|(_, value)| rest.starts_with(value.as_str())) {
+            let sealed = rest.get(..seal::BYTES).filter(|sealed| seal::begins(sealed));
+            let sealed = sealed.map(|sealed| (seal::VARIABLE, sealed.len()));
+            let mut known = values.iter().map(|(name, value)| (name.as_str(), value));
+            let known = known.find(|(_, value)| rest.starts_with(value.as_str()));
+            if let Some((name, bytes)) = known.map(|(name, value)| (name, value.len())).or(sealed) {
                 if self.covered <= at {
                     shown.push_str(&format!("[redacted:{name}]"));
                 }
-                self.covered = self.covered.max(at + value.len());
+                self.covered = self.covered.max(at + bytes);
             }
             if self.covered <= at {
                 shown.push(next);
@@ -473,7 +481,7 @@ mod tests {
     fn secrets_are_found_with_those_that_a_cut_goes_through() {
         let named = [("A", "canary-ß-1"), ("B", "ß-1-more-of-it"), ("C", "abababab")];
         let secrets = Secrets::new(named.map(|(name, value)| (name.into(), value.into())));
-        assert_eq!((secrets.longest(), Secrets::default().longest()), (15, 0));
+        assert_eq!((secrets.longest(), Secrets::default().longest()), (seal::BYTES, seal::BYTES));
         let text = "x canary-ß-1 canary-ß-1-more-of-it ababababab y";
         let found: Vec<_> =
             secrets.find(text).into_iter().map(|(range, name)| (&text[range], name)).collect();

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use holon_core::agent::external_trigger::{Delivery, DeliveryMode, TriggerChange};
 use holon_core::agent::identity::{AgentKind, AgentSpec};
 use holon_core::agent::timer::TimerSpec;
 use holon_core::agent::wake::Hint;
@@ -69,8 +70,10 @@ impl Request {
             | Action::CreateWork
             | Action::CompleteWork { .. }
             | Action::Wake { .. }
+            | Action::Deliver { .. }
             | Action::Restart => true,
             Action::Abort { .. }
+            | Action::ChangeTrigger { .. }
             | Action::RunTask { .. }
             | Action::WriteTask { .. }
             | Action::CreateTimer { .. }
@@ -87,6 +90,7 @@ impl Request {
     pub fn urgent(&self) -> bool {
         match &self.action {
             Action::Stop | Action::Abort { .. } | Action::StopTask { .. } | Action::Restart => true,
+            Action::ChangeTrigger { revoke } => *revoke,
             Action::Create
             | Action::Message(_)
             | Action::Model { .. }
@@ -97,6 +101,7 @@ impl Request {
             | Action::CreateWork
             | Action::CompleteWork { .. }
             | Action::Wake { .. }
+            | Action::Deliver { .. }
             | Action::Start
             | Action::Kill { .. }
             | Action::Suspend { .. }
@@ -160,22 +165,37 @@ pub fn input(request: &Request, reply: ReplyId) -> Option<Input> {
             Some(Input::CompleteWorkItem { agent, item: WorkItemId(*item), reply })
         }
         Action::Wake { source, says, wait } => {
-            let hint = Hint {
-                source: if *source == 0 { "ci".into() } else { format!("source {source}") },
-                reason: "it moved".into(),
-                description: None,
-                resource: None,
-                external_trigger_id: source.is_multiple_of(3).then(|| "trigger_1".into()),
-                wait_id: (*wait > 0).then_some(WaitId(*wait)),
-                body: says.then(|| Text::Inline("passed".into())),
-                content_type: None,
-                correlation_id: None,
-                causation_id: None,
-            };
+            let wait_id = (*wait > 0).then_some(WaitId(*wait));
+            let hint = Hint { wait_id, ..hint(*source, u32::from(*says)) };
             Some(Input::Wake { agent, hint, reply })
+        }
+        Action::Deliver { generation, source, says } => {
+            let (delivery_mode, hint) = (DeliveryMode::WakeHint, hint(*source, *says));
+            let delivery = Delivery { generation: *generation, delivery_mode, hint };
+            Some(Input::Deliver { agent, delivery, reply })
+        }
+        Action::ChangeTrigger { revoke } => {
+            let change = if *revoke { TriggerChange::Revoke } else { TriggerChange::Rotate };
+            Some(Input::ChangeTrigger { agent, change, reply })
         }
         Action::Restart => Some(Input::Drain { reply }),
         Action::Kill { .. } | Action::Suspend { .. } | Action::ClockJump { .. } | Action::Tick => None,
+    }
+}
+
+fn hint(source: u32, says: u32) -> Hint {
+    Hint {
+        source: if source == 0 { "ci".into() } else { format!("source {source}") },
+        reason: "it moved".into(),
+        description: None,
+        resource: None,
+        external_trigger_id: None,
+        repeats: false,
+        wait_id: None,
+        body: (says > 0).then(|| Text::Inline(format!("passed {says}"))),
+        content_type: None,
+        correlation_id: None,
+        causation_id: None,
     }
 }
 

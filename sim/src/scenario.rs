@@ -131,6 +131,18 @@ pub enum Action {
         /// The wait that it is for; none is 0.
         wait: u64,
     },
+    /// Something is sent to the address of a generation of the agent's trigger.
+    Deliver {
+        generation: u64,
+        /// Number of the source.
+        source: u32,
+        /// Number of what it says; 0 is nothing.
+        says: u32,
+    },
+    /// An operator gives the trigger another address, or none.
+    ChangeTrigger {
+        revoke: bool,
+    },
     /// Shut down in good order and start again.
     Restart,
     /// The process dies at this moment, and so many times again soon after each start.

@@ -112,6 +112,7 @@ pub fn context(content: Text, context_build_ms: Millis) -> LoadedContext {
             agent_home: "/home".into(),
             platform: "sim".into(),
             shell: "sh".into(),
+            external_trigger: true,
         },
         context_build_ms,
     }

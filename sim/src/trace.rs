@@ -105,7 +105,7 @@ impl Trace {
                 format!("call_model {agent} {op} {} {items} items, frame {frame}", request.model)
             }
             Effect::CallTool { agent, op, call } => format!("call_tool {agent} {op} {}", call.call_id),
-            Effect::PrepareCommand { agent, op, task, call } => {
+            Effect::PrepareCommand { agent, op, task, call, .. } => {
                 format!("prepare_command {agent} {op} {task} {}", call.call_id)
             }
             Effect::RunCommand { agent, op, supervisor } => {
@@ -162,6 +162,8 @@ fn named(call: &Call) -> Option<(&AgentId, &'static str)> {
             Input::CreateWorkItem { agent, .. } => Some((agent, "create_work_item")),
             Input::CompleteWorkItem { agent, .. } => Some((agent, "complete_work_item")),
             Input::Wake { agent, .. } => Some((agent, "wake")),
+            Input::Deliver { agent, .. } => Some((agent, "deliver")),
+            Input::ChangeTrigger { agent, .. } => Some((agent, "change_trigger")),
             Input::Completed { agent, .. } => Some((agent, "completed")),
             Input::Tick | Input::Drain { .. } => None,
         },

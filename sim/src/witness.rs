@@ -93,6 +93,7 @@ impl Witness {
             | Answer::Timer { .. }
             | Answer::WorkItem { .. }
             | Answer::Woken { .. }
+            | Answer::ExternalTrigger { .. }
             | Answer::Drained => {}
         }
     }

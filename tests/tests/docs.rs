@@ -193,6 +193,17 @@ fn the_commands_of_the_waits_page_work() {
 }
 
 #[test]
+fn the_commands_of_the_triggers_page_work() {
+    let daemon = Daemon::hello();
+    daemon.start();
+    let said = said("docs/triggers.md", &daemon);
+    has(
+        &said,
+        &["generation 1", "generation 2", "revoked since", "generation 3", "/callbacks/wake/main.3.hwt_"],
+    );
+}
+
+#[test]
 fn the_pages_of_what_agents_have_name_what_the_help_names() {
     let holon = Holon::new();
     let known = ["--help", "--home"];
@@ -200,6 +211,7 @@ fn the_pages_of_what_agents_have_name_what_the_help_names() {
     for (name, group, commands) in [
         ("docs/tasks.md", "task", tasks),
         ("docs/timers.md", "timer", &["list", "add", "cancel"]),
+        ("docs/triggers.md", "trigger", &["show", "rotate", "revoke"]),
         ("docs/work-items.md", "work", &["list", "add", "show", "complete"]),
     ] {
         let docs = page(name);
@@ -246,6 +258,7 @@ fn links_lead_somewhere() {
         "docs/simulation.md",
         "docs/tasks.md",
         "docs/timers.md",
+        "docs/triggers.md",
         "docs/waits.md",
         "docs/work-items.md",
         "docs/tools.md",

@@ -6,6 +6,9 @@ mod apply;
 pub(crate) mod control;
 mod counters;
 pub(crate) mod evidence;
+pub mod external_trigger;
+#[cfg(test)]
+mod external_trigger_tests;
 pub mod history;
 pub mod hold;
 pub mod identity;
@@ -51,6 +54,7 @@ use crate::scheduler::SchedulerDecision;
 use crate::time::Wall;
 
 pub use counters::Counters;
+use external_trigger::ExternalTrigger;
 use history::History;
 use hold::Hold;
 use identity::AgentSpec;
@@ -89,6 +93,9 @@ pub struct Agent {
     pub waits: Waits,
     #[serde(default, skip_serializing_if = "Hints::is_empty")]
     pub hints: Hints,
+    /// None before it was ever provisioned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub external_trigger: Option<ExternalTrigger>,
     #[serde(default, skip_serializing_if = "Novelty::is_empty")]
     pub novelty: Novelty,
     #[serde(default, skip_serializing_if = "Unattended::is_fresh")]
@@ -164,6 +171,7 @@ impl Agent {
             work: WorkItems::default(),
             waits: Waits::default(),
             hints: Hints::default(),
+            external_trigger: None,
             novelty: Novelty::default(),
             unattended: Unattended::default(),
             sleep: None,

@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::evidence::{self, Evidence};
+use super::external_trigger::ExternalTrigger;
 use super::turn::Note;
 use super::{Agent, admission};
 use crate::content::{Text, clip};
@@ -17,7 +18,7 @@ use crate::effect::Answer;
 use crate::event::WakeFact;
 use crate::event::wake::{WakeHintCoalesced, WakeHintRecorded, WakeTickQueued};
 use crate::host::tx::Tx;
-use crate::ids::{MessageId, ReplyId, WaitId};
+use crate::ids::{ExternalTriggerId, MessageId, ReplyId, WaitId};
 use crate::message::{MessageKind, NAME_BYTES, Origin, Priority, Surface};
 use crate::names::names;
 use crate::prompt::sections;
@@ -26,8 +27,8 @@ use crate::time::Wall;
 
 /// Sources of which hints wait; then the oldest is only counted.
 pub const SOURCES: usize = 64;
-/// Longest body, in bytes.
-pub const BODY_BYTES: u64 = 256 << 10;
+/// Longest body, in bytes: 256 KiB as they come, or as base64 where they are no text.
+pub const BODY_BYTES: u64 = (256_u64 << 10).div_ceil(3) * 4;
 /// Sources that a tick names.
 const NAMED: usize = 10;
 /// Bytes of each name.
@@ -57,7 +58,10 @@ pub struct Hint {
     pub resource: Option<String>,
     /// The trigger that it came through.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub external_trigger_id: Option<String>,
+    pub external_trigger_id: Option<ExternalTriggerId>,
+    /// Nothing else than the delivery before it says: the agent may have sent it itself.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub repeats: bool,
     /// The wait that it is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_id: Option<WaitId>,
@@ -95,6 +99,9 @@ pub struct Hints {
     sequence: u64,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     told: BTreeMap<MessageId, Vec<Pending>>,
+    /// Stands for the body of the last delivery.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    last_said: Option<u64>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
@@ -114,7 +121,6 @@ impl Hint {
         let may = [
             ("description", &self.description),
             ("resource", &self.resource),
-            ("external_trigger_id", &self.external_trigger_id),
             ("content_type", &self.content_type),
             ("correlation_id", &self.correlation_id),
             ("causation_id", &self.causation_id),
@@ -141,6 +147,16 @@ impl Hints {
     /// Number of the last hint.
     pub fn sequence(&self) -> u64 {
         self.sequence
+    }
+
+    /// What stands for the body of the last delivery.
+    pub(super) fn last_said(&self) -> Option<u64> {
+        self.last_said
+    }
+
+    /// Whether the agent may have sent itself all that waits.
+    fn are_own(&self) -> bool {
+        self.others == 0 && self.pending().all(|pending| pending.hint.repeats)
     }
 
     /// What a live message tells of.
@@ -185,6 +201,7 @@ impl Hints {
             (pending.hint.body, pending.hint.content_type) = (before.body, before.content_type);
         }
         pending.hint.wait_id = pending.hint.wait_id.or(before.wait_id);
+        pending.hint.repeats &= before.repeats;
         pending.count = pending.count.saturating_add(1);
         (pending.last_at, pending.sequence) = (at, fact.sequence);
     }
@@ -210,10 +227,10 @@ impl Agent {
                 self.hinted(at, &fact.hint);
             }
             WakeFact::WakeTickQueued(fact) => {
+                self.inbox.set_own(fact.message_id, self.hints.are_own());
                 let told = core::mem::take(&mut self.hints.pending).into_values().collect();
                 self.hints.told.insert(fact.message_id, told);
                 self.hints.others = 0;
-                self.inbox.set_own(fact.message_id, false);
                 if !fact.contentful {
                     self.inbox.needs_no_model(fact.message_id);
                 }
@@ -227,18 +244,30 @@ impl Agent {
                 let text: String = told.collect();
                 self.run.iter_mut().for_each(|run| run.notes.push(Note::Reminder { text: text.clone() }));
             }
+            WakeFact::ExternalTriggerProvisioned(fact) => {
+                let before = self.external_trigger.take();
+                self.external_trigger = Some(ExternalTrigger::provisioned(before, at, fact));
+            }
+            WakeFact::ExternalTriggerDelivered(fact) => {
+                self.hints.last_said = Some(fact.said);
+                self.external_trigger.iter_mut().for_each(|trigger| trigger.delivered(at));
+            }
+            WakeFact::ExternalTriggerRevoked(_) => {
+                self.external_trigger.iter_mut().for_each(|trigger| trigger.revoked(at));
+            }
         }
     }
 
     fn hinted(&mut self, at: Wall, hint: &Hint) {
-        if self.matters(hint) {
+        if self.matters(hint) && !hint.repeats {
             self.heard(at);
         }
     }
 }
 
-/// Takes a hint in, or refuses it, and answers the caller.
+/// Takes a hint in, or refuses it, and answers the caller. What comes through a trigger is no business of this door.
 pub(crate) fn wake(tx: &mut Tx<'_>, hint: Hint, reply: ReplyId) {
+    let hint = Hint { external_trigger_id: None, repeats: false, ..hint };
     let answer = match admission::closed(tx).or_else(|| refusal(&hint)) {
         Some(reject) => Answer::Refused { reject },
         None => Answer::Woken { disposition: take(tx, hint) },
@@ -246,7 +275,7 @@ pub(crate) fn wake(tx: &mut Tx<'_>, hint: Hint, reply: ReplyId) {
     tx.reply(reply, answer);
 }
 
-fn take(tx: &mut Tx<'_>, hint: Hint) -> WakeDisposition {
+pub(super) fn take(tx: &mut Tx<'_>, hint: Hint) -> WakeDisposition {
     let hints = &tx.agent().hints;
     let sequence = hints.sequence.saturating_add(1);
     if hints.pending.contains_key(&hint.source) {
@@ -259,7 +288,7 @@ fn take(tx: &mut Tx<'_>, hint: Hint) -> WakeDisposition {
     WakeDisposition::Triggered
 }
 
-fn refusal(hint: &Hint) -> Option<Reject> {
+pub(super) fn refusal(hint: &Hint) -> Option<Reject> {
     for (name, text) in [("source", &hint.source), ("reason", &hint.reason)] {
         if text.is_empty() {
             let (what, least, most) = (format!("the length of the {name}"), 1, NAME_BYTES as u64);

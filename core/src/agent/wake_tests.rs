@@ -2,26 +2,28 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use crate::agent::external_trigger::{Delivery, DeliveryMode};
 use crate::agent::wait::tests::{EXTERNAL, item_waits, makes, waits};
 use crate::agent::wake::{Hint, SOURCES, WakeDisposition};
 use crate::agent::work::tests::idle;
 use crate::content::Text;
 use crate::effect::Answer;
 use crate::event::{Event, WakeFact};
-use crate::ids::WaitId;
+use crate::ids::{ExternalTriggerId, WaitId};
 use crate::input::{ControlRequest, Input};
 use crate::message::Origin;
 use crate::scheduler::DecisionReason;
 use crate::testing::{World, agent, context, long, prompt, says};
 use crate::time::Millis;
 
-fn hint(source: &str) -> Hint {
+pub(super) fn hint(source: &str) -> Hint {
     Hint {
         source: source.into(),
         reason: "it moved".into(),
         description: None,
         resource: None,
         external_trigger_id: None,
+        repeats: false,
         wait_id: None,
         body: None,
         content_type: None,
@@ -30,7 +32,7 @@ fn hint(source: &str) -> Hint {
     }
 }
 
-fn says_something(source: &str) -> Hint {
+pub(super) fn says_something(source: &str) -> Hint {
     Hint { body: Some(Text::short("all passed")), ..hint(source) }
 }
 
@@ -44,6 +46,12 @@ fn taken(world: &mut World, hint: Hint) -> WakeDisposition {
     disposition
 }
 
+/// The answer to something that was sent to the address of a generation.
+pub(super) fn delivers(world: &mut World, generation: u64, hint: Hint) -> Answer {
+    let delivery = Delivery { generation, delivery_mode: DeliveryMode::WakeHint, hint };
+    world.ask(|reply| Input::Deliver { agent: agent("main"), delivery, reply })
+}
+
 /// How many hints each tick told of, and whether the model had to look.
 fn ticks(world: &World) -> Vec<(u64, bool)> {
     let told = world.log.iter().filter_map(|record| {
@@ -53,7 +61,7 @@ fn ticks(world: &World) -> Vec<(u64, bool)> {
     told.collect()
 }
 
-fn woken(world: &World) -> bool {
+pub(super) fn woken(world: &World) -> bool {
     let run = world.agent("main").run.as_ref();
     run.is_some_and(
         |run| matches!(&run.incoming.origin, Origin::System { subsystem } if subsystem == "wake_hint"),
@@ -117,7 +125,9 @@ fn a_hint_that_is_waited_for_ends_the_wait_also_without_a_body() {
     taken(&mut world, hint("other"));
     assert!(world.agent("main").run.is_none() && world.agent("main").active_waits().count() == 1);
     let mut world = waits(("WaitFor", r#"{"reason":"anything","wake":"external"}"#));
-    taken(&mut world, Hint { external_trigger_id: Some("trigger_1".into()), ..hint("web") });
+    taken(&mut world, Hint { external_trigger_id: Some(ExternalTriggerId(1)), ..hint("web") });
+    assert!(!woken(&world), "it came through no trigger, whatever it says");
+    delivers(&mut world, 1, hint("web"));
     assert!(woken(&world));
 }
 
@@ -169,7 +179,7 @@ fn a_stopped_agent_takes_none_and_keeps_none() {
     assert_eq!(refused(&mut world, hint("")), "out_of_range");
     assert_eq!(refused(&mut world, Hint { reason: String::new(), ..hint("ci") }), "out_of_range");
     assert_eq!(refused(&mut world, Hint { reason: "x".repeat(2_000), ..hint("ci") }), "too_large");
-    assert_eq!(refused(&mut world, Hint { body: Some(long(7, 80_000)), ..hint("ci") }), "too_large");
+    assert_eq!(refused(&mut world, Hint { body: Some(long(7, 120_000)), ..hint("ci") }), "too_large");
 }
 
 #[test]

@@ -7,17 +7,21 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use super::family;
+use crate::agent::external_trigger::DeliveryMode;
 use crate::agent::wake::Hint;
 use crate::content::Text;
-use crate::ids::{MessageId, RunId};
+use crate::ids::{ExternalTriggerId, MessageId, RunId};
 
 family! {
-    /// Wake hints: taken in, and told.
+    /// Wake hints: taken in, and told; the trigger through which they come.
     WakeFact {
         WakeHintRecorded "wake_hint_recorded" v 1,
         WakeHintCoalesced "wake_hint_coalesced" v 1,
         WakeTickQueued "wake_tick_queued" v 1,
         WakeHintsShown "wake_hints_shown" v 1,
+        ExternalTriggerProvisioned "external_trigger_provisioned" v 1,
+        ExternalTriggerDelivered "external_trigger_delivered" v 1,
+        ExternalTriggerRevoked "external_trigger_revoked" v 1,
     }
 }
 
@@ -57,12 +61,42 @@ pub struct WakeHintsShown {
     pub sources: Vec<String>,
 }
 
+/// The agent can be woken through an address of this generation, and of no other.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExternalTriggerProvisioned {
+    pub external_trigger_id: ExternalTriggerId,
+    pub generation: u64,
+}
+
+/// Something was sent to the address; the hint that follows tells what.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExternalTriggerDelivered {
+    pub external_trigger_id: ExternalTriggerId,
+    pub generation: u64,
+    /// What the address promised; a hint is what becomes of it.
+    pub delivery_mode: DeliveryMode,
+    pub source: String,
+    /// Stands for the body: equal bodies have equal numbers.
+    pub said: u64,
+}
+
+/// No address of this generation wakes the agent any more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExternalTriggerRevoked {
+    pub external_trigger_id: ExternalTriggerId,
+    pub generation: u64,
+}
+
 impl WakeFact {
     pub(crate) fn texts<'a>(&'a self, visit: &mut dyn FnMut(&'a Text)) {
         match self {
             Self::WakeHintRecorded(fact) => fact.hint.body.iter().for_each(visit),
             Self::WakeHintCoalesced(fact) => fact.hint.body.iter().for_each(visit),
-            Self::WakeTickQueued(_) | Self::WakeHintsShown(_) => {}
+            Self::WakeTickQueued(_)
+            | Self::WakeHintsShown(_)
+            | Self::ExternalTriggerProvisioned(_)
+            | Self::ExternalTriggerDelivered(_)
+            | Self::ExternalTriggerRevoked(_) => {}
         }
     }
 }

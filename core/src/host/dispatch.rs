@@ -1,6 +1,8 @@
 //! Routing: one line per input, then decisions for every agent that something happened to.
 
-use crate::agent::{Agent, admission, control, model, recovery, settle, task, timer, turn, wake, work};
+use crate::agent::{
+    Agent, admission, control, external_trigger, model, recovery, settle, task, timer, turn, wake, work,
+};
 use crate::effect::{Answer, Effect};
 use crate::event::lifecycle::AgentCreated;
 use crate::ids::{AgentId, EventSeq, OpId, ReplyId, TaskId};
@@ -59,6 +61,14 @@ impl Host {
                 self.addressed(batch, &agent, reply, |tx| wake::wake(tx, hint, reply));
                 Boundary::IdleTick
             }
+            Input::Deliver { agent, delivery, reply } => {
+                self.addressed(batch, &agent, reply, |tx| external_trigger::deliver(tx, delivery, reply));
+                Boundary::IdleTick
+            }
+            Input::ChangeTrigger { agent, change, reply } => {
+                self.addressed(batch, &agent, reply, |tx| external_trigger::change(tx, change, reply));
+                Boundary::Control
+            }
             Input::CompleteWorkItem { agent, item, reply } => {
                 self.addressed(batch, &agent, reply, |tx| work::operator::complete(tx, item, reply));
                 Boundary::Control
@@ -111,6 +121,7 @@ impl Host {
             self.enrol(agent);
         }
         batch.records.push(record);
+        self.with(batch, &id, external_trigger::provision);
         batch.effects.push(Effect::Reply { reply, answer: Answer::Created { agent: id.clone() } });
         self.unsettled.insert(id);
         Boundary::Bootstrap

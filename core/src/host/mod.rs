@@ -189,6 +189,8 @@ impl Host {
             | Input::CreateWorkItem { .. }
             | Input::CompleteWorkItem { .. }
             | Input::Wake { .. }
+            | Input::Deliver { .. }
+            | Input::ChangeTrigger { .. }
             | Input::Tick
             | Input::Drain { .. } => None,
         };
@@ -204,7 +206,10 @@ impl Host {
     /// message of the interrupted run, and lets the scheduler decide.
     pub fn recover(&mut self, now: Now, agent: &AgentId, report: RecoveryReport) -> Step {
         let mut batch = self.begin(now);
-        self.with(&mut batch, agent, |tx| crate::agent::recovery::recover(tx, report));
+        self.with(&mut batch, agent, |tx| {
+            crate::agent::external_trigger::provision(tx);
+            crate::agent::recovery::recover(tx, report);
+        });
         self.unsettled.insert(agent.clone());
         self.settle_all(&mut batch, Boundary::Bootstrap, None);
         self.finish(batch)

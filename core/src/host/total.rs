@@ -10,6 +10,7 @@ use proptest::sample::select;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
+use crate::agent::external_trigger::{Delivery, DeliveryMode, TriggerChange};
 use crate::agent::timer::{Misfire, TimerSpec};
 use crate::agent::wake::Hint;
 use crate::agent::work::PlanStatus;
@@ -52,6 +53,8 @@ enum Act {
     CreateWorkItem(&'static str),
     CompleteWorkItem(&'static str, u64),
     Wake(&'static str, Hint),
+    Deliver(&'static str, Delivery),
+    ChangeTrigger(&'static str, TriggerChange),
     Drain,
     Crash,
     /// A crash that the supervisors of commands survive.
@@ -217,13 +220,14 @@ fn outcome() -> impl Strategy<Value = Outcome> {
 }
 
 fn hint() -> impl Strategy<Value = Hint> {
-    (select(vec!["ci", "mail", "x", ""]), prop::option::of(1..4_u64), any::<bool>(), any::<bool>()).prop_map(
-        |(source, wait, says, through)| Hint {
+    (select(vec!["ci", "mail", "x", ""]), prop::option::of(1..4_u64), any::<bool>()).prop_map(
+        |(source, wait, says)| Hint {
             source: source.into(),
             reason: "it moved".into(),
             description: None,
             resource: None,
-            external_trigger_id: through.then(|| "trigger_1".into()),
+            external_trigger_id: None,
+            repeats: false,
             wait_id: wait.map(WaitId),
             body: says.then(|| Text::short("passed")),
             content_type: None,
@@ -231,6 +235,11 @@ fn hint() -> impl Strategy<Value = Hint> {
             causation_id: None,
         },
     )
+}
+
+fn delivery() -> impl Strategy<Value = Delivery> {
+    (1..3_u64, select(DeliveryMode::ALL.to_vec()), hint())
+        .prop_map(|(generation, delivery_mode, hint)| Delivery { generation, delivery_mode, hint })
 }
 
 /// The arguments of a wait.
@@ -270,7 +279,10 @@ fn act() -> impl Strategy<Value = Act> {
         1 => (name(), 0..4_u64).prop_map(|(name, timer)| Act::CancelTimer(name, timer)),
         2 => name().prop_map(Act::CreateWorkItem),
         1 => (name(), 0..4_u64).prop_map(|(name, item)| Act::CompleteWorkItem(name, item)),
-        4 => (name(), hint()).prop_map(|(name, hint)| Act::Wake(name, hint)),
+        2 => (name(), hint()).prop_map(|(name, hint)| Act::Wake(name, hint)),
+        2 => (name(), delivery()).prop_map(|(name, delivery)| Act::Deliver(name, delivery)),
+        1 => (name(), select(vec![TriggerChange::Rotate, TriggerChange::Revoke]))
+            .prop_map(|(name, change)| Act::ChangeTrigger(name, change)),
         1 => Just(Act::Drain),
         2 => Just(Act::Crash),
         2 => found().prop_map(Act::CrashFinding),
@@ -366,8 +378,13 @@ impl Act {
                 drop(world.ask(|reply| Input::CreateWorkItem { agent: agent(name), item, reply }));
             }
             Self::Wake(name, hint) => {
-                let agent = agent(name);
-                drop(world.ask(|reply| Input::Wake { agent, hint, reply }));
+                drop(world.ask(|reply| Input::Wake { agent: agent(name), hint, reply }));
+            }
+            Self::Deliver(name, delivery) => {
+                drop(world.ask(|reply| Input::Deliver { agent: agent(name), delivery, reply }));
+            }
+            Self::ChangeTrigger(name, change) => {
+                drop(world.ask(|reply| Input::ChangeTrigger { agent: agent(name), change, reply }));
             }
             Self::CompleteWorkItem(name, item) => {
                 let (agent, item) = (agent(name), WorkItemId(item));

@@ -53,7 +53,12 @@ pub(super) fn w3(seen: &Seen, record: &Record) -> Ruling {
             rule(count == 0, || format!("the agent rests, and {count} hints wait"))?;
             Ok(false)
         }
-        Event::Lifecycle(_)
+        Event::Wake(
+            WakeFact::ExternalTriggerProvisioned(_)
+            | WakeFact::ExternalTriggerDelivered(_)
+            | WakeFact::ExternalTriggerRevoked(_),
+        )
+        | Event::Lifecycle(_)
         | Event::Inbox(_)
         | Event::Scheduling(_)
         | Event::Turn(_)

@@ -23,6 +23,8 @@ mod sabotage_tasks;
 #[cfg(test)]
 mod sabotage_timers;
 #[cfg(test)]
+mod sabotage_triggers;
+#[cfg(test)]
 mod sabotage_unattended;
 #[cfg(test)]
 mod sabotage_waits;
@@ -34,6 +36,7 @@ mod tasks;
 #[cfg(test)]
 mod tests;
 mod timers;
+mod triggers;
 mod turns;
 mod unattended;
 mod waits;
@@ -68,7 +71,7 @@ const fn law(id: &'static str, sentence: &'static str, judge: fn(&Seen, &Record)
 }
 
 /// Every law whose subject exists, by family.
-const LAWS: [Law; 49] = [
+const LAWS: [Law; 50] = [
     law("L1", "Nothing starts between a stop and the next start.", lifecycle::l1),
     law(
         "L2",
@@ -140,6 +143,11 @@ const LAWS: [Law; 49] = [
     ),
     law("A1", "Trust and authority follow from kind and origin alone.", authority::a1),
     law("A4", "Only operators interject, and nothing else enters a turn in progress.", authority::a4),
+    law(
+        "A5",
+        "Only the address in force wakes an agent, and none that is stopped; a delivery is one hint, which says whether its body came again.",
+        triggers::a5,
+    ),
     law(
         "W2",
         "Posture changes by a command, by a decision to rest, or by a turn, within its step.",

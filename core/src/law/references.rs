@@ -119,6 +119,10 @@ fn names(event: &Event, visit: &mut dyn FnMut(Name)) {
         Event::Wake(fact) => match fact {
             // Whoever sends a hint may name any wait.
             WakeFact::WakeHintRecorded(_) | WakeFact::WakeHintCoalesced(_) => {}
+            // Each agent has one trigger.
+            WakeFact::ExternalTriggerProvisioned(_)
+            | WakeFact::ExternalTriggerDelivered(_)
+            | WakeFact::ExternalTriggerRevoked(_) => {}
             WakeFact::WakeTickQueued(fact) => visit(Name::Message(fact.message_id)),
             WakeFact::WakeHintsShown(fact) => visit(Name::Run(fact.run_id)),
         },

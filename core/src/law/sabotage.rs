@@ -60,6 +60,7 @@ pub(super) fn cases() -> Vec<Case> {
     cases.extend(super::sabotage_unattended::cases());
     cases.extend(super::sabotage_waits::cases());
     cases.extend(super::sabotage_hints::cases());
+    cases.extend(super::sabotage_triggers::cases());
     cases
 }
 

@@ -49,13 +49,14 @@ pub(super) fn cases() -> Vec<Case> {
     ]
 }
 
-fn hint(source: &str) -> Hint {
+pub(super) fn hint(source: &str) -> Hint {
     Hint {
         source: source.into(),
         reason: String::from("it moved"),
         description: None,
         resource: None,
         external_trigger_id: None,
+        repeats: false,
         wait_id: None,
         body: None,
         content_type: None,

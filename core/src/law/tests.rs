@@ -2,6 +2,7 @@
 
 use super::Laws;
 use super::sabotage;
+use crate::agent::external_trigger::{Delivery, DeliveryMode};
 use crate::config::{Config, WhileStopped};
 use crate::content::ContentId;
 use crate::effect::Answer;
@@ -181,7 +182,11 @@ fn waits(world: &mut World) {
     world.complete("main", says("it passed"));
     let hint = r#"{"source":"ci","reason":"it moved"}"#;
     let hint: crate::agent::wake::Hint = serde_json::from_str(hint).unwrap();
+    let of_trigger = hint.clone();
     world.ask(|reply| Input::Wake { agent: crate::testing::agent("main"), hint, reply });
+    let (generation, delivery_mode) = (1, DeliveryMode::EnqueueMessage);
+    let delivery = Delivery { generation, delivery_mode, hint: of_trigger };
+    world.ask(|reply| Input::Deliver { agent: crate::testing::agent("main"), delivery, reply });
 }
 
 #[test]

@@ -36,6 +36,12 @@ ExecCommandBatch runs several short ones in one call, in order. \
 ApplyPatch takes one unified diff with paths relative to the execution root. Long output is shortened in the \
 middle; narrow the command down instead of repeating it.";
 
+/// Where commands find the address of the agent's trigger.
+pub(crate) const EXTERNAL_TRIGGER: &str = "
+Commands find in $HOLON_EXTERNAL_TRIGGER_URL the address at which another system wakes you: it POSTs there, and you \
+are shown what it sends. The address is a secret that lets its holder wake you: give it to a system that is to do \
+so, and never print, repeat or store it anywhere else.";
+
 /// Stands where an earlier run of the same message was interrupted.
 pub(crate) const CONTINUATION: &str = "\
 The runtime was restarted while you worked on this message. What stands above was recorded before. A call \

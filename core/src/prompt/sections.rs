@@ -56,7 +56,7 @@ pub(crate) fn frame(
         block("agent", alloc::vec![Part::Rendered(about(agent))], Stability::AgentScoped),
         block(
             "execution_environment",
-            alloc::vec![Part::Rendered(environment(&context.execution))],
+            alloc::vec![Part::Rendered(environment(agent, &context.execution))],
             Stability::AgentScoped
         ),
     ];
@@ -122,9 +122,10 @@ fn hints(agent: &Agent, message: MessageId) -> Vec<Part> {
 pub(crate) fn hint(Pending { hint, count, last_at, .. }: &Pending) -> String {
     let times = if *count > 1 { format!(", the last of {count}") } else { String::new() };
     let about = hint.resource.as_ref().map_or_else(String::new, |resource| format!(" | about {resource}"));
+    let typed = hint.content_type.as_ref().map_or_else(String::new, |kind| format!(" | {kind}"));
     let described = hint.description.as_ref().map_or_else(String::new, |text| format!("\n{text}"));
     format!(
-        "\n[hint from {} | class integration_signal | received {last_at}{times}{about}]\n{}{described}\n",
+        "\n[hint from {} | class integration_signal | received {last_at}{times}{about}{typed}]\n{}{described}\n",
         hint.source, hint.reason
     )
 }
@@ -171,10 +172,12 @@ fn about(agent: &Agent) -> String {
     )
 }
 
-fn environment(execution: &ExecutionSnapshot) -> String {
+fn environment(agent: &Agent, execution: &ExecutionSnapshot) -> String {
+    let found = execution.external_trigger && agent.trigger_generation().is_some();
+    let trigger = if found { policy::EXTERNAL_TRIGGER } else { "" };
     format!(
         "Execution root: {}\nCurrent folder: {}\nWorkspace: {}\nAgent home: {}\nPlatform: {}, shell {}\n\
-         Execution profile: host_local (paths, network and processes are not_enforced)",
+         Execution profile: host_local (paths, network and processes are not_enforced){trigger}",
         execution.binding.execution_root,
         execution.binding.cwd,
         execution.binding.workspace_anchor,

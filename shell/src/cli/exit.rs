@@ -71,6 +71,7 @@ impl From<&Reject> for Exit {
             Reject::UnknownAgent { .. }
             | Reject::UnknownTask { .. }
             | Reject::UnknownTimer { .. }
+            | Reject::UnknownTrigger
             | Reject::UnknownWorkItem { .. } => Self::NotFound,
             Reject::CommandRefused { error } => Self::of_refused_command(error.kind.name()),
             Reject::AgentStopped { .. }

@@ -28,6 +28,7 @@ mod task;
 mod terminal;
 mod through;
 mod timer;
+mod trigger;
 mod wait;
 mod wake;
 mod work;
@@ -40,6 +41,7 @@ use agent::AgentCommand;
 pub use exit::Exit;
 use task::TaskCommand;
 use timer::TimerCommand;
+use trigger::TriggerCommand;
 use work::WorkCommand;
 
 /// A durable runtime for long-lived software agents.
@@ -91,6 +93,9 @@ enum Command {
     /// What wakes an agent at a time
     #[command(subcommand)]
     Timer(TimerCommand),
+    /// The address at which other systems wake an agent
+    #[command(subcommand)]
+    Trigger(TriggerCommand),
     /// Hint at something: an agent looks when nothing else is to be done
     Wake(wake::WakeArgs),
     /// The old name of `agent stop`
@@ -134,6 +139,7 @@ pub fn main() -> std::process::ExitCode {
         Command::Task(command) => task::task(cli.home, command),
         Command::Work(command) => work::work(cli.home, command),
         Command::Timer(command) => timer::timer(cli.home, command),
+        Command::Trigger(command) => trigger::trigger(cli.home, command),
         Command::Wake(args) => wake::wake(cli.home, args),
         Command::Pause(args) => agent::agent(cli.home, AgentCommand::Pause(args)),
         Command::Resume(args) => agent::agent(cli.home, AgentCommand::Resume(args)),

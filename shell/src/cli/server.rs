@@ -29,6 +29,7 @@ use crate::ledger::Reader;
 use crate::runtime::{Ended, Runtime};
 use crate::settings::Environment;
 use crate::supervise::process;
+use crate::trigger_address::{TriggerAddresses, TriggerKey};
 use crate::{clock, spawn};
 
 /// Connections that wait to be accepted.
@@ -74,7 +75,10 @@ impl Server {
             })
         };
         let (models, providers) = (setup.config.models.clone(), setup.providers.clone());
-        let driver = Driver::start(setup.start(home, environment, hub.live(), observer)).await?;
+        let triggers = addresses.of_triggers(home, &endpoint)?;
+        let mut start = setup.start(home, environment, hub.live(), observer);
+        start.performing.triggers = Some(triggers.clone());
+        let driver = Driver::start(start).await?;
         let (runtime, ended) = Runtime::keep(driver, |warning| tracing::warn!("{warning}"));
         ensure_default_agent(&runtime, home, &default_agent).await?;
         let started_at = clock::now().wall;
@@ -98,6 +102,7 @@ impl Server {
                 started_at,
             },
             policy: policy(&endpoint, addresses.listen)?,
+            triggers,
             metrics,
             shutdown: shutdown.clone(),
             models,
@@ -175,6 +180,16 @@ impl Addresses {
         Ok(Self { socket, tcp, listen })
     }
 
+    /// How other systems reach triggers: as others reach the runtime.
+    fn of_triggers(&self, home: &Home, endpoint: &Endpoint) -> Result<TriggerAddresses, Failure> {
+        let key = TriggerKey::of(home).map_err(|error| {
+            let hint = error.hint();
+            Failure::usage(error).hint(hint)
+        })?;
+        let base = endpoint.advertise.clone().unwrap_or_else(|| format!("http://{}", self.listen));
+        Ok(TriggerAddresses::new(&base, key))
+    }
+
     /// Lets everybody in.
     fn serve(self, router: &Router, shutdown: &Shutdown) -> Result<(Claim, Vec<JoinHandle<()>>), Failure> {
         let Self { socket, tcp, listen } = self;
@@ -219,6 +234,7 @@ async fn ensure_default_agent(runtime: &Runtime, home: &Home, agent: &AgentId) -
         | Answer::Timer { .. }
         | Answer::WorkItem { .. }
         | Answer::Woken { .. }
+        | Answer::ExternalTrigger { .. }
         | Answer::Drained => Err(anyhow!("the creation of an agent was answered with {answer:?}").into()),
     }
 }

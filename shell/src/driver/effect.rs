@@ -31,11 +31,11 @@ impl Driver {
                     between(Point::ToolBegins, performers.call_tool(call), Point::ToolEnded).await
                 });
             }
-            Effect::PrepareCommand { agent, op, task, call } => {
+            Effect::PrepareCommand { agent, op, task, call, trigger_generation } => {
                 let (name, gate) = (agent.clone(), self.tools_from.clone());
                 self.work.start(agent, op, async move {
                     gate.opened().await;
-                    let work = performers.prepare_command(&name, op, task, call);
+                    let work = performers.prepare_command(&name, op, task, call, trigger_generation);
                     between(Point::PrepareBegins, work, Point::PrepareEnded).await
                 });
             }

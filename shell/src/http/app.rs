@@ -20,6 +20,7 @@ use crate::perform::model::Providers;
 use crate::runtime::Runtime;
 use crate::settings::Access;
 use crate::spawn;
+use crate::trigger_address::TriggerAddresses;
 
 /// What handlers share. Cheap to clone.
 #[derive(Clone)]
@@ -34,6 +35,7 @@ pub struct Parts {
     pub home: Home,
     pub about: About,
     pub policy: Policy,
+    pub triggers: TriggerAddresses,
     pub metrics: Metrics,
     /// Asked for by a request, or by whoever started the server.
     pub shutdown: Shutdown,

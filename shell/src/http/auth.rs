@@ -51,6 +51,8 @@ pub(super) enum Caller {
 pub(super) enum Access {
     /// Anybody who can connect: nothing is told that is anybody's secret.
     Open,
+    /// Whoever has a token for it in the path: its handler looks at that.
+    Token,
     /// Whoever the policy lets in.
     Control,
 }

@@ -5,6 +5,8 @@ use std::time::Duration;
 use axum::body::Body as HttpBody;
 use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Body as _;
@@ -33,6 +35,8 @@ pub(super) trait Body: Sized + Send {
     const BYTES: usize;
     /// Whether there must be one.
     const REQUIRED: bool;
+    /// What kinds of it are taken.
+    const MEDIA: &'static str = "application/json";
 
     fn read(headers: &HeaderMap, bytes: &Bytes) -> Result<Self, Box<Failure>>;
     fn schema(generator: &mut SchemaGenerator) -> Option<Schema>;
@@ -46,6 +50,14 @@ pub(super) struct Optional<T>(pub(super) T);
 
 /// Any JSON document, as it came.
 pub(super) struct AnyJson<const BYTES: usize>(pub(super) String);
+
+/// Anything at all, as it came: JSON and text as they are, and bytes that are no text in base64.
+pub(super) struct Anything<const BYTES: usize> {
+    /// None where nothing came.
+    pub(super) text: Option<String>,
+    /// With `;base64` behind it where that is what the text is.
+    pub(super) content_type: Option<String>,
+}
 
 /// None.
 pub(super) struct Empty;
@@ -89,6 +101,33 @@ impl<const BYTES: usize> Body for AnyJson<BYTES> {
         json(headers)?;
         let document: serde_json::Value = parse(bytes)?;
         Ok(Self(document.to_string()))
+    }
+
+    fn schema(_: &mut SchemaGenerator) -> Option<Schema> {
+        Some(Schema::default())
+    }
+}
+
+impl<const BYTES: usize> Body for Anything<BYTES> {
+    const BYTES: usize = BYTES;
+    const REQUIRED: bool = false;
+    const MEDIA: &'static str = "*/*";
+
+    fn read(headers: &HeaderMap, bytes: &Bytes) -> Result<Self, Box<Failure>> {
+        let named = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).map(str::trim);
+        let content_type = named.filter(|name| !name.is_empty()).map(str::to_owned);
+        if bytes.is_empty() {
+            return Ok(Self { text: None, content_type: None });
+        }
+        if json(headers).is_ok() {
+            parse::<IgnoredAny>(bytes)?;
+        }
+        if let Ok(text) = std::str::from_utf8(bytes) {
+            return Ok(Self { text: Some(text.to_owned()), content_type });
+        }
+        let content_type = content_type.unwrap_or_else(|| "application/octet-stream".to_owned());
+        let text = Some(BASE64_STANDARD.encode(bytes));
+        Ok(Self { text, content_type: Some(format!("{content_type};base64")) })
     }
 
     fn schema(_: &mut SchemaGenerator) -> Option<Schema> {

@@ -72,6 +72,8 @@ codes! {
     UnknownTimer "unknown_timer" NOT_FOUND;
     /// No work item of that name is open, or was completed lately.
     UnknownWorkItem "unknown_work_item" NOT_FOUND;
+    /// No trigger has this address, any more or at all.
+    UnknownTrigger "unknown_trigger" NOT_FOUND;
     /// A number is smaller or larger than it may be; `details` has it, and the bounds.
     OutOfRange "out_of_range" BAD_REQUEST;
     /// A command that can't be executed; `details.kind` says why, in the words of the tools.
@@ -116,6 +118,7 @@ impl From<&Reject> for Code {
             Reject::TooManyAgents { .. } => Self::TooManyAgents,
             Reject::UnknownTask { .. } => Self::UnknownTask,
             Reject::UnknownTimer { .. } => Self::UnknownTimer,
+            Reject::UnknownTrigger => Self::UnknownTrigger,
             Reject::UnknownWorkItem { .. } => Self::UnknownWorkItem,
             Reject::OutOfRange { .. } => Self::OutOfRange,
             Reject::CommandRefused { .. } => Self::CommandRefused,

@@ -122,6 +122,7 @@ impl From<Reject> for Box<Failure> {
                 .detail("most", most),
             Reject::CommandRefused { error } => failure.detail("kind", error.kind.name()),
             Reject::Draining
+            | Reject::UnknownTrigger
             | Reject::KindFromOrigin { .. }
             | Reject::PriorityFromOrigin { .. }
             | Reject::NoCurrentRun => failure,

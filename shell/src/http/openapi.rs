@@ -73,7 +73,7 @@ fn operation(route: &Route, generator: &mut SchemaGenerator, error: &Schema) -> 
         operation["requestBody"] = json!({
             "required": body.required,
             "description": format!("At most {} bytes.", body.bytes),
-            "content": { "application/json": { "schema": body.schema } },
+            "content": { body.media: { "schema": body.schema } },
         });
     }
     if route.name.access == Access::Control {
@@ -101,6 +101,10 @@ fn parameters(route: &Route, described: &Described) -> Vec<Value> {
             let schema = json!({ "$ref": format!("#/components/schemas/{schema}") });
             parameters.push(json!({ "name": name, "in": "path", "required": true, "schema": schema }));
         }
+    }
+    if route.name.path.contains("{token}") {
+        let schema = json!({ "type": "string" });
+        parameters.push(json!({ "name": "token", "in": "path", "required": true, "schema": schema }));
     }
     let query = described.query.get("properties").and_then(Value::as_object);
     for (name, schema) in query.into_iter().flatten() {

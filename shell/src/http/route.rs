@@ -37,6 +37,8 @@ pub(super) struct Call<Q, B> {
     pub(super) timer: Option<TimerId>,
     /// The work item of the path, on routes whose path names one.
     pub(super) work_item: Option<WorkItemId>,
+    /// The token of the path, on routes that are reached by one.
+    pub(super) token: Option<String>,
     pub(super) query: Q,
     pub(super) body: B,
     pub(super) headers: HeaderMap,
@@ -48,7 +50,8 @@ pub(super) struct Call<Q, B> {
 /// What a route is called, and who may use it.
 pub(super) struct Name {
     pub(super) method: Method,
-    /// With `{agent_id}` where an agent is named, `{task_id}`, `{timer_id}` or `{work_item_id}` where one of its own things is.
+    /// With `{agent_id}` where an agent is named, `{task_id}`, `{timer_id}` or `{work_item_id}` where one of its own things is,
+    /// and `{token}` where that says whose.
     pub(super) path: &'static str,
     /// One line.
     pub(super) summary: &'static str,
@@ -93,6 +96,7 @@ pub(super) struct Described {
 pub(super) struct BodyDescribed {
     pub(super) schema: Schema,
     pub(super) required: bool,
+    pub(super) media: &'static str,
     pub(super) bytes: usize,
 }
 
@@ -131,6 +135,19 @@ impl Route {
         Fut: Future<Output = Handled<R>> + Send,
     {
         let name = Name { method: Method::POST, path, summary, access: Access::Control };
+        Self::new(name, handler)
+    }
+
+    /// A route that takes what comes with a token in its path.
+    pub(super) fn token<Q, B, R, F, Fut>(path: &'static str, summary: &'static str, handler: F) -> Self
+    where
+        Q: DeserializeOwned + JsonSchema + Send + 'static,
+        B: Body + 'static,
+        R: Reply + 'static,
+        F: Fn(App, Call<Q, B>) -> Fut + Clone + Send + Sync + 'static,
+        Fut: Future<Output = Handled<R>> + Send,
+    {
+        let name = Name { method: Method::POST, path, summary, access: Access::Token };
         Self::new(name, handler)
     }
 
@@ -202,14 +219,14 @@ impl<Q: DeserializeOwned, B: Body> Call<Q, B> {
             return Err(Failure::internal("the connection does not say who is at its other end"));
         };
         let caller = match access {
-            Access::Open => None,
+            Access::Open | Access::Token => None,
             Access::Control => Some(app.policy.admit(peer, &parts.headers)?),
         };
-        let Named { agent, task, timer, work_item } = Named::read(app, &mut parts).await?;
+        let Named { agent, task, timer, work_item, token } = Named::read(app, &mut parts).await?;
         let query = Query::<Q>::try_from_uri(&parts.uri).map_err(|rejection| bad_query(&rejection))?.0;
         let body = if B::BYTES == 0 { Bytes::new() } else { body::collect(body, B::BYTES).await? };
         let body = B::read(&parts.headers, &body)?;
-        Ok(Self { agent, task, timer, work_item, query, body, headers: parts.headers, peer, caller })
+        Ok(Self { agent, task, timer, work_item, token, query, body, headers: parts.headers, peer, caller })
     }
 }
 
@@ -229,6 +246,7 @@ struct Named {
     task: Option<TaskId>,
     timer: Option<TimerId>,
     work_item: Option<WorkItemId>,
+    token: Option<String>,
 }
 
 impl Named {
@@ -240,6 +258,7 @@ impl Named {
             Some(text) => AgentId::new(text).map_err(|error| invalid("agent_id", error))?,
             None => app.about.default_agent.clone(),
         };
+        let token = named("token").map(str::to_owned);
         let task = named("task_id").map(str::parse).transpose();
         let timer = named("timer_id").map(str::parse).transpose();
         let work_item = named("work_item_id").map(str::parse).transpose();
@@ -248,6 +267,7 @@ impl Named {
             task: task.map_err(|error| invalid("task_id", error))?,
             timer: timer.map_err(|error| invalid("timer_id", error))?,
             work_item: work_item.map_err(|error| invalid("work_item_id", error))?,
+            token,
         })
     }
 }
@@ -260,7 +280,12 @@ fn describe<Q: JsonSchema, B: Body, R: Reply>(generator: &mut SchemaGenerator) -
     let schema = B::schema(generator);
     Described {
         query: Q::json_schema(generator),
-        body: schema.map(|schema| BodyDescribed { schema, required: B::REQUIRED, bytes: B::BYTES }),
+        body: schema.map(|schema| BodyDescribed {
+            schema,
+            required: B::REQUIRED,
+            media: B::MEDIA,
+            bytes: B::BYTES,
+        }),
         reply: R::schema(generator),
         status: R::STATUS,
         media: R::MEDIA,

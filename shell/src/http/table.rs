@@ -8,8 +8,8 @@ use super::App;
 use super::code::Code;
 use super::failure::Failure;
 use super::resource::{
-    agents, control, debug, events, fork, history, ingress, models, runtime, stream, tasks, timers, wake,
-    work_items,
+    agents, control, debug, events, fork, history, ingress, models, runtime, stream, tasks, timers, triggers,
+    wake, work_items,
 };
 use super::route::{Header, Route, Value};
 use super::{metrics, openapi};
@@ -57,6 +57,7 @@ pub(super) fn routes() -> Vec<Route> {
     routes.extend(writes());
     routes.extend(task_writes());
     routes.extend(of_timers());
+    routes.extend(of_wakes());
     routes.extend(of_work_items());
     routes
 }
@@ -166,6 +167,21 @@ fn of_timers() -> Vec<Route> {
                 Code::OutOfRange,
                 Code::TooMany,
             ]),
+        Route::post("/control/agents/{agent_id}/timers/{timer_id}/cancel", "End a timer", timers::cancel)
+            .fails(&[Code::UnknownAgent, Code::UnknownTimer, Code::AgentDamaged]),
+    ]
+}
+
+fn of_wakes() -> Vec<Route> {
+    const DELIVERED: &[Code] = &[
+        Code::UnknownTrigger,
+        Code::AgentStopped,
+        Code::AgentDamaged,
+        Code::OutOfRange,
+        Code::InvalidHeader,
+    ];
+    const TRIGGERS: &[Code] = &[Code::UnknownAgent, Code::AgentDamaged];
+    vec![
         Route::post(
             "/control/agents/{agent_id}/wake",
             "A signal for an agent, told with all others",
@@ -178,8 +194,28 @@ fn of_timers() -> Vec<Route> {
             Code::OutOfRange,
             Code::TooLarge,
         ]),
-        Route::post("/control/agents/{agent_id}/timers/{timer_id}/cancel", "End a timer", timers::cancel)
-            .fails(&[Code::UnknownAgent, Code::UnknownTimer, Code::AgentDamaged]),
+        Route::token("/callbacks/wake/{token}", "Wake the agent whose trigger this is", triggers::deliver)
+            .fails(DELIVERED),
+        Route::token(
+            "/callbacks/enqueue/{token}",
+            "Deprecated: the same as /callbacks/wake/{token}",
+            triggers::enqueue,
+        )
+        .fails(DELIVERED),
+        Route::get("/control/agents/{agent_id}/triggers", "The trigger, with its address", triggers::list)
+            .fails(TRIGGERS),
+        Route::post(
+            "/control/agents/{agent_id}/triggers/rotate",
+            "Another address for the trigger",
+            triggers::rotate,
+        )
+        .fails(TRIGGERS),
+        Route::post(
+            "/control/agents/{agent_id}/triggers/revoke",
+            "No address for the trigger any more",
+            triggers::revoke,
+        )
+        .fails(TRIGGERS),
     ]
 }
 

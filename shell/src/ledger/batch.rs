@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use holon_core::agent::Agent;
+use holon_core::agent::external_trigger::TriggerChange;
 use holon_core::input::ControlRequest;
 use holon_core::lifecycle::Status;
 use holon_core::record::Step;
@@ -215,7 +216,9 @@ pub(crate) fn is_urgent(input: &Input) -> bool {
             ControlRequest::Stop | ControlRequest::Abort { .. } => true,
             ControlRequest::Start => false,
         },
+        Input::ChangeTrigger { change, .. } => *change == TriggerChange::Revoke,
         Input::CreateAgent { .. }
+        | Input::Deliver { .. }
         | Input::Ingress { .. }
         | Input::SetModel { .. }
         | Input::RunTask { .. }

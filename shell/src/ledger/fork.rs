@@ -158,7 +158,7 @@ mod tests {
             let mut world = home.start();
             let reader = world.reader.clone();
             let forked = fork(&reader, &mut world.host, &world.texts, &asked(Some(at))).unwrap();
-            assert!(forked.through.0 <= at.max(3) && forked.through.0 + 24 > at, "{at}: {}", forked.through);
+            assert!(forked.through.0 <= at.max(4) && forked.through.0 + 24 > at, "{at}: {}", forked.through);
             world.ledger.append(&forked.batch).unwrap();
             let copy = world.host.view().agent(&id("other")).unwrap();
             assert_eq!(copy.event_seq, forked.through);

@@ -199,6 +199,7 @@ impl World {
                     agent_home: "/home/agent".into(),
                     platform: "linux".into(),
                     shell: "sh".into(),
+                    external_trigger: false,
                 };
                 let context = LoadedContext { sources: Vec::new(), execution, context_build_ms: Millis(1) };
                 (agent, op, Outcome::Context { context })

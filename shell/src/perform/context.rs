@@ -29,6 +29,7 @@ pub(super) async fn load(
     agent_home: PathBuf,
     binding: ExecutionBinding,
     shell: &str,
+    external_trigger: bool,
 ) -> Result<(Vec<InstructionSource>, ExecutionSnapshot), ContextError> {
     let (home, anchor) = (agent_home.clone(), PathBuf::from(&binding.workspace_anchor));
     let found = spawn::blocking(move || read_sources(&home, &anchor)).await??;
@@ -45,6 +46,7 @@ pub(super) async fn load(
         agent_home: agent_home.display().to_string(),
         platform: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
         shell: shell.to_owned(),
+        external_trigger,
     };
     Ok((sources, snapshot))
 }
@@ -113,7 +115,7 @@ mod tests {
 
     async fn sources(home: &Path, root: &Path) -> Result<Vec<(SourceScope, String)>, ContextError> {
         let texts = texts();
-        let (sources, _) = load(&texts, home.to_owned(), binding(root), "sh").await?;
+        let (sources, _) = load(&texts, home.to_owned(), binding(root), "sh", false).await?;
         let whole = |source: &InstructionSource| texts.resolve(&source.content).unwrap().to_string();
         Ok(sources.iter().map(|source| (source.scope, whole(source))).collect())
     }

@@ -29,8 +29,9 @@ use crate::remains::Remains;
 use crate::spawn;
 use crate::supervise;
 use crate::text::Texts;
+use crate::trigger_address::TriggerAddresses;
 use model::{Failure, Providers, Reply};
-use tool::{CommandEnvironment, Commands};
+use tool::{CommandEnvironment, Commands, Whose};
 
 /// Everything that performs effects. Cheap to clone.
 #[derive(Clone)]
@@ -55,6 +56,8 @@ pub struct Settings {
     /// The program that supervises commands: [`crate::supervise::program`] where this is the binary itself.
     pub supervisor: PathBuf,
     pub commands: CommandSettings,
+    /// Where triggers are reached; none where nothing is served.
+    pub triggers: Option<TriggerAddresses>,
     /// Whether commands end with this process, however it ends: nobody opens this home again.
     pub tied: bool,
     /// What goes on although nobody waits for its outcome.
@@ -93,6 +96,7 @@ impl Settings {
             environment,
             supervisor: supervise::program(),
             commands: CommandSettings::default(),
+            triggers: None,
             tied: false,
             remains: Remains::default(),
         }
@@ -132,7 +136,8 @@ impl Performers {
         let started = clock::now();
         let settings = &self.inner.settings;
         let shell = settings.environment.default_shell();
-        let loaded = context::load(&self.inner.texts, settings.agent_home(agent), execution.clone(), shell);
+        let (home, triggers) = (settings.agent_home(agent), settings.triggers.is_some());
+        let loaded = context::load(&self.inner.texts, home, execution.clone(), shell, triggers);
         match loaded.await {
             Ok((sources, execution)) => {
                 let context_build_ms = clock::since(started);
@@ -171,14 +176,25 @@ impl Performers {
     }
 
     /// Brings up a supervisor for a command; ends in `Prepared`, or in `Tool` when the call is refused.
-    pub async fn prepare_command(&self, agent: &AgentId, op: OpId, task: TaskId, call: ToolCall) -> Outcome {
+    /// It is told the address of this generation of its agent's trigger.
+    pub async fn prepare_command(
+        &self,
+        agent: &AgentId,
+        op: OpId,
+        task: TaskId,
+        call: ToolCall,
+        trigger_generation: Option<u64>,
+    ) -> Outcome {
         let started = clock::now();
         let Inner { texts, settings, commands, .. } = &*self.inner;
         let arguments = match texts.resolve(&call.arguments) {
             Ok(arguments) => arguments,
             Err(problem) => return self.failed(&format!("the call's arguments: {problem}")),
         };
-        match Box::pin(commands.prepare(texts, settings, (agent, op), task, &call, &arguments)).await {
+        let address = settings.triggers.as_ref().zip(trigger_generation);
+        let address = address.map(|(triggers, generation)| triggers.url(agent, generation));
+        let whose = Whose { agent, op, task, address: address.as_deref() };
+        match Box::pin(commands.prepare(texts, settings, whose, &call, &arguments)).await {
             Ok((supervisor, command)) => Outcome::Prepared { supervisor, command: Some(Box::new(command)) },
             Err(refusal) => {
                 let receipt = Receipt::failure(refusal.into_error(texts));

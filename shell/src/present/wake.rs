@@ -16,6 +16,17 @@ pub(super) fn told(fact: &WakeFact) -> Told {
         WakeFact::WakeHintsShown(fact) => {
             (Visibility::Verbose, format!("shown at once: {}", fact.sources.join(", ")))
         }
+        WakeFact::ExternalTriggerDelivered(fact) => {
+            (Visibility::Debug, format!("{} delivers to {}", fact.source, fact.external_trigger_id))
+        }
+        WakeFact::ExternalTriggerProvisioned(fact) => {
+            let (trigger, generation) = (fact.external_trigger_id, fact.generation);
+            (Visibility::Debug, format!("{trigger} has the address of generation {generation}"))
+        }
+        WakeFact::ExternalTriggerRevoked(fact) => {
+            let (trigger, generation) = (fact.external_trigger_id, fact.generation);
+            (Visibility::Info, format!("generation {generation} of {trigger} wakes nobody any more"))
+        }
     };
     Told::new(visibility, Category::Message, "hint", &summary)
 }

@@ -49,6 +49,7 @@ impl Place {
             environment: CommandEnvironment::new(variables.map(|(name, value)| (name.into(), value.into()))),
             supervisor: env!("CARGO_BIN_EXE_holon").into(),
             commands: CommandSettings { grace: Millis(500), ..CommandSettings::default() },
+            triggers: None,
             tied: false,
             remains: Remains::default(),
         };
@@ -84,7 +85,7 @@ impl Place {
 
     async fn perform(&self, tool: Tool, arguments: Value, timeout: u64) -> Result {
         let call = self.tool_call(tool, &arguments, timeout);
-        let outcome = self.performers.prepare_command(&self.agent, OpId(1), TaskId(1), call).await;
+        let outcome = self.performers.prepare_command(&self.agent, OpId(1), TaskId(1), call, None).await;
         let Outcome::Prepared { supervisor, .. } = outcome else { return self.read_result(outcome) };
         let result = self.run(2, supervisor).await;
         self.performers.settled(&self.agent, OpId(2));
@@ -94,7 +95,7 @@ impl Place {
     pub(crate) async fn prepare(&self, op: u64, mut arguments: Value) -> Option<SupervisorIdentity> {
         arguments["login"] = Value::Bool(false);
         let call = self.tool_call(Tool::ExecCommand, &arguments, 60_000);
-        let outcome = self.performers.prepare_command(&self.agent, OpId(op), TaskId(op), call).await;
+        let outcome = self.performers.prepare_command(&self.agent, OpId(op), TaskId(op), call, None).await;
         if let Outcome::Prepared { supervisor, .. } = outcome { Some(supervisor) } else { None }
     }
 

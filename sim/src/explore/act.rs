@@ -287,6 +287,7 @@ impl Situation {
             | Answer::Timer { .. }
             | Answer::WorkItem { .. }
             | Answer::Woken { .. }
+            | Answer::ExternalTrigger { .. }
             | Answer::Refused { .. } => {}
         }
         for agent in self.shelf.durable.checks.agents().values() {
@@ -329,6 +330,8 @@ impl Situation {
             | Input::CreateWorkItem { agent, .. }
             | Input::CompleteWorkItem { agent, .. }
             | Input::Wake { agent, .. }
+            | Input::Deliver { agent, .. }
+            | Input::ChangeTrigger { agent, .. }
             | Input::Completed { agent, .. } => {
                 if !self.checks.parked.contains_key(agent) {
                     return Ok(());

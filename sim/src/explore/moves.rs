@@ -107,6 +107,8 @@ impl Situation {
             | Action::CreateWork
             | Action::CompleteWork { .. }
             | Action::Wake { .. }
+            | Action::Deliver { .. }
+            | Action::ChangeTrigger { .. }
             | Action::Start
             | Action::Restart
             | Action::Kill { .. }

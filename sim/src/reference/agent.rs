@@ -12,6 +12,7 @@ use holon_core::{Config, ContentId, Event, MessageId, Record, RunId, Wall};
 use super::admission::bounds;
 use super::tasks::Tasks;
 use super::timers::Timers;
+use super::trigger::Trigger;
 use super::unattended::Unattended;
 use super::work::Work;
 use crate::failure::{Failure, ensure};
@@ -37,6 +38,7 @@ pub(super) struct Model {
     pub(super) unattended: Unattended,
     /// Sources of which hints wait.
     pub(super) hints: BTreeSet<String>,
+    pub(super) trigger: Trigger,
 }
 
 /// A message that has not come to an end.
@@ -67,6 +69,7 @@ impl Model {
     pub(super) fn apply(&mut self, record: &Record, config: &Config, no_room: bool) -> Result<(), Failure> {
         if let Event::Wake(fact) = &record.event {
             self.hinted(fact);
+            self.trigger.apply(fact)?;
         }
         match &record.event {
             Event::Inbox(InboxFact::MessageAdmitted(fact)) => {
@@ -115,7 +118,10 @@ impl Model {
                 self.hints.insert(fact.hint.source.clone());
                 self.hints.retain(|source| Some(source) != fact.folded.as_ref());
             }
-            WakeFact::WakeHintCoalesced(_) => {}
+            WakeFact::WakeHintCoalesced(_)
+            | WakeFact::ExternalTriggerProvisioned(_)
+            | WakeFact::ExternalTriggerDelivered(_)
+            | WakeFact::ExternalTriggerRevoked(_) => {}
             WakeFact::WakeTickQueued(_) => self.hints.clear(),
             WakeFact::WakeHintsShown(fact) => {
                 self.hints.retain(|source| !fact.sources.contains(source));

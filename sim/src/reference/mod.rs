@@ -6,11 +6,13 @@ mod admission;
 mod agent;
 mod tasks;
 mod timers;
+mod trigger;
 mod unattended;
 mod work;
 
 use std::collections::BTreeMap;
 
+use holon_core::agent::external_trigger::{Delivery, TriggerChange, TriggerStatus};
 use holon_core::agent::timer::TimerSpec;
 use holon_core::agent::wake::{Hint, WakeDisposition};
 use holon_core::event::{InboxFact, LifecycleFact, TaskFact};
@@ -82,6 +84,11 @@ enum Told {
     /// A hint was taken; whether one of its source waits already.
     Woken {
         waits: bool,
+    },
+    Trigger {
+        generation: u64,
+        active: bool,
+        changed: bool,
     },
     WorkItem {
         item: WorkItemId,
@@ -193,6 +200,8 @@ impl Reference {
             | Input::CreateWorkItem { agent, .. }
             | Input::CompleteWorkItem { agent, .. }
             | Input::Wake { agent, .. }
+            | Input::Deliver { agent, .. }
+            | Input::ChangeTrigger { agent, .. }
             | Input::SetModel { agent, .. } => self.agents.get(agent).cloned(),
             // Nobody is told anything about one agent.
             Input::Completed { .. } | Input::Tick | Input::Drain { .. } => None,
@@ -258,6 +267,8 @@ impl Reference {
                 (*reply, told.unwrap_or_else(|| vec![Told::Refused("unknown_agent")]))
             }
             Input::Wake { hint, reply, .. } => (*reply, self.hint_is_taken(before, hint)),
+            Input::Deliver { delivery, reply, .. } => (*reply, self.is_delivered(before, delivery)),
+            Input::ChangeTrigger { change, reply, .. } => (*reply, trigger_is_changed(before, *change)),
             Input::Drain { reply } => {
                 self.draining = true;
                 (*reply, vec![Told::Drained])
@@ -301,6 +312,15 @@ impl Reference {
             vec![Told::Refused("agent_stopped")]
         } else {
             vec![Told::Woken { waits: agent.hints.contains(&hint.source) }]
+        }
+    }
+
+    fn is_delivered(&self, before: &Before, delivery: &Delivery) -> Vec<Told> {
+        match &before.agent {
+            Some(agent) if !agent.trigger.takes(delivery.generation) => {
+                vec![Told::Refused("unknown_trigger")]
+            }
+            Some(_) | None => self.hint_is_taken(before, &delivery.hint),
         }
     }
 
@@ -397,6 +417,11 @@ impl Reference {
             Answer::Woken { disposition } => {
                 Told::Woken { waits: *disposition == WakeDisposition::Coalesced }
             }
+            Answer::ExternalTrigger { trigger, changed } => Told::Trigger {
+                generation: trigger.generation,
+                active: trigger.status == TriggerStatus::Active,
+                changed: *changed,
+            },
             Answer::Drained => Told::Drained,
             Answer::Refused { reject } => Told::Refused(reject.code()),
         };
@@ -472,6 +497,12 @@ fn begins(agent: &AgentId, task: TaskId, records: &[Record]) -> bool {
         record.agent == *agent
             && matches!(&record.event, Event::Task(TaskFact::TaskCreated(fact)) if fact.task_id == task)
     })
+}
+
+fn trigger_is_changed(before: &Before, change: TriggerChange) -> Vec<Told> {
+    let Some(agent) = &before.agent else { return vec![Told::Refused("unknown_agent")] };
+    let (generation, active, changed) = agent.trigger.changed(change);
+    vec![Told::Trigger { generation, active, changed }]
 }
 
 fn expected_to_begin(told: Option<&Vec<Told>>) -> bool {

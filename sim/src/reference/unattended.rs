@@ -69,7 +69,7 @@ impl Unattended {
             };
             meant || hint.wait_id.as_ref() == Some(id)
         };
-        if hint.body.is_some() || self.external.iter().any(about) {
+        if !hint.repeats && (hint.body.is_some() || self.external.iter().any(about)) {
             self.anew();
         }
     }

@@ -141,10 +141,17 @@ fn of_timers(draw: &mut Draw, agents: u32, span: u32, inputs: &mut Vec<Timed>) {
 }
 
 /// In some worlds somebody outside hints at something, in some all the time; in some there are more sources than are
-/// told apart.
+/// told apart. Some of it comes through the trigger, whose address may change.
 fn of_hints(draw: &mut Draw, agents: u32, span: u32, inputs: &mut Vec<Timed>) {
     draw.ordinal = 0;
     let sources = draw.of("sources", &[1, 4, 4, 200]);
+    for nth in 0..draw.of("changes of triggers", &[0, 0, 1, 4]) {
+        draw.ordinal = nth;
+        let agent = draw.below("whose trigger", agents) + 1;
+        let revoke = draw.below("revoked", 3) == 0;
+        let at = u64::from(draw.below("trigger changed", span));
+        inputs.push(Timed { at, agent, action: Action::ChangeTrigger { revoke } });
+    }
     for nth in 0..draw.of("hints", &[0, 0, 4, 100]) {
         draw.ordinal = nth;
         let agent = draw.below("whose hint", agents) + 1;
@@ -152,7 +159,15 @@ fn of_hints(draw: &mut Draw, agents: u32, span: u32, inputs: &mut Vec<Timed>) {
         let says = draw.below("says something", 2) == 0;
         let wait = u64::from(draw.below("hints for", 4));
         let at = u64::from(draw.below("hinted", span));
-        inputs.push(Timed { at, agent, action: Action::Wake { source, says, wait } });
+        let action = match draw.below("through the trigger", 2) {
+            0 => Action::Wake { source, says, wait },
+            _ => Action::Deliver {
+                generation: draw.of("generation", &[1, 1, 1, 2, 3]),
+                source,
+                says: draw.below("says what", 3),
+            },
+        };
+        inputs.push(Timed { at, agent, action });
     }
     draw.ordinal = 0;
 }

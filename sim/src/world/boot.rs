@@ -113,6 +113,8 @@ impl World<'_> {
             | Action::CreateWork
             | Action::CompleteWork { .. }
             | Action::Wake { .. }
+            | Action::Deliver { .. }
+            | Action::ChangeTrigger { .. }
             | Action::Kill { .. }
             | Action::Suspend { .. }
             | Action::ClockJump { .. }

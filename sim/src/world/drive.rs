@@ -55,6 +55,8 @@ impl World<'_> {
             | Action::CreateWork
             | Action::CompleteWork { .. }
             | Action::Wake { .. }
+            | Action::Deliver { .. }
+            | Action::ChangeTrigger { .. }
             | Action::Start
             | Action::Stop
             | Action::Abort { .. }

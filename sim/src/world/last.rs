@@ -59,6 +59,8 @@ impl World<'_> {
             | Action::CreateWork
             | Action::CompleteWork { .. }
             | Action::Wake { .. }
+            | Action::Deliver { .. }
+            | Action::ChangeTrigger { .. }
             | Action::ClockJump { .. }
             | Action::Tick => false,
         }
@@ -80,6 +82,8 @@ impl World<'_> {
             | Action::CreateWork
             | Action::CompleteWork { .. }
             | Action::Wake { .. }
+            | Action::Deliver { .. }
+            | Action::ChangeTrigger { .. }
             | Action::Start
             | Action::Kill { .. }
             | Action::Suspend { .. }

@@ -261,6 +261,7 @@ impl<'a> World<'a> {
                     Action::Stop | Action::Abort { .. } | Action::StopTask { .. } | Action::Restart => {
                         self.waits_for_the_disk(at, true)
                     }
+                    Action::ChangeTrigger { revoke } => self.waits_for_the_disk(at, *revoke),
                     Action::Create
                     | Action::Message(_)
                     | Action::Model { .. }
@@ -271,6 +272,7 @@ impl<'a> World<'a> {
                     | Action::CreateWork
                     | Action::CompleteWork { .. }
                     | Action::Wake { .. }
+                    | Action::Deliver { .. }
                     | Action::Start
                     | Action::Tick => self.waits_for_the_disk(at, false),
                 }

@@ -71,6 +71,8 @@ impl Patterns {
             | Action::CreateWork
             | Action::CompleteWork { .. }
             | Action::Wake { .. }
+            | Action::Deliver { .. }
+            | Action::ChangeTrigger { .. }
             | Action::Restart
             | Action::Kill { .. }
             | Action::Suspend { .. }

@@ -27,7 +27,7 @@ impl World<'_> {
                 self.begin(&agent, op, "provider", provider::answer)
             }
             Effect::CallTool { agent, op, .. } => self.begin(&agent, op, "tool", tools::call),
-            Effect::PrepareCommand { agent, op, task, call } => self.prepare(&agent, op, task, &call),
+            Effect::PrepareCommand { agent, op, task, call, .. } => self.prepare(&agent, op, task, &call),
             Effect::RunCommand { agent, op, supervisor } => self.go(&agent, op, &supervisor),
             Effect::WatchCommand { agent, op, supervisor } => self.watch(&agent, op, &supervisor),
             Effect::StopCommand { agent, op, force } => self.stop(&agent, op, force),
@@ -184,7 +184,8 @@ impl World<'_> {
             | Answer::TaskInput { .. }
             | Answer::Timer { .. }
             | Answer::WorkItem { .. }
-            | Answer::Woken { .. } => {}
+            | Answer::Woken { .. }
+            | Answer::ExternalTrigger { .. } => {}
         }
         Ok(())
     }

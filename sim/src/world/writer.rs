@@ -1,6 +1,7 @@
 //! The ledger's writer as a driver meets it: it groups what piles up, is slow or stuck, meets a full disk and
 //! goes on trying, or fails and ends the process. Effects leave when their rows are down.
 
+use holon_core::agent::external_trigger::TriggerChange;
 use holon_core::input::ControlRequest;
 use holon_core::replay::Call;
 use holon_core::{Durable, Effect, Input};
@@ -72,7 +73,9 @@ pub(super) fn urgent(input: &Input) -> bool {
             ControlRequest::Stop | ControlRequest::Abort { .. } => true,
             ControlRequest::Start => false,
         },
+        Input::ChangeTrigger { change, .. } => *change == TriggerChange::Revoke,
         Input::CreateAgent { .. }
+        | Input::Deliver { .. }
         | Input::Ingress { .. }
         | Input::SetModel { .. }
         | Input::RunTask { .. }

@@ -45,9 +45,10 @@ pub(crate) fn refusal(tx: &Tx<'_>) -> Option<ToolError> {
 /// Brings up a supervisor, for a call of the run or for an operator.
 pub(crate) fn prepare(tx: &mut Tx<'_>, run_id: Option<RunId>, call: ToolCall) -> OpId {
     let (agent, task) = (tx.agent().id.clone(), tx.agent().next.task);
+    let trigger_generation = tx.agent().trigger_generation();
     let opening =
         Opening { run_id, task_id: Some(task), ..Opening::new(OpKind::PrepareCommand, PREPARE_TIMEOUT) };
-    tx.open(opening, |op| Some(Effect::PrepareCommand { agent, op, task, call }))
+    tx.open(opening, |op| Some(Effect::PrepareCommand { agent, op, task, call, trigger_generation }))
 }
 
 /// A supervisor waits for the word: it is given once its identity is durable.

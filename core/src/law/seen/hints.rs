@@ -2,6 +2,7 @@
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use super::Seen;
 use crate::agent::wake::Hint;
@@ -56,21 +57,26 @@ impl Seen {
                     (hint.body, hint.content_type) = (before.body, before.content_type);
                 }
                 hint.wait_id = hint.wait_id.or(before.wait_id);
+                hint.repeats &= before.repeats;
                 self.hinted(fact.sequence, &fact.hint, count + 1, hint);
             }
             WakeFact::WakeTickQueued(fact) => {
                 let told = core::mem::take(&mut self.hints.pending).into_values().map(|(_, hint)| hint);
-                let told = told.collect();
+                let told: Vec<Hint> = told.collect();
                 self.hints.order.clear();
-                self.hints.others = 0;
+                let counted = core::mem::take(&mut self.hints.others) > 0;
+                let own = !counted && told.iter().all(|hint| hint.repeats);
                 self.hints_about(fact.message_id, told);
                 if let Some(entry) = self.queue.live.get_mut(&fact.message_id) {
-                    entry.own = false;
+                    entry.own = own;
                 }
                 if !fact.contentful {
                     self.queue.known(fact.message_id);
                 }
             }
+            WakeFact::ExternalTriggerProvisioned(fact) => self.trigger.provisioned(fact),
+            WakeFact::ExternalTriggerDelivered(fact) => self.trigger.delivered(fact),
+            WakeFact::ExternalTriggerRevoked(_) => self.trigger.active = false,
             WakeFact::WakeHintsShown(fact) => {
                 for source in &fact.sources {
                     self.hints.pending.remove(source);
@@ -84,7 +90,8 @@ impl Seen {
         self.hints.last = sequence;
         self.hints.order.insert(hint.source.clone(), sequence);
         self.hints.pending.insert(hint.source.clone(), (count, hint));
-        if said.body.is_some() || self.is_awaited(said) {
+        self.trigger.delivered = None;
+        if !said.repeats && (said.body.is_some() || self.is_awaited(said)) {
             self.heard();
         }
     }

@@ -7,6 +7,7 @@ mod queue;
 mod sleep;
 mod tasks;
 mod timers;
+mod triggers;
 mod unattended;
 mod waits;
 mod work;
@@ -37,6 +38,7 @@ pub(in crate::law) use queue::{Claim, Entry, Queue};
 use sleep::Sleep;
 pub(in crate::law) use tasks::{Ended, Op, Task, Tasks, Told};
 pub(in crate::law) use timers::{Timer, come};
+use triggers::Trigger;
 use unattended::Unattended;
 use waits::Waits;
 pub(in crate::law) use waits::{Owner, Recheck};
@@ -58,6 +60,7 @@ pub(in crate::law) struct Seen {
     pub(in crate::law) work: Work,
     pub(in crate::law) waits: Waits,
     pub(in crate::law) hints: Hints,
+    pub(in crate::law) trigger: Trigger,
     pub(in crate::law) unattended: Unattended,
     pub(in crate::law) sleep: Option<Sleep>,
     pub(in crate::law) hold: Option<Hold>,

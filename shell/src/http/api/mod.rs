@@ -12,6 +12,7 @@ mod runtime;
 mod tasks;
 mod timers;
 mod transcript;
+mod triggers;
 mod wake;
 mod word;
 mod work_items;
@@ -39,6 +40,7 @@ pub use tasks::{
 };
 pub use timers::{CreateTimer, TimerReply, TimerSnapshot, Timers, TimersQuery};
 pub use transcript::{Block, Item, PageQuery, RoundData, Transcript, TranscriptEntry};
+pub use triggers::{Delivered, DeliveryQuery, TriggerReply, TriggerSnapshot, Triggers};
 pub use wake::{Wake, Woken};
 pub use work_items::{CreateWork, WorkItemReply, WorkItemShown, WorkItems, WorkItemsQuery};
 

@@ -15,6 +15,7 @@ pub(super) mod stream;
 pub(super) mod tasks;
 mod texts;
 pub(super) mod timers;
+pub(super) mod triggers;
 pub(super) mod wake;
 mod why;
 pub(super) mod work_items;

@@ -41,6 +41,7 @@ pub(in super::super) async fn wake(
         description: plain(wake.description),
         resource: plain(wake.resource),
         external_trigger_id: None,
+        repeats: false,
         wait_id: wake.wait_id,
         body: wake.body.filter(|body| !body.is_empty()).map(|body| texts.take(&body)),
         content_type: plain(wake.content_type),

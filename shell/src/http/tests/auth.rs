@@ -46,10 +46,11 @@ async fn required_means_the_socket_too() {
 async fn every_route_but_the_open_ones_asks_for_the_token() {
     let scene = Scene::with(Setup { token: Some(TOKEN), ..Setup::default() }).await;
     for route in table::routes() {
-        let path = route.name.path.replace("{agent_id}", "main");
+        let path = route.name.path.replace("{agent_id}", "main").replace("{token}", "main.1.no");
         let reply = scene.send_tcp(request(route.name.method, &path, &[], "")).await;
         match route.name.access {
             Access::Open => assert!(reply.status.is_success(), "{path}"),
+            Access::Token => drop(reply.fails(404, "unknown_trigger")),
             Access::Control => drop(reply.fails(401, "missing_token")),
         }
     }

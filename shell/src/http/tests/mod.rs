@@ -10,6 +10,7 @@ mod limits;
 mod reads;
 mod stream;
 mod tasks;
+mod triggers;
 mod why;
 
 use std::net::SocketAddr;
@@ -45,6 +46,7 @@ use crate::perform::tool::CommandEnvironment;
 use crate::runtime::{Ended, Runtime};
 use crate::spawn;
 use crate::text::Secrets;
+use crate::trigger_address::{TriggerAddresses, TriggerKey};
 
 pub(super) const TOKEN: &str = "a-control-token";
 
@@ -131,6 +133,7 @@ pub(crate) async fn start(home: &Home, setup: &Setup, address: SocketAddr) -> St
             config_fingerprint: Some("fingerprint".to_owned()),
             started_at: clock::now().wall,
         },
+        triggers: TriggerAddresses::new("http://holon.example", TriggerKey::of(home).unwrap()),
         policy: Policy::new(setup.mode, setup.token, Some(address)).unwrap(),
         metrics,
         shutdown: Shutdown::default(),

@@ -10,7 +10,7 @@ use holon_core::tool::{Details, Receipt, Tool, ToolError, ToolErrorKind, ToolFac
 use serde::Serialize;
 
 pub use exec::CommandEnvironment;
-pub(super) use exec::Commands;
+pub(super) use exec::{Commands, Whose};
 
 use super::Settings;
 use crate::text::{Texts, hash};

@@ -17,6 +17,7 @@ use tokio::process::{Child, Command};
 
 use super::place::Place;
 use super::{Refusal, Settings};
+use crate::seal;
 use crate::supervise::protocol::{self, Identity, Plan, Say, Tell};
 use crate::supervise::{SOCKET, SUPERVISE, inside};
 
@@ -45,7 +46,12 @@ struct Traces(Option<Place>);
 
 impl Prepared {
     /// Starts a supervisor for this plan and waits until it says who it is.
-    pub(super) async fn start(settings: &Settings, agent: &AgentId, plan: Plan) -> Result<Self, Refusal> {
+    pub(super) async fn start(
+        settings: &Settings,
+        agent: &AgentId,
+        address: Option<&str>,
+        plan: Plan,
+    ) -> Result<Self, Refusal> {
         let failed = |problem: io::Error| {
             let message = format!("no supervisor could be started for the command: {problem}");
             Refusal::new(ToolErrorKind::CommandSpawnFailed, message).hint("nothing was executed")
@@ -54,7 +60,12 @@ impl Prepared {
         let (place, name) = Place::make(settings, agent, logs).map_err(failed)?;
         let mut traces = Traces(Some(place.clone()));
         let terminal = plan.items.iter().any(|item| item.tty);
-        let (process, mut connection) = supervisor(settings, agent, &place, terminal).map_err(failed)?;
+        let mut environment = vec![("HOLON_AGENT_ID", agent.as_str())];
+        environment.extend(address.map(|address| (seal::VARIABLE, address)));
+        if terminal && !settings.environment.has("TERM") {
+            environment.push(("TERM", "xterm-256color"));
+        }
+        let (process, mut connection) = supervisor(settings, agent, &place, environment).map_err(failed)?;
         let Some(Tell::Ready { identity, .. }) = connection.hear_within(PATIENCE).await.map_err(failed)?
         else {
             return Err(failed(io::Error::other("it ended before it was ready")));
@@ -149,7 +160,7 @@ fn supervisor(
     settings: &Settings,
     agent: &AgentId,
     place: &Place,
-    terminal: bool,
+    environment: Vec<(&str, &str)>,
 ) -> io::Result<(Child, Connection)> {
     let (ours, theirs) = StdStream::pair()?;
     ours.set_nonblocking(true)?;
@@ -161,14 +172,11 @@ fn supervisor(
         .env_clear()
         .envs(settings.environment.variables())
         .env("HOLON_RUNTIME", "1")
-        .env("HOLON_AGENT_ID", agent.as_str())
         .env("HOLON_AGENT_HOME", settings.agent_home(agent))
+        .envs(environment)
         .stdin(Stdio::from(OwnedFd::from(theirs)))
         .stdout(Stdio::null())
         .stderr(Stdio::null());
-    if terminal && !settings.environment.has("TERM") {
-        command.env("TERM", "xterm-256color");
-    }
     let process = command.spawn()?;
     Ok((process, Connection { stream: UnixStream::from_std(ours)?, arrived: Vec::new() }))
 }

@@ -49,6 +49,16 @@ pub(in crate::perform) struct Commands {
     executing: Mutex<BTreeMap<(AgentId, OpId), Executing>>,
 }
 
+/// Whose command it is to be.
+#[derive(Clone, Copy)]
+pub(in crate::perform) struct Whose<'a> {
+    pub(in crate::perform) agent: &'a AgentId,
+    pub(in crate::perform) op: OpId,
+    pub(in crate::perform) task: TaskId,
+    /// Where the agent's trigger is reached.
+    pub(in crate::perform) address: Option<&'a str>,
+}
+
 /// A word that is being given.
 pub(in crate::perform) struct Word(JoinHandle<Prepared>);
 
@@ -75,15 +85,14 @@ impl Commands {
         &self,
         texts: &Texts,
         settings: &Settings,
-        (agent, op): (&AgentId, OpId),
-        task: TaskId,
+        Whose { agent, op, task, address }: Whose<'_>,
         call: &ToolCall,
         arguments: &str,
     ) -> Result<(SupervisorIdentity, CommandSpec), Refusal> {
         let (plan, command) = plan::plan(texts, settings, agent, task, call, arguments)?;
         let key = (agent.clone(), op);
         lock(&self.preparing).insert(key.clone());
-        let started = Prepared::start(settings, agent, plan).await;
+        let started = Prepared::start(settings, agent, address, plan).await;
         // Who was given up meanwhile is dropped, and with that dismissed.
         let wanted = lock(&self.preparing).remove(&key);
         let mut prepared = started?;

@@ -1,0 +1,75 @@
+//! Triggers, as they are shown, and deliveries to their addresses.
+
+use holon_core::AgentId;
+use holon_core::agent::external_trigger::{DeliveryMode, ExternalTrigger};
+use holon_core::agent::wake::WakeDisposition;
+use holon_core::ids::ExternalTriggerId;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A trigger with its address.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TriggerSnapshot {
+    #[serde(flatten)]
+    pub trigger: ExternalTrigger,
+    pub target_agent_id: AgentId,
+    /// Where a POST wakes the agent: whoever has it may do that. None when it was revoked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trigger_url: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Triggers {
+    pub ok: bool,
+    /// Each agent has one.
+    pub triggers: Vec<TriggerSnapshot>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TriggerReply {
+    pub ok: bool,
+    pub agent_id: AgentId,
+    /// Whether the request changed anything.
+    pub changed: bool,
+    pub trigger: TriggerSnapshot,
+}
+
+/// What a delivery is about. Its body is whatever it sends: JSON, text or bytes, at most 256 KiB.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DeliveryQuery {
+    /// Whose hint it is: those of a source are one until they are told. `external_trigger` by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 256))]
+    pub source: Option<String>,
+    /// Why the agent should look.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 256))]
+    pub reason: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 256))]
+    pub description: Option<String>,
+    /// What it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 256))]
+    pub resource: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 256))]
+    pub correlation_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 256))]
+    pub causation_id: Option<String>,
+}
+
+/// What became of a delivery. It is durable.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Delivered {
+    pub ok: bool,
+    pub external_trigger_id: ExternalTriggerId,
+    pub disposition: WakeDisposition,
+    /// What was done with it.
+    pub delivery_mode: DeliveryMode,
+    /// The address promised something else than that: use `/callbacks/wake/`.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub deprecated: bool,
+}

@@ -1,0 +1,126 @@
+//! Triggers: what is sent to their addresses, and what operators do about those.
+
+use holon_core::agent::external_trigger::{
+    Delivery, DeliveryMode, ExternalTrigger, TriggerChange, TriggerStatus,
+};
+use holon_core::agent::wake::Hint;
+use holon_core::ids::ExternalTriggerId;
+use holon_core::{AgentId, Answer as Answered, Input, Reject};
+
+use super::super::App;
+use super::super::api::{Delivered, DeliveryQuery, Nothing, TriggerReply, TriggerSnapshot, Triggers};
+use super::super::body::{Anything, Empty, WEBHOOK_BYTES};
+use super::super::code::Code;
+use super::super::reply::Answer;
+use super::super::route::{Call, Handled};
+use super::control::unexpected;
+use super::ingress::check_names;
+use super::look::{Looked, look};
+
+/// Whose hints deliveries are that name nobody.
+const SOURCE: &str = "external_trigger";
+const REASON: &str = "something was delivered";
+
+pub(in super::super) async fn list(app: App, call: Call<Nothing, Empty>) -> Handled<Answer<Triggers>> {
+    let read =
+        |view: holon_core::view::View<'_>, agent: &AgentId| Some(view.agent(agent)?.external_trigger.clone());
+    let Looked { seen, .. } = look(&app, &call.agent, read).await?;
+    let triggers = seen.map(|trigger| snapshot(&app, &call.agent, trigger)).into_iter().collect();
+    Ok(Answer(Triggers { ok: true, triggers }))
+}
+
+pub(in super::super) async fn rotate(app: App, call: Call<Nothing, Empty>) -> Handled<Answer<TriggerReply>> {
+    change(&app, call.agent, TriggerChange::Rotate).await
+}
+
+pub(in super::super) async fn revoke(app: App, call: Call<Nothing, Empty>) -> Handled<Answer<TriggerReply>> {
+    change(&app, call.agent, TriggerChange::Revoke).await
+}
+
+pub(in super::super) async fn deliver(
+    app: App,
+    call: Call<DeliveryQuery, Anything<WEBHOOK_BYTES>>,
+) -> Handled<Answer<Delivered>> {
+    take(&app, call, DeliveryMode::WakeHint).await
+}
+
+pub(in super::super) async fn enqueue(
+    app: App,
+    call: Call<DeliveryQuery, Anything<WEBHOOK_BYTES>>,
+) -> Handled<Answer<Delivered>> {
+    take(&app, call, DeliveryMode::EnqueueMessage).await
+}
+
+async fn take(
+    app: &App,
+    call: Call<DeliveryQuery, Anything<WEBHOOK_BYTES>>,
+    delivery_mode: DeliveryMode,
+) -> Handled<Answer<Delivered>> {
+    let known = call.token.as_deref().and_then(|token| app.triggers.read(token));
+    let (agent, generation) = known.ok_or(Reject::UnknownTrigger)?;
+    let query = call.query;
+    check_names(
+        Code::InvalidQuery,
+        &[
+            ("source", &query.source),
+            ("reason", &query.reason),
+            ("description", &query.description),
+            ("resource", &query.resource),
+            ("correlation_id", &query.correlation_id),
+            ("causation_id", &query.causation_id),
+        ],
+    )?;
+    let Anything { text, content_type } = call.body;
+    check_names(Code::InvalidHeader, &[("content-type", &content_type)])?;
+    let texts = app.runtime.texts();
+    let plain = |text: Option<String>| text.map(|text| texts.redact(&text));
+    let hint = Hint {
+        source: plain(query.source).unwrap_or_else(|| SOURCE.to_owned()),
+        reason: plain(query.reason).unwrap_or_else(|| REASON.to_owned()),
+        description: plain(query.description),
+        resource: plain(query.resource),
+        // Which trigger it was, and what came before, the core knows.
+        external_trigger_id: None,
+        repeats: false,
+        wait_id: None,
+        body: text.map(|text| texts.take(&text)),
+        content_type: plain(content_type),
+        correlation_id: plain(query.correlation_id),
+        causation_id: plain(query.causation_id),
+    };
+    let delivery = Delivery { generation, delivery_mode, hint };
+    let named = agent.clone();
+    let ask = move |reply| Input::Deliver { agent: named, delivery, reply };
+    let answered = app.runtime.ask(Some(&agent), ask).await?;
+    // That there was such an agent once is nobody's business.
+    if let Answered::Refused { reject: Reject::UnknownAgent { .. } } = answered {
+        return Err(Reject::UnknownTrigger.into());
+    }
+    let Answered::Woken { disposition } = answered else { return Err(unexpected(answered)) };
+    Ok(Answer(Delivered {
+        ok: true,
+        external_trigger_id: ExternalTriggerId::OF_AGENT,
+        disposition,
+        delivery_mode: DeliveryMode::WakeHint,
+        deprecated: delivery_mode != DeliveryMode::WakeHint,
+    }))
+}
+
+/// A revocation gets through whatever else waits.
+async fn change(app: &App, agent: AgentId, change: TriggerChange) -> Handled<Answer<TriggerReply>> {
+    let named = agent.clone();
+    let ask = move |reply| Input::ChangeTrigger { agent: named, change, reply };
+    let answered = match change {
+        TriggerChange::Rotate => app.runtime.ask(Some(&agent), ask).await?,
+        TriggerChange::Revoke => app.runtime.ask_urgently(&agent, ask).await?,
+    };
+    let Answered::ExternalTrigger { trigger, changed } = answered else { return Err(unexpected(answered)) };
+    let trigger = snapshot(app, &agent, *trigger);
+    Ok(Answer(TriggerReply { ok: true, agent_id: agent, changed, trigger }))
+}
+
+fn snapshot(app: &App, agent: &AgentId, trigger: ExternalTrigger) -> TriggerSnapshot {
+    let active = trigger.status == TriggerStatus::Active;
+    let trigger_url = active.then(|| app.triggers.url(agent, trigger.generation));
+    TriggerSnapshot { trigger, target_agent_id: agent.clone(), trigger_url }
+}

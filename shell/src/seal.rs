@@ -1,0 +1,106 @@
+//! What the signature in a trigger's address looks like, wherever it stands: by its form alone it is known as a secret,
+//! of whichever agent and generation it is.
+
+use std::ops::Range;
+
+/// Where commands find the address, and what stands for a signature that was replaced.
+pub(crate) const VARIABLE: &str = "HOLON_EXTERNAL_TRIGGER_URL";
+
+/// What each begins with.
+pub(crate) const FIRST: char = 'h';
+const BEGINS: &[u8] = b"hwt_";
+/// Hexadecimal digits.
+const DIGITS: usize = 64;
+const ENDS: &[u8] = b"_hwt";
+/// Bytes of one.
+pub(crate) const BYTES: usize = BEGINS.len() + DIGITS + ENDS.len();
+
+/// A signature as it is written.
+pub(crate) fn seal(digest: &[u8; DIGITS / 2]) -> String {
+    let digits: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("hwt_{digits}_hwt")
+}
+
+/// The signature that is written like this.
+pub(crate) fn unseal(text: &str) -> Option<[u8; DIGITS / 2]> {
+    if !(text.len() == BYTES && fits(text.as_bytes(), 0)) {
+        return None;
+    }
+    let mut digest = [0_u8; DIGITS / 2];
+    let digits = &text[BEGINS.len()..][..DIGITS];
+    for (at, byte) in digest.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(&digits[2 * at..][..2], 16).ok()?;
+    }
+    Some(digest)
+}
+
+/// Where they stand in a text, in order.
+pub(crate) fn find(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let found = text.match_indices("hwt_").map(|(at, _)| at..at + BYTES);
+    found.filter(|range| text.as_bytes().get(range.clone()).is_some_and(|part| fits(part, 0)))
+}
+
+/// Whether a text may go on as one: its beginning, or all of it.
+pub(crate) fn begins(text: &str) -> bool {
+    !text.is_empty() && text.len() <= BYTES && fits(text.as_bytes(), 0)
+}
+
+/// Bytes at the end of a text that may be the beginning of one which goes on behind a cut, with something of its secret.
+pub(crate) fn begun_at_end(text: &str) -> usize {
+    let ends = (BEGINS.len() + 1..BYTES).rev();
+    let bytes = text.as_bytes();
+    ends.filter(|length| *length <= bytes.len())
+        .find(|length| fits(&bytes[bytes.len() - length..], 0))
+        .unwrap_or(0)
+}
+
+/// Bytes at the beginning of a text that may be the end of one which began before a cut, with something of its secret.
+pub(crate) fn ended_at_start(text: &str) -> usize {
+    let ends = (ENDS.len() + 1..BYTES).rev();
+    let bytes = text.as_bytes();
+    ends.filter(|length| *length <= bytes.len())
+        .find(|length| fits(&bytes[..*length], BYTES - length))
+        .unwrap_or(0)
+}
+
+/// Whether these bytes may stand in one, so far behind its beginning.
+fn fits(part: &[u8], offset: usize) -> bool {
+    let may_stand = |(at, byte): (usize, &u8)| match at.checked_sub(BEGINS.len()) {
+        None => BEGINS[at] == *byte,
+        Some(digit) if digit < DIGITS => matches!(byte, b'0'..=b'9' | b'a'..=b'f'),
+        Some(behind) => ENDS.get(behind - DIGITS) == Some(byte),
+    };
+    (offset..).zip(part).all(may_stand)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_is_written_and_read() {
+        let digest = std::array::from_fn(|at| u8::try_from(at * 7).unwrap_or(255));
+        let sealed = seal(&digest);
+        assert_eq!((sealed.len(), unseal(&sealed)), (BYTES, Some(digest)));
+        for wrong in ["", "hwt__hwt", &sealed[1..], &sealed.to_uppercase(), &format!("{sealed}0")] {
+            assert_eq!(unseal(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn one_is_found_by_its_form_also_where_a_cut_goes_through_it() {
+        let sealed = seal(&[0xab; 32]);
+        let text = format!("hwt_no and ä{sealed}{sealed}hwt_");
+        let found: Vec<_> = find(&text).map(|range| text[range].to_owned()).collect();
+        assert_eq!(found, [sealed.clone(), sealed.clone()]);
+        for cut in 1..BYTES {
+            let (head, tail) = sealed.split_at(cut);
+            let (head, tail) = (format!("say {head}"), format!("{tail} it"));
+            let shows = |part: &str| part.contains("ab");
+            assert!(!shows(&head[..head.len() - begun_at_end(&head)]), "{head}");
+            assert!(!shows(&tail[ended_at_start(&tail)..]), "{tail}");
+        }
+        assert_eq!((begun_at_end("a big hwt"), ended_at_start("wt and more")), (0, 0));
+        assert!(begins("h") && begins(&sealed) && !begins("hut") && !begins(""));
+    }
+}

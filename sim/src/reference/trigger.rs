@@ -1,0 +1,57 @@
+//! The trigger of one agent, from what was asked and recorded: which address is in force, and what came through it last.
+
+use holon_core::agent::external_trigger::TriggerChange;
+use holon_core::agent::wake::Hint;
+use holon_core::content::Text;
+use holon_core::event::WakeFact;
+
+use crate::failure::{Failure, ensure};
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Trigger {
+    generation: u64,
+    active: bool,
+    /// The body that came last; none before anything came.
+    last: Option<Option<Text>>,
+}
+
+impl Trigger {
+    pub(super) fn takes(&self, generation: u64) -> bool {
+        self.active && self.generation == generation
+    }
+
+    /// What its owner is told of a change: generation, whether it is in force, whether anything changed.
+    pub(super) fn changed(&self, change: TriggerChange) -> (u64, bool, bool) {
+        match change {
+            TriggerChange::Rotate => (self.generation + 1, true, true),
+            TriggerChange::Revoke => (self.generation, false, self.active),
+        }
+    }
+
+    pub(super) fn apply(&mut self, fact: &WakeFact) -> Result<(), Failure> {
+        match fact {
+            WakeFact::ExternalTriggerProvisioned(fact) => {
+                (self.generation, self.active) = (fact.generation, true);
+                Ok(())
+            }
+            WakeFact::ExternalTriggerRevoked(_) => {
+                self.active = false;
+                Ok(())
+            }
+            WakeFact::WakeHintRecorded(fact) => self.came(&fact.hint),
+            WakeFact::WakeHintCoalesced(fact) => self.came(&fact.hint),
+            WakeFact::ExternalTriggerDelivered(_)
+            | WakeFact::WakeTickQueued(_)
+            | WakeFact::WakeHintsShown(_) => Ok(()),
+        }
+    }
+
+    fn came(&mut self, hint: &Hint) -> Result<(), Failure> {
+        if hint.external_trigger_id.is_some() {
+            let last = self.last.replace(hint.body.clone());
+            let again = last == Some(hint.body.clone());
+            ensure!(hint.repeats == again, "A5", "what {} says came again: {again}", hint.source);
+        }
+        Ok(())
+    }
+}
