@@ -4,6 +4,8 @@ use std::io;
 
 use rustix::rand::{GetRandomFlags, getrandom};
 
+use crate::hex;
+
 /// Random bytes from the kernel.
 fn bytes<const N: usize>() -> io::Result<[u8; N]> {
     let mut bytes = [0_u8; N];
@@ -21,7 +23,7 @@ pub fn seed() -> io::Result<u64> {
 
 /// Thirty-two bytes as hexadecimal digits.
 pub fn key() -> io::Result<String> {
-    Ok(bytes::<32>()?.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hex::write(&bytes::<32>()?))
 }
 
 /// Ten letters and digits, for names that must not collide.

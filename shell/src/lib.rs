@@ -13,6 +13,7 @@ pub mod driver;
 pub mod entropy;
 pub mod envelope;
 pub mod events;
+mod hex;
 pub mod home;
 pub mod http;
 pub mod ledger;

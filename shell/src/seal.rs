@@ -3,6 +3,8 @@
 
 use std::ops::Range;
 
+use crate::hex;
+
 /// Where commands find the address, and what stands for a signature that was replaced.
 pub(crate) const VARIABLE: &str = "HOLON_EXTERNAL_TRIGGER_URL";
 
@@ -17,8 +19,7 @@ pub(crate) const BYTES: usize = BEGINS.len() + DIGITS + ENDS.len();
 
 /// A signature as it is written.
 pub(crate) fn seal(digest: &[u8; DIGITS / 2]) -> String {
-    let digits: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("hwt_{digits}_hwt")
+    format!("hwt_{}_hwt", hex::write(digest))
 }
 
 /// The signature that is written like this.
@@ -26,12 +27,7 @@ pub(crate) fn unseal(text: &str) -> Option<[u8; DIGITS / 2]> {
     if !(text.len() == BYTES && fits(text.as_bytes(), 0)) {
         return None;
     }
-    let mut digest = [0_u8; DIGITS / 2];
-    let digits = &text[BEGINS.len()..][..DIGITS];
-    for (at, byte) in digest.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(&digits[2 * at..][..2], 16).ok()?;
-    }
-    Some(digest)
+    hex::read(&text[BEGINS.len()..][..DIGITS])
 }
 
 /// Where they stand in a text, in order.

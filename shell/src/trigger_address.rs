@@ -13,7 +13,7 @@ use holon_core::ids::ExternalTriggerId;
 use sha2::Sha256;
 
 use crate::home::Home;
-use crate::{entropy, seal};
+use crate::{entropy, hex, seal};
 
 /// The route that takes deliveries.
 pub const ROUTE: &str = "/callbacks/wake/";
@@ -83,10 +83,10 @@ impl TriggerKey {
         let mut text = String::new();
         file.take(4 * DIGITS as u64).read_to_string(&mut text).map_err(unusable)?;
         let key = text.trim();
-        if key.len() == DIGITS && key.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            return Ok(Self::new(key));
+        match hex::read::<{ DIGITS / 2 }>(key) {
+            Some(_) => Ok(Self::new(key)),
+            None => Err(KeyError::NoKey { path }),
         }
-        Err(KeyError::NoKey { path })
     }
 
     fn new(key: &str) -> Self {

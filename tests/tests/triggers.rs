@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 
 use end_to_end::daemon::Daemon;
+use end_to_end::http::ask;
 use end_to_end::wait_for;
 use serde_json::{Value, json};
 
@@ -98,4 +99,26 @@ fn an_address_that_was_changed_wakes_nobody() {
     daemon.start();
     daemon.ok(&["trigger", "rotate"]);
     assert_eq!(post(&address(&daemon), "again"), 409, "it is stopped");
+}
+
+#[test]
+fn webhooks_that_have_to_be_signed_need_a_key_that_is_there() {
+    let daemon = Daemon::hello();
+    daemon.ok(&["config", "set", "server.webhook_credential", "forge"]);
+    daemon.0.run(&["daemon", "start"]).refused(2, &["names forge", "holon config credentials set forge"]);
+    let key = b"canary-of-the-forge";
+    let set = daemon.0.run_with_input(&["config", "credentials", "set", "forge", "-"], key);
+    assert_eq!(set.code, Some(0), "{set:?}");
+    daemon.start();
+    let socket = daemon.run_file("holon.sock");
+    let signed = |signature: &str| {
+        let headers = [("X-Hub-Signature-256", signature)];
+        let body = json!({ "ref": "main" });
+        let sent = ask(&socket, "POST", "/webhooks/generic/main", &headers, Some(&body));
+        sent.expect("an answer").status
+    };
+    // Of `{"ref":"main"}` under that key.
+    let right = "sha256=042d2c09bfa8127cf0f04767cf6a79951f01ff5f498eea00a07678a7714383b3";
+    assert_eq!((signed(right), signed(&right.replace('0', "1"))), (200, 401));
+    wait_for("the turn of the webhook", || daemon.events_of("turn_terminal") == 1);
 }

@@ -24,6 +24,7 @@ use crate::driver::{Driver, DriverError};
 use crate::events::Hub;
 use crate::home::Home;
 use crate::http::auth::Policy;
+use crate::http::signature::Signatures;
 use crate::http::{self, About, App, Metrics, Parts, Shutdown};
 use crate::ledger::Reader;
 use crate::runtime::{Ended, Runtime};
@@ -61,7 +62,7 @@ impl Server {
         environment: &Environment,
         effective: Effective,
     ) -> Result<Self, Failure> {
-        let Effective { setup, endpoint, fingerprint } = effective;
+        let Effective { setup, endpoint, fingerprint, webhook_key } = effective;
         let addresses = Addresses::take(&endpoint)?;
         reached(Point::SocketClaimed);
         let default_agent = AgentId::new(&setup.settings.server.default_agent)?;
@@ -102,6 +103,7 @@ impl Server {
                 started_at,
             },
             policy: policy(&endpoint, addresses.listen)?,
+            signatures: Signatures::new(webhook_key.as_deref()),
             triggers,
             metrics,
             shutdown: shutdown.clone(),

@@ -4,14 +4,15 @@
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use clap::{Args, ValueEnum};
 
 use super::output::Failure;
 use super::setup::Setup;
 use crate::daemon::{Endpoint, Fingerprint, TOKEN_VARIABLE, Token};
 use crate::home::Home;
-use crate::settings::{Access, Environment};
+use crate::settings::credentials::Credentials;
+use crate::settings::{Access, Environment, ServerSettings};
 
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct ServerOptions {
@@ -63,6 +64,8 @@ pub(super) struct Effective {
     pub(super) setup: Setup,
     pub(super) endpoint: Endpoint,
     pub(super) fingerprint: Fingerprint,
+    /// With which webhooks have to be signed.
+    pub(super) webhook_key: Option<String>,
 }
 
 impl Effective {
@@ -89,12 +92,25 @@ impl Effective {
         let token = token.map_err(Failure::usage)?;
         let endpoint = Endpoint::new(server, token, home)
             .map_err(|error| Failure::usage(error.clone()).hint(error.hint()))?;
-        let secrets = setup.providers.secrets();
+        let mut secrets = setup.providers.secrets();
+        let webhook_key = webhook_key(server, &setup.credentials)?;
+        secrets.extend(webhook_key.iter().map(|key| ("webhook key".to_owned(), key.clone())));
         let fingerprint = Fingerprint::new(&setup.settings, &endpoint, &secrets);
         let token = endpoint.token.as_ref();
         setup.secrets.extend(token.map(|token| (TOKEN_VARIABLE.to_owned(), token.expose().to_owned())));
-        Ok(Self { setup, endpoint, fingerprint })
+        Ok(Self { setup, endpoint, fingerprint, webhook_key })
     }
+}
+
+/// A key that is named has to be there: nobody's webhooks would be taken otherwise, or everybody's.
+fn webhook_key(server: &ServerSettings, credentials: &Credentials) -> Result<Option<String>, Failure> {
+    let Some(name) = &server.webhook_credential else { return Ok(None) };
+    let key = credentials.get(name).map(ToOwned::to_owned);
+    let missing = || {
+        let missing = anyhow!("server.webhook_credential names {name}, which credentials.toml does not have");
+        Failure::usage(missing).hint(format!("holon config credentials set {name}"))
+    };
+    key.map(Some).ok_or_else(missing)
 }
 
 impl ServerOptions {
@@ -128,7 +144,7 @@ impl ServerOptions {
     /// The same for another process, as its arguments. The token is not among them: see [`Self::token`].
     pub(super) fn arguments(&self) -> Result<Vec<String>, Failure> {
         let mut arguments = Vec::new();
-        for (flag, key, value) in self.flags(crate::settings::ServerSettings::default().listen)? {
+        for (flag, key, value) in self.flags(ServerSettings::default().listen)? {
             match (flag, self.host, self.port) {
                 ("--host" | "--port", host, port) if key == "server.listen" => {
                     let host = host.map(|host| format!("--host={host}"));

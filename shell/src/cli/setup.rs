@@ -23,6 +23,7 @@ pub(super) struct Setup {
     pub(super) providers: Providers,
     /// Secrets beyond those that the environment's names give away.
     pub(super) secrets: Vec<(String, String)>,
+    pub(super) credentials: Credentials,
     /// Models of the chain that can't be asked, each with the reason.
     pub(super) unusable: Vec<String>,
 }
@@ -43,7 +44,7 @@ impl Setup {
         let providers = configured.providers();
         let secrets = providers.secrets().into_iter().chain(configured.secrets).collect();
         let unusable = candidates(&config.models, &providers, model.is_some())?;
-        Ok(Self { settings, config, providers, secrets, unusable })
+        Ok(Self { settings, config, providers, secrets, credentials, unusable })
     }
 
     /// A runtime that stays in its home.

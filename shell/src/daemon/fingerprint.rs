@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::endpoint::Endpoint;
+use crate::hex;
 use crate::settings::Settings;
 
 /// The effective configuration, by key.
@@ -34,7 +35,7 @@ impl Fingerprint {
     /// A short name for the whole.
     pub fn digest(&self) -> String {
         let lines: Vec<String> = self.0.iter().map(|(key, value)| format!("{key}={value:?}\n")).collect();
-        hex(&Sha256::digest(lines.concat()), 16)
+        short(&Sha256::digest(lines.concat()), 16)
     }
 
     /// What is different, by key, with both values: first this one's.
@@ -50,12 +51,11 @@ impl Fingerprint {
 /// A value that must not be seen, as far as it takes to see that it changed.
 fn digest(home: &Path, value: &str) -> String {
     let salted = format!("{}\n{value}", home.display());
-    format!("sha256:{}", hex(&Sha256::digest(salted), 8))
+    format!("sha256:{}", short(&Sha256::digest(salted), 8))
 }
 
-fn hex(bytes: &[u8], digits: usize) -> String {
-    let all: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    all.chars().take(digits).collect()
+fn short(bytes: &[u8], digits: usize) -> String {
+    hex::write(bytes).chars().take(digits).collect()
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use super::failure::Failure;
 use super::metrics::Metrics;
 use super::route::Handled;
 use super::shutdown::Shutdown;
+use super::signature::Signatures;
 use crate::events::Hub;
 use crate::home::Home;
 use crate::ledger::Reader;
@@ -35,6 +36,8 @@ pub struct Parts {
     pub home: Home,
     pub about: About,
     pub policy: Policy,
+    /// Of webhooks.
+    pub signatures: Signatures,
     pub triggers: TriggerAddresses,
     pub metrics: Metrics,
     /// Asked for by a request, or by whoever started the server.

@@ -53,6 +53,8 @@ pub(super) enum Access {
     Open,
     /// Whoever has a token for it in the path: its handler looks at that.
     Token,
+    /// Whoever signs what is sent, where signatures are asked for; otherwise whoever the policy lets in.
+    Signed,
     /// Whoever the policy lets in.
     Control,
 }

@@ -52,6 +52,10 @@ codes! {
     MissingToken "missing_token" UNAUTHORIZED;
     /// The token is not the one that is configured.
     WrongToken "wrong_token" UNAUTHORIZED;
+    /// Webhooks have to be signed, and this one is not.
+    MissingSignature "missing_signature" UNAUTHORIZED;
+    /// A webhook is signed with another key, or was changed on its way.
+    WrongSignature "wrong_signature" UNAUTHORIZED;
     /// A page of some other site asks on behalf of its reader.
     ForbiddenOrigin "forbidden_origin" FORBIDDEN;
     UnknownRoute "unknown_route" NOT_FOUND;

@@ -21,6 +21,7 @@ mod resource;
 mod route;
 mod server;
 mod shutdown;
+pub mod signature;
 mod table;
 #[cfg(test)]
 pub(crate) mod tests;

@@ -76,7 +76,7 @@ fn operation(route: &Route, generator: &mut SchemaGenerator, error: &Schema) -> 
             "content": { body.media: { "schema": body.schema } },
         });
     }
-    if route.name.access == Access::Control {
+    if matches!(route.name.access, Access::Control | Access::Signed) {
         // None, too: the socket, and loopback without a configured token.
         operation["security"] = json!([{ "control_token": [] }, {}]);
     }

@@ -43,7 +43,7 @@ pub(super) struct Call<Q, B> {
     pub(super) body: B,
     pub(super) headers: HeaderMap,
     pub(super) peer: Peer,
-    /// None on an open route: nobody was asked.
+    /// None where nobody was asked: on an open route, or where a token or a signature speaks for itself.
     pub(super) caller: Option<Caller>,
 }
 
@@ -151,6 +151,19 @@ impl Route {
         Self::new(name, handler)
     }
 
+    /// A route that takes what may have to be signed.
+    pub(super) fn signed<Q, B, R, F, Fut>(path: &'static str, summary: &'static str, handler: F) -> Self
+    where
+        Q: DeserializeOwned + JsonSchema + Send + 'static,
+        B: Body + 'static,
+        R: Reply + 'static,
+        F: Fn(App, Call<Q, B>) -> Fut + Clone + Send + Sync + 'static,
+        Fut: Future<Output = Handled<R>> + Send,
+    {
+        let name = Name { method: Method::POST, path, summary, access: Access::Signed };
+        Self::new(name, handler)
+    }
+
     fn new<Q, B, R, F, Fut>(name: Name, handler: F) -> Self
     where
         Q: DeserializeOwned + JsonSchema + Send + 'static,
@@ -188,8 +201,11 @@ impl Route {
     /// Every code that the route can answer with.
     pub(super) fn codes(&self) -> Vec<Code> {
         let mut codes = vec![Code::InvalidQuery, Code::Draining, Code::Internal];
-        if self.name.access == Access::Control {
+        if matches!(self.name.access, Access::Control | Access::Signed) {
             codes.extend([Code::MissingToken, Code::WrongToken, Code::ForbiddenOrigin]);
+        }
+        if self.name.access == Access::Signed {
+            codes.extend([Code::MissingSignature, Code::WrongSignature]);
         }
         if self.name.path.contains("{agent_id}") {
             codes.push(Code::InvalidPath);
@@ -220,11 +236,15 @@ impl<Q: DeserializeOwned, B: Body> Call<Q, B> {
         };
         let caller = match access {
             Access::Open | Access::Token => None,
-            Access::Control => Some(app.policy.admit(peer, &parts.headers)?),
+            Access::Signed if app.signatures.are_required() => None,
+            Access::Signed | Access::Control => Some(app.policy.admit(peer, &parts.headers)?),
         };
         let Named { agent, task, timer, work_item, token } = Named::read(app, &mut parts).await?;
         let query = Query::<Q>::try_from_uri(&parts.uri).map_err(|rejection| bad_query(&rejection))?.0;
         let body = if B::BYTES == 0 { Bytes::new() } else { body::collect(body, B::BYTES).await? };
+        if access == Access::Signed {
+            app.signatures.check(&parts.headers, &body)?;
+        }
         let body = B::read(&parts.headers, &body)?;
         Ok(Self { agent, task, timer, work_item, token, query, body, headers: parts.headers, peer, caller })
     }

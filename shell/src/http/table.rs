@@ -33,6 +33,15 @@ const LAST_OFFSET: Header = Header {
 };
 const EVENT_TYPE: Header =
     Header { name: "X-Event-Type", about: "Stands in for `event_type`.", value: Value::Name };
+const FORGE_DELIVERY: Header =
+    Header { name: "X-GitHub-Delivery", about: "Stands in for `X-Delivery-Id`.", value: Value::Name };
+const FORGE_EVENT: Header =
+    Header { name: "X-GitHub-Event", about: "Stands in for `X-Event-Type`.", value: Value::Name };
+const SIGNATURE: Header = Header {
+    name: "X-Hub-Signature-256",
+    about: "`sha256=` and the HMAC-SHA-256 of the body, where `server.webhook_credential` asks for it.",
+    value: Value::Name,
+};
 
 const READ: &[Code] = &[Code::UnknownAgent, Code::AgentDamaged];
 const CURSOR: &[Code] = &[Code::UnknownAgent, Code::AgentDamaged, Code::CursorAhead];
@@ -250,9 +259,13 @@ fn writes() -> Vec<Route> {
         Route::post("/enqueue", "A message from outside for the default agent", ingress::enqueue)
             .headers(&[IDEMPOTENCY_KEY])
             .fails(INGRESS),
-        Route::post("/webhooks/generic/{agent_id}", "Any JSON document of another system", ingress::webhook)
-            .headers(&[IDEMPOTENCY_KEY, DELIVERY, EVENT_TYPE])
-            .fails(INGRESS),
+        Route::signed(
+            "/webhooks/generic/{agent_id}",
+            "Any JSON document of another system",
+            ingress::webhook,
+        )
+        .headers(&[IDEMPOTENCY_KEY, DELIVERY, FORGE_DELIVERY, EVENT_TYPE, FORGE_EVENT, SIGNATURE])
+        .fails(INGRESS),
         Route::post("/control/agents/{agent_id}/prompt", "A prompt of the operator", ingress::prompt)
             .headers(&[IDEMPOTENCY_KEY])
             .fails(INGRESS),

@@ -259,6 +259,12 @@ pub const KEYS: &[Key<Settings>] = &[
         "the file that holds the control token, where no variable does"
     ),
     key!(
+        "server.webhook_credential",
+        server.webhook_credential,
+        Kind::Name,
+        "the credential that webhooks have to be signed with; without it they are not"
+    ),
+    key!(
         "server.socket" | "HOLON_SOCKET_PATH",
         server.socket,
         Kind::Path,

@@ -42,6 +42,8 @@ pub struct ServerSettings {
     pub advertise: Option<String>,
     pub auth: AuthMode,
     pub token_file: Option<PathBuf>,
+    /// Name of the key that webhooks are signed with.
+    pub webhook_credential: Option<String>,
     /// The home's own where none is named.
     pub socket: Option<PathBuf>,
     pub default_agent: String,
@@ -55,6 +57,7 @@ impl Default for ServerSettings {
             advertise: None,
             auth: AuthMode::Auto,
             token_file: None,
+            webhook_credential: None,
             socket: None,
             default_agent: "main".to_owned(),
         }

@@ -121,8 +121,8 @@ pub(in super::super) async fn webhook(
         &[("source", &query.source), ("event_type", &query.event_type), ("delivery_id", &query.delivery_id)],
     )?;
     let source = query.source.unwrap_or_else(|| "generic".to_owned());
-    let event_type = query.event_type.or(header(&call.headers, "x-event-type")?);
-    let delivery = query.delivery_id.or(header(&call.headers, "x-delivery-id")?);
+    let event_type = query.event_type.or(first(&call.headers, ["x-event-type", "x-github-event"])?);
+    let delivery = query.delivery_id.or(first(&call.headers, ["x-delivery-id", "x-github-delivery"])?);
     let delivery = delivery.map(|id| delivered(&source, &id));
     let key = key(&call.headers)?.or(delivery);
     let idempotency = keyed(key, "webhook", &(&source, &event_type, &document))?;
@@ -198,7 +198,7 @@ fn unanswered(unavailable: Unavailable, key: Option<String>) -> Box<Failure> {
     }
 }
 
-/// Nobody was asked on a route that is open; no route of this file is.
+/// Whoever signs a webhook has proven that he is its sender, and nothing else.
 fn admission(caller: Option<Caller>) -> AdmissionContext {
     caller.map_or(AdmissionContext::PublicUnauthenticated, Caller::admission)
 }
@@ -219,6 +219,13 @@ fn is_long(name: &str) -> bool {
 
 fn too_long(code: Code, field: &'static str) -> Box<Failure> {
     Failure::new(code, format!("{field}: at most {NAME} characters")).detail("field", field)
+}
+
+/// The first of these headers that is there.
+fn first(headers: &HeaderMap, names: [&str; 2]) -> Handled<Option<String>> {
+    let [one, other] = names;
+    let one = header(headers, one)?;
+    Ok(one.or(header(headers, other)?))
 }
 
 /// A header that says something.

@@ -8,6 +8,7 @@ mod disk;
 mod ingress;
 mod limits;
 mod reads;
+mod signed;
 mod stream;
 mod tasks;
 mod triggers;
@@ -39,6 +40,7 @@ use crate::clock;
 use crate::driver::{Driver, Gate, Start};
 use crate::events::Hub;
 use crate::home::Home;
+use crate::http::signature::Signatures;
 use crate::ledger::{Durability, Reader, Writer};
 use crate::perform;
 use crate::perform::model::{Providers, built_in};
@@ -65,6 +67,8 @@ pub(super) struct Scene {
 pub(crate) struct Setup {
     pub(crate) mode: AuthMode,
     pub(crate) token: Option<&'static str>,
+    /// With which webhooks have to be signed.
+    pub(crate) webhook_key: Option<&'static str>,
     /// Rounds of the scripted model, as JSON.
     pub(crate) rounds: Value,
     pub(crate) change: fn(&mut Config),
@@ -75,7 +79,7 @@ pub(crate) struct Setup {
 impl Default for Setup {
     fn default() -> Self {
         let rounds = json!([{ "text": "done" }]);
-        Self { mode: AuthMode::Auto, token: None, rounds, change: |_| {}, full: None }
+        Self { mode: AuthMode::Auto, token: None, webhook_key: None, rounds, change: |_| {}, full: None }
     }
 }
 
@@ -133,6 +137,7 @@ pub(crate) async fn start(home: &Home, setup: &Setup, address: SocketAddr) -> St
             config_fingerprint: Some("fingerprint".to_owned()),
             started_at: clock::now().wall,
         },
+        signatures: Signatures::new(setup.webhook_key),
         triggers: TriggerAddresses::new("http://holon.example", TriggerKey::of(home).unwrap()),
         policy: Policy::new(setup.mode, setup.token, Some(address)).unwrap(),
         metrics,
