@@ -34,7 +34,7 @@ fn host() -> (Host, AgentId) {
     };
     let spec = AgentSpec::named(AgentKind::Default, execution);
     let step = host.step(now(1), Input::CreateAgent { agent: agent.clone(), spec, reply: ReplyId(1) });
-    assert_eq!(step.records().len(), 3);
+    assert_eq!(step.records().len(), 4);
     (host, agent)
 }
 

@@ -21,6 +21,7 @@ use crate::outcome::SupervisorIdentity;
 use crate::reject::Reject;
 use crate::time::Millis;
 use crate::tool::{InputReceipt, Tool};
+use crate::view::AgentSummary;
 
 /// Something to be done in the world, after the records of its step are durable.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -57,6 +58,8 @@ pub enum Effect {
     CallTask { agent: AgentId, op: OpId, work: TaskWork },
     /// Show work items to a call, after what it did to them; ends in `Tool`.
     CallWork { agent: AgentId, op: OpId, view: WorkView },
+    /// Show an agent to a call; ends in `Tool`.
+    CallAgent { agent: AgentId, op: OpId, view: AgentView },
     /// Give up on an operation: close the connection, kill the command. Its outcome no longer matters.
     Cancel { agent: AgentId, op: OpId },
 }
@@ -130,6 +133,14 @@ pub struct WorkView {
     /// Arguments whose plan is to be written into the item's file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<Text>,
+}
+
+/// An agent as its operators see it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentView {
+    pub summary: Box<AgentSummary>,
+    /// Waits beyond those of the summary.
+    pub waits_left_out: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -9,7 +9,7 @@ use crate::agent::Agent;
 use crate::agent::identity::{AgentKind, AgentSpec, ExecutionBinding};
 use crate::config::Config;
 use crate::content::{Content, ContentId, Text};
-use crate::effect::{Answer, Effect, InputSource, TaskWork, WorkView};
+use crate::effect::{AgentView, Answer, Effect, InputSource, TaskWork, WorkView};
 use crate::event::operation::OpKind;
 use crate::event::{BriefFact, Event};
 use crate::host::{DeadlineReason, Found, FoundCommand, Host, RecoveryReport};
@@ -52,6 +52,8 @@ pub(crate) struct World {
     pub(crate) works: Vec<TaskWork>,
     /// What was shown of work items, in order.
     pub(crate) views: Vec<WorkView>,
+    /// What agents were shown of themselves, in order.
+    pub(crate) seen: Vec<AgentView>,
     /// The generations of addresses that commands were given, in order.
     pub(crate) given_generations: Vec<Option<u64>>,
     to_prepare: Vec<(AgentId, OpId)>,
@@ -237,6 +239,7 @@ impl World {
             prepares: true,
             found: BTreeMap::new(),
             stops: Vec::new(),
+            seen: Vec::new(),
             given_generations: Vec::new(),
             works: Vec::new(),
             views: Vec::new(),
@@ -507,6 +510,10 @@ impl World {
             }
             Effect::CallWork { agent, op, view } => {
                 self.views.push(view);
+                ((agent, op), OpKind::CallTool)
+            }
+            Effect::CallAgent { agent, op, view } => {
+                self.seen.push(view);
                 ((agent, op), OpKind::CallTool)
             }
             Effect::CallTask { agent, op, work } => {

@@ -19,6 +19,7 @@ use crate::agent::wake::Pending;
 use crate::agent::work::WorkState;
 use crate::agent::{Agent, hold::Hold, sleep::Sleep, unattended::Unattended};
 use crate::closure::ClosureDecision;
+use crate::config::Config;
 use crate::host::{DeadlineReason, Host, Stats};
 use crate::ids::{AgentId, EventSeq, MessageId};
 use crate::lifecycle::{Boundary, Status};
@@ -208,27 +209,7 @@ impl<'a> View<'a> {
 
     pub fn summary(&self, id: &AgentId) -> Option<AgentSummary> {
         let agent = self.host.agent(id)?;
-        Some(AgentSummary {
-            agent_id: agent.id.clone(),
-            identity: agent.spec.clone(),
-            created_at: agent.created_at,
-            status: agent.status,
-            status_since: agent.status_since,
-            scheduling_posture: posture(agent, self.host.facts().now),
-            lifecycle_hint: (agent.status == Status::Stopped).then(|| lifecycle_hint(&agent.id)),
-            model: ModelState::of(agent, self.host.config()),
-            token_usage: agent.history.usage,
-            last_turn_token_usage: agent.history.last_turn_usage,
-            model_rounds: agent.history.model_rounds,
-            queue: queue(agent),
-            active_task_count: agent.tasks.active_count(),
-            external_trigger: agent.external_trigger.clone(),
-            waits: agent.active_waits().cloned().collect(),
-            closure: agent.closure(self.host.facts().now).shown(),
-            run: run::summary(agent),
-            last_turn: agent.history.last_turn.clone(),
-            event_seq: agent.event_seq,
-        })
+        Some(AgentSummary::of(agent, self.host.config(), self.host.facts().now))
     }
 
     /// Why the agent is in its state, since when, what would wake it, when it looks next.
@@ -405,6 +386,32 @@ impl<'a> View<'a> {
             }
             Some((TurnKind::Interrupted, _)) => RunVerdict::Interrupted,
         })
+    }
+}
+
+impl AgentSummary {
+    pub(crate) fn of(agent: &Agent, config: &Config, now: Wall) -> Self {
+        Self {
+            agent_id: agent.id.clone(),
+            identity: agent.spec.clone(),
+            created_at: agent.created_at,
+            status: agent.status,
+            status_since: agent.status_since,
+            scheduling_posture: posture(agent, now),
+            lifecycle_hint: (agent.status == Status::Stopped).then(|| lifecycle_hint(&agent.id)),
+            model: ModelState::of(agent, config),
+            token_usage: agent.history.usage,
+            last_turn_token_usage: agent.history.last_turn_usage,
+            model_rounds: agent.history.model_rounds,
+            queue: queue(agent),
+            active_task_count: agent.tasks.active_count(),
+            external_trigger: agent.external_trigger.clone(),
+            waits: agent.active_waits().cloned().collect(),
+            closure: agent.closure(now).shown(),
+            run: run::summary(agent),
+            last_turn: agent.history.last_turn.clone(),
+            event_seq: agent.event_seq,
+        }
     }
 }
 

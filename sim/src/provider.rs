@@ -249,7 +249,7 @@ fn about_tasks(here: &mut Circumstances<'_>) -> (Tool, String) {
 fn about_work(here: &mut Circumstances<'_>) -> (Tool, String) {
     let item = 1 + here.below("item", 4);
     let with = |rest: &str| format!(r#"{{"work_item_id":"work_{item}"{rest}}}"#);
-    match here.below("about work", 26) {
+    match here.below("about work", 27) {
         0..=2 => (Tool::CreateWorkItem, r#"{"objective":"go","plan":"first"}"#.into()),
         3 | 4 => (Tool::PickWorkItem, with(r#","clear_blocker":true"#)),
         5 => (Tool::UpdateWorkItem, with(r#","blocked_by":"rain""#)),
@@ -263,6 +263,7 @@ fn about_work(here: &mut Circumstances<'_>) -> (Tool, String) {
         14 => (Tool::Sleep, "{}".into()),
         15 => (Tool::UpdateWorkItem, with(r#","blocked_by":"snow","recheck_after_ms":60000"#)),
         16 => (Tool::UpdateWorkItem, with(r#","blocked_by":"""#)),
+        25 => (Tool::AgentGet, "{}".into()),
         17..=24 => (Tool::WaitFor, waits_for(here, item)),
         11 => (Tool::NotifyOperator, r#"{"message":"look here","urgency":"action_required"}"#.into()),
         _ => (Tool::CompleteWorkItem, with("")),

@@ -121,6 +121,9 @@ impl Trace {
             Effect::CallWork { agent, op, view } => {
                 format!("call_work {agent} {op} {}", serde_json::to_string(view).unwrap_or_default())
             }
+            Effect::CallAgent { agent, op, view } => {
+                format!("call_agent {agent} {op} {}", serde_json::to_string(view).unwrap_or_default())
+            }
             Effect::Cancel { agent, op } => format!("cancel {agent} {op}"),
         };
         self.mix(&text);

@@ -46,7 +46,9 @@ macro_rules! every_state_drains {
     };
 }
 
-every_state_drains! { stop; interject; crash; retry; restore; slots; command; tasks; }
+every_state_drains! {
+    stop; interject; crash; retry; restore; slots; command; tasks; work; waits; timers; triggers;
+}
 
 /// The failure that a search finds in a broken world, on a path as short as it gets.
 fn caught(name: &str, sabotage: Sabotage) -> (SmallWorld, Found) {
@@ -77,6 +79,7 @@ caught_by! {
     a_crash_that_loses_what_was_synced: crash, LoseSynced => Safety "D2";
     a_start_that_recovers_nobody: crash, SkipRecover => Safety "P5";
     a_timer_that_never_rings: retry, LoseWake => Liveness "V10";
+    work_that_nobody_turns_to_again: work, LoseWake => Liveness "V10";
     a_snapshot_that_is_too_old: restore, StaleSnapshot => Safety "D5";
     a_parked_agent_that_nobody_brings_in: restore, ForgetParked => Safety "G5";
     a_command_that_nobody_asks_for: command, ForgetEnd => Safety "P5";

@@ -166,6 +166,7 @@ fn block() -> impl Strategy<Value = AnswerBlock> {
         1 => Just(("Enqueue", String::from(r#"{"text":"look again"}"#))),
         6 => Just(("Sleep", String::from(r#"{"duration_ms":1000}"#))),
         4 => waits().prop_map(|arguments| ("WaitFor", String::from(arguments))),
+        1 => Just(("AgentGet", String::from("{}"))),
         1 => Just(("NotifyOperator", String::from(r#"{"message":"look here"}"#))),
     ];
     let id = select(vec!["", "c1", "c2", "call_1_0_2", "call_2_0_2", "call_1_1_2"]);

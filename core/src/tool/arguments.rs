@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use super::itself::{Enqueue, FollowUpPriority, NotifyOperator, Sleep, Urgency};
+pub use super::itself::{AgentGet, Enqueue, FollowUpPriority, NotifyOperator, Sleep, Urgency};
 use super::receipt::{ToolError, ToolErrorKind};
 pub use super::wait::WaitFor;
 pub use super::work_items::{

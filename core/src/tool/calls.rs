@@ -1,8 +1,8 @@
 //! What the arguments of a call come to where the core itself executes it.
 
 use super::arguments::{
-    CompleteWorkItem, CreateWorkItem, Enqueue, GetWorkItem, ListWorkItems, NotifyOperator, PickWorkItem,
-    Sleep, TaskInput, TaskList, TaskOutput, TaskStatus, TaskStop, UpdateWorkItem,
+    AgentGet, CompleteWorkItem, CreateWorkItem, Enqueue, GetWorkItem, ListWorkItems, NotifyOperator,
+    PickWorkItem, Sleep, TaskInput, TaskList, TaskOutput, TaskStatus, TaskStop, UpdateWorkItem,
 };
 use super::receipt::{SelfCall, TaskCall, WorkCall};
 use crate::time::Millis;
@@ -97,5 +97,11 @@ impl From<Sleep> for SelfCall {
     fn from(it: Sleep) -> Self {
         let duration = it.duration_ms.filter(|duration| *duration > 0).map(Millis);
         Self::Sleep { reason: it.reason, duration }
+    }
+}
+
+impl From<AgentGet> for SelfCall {
+    fn from(it: AgentGet) -> Self {
+        Self::Get { agent: it.agent_id }
     }
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::arguments::{Check, invalid};
 use super::receipt::ToolError;
+use crate::ids::AgentId;
 use crate::message::Priority;
 
 /// Most bytes of a message to itself, or to the operator.
@@ -18,6 +19,15 @@ const REASON_BYTES: usize = 512;
 /// Bounds of a sleep in milliseconds; the longest is a year.
 const SHORTEST_SLEEP: u64 = 1_000;
 const LONGEST_SLEEP: u64 = 365 * 86_400_000;
+
+/// Look at itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AgentGet {
+    /// Whom to look at; itself where it is left out.
+    #[serde(default)]
+    pub agent_id: Option<AgentId>,
+}
 
 /// Leave a message for itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -91,6 +101,12 @@ impl Check for Enqueue {
 impl Check for NotifyOperator {
     fn check(&self) -> Result<(), ToolError> {
         check_note("message", &self.message)
+    }
+}
+
+impl Check for AgentGet {
+    fn check(&self) -> Result<(), ToolError> {
+        Ok(())
     }
 }
 

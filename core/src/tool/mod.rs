@@ -2,6 +2,7 @@
 
 pub mod arguments;
 mod calls;
+mod description;
 mod itself;
 pub mod receipt;
 pub mod schema;
@@ -14,9 +15,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use arguments::{
-    ApplyPatch, CompleteWorkItem, CreateWorkItem, Enqueue, ExecCommand, ExecCommandBatch, GetWorkItem,
-    ListWorkItems, NotifyOperator, PickWorkItem, Sleep, TaskInput, TaskList, TaskOutput, TaskStatus,
-    TaskStop, UpdateWorkItem, WaitFor,
+    AgentGet, ApplyPatch, CompleteWorkItem, CreateWorkItem, Enqueue, ExecCommand, ExecCommandBatch,
+    GetWorkItem, ListWorkItems, NotifyOperator, PickWorkItem, Sleep, TaskInput, TaskList, TaskOutput,
+    TaskStatus, TaskStop, UpdateWorkItem, WaitFor,
 };
 pub use receipt::{
     Details, InputReceipt, Receipt, SelfCall, TaskCall, ToolError, ToolErrorKind, ToolFacts, Verdict,
@@ -45,6 +46,7 @@ pub enum Tool {
     NotifyOperator,
     WaitFor,
     Sleep,
+    AgentGet,
 }
 
 impl Tool {
@@ -67,6 +69,7 @@ impl Tool {
         Self::NotifyOperator,
         Self::WaitFor,
         Self::Sleep,
+        Self::AgentGet,
     ];
 
     pub fn name(self) -> &'static str {
@@ -89,6 +92,7 @@ impl Tool {
             Self::NotifyOperator => "NotifyOperator",
             Self::WaitFor => "WaitFor",
             Self::Sleep => "Sleep",
+            Self::AgentGet => "AgentGet",
         }
     }
 
@@ -99,73 +103,25 @@ impl Tool {
     /// What the model is told about the tool.
     pub fn description(self) -> &'static str {
         match self {
-            Self::ExecCommand => {
-                "Run a shell command in the execution root. One that takes longer than yield_time_ms goes on as a \
-                 background task: you get its task_id, and its result comes as a message when it ends. Use it to \
-                 inspect the repository (rg --files, rg -n, sed -n, head, tail), to build and to test."
-            }
-            Self::ExecCommandBatch => {
-                "Run up to 12 shell commands one after the other, each in a shell of its own and with a result \
-                 of its own. Use it for several short commands that don't need a look in between."
-            }
-            Self::ApplyPatch => {
-                "Create, change, rename or delete files with one unified diff (---/+++ headers with paths \
-                 relative to the execution root; /dev/null for a file that is created or deleted; git's \
-                 rename and mode headers). All files of the patch change, or none does."
-            }
-            Self::TaskList => "List your background tasks: those that run, and those that ended lately.",
-            Self::TaskStatus => "Say how a background task stands, without its output.",
-            Self::TaskOutput => {
-                "Read what a background task has written, of long output the beginning and the end. By default it \
-                 waits up to timeout_ms for the task to end; with block false it looks only. No need to poll: the \
-                 result of an ended task comes to you as a message."
-            }
-            Self::TaskInput => {
-                "Write text to the standard input or the terminal of a background task that was started with \
-                 accepts_input or tty. A line has to end with a newline."
-            }
-            Self::TaskStop => {
-                "End a background task and everything that it started: it is asked to end, and killed after a grace; \
-                 with force it is killed at once."
-            }
-            Self::CreateWorkItem => {
-                "Create a work item: something to be brought about over many turns, with an objective, a plan and a \
-                 todo list. It does not take the focus; PickWorkItem does. The plan is a file of your own, which \
-                 the result names: change it with your ordinary tools."
-            }
-            Self::PickWorkItem => {
-                "Turn to a work item: your turns are about it from the next one on. With clear_blocker, what stood in \
-                 its way is gone."
-            }
-            Self::GetWorkItem => "Read one work item, with the beginning of its plan.",
-            Self::ListWorkItems => "List your work items: those that are open, then those completed lately.",
-            Self::UpdateWorkItem => {
-                "Change a work item. A todo list replaces the one before. blocked_by says what stands in the way; an \
-                 empty text says that nothing does any more."
-            }
-            Self::CompleteWorkItem => {
-                "Say that a work item is done. What you write beside the call is what the operator is told of it, so \
-                 complete one item in a round, and say what came of it."
-            }
-            Self::Enqueue => {
-                "Leave a message for yourself: it has a turn of its own after this one. What goes on over many turns \
-                 belongs into a work item, which brings you back by itself."
-            }
-            Self::NotifyOperator => {
-                "Tell the operator something now, and go on. With urgency action_required it says that somebody has to \
-                 act. What you say at the end of your turn is told anyway."
-            }
-            Self::WaitFor => {
-                "Wait for something, and end your turn after this round: for input of the operator, for the result of a \
-                 background task, for an event from outside, or for a time. What you wait for begins a turn when it \
-                 comes, and the work item that waits is left alone until then. An item has one wait; another one \
-                 replaces it."
-            }
-            Self::Sleep => {
-                "Rest: your turn ends after this round. With duration_ms, what your work items are owed waits so long, and \
-                 then you are woken; anything else that comes wakes you before. Without it you rest until something \
-                 comes, which you can't while the item in focus can be worked on."
-            }
+            Self::ExecCommand => description::EXEC_COMMAND,
+            Self::ExecCommandBatch => description::EXEC_COMMAND_BATCH,
+            Self::ApplyPatch => description::APPLY_PATCH,
+            Self::TaskList => description::TASK_LIST,
+            Self::TaskStatus => description::TASK_STATUS,
+            Self::TaskOutput => description::TASK_OUTPUT,
+            Self::TaskInput => description::TASK_INPUT,
+            Self::TaskStop => description::TASK_STOP,
+            Self::CreateWorkItem => description::CREATE_WORK_ITEM,
+            Self::PickWorkItem => description::PICK_WORK_ITEM,
+            Self::GetWorkItem => description::GET_WORK_ITEM,
+            Self::ListWorkItems => description::LIST_WORK_ITEMS,
+            Self::UpdateWorkItem => description::UPDATE_WORK_ITEM,
+            Self::CompleteWorkItem => description::COMPLETE_WORK_ITEM,
+            Self::Enqueue => description::ENQUEUE,
+            Self::NotifyOperator => description::NOTIFY_OPERATOR,
+            Self::WaitFor => description::WAIT_FOR,
+            Self::Sleep => description::SLEEP,
+            Self::AgentGet => description::AGENT_GET,
         }
     }
 
@@ -190,6 +146,7 @@ impl Tool {
             Self::NotifyOperator => 150,
             Self::WaitFor => 300,
             Self::Sleep => 210,
+            Self::AgentGet => 100,
         }
     }
 
@@ -214,7 +171,8 @@ impl Tool {
             | Self::Enqueue
             | Self::NotifyOperator
             | Self::WaitFor
-            | Self::Sleep => self.core_call(json).map(drop),
+            | Self::Sleep
+            | Self::AgentGet => self.core_call(json).map(drop),
         }
     }
 
@@ -240,6 +198,7 @@ impl Tool {
             Self::NotifyOperator => Verdict::OnSelf(arguments::parse::<NotifyOperator>(json)?.into()),
             Self::WaitFor => Verdict::OnSelf(SelfCall::Wait(arguments::parse::<WaitFor>(json)?.call()?)),
             Self::Sleep => Verdict::OnSelf(arguments::parse::<Sleep>(json)?.into()),
+            Self::AgentGet => Verdict::OnSelf(arguments::parse::<AgentGet>(json)?.into()),
         }))
     }
     /// Whether the core executes it, on what it knows of the agent.

@@ -12,7 +12,7 @@ use super::arguments::{FollowUpPriority, Urgency, WorkFilter};
 use super::wait::WaitCall;
 use crate::agent::work::{PlanStatus, Todo};
 use crate::content::{ContentId, Text, clip_middle};
-use crate::ids::{TaskId, WorkItemId};
+use crate::ids::{AgentId, TaskId, WorkItemId};
 use crate::names::names;
 use crate::outcome::InputTarget;
 use crate::time::Millis;
@@ -183,6 +183,10 @@ pub enum SelfCall {
         duration: Option<Millis>,
     },
     Wait(WaitCall),
+    Get {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        agent: Option<AgentId>,
+    },
 }
 
 impl SelfCall {
@@ -192,6 +196,7 @@ impl SelfCall {
             Self::Notify { .. } => Tool::NotifyOperator,
             Self::Sleep { .. } => Tool::Sleep,
             Self::Wait(_) => Tool::WaitFor,
+            Self::Get { .. } => Tool::AgentGet,
         }
     }
 }

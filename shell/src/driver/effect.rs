@@ -66,6 +66,9 @@ impl Driver {
                 let name = agent.clone();
                 self.work.start(agent, op, async move { performers.call_work(name, view).await });
             }
+            Effect::CallAgent { agent, op, view } => {
+                self.work.start(agent, op, async move { performers.call_agent(&view) });
+            }
             Effect::Cancel { agent, op } => {
                 self.work.cancel(&agent, op);
                 performers.cancelled(&agent, op);

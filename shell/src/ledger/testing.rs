@@ -222,6 +222,7 @@ impl World {
             | Effect::StopCommand { .. }
             | Effect::CallTask { .. }
             | Effect::CallWork { .. }
+            | Effect::CallAgent { .. }
             | Effect::Cancel { .. } => return None,
         };
         Some(Input::Completed { agent, op, outcome })

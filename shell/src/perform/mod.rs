@@ -14,12 +14,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use holon_core::agent::identity::ExecutionBinding;
-use holon_core::effect::{TaskWork, ToolCall, WorkView};
+use holon_core::effect::{AgentView, TaskWork, ToolCall, WorkView};
 use holon_core::host::Found;
 use holon_core::ids::TaskId;
 use holon_core::model::{AttemptFailure, ModelAnswer, ModelRequest, Timing};
 use holon_core::outcome::{Certainty, CommandSpec, OpFailure, SupervisorIdentity, ToolOutcome};
-use holon_core::tool::Receipt;
+use holon_core::tool::{Receipt, ToolFacts};
 use holon_core::{AgentId, Millis, Now, OpId, Outcome};
 
 use crate::clock;
@@ -251,6 +251,15 @@ impl Performers {
             Ok(outcome) => Outcome::Tool { outcome },
             Err(problem) => self.failed(&problem.to_string()),
         }
+    }
+
+    /// Shows an agent as its operators see it; ends in `Tool`.
+    pub fn call_agent(&self, view: &AgentView) -> Outcome {
+        let started = clock::now();
+        let shown = serde_json::json!({ "agent": view.summary, "waits_left_out": view.waits_left_out });
+        let content = self.inner.texts.take(&shown.to_string());
+        let receipt = Receipt::success(content, ToolFacts::default());
+        Outcome::Tool { outcome: ToolOutcome { receipt, duration_ms: clock::since(started), end: None } }
     }
 
     /// Finds out what became of a command that was under way when the runtime ended. `is_task`: its output stays.

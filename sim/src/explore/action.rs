@@ -45,7 +45,7 @@ pub enum Move {
     Park(u8),
 }
 
-/// What a model may want of a task.
+/// What a model may want of the first task, of the first work item, or for itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ask {
     List,
@@ -53,18 +53,34 @@ pub enum Ask {
     Look,
     Stop,
     Force,
+    Pick,
+    Block,
+    Complete,
+    /// To wait for whatever comes from outside, for a second, or for the operator.
+    AwaitAnything,
+    AwaitTime,
+    AwaitOperator,
 }
 
 impl Ask {
     fn call(self) -> (String, String) {
-        let (tool, rest) = match self {
-            Self::List => return ("TaskList".into(), "{}".into()),
-            Self::Output => ("TaskOutput", ""),
-            Self::Look => ("TaskOutput", r#","block":false"#),
-            Self::Stop => ("TaskStop", ""),
-            Self::Force => ("TaskStop", r#","force":true"#),
+        const TASK: &str = r#""task_id":"task_1""#;
+        const ITEM: &str = r#""work_item_id":"work_1""#;
+        const WAIT: &str = r#""reason":"it has to come""#;
+        let (tool, first, rest) = match self {
+            Self::List => ("TaskList", "", ""),
+            Self::Output => ("TaskOutput", TASK, ""),
+            Self::Look => ("TaskOutput", TASK, r#","block":false"#),
+            Self::Stop => ("TaskStop", TASK, ""),
+            Self::Force => ("TaskStop", TASK, r#","force":true"#),
+            Self::Pick => ("PickWorkItem", ITEM, r#","clear_blocker":true"#),
+            Self::Block => ("UpdateWorkItem", ITEM, r#","blocked_by":"rain""#),
+            Self::Complete => ("CompleteWorkItem", ITEM, ""),
+            Self::AwaitAnything => ("WaitFor", WAIT, r#","wake":"external""#),
+            Self::AwaitTime => ("WaitFor", WAIT, r#","wake":"timer","resource":"1s""#),
+            Self::AwaitOperator => ("WaitFor", WAIT, r#","wake":"operator_input""#),
         };
-        (tool.into(), format!(r#"{{"task_id":"task_1"{rest}}}"#))
+        (tool.into(), format!("{{{first}{rest}}}"))
     }
 }
 
@@ -79,7 +95,7 @@ pub enum Ending {
     Commands(u8),
     /// The model calls so many commands that go on as tasks soon.
     Tasks(u8),
-    /// The model asks something of the first task.
+    /// The model calls a tool about one thing.
     Asks(Ask),
     Fails(FailureKind),
     /// A command that was asked to end has done so.

@@ -140,9 +140,11 @@ impl Canon {
 /// A counted id as one number: its kind and its count.
 fn id(text: &str) -> Option<u64> {
     let (kind, count) = text.split_once('_')?;
-    let kind = ["msg", "run", "op", "brief", "task"].iter().position(|name| *name == kind)?;
+    let kind = ["msg", "run", "op", "brief", "task", "work", "timer", "wait"]
+        .iter()
+        .position(|name| *name == kind)?;
     let count: u64 = count.parse().ok()?;
-    Some(count << 3 | kind as u64)
+    Some(count << 4 | kind as u64)
 }
 
 fn moment(text: &str) -> Option<Wall> {

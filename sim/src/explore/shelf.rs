@@ -111,7 +111,9 @@ impl Errand {
             Effect::WatchCommand { agent, op, supervisor } => Self::Watch { agent, op, supervisor },
             Effect::StopCommand { agent, op, .. } => Self::Stop { agent, op },
             Effect::CallTask { agent, op, .. } => Self::Begin { agent, op, kind: OpKind::PromoteCommand },
-            Effect::CallWork { agent, op, .. } => Self::Begin { agent, op, kind: OpKind::CallTool },
+            Effect::CallWork { agent, op, .. } | Effect::CallAgent { agent, op, .. } => {
+                Self::Begin { agent, op, kind: OpKind::CallTool }
+            }
             Effect::RunCommand { agent, op, supervisor } => Self::Word { agent, op, supervisor },
             Effect::Cancel { agent, op } => Self::Cancel { agent, op },
         }

@@ -123,13 +123,18 @@ impl Situation {
         }
     }
 
-    /// Everything that was asked for has come to an end, and nothing is under way.
+    /// Everything that was asked for has come to an end, nothing is under way, and nothing is owed; or an agent that brought
+    /// nothing on by itself waits for somebody.
     pub(super) fn rests(&self) -> bool {
         let outside = &self.outside;
         let done = |agent: &Agent| {
-            agent.run.is_none()
-                && agent.inbox.totals().0 == 0
+            let nothing = agent.inbox.totals().0 == 0
                 && self.checks.reference.unfinished(&agent.id).is_none()
+                && agent.work.signal().is_none()
+                && agent.hints.count() == 0;
+            let held = agent.unattended.self_hold && agent.inbox.queued().all(|entry| entry.own);
+            agent.run.is_none()
+                && (nothing || held)
                 && self.checks.reference.untold(&agent.id).is_none()
                 && agent.tasks.active_count() == 0
                 && self.checks.reference.stopped(&agent.id) == Some(false)

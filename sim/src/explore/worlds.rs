@@ -1,6 +1,9 @@
 //! The worlds: each about one family of races, with limits that bite soon.
 
-use holon_core::config::{HoldPolicy, HostLimits, RetryPolicy, TurnLimits, WhileStopped};
+use holon_core::agent::timer::Misfire;
+use holon_core::config::{
+    HoldPolicy, HostLimits, RetryPolicy, TurnLimits, UnattendedPolicy, WhileStopped, WorkPolicy,
+};
 use holon_core::message::Priority;
 use holon_core::model::{FailureKind, ModelRef};
 use holon_core::{Config, Millis};
@@ -10,7 +13,20 @@ use crate::scenario::{Action, Message, Sender};
 
 /// All worlds, with the bounds that a build server can afford.
 pub fn worlds() -> Vec<SmallWorld> {
-    vec![stop(), interject(), crash(), retry(), restore(), slots(), command(), tasks()]
+    vec![
+        stop(),
+        interject(),
+        crash(),
+        retry(),
+        restore(),
+        slots(),
+        command(),
+        tasks(),
+        work(),
+        waits(),
+        timers(),
+        triggers(),
+    ]
 }
 
 /// Waits are short and never drawn: a back-off below four milliseconds has no jitter.
@@ -219,5 +235,100 @@ fn tasks() -> SmallWorld {
         ]),
         bounds: Bounds { calls: 2, silences: 1, crashes: 1, ..NOTHING },
         tasks: true,
+    }
+}
+
+/// What brings nothing is turned to again twice at most, and an agent is soon at rest that turns to nothing else.
+fn impatient() -> Config {
+    let base = config(&["a/one"]);
+    let deferrals: Vec<Millis> = [Millis(10)].into();
+    Config {
+        queue: few_replays(),
+        work: WorkPolicy { deferrals: deferrals.clone(), ..base.work },
+        unattended: UnattendedPolicy { free_turns: 1, deferrals, ..base.unattended },
+        ..base
+    }
+}
+
+fn work() -> SmallWorld {
+    SmallWorld {
+        name: "work",
+        about: "one work item from its making to its end, by operator and model, among turns that bring nothing",
+        config: impatient(),
+        agents: 1,
+        offers: vec![
+            offer(1, 1, Action::CreateWork),
+            offer(1, 1, Action::CompleteWork { item: 1 }),
+            offer(1, 1, prompt()),
+            offer(1, 1, Action::Stop),
+        ],
+        endings: endings(&[
+            (Ending::Asks(Ask::Pick), Pot::Calls),
+            (Ending::Asks(Ask::Block), Pot::Calls),
+            (Ending::Asks(Ask::Complete), Pot::Calls),
+        ]),
+        bounds: Bounds { calls: 2, crashes: 1, ..NOTHING },
+        tasks: false,
+    }
+}
+
+fn waits() -> SmallWorld {
+    SmallWorld {
+        name: "waits",
+        about: "one wait of each kind and another in its place, what ends it at the same time, and its rechecks",
+        config: impatient(),
+        agents: 1,
+        offers: vec![
+            offer(1, 2, prompt()),
+            offer(1, 1, Action::Deliver { generation: 1, source: 0, says: 0 }),
+            offer(1, 1, Action::Stop),
+        ],
+        endings: endings(&[
+            (Ending::Asks(Ask::AwaitAnything), Pot::Calls),
+            (Ending::Asks(Ask::AwaitTime), Pot::Calls),
+            (Ending::Asks(Ask::AwaitOperator), Pot::Calls),
+        ]),
+        bounds: Bounds { calls: 2, crashes: 1, ..NOTHING },
+        tasks: false,
+    }
+}
+
+fn timers() -> SmallWorld {
+    let timer = Action::CreateTimer { seconds: 1, every: None, misfire: Misfire::Once, summary: 0 };
+    SmallWorld {
+        name: "timers",
+        about: "one timer, which fires, is cancelled or becomes due while nobody looks, beside turns and crashes",
+        config: impatient(),
+        agents: 1,
+        offers: vec![
+            offer(1, 1, timer),
+            offer(1, 1, Action::CancelTimer { timer: 1 }),
+            offer(1, 1, prompt()),
+            offer(1, 1, Action::Stop),
+            offer(0, 1, Action::Restart),
+        ],
+        endings: endings(&[(Ending::Asks(Ask::AwaitTime), Pot::Calls)]),
+        bounds: Bounds { calls: 1, silences: 1, crashes: 1, parks: 1, ..NOTHING },
+        tasks: false,
+    }
+}
+
+fn triggers() -> SmallWorld {
+    let deliver = |generation| Action::Deliver { generation, source: 0, says: 1 };
+    SmallWorld {
+        name: "triggers",
+        about: "deliveries to one trigger, of which some repeat, while its address changes and a turn may wait for them",
+        config: impatient(),
+        agents: 1,
+        offers: vec![
+            offer(1, 2, deliver(1)),
+            offer(1, 1, deliver(2)),
+            offer(1, 1, Action::ChangeTrigger { revoke: false }),
+            offer(1, 1, prompt()),
+            offer(1, 1, Action::Stop),
+        ],
+        endings: endings(&[(Ending::Asks(Ask::AwaitAnything), Pot::Calls)]),
+        bounds: Bounds { calls: 1, crashes: 1, ..NOTHING },
+        tasks: false,
     }
 }

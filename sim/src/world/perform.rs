@@ -32,7 +32,9 @@ impl World<'_> {
             Effect::WatchCommand { agent, op, supervisor } => self.watch(&agent, op, &supervisor),
             Effect::StopCommand { agent, op, force } => self.stop(&agent, op, force),
             Effect::CallTask { agent, op, work } => self.call_task(&agent, op, &work),
-            Effect::CallWork { agent, op, .. } => self.begin(&agent, op, "task", commands::show),
+            Effect::CallWork { agent, op, .. } | Effect::CallAgent { agent, op, .. } => {
+                self.begin(&agent, op, "task", commands::show)
+            }
             Effect::Cancel { agent, op } => {
                 self.outside.inflight.remove(&(agent.clone(), op));
                 let number = self.number(&agent);
@@ -223,6 +225,7 @@ impl World<'_> {
             | Effect::WatchCommand { .. }
             | Effect::CallTask { .. }
             | Effect::CallWork { .. }
+            | Effect::CallAgent { .. }
             | Effect::RunCommand { .. } => false,
         };
         self.checks.say("L7");

@@ -1,41 +1,60 @@
-//! Calls with which an agent looks after itself: what they come to is done and told at once, without a performer.
+//! Calls with which an agent looks after itself: what they come to is done and told at once. What it sees of itself is
+//! written by a performer: it is more than a record carries.
 
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 
 use crate::agent::evidence::{self, Evidence};
-use crate::agent::turn::Run;
+use crate::agent::turn::{Run, tools};
 use crate::agent::wait::register;
 use crate::agent::work::WorkItem;
 use crate::content::Text;
+use crate::effect::AgentView;
 use crate::event::brief::{BriefCreated, BriefKind, BriefVisibility};
 use crate::event::scheduling::SleepBegun;
 use crate::host::tx::Tx;
-use crate::ids::RunId;
+use crate::ids::{AgentId, RunId};
 use crate::message::{MessageKind, Origin, Surface};
 use crate::time::Millis;
 use crate::tool::arguments::{FollowUpPriority, Urgency};
 use crate::tool::{Receipt, SelfCall, Tool, ToolError, ToolErrorKind, ToolFacts, Verdict};
+use crate::view::AgentSummary;
 
+/// Waits that an agent is shown of itself.
+const WAITS: usize = 16;
 /// Messages that a turn may leave to its agent, and as many that it may send to the operator.
 pub(super) const NOTES: usize = 8;
 /// Whose word a message to itself is.
 const SUBSYSTEM: &str = "follow_up";
 
-/// Executes a call; its one result either way.
-pub(super) fn call(tx: &mut Tx<'_>, run_id: RunId, call: &SelfCall) -> Result<Receipt, ToolError> {
+/// Executes a call; its one result, or none where a performer brings it.
+pub(super) fn call(tx: &mut Tx<'_>, run_id: RunId, call: &SelfCall) -> Result<Option<Receipt>, ToolError> {
     let tool = call.tool();
-    if made(tx, tool) >= NOTES {
+    if tool != Tool::AgentGet && made(tx, tool) >= NOTES {
         let error =
             ToolError::new(ToolErrorKind::LimitReached, format!("a turn has {NOTES} calls of {tool}"));
         return Err(error.hint("say several things at once, or keep them in a work item"));
     }
-    match call {
-        SelfCall::Enqueue { text, priority } => enqueue(tx, text.clone(), *priority),
-        SelfCall::Notify { message, urgency } => Ok(notify(tx, run_id, message.clone(), *urgency)),
-        SelfCall::Sleep { reason, duration } => sleep(tx, run_id, reason.clone(), *duration),
-        SelfCall::Wait(call) => register::call(tx, run_id, call),
+    Ok(Some(match call {
+        SelfCall::Enqueue { text, priority } => enqueue(tx, text.clone(), *priority)?,
+        SelfCall::Notify { message, urgency } => notify(tx, run_id, message.clone(), *urgency),
+        SelfCall::Sleep { reason, duration } => sleep(tx, run_id, reason.clone(), *duration)?,
+        SelfCall::Wait(call) => register::call(tx, run_id, call)?,
+        SelfCall::Get { agent } => return show(tx, run_id, agent.as_ref()).map(|()| None),
+    }))
+}
+
+/// Lets a performer write down what is seen of the agent.
+fn show(tx: &mut Tx<'_>, run_id: RunId, asked: Option<&AgentId>) -> Result<(), ToolError> {
+    if let Some(other) = asked.filter(|asked| **asked != tx.agent().id) {
+        let error = ToolError::new(ToolErrorKind::UnknownAgent, format!("you see no agent {other}"));
+        return Err(error.hint("leave agent_id out to look at yourself"));
     }
+    let mut summary = AgentSummary::of(tx.agent(), tx.config, tx.now());
+    let left_out = summary.waits.split_off(summary.waits.len().min(WAITS)).len() as u64;
+    tools::show_agent(tx, run_id, AgentView { summary: Box::new(summary), waits_left_out: left_out });
+    Ok(())
 }
 
 /// How many calls of a tool the turn has made that did something, those of its interrupted runs included.

@@ -5,7 +5,7 @@ use crate::agent::work::tests::{idle, plays, turn};
 use crate::event::brief::{BriefKind, BriefVisibility};
 use crate::event::{BriefFact, Event, TurnFact};
 use crate::message::{MessageKind, Priority};
-use crate::testing::{World, calls, context, prompt};
+use crate::testing::{World, agent, calls, context, prompt, tool_says};
 
 const LATER: (&str, &str) = ("Enqueue", r#"{"text":"look again","priority":"background"}"#);
 const TELL: (&str, &str) = ("NotifyOperator", r#"{"message":"it is red","urgency":"action_required"}"#);
@@ -117,4 +117,32 @@ fn what_says_nothing_is_refused() {
     turn(&mut world, &[&bad, &[("Enqueue", r#"{"text":"x","priority":"interject"}"#)]]);
     assert_eq!(errors(&world), ["invalid_tool_input"; 4]);
     assert!(world.agent("main").run.is_none());
+}
+
+#[test]
+fn an_agent_sees_itself_as_its_operator_does_and_nobody_else() {
+    let mut world = World::with_agent("main");
+    world.admit("main", prompt("go"));
+    world.complete("main", context());
+    world.complete(
+        "main",
+        calls(&[
+            ("c1", "AgentGet", "{}"),
+            ("c2", "AgentGet", r#"{"agent_id":"main"}"#),
+            ("c3", "AgentGet", r#"{"agent_id":"other"}"#),
+        ]),
+    );
+    for _ in 0..2 {
+        let view = world.seen.pop().expect("what it is shown");
+        let seen = world.host.view().summary(&agent("main")).expect("an agent");
+        assert_eq!((view.waits_left_out, &view.summary.run.is_some()), (0, &true));
+        assert_eq!(
+            (&view.summary.queue, view.summary.external_trigger),
+            (&seen.queue, seen.external_trigger)
+        );
+        world.complete("main", tool_says("itself"));
+    }
+    assert_eq!(errors(&world), ["unknown_agent"]);
+    let told = results(&world);
+    assert_eq!(told, ["itself", "itself"]);
 }

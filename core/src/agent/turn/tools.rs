@@ -10,7 +10,7 @@ use crate::agent::turn::recap::Window;
 use crate::agent::turn::request;
 use crate::agent::work;
 use crate::content::Text;
-use crate::effect::{Effect, TaskWork, ToolCall, WorkView};
+use crate::effect::{AgentView, Effect, TaskWork, ToolCall, WorkView};
 use crate::event::operation::OpKind;
 use crate::event::turn::{ToolExecuted, ToolExecutionFailed, ToolStarted};
 use crate::host::tx::{Opening, Tx};
@@ -75,10 +75,11 @@ pub(crate) fn call_next(tx: &mut Tx<'_>) -> bool {
             Verdict::OnSelf(on) => {
                 started(tx, &call, on.tool());
                 match itself::call(tx, call.run_id, &on) {
-                    Ok(receipt) => {
+                    Ok(Some(receipt)) => {
                         record_result(tx, receipt, Millis(0));
                         continue;
                     }
+                    Ok(None) => Ok(()),
                     Err(error) => Err(error),
                 }
             }
@@ -127,6 +128,13 @@ pub(crate) fn show_work(tx: &mut Tx<'_>, run_id: RunId, view: WorkView) {
     let agent = tx.agent().id.clone();
     let opening = Opening::of(run_id, OpKind::CallTool, WORK_TIMEOUT);
     tx.open(opening, |op| Some(Effect::CallWork { agent, op, view }));
+}
+
+/// Lets a performer show the agent to the call in progress.
+pub(super) fn show_agent(tx: &mut Tx<'_>, run_id: RunId, view: AgentView) {
+    let agent = tx.agent().id.clone();
+    let opening = Opening::of(run_id, OpKind::CallTool, WORK_TIMEOUT);
+    tx.open(opening, |op| Some(Effect::CallAgent { agent, op, view }));
 }
 
 /// Shows the output of a task to the call in progress.

@@ -10,9 +10,9 @@ use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
 use super::{
-    ApplyPatch, CompleteWorkItem, CreateWorkItem, Enqueue, ExecCommand, ExecCommandBatch, GetWorkItem,
-    ListWorkItems, NotifyOperator, PickWorkItem, Sleep, TaskInput, TaskList, TaskOutput, TaskStatus,
-    TaskStop, Tool, UpdateWorkItem, WaitFor,
+    AgentGet, ApplyPatch, CompleteWorkItem, CreateWorkItem, Enqueue, ExecCommand, ExecCommandBatch,
+    GetWorkItem, ListWorkItems, NotifyOperator, PickWorkItem, Sleep, TaskInput, TaskList, TaskOutput,
+    TaskStatus, TaskStop, Tool, UpdateWorkItem, WaitFor,
 };
 
 /// How optional properties are written.
@@ -45,6 +45,7 @@ pub fn schema(tool: Tool, mode: SchemaMode) -> Value {
         Tool::NotifyOperator => of::<NotifyOperator>(mode),
         Tool::WaitFor => of::<WaitFor>(mode),
         Tool::Sleep => of::<Sleep>(mode),
+        Tool::AgentGet => of::<AgentGet>(mode),
     }
 }
 

@@ -79,7 +79,8 @@ pub(super) fn plan(
         | Tool::Enqueue
         | Tool::NotifyOperator
         | Tool::WaitFor
-        | Tool::Sleep => {
+        | Tool::Sleep
+        | Tool::AgentGet => {
             return Err(Refusal::new(ToolErrorKind::ToolExecutionFailed, "it is no command"));
         }
     };
