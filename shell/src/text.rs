@@ -12,12 +12,15 @@ use sha2::{Digest, Sha256};
 
 use crate::seal;
 
-/// Bytes of stored text that stay in memory for re-reading.
+/// Bytes that stored texts for re-reading may take in memory.
 const CACHE_BYTES: usize = 16 << 20;
 
 /// Bytes of text that may wait for a record. Far more than what can be on its way to the ledger: what is
 /// pushed out belongs to outcomes that nobody waited for.
 const PENDING_BYTES: usize = 256 << 20;
+
+/// What a text takes beside its bytes, about: short ones are mostly this.
+const ENTRY_BYTES: usize = 256;
 
 /// Reads a stored text from the ledger.
 pub type Reader = Box<dyn Fn(ContentId) -> Result<Option<String>, String> + Send + Sync>;
@@ -153,7 +156,7 @@ impl Shelf {
     }
 
     fn put(&mut self, id: ContentId, text: Arc<str>) {
-        let bytes = text.len();
+        let bytes = ENTRY_BYTES + text.len();
         if self.texts.insert(id, text).is_some() {
             return;
         }
@@ -176,7 +179,7 @@ impl Shelf {
 
     fn drop_text(&mut self, id: ContentId) -> Option<Arc<str>> {
         let text = self.texts.remove(&id)?;
-        self.bytes = self.bytes.saturating_sub(text.len());
+        self.bytes = self.bytes.saturating_sub(ENTRY_BYTES + text.len());
         Some(text)
     }
 }
@@ -386,14 +389,15 @@ mod tests {
 
     #[test]
     fn a_shelf_keeps_to_its_bound() {
-        let mut shelf = Shelf::new(100);
+        const EACH: usize = ENTRY_BYTES + 30;
+        let mut shelf = Shelf::new(3 * EACH + 10);
         for number in 0..10_u8 {
             shelf.put(ContentId([number; 32]), Arc::from("x".repeat(30)));
         }
-        assert_eq!((shelf.texts.len(), shelf.oldest_first.len(), shelf.bytes), (3, 3, 90));
+        assert_eq!((shelf.texts.len(), shelf.oldest_first.len(), shelf.bytes), (3, 3, 3 * EACH));
         assert!(shelf.take(ContentId([9; 32])).is_some());
         assert!(shelf.take(ContentId([0; 32])).is_none());
-        assert_eq!((shelf.texts.len(), shelf.oldest_first.len(), shelf.bytes), (2, 2, 60));
+        assert_eq!((shelf.texts.len(), shelf.oldest_first.len(), shelf.bytes), (2, 2, 2 * EACH));
     }
 
     #[test]
