@@ -63,17 +63,26 @@ impl TriggerKey {
     /// The home's own; made where there is none. Only who has the home may call this.
     ///
     /// # Errors
-    /// A file that holds something else, or that others may read.
+    /// As [`TriggerKey::known`]; and where none can be made.
     pub fn of(home: &Home) -> Result<Self, KeyError> {
+        if let Some(known) = Self::known(home)? {
+            return Ok(known);
+        }
+        let path = home.trigger_key();
+        let made = entropy::key().and_then(|key| make(&path, &key).map(|()| Self::new(&key)));
+        made.map_err(|source| KeyError::Unusable { path, source })
+    }
+
+    /// The home's own, where there is one.
+    ///
+    /// # Errors
+    /// A file that holds something else, or that others may read.
+    pub fn known(home: &Home) -> Result<Option<Self>, KeyError> {
         let path = home.trigger_key();
         let unusable = |source| KeyError::Unusable { path: path.clone(), source };
         let file = match File::open(&path) {
             Ok(file) => file,
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                let key = entropy::key().map_err(unusable)?;
-                make(&path, &key).map_err(unusable)?;
-                return Ok(Self::new(&key));
-            }
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(unusable(error)),
         };
         let mode = file.metadata().map_err(unusable)?.permissions().mode() & 0o7777;
@@ -84,7 +93,7 @@ impl TriggerKey {
         file.take(4 * DIGITS as u64).read_to_string(&mut text).map_err(unusable)?;
         let key = text.trim();
         match hex::read::<{ DIGITS / 2 }>(key) {
-            Some(_) => Ok(Self::new(key)),
+            Some(_) => Ok(Some(Self::new(key))),
             None => Err(KeyError::NoKey { path }),
         }
     }

@@ -95,6 +95,8 @@ fn an_address_that_was_changed_wakes_nobody() {
     let key = daemon.0.home().join("trigger.key");
     fs::write(&key, "not a key").expect("a file of ours");
     daemon.0.run(&["daemon", "start"]).refused(2, &["holds no key of trigger addresses", "backup"]);
+    let doctor = daemon.0.run(&["config", "doctor"]);
+    assert!(doctor.stdout.contains("holds no key of trigger addresses"), "{doctor:?}");
     fs::remove_file(&key).expect("a file of ours");
     daemon.start();
     daemon.ok(&["trigger", "rotate"]);

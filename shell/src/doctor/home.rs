@@ -9,6 +9,7 @@ use super::Finding;
 use crate::home::Home;
 use crate::ledger::RESERVE_BYTES;
 use crate::settings::{Environment, Origin, quoted};
+use crate::trigger_address::TriggerKey;
 
 /// File systems that are reached over a network: locks and a loss of power may not mean there what they mean
 /// on a disk.
@@ -40,6 +41,10 @@ pub(super) fn examine(home: &Home, origin: &Origin, environment: &Environment) -
             Finding::problem(check, what, "export HOLON_HOME=FOLDER")
         }
     });
+    // A start would be refused.
+    if let Err(error) = TriggerKey::known(home) {
+        findings.push(Finding::problem(check, error.to_string(), error.hint()));
+    }
     findings.extend(space(place));
     findings
 }

@@ -51,7 +51,7 @@ pub(super) enum Caller {
 pub(super) enum Access {
     /// Anybody who can connect: nothing is told that is anybody's secret.
     Open,
-    /// Whoever has a token for it in the path: its handler looks at that.
+    /// Whoever has a token in the path that was signed here; whether it is in force, the agent says.
     Token,
     /// Whoever signs what is sent, where signatures are asked for; otherwise whoever the policy lets in.
     Signed,

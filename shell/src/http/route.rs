@@ -10,8 +10,8 @@ use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::IntoResponse;
 use axum::routing::{MethodFilter, MethodRouter, on};
 use bytes::Bytes;
-use holon_core::AgentId;
 use holon_core::ids::{TaskId, TimerId, WorkItemId};
+use holon_core::{AgentId, Reject};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 
@@ -37,8 +37,8 @@ pub(super) struct Call<Q, B> {
     pub(super) timer: Option<TimerId>,
     /// The work item of the path, on routes whose path names one.
     pub(super) work_item: Option<WorkItemId>,
-    /// The token of the path, on routes that are reached by one.
-    pub(super) token: Option<String>,
+    /// The agent and the generation of the address, on routes that have a token in their path.
+    pub(super) trigger: Option<(AgentId, u64)>,
     pub(super) query: Q,
     pub(super) body: B,
     pub(super) headers: HeaderMap,
@@ -240,13 +240,17 @@ impl<Q: DeserializeOwned, B: Body> Call<Q, B> {
             Access::Signed | Access::Control => Some(app.policy.admit(peer, &parts.headers)?),
         };
         let Named { agent, task, timer, work_item, token } = Named::read(app, &mut parts).await?;
+        let trigger = token.and_then(|token| app.triggers.read(&token));
+        if access == Access::Token && trigger.is_none() {
+            return Err(Reject::UnknownTrigger.into());
+        }
         let query = Query::<Q>::try_from_uri(&parts.uri).map_err(|rejection| bad_query(&rejection))?.0;
         let body = if B::BYTES == 0 { Bytes::new() } else { body::collect(body, B::BYTES).await? };
         if access == Access::Signed {
             app.signatures.check(&parts.headers, &body)?;
         }
         let body = B::read(&parts.headers, &body)?;
-        Ok(Self { agent, task, timer, work_item, token, query, body, headers: parts.headers, peer, caller })
+        Ok(Self { agent, task, timer, work_item, trigger, query, body, headers: parts.headers, peer, caller })
     }
 }
 

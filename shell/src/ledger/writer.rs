@@ -188,7 +188,10 @@ mod tests {
     use std::time::Duration;
 
     use super::super::error::AppendError;
-    use super::super::testing::{Home, World, abort, created, stop};
+    use holon_core::agent::external_trigger::TriggerChange;
+    use holon_core::{Input, ReplyId};
+
+    use super::super::testing::{Home, World, abort, created, id, stop};
     use super::super::verify;
     use super::*;
 
@@ -320,10 +323,14 @@ mod tests {
     }
 
     #[test]
-    fn an_abort_finds_room_as_a_stop_does() {
+    fn an_abort_and_a_revocation_find_room_as_a_stop_does() {
         let mut world = Home::new().start();
         drop(world.step(created("main")));
         assert!(world.step(abort("main")).0.urgent());
+        for (change, urgent) in [(TriggerChange::Rotate, false), (TriggerChange::Revoke, true)] {
+            let changed = Input::ChangeTrigger { agent: id("main"), change, reply: ReplyId(4) };
+            assert_eq!(world.step(changed).0.urgent(), urgent);
+        }
     }
 
     #[test]

@@ -56,8 +56,7 @@ async fn take(
     call: Call<DeliveryQuery, Anything<WEBHOOK_BYTES>>,
     delivery_mode: DeliveryMode,
 ) -> Handled<Answer<Delivered>> {
-    let known = call.token.as_deref().and_then(|token| app.triggers.read(token));
-    let (agent, generation) = known.ok_or(Reject::UnknownTrigger)?;
+    let (agent, generation) = call.trigger.ok_or(Reject::UnknownTrigger)?;
     let query = call.query;
     check_names(
         Code::InvalidQuery,

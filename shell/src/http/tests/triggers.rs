@@ -144,8 +144,10 @@ async fn an_address_that_is_not_in_force_tells_nothing() {
     deliver(&scene, &second, "", "").await.ok();
     let foreign = second.replace("/main.2.", "/nobody.2.");
     let unknown = deliver(&scene, &foreign, "", "").await;
+    let no_json = deliver(&scene, "/callbacks/wake/main", "application/json", "{").await;
+    assert_eq!(no_json.json, unknown.json, "nothing that a stranger sends is looked at");
     for path in [first.as_str(), "/callbacks/wake/main", "/callbacks/wake/main.2.hwt__hwt"] {
-        let refused = deliver(&scene, path, "", "").await;
+        let refused = deliver(&scene, path, "application/json", "").await;
         assert_eq!(refused.fails(404, "unknown_trigger").json, unknown.json);
     }
     let revoked = scene.post("/control/agents/main/triggers/revoke", json!({})).await;
