@@ -99,19 +99,7 @@ impl World {
     }
 
     fn deliver(&mut self, source: &str, body: Option<Text>) {
-        let hint = Hint {
-            source: source.into(),
-            reason: "it moved".into(),
-            description: None,
-            resource: None,
-            external_trigger_id: None,
-            repeats: false,
-            wait_id: None,
-            body,
-            content_type: None,
-            correlation_id: None,
-            causation_id: None,
-        };
+        let hint = Hint { body, ..Hint::new(source, "it moved") };
         let delivery = Delivery { generation: 1, delivery_mode: DeliveryMode::WakeHint, hint };
         self.step(Input::Deliver { agent: self.agent.clone(), delivery, reply: ReplyId(1) });
     }

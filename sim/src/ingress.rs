@@ -184,19 +184,9 @@ pub fn input(request: &Request, reply: ReplyId) -> Option<Input> {
 }
 
 fn hint(source: u32, says: u32) -> Hint {
-    Hint {
-        source: if source == 0 { "ci".into() } else { format!("source {source}") },
-        reason: "it moved".into(),
-        description: None,
-        resource: None,
-        external_trigger_id: None,
-        repeats: false,
-        wait_id: None,
-        body: (says > 0).then(|| Text::Inline(format!("passed {says}"))),
-        content_type: None,
-        correlation_id: None,
-        causation_id: None,
-    }
+    let name = if source == 0 { "ci".into() } else { format!("source {source}") };
+    let body = (says > 0).then(|| Text::Inline(format!("passed {says}")));
+    Hint { body, ..Hint::new(name, "it moved") }
 }
 
 /// Bytes of a name that is too long.

@@ -110,6 +110,23 @@ fn none(hints: &u64) -> bool {
 }
 
 impl Hint {
+    /// One that says who gives it and why, and nothing else.
+    pub fn new(source: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self {
+            source: source.into(),
+            reason: reason.into(),
+            description: None,
+            resource: None,
+            external_trigger_id: None,
+            repeats: false,
+            wait_id: None,
+            body: None,
+            content_type: None,
+            correlation_id: None,
+            causation_id: None,
+        }
+    }
+
     /// Whether it is about what a wait for the outside is for.
     pub(crate) fn is_about(&self, wait: WaitId, subject: Option<&str>) -> bool {
         let about = |subject: &str| self.source == subject || self.resource.as_deref() == Some(subject);

@@ -17,19 +17,7 @@ use crate::testing::{World, agent, context, long, prompt, says};
 use crate::time::Millis;
 
 pub(super) fn hint(source: &str) -> Hint {
-    Hint {
-        source: source.into(),
-        reason: "it moved".into(),
-        description: None,
-        resource: None,
-        external_trigger_id: None,
-        repeats: false,
-        wait_id: None,
-        body: None,
-        content_type: None,
-        correlation_id: None,
-        causation_id: None,
-    }
+    Hint::new(source, "it moved")
 }
 
 pub(super) fn says_something(source: &str) -> Hint {

@@ -223,17 +223,9 @@ fn outcome() -> impl Strategy<Value = Outcome> {
 fn hint() -> impl Strategy<Value = Hint> {
     (select(vec!["ci", "mail", "x", ""]), prop::option::of(1..4_u64), any::<bool>()).prop_map(
         |(source, wait, says)| Hint {
-            source: source.into(),
-            reason: "it moved".into(),
-            description: None,
-            resource: None,
-            external_trigger_id: None,
-            repeats: false,
             wait_id: wait.map(WaitId),
             body: says.then(|| Text::short("passed")),
-            content_type: None,
-            correlation_id: None,
-            causation_id: None,
+            ..Hint::new(source, "it moved")
         },
     )
 }

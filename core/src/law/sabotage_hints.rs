@@ -1,6 +1,5 @@
 //! An eighth hand-made life, of hints, and ways to break the law about them.
 
-use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::facts::*;
@@ -50,19 +49,7 @@ pub(super) fn cases() -> Vec<Case> {
 }
 
 pub(super) fn hint(source: &str) -> Hint {
-    Hint {
-        source: source.into(),
-        reason: String::from("it moved"),
-        description: None,
-        resource: None,
-        external_trigger_id: None,
-        repeats: false,
-        wait_id: None,
-        body: None,
-        content_type: None,
-        correlation_id: None,
-        causation_id: None,
-    }
+    Hint::new(source, "it moved")
 }
 
 fn recorded(sequence: u64, source: &str, folded: Option<&str>) -> WakeHintRecorded {

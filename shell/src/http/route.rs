@@ -134,12 +134,16 @@ impl Route {
         F: Fn(App, Call<Q, B>) -> Fut + Clone + Send + Sync + 'static,
         Fut: Future<Output = Handled<R>> + Send,
     {
-        let name = Name { method: Method::POST, path, summary, access: Access::Control };
-        Self::new(name, handler)
+        Self::post_by(Access::Control, path, summary, handler)
     }
 
-    /// A route that takes what comes with a token in its path.
-    pub(super) fn token<Q, B, R, F, Fut>(path: &'static str, summary: &'static str, handler: F) -> Self
+    /// The same for whoever may by this.
+    pub(super) fn post_by<Q, B, R, F, Fut>(
+        access: Access,
+        path: &'static str,
+        summary: &'static str,
+        handler: F,
+    ) -> Self
     where
         Q: DeserializeOwned + JsonSchema + Send + 'static,
         B: Body + 'static,
@@ -147,20 +151,7 @@ impl Route {
         F: Fn(App, Call<Q, B>) -> Fut + Clone + Send + Sync + 'static,
         Fut: Future<Output = Handled<R>> + Send,
     {
-        let name = Name { method: Method::POST, path, summary, access: Access::Token };
-        Self::new(name, handler)
-    }
-
-    /// A route that takes what may have to be signed.
-    pub(super) fn signed<Q, B, R, F, Fut>(path: &'static str, summary: &'static str, handler: F) -> Self
-    where
-        Q: DeserializeOwned + JsonSchema + Send + 'static,
-        B: Body + 'static,
-        R: Reply + 'static,
-        F: Fn(App, Call<Q, B>) -> Fut + Clone + Send + Sync + 'static,
-        Fut: Future<Output = Handled<R>> + Send,
-    {
-        let name = Name { method: Method::POST, path, summary, access: Access::Signed };
+        let name = Name { method: Method::POST, path, summary, access };
         Self::new(name, handler)
     }
 

@@ -5,6 +5,7 @@ use axum::http::{Method, Uri};
 use axum::middleware;
 
 use super::App;
+use super::auth::Access;
 use super::code::Code;
 use super::failure::Failure;
 use super::resource::{
@@ -203,9 +204,15 @@ fn of_wakes() -> Vec<Route> {
             Code::OutOfRange,
             Code::TooLarge,
         ]),
-        Route::token("/callbacks/wake/{token}", "Wake the agent whose trigger this is", triggers::deliver)
-            .fails(DELIVERED),
-        Route::token(
+        Route::post_by(
+            Access::Token,
+            "/callbacks/wake/{token}",
+            "Wake the agent whose trigger this is",
+            triggers::deliver,
+        )
+        .fails(DELIVERED),
+        Route::post_by(
+            Access::Token,
             "/callbacks/enqueue/{token}",
             "Deprecated: the same as /callbacks/wake/{token}",
             triggers::enqueue,
@@ -259,7 +266,8 @@ fn writes() -> Vec<Route> {
         Route::post("/enqueue", "A message from outside for the default agent", ingress::enqueue)
             .headers(&[IDEMPOTENCY_KEY])
             .fails(INGRESS),
-        Route::signed(
+        Route::post_by(
+            Access::Signed,
             "/webhooks/generic/{agent_id}",
             "Any JSON document of another system",
             ingress::webhook,

@@ -73,19 +73,17 @@ async fn take(
     check_names(Code::InvalidHeader, &[("content-type", &content_type)])?;
     let texts = app.runtime.texts();
     let plain = |text: Option<String>| text.map(|text| texts.redact(&text));
+    let source = plain(query.source).unwrap_or_else(|| SOURCE.to_owned());
+    let reason = plain(query.reason).unwrap_or_else(|| REASON.to_owned());
+    // Which trigger it was, and what came before, the core knows.
     let hint = Hint {
-        source: plain(query.source).unwrap_or_else(|| SOURCE.to_owned()),
-        reason: plain(query.reason).unwrap_or_else(|| REASON.to_owned()),
         description: plain(query.description),
         resource: plain(query.resource),
-        // Which trigger it was, and what came before, the core knows.
-        external_trigger_id: None,
-        repeats: false,
-        wait_id: None,
         body: text.map(|text| texts.take(&text)),
         content_type: plain(content_type),
         correlation_id: plain(query.correlation_id),
         causation_id: plain(query.causation_id),
+        ..Hint::new(source, reason)
     };
     let delivery = Delivery { generation, delivery_mode, hint };
     let named = agent.clone();

@@ -35,18 +35,16 @@ pub(in super::super) async fn wake(
     )?;
     let texts = app.runtime.texts();
     let plain = |text: Option<String>| text.map(|text| texts.redact(&text));
+    let source = plain(wake.source).unwrap_or_else(|| OPERATOR.to_owned());
     let hint = Hint {
-        source: plain(wake.source).unwrap_or_else(|| OPERATOR.to_owned()),
-        reason: texts.redact(&wake.reason),
         description: plain(wake.description),
         resource: plain(wake.resource),
-        external_trigger_id: None,
-        repeats: false,
         wait_id: wake.wait_id,
         body: wake.body.filter(|body| !body.is_empty()).map(|body| texts.take(&body)),
         content_type: plain(wake.content_type),
         correlation_id: plain(wake.correlation_id),
         causation_id: plain(wake.causation_id),
+        ..Hint::new(source, texts.redact(&wake.reason))
     };
     let named = agent.clone();
     let ask = move |reply| Input::Wake { agent: named, hint, reply };
