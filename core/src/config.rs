@@ -7,7 +7,9 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
+use crate::agent::budget::BudgetKind;
 use crate::model::ModelRef;
+use crate::price::{Cost, Prices};
 use crate::time::Millis;
 
 /// The smallest window that the runtime's own words and a task fit into, in tokens.
@@ -30,6 +32,10 @@ pub struct Config {
     pub work: WorkPolicy,
     #[serde(default)]
     pub unattended: UnattendedPolicy,
+    #[serde(default, skip_serializing_if = "Budgets::is_none")]
+    pub budgets: Budgets,
+    #[serde(default, skip_serializing_if = "Prices::is_empty")]
+    pub prices: Prices,
     /// What happens to ingress for a stopped agent.
     pub while_stopped: WhileStopped,
 }
@@ -58,8 +64,6 @@ pub struct QueueLimits {
 pub struct TurnLimits {
     pub rounds: u32,
     pub wall_time: Millis,
-    /// Input and output tokens of all rounds together; none is no bound.
-    pub tokens: Option<u64>,
     pub calls_per_round: u32,
     pub max_output_tokens: u64,
     /// Time that one model attempt may take; the shell enforces it, the core waits a little longer.
@@ -196,6 +200,63 @@ impl Default for UnattendedPolicy {
     }
 }
 
+/// What may be spent (contract: agent.md, Turns); none is no bound.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Budgets {
+    /// By one turn.
+    pub turn: Bounds,
+    /// By each agent, in all and in a day of UTC.
+    pub agent: Bounds,
+    pub agent_day: Bounds,
+    /// By all agents together.
+    pub runtime: Bounds,
+    pub runtime_day: Bounds,
+}
+
+/// Input and output tokens of all requests, and what they cost.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bounds {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_micros: Option<Cost>,
+}
+
+impl Budgets {
+    /// The limit of a budget, in tokens or millionths of a dollar.
+    pub fn limit(&self, budget: BudgetKind) -> Option<u64> {
+        let cost = |bounds: Bounds| bounds.cost_micros.map(|cost| cost.0);
+        match budget {
+            BudgetKind::TurnTokens => self.turn.tokens,
+            BudgetKind::TurnCost => cost(self.turn),
+            BudgetKind::AgentTokens => self.agent.tokens,
+            BudgetKind::AgentCost => cost(self.agent),
+            BudgetKind::AgentDayTokens => self.agent_day.tokens,
+            BudgetKind::AgentDayCost => cost(self.agent_day),
+            BudgetKind::RuntimeTokens => self.runtime.tokens,
+            BudgetKind::RuntimeCost => cost(self.runtime),
+            BudgetKind::RuntimeDayTokens => self.runtime_day.tokens,
+            BudgetKind::RuntimeDayCost => cost(self.runtime_day),
+        }
+    }
+
+    /// Those that there are, with their limits.
+    pub fn bounds(&self) -> impl Iterator<Item = (BudgetKind, u64)> + use<> {
+        let budgets = *self;
+        BudgetKind::ALL.iter().filter_map(move |budget| Some((*budget, budgets.limit(*budget)?)))
+    }
+
+    /// The first that counts money.
+    pub fn of_money(&self) -> Option<BudgetKind> {
+        self.bounds().map(|(budget, _)| budget).find(|budget| budget.is_of_money())
+    }
+
+    fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// What happens to ingress for a stopped agent (contract: decisions.md, 3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -231,7 +292,6 @@ impl Config {
             turn: TurnLimits {
                 rounds: 200,
                 wall_time: Millis::hours(6),
-                tokens: None,
                 calls_per_round: 128,
                 max_output_tokens: 16_384,
                 model_timeout: Millis::minutes(15),
@@ -256,6 +316,8 @@ impl Config {
             tasks: TaskLimits::default(),
             work: WorkPolicy::default(),
             unattended: UnattendedPolicy::default(),
+            budgets: Budgets::default(),
+            prices: Prices::default(),
             while_stopped: WhileStopped::Refuse,
         }
     }
@@ -310,6 +372,15 @@ impl Config {
             return Err(ConfigError {
                 key: "limits.queue_reserved_bytes",
                 problem: "must be less than limits.queue_bytes".into(),
+            });
+        }
+        if let (Some(budget), Some(model)) = (self.budgets.of_money(), self.prices.missing(&self.models)) {
+            return Err(ConfigError {
+                key: "model.prices",
+                problem: format!(
+                    "{model} has no price, which budget.{budget} needs; it may be 0, as in \
+                     {{ \"{model}\" = {{ input = 0, output = 0 }} }}"
+                ),
             });
         }
         Ok(())

@@ -43,6 +43,7 @@ pub mod message;
 pub mod model;
 mod names;
 pub mod outcome;
+pub mod price;
 pub mod prompt;
 pub mod record;
 pub mod reject;

@@ -211,6 +211,15 @@ pub enum AnswerBlock {
     ToolCall(ProposedCall),
 }
 
+impl AnswerBlock {
+    pub fn est_tokens(&self) -> u64 {
+        match self {
+            Self::Text { text } => text.est_tokens(),
+            Self::ToolCall(call) => call.arguments.est_tokens(),
+        }
+    }
+}
+
 /// A tool call that a model asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProposedCall {

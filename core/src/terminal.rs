@@ -38,7 +38,11 @@ names! {
     /// Which bound ended a turn, or why it failed.
     TurnReason {
         Rounds "rounds", WallTime "wall_time", RepeatedToolCall "repeated_tool_call",
-        TurnTokens "turn_tokens", ContextWindow "context_window", ProviderFailure "provider_failure", ContextLoad "context_load",
+        TurnTokens "turn_tokens", TurnCost "turn_cost", AgentTokens "agent_tokens", AgentCost "agent_cost",
+        AgentDayTokens "agent_day_tokens", AgentDayCost "agent_day_cost",
+        RuntimeTokens "runtime_tokens", RuntimeCost "runtime_cost",
+        RuntimeDayTokens "runtime_day_tokens", RuntimeDayCost "runtime_day_cost",
+        ContextWindow "context_window", ProviderFailure "provider_failure", ContextLoad "context_load",
         Stopped "stopped", OperatorAbort "operator_abort", Shutdown "shutdown", Crash "crash",
         Outage "outage", Quota "quota",
     }

@@ -6,13 +6,14 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::agent::Agent;
+use crate::agent::budget::Account;
 use crate::agent::identity::{AgentKind, AgentSpec, ExecutionBinding};
 use crate::config::Config;
 use crate::content::{Content, ContentId, Text};
 use crate::effect::{AgentView, Answer, Effect, InputSource, TaskWork, WorkView};
 use crate::event::operation::OpKind;
 use crate::event::{BriefFact, Event};
-use crate::host::{DeadlineReason, Found, FoundCommand, Host, RecoveryReport};
+use crate::host::{Accounts, DeadlineReason, Found, FoundCommand, Host, RecoveryReport};
 use crate::ids::{AgentId, MessageId, OpId, ReplyId, Seed};
 use crate::input::{ControlRequest, Input};
 use crate::law::Laws;
@@ -343,6 +344,7 @@ impl World {
     pub(crate) fn restart(&mut self, config: Config) {
         self.host = Host::new(config, Seed(7)).unwrap();
         self.host.resume_after(self.log.last().map_or_else(Default::default, |record| record.step));
+        self.host.resume_accounts(self.accounts(Accounts::add_absent));
         self.open.clear();
         self.to_prepare.clear();
         let agents: Vec<AgentId> = self.folded.keys().cloned().collect();
@@ -356,6 +358,13 @@ impl World {
         }
         self.settle();
         self.rests();
+    }
+
+    /// What all agents have spent, one added after the other.
+    fn accounts(&self, add: impl Fn(&mut Accounts, &Account)) -> Accounts {
+        let mut accounts = Accounts::default();
+        self.folded.values().for_each(|agent| add(&mut accounts, &agent.account));
+        accounts
     }
 
     /// What the supervisors of the agent's commands say when they are asked.
@@ -442,6 +451,7 @@ impl World {
             }
         }
         self.host.check().unwrap();
+        assert_eq!(*self.host.accounts(), self.accounts(Accounts::add), "accounts do not add up");
         for (id, agent) in &self.folded {
             assert_eq!(self.host.view().agent(id), Some(agent), "{id} is not what its log says");
         }

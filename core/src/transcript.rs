@@ -144,6 +144,8 @@ impl Transcript {
             | TurnFact::ContextCompacted(_)
             | TurnFact::ProviderRoundCompleted(_)
             | TurnFact::ToolStarted(_)
+            | TurnFact::BudgetReserved(_)
+            | TurnFact::BudgetSettled(_)
             | TurnFact::BudgetExhausted(_)
             | TurnFact::TurnTerminal(_) => None,
         }

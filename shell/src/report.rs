@@ -223,6 +223,8 @@ impl RunFold {
             | TurnFact::ToolExecutionFailed(_)
             | TurnFact::ReminderInjected(_)
             | TurnFact::ContextCompacted(_)
+            | TurnFact::BudgetReserved(_)
+            | TurnFact::BudgetSettled(_)
             | TurnFact::BudgetExhausted(_) => {}
         }
     }

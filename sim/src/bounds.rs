@@ -76,8 +76,6 @@ impl Bounds {
             let rounds = self.rounds.get(agent).copied().unwrap_or(0);
             let all = fact.reason != Some(TurnReason::Rounds) || rounds >= most;
             ensure!(all, "T6", "{agent} ends after {rounds} rounds, the bound is {most}");
-            let budget = fact.reason != Some(TurnReason::TurnTokens) || bounds.tokens.is_some();
-            ensure!(budget, "T6", "{agent} has no budget, and exhausted it");
         }
         let repeats = after.and_then(|agent| agent.run.as_ref()).map_or(0, |run| run.repeats.count);
         let calls = bounds.repeats_end.saturating_add(bounds.calls_per_round);

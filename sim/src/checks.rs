@@ -6,7 +6,7 @@ use holon_core::agent::{Agent, OpenOp};
 use holon_core::config::TaskLimits;
 use holon_core::event::operation::{OpKind, Settlement};
 use holon_core::event::{LifecycleFact, OperationFact, SchedulingFact, TurnFact};
-use holon_core::host::Host;
+use holon_core::host::{Accounts, Host};
 use holon_core::law::Laws;
 use holon_core::lifecycle::Status;
 use holon_core::model::{Item, ModelRequest};
@@ -24,6 +24,7 @@ use crate::patience::{self, Held};
 use crate::readers;
 use crate::reference::Reference;
 use crate::scheduling;
+use crate::spending::Spending;
 use crate::waits;
 use crate::world::{Judges, Sabotage};
 
@@ -37,6 +38,7 @@ pub struct Checks {
     /// Agents that have left memory, as they left it.
     pub(crate) parked: BTreeMap<AgentId, Agent>,
     bounds: Bounds,
+    spending: Spending,
     held: Held,
     fairness: Fairness,
     pub(crate) judges: Judges,
@@ -61,12 +63,20 @@ impl Checks {
             clock: None,
             parked: BTreeMap::new(),
             bounds: Bounds::new(config.clone()),
+            spending: Spending::default(),
             held: Held::default(),
             fairness: Fairness::default(),
             judges: Judges::All,
             sabotage: None,
             said: BTreeMap::new(),
         }
+    }
+
+    /// What all agents on record have spent, as a start of the runtime adds it up.
+    pub(crate) fn accounts(&self) -> Accounts {
+        let mut accounts = Accounts::default();
+        self.folded.values().for_each(|agent| accounts.add_absent(&agent.account));
+        accounts
     }
 
     /// What a caller was told.
@@ -104,6 +114,8 @@ impl Checks {
         }
         for record in &row.records {
             self.bounds.record(record, self.folded.get(&record.agent), self.sabotage)?;
+            let twice = self.sabotage == Some(Sabotage::PaidTwice);
+            self.spending.record(record, self.bounds.config(), twice)?;
         }
         self.reference.step(&row.call, &row.records)
     }
@@ -254,6 +266,7 @@ impl Checks {
     pub fn said(&mut self) -> BTreeMap<&'static str, u64> {
         let mut said = std::mem::take(&mut self.said);
         *said.entry("Q8").or_default() += self.reference.admissions;
+        *said.entry("B3").or_default() += self.spending.said;
         said
     }
 
@@ -359,6 +372,7 @@ impl Checks {
             let same = host.view().agent(id).or_else(|| self.parked.get(id)) == Some(agent);
             ensure!(same, "D5", "{id} differs from the fold of its records at event {}", agent.event_seq);
         }
+        self.spending.live(host)?;
         let live = host.view().agent_ids().count() + self.parked.len();
         self.say("D5");
         ensure!(live == self.folded.len(), "D5", "{live} agents live, {} on record", self.folded.len());

@@ -10,7 +10,7 @@ use holon_core::scheduler::{DecisionKind as Kind, DecisionReason as Reason, Sche
 pub type Row = (u8, Kind, Reason);
 
 /// Every row that there is.
-pub const TABLE: [Row; 27] = [
+pub const TABLE: [Row; 28] = [
     (1, Kind::Stop, Reason::Stopped),
     (1, Kind::Stop, Reason::Draining),
     (2, Kind::Noop, Reason::RunInProgress),
@@ -18,6 +18,7 @@ pub const TABLE: [Row; 27] = [
     (4, Kind::StartModelTurn, Reason::HoldTrial),
     (4, Kind::Noop, Reason::NoSlot),
     (5, Kind::WaitForTimer, Reason::Hold),
+    (5, Kind::WaitForOperator, Reason::Hold),
     (5, Kind::WaitForOperator, Reason::SelfHold),
     (5, Kind::WaitForTimer, Reason::UnattendedTurns),
     (6, Kind::ReduceMessageOnly, Reason::LivenessOnly),
@@ -56,6 +57,7 @@ impl Came {
             | Evidence::Draining
             | Evidence::Wait { .. }
             | Evidence::Hints { .. }
+            | Evidence::Budget { .. }
             | Evidence::RecheckDue { .. }
             | Evidence::Run { .. }
             | Evidence::Queued { .. }

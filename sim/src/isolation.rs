@@ -79,13 +79,16 @@ fn first_difference(one: &[String], other: &[String]) -> (String, String) {
     (one.get(differs).cloned().unwrap_or_else(end), other.get(differs).cloned().unwrap_or_else(end))
 }
 
-/// The scenario without what agents share: slots, bounds of a step, the disk, the process and its clock.
+/// The scenario without what agents share: slots, bounds of a step, budgets of the runtime, the disk, the process and
+/// its clock.
 fn apart(scenario: &Scenario) -> Scenario {
     let mut scenario = scenario.clone();
     scenario.later.clear();
     let limits = &mut scenario.config.limits;
     (limits.agents, limits.concurrent_turns) = (100, 100);
     scenario.config.tasks.running = 10_000;
+    let budgets = &mut scenario.config.budgets;
+    (budgets.runtime, budgets.runtime_day) = Default::default();
     (limits.decisions_per_step, limits.deadlines_per_step) = (10_000, 10_000);
     scenario.inputs.retain(|input| input.agent > 0);
     // Who waits for the dead is stopped after a shutdown, which is everybody's.

@@ -44,8 +44,15 @@ const fn law(id: &'static str, sort: Sort, sabotage: Sabotage, sentence: &'stati
 
 use Sort::{Liveness as L, Pair as P, Safety as S};
 
-pub const WORLD: [WorldLaw; 37] = [
+pub const WORLD: [WorldLaw; 38] = [
     law("A2", S, Sabotage::Promote, "A request shows each message with the authority it was admitted with."),
+    law(
+        "B3",
+        S,
+        Sabotage::PaidTwice,
+        "A request is sent only if every budget covers it, one that is exhausted is named with what was used, and what \
+         requests took adds up, over agents, days and lives.",
+    ),
     law("D1", S, Sabotage::ReleaseEarly, "An effect leaves after its records are on the disk."),
     law(
         "D2",
@@ -75,7 +82,7 @@ pub const WORLD: [WorldLaw; 37] = [
         "D12",
         P,
         Sabotage::Interfere,
-        "Without one agent the others record the same at the same moments, where slots, bounds of a step, disk, \
+        "Without one agent the others record the same at the same moments, where slots, bounds of a step, budgets, disk, \
          process and clock are not shared.",
     ),
     law("G2", S, Sabotage::NoSize, "An agent at rest is no larger than what it must remember."),

@@ -33,6 +33,7 @@ pub mod scenario;
 mod scheduling;
 pub mod script;
 pub mod shrink;
+pub mod spending;
 pub mod swarm;
 pub mod tally;
 pub mod tools;

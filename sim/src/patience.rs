@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use holon_core::agent::Agent;
 use holon_core::agent::turn::Run;
 use holon_core::event::inbox::RequeueCause;
-use holon_core::event::{InboxFact, SchedulingFact, TurnFact};
+use holon_core::event::scheduling::{HoldCause, HoldSet};
+use holon_core::event::{InboxFact, LifecycleFact, SchedulingFact, TurnFact};
 use holon_core::model::{AttemptOutcome, AttemptRecord, FailureKind};
 use holon_core::{AgentId, Config, Event, MessageId, Millis, Record, Wall};
 
@@ -28,6 +29,12 @@ pub(crate) struct Held(BTreeMap<(AgentId, MessageId), Wall>);
 impl Held {
     /// Judges what an agent keeps of it; `after` is the agent with the record folded in.
     pub(crate) fn judge(&mut self, record: &Record, after: &Agent) -> Result<(), Failure> {
+        if let Event::Lifecycle(LifecycleFact::ClockStepped(fact)) = &record.event {
+            let own = self.0.iter_mut().filter(|((agent, _), _)| *agent == record.agent);
+            own.for_each(|(_, since)| {
+                since.0 = since.0.saturating_add(fact.to.0.saturating_sub(fact.from.0))
+            });
+        }
         let Event::Inbox(fact) = &record.event else { return Ok(()) };
         let name = |message: MessageId| (record.agent.clone(), message);
         match fact {
@@ -69,10 +76,14 @@ pub(crate) fn judge(agent: &Agent, record: &Record, config: &Config) -> Result<(
             ensure!(!waits, "T10", "{} gives up, and the providers are worth waiting for", agent.id);
             Ok(())
         }
+        Event::Scheduling(SchedulingFact::HoldSet(fact)) if fact.cause == HoldCause::Budget => {
+            until_there_is_more(agent, fact, record.at)
+        }
         Event::Scheduling(SchedulingFact::HoldSet(fact)) => {
             let waits = waits(agent, run, record.at, config);
             ensure!(waits, "T10", "{} waits for providers that are not worth it", agent.id);
-            let right = hold(agent, run, record.at, config);
+            let (step, since, until) = hold(agent, run, record.at, config);
+            let right = (step, since, Some(until));
             let same = (fact.step, fact.since, fact.until) == right;
             ensure!(same, "T10", "{} is held by {fact:?}, right is {right:?}", agent.id);
             Ok(())
@@ -89,6 +100,30 @@ pub(crate) fn judge(agent: &Agent, record: &Record, config: &Config) -> Result<(
         | Event::Wake(_)
         | Event::Brief(_) => Ok(()),
     }
+}
+
+/// Of a day, soon after it is over, the same for an agent every time; of a budget in all, until somebody raises it.
+fn until_there_is_more(agent: &Agent, fact: &HoldSet, at: Wall) -> Result<(), Failure> {
+    const DAY: i64 = 86_400_000_000;
+    let midnight = at.0.div_euclid(DAY).saturating_add(1).saturating_mul(DAY);
+    let soon = |until: Wall| (midnight..midnight.saturating_add(60_000_000)).contains(&until.0);
+    let end = midnight >= i64::MAX - 60_000_000;
+    let named = fact.budget.map(|budget| budget.budget.name().contains("_day_"));
+    let right = match (named, fact.until) {
+        (Some(true), Some(until)) => end || soon(until),
+        (Some(false), None) => true,
+        (Some(true), None) => at == Wall(i64::MAX),
+        (_, _) => false,
+    };
+    let same = (fact.step, fact.since) == place(agent, at, true);
+    ensure!(right && same, "T10", "{} is held by {fact:?} at {at}", agent.id);
+    Ok(())
+}
+
+/// The step of a hold, and when the first of its kind in a row began.
+fn place(agent: &Agent, at: Wall, of_budget: bool) -> (u32, Wall) {
+    let before = agent.hold.as_ref().filter(|hold| hold.budget.is_some() == of_budget);
+    before.map_or((0, at), |hold| (hold.step + 1, hold.since))
 }
 
 fn attempt(attempt: &AttemptRecord, config: &Config) -> Result<(), Failure> {
@@ -113,7 +148,7 @@ fn attempt(attempt: &AttemptRecord, config: &Config) -> Result<(), Failure> {
 /// Step, beginning and end of the hold that an outage brings: the next wait of the ladder, or, where nothing but
 /// quotas is in the way, until the first of them is full again, if the provider says a time that can be meant.
 fn hold(agent: &Agent, run: &Run, at: Wall, config: &Config) -> (u32, Wall, Wall) {
-    let (step, since) = agent.hold.as_ref().map_or((0, at), |hold| (hold.step + 1, hold.since));
+    let (step, since) = place(agent, at, false);
     let ladder = config.hold.steps.get(step as usize).or(config.hold.steps.last());
     let ladder = at.after(ladder.copied().unwrap_or(Millis::hours(1)));
     let given_up = || run.attempts.iter().filter(|attempt| attempt.backoff_ms.is_none());

@@ -153,7 +153,9 @@ fn ending(host: &Host, agent: &Agent) -> Result<(), Failure> {
         None => told.is_none() || may_be_held,
     };
     ensure!(right, "R1", "{id} is told to wait for {due:?}, its next timer is for {timer:?}");
-    let at_last = if stopped { !runs } else { quiet && due.is_none() };
+    // Nothing but an operator ends such a hold.
+    let for_good = may_be_held && agent.hold.as_ref().is_some_and(|hold| hold.until.is_none());
+    let at_last = if stopped { !runs } else { (quiet || for_good) && due.is_none() };
     ensure!(view.settled(id, Millis(u64::MAX)) == at_last, "R1", "{id} rests for ever: not {at_last}");
     let for_now = at_last || due.is_some();
     ensure!(!view.settled(id, Millis(0)) || for_now, "R1", "{id} is told to rest, and does not");
@@ -165,7 +167,7 @@ fn ending(host: &Host, agent: &Agent) -> Result<(), Failure> {
     ensure!(named, "R1", "{id} is told to have ended as {verdict:?}, stopped is {stopped}");
     // A timer that comes before the end of a hold hides whether there is one.
     let hidden = may_be_held && told.is_some() && told == timer;
-    let held = due.is_some() && told != timer;
+    let held = for_good || (due.is_some() && told != timer);
     let pending = !stopped && !quiet && !held;
     let same = hidden || verdict.is_none() == pending;
     ensure!(same, "R1", "{id}: {verdict:?}, something is pending: {pending}");

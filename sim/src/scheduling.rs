@@ -201,7 +201,7 @@ impl<'a> Facts<'a> {
     fn of(agent: &'a Agent, at: Wall, config: &Config, blind: bool) -> Self {
         let queue = || agent.inbox.queued().filter(|_| !blind);
         let order = |entry: &&Entry| (urgency(entry.message.priority), entry.message.id);
-        let hold = agent.hold.as_ref().filter(|hold| at < hold.until);
+        let hold = agent.hold.as_ref().filter(|hold| hold.until.is_none_or(|until| at < until));
         let trial = hold.and_then(|hold| hold.trial);
         Self {
             agent,
@@ -386,7 +386,11 @@ impl<'a> Facts<'a> {
             (4, _) => (held && full && passive.is_none() && self.trial.is_some(), None),
             (5, Reason::SelfHold) => (empty && self_hold, None),
             (5, Reason::UnattendedTurns) => (empty && !self_hold && exhausted, None),
-            (5, _) => (held && passive.is_none() && self.trial.is_none(), None),
+            (5, _) => {
+                let ends = self.hold.is_some_and(|hold| hold.until.is_some());
+                let right = ends == (decision.kind == Kind::WaitForTimer);
+                (held && right && passive.is_none() && self.trial.is_none(), None)
+            }
             (6, Reason::LivenessOnly) => (free && first.is_some() && !said, first),
             (6, Reason::Stale) => (free && first.is_some() && said && !model, first),
             (6, Reason::QueuedMessage) => (free && model, first),
@@ -439,7 +443,7 @@ impl<'a> Facts<'a> {
 
     /// When something happens by itself, and what.
     fn next_deadline(&self) -> Option<(Wall, DeadlineReason)> {
-        let hold = self.hold.map(|hold| (hold.until, DeadlineReason::Hold));
+        let hold = self.hold.and_then(|hold| Some((hold.until?, DeadlineReason::Hold)));
         let timers = self.agent.timers.armed().filter_map(|timer| timer.next_fire_at);
         let timer = timers.min().map(|at| (at, DeadlineReason::Timer));
         let runnable = self.agent.work.open().filter(|item| item.state() == WorkState::Runnable);
@@ -505,6 +509,9 @@ impl<'a> Facts<'a> {
             }
             Evidence::UnattendedTurns { until } => self.exhausted == Some(*until),
             Evidence::Hold { until } => self.hold.is_some_and(|hold| hold.until == *until),
+            Evidence::Budget { budget } => {
+                self.hold.and_then(|hold| hold.budget).is_some_and(|held| held.budget == *budget)
+            }
         };
         ensure!(so, "G6", "{} decides {decision:?}, and {evidence:?} is not so", self.agent.id);
         Ok(())

@@ -146,8 +146,10 @@ impl Witness {
             | TurnFact::ToolExecuted(_)
             | TurnFact::ReminderInjected(_)
             | TurnFact::ContextCompacted(_)
-            | TurnFact::RuntimeError(_)
-            | TurnFact::BudgetExhausted(_) => {}
+            | TurnFact::BudgetReserved(_)
+            | TurnFact::BudgetSettled(_)
+            | TurnFact::RuntimeError(_) => {}
+            TurnFact::BudgetExhausted(_) => injector.saw("a budget is exhausted"),
         }
     }
 }

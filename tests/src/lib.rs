@@ -92,6 +92,12 @@ impl Holon {
         self
     }
 
+    /// What a variable is for its commands.
+    pub fn variable(&self, name: &str) -> Option<&str> {
+        let last = self.variables.iter().rev().find(|(known, _)| known == name);
+        last.map(|(_, value)| value.as_str())
+    }
+
     /// Where everything of this test is.
     pub fn folder(&self) -> &Path {
         self.folder.path()

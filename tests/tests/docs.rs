@@ -67,6 +67,17 @@ fn the_configuration_of_the_docs_is_accepted() {
 }
 
 #[test]
+fn the_budgets_of_the_docs_are_accepted() {
+    for example in blocks(&page("docs/budgets.md"), "toml") {
+        let holon = Holon::new();
+        fs::create_dir(holon.home()).unwrap();
+        fs::write(holon.home().join("config.toml"), example).unwrap();
+        let listed = holon.run(&["config", "list", "--json"]).json();
+        assert_eq!(listed["problems"], serde_json::json!([]), "{listed}");
+    }
+}
+
+#[test]
 fn the_ledger_commands_of_the_docs_work() {
     let docs = page("docs/ledger.md");
     let holon = Holon::new();
@@ -204,6 +215,13 @@ fn the_commands_of_the_triggers_page_work() {
 }
 
 #[test]
+fn the_commands_of_the_budgets_page_work() {
+    let daemon = Daemon::hello();
+    let said = said("docs/budgets.md", &daemon);
+    has(&said, &["openai/gpt-5", "$1.25", "listed 20"]);
+}
+
+#[test]
 fn the_pages_of_what_agents_have_name_what_the_help_names() {
     let holon = Holon::new();
     let known = ["--help", "--home"];
@@ -259,6 +277,7 @@ fn links_lead_somewhere() {
         "docs/tasks.md",
         "docs/timers.md",
         "docs/triggers.md",
+        "docs/budgets.md",
         "docs/waits.md",
         "docs/work-items.md",
         "docs/tools.md",

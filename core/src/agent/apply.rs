@@ -10,7 +10,7 @@ use super::turn::{Round, Run};
 use super::unattended::{self, Exhausted};
 use super::{Agent, OpenOp};
 use crate::event::operation::{OperationFact, OperationOpened};
-use crate::event::scheduling::SleepElapsed;
+use crate::event::scheduling::{HoldEnd, SleepElapsed};
 use crate::event::task::TaskResultQueued;
 use crate::event::turn::TurnTerminal;
 use crate::event::work::WorkAuthor;
@@ -19,6 +19,7 @@ use crate::event::{
 };
 use crate::ids::MessageId;
 use crate::lifecycle::{ControlAction, Status};
+use crate::price::Amount;
 use crate::record::Record;
 use crate::time::Wall;
 
@@ -77,10 +78,12 @@ impl Agent {
                 if let Some(hold) = &mut self.hold {
                     hold.clock_stepped(fact.from, fact.to);
                 }
+                self.inbox.clock_stepped(fact.from, fact.to);
                 self.timers.clock_stepped(fact.from, fact.to);
                 self.work.clock_stepped(fact.from, fact.to);
                 self.waits.clock_stepped(fact.from, fact.to);
                 self.unattended.clock_stepped(fact.from, fact.to);
+                self.account.clock_stepped(fact.to);
                 if let Some(sleep) = &mut self.sleep {
                     sleep.clock_stepped(fact.from, fact.to);
                 }
@@ -147,7 +150,12 @@ impl Agent {
             SchedulingFact::SchedulerDecision(fact) => self.last_decision = Some((**fact).clone()),
             SchedulingFact::ContinuationResolved(_) | SchedulingFact::ClosureDecided(_) => {}
             SchedulingFact::HoldSet(fact) => self.hold = Some(Hold::new(fact)),
-            SchedulingFact::HoldEnded(_) => self.hold = None,
+            SchedulingFact::HoldEnded(fact) => {
+                self.hold = None;
+                if fact.reason == HoldEnd::BudgetRaised {
+                    self.heard(at);
+                }
+            }
             SchedulingFact::SelfTurnCounted(fact) => self.unattended.counted(fact),
             SchedulingFact::SleepBegun(fact) => self.sleep = Some(Sleep::begun(at, fact)),
             SchedulingFact::SleepElapsed(fact) => self.sleep_elapsed(fact),
@@ -184,10 +192,22 @@ impl Agent {
         if let Some(run) = &mut self.run {
             run.apply(fact);
         }
+        self.apply_spent(fact);
         self.apply_shown(fact);
         self.apply_called(fact);
         if let TurnFact::TurnTerminal(fact) = fact {
             self.turn_ended(at, fact);
+        }
+    }
+
+    fn apply_spent(&mut self, fact: &TurnFact) {
+        if let TurnFact::BudgetReserved(fact) = fact {
+            self.account.reserve(fact);
+        }
+        if let TurnFact::BudgetSettled(fact) = fact {
+            // What was spent before a copy was made, the agent that was copied has spent.
+            let copied = self.spec.forked_from.as_ref().is_some_and(|from| self.event_seq <= from.event_seq);
+            self.account.settle(if copied { Amount::default() } else { fact.amount });
         }
     }
 

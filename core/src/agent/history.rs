@@ -27,7 +27,7 @@ pub struct History {
     /// The newest turn, however it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_turn: Option<LastTurn>,
-    /// How the newest turn ended that was the last of its message; a failure stands until a turn succeeds.
+    /// How the newest turn ended that was not interrupted; a failure stands until a turn succeeds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_settled: Option<TurnKind>,
     /// The newest last.
@@ -110,7 +110,7 @@ impl History {
         if !(failed_before && fact.kind == TurnKind::Aborted) {
             self.last_settled = Some(fact.kind);
         }
-        let Some(run) = run else { return };
+        let Some(run) = run.filter(|_| fact.settles()) else { return };
         let calls = if fact.kind == TurnKind::Completed { Vec::new() } else { Done::of(&run) };
         let message = run.incoming;
         self.exchanges.push_back(Exchange {

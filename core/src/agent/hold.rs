@@ -1,21 +1,27 @@
-//! Waiting for providers that are away (contract: scheduler.md, Hold).
+//! Waiting for providers that are away, or for a budget (contract: scheduler.md, Hold).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::agent::budget::Budget;
 use crate::event::scheduling::{HoldCause, HoldSet};
 use crate::ids::MessageId;
 use crate::message::{Message, MessageKind};
 use crate::time::Wall;
 
-/// Set by a turn that met an outage, ended by one that succeeds. Between its deadline and the next trial the
-/// queue runs as always: whatever is first is the trial.
+/// Set by a turn that met an outage or an exhausted budget, ended by one that succeeds. Between its deadline and the
+/// next trial the queue runs as always: whatever is first is the trial.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Hold {
     pub cause: HoldCause,
     pub since: Wall,
     pub step: u32,
-    pub until: Wall,
+    /// Without one, the budget has to be raised.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Wall>,
+    /// What is exhausted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Budget>,
     /// The first operator prompt admitted since the step began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trial: Option<MessageId>,
@@ -23,12 +29,13 @@ pub struct Hold {
 
 impl Hold {
     pub(super) fn new(fact: &HoldSet) -> Self {
-        Self { cause: fact.cause, since: fact.since, step: fact.step, until: fact.until, trial: None }
+        let HoldSet { cause, since, step, until, budget, .. } = *fact;
+        Self { cause, since, step, until, budget, trial: None }
     }
 
     /// Whether the queue waits.
     pub fn holds(&self, now: Wall) -> bool {
-        now < self.until
+        self.until.is_none_or(|until| now < until)
     }
 
     pub(super) fn admitted(&mut self, message: &Message) {
@@ -41,7 +48,7 @@ impl Hold {
     /// trial; left where it was, a clock that had been years ahead would hold the agent for years.
     pub(super) fn clock_stepped(&mut self, from: Wall, to: Wall) {
         self.since = self.since.shifted(from, to);
-        self.until = self.until.shifted(from, to);
+        self.until = self.until.map(|until| until.shifted(from, to));
     }
 }
 

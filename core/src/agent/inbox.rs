@@ -239,6 +239,14 @@ impl Inbox {
         }
     }
 
+    /// How long a message has waited for, the clock does not change.
+    pub(super) fn clock_stepped(&mut self, from: Wall, to: Wall) {
+        let all = self.queued.values_mut().flat_map(BTreeMap::values_mut).chain(self.claimed.values_mut());
+        for entry in all {
+            entry.held_since = entry.held_since.map(|since| since.shifted(from, to));
+        }
+    }
+
     fn claim(&mut self, id: MessageId) {
         let entry = self.queued.values_mut().find_map(|band| band.remove(&id));
         self.queued.retain(|_, band| !band.is_empty());

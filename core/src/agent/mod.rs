@@ -3,6 +3,9 @@
 
 pub(crate) mod admission;
 mod apply;
+pub mod budget;
+#[cfg(test)]
+mod budget_tests;
 pub(crate) mod control;
 mod counters;
 pub(crate) mod evidence;
@@ -53,6 +56,7 @@ use crate::record::Record;
 use crate::scheduler::SchedulerDecision;
 use crate::time::Wall;
 
+use budget::Account;
 pub use counters::Counters;
 use external_trigger::ExternalTrigger;
 use history::History;
@@ -100,6 +104,8 @@ pub struct Agent {
     pub novelty: Novelty,
     #[serde(default, skip_serializing_if = "Unattended::is_fresh")]
     pub unattended: Unattended,
+    #[serde(default, skip_serializing_if = "Account::is_fresh")]
+    pub account: Account,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sleep: Option<Sleep>,
     pub hold: Option<Hold>,
@@ -174,6 +180,7 @@ impl Agent {
             external_trigger: None,
             novelty: Novelty::default(),
             unattended: Unattended::default(),
+            account: Account::default(),
             sleep: None,
             hold: None,
             history: History::default(),
@@ -201,7 +208,7 @@ impl Agent {
     pub fn closure(&self, now: Wall) -> ClosureDecision {
         closure::decide(ClosureFacts {
             last_turn: self.history.last_settled,
-            held_until: self.hold.as_ref().filter(|hold| hold.holds(now)).map(|hold| hold.until),
+            held_until: self.held(now).and_then(|hold| hold.until),
             sleeps_until: self.sleeps(now),
             for_operator: self.work.current().filter(|item| item.is_for_operator()).map(|item| item.id),
             wait: self.active_waits().min_by_key(|wait| wait.told_as()).map(|wait| (wait.told_as(), wait.id)),
@@ -213,6 +220,11 @@ impl Agent {
         })
     }
 
+    /// The hold, while it keeps the queue waiting.
+    pub fn held(&self, now: Wall) -> Option<&Hold> {
+        self.hold.as_ref().filter(|hold| hold.holds(now))
+    }
+
     /// Until when what it is owed waits, because it chose so.
     pub fn sleeps(&self, now: Wall) -> Option<Wall> {
         self.sleep.as_ref().and_then(|sleep| sleep.lasts(now))
@@ -222,7 +234,7 @@ impl Agent {
     /// timer brings is due until it has fired.
     pub fn deadlines(&self, now: Wall) -> impl Iterator<Item = (Wall, DeadlineReason)> + use<> {
         let runs = self.status != Status::Stopped;
-        let hold = self.hold.as_ref().filter(|hold| hold.holds(now)).map(|hold| hold.until);
+        let hold = self.held(now).and_then(|hold| hold.until);
         let timer = self.timers.next().map(|(at, _)| at);
         let sleep = self.sleeps(now);
         // What is owed to work waits at least as long.

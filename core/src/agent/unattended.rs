@@ -157,7 +157,7 @@ fn exhaust(tx: &mut Tx<'_>, run_id: RunId) {
 }
 
 /// Some time soon after the day has ended, always the same for an agent.
-fn tomorrow(agent: &AgentId, now: Wall) -> Wall {
+pub(crate) fn tomorrow(agent: &AgentId, now: Wall) -> Wall {
     let spread = hash::fnv(agent.as_str().as_bytes()) % SPREAD.0;
     now.next_day().after(Millis(spread))
 }

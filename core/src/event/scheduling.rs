@@ -6,6 +6,7 @@ use alloc::string::String;
 use serde::{Deserialize, Serialize};
 
 use super::family;
+use crate::agent::budget::Budget;
 use crate::closure::ClosureDecision;
 use crate::continuation::ContinuationResolution;
 use crate::ids::{MessageId, RunId};
@@ -43,22 +44,27 @@ pub struct ClosureDecided {
     pub closure: ClosureDecision,
 }
 
-/// The agent waits for its providers.
+/// The agent waits for its providers, or for a budget.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HoldSet {
     pub cause: HoldCause,
-    /// The run that met the outage.
+    /// The run that met it.
     pub run_id: RunId,
-    /// When the outage began.
+    /// When it began.
     pub since: Wall,
     /// Number of the step on the ladder of waits, from 0.
     pub step: u32,
-    pub until: Wall,
+    /// Without one, the budget has to be raised.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Wall>,
+    /// What is exhausted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Budget>,
 }
 
-names! { HoldCause { Outage "outage", Quota "quota" } }
+names! { HoldCause { Outage "outage", Quota "quota", Budget "budget" } }
 
-/// A turn succeeded, or the agent was stopped.
+/// A turn succeeded, the agent was stopped, or the budget was raised.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HoldEnded {
     pub since: Wall,
@@ -108,4 +114,6 @@ pub struct SleepElapsed {
     pub until: Wall,
 }
 
-names! { HoldEnd { TurnSucceeded "turn_succeeded", Stopped "stopped" } }
+names! {
+    HoldEnd { TurnSucceeded "turn_succeeded", Stopped "stopped", BudgetRaised "budget_raised" }
+}

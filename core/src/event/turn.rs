@@ -10,11 +10,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::family;
+use crate::agent::budget::BudgetKind;
 use crate::content::Text;
-use crate::ids::{MessageId, RoundIndex, RunId, TurnIndex, WorkItemId};
+use crate::ids::{MessageId, OpId, RoundIndex, RunId, TurnIndex, WorkItemId};
 use crate::model::{AttemptRecord, Block, ModelRef, StopReason, TokenUsage};
 use crate::names::names;
 use crate::outcome::LoadedContext;
+use crate::price::{Amount, Cost};
 use crate::terminal::{TurnKind, TurnReason};
 use crate::time::{Millis, Wall};
 use crate::tool::{Receipt, Tool, Verdict};
@@ -33,6 +35,8 @@ family! {
         ReminderInjected "reminder_injected" v 1,
         ContextCompacted "context_compacted" v 1,
         RuntimeError "runtime_error" v 1,
+        BudgetReserved "budget_reserved" v 1,
+        BudgetSettled "budget_settled" v 1,
         BudgetExhausted "budget_exhausted" v 1,
         TurnTerminal "turn_terminal" v 1,
     }
@@ -201,6 +205,29 @@ names! {
     }
 }
 
+/// A request is about to be sent, and may take so much.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BudgetReserved {
+    pub run_id: RunId,
+    pub op: OpId,
+    /// So many days of UTC after 1970 began.
+    pub day: i64,
+    pub amount: Amount,
+    /// The part of it that sending takes.
+    pub sent: Amount,
+}
+
+/// What the request took, as its provider says, or as it was estimated where nobody says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BudgetSettled {
+    pub run_id: RunId,
+    pub op: OpId,
+    /// The day of the reservation.
+    pub day: i64,
+    pub amount: Amount,
+}
+
+/// A budget does not cover the next request. Numbers are tokens, or millionths of a dollar.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BudgetExhausted {
     pub run_id: RunId,
@@ -210,8 +237,6 @@ pub struct BudgetExhausted {
     /// What the next request would have taken.
     pub wanted: u64,
 }
-
-names! { BudgetKind { TurnTokens "turn_tokens" } }
 
 /// The end of a run (contract: agent.md, Terminal record).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -228,10 +253,23 @@ pub struct TurnTerminal {
     pub completed_at: Wall,
     pub duration_ms: Millis,
     pub token_usage: TokenUsage,
+    /// What that cost, where the models have prices.
+    #[serde(default, skip_serializing_if = "Cost::is_nothing")]
+    pub cost_micros: Cost,
     pub rounds: u32,
     /// Whether it has brought anything on (contract: scheduler.md, Progress).
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub progress: bool,
+    /// Of an exhausted budget: its message waits until there is one again.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub held: bool,
+}
+
+impl TurnTerminal {
+    /// Whether the turn is over for its message, which comes again otherwise.
+    pub fn settles(&self) -> bool {
+        self.kind.settles() && !self.held
+    }
 }
 
 impl TurnFact {
@@ -258,6 +296,8 @@ impl TurnFact {
             | Self::ToolStarted(_)
             | Self::ReminderInjected(_)
             | Self::ContextCompacted(_)
+            | Self::BudgetReserved(_)
+            | Self::BudgetSettled(_)
             | Self::BudgetExhausted(_) => {}
         }
     }

@@ -1,5 +1,6 @@
 //! The host: all agents of one runtime, and the one door through which anything happens to them.
 
+mod accounts;
 mod clock;
 mod deadlines;
 mod dispatch;
@@ -27,6 +28,7 @@ use crate::scheduler::HostFacts;
 use crate::time::{Millis, Now, Wall};
 use crate::view::View;
 
+pub use accounts::Accounts;
 use clock::Clock;
 use deadlines::Deadlines;
 use registry::Resident;
@@ -50,6 +52,7 @@ pub struct Host {
     running: u64,
     /// Commands that are executed or about to be, over all agents.
     commands: u64,
+    accounts: Accounts,
     /// Agents that were refused a slot for a turn.
     waiting_for_slot: SlotQueue,
     /// Agents whose decisions were cut short by the bound of a step.
@@ -161,6 +164,7 @@ impl Host {
             draining: false,
             running: 0,
             commands: 0,
+            accounts: Accounts::default(),
             waiting_for_slot: SlotQueue::default(),
             unsettled: BTreeSet::new(),
             stats: Stats::default(),
@@ -170,6 +174,11 @@ impl Host {
     /// Goes on counting steps after those that a ledger already holds.
     pub fn resume_after(&mut self, step: StepSeq) {
         self.step = self.step.max(step);
+    }
+
+    /// What agents have spent that a ledger holds; before any of them is brought in.
+    pub fn resume_accounts(&mut self, accounts: Accounts) {
+        self.accounts = accounts;
     }
 
     /// One input, at one moment. What is due by then comes first.
@@ -209,6 +218,7 @@ impl Host {
         self.with(&mut batch, agent, |tx| {
             crate::agent::external_trigger::provision(tx);
             crate::agent::recovery::recover(tx, report);
+            crate::agent::budget::recover(tx);
         });
         self.unsettled.insert(agent.clone());
         self.settle_all(&mut batch, Boundary::Bootstrap, None);
@@ -263,6 +273,11 @@ impl Host {
             commands: self.commands,
             now: self.clock.wall(),
         }
+    }
+
+    /// What all agents have spent together.
+    pub fn accounts(&self) -> &Accounts {
+        &self.accounts
     }
 
     fn has_free_slot(&self) -> bool {

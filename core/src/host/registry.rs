@@ -3,6 +3,7 @@
 use crate::agent::Agent;
 use crate::event::operation::OpKind;
 use crate::ids::{AgentId, TaskId};
+use crate::price::Amount;
 use crate::record::Record;
 use crate::snapshot::AgentSnapshot;
 use crate::time::Wall;
@@ -52,6 +53,7 @@ impl Host {
         self.parked.remove(&id);
         self.running += u64::from(agent.run.is_some());
         self.commands += agent.commands();
+        self.accounts.admitted(&agent.account);
         self.enrol(agent);
         Ok(id)
     }
@@ -85,11 +87,12 @@ impl Host {
 
     /// Structural invariants of the live state; cheap enough for every step of a debug build.
     pub fn check(&self) -> Result<(), Violation> {
-        let (mut running, mut commands) = (0, 0);
+        let (mut running, mut commands, mut reserved) = (0, 0, Amount::default());
         for (id, resident) in &self.agents {
             let agent = &resident.agent;
             running += u64::from(agent.run.is_some());
             commands += agent.commands();
+            reserved = reserved.plus(agent.account.reserved());
             let run = agent.run.as_ref().map(|run| run.id);
             let (entries, _) = agent.inbox.totals();
             let problems = [
@@ -111,18 +114,25 @@ impl Host {
                     !resident.waiting.keys().all(|op| agent.ops.contains_key(op)),
                     "a caller waits for an operation that has ended",
                 ),
+                (
+                    agent
+                        .account
+                        .reserved
+                        .is_some_and(|reservation| !agent.ops.contains_key(&reservation.op)),
+                    "something is reserved for no request",
+                ),
                 (&agent.id != id, "an agent is filed under another name"),
             ];
             if let Some((_, problem)) = problems.iter().find(|(broken, _)| *broken) {
                 return Err(Violation { agent: id.clone(), problem });
             }
         }
-        if (running, commands) != (self.running, self.commands)
+        if (running, commands, reserved) != (self.running, self.commands, self.accounts.reserved())
             && let Some(id) = self.agents.keys().next()
         {
             return Err(Violation {
                 agent: id.clone(),
-                problem: "runs or commands in progress are miscounted",
+                problem: "runs, commands or requests in progress are miscounted",
             });
         }
         Ok(())
@@ -145,6 +155,8 @@ impl Host {
         let (mono, wall) = (self.clock.mono(), self.clock.wall());
         let resident = self.agents.get_mut(id)?;
         let (ran, executed) = (resident.agent.run.is_some(), resident.agent.commands());
+        let account = resident.agent.account;
+        let others = self.accounts.without(&account, host.now.day());
         let mut tx = Tx::new(TxParts {
             agent: &mut resident.agent,
             alarms: &mut resident.alarms,
@@ -153,12 +165,14 @@ impl Host {
             config: &self.config,
             seed: self.seed,
             host,
+            others,
             mono,
         });
         let result = work(&mut tx);
         let runs = resident.agent.run.is_some();
         self.running = self.running + u64::from(runs) - u64::from(ran);
         self.commands = self.commands + resident.agent.commands() - executed;
+        self.accounts.changed(&account, &resident.agent.account);
         self.deadlines.set(id, &resident.alarms, resident.wall_deadline(wall));
         Some(result)
     }

@@ -15,15 +15,16 @@ use crate::agent::timer::{Misfire, TimerSpec};
 use crate::agent::wake::Hint;
 use crate::agent::work::PlanStatus;
 use crate::agent::work::operator::NewWorkItem;
-use crate::config::{Config, WhileStopped};
+use crate::config::{Bounds, Budgets, Config, WhileStopped};
 use crate::content::{Content, ContentId, Text};
 use crate::event::operation::OpKind;
 use crate::host::Found;
 use crate::ids::{AgentId, OpId, RunId, TaskId, TimerId, WaitId, WorkItemId};
 use crate::input::{ControlRequest, Input};
 use crate::message::{Idempotency, Ingress, MessageKind, Origin, Priority};
-use crate::model::{AnswerBlock, AttemptFailure, FailureKind, ProposedCall, StopReason, Timing};
+use crate::model::{AnswerBlock, AttemptFailure, FailureKind, ModelRef, ProposedCall, StopReason, Timing};
 use crate::outcome::{Certainty, CommandEnd, InputTarget, OpFailure, Outcome};
+use crate::price::{Cost, ModelPrice, Price, Prices};
 use crate::testing::{
     World, agent, answer, calls, command_ends, config, context, fails, ingress, long, prepared, says,
     tool_gives, tool_says,
@@ -68,8 +69,8 @@ fn name() -> impl Strategy<Value = &'static str> {
 
 /// Bounds so small that every one of them is met.
 fn tight() -> impl Strategy<Value = Config> {
-    (1..4_u64, 1..4_u32, 1..5_u64, prop::option::of(0..20_000_u64), any::<(bool, bool)>()).prop_map(
-        |(slots, few, keys, tokens, (queue, hold))| {
+    (1..4_u64, 1..4_u32, 1..5_u64, budgets(), any::<(bool, bool)>()).prop_map(
+        |(slots, few, keys, budgets, (queue, hold))| {
             let mut config = config();
             config.queue.entries = 6;
             config.queue.reserved_entries = 2;
@@ -80,7 +81,8 @@ fn tight() -> impl Strategy<Value = Config> {
             config.queue.keys_for = Millis::seconds(keys * 20);
             config.queue.crashes = few;
             config.turn.rounds = few + 1;
-            config.turn.tokens = tokens;
+            config.budgets = budgets;
+            config.prices = prices();
             config.turn.calls_per_round = few;
             config.turn.repeats_remind = few;
             config.turn.repeats_end = few * 2;
@@ -97,6 +99,28 @@ fn tight() -> impl Strategy<Value = Config> {
             config
         },
     )
+}
+
+fn budgets() -> impl Strategy<Value = Budgets> {
+    let bounds = || {
+        let bound = || prop::option::weighted(0.2, 0..60_000_u64);
+        (bound(), bound()).prop_map(|(tokens, cost)| Bounds { tokens, cost_micros: cost.map(Cost) })
+    };
+    (bounds(), bounds(), bounds(), bounds(), bounds()).prop_map(
+        |(turn, agent, agent_day, runtime, runtime_day)| Budgets {
+            turn,
+            agent,
+            agent_day,
+            runtime,
+            runtime_day,
+        },
+    )
+}
+
+fn prices() -> Prices {
+    let price = Price { input: Cost(1_000_000), cached_input: Cost(100_000), output: Cost(2_000_000) };
+    let models = ["local/one", "local/two"].map(|name| ModelRef::new(name).unwrap());
+    Prices(models.map(|model| ModelPrice { model, price }).into())
 }
 
 fn message() -> impl Strategy<Value = Ingress> {

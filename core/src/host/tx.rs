@@ -5,6 +5,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use crate::agent::Agent;
+use crate::agent::budget::{self, Others};
 use crate::config::Config;
 use crate::effect::{Answer, Effect};
 use crate::event::Event;
@@ -77,6 +78,7 @@ pub(crate) struct Tx<'a> {
     pub(crate) config: &'a Config,
     pub(crate) seed: Seed,
     pub(crate) host: HostFacts,
+    pub(crate) others: Others,
     pub(crate) mono: Mono,
 }
 
@@ -89,13 +91,14 @@ pub(crate) struct TxParts<'a> {
     pub(crate) config: &'a Config,
     pub(crate) seed: Seed,
     pub(crate) host: HostFacts,
+    pub(crate) others: Others,
     pub(crate) mono: Mono,
 }
 
 impl<'a> Tx<'a> {
     pub(crate) fn new(parts: TxParts<'a>) -> Self {
-        let TxParts { agent, alarms, waiting, batch, config, seed, host, mono } = parts;
-        Self { agent, alarms, waiting, batch, config, seed, host, mono }
+        let TxParts { agent, alarms, waiting, batch, config, seed, host, others, mono } = parts;
+        Self { agent, alarms, waiting, batch, config, seed, host, others, mono }
     }
 
     pub(crate) fn agent(&self) -> &Agent {
@@ -146,7 +149,9 @@ impl<'a> Tx<'a> {
         op
     }
 
+    /// Whatever was reserved for it is settled with it.
     pub(crate) fn settle(&mut self, op: OpId, settlement: Settlement) {
+        budget::unknown(self, op);
         self.record(OperationSettled { op, settlement });
         self.alarms.remove(&Alarm::Op(op));
     }

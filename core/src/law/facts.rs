@@ -18,6 +18,7 @@ use crate::ids::{BriefId, MessageId, OpId, RoundIndex, RunId, TaskId, TurnIndex}
 use crate::lifecycle::{Boundary, ControlAction, Status};
 use crate::message::{Message, MessageKind, Origin, Priority};
 use crate::model::{AttemptOutcome, AttemptRecord, Block, FailureKind, ModelRef, StopReason, TokenUsage};
+use crate::price::{Amount, Cost};
 use crate::scheduler::{DecisionKind, DecisionReason};
 use crate::terminal::{TurnKind, TurnReason};
 use crate::testing::{prompt, supervisor};
@@ -157,6 +158,17 @@ pub(super) fn settled(op: u64) -> OperationSettled {
     OperationSettled { op: OpId(op), settlement: Settlement::Done }
 }
 
+pub(super) fn reserved(op: u64, run: u64) -> BudgetReserved {
+    let amount = |tokens| Amount { tokens, cost_micros: Cost(tokens * 2) };
+    let (amount, sent) = (amount(1_000), amount(600));
+    BudgetReserved { run_id: RunId(run), op: OpId(op), day: 0, amount, sent }
+}
+
+pub(super) fn paid(op: u64) -> BudgetSettled {
+    let amount = Amount { tokens: 700, cost_micros: Cost(1_400) };
+    BudgetSettled { run_id: RunId(1), op: OpId(op), day: 0, amount }
+}
+
 pub(super) fn attempted(
     round: u32,
     attempt: u32,
@@ -264,6 +276,8 @@ pub(super) fn ended(
     rounds: u32,
 ) -> TurnTerminal {
     TurnTerminal {
+        cost_micros: Cost::default(),
+        held: false,
         progress: false,
         run_id: RunId(run),
         turn_index: TurnIndex(turn),

@@ -166,6 +166,8 @@ fn changes_run(event: &Event) -> Option<RunId> {
             TurnFact::ReminderInjected(fact) => Some(fact.run_id),
             TurnFact::ContextCompacted(fact) => Some(fact.run_id),
             TurnFact::RuntimeError(fact) => Some(fact.run_id),
+            TurnFact::BudgetReserved(fact) => Some(fact.run_id),
+            TurnFact::BudgetSettled(fact) => Some(fact.run_id),
             TurnFact::BudgetExhausted(fact) => Some(fact.run_id),
             TurnFact::TurnTerminal(fact) => Some(fact.run_id),
         },

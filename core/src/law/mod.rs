@@ -4,6 +4,7 @@
 //! nothing. What clients were told and what a disk holds is judged elsewhere.
 
 mod authority;
+mod budgets;
 mod commands;
 #[cfg(test)]
 mod facts;
@@ -14,6 +15,8 @@ mod queue;
 mod references;
 #[cfg(test)]
 mod sabotage;
+#[cfg(test)]
+mod sabotage_budgets;
 #[cfg(test)]
 mod sabotage_debts;
 #[cfg(test)]
@@ -71,7 +74,7 @@ const fn law(id: &'static str, sentence: &'static str, judge: fn(&Seen, &Record)
 }
 
 /// Every law whose subject exists, by family.
-const LAWS: [Law; 50] = [
+const LAWS: [Law; 52] = [
     law("L1", "Nothing starts between a stop and the next start.", lifecycle::l1),
     law(
         "L2",
@@ -180,6 +183,16 @@ const LAWS: [Law; 50] = [
         "W11",
         "What is completed is written and picked no more; a turn is bound to the item in focus, which is open.",
         work::w11,
+    ),
+    law(
+        "B1",
+        "What a request may take is reserved as it is opened, and settled as it ends, against the day of the reservation. Earlier builds reserved nothing.",
+        budgets::b1,
+    ),
+    law(
+        "B2",
+        "A hold for a budget follows its exhaustion, ends with its day or not by itself, and only such a hold is ended by raising it.",
+        budgets::b2,
     ),
     law("D3", "A log starts with its agent and has no gap; steps never go back.", log::d3),
     law(

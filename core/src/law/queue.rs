@@ -230,6 +230,7 @@ fn came_back(seen: &Seen, fact: &TurnTerminal) -> Ruling {
     let fits = match (fact.kind, fact.reason) {
         (TurnKind::Interrupted, Some(TurnReason::Crash)) => waits || dropped,
         (TurnKind::Interrupted, _) => waits,
+        (TurnKind::BudgetExhausted, _) if fact.held => waits,
         (TurnKind::Aborted, _) => seen.queue.aborted == Some(fact.message_id),
         (
             TurnKind::Completed

@@ -285,6 +285,7 @@ fn decision(fact: &SchedulerDecision, visit: &mut dyn FnMut(Name)) {
             | Evidence::Draining
             | Evidence::Queued { .. }
             | Evidence::Hold { .. }
+            | Evidence::Budget { .. }
             | Evidence::NoFreeSlot
             | Evidence::Deadline { .. }
             | Evidence::SelfCausedTurns { .. }
@@ -314,6 +315,8 @@ fn turn(fact: &TurnFact, visit: &mut dyn FnMut(Name)) {
         TurnFact::ReminderInjected(fact) => (fact.run_id, None),
         TurnFact::ContextCompacted(fact) => (fact.run_id, None),
         TurnFact::RuntimeError(fact) => (fact.run_id, Some(fact.message_id)),
+        TurnFact::BudgetReserved(fact) => (fact.run_id, None),
+        TurnFact::BudgetSettled(fact) => (fact.run_id, None),
         TurnFact::BudgetExhausted(fact) => (fact.run_id, None),
         TurnFact::TurnTerminal(fact) => (fact.run_id, Some(fact.message_id)),
     };

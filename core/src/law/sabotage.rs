@@ -3,15 +3,16 @@
 use alloc::vec::Vec;
 
 use super::facts::*;
+use crate::agent::budget::BudgetKind;
 use crate::closure::ClosureOutcome;
 use crate::content::ContentId;
-use crate::event::Event;
 use crate::event::brief::BriefKind;
 use crate::event::inbox::*;
 use crate::event::lifecycle::*;
 use crate::event::operation::{OpKind, OperationOpened};
 use crate::event::turn::*;
-use crate::ids::{EventSeq, MessageId, RunId, StepSeq};
+use crate::event::{Event, OperationFact};
+use crate::ids::{EventSeq, MessageId, OpId, RunId, StepSeq};
 use crate::lifecycle::{ControlAction, Status};
 use crate::message::{AuthorityClass, Idempotency, Priority};
 use crate::model::{AttemptOutcome, FailureKind};
@@ -61,6 +62,7 @@ pub(super) fn cases() -> Vec<Case> {
     cases.extend(super::sabotage_waits::cases());
     cases.extend(super::sabotage_hints::cases());
     cases.extend(super::sabotage_triggers::cases());
+    cases.extend(super::sabotage_budgets::cases());
     cases
 }
 
@@ -375,6 +377,8 @@ pub(super) struct Script {
     rows: Vec<Row>,
     step: StepSeq,
     at: Wall,
+    /// In flight.
+    request: Option<OpId>,
     /// A position of the log that is left out.
     gap_at: Option<usize>,
 }
@@ -396,8 +400,24 @@ impl Script {
         self.at
     }
 
+    /// Requests to models are reserved and settled as they are opened and end.
     pub(super) fn on(&mut self, event: impl Into<Event>) -> &mut Self {
-        self.rows.push(Row { step: self.step, at: self.at, event: event.into() });
+        let event = event.into();
+        let (mut before, mut after) = (None, None);
+        if let Event::Operation(OperationFact::OperationOpened(fact)) = &event
+            && fact.kind == OpKind::CallModel
+        {
+            self.request = Some(fact.op);
+            after = fact.run_id.map(|run| reserved(fact.op.0, run.0));
+        }
+        if let Event::Operation(OperationFact::OperationSettled(fact)) = &event
+            && self.request == Some(fact.op)
+        {
+            self.request = None;
+            before = Some(paid(fact.op.0));
+        }
+        let all = before.map(Event::from).into_iter().chain([event]).chain(after.map(Event::from));
+        self.rows.extend(all.map(|event| Row { step: self.step, at: self.at, event }));
         self
     }
 

@@ -189,6 +189,19 @@ fn waits(world: &mut World) {
     world.ask(|reply| Input::Deliver { agent: crate::testing::agent("main"), delivery, reply });
 }
 
+/// A budget that is exhausted, and raised.
+fn budgets(world: &mut World) {
+    let mut poor = patient();
+    poor.budgets.agent.tokens = Some(1);
+    world.restart(poor);
+    world.admit("main", prompt("what is it worth?"));
+    world.complete_one("main", OpKind::LoadContext, context());
+    assert!(world.agent("main").hold.is_some());
+    world.restart(patient());
+    world.complete_one("main", OpKind::LoadContext, context());
+    world.complete_one("main", OpKind::CallModel, says("a lot"));
+}
+
 #[test]
 fn a_real_life_breaks_no_law_and_concerns_them_all() {
     let mut world = World::new(patient());
@@ -201,6 +214,7 @@ fn a_real_life_breaks_no_law_and_concerns_them_all() {
     work(&mut world);
     sleep(&mut world);
     waits(&mut world);
+    budgets(&mut world);
     let silent: Vec<_> =
         world.laws.antecedents().into_iter().filter(|(_, count)| *count == 0).map(|(id, _)| id).collect();
     assert!(silent.is_empty(), "nothing concerned {silent:?}");

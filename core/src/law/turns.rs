@@ -240,9 +240,11 @@ pub(super) fn t7(seen: &Seen, record: &Record) -> Ruling {
             let again = !seen.begins_step(record) && seen.owed.held_back.contains(&fact.message_id);
             rule(!again, || format!("{} is tried again at once", fact.message_id))
         }
-        Event::Scheduling(SchedulingFact::HoldSet(fact)) => rule(fact.until > record.at, || {
-            format!("the hold of {} is over as it begins, at {}", fact.run_id, fact.until)
-        }),
+        Event::Scheduling(SchedulingFact::HoldSet(fact)) => {
+            rule(fact.until.is_none_or(|until| until > record.at), || {
+                format!("the hold of {} is over as it begins, at {:?}", fact.run_id, fact.until)
+            })
+        }
         Event::Lifecycle(_)
         | Event::Inbox(_)
         | Event::Scheduling(_)

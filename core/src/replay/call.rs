@@ -15,6 +15,7 @@ use crate::time::Now;
 /// What was asked of a host, with everything that its answer depends on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "call", rename_all = "snake_case")]
+#[expect(clippy::large_enum_variant, reason = "one at a time is made, and written down")]
 pub enum Call {
     /// A start of the runtime: what follows belongs to a new host.
     RuntimeStarted {

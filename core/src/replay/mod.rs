@@ -18,7 +18,7 @@ use alloc::collections::BTreeMap;
 
 use crate::agent::{Agent, FoldError};
 use crate::config::ConfigError;
-use crate::host::{Host, RestoreError};
+use crate::host::{Accounts, Host, RestoreError};
 use crate::ids::{AgentId, EventSeq};
 use crate::record::{Record, Step};
 use crate::snapshot::AgentSnapshot;
@@ -99,6 +99,9 @@ impl Replay {
             Call::RuntimeStarted { config, seed, after, .. } => {
                 let mut host = Host::new(config.clone(), *seed)?;
                 host.resume_after(*after);
+                let mut accounts = Accounts::default();
+                self.agents.values().for_each(|agent| accounts.add_absent(&agent.account));
+                host.resume_accounts(accounts);
                 self.host = Some(host);
                 Ok(None)
             }

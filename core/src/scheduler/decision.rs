@@ -12,6 +12,7 @@ use super::projection::{
     ArmedDeadline, AwaitedFact, Head, HintsFact, HoldFact, ItemFact, RecheckFact, RunFact,
     SchedulerProjection,
 };
+use crate::agent::budget::BudgetKind;
 use crate::agent::wait::WaitKind;
 use crate::agent::work::WorkState;
 use crate::continuation::ContinuationClass;
@@ -75,22 +76,61 @@ pub struct SchedulerDecision {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "fact", rename_all = "snake_case")]
 pub enum Evidence {
-    Status { status: Status },
+    Status {
+        status: Status,
+    },
     Draining,
-    Run { run_id: RunId, message_id: MessageId },
-    Head { message_id: MessageId, priority: Priority, class: ContinuationClass },
-    Queued { entries: u64 },
-    Hold { until: Wall },
+    Run {
+        run_id: RunId,
+        message_id: MessageId,
+    },
+    Head {
+        message_id: MessageId,
+        priority: Priority,
+        class: ContinuationClass,
+    },
+    Queued {
+        entries: u64,
+    },
+    Hold {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until: Option<Wall>,
+    },
+    Budget {
+        budget: BudgetKind,
+    },
     NoFreeSlot,
-    Deadline { at: Wall, reason: DeadlineReason },
-    IgnoredQueue { entries: u64 },
-    WorkItem { work_item_id: WorkItemId, state: WorkState },
-    SelfCausedTurns { turns: u32 },
-    UnattendedTurns { until: Wall },
-    Hints { hints: u64 },
-    Slept { until: Wall },
-    RecheckDue { owner: String, at: Wall },
-    Wait { wait_id: WaitId, kind: WaitKind },
+    Deadline {
+        at: Wall,
+        reason: DeadlineReason,
+    },
+    IgnoredQueue {
+        entries: u64,
+    },
+    WorkItem {
+        work_item_id: WorkItemId,
+        state: WorkState,
+    },
+    SelfCausedTurns {
+        turns: u32,
+    },
+    UnattendedTurns {
+        until: Wall,
+    },
+    Hints {
+        hints: u64,
+    },
+    Slept {
+        until: Wall,
+    },
+    RecheckDue {
+        owner: String,
+        at: Wall,
+    },
+    Wait {
+        wait_id: WaitId,
+        kind: WaitKind,
+    },
 }
 
 impl SchedulerDecision {
@@ -141,7 +181,7 @@ pub fn decide_next_action(facts: &SchedulerProjection) -> SchedulerDecision {
         let evidence = alloc::vec![Evidence::Run { run_id, message_id }, queued];
         return rest(facts, DecisionKind::Noop, DecisionReason::RunInProgress, 2, evidence);
     }
-    // 3 to 5: providers are away.
+    // 3 to 5: providers are away, or a budget is exhausted.
     if let Some(hold) = &facts.hold {
         return under_hold(facts, hold);
     }
@@ -191,20 +231,24 @@ pub fn decide_next_action(facts: &SchedulerProjection) -> SchedulerDecision {
 
 /// Rows 3 to 5: a hold lets through what needs no model, then its trial.
 fn under_hold(facts: &SchedulerProjection, hold: &HoldFact) -> SchedulerDecision {
-    let held = Evidence::Hold { until: hold.until };
+    let held = [Evidence::Hold { until: hold.until }]
+        .into_iter()
+        .chain(hold.budget.map(|budget| Evidence::Budget { budget }));
     if let Some(head) = &facts.liveness_head {
-        let evidence = alloc::vec![held, head_evidence(head)];
+        let evidence = held.chain([head_evidence(head)]).collect();
         return take(facts, head, DecisionReason::HeldLiveness, 3, evidence);
     }
     match &hold.trial {
         Some(trial) if facts.free_slot => {
-            let evidence = alloc::vec![held, head_evidence(trial)];
+            let evidence = held.chain([head_evidence(trial)]).collect();
             take(facts, trial, DecisionReason::HoldTrial, 4, evidence)
         }
         Some(_) => no_slot(facts, 4),
         None => {
-            let evidence = alloc::vec![held, Evidence::IgnoredQueue { entries: facts.queued }];
-            rest(facts, DecisionKind::WaitForTimer, DecisionReason::Hold, 5, evidence)
+            let evidence = held.chain([Evidence::IgnoredQueue { entries: facts.queued }]).collect();
+            let ends = hold.until.is_some();
+            let kind = if ends { DecisionKind::WaitForTimer } else { DecisionKind::WaitForOperator };
+            rest(facts, kind, DecisionReason::Hold, 5, evidence)
         }
     }
 }

@@ -5,6 +5,7 @@ use alloc::string::String;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::Agent;
+use crate::agent::budget::BudgetKind;
 use crate::agent::inbox::Entry;
 use crate::agent::wait::{WaitKind, recheck};
 use crate::agent::work::debt::TICK_BYTES;
@@ -126,7 +127,11 @@ pub struct AwaitedFact {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HoldFact {
-    pub until: Wall,
+    /// Without one it takes somebody to end it.
+    #[serde(default)]
+    pub until: Option<Wall>,
+    #[serde(default)]
+    pub budget: Option<BudgetKind>,
     #[serde(default)]
     pub trial: Option<Head>,
 }
@@ -161,7 +166,7 @@ pub fn project(agent: &Agent, host: HostFacts, config: &Config, boundary: Bounda
     let room = agent.inbox.has_room(MessageKind::SystemTick, TICK_BYTES, &config.queue);
     let policy = &config.unattended;
     let awake = room && agent.sleeps(host.now).is_none();
-    let hold = agent.hold.as_ref().filter(|hold| hold.holds(host.now));
+    let hold = agent.held(host.now);
     SchedulerProjection {
         boundary,
         status: agent.status,
@@ -172,6 +177,7 @@ pub fn project(agent: &Agent, host: HostFacts, config: &Config, boundary: Bounda
         liveness_head: hold.and_then(|_| agent.inbox.first_liveness()).map(as_head),
         hold: hold.map(|hold| HoldFact {
             until: hold.until,
+            budget: hold.budget.map(|budget| budget.budget),
             trial: hold.trial.and_then(|id| agent.inbox.queued_entry(id)).map(as_head),
         }),
         free_slot: host.free_slot,

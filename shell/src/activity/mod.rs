@@ -131,6 +131,8 @@ fn shown_as_step(fact: &TurnFact) -> bool {
         | TurnFact::ReminderInjected(_)
         | TurnFact::ContextCompacted(_)
         | TurnFact::RuntimeError(_)
+        | TurnFact::BudgetReserved(_)
+        | TurnFact::BudgetSettled(_)
         | TurnFact::BudgetExhausted(_) => false,
     }
 }

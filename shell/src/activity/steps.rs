@@ -55,6 +55,8 @@ impl Steps {
             | TurnFact::ReminderInjected(_)
             | TurnFact::ContextCompacted(_)
             | TurnFact::RuntimeError(_)
+            | TurnFact::BudgetReserved(_)
+            | TurnFact::BudgetSettled(_)
             | TurnFact::BudgetExhausted(_) => Vec::new(),
         }
     }

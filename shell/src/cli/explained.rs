@@ -3,8 +3,8 @@
 use holon_core::Text;
 use serde_json::Value;
 
-use super::hints;
 use super::through::{number, text};
+use super::{hints, spending};
 use crate::present;
 use crate::screen::harmless;
 
@@ -22,6 +22,7 @@ pub(super) fn summary(answer: &Value) -> Vec<Vec<String>> {
     rows.extend(items(answer, "/waits").iter().map(|one| row("waits", waits(one))));
     rows.extend(past(answer));
     rows.push(row("tokens", number(answer, "/token_usage/total_tokens")));
+    rows.extend(spending::rows(answer));
     rows.push(row("events", number(answer, "/event_seq")));
     rows.extend(given(answer, "/lifecycle_hint").map(|hint| row("hint", hints::hint(hint))));
     rows
@@ -40,9 +41,7 @@ pub(super) fn explanation(answer: &Value) -> Vec<Vec<String>> {
     rows.extend(past(answer));
     rows.extend(trouble(answer, "/failure").map(|error| row("failed by", error)));
     if let Some(hold) = object(answer, "/hold") {
-        let (cause, since, until) = (text(hold, "/cause"), text(hold, "/since"), text(hold, "/until"));
-        let step = number(hold, "/step") + 1;
-        rows.push(row("held by", format!("{cause} since {since}, until {until}, wait {step}")));
+        rows.push(row("held by", held(hold)));
         rows.extend(trouble(answer, "/hold_error").map(|error| row("held for", error)));
     }
     rows.extend(object(answer, "/sleep").map(|sleep| row("sleeps", sleeps(sleep))));
@@ -97,6 +96,20 @@ fn doing(answer: &Value) -> Vec<Vec<String>> {
     }
     rows.push(row("queue", queue(answer)));
     rows
+}
+
+/// What nothing begins for, and how long.
+fn held(hold: &Value) -> String {
+    let (cause, since, step) = (text(hold, "/cause"), text(hold, "/since"), number(hold, "/step") + 1);
+    let budget = given(hold, "/budget/budget");
+    let what =
+        budget.map(|budget| format!(" {budget} ({})", spending::told(budget, number(hold, "/budget/limit"))));
+    let until = match (given(hold, "/until"), budget) {
+        (Some(until), _) => format!(", until {until}"),
+        (None, Some(budget)) => format!(", until budget.{budget} is raised and the runtime started again"),
+        (None, None) => String::new(),
+    };
+    format!("{cause}{} since {since}{until}, wait {step}", what.unwrap_or_default())
 }
 
 /// The rest that the agent chose.
@@ -251,7 +264,11 @@ fn evidence(fact: &Value) -> String {
             format!("{} is next ({how})", part("/message_id"))
         }
         "queued" => format!("{entries} in the queue"),
-        "hold" => format!("it is held until {}", part("/until")),
+        "hold" => match part("/until") {
+            "" => "it is held".to_owned(),
+            until => format!("it is held until {until}"),
+        },
+        "budget" => format!("the budget {} is exhausted", part("/budget")),
         "no_free_slot" => "no turn slot is free".to_owned(),
         "work_item" => format!("{} is {}", part("/work_item_id"), part("/state")),
         "self_caused_turns" => {
@@ -282,7 +299,7 @@ fn mark(event: &Value) -> String {
     format!("event {} at {}", number(event, "/event_seq"), text(event, "/at"))
 }
 
-fn object<'a>(answer: &'a Value, at: &str) -> Option<&'a Value> {
+pub(super) fn object<'a>(answer: &'a Value, at: &str) -> Option<&'a Value> {
     answer.pointer(at).filter(|value| value.is_object())
 }
 
@@ -290,7 +307,7 @@ fn given<'a>(answer: &'a Value, at: &str) -> Option<&'a str> {
     Some(text(answer, at)).filter(|text| !text.is_empty())
 }
 
-fn items(answer: &Value, at: &str) -> Vec<Value> {
+pub(super) fn items(answer: &Value, at: &str) -> Vec<Value> {
     answer.pointer(at).and_then(Value::as_array).cloned().unwrap_or_default()
 }
 
@@ -307,7 +324,7 @@ fn plain(value: &Value) -> String {
     }
 }
 
-fn row(name: &str, value: impl std::fmt::Display) -> Vec<String> {
+pub(super) fn row(name: &str, value: impl std::fmt::Display) -> Vec<String> {
     vec![name.to_owned(), harmless(&value.to_string()).replace('\n', " ")]
 }
 

@@ -22,6 +22,7 @@ mod server;
 mod server_options;
 mod session;
 mod setup;
+mod spending;
 mod status;
 mod tail;
 mod task;

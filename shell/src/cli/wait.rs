@@ -100,7 +100,10 @@ fn settled(why: &Value, idle_limit: Millis) -> bool {
     let quiet = why.get("quiet").and_then(Value::as_bool).unwrap_or(false);
     let due = why.pointer("/due/at").and_then(|at| serde_json::from_value::<Wall>(at.clone()).ok());
     let soon = due.is_some_and(|at| clock::now().wall.until(at) <= idle_limit);
-    let held = due.is_some() && text(why, "/due/reason") == "hold";
+    // Some holds end only by somebody else.
+    let for_good =
+        !runs && why.get("hold").is_some_and(Value::is_object) && why.pointer("/hold/until").is_none();
+    let held = for_good || (due.is_some() && text(why, "/due/reason") == "hold");
     if text(why, "/status") == "stopped" { !runs } else { (quiet || held) && !soon }
 }
 
@@ -117,6 +120,9 @@ mod tests {
         assert!(!settled(&json!({ "status": "awake_running", "quiet": false, "run": {} })));
         assert!(settled(&json!({ "status": "stopped", "quiet": false })));
         assert!(!settled(&json!({ "status": "stopped", "quiet": false, "run": {} })));
+        let held = json!({ "cause": "budget", "budget": { "budget": "agent_cost" } });
+        assert!(settled(&json!({ "status": "asleep", "quiet": false, "hold": held })));
+        assert!(!settled(&json!({ "status": "awake_running", "quiet": false, "hold": held, "run": {} })));
     }
 
     #[test]

@@ -76,6 +76,7 @@ impl Driver {
         config.tasks.stop_grace = start.performing.commands.grace;
         let mut host = Host::new(config.clone(), seed)?;
         host.resume_after(last_step);
+        host.resume_accounts(reader.accounts()?);
         let warnings = perform::tool::recover(&start.performing);
         let writer = write(ledger, start.reserve.as_deref(), texts.clone())?;
         let mut driver = Self {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use holon_core::agent::Agent;
+use holon_core::agent::budget::Account;
 use holon_core::agent::external_trigger::TriggerChange;
 use holon_core::input::ControlRequest;
 use holon_core::lifecycle::Status;
@@ -56,6 +57,8 @@ pub struct Batch {
     pub(super) records: Vec<RecordRow>,
     pub(super) contents: BTreeMap<ContentId, Arc<str>>,
     pub(super) agents: BTreeMap<AgentId, AgentRow>,
+    /// What they have spent.
+    pub(super) accounts: BTreeMap<AgentId, Account>,
     pub(super) snapshots: BTreeMap<AgentId, AgentSnapshot>,
     /// Stored states that turned out to be unusable.
     pub(super) rejected: Vec<(AgentId, EventSeq)>,
@@ -136,6 +139,7 @@ impl Batch {
             let agent = agent.ok_or_else(|| EncodeError::NotInMemory(record.agent.clone()))?;
             if self.agents.get(&record.agent).is_none_or(|row| row.event_seq < agent.event_seq) {
                 self.agents.insert(record.agent.clone(), AgentRow::of(agent));
+                self.accounts.insert(record.agent.clone(), agent.account);
             }
         }
         self.push(call, Some(stored(step.seq().0)?));
@@ -179,6 +183,7 @@ impl Batch {
         self.records.extend(next.records);
         self.contents.extend(next.contents);
         self.agents.extend(next.agents);
+        self.accounts.extend(next.accounts);
         self.snapshots.extend(next.snapshots);
         self.rejected.extend(next.rejected);
         self.through = next.through.or(self.through);

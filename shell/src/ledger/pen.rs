@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use holon_core::agent::budget::Account;
 use holon_core::{AgentId, ContentId};
 use rusqlite::{OptionalExtension, Transaction, params};
 
@@ -133,7 +134,8 @@ impl Pen<'_> {
         }
         for (id, row) in &batch.agents {
             if let Some((first, last)) = spans.remove(id.as_str()) {
-                self.agent(id, row, first, last)?;
+                let account = account(batch, id)?;
+                self.agent(row, account.as_deref(), (first, last))?;
             }
         }
         match spans.into_iter().next() {
@@ -142,14 +144,20 @@ impl Pen<'_> {
         }
     }
 
-    fn agent(&self, id: &AgentId, row: &AgentRow, first: i64, last: i64) -> Result<(), LedgerError> {
+    fn agent(
+        &self,
+        row: &AgentRow,
+        account: Option<&str>,
+        (first, last): (i64, i64),
+    ) -> Result<(), LedgerError> {
+        let id = &row.agent;
         let deadline = row.next_deadline.map(|at| at.0);
-        let values =
-            params![id.as_str(), last, row.status.name(), deadline, stored(row.open_work)?, first - 1];
+        let (status, open_work) = (row.status.name(), stored(row.open_work)?);
+        let values = params![id.as_str(), last, status, deadline, open_work, first - 1, account];
         let sql = if first == 1 {
-            "INSERT INTO agents SELECT ?1, ?2, ?3, ?4, ?5 WHERE ?6 = 0 ON CONFLICT (agent) DO NOTHING"
+            "INSERT INTO agents SELECT ?1, ?2, ?3, ?4, ?5, ?7 WHERE ?6 = 0 ON CONFLICT (agent) DO NOTHING"
         } else {
-            "UPDATE agents SET event_seq = ?2, status = ?3, next_deadline = ?4, open_work = ?5
+            "UPDATE agents SET event_seq = ?2, status = ?3, next_deadline = ?4, open_work = ?5, account = ?7
              WHERE agent = ?1 AND event_seq = ?6"
         };
         if self.execute(sql, values)? == 1 {
@@ -205,4 +213,10 @@ fn gap(agent: &str, expected: i64, got: i64) -> LedgerError {
 
 fn count(rows: usize) -> i64 {
     i64::try_from(rows).unwrap_or(i64::MAX)
+}
+/// What an agent has spent, as its row keeps it.
+fn account(batch: &Batch, agent: &AgentId) -> Result<Option<String>, LedgerError> {
+    let account = batch.accounts.get(agent).filter(|account| **account != Account::default());
+    let json = account.map(serde_json::to_string).transpose();
+    json.map_err(|error| LedgerError::damaged(Position::event(agent.as_str(), 0, None), error))
 }

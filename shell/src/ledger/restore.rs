@@ -1,6 +1,8 @@
 //! What a start reads: which agents there are, and each of them as its newest snapshot and the records after
 //! it. The time that takes does not depend on how much happened before.
 
+use holon_core::agent::budget::Account;
+use holon_core::host::Accounts;
 use holon_core::lifecycle::Status;
 use holon_core::snapshot::{AgentSnapshot, SnapshotError};
 use holon_core::{AgentId, EventSeq, Record, StepSeq, Wall};
@@ -47,6 +49,16 @@ impl Reader {
     /// All agents, in the order of their names.
     pub fn agents(&self) -> Result<Vec<AgentRow>, LedgerError> {
         self.read(agent_rows)
+    }
+
+    /// What all agents have spent together.
+    ///
+    /// # Errors
+    /// When the rows can't be read.
+    pub fn accounts(&self) -> Result<Accounts, LedgerError> {
+        let mut accounts = Accounts::default();
+        self.read(accounts_of)?.iter().for_each(|(_, account)| accounts.add_absent(account));
+        Ok(accounts)
     }
 
     /// One agent: its newest usable snapshot and everything after it.
@@ -190,6 +202,23 @@ fn usable(row: &Row<'_>, agent: &AgentId, event_seq: EventSeq) -> Result<AgentSn
         return Ok(snapshot);
     }
     Err(SnapshotError::Damaged("it is filed under another agent or event".into()))
+}
+
+/// What agents have spent, those who have spent nothing left out.
+pub(super) fn accounts_of(connection: &Connection) -> Result<Vec<(AgentId, Account)>, LedgerError> {
+    let sql = "SELECT agent, account FROM agents WHERE account IS NOT NULL ORDER BY agent";
+    let failed = || LedgerError::unreadable(Position::default());
+    let mut statement = connection.prepare(sql).map_err(failed())?;
+    let mut rows = statement.query([]).map_err(failed())?;
+    let mut accounts = Vec::new();
+    while let Some(row) = rows.next().map_err(failed())? {
+        let (name, json): (String, String) = (row.get(0).map_err(failed())?, row.get(1).map_err(failed())?);
+        let at = || Position::event(&name, 0, None);
+        let agent = AgentId::new(&name).map_err(|error| LedgerError::damaged(at(), error))?;
+        let account = serde_json::from_str(&json).map_err(|error| LedgerError::damaged(at(), error))?;
+        accounts.push((agent, account));
+    }
+    Ok(accounts)
 }
 
 pub(super) fn agent_rows(connection: &Connection) -> Result<Vec<AgentRow>, LedgerError> {

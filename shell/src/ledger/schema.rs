@@ -9,7 +9,7 @@ use super::error::LedgerError;
 pub(super) const APPLICATION_ID: i32 = 0x486f_6c6e;
 
 /// Migration `n` brings a ledger from schema version `n` to `n + 1`.
-const MIGRATIONS: &[&str] = &[V1, V2, V3];
+const MIGRATIONS: &[&str] = &[V1, V2, V3, V4];
 
 pub(super) const SCHEMA_VERSION: i64 = MIGRATIONS.len() as i64;
 
@@ -95,6 +95,14 @@ CREATE INDEX landmarks ON records (agent, kind, event_seq)
 const V3: &str = "
 CREATE INDEX briefs ON records (agent, event_seq) WHERE kind = 'brief_created';
 ";
+
+/// What each agent has spent: a start adds it up without loading anybody.
+const V4: &str = "
+ALTER TABLE agents ADD COLUMN account TEXT; -- none before anything was spent
+";
+
+/// The first version that keeps accounts.
+pub(super) const ACCOUNTS: i64 = 4;
 
 /// Schema version of an open file; zero when it is empty.
 pub(super) fn version(connection: &Connection) -> Result<i64, LedgerError> {

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use holon_core::agent::budget::Account;
 use holon_core::agent::{Agent, FoldError};
 use holon_core::snapshot::{AgentSnapshot, SNAPSHOT_VERSION};
 use holon_core::{AgentId, ContentId, Record};
@@ -13,6 +14,7 @@ use super::error::{LedgerError, Position};
 use super::link::{self, BATCH_COLUMNS, BatchRow, Ends, Part};
 use super::read::Reader;
 use super::restore;
+use super::schema;
 use crate::text::hash;
 
 /// How much was found in order.
@@ -191,14 +193,22 @@ impl Check<'_> {
     }
 
     fn agents(&mut self) -> Result<(), LedgerError> {
+        let accounts = self.accounts()?;
         let rows = restore::agent_rows(self.connection)?;
         let at = |row: &AgentRow| {
             Position::event(row.agent.as_str(), i64::try_from(row.event_seq.0).unwrap_or(i64::MAX), None)
         };
         for row in rows {
-            let folded = self.agents.remove(&row.agent).map(|agent| AgentRow::of(&agent));
+            let agent = self.agents.remove(&row.agent);
+            let folded = agent.as_ref().map(AgentRow::of);
             if folded.as_ref() != Some(&row) {
                 let problem = format!("the agent's row says {row:?}, its log {folded:?}");
+                return Err(LedgerError::damaged(at(&row), problem));
+            }
+            let spent = agent.map(|agent| agent.account).unwrap_or_default();
+            let told = accounts.as_ref().map(|told| told.get(&row.agent).copied().unwrap_or_default());
+            if let Some(told) = told.filter(|told| *told != spent) {
+                let problem = format!("the agent's row says that {told:?} was spent, its log {spent:?}");
                 return Err(LedgerError::damaged(at(&row), problem));
             }
             self.report.agents += 1;
@@ -213,6 +223,14 @@ impl Check<'_> {
                 Err(LedgerError::damaged(at, "there is a snapshot, but no record"))
             }
         }
+    }
+
+    /// What the rows say that was spent; none where the ledger is too old to say.
+    fn accounts(&self) -> Result<Option<BTreeMap<AgentId, Account>>, LedgerError> {
+        if schema::version(self.connection)? < schema::ACCOUNTS {
+            return Ok(None);
+        }
+        Ok(Some(restore::accounts_of(self.connection)?.into_iter().collect()))
     }
 
     fn contents(&mut self) -> Result<(), LedgerError> {
@@ -309,6 +327,7 @@ mod tests {
             ("UPDATE content SET text = text || '!' WHERE position = 1", "is not what was written"),
             ("DELETE FROM content WHERE position = 1", "is not stored"),
             ("UPDATE agents SET event_seq = event_seq - 1", "row says"),
+            ("UPDATE agents SET account = NULL", "was spent"),
             ("DELETE FROM agents", "no row"),
             ("INSERT INTO snapshots VALUES (1, 'main', 2, 1, '{}', zeroblob(32))", "the log folds to"),
             ("INSERT INTO snapshots VALUES (1, 'main', 999, 1, '{}', zeroblob(32))", "no record"),

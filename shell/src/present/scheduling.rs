@@ -27,8 +27,14 @@ pub(super) fn told(fact: &SchedulingFact) -> Told {
             let why = match fact.cause {
                 HoldCause::Outage => "the providers are away",
                 HoldCause::Quota => "the quota of the providers is used up",
+                HoldCause::Budget => "a budget is used up",
             };
-            let summary = format!("{why}; next attempt at {}", fact.until);
+            let next = match (fact.until, fact.budget) {
+                (Some(until), _) => format!("next attempt at {until}"),
+                (None, Some(budget)) => format!("waits until budget.{} is raised", budget.budget),
+                (None, None) => "waits".to_owned(),
+            };
+            let summary = format!("{why}; {next}");
             Told::new(Visibility::Info, Category::Waiting, "hold", &summary)
         }
         SchedulingFact::SelfTurnCounted(fact) => {
@@ -63,8 +69,9 @@ pub(super) fn told(fact: &SchedulingFact) -> Told {
         }
         SchedulingFact::HoldEnded(fact) => {
             let summary = match fact.reason {
-                HoldEnd::TurnSucceeded => "the providers answer again",
-                HoldEnd::Stopped => "stopped: the providers are not waited for any more",
+                HoldEnd::TurnSucceeded => "a turn has succeeded",
+                HoldEnd::BudgetRaised => "the budget is raised",
+                HoldEnd::Stopped => "stopped: nothing is waited for any more",
             };
             Told::new(Visibility::Verbose, Category::Waiting, "hold", summary)
         }

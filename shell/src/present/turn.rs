@@ -6,6 +6,7 @@ use holon_core::event::turn::{
     ProviderRoundCompleted, RuntimeError, ToolExecuted, ToolExecutionFailed, TurnStarted, TurnTerminal,
 };
 use holon_core::model::Block;
+use holon_core::price::Amount;
 
 use super::call::command;
 use super::{Category, Told, Visibility, duration, files, one_line};
@@ -35,6 +36,8 @@ pub(super) fn told(fact: &TurnFact) -> Told {
             Told::new(Visibility::Verbose, Category::Runtime, "context", &compacted(fact))
         }
         TurnFact::RuntimeError(fact) => runtime_error(fact),
+        TurnFact::BudgetReserved(fact) => traced("reserved", fact.amount),
+        TurnFact::BudgetSettled(fact) => traced("settled", fact.amount),
         TurnFact::BudgetExhausted(fact) => budget(fact),
         TurnFact::TurnTerminal(fact) => ended(fact),
     }
@@ -133,9 +136,17 @@ fn runtime_error(fact: &RuntimeError) -> Told {
     Told::new(Visibility::Debug, Category::OperatorNotification, "error", &summary)
 }
 
+fn traced(what: &str, amount: Amount) -> Told {
+    let cost = Some(amount.cost_micros).filter(|cost| cost.0 > 0);
+    let cost = cost.map(|cost| format!(", {cost}")).unwrap_or_default();
+    let summary = format!("{what}: {} tokens{cost}", amount.tokens);
+    Told::new(Visibility::Trace, Category::StateSync, "budget", &summary)
+}
+
 /// The brief tells it to the operator.
 fn budget(fact: &BudgetExhausted) -> Told {
-    let BudgetExhausted { budget, limit, used, wanted, .. } = fact;
+    let BudgetExhausted { budget, .. } = fact;
+    let [limit, used, wanted] = [fact.limit, fact.used, fact.wanted].map(|number| budget.told(number));
     let summary = format!("the budget {budget} is used up: {used} of {limit}, {wanted} more were wanted");
     Told::new(Visibility::Debug, Category::OperatorNotification, "budget", &summary)
 }

@@ -6,10 +6,11 @@ use std::path::PathBuf;
 use holon_core::Millis;
 use holon_core::config::WhileStopped;
 use holon_core::model::ModelRef;
+use holon_core::price::{Cost, Prices};
 use serde_json::{Value as Json, json};
 use toml_edit::Value;
 
-use super::{Access, AuthMode};
+use super::{Access, AuthMode, prices};
 use crate::ledger::Durability;
 
 /// A type that a key of the configuration fills.
@@ -52,6 +53,24 @@ impl Field for Millis {
     }
     fn show(&self) -> Json {
         self.0.show()
+    }
+}
+
+impl Field for Cost {
+    fn read(value: &Value) -> Option<Self> {
+        prices::dollars(value)
+    }
+    fn show(&self) -> Json {
+        prices::shown(*self)
+    }
+}
+
+impl Field for Prices {
+    fn read(value: &Value) -> Option<Self> {
+        prices::read(value)
+    }
+    fn show(&self) -> Json {
+        prices::document(self)
     }
 }
 

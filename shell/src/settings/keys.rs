@@ -79,6 +79,12 @@ pub const KEYS: &[Key<Settings>] = &[
         "models to try when the first one fails, in order"
     ),
     key!(
+        "model.prices",
+        core.prices,
+        Kind::Prices,
+        "dollars for a million tokens by model; those that it does not name cost what `holon config prices` says"
+    ),
+    key!(
         "runtime.durability" | "HOLON_DURABILITY",
         durability,
         Kind::Word(&["full", "process"]),
@@ -225,7 +231,61 @@ pub const KEYS: &[Key<Settings>] = &[
         number(64 << 10, 1 << 40),
         "most bytes of the log of one command; past it head and tail are kept"
     ),
-    key!("budget.turn_tokens", core.turn.tokens, number(1, 1 << 50), "most tokens of one turn"),
+    key!(
+        "budget.turn_tokens",
+        core.budgets.turn.tokens,
+        number(1, 1 << 50),
+        "most tokens of one turn, questions and answers together"
+    ),
+    key!("budget.turn_cost", core.budgets.turn.cost_micros, Kind::Dollars, "most dollars of one turn"),
+    key!(
+        "budget.agent_day_tokens",
+        core.budgets.agent_day.tokens,
+        number(1, 1 << 50),
+        "most tokens of one agent in one day of UTC"
+    ),
+    key!(
+        "budget.agent_day_cost",
+        core.budgets.agent_day.cost_micros,
+        Kind::Dollars,
+        "most dollars of one agent in one day of UTC"
+    ),
+    key!(
+        "budget.agent_tokens",
+        core.budgets.agent.tokens,
+        number(1, 1 << 50),
+        "most tokens of one agent in all"
+    ),
+    key!(
+        "budget.agent_cost",
+        core.budgets.agent.cost_micros,
+        Kind::Dollars,
+        "most dollars of one agent in all"
+    ),
+    key!(
+        "budget.runtime_day_tokens",
+        core.budgets.runtime_day.tokens,
+        number(1, 1 << 50),
+        "most tokens of all agents in one day of UTC"
+    ),
+    key!(
+        "budget.runtime_day_cost",
+        core.budgets.runtime_day.cost_micros,
+        Kind::Dollars,
+        "most dollars of all agents in one day of UTC"
+    ),
+    key!(
+        "budget.runtime_tokens",
+        core.budgets.runtime.tokens,
+        number(1, 1 << 50),
+        "most tokens of all agents in all"
+    ),
+    key!(
+        "budget.runtime_cost",
+        core.budgets.runtime.cost_micros,
+        Kind::Dollars,
+        "most dollars of all agents in all"
+    ),
     key!("run.keep", run.keep, number(0, 1_000_000), "homes of temporary runs that are kept"),
     key!("run.idle_limit_ms", run.idle_limit, time(0), "a run waits for what is due within so long"),
     key!(

@@ -7,6 +7,8 @@ use reqwest::Url;
 use serde_json::{Value as Json, json};
 use toml_edit::{Array, Value};
 
+use super::prices;
+
 /// What a key accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -15,6 +17,10 @@ pub enum Kind {
         least: u64,
         most: u64,
     },
+    /// US dollars, with up to six digits after the point.
+    Dollars,
+    /// Prices by model.
+    Prices,
     /// One of these words.
     Word(&'static [&'static str]),
     Model,
@@ -45,6 +51,10 @@ impl Kind {
         match self {
             Self::Flag => "true or false".to_owned(),
             Self::Number { least, most } => format!("a whole number, at least {least} and at most {most}"),
+            Self::Dollars => "an amount of US dollars, at least 0, for example 2.50".to_owned(),
+            Self::Prices => "models with their prices in US dollars for a million tokens, for example \
+                 { \"local/qwen3\" = { input = 0.5, cached_input = 0.05, output = 2 } }"
+                .to_owned(),
             Self::Word(words) => format!("one of {}", words.join(", ")),
             Self::Model => "a model as provider/model, for example \"local/qwen3\"".to_owned(),
             Self::Models => "a list of models, for example [\"local/qwen3\"]".to_owned(),
@@ -79,6 +89,8 @@ impl Kind {
                 let number = value.as_integer().and_then(|number| u64::try_from(number).ok());
                 number.is_some_and(|number| (*least..=*most).contains(&number))
             }
+            Self::Dollars => prices::dollars(value).is_some(),
+            Self::Prices => prices::read(value).is_some(),
             Self::Word(words) => text.is_some_and(|text| words.contains(&text)),
             Self::Model => text.is_some_and(|text| ModelRef::new(text).is_ok()),
             Self::Models => value.as_array().is_some_and(|items| {
@@ -106,6 +118,8 @@ impl Kind {
             Self::Url(_) | Self::Variable | Self::Name => value.is_str(),
             Self::Flag
             | Self::Number { .. }
+            | Self::Dollars
+            | Self::Prices
             | Self::Word(_)
             | Self::Model
             | Self::Models
@@ -127,7 +141,9 @@ impl Kind {
         let toml = || trimmed.parse::<Value>().ok().map(|value| value.decorated("", ""));
         let quoted = trimmed.starts_with(['"', '\'']);
         match self {
-            Self::Flag | Self::Number { .. } => toml().unwrap_or_else(|| trimmed.into()),
+            Self::Flag | Self::Number { .. } | Self::Dollars | Self::Prices => {
+                toml().unwrap_or_else(|| trimmed.into())
+            }
             Self::Models if trimmed.starts_with('[') => toml().unwrap_or_else(|| trimmed.into()),
             Self::Models => {
                 let items = trimmed.split(',').map(str::trim).filter(|item| !item.is_empty());
@@ -151,6 +167,8 @@ impl Kind {
             Self::Number { least, most } => {
                 json!({ "type": "integer", "minimum": least, "maximum": most })
             }
+            Self::Dollars => json!({ "type": "number", "minimum": 0, "maximum": prices::MOST_DOLLARS }),
+            Self::Prices => prices::schema(),
             Self::Word(words) => json!({ "type": "string", "enum": words }),
             Self::Model => json!({ "type": "string", "pattern": "^[^/]+/.+$", "maxLength": 256 }),
             Self::Models => json!({ "type": "array", "items": Self::Model.schema() }),

@@ -52,6 +52,8 @@ impl Settings {
                 Kind::Url(_) => without_password(key.get(values)),
                 Kind::Flag
                 | Kind::Number { .. }
+                | Kind::Dollars
+                | Kind::Prices
                 | Kind::Word(_)
                 | Kind::Model
                 | Kind::Models

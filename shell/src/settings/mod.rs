@@ -10,6 +10,7 @@ mod kind;
 mod listing;
 mod options;
 mod origin;
+pub mod prices;
 mod problem;
 pub mod providers;
 mod rules;
@@ -192,6 +193,7 @@ impl Settings {
             Some(ModelWindow { model: model.clone(), tokens })
         };
         config.context.windows = config.models.iter().filter_map(window).collect();
+        config.prices = prices::effective(&self.core.prices);
         if let Err(error) = config.check() {
             let first = problem(&self.origin(error.key), error.key, error.problem);
             return Err(SettingsError::Invalid { first, more: 0 });

@@ -39,7 +39,8 @@ const RULES: &[Rule] = &[
         key: "budget.turn_tokens",
         other: "runtime.max_output_tokens",
         holds: |settings| {
-            settings.core.turn.tokens.is_none_or(|tokens| tokens > settings.core.turn.max_output_tokens)
+            let tokens = settings.core.budgets.turn.tokens;
+            tokens.is_none_or(|tokens| tokens > settings.core.turn.max_output_tokens)
         },
         says: "allows no request: it must be more than",
     },

@@ -1,7 +1,7 @@
 //! One number for situations that behave alike. State is read through its own serialisation, so that a field
 //! that is new counts by default; left out is what nothing that follows can depend on. Ids are numbered in the
 //! order of their appearance. Moments that lie ahead count by their distance; of those that are over only
-//! ages that a limit is compared with. In small worlds no idempotency key grows old.
+//! ages that a limit is compared with. In small worlds no idempotency key grows old, and there is no budget.
 
 mod write;
 
@@ -29,7 +29,7 @@ pub(super) struct Canon {
 
 /// What no decision depends on, by type and field.
 const IGNORED: [(&str, &[&str]); 11] = [
-    ("Agent", &["spec", "created_at", "event_seq", "last_at", "status_since", "next"]),
+    ("Agent", &["spec", "created_at", "event_seq", "last_at", "status_since", "next", "account"]),
     (
         "History",
         &[
@@ -43,7 +43,7 @@ const IGNORED: [(&str, &[&str]); 11] = [
         ],
     ),
     ("OpenOp", &["opened_at"]),
-    ("Run", &["turn_index", "started_at", "models"]),
+    ("Run", &["turn_index", "started_at", "models", "usage", "spent"]),
     ("LoadedContext", &["sources", "execution", "context_build_ms"]),
     ("AttemptRecord", &["started_at", "completed_at", "duration_ms", "backoff_ms", "message"]),
     ("SchedulerDecision", &["row", "boundary", "model_reentry", "liveness_only", "message_id", "evidence"]),

@@ -59,6 +59,7 @@ impl Situation {
         let host = Host::new(config.clone(), seed);
         let mut host = host.map_err(|error| safety("scenario", error.to_string()))?;
         host.resume_after(after);
+        host.resume_accounts(self.checks.accounts());
         let call = Call::RuntimeStarted { build: "sim".into(), config, seed, after };
         let checks = Arc::make_mut(&mut self.checks);
         checks.parked.clear();

@@ -4,10 +4,12 @@ mod pattern;
 
 use holon_core::agent::timer::Misfire;
 use holon_core::config::{
-    ContextLimits, HoldPolicy, HostLimits, QueueLimits, RetryPolicy, TaskLimits, TurnLimits, WhileStopped,
+    Budgets, ContextLimits, HoldPolicy, HostLimits, QueueLimits, RetryPolicy, TaskLimits, TurnLimits,
+    WhileStopped,
 };
 use holon_core::message::Priority;
 use holon_core::model::ModelRef;
+use holon_core::price::{Cost, ModelPrice, Price, Prices};
 use holon_core::{Config, Millis};
 
 use crate::choices::{Choices, Seeded, Site, pick};
@@ -382,9 +384,43 @@ fn config_of(draw: &mut Draw, agents: u32) -> Config {
         deadlines_per_step: draw.of("deadlines", &[1, 2, 256]),
     };
     config.tasks = tasks(draw);
+    config.budgets = budgets(draw);
+    config.prices = prices(&config.models);
     config.unattended.turns_per_day = draw.of("turns_per_day", &[2_000, 2_000, 5, 20]);
     config.while_stopped = draw.of("while_stopped", &[WhileStopped::Queue, WhileStopped::Refuse]);
     config
+}
+
+/// In some worlds there is not enough of one thing or two: for a request, for a day, or for all.
+fn budgets(draw: &mut Draw) -> Budgets {
+    let mut budgets = Budgets::default();
+    for nth in 0..draw.of("budgets", &[0, 0, 0, 0, 1, 2]) {
+        draw.ordinal = nth;
+        let bounds = match draw.below("budget", 6) {
+            0 | 1 => &mut budgets.turn,
+            2 => &mut budgets.agent,
+            3 => &mut budgets.agent_day,
+            4 => &mut budgets.runtime,
+            _ => &mut budgets.runtime_day,
+        };
+        if draw.below("of money", 3) == 0 {
+            bounds.cost_micros = Some(Cost(draw.of("cost", &[0, 40_000, 400_000])));
+        } else {
+            bounds.tokens = Some(draw.of("tokens", &[10, 9_000, 60_000, 300_000]));
+        }
+    }
+    draw.ordinal = 0;
+    budgets
+}
+
+/// The first model is dear, the others cost less.
+fn prices(models: &[ModelRef]) -> Prices {
+    let price = |(nth, model): (usize, &ModelRef)| {
+        let input = Cost(3_000_000 / (nth as u64 + 1));
+        let price = Price { input, cached_input: Cost(input.0 / 10), output: Cost(input.0 * 5) };
+        ModelPrice { model: model.clone(), price }
+    };
+    Prices(models.iter().enumerate().map(price).collect())
 }
 
 fn queue(draw: &mut Draw) -> QueueLimits {
@@ -416,7 +452,6 @@ fn turn(draw: &mut Draw) -> TurnLimits {
     TurnLimits {
         rounds: draw.of("rounds", &[1, 2, 3, 50]),
         wall_time: Millis(draw.of("wall_time", &[1_500, 60_000, 21_600_000])),
-        tokens: draw.of("tokens", &[None, None, None, Some(10), Some(5_000)]),
         calls_per_round: draw.of("calls_per_round", &[1, 2, 128]),
         max_output_tokens: draw.of("max_output_tokens", &[64, 16_384]),
         model_timeout: Millis(draw.of("model_timeout", &[1_000, 900_000])),

@@ -238,6 +238,7 @@ impl World<'_> {
         let mut host =
             Host::new(config.clone(), seed).map_err(|error| safety("scenario", error.to_string()))?;
         host.resume_after(after);
+        host.resume_accounts(self.checks.accounts());
         let site = self.site("boot", 0, "mono");
         let which = self.choices.below(site.about("unusable"), 6);
         let started = Host::new(form::unusable(&config, which), seed).is_ok();

@@ -1,9 +1,9 @@
 //! The end of a run: everything is at rest, and the ledger tells all of it again.
 
-use holon_core::Record;
 use holon_core::host::{Host, RecoveryReport};
 use holon_core::ids::{EventSeq, Seed};
 use holon_core::snapshot::AgentSnapshot;
+use holon_core::{AgentId, Record};
 
 use super::{Judges, Sabotage, World, replay};
 use crate::failure::{Failure, ensure, liveness, safety};
@@ -75,6 +75,7 @@ impl World<'_> {
         let mut host = Host::new(config, Seed(self.scenario.seed))
             .map_err(|error| safety("scenario", error.to_string()))?;
         host.resume_after(self.disk.last_step());
+        host.resume_accounts(self.checks.accounts());
         let name = agent_id(self.scenario.agents + 1);
         let rename = |record: &Record| Record { agent: name.clone(), ..record.clone() };
         let step = host.copy(log.iter().map(rename).collect());
@@ -91,6 +92,7 @@ impl World<'_> {
         let mut host = Host::new(config, Seed(self.scenario.seed))
             .map_err(|error| safety("scenario", error.to_string()))?;
         host.resume_after(self.disk.last_step());
+        host.resume_accounts(self.checks.accounts());
         let agents = self.disk.agents();
         for agent in agents.keys() {
             let Some(live) = self.life.host.as_ref().and_then(|host| host.view().agent(agent)) else {
@@ -112,11 +114,20 @@ impl World<'_> {
         Ok(())
     }
 
-    /// V2, V5: all messages have come to an end, but for those of agents that wait for the dead; and those
-    /// have stopped.
+    /// Whether it waits for somebody who raises its budget, of whom there is nobody left.
+    pub(super) fn is_poor(&self, id: &AgentId) -> bool {
+        let hold = self.checks.agents().get(id).and_then(|agent| agent.hold.as_ref());
+        hold.is_some_and(|hold| hold.until.is_none())
+    }
+
+    /// V2, V5: all messages have come to an end, but for those of agents that wait for the dead, and those have stopped,
+    /// or for somebody who raises their budget.
     pub(super) fn all_is_done(&mut self) -> Result<(), Failure> {
         for number in 1..=self.scenario.agents {
             let id = agent_id(number);
+            if self.is_poor(&id) {
+                continue;
+            }
             let untold = self.checks.reference.untold(&id);
             let timer = self.checks.reference.untold_timer(&id);
             ensure!(timer.is_none(), "W5", "nobody told {id} that {timer:?} has fired");

@@ -20,6 +20,7 @@ mod writer;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use holon_core::config::Bounds;
 use holon_core::host::Host;
 use holon_core::ids::TaskId;
 use holon_core::record::Step;
@@ -226,7 +227,10 @@ impl<'a> World<'a> {
             }
             self.at = self.at.max(at);
             if self.at.saturating_sub(self.slept) > patience {
-                return Err(liveness("V1", format!("not at rest after {} s", self.at / 1_000_000)));
+                return Err(liveness(
+                    "V1",
+                    format!("not at rest after {} s: {happening:?}", self.at / 1_000_000),
+                ));
             }
             self.happen(happening)?;
         }
@@ -245,6 +249,10 @@ impl<'a> World<'a> {
             let hold = config.hold.steps.iter().map(|step| step.0).max().unwrap_or(0) + config.hold.give_up.0;
             let turn = config.turn.wall_time.0 + config.retry.retry_after_max.0;
             let days = 2 + 4 * messages / u64::from(config.unattended.turns_per_day);
+            // Each message may need a day of its own, and so may what follows from it.
+            let (of_one, of_all) = (config.budgets.agent_day, config.budgets.runtime_day);
+            let poor = of_one != Bounds::default() || of_all != Bounds::default();
+            let days = if poor { days + 8 * messages } else { days };
             // Whoever waits in vain looks again for some days before he leaves it to an operator.
             hold + turn * messages + (days + 5) * 86_400_000
         });

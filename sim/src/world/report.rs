@@ -99,6 +99,8 @@ pub enum Sabotage {
     NoSize,
     /// A bound of a turn is taken for a smaller one.
     SmallBounds,
+    /// What was spent is counted twice.
+    PaidTwice,
     /// The queue is taken for a smaller one.
     SmallQueue,
     /// Nobody may be passed over.

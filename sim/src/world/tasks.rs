@@ -140,7 +140,8 @@ impl World<'_> {
             self.send(Request { agent: number, action: Action::CancelTimer { timer: *timer } })?;
         }
         let pending = |agent: &&Agent| agent.inbox.queued_entries() > 0 || agent.work.signal().is_some();
-        let pending = self.checks.agents().get(&agent).filter(pending);
+        // Whoever waits for a budget that nobody raises waits for ever.
+        let pending = self.checks.agents().get(&agent).filter(pending).filter(|_| !self.is_poor(&agent));
         let held = pending.is_some_and(|agent| agent.unattended.self_hold);
         // What waits for anything else has to come to an end without being looked at.
         let restrained = |agent: &&Agent| {

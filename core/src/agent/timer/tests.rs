@@ -184,7 +184,7 @@ fn what_can_be_no_timer_is_refused() {
 #[test]
 fn a_timer_is_told_in_a_hold_and_waits_for_its_end() {
     let mut world = World::held("main");
-    let until = world.agent("main").hold.as_ref().map(|Hold { until, .. }| *until).unwrap();
+    let until = world.agent("main").hold.as_ref().and_then(|Hold { until, .. }| *until).unwrap();
     make(&mut world, spec(1, None, Misfire::Once));
     world.pass(Millis::seconds(2));
     assert_eq!(ticks(&world).len(), 1);

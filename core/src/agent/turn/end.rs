@@ -3,7 +3,9 @@
 
 use alloc::vec::Vec;
 
-use super::{Run, outage, report, tools};
+use super::outage::{self, Away};
+use super::{Run, report, tools};
+use crate::agent::budget::Exhausted;
 use crate::agent::task;
 use crate::agent::unattended;
 use crate::agent::wait::recheck;
@@ -14,12 +16,11 @@ use crate::event::inbox::{
 };
 use crate::event::lifecycle::CurrentRunAborted;
 use crate::event::operation::Settlement;
-use crate::event::scheduling::{ClosureDecided, HoldCause};
+use crate::event::scheduling::ClosureDecided;
 use crate::event::turn::{FailureArtifact, TurnTerminal};
 use crate::host::tx::Tx;
 use crate::ids::{MessageId, RunId};
 use crate::terminal::{TurnKind, TurnReason};
-use crate::time::Wall;
 
 /// Why a run ends.
 pub(crate) enum End {
@@ -39,15 +40,15 @@ pub(crate) enum End {
     LimitReached {
         limit: Limit,
     },
+    /// Where the agent is held for it, nothing else begins; where the message is, it comes again.
     BudgetExhausted {
-        limit: u64,
-        used: u64,
-        wanted: u64,
+        exhausted: Exhausted,
+        agent_held: bool,
+        held: bool,
     },
     /// Providers are away: the message comes again.
     Held {
-        cause: HoldCause,
-        resets_at: Option<Wall>,
+        away: Away,
     },
     ShutDown,
     Crashed,
@@ -61,9 +62,11 @@ impl End {
             Self::Failed { reason, .. } => (TurnKind::Failed, Some(*reason)),
             Self::ContextLength { reason, .. } => (TurnKind::ContextLengthExceeded, Some(*reason)),
             Self::LimitReached { limit } => (TurnKind::LimitReached, Some(limit.reason())),
-            Self::BudgetExhausted { .. } => (TurnKind::BudgetExhausted, Some(TurnReason::TurnTokens)),
-            Self::Held { cause: HoldCause::Outage, .. } => (TurnKind::Interrupted, Some(TurnReason::Outage)),
-            Self::Held { cause: HoldCause::Quota, .. } => (TurnKind::Interrupted, Some(TurnReason::Quota)),
+            Self::BudgetExhausted { exhausted, .. } => {
+                (TurnKind::BudgetExhausted, Some(exhausted.budget.budget.reason()))
+            }
+            Self::Held { away: Away::Outage } => (TurnKind::Interrupted, Some(TurnReason::Outage)),
+            Self::Held { away: Away::Quota { .. } } => (TurnKind::Interrupted, Some(TurnReason::Quota)),
             Self::ShutDown => (TurnKind::Interrupted, Some(TurnReason::Shutdown)),
             Self::Crashed => (TurnKind::Interrupted, Some(TurnReason::Crash)),
         }
@@ -99,9 +102,7 @@ pub(crate) fn end(tx: &mut Tx<'_>, end: End) {
     tx.cancel_run_ops(if matches!(end, End::Crashed) { Settlement::Lost } else { Settlement::Cancelled });
     tx.disarm_run();
     let (kind, reason) = end.kind();
-    if let End::Held { cause, resets_at } = &end {
-        outage::set_hold(tx, *cause, *resets_at);
-    }
+    outage::set_hold(tx, &end);
     let failure = report::failure(&end);
     if let Some(failure) = &failure {
         report::report(tx, failure.clone());
@@ -118,8 +119,10 @@ pub(crate) fn end(tx: &mut Tx<'_>, end: End) {
         completed_at: tx.now(),
         duration_ms: tx.now().since(run.started_at),
         token_usage: run.usage,
+        cost_micros: run.spent.cost_micros,
         rounds: before.rounds,
         progress: run.progress,
+        held: matches!(end, End::BudgetExhausted { held: true, .. }),
     };
     let told = report::brief(tx, &end, failure.as_ref(), &terminal, &before, dropped);
     tx.record(terminal);
@@ -139,19 +142,19 @@ pub(crate) fn end(tx: &mut Tx<'_>, end: End) {
     tx.record(ClosureDecided { closure });
 }
 
-/// What the end means for the work that the turn was about. One that waits for providers has not ended, and a stop says
-/// nothing of what was done.
+/// What the end means for the work that the turn was about. One that waits for providers or a budget has not ended, and
+/// a stop says nothing of what was done.
 fn way(end: &End, dropped: bool) -> Option<Way> {
     match end {
         End::Completed
         | End::Failed { .. }
         | End::ContextLength { .. }
         | End::LimitReached { .. }
-        | End::BudgetExhausted { .. } => Some(Way::Settled),
+        | End::BudgetExhausted { held: false, .. } => Some(Way::Settled),
         End::Aborted { reason: TurnReason::OperatorAbort } => Some(Way::Aborted),
         End::Crashed if dropped => Some(Way::Dropped),
         End::ShutDown | End::Crashed => Some(Way::Interrupted),
-        End::Aborted { .. } | End::Held { .. } => None,
+        End::Aborted { .. } | End::Held { .. } | End::BudgetExhausted { held: true, .. } => None,
     }
 }
 
@@ -184,7 +187,7 @@ fn settle_messages(tx: &mut Tx<'_>, end: &End, before: &Before) -> bool {
     let Some(run_id) = tx.agent().run.as_ref().map(|run| run.id) else { return false };
     let message_id = before.message;
     let requeue = match end {
-        End::Held { .. } => Some(RequeueCause::Hold),
+        End::Held { .. } | End::BudgetExhausted { held: true, .. } => Some(RequeueCause::Hold),
         End::ShutDown => Some(RequeueCause::Shutdown),
         End::Crashed => Some(RequeueCause::Crash),
         End::Completed
@@ -192,7 +195,7 @@ fn settle_messages(tx: &mut Tx<'_>, end: &End, before: &Before) -> bool {
         | End::Failed { .. }
         | End::ContextLength { .. }
         | End::LimitReached { .. }
-        | End::BudgetExhausted { .. } => None,
+        | End::BudgetExhausted { held: false, .. } => None,
     };
     let Some(cause) = requeue else {
         for &message_id in &before.interjected {

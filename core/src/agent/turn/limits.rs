@@ -1,4 +1,4 @@
-//! Bounds of a turn: rounds, time, tokens, and the same call over and over.
+//! Bounds of a turn: rounds, time, and the same call over and over.
 
 use alloc::format;
 
@@ -6,7 +6,7 @@ use crate::agent::turn::end::{self, End, Limit};
 use crate::agent::turn::{Repeats, Round, Run, Unchanged};
 use crate::agent::work::WorkState;
 use crate::config::{TurnLimits, WorkPolicy};
-use crate::event::turn::{BudgetExhausted, BudgetKind, ReminderInjected, ReminderKind};
+use crate::event::turn::{ReminderInjected, ReminderKind};
 use crate::hash::Fnv;
 use crate::host::tx::{Alarm, Tx};
 use crate::prompt;
@@ -48,19 +48,6 @@ pub(crate) fn remind_of_work(tx: &mut Tx<'_>) {
     let (run_id, round) = (run.id, run.next_round());
     let text = prompt::work::reminder(item, rounds, (remind_tokens as usize).saturating_mul(4));
     tx.record(ReminderInjected { run_id, round, kind: ReminderKind::WorkProgress, text });
-}
-
-/// Whether the turn's token budget covers the next request; ends the turn where it does not.
-pub(crate) fn affords(tx: &mut Tx<'_>, wanted: u64) -> bool {
-    let (Some(limit), Some(run)) = (tx.config.turn.tokens, &tx.agent().run) else { return true };
-    let used = run.usage.total_tokens;
-    if used.saturating_add(wanted) <= limit {
-        return true;
-    }
-    let run_id = run.id;
-    tx.record(BudgetExhausted { run_id, budget: BudgetKind::TurnTokens, limit, used, wanted });
-    end::end(tx, End::BudgetExhausted { limit, used, wanted });
-    false
 }
 
 /// The turn has taken as long as it may.

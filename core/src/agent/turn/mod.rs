@@ -9,7 +9,7 @@ pub(crate) mod itself;
 mod itself_tests;
 pub(crate) mod limits;
 pub(crate) mod model_round;
-mod outage;
+pub(crate) mod outage;
 pub mod recap;
 pub(crate) mod report;
 pub(crate) mod request;
@@ -34,6 +34,7 @@ use crate::ids::{MessageId, RoundIndex, RunId, TurnIndex, WorkItemId};
 use crate::message::Message;
 use crate::model::{AttemptOutcome, AttemptRecord, Block, FailureKind, ModelRef, TokenUsage};
 use crate::outcome::LoadedContext;
+use crate::price::Amount;
 use crate::time::Wall;
 use crate::tool::{Receipt, Verdict};
 use recap::Recap;
@@ -69,6 +70,9 @@ pub struct Run {
     /// Attempts of the round in progress.
     pub attempts: Vec<AttemptRecord>,
     pub usage: TokenUsage,
+    /// What its requests took, as budgets count it.
+    #[serde(default, skip_serializing_if = "Amount::is_nothing")]
+    pub spent: Amount,
     pub recap: Recap,
     /// Whether this run recorded a round or a tool result.
     pub recorded_something: bool,
@@ -182,6 +186,14 @@ impl Run {
         RoundIndex(self.next_round().0.saturating_sub(1))
     }
 
+    /// The model that is asked now.
+    pub fn model(&self) -> Option<&ModelRef> {
+        let (Phase::Requesting { candidate, .. } | Phase::BackingOff { candidate, .. }) = self.phase else {
+            return None;
+        };
+        self.models.get(candidate as usize)
+    }
+
     /// The text of the last round that had any, of this run alone.
     pub fn last_text(&self) -> Option<&Text> {
         self.rounds.iter().skip(self.carried_rounds as usize).rev().find_map(Round::text)
@@ -208,6 +220,7 @@ impl Run {
             interjected: Vec::new(),
             attempts: Vec::new(),
             usage: TokenUsage::default(),
+            spent: Amount::default(),
             recap: core::mem::take(&mut entry.recap),
             recorded_something: false,
             own: false,
@@ -226,6 +239,7 @@ impl Run {
             }
             TurnFact::ProviderAttemptRecorded(fact) => self.attempted(fact),
             TurnFact::AssistantRoundRecorded(fact) => self.answered(fact),
+            TurnFact::BudgetSettled(fact) => self.spent = self.spent.plus(fact.amount),
             TurnFact::ToolExecuted(fact) => self.called(&fact.receipt),
             TurnFact::ToolExecutionFailed(fact) => self.called(&fact.receipt),
             TurnFact::ReminderInjected(fact) => {
@@ -245,6 +259,7 @@ impl Run {
             | TurnFact::ProviderRoundCompleted(_)
             | TurnFact::ToolStarted(_)
             | TurnFact::RuntimeError(_)
+            | TurnFact::BudgetReserved(_)
             | TurnFact::BudgetExhausted(_)
             | TurnFact::TurnTerminal(_) => {}
         }

@@ -4,6 +4,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use crate::agent::budget;
 use crate::agent::task::{self, tools::Retrieval};
 use crate::agent::turn::end::{self, End};
 use crate::agent::turn::{Phase, Run, outage, request, tools};
@@ -32,6 +33,7 @@ pub(crate) fn completed(tx: &mut Tx<'_>, op: OpId, outcome: Outcome) {
         (OpKind::LoadContext, Outcome::Context { context }) => context_loaded(tx, op, context),
         (OpKind::CallModel, Outcome::Answer { answer }) => answered(tx, op, answer),
         (OpKind::CallModel, Outcome::AttemptFailed { failure }) => {
+            budget::failed(tx, op, failure.kind, failure.usage);
             tx.settle(op, Settlement::Failed);
             attempt_failed(tx, op, &failure);
         }
@@ -238,6 +240,7 @@ fn context_loaded(tx: &mut Tx<'_>, op: OpId, context: LoadedContext) {
 }
 
 fn answered(tx: &mut Tx<'_>, op: OpId, answer: ModelAnswer) {
+    budget::answered(tx, op, &answer);
     tx.settle(op, Settlement::Done);
     let Some(run) = &tx.agent().run else { return };
     let Some(mut record) = attempt_record(tx, run, answer.timing) else { return };
@@ -399,8 +402,8 @@ fn attempt_failed(tx: &mut Tx<'_>, op: OpId, failure: &AttemptFailure) {
 
 /// The attempt in progress, as the timeline shows it.
 fn attempt_record(tx: &Tx<'_>, run: &Run, timing: Timing) -> Option<AttemptRecord> {
-    let Phase::Requesting { candidate, attempt } = run.phase else { return None };
-    let model_ref = run.models.get(candidate as usize)?.clone();
+    let Phase::Requesting { attempt, .. } = run.phase else { return None };
+    let model_ref = run.model()?.clone();
     Some(AttemptRecord {
         provider: model_ref.provider().into(),
         model_ref,

@@ -1,4 +1,5 @@
-//! All candidates of a round have failed: waiting for them, or giving up (contract: scheduler.md, Hold).
+//! All candidates of a round have failed, or a budget is exhausted: waiting, or giving up (contract: scheduler.md,
+//! Hold).
 
 use alloc::format;
 use alloc::string::ToString;
@@ -6,7 +7,9 @@ use alloc::vec::Vec;
 
 use super::end::{End, end};
 use super::{Run, model_round};
+use crate::agent::budget::{Exhausted, Period};
 use crate::agent::hold::step_length;
+use crate::agent::unattended::tomorrow;
 use crate::content::Text;
 use crate::event::brief::{BriefCreated, BriefKind, BriefVisibility};
 use crate::event::scheduling::{HoldCause, HoldEnd, HoldEnded, HoldSet};
@@ -25,29 +28,49 @@ pub(crate) fn providers_failed(tx: &mut Tx<'_>, last: &AttemptFailure) {
         end(tx, End::ContextLength { reason: TurnReason::ProviderFailure, failure });
         return;
     }
-    let held_since = tx.agent().inbox.claimed(run.message).and_then(|entry| entry.held_since);
-    let patient = held_since.is_none_or(|since| tx.now().since(since) < tx.config.hold.give_up);
-    if let Some((cause, resets_at)) = worth_waiting(run)
+    if let Some(away) = worth_waiting(run)
         && tx.config.hold.on_outage
-        && patient
+        && is_patient(tx, run)
     {
-        end(tx, End::Held { cause, resets_at });
+        end(tx, End::Held { away });
         return;
     }
     let failure = artifact(run, last);
     end(tx, End::Failed { reason: TurnReason::ProviderFailure, failure });
 }
 
+/// The next request is not covered. What the turn alone may spend is none of the next one's business; anything else
+/// holds the agent.
+pub(crate) fn budget_exhausted(tx: &mut Tx<'_>, exhausted: Exhausted) {
+    let Some(run) = &tx.agent().run else { return };
+    let agent_held = tx.config.hold.on_outage && exhausted.budget.budget.period() != Period::Turn;
+    let held = agent_held && is_patient(tx, run);
+    end(tx, End::BudgetExhausted { exhausted, agent_held, held });
+}
+
+/// Whether the message has not waited for too long already.
+fn is_patient(tx: &Tx<'_>, run: &Run) -> bool {
+    let held_since = tx.agent().inbox.claimed(run.message).and_then(|entry| entry.held_since);
+    held_since.is_none_or(|since| tx.now().since(since) < tx.config.hold.give_up)
+}
+
+/// How providers are away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Away {
+    Outage,
+    Quota { resets_at: Wall },
+}
+
 /// What may end by itself for one of the candidates. An outage may be over any moment, so it is waited for
 /// rather than a quota, and of quotas the first that is full again.
-fn worth_waiting(run: &Run) -> Option<(HoldCause, Option<Wall>)> {
+fn worth_waiting(run: &Run) -> Option<Away> {
     let given_up = || run.attempts.iter().filter(|attempt| attempt.backoff_ms.is_none());
     if given_up().filter_map(|attempt| attempt.failure_kind).any(retry::retryable) {
-        return Some((HoldCause::Outage, None));
+        return Some(Away::Outage);
     }
     let quotas = given_up().filter(|attempt| attempt.failure_kind == Some(FailureKind::Quota));
     let resets_at = quotas.filter_map(|attempt| attempt.resets_at).min()?;
-    Some((HoldCause::Quota, Some(resets_at)))
+    Some(Away::Quota { resets_at })
 }
 
 fn artifact(run: &Run, last: &AttemptFailure) -> FailureArtifact {
@@ -76,30 +99,56 @@ fn artifact(run: &Run, last: &AttemptFailure) -> FailureArtifact {
     artifact
 }
 
-/// The agent waits: the next step of the ladder, or until the quota is full again.
-pub(super) fn set_hold(tx: &mut Tx<'_>, cause: HoldCause, resets_at: Option<Wall>) {
+/// The agent waits, where its run ends for that: for providers the next step of the ladder, or until the quota is full
+/// again; for a budget until the day is over, or until somebody raises it.
+pub(super) fn set_hold(tx: &mut Tx<'_>, end: &End) {
     let now = tx.now();
+    let (cause, budget) = match end {
+        End::Held { away: Away::Outage } => (HoldCause::Outage, None),
+        End::Held { away: Away::Quota { .. } } => (HoldCause::Quota, None),
+        End::BudgetExhausted { exhausted, agent_held: true, .. } => {
+            (HoldCause::Budget, Some(exhausted.budget))
+        }
+        End::BudgetExhausted { agent_held: false, .. }
+        | End::Completed
+        | End::Aborted { .. }
+        | End::Failed { .. }
+        | End::ContextLength { .. }
+        | End::LimitReached { .. }
+        | End::ShutDown
+        | End::Crashed => return,
+    };
     let Some(run_id) = tx.agent().run.as_ref().map(|run| run.id) else { return };
-    let (since, step) = match &tx.agent().hold {
-        Some(hold) => (hold.since, hold.step.saturating_add(1)),
-        None => (now, 0),
+    let before = tx.agent().hold.as_ref().filter(|hold| hold.budget.is_some() == budget.is_some());
+    let (since, step) = before.map_or((now, 0), |hold| (hold.since, hold.step.saturating_add(1)));
+    let until = match (budget, end) {
+        // At the last moment that a clock can say there is no other day.
+        (Some(exhausted), _) if exhausted.budget.period() == Period::Day => {
+            Some(tomorrow(&tx.agent().id, now)).filter(|until| *until > now)
+        }
+        (Some(_), _) => None,
+        (None, End::Held { away: Away::Quota { resets_at } }) if is_plausible(tx, *resets_at) => {
+            Some(*resets_at)
+        }
+        (None, _) => Some(now.after(step_length(&tx.config.hold.steps, step))),
     };
-    let ladder = step_length(&tx.config.hold.steps, step);
-    // A reset that is over already, or far beyond a day, is the provider's mistake: the ladder bounds it.
-    let at_least = now.after(Millis(1_000));
-    let until = match resets_at {
-        Some(at) if at > at_least && at <= now.after(tx.config.hold.give_up) => at,
-        Some(_) | None => now.after(ladder),
-    };
-    tx.record(HoldSet { cause, run_id, since, step, until });
+    tx.record(HoldSet { cause, run_id, since, step, until, budget });
+}
+
+/// A reset that is over already, or far beyond a day, is the provider's mistake: the ladder bounds it.
+fn is_plausible(tx: &Tx<'_>, resets_at: Wall) -> bool {
+    resets_at > tx.now().after(Millis(1_000)) && resets_at <= tx.now().after(tx.config.hold.give_up)
 }
 
 /// A turn has succeeded.
 pub(super) fn end_hold(tx: &mut Tx<'_>) {
     let Some(hold) = &tx.agent().hold else { return };
-    let since = hold.since;
-    let text = format!("The providers answer again after {}.", tx.now().since(since));
+    let (since, of_budget) = (hold.since, hold.budget.is_some());
     tx.record(HoldEnded { since, reason: HoldEnd::TurnSucceeded });
+    if of_budget {
+        return;
+    }
+    let text = format!("The providers answer again after {}.", tx.now().since(since));
     let id = tx.agent().next.brief;
     tx.record(BriefCreated {
         work_item_id: None,
@@ -134,7 +183,7 @@ mod tests {
         world.complete("main", context());
         fail(&mut world);
         let hold = world.agent("main").hold.clone();
-        hold.map(|hold| (hold.cause, world.now.wall.until(hold.until).0 / 1_000))
+        hold.map(|hold| (hold.cause, world.now.wall.until(hold.until.unwrap()).0 / 1_000))
     }
 
     fn away(world: &mut World) {

@@ -20,10 +20,7 @@ pub(super) fn failure(end: &End) -> Option<FailureArtifact> {
     match end {
         End::Failed { failure, .. } | End::ContextLength { failure, .. } => Some(failure.clone()),
         End::LimitReached { limit } => runtime("limit_reached", limit_summary(*limit).to_string()),
-        End::BudgetExhausted { limit, used, wanted } => runtime(
-            "budget_exhausted",
-            format!("the budget turn_tokens ({limit}) is exhausted: {used} used, {wanted} wanted"),
-        ),
+        End::BudgetExhausted { exhausted, .. } => runtime("budget_exhausted", exhausted.told()),
         End::Completed | End::Aborted { .. } | End::Held { .. } | End::ShutDown | End::Crashed => None,
     }
 }
@@ -65,11 +62,12 @@ pub(super) fn brief(
         }
         End::BudgetExhausted { .. } => {
             let summary = failure.map(|failure| failure.summary.preview()).unwrap_or_default();
-            let text = Text::short(format!("The turn ended: {summary}"));
+            let held = if terminal.held { " The message waits until then." } else { "" };
+            let text = Text::short(format!("The turn ended: {summary}.{held}"));
             (BriefKind::Failure, BriefVisibility::ActionRequired, text)
         }
         End::Held { .. } if tx.agent().hold.as_ref().is_some_and(|hold| hold.step == 0) => {
-            let until = tx.agent().hold.as_ref().map(|hold| hold.until)?;
+            let until = tx.agent().hold.as_ref().and_then(|hold| hold.until)?;
             let text = format!("The providers are away; the message waits. Next attempt at {until}.");
             (BriefKind::Ack, BriefVisibility::TurnResult, Text::short(text))
         }

@@ -3,10 +3,10 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use crate::agent::Agent;
 use crate::agent::turn::end::{self, End};
 use crate::agent::turn::recap::{self, Window};
-use crate::agent::turn::{Note, Phase, Round, Run, interject, itself, limits, tools};
+use crate::agent::turn::{Note, Round, Run, interject, itself, limits, tools};
+use crate::agent::{Agent, budget};
 use crate::effect::Effect;
 use crate::event::inbox::SafePoint;
 use crate::event::operation::OpKind;
@@ -80,14 +80,16 @@ pub(crate) fn request(tx: &mut Tx<'_>) {
         let Some(shorter) = build(tx) else { return };
         (input, request) = (shorter.est_tokens(), shorter);
     }
-    if !limits::affords(tx, input.saturating_add(request.max_output_tokens)) {
+    let (wanted, sent) = budget::estimate(tx, &request.model, input, request.max_output_tokens);
+    if !budget::affords(tx, wanted) {
         return;
     }
     let Some(run_id) = tx.agent().run.as_ref().map(|run| run.id) else { return };
     let id = tx.agent().id.clone();
     let timeout = Millis(tx.config.turn.model_timeout.0.saturating_add(PATIENCE.0));
     let opening = Opening::of(run_id, OpKind::CallModel, timeout);
-    tx.open(opening, |op| Some(Effect::CallModel { agent: id, op, request }));
+    let op = tx.open(opening, |op| Some(Effect::CallModel { agent: id, op, request }));
+    budget::reserve(tx, run_id, op, (wanted, sent));
 }
 
 /// A provider refused the request in progress as too long: once in a turn, it is made shorter and sent again.
@@ -120,10 +122,7 @@ pub(crate) fn fixed_tokens(tx: &Tx<'_>, run: &Run) -> u64 {
 fn build(tx: &Tx<'_>) -> Option<ModelRequest> {
     let agent = tx.agent();
     let run = agent.run.as_ref()?;
-    let (Phase::Requesting { candidate, .. } | Phase::BackingOff { candidate, .. }) = run.phase else {
-        return None;
-    };
-    let (model, context) = (run.models.get(candidate as usize)?, run.context.as_ref()?);
+    let (model, context) = (run.model()?, run.context.as_ref()?);
     let window = Window::of_chain(tx.config, &run.models);
     Some(ModelRequest {
         agent: agent.id.clone(),

@@ -103,6 +103,8 @@ fn results(world: &World) -> Vec<String> {
             | TurnFact::ReminderInjected(_)
             | TurnFact::RuntimeError(_)
             | TurnFact::ContextCompacted(_)
+            | TurnFact::BudgetReserved(_)
+            | TurnFact::BudgetSettled(_)
             | TurnFact::BudgetExhausted(_)
             | TurnFact::TurnTerminal(_) => None,
         }

@@ -1,6 +1,7 @@
 //! What the log of one agent has said so far, as far as a law looks back. Bounded by what is live: ids are
 //! handed out in order, so a message that was admitted and is neither queued nor claimed is terminal.
 
+mod budget;
 mod hints;
 mod keys;
 mod queue;
@@ -18,6 +19,7 @@ use alloc::vec::Vec;
 
 use crate::event::brief::BriefKind;
 use crate::event::inbox::{MessageAdmitted, RequeueCause};
+use crate::event::scheduling::HoldEnd;
 use crate::event::turn::{
     AssistantRoundRecorded, CompactionCause, ProviderAttemptRecorded, TurnStarted, TurnTerminal,
 };
@@ -32,6 +34,7 @@ use crate::record::Record;
 use crate::scheduler::{DecisionKind, SchedulerDecision};
 use crate::time::Wall;
 use crate::tool::{TaskCall, Tool, Verdict};
+use budget::Spending;
 use hints::Hints;
 pub(in crate::law) use keys::Keys;
 pub(in crate::law) use queue::{Claim, Entry, Queue};
@@ -62,6 +65,7 @@ pub(in crate::law) struct Seen {
     pub(in crate::law) hints: Hints,
     pub(in crate::law) trigger: Trigger,
     pub(in crate::law) unattended: Unattended,
+    pub(in crate::law) spending: Spending,
     pub(in crate::law) sleep: Option<Sleep>,
     pub(in crate::law) hold: Option<Hold>,
     pub(in crate::law) decided: Option<(DecisionKind, Option<MessageId>)>,
@@ -154,7 +158,8 @@ pub(in crate::law) struct Attempt {
 
 #[derive(Debug, Clone)]
 pub(in crate::law) struct Hold {
-    pub(in crate::law) until: Wall,
+    pub(in crate::law) until: Option<Wall>,
+    pub(in crate::law) of_budget: bool,
     /// The first operator prompt since the hold was set.
     pub(in crate::law) trial: Option<MessageId>,
 }
@@ -230,7 +235,7 @@ impl Call {
 impl Seen {
     /// Whether a hold keeps the queue waiting at that moment.
     pub(in crate::law) fn held(&self, at: Wall) -> Option<&Hold> {
-        self.hold.as_ref().filter(|hold| at < hold.until)
+        self.hold.as_ref().filter(|hold| hold.until.is_none_or(|until| at < until))
     }
 
     /// The run in progress, if it is that one.
@@ -310,12 +315,13 @@ impl Seen {
             }
             LifecycleFact::ClockStepped(fact) => {
                 if let Some(hold) = &mut self.hold {
-                    hold.until = hold.until.shifted(fact.from, fact.to);
+                    hold.until = hold.until.map(|until| until.shifted(fact.from, fact.to));
                 }
                 self.timers_stepped(fact.from, fact.to);
                 self.work_stepped(fact.from, fact.to);
                 self.waits_stepped(fact.from, fact.to);
                 self.unattended.stepped(fact.from, fact.to);
+                self.spending.stepped(fact.to);
                 if let Some(sleep) = &mut self.sleep {
                     sleep.stepped(fact.from, fact.to);
                 }
@@ -402,9 +408,15 @@ impl Seen {
             SchedulingFact::ContinuationResolved(_) => {}
             SchedulingFact::ClosureDecided(_) => self.owed.closure = None,
             SchedulingFact::HoldSet(fact) => {
-                self.hold = Some(Hold { until: fact.until, trial: None });
+                let of_budget = fact.budget.is_some();
+                self.hold = Some(Hold { until: fact.until, of_budget, trial: None });
             }
-            SchedulingFact::HoldEnded(_) => self.hold = None,
+            SchedulingFact::HoldEnded(fact) => {
+                self.hold = None;
+                if fact.reason == HoldEnd::BudgetRaised {
+                    self.heard();
+                }
+            }
             SchedulingFact::SelfTurnCounted(fact) => {
                 self.owed.uncounted = None;
                 self.unattended.counted(fact);
@@ -427,6 +439,7 @@ impl Seen {
         if let (TurnFact::ToolExecuted(_), Some(run)) = (fact, &mut self.run) {
             run.progress = true;
         }
+        self.spending.follow(fact);
         match fact {
             TurnFact::TurnStarted(fact) => {
                 self.run_started(fact);
@@ -437,6 +450,8 @@ impl Seen {
             TurnFact::TurnContextBuilt(_)
             | TurnFact::ProviderRoundCompleted(_)
             | TurnFact::ReminderInjected(_)
+            | TurnFact::BudgetReserved(_)
+            | TurnFact::BudgetSettled(_)
             | TurnFact::RuntimeError(_) => {}
             TurnFact::ProviderAttemptRecorded(_)
             | TurnFact::AssistantRoundRecorded(_)
@@ -522,6 +537,8 @@ impl Run {
             | TurnFact::TurnContextBuilt(_)
             | TurnFact::ProviderRoundCompleted(_)
             | TurnFact::ReminderInjected(_)
+            | TurnFact::BudgetReserved(_)
+            | TurnFact::BudgetSettled(_)
             | TurnFact::RuntimeError(_)
             | TurnFact::TurnTerminal(_) => {}
         }

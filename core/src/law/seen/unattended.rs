@@ -91,11 +91,11 @@ impl Seen {
     pub(super) fn unattended_ended(&mut self, fact: &TurnTerminal, own: bool) {
         let counts = match fact.kind {
             TurnKind::Interrupted => !matches!(fact.reason, Some(TurnReason::Outage | TurnReason::Quota)),
+            TurnKind::BudgetExhausted => !fact.held,
             TurnKind::Aborted => false,
             TurnKind::Completed
             | TurnKind::Failed
             | TurnKind::ContextLengthExceeded
-            | TurnKind::BudgetExhausted
             | TurnKind::LimitReached => true,
         };
         if fact.progress {

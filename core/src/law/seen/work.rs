@@ -88,14 +88,13 @@ impl Seen {
         fact: &TurnTerminal,
         bound: Option<WorkItemId>,
     ) -> BTreeSet<WorkItemId> {
-        let waits = matches!(fact.reason, Some(TurnReason::Outage | TurnReason::Quota));
+        let waits = fact.held || matches!(fact.reason, Some(TurnReason::Outage | TurnReason::Quota));
         let ended = match fact.kind {
-            TurnKind::Interrupted => !waits,
+            TurnKind::Interrupted | TurnKind::BudgetExhausted => !waits,
             TurnKind::Aborted => false,
             TurnKind::Completed
             | TurnKind::Failed
             | TurnKind::ContextLengthExceeded
-            | TurnKind::BudgetExhausted
             | TurnKind::LimitReached => true,
         };
         let progress = fact.progress && fact.kind != TurnKind::Interrupted;

@@ -4,6 +4,7 @@
 mod credentials;
 mod doctor;
 mod flags;
+mod prices;
 mod providers;
 mod values;
 
@@ -51,6 +52,8 @@ enum ConfigCommand {
     },
     /// Print every value, and where it comes from
     List,
+    /// Print what models cost, in dollars for a million tokens
+    Prices,
     /// Print a JSON schema of config.toml
     Schema,
     /// Find what is wrong, and say what to do; sends nothing
@@ -80,6 +83,7 @@ pub(super) fn config(home: Option<PathBuf>, args: ConfigArgs) -> Result<Exit, Fa
         ConfigCommand::Set { key, value } => values::set(&place, &key, &value),
         ConfigCommand::Unset { key } => values::unset(&place, &key),
         ConfigCommand::List => values::list(&place),
+        ConfigCommand::Prices => prices::prices(&place),
         ConfigCommand::Schema => values::schema(),
         ConfigCommand::Doctor => doctor::doctor(&place),
         ConfigCommand::Providers(command) => providers::providers(&place, command),

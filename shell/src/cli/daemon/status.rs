@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use holon_core::Wall;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::Place;
 use super::find::find;
@@ -13,6 +13,7 @@ use super::ledger;
 use crate::cli::exit::Exit;
 use crate::cli::output::{self, Failure};
 use crate::cli::server_options::{Effective, ServerOptions};
+use crate::cli::spending;
 use crate::client::{Ask, ClientError};
 use crate::daemon::{Fingerprint, Found, LastFailure, Metadata, leftovers, log, socket};
 
@@ -43,6 +44,8 @@ struct Status {
     problem: Value,
     /// As the runtime tells it; null when it can't be asked.
     activity: Value,
+    /// What all agents have spent together, as the runtime tells it.
+    spending: Value,
     last_failure: Value,
     stale_files: Vec<PathBuf>,
     log_path: PathBuf,
@@ -143,6 +146,7 @@ async fn gather(place: &Place) -> Result<Status, Failure> {
         config: config(metadata.as_ref(), &said, effective),
         problem: said.get("problem").cloned().unwrap_or_default(),
         activity: said.get("activity").cloned().unwrap_or_default(),
+        spending: said.get("spending").cloned().unwrap_or_default(),
         last_failure: own.or_else(|| said.get("last_failure").cloned()).unwrap_or_default(),
         log_path: log::path(&place.home),
         metadata_path: Metadata::path(&place.home),
@@ -221,6 +225,7 @@ fn show(status: &Status) -> Result<(), Failure> {
         );
         rows.push(row("activity", text));
     }
+    rows.extend(spending::rows(&json!({ "spending": status.spending })));
     rows.push(row("configuration", configuration(&status.config)));
     let failure = |name: &str| status.last_failure.get(name).and_then(Value::as_str).unwrap_or_default();
     if status.last_failure.is_object() {

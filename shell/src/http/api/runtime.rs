@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use holon_core::view::Spending;
 use holon_core::{AgentId, Wall};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -112,6 +113,9 @@ pub struct RuntimeStatus {
     pub problem: Option<String>,
     #[serde(default)]
     pub activity: Activity,
+    /// What all agents have spent together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spending: Option<Spending>,
     /// The newest turn that failed since the runtime began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_failure: Option<LastFailure>,

@@ -43,6 +43,13 @@ pub(in super::super) async fn set(
             .hint("holon config providers list, or holon config doctor")
             .detail("field", "model"));
     }
+    let priced = model.clone();
+    if let Some(budget) = app.runtime.read(None, move |view| view.needs_price(&priced)).await? {
+        let problem = format!("{model} has no price, which budget.{budget} needs");
+        return Err(Failure::new(Code::InvalidModel, problem)
+            .hint("set model.prices (0 where it costs nothing): holon config prices")
+            .detail("field", "model"));
+    }
     apply(app, call.agent, Some(model)).await
 }
 

@@ -80,7 +80,7 @@ pub(in super::super) async fn readiness(app: App, _: Call<Nothing, Empty>) -> Ha
 
 pub(in super::super) async fn status(app: App, _: Call<Nothing, Empty>) -> Handled<Answer<RuntimeStatus>> {
     let agents = app.blocking(|app| Ok(app.reader.agents())).await?;
-    let mut activity = app.runtime.read(None, activity).await?;
+    let (mut activity, spending) = app.runtime.read(None, |view| (activity(view), view.spending())).await?;
     let unreadable = match agents {
         Ok(agents) => {
             let active = agents.iter().filter(|row| row.status != Status::Stopped).count();
@@ -111,6 +111,7 @@ pub(in super::super) async fn status(app: App, _: Call<Nothing, Empty>) -> Handl
         started_at: Some(app.about.started_at),
         problem: problem.into_iter().chain(unreadable).reduce(|first, second| format!("{first}; {second}")),
         activity,
+        spending: Some(spending),
         last_failure,
     }))
 }

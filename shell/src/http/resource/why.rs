@@ -116,6 +116,8 @@ fn hold_error(records: &[Record], hold: &Hold) -> Option<Trouble> {
         let helps = match hold.cause {
             HoldCause::Outage => retryable(kind),
             HoldCause::Quota => kind == FailureKind::Quota,
+            // What is exhausted, the hold says itself.
+            HoldCause::Budget => false,
         };
         let text = fact.attempt.message.as_ref().map(|text| present::whole_line(text.preview()));
         (fact.run_id == run_id && helps).then(|| Trouble {

@@ -1,0 +1,342 @@
+//! Budgets in tokens and money (contract: agent.md, Turns). What a request may take is reserved before it is sent, and
+//! what it took is settled after it, against the day of the reservation. A budget that does not cover the next request
+//! ends the turn; those that outlast a turn hold the agent until they are raised, those of a day until the next one.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::agent::turn::Run;
+use crate::config::Budgets;
+use crate::event::scheduling::{HoldCause, HoldEnd, HoldEnded};
+use crate::event::turn::{BudgetExhausted, BudgetReserved, BudgetSettled};
+use crate::host::tx::{Alarm, Tx};
+use crate::ids::{OpId, RunId};
+use crate::model::{FailureKind, ModelAnswer, ModelRef, TokenUsage};
+use crate::names::names;
+use crate::price::{self, Amount, Cost};
+use crate::terminal::TurnReason;
+use crate::time::{Millis, Wall};
+
+/// How long a turn waits, time and again, for what others have reserved and may not need.
+const CROWDED: Millis = Millis::seconds(5);
+
+names! {
+    /// What a budget bounds, and over what time. One that needs somebody to raise it is named before one that a new day
+    /// or a new turn has again.
+    BudgetKind {
+        AgentTokens "agent_tokens", AgentCost "agent_cost",
+        RuntimeTokens "runtime_tokens", RuntimeCost "runtime_cost",
+        AgentDayTokens "agent_day_tokens", AgentDayCost "agent_day_cost",
+        RuntimeDayTokens "runtime_day_tokens", RuntimeDayCost "runtime_day_cost",
+        TurnTokens "turn_tokens", TurnCost "turn_cost",
+    }
+}
+
+/// For how long what was spent counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Period {
+    Turn,
+    /// A day of UTC.
+    Day,
+    All,
+}
+
+/// Of whom it counts what was spent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    Turn,
+    Agent,
+    Runtime,
+}
+
+impl BudgetKind {
+    pub fn scope(self) -> Scope {
+        match self {
+            Self::TurnTokens | Self::TurnCost => Scope::Turn,
+            Self::AgentTokens | Self::AgentCost | Self::AgentDayTokens | Self::AgentDayCost => Scope::Agent,
+            Self::RuntimeTokens | Self::RuntimeCost | Self::RuntimeDayTokens | Self::RuntimeDayCost => {
+                Scope::Runtime
+            }
+        }
+    }
+
+    pub fn period(self) -> Period {
+        match self {
+            Self::TurnTokens | Self::TurnCost => Period::Turn,
+            Self::AgentDayTokens | Self::AgentDayCost | Self::RuntimeDayTokens | Self::RuntimeDayCost => {
+                Period::Day
+            }
+            Self::AgentTokens | Self::AgentCost | Self::RuntimeTokens | Self::RuntimeCost => Period::All,
+        }
+    }
+
+    /// As the reason of a turn's end.
+    pub(crate) fn reason(self) -> TurnReason {
+        match self {
+            Self::AgentTokens => TurnReason::AgentTokens,
+            Self::AgentCost => TurnReason::AgentCost,
+            Self::RuntimeTokens => TurnReason::RuntimeTokens,
+            Self::RuntimeCost => TurnReason::RuntimeCost,
+            Self::AgentDayTokens => TurnReason::AgentDayTokens,
+            Self::AgentDayCost => TurnReason::AgentDayCost,
+            Self::RuntimeDayTokens => TurnReason::RuntimeDayTokens,
+            Self::RuntimeDayCost => TurnReason::RuntimeDayCost,
+            Self::TurnTokens => TurnReason::TurnTokens,
+            Self::TurnCost => TurnReason::TurnCost,
+        }
+    }
+
+    /// Whether it counts money rather than tokens.
+    pub fn is_of_money(self) -> bool {
+        match self {
+            Self::AgentCost
+            | Self::RuntimeCost
+            | Self::AgentDayCost
+            | Self::RuntimeDayCost
+            | Self::TurnCost => true,
+            Self::AgentTokens
+            | Self::RuntimeTokens
+            | Self::AgentDayTokens
+            | Self::RuntimeDayTokens
+            | Self::TurnTokens => false,
+        }
+    }
+
+    /// What of an amount it counts: tokens, or millionths of a dollar.
+    pub fn measure(self, amount: Amount) -> u64 {
+        if self.is_of_money() { amount.cost_micros.0 } else { amount.tokens }
+    }
+
+    /// A number of it as people read it.
+    pub fn told(self, number: u64) -> String {
+        if self.is_of_money() { Cost(number).to_string() } else { format!("{number} tokens") }
+    }
+}
+
+/// A budget with its limit, in tokens or millionths of a dollar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Budget {
+    pub budget: BudgetKind,
+    pub limit: u64,
+}
+
+impl Budget {
+    /// Whether the budget is larger by now, or no bound any more.
+    pub fn is_raised(&self, budgets: &Budgets) -> bool {
+        budgets.limit(self.budget).is_none_or(|limit| limit > self.limit)
+    }
+}
+
+/// A budget that does not cover the next request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Exhausted {
+    pub(crate) budget: Budget,
+    pub(crate) used: u64,
+    pub(crate) wanted: u64,
+}
+
+impl Exhausted {
+    /// In words, with what to do.
+    pub(crate) fn told(&self) -> String {
+        let Self { budget: Budget { budget, limit }, used, wanted } = *self;
+        let told = |number| budget.told(number);
+        format!(
+            "the budget {budget} ({}) is exhausted: {} used, {} wanted for the next request; raise budget.{budget}{}",
+            told(limit),
+            told(used),
+            told(wanted),
+            match budget.period() {
+                Period::Turn => ", or send a prompt: each turn has its own",
+                Period::Day => ", or wait for the next day of UTC",
+                Period::All => "",
+            }
+        )
+    }
+}
+
+/// What an agent has spent, and what it may be about to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Account {
+    /// In all.
+    pub total: Amount,
+    /// The day of the last reservation: so many days of UTC after 1970 began.
+    pub day: i64,
+    /// On that day.
+    pub of_day: Amount,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reserved: Option<Reservation>,
+}
+
+/// What the request in flight may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reservation {
+    pub op: OpId,
+    pub amount: Amount,
+    /// The part that is taken by sending it.
+    pub sent: Amount,
+}
+
+impl Account {
+    pub(crate) fn is_fresh(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// What was spent on that day.
+    pub fn on(&self, day: i64) -> Amount {
+        if day == self.day { self.of_day } else { Amount::default() }
+    }
+
+    /// What the request in flight may take.
+    pub fn reserved(&self) -> Amount {
+        self.reserved.map(|reservation| reservation.amount).unwrap_or_default()
+    }
+
+    pub(super) fn reserve(&mut self, fact: &BudgetReserved) {
+        (self.of_day, self.day) = (self.on(fact.day), fact.day);
+        self.reserved = Some(Reservation { op: fact.op, amount: fact.amount, sent: fact.sent });
+    }
+
+    pub(super) fn settle(&mut self, amount: Amount) {
+        self.reserved = None;
+        self.total = self.total.plus(amount);
+        self.of_day = self.of_day.plus(amount);
+    }
+
+    /// What was spent on a day that has not come after all was spent on the one that it is.
+    pub(super) fn clock_stepped(&mut self, to: Wall) {
+        self.day = self.day.min(to.day());
+    }
+}
+
+/// What others than the agent have spent and reserved in the runtime.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Others {
+    pub(crate) total: Amount,
+    pub(crate) of_day: Amount,
+    pub(crate) reserved: Amount,
+}
+
+/// Whether every budget covers the next request. One that does not ends the turn; where it would, were it not for what
+/// others have reserved, the turn waits a little and asks again.
+pub(crate) fn affords(tx: &mut Tx<'_>, wanted: Amount) -> bool {
+    // Which day it is must be known.
+    tx.follow_clock();
+    let Some(run) = &tx.agent().run else { return false };
+    let mut crowded = false;
+    for (budget, limit) in tx.config.budgets.bounds() {
+        let (used, reserved) = counted(tx, run, budget);
+        let (used, wanted) = (budget.measure(used), budget.measure(wanted));
+        if used.saturating_add(wanted) > limit {
+            let run_id = run.id;
+            tx.record(BudgetExhausted { run_id, budget, limit, used, wanted });
+            let exhausted = Exhausted { budget: Budget { budget, limit }, used, wanted };
+            super::turn::outage::budget_exhausted(tx, exhausted);
+            return false;
+        }
+        crowded |= used.saturating_add(budget.measure(reserved)).saturating_add(wanted) > limit;
+    }
+    if crowded {
+        tx.arm(Alarm::Backoff, CROWDED);
+    }
+    !crowded
+}
+
+/// What counts for a budget: what was spent, and what others have reserved of it.
+fn counted(tx: &Tx<'_>, run: &Run, budget: BudgetKind) -> (Amount, Amount) {
+    let (own, others) = (&tx.agent().account, tx.others);
+    let (own, others_spent) = match budget.period() {
+        Period::Turn => (run.spent, Amount::default()),
+        Period::Day => (own.on(tx.now().day()), others.of_day),
+        Period::All => (own.total, others.total),
+    };
+    match budget.scope() {
+        Scope::Turn | Scope::Agent => (own, Amount::default()),
+        Scope::Runtime => (own.plus(others_spent), others.reserved),
+    }
+}
+
+/// What a request may take, and the part of it that sending it takes.
+pub(crate) fn estimate(tx: &Tx<'_>, model: &ModelRef, input: u64, output: u64) -> (Amount, Amount) {
+    let price = tx.config.prices.of(model).unwrap_or_default();
+    let amount = |output: u64| Amount {
+        tokens: input.saturating_add(output),
+        cost_micros: price.estimate(input, output),
+    };
+    (amount(output), amount(0))
+}
+
+/// Reserves what the request of an operation may take.
+pub(crate) fn reserve(tx: &mut Tx<'_>, run_id: RunId, op: OpId, (amount, sent): (Amount, Amount)) {
+    let day = tx.now().day();
+    tx.record(BudgetReserved { run_id, op, day, amount, sent });
+}
+
+/// A model has answered. Where its provider does not say what that took, what was said on both sides is counted.
+pub(crate) fn answered(tx: &mut Tx<'_>, op: OpId, answer: &ModelAnswer) {
+    let estimated = || {
+        let said = answer.blocks.iter().map(crate::model::AnswerBlock::est_tokens).sum();
+        let sent = tx.agent().account.reserved.map_or(0, |reservation| reservation.sent.tokens);
+        TokenUsage { input_tokens: sent, output_tokens: said, total_tokens: 0, cached_input_tokens: 0 }
+    };
+    let usage = if price::tokens(answer.usage).is_some() { answer.usage } else { estimated() };
+    let amount = took(tx, usage);
+    settle(tx, op, amount);
+}
+
+/// An attempt has failed. What its provider says it took counts; where it says nothing, the question does if it may
+/// have been heard.
+pub(crate) fn failed(tx: &mut Tx<'_>, op: OpId, kind: FailureKind, usage: Option<TokenUsage>) {
+    let amount = match usage.filter(|usage| price::tokens(*usage).is_some()) {
+        Some(usage) => took(tx, usage),
+        None => match kind {
+            FailureKind::Timeout | FailureKind::StreamCut => return unknown(tx, op),
+            FailureKind::Connect
+            | FailureKind::RateLimited
+            | FailureKind::Quota
+            | FailureKind::Server
+            | FailureKind::Auth
+            | FailureKind::Client
+            | FailureKind::InvalidResponse
+            | FailureKind::UnsupportedTransport
+            | FailureKind::ContextLength => Amount::default(),
+        },
+    };
+    settle(tx, op, amount);
+}
+
+/// Nobody knows what became of the request: its question counts as heard.
+pub(crate) fn unknown(tx: &mut Tx<'_>, op: OpId) {
+    let sent = tx.agent().account.reserved.map(|reservation| reservation.sent).unwrap_or_default();
+    settle(tx, op, sent);
+}
+
+fn settle(tx: &mut Tx<'_>, op: OpId, amount: Amount) {
+    if tx.agent().account.reserved.is_none_or(|reservation| reservation.op != op) {
+        return;
+    }
+    tx.follow_clock();
+    let Some(run_id) = tx.agent().run.as_ref().map(|run| run.id) else { return };
+    let day = tx.agent().account.day;
+    tx.record(BudgetSettled { run_id, op, day, amount });
+}
+
+/// What a request to the model in turn took.
+fn took(tx: &Tx<'_>, usage: TokenUsage) -> Amount {
+    let model = tx.agent().run.as_ref().and_then(Run::model);
+    let price = model.and_then(|model| tx.config.prices.of(model)).unwrap_or_default();
+    Amount { tokens: price::tokens(usage).unwrap_or(0), cost_micros: price.of(usage) }
+}
+
+/// Only a start of the runtime changes budgets: what an exhausted one has stopped goes on once it is raised.
+pub(crate) fn recover(tx: &mut Tx<'_>) {
+    let Some(hold) = &tx.agent().hold else { return };
+    if hold.cause == HoldCause::Budget
+        && hold.budget.is_none_or(|budget| budget.is_raised(&tx.config.budgets))
+    {
+        let since = hold.since;
+        tx.record(HoldEnded { since, reason: HoldEnd::BudgetRaised });
+    }
+}

@@ -1,0 +1,176 @@
+//! Whether an agent is quiet, what it waits for, and how things stand with it (contract: agent.md, Idle).
+
+use super::{ExplainedDeadline, RunVerdict, View};
+use crate::agent::hold::Hold;
+use crate::agent::wait::WaitKind;
+use crate::event::scheduling::HoldCause;
+use crate::host::DeadlineReason;
+use crate::ids::AgentId;
+use crate::lifecycle::Status;
+use crate::terminal::{TurnKind, TurnReason};
+use crate::time::Millis;
+
+impl<'a> View<'a> {
+    /// Whether nothing runs, no task goes on that is waited for, and nothing is queued but what has to wait.
+    pub fn quiet(&self, id: &AgentId) -> bool {
+        let (now, policy) = (self.host.facts().now, &self.host.config().unattended);
+        self.host.agent(id).is_some_and(|agent| {
+            let waits = agent.inbox.queued().all(|entry| agent.defers(entry, now, policy));
+            let awaited = agent.active_waits().any(|wait| wait.kind == WaitKind::Task);
+            agent.run.is_none() && agent.inbox.claimed_entries() == 0 && waits && !awaited
+        })
+    }
+
+    /// Whether nothing happens by itself within `idle`: the end of a client that waits for the end (contract:
+    /// agent.md, Idle).
+    pub fn settled(&self, id: &AgentId, idle: Millis) -> bool {
+        let Some(agent) = self.host.agent(id) else { return false };
+        match agent.status {
+            Status::Stopped => agent.run.is_none(),
+            Status::Booting | Status::AwakeIdle | Status::AwakeRunning | Status::Asleep => {
+                let held = self.held(id).is_some();
+                let soon = self.due(id).is_some_and(|due| self.host.facts().now.until(due.at) <= idle);
+                (self.quiet(id) || held) && !soon
+            }
+        }
+    }
+
+    /// What an agent without a run waits for: the end of a hold that keeps messages in its queue, a timer, or that
+    /// work which brought nothing is turned to again. A timer that
+    /// repeats is nothing to wait for: there is always a next time.
+    pub fn due(&self, id: &AgentId) -> Option<ExplainedDeadline> {
+        let agent = self.host.agent(id).filter(|agent| agent.run.is_none())?;
+        let once = agent.timers.armed().filter(|timer| !timer.repeats());
+        let timer = once.filter_map(|timer| timer.next_fire_at).min();
+        let timer = timer.filter(|_| agent.status != Status::Stopped);
+        let timer = timer.map(|at| ExplainedDeadline { at, reason: DeadlineReason::Timer });
+        let pending = agent.inbox.queued_entries() > 0 || agent.work.signal().is_some();
+        let later = agent.deadlines(self.host.facts().now).filter(|(_, reason)| match reason {
+            DeadlineReason::Work
+            | DeadlineReason::SelfDeferral
+            | DeadlineReason::Sleep
+            | DeadlineReason::Recheck => true,
+            DeadlineReason::UnattendedTurns => pending,
+            DeadlineReason::Hold
+            | DeadlineReason::Timer
+            | DeadlineReason::OperationTimeout
+            | DeadlineReason::Backoff
+            | DeadlineReason::TurnLimit
+            | DeadlineReason::StopTask => false,
+        });
+        let later = later.map(|(at, reason)| ExplainedDeadline { at, reason });
+        let held = self.held(id).and_then(|hold| hold.until);
+        let held = held.map(|at| ExplainedDeadline { at, reason: DeadlineReason::Hold });
+        held.into_iter().chain(timer).chain(later).min_by_key(|due| due.at)
+    }
+
+    /// A hold that keeps messages in the queue.
+    fn held(&self, id: &AgentId) -> Option<&'a Hold> {
+        let agent = self.host.agent(id).filter(|agent| agent.run.is_none())?;
+        let waits = agent.status != Status::Stopped && agent.inbox.queued_entries() > 0;
+        agent.held(self.host.facts().now).filter(|_| waits)
+    }
+
+    /// How things stand with an agent, from facts alone; none while something is pending that is not waited
+    /// for: then the last turn is history.
+    pub fn verdict(&self, id: &AgentId) -> Option<RunVerdict> {
+        let agent = self.host.agent(id)?;
+        if agent.status == Status::Stopped {
+            return Some(RunVerdict::Stopped);
+        }
+        if let Some(hold) = self.held(id) {
+            let budget = hold.cause == HoldCause::Budget;
+            return Some(if budget { RunVerdict::BudgetExhausted } else { RunVerdict::WaitingForTimer });
+        }
+        let last = self.quiet(id).then(|| self.last_verdict(id)).flatten()?;
+        let work = &agent.work;
+        let sleeps = agent.sleeps(self.host.facts().now).is_some();
+        let later = sleeps || work.signal().is_some() || agent.inbox.queued_entries() > 0;
+        // Work that is turned to again later, or by nobody but an operator, is not completed.
+        Some(match last {
+            RunVerdict::Completed if agent.unattended.self_hold => RunVerdict::WaitingForOperator,
+            RunVerdict::Completed if later => RunVerdict::WaitingForTimer,
+            RunVerdict::Completed if agent.waits_for(WaitKind::Operator) => RunVerdict::WaitingForOperator,
+            RunVerdict::Completed if agent.waits_for(WaitKind::External) => RunVerdict::WaitingForExternal,
+            RunVerdict::Completed if agent.waits_for(WaitKind::Timer) || work.is_blocked() => {
+                RunVerdict::WaitingForTimer
+            }
+            RunVerdict::Completed => last,
+            RunVerdict::WaitingForOperator
+            | RunVerdict::WaitingForExternal
+            | RunVerdict::WaitingForTimer
+            | RunVerdict::Failed
+            | RunVerdict::BudgetExhausted
+            | RunVerdict::MaxTurnsExceeded
+            | RunVerdict::Aborted
+            | RunVerdict::Stopped
+            | RunVerdict::Interrupted => last,
+        })
+    }
+
+    /// How things stood when the last turn had ended.
+    pub fn last_verdict(&self, id: &AgentId) -> Option<RunVerdict> {
+        let last = self.host.agent(id)?.history.last_turn.as_ref();
+        Some(match last.map(|turn| (turn.kind, turn.reason)) {
+            None | Some((TurnKind::Completed, _)) => RunVerdict::Completed,
+            Some((TurnKind::Aborted, _)) => RunVerdict::Aborted,
+            Some((TurnKind::Failed | TurnKind::ContextLengthExceeded, _)) => RunVerdict::Failed,
+            Some((TurnKind::BudgetExhausted, _)) => RunVerdict::BudgetExhausted,
+            Some((TurnKind::LimitReached, _)) => RunVerdict::MaxTurnsExceeded,
+            Some((TurnKind::Interrupted, Some(TurnReason::Outage | TurnReason::Quota))) => {
+                RunVerdict::WaitingForTimer
+            }
+            Some((TurnKind::Interrupted, _)) => RunVerdict::Interrupted,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{World, agent};
+
+    #[test]
+    fn a_near_deadline_is_waited_for_and_a_far_one_is_told() {
+        let world = World::held("main");
+        let (view, main) = (world.host.view(), agent("main"));
+        let due = view.due(&main).unwrap();
+        assert_eq!(due.reason, DeadlineReason::Hold);
+        let wait = world.host.facts().now.until(due.at);
+        assert!(wait > Millis::seconds(20), "the first step of the ladder is 30 s");
+        assert!(!view.quiet(&main));
+        assert!(!view.settled(&main, wait));
+        assert!(view.settled(&main, Millis(wait.0 - 1)));
+        assert_eq!(view.verdict(&main), Some(RunVerdict::WaitingForTimer));
+    }
+
+    #[test]
+    fn a_timer_that_fires_soon_is_waited_for_unless_it_repeats() {
+        let main = agent("main");
+        for (repeats, waits) in [(false, true), (true, false)] {
+            let mut world = World::with_agent("main");
+            let duration_ms = Millis::seconds(30);
+            let interval_ms = repeats.then_some(duration_ms);
+            let misfire = crate::agent::timer::Misfire::Once;
+            let timer = crate::agent::timer::TimerSpec { duration_ms, interval_ms, misfire, summary: None };
+            world.ask(|reply| crate::Input::CreateTimer { agent: agent("main"), timer, reply });
+            let view = world.host.view();
+            assert!(view.quiet(&main) && view.settled(&main, Millis::seconds(29)));
+            assert_eq!(view.settled(&main, Millis::seconds(30)), !waits);
+            assert_eq!(view.verdict(&main), Some(RunVerdict::Completed), "nothing is held back");
+        }
+    }
+
+    #[test]
+    fn what_works_or_was_stopped() {
+        let mut world = World::with_agent("main");
+        let main = agent("main");
+        assert!(world.host.view().settled(&main, Millis::hours(1)), "nothing was asked of it");
+        world.admit("main", crate::testing::prompt("go"));
+        assert!(!world.host.view().settled(&main, Millis(0)));
+        assert_eq!(world.host.view().verdict(&main), None, "it is at work");
+        world.control("main", crate::input::ControlRequest::Stop);
+        assert!(world.host.view().settled(&main, Millis(0)));
+        assert_eq!(world.host.view().verdict(&main), Some(RunVerdict::Stopped));
+    }
+}

@@ -1,0 +1,252 @@
+//! What may be spent (B3): accounts of its own, kept from records and the configuration alone.
+
+use std::collections::BTreeMap;
+
+use holon_core::agent::budget::BudgetKind;
+use holon_core::event::operation::OpKind;
+use holon_core::event::scheduling::HoldEnd;
+use holon_core::event::turn::BudgetExhausted;
+use holon_core::event::{LifecycleFact, OperationFact, SchedulingFact, TurnFact};
+use holon_core::host::Host;
+use holon_core::model::{AttemptRecord, TokenUsage};
+use holon_core::price::Amount;
+use holon_core::{AgentId, Config, Event, OpId, Record};
+
+use crate::failure::{Failure, ensure};
+
+/// Tokens, and millionths of a dollar.
+type Sum = [u64; 2];
+
+/// What each agent has spent.
+#[derive(Debug, Clone, Default)]
+pub struct Spending {
+    agents: BTreeMap<AgentId, Own>,
+    /// How often the law had something to say.
+    pub said: u64,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Own {
+    total: Sum,
+    day: i64,
+    of_day: Sum,
+    turn: Sum,
+    /// By the request in flight.
+    reserved: Sum,
+    /// The request for which nothing is reserved yet.
+    owed: Option<OpId>,
+    /// By the last one that ended.
+    settled: Sum,
+    /// The budget that it is held for, with its limit.
+    held: Option<(BudgetKind, u64)>,
+}
+
+impl Spending {
+    /// Judges a record under the configuration in force. `twice` counts what was spent twice.
+    pub fn record(&mut self, record: &Record, config: &Config, twice: bool) -> Result<(), Failure> {
+        if let Some(owed) = self.own(&record.agent).owed.take() {
+            let reserves =
+                matches!(&record.event, Event::Turn(TurnFact::BudgetReserved(fact)) if fact.op == owed);
+            ensure!(reserves, "B3", "{} asks, and nothing is reserved for {owed}", record.agent);
+        }
+        match &record.event {
+            Event::Operation(OperationFact::OperationOpened(fact)) if fact.kind == OpKind::CallModel => {
+                self.own(&record.agent).owed = Some(fact.op);
+                Ok(())
+            }
+            Event::Turn(TurnFact::BudgetExhausted(fact)) => {
+                self.exhausted(&record.agent, fact, config, record.at.day())
+            }
+            Event::Turn(fact) => self.turn(&record.agent, fact, config, twice),
+            Event::Lifecycle(LifecycleFact::ClockStepped(fact)) => {
+                let own = self.own(&record.agent);
+                own.day = own.day.min(fact.to.day());
+                Ok(())
+            }
+            Event::Scheduling(SchedulingFact::HoldSet(fact)) => {
+                self.own(&record.agent).held = fact.budget.map(|budget| (budget.budget, budget.limit));
+                Ok(())
+            }
+            Event::Scheduling(SchedulingFact::HoldEnded(fact)) => {
+                let held = self.own(&record.agent).held.take();
+                let raised = held.is_some_and(|(budget, limit)| more(config, budget, limit));
+                ensure!(
+                    raised || fact.reason != HoldEnd::BudgetRaised,
+                    "B3",
+                    "{} goes on, and {held:?} is as it was",
+                    record.agent
+                );
+                Ok(())
+            }
+            Event::Lifecycle(_)
+            | Event::Scheduling(_)
+            | Event::Inbox(_)
+            | Event::Operation(_)
+            | Event::Task(_)
+            | Event::Timer(_)
+            | Event::Work(_)
+            | Event::Wait(_)
+            | Event::Wake(_)
+            | Event::Brief(_) => Ok(()),
+        }
+    }
+
+    fn turn(&mut self, id: &AgentId, fact: &TurnFact, config: &Config, twice: bool) -> Result<(), Failure> {
+        match fact {
+            TurnFact::TurnStarted(_) => self.own(id).turn = Sum::default(),
+            TurnFact::BudgetReserved(fact) => {
+                self.said += 1;
+                let wanted = sum(fact.amount);
+                for (budget, limit) in limits(config) {
+                    let (used, others) = self.counted(id, budget, fact.day);
+                    let all = used.saturating_add(others).saturating_add(of(budget, wanted));
+                    ensure!(all <= limit, "B3", "{id} asks, and {budget} ({limit}) does not cover {all}");
+                }
+                let own = self.own(id);
+                (own.of_day, own.day) = (own.on(fact.day), fact.day);
+                own.reserved = wanted;
+            }
+            TurnFact::BudgetSettled(fact) => {
+                let own = self.own(id);
+                own.settled = sum(fact.amount);
+                own.reserved = Sum::default();
+                for _ in 0..=u8::from(twice) {
+                    for spent in [&mut own.total, &mut own.of_day, &mut own.turn] {
+                        *spent = plus(*spent, own.settled);
+                    }
+                }
+            }
+            TurnFact::ProviderAttemptRecorded(fact) => {
+                let settled = self.own(id).settled;
+                return paid(id, &fact.attempt, settled, config);
+            }
+            TurnFact::TurnContextBuilt(_)
+            | TurnFact::BudgetExhausted(_)
+            | TurnFact::ProviderRoundCompleted(_)
+            | TurnFact::AssistantRoundRecorded(_)
+            | TurnFact::ToolStarted(_)
+            | TurnFact::ToolExecuted(_)
+            | TurnFact::ToolExecutionFailed(_)
+            | TurnFact::ReminderInjected(_)
+            | TurnFact::ContextCompacted(_)
+            | TurnFact::RuntimeError(_)
+            | TurnFact::TurnTerminal(_) => {}
+        }
+        Ok(())
+    }
+
+    /// What is exhausted is set, and was used as told.
+    fn exhausted(
+        &mut self,
+        id: &AgentId,
+        fact: &BudgetExhausted,
+        config: &Config,
+        day: i64,
+    ) -> Result<(), Failure> {
+        self.said += 1;
+        let limit = limits(config).find(|(budget, _)| *budget == fact.budget).map(|(_, limit)| limit);
+        ensure!(limit == Some(fact.limit), "B3", "{id} has exhausted {fact:?}, set is {limit:?}");
+        let used = self.counted(id, fact.budget, day).0;
+        ensure!(used == fact.used, "B3", "{id} has used {used} of {}, told are {}", fact.budget, fact.used);
+        Ok(())
+    }
+
+    /// What a live host says of all of them.
+    pub fn live(&self, host: &Host) -> Result<(), Failure> {
+        let told = host.view().spending();
+        let all = |part: fn(&Own) -> Sum| self.agents.values().map(part).fold(Sum::default(), plus);
+        let (total, reserved) = (all(|own| own.total), all(|own| own.reserved));
+        let same = (sum(told.total), sum(told.reserved)) == (total, reserved);
+        ensure!(same, "B3", "{told:?} is told to be spent, {total:?} was, and {reserved:?} is reserved");
+        Ok(())
+    }
+
+    fn own(&mut self, agent: &AgentId) -> &mut Own {
+        self.agents.entry(agent.clone()).or_default()
+    }
+
+    /// What was spent of a budget, and what others have reserved of it.
+    fn counted(&self, id: &AgentId, budget: BudgetKind, day: i64) -> (u64, u64) {
+        let all = |part: &dyn Fn(&Own) -> Sum| self.agents.values().map(part).fold(Sum::default(), plus);
+        let own = self.agents.get(id).cloned().unwrap_or_default();
+        let others = self.agents.iter().filter(|(other, _)| *other != id);
+        let reserved = others.map(|(_, other)| other.reserved).fold(Sum::default(), plus);
+        let (used, reserved) = match budget {
+            BudgetKind::TurnTokens | BudgetKind::TurnCost => (own.turn, Sum::default()),
+            BudgetKind::AgentTokens | BudgetKind::AgentCost => (own.total, Sum::default()),
+            BudgetKind::AgentDayTokens | BudgetKind::AgentDayCost => (own.on(day), Sum::default()),
+            BudgetKind::RuntimeTokens | BudgetKind::RuntimeCost => (all(&|own| own.total), reserved),
+            BudgetKind::RuntimeDayTokens | BudgetKind::RuntimeDayCost => (all(&|own| own.on(day)), reserved),
+        };
+        (of(budget, used), of(budget, reserved))
+    }
+}
+
+impl Own {
+    fn on(&self, day: i64) -> Sum {
+        if self.day == day { self.of_day } else { Sum::default() }
+    }
+}
+
+/// What a provider says it took is what was settled.
+fn paid(id: &AgentId, attempt: &AttemptRecord, settled: Sum, config: &Config) -> Result<(), Failure> {
+    let Some(usage) = attempt.token_usage.filter(|usage| *usage != TokenUsage::default()) else {
+        return Ok(());
+    };
+    let tokens = usage.total_tokens.max(usage.input_tokens.saturating_add(usage.output_tokens));
+    let known = config.prices.0.iter().find(|known| known.model == attempt.model_ref);
+    let cached = usage.cached_input_tokens.min(usage.input_tokens);
+    let micros = known.map_or(0, |known| {
+        let parts = [
+            (usage.input_tokens - cached, known.price.input),
+            (cached, known.price.cached_input),
+            (usage.output_tokens, known.price.output),
+        ];
+        let all: u128 = parts.iter().map(|(tokens, price)| u128::from(*tokens) * u128::from(price.0)).sum();
+        all.div_ceil(1_000_000)
+    });
+    let right = [tokens.min(1 << 40), u64::try_from(micros).unwrap_or(u64::MAX).min(1 << 40)];
+    ensure!(settled == right, "B3", "{id} pays {settled:?} for {usage:?}, right is {right:?}");
+    Ok(())
+}
+
+fn limits(config: &Config) -> impl Iterator<Item = (BudgetKind, u64)> {
+    let budgets = &config.budgets;
+    let spans = [
+        (budgets.turn, BudgetKind::TurnTokens, BudgetKind::TurnCost),
+        (budgets.agent, BudgetKind::AgentTokens, BudgetKind::AgentCost),
+        (budgets.agent_day, BudgetKind::AgentDayTokens, BudgetKind::AgentDayCost),
+        (budgets.runtime, BudgetKind::RuntimeTokens, BudgetKind::RuntimeCost),
+        (budgets.runtime_day, BudgetKind::RuntimeDayTokens, BudgetKind::RuntimeDayCost),
+    ];
+    spans.into_iter().flat_map(|(bounds, tokens, cost)| {
+        [(tokens, bounds.tokens), (cost, bounds.cost_micros.map(|cost| cost.0))]
+            .into_iter()
+            .filter_map(|(budget, limit)| Some((budget, limit?)))
+    })
+}
+
+/// Whether there is more of it than that, or no bound.
+fn more(config: &Config, budget: BudgetKind, limit: u64) -> bool {
+    limits(config).find(|(set, _)| *set == budget).is_none_or(|(_, set)| set > limit)
+}
+
+/// What a budget counts.
+fn of(budget: BudgetKind, sum: Sum) -> u64 {
+    let money = [
+        BudgetKind::TurnCost,
+        BudgetKind::AgentCost,
+        BudgetKind::AgentDayCost,
+        BudgetKind::RuntimeCost,
+        BudgetKind::RuntimeDayCost,
+    ];
+    sum[usize::from(money.contains(&budget))]
+}
+
+fn sum(amount: Amount) -> Sum {
+    [amount.tokens, amount.cost_micros.0]
+}
+
+fn plus(a: Sum, b: Sum) -> Sum {
+    [a[0].saturating_add(b[0]), a[1].saturating_add(b[1])]
+}
