@@ -247,7 +247,7 @@ fn ingress(message: &Message) -> Ingress {
             (MessageKind::ChannelEvent, origin, Surface::HttpPublicEnqueue, Proof::PublicUnauthenticated)
         }
     };
-    let text = text(message.bytes);
+    let text = message.text.as_ref().map_or_else(|| text(message.bytes), Text::short);
     let idempotency = message
         .key
         .map(|key| Idempotency { key: format!("k{key}"), payload: ContentId([message.payload; 32]) });

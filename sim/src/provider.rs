@@ -13,6 +13,7 @@ use crate::choices::{Choices, Site, pick, splitmix64};
 use crate::commands;
 use crate::failure::{Failure, ensure};
 use crate::fault::{Faults, Injector};
+use crate::story::{self, Round};
 
 /// Outcomes with their delays in microseconds. None at all: nothing is ever heard of the operation.
 pub type Deliveries = Vec<(u64, Outcome)>;
@@ -26,6 +27,8 @@ pub struct Circumstances<'a> {
     pub quiet: bool,
     /// Providers answer 429.
     pub limited: bool,
+    /// Providers can't be reached.
+    pub away: bool,
     /// Whatever can come twice does.
     pub twice: bool,
     pub site: Site,
@@ -87,8 +90,35 @@ pub fn stored(number: u64, bytes: u64) -> Text {
     Text::Stored(Content { id: ContentId(id), bytes, est_tokens: bytes / 4, preview })
 }
 
-/// Answers one request.
-pub fn answer(here: &mut Circumstances<'_>) -> Deliveries {
+/// Nobody can be reached.
+fn unreachable(here: &Circumstances<'_>) -> Deliveries {
+    let duration_ms = Millis(1_000);
+    let timing = Timing { started_at: here.wall, completed_at: here.wall.after(duration_ms), duration_ms };
+    let failure = AttemptFailure {
+        kind: FailureKind::Connect,
+        message: Text::short("connection refused"),
+        retry_after_ms: None,
+        resets_at: None,
+        usage: None,
+        timing,
+        diagnostics: None,
+    };
+    vec![(1_000_000, Outcome::AttemptFailed { failure })]
+}
+
+/// Answers one request: what the story says, or whatever comes.
+pub fn answer(here: &mut Circumstances<'_>, told: Option<&Round>) -> Deliveries {
+    if here.away {
+        here.injector.saw("provider.unreachable");
+        return unreachable(here);
+    }
+    match told {
+        Some(round) => story::say(here, round),
+        None => drawn(here),
+    }
+}
+
+fn drawn(here: &mut Circumstances<'_>) -> Deliveries {
     if here.fault("silent", here.faults.provider_silent) {
         return Vec::new();
     }

@@ -6,9 +6,10 @@ use holon_core::agent::timer::Misfire;
 use holon_core::message::Priority;
 use serde::{Deserialize, Serialize};
 
-use crate::fault::Faults;
+use crate::fault::{Faults, Spell};
 use crate::form;
 use crate::script::Line;
+use crate::story::Story;
 
 /// Version of the text form.
 pub const VERSION: u16 = 1;
@@ -42,6 +43,9 @@ pub struct Scenario {
     /// What performers do instead of what would be drawn for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub script: Vec<Line>,
+    /// What models do and what commands come to, where the script does not say.
+    #[serde(default, skip_serializing_if = "Story::is_empty")]
+    pub story: Story,
     /// Steps after which a run counts as endless.
     #[serde(default = "budget")]
     pub budget: u64,
@@ -174,6 +178,9 @@ pub struct Message {
     /// Another payload under the same key is a conflict.
     #[serde(default)]
     pub payload: u8,
+    /// What it says, instead of so many bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
     /// References that come along.
     #[serde(default, skip_serializing_if = "none")]
     pub refs: u32,
@@ -227,6 +234,27 @@ impl Scenario {
             return Err(format!("the scenario has version {}, expected {VERSION}", scenario.version));
         }
         Ok(scenario)
+    }
+
+    /// The same again and again, so many weeks: agents and timers are made in the first.
+    #[must_use]
+    pub fn repeated(&self, weeks: u64) -> Self {
+        const WEEK: u64 = 7 * 24 * 3_600 * 1_000_000;
+        let mut all = self.clone();
+        all.budget = self.budget.saturating_mul(weeks);
+        for week in 1..weeks {
+            let later = week * WEEK;
+            let made = |timed: &&Timed| !matches!(timed.action, Action::Create | Action::CreateTimer { .. });
+            let again = self.inputs.iter().filter(made);
+            all.inputs.extend(again.map(|timed| Timed { at: timed.at + later, ..timed.clone() }));
+            let spells = self.faults.spells.iter();
+            all.faults.spells.extend(spells.map(|spell| Spell {
+                from: spell.from + later,
+                until: spell.until + later,
+                what: spell.what,
+            }));
+        }
+        all
     }
 
     /// When the last input arrives.

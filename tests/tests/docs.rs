@@ -279,6 +279,7 @@ fn links_lead_somewhere() {
         "docs/triggers.md",
         "docs/budgets.md",
         "docs/waits.md",
+        "docs/week.md",
         "docs/work-items.md",
         "docs/tools.md",
     ] {

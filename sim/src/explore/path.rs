@@ -15,6 +15,7 @@ use crate::fault::Faults;
 use crate::ingress::Request;
 use crate::scenario::{Action, Scenario, Timed, VERSION};
 use crate::script::{Deed, Line};
+use crate::story::Story;
 use crate::verdict::{caught, guarded};
 use crate::world::Options;
 
@@ -97,6 +98,7 @@ pub fn scenario(world: &SmallWorld, path: &[Move]) -> Option<Scenario> {
         seed: 1,
         config: world.config.clone(),
         later: Vec::new(),
+        story: Story::default(),
         began: None,
         rings: Vec::new(),
         agents,

@@ -54,7 +54,7 @@ fn offer(agent: u8, times: u8, action: Action) -> Offer {
 }
 
 fn message(sender: Sender, priority: Priority, key: Option<u32>) -> Action {
-    Action::Message(Message { sender, priority, bytes: 4, refs: 0, key, payload: 0 })
+    Action::Message(Message { sender, priority, bytes: 4, refs: 0, key, payload: 0, text: None })
 }
 
 fn prompt() -> Action {

@@ -97,6 +97,8 @@ pub struct Spell {
 pub enum Ill {
     /// Every provider answers 429.
     Limited,
+    /// No provider can be reached.
+    Away,
     /// Whatever can come twice does.
     Twice,
     /// The disk is full.

@@ -16,6 +16,7 @@ use crate::choices::{Choices, Seeded, Site, pick};
 use crate::commands;
 use crate::fault::{Dead, Faults};
 use crate::scenario::{Action, Later, Message, Scenario, Sender, Timed, VERSION};
+use crate::story::Story;
 
 /// Draws by name; the ordinal tells repeated questions apart.
 struct Draw {
@@ -85,6 +86,7 @@ pub fn scenario(seed: u64) -> Scenario {
         inputs,
         faults,
         script,
+        story: Story::default(),
         budget,
     }
 }
@@ -268,6 +270,7 @@ fn message(draw: &mut Draw) -> Message {
     let drawn = draw.of("priority", Priority::ALL);
     let presumes = drawn == Priority::Interject && sender != From::Operator && draw.below("presumes", 6) > 0;
     Message {
+        text: None,
         sender,
         priority: if presumes { Priority::Next } else { drawn },
         bytes: draw.of("bytes", &[0, 10, 100, 256, 400, 3_000]),

@@ -110,5 +110,13 @@ fn many_timers(draw: &mut Draw, at: u64, agents: u32, inputs: &mut Vec<Timed>) {
 }
 
 fn prompt() -> Message {
-    Message { sender: Sender::Operator, priority: Priority::Next, bytes: 10, key: None, payload: 0, refs: 0 }
+    Message {
+        sender: Sender::Operator,
+        priority: Priority::Next,
+        bytes: 10,
+        key: None,
+        payload: 0,
+        refs: 0,
+        text: None,
+    }
 }

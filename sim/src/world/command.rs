@@ -12,9 +12,9 @@ use holon_core::{AgentId, Event, OpId, Outcome, Record};
 
 use super::agenda::Happening;
 use super::{Sabotage, World};
-use crate::commands;
 use crate::failure::{Failure, ensure};
 use crate::tools::{self, Up};
+use crate::{commands, story};
 
 /// Whoever hears late that nobody waits for it ends within so long; whoever breaks down does so soon.
 const LATE: u64 = 2_000_000;
@@ -130,7 +130,10 @@ impl World<'_> {
         let waits =
             waiting.is_some_and(|waiting| waiting.identity == *supervisor && waiting.waits(agent, life));
         ensure!(waits, "P5", "{op} of {agent} goes to {supervisor:?}, there is {waiting:?}");
-        let heard = self.work(agent, op, "tool", commands::execute)?;
+        let cmd = waiting.map(|waiting| waiting.spec.cmd.preview().to_owned()).unwrap_or_default();
+        let told = self.scenario.story.executes(&cmd, &mut self.outside.story);
+        let heard =
+            self.work(agent, op, "tool", |here| told.map_or_else(|| commands::execute(here), story::ends))?;
         let number = self.number(agent);
         let site = self.site("supervisor's life", number, "");
         let faults = &self.scenario.faults;

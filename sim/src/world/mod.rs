@@ -33,6 +33,7 @@ use crate::failure::{Failure, liveness};
 use crate::fault::Injector;
 use crate::ingress::{Clients, Request, agent_id};
 use crate::scenario::{Action, Scenario};
+use crate::story::Progress;
 use crate::trace::Trace;
 use crate::witness::Witness;
 use agenda::{Agenda, Happening};
@@ -47,11 +48,16 @@ const GRACE: u64 = 5_000_000;
 
 /// Runs a scenario to its end or its first failure.
 pub fn run(scenario: &Scenario, options: Options) -> Report {
+    run_with_ledger(scenario, options).0
+}
+
+/// The same, with the disk as it is in the end.
+pub fn run_with_ledger(scenario: &Scenario, options: Options) -> (Report, Disk) {
     let mut world = World::new(scenario, options);
     world.checks.judges = options.judges;
     world.checks.sabotaged(options.sabotage);
     let failure = world.live_through().err();
-    Report {
+    let report = Report {
         failure,
         steps: world.counts.steps,
         records: world.disk.rows().iter().map(|row| row.records.len() as u64).sum(),
@@ -68,7 +74,8 @@ pub fn run(scenario: &Scenario, options: Options) -> Report {
         decisions: world.witness.decisions,
         struck: world.injector.struck,
         trace: world.trace,
-    }
+    };
+    (report, world.disk)
 }
 
 struct World<'a> {
@@ -148,6 +155,7 @@ struct Outside {
     /// The last record that whoever follows an agent was shown.
     observed: BTreeMap<AgentId, EventSeq>,
     ordinals: BTreeMap<(&'static str, u32), u64>,
+    story: Progress,
 }
 
 impl Outside {

@@ -10,6 +10,7 @@ use crate::fault::Ill;
 use crate::ingress::Request;
 use crate::provider::{self, Circumstances, Deliveries};
 use crate::script::Line;
+use crate::story::Round;
 use crate::{commands, ingress, readers, tools, wire};
 
 impl World<'_> {
@@ -24,7 +25,8 @@ impl World<'_> {
                 self.checks.authority(&request)?;
                 wire::lowered(&request, self.disk.texts())?;
                 self.checks.say("P7");
-                self.begin(&agent, op, "provider", provider::answer)
+                let told = self.told(&agent);
+                self.begin(&agent, op, "provider", |here| provider::answer(here, told.as_ref()))
             }
             Effect::CallTool { agent, op, .. } => self.begin(&agent, op, "tool", tools::call),
             Effect::PrepareCommand { agent, op, task, call, .. } => self.prepare(&agent, op, task, &call),
@@ -97,7 +99,7 @@ impl World<'_> {
         let site: Site = self.site(component, number, "");
         let wall = self.now().wall;
         let ill = |what| !self.quiet && self.scenario.faults.ill(what, self.at);
-        let (limited, twice) = (ill(Ill::Limited), ill(Ill::Twice));
+        let (limited, away, twice) = (ill(Ill::Limited), ill(Ill::Away), ill(Ill::Twice));
         if limited && component == "provider" {
             self.injector.saw("provider.limited");
             self.patterns.limited(agent, &mut self.injector);
@@ -117,11 +119,18 @@ impl World<'_> {
                 injector: &mut self.injector,
                 quiet: self.quiet,
                 limited,
+                away,
                 twice,
                 site,
             })
         };
         Ok(deliveries)
+    }
+
+    /// What the story has its model say next.
+    fn told(&mut self, agent: &AgentId) -> Option<Round> {
+        let agent = self.checks.agents().get(agent)?;
+        self.scenario.story.says(agent, &mut self.outside.story)
     }
 
     /// What the scenario says of this work, word by word.

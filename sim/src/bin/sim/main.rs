@@ -5,6 +5,7 @@
 
 mod crash;
 mod explore;
+mod life;
 mod lists;
 mod one;
 mod progress;
@@ -28,7 +29,8 @@ const USAGE: &str = "usage: sim run SEED|FILE.json [--trace] [--scenario]
        sim replay FILE.jsonl [--laws]
        sim traces [--from SEED] [--seeds N]
        sim pairs [--from SEED] [--seeds N]
-       sim laws";
+       sim laws
+       sim week [--weeks N]";
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -49,6 +51,8 @@ fn main() -> ExitCode {
         ["traces", rest @ ..] => lists::traces(rest),
         ["pairs", rest @ ..] => lists::pairs(rest),
         ["laws"] => Ok(lists::laws()),
+        ["week"] => life::week(),
+        ["week", "--weeks", rest @ ..] => life::weeks(rest),
         _ => Err(USAGE.into()),
     };
     ExitCode::from(done.unwrap_or_else(|problem| {
