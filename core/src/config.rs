@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use crate::agent::budget::BudgetKind;
+use crate::agent::budget::{BudgetKind, Period, Scope};
 use crate::model::ModelRef;
 use crate::price::{Cost, Prices};
 use crate::time::Millis;
@@ -226,19 +226,15 @@ pub struct Bounds {
 impl Budgets {
     /// The limit of a budget, in tokens or millionths of a dollar.
     pub fn limit(&self, budget: BudgetKind) -> Option<u64> {
-        let cost = |bounds: Bounds| bounds.cost_micros.map(|cost| cost.0);
-        match budget {
-            BudgetKind::TurnTokens => self.turn.tokens,
-            BudgetKind::TurnCost => cost(self.turn),
-            BudgetKind::AgentTokens => self.agent.tokens,
-            BudgetKind::AgentCost => cost(self.agent),
-            BudgetKind::AgentDayTokens => self.agent_day.tokens,
-            BudgetKind::AgentDayCost => cost(self.agent_day),
-            BudgetKind::RuntimeTokens => self.runtime.tokens,
-            BudgetKind::RuntimeCost => cost(self.runtime),
-            BudgetKind::RuntimeDayTokens => self.runtime_day.tokens,
-            BudgetKind::RuntimeDayCost => cost(self.runtime_day),
-        }
+        let (scope, period, of_money) = budget.counts();
+        let bounds = match (scope, period) {
+            (Scope::Turn, _) => self.turn,
+            (Scope::Agent, Period::Day) => self.agent_day,
+            (Scope::Agent, Period::All | Period::Turn) => self.agent,
+            (Scope::Runtime, Period::Day) => self.runtime_day,
+            (Scope::Runtime, Period::All | Period::Turn) => self.runtime,
+        };
+        if of_money { bounds.cost_micros.map(|cost| cost.0) } else { bounds.tokens }
     }
 
     /// Those that there are, with their limits.

@@ -383,6 +383,10 @@ fn wake_sources(agent: &Agent, decision: &SchedulerDecision, deadline: bool) -> 
         Reason::Stopped => alloc::vec![WakeSource::Start],
         Reason::Draining => alloc::vec![WakeSource::RuntimeStart],
         Reason::RunInProgress => alloc::vec![WakeSource::EndOfRun],
+        // A budget is raised by a start of the runtime.
+        Reason::Hold if agent.hold.as_ref().is_some_and(|hold| hold.budget.is_some()) => {
+            alloc::vec![WakeSource::OperatorPrompt, WakeSource::RuntimeStart]
+        }
         Reason::Hold => alloc::vec![WakeSource::OperatorPrompt],
         Reason::NoSlot => alloc::vec![WakeSource::FreeSlot],
         Reason::HeldLiveness

@@ -110,6 +110,8 @@ fn money_needs_prices() {
         refused.stderr.contains("scripted/hello has no price, which budget.turn_cost needs"),
         "{refused:?}"
     );
+    let doctor = holon.run(&["config", "doctor"]);
+    assert!(doctor.code == Some(1) && doctor.stdout.contains("scripted/hello has no price"), "{doctor:?}");
     let price = r#"{ "scripted/hello" = { input = 0, output = 0 } }"#;
     assert_eq!(holon.run(&["config", "set", "model.prices", price]).code, Some(0));
     assert_eq!(holon.run(&["run", "hello"]).code, Some(0));

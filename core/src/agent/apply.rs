@@ -183,7 +183,8 @@ impl Agent {
                 run.progress = core::iter::once(&fact.message_id)
                     .chain(&fact.also)
                     .flat_map(|message| self.tasks.told_by(*message))
-                    .any(|task| task.end.as_ref().is_some_and(|end| end.news));
+                    // What a run has shown is no news to the next one of its message.
+                    .any(|task| task.end.as_ref().is_some_and(|end| end.news && !end.shown));
             }
             self.next.run = fact.run_id.next();
             self.next.turn = fact.turn_index.next();

@@ -53,24 +53,32 @@ pub enum Scope {
 }
 
 impl BudgetKind {
-    pub fn scope(self) -> Scope {
+    /// Whose spending it counts, over what time, and whether it counts money rather than tokens.
+    pub fn counts(self) -> (Scope, Period, bool) {
         match self {
-            Self::TurnTokens | Self::TurnCost => Scope::Turn,
-            Self::AgentTokens | Self::AgentCost | Self::AgentDayTokens | Self::AgentDayCost => Scope::Agent,
-            Self::RuntimeTokens | Self::RuntimeCost | Self::RuntimeDayTokens | Self::RuntimeDayCost => {
-                Scope::Runtime
-            }
+            Self::AgentTokens => (Scope::Agent, Period::All, false),
+            Self::AgentCost => (Scope::Agent, Period::All, true),
+            Self::RuntimeTokens => (Scope::Runtime, Period::All, false),
+            Self::RuntimeCost => (Scope::Runtime, Period::All, true),
+            Self::AgentDayTokens => (Scope::Agent, Period::Day, false),
+            Self::AgentDayCost => (Scope::Agent, Period::Day, true),
+            Self::RuntimeDayTokens => (Scope::Runtime, Period::Day, false),
+            Self::RuntimeDayCost => (Scope::Runtime, Period::Day, true),
+            Self::TurnTokens => (Scope::Turn, Period::Turn, false),
+            Self::TurnCost => (Scope::Turn, Period::Turn, true),
         }
     }
 
+    pub fn scope(self) -> Scope {
+        self.counts().0
+    }
+
     pub fn period(self) -> Period {
-        match self {
-            Self::TurnTokens | Self::TurnCost => Period::Turn,
-            Self::AgentDayTokens | Self::AgentDayCost | Self::RuntimeDayTokens | Self::RuntimeDayCost => {
-                Period::Day
-            }
-            Self::AgentTokens | Self::AgentCost | Self::RuntimeTokens | Self::RuntimeCost => Period::All,
-        }
+        self.counts().1
+    }
+
+    pub fn is_of_money(self) -> bool {
+        self.counts().2
     }
 
     /// As the reason of a turn's end.
@@ -86,22 +94,6 @@ impl BudgetKind {
             Self::RuntimeDayCost => TurnReason::RuntimeDayCost,
             Self::TurnTokens => TurnReason::TurnTokens,
             Self::TurnCost => TurnReason::TurnCost,
-        }
-    }
-
-    /// Whether it counts money rather than tokens.
-    pub fn is_of_money(self) -> bool {
-        match self {
-            Self::AgentCost
-            | Self::RuntimeCost
-            | Self::AgentDayCost
-            | Self::RuntimeDayCost
-            | Self::TurnCost => true,
-            Self::AgentTokens
-            | Self::RuntimeTokens
-            | Self::AgentDayTokens
-            | Self::RuntimeDayTokens
-            | Self::TurnTokens => false,
         }
     }
 
@@ -292,14 +284,15 @@ pub(crate) fn failed(tx: &mut Tx<'_>, op: OpId, kind: FailureKind, usage: Option
     let amount = match usage.filter(|usage| price::tokens(*usage).is_some()) {
         Some(usage) => took(tx, usage),
         None => match kind {
-            FailureKind::Timeout | FailureKind::StreamCut => return unknown(tx, op),
+            FailureKind::Timeout | FailureKind::StreamCut | FailureKind::InvalidResponse => {
+                return unknown(tx, op);
+            }
             FailureKind::Connect
             | FailureKind::RateLimited
             | FailureKind::Quota
             | FailureKind::Server
             | FailureKind::Auth
             | FailureKind::Client
-            | FailureKind::InvalidResponse
             | FailureKind::UnsupportedTransport
             | FailureKind::ContextLength => Amount::default(),
         },

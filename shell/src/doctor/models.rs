@@ -45,6 +45,10 @@ fn models(settings: &Settings, configured: &Configured) -> Vec<Finding> {
         Err(error @ SettingsError::NoModel { .. }) => {
             return vec![Finding::problem(check, "no model is configured", error.hint())];
         }
+        // Only a model that is chosen needs a price.
+        Err(SettingsError::Invalid { first, .. }) if first.key == "model.prices" => {
+            return vec![Finding::of(check, &first)];
+        }
         // Said already, with its place.
         Err(
             SettingsError::Invalid { .. } | SettingsError::Source(_) | SettingsError::OpenToOthers { .. },

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use holon_core::agent::wait::WaitKind;
 use holon_core::agent::wake::Hint;
 use holon_core::config::UnattendedPolicy;
+use holon_core::event::scheduling::HoldEnd;
 use holon_core::event::work::WorkAuthor;
 use holon_core::event::{
     InboxFact, LifecycleFact, SchedulingFact, TaskFact, TurnFact, WaitFact, WakeFact, WorkFact,
@@ -133,6 +134,9 @@ impl Unattended {
             Event::Lifecycle(LifecycleFact::ControlApplied(fact)) if fact.action == ControlAction::Start => {
                 self.sleeps = None;
                 self.anew();
+            }
+            Event::Scheduling(SchedulingFact::HoldEnded(fact)) if fact.reason == HoldEnd::BudgetRaised => {
+                self.anew()
             }
             Event::Work(WorkFact::WorkItemWritten(fact)) if fact.by == WorkAuthor::Operator => self.anew(),
             Event::Turn(TurnFact::TurnTerminal(fact)) if fact.progress => self.anew(),

@@ -147,7 +147,7 @@ impl World<'_> {
         let restrained = |agent: &&Agent| {
             let counted = &agent.unattended;
             let bounded = counted.self_deferred_until.is_some() || counted.exhausted.is_some();
-            held || bounded || agent.work.signal().is_some()
+            held || bounded || agent.hold.is_some() || agent.work.signal().is_some()
         };
         let waits = pending.filter(restrained).is_some_and(|agent| agent.status != Status::Stopped);
         if held {

@@ -42,11 +42,13 @@ pub(crate) fn begin(tx: &mut Tx<'_>, message_id: MessageId) {
 }
 
 /// The results of tasks that come right after one: they are told together (contract: agent.md, Turns), as long as
-/// they leave the turn its room. The others wait.
+/// they leave the turn its room. The others wait, and so does what has to wait for itself.
 fn further_results(tx: &Tx<'_>, first: MessageId, models: &[ModelRef]) -> Vec<MessageId> {
     let mut room = Window::of_chain(tx.config, models).recent();
     let result = |entry: &&Entry| entry.message.kind == MessageKind::TaskResult && !entry.known;
-    let mut results = tx.agent().inbox.queued().take_while(result).take_while(|entry| {
+    let (agent, now) = (tx.agent(), tx.now());
+    let ready = agent.inbox.queued().filter(|entry| !agent.defers(entry, now, &tx.config.unattended));
+    let mut results = ready.take_while(result).take_while(|entry| {
         let left = room.checked_sub(entry.message.body.text.est_tokens());
         room = left.unwrap_or(0);
         left.is_some() || entry.message.id == first
