@@ -16,7 +16,9 @@ pub(crate) fn judge(agent: &Agent, blind: bool) -> Result<bool, Failure> {
     let coming = |tells: &dyn Fn(&Message) -> bool| {
         !blind && agent.inbox.queued().any(|entry| tells(&entry.message) && !entry.known)
     };
-    let looked_at = |at: Option<Wall>| at.is_some() && !blind;
+    // At the last moment that a clock can say there is no other at which to look again.
+    let last = agent.last_at == Wall(i64::MAX);
+    let looked_at = |at: Option<Wall>| (at.is_some() || last) && !blind;
     for item in agent.work.open().filter(|item| item.blocked_by.is_some()) {
         said = true;
         let asked = item.plan_status == PlanStatus::NeedsInput;

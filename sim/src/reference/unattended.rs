@@ -117,20 +117,7 @@ impl Unattended {
                 ensure!(fact.until == right, "S10", "a sleep until {:?}, right is {right:?}", fact.until);
                 self.sleeps = right;
             }
-            Event::Inbox(InboxFact::MessageAdmitted(fact)) => match fact.message.kind {
-                MessageKind::OperatorPrompt
-                | MessageKind::ChannelEvent
-                | MessageKind::WebhookEvent
-                | MessageKind::CallbackEvent => self.anew(),
-                MessageKind::Control
-                | MessageKind::TimerTick
-                | MessageKind::SystemTick
-                | MessageKind::InternalFollowup
-                | MessageKind::TaskResult
-                | MessageKind::TaskStatus
-                | MessageKind::BriefAck
-                | MessageKind::BriefResult => {}
-            },
+            Event::Inbox(InboxFact::MessageAdmitted(fact)) if from_outside(fact.message.kind) => self.anew(),
             Event::Lifecycle(LifecycleFact::ControlApplied(fact)) if fact.action == ControlAction::Start => {
                 self.sleeps = None;
                 self.anew();
@@ -163,5 +150,22 @@ impl Unattended {
             | Event::Brief(_) => {}
         }
         Ok(())
+    }
+}
+
+fn from_outside(kind: MessageKind) -> bool {
+    match kind {
+        MessageKind::OperatorPrompt
+        | MessageKind::ChannelEvent
+        | MessageKind::WebhookEvent
+        | MessageKind::CallbackEvent => true,
+        MessageKind::Control
+        | MessageKind::TimerTick
+        | MessageKind::SystemTick
+        | MessageKind::InternalFollowup
+        | MessageKind::TaskResult
+        | MessageKind::TaskStatus
+        | MessageKind::BriefAck
+        | MessageKind::BriefResult => false,
     }
 }

@@ -9,7 +9,7 @@ use holon_core::host::{Found, FoundCommand};
 use holon_core::ids::TaskId;
 use holon_core::lifecycle::Status;
 use holon_core::replay::Call;
-use holon_core::{AgentId, Event, Input, Millis, Outcome, Record};
+use holon_core::{AgentId, Event, Input, Millis, Outcome, Record, Wall};
 
 use super::agenda::Happening;
 use super::command::Supervised;
@@ -140,6 +140,8 @@ impl World<'_> {
             self.send(Request { agent: number, action: Action::CancelTimer { timer: *timer } })?;
         }
         let pending = |agent: &&Agent| agent.inbox.queued_entries() > 0 || agent.work.signal().is_some();
+        // What is due at this moment is still to come.
+        let now = Wall(self.now().wall.0.saturating_sub(10_000_000));
         // Whoever waits for a budget that nobody raises waits for ever.
         let pending = self.checks.agents().get(&agent).filter(pending).filter(|_| !self.is_poor(&agent));
         let held = pending.is_some_and(|agent| agent.unattended.self_hold);
@@ -147,14 +149,17 @@ impl World<'_> {
         let restrained = |agent: &&Agent| {
             let counted = &agent.unattended;
             let bounded = counted.self_deferred_until.is_some() || counted.exhausted.is_some();
-            held || bounded || agent.hold.is_some() || agent.work.signal().is_some()
+            held || bounded || agent.held(now).is_some() || agent.work.signal().is_some()
         };
         let waits = pending.filter(restrained).is_some_and(|agent| agent.status != Status::Stopped);
+        // What is looked at again may bring more of it.
+        let known = self.checks.agents().get(&agent).filter(|_| !self.is_poor(&agent));
+        let ahead = known.is_some_and(|agent| agent.next_deadline(now).is_some());
         if held {
             self.send(Request { agent: number, action: Action::Start })?;
         }
         let runs = self.checks.agents().get(&agent).is_some_and(|agent| agent.run.is_some());
-        if !left.is_empty() || !armed.is_empty() || waits || runs || self.life.host.is_none() {
+        if !left.is_empty() || !armed.is_empty() || waits || ahead || runs || self.life.host.is_none() {
             self.agenda.plan(self.at + 600_000_000, 0, Happening::Tidy(number));
         }
         Ok(())

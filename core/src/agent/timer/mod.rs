@@ -209,10 +209,10 @@ impl Timers {
         self.forget();
     }
 
-    /// The oldest go first; those with something to tell stay.
+    /// The oldest go first; those with something to tell stay, and so do the newest.
     fn forget(&mut self) {
-        while self.ended.len() > KEPT {
-            let Some(at) = self.ended.iter().position(|timer| timer.untold == 0) else { return };
+        while let Some(old) = self.ended.len().checked_sub(KEPT) {
+            let Some(at) = self.ended.iter().take(old).position(|timer| timer.untold == 0) else { return };
             self.ended.remove(at);
         }
     }
