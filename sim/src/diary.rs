@@ -55,11 +55,10 @@ impl Diary {
         self.started(at);
         if self.day != Some(at.day()) {
             self.close();
-            let name = DAYS[usize::try_from(at.day().rem_euclid(7)).unwrap_or(0)];
-            let _ = write!(self.text, "\n## {name}\n\n```text\n");
+            let _ = write!(self.text, "\n## {}\n\n```text\n", weekday(at));
             (self.day, self.at) = (Some(at.day()), String::new());
         }
-        let time = at.to_string().get(11..19).unwrap_or_default().to_owned();
+        let time = time(at);
         let shown = if time == self.at { String::new() } else { time.clone() };
         let _ = writeln!(self.text, "{shown:8}  {}", line.trim_end());
         self.at = time;
@@ -287,6 +286,14 @@ fn said(text: &str) -> String {
 
 /// The day and the time of it.
 fn moment(at: Wall) -> String {
-    let name = DAYS[usize::try_from(at.day().rem_euclid(7)).unwrap_or(0)];
-    format!("{name} {}", at.to_string().get(11..19).unwrap_or_default())
+    format!("{} {}", weekday(at), time(at))
+}
+
+fn weekday(at: Wall) -> &'static str {
+    DAYS[usize::try_from(at.day().rem_euclid(7)).unwrap_or(0)]
+}
+
+/// Hours, minutes and seconds.
+fn time(at: Wall) -> String {
+    at.to_string().get(11..19).unwrap_or_default().to_owned()
 }
