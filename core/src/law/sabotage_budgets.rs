@@ -46,6 +46,10 @@ pub(super) fn cases() -> Vec<Case> {
         case("B1", "a request is settled against another day", |s| {
             s.replace("budget_settled", 0, BudgetSettled { day: -1, ..paid(2) });
         }),
+        case("T6", "a budget is exhausted, and the end names another", |s| {
+            let end = ended(1, 1, 1, TurnKind::BudgetExhausted, Some(BudgetKind::AgentCost.reason()), 1);
+            s.replace("turn_terminal", 0, TurnTerminal { held: true, ..end });
+        }),
         case("B2", "a hold for another budget", |s| {
             s.replace("hold_set", 0, hold(BudgetKind::AgentCost, None));
         }),

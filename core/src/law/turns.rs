@@ -188,7 +188,13 @@ pub(super) fn t6(seen: &Seen, record: &Record) -> Ruling {
             rule(!run.exhausted, || "work goes on without budget".into())?;
             Ok(run.exhausted)
         }
-        Event::Turn(TurnFact::TurnTerminal(fact)) => typed(run, fact),
+        Event::Turn(TurnFact::TurnTerminal(fact)) => {
+            let named = seen.spending.exhausted.map(|exhausted| exhausted.budget.reason());
+            rule(fact.kind != TurnKind::BudgetExhausted || fact.reason == named, || {
+                format!("the budget {named:?} is exhausted, the end says {:?}", fact.reason)
+            })?;
+            typed(run, fact)
+        }
         Event::Lifecycle(_)
         | Event::Inbox(_)
         | Event::Scheduling(_)
