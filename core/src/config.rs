@@ -29,6 +29,8 @@ pub struct Config {
     #[serde(default)]
     pub tasks: TaskLimits,
     #[serde(default)]
+    pub children: ChildLimits,
+    #[serde(default)]
     pub work: WorkPolicy,
     #[serde(default)]
     pub unattended: UnattendedPolicy,
@@ -149,6 +151,21 @@ pub struct TaskLimits {
 impl Default for TaskLimits {
     fn default() -> Self {
         Self { per_agent: 32, running: 256, stop_grace: Millis::seconds(5), result_tokens: 2_000 }
+    }
+}
+
+/// Bounds of the children of agents (contract: tasks.md, Child agents).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChildLimits {
+    /// How many supervisors there may be above an agent; 0 for no children at all.
+    pub depth: u32,
+    /// Children of one agent that are alive.
+    pub per_agent: u64,
+}
+
+impl Default for ChildLimits {
+    fn default() -> Self {
+        Self { depth: 3, per_agent: 8 }
     }
 }
 
@@ -310,6 +327,7 @@ impl Config {
                 deadlines_per_step: 256,
             },
             tasks: TaskLimits::default(),
+            children: ChildLimits::default(),
             work: WorkPolicy::default(),
             unattended: UnattendedPolicy::default(),
             budgets: Budgets::default(),
@@ -339,6 +357,7 @@ impl Config {
             ("Config.hold.steps", self.hold.steps.len() as u64),
             ("limits.tasks_per_agent", self.tasks.per_agent),
             ("limits.tasks", self.tasks.running),
+            ("limits.children_per_agent", self.children.per_agent),
             ("limits.unattended_turns_per_day", u64::from(self.unattended.turns_per_day)),
             ("model.default", self.models.len() as u64),
         ];

@@ -21,7 +21,7 @@ use crate::outcome::SupervisorIdentity;
 use crate::reject::Reject;
 use crate::time::Millis;
 use crate::tool::{InputReceipt, Tool};
-use crate::view::AgentSummary;
+use crate::view::{ActiveChild, AgentSummary, ChildObservability};
 
 /// Something to be done in the world, after the records of its step are durable.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -60,6 +60,9 @@ pub enum Effect {
     CallWork { agent: AgentId, op: OpId, view: WorkView },
     /// Show an agent to a call; ends in `Tool`.
     CallAgent { agent: AgentId, op: OpId, view: AgentView },
+    /// Bring a child into memory, which has to be told something; its parent's operation ends in `Failed` when that
+    /// can't be done, and goes on otherwise.
+    LoadChild { agent: AgentId, op: OpId, child: AgentId },
     /// Give up on an operation: close the connection, kill the command. Its outcome no longer matters.
     Cancel { agent: AgentId, op: OpId },
 }
@@ -100,6 +103,9 @@ pub enum TaskWork {
     },
     Status {
         task: Box<Task>,
+        /// Of the task of a child, while that lives.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        child: Option<Box<ChildObservability>>,
     },
     Output {
         task: Box<Task>,
@@ -138,7 +144,11 @@ pub struct WorkView {
 /// An agent as its operators see it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentView {
-    pub summary: Box<AgentSummary>,
+    /// None where it is a child, of which its parent sees less.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<Box<AgentSummary>>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub active_children: Vec<ActiveChild>,
     /// Waits beyond those of the summary.
     pub waits_left_out: u64,
 }
@@ -166,6 +176,10 @@ pub enum InputSource {
     /// The arguments of a call.
     Call {
         arguments: Text,
+    },
+    /// Nothing is left to write: it is on its way to a child, or was refused.
+    Letter {
+        input: InputReceipt,
     },
     Text {
         text: Text,

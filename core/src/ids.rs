@@ -40,6 +40,11 @@ impl AgentId {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// Whether it is one of those that the runtime gives to children.
+    pub fn is_reserved(&self) -> bool {
+        self.0.contains("--")
+    }
 }
 
 impl fmt::Display for AgentId {
@@ -152,6 +157,8 @@ counted! {
     TimerId "timer_";
     /// Something that an agent waits for; one that has ended keeps its number.
     WaitId "wait_";
+    /// What one agent has for another; unique for its sender.
+    LetterId "letter_";
     /// Through what somebody outside wakes an agent.
     ExternalTriggerId "trigger_";
 }

@@ -142,7 +142,7 @@ impl CommandSpec {
     }
 }
 
-names! { InputTarget { Stdin "stdin", Tty "tty" } }
+names! { InputTarget { Stdin "stdin", Tty "tty", ChildFollowup "child_followup" } }
 
 names! {
     /// How a command ended, as far as its supervisor can tell.

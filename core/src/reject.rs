@@ -19,6 +19,12 @@ pub enum Reject {
     AgentExists { agent: AgentId },
     #[error("the agent {agent} is stopped and takes no new input")]
     AgentStopped { agent: AgentId },
+    #[error("the agent {agent} has come to its end and is kept for reading")]
+    AgentArchived { agent: AgentId },
+    #[error("the agent {agent} is a child of {parent}, which is its operator")]
+    PrivateAgent { agent: AgentId, parent: AgentId, task: TaskId },
+    #[error("{agent} is a name for children of agents: one with \"--\" is given by the runtime")]
+    ReservedAgentId { agent: AgentId },
     #[error("the runtime is shutting down and takes no new input")]
     Draining,
     #[error("the queue of {agent} is full: {entries} entries, {bytes} bytes")]
@@ -59,10 +65,13 @@ pub type KnownOrigin = alloc::borrow::Cow<'static, str>;
 
 impl Reject {
     /// Every code that there is.
-    pub const CODES: [&'static str; 19] = [
+    pub const CODES: [&'static str; 22] = [
         "unknown_agent",
         "agent_exists",
         "agent_stopped",
+        "agent_archived",
+        "private_agent",
+        "reserved_agent_id",
         "draining",
         "queue_full",
         "idempotency_conflict",
@@ -87,6 +96,9 @@ impl Reject {
             Self::UnknownAgent { .. } => "unknown_agent",
             Self::AgentExists { .. } => "agent_exists",
             Self::AgentStopped { .. } => "agent_stopped",
+            Self::AgentArchived { .. } => "agent_archived",
+            Self::PrivateAgent { .. } => "private_agent",
+            Self::ReservedAgentId { .. } => "reserved_agent_id",
             Self::Draining => "draining",
             Self::QueueFull { .. } => "queue_full",
             Self::IdempotencyConflict { .. } => "idempotency_conflict",
@@ -116,6 +128,11 @@ impl Reject {
             Self::AgentExists { agent } => Some(alloc::format!(
                 "another name: holon agent list shows those in use, holon status {agent} this agent"
             )),
+            Self::PrivateAgent { parent, task, .. } => Some(alloc::format!(
+                "tell it through the task of its parent: holon task input {parent} {task}"
+            )),
+            Self::ReservedAgentId { .. } => Some("another name, without two hyphens in a row".into()),
+            Self::AgentArchived { .. } => Some("its log is there: holon ledger export".into()),
             Self::Draining => Some("again when the runtime is up: holon daemon status".into()),
             Self::QueueFull { agent, .. } => {
                 Some(alloc::format!("again when the agent has worked through its queue: holon why {agent}"))

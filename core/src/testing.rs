@@ -1,7 +1,7 @@
 //! A host with a scripted world around it: every effect waits until the test answers it. After each step the
 //! laws judge its records, the host checks itself, and each agent must be what its log folds to.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -57,6 +57,11 @@ pub(crate) struct World {
     pub(crate) seen: Vec<AgentView>,
     /// The generations of addresses that commands were given, in order.
     pub(crate) given_generations: Vec<Option<u64>>,
+    /// Agents that have left memory.
+    pub(crate) parked: BTreeSet<AgentId>,
+    /// Agents that are asked for come back at once.
+    pub(crate) loads: bool,
+    to_load: Vec<AgentId>,
     to_prepare: Vec<(AgentId, OpId)>,
     answers: BTreeMap<ReplyId, Answer>,
     folded: BTreeMap<AgentId, Agent>,
@@ -244,6 +249,9 @@ impl World {
             given_generations: Vec::new(),
             works: Vec::new(),
             views: Vec::new(),
+            parked: BTreeSet::new(),
+            loads: true,
+            to_load: Vec::new(),
             to_prepare: Vec::new(),
             answers: BTreeMap::new(),
             folded: BTreeMap::new(),
@@ -347,6 +355,8 @@ impl World {
         self.host.resume_accounts(self.accounts(Accounts::add_absent));
         self.open.clear();
         self.to_prepare.clear();
+        self.to_load.clear();
+        self.parked.clear();
         let agents: Vec<AgentId> = self.folded.keys().cloned().collect();
         for id in &agents {
             let log = self.log.iter().filter(|record| record.agent == *id).cloned();
@@ -358,6 +368,31 @@ impl World {
         }
         self.settle();
         self.rests();
+    }
+
+    /// Lets an agent leave memory; it has to have nothing to do.
+    pub(crate) fn park(&mut self, name: &str) {
+        assert!(self.host.park(&agent(name)).is_some(), "{name} has something to do");
+        self.parked.insert(agent(name));
+    }
+
+    /// Lets it leave memory if it has nothing to do.
+    pub(crate) fn park_if_idle(&mut self, name: &str) {
+        if self.host.park(&agent(name)).is_some() {
+            self.parked.insert(agent(name));
+        }
+    }
+
+    /// Brings an agent back that has left memory.
+    pub(crate) fn bring_in(&mut self, id: &AgentId) {
+        if self.parked.remove(id) {
+            let log = self.log.iter().filter(|record| record.agent == *id).cloned();
+            assert_eq!(self.host.admit(None, log), Ok(id.clone()));
+            let step = self.host.recover(self.now, id, self.report(id));
+            if self.take(step) {
+                self.settle();
+            }
+        }
     }
 
     /// What all agents have spent, one added after the other.
@@ -378,12 +413,20 @@ impl World {
 
     /// One input, then as many ticks as the host asks for.
     pub(crate) fn step(&mut self, input: Input) {
+        if let Some(whose) = input.agent().cloned() {
+            self.bring_in(&whose);
+        }
         let step = self.host.step(self.now, input);
         if self.take(step) {
             self.settle();
         }
         while let Some((agent, op)) = self.to_prepare.pop() {
             self.step(Input::Completed { agent, op, outcome: prepared() });
+        }
+        while self.loads
+            && let Some(agent) = self.to_load.pop()
+        {
+            self.bring_in(&agent);
         }
         self.rests();
     }
@@ -452,7 +495,7 @@ impl World {
         }
         self.host.check().unwrap();
         assert_eq!(*self.host.accounts(), self.accounts(Accounts::add), "accounts do not add up");
-        for (id, agent) in &self.folded {
+        for (id, agent) in self.folded.iter().filter(|(id, _)| !self.parked.contains(*id)) {
             assert_eq!(self.host.view().agent(id), Some(agent), "{id} is not what its log says");
         }
         self.log.extend_from_slice(step.records());
@@ -472,7 +515,7 @@ impl World {
             let open = self.host.agent(id).is_some_and(|agent| agent.ops.contains_key(op));
             assert!(open, "somebody is at work for {op} of {id}, which is settled");
         }
-        for id in self.folded.keys() {
+        for id in self.folded.keys().filter(|id| !self.parked.contains(*id)) {
             let decision = self.host.view().explain(id).unwrap().decision;
             assert!(decision.rests(), "{id} rests and should not: {decision:?}");
             let agent = self.host.agent(id).unwrap();
@@ -495,6 +538,10 @@ impl World {
             }
             Effect::Cancel { agent, op } => {
                 self.open.remove(&(agent, op));
+                return;
+            }
+            Effect::LoadChild { child, .. } => {
+                self.to_load.push(child);
                 return;
             }
             Effect::LoadContext { agent, op, .. } => ((agent, op), OpKind::LoadContext),

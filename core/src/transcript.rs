@@ -93,6 +93,7 @@ impl Transcript {
             | Event::Work(_)
             | Event::Wait(_)
             | Event::Wake(_)
+            | Event::Outbox(_)
             | Event::Brief(_) => return None,
         };
         Some(TranscriptEntry { event_seq: record.event_seq, at: record.at, entry })

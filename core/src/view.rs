@@ -1,6 +1,7 @@
 //! Read models: summaries and explanations, assembled on read and never an input to anything. An explanation
 //! is built from the projection and the decision function themselves (contract: scheduler.md, Explaining).
 
+mod children;
 mod run;
 mod spending;
 mod verdict;
@@ -35,6 +36,8 @@ use crate::reject::Reject;
 use crate::scheduler::{SchedulerDecision, decide_next_action, project};
 use crate::time::Wall;
 use crate::tool::Tool;
+pub(crate) use children::observe;
+pub use children::{ActiveChild, ChildObservability, ChildPhase};
 pub use run::{AttemptError, CallSummary, RunSummary};
 pub use spending::{BudgetState, Spending};
 
@@ -280,7 +283,7 @@ impl<'a> View<'a> {
         Ok(PromptPreview {
             frame: sections::frame(agent, context, &config.context, work.as_deref(), Some(recent)),
             input: sections::current_input(agent, &message),
-            tools: Tool::ALL.to_vec(),
+            tools: Window::of_chain(config, &config.models).tools(agent.spec.depth, config.children.depth),
         })
     }
 

@@ -101,6 +101,7 @@ impl Envelopes {
             | Event::Task(_)
             | Event::Timer(_)
             | Event::Wake(_)
+            | Event::Outbox(_)
             | Event::Brief(_) => None,
         });
         if let Event::Turn(TurnFact::TurnTerminal(_)) = event {
@@ -227,7 +228,10 @@ fn message(event: &Event) -> Option<MessageId> {
         Event::Task(fact) => match fact {
             TaskFact::TaskCreated(fact) => fact.parent_message_id,
             TaskFact::TaskResultQueued(fact) => Some(fact.message_id),
-            TaskFact::TaskStatusUpdated(_) | TaskFact::TaskInputDelivered(_) => None,
+            TaskFact::ChildNeedTold(fact) => Some(fact.message_id),
+            TaskFact::TaskStatusUpdated(_)
+            | TaskFact::TaskInputDelivered(_)
+            | TaskFact::ChildNeedNoted(_) => None,
         },
         Event::Timer(TimerFact::TimerTickQueued(fact)) => Some(fact.message_id),
         Event::Work(WorkFact::DeliverySummaryRecorded(fact)) => Some(fact.related_message_id),
@@ -238,6 +242,7 @@ fn message(event: &Event) -> Option<MessageId> {
         | Event::Timer(_)
         | Event::Work(_)
         | Event::Wait(_)
-        | Event::Wake(_) => None,
+        | Event::Wake(_)
+        | Event::Outbox(_) => None,
     }
 }

@@ -188,7 +188,8 @@ impl RunFold {
             | Event::Timer(_)
             | Event::Work(_)
             | Event::Wait(_)
-            | Event::Wake(_) => {}
+            | Event::Wake(_)
+            | Event::Outbox(_) => {}
         }
     }
 

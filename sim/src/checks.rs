@@ -79,6 +79,12 @@ impl Checks {
         accounts
     }
 
+    /// Children that are alive.
+    pub(crate) fn children(&self) -> Vec<AgentId> {
+        let lives = |agent: &&Agent| agent.spec.supervisor.is_some() && !agent.childhood.archived;
+        self.folded.values().filter(lives).map(|agent| agent.id.clone()).collect()
+    }
+
     /// What a caller was told.
     pub(crate) fn answered(&mut self, reply: ReplyId, answer: &Answer) -> Result<(), Failure> {
         match self.judges {
@@ -158,7 +164,8 @@ impl Checks {
             | OpKind::CallTool
             | OpKind::PromoteCommand
             | OpKind::AwaitTask
-            | OpKind::WriteInput => false,
+            | OpKind::WriteInput
+            | OpKind::SuperviseChild => false,
         };
         match fact {
             OperationFact::OperationOpened(fact) if fact.kind == OpKind::PrepareCommand => {

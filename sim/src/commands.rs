@@ -116,7 +116,7 @@ pub fn told(outcome: &ToolOutcome) -> (TaskStatus, Option<i32>) {
 pub fn look(here: &mut Circumstances<'_>, work: &TaskWork) -> Deliveries {
     shown(here, |here| match work {
         TaskWork::Promote { task, .. } => Text::short(format!("it goes on as {task}")),
-        TaskWork::AlreadyRunning { task } | TaskWork::Status { task } | TaskWork::Stop { task, .. } => {
+        TaskWork::AlreadyRunning { task } | TaskWork::Status { task, .. } | TaskWork::Stop { task, .. } => {
             Text::short(format!("{} is {}", task.id, task.status))
         }
         TaskWork::List { tasks } => Text::short(format!("{} tasks", tasks.len())),

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use holon_core::content::clip;
 use holon_core::event::brief::BriefVisibility;
+use holon_core::event::task::TaskOrigin;
 use holon_core::event::work::WorkChange;
 use holon_core::event::{
     BriefFact, InboxFact, LifecycleFact, SchedulingFact, TaskFact, TimerFact, TurnFact, WaitFact, WakeFact,
@@ -98,7 +99,7 @@ fn line(event: &Event) -> Option<String> {
         Event::Brief(BriefFact::BriefCreated(fact)) if fact.visibility == BriefVisibility::ActionRequired => {
             Some(format!("→ the operator is asked: {}", said(fact.text.preview())))
         }
-        Event::Timer(_) | Event::Wake(_) | Event::Brief(_) | Event::Operation(_) => None,
+        Event::Timer(_) | Event::Wake(_) | Event::Outbox(_) | Event::Brief(_) | Event::Operation(_) => None,
     }
 }
 
@@ -113,6 +114,8 @@ fn lifecycle(fact: &LifecycleFact) -> Option<String> {
         | LifecycleFact::CurrentRunAborted(_)
         | LifecycleFact::SchedulerPostureDecision(_)
         | LifecycleFact::ClockStepped(_)
+        | LifecycleFact::AgentRetired(_)
+        | LifecycleFact::AgentArchived(_)
         | LifecycleFact::ModelOverrideChanged(_) => None,
     }
 }
@@ -226,6 +229,13 @@ fn block(block: &Block) -> String {
 
 fn task(fact: &TaskFact) -> Option<String> {
     match fact {
+        TaskFact::TaskCreated(fact) if fact.cause == TaskOrigin::Spawned => {
+            Some(format!("    {} is a child: {}", fact.task_id, fact.summary))
+        }
+        TaskFact::ChildNeedNoted(fact) => Some(format!(
+            "the child of {} needs its parent: {}, {}",
+            fact.task_id, fact.need.kind, fact.need.about
+        )),
         TaskFact::TaskCreated(fact) => {
             Some(format!("    {} goes on in the background: {}", fact.task_id, fact.summary))
         }
@@ -233,9 +243,10 @@ fn task(fact: &TaskFact) -> Option<String> {
             let exit = fact.exit_status.map(|exit| format!(", it ended with {exit}")).unwrap_or_default();
             Some(format!("{} is {}{exit}", fact.task_id, fact.status))
         }
-        TaskFact::TaskStatusUpdated(_) | TaskFact::TaskResultQueued(_) | TaskFact::TaskInputDelivered(_) => {
-            None
-        }
+        TaskFact::TaskStatusUpdated(_)
+        | TaskFact::TaskResultQueued(_)
+        | TaskFact::TaskInputDelivered(_)
+        | TaskFact::ChildNeedTold(_) => None,
     }
 }
 

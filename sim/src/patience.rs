@@ -98,6 +98,7 @@ pub(crate) fn judge(agent: &Agent, record: &Record, config: &Config) -> Result<(
         | Event::Work(_)
         | Event::Wait(_)
         | Event::Wake(_)
+        | Event::Outbox(_)
         | Event::Brief(_) => Ok(()),
     }
 }

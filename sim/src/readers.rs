@@ -109,7 +109,7 @@ fn working(agent: &Agent, told: &RunSummary, run: &Run) -> Result<(), Failure> {
         | OpKind::RunCommand
         | OpKind::PromoteCommand
         | OpKind::AwaitTask => agent.is_of_run(op),
-        OpKind::LoadContext | OpKind::CallModel | OpKind::WriteInput => false,
+        OpKind::LoadContext | OpKind::CallModel | OpKind::WriteInput | OpKind::SuperviseChild => false,
     };
     let first = run.rounds.last().and_then(|round| round.calls().nth(round.results.len()));
     let open = first.filter(|_| agent.ops.values().any(calls)).map(|(call_id, _, _)| call_id);
@@ -315,6 +315,7 @@ fn entry(event: &Event) -> Option<&'static str> {
         | Event::Work(_)
         | Event::Wait(_)
         | Event::Wake(_)
+        | Event::Outbox(_)
         | Event::Brief(_) => None,
     }
 }

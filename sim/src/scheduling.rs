@@ -53,6 +53,7 @@ pub(crate) fn judge(agent: &Agent, record: &Record, config: &Config, blind: bool
         | Event::Work(_)
         | Event::Wait(_)
         | Event::Wake(_)
+        | Event::Outbox(_)
         | Event::Brief(_) => Ok(false),
     }
 }

@@ -87,6 +87,7 @@ impl Spending {
             | Event::Work(_)
             | Event::Wait(_)
             | Event::Wake(_)
+            | Event::Outbox(_)
             | Event::Brief(_) => Ok(()),
         }
     }

@@ -148,7 +148,11 @@ fn occasion(agent: &Agent) -> Option<String> {
     let mut occasion = format!("{} {origin} {}", message.kind, message.body.text.preview());
     for task in agent.tasks.told_by(message.id) {
         let exit = task.end.as_ref().and_then(|end| end.exit_status);
-        occasion += &format!(" {} {} {exit:?}", task.command.cmd.preview(), task.status);
+        occasion += &format!(
+            " {} {} {exit:?}",
+            task.command().map_or(&*task.summary, |command| command.cmd.preview()),
+            task.status
+        );
     }
     Some(occasion)
 }

@@ -124,6 +124,7 @@ impl Trace {
             Effect::CallAgent { agent, op, view } => {
                 format!("call_agent {agent} {op} {}", serde_json::to_string(view).unwrap_or_default())
             }
+            Effect::LoadChild { agent, op, child } => format!("load_child {agent} {op} {child}"),
             Effect::Cancel { agent, op } => format!("cancel {agent} {op}"),
         };
         self.mix(&text);

@@ -64,6 +64,7 @@ impl Witness {
                 | Event::Work(_)
                 | Event::Wait(_)
                 | Event::Wake(_)
+                | Event::Outbox(_)
                 | Event::Brief(_) => {}
             }
         }

@@ -68,7 +68,7 @@ fn a_turn_that_outgrows_the_window_goes_on_with_a_recap() {
     let provider = Provider::start((0..rounds).map(|number| prints(number, 6_000)).chain([says("Done.")]));
     let holon = with(&provider);
     std::fs::create_dir_all(holon.home()).unwrap();
-    std::fs::write(holon.home().join("config.toml"), "[runtime]\ncontext_window_tokens = 15000\n").unwrap();
+    std::fs::write(holon.home().join("config.toml"), "[runtime]\ncontext_window_tokens = 16000\n").unwrap();
     let ended = holon.run(&["run", "--json", "print a lot"]);
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let report = ended.json();

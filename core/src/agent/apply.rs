@@ -4,10 +4,12 @@ use alloc::vec::Vec;
 
 use super::hold::Hold;
 use super::novelty::Fingerprint;
+use super::outbox::Letter;
 use super::sleep::Sleep;
+use super::task::{Task, TaskStatus};
 use super::turn::recap::Recap;
 use super::turn::{Round, Run};
-use super::unattended::{self, Exhausted};
+use super::unattended::Exhausted;
 use super::{Agent, OpenOp};
 use crate::event::operation::{OperationFact, OperationOpened};
 use crate::event::scheduling::{HoldEnd, SleepElapsed};
@@ -15,9 +17,10 @@ use crate::event::task::TaskResultQueued;
 use crate::event::turn::TurnTerminal;
 use crate::event::work::WorkAuthor;
 use crate::event::{
-    BriefFact, Event, InboxFact, LifecycleFact, SchedulingFact, TaskFact, TimerFact, TurnFact, WorkFact,
+    BriefFact, Event, InboxFact, LifecycleFact, OutboxFact, SchedulingFact, TaskFact, TimerFact, TurnFact,
+    WorkFact,
 };
-use crate::ids::MessageId;
+use crate::ids::{MessageId, TaskId};
 use crate::lifecycle::{ControlAction, Status};
 use crate::price::Amount;
 use crate::record::Record;
@@ -39,9 +42,13 @@ impl Agent {
             Event::Work(fact) => self.apply_work(record.at, fact),
             Event::Wait(fact) => self.apply_wait(record.at, fact),
             Event::Wake(fact) => self.apply_wake(record.at, fact),
+            Event::Outbox(fact) => self.apply_outbox(fact),
             Event::Brief(BriefFact::BriefCreated(fact)) => {
                 self.next.brief = fact.id.next();
                 self.history.last_brief = Some((fact.id, record.at));
+                if self.spec.supervisor.is_some() {
+                    self.childhood.said(fact);
+                }
             }
         }
     }
@@ -88,6 +95,11 @@ impl Agent {
                     sleep.clock_stepped(fact.from, fact.to);
                 }
             }
+            LifecycleFact::AgentRetired(fact) => {
+                self.childhood.retired = Some(fact.status);
+                self.sleep = None;
+            }
+            LifecycleFact::AgentArchived(_) => self.childhood.archived = true,
             LifecycleFact::ModelOverrideChanged(fact) => self.model_override.clone_from(&fact.model),
         }
     }
@@ -100,7 +112,7 @@ impl Agent {
                 if let Some(hold) = &mut self.hold {
                     hold.admitted(&fact.message);
                 }
-                if unattended::by_operator(&fact.message) {
+                if fact.message.is_by_operator() {
                     self.heard_operator(at);
                 } else if fact.message.kind.is_from_outside() {
                     self.heard(at);
@@ -177,7 +189,7 @@ impl Agent {
                 // Whatever it is for ends a sleep; the one for its end keeps it until that is told.
                 self.sleep = self.sleep.take().filter(|sleep| sleep.tick == Some(fact.message_id));
                 run.work_told = crate::prompt::work::told(&self.work, self.waits.own.as_ref());
-                if !unattended::by_operator(&run.incoming) {
+                if !run.incoming.is_by_operator() {
                     self.unattended.started(at);
                 }
                 run.progress = core::iter::once(&fact.message_id)
@@ -256,18 +268,53 @@ impl Agent {
         let news = match fact {
             TaskFact::TaskStatusUpdated(fact) if fact.status.is_terminal() => {
                 let task = self.tasks.get(fact.task_id).filter(|task| !task.status.is_terminal());
-                let command = task.map(|task| Fingerprint::of(&task.command));
-                command.is_some_and(|command| self.novelty.ends(command, fact.exit_status))
+                let ended = task.map(|task| {
+                    // A child says in a word how it ended.
+                    let status = task.child().map(|_| i32::from(fact.status != TaskStatus::Completed));
+                    (task.job.fingerprint(), fact.exit_status.or(status))
+                });
+                if let Some(child) = task.and_then(Task::child) {
+                    self.outbox.forget(&child.child_agent_id);
+                }
+                ended.is_some_and(|(job, status)| self.novelty.ends(job, status))
+            }
+            TaskFact::TaskCreated(fact) => {
+                if let Some(child) = fact.job.child() {
+                    self.child_begun(fact.task_id, child.purpose);
+                }
+                false
             }
             TaskFact::TaskStatusUpdated(_)
-            | TaskFact::TaskCreated(_)
             | TaskFact::TaskResultQueued(_)
+            | TaskFact::ChildNeedNoted(_)
+            | TaskFact::ChildNeedTold(_)
             | TaskFact::TaskInputDelivered(_) => false,
         };
         self.tasks.apply(at, fact, news);
         if let TaskFact::TaskResultQueued(fact) = fact {
             self.result_queued(at, fact);
         }
+    }
+
+    /// Another child for the same is no progress.
+    fn child_begun(&mut self, task: TaskId, purpose: Fingerprint) {
+        let new = self.novelty.begins(purpose);
+        if let Some(run) = &mut self.run {
+            run.progress |= new;
+        }
+        self.next.task = self.next.task.max(task.next());
+    }
+
+    fn apply_outbox(&mut self, fact: &OutboxFact) {
+        if let OutboxFact::LetterPosted(fact) = fact {
+            self.next.letter = fact.letter_id.next();
+            match &fact.letter {
+                Letter::Needs { need } => self.childhood.told = Some(need.clone()),
+                Letter::Result { .. } => self.childhood.reported = true,
+                Letter::Spawn { .. } | Letter::FollowUp { .. } | Letter::Stop { .. } => {}
+            }
+        }
+        self.outbox.apply(fact);
     }
 
     /// The end of a command that was progress when it began comes from outside.

@@ -3,11 +3,13 @@
 
 use alloc::vec::Vec;
 
-use crate::agent::task;
+use crate::agent::child;
+use crate::agent::task::{self, TaskStatus};
 use crate::agent::turn::end::{self, End};
 use crate::effect::Answer;
 use crate::event::lifecycle::{ControlApplied, ControlRequestAdmitted, SchedulerPostureDecision};
 use crate::event::scheduling::{HoldEnd, HoldEnded};
+use crate::event::task::TaskCause;
 use crate::host::tx::Tx;
 use crate::ids::{MessageId, OpId, ReplyId, RunId, TaskId};
 use crate::input::ControlRequest;
@@ -18,6 +20,9 @@ use crate::terminal::TurnReason;
 /// Applies the request and answers the caller.
 pub(crate) fn control(tx: &mut Tx<'_>, request: &ControlRequest, reply: ReplyId) {
     let answer = match request {
+        ControlRequest::Start if tx.agent().childhood.retired.is_some() => {
+            Answer::Refused { reject: Reject::AgentArchived { agent: tx.agent().id.clone() } }
+        }
         ControlRequest::Start => Answer::Controlled(start(tx)),
         ControlRequest::Stop => Answer::Controlled(stop(tx)),
         ControlRequest::Abort { run_id, stop_after_abort } => match abort(tx, *run_id, *stop_after_abort) {
@@ -47,7 +52,7 @@ fn start(tx: &mut Tx<'_>) -> ControlOutcome {
     applied(tx, ControlAction::Start, (previous, next), Aborted::default())
 }
 
-fn stop(tx: &mut Tx<'_>) -> ControlOutcome {
+pub(super) fn stop(tx: &mut Tx<'_>) -> ControlOutcome {
     let previous = tx.agent().status;
     if previous == Status::Stopped {
         return unchanged(ControlAction::Stop, previous);
@@ -59,8 +64,10 @@ fn stop(tx: &mut Tx<'_>) -> ControlOutcome {
     }
     let mut aborted = abort_run(tx, TurnReason::Stopped);
     task::operator::give_up(tx, &Reject::AgentStopped { agent: tx.agent().id.clone() });
-    aborted.tasks = task::stop::all(tx);
-    applied(tx, ControlAction::Stop, (previous, Status::Stopped), aborted)
+    aborted.tasks = task::stop::all(tx, TaskCause::AgentStopped, false);
+    let outcome = applied(tx, ControlAction::Stop, (previous, Status::Stopped), aborted);
+    child::retire(tx, TaskStatus::Cancelled);
+    outcome
 }
 
 fn abort(tx: &mut Tx<'_>, run_id: Option<RunId>, stop_after: bool) -> Result<ControlOutcome, Reject> {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{BriefId, MessageId, OpId, RunId, TaskId, TimerId, TurnIndex, WaitId, WorkItemId};
+use crate::ids::{BriefId, LetterId, MessageId, OpId, RunId, TaskId, TimerId, TurnIndex, WaitId, WorkItemId};
 
 /// The ids that will be handed out next.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,6 +21,8 @@ pub struct Counters {
     pub work_item: WorkItemId,
     #[serde(default = "first_wait")]
     pub wait: WaitId,
+    #[serde(default = "first_letter", skip_serializing_if = "is_first_letter")]
+    pub letter: LetterId,
 }
 
 impl Default for Counters {
@@ -35,6 +37,7 @@ impl Default for Counters {
             timer: TimerId(1),
             work_item: WorkItemId(1),
             wait: WaitId(1),
+            letter: first_letter(),
         }
     }
 }
@@ -53,4 +56,13 @@ fn first_work_item() -> WorkItemId {
 
 fn first_wait() -> WaitId {
     WaitId(1)
+}
+
+fn first_letter() -> LetterId {
+    LetterId(1)
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
+fn is_first_letter(letter: &LetterId) -> bool {
+    *letter == first_letter()
 }

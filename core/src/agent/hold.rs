@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::agent::budget::Budget;
 use crate::event::scheduling::{HoldCause, HoldSet};
 use crate::ids::MessageId;
-use crate::message::{Message, MessageKind};
+use crate::message::Message;
 use crate::time::Wall;
 
 /// Set by a turn that met an outage or an exhausted budget, ended by one that succeeds. Between its deadline and the
@@ -39,7 +39,7 @@ impl Hold {
     }
 
     pub(super) fn admitted(&mut self, message: &Message) {
-        if self.trial.is_none() && message.kind == MessageKind::OperatorPrompt {
+        if self.trial.is_none() && message.is_by_operator() {
             self.trial = Some(message.id);
         }
     }

@@ -5,6 +5,7 @@ use alloc::string::String;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::agent::child::Supervisor;
 use crate::ids::{AgentId, EventSeq};
 use crate::names::names;
 
@@ -23,6 +24,12 @@ pub struct AgentSpec {
     /// Who created it; audit only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lineage_parent_agent_id: Option<AgentId>,
+    /// Who supervises it; none for those that look after themselves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub supervisor: Option<Supervisor>,
+    /// How many supervisors there are above it.
+    #[serde(default, skip_serializing_if = "crate::event::is_zero")]
+    pub depth: u32,
     /// Of whose log its own begins as a copy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<ForkedFrom>,
@@ -56,8 +63,25 @@ impl AgentSpec {
             ownership: Ownership::SelfOwned,
             profile_preset: ProfilePreset::PublicNamed,
             lineage_parent_agent_id: None,
+            supervisor: None,
+            depth: 0,
             forked_from: None,
             execution,
+        }
+    }
+
+    /// A private agent under supervision, which works where its supervisor does.
+    pub(crate) fn child(supervisor: Supervisor, of: &Self) -> Self {
+        Self {
+            kind: AgentKind::Child,
+            visibility: Visibility::Private,
+            ownership: Ownership::ParentSupervised,
+            profile_preset: ProfilePreset::PrivateChild,
+            lineage_parent_agent_id: Some(supervisor.agent_id.clone()),
+            supervisor: Some(supervisor),
+            depth: of.depth.saturating_add(1),
+            forked_from: None,
+            execution: of.execution.clone(),
         }
     }
 }

@@ -196,7 +196,7 @@ impl Inbox {
             self.keys.remember(at, idempotency, message.id);
         }
         self.put(Entry {
-            own: unattended::is_own(message.kind),
+            own: unattended::is_own(&message),
             message,
             crashes: 0,
             known: false,

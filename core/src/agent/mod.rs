@@ -6,6 +6,9 @@ mod apply;
 pub mod budget;
 #[cfg(test)]
 mod budget_tests;
+pub mod child;
+#[cfg(test)]
+mod child_tests;
 pub(crate) mod control;
 mod counters;
 pub(crate) mod evidence;
@@ -18,6 +21,7 @@ pub mod identity;
 pub mod inbox;
 pub mod model;
 pub mod novelty;
+pub mod outbox;
 pub(crate) mod recovery;
 pub(crate) mod settle;
 pub mod sleep;
@@ -57,6 +61,7 @@ use crate::scheduler::SchedulerDecision;
 use crate::time::Wall;
 
 use budget::Account;
+use child::Childhood;
 pub use counters::Counters;
 use external_trigger::ExternalTrigger;
 use history::History;
@@ -64,6 +69,7 @@ use hold::Hold;
 use identity::AgentSpec;
 use inbox::{Entry, Inbox};
 use novelty::Novelty;
+use outbox::Outbox;
 use sleep::Sleep;
 use task::Tasks;
 use timer::Timers;
@@ -106,6 +112,11 @@ pub struct Agent {
     pub unattended: Unattended,
     #[serde(default, skip_serializing_if = "Account::is_fresh")]
     pub account: Account,
+    #[serde(default, skip_serializing_if = "Outbox::is_fresh")]
+    pub outbox: Outbox,
+    /// Of one under supervision.
+    #[serde(default, skip_serializing_if = "Childhood::is_fresh")]
+    pub childhood: Childhood,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sleep: Option<Sleep>,
     pub hold: Option<Hold>,
@@ -181,6 +192,8 @@ impl Agent {
             novelty: Novelty::default(),
             unattended: Unattended::default(),
             account: Account::default(),
+            outbox: Outbox::default(),
+            childhood: Childhood::default(),
             sleep: None,
             hold: None,
             history: History::default(),
@@ -274,7 +287,7 @@ impl Agent {
             None if sleep::is_tick(message) => {
                 self.sleep.as_ref().and_then(|sleep| sleep.tick) != Some(message.id)
             }
-            None => wait::recheck::is_stale(self, message),
+            None => wait::recheck::is_stale(self, message) || task::child::is_stale(&self.tasks, message),
         };
         if entry.known { Some(Spent::Known) } else { stale().then_some(Spent::Stale) }
     }
@@ -306,7 +319,7 @@ impl Agent {
 
     /// The task that an operation brings to its end.
     pub fn task_of(&self, op: OpId) -> Option<TaskId> {
-        let open = self.ops.get(&op).filter(|open| open.kind == OpKind::RunCommand)?;
+        let open = self.ops.get(&op).filter(|open| open.kind.brings_end())?;
         open.task_id.filter(|id| self.tasks.is_active(*id))
     }
 

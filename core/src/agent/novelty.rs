@@ -5,6 +5,7 @@ use alloc::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
+use crate::content::Text;
 use crate::hash::Fnv;
 use crate::outcome::CommandSpec;
 
@@ -16,6 +17,11 @@ const KEPT: usize = 256;
 pub struct Fingerprint(u64);
 
 impl Fingerprint {
+    /// Of what a child is begun for.
+    pub(crate) fn of_purpose(message: &Text) -> Self {
+        Self(Fnv::START.text(message).0)
+    }
+
     pub(crate) fn of(command: &CommandSpec) -> Self {
         let CommandSpec { cmd_digest, workdir, shell, login, tty, .. } = command;
         let place = Fnv::START.piece(&cmd_digest.0).piece(workdir.as_bytes()).piece(shell.as_bytes());
@@ -30,6 +36,10 @@ pub struct Novelty(VecDeque<(Fingerprint, Option<i32>)>);
 impl Novelty {
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    pub(super) fn knows(&self, command: Fingerprint) -> bool {
+        self.0.iter().any(|(known, _)| *known == command)
     }
 
     /// A command begins; says whether it is a new one.

@@ -25,11 +25,13 @@ pub(crate) fn shut_down(tx: &mut Tx<'_>) {
 /// command whose end is known brings its call or its task that result, and one that goes on is a task; nothing is ever executed again.
 pub(crate) fn recover(tx: &mut Tx<'_>, report: RecoveryReport) {
     let interrupted_run_id = tx.agent().run.as_ref().map(|run| run.id);
-    if interrupted_run_id.is_none() && tx.agent().ops.is_empty() {
+    // Children recover as agents of their own.
+    let children = of_kind(tx, OpKind::SuperviseChild);
+    if interrupted_run_id.is_none() && tx.agent().ops.len() == children.len() {
         return;
     }
     let mut found = found(tx, report);
-    let known = |op: &OpId| found.get(op).is_some_and(|found| *found != Found::Lost);
+    let known = |op: &OpId| children.contains(op) || found.get(op).is_some_and(|found| *found != Found::Lost);
     let lost_ops = tx.agent().ops.keys().filter(|op| !known(op)).copied().collect();
     let recovered = RuntimeRecovered { interrupted_run_id, lost_ops };
     // Commands that merely go on are nothing to record.

@@ -2,7 +2,7 @@
 
 use crate::agent::turn::begin;
 use crate::agent::wait::recheck;
-use crate::agent::{sleep, task, timer, wake, work};
+use crate::agent::{child, sleep, task, timer, wake, work};
 use crate::closure;
 use crate::continuation;
 use crate::event::inbox::{Disposition, MessageDequeued, MessageProcessed};
@@ -27,6 +27,12 @@ pub(crate) enum Settled {
 
 /// Decides and acts until the agent rests; `left` is what the step may still decide.
 pub(crate) fn settle(tx: &mut Tx<'_>, boundary: Boundary, left: &mut u32) -> Settled {
+    let settled = decide(tx, boundary, left);
+    // One that retires has a last decision to take.
+    if settled == Settled::Resting && child::rest(tx) { settle(tx, boundary, left) } else { settled }
+}
+
+fn decide(tx: &mut Tx<'_>, boundary: Boundary, left: &mut u32) -> Settled {
     // Holds and deferrals move with the clock: the decision must see them where they will be.
     if tx.agent().sleep.is_some()
         || tx.agent().hold.is_some()
@@ -43,6 +49,7 @@ pub(crate) fn settle(tx: &mut Tx<'_>, boundary: Boundary, left: &mut u32) -> Set
         }
         *left -= 1;
         task::deliver::tell_rest(tx);
+        task::child::tell_needs(tx);
         let decision = decide_next_action(&project(tx.agent(), tx.host, tx.config, boundary));
         record(tx, &decision);
         match decision.kind {

@@ -100,17 +100,14 @@ impl Unattended {
     /// Whether a turn for that message would have to wait.
     pub(super) fn restrains(&self, entry: &Entry, now: Wall, policy: &UnattendedPolicy) -> bool {
         let own = entry.own && (self.self_hold || self.deferred(now).is_some());
-        own || (!by_operator(&entry.message) && self.exhausted(now, policy).is_some())
+        own || (!entry.message.is_by_operator() && self.exhausted(now, policy).is_some())
     }
 }
 
-pub(super) fn by_operator(message: &Message) -> bool {
-    message.kind == MessageKind::OperatorPrompt
-}
-
-/// Whether a message comes from the agent itself, as far as its kind tells: of the result of a task, its command does.
-pub(super) fn is_own(kind: MessageKind) -> bool {
-    matches!(kind, MessageKind::SystemTick | MessageKind::InternalFollowup)
+/// Whether a message comes from the agent itself, as far as it tells by itself: of the result of a task, its command does.
+pub(super) fn is_own(message: &Message) -> bool {
+    matches!(message.kind, MessageKind::SystemTick | MessageKind::InternalFollowup)
+        && !message.is_by_operator()
 }
 
 /// Counts a turn that has ended.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::family;
 use crate::agent::identity::AgentSpec;
+use crate::agent::task::TaskStatus;
 use crate::ids::{MessageId, OpId, RunId, TaskId};
 use crate::lifecycle::{Boundary, ControlAction, Status};
 use crate::model::ModelRef;
@@ -24,6 +25,8 @@ family! {
         RuntimeRecovered "runtime_recovered" v 1,
         ClockStepped "clock_stepped" v 1,
         ModelOverrideChanged "model_override_changed" v 1,
+        AgentRetired "agent_retired" v 1,
+        AgentArchived "agent_archived" v 1,
     }
 }
 
@@ -97,3 +100,13 @@ pub struct ModelOverrideChanged {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelRef>,
 }
+
+/// A child has come to its end; what it still has is being ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentRetired {
+    pub status: TaskStatus,
+}
+
+/// Nothing of a child is left but its log: it is read, and never runs again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentArchived {}

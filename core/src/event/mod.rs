@@ -5,6 +5,7 @@ pub mod brief;
 pub mod inbox;
 pub mod lifecycle;
 pub mod operation;
+pub mod outbox;
 pub mod scheduling;
 pub mod task;
 pub mod timer;
@@ -20,6 +21,7 @@ pub use brief::{BriefCreated, BriefFact};
 pub use inbox::InboxFact;
 pub use lifecycle::LifecycleFact;
 pub use operation::OperationFact;
+pub use outbox::OutboxFact;
 pub use scheduling::SchedulingFact;
 pub use task::TaskFact;
 pub use timer::TimerFact;
@@ -89,6 +91,7 @@ pub enum Event {
     Work(WorkFact),
     Wait(WaitFact),
     Wake(WakeFact),
+    Outbox(OutboxFact),
     Brief(BriefFact),
 }
 
@@ -105,6 +108,7 @@ macro_rules! each_family {
             Event::Work($fact) => $body,
             Event::Wait($fact) => $body,
             Event::Wake($fact) => $body,
+            Event::Outbox($fact) => $body,
             Event::Brief($fact) => $body,
         }
     };
@@ -141,6 +145,7 @@ impl Event {
             WorkFact::KINDS,
             WaitFact::KINDS,
             WakeFact::KINDS,
+            OutboxFact::KINDS,
             BriefFact::KINDS,
         ]
         .into_iter()
@@ -161,6 +166,7 @@ impl Event {
             Self::Task(fact) => fact.texts(&mut texts),
             Self::Work(fact) => fact.texts(&mut texts),
             Self::Wake(fact) => fact.texts(&mut texts),
+            Self::Outbox(fact) => fact.texts(&mut texts),
             Self::Inbox(fact) => fact.texts(&mut texts),
             Self::Turn(fact) => fact.texts(&mut texts),
             Self::Brief(fact) => fact.texts(&mut texts),
@@ -179,4 +185,4 @@ macro_rules! into_event {
 }
 into_event!(LifecycleFact => Lifecycle, InboxFact => Inbox, SchedulingFact => Scheduling, TurnFact => Turn,
     OperationFact => Operation, TaskFact => Task, TimerFact => Timer, WorkFact => Work,
-    WaitFact => Wait, WakeFact => Wake, BriefFact => Brief);
+    WaitFact => Wait, WakeFact => Wake, OutboxFact => Outbox, BriefFact => Brief);

@@ -29,8 +29,17 @@ names! {
         PromoteCommand "promote_command",
         /// A call waits for the end of a task; nobody performs it.
         AwaitTask "await_task",
+        /// A child lives, until it says how it ended.
+        SuperviseChild "supervise_child",
         /// An operator's text is written to a task.
         WriteInput "write_input",
+    }
+}
+
+impl OpKind {
+    /// Whether its task ends with it.
+    pub(crate) fn brings_end(self) -> bool {
+        self == Self::RunCommand || self == Self::SuperviseChild
     }
 }
 

@@ -7,11 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use super::family;
 use super::turn::FailureArtifact;
-use crate::agent::task::{TaskKind, TaskStatus, WaitPolicy};
+use crate::agent::child::Need;
+use crate::agent::task::{Job, TaskKind, TaskStatus, WaitPolicy};
 use crate::content::Text;
 use crate::ids::{MessageId, OpId, RunId, TaskId};
 use crate::names::names;
-use crate::outcome::{CommandSpec, InputTarget};
+use crate::outcome::InputTarget;
 use crate::time::Millis;
 
 family! {
@@ -21,6 +22,8 @@ family! {
         TaskStatusUpdated "task_status_updated" v 1,
         TaskResultQueued "task_result_queued" v 1,
         TaskInputDelivered "task_input_delivered" v 1,
+        ChildNeedNoted "child_need_noted" v 1,
+        ChildNeedTold "child_need_told" v 1,
     }
 }
 
@@ -40,8 +43,9 @@ pub struct TaskCreated {
     pub parent_message_id: Option<MessageId>,
     pub summary: String,
     pub wait_policy: WaitPolicy,
-    pub command: CommandSpec,
-    /// The agent had begun the same command before: that was no progress.
+    #[serde(flatten)]
+    pub job: Job,
+    /// The agent had begun the same before: that was no progress.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub repeated: bool,
 }
@@ -57,6 +61,8 @@ names! {
         PromotedAtShutdown "promoted_at_shutdown",
         /// An operator asked for it.
         Operator "operator",
+        /// The agent has a child.
+        Spawned "spawned",
     }
 }
 
@@ -85,7 +91,7 @@ names! {
     TaskCause {
         /// Its supervisor has the word.
         Started "started",
-        /// The command ended by itself.
+        /// The command ended by itself, or the child had nothing left to do.
         Exited "exited",
         /// It was ended past its window.
         TimedOut "timed_out",
@@ -134,7 +140,21 @@ pub struct TaskResultQueued {
     pub known: bool,
 }
 
-/// Text has reached the command.
+/// The child of a task can't go on by itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChildNeedNoted {
+    pub task_id: TaskId,
+    pub need: Need,
+}
+
+/// The one message that tells the parent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChildNeedTold {
+    pub task_id: TaskId,
+    pub message_id: MessageId,
+}
+
+/// Text has reached the command, or is on its way to the child.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskInputDelivered {
     pub task_id: TaskId,
@@ -145,12 +165,15 @@ pub struct TaskInputDelivered {
 impl TaskFact {
     pub(crate) fn texts<'a>(&'a self, visit: &mut dyn FnMut(&'a Text)) {
         match self {
-            Self::TaskCreated(fact) => visit(&fact.command.cmd),
+            Self::TaskCreated(fact) => fact.job.text().into_iter().for_each(visit),
             Self::TaskStatusUpdated(fact) => {
                 fact.result.iter().for_each(&mut *visit);
                 fact.failure_artifact.iter().for_each(|failure| visit(&failure.summary));
             }
-            Self::TaskResultQueued(_) | Self::TaskInputDelivered(_) => {}
+            Self::TaskResultQueued(_)
+            | Self::TaskInputDelivered(_)
+            | Self::ChildNeedNoted(_)
+            | Self::ChildNeedTold(_) => {}
         }
     }
 }

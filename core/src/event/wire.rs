@@ -3,8 +3,8 @@
 use alloc::string::{String, ToString};
 
 use super::{
-    BriefFact, Event, InboxFact, LifecycleFact, OperationFact, SchedulingFact, TaskFact, TimerFact, TurnFact,
-    WaitFact, WakeFact, WorkFact,
+    BriefFact, Event, InboxFact, LifecycleFact, OperationFact, OutboxFact, SchedulingFact, TaskFact,
+    TimerFact, TurnFact, WaitFact, WakeFact, WorkFact,
 };
 
 /// A stored fact that this build does not understand. The ledger is then opened for reading only.
@@ -41,6 +41,7 @@ impl Event {
             .or_else(|| WorkFact::decode(kind, payload).map(|fact| fact.map(Self::from)))
             .or_else(|| WaitFact::decode(kind, payload).map(|fact| fact.map(Self::from)))
             .or_else(|| WakeFact::decode(kind, payload).map(|fact| fact.map(Self::from)))
+            .or_else(|| OutboxFact::decode(kind, payload).map(|fact| fact.map(Self::from)))
             .or_else(|| BriefFact::decode(kind, payload).map(|fact| fact.map(Self::from)));
         match read {
             Some(Ok(event)) => Ok(event),

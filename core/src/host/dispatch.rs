@@ -8,17 +8,23 @@ use crate::event::lifecycle::AgentCreated;
 use crate::ids::{AgentId, EventSeq, OpId, ReplyId, TaskId};
 use crate::input::Input;
 use crate::lifecycle::Boundary;
+use crate::message::Surface;
 use crate::outcome::Outcome;
 use crate::record::Record;
 use crate::reject::Reject;
 
 use super::Host;
 use super::tx::{Alarm, Batch};
+use crate::agent::child::Supervisor;
 use crate::agent::identity::AgentSpec;
 
 impl Host {
     /// Hands the input to its handler, and says which boundary its agent's decisions are taken at.
     pub(super) fn dispatch(&mut self, batch: &mut Batch, input: Input) -> Boundary {
+        if let Some((reply, reject)) = self.keeps_private(&input) {
+            batch.effects.push(Effect::Reply { reply, answer: Answer::Refused { reject } });
+            return Boundary::Control;
+        }
         match input {
             Input::CreateAgent { agent, spec, reply } => self.create(batch, agent, spec, reply),
             Input::Ingress { agent, ingress, reply } => {
@@ -79,6 +85,42 @@ impl Host {
         }
     }
 
+    /// Only its parent tells a child anything, past what comes through its trigger; anybody may end it.
+    fn keeps_private(&self, input: &Input) -> Option<(ReplyId, Reject)> {
+        let (agent, reply, public) = match input {
+            Input::Ingress { agent, ingress, reply } => {
+                // Whoever is not an operator is not even told that there is one.
+                let public =
+                    matches!(ingress.delivery_surface, Surface::HttpPublicEnqueue | Surface::HttpWebhook);
+                (agent, *reply, public)
+            }
+            Input::SetModel { agent, reply, .. }
+            | Input::RunTask { agent, reply, .. }
+            | Input::WriteTask { agent, reply, .. }
+            | Input::CreateTimer { agent, reply, .. }
+            | Input::CreateWorkItem { agent, reply, .. }
+            | Input::CompleteWorkItem { agent, reply, .. }
+            | Input::Wake { agent, reply, .. } => (agent, *reply, false),
+            Input::CreateAgent { .. }
+            | Input::Control { .. }
+            | Input::StopTask { .. }
+            | Input::CancelTimer { .. }
+            | Input::Deliver { .. }
+            | Input::ChangeTrigger { .. }
+            | Input::Completed { .. }
+            | Input::Tick
+            | Input::Drain { .. } => return None,
+        };
+        let Supervisor { agent_id, task_id } = self.agent(agent)?.spec.supervisor.as_ref()?;
+        let agent = agent.clone();
+        let reject = if public {
+            Reject::UnknownAgent { agent }
+        } else {
+            Reject::PrivateAgent { agent, parent: agent_id.clone(), task: *task_id }
+        };
+        Some((reply, reject))
+    }
+
     /// Something that a caller asked of one agent.
     fn addressed(
         &mut self,
@@ -96,9 +138,11 @@ impl Host {
 
     fn create(&mut self, batch: &mut Batch, id: AgentId, spec: AgentSpec, reply: ReplyId) -> Boundary {
         let limit = self.config.limits.agents;
-        let agents = (self.agents.len() + self.parked.len()) as u64;
-        let refused = if self.agents.contains_key(&id) || self.parked.contains(&id) {
+        let agents = self.names.len() as u64;
+        let refused = if self.names.contains(&id) || self.agents.contains_key(&id) {
             Some(Reject::AgentExists { agent: id.clone() })
+        } else if id.is_reserved() {
+            Some(Reject::ReservedAgentId { agent: id.clone() })
         } else if self.draining {
             Some(Reject::Draining)
         } else if agents >= limit {
@@ -195,6 +239,7 @@ impl Host {
             let Some(agent) = waiting.or_else(|| self.unsettled.pop_first()) else { return };
             let others = about.is_some_and(|about| *about != agent);
             let boundary = if others { Boundary::IdleTick } else { boundary };
+            self.collect(batch, &agent);
             let settled = self.with(batch, &agent, |tx| settle::settle(tx, boundary, &mut left));
             match settled {
                 Some(settle::Settled::Resting) | None => {}

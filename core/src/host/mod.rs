@@ -4,6 +4,7 @@ mod accounts;
 mod clock;
 mod deadlines;
 mod dispatch;
+mod post;
 mod registry;
 mod slots;
 #[cfg(test)]
@@ -11,7 +12,7 @@ mod total;
 pub(crate) mod tx;
 
 use alloc::boxed::Box;
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 
 use schemars::JsonSchema;
@@ -19,14 +20,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::FoldError;
 use crate::config::{Config, ConfigError};
-use crate::ids::{AgentId, OpId, Seed, StepSeq};
+use crate::ids::{AgentId, LetterId, OpId, Seed, StepSeq};
 use crate::input::Input;
 use crate::lifecycle::Boundary;
 use crate::outcome::ToolOutcome;
 use crate::record::{Record, Step};
 use crate::scheduler::HostFacts;
 use crate::time::{Millis, Now, Wall};
-use crate::view::View;
+use crate::view::{ChildObservability, View};
 
 pub use accounts::Accounts;
 use clock::Clock;
@@ -42,8 +43,12 @@ pub struct Host {
     config: Config,
     seed: Seed,
     agents: BTreeMap<AgentId, Resident>,
-    /// Agents that have left memory; they exist all the same.
-    parked: BTreeSet<AgentId>,
+    /// Of all agents that may run, whether they are in memory or not.
+    names: BTreeSet<AgentId>,
+    /// How children stood when they left memory, for their parents.
+    pub(crate) observed: BTreeMap<AgentId, ChildObservability>,
+    /// Letters to be carried in this step.
+    posted: VecDeque<(AgentId, LetterId)>,
     clock: Clock,
     deadlines: Deadlines,
     step: StepSeq,
@@ -157,7 +162,9 @@ impl Host {
             config,
             seed,
             agents: BTreeMap::new(),
-            parked: BTreeSet::new(),
+            names: BTreeSet::new(),
+            observed: BTreeMap::new(),
+            posted: VecDeque::new(),
             clock: Clock::default(),
             deadlines: Deadlines::default(),
             step: StepSeq(0),
@@ -179,6 +186,11 @@ impl Host {
     /// What agents have spent that a ledger holds; before any of them is brought in.
     pub fn resume_accounts(&mut self, accounts: Accounts) {
         self.accounts = accounts;
+    }
+
+    /// Who else there is in a ledger; before anything happens.
+    pub fn resume_names(&mut self, names: impl IntoIterator<Item = AgentId>) {
+        self.names.extend(names);
     }
 
     /// One input, at one moment. What is due by then comes first.
@@ -217,9 +229,11 @@ impl Host {
         let mut batch = self.begin(now);
         self.with(&mut batch, agent, |tx| {
             crate::agent::external_trigger::provision(tx);
+            crate::agent::task::child::recover(tx);
             crate::agent::recovery::recover(tx, report);
             crate::agent::budget::recover(tx);
         });
+        self.collect(&mut batch, agent);
         self.unsettled.insert(agent.clone());
         self.settle_all(&mut batch, Boundary::Bootstrap, None);
         self.finish(batch)
@@ -302,7 +316,8 @@ impl Host {
     }
 
     fn finish(&mut self, batch: Batch) -> Step {
-        let Batch { seq, records, effects } = batch;
+        let Batch { seq, records, mut effects } = batch;
+        self.fill_in(&mut effects);
         debug_assert!(self.check().is_ok(), "{:?}", self.check());
         Step { seq, records, effects, more: self.has_more() }
     }

@@ -1,12 +1,12 @@
 //! Which agents are in memory, and the way in to one of them.
 
 use crate::agent::Agent;
-use crate::event::operation::OpKind;
 use crate::ids::{AgentId, TaskId};
 use crate::price::Amount;
 use crate::record::Record;
 use crate::snapshot::AgentSnapshot;
 use crate::time::Wall;
+use crate::view::observe;
 
 use super::tx::{Alarm, Alarms, Batch, Tx, TxParts, Waiting};
 use super::{DeadlineReason, Host, RestoreError, Violation};
@@ -50,7 +50,10 @@ impl Host {
             return Err(RestoreError::Resident(id));
         }
         self.clock.floor(agent.last_at);
-        self.parked.remove(&id);
+        self.observed.remove(&id);
+        if !agent.childhood.archived {
+            self.names.insert(id.clone());
+        }
         self.running += u64::from(agent.run.is_some());
         self.commands += agent.commands();
         self.accounts.admitted(&agent.account);
@@ -69,6 +72,7 @@ impl Host {
         let resident = self.agents.get(agent)?;
         let idle = resident.agent.run.is_none()
             && resident.agent.ops.is_empty()
+            && resident.agent.outbox.is_empty()
             && resident.agent.inbox.totals().0 == 0
             && resident.agent.hold.is_none()
             && resident.agent.next_deadline(self.clock.wall()).is_none()
@@ -79,7 +83,9 @@ impl Host {
             return None;
         }
         let resident = self.agents.remove(agent)?;
-        self.parked.insert(agent.clone());
+        if resident.agent.spec.supervisor.is_some() && !resident.agent.childhood.archived {
+            self.observed.insert(agent.clone(), observe(&resident.agent, self.clock.wall()));
+        }
         self.deadlines.set(agent, &Alarms::new(), None);
         self.waiting_for_slot.remove(agent);
         Some(AgentSnapshot::of(&resident.agent))
@@ -140,12 +146,25 @@ impl Host {
 
     /// Puts a new agent into memory; its first record has been made already.
     pub(super) fn enrol(&mut self, agent: Agent) {
+        self.names.insert(agent.id.clone());
         let resident = Resident { agent, alarms: Alarms::new(), waiting: Waiting::new() };
         self.agents.insert(resident.agent.id.clone(), resident);
     }
 
-    /// Works on one agent; none when it is not in memory. Deadlines and slots follow from what happened.
+    /// Works on one agent, and carries what it has for others; none when it is not in memory.
     pub(super) fn with<T>(
+        &mut self,
+        batch: &mut Batch,
+        id: &AgentId,
+        work: impl FnOnce(&mut Tx<'_>) -> T,
+    ) -> Option<T> {
+        let result = self.open_agent(batch, id, work);
+        self.carry(batch);
+        result
+    }
+
+    /// Works on one agent. Deadlines and slots follow from what happened.
+    pub(super) fn open_agent<T>(
         &mut self,
         batch: &mut Batch,
         id: &AgentId,
@@ -155,7 +174,7 @@ impl Host {
         let (mono, wall) = (self.clock.mono(), self.clock.wall());
         let resident = self.agents.get_mut(id)?;
         let (ran, executed) = (resident.agent.run.is_some(), resident.agent.commands());
-        let account = resident.agent.account;
+        let (account, posted) = (resident.agent.account, resident.agent.next.letter);
         let others = self.accounts.without(&account, host.now.day());
         let mut tx = Tx::new(TxParts {
             agent: &mut resident.agent,
@@ -163,6 +182,7 @@ impl Host {
             waiting: &mut resident.waiting,
             batch,
             config: &self.config,
+            names: &self.names,
             seed: self.seed,
             host,
             others,
@@ -174,6 +194,13 @@ impl Host {
         self.commands = self.commands + resident.agent.commands() - executed;
         self.accounts.changed(&account, &resident.agent.account);
         self.deadlines.set(id, &resident.alarms, resident.wall_deadline(wall));
+        if resident.agent.next.letter > posted {
+            let new = resident.agent.outbox.open().map(|(letter, _)| letter);
+            self.posted.extend(new.filter(|letter| *letter >= posted).map(|letter| (id.clone(), letter)));
+        }
+        if resident.agent.childhood.archived {
+            self.names.remove(id);
+        }
         Some(result)
     }
 }
@@ -189,5 +216,5 @@ fn meant(agent: &Agent, alarm: Alarm) -> bool {
 
 /// Whether an operation is open that ends with the task.
 fn executes(agent: &Agent, task: TaskId) -> bool {
-    agent.ops.values().any(|open| open.kind == OpKind::RunCommand && open.task_id == Some(task))
+    agent.ops.values().any(|open| open.kind.brings_end() && open.task_id == Some(task))
 }

@@ -1,5 +1,6 @@
 //! The core is total: no sequence of inputs, however absurd, makes it panic, break a law or lose itself.
 
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec;
@@ -15,7 +16,7 @@ use crate::agent::timer::{Misfire, TimerSpec};
 use crate::agent::wake::Hint;
 use crate::agent::work::PlanStatus;
 use crate::agent::work::operator::NewWorkItem;
-use crate::config::{Bounds, Budgets, Config, WhileStopped};
+use crate::config::{Bounds, Budgets, ChildLimits, Config, WhileStopped};
 use crate::content::{Content, ContentId, Text};
 use crate::event::operation::OpKind;
 use crate::host::Found;
@@ -60,11 +61,16 @@ enum Act {
     Crash,
     /// A crash that the supervisors of commands survive.
     CrashFinding(Found),
-    Restart(Config),
+    Restart(Box<Config>),
+    Park(&'static str),
 }
 
 fn name() -> impl Strategy<Value = &'static str> {
-    prop_oneof![6 => Just("main"), 3 => Just("other"), 1 => Just("nobody")]
+    prop_oneof![
+        6 => Just("main"),
+        3 => Just("other"),
+        1 => select(vec!["nobody", "new", "main--1", "main--2", "main--1--1", "other--1"]),
+    ]
 }
 
 /// Bounds so small that every one of them is met.
@@ -92,7 +98,8 @@ fn tight() -> impl Strategy<Value = Config> {
             config.tasks.per_agent = slots;
             config.tasks.running = keys;
             config.limits.concurrent_turns = slots;
-            config.limits.agents = 2;
+            config.limits.agents = 5;
+            config.children = ChildLimits { depth: 2, per_agent: slots };
             config.limits.decisions_per_step = few;
             config.limits.deadlines_per_step = few;
             config.while_stopped = if queue { WhileStopped::Queue } else { WhileStopped::Refuse };
@@ -190,7 +197,13 @@ fn block() -> impl Strategy<Value = AnswerBlock> {
         1 => Just(("Enqueue", String::from(r#"{"text":"look again"}"#))),
         6 => Just(("Sleep", String::from(r#"{"duration_ms":1000}"#))),
         4 => waits().prop_map(|arguments| ("WaitFor", String::from(arguments))),
-        1 => Just(("AgentGet", String::from("{}"))),
+        1 => select(vec!["{}", r#"{"agent_id":"main--1"}"#]).prop_map(|it| ("AgentGet", String::from(it))),
+        2 => select(vec![
+            r#"{"initial_message":"go"}"#,
+            r#"{"initial_message":"look"}"#,
+            r#"{"preset":"public_named","agent_id":"new","initial_message":"go"}"#,
+        ])
+        .prop_map(|it| ("SpawnAgent", String::from(it))),
         1 => Just(("NotifyOperator", String::from(r#"{"message":"look here"}"#))),
     ];
     let id = select(vec!["", "c1", "c2", "call_1_0_2", "call_2_0_2", "call_1_1_2"]);
@@ -282,8 +295,14 @@ fn act() -> impl Strategy<Value = Act> {
         12 => (name(), message()).prop_map(|(name, message)| Act::Send(name, message)),
         3 => (name(), request()).prop_map(|(name, request)| Act::Control(name, request)),
         14 => (0..3_usize, outcome()).prop_map(|(at, outcome)| Act::End(at, outcome)),
-        14 => (0..3_usize).prop_map(Act::Fit),
+        14 => (0..5_usize).prop_map(Act::Fit),
         2 => (0..3_usize).prop_map(|at| Act::End(at, calls(&[("", "Sleep", r#"{"duration_ms":1000}"#)]))),
+        3 => (0..5_usize, 1..3_usize).prop_map(|(at, count)| {
+            let child = ("", "SpawnAgent", r#"{"initial_message":"go"}"#);
+            Act::End(at, calls(&vec![child; count]))
+        }),
+        3 => (0..5_usize).prop_map(|at| Act::End(at, says("done"))),
+        2 => name().prop_map(Act::Park),
         6 => (0..3_usize, waits()).prop_map(|(at, wait)| Act::End(at, calls(&[("", "WaitFor", wait)]))),
         2 => (name(), any::<u64>(), outcome()).prop_map(|(name, op, outcome)| Act::Stray(name, op, outcome)),
         6 => (0..100_000_u64).prop_map(Act::Pass),
@@ -303,7 +322,7 @@ fn act() -> impl Strategy<Value = Act> {
         1 => Just(Act::Drain),
         2 => Just(Act::Crash),
         2 => found().prop_map(Act::CrashFinding),
-        1 => tight().prop_map(Act::Restart),
+        1 => tight().prop_map(|config| Act::Restart(config.into())),
     ]
 }
 
@@ -342,7 +361,8 @@ fn fitting(kind: OpKind) -> Outcome {
         | OpKind::RunCommand
         | OpKind::PromoteCommand
         | OpKind::WriteInput
-        | OpKind::AwaitTask => tool_gives(long(1, 2_200)),
+        | OpKind::AwaitTask
+        | OpKind::SuperviseChild => tool_gives(long(1, 2_200)),
         OpKind::PrepareCommand => prepared(),
     }
 }
@@ -416,7 +436,8 @@ impl Act {
                 world.found = ["main", "other"].map(|name| (agent(name), found.clone())).into();
                 world.crash();
             }
-            Self::Restart(config) => world.restart(config),
+            Self::Restart(config) => world.restart(*config),
+            Self::Park(name) => world.park_if_idle(name),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The transaction in which handlers work on one agent: they read its state, and change it only by
 //! recording facts.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 use crate::agent::Agent;
@@ -11,7 +11,7 @@ use crate::effect::{Answer, Effect};
 use crate::event::Event;
 use crate::event::lifecycle::ClockStepped;
 use crate::event::operation::{OpKind, OperationOpened, OperationSettled, Settlement};
-use crate::ids::{OpId, ReplyId, RunId, Seed, StepSeq, TaskId};
+use crate::ids::{AgentId, OpId, ReplyId, RunId, Seed, StepSeq, TaskId};
 use crate::outcome::{CommandSpec, SupervisorIdentity};
 use crate::record::Record;
 use crate::scheduler::HostFacts;
@@ -63,6 +63,11 @@ impl Opening {
         Self { kind, run_id, task_id, timeout: Some(timeout), supervisor, command }
     }
 
+    /// It ends when something inside does.
+    pub(crate) fn without_end(kind: OpKind) -> Self {
+        Self { timeout: None, ..Self::new(kind, Millis(0)) }
+    }
+
     /// Of a run.
     pub(crate) fn of(run_id: RunId, kind: OpKind, timeout: Millis) -> Self {
         Self { run_id: Some(run_id), ..Self::new(kind, timeout) }
@@ -76,6 +81,8 @@ pub(crate) struct Tx<'a> {
     waiting: &'a mut Waiting,
     batch: &'a mut Batch,
     pub(crate) config: &'a Config,
+    /// Of all agents that there are.
+    pub(crate) names: &'a BTreeSet<AgentId>,
     pub(crate) seed: Seed,
     pub(crate) host: HostFacts,
     pub(crate) others: Others,
@@ -89,6 +96,8 @@ pub(crate) struct TxParts<'a> {
     pub(crate) waiting: &'a mut Waiting,
     pub(crate) batch: &'a mut Batch,
     pub(crate) config: &'a Config,
+    /// Of all agents that there are.
+    pub(crate) names: &'a BTreeSet<AgentId>,
     pub(crate) seed: Seed,
     pub(crate) host: HostFacts,
     pub(crate) others: Others,
@@ -97,8 +106,8 @@ pub(crate) struct TxParts<'a> {
 
 impl<'a> Tx<'a> {
     pub(crate) fn new(parts: TxParts<'a>) -> Self {
-        let TxParts { agent, alarms, waiting, batch, config, seed, host, others, mono } = parts;
-        Self { agent, alarms, waiting, batch, config, seed, host, others, mono }
+        let TxParts { agent, alarms, waiting, batch, config, names, seed, host, others, mono } = parts;
+        Self { agent, alarms, waiting, batch, config, names, seed, host, others, mono }
     }
 
     pub(crate) fn agent(&self) -> &Agent {

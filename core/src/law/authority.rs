@@ -46,6 +46,7 @@ pub(super) fn t11(seen: &Seen, record: &Record) -> Ruling {
         | Event::Work(_)
         | Event::Wait(_)
         | Event::Wake(_)
+        | Event::Outbox(_)
         | Event::Brief(_) => false,
     };
     rule(!acts, || format!("{} in the step in which something was said", record.event.kind()))
@@ -62,9 +63,11 @@ pub(super) fn says(seen: &Seen, event: &Event) -> bool {
                     OpKind::CallModel | OpKind::CallTool | OpKind::RunCommand | OpKind::PromoteCommand => {
                         true
                     }
-                    OpKind::LoadContext | OpKind::PrepareCommand | OpKind::AwaitTask | OpKind::WriteInput => {
-                        false
-                    }
+                    OpKind::LoadContext
+                    | OpKind::PrepareCommand
+                    | OpKind::AwaitTask
+                    | OpKind::SuperviseChild
+                    | OpKind::WriteInput => false,
                 })
         }
         Event::Lifecycle(_)
@@ -77,6 +80,7 @@ pub(super) fn says(seen: &Seen, event: &Event) -> bool {
         | Event::Work(_)
         | Event::Wait(_)
         | Event::Wake(_)
+        | Event::Outbox(_)
         | Event::Brief(_) => false,
     }
 }

@@ -47,6 +47,7 @@ pub(super) fn b1(seen: &Seen, record: &Record) -> Ruling {
         | Event::Work(_)
         | Event::Wait(_)
         | Event::Wake(_)
+        | Event::Outbox(_)
         | Event::Brief(_) => Ok(false),
     }
 }
@@ -75,6 +76,7 @@ pub(super) fn b2(seen: &Seen, record: &Record) -> Ruling {
         | Event::Work(_)
         | Event::Wait(_)
         | Event::Wake(_)
+        | Event::Outbox(_)
         | Event::Brief(_) => Ok(false),
     }
 }

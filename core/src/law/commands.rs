@@ -39,6 +39,7 @@ pub(super) fn p4(seen: &Seen, record: &Record) -> Ruling {
         | OpKind::CallTool
         | OpKind::PromoteCommand
         | OpKind::AwaitTask
+        | OpKind::SuperviseChild
         | OpKind::WriteInput => unnamed(fact).map(|_| false),
     }
 }

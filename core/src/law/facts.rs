@@ -333,7 +333,7 @@ pub(super) fn begun(task: u64, op: u64, run: Option<u64>, cause: TaskOrigin) -> 
         parent_message_id: None,
         summary: "make".into(),
         wait_policy: WaitPolicy::Background,
-        command: crate::testing::command("make"),
+        job: crate::agent::task::Job::Command(crate::testing::command("make")),
         repeated: false,
     }
 }

@@ -67,6 +67,7 @@ pub(super) fn w3(seen: &Seen, record: &Record) -> Ruling {
         | Event::Timer(_)
         | Event::Work(_)
         | Event::Wait(_)
+        | Event::Outbox(_)
         | Event::Brief(_) => Ok(false),
     }
 }

@@ -41,6 +41,7 @@ pub(super) fn l1(seen: &Seen, record: &Record) -> Ruling {
         | Event::Work(_)
         | Event::Wait(_)
         | Event::Wake(_)
+        | Event::Outbox(_)
         | Event::Brief(_) => false,
     };
     rule(!starts, || format!("{} while stopped", record.event.kind()))
@@ -51,7 +52,7 @@ pub(super) fn l2(seen: &Seen, record: &Record) -> Ruling {
     match fact.action {
         ControlAction::Start => Ok(false),
         ControlAction::Stop => {
-            let of_task = |op: &Op| matches!(op.kind, OpKind::RunCommand | OpKind::WriteInput);
+            let of_task = |op: &Op| op.kind.brings_end() || op.kind == OpKind::WriteInput;
             let left = seen.ops.values().find(|op| seen.is_of_run(op) || !of_task(op));
             let left = (seen.run.is_some(), left, seen.hold.is_some());
             rule(left == (false, None, false), || format!("run, operation, hold are left: {left:?}"))?;
@@ -125,6 +126,7 @@ pub(super) fn l5(seen: &Seen, record: &Record) -> Ruling {
         | Event::Work(_)
         | Event::Wait(_)
         | Event::Wake(_)
+        | Event::Outbox(_)
         | Event::Brief(_) => Ok(false),
     }
 }
@@ -204,6 +206,7 @@ fn changes_run(event: &Event) -> Option<RunId> {
         | Event::Timer(_)
         | Event::Wait(_)
         | Event::Wake(_)
+        | Event::Outbox(_)
         | Event::Brief(_) => None,
     }
 }
@@ -223,6 +226,7 @@ pub(super) fn s7(seen: &Seen, record: &Record) -> Ruling {
         | Event::Work(_)
         | Event::Wait(_)
         | Event::Wake(_)
+        | Event::Outbox(_)
         | Event::Brief(_) => return Ok(false),
     };
     let status = seen.posture.status;

@@ -5,6 +5,7 @@
 
 mod authority;
 mod budgets;
+mod children;
 mod commands;
 #[cfg(test)]
 mod facts;
@@ -17,6 +18,8 @@ mod references;
 mod sabotage;
 #[cfg(test)]
 mod sabotage_budgets;
+#[cfg(test)]
+mod sabotage_children;
 #[cfg(test)]
 mod sabotage_debts;
 #[cfg(test)]
@@ -74,7 +77,7 @@ const fn law(id: &'static str, sentence: &'static str, judge: fn(&Seen, &Record)
 }
 
 /// Every law whose subject exists, by family.
-const LAWS: [Law; 52] = [
+const LAWS: [Law; 56] = [
     law("L1", "Nothing starts between a stop and the next start.", lifecycle::l1),
     law(
         "L2",
@@ -193,6 +196,26 @@ const LAWS: [Law; 52] = [
         "B2",
         "A hold for a budget follows its exhaustion, ends with its day or not by itself, and only such a hold is ended by raising it.",
         budgets::b2,
+    ),
+    law(
+        "C1",
+        "A child is private, one deeper than its supervisor, and begins with the task that supervises it.",
+        children::c1,
+    ),
+    law(
+        "C2",
+        "A child says once how it ended, and its task ends when it has said so, or when nobody can say.",
+        children::c2,
+    ),
+    law(
+        "C5",
+        "What one agent has for another is delivered or comes back once, and is taken in once.",
+        children::c5,
+    ),
+    law(
+        "C6",
+        "A child that has come to its end takes nothing and runs no more; nothing of it is left when it is archived.",
+        children::c6,
     ),
     law("D3", "A log starts with its agent and has no gap; steps never go back.", log::d3),
     law(

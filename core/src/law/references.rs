@@ -8,10 +8,10 @@ use crate::event::operation::OpKind;
 use crate::event::wait::Resolution;
 use crate::event::work::WorkChange;
 use crate::event::{
-    BriefFact, Event, InboxFact, LifecycleFact, OperationFact, SchedulingFact, TaskFact, TimerFact, TurnFact,
-    WaitFact, WakeFact, WorkFact,
+    BriefFact, Event, InboxFact, LifecycleFact, OperationFact, OutboxFact, SchedulingFact, TaskFact,
+    TimerFact, TurnFact, WaitFact, WakeFact, WorkFact,
 };
-use crate::ids::{MessageId, OpId, RunId, TaskId, TimerId, WaitId, WorkItemId};
+use crate::ids::{LetterId, MessageId, OpId, RunId, TaskId, TimerId, WaitId, WorkItemId};
 use crate::record::Record;
 use crate::scheduler::{Evidence, SchedulerDecision};
 
@@ -25,6 +25,7 @@ enum Name {
     Timer(TimerId),
     WorkItem(WorkItemId),
     Wait(WaitId),
+    Letter(LetterId),
 }
 
 pub(super) fn q9(seen: &Seen, record: &Record) -> Ruling {
@@ -42,6 +43,7 @@ pub(super) fn q9(seen: &Seen, record: &Record) -> Ruling {
             Name::Task(id) => id < seen.next.task && id.0 > 0,
             Name::Timer(id) => id < seen.next.timer && id.0 > 0,
             Name::Wait(id) => id < seen.next.wait && id.0 > 0,
+            Name::Letter(id) => id < seen.next.letter && id.0 > 0,
             Name::WorkItem(id) => id < seen.next.work_item && id.0 > 0,
         };
         if !known {
@@ -64,7 +66,7 @@ fn given(seen: &Seen, event: &Event) -> Option<(u64, u64)> {
         }
         Event::Turn(TurnFact::TurnStarted(fact)) => Some((fact.run_id.0, seen.next.run.0)),
         Event::Operation(OperationFact::OperationOpened(fact)) if fact.op == seen.next.op => {
-            let task = fact.task_id.filter(|_| fact.kind == OpKind::PrepareCommand)?;
+            let task = fact.task_id.filter(|_| gives_task(fact.kind))?;
             Some((task.0, seen.next.task.0))
         }
         Event::Operation(OperationFact::OperationOpened(fact)) => Some((fact.op.0, seen.next.op.0)),
@@ -76,6 +78,7 @@ fn given(seen: &Seen, event: &Event) -> Option<(u64, u64)> {
         Event::Wake(WakeFact::WakeHintRecorded(fact)) => Some((fact.sequence, seen.hints.next())),
         Event::Wake(WakeFact::WakeHintCoalesced(fact)) => Some((fact.sequence, seen.hints.next())),
         Event::Brief(BriefFact::BriefCreated(fact)) => Some((fact.id.0, seen.next.brief.0)),
+        Event::Outbox(OutboxFact::LetterPosted(fact)) => Some((fact.letter_id.0, seen.next.letter.0)),
         Event::Lifecycle(_)
         | Event::Inbox(_)
         | Event::Scheduling(_)
@@ -85,8 +88,14 @@ fn given(seen: &Seen, event: &Event) -> Option<(u64, u64)> {
         | Event::Timer(_)
         | Event::Work(_)
         | Event::Wait(_)
-        | Event::Wake(_) => None,
+        | Event::Wake(_)
+        | Event::Outbox(_) => None,
     }
+}
+
+/// Whether a command or a child is given its number with it.
+fn gives_task(kind: OpKind) -> bool {
+    kind == OpKind::PrepareCommand || kind == OpKind::SuperviseChild
 }
 
 fn names(event: &Event, visit: &mut dyn FnMut(Name)) {
@@ -106,8 +115,7 @@ fn names(event: &Event, visit: &mut dyn FnMut(Name)) {
         Event::Turn(fact) => turn(fact, visit),
         Event::Operation(OperationFact::OperationOpened(fact)) => {
             fact.run_id.into_iter().for_each(|run| visit(Name::Run(run)));
-            // A command is given its number here.
-            if fact.kind != OpKind::PrepareCommand {
+            if !gives_task(fact.kind) {
                 fact.task_id.into_iter().for_each(|task| visit(Name::Task(task)));
             }
         }
@@ -125,6 +133,12 @@ fn names(event: &Event, visit: &mut dyn FnMut(Name)) {
             | WakeFact::ExternalTriggerRevoked(_) => {}
             WakeFact::WakeTickQueued(fact) => visit(Name::Message(fact.message_id)),
             WakeFact::WakeHintsShown(fact) => visit(Name::Run(fact.run_id)),
+        },
+        Event::Outbox(fact) => match fact {
+            // A letter that was received has the number of its sender.
+            OutboxFact::LetterPosted(_) | OutboxFact::LetterReceived(_) => {}
+            OutboxFact::LetterDelivered(fact) => visit(Name::Letter(fact.letter_id)),
+            OutboxFact::LetterReturned(fact) => visit(Name::Letter(fact.letter_id)),
         },
         Event::Brief(BriefFact::BriefCreated(fact)) => {
             fact.work_item_id.into_iter().for_each(|item| visit(Name::WorkItem(item)));
@@ -149,6 +163,11 @@ fn task(fact: &TaskFact, visit: &mut dyn FnMut(Name)) {
             visit(Name::Message(fact.message_id));
         }
         TaskFact::TaskInputDelivered(fact) => visit(Name::Task(fact.task_id)),
+        TaskFact::ChildNeedNoted(fact) => visit(Name::Task(fact.task_id)),
+        TaskFact::ChildNeedTold(fact) => {
+            visit(Name::Task(fact.task_id));
+            visit(Name::Message(fact.message_id));
+        }
     }
 }
 
@@ -234,6 +253,8 @@ fn lifecycle(fact: &LifecycleFact, visit: &mut dyn FnMut(Name)) {
         | LifecycleFact::ControlRequestAdmitted(_)
         | LifecycleFact::SchedulerPostureDecision(_)
         | LifecycleFact::ClockStepped(_)
+        | LifecycleFact::AgentRetired(_)
+        | LifecycleFact::AgentArchived(_)
         | LifecycleFact::ModelOverrideChanged(_) => {}
         LifecycleFact::ControlApplied(fact) => {
             fact.aborted_run_id.iter().for_each(|id| visit(Name::Run(*id)));

@@ -63,6 +63,7 @@ pub(super) fn cases() -> Vec<Case> {
     cases.extend(super::sabotage_hints::cases());
     cases.extend(super::sabotage_triggers::cases());
     cases.extend(super::sabotage_budgets::cases());
+    cases.extend(super::sabotage_children::cases());
     cases
 }
 
@@ -390,6 +391,22 @@ struct Row {
 }
 
 impl Script {
+    /// The log of an agent as a host has written it.
+    pub(super) fn of(log: Vec<Record>) -> Self {
+        let row = |record: Record| Row { step: record.step, at: record.at, event: record.event };
+        Self {
+            rows: log.into_iter().map(row).collect(),
+            step: StepSeq(0),
+            at: Wall(0),
+            request: None,
+            gap_at: None,
+        }
+    }
+
+    pub(super) fn event(&self, kind: &str, nth: usize) -> &Event {
+        &self.rows[self.find(kind, nth)].event
+    }
+
     pub(super) fn step(&mut self) -> &mut Self {
         self.step = self.step.next();
         self.at = self.at.after(Millis(1_000));
@@ -453,6 +470,12 @@ impl Script {
         let at = self.find(kind, nth);
         let Row { step, at: time, .. } = self.rows[at];
         self.rows.insert(at + 1, Row { step, at: time, event: event.into() });
+    }
+
+    pub(super) fn before(&mut self, kind: &str, nth: usize, event: impl Into<Event>) {
+        let at = self.find(kind, nth);
+        let Row { step, at: time, .. } = self.rows[at];
+        self.rows.insert(at, Row { step, at: time, event: event.into() });
     }
 
     /// What follows belongs to the same step.

@@ -6,7 +6,6 @@ use super::seen::Seen;
 use super::{Ruling, rule};
 use crate::agent::task::TaskStatus;
 use crate::agent::task::transition::TaskTransition;
-use crate::event::operation::OpKind;
 use crate::event::{Event, SchedulingFact, TaskFact, TurnFact};
 use crate::message::MessageKind;
 use crate::record::Record;
@@ -17,8 +16,7 @@ pub(super) fn p1(seen: &Seen, record: &Record) -> Ruling {
     match fact {
         TaskFact::TaskCreated(fact) => {
             let op = fact.op.and_then(|op| seen.ops.get(&op));
-            let executes =
-                op.is_some_and(|op| op.kind == OpKind::RunCommand && op.task == Some(fact.task_id));
+            let executes = op.is_some_and(|op| op.kind.brings_end() && op.task == Some(fact.task_id));
             let new = !seen.tasks.live.contains_key(&fact.task_id);
             rule(executes && new && !fact.status.is_terminal(), || {
                 format!("{} begins {} with {op:?}", fact.task_id, fact.status)
@@ -40,7 +38,10 @@ pub(super) fn p1(seen: &Seen, record: &Record) -> Ruling {
                 format!("{} goes from {} to {}", fact.task_id, fact.previous, fact.status)
             })
         }
-        TaskFact::TaskResultQueued(_) | TaskFact::TaskInputDelivered(_) => Ok(false),
+        TaskFact::TaskResultQueued(_)
+        | TaskFact::TaskInputDelivered(_)
+        | TaskFact::ChildNeedNoted(_)
+        | TaskFact::ChildNeedTold(_) => Ok(false),
     }
 }
 
@@ -97,6 +98,7 @@ pub(super) fn s5(seen: &Seen, record: &Record) -> Ruling {
         | Event::Work(_)
         | Event::Wait(_)
         | Event::Wake(_)
+        | Event::Outbox(_)
         | Event::Brief(_) => Ok(false),
     }
 }
@@ -109,7 +111,7 @@ pub(super) fn s6(seen: &Seen, record: &Record) -> Ruling {
     if !seen.begins_step(record) || seen.tasks.live.is_empty() {
         return Ok(false);
     }
-    let brings = |id| seen.ops.values().any(|op| op.kind == OpKind::RunCommand && op.task == Some(id));
+    let brings = |id| seen.ops.values().any(|op| op.kind.brings_end() && op.task == Some(id));
     let lost = seen.tasks.live.keys().find(|id| !brings(**id));
     rule(lost.is_none(), || format!("{lost:?} runs, and nothing will say how it ended"))
 }

@@ -202,6 +202,22 @@ fn budgets(world: &mut World) {
     world.complete_one("main", OpKind::CallModel, says("a lot"));
 }
 
+/// A child that is told more, and reports.
+fn children(world: &mut World) {
+    world.admit("main", prompt("delegate"));
+    world.complete_one("main", OpKind::LoadContext, context());
+    world.complete_one(
+        "main",
+        OpKind::CallModel,
+        calls(&[("", "SpawnAgent", r#"{"initial_message":"go"}"#)]),
+    );
+    world.complete_one("main", OpKind::CallModel, says("delegated"));
+    let child = world.agent("main").tasks.children().next().unwrap().1.child_agent_id.clone();
+    world.complete(child.as_str(), context());
+    world.complete(child.as_str(), says("done"));
+    assert!(world.agent(child.as_str()).childhood.archived);
+}
+
 #[test]
 fn a_real_life_breaks_no_law_and_concerns_them_all() {
     let mut world = World::new(patient());
@@ -215,6 +231,7 @@ fn a_real_life_breaks_no_law_and_concerns_them_all() {
     sleep(&mut world);
     waits(&mut world);
     budgets(&mut world);
+    children(&mut world);
     let silent: Vec<_> =
         world.laws.antecedents().into_iter().filter(|(_, count)| *count == 0).map(|(id, _)| id).collect();
     assert!(silent.is_empty(), "nothing concerned {silent:?}");

@@ -62,6 +62,7 @@ fn next_round(event: &Event) -> Option<RoundIndex> {
         | Event::Work(_)
         | Event::Wait(_)
         | Event::Wake(_)
+        | Event::Outbox(_)
         | Event::Brief(_) => None,
     }
 }
@@ -95,6 +96,7 @@ pub(super) fn t4(seen: &Seen, record: &Record) -> Ruling {
         | Event::Work(_)
         | Event::Wait(_)
         | Event::Wake(_)
+        | Event::Outbox(_)
         | Event::Brief(_) => Ok(false),
     }
 }
@@ -127,7 +129,7 @@ pub(super) fn t5(seen: &Seen, record: &Record) -> Ruling {
             | OpKind::AwaitTask => {
                 rule(run.open_call().is_some_and(|call| call.started), || "no call was started".into())
             }
-            OpKind::LoadContext | OpKind::WriteInput => Ok(false),
+            OpKind::LoadContext | OpKind::WriteInput | OpKind::SuperviseChild => Ok(false),
         },
         Event::Lifecycle(_)
         | Event::Inbox(_)
@@ -139,6 +141,7 @@ pub(super) fn t5(seen: &Seen, record: &Record) -> Ruling {
         | Event::Work(_)
         | Event::Wait(_)
         | Event::Wake(_)
+        | Event::Outbox(_)
         | Event::Brief(_) => Ok(false),
     }
 }
@@ -205,6 +208,7 @@ pub(super) fn t6(seen: &Seen, record: &Record) -> Ruling {
         | Event::Work(_)
         | Event::Wait(_)
         | Event::Wake(_)
+        | Event::Outbox(_)
         | Event::Brief(_) => Ok(false),
     }
 }
@@ -261,6 +265,7 @@ pub(super) fn t7(seen: &Seen, record: &Record) -> Ruling {
         | Event::Work(_)
         | Event::Wait(_)
         | Event::Wake(_)
+        | Event::Outbox(_)
         | Event::Brief(_) => Ok(false),
     }
 }
@@ -300,6 +305,7 @@ pub(super) fn t10(seen: &Seen, record: &Record) -> Ruling {
         | Event::Work(_)
         | Event::Wait(_)
         | Event::Wake(_)
+        | Event::Outbox(_)
         | Event::Brief(_) => Ok(false),
     }
 }

@@ -52,6 +52,7 @@ pub(super) fn s9(seen: &Seen, record: &Record) -> Ruling {
         | Event::Work(_)
         | Event::Wait(_)
         | Event::Wake(_)
+        | Event::Outbox(_)
         | Event::Brief(_) => Ok(false),
     }
 }

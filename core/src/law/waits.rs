@@ -44,6 +44,7 @@ pub(super) fn w8(seen: &Seen, record: &Record) -> Ruling {
         | Event::Work(_)
         | Event::Wait(_)
         | Event::Wake(_)
+        | Event::Outbox(_)
         | Event::Brief(_) => Ok(false),
     }
 }
@@ -99,6 +100,7 @@ pub(super) fn w9(seen: &Seen, record: &Record) -> Ruling {
         | Event::Work(_)
         | Event::Wait(_)
         | Event::Wake(_)
+        | Event::Outbox(_)
         | Event::Brief(_) => orphans(seen, record),
     }
 }
@@ -163,6 +165,7 @@ pub(super) fn s11(seen: &Seen, record: &Record) -> Ruling {
         | Event::Work(_)
         | Event::Wait(_)
         | Event::Wake(_)
+        | Event::Outbox(_)
         | Event::Brief(_) => Ok(false),
     }
 }

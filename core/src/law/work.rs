@@ -55,6 +55,7 @@ pub(super) fn w11(seen: &Seen, record: &Record) -> Ruling {
         | Event::Timer(_)
         | Event::Wait(_)
         | Event::Wake(_)
+        | Event::Outbox(_)
         | Event::Brief(_) => Ok(false),
     }
 }
@@ -90,6 +91,7 @@ pub(super) fn s1(seen: &Seen, record: &Record) -> Ruling {
         | Event::Work(_)
         | Event::Wait(_)
         | Event::Wake(_)
+        | Event::Outbox(_)
         | Event::Brief(_) => Ok(false),
     }
 }
@@ -145,6 +147,7 @@ pub(super) fn s2(seen: &Seen, record: &Record) -> Ruling {
         | Event::Work(_)
         | Event::Wait(_)
         | Event::Wake(_)
+        | Event::Outbox(_)
         | Event::Brief(_) => Ok(false),
     }
 }

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 pub use super::itself::{AgentGet, Enqueue, FollowUpPriority, NotifyOperator, Sleep, Urgency};
 use super::receipt::{ToolError, ToolErrorKind};
+pub use super::spawn::{MESSAGE_BYTES, SpawnAgent, SpawnPreset};
 pub use super::wait::WaitFor;
 pub use super::work_items::{
     CompleteWorkItem, CreateWorkItem, GetWorkItem, ListWorkItems, PickWorkItem, UpdateWorkItem, WorkFilter,

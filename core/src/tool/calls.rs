@@ -27,7 +27,7 @@ impl From<TaskOutput> for TaskCall {
 
 impl From<TaskInput> for TaskCall {
     fn from(it: TaskInput) -> Self {
-        Self::Input { task: it.task_id }
+        Self::Input { task: it.task_id, text: Some(it.input) }
     }
 }
 

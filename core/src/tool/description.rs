@@ -54,5 +54,9 @@ pub(super) const SLEEP: &str = "\
     Rest: your turn ends after this round. With duration_ms, what your work items are owed waits so long, and \
     then you are woken; anything else that comes wakes you before. Without it you rest until something \
     comes, which you can't while the item in focus can be worked on.";
-pub(super) const AGENT_GET: &str =
-    "Look at yourself as your operator does: status, queue, model, use, waits, last turn.";
+pub(super) const AGENT_GET: &str = "Look at yourself as your operator does: status, queue, model, use, waits, last turn, children; or at a child.";
+pub(super) const SPAWN_AGENT: &str = "\
+    Begin another agent. A private child works on its own beside you: it sees nothing of what you know but its \
+    initial message, and what it says last comes to you as the result of a task (TaskStatus, TaskInput to tell it \
+    more, TaskStop). You are its operator: it asks you when it can't go on. With preset public_named you make an \
+    agent of its own, which reports to operators and not to you.";

@@ -6,6 +6,7 @@ mod description;
 mod itself;
 pub mod receipt;
 pub mod schema;
+mod spawn;
 mod wait;
 mod work_items;
 
@@ -16,8 +17,8 @@ use serde::{Deserialize, Serialize};
 
 pub use arguments::{
     AgentGet, ApplyPatch, CompleteWorkItem, CreateWorkItem, Enqueue, ExecCommand, ExecCommandBatch,
-    GetWorkItem, ListWorkItems, NotifyOperator, PickWorkItem, Sleep, TaskInput, TaskList, TaskOutput,
-    TaskStatus, TaskStop, UpdateWorkItem, WaitFor,
+    GetWorkItem, ListWorkItems, NotifyOperator, PickWorkItem, Sleep, SpawnAgent, TaskInput, TaskList,
+    TaskOutput, TaskStatus, TaskStop, UpdateWorkItem, WaitFor,
 };
 pub use receipt::{
     Details, InputReceipt, Receipt, SelfCall, TaskCall, ToolError, ToolErrorKind, ToolFacts, Verdict,
@@ -47,6 +48,7 @@ pub enum Tool {
     WaitFor,
     Sleep,
     AgentGet,
+    SpawnAgent,
 }
 
 impl Tool {
@@ -70,6 +72,7 @@ impl Tool {
         Self::WaitFor,
         Self::Sleep,
         Self::AgentGet,
+        Self::SpawnAgent,
     ];
 
     pub fn name(self) -> &'static str {
@@ -93,6 +96,7 @@ impl Tool {
             Self::WaitFor => "WaitFor",
             Self::Sleep => "Sleep",
             Self::AgentGet => "AgentGet",
+            Self::SpawnAgent => "SpawnAgent",
         }
     }
 
@@ -122,6 +126,7 @@ impl Tool {
             Self::WaitFor => description::WAIT_FOR,
             Self::Sleep => description::SLEEP,
             Self::AgentGet => description::AGENT_GET,
+            Self::SpawnAgent => description::SPAWN_AGENT,
         }
     }
 
@@ -146,7 +151,8 @@ impl Tool {
             Self::NotifyOperator => 150,
             Self::WaitFor => 300,
             Self::Sleep => 210,
-            Self::AgentGet => 100,
+            Self::AgentGet => 125,
+            Self::SpawnAgent => 325,
         }
     }
 
@@ -172,7 +178,8 @@ impl Tool {
             | Self::NotifyOperator
             | Self::WaitFor
             | Self::Sleep
-            | Self::AgentGet => self.core_call(json).map(drop),
+            | Self::AgentGet
+            | Self::SpawnAgent => self.core_call(json).map(drop),
         }
     }
 
@@ -199,6 +206,7 @@ impl Tool {
             Self::WaitFor => Verdict::OnSelf(SelfCall::Wait(arguments::parse::<WaitFor>(json)?.call()?)),
             Self::Sleep => Verdict::OnSelf(arguments::parse::<Sleep>(json)?.into()),
             Self::AgentGet => Verdict::OnSelf(arguments::parse::<AgentGet>(json)?.into()),
+            Self::SpawnAgent => Verdict::OnSelf(SelfCall::Spawn(arguments::parse::<SpawnAgent>(json)?)),
         }))
     }
     /// Whether the core executes it, on what it knows of the agent.

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Tool;
 use super::arguments::{FollowUpPriority, Urgency, WorkFilter};
+use super::spawn::SpawnAgent;
 use super::wait::WaitCall;
 use crate::agent::work::{PlanStatus, Todo};
 use crate::content::{ContentId, Text, clip_middle};
@@ -156,6 +157,9 @@ pub enum TaskCall {
     },
     Input {
         task: TaskId,
+        /// What a child is told.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        text: Option<String>,
     },
     Stop {
         task: TaskId,
@@ -183,6 +187,7 @@ pub enum SelfCall {
         duration: Option<Millis>,
     },
     Wait(WaitCall),
+    Spawn(SpawnAgent),
     Get {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         agent: Option<AgentId>,
@@ -196,6 +201,7 @@ impl SelfCall {
             Self::Notify { .. } => Tool::NotifyOperator,
             Self::Sleep { .. } => Tool::Sleep,
             Self::Wait(_) => Tool::WaitFor,
+            Self::Spawn(_) => Tool::SpawnAgent,
             Self::Get { .. } => Tool::AgentGet,
         }
     }
@@ -279,7 +285,7 @@ impl TaskCall {
             Self::List => None,
             Self::Status { task }
             | Self::Output { task, .. }
-            | Self::Input { task }
+            | Self::Input { task, .. }
             | Self::Stop { task, .. } => Some(*task),
         }
     }

@@ -90,7 +90,7 @@ fn call(run: &Run, op_id: OpId, open: &OpenOp) -> Option<CallSummary> {
         | OpKind::RunCommand
         | OpKind::PromoteCommand
         | OpKind::AwaitTask => {}
-        OpKind::LoadContext | OpKind::CallModel | OpKind::WriteInput => return None,
+        OpKind::LoadContext | OpKind::CallModel | OpKind::WriteInput | OpKind::SuperviseChild => return None,
     }
     let round = run.rounds.last()?;
     let at = round.results.len();

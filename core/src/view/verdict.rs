@@ -1,11 +1,13 @@
 //! Whether an agent is quiet, what it waits for, and how things stand with it (contract: agent.md, Idle).
 
-use super::{ExplainedDeadline, RunVerdict, View};
+use super::{ChildObservability, ChildPhase, ExplainedDeadline, RunVerdict, View};
+use crate::agent::Agent;
 use crate::agent::hold::Hold;
-use crate::agent::wait::WaitKind;
+use crate::agent::wait::{Wait, WaitKind};
+use crate::closure::WaitingReason;
 use crate::event::scheduling::HoldCause;
 use crate::host::DeadlineReason;
-use crate::ids::AgentId;
+use crate::ids::{AgentId, TaskId};
 use crate::lifecycle::Status;
 use crate::terminal::{TurnKind, TurnReason};
 use crate::time::Millis;
@@ -16,9 +18,42 @@ impl<'a> View<'a> {
         let (now, policy) = (self.host.facts().now, &self.host.config().unattended);
         self.host.agent(id).is_some_and(|agent| {
             let waits = agent.inbox.queued().all(|entry| agent.defers(entry, now, policy));
-            let awaited = agent.active_waits().any(|wait| wait.kind == WaitKind::Task);
-            agent.run.is_none() && agent.inbox.claimed_entries() == 0 && waits && !awaited
+            // Whoever waits for a child that waits for somebody waits for that one, too.
+            let child = |task: TaskId| agent.tasks.get(task).and_then(|task| task.child());
+            let goes_on = |wait: &Wait| {
+                let child = wait.task_id.and_then(child);
+                wait.kind == WaitKind::Task && !child.is_some_and(|child| self.rests(&child.child_agent_id))
+            };
+            let awaited = agent.active_waits().any(goes_on);
+            let children = || self.living_children(id).all(|child| self.rests(child));
+            agent.run.is_none() && agent.inbox.claimed_entries() == 0 && waits && !awaited && children()
         })
+    }
+
+    fn living_children(&self, id: &AgentId) -> impl Iterator<Item = &'a AgentId> + use<'a> {
+        let tasks = self.host.agent(id).into_iter().flat_map(|agent| agent.tasks.children());
+        tasks.map(|(_, child)| &child.child_agent_id)
+    }
+
+    /// Whether a child that is alive waits for somebody. One that is not in memory does.
+    fn rests(&self, child: &AgentId) -> bool {
+        let lives = |agent: &Agent| agent.childhood.retired.is_none();
+        self.host.agent(child).is_none_or(|agent| lives(agent) && self.quiet(child))
+    }
+
+    /// What the children wait for that keep an agent from being done.
+    fn children_wait_for(&self, id: &AgentId) -> Option<RunVerdict> {
+        let waits = |child: &AgentId| {
+            let ChildObservability { phase, waiting_reason, .. } = self.observed(child)?;
+            match waiting_reason {
+                _ if phase == ChildPhase::Blocked => Some(RunVerdict::WaitingForOperator),
+                Some(WaitingReason::AwaitingTaskResult) => self.children_wait_for(child),
+                Some(WaitingReason::AwaitingExternalChange) => Some(RunVerdict::WaitingForExternal),
+                Some(WaitingReason::AwaitingTimer) => Some(RunVerdict::WaitingForTimer),
+                Some(WaitingReason::AwaitingOperatorInput) | None => Some(RunVerdict::WaitingForOperator),
+            }
+        };
+        self.living_children(id).find_map(waits)
     }
 
     /// Whether nothing happens by itself within `idle`: the end of a client that waits for the end (contract:
@@ -61,7 +96,8 @@ impl<'a> View<'a> {
         let later = later.map(|(at, reason)| ExplainedDeadline { at, reason });
         let held = self.held(id).and_then(|hold| hold.until);
         let held = held.map(|at| ExplainedDeadline { at, reason: DeadlineReason::Hold });
-        held.into_iter().chain(timer).chain(later).min_by_key(|due| due.at)
+        let children = self.living_children(id).filter_map(|child| self.due(child));
+        held.into_iter().chain(timer).chain(later).chain(children).min_by_key(|due| due.at)
     }
 
     /// A hold that keeps messages in the queue.
@@ -95,7 +131,7 @@ impl<'a> View<'a> {
             RunVerdict::Completed if agent.waits_for(WaitKind::Timer) || work.is_blocked() => {
                 RunVerdict::WaitingForTimer
             }
-            RunVerdict::Completed => last,
+            RunVerdict::Completed => self.children_wait_for(id).unwrap_or(last),
             RunVerdict::WaitingForOperator
             | RunVerdict::WaitingForExternal
             | RunVerdict::WaitingForTimer

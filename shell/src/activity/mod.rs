@@ -103,6 +103,7 @@ fn told_elsewhere(event: &Event) -> bool {
             | LifecycleFact::ControlApplied(_)
             | LifecycleFact::CurrentRunAborted(_),
         )
+        | Event::Outbox(_)
         | Event::Brief(_) => true,
         Event::Inbox(_)
         | Event::Lifecycle(_)

@@ -60,6 +60,7 @@ impl Waiting {
                 | OpKind::RunCommand
                 | OpKind::PromoteCommand
                 | OpKind::AwaitTask
+                | OpKind::SuperviseChild
                 | OpKind::WriteInput => return None,
             },
             Event::Turn(TurnFact::ToolStarted(fact)) => What::Call(steps.title(&fact.call_id).to_owned()),
@@ -75,6 +76,7 @@ impl Waiting {
             | Event::Lifecycle(_)
             | Event::Inbox(_)
             | Event::Scheduling(_)
+            | Event::Outbox(_)
             | Event::Brief(_) => return None,
         };
         Some(Self { what, since: now })

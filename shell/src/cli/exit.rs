@@ -75,6 +75,8 @@ impl From<&Reject> for Exit {
             | Reject::UnknownWorkItem { .. } => Self::NotFound,
             Reject::CommandRefused { error } => Self::of_refused_command(error.kind.name()),
             Reject::AgentStopped { .. }
+            | Reject::AgentArchived { .. }
+            | Reject::PrivateAgent { .. }
             | Reject::Draining
             | Reject::AgentExists { .. }
             | Reject::QueueFull { .. }
@@ -86,6 +88,7 @@ impl From<&Reject> for Exit {
             | Reject::PriorityFromOrigin { .. }
             | Reject::TooLarge { .. }
             | Reject::OutOfRange { .. }
+            | Reject::ReservedAgentId { .. }
             | Reject::TooMany { .. } => Self::Usage,
         }
     }

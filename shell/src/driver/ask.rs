@@ -113,6 +113,7 @@ impl Driver {
             | Event::Work(_)
             | Event::Wait(_)
             | Event::Wake(_)
+            | Event::Outbox(_)
             | Event::Brief(_) => false,
         };
         let waits = self.ahead.iter().any(|ahead| ahead.step.records().iter().any(admits));

@@ -69,6 +69,7 @@ impl Driver {
             Effect::CallAgent { agent, op, view } => {
                 self.work.start(agent, op, async move { performers.call_agent(&view) });
             }
+            Effect::LoadChild { agent, op, child } => self.to_load.push_back((agent, op, child)),
             Effect::Cancel { agent, op } => {
                 self.work.cancel(&agent, op);
                 performers.cancelled(&agent, op);

@@ -20,7 +20,9 @@ use holon_core::event::{OperationFact, TaskFact};
 use holon_core::law::Violation;
 use holon_core::replay::Call;
 use holon_core::view::View;
-use holon_core::{AgentId, Config, Durable, Event, EventSeq, Host, Input, Mono, Now, Record, ReplyId, Step};
+use holon_core::{
+    AgentId, Config, Durable, Event, EventSeq, Host, Input, Mono, Now, OpId, Record, ReplyId, Step,
+};
 use tokio::time::Instant;
 
 use crate::clock;
@@ -74,6 +76,8 @@ pub struct Driver {
     warnings: Vec<String>,
     /// While the disk is full, nothing new is taken in.
     room: Room,
+    /// Children that have to be told something, with the agent and the operation that ask for them.
+    to_load: VecDeque<(AgentId, OpId, AgentId)>,
 }
 
 /// A step on its way to the disk.

@@ -1,8 +1,9 @@
 //! Agents that come back from the ledger: those with open work at the start, others when they are asked for.
 
 use holon_core::host::{Found, FoundCommand, RecoveryReport};
+use holon_core::outcome::{Certainty, OpFailure};
 use holon_core::replay::Call;
-use holon_core::{AgentId, EventSeq, OpId};
+use holon_core::{AgentId, EventSeq, Input, OpId, Outcome};
 use tokio::task::JoinSet;
 
 use super::{DiskFull, Driver, DriverError};
@@ -110,6 +111,31 @@ impl Driver {
         Ok(true)
     }
 
+    /// Brings the children into memory that have to be told something. One that can't be is lost to its parent; a disk
+    /// that is full is waited for.
+    ///
+    /// # Errors
+    /// When the runtime can't go on.
+    pub async fn load_children(&mut self) -> Result<(), DriverError> {
+        while let Some((agent, op, child)) = self.to_load.pop_front() {
+            let problem = match self.load(&child).await {
+                Ok(true) => continue,
+                Ok(false) => "it is not in the ledger".to_owned(),
+                Err(LoadError::DiskFull(_)) => {
+                    self.to_load.push_front((agent, op, child));
+                    return Ok(());
+                }
+                Err(LoadError::Damaged(error)) => error.to_string(),
+                Err(LoadError::Driver(error)) => return Err(error),
+            };
+            let message = format!("{child} can't be brought into memory: {problem}");
+            self.warnings.push(message.clone());
+            let failure = OpFailure { certainty: Certainty::Ambiguous, message: self.texts.take(&message) };
+            self.step(Input::Completed { agent, op, outcome: Outcome::Failed { failure } })?;
+        }
+        Ok(())
+    }
+
     fn bring_in(&mut self, agent: &AgentId, restored: Restored) -> Result<(), DriverError> {
         let Restored { snapshot, tail, unusable } = restored;
         let mut batch = Batch::default();
@@ -139,7 +165,7 @@ impl Driver {
         let step = self.host.recover(now, agent, report);
         let more = step.more();
         self.stage(now, encoded, step)?;
-        if more { self.step(holon_core::Input::Tick) } else { Ok(()) }
+        if more { self.step(Input::Tick) } else { Ok(()) }
     }
 }
 

@@ -77,6 +77,8 @@ impl Driver {
         let mut host = Host::new(config.clone(), seed)?;
         host.resume_after(last_step);
         host.resume_accounts(reader.accounts()?);
+        let alive = reader.agents()?.into_iter().filter(|row| !row.archived);
+        host.resume_names(alive.map(|row| row.agent));
         let warnings = perform::tool::recover(&start.performing);
         let writer = write(ledger, start.reserve.as_deref(), texts.clone())?;
         let mut driver = Self {
@@ -98,6 +100,7 @@ impl Driver {
             look: false,
             warnings,
             room: Room::default(),
+            to_load: VecDeque::new(),
         };
         driver.record_call(&Call::RuntimeStarted {
             build: BUILD.to_owned(),

@@ -3,10 +3,8 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use holon_core::agent::identity::AgentKind;
-use holon_core::event::LifecycleFact;
 use holon_core::model::ModelRef;
-use holon_core::{AgentId, Event, EventSeq, Wall};
+use holon_core::{AgentId, EventSeq, Wall};
 
 use super::auth::Policy;
 use super::failure::Failure;
@@ -83,27 +81,13 @@ impl App {
         spawn::blocking(move || work(&app)).await.map_err(Failure::internal)?
     }
 
-    /// The last event of an agent that surfaces show.
+    /// The last event of an agent.
     ///
     /// # Errors
-    /// When there is none of that name. A private child is seen through its parent alone.
+    /// When there is none of that name, or its log can't even be begun to be read.
     pub(super) fn last_event(&self, agent: &AgentId) -> Handled<EventSeq> {
         let last = self.reader.last_event(agent)?;
-        let created = self.reader.record(agent, EventSeq(1))?;
-        let child = created.is_some_and(|record| match record.event {
-            Event::Lifecycle(LifecycleFact::AgentCreated(fact)) => fact.spec.kind == AgentKind::Child,
-            Event::Lifecycle(_)
-            | Event::Inbox(_)
-            | Event::Scheduling(_)
-            | Event::Turn(_)
-            | Event::Operation(_)
-            | Event::Task(_)
-            | Event::Timer(_)
-            | Event::Work(_)
-            | Event::Wait(_)
-            | Event::Wake(_)
-            | Event::Brief(_) => false,
-        });
-        if child { Err(Failure::unknown_agent(agent)) } else { Ok(last) }
+        self.reader.record(agent, EventSeq(1))?;
+        Ok(last)
     }
 }

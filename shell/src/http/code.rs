@@ -64,6 +64,12 @@ codes! {
     /// The body did not arrive in time.
     RequestTimeout "request_timeout" REQUEST_TIMEOUT;
     AgentStopped "agent_stopped" CONFLICT;
+    /// The agent is a child that has come to its end.
+    AgentArchived "agent_archived" CONFLICT;
+    /// The agent is a child: only its parent tells it anything.
+    PrivateAgent "private_agent" CONFLICT;
+    /// A name that the runtime gives to children.
+    ReservedAgentId "reserved_agent_id" BAD_REQUEST;
     AgentExists "agent_exists" CONFLICT;
     /// The key was used before with another payload; `details.message_id` is what it stands for.
     IdempotencyConflict "idempotency_conflict" CONFLICT;
@@ -110,6 +116,9 @@ impl From<&Reject> for Code {
             Reject::UnknownAgent { .. } => Self::UnknownAgent,
             Reject::AgentExists { .. } => Self::AgentExists,
             Reject::AgentStopped { .. } => Self::AgentStopped,
+            Reject::AgentArchived { .. } => Self::AgentArchived,
+            Reject::PrivateAgent { .. } => Self::PrivateAgent,
+            Reject::ReservedAgentId { .. } => Self::ReservedAgentId,
             Reject::Draining => Self::Draining,
             Reject::QueueFull { .. } => Self::QueueFull,
             Reject::IdempotencyConflict { .. } => Self::IdempotencyConflict,

@@ -99,7 +99,10 @@ impl From<Reject> for Box<Failure> {
         match reject {
             Reject::UnknownAgent { agent }
             | Reject::AgentExists { agent }
-            | Reject::AgentStopped { agent } => failure.detail("agent_id", agent.as_str()),
+            | Reject::AgentStopped { agent }
+            | Reject::AgentArchived { agent }
+            | Reject::PrivateAgent { agent, .. }
+            | Reject::ReservedAgentId { agent } => failure.detail("agent_id", agent.as_str()),
             Reject::QueueFull { agent, entries, bytes } => {
                 failure.detail("agent_id", agent.as_str()).detail("entries", entries).detail("bytes", bytes)
             }

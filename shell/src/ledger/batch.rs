@@ -7,6 +7,7 @@ use std::sync::Arc;
 use holon_core::agent::Agent;
 use holon_core::agent::budget::Account;
 use holon_core::agent::external_trigger::TriggerChange;
+use holon_core::agent::identity::Visibility;
 use holon_core::input::ControlRequest;
 use holon_core::lifecycle::Status;
 use holon_core::record::Step;
@@ -30,6 +31,10 @@ pub struct AgentRow {
     /// Messages, operations and runs that are not settled, and a hold; an agent with none of them needs not
     /// be loaded.
     pub open_work: u64,
+    /// It is in no list.
+    pub private: bool,
+    /// It is kept for reading, and never runs.
+    pub archived: bool,
 }
 
 /// A call of the host, written down before it is made: making it consumes its input.
@@ -80,7 +85,10 @@ const ROW_BYTES: usize = 100;
 impl AgentRow {
     pub fn of(agent: &Agent) -> Self {
         let (messages, _) = agent.inbox.totals();
-        let mut rest = agent.ops.len() + usize::from(agent.run.is_some()) + usize::from(agent.hold.is_some());
+        // Of a child that is alive somebody wants to know how it stands.
+        let lives = agent.spec.supervisor.is_some() && !agent.childhood.archived;
+        let mut rest = usize::from(lives) + agent.outbox.open().count();
+        rest += agent.ops.len() + usize::from(agent.run.is_some()) + usize::from(agent.hold.is_some());
         // After a start a stopped agent is told of its tasks, and it is loaded for that.
         if agent.status != Status::Stopped {
             rest += agent.tasks.untold().count() + agent.timers.untold().count();
@@ -94,6 +102,8 @@ impl AgentRow {
             status: agent.status,
             next_deadline: agent.next_deadline(agent.last_at).map(|(at, _)| at),
             open_work: messages.saturating_add(rest as u64),
+            private: agent.spec.visibility == Visibility::Private,
+            archived: agent.childhood.archived,
         }
     }
 }

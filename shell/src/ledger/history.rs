@@ -58,7 +58,7 @@ impl Reader {
         found.iter().map(StoredRecord::decode).collect()
     }
 
-    /// Agents whose names come after one, in the order of their names, each with the record of its creation.
+    /// Public agents whose names come after one, in the order of their names, each with the record of its creation.
     ///
     /// # Errors
     /// When a row is damaged, or the ledger can't be read at all; a damaged record is told in its place.
@@ -67,8 +67,8 @@ impl Reader {
         after: Option<&AgentId>,
         limit: usize,
     ) -> Result<Vec<(AgentRow, Beginning)>, LedgerError> {
-        let sql = "SELECT agent, event_seq, status, next_deadline, open_work FROM agents
-            WHERE agent > ?1 ORDER BY agent LIMIT ?2";
+        let sql = "SELECT agent, event_seq, status, next_deadline, open_work, private, archived FROM agents
+            WHERE agent > ?1 AND private = 0 ORDER BY agent LIMIT ?2";
         let failed = || LedgerError::unreadable(Position::default());
         let limit = stored(limit as u64)?;
         let rows = self.read(|connection| {

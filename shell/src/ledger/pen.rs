@@ -153,11 +153,22 @@ impl Pen<'_> {
         let id = &row.agent;
         let deadline = row.next_deadline.map(|at| at.0);
         let (status, open_work) = (row.status.name(), stored(row.open_work)?);
-        let values = params![id.as_str(), last, status, deadline, open_work, first - 1, account];
+        let values = params![
+            id.as_str(),
+            last,
+            status,
+            deadline,
+            open_work,
+            first - 1,
+            account,
+            row.private,
+            row.archived
+        ];
         let sql = if first == 1 {
-            "INSERT INTO agents SELECT ?1, ?2, ?3, ?4, ?5, ?7 WHERE ?6 = 0 ON CONFLICT (agent) DO NOTHING"
+            "INSERT INTO agents SELECT ?1, ?2, ?3, ?4, ?5, ?7, ?8, ?9 WHERE ?6 = 0 ON CONFLICT (agent) DO NOTHING"
         } else {
-            "UPDATE agents SET event_seq = ?2, status = ?3, next_deadline = ?4, open_work = ?5, account = ?7
+            "UPDATE agents SET event_seq = ?2, status = ?3, next_deadline = ?4, open_work = ?5, account = ?7,
+             private = ?8, archived = ?9
              WHERE agent = ?1 AND event_seq = ?6"
         };
         if self.execute(sql, values)? == 1 {

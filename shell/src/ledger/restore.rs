@@ -12,6 +12,7 @@ use super::batch::AgentRow;
 use super::error::{LedgerError, Position};
 use super::read::Reader;
 use super::row::{RECORD_COLUMNS, StoredRecord, stored};
+use super::schema;
 use crate::text::hash;
 
 /// Records that are read at once.
@@ -222,7 +223,11 @@ pub(super) fn accounts_of(connection: &Connection) -> Result<Vec<(AgentId, Accou
 }
 
 pub(super) fn agent_rows(connection: &Connection) -> Result<Vec<AgentRow>, LedgerError> {
-    let sql = "SELECT agent, event_seq, status, next_deadline, open_work FROM agents ORDER BY agent";
+    let sql = if schema::version(connection)? < schema::CHILDREN {
+        "SELECT agent, event_seq, status, next_deadline, open_work, 0, 0 FROM agents ORDER BY agent"
+    } else {
+        "SELECT agent, event_seq, status, next_deadline, open_work, private, archived FROM agents ORDER BY agent"
+    };
     let failed = || LedgerError::unreadable(Position::default());
     let mut statement = connection.prepare(sql).map_err(failed())?;
     let mut rows = statement.query([]).map_err(failed())?;
@@ -249,6 +254,8 @@ pub(super) fn agent_row(row: &Row<'_>) -> Result<AgentRow, LedgerError> {
         status: *status.ok_or_else(|| LedgerError::damaged(at(), "the agent's status is unknown"))?,
         next_deadline: deadline.map(Wall),
         open_work: number(4)?,
+        private: number(5)? > 0,
+        archived: number(6)? > 0,
     })
 }
 

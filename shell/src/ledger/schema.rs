@@ -9,7 +9,7 @@ use super::error::LedgerError;
 pub(super) const APPLICATION_ID: i32 = 0x486f_6c6e;
 
 /// Migration `n` brings a ledger from schema version `n` to `n + 1`.
-const MIGRATIONS: &[&str] = &[V1, V2, V3, V4];
+const MIGRATIONS: &[&str] = &[V1, V2, V3, V4, V5];
 
 pub(super) const SCHEMA_VERSION: i64 = MIGRATIONS.len() as i64;
 
@@ -100,6 +100,21 @@ CREATE INDEX briefs ON records (agent, event_seq) WHERE kind = 'brief_created';
 const V4: &str = "
 ALTER TABLE agents ADD COLUMN account TEXT; -- none before anything was spent
 ";
+
+/// Who is in no list, and who never runs again. Agents of earlier builds are all public and alive, but for those that were
+/// made private.
+const V5: &str = "
+ALTER TABLE agents ADD COLUMN private INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE agents ADD COLUMN archived INTEGER NOT NULL DEFAULT 0;
+UPDATE agents SET private = 1 WHERE EXISTS (
+    SELECT 1 FROM records
+    WHERE records.agent = agents.agent AND records.event_seq = 1
+        AND json_extract(records.payload, '$.spec.visibility') = 'private'
+);
+";
+
+/// The first version that says so.
+pub(super) const CHILDREN: i64 = 5;
 
 /// The first version that keeps accounts.
 pub(super) const ACCOUNTS: i64 = 4;

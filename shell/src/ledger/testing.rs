@@ -220,6 +220,7 @@ impl World {
             | Effect::RunCommand { .. }
             | Effect::WatchCommand { .. }
             | Effect::StopCommand { .. }
+            | Effect::LoadChild { .. }
             | Effect::CallTask { .. }
             | Effect::CallWork { .. }
             | Effect::CallAgent { .. }

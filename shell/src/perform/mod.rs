@@ -136,7 +136,14 @@ impl Performers {
         let started = clock::now();
         let settings = &self.inner.settings;
         let shell = settings.environment.default_shell();
-        let (home, triggers) = (settings.agent_home(agent), settings.triggers.is_some());
+        // One that another agent has begun has none yet.
+        let (home, named) = (Home::at(&settings.home), agent.clone());
+        let home = match spawn::blocking(move || home.create_agent(&named)).await {
+            Ok(Ok(home)) => home,
+            Ok(Err(problem)) => return self.failed(&problem.to_string()),
+            Err(interrupted) => return self.failed(&interrupted.to_string()),
+        };
+        let triggers = settings.triggers.is_some();
         let loaded = context::load(&self.inner.texts, home, execution.clone(), shell, triggers);
         match loaded.await {
             Ok((sources, execution)) => {
@@ -256,7 +263,14 @@ impl Performers {
     /// Shows an agent as its operators see it; ends in `Tool`.
     pub fn call_agent(&self, view: &AgentView) -> Outcome {
         let started = clock::now();
-        let shown = serde_json::json!({ "agent": view.summary, "waits_left_out": view.waits_left_out });
+        let shown = match &view.summary {
+            Some(summary) => serde_json::json!({
+                "agent": summary,
+                "active_children": view.active_children,
+                "waits_left_out": view.waits_left_out,
+            }),
+            None => serde_json::json!({ "child": view.active_children.first() }),
+        };
         let content = self.inner.texts.take(&shown.to_string());
         let receipt = Receipt::success(content, ToolFacts::default());
         Outcome::Tool { outcome: ToolOutcome { receipt, duration_ms: clock::since(started), end: None } }

@@ -48,7 +48,10 @@ pub(super) async fn perform(here: &Here<'_>, work: TaskWork) -> ToolOutcome {
             let lines: Vec<TaskLine> = tasks.iter().map(TaskLine::from).collect();
             here.shows(&json!({ "tasks": lines }))
         }
-        TaskWork::Status { task } => here.shows(&json!({ "task": here.snapshot(&task) })),
+        TaskWork::Status { task, child } => {
+            let child_observability = child.map(|child| *child);
+            here.shows(&json!({ "task": TaskSnapshot { child_observability, ..here.snapshot(&task) } }))
+        }
         TaskWork::Output { task, retrieval } => output(here, &task, retrieval),
         TaskWork::Stop { task, changed } => here.shows(&json!({
             "task": TaskLine::from(&*task),
@@ -96,7 +99,7 @@ fn promoted(here: &Here<'_>, task: TaskId, output_tokens: u64) -> Value {
 
 fn output(here: &Here<'_>, task: &Task, retrieval: Retrieval) -> Receipt {
     let wanted = OutputRequest { retrieval, characters: PREVIEW };
-    let result = tasks::output(here.texts, task, &here.log(task.id), wanted);
+    let result = tasks::output(here.texts, here.agent, task, &here.log(task.id), wanted);
     let exit_status = result.task.exit_status;
     let truncated = result.task.output_truncated;
     let content = here.texts.take(&serde_json::to_string(&result).unwrap_or_default());
@@ -104,23 +107,31 @@ fn output(here: &Here<'_>, task: &Task, retrieval: Retrieval) -> Receipt {
 }
 
 async fn input(here: &Here<'_>, task: &Task, op: Option<OpId>, source: InputSource) -> Receipt {
-    let text = match text(here.texts, source) {
-        Ok(text) => text,
-        Err(error) => return Receipt::failure(error),
-    };
-    let input = match task.refuses_input() {
-        Some(problem) => InputReceipt { problem: Some(problem.into()), ..InputReceipt::default() },
-        None => here.commands.write(here.agent, op, task, text).await,
+    let (input, new) = match source {
+        InputSource::Letter { input } => (input, false),
+        InputSource::Text { .. } | InputSource::Call { .. } => {
+            let text = match text(here.texts, source) {
+                Ok(text) => text,
+                Err(error) => return Receipt::failure(error),
+            };
+            let input = match task.refuses_input() {
+                Some(problem) => InputReceipt { problem: Some(problem.into()), ..InputReceipt::default() },
+                None => here.commands.write(here.agent, op, task, text).await,
+            };
+            (input, true)
+        }
     };
     let result = TaskInputResult::new(task, input.clone());
     let content = here.texts.take(&serde_json::to_string(&result).unwrap_or_default());
-    Receipt::success(content, ToolFacts { input: Some(input), ..ToolFacts::default() })
+    // What is on its way to a child is on record already.
+    Receipt::success(content, ToolFacts { input: new.then_some(input), ..ToolFacts::default() })
 }
 
 fn text(texts: &Texts, source: InputSource) -> Result<String, ToolError> {
     let unreadable =
         |problem| ToolError::new(ToolErrorKind::ToolExecutionFailed, format!("the input: {problem}"));
     match source {
+        InputSource::Letter { .. } => Ok(String::new()),
         InputSource::Text { text } => Ok(texts.resolve(&text).map_err(unreadable)?.to_string()),
         InputSource::Call { arguments } => {
             let json = texts.resolve(&arguments).map_err(unreadable)?;

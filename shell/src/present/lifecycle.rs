@@ -35,6 +35,13 @@ pub(super) fn told(fact: &LifecycleFact) -> Told {
             let summary = format!("the clock went back from {} to {}", fact.from, fact.to);
             Told::new(Visibility::Verbose, Category::Runtime, "clock", &summary)
         }
+        LifecycleFact::AgentRetired(fact) => {
+            let summary = format!("has come to its end: {}", fact.status);
+            Told::new(Visibility::Info, Category::Runtime, "agent", &summary)
+        }
+        LifecycleFact::AgentArchived(_) => {
+            Told::new(Visibility::Verbose, Category::Runtime, "agent", "archived: it never runs again")
+        }
         LifecycleFact::ModelOverrideChanged(fact) => {
             let summary = match &fact.model {
                 Some(model) => format!("asks {model} from the next turn on"),

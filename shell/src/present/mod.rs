@@ -11,6 +11,7 @@ mod level;
 mod lifecycle;
 mod line;
 mod operation;
+mod outbox;
 mod scheduling;
 mod task;
 #[cfg(test)]
@@ -65,6 +66,7 @@ impl Presentation {
             Event::Work(fact) => work::told(fact),
             Event::Wait(fact) => wait::told(fact),
             Event::Wake(fact) => wake::told(fact),
+            Event::Outbox(fact) => outbox::told(fact),
             Event::Brief(fact) => brief::told(fact),
         };
         let Told { visibility, category, title, body, summary } = told;

@@ -1,5 +1,6 @@
 //! Background tasks.
 
+use holon_core::agent::child::Need;
 use holon_core::agent::task::TaskStatus;
 use holon_core::event::TaskFact;
 use holon_core::event::task::{
@@ -14,6 +15,15 @@ pub(super) fn told(fact: &TaskFact) -> Told {
         TaskFact::TaskStatusUpdated(fact) => (importance(fact.status), updated(fact)),
         TaskFact::TaskResultQueued(fact) => (Visibility::Debug, queued(fact)),
         TaskFact::TaskInputDelivered(fact) => (Visibility::Verbose, delivered(fact)),
+        TaskFact::ChildNeedNoted(fact) => {
+            let Need { kind, subject, about } = &fact.need;
+            let summary =
+                format!("the child of {} can't go on by itself: {kind}, {subject}: {about}", fact.task_id);
+            (Visibility::Info, summary)
+        }
+        TaskFact::ChildNeedTold(fact) => {
+            (Visibility::Debug, format!("{} tells of the need of {}", fact.message_id, fact.task_id))
+        }
     };
     Told::new(visibility, Category::Task, "task", &summary)
 }
@@ -24,6 +34,7 @@ fn created(fact: &TaskCreated) -> String {
         TaskOrigin::PromotedAtRecovery => "was found alive, and goes on in the background",
         TaskOrigin::PromotedAtShutdown => "goes on without its runtime",
         TaskOrigin::Operator => "was begun by an operator",
+        TaskOrigin::Spawned => "is a child",
     };
     format!("{} {how}: {}", fact.task_id, fact.summary)
 }

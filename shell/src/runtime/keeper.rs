@@ -41,6 +41,7 @@ impl Keeper {
                 Woken::Idle => self.park_idle()?,
                 Woken::Pumped(pumped) => pumped?,
             }
+            self.driver.load_children().await?;
         }
         let Self { driver, mailbox, mut warn, .. } = self;
         // Whoever still asks is told at once.

@@ -224,6 +224,18 @@ pub const KEYS: &[Key<Settings>] = &[
         number(1, 1_000),
         "most background tasks of one agent"
     ),
+    key!(
+        "limits.child_depth",
+        core.children.depth,
+        number(0, 10),
+        "how many supervisors there may be above an agent; 0 for no children"
+    ),
+    key!(
+        "limits.children_per_agent",
+        core.children.per_agent,
+        number(1, 1_000),
+        "most children of one agent that are alive"
+    ),
     key!("limits.tasks", core.tasks.running, number(1, 10_000), "most commands at once, over all agents"),
     key!(
         "limits.task_log_bytes",

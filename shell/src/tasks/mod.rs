@@ -3,11 +3,13 @@
 
 mod output;
 
+use holon_core::agent::task::child::ChildSupervision;
 use holon_core::agent::task::{StopRequest, Task, TaskKind, TaskStatus, WaitPolicy};
 use holon_core::event::turn::FailureArtifact;
 use holon_core::ids::{MessageId, TaskId};
-use holon_core::outcome::InputTarget;
+use holon_core::outcome::{CommandSpec, InputTarget};
 use holon_core::tool::InputReceipt;
+use holon_core::view::ChildObservability;
 use holon_core::{AgentId, ContentId, Millis, Wall};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -30,10 +32,20 @@ pub struct TaskSnapshot {
     /// The message whose turn began it; none when an operator did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_message_id: Option<MessageId>,
-    /// The beginning of its command.
+    /// The beginning of its command, or of what its child was told first.
     pub summary: String,
     pub wait_policy: WaitPolicy,
-    pub command: CommandSnapshot,
+    /// Of a command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<CommandSnapshot>,
+    /// Of a child.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub child_agent_id: Option<AgentId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub child_supervision: Option<ChildSupervision>,
+    /// How the child stands, while it lives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub child_observability: Option<ChildObservability>,
     /// The last request to end it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<StopRequest>,
@@ -102,7 +114,10 @@ impl TaskSnapshot {
             parent_message_id: task.parent_message_id,
             summary: task.summary.clone(),
             wait_policy: task.wait_policy,
-            command: CommandSnapshot::of(texts, task, characters),
+            command: task.command().map(|command| CommandSnapshot::of(texts, command, characters)),
+            child_agent_id: task.child().map(|child| child.child_agent_id.clone()),
+            child_supervision: ChildSupervision::of(agent, task),
+            child_observability: None,
             stop: task.stop.clone(),
             exit_status: end.and_then(|end| end.exit_status),
             duration_ms: end.map(|end| end.duration_ms),
@@ -113,8 +128,7 @@ impl TaskSnapshot {
 }
 
 impl CommandSnapshot {
-    fn of(texts: &Texts, task: &Task, characters: usize) -> Self {
-        let command = &task.command;
+    fn of(texts: &Texts, command: &CommandSpec, characters: usize) -> Self {
         let whole = texts.resolve(&command.cmd);
         let cmd = whole.map_or_else(|_| command.cmd.preview().to_owned(), |whole| whole.to_string());
         Self {

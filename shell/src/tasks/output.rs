@@ -3,11 +3,12 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use holon_core::Text;
+use holon_core::agent::task::child::ChildSupervision;
 use holon_core::agent::task::{Task, TaskKind, TaskStatus};
 use holon_core::effect::Retrieval;
 use holon_core::event::turn::FailureArtifact;
 use holon_core::ids::TaskId;
+use holon_core::{AgentId, Text};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -42,6 +43,9 @@ pub struct TaskResult {
     pub exit_status: Option<i32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure_artifact: Option<FailureArtifact>,
+    /// Of a child.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub child_supervision: Option<ChildSupervision>,
 }
 
 /// A file that is kept.
@@ -59,7 +63,13 @@ pub struct OutputRequest {
 }
 
 /// Reads it. Of an ended task whose log is gone, what its end left on record stands in.
-pub fn output(texts: &Texts, task: &Task, log: &Path, wanted: OutputRequest) -> TaskOutputResult {
+pub fn output(
+    texts: &Texts,
+    agent: &AgentId,
+    task: &Task,
+    log: &Path,
+    wanted: OutputRequest,
+) -> TaskOutputResult {
     let ended = task.status.is_terminal();
     let there = log.exists();
     let (read, problem) = match output_log::preview(texts, log, wanted.characters, ended) {
@@ -96,6 +106,7 @@ pub fn output(texts: &Texts, task: &Task, log: &Path, wanted: OutputRequest) -> 
             result_summary: problem.or_else(|| task.end.as_ref().map(|_| summary())),
             exit_status: task.end.as_ref().and_then(|end| end.exit_status),
             failure_artifact: task.end.as_ref().and_then(|end| end.failure_artifact.clone()),
+            child_supervision: ChildSupervision::of(agent, task),
         },
     }
 }

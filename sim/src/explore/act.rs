@@ -243,6 +243,8 @@ impl Situation {
                 Errand::Watch { agent, op, supervisor } => self.watch(&agent, op, &supervisor)?,
                 Errand::Prepare { agent, op, command } => self.prepare(setting, &agent, op, command)?,
                 Errand::Stop { agent, op } => self.asked(&agent, op)?,
+                // Nobody leaves the memory of a small world.
+                Errand::Load => {}
                 Errand::Cancel { agent, op } => {
                     let number = self.number_of(&agent);
                     self.outside.at_work.remove(&(number, op));

@@ -123,7 +123,7 @@ impl Ending {
                 | OpKind::RunCommand
                 | OpKind::PromoteCommand
                 | OpKind::WriteInput => true,
-                OpKind::LoadContext | OpKind::CallModel | OpKind::AwaitTask => false,
+                OpKind::LoadContext | OpKind::CallModel | OpKind::AwaitTask | OpKind::SuperviseChild => false,
             },
         }
     }
@@ -184,7 +184,9 @@ fn plain(kind: OpKind) -> Deed {
         OpKind::CallModel => says("done"),
         OpKind::CallTool | OpKind::RunCommand => Deed::ToolDone { output: "ok".into() },
         OpKind::PrepareCommand => Deed::Prepares,
-        OpKind::PromoteCommand | OpKind::AwaitTask | OpKind::WriteInput => Deed::TaskLooks,
+        OpKind::PromoteCommand | OpKind::AwaitTask | OpKind::WriteInput | OpKind::SuperviseChild => {
+            Deed::TaskLooks
+        }
     }
 }
 
@@ -212,9 +214,11 @@ fn another(kind: OpKind) -> OpKind {
         OpKind::CallModel => OpKind::CallTool,
         OpKind::CallTool => OpKind::LoadContext,
         OpKind::PrepareCommand => OpKind::RunCommand,
-        OpKind::RunCommand | OpKind::PromoteCommand | OpKind::AwaitTask | OpKind::WriteInput => {
-            OpKind::PrepareCommand
-        }
+        OpKind::RunCommand
+        | OpKind::PromoteCommand
+        | OpKind::AwaitTask
+        | OpKind::WriteInput
+        | OpKind::SuperviseChild => OpKind::PrepareCommand,
     }
 }
 

@@ -289,6 +289,7 @@ impl Asked {
                 | Event::Work(_)
                 | Event::Wait(_)
                 | Event::Wake(_)
+                | Event::Outbox(_)
                 | Event::Brief(_) => None,
             });
             ensure!(settled == due, "P5", "{op} was found {found:?}, and settled as {settled:?}");

@@ -184,7 +184,8 @@ impl Situation {
             | OpKind::CallModel
             | OpKind::CallTool
             | OpKind::RunCommand
-            | OpKind::AwaitTask => false,
+            | OpKind::AwaitTask
+            | OpKind::SuperviseChild => false,
         });
         let yields = |open: &OpenOp| match open.kind {
             OpKind::AwaitTask => true,
@@ -194,7 +195,8 @@ impl Situation {
             | OpKind::CallTool
             | OpKind::PrepareCommand
             | OpKind::PromoteCommand
-            | OpKind::WriteInput => false,
+            | OpKind::WriteInput
+            | OpKind::SuperviseChild => false,
         };
         !other && of_run.into_iter().any(yields)
     }

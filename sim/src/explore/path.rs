@@ -225,7 +225,7 @@ impl Writer {
 
 fn silence(kind: OpKind) -> Option<Deed> {
     match kind {
-        OpKind::LoadContext => None,
+        OpKind::LoadContext | OpKind::SuperviseChild => None,
         OpKind::CallModel => Some(Deed::ProviderSilent),
         OpKind::CallTool | OpKind::RunCommand => Some(Deed::ToolSilent),
         OpKind::PrepareCommand => Some(Deed::PrepareSilent),
@@ -240,6 +240,6 @@ fn component(kind: OpKind) -> &'static str {
         OpKind::CallModel => "provider",
         OpKind::CallTool | OpKind::RunCommand => "tool",
         OpKind::PrepareCommand => "supervisor",
-        OpKind::PromoteCommand | OpKind::AwaitTask | OpKind::WriteInput => "task",
+        OpKind::PromoteCommand | OpKind::AwaitTask | OpKind::WriteInput | OpKind::SuperviseChild => "task",
     }
 }

@@ -53,6 +53,8 @@ pub(super) enum Errand {
         op: OpId,
         supervisor: SupervisorIdentity,
     },
+    /// A child is to be brought into memory.
+    Load,
     /// A supervisor is given the word.
     Word {
         agent: AgentId,
@@ -115,6 +117,7 @@ impl Errand {
                 Self::Begin { agent, op, kind: OpKind::CallTool }
             }
             Effect::RunCommand { agent, op, supervisor } => Self::Word { agent, op, supervisor },
+            Effect::LoadChild { .. } => Self::Load,
             Effect::Cancel { agent, op } => Self::Cancel { agent, op },
         }
     }

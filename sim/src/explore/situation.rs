@@ -235,6 +235,7 @@ impl Situation {
                     Errand::Prepare { .. } => 5,
                     Errand::Stop { .. } => 6,
                     Errand::Watch { .. } => 7,
+                    Errand::Load => 8,
                 });
             }
         }

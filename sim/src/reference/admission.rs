@@ -68,6 +68,7 @@ impl New {
             | Event::Work(_)
             | Event::Wait(_)
             | Event::Wake(_)
+            | Event::Outbox(_)
             | Event::Brief(_) => None,
         });
         let (runtime, asked): (Vec<&Message>, Vec<&Message>) =

@@ -107,6 +107,7 @@ impl Model {
             | Event::Work(_)
             | Event::Wait(_)
             | Event::Wake(_)
+            | Event::Outbox(_)
             | Event::Brief(_) => Ok(()),
         }
     }

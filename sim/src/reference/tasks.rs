@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use holon_core::agent::task::TaskStatus;
 use holon_core::event::inbox::MessageAdmitted;
-use holon_core::event::task::{StopCause, TaskStatusUpdated};
+use holon_core::event::task::{StopCause, TaskCreated, TaskStatusUpdated};
 use holon_core::event::{InboxFact, LifecycleFact, TaskFact, TurnFact};
 use holon_core::ids::{TaskId, TimerId};
 use holon_core::lifecycle::ControlAction;
@@ -45,9 +45,24 @@ struct Task {
     asked: Option<bool>,
     by_agent: bool,
     takes_input: bool,
+    child: bool,
     told: u32,
     /// Its agent knows how it ended: it saw that in a turn, or brought it about.
     known: bool,
+}
+
+impl Task {
+    fn of(fact: &TaskCreated) -> Self {
+        Self {
+            ended: false,
+            asked: None,
+            by_agent: false,
+            takes_input: fact.job.command().is_none_or(|command| command.accepts_input),
+            child: fact.job.child().is_some(),
+            told: 0,
+            known: false,
+        }
+    }
 }
 
 /// Whether the runtime itself tells of tasks or of a timer: nobody else names one.
@@ -67,15 +82,7 @@ impl Tasks {
     pub(super) fn apply(&mut self, event: &Event) -> Result<(), Failure> {
         match event {
             Event::Task(TaskFact::TaskCreated(fact)) => {
-                let task = Task {
-                    ended: false,
-                    asked: None,
-                    by_agent: false,
-                    takes_input: fact.command.accepts_input,
-                    told: 0,
-                    known: false,
-                };
-                let before = self.all.insert(fact.task_id, task);
+                let before = self.all.insert(fact.task_id, Task::of(fact));
                 ensure!(before.is_none(), "P1", "{} begins twice", fact.task_id);
             }
             Event::Task(TaskFact::TaskStatusUpdated(fact)) => self.changed(fact)?,
@@ -121,7 +128,9 @@ impl Tasks {
                     self.tells(fact.message_id, fact.task_id)?;
                 }
             }
-            Event::Task(TaskFact::TaskInputDelivered(_))
+            Event::Task(
+                TaskFact::TaskInputDelivered(_) | TaskFact::ChildNeedNoted(_) | TaskFact::ChildNeedTold(_),
+            )
             | Event::Turn(_)
             | Event::Inbox(_)
             | Event::Lifecycle(_)
@@ -131,6 +140,7 @@ impl Tasks {
             | Event::Work(_)
             | Event::Wait(_)
             | Event::Wake(_)
+            | Event::Outbox(_)
             | Event::Brief(_) => {}
         }
         Ok(())
@@ -195,8 +205,9 @@ impl Tasks {
         self.all.iter().find(|(_, task)| task.ended && task.told == 0).map(|(id, _)| *id)
     }
 
+    /// Commands that go on.
     pub(super) fn active(&self) -> u64 {
-        self.all.values().filter(|task| !task.ended).count() as u64
+        self.all.values().filter(|task| !task.ended && !task.child).count() as u64
     }
 
     pub(super) fn any_asked(&self) -> bool {

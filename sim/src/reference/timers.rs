@@ -59,6 +59,7 @@ impl Timers {
             | Event::Work(_)
             | Event::Wait(_)
             | Event::Wake(_)
+            | Event::Outbox(_)
             | Event::Brief(_) => Ok(()),
         }
     }

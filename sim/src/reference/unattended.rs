@@ -147,6 +147,7 @@ impl Unattended {
             | Event::Timer(_)
             | Event::Work(_)
             | Event::Wake(_)
+            | Event::Outbox(_)
             | Event::Brief(_) => {}
         }
         Ok(())

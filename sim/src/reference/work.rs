@@ -161,6 +161,7 @@ impl Work {
             | Event::Operation(_)
             | Event::Task(_)
             | Event::Timer(_)
+            | Event::Outbox(_)
             | Event::Brief(_) => {}
         }
         Ok(())

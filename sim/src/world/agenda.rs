@@ -16,6 +16,8 @@ pub(super) enum Happening {
     Request(Request),
     /// A performer of one life of the process is done.
     Completed { agent: AgentId, op: OpId, outcome: Box<Outcome>, life: u64 },
+    /// A child is brought into memory, in one life of the process.
+    Load { child: AgentId, life: u64 },
     /// The driver's timer; only the newest counts.
     Wake(u64),
     /// The driver's timer rings when it should not, in one life of the process or in any.

@@ -94,7 +94,9 @@ impl World<'_> {
                 | OpKind::RunCommand
                 | OpKind::PromoteCommand
                 | OpKind::AwaitTask => true,
-                OpKind::LoadContext | OpKind::CallModel | OpKind::WriteInput => false,
+                OpKind::LoadContext | OpKind::CallModel | OpKind::WriteInput | OpKind::SuperviseChild => {
+                    false
+                }
             });
             if call {
                 self.injector.saw("crash during a tool call");
@@ -239,6 +241,8 @@ impl World<'_> {
             Host::new(config.clone(), seed).map_err(|error| safety("scenario", error.to_string()))?;
         host.resume_after(after);
         host.resume_accounts(self.checks.accounts());
+        let alive = self.checks.agents().values().filter(|agent| !agent.childhood.archived);
+        host.resume_names(alive.map(|agent| agent.id.clone()));
         let site = self.site("boot", 0, "mono");
         let which = self.choices.below(site.about("unusable"), 6);
         let started = Host::new(form::unusable(&config, which), seed).is_ok();

@@ -319,6 +319,10 @@ impl World<'_> {
             return self.begin(agent, op, "task", |here| commands::look(here, work));
         };
         let bytes = match source {
+            // Nothing is left to do but to tell of it.
+            InputSource::Letter { .. } => {
+                return self.begin(agent, op, "task", |here| commands::look(here, work));
+            }
             InputSource::Text { text } | InputSource::Call { arguments: text } => text.bytes(),
         };
         let alive = |known: &&mut Supervised| {
@@ -422,6 +426,7 @@ pub(crate) fn judge(ends: &Ends, records: &[Record]) -> Result<(), Failure> {
             | Event::Work(_)
             | Event::Wait(_)
             | Event::Wake(_)
+            | Event::Outbox(_)
             | Event::Brief(_) => false,
         });
         ensure!(told, "P5", "{op} had ended with {:?}, which nobody is told", outcome.receipt);

@@ -118,6 +118,10 @@ impl World<'_> {
         for number in 1..=self.scenario.agents {
             self.admit(&agent_id(number))?;
         }
+        let others: Vec<_> = self.checks.parked.keys().cloned().collect();
+        for agent in others {
+            self.admit(&agent)?;
+        }
         Ok(())
     }
 }

@@ -27,7 +27,7 @@ use holon_core::record::Step;
 use holon_core::{AgentId, EventSeq, MessageId, OpId, StepSeq};
 
 use crate::checks::Checks;
-use crate::choices::{Choices, Seeded, Site};
+use crate::choices::{Choices, Seeded, Site, splitmix64};
 use crate::disk::Disk;
 use crate::failure::{Failure, liveness};
 use crate::fault::Injector;
@@ -294,9 +294,10 @@ impl<'a> World<'a> {
                 }
             }
             Happening::Request(request) => self.waits_for_the_disk(at, request.urgent()),
-            Happening::Completed { .. } | Happening::Wake(_) | Happening::Ring(_) => {
-                self.waits_for_the_disk(at, false)
-            }
+            Happening::Completed { .. }
+            | Happening::Load { .. }
+            | Happening::Wake(_)
+            | Happening::Ring(_) => self.waits_for_the_disk(at, false),
             Happening::Sync(_)
             | Happening::Over(_)
             | Happening::Shutdown(_)
@@ -315,6 +316,7 @@ impl<'a> World<'a> {
             Happening::Sync(life) => {
                 *life != self.life.number || self.life.writer.due.is_none_or(|due| due > at)
             }
+            Happening::Load { life, .. } => *life != self.life.number,
             Happening::Shutdown(life) => *life != self.life.number,
             Happening::Exits { socket, plan } => !self.is_planned(socket, *plan),
             // In the quiet phase the driver's timer is an honest one.
@@ -335,6 +337,7 @@ impl<'a> World<'a> {
             Happening::Input(index) => self.arrive(index),
             Happening::Request(request) => self.request(request),
             Happening::Completed { agent, op, outcome, life } => self.completed(&agent, op, *outcome, life),
+            Happening::Load { child, .. } => self.load(&child),
             Happening::Wake(_) | Happening::Ring(None) => self.input(holon_core::Input::Tick),
             Happening::Ring(Some(_)) => {
                 self.life.rings = self.life.rings.saturating_sub(1);
@@ -372,6 +375,13 @@ impl<'a> World<'a> {
 
     /// The number of an agent of the scenario.
     fn number(&self, agent: &AgentId) -> u32 {
-        (1..=self.scenario.agents).find(|&number| agent_id(number) == *agent).unwrap_or(0)
+        let known = (1..=self.scenario.agents).find(|&number| agent_id(number) == *agent);
+        known.unwrap_or_else(|| if agent.is_reserved() { of_child(agent) } else { 0 })
     }
+}
+
+/// A child has a number of its own, whatever else there is.
+fn of_child(agent: &AgentId) -> u32 {
+    let number = agent.as_str().bytes().fold(0, |number, byte| splitmix64(number ^ u64::from(byte)));
+    1_000 + u32::try_from(number % 1_000_000).unwrap_or(0)
 }

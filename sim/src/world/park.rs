@@ -16,12 +16,15 @@ impl World<'_> {
         }
         let site = self.site("park", 0, "");
         let number = self.choices.below(site.about("whom"), self.scenario.agents) + 1;
+        let children = self.checks.children();
+        let child = u32::try_from(children.len()).unwrap_or(u32::MAX);
+        let child = (child > 0).then(|| self.choices.below(site.about("which child"), 2 * child) as usize);
+        let agent = child.and_then(|at| children.get(at).cloned()).unwrap_or_else(|| agent_id(number));
         let Some(host) = &mut self.life.host else { return Ok(()) };
         let faults = &self.scenario.faults;
         if !self.injector.strikes(faults, &mut *self.choices, site, "parks", faults.parks) {
             return Ok(());
         }
-        let agent = agent_id(number);
         if let Some(snapshot) = host.park(&agent) {
             self.injector.saw("agent parked");
             self.checks.parked.insert(agent.clone(), snapshot.agent);
@@ -33,6 +36,17 @@ impl World<'_> {
     /// Whom an input is for is in memory.
     pub(super) fn bring_in(&mut self, input: &Input) -> Result<(), Failure> {
         input.agent().map_or(Ok(()), |agent| self.admit(agent))
+    }
+
+    /// A child is asked for: it comes back, and takes what there is for it.
+    pub(super) fn load(&mut self, child: &AgentId) -> Result<(), Failure> {
+        if self.life.host.is_none() || !self.checks.parked.contains_key(child) {
+            return Ok(());
+        }
+        self.injector.saw("a child is brought in");
+        self.admit(child)?;
+        let (report, ends) = self.probe(child);
+        self.call_with(Call::Recover { now: self.now(), agent: child.clone(), report }, &ends)
     }
 
     pub(super) fn admit(&mut self, agent: &AgentId) -> Result<(), Failure> {

@@ -37,6 +37,12 @@ impl World<'_> {
             Effect::CallWork { agent, op, .. } | Effect::CallAgent { agent, op, .. } => {
                 self.begin(&agent, op, "task", commands::show)
             }
+            Effect::LoadChild { child, .. } => {
+                let site = self.site("load", 0, "after");
+                let after = u64::from(self.choices.below(site, 300_000));
+                self.plan(self.at + after, 0, Happening::Load { child, life: self.life.number });
+                Ok(())
+            }
             Effect::Cancel { agent, op } => {
                 self.outside.inflight.remove(&(agent.clone(), op));
                 let number = self.number(&agent);
@@ -226,7 +232,10 @@ impl World<'_> {
         let sure = self.options.sabotage != Some(Sabotage::GoOn);
         let Some(drained) = self.life.drained.or((!sure).then_some(StepSeq(0))) else { return Ok(()) };
         let farewell = match effect {
-            Effect::Reply { .. } | Effect::Cancel { .. } | Effect::StopCommand { .. } => true,
+            Effect::Reply { .. }
+            | Effect::Cancel { .. }
+            | Effect::StopCommand { .. }
+            | Effect::LoadChild { .. } => true,
             Effect::LoadContext { .. }
             | Effect::CallModel { .. }
             | Effect::CallTool { .. }

@@ -8,6 +8,7 @@ use holon_core::event::task::{TaskCause, TaskInputDelivered, TaskOrigin, TaskSta
 use holon_core::host::{Found, FoundCommand};
 use holon_core::ids::TaskId;
 use holon_core::lifecycle::Status;
+use holon_core::outcome::InputTarget;
 use holon_core::replay::Call;
 use holon_core::{AgentId, Event, Input, Millis, Outcome, Record, Wall};
 
@@ -33,6 +34,9 @@ impl World<'_> {
             match fact {
                 TaskFact::TaskStatusUpdated(fact) if fact.status.is_terminal() => {
                     self.has_ended(agent, fact.task_id)?;
+                    if self.is_child(agent, fact.task_id) {
+                        continue;
+                    }
                     if fact.cause == TaskCause::Unproven {
                         self.injector.saw("a task ends unproven");
                     }
@@ -43,6 +47,11 @@ impl World<'_> {
                     self.outside.ending.entry((agent.clone(), fact.task_id)).or_insert(self.at);
                     self.injector.saw("a task is asked to end");
                 }
+                TaskFact::TaskInputDelivered(fact) if fact.input_target == InputTarget::ChildFollowup => {
+                    self.injector.saw("a child is told more");
+                }
+                TaskFact::ChildNeedNoted(_) => self.injector.saw("a child needs its parent"),
+                TaskFact::ChildNeedTold(_) => {}
                 TaskFact::TaskInputDelivered(fact) => {
                     self.injector.saw("a task is written to");
                     self.is_written(agent, fact)?;
@@ -52,11 +61,17 @@ impl World<'_> {
                     TaskOrigin::PromotedAtRecovery => "a command went on beyond a crash",
                     TaskOrigin::Promoted => "a command goes on as a task",
                     TaskOrigin::Operator => "an operator's task begins",
+                    TaskOrigin::Spawned => "a child begins",
                 }),
                 TaskFact::TaskResultQueued(_) => {}
             }
         }
         Ok(())
+    }
+
+    fn is_child(&self, agent: &AgentId, task: TaskId) -> bool {
+        let known = self.checks.agents().get(agent).and_then(|agent| agent.tasks.get(task));
+        known.is_some_and(|task| task.child().is_some())
     }
 
     /// P8: how a task is said to have ended is what its supervisor saw, and where nobody can say, nobody does.

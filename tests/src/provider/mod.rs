@@ -45,10 +45,15 @@ pub struct Asked {
     pub body: Value,
 }
 
+/// What is said to a request.
+type Otherwise = Box<dyn Fn(&Value) -> Reply + Send + Sync>;
+
 #[derive(Default)]
 struct Shared {
     state: Mutex<State>,
     changed: Condvar,
+    /// What is said to a request for which no reply was given beforehand.
+    otherwise: Option<Otherwise>,
 }
 
 #[derive(Default)]
@@ -62,8 +67,17 @@ struct State {
 impl Provider {
     /// Answers one request after the other; past the last reply it fails with 500.
     pub fn start(replies: impl IntoIterator<Item = Reply>) -> Self {
+        Self::serving(replies, None)
+    }
+
+    /// Answers each request by what is in it: several agents ask at once.
+    pub fn answering(answer: impl Fn(&Value) -> Reply + Send + Sync + 'static) -> Self {
+        Self::serving([], Some(Box::new(answer)))
+    }
+
+    fn serving(replies: impl IntoIterator<Item = Reply>, otherwise: Option<Otherwise>) -> Self {
         let state = State { replies: replies.into_iter().collect(), ..State::default() };
-        let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
+        let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new(), otherwise });
         let (sender, address) = std::sync::mpsc::channel();
         let serving = shared.clone();
         thread::spawn(move || {

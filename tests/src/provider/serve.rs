@@ -66,7 +66,9 @@ async fn connection(mut stream: TcpStream, shared: Arc<Shared>) {
             state.asked.push(asked.clone());
             reply = state.replies.pop_front();
         });
-        let mut reply = reply.unwrap_or_else(|| super::fails(500, "the test has no further reply"));
+        let otherwise = || shared.otherwise.as_ref().map(|otherwise| otherwise(&asked.body));
+        let none = || super::fails(500, "the test has no further reply");
+        let mut reply = reply.or_else(otherwise).unwrap_or_else(none);
         while let Reply::Late(wait, then) = reply {
             tokio::time::sleep(wait).await;
             reply = *then;

@@ -101,8 +101,10 @@ pub(super) fn execute(
 
 /// The running task that an equal command need not be started beside.
 fn equal<'a>(tx: &'a Tx<'_>, command: &CommandSpec) -> Option<&'a Task> {
-    let goes_on = |task: &&Task| task.status == TaskStatus::Running && task.command.equals(command);
-    // A batch is no command, whatever it consists of.
-    let goes_on = |task: &&Task| task.command.yield_time_ms.is_some() && goes_on(task);
+    let goes_on = |task: &&Task| {
+        // A batch is no command, whatever it consists of.
+        let same = |other: &CommandSpec| other.yield_time_ms.is_some() && other.equals(command);
+        task.status == TaskStatus::Running && task.command().is_some_and(same)
+    };
     command.reuse_running.then(|| tx.agent().tasks.active().find(goes_on)).flatten()
 }

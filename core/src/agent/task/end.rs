@@ -65,6 +65,7 @@ pub(crate) fn told(tx: &mut Tx<'_>, op: OpId, task: TaskId, outcome: ToolOutcome
 
 /// Whoever should have heard of its end could not.
 pub(crate) fn unheard(tx: &mut Tx<'_>, op: OpId, task: TaskId, failure: &OpFailure) {
+    super::child::lost(tx, op);
     tx.cancel(op, Settlement::Failed);
     let end = match failure.certainty {
         Certainty::Ambiguous => End::unproven(failure.message.preview()),

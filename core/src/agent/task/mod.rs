@@ -1,10 +1,12 @@
-//! Background tasks of one agent: commands that outlive the call that started them (contract: tasks.md).
+//! Background tasks of one agent: commands that outlive the call that started them, and children (contract: tasks.md).
 //! This file is their state and its `apply`; the others decide. The record of a task is the authority: whatever
 //! else says something about it is older.
 
+pub mod child;
 pub(crate) mod command;
 pub(crate) mod deliver;
 pub(crate) mod end;
+pub mod job;
 pub(crate) mod operator;
 pub(crate) mod promote;
 pub(crate) mod recovery;
@@ -20,21 +22,22 @@ use alloc::string::String;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::agent::child::Need;
 use crate::content::Text;
 use crate::event::TaskFact;
 use crate::event::task::{StopCause, TaskCreated, TaskStatusUpdated};
 use crate::event::turn::FailureArtifact;
-use crate::ids::{MessageId, TaskId};
+use crate::ids::{AgentId, MessageId, TaskId};
 use crate::names::names;
-use crate::outcome::CommandSpec;
 use crate::time::{Millis, Wall};
 pub use deliver::SUBSYSTEM;
+pub use job::{ChildSpec, Job, WorkspaceMode};
 use transition::TaskTransition;
 
 /// Ended tasks that stay in the state; older ones are in the log.
 pub const KEPT: usize = 64;
 
-names! { TaskKind { CommandTask "command_task" } }
+names! { TaskKind { CommandTask "command_task", ChildAgentTask "child_agent_task" } }
 
 names! {
     /// Where a task stands (contract: tasks.md, the graph of its phases).
@@ -69,17 +72,21 @@ pub struct Task {
     /// The message whose turn began it; none when an operator did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_message_id: Option<MessageId>,
-    /// The beginning of its command.
+    /// The beginning of its command, or of what its child was told first.
     pub summary: String,
     pub wait_policy: WaitPolicy,
-    pub command: CommandSpec,
-    /// The agent had begun the same command before: that was no progress.
+    #[serde(flatten)]
+    pub job: Job,
+    /// The agent had begun the same before: that was no progress.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     #[schemars(skip)]
     pub repeated: bool,
     /// The last request to end it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<StopRequest>,
+    /// Why its child can't go on by itself, since it said so last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub need: Option<ToldNeed>,
     /// How it ended, once it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<TaskEnd>,
@@ -91,6 +98,14 @@ pub struct StopRequest {
     /// Whether everything is killed at once.
     pub force: bool,
     pub at: Wall,
+}
+
+/// What a child needs, and the message that tells its parent; none as long as that is owed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ToldNeed {
+    pub need: Need,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub told_by: Option<MessageId>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -142,6 +157,16 @@ impl Tasks {
         self.active.contains_key(&id)
     }
 
+    /// The tasks of children that have not ended.
+    pub fn children(&self) -> impl Iterator<Item = (&Task, &ChildSpec)> {
+        self.active().filter_map(|task| Some((task, task.child()?)))
+    }
+
+    /// The task of a child that has not ended.
+    pub fn of_child(&self, child: &AgentId) -> Option<&Task> {
+        self.children().find(|(_, spec)| spec.child_agent_id == *child).map(|(task, _)| task)
+    }
+
     /// Ended tasks that are remembered, the newest first.
     pub fn ended(&self) -> impl Iterator<Item = &Task> {
         self.ended.iter().rev()
@@ -175,6 +200,16 @@ impl Tasks {
                     end.told_by = Some(fact.message_id);
                 }
                 self.forget();
+            }
+            TaskFact::ChildNeedNoted(fact) => {
+                if let Some(task) = self.active.get_mut(&fact.task_id) {
+                    task.need = Some(ToldNeed { need: fact.need.clone(), told_by: None });
+                }
+            }
+            TaskFact::ChildNeedTold(fact) => {
+                if let Some(need) = self.need_mut(fact.task_id) {
+                    need.told_by = Some(fact.message_id);
+                }
             }
             TaskFact::TaskInputDelivered(_) => {}
         }
@@ -234,6 +269,10 @@ impl Tasks {
         }
     }
 
+    fn need_mut(&mut self, id: TaskId) -> Option<&mut ToldNeed> {
+        self.active.get_mut(&id)?.need.as_mut()
+    }
+
     fn end_mut(&mut self, id: TaskId) -> Option<&mut TaskEnd> {
         self.ended.iter_mut().find(|task| task.id == id)?.end.as_mut()
     }
@@ -255,9 +294,10 @@ fn created(at: Wall, fact: &TaskCreated) -> Task {
         parent_message_id: fact.parent_message_id,
         summary: fact.summary.clone(),
         wait_policy: fact.wait_policy,
-        command: fact.command.clone(),
+        job: fact.job.clone(),
         repeated: fact.repeated,
         stop: None,
+        need: None,
         end: None,
     }
 }

@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 
-use super::{Task, command, promote, stop};
+use super::{Task, TaskStatus, command, promote, stop};
 use crate::agent::admission;
 use crate::content::Text;
 use crate::effect::{Answer, Effect, InputSource, TaskWork, ToolCall};
@@ -93,6 +93,11 @@ pub(crate) fn input(tx: &mut Tx<'_>, id: TaskId, text: Text, reply: ReplyId) {
     }
     if let Some(problem) = task.refuses_input() {
         let input = InputReceipt { problem: Some(problem.into()), ..InputReceipt::default() };
+        tx.reply(reply, Answer::TaskInput { task: Box::new(task), input });
+        return;
+    }
+    if task.child().is_some() {
+        let input = super::child::follow_up(tx, id, text);
         tx.reply(reply, Answer::TaskInput { task: Box::new(task), input });
         return;
     }
@@ -192,7 +197,9 @@ impl Task {
     pub fn refuses_input(&self) -> Option<&'static str> {
         if self.status.is_terminal() {
             Some("the task has ended")
-        } else if !self.command.accepts_input {
+        } else if self.status == TaskStatus::Cancelling && self.child().is_some() {
+            Some("the child is being ended")
+        } else if self.command().is_some_and(|command| !command.accepts_input) {
             Some("the task was started without accepts_input")
         } else {
             None

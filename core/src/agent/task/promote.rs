@@ -2,7 +2,7 @@
 
 use alloc::format;
 
-use super::{TaskKind, TaskStatus, WaitPolicy};
+use super::{Job, TaskKind, TaskStatus, WaitPolicy};
 use crate::agent::OpenOp;
 use crate::agent::turn::{request, tools};
 use crate::content::{ContentId, Text, clip};
@@ -100,7 +100,7 @@ pub(super) fn record(
         parent_message_id,
         summary: clip(command.cmd.preview(), SUMMARY),
         wait_policy: WaitPolicy::Background,
-        command,
+        job: Job::Command(command),
         repeated: open.repeated,
     });
 }

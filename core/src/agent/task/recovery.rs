@@ -59,7 +59,8 @@ pub(crate) fn orphans(tx: &mut Tx<'_>) {
         | OpKind::CallTool
         | OpKind::RunCommand
         | OpKind::PromoteCommand
-        | OpKind::AwaitTask => false,
+        | OpKind::AwaitTask
+        | OpKind::SuperviseChild => false,
     };
     let agent = tx.agent();
     let orphans: Vec<OpId> = agent

@@ -3,11 +3,12 @@
 
 use alloc::vec::Vec;
 
-use super::TaskStatus;
 use super::deliver::Telling;
 use super::end::{self, End};
+use super::{Task, TaskStatus};
+use crate::agent::outbox::{self, Letter};
 use crate::effect::Effect;
-use crate::event::operation::{OpKind, Settlement};
+use crate::event::operation::Settlement;
 use crate::event::task::{TaskCause, TaskStatusUpdated};
 use crate::host::tx::{Alarm, Tx};
 use crate::ids::{OpId, TaskId};
@@ -38,8 +39,14 @@ pub(crate) fn request(tx: &mut Tx<'_>, id: TaskId, cause: TaskCause, force: bool
     true
 }
 
-/// The supervisor is told; again after a start of the runtime, which knows nothing of what was sent.
+/// The supervisor is told; again after a start of the runtime, which knows nothing of what was sent. A child is told by
+/// a letter, and ends in time because its own tasks do.
 pub(super) fn ask(tx: &mut Tx<'_>, id: TaskId, force: bool) {
+    if let Some(child) = tx.agent().tasks.get(id).and_then(Task::child) {
+        let to = child.child_agent_id.clone();
+        outbox::post(tx, to, Letter::Stop { force });
+        return;
+    }
     let Some(op) = executing(tx, id) else { return };
     let agent = tx.agent().id.clone();
     tx.effect(Effect::StopCommand { agent, op, force });
@@ -58,11 +65,11 @@ pub(crate) fn overdue(tx: &mut Tx<'_>, id: TaskId) {
     end::ended(tx, id, End::unproven("it was killed, and nothing was heard of its end"), Telling::Now);
 }
 
-/// Every task is asked to end: its agent is stopped.
-pub(crate) fn all(tx: &mut Tx<'_>) -> Vec<TaskId> {
+/// Every task is asked to end.
+pub(crate) fn all(tx: &mut Tx<'_>, cause: TaskCause, force: bool) -> Vec<TaskId> {
     let active: Vec<TaskId> = tx.agent().tasks.active().map(|task| task.id).collect();
     for &id in &active {
-        request(tx, id, TaskCause::AgentStopped, false);
+        request(tx, id, cause, force);
     }
     active
 }
@@ -70,5 +77,5 @@ pub(crate) fn all(tx: &mut Tx<'_>) -> Vec<TaskId> {
 /// The operation that brings the end of a task.
 pub(super) fn executing(tx: &Tx<'_>, id: TaskId) -> Option<OpId> {
     let mut ops = tx.agent().ops.iter();
-    ops.find(|(_, open)| open.kind == OpKind::RunCommand && open.task_id == Some(id)).map(|(op, _)| *op)
+    ops.find(|(_, open)| open.kind.brings_end() && open.task_id == Some(id)).map(|(op, _)| *op)
 }

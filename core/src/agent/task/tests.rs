@@ -75,6 +75,7 @@ fn results(world: &World) -> Vec<&str> {
         | Event::Work(_)
         | Event::Wait(_)
         | Event::Wake(_)
+        | Event::Outbox(_)
         | Event::Brief(_) => None,
     };
     let texts: Vec<_> = world.log.iter().filter_map(told).collect();

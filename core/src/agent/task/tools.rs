@@ -4,7 +4,7 @@
 use alloc::boxed::Box;
 use alloc::format;
 
-use super::{Task, stop};
+use super::{Task, child, stop};
 use crate::agent::turn::tools;
 use crate::content::Text;
 use crate::effect::{InputSource, TaskWork};
@@ -35,7 +35,7 @@ pub(crate) fn call(
             let tasks = &tx.agent().tasks;
             TaskWork::List { tasks: tasks.active().chain(tasks.ended()).cloned().collect() }
         }
-        TaskCall::Status { task } => TaskWork::Status { task: known(tx, task)? },
+        TaskCall::Status { task } => TaskWork::Status { task: known(tx, task)?, child: None },
         TaskCall::Output { task, wait } => {
             let known = known(tx, task)?;
             match wait {
@@ -52,7 +52,11 @@ pub(crate) fn call(
             }
             return Ok(());
         }
-        TaskCall::Input { task } => TaskWork::Input {
+        TaskCall::Input { task, text: Some(ref text) } => {
+            let input = child::follow_up(tx, task, Text::whole(text.clone()));
+            TaskWork::Input { task: known(tx, task)?, op: None, source: InputSource::Letter { input } }
+        }
+        TaskCall::Input { task, text: None } => TaskWork::Input {
             task: known(tx, task)?,
             op: stop::executing(tx, task),
             source: InputSource::Call { arguments },

@@ -4,8 +4,10 @@
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use crate::agent::evidence::{self, Evidence};
+use crate::agent::task;
 use crate::agent::turn::{Run, tools};
 use crate::agent::wait::register;
 use crate::agent::work::WorkItem;
@@ -19,7 +21,7 @@ use crate::message::{MessageKind, Origin, Surface};
 use crate::time::Millis;
 use crate::tool::arguments::{FollowUpPriority, Urgency};
 use crate::tool::{Receipt, SelfCall, Tool, ToolError, ToolErrorKind, ToolFacts, Verdict};
-use crate::view::AgentSummary;
+use crate::view::{ActiveChild, AgentSummary};
 
 /// Waits that an agent is shown of itself.
 const WAITS: usize = 16;
@@ -31,7 +33,8 @@ const SUBSYSTEM: &str = "follow_up";
 /// Executes a call; its one result, or none where a performer brings it.
 pub(super) fn call(tx: &mut Tx<'_>, run_id: RunId, call: &SelfCall) -> Result<Option<Receipt>, ToolError> {
     let tool = call.tool();
-    if tool != Tool::AgentGet && made(tx, tool) >= NOTES {
+    let unbounded = matches!(tool, Tool::AgentGet | Tool::SpawnAgent);
+    if !unbounded && made(tx, tool) >= NOTES {
         let error =
             ToolError::new(ToolErrorKind::LimitReached, format!("a turn has {NOTES} calls of {tool}"));
         return Err(error.hint("say several things at once, or keep them in a work item"));
@@ -41,19 +44,28 @@ pub(super) fn call(tx: &mut Tx<'_>, run_id: RunId, call: &SelfCall) -> Result<Op
         SelfCall::Notify { message, urgency } => notify(tx, run_id, message.clone(), *urgency),
         SelfCall::Sleep { reason, duration } => sleep(tx, run_id, reason.clone(), *duration)?,
         SelfCall::Wait(call) => register::call(tx, run_id, call)?,
+        SelfCall::Spawn(asked) => task::child::spawn(tx, run_id, asked)?,
         SelfCall::Get { agent } => return show(tx, run_id, agent.as_ref()).map(|()| None),
     }))
 }
 
 /// Lets a performer write down what is seen of the agent.
 fn show(tx: &mut Tx<'_>, run_id: RunId, asked: Option<&AgentId>) -> Result<(), ToolError> {
+    let children = tx.agent().tasks.children().filter_map(|(task, _)| ActiveChild::of(task));
     if let Some(other) = asked.filter(|asked| **asked != tx.agent().id) {
-        let error = ToolError::new(ToolErrorKind::UnknownAgent, format!("you see no agent {other}"));
-        return Err(error.hint("leave agent_id out to look at yourself"));
+        let active_children: Vec<_> = children.filter(|child| child.child_agent_id == *other).collect();
+        if active_children.is_empty() {
+            let error = ToolError::new(ToolErrorKind::UnknownAgent, format!("you see no agent {other}"));
+            return Err(error.hint("leave agent_id out to look at yourself and your children"));
+        }
+        tools::show_agent(tx, run_id, AgentView { summary: None, active_children, waits_left_out: 0 });
+        return Ok(());
     }
+    let active_children = children.collect();
     let mut summary = AgentSummary::of(tx.agent(), tx.config, tx.now());
     let left_out = summary.waits.split_off(summary.waits.len().min(WAITS)).len() as u64;
-    tools::show_agent(tx, run_id, AgentView { summary: Box::new(summary), waits_left_out: left_out });
+    let summary = Some(Box::new(summary));
+    tools::show_agent(tx, run_id, AgentView { summary, active_children, waits_left_out: left_out });
     Ok(())
 }
 
@@ -96,7 +108,7 @@ fn notify(tx: &mut Tx<'_>, run_id: RunId, message: String, urgency: Urgency) -> 
         work_item_id,
         run_id: Some(run_id),
         related_message_id,
-        interjected_message_ids: alloc::vec::Vec::new(),
+        interjected_message_ids: Vec::new(),
     });
     receipt(&format!(r#"{{"brief_id":"{id}"}}"#))
 }

@@ -135,11 +135,9 @@ fn an_agent_sees_itself_as_its_operator_does_and_nobody_else() {
     for _ in 0..2 {
         let view = world.seen.pop().expect("what it is shown");
         let seen = world.host.view().summary(&agent("main")).expect("an agent");
-        assert_eq!((view.waits_left_out, &view.summary.run.is_some()), (0, &true));
-        assert_eq!(
-            (&view.summary.queue, view.summary.external_trigger),
-            (&seen.queue, seen.external_trigger)
-        );
+        let itself = view.summary.expect("itself");
+        assert_eq!((view.waits_left_out, &itself.run.is_some()), (0, &true));
+        assert_eq!((&itself.queue, itself.external_trigger), (&seen.queue, seen.external_trigger));
         world.complete("main", tool_says("itself"));
     }
     assert_eq!(errors(&world), ["unknown_agent"]);

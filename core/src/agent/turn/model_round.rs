@@ -24,7 +24,7 @@ use crate::outcome::{Certainty, LoadedContext, OpFailure, Outcome, ToolOutcome};
 use crate::retry::{self, Next};
 use crate::terminal::TurnReason;
 use crate::time::Millis;
-use crate::tool::{Tool, ToolError, ToolErrorKind, Verdict};
+use crate::tool::{TaskCall, Tool, ToolError, ToolErrorKind, Verdict};
 
 /// The end of an operation that the agent is waiting for.
 pub(crate) fn completed(tx: &mut Tx<'_>, op: OpId, outcome: Outcome) {
@@ -88,6 +88,7 @@ fn performed(tx: &mut Tx<'_>, op: OpId, kind: OpKind, outcome: ToolOutcome) {
         | OpKind::CallModel
         | OpKind::PrepareCommand
         | OpKind::AwaitTask
+        | OpKind::SuperviseChild
         | OpKind::WriteInput => {}
     }
     tools::record_result(tx, receipt, duration_ms);
@@ -128,6 +129,8 @@ pub(crate) fn timed_out(tx: &mut Tx<'_>, op: OpId) {
                 tools::task_output(tx, task, Retrieval::Timeout);
             }
         }
+        // A life takes as long as it takes.
+        OpKind::SuperviseChild => {}
         OpKind::LoadContext
         | OpKind::CallModel
         | OpKind::CallTool
@@ -177,6 +180,7 @@ fn give_up(tx: &mut Tx<'_>, op: OpId, kind: OpKind, settlement: Settlement, fail
         | OpKind::PrepareCommand
         | OpKind::RunCommand
         | OpKind::PromoteCommand
+        | OpKind::SuperviseChild
         | OpKind::AwaitTask => {
             tx.settle(op, settlement);
             if kind == OpKind::RunCommand {
@@ -217,6 +221,7 @@ fn performer_failed(tx: &mut Tx<'_>, op: OpId, kind: OpKind, failure: OpFailure)
         | OpKind::RunCommand
         | OpKind::PromoteCommand
         | OpKind::AwaitTask
+        | OpKind::SuperviseChild
         | OpKind::WriteInput => {
             // Before it has the word, a supervisor executes nothing.
             let certainty = if kind == OpKind::PrepareCommand { Certainty::Definite } else { certainty };
@@ -262,7 +267,8 @@ fn answered(tx: &mut Tx<'_>, op: OpId, answer: ModelAnswer) {
         provider_started_at: started_at,
         provider_completed_at: answer.timing.completed_at,
     };
-    let (blocks, verdicts) = judge(run, answer.blocks, answer.stop, tx.config.turn.calls_per_round);
+    let (blocks, mut verdicts) = judge(run, answer.blocks, answer.stop, tx.config.turn.calls_per_round);
+    verdicts.iter_mut().for_each(|verdict| keep_letters(verdict, &tx.agent().tasks));
     tx.record(ProviderAttemptRecorded { run_id, round, attempt: record });
     tx.record(completed);
     tx.record(AssistantRoundRecorded {
@@ -274,6 +280,15 @@ fn answered(tx: &mut Tx<'_>, op: OpId, answer: ModelAnswer) {
         token_usage: answer.usage,
     });
     request::advance(tx);
+}
+
+/// What goes into a command is read from the call by whoever writes it; what a child is told is kept.
+fn keep_letters(verdict: &mut Verdict, tasks: &task::Tasks) {
+    if let Verdict::OnTask(TaskCall::Input { task, text }) = verdict
+        && tasks.get(*task).is_none_or(|task| task.child().is_none())
+    {
+        *text = None;
+    }
 }
 
 /// Turns what a model asked for into blocks with ids of their own and one verdict for each call.

@@ -3,6 +3,7 @@
 //! short never comes back in full within its turn, so requests only ever grow at their end in between.
 
 use alloc::format;
+use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +15,7 @@ use crate::event::turn::{CompactionCause, ContextCompacted, FailureArtifact, Fai
 use crate::host::tx::Tx;
 use crate::model::{Block, ModelRef};
 use crate::prompt::sections;
+use crate::tool::Tool;
 
 /// Rounds at the end that are always shown whole.
 pub(crate) const TAIL: usize = 2;
@@ -27,6 +29,10 @@ pub struct Recap {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused_at: Option<u64>,
 }
+
+/// Estimated tokens of a request below which no agent is offered to begin others: the smallest windows have work enough
+/// with one thing.
+const ROOM_FOR_CHILDREN: u64 = 8_000;
 
 /// Estimated tokens that a request may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +53,12 @@ impl Window {
     pub(crate) fn of_chain(config: &Config, models: &[ModelRef]) -> Self {
         let all = models.iter().map(|model| Self::of(config, model));
         all.min_by_key(|window| window.input).unwrap_or(Self { input: 0, output: 1 })
+    }
+
+    /// The tools of a request: an agent begins others where it may, and where there is room to say how.
+    pub(crate) fn tools(self, depth: u32, deepest: u32) -> Vec<Tool> {
+        let spawns = depth < deepest && self.input >= ROOM_FOR_CHILDREN;
+        Tool::ALL.iter().copied().filter(|tool| spawns || *tool != Tool::SpawnAgent).collect()
     }
 
     /// What the recap itself may take.
@@ -159,7 +171,7 @@ mod tests {
 
     /// What all tools take, and as much as made a turn short of room when there were few of them.
     fn window() -> u64 {
-        crate::tool::Tool::ALL.iter().map(|tool| tool.est_tokens()).sum::<u64>() + 7_700
+        crate::tool::Tool::ALL.iter().map(|tool| tool.est_tokens()).sum::<u64>() + 7_900
     }
 
     fn small() -> Config {

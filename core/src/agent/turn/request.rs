@@ -17,7 +17,6 @@ use crate::prompt::frame::Part;
 use crate::prompt::{policy, recap as recap_text, sections};
 use crate::terminal::TurnReason;
 use crate::time::Millis;
-use crate::tool::Tool;
 
 /// How much longer than the shell the core waits for an attempt.
 const PATIENCE: Millis = Millis::seconds(15);
@@ -110,11 +109,16 @@ pub(crate) fn refused(tx: &mut Tx<'_>) -> bool {
 /// What every request of the run takes, whatever its rounds are.
 pub(crate) fn fixed_tokens(tx: &Tx<'_>, run: &Run) -> u64 {
     let Some(context) = &run.context else { return 0 };
-    let recent = Window::of_chain(tx.config, &run.models).recent_of(run);
+    let window = Window::of_chain(tx.config, &run.models);
+    let recent = window.recent_of(run);
     let frame = sections::frame(tx.agent(), context, &tx.config.context, run.work_told.as_deref(), recent)
         .est_tokens();
     let input: u64 = input(tx.agent(), run).iter().map(Part::est_tokens).sum();
-    let tools: u64 = Tool::ALL.iter().map(|tool| tool.est_tokens()).sum();
+    let tools: u64 = window
+        .tools(tx.agent().spec.depth, tx.config.children.depth)
+        .iter()
+        .map(|tool| tool.est_tokens())
+        .sum();
     frame.saturating_add(input).saturating_add(tools)
 }
 
@@ -136,7 +140,7 @@ fn build(tx: &Tx<'_>) -> Option<ModelRequest> {
         )),
         conversation: conversation(agent, run, window),
         rounds: u32::try_from(run.rounds.len()).unwrap_or(u32::MAX),
-        tools: Tool::ALL.to_vec(),
+        tools: window.tools(agent.spec.depth, tx.config.children.depth),
         max_output_tokens: Window::of(tx.config, model).output,
         timeout: tx.config.turn.model_timeout,
     })

@@ -202,6 +202,7 @@ pub(crate) fn interrupt(tx: &mut Tx<'_>) {
         | OpKind::PrepareCommand
         | OpKind::AwaitTask
         | OpKind::WriteInput
+        | OpKind::SuperviseChild
         | OpKind::LoadContext
         | OpKind::CallModel => false,
     });

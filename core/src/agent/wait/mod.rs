@@ -300,5 +300,6 @@ impl Agent {
         self.heard(at);
         self.work.operator_acted(at);
         self.waits.operator_acted(at);
+        self.childhood.told = None;
     }
 }

@@ -21,7 +21,7 @@ pub(crate) fn matched<'a>(agent: &'a Agent, message: &'a Message) -> impl Iterat
 
 fn matches(agent: &Agent, wait: &Wait, message: &Message) -> bool {
     match (wait.kind, message.kind) {
-        (WaitKind::Operator, MessageKind::OperatorPrompt) => true,
+        (WaitKind::Operator, _) => message.is_by_operator(),
         (WaitKind::Task, MessageKind::TaskResult | MessageKind::SystemTick) => {
             agent.tasks.told_by(message.id).any(|task| Some(task.id) == wait.task_id)
         }
@@ -36,7 +36,7 @@ fn matches(agent: &Agent, wait: &Wait, message: &Message) -> bool {
             WaitKind::External,
             MessageKind::ChannelEvent | MessageKind::WebhookEvent | MessageKind::CallbackEvent,
         ) => correlated(wait, message),
-        (WaitKind::Operator | WaitKind::Task | WaitKind::External | WaitKind::Timer, _) => false,
+        (WaitKind::Task | WaitKind::External | WaitKind::Timer, _) => false,
     }
 }
 

@@ -120,12 +120,11 @@ pub(crate) enum Way {
 
 impl Ended {
     pub(crate) fn of(run: &Run) -> Self {
-        let operator = |message: &Message| message.kind == MessageKind::OperatorPrompt;
         Self {
             run_id: run.id,
             item: run.work_item,
             message: run.message,
-            by_operator: operator(&run.incoming) || !run.interjected.is_empty(),
+            by_operator: run.incoming.is_by_operator() || !run.interjected.is_empty(),
             own: run.own && run.interjected.is_empty(),
             progress: run.progress,
         }

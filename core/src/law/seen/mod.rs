@@ -4,6 +4,7 @@
 mod budget;
 mod hints;
 mod keys;
+mod kin;
 mod queue;
 mod sleep;
 mod tasks;
@@ -25,7 +26,8 @@ use crate::event::turn::{
 };
 use crate::event::{BriefFact, Event, InboxFact, LifecycleFact, SchedulingFact, TurnFact};
 use crate::ids::{
-    BriefId, EventSeq, MessageId, OpId, RunId, StepSeq, TaskId, TimerId, TurnIndex, WaitId, WorkItemId,
+    BriefId, EventSeq, LetterId, MessageId, OpId, RunId, StepSeq, TaskId, TimerId, TurnIndex, WaitId,
+    WorkItemId,
 };
 use crate::lifecycle::{ControlAction, Status};
 use crate::message::MessageKind;
@@ -37,6 +39,7 @@ use crate::tool::{TaskCall, Tool, Verdict};
 use budget::Spending;
 use hints::Hints;
 pub(in crate::law) use keys::Keys;
+use kin::Kin;
 pub(in crate::law) use queue::{Claim, Entry, Queue};
 use sleep::Sleep;
 pub(in crate::law) use tasks::{Ended, Op, Task, Tasks, Told};
@@ -66,6 +69,7 @@ pub(in crate::law) struct Seen {
     pub(in crate::law) trigger: Trigger,
     pub(in crate::law) unattended: Unattended,
     pub(in crate::law) spending: Spending,
+    pub(in crate::law) kin: Kin,
     pub(in crate::law) sleep: Option<Sleep>,
     pub(in crate::law) hold: Option<Hold>,
     pub(in crate::law) decided: Option<(DecisionKind, Option<MessageId>)>,
@@ -91,6 +95,7 @@ pub(in crate::law) struct Next {
     pub(in crate::law) timer: TimerId,
     pub(in crate::law) work_item: WorkItemId,
     pub(in crate::law) wait: WaitId,
+    pub(in crate::law) letter: LetterId,
 }
 
 #[derive(Debug, Clone)]
@@ -202,6 +207,7 @@ impl Default for Next {
             timer: TimerId(1),
             work_item: WorkItemId(1),
             wait: WaitId(1),
+            letter: LetterId(1),
         }
     }
 }
@@ -266,6 +272,7 @@ impl Seen {
             Event::Work(fact) => self.work(fact),
             Event::Wait(fact) => self.wait(fact),
             Event::Wake(fact) => self.wake(fact),
+            Event::Outbox(fact) => self.outbox(fact),
             Event::Brief(BriefFact::BriefCreated(fact)) => {
                 self.next.brief = fact.id.next();
                 if fact.kind == BriefKind::Failure && fact.related_message_id == self.owed.failure_brief {
@@ -277,8 +284,13 @@ impl Seen {
 
     fn lifecycle(&mut self, fact: &LifecycleFact) {
         match fact {
-            LifecycleFact::AgentCreated(_)
-            | LifecycleFact::CurrentRunAborted(_)
+            LifecycleFact::AgentCreated(fact) => self.kin.depth = fact.spec.depth,
+            LifecycleFact::AgentRetired(fact) => {
+                self.kin.retired = Some(fact.status);
+                (self.posture.stopped, self.owed.moved, self.sleep) = (true, true, None);
+            }
+            LifecycleFact::CurrentRunAborted(_)
+            | LifecycleFact::AgentArchived(_)
             | LifecycleFact::ModelOverrideChanged(_) => {}
             LifecycleFact::ControlRequestAdmitted(fact) => {
                 self.posture.control = Some((fact.action, self.queue.waiting.len()));
@@ -378,11 +390,12 @@ impl Seen {
         self.keys.admit(fact);
         self.admitted_about(fact);
         match message.kind {
-            MessageKind::OperatorPrompt => self.heard_operator(),
+            _ if message.is_by_operator() => self.heard_operator(),
             MessageKind::ChannelEvent | MessageKind::WebhookEvent | MessageKind::CallbackEvent => {
                 self.heard()
             }
-            MessageKind::Control
+            MessageKind::OperatorPrompt
+            | MessageKind::Control
             | MessageKind::TimerTick
             | MessageKind::SystemTick
             | MessageKind::InternalFollowup
@@ -391,9 +404,7 @@ impl Seen {
             | MessageKind::BriefAck
             | MessageKind::BriefResult => {}
         }
-        if let Some(hold) = &mut self.hold
-            && message.kind == MessageKind::OperatorPrompt
-        {
+        if let Some(hold) = self.hold.as_mut().filter(|_| message.is_by_operator()) {
             hold.trial.get_or_insert(message.id);
         }
     }

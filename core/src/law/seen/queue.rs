@@ -25,6 +25,8 @@ pub(in crate::law) struct Entry {
     pub(in crate::law) priority: Priority,
     pub(in crate::law) interjects: bool,
     pub(in crate::law) crashes: u32,
+    /// An operator says it, or who stands in for one.
+    pub(in crate::law) by_operator: bool,
     /// Its agent knows what it says.
     pub(in crate::law) known: bool,
     /// Its agent has brought it about.
@@ -49,7 +51,9 @@ impl Queue {
             interjects: message.interjects(),
             crashes: 0,
             known: false,
-            own: matches!(message.kind, MessageKind::SystemTick | MessageKind::InternalFollowup),
+            by_operator: message.is_by_operator(),
+            own: matches!(message.kind, MessageKind::SystemTick | MessageKind::InternalFollowup)
+                && !message.is_by_operator(),
             claim: None,
         };
         self.waiting.insert((message.priority, message.id));

@@ -7,7 +7,7 @@ use crate::agent::task::TaskStatus;
 use crate::event::operation::{OpKind, Settlement};
 use crate::event::task::StopCause;
 use crate::event::{OperationFact, TaskFact};
-use crate::ids::{MessageId, OpId, RunId, StepSeq, TaskId};
+use crate::ids::{AgentId, MessageId, OpId, RunId, StepSeq, TaskId};
 
 /// An operation in progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,13 +29,15 @@ pub(in crate::law) struct Tasks {
     pub(in crate::law) prepared: BTreeSet<TaskId>,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(in crate::law) struct Task {
     pub(in crate::law) status: TaskStatus,
     /// Who asked for its end, and whether at once.
     pub(in crate::law) stop: Option<(StopCause, bool)>,
     /// The agent had begun its command before.
     pub(in crate::law) repeated: bool,
+    /// Whose life it is.
+    pub(in crate::law) child: Option<AgentId>,
 }
 
 /// The end of a task that a message tells of.
@@ -104,7 +106,12 @@ impl Seen {
     pub(super) fn task(&mut self, step: StepSeq, fact: &TaskFact) {
         match fact {
             TaskFact::TaskCreated(fact) => {
-                let task = Task { status: fact.status, stop: None, repeated: fact.repeated };
+                let child = fact.job.child().map(|child| child.child_agent_id.clone());
+                // The child may be for something new.
+                if let Some(run) = self.run.as_mut().filter(|_| child.is_some()) {
+                    run.progress = true;
+                }
+                let task = Task { status: fact.status, stop: None, repeated: fact.repeated, child };
                 self.tasks.live.insert(fact.task_id, task);
             }
             TaskFact::TaskStatusUpdated(fact) => {
@@ -118,7 +125,10 @@ impl Seen {
                 let asked = task.stop.is_some_and(|(cause, _)| cause == StopCause::Agent);
                 let by_agent = asked && fact.status == TaskStatus::Cancelled;
                 let ended = Ended { by_agent, repeated: task.repeated, step };
-                self.tasks.live.remove(&fact.task_id);
+                let child = self.tasks.live.remove(&fact.task_id).and_then(|task| task.child);
+                if let Some(child) = child {
+                    self.kin.received.remove(&child);
+                }
                 self.tasks.untold.insert(fact.task_id, ended);
             }
             TaskFact::TaskResultQueued(fact) => {
@@ -133,7 +143,7 @@ impl Seen {
                     self.heard();
                 }
             }
-            TaskFact::TaskInputDelivered(_) => {}
+            TaskFact::TaskInputDelivered(_) | TaskFact::ChildNeedNoted(_) | TaskFact::ChildNeedTold(_) => {}
         }
     }
 }

@@ -4,7 +4,6 @@ use super::Seen;
 use crate::event::scheduling::{SelfTurnCounted, UnattendedTurnsExhausted};
 use crate::event::turn::{TurnStarted, TurnTerminal};
 use crate::ids::MessageId;
-use crate::message::MessageKind;
 use crate::terminal::{TurnKind, TurnReason};
 use crate::time::Wall;
 
@@ -58,7 +57,7 @@ impl Seen {
 
     /// Whether the day has had enough turns that no operator caused, unless its limit was raised since.
     pub(in crate::law) fn may_be_exhausted(&self, message: MessageId, at: Wall) -> bool {
-        let entry = self.queue.live.get(&message).filter(|entry| entry.kind != MessageKind::OperatorPrompt);
+        let entry = self.queue.live.get(&message).filter(|entry| !entry.by_operator);
         entry.is_some() && self.unattended.exhausted.is_some_and(|until| until > at)
     }
 
@@ -77,7 +76,7 @@ impl Seen {
         let own = core::iter::once(&fact.message_id)
             .chain(&fact.also)
             .all(|id| entry(id).is_some_and(|entry| entry.own));
-        let asked = entry(&fact.message_id).is_some_and(|entry| entry.kind == MessageKind::OperatorPrompt);
+        let asked = entry(&fact.message_id).is_some_and(|entry| entry.by_operator);
         if let Some(run) = &mut self.run {
             run.own = own;
         }

@@ -4,7 +4,7 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::Seen;
+use super::{Entry, Seen};
 use crate::agent::wait::WaitKind;
 use crate::agent::wake::Hint;
 use crate::event::WaitFact;
@@ -144,10 +144,13 @@ impl Seen {
 
     /// Whether a message brings what is waited for.
     pub(in crate::law) fn brings(&self, message: MessageId, wait: &Wait) -> bool {
-        let kind = self.queue.live.get(&message).map(|entry| entry.kind);
-        let (Some(kind), Some(about)) = (kind, self.waits.about.get(&message)) else { return false };
+        let entry = self.queue.live.get(&message);
+        let (Some(&Entry { kind, by_operator, .. }), Some(about)) = (entry, self.waits.about.get(&message))
+        else {
+            return false;
+        };
         match wait.kind {
-            WaitKind::Operator => kind == MessageKind::OperatorPrompt,
+            WaitKind::Operator => by_operator,
             WaitKind::Task => wait.task.is_some_and(|task| about.tasks.contains(&task)),
             WaitKind::Timer => wait.timer.is_some() && wait.timer == about.timer,
             WaitKind::External if kind == MessageKind::SystemTick => {

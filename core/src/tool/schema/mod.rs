@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use super::{
     AgentGet, ApplyPatch, CompleteWorkItem, CreateWorkItem, Enqueue, ExecCommand, ExecCommandBatch,
-    GetWorkItem, ListWorkItems, NotifyOperator, PickWorkItem, Sleep, TaskInput, TaskList, TaskOutput,
-    TaskStatus, TaskStop, Tool, UpdateWorkItem, WaitFor,
+    GetWorkItem, ListWorkItems, NotifyOperator, PickWorkItem, Sleep, SpawnAgent, TaskInput, TaskList,
+    TaskOutput, TaskStatus, TaskStop, Tool, UpdateWorkItem, WaitFor,
 };
 
 /// How optional properties are written.
@@ -46,6 +46,7 @@ pub fn schema(tool: Tool, mode: SchemaMode) -> Value {
         Tool::WaitFor => of::<WaitFor>(mode),
         Tool::Sleep => of::<Sleep>(mode),
         Tool::AgentGet => of::<AgentGet>(mode),
+        Tool::SpawnAgent => of::<SpawnAgent>(mode),
     }
 }
 

@@ -23,7 +23,7 @@ pub(super) async fn list(through: &Through, args: ListArgs) -> Result<Exit, Fail
         output::line(&format!("{agent} has no tasks"))?;
         return Ok(Exit::Completed);
     }
-    let heads = ["TASK", "STATUS", "SINCE", "EXIT", "COMMAND"];
+    let heads = ["TASK", "STATUS", "SINCE", "EXIT", "WHAT"];
     let mut rows = vec![heads.map(ToOwned::to_owned).to_vec()];
     rows.extend(tasks.iter().map(|task| {
         vec![
@@ -69,14 +69,40 @@ fn rows(task: &Value) -> Vec<Vec<String>> {
     }
     let failure = text(task, "/failure_artifact/summary");
     rows.extend(Some(failure).filter(|failure| !failure.is_empty()).map(|failure| row("failed by", failure)));
-    rows.push(row("command", text(task, "/command/cmd")));
-    rows.push(row("works in", text(task, "/command/workdir")));
-    let input = Some(text(task, "/command/input_target")).filter(|target| !target.is_empty());
-    rows.push(row("input", input.unwrap_or("none is taken")));
-    rows.push(row("output", text(task, "/command/output_path")));
+    rows.extend(if task.get("command").is_some() { of_command(task) } else { of_child(task) });
     let told = Some(text(task, "/result_message_id")).filter(|id| !id.is_empty());
     rows.extend(told.map(|id| row("told by", id)));
     rows
+}
+
+fn of_command(task: &Value) -> Vec<Vec<String>> {
+    let input = Some(text(task, "/command/input_target")).filter(|target| !target.is_empty());
+    let rows = [
+        ("command", text(task, "/command/cmd")),
+        ("works in", text(task, "/command/workdir")),
+        ("input", input.unwrap_or("none is taken")),
+        ("output", text(task, "/command/output_path")),
+    ];
+    rows.map(|(name, value)| vec![name.to_owned(), present::whole_line(value)]).into()
+}
+
+/// What is known of the child, as far as there is any.
+fn of_child(task: &Value) -> Vec<Vec<String>> {
+    let rows = [
+        ("child", "/child_agent_id"),
+        ("told first", "/summary"),
+        ("phase", "/child_observability/phase"),
+        ("blocked by", "/child_observability/blocked_reason"),
+        ("waits for", "/child_observability/waiting_reason"),
+        ("works on", "/child_observability/work_summary"),
+        ("said", "/child_observability/last_progress_brief"),
+        ("reported", "/child_observability/last_result_brief"),
+    ];
+    let row = |(name, at): (&str, &str)| {
+        let value = Some(text(task, at)).filter(|value| !value.is_empty())?;
+        Some(vec![name.to_owned(), present::whole_line(value)])
+    };
+    rows.into_iter().filter_map(row).collect()
 }
 
 /// What the command itself ended with.

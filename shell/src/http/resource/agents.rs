@@ -179,6 +179,7 @@ fn spec(created: &Record) -> Option<&AgentSpec> {
         | Event::Work(_)
         | Event::Wait(_)
         | Event::Wake(_)
+        | Event::Outbox(_)
         | Event::Brief(_) => None,
     }
 }

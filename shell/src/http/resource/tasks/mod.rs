@@ -121,9 +121,21 @@ async fn known(app: &App, agent: &AgentId, id: TaskId) -> Handled<Task> {
     seen.ok_or_else(|| unknown(agent, id))
 }
 
-/// With its command whole, which may have to be read from the ledger.
+/// With its command whole, which may have to be read from the ledger, or with how its child stands now.
 async fn snapshot(app: &App, agent: AgentId, task: Task) -> Handled<TaskSnapshot> {
-    app.blocking(move |app| Ok(TaskSnapshot::of(app.runtime.texts(), &agent, &task, usize::MAX))).await
+    let child = task.child().filter(|_| !task.status.is_terminal()).map(|child| child.child_agent_id.clone());
+    let child_observability = match child {
+        Some(child) => {
+            let read = move |view: holon_core::view::View<'_>, _: &AgentId| Some(view.observed(&child));
+            look(app, &agent, read).await?.seen
+        }
+        None => None,
+    };
+    app.blocking(move |app| {
+        let whole = TaskSnapshot::of(app.runtime.texts(), &agent, &task, usize::MAX);
+        Ok(TaskSnapshot { child_observability, ..whole })
+    })
+    .await
 }
 
 async fn reply(app: &App, agent: AgentId, answered: Answered) -> Handled<TaskReply> {

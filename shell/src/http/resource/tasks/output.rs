@@ -41,7 +41,7 @@ pub(in super::super::super) async fn output(
     app.blocking(move |app| {
         let log = tasks::log(&app.home.agent(&agent), id);
         let wanted = OutputRequest { retrieval, characters };
-        Ok(Answer(tasks::output(app.runtime.texts(), &task, &log, wanted)))
+        Ok(Answer(tasks::output(app.runtime.texts(), &agent, &task, &log, wanted)))
     })
     .await
 }

@@ -145,8 +145,8 @@ impl Follower {
         let look = move |app: &App| {
             let log = tasks::log(&app.home.agent(&agent), task.id);
             let wanted = OutputRequest { retrieval: Retrieval::Success, characters: 1 };
-            let left = tasks::output(app.runtime.texts(), &task, &log, wanted).task;
-            let gone = left.artifacts.is_empty() && !left.output_preview.is_empty();
+            let left = tasks::output(app.runtime.texts(), &agent, &task, &log, wanted).task;
+            let gone = task.child().is_none() && left.artifacts.is_empty() && !left.output_preview.is_empty();
             Ok(gone.then(|| GONE.to_owned()))
         };
         self.app.blocking(look).await

@@ -71,6 +71,7 @@ pub(super) fn plan(
         | Tool::TaskInput
         | Tool::TaskStop
         | Tool::CreateWorkItem
+        | Tool::SpawnAgent
         | Tool::PickWorkItem
         | Tool::GetWorkItem
         | Tool::ListWorkItems

@@ -84,7 +84,7 @@ impl Commands {
         match written.await {
             Ok(Some(Tell::Input { bytes_written, problem, .. })) => InputReceipt {
                 accepted_input: bytes_written > 0,
-                input_target: task.command.input_target(),
+                input_target: task.command().and_then(holon_core::outcome::CommandSpec::input_target),
                 bytes_written,
                 problem,
             },

@@ -1,0 +1,124 @@
+//! What one agent has for another: letters of which the sender keeps each until it is on record with whom it is for,
+//! and of which that one takes each once (contract: tasks.md, Child agents). The host carries them.
+
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+
+use serde::{Deserialize, Serialize};
+
+use super::child::Need;
+use super::identity::AgentSpec;
+use super::task::TaskStatus;
+use crate::content::Text;
+use crate::event::OutboxFact;
+use crate::event::outbox::{LetterPosted, LetterReturned};
+use crate::host::tx::Tx;
+use crate::ids::{AgentId, LetterId};
+use crate::model::ModelRef;
+use crate::price::Amount;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "letter", rename_all = "snake_case")]
+pub enum Letter {
+    /// There is to be an agent of that name.
+    Spawn {
+        spec: Box<AgentSpec>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<ModelRef>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<Text>,
+    },
+    /// To a child: its supervisor has more to say.
+    FollowUp { text: Text },
+    /// To a child: it is to end.
+    Stop { force: bool },
+    /// From a child: it can't go on by itself.
+    Needs { need: Need },
+    /// From a child, its last one: how it ended.
+    Result {
+        status: TaskStatus,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        report: Option<Text>,
+        /// By it and all whom it supervised.
+        #[serde(default, skip_serializing_if = "Amount::is_nothing")]
+        spent: Amount,
+    },
+}
+
+/// A letter on its way.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Envelope {
+    pub to: AgentId,
+    pub letter: Letter,
+}
+
+/// The letters of one agent, both ways.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outbox {
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    open: BTreeMap<LetterId, Envelope>,
+    /// The last letter of each agent that may send more.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    received: BTreeMap<AgentId, LetterId>,
+}
+
+impl Outbox {
+    pub(crate) fn is_fresh(&self) -> bool {
+        *self == Self::default()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    /// Letters on their way, in the order in which they were posted.
+    pub fn open(&self) -> impl Iterator<Item = (LetterId, &Envelope)> {
+        self.open.iter().map(|(id, envelope)| (*id, envelope))
+    }
+
+    pub fn get(&self, id: LetterId) -> Option<&Envelope> {
+        self.open.get(&id)
+    }
+
+    /// Whether a letter was taken in already.
+    pub fn knows(&self, from: &AgentId, id: LetterId) -> bool {
+        self.received.get(from).is_some_and(|last| id <= *last)
+    }
+
+    pub(super) fn apply(&mut self, fact: &OutboxFact) {
+        match fact {
+            OutboxFact::LetterPosted(fact) => {
+                let envelope = Envelope { to: fact.to.clone(), letter: fact.letter.clone() };
+                self.open.insert(fact.letter_id, envelope);
+            }
+            OutboxFact::LetterDelivered(fact) => drop(self.open.remove(&fact.letter_id)),
+            OutboxFact::LetterReturned(fact) => drop(self.open.remove(&fact.letter_id)),
+            OutboxFact::LetterReceived(fact) => {
+                self.received.insert(fact.from.clone(), fact.letter_id);
+            }
+        }
+    }
+
+    /// Nothing more comes from that agent.
+    pub(super) fn forget(&mut self, from: &AgentId) {
+        self.received.remove(from);
+    }
+}
+
+/// Leaves a letter for the host to carry.
+pub(crate) fn post(tx: &mut Tx<'_>, to: AgentId, letter: Letter) {
+    let letter_id = tx.agent().next.letter;
+    tx.record(LetterPosted { letter_id, to, letter });
+}
+
+/// Nobody takes what is on its way to that agent.
+pub(crate) fn take_back(tx: &mut Tx<'_>, to: &AgentId, problem: &str) {
+    let open = tx.agent().outbox.open();
+    let letters: alloc::vec::Vec<LetterId> =
+        open.filter(|(_, envelope)| envelope.to == *to).map(|(id, _)| id).collect();
+    for letter_id in letters {
+        let problem = String::from(problem);
+        tx.record(LetterReturned { letter_id, problem });
+    }
+}

@@ -1,0 +1,332 @@
+//! Children on the side of their parent: each is a task whose operation is its life (contract: tasks.md, Child
+//! agents).
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use serde::Serialize;
+
+use super::deliver::Telling;
+use super::end::{self, End};
+use super::{ChildSpec, Job, Task, TaskStatus, ToldNeed, WaitPolicy, WorkspaceMode};
+use crate::agent::child::{Need, Supervisor};
+use crate::agent::evidence::{self, Evidence};
+use crate::agent::identity::{AgentKind, AgentSpec};
+use crate::agent::novelty::Fingerprint;
+use crate::agent::outbox::{self, Letter};
+use crate::content::{Text, clip};
+use crate::event::operation::{OpKind, Settlement};
+use crate::event::task::{
+    ChildNeedNoted, ChildNeedTold, TaskCause, TaskCreated, TaskInputDelivered, TaskOrigin,
+};
+use crate::hash;
+use crate::host::tx::{Opening, Tx};
+use crate::ids::{AgentId, OpId, RunId, TaskId};
+use crate::lifecycle::Status;
+use crate::message::{Message, MessageKind, Origin, Priority, Surface};
+use crate::outcome::InputTarget;
+use crate::tool::arguments::{MESSAGE_BYTES, SpawnAgent, SpawnPreset};
+use crate::tool::{InputReceipt, Receipt, ToolError, ToolErrorKind, ToolFacts};
+
+/// The subsystem that a tick about the needs of children comes from.
+const SUBSYSTEM: &str = "child_needs_parent";
+/// Bytes of what a child is told first that stand for the whole of it.
+const SUMMARY: usize = 120;
+/// Bytes of a parent's name that the names of its children begin with, where the whole of it has no room.
+const STEM: usize = 30;
+
+/// What a call that has begun a child is told.
+#[derive(Serialize)]
+struct Spawned<'a> {
+    agent_id: &'a AgentId,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    child: Option<SpawnedChild<'a>>,
+}
+
+#[derive(Serialize)]
+struct SpawnedChild<'a> {
+    child_agent_id: &'a AgentId,
+    supervision_task_id: TaskId,
+    child_supervision: ChildSupervision,
+}
+
+/// Whose child a task supervises, and how (contract: tasks.md, Projections).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, serde::Deserialize, schemars::JsonSchema)]
+pub struct ChildSupervision {
+    pub parent_agent_id: AgentId,
+    pub child_agent_id: AgentId,
+    pub supervision_task_id: TaskId,
+    pub workspace_mode: WorkspaceMode,
+    pub cleanup_owner: CleanupOwner,
+    pub followup_target: FollowupTarget,
+}
+
+crate::names::names! {
+    /// Who removes what a child leaves behind.
+    CleanupOwner { SupervisionTask "supervision_task" }
+}
+crate::names::names! {
+    /// Through whom a child is told more.
+    FollowupTarget { ParentSupervisor "parent_supervisor" }
+}
+
+impl ChildSupervision {
+    pub fn of(parent: &AgentId, task: &Task) -> Option<Self> {
+        let child = task.child()?;
+        Some(Self {
+            parent_agent_id: parent.clone(),
+            child_agent_id: child.child_agent_id.clone(),
+            supervision_task_id: task.id,
+            workspace_mode: child.workspace_mode,
+            cleanup_owner: CleanupOwner::SupervisionTask,
+            followup_target: FollowupTarget::ParentSupervisor,
+        })
+    }
+}
+
+/// Begins another agent, for a call.
+pub(crate) fn spawn(tx: &mut Tx<'_>, run_id: RunId, asked: &SpawnAgent) -> Result<Receipt, ToolError> {
+    let model = model(tx, asked)?;
+    match asked.preset {
+        SpawnPreset::PrivateChild => {
+            let task = supervise(tx, run_id, asked, model)?;
+            let task = tx.agent().tasks.get(task);
+            let supervision = task.and_then(|task| ChildSupervision::of(&tx.agent().id, task));
+            let Some(supervision) = supervision else { return Ok(told(&tx.agent().id, None)) };
+            let child = supervision.child_agent_id.clone();
+            Ok(told(&child, Some(supervision)))
+        }
+        SpawnPreset::PublicNamed => {
+            let agent = named(tx, asked)?;
+            let parent = tx.agent();
+            let execution = parent.spec.execution.clone();
+            let spec = AgentSpec {
+                lineage_parent_agent_id: Some(parent.id.clone()),
+                ..AgentSpec::named(AgentKind::Named, execution)
+            };
+            let message = asked.initial_message.clone().map(Text::whole);
+            outbox::post(tx, agent.clone(), Letter::Spawn { spec: spec.into(), model, message });
+            Ok(told(&agent, None))
+        }
+    }
+}
+
+fn told(agent_id: &AgentId, supervision: Option<ChildSupervision>) -> Receipt {
+    let child = supervision.map(|supervision| SpawnedChild {
+        child_agent_id: agent_id,
+        supervision_task_id: supervision.supervision_task_id,
+        child_supervision: supervision,
+    });
+    let json = serde_json::to_string(&Spawned { agent_id, child }).unwrap_or_default();
+    Receipt::success(Text::whole(json), ToolFacts::default())
+}
+
+/// The model that is asked for it first: one of those that the runtime asks.
+fn model(tx: &Tx<'_>, asked: &SpawnAgent) -> Result<Option<crate::model::ModelRef>, ToolError> {
+    let Some(model) = &asked.model else { return Ok(tx.agent().model_override.clone()) };
+    if tx.config.models.contains(model) {
+        return Ok(Some(model.clone()));
+    }
+    let known: Vec<String> = tx.config.models.iter().map(ToString::to_string).collect();
+    let error = ToolError::new(ToolErrorKind::InvalidToolInput, format!("this runtime does not ask {model}"));
+    Err(error.field("model").hint(&format!("leave it out, or take one of: {}", known.join(", "))))
+}
+
+fn refused(message: String, hint: &str) -> ToolError {
+    ToolError::new(ToolErrorKind::LimitReached, message).hint(hint)
+}
+
+fn room(tx: &Tx<'_>) -> Result<(), ToolError> {
+    let limit = tx.config.limits.agents;
+    let spawning = tx.agent().outbox.open().filter(|(_, open)| matches!(open.letter, Letter::Spawn { .. }));
+    if tx.names.len() as u64 + spawning.count() as u64 >= limit {
+        let message =
+            format!("the runtime has {limit} agents, which is as many as it may have (limits.agents)");
+        return Err(refused(message, "do it yourself, or wait for the end of a child"));
+    }
+    Ok(())
+}
+
+/// The name of a public agent that does not exist yet.
+fn named(tx: &Tx<'_>, asked: &SpawnAgent) -> Result<AgentId, ToolError> {
+    let wrong = |message: String, hint: &str| {
+        Err(ToolError::new(ToolErrorKind::InvalidToolInput, message).field("agent_id").hint(hint))
+    };
+    let Some(agent) = asked.agent_id.clone() else {
+        return wrong("is missing: a public agent has a name".into(), "give it one");
+    };
+    if agent.is_reserved() {
+        return wrong(
+            format!("{agent} is a name that the runtime gives"),
+            "another one, without two hyphens in a row",
+        );
+    }
+    let posted = tx.agent().outbox.open().any(|(_, open)| open.to == agent);
+    if tx.names.contains(&agent) || posted {
+        return wrong(format!("{agent} exists already"), "give it another name");
+    }
+    room(tx).map(|()| agent)
+}
+
+/// Begins a child under supervision.
+fn supervise(
+    tx: &mut Tx<'_>,
+    run_id: RunId,
+    asked: &SpawnAgent,
+    model: Option<crate::model::ModelRef>,
+) -> Result<TaskId, ToolError> {
+    let (limits, agent) = (&tx.config.children, tx.agent());
+    if agent.spec.depth >= limits.depth {
+        let message = format!("children may be {} deep (limits.child_depth), and this one is", limits.depth);
+        return Err(ToolError::new(ToolErrorKind::ToolNotExposed, message).hint("do it yourself"));
+    }
+    if agent.tasks.children().count() as u64 >= limits.per_agent {
+        let message = format!(
+            "{} children are alive, which is as many as an agent may have (limits.children_per_agent)",
+            limits.per_agent
+        );
+        return Err(refused(message, "wait for the end of one, or end one with TaskStop"));
+    }
+    room(tx)?;
+    let Some(message) = asked.initial_message.clone().map(Text::whole) else {
+        let error = ToolError::new(ToolErrorKind::InvalidToolInput, "is missing: a child begins with it");
+        return Err(error.field("initial_message").hint("say what the child is to do and to report"));
+    };
+    let (task_id, parent) = (agent.next.task, agent.id.clone());
+    let child_agent_id = child_id(&parent, task_id);
+    let spec = AgentSpec::child(Supervisor { agent_id: parent, task_id }, &agent.spec);
+    let purpose = Fingerprint::of_purpose(&message);
+    let repeated = agent.novelty.knows(purpose);
+    let parent_message_id = agent.run.as_ref().map(|run| run.message);
+    let opening = Opening { task_id: Some(task_id), ..Opening::without_end(OpKind::SuperviseChild) };
+    let op = tx.open(opening, |_| None);
+    let workspace_mode = WorkspaceMode::Inherit;
+    let job = Job::Child(ChildSpec { child_agent_id: child_agent_id.clone(), workspace_mode, purpose });
+    tx.record(TaskCreated {
+        task_id,
+        kind: job.kind(),
+        cause: TaskOrigin::Spawned,
+        status: TaskStatus::Running,
+        op: Some(op),
+        run_id: Some(run_id),
+        parent_message_id,
+        summary: clip(message.preview(), SUMMARY),
+        wait_policy: WaitPolicy::Background,
+        job,
+        repeated,
+    });
+    let letter = Letter::Spawn { spec: spec.into(), model, message: Some(message) };
+    outbox::post(tx, child_agent_id, letter);
+    Ok(task_id)
+}
+
+/// The name of a child: that of its parent, and the number of its task. Nobody else has one like it.
+pub(crate) fn child_id(parent: &AgentId, task: TaskId) -> AgentId {
+    let whole = format!("{parent}--{}", task.0);
+    AgentId::new(&whole).unwrap_or_else(|_| {
+        let (stem, hash) = (clip(parent.as_str(), STEM), hash::fnv(parent.as_str().as_bytes()));
+        let short = format!("{stem}{:08x}--{}", hash & 0xffff_ffff, task.0);
+        AgentId::new(&short).unwrap_or_else(|_| parent.clone())
+    })
+}
+
+/// Tells a child more; what came of it.
+pub(crate) fn follow_up(tx: &mut Tx<'_>, id: TaskId, text: Text) -> InputReceipt {
+    let refused = |problem: String| InputReceipt { problem: Some(problem), ..InputReceipt::default() };
+    let Some(task) = tx.agent().tasks.get(id) else { return refused("there is no such task".into()) };
+    if let Some(problem) = task.refuses_input() {
+        return refused(problem.into());
+    }
+    let bytes_written = text.bytes();
+    if bytes_written > MESSAGE_BYTES as u64 {
+        return refused(format!("it has {bytes_written} bytes, the most for a child is {MESSAGE_BYTES}"));
+    }
+    let Some(to) = task.child().map(|child| child.child_agent_id.clone()) else {
+        return refused("it is no child".into());
+    };
+    let input_target = InputTarget::ChildFollowup;
+    outbox::post(tx, to, Letter::FollowUp { text });
+    tx.record(TaskInputDelivered { task_id: id, input_target, bytes_written });
+    InputReceipt { accepted_input: true, input_target: Some(input_target), bytes_written, problem: None }
+}
+
+/// A child can't go on by itself.
+pub(crate) fn needs(tx: &mut Tx<'_>, child: &AgentId, need: Need) {
+    if let Some(task_id) = tx.agent().tasks.of_child(child).map(|task| task.id) {
+        tx.record(ChildNeedNoted { task_id, need });
+    }
+}
+
+/// One tick for each need that the agent was not told of.
+pub(crate) fn tell_needs(tx: &mut Tx<'_>) {
+    if tx.agent().status == Status::Stopped {
+        return;
+    }
+    let untold = |task: &Task| -> Option<(TaskId, String)> {
+        let ToldNeed { need, .. } = task.need.as_ref().filter(|need| need.told_by.is_none())?;
+        let child = &task.child()?.child_agent_id;
+        let text = format!(
+            "Your child {child} ({}) can't go on by itself: {}, {} ({}). You are its operator: answer with TaskInput, or end it with TaskStop.",
+            task.id, need.kind, need.subject, need.about
+        );
+        Some((task.id, text))
+    };
+    let untold: Vec<(TaskId, String)> = tx.agent().tasks.active().filter_map(untold).collect();
+    for (task_id, text) in untold {
+        let origin = Origin::System { subsystem: SUBSYSTEM.into() };
+        let (kind, surface) = (MessageKind::SystemTick, Surface::RuntimeSystem);
+        let text = Text::short(text);
+        let evidence = Evidence { kind, origin, priority: Priority::Next, surface, text };
+        let Some(message_id) = evidence::admit(tx, evidence) else { return };
+        tx.record(ChildNeedTold { task_id, message_id });
+    }
+}
+
+/// Whether a message tells of needs that nobody has any more.
+pub(crate) fn is_stale(tasks: &super::Tasks, message: &Message) -> bool {
+    let about = matches!(&message.origin, Origin::System { subsystem } if subsystem == SUBSYSTEM);
+    let told = |task: &Task| task.need.as_ref().is_some_and(|need| need.told_by == Some(message.id));
+    about && !tasks.active().any(told)
+}
+
+/// A child has said how it ended.
+pub(crate) fn ended(tx: &mut Tx<'_>, child: &AgentId, status: TaskStatus, report: Option<Text>) {
+    let Some(task) = tx.agent().tasks.of_child(child) else { return };
+    let (id, began) = (task.id, task.created_at);
+    outbox::take_back(tx, child, "the child has ended");
+    if let Some(op) = super::stop::executing(tx, id) {
+        tx.settle(op, Settlement::Done);
+    }
+    let cause = if status == TaskStatus::Cancelled { TaskCause::Stopped } else { TaskCause::Exited };
+    let duration = Some(tx.now().since(began));
+    end::ended(tx, id, End { status, cause, exit_status: None, duration, result: report }, Telling::Now);
+}
+
+/// After a start of the runtime: a copy of an agent has no children.
+pub(crate) fn recover(tx: &mut Tx<'_>) {
+    let me = &tx.agent().id;
+    let others: Vec<(TaskId, AgentId)> = tx
+        .agent()
+        .tasks
+        .children()
+        .filter(|(task, child)| child_id(me, task.id) != child.child_agent_id)
+        .map(|(task, child)| (task.id, child.child_agent_id.clone()))
+        .collect();
+    for (id, child) in others {
+        outbox::take_back(tx, &child, "it is the child of another agent");
+        if let Some(op) = super::stop::executing(tx, id) {
+            tx.settle(op, Settlement::Lost);
+        }
+        let why = "it is the child of the agent that this one is a copy of";
+        end::ended(tx, id, End::unproven(why), Telling::Together);
+    }
+}
+
+/// A child can't be brought into memory: nobody learns of its end.
+pub(crate) fn lost(tx: &mut Tx<'_>, op: OpId) {
+    let child = tx.agent().task_of(op).and_then(|task| tx.agent().tasks.get(task)?.child().cloned());
+    if let Some(child) = child {
+        outbox::take_back(tx, &child.child_agent_id, "the child can't be brought into memory");
+    }
+}

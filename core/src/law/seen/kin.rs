@@ -1,0 +1,41 @@
+//! Supervision and letters, as far as a law looks back.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+
+use super::Seen;
+use crate::agent::outbox::Letter;
+use crate::agent::task::TaskStatus;
+use crate::event::OutboxFact;
+use crate::ids::{AgentId, LetterId};
+
+#[derive(Debug, Clone, Default)]
+pub(in crate::law) struct Kin {
+    pub(in crate::law) depth: u32,
+    /// Letters on their way.
+    pub(in crate::law) letters: BTreeSet<LetterId>,
+    /// The last letter of each agent that may send more.
+    pub(in crate::law) received: BTreeMap<AgentId, LetterId>,
+    /// From whom the last letter came.
+    pub(in crate::law) heard: Option<AgentId>,
+    pub(in crate::law) retired: Option<TaskStatus>,
+    pub(in crate::law) reported: bool,
+}
+
+impl Seen {
+    pub(super) fn outbox(&mut self, fact: &OutboxFact) {
+        let kin = &mut self.kin;
+        match fact {
+            OutboxFact::LetterPosted(fact) => {
+                self.next.letter = fact.letter_id.next();
+                kin.letters.insert(fact.letter_id);
+                kin.reported |= matches!(fact.letter, Letter::Result { .. });
+            }
+            OutboxFact::LetterDelivered(fact) => drop(kin.letters.remove(&fact.letter_id)),
+            OutboxFact::LetterReturned(fact) => drop(kin.letters.remove(&fact.letter_id)),
+            OutboxFact::LetterReceived(fact) => {
+                kin.heard = Some(fact.from.clone());
+                kin.received.insert(fact.from.clone(), fact.letter_id);
+            }
+        }
+    }
+}

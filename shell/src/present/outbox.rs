@@ -1,0 +1,29 @@
+//! What one agent has for another.
+
+use holon_core::agent::outbox::Letter;
+use holon_core::event::OutboxFact;
+
+use super::{Category, Told, Visibility};
+
+pub(super) fn told(fact: &OutboxFact) -> Told {
+    let (visibility, summary) = match fact {
+        OutboxFact::LetterPosted(fact) => {
+            let what = match &fact.letter {
+                Letter::Spawn { spec, .. } => format!("a {} agent, {}, begins", spec.visibility, fact.to),
+                Letter::FollowUp { .. } => format!("{} is told more", fact.to),
+                Letter::Stop { .. } => format!("{} is to end", fact.to),
+                Letter::Needs { need } => format!("{} is asked for help: {}", fact.to, need.kind),
+                Letter::Result { status, .. } => format!("{} is told of the end: {status}", fact.to),
+            };
+            (Visibility::Verbose, what)
+        }
+        OutboxFact::LetterDelivered(fact) => (Visibility::Debug, format!("{} is delivered", fact.letter_id)),
+        OutboxFact::LetterReturned(fact) => {
+            (Visibility::Info, format!("{} came back: {}", fact.letter_id, fact.problem))
+        }
+        OutboxFact::LetterReceived(fact) => {
+            (Visibility::Debug, format!("{} of {} was taken in", fact.letter_id, fact.from))
+        }
+    };
+    Told::new(visibility, Category::Task, "letter", &summary)
+}

@@ -1,0 +1,203 @@
+//! Children of agents: begun by a turn, told more, ended with everything that they have, over crashes.
+
+use std::fs;
+use std::path::Path;
+
+use end_to_end::daemon::Daemon;
+use end_to_end::provider::{Provider, calls, says};
+use end_to_end::{count, durable, payloads, strays, wait_for};
+use serde_json::{Value, json};
+
+/// The last thing that was said to the model in a request.
+fn last(request: &Value) -> String {
+    let messages = request["messages"].as_array().expect("messages");
+    messages.last().expect("one")["content"].to_string()
+}
+
+/// How often the model has spoken in this turn.
+fn round(request: &Value) -> usize {
+    let messages = request["messages"].as_array().expect("messages");
+    messages.iter().filter(|message| message["role"] == "assistant").count()
+}
+
+/// What the turn is for.
+fn input(request: &Value) -> String {
+    let messages = request["messages"].as_array().expect("messages");
+    let asked = messages.iter().rev().find(|message| message["role"] == "user");
+    let asked = asked.expect("an input")["content"].to_string();
+    // What was said before stands above it.
+    asked.rsplit("[message msg_").next().unwrap_or_default().to_owned()
+}
+
+fn spawn(message: &str) -> (&'static str, Value) {
+    ("SpawnAgent", json!({ "initial_message": message }))
+}
+
+fn states(daemon: &Daemon, task: &str) -> Value {
+    daemon.ok(&["task", "status", task, "--json"]).json()["task"].clone()
+}
+
+#[test]
+fn a_child_works_and_its_report_comes_once() {
+    let provider = Provider::answering(|request| match (round(request), input(request)) {
+        // Its result names the task, and with it what the child was told.
+        (_, asked) if asked.contains("the cable is cut") => says("so it is the cable"),
+        (0, asked) if asked.contains("delegate") => calls(&[spawn("look into the cable")]),
+        (0, asked) if asked.contains("look into the cable") => {
+            calls(&[("ExecCommand", json!({ "cmd": "pwd; echo $HOLON_AGENT_ID > who" }))])
+        }
+        (1, asked) if asked.contains("look into the cable") => says("the cable is cut"),
+        _ => says("delegated"),
+    });
+    let daemon = Daemon::new(&provider);
+    daemon.start();
+    // Whoever waits for the agent waits for its child, too.
+    daemon.ok(&["prompt", "--wait", "delegate"]);
+    let told = daemon.ok(&["transcript"]).stdout;
+    assert!(told.contains("so it is the cable"), "{told}");
+    let task = states(&daemon, "task_1");
+    assert_eq!((&task["kind"], &task["status"]), (&json!("child_agent_task"), &json!("completed")));
+    assert_eq!(task["child_agent_id"], "main--1");
+    let output = daemon.ok(&["task", "output", "task_1"]).stdout;
+    assert!(output.contains("the cable is cut"), "{output}");
+    let shown = daemon.ok(&["task", "status", "task_1"]).stdout;
+    assert!(shown.contains("main--1") && shown.contains("look into the cable"), "{shown}");
+    // A child works where its parent does, and has a home of its own.
+    let home = daemon.0.home().join("agents");
+    assert!(home.join("main--1/AGENTS.md").exists());
+    let who = fs::read_to_string(home.join("main/who")).expect("what the command wrote");
+    assert_eq!(who.trim(), "main--1");
+    // It is in no list, and nobody tells it anything; whoever knows its name sees what it did.
+    let list = daemon.ok(&["agent", "list", "--json"]).stdout;
+    assert!(!list.contains("main--1"), "{list}");
+    let refused = daemon.0.run(&["prompt", "--agent", "main--1", "psst"]);
+    assert!(refused.code == Some(4) && refused.stderr.contains("child of main"), "{refused:?}");
+    assert!(daemon.ok(&["transcript", "--agent", "main--1"]).stdout.contains("the cable is cut"));
+    let refused = daemon.0.run(&["agent", "create", "a--b"]);
+    assert!(refused.code == Some(2) && refused.stderr.contains("two hyphens"), "{refused:?}");
+    daemon.ok(&["daemon", "stop"]);
+    let records = daemon.0.records(&daemon.ledger());
+    assert_eq!(count(&records, "task_result_queued"), 1);
+    assert_eq!(count(&records, "agent_archived"), 1);
+    daemon.ok(&["ledger", "verify"]);
+    daemon.ok(&["ledger", "replay"]);
+}
+
+/// The parent is its operator.
+#[test]
+fn a_child_that_waits_asks_its_parent_who_answers() {
+    let provider = Provider::answering(|request| match (round(request), input(request)) {
+        (_, asked) if asked.contains("mended the red one") => says("all is mended"),
+        (0, asked) if asked.contains("can't go on by itself") => {
+            calls(&[("TaskInput", json!({ "task_id": "task_1", "input": "the red one" }))])
+        }
+        (0, asked) if asked.contains("the red one") => says("mended the red one"),
+        (0, asked) if asked.contains("delegate") => calls(&[spawn("mend the cable")]),
+        (0, asked) if asked.contains("mend the cable") => {
+            calls(&[("WaitFor", json!({ "reason": "which cable?", "wake": "operator_input" }))])
+        }
+        _ => says("well"),
+    });
+    let daemon = Daemon::new(&provider);
+    daemon.start();
+    daemon.ok(&["prompt", "--wait", "delegate"]);
+    let told = daemon.ok(&["transcript"]).stdout;
+    assert!(told.contains("all is mended"), "{told}");
+    daemon.ok(&["daemon", "stop"]);
+    let records = daemon.0.records(&daemon.ledger());
+    assert_eq!(count(&records, "child_need_told"), 1, "one tick for one wait");
+    assert_eq!(payloads(&records, "task_input_delivered")[0]["input_target"], "child_followup");
+    daemon.ok(&["ledger", "verify"]);
+}
+
+/// Eight children, each with eight of its own, each of those with a command that would go on for ever.
+fn family(folder: &Path) -> Provider {
+    let marks = folder.display().to_string();
+    Provider::answering(move |request| {
+        let asked = input(request);
+        let eight = |what: &str| {
+            let asked: Vec<_> = (0..8).map(|number| spawn(&format!("{what} {number}"))).collect();
+            calls(&asked)
+        };
+        match round(request) {
+            0 if asked.contains("delegate") => eight("branch"),
+            0 if asked.contains("branch") => eight("leaf"),
+            0 if asked.contains("leaf") => {
+                let cmd = format!("echo $HOLON_AGENT_ID >> {marks}/begun; exec sleep 1000");
+                calls(&[("ExecCommand", json!({ "cmd": cmd, "login": false }))])
+            }
+            // What a crash has cut short is not begun again.
+            _ if last(request).contains("child_agent_id") || asked.contains("branch") => says("delegated"),
+            _ => says("well"),
+        }
+    })
+}
+
+fn alive(daemon: &Daemon) -> usize {
+    strays::supervisors(&daemon.0.home()).len()
+}
+
+#[test]
+fn a_stop_leaves_nothing_of_a_family_over_crashes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let provider = family(folder.path());
+    let daemon = Daemon::new(&provider);
+    fs::create_dir_all(daemon.0.home()).expect("a home");
+    fs::write(daemon.0.home().join("config.toml"), "[limits]\nconcurrent_turns = 16\n")
+        .expect("a configuration");
+    daemon.start();
+    daemon.ok(&["prompt", "delegate"]);
+    let begun = || fs::read_to_string(folder.path().join("begun")).unwrap_or_default().lines().count();
+    wait_for("some of the leaves", || begun() >= 8);
+    daemon.kill();
+    daemon.start();
+    wait_for("most of the leaves", || begun() >= 48);
+    daemon.ok(&["task", "stop", "task_1"]);
+    daemon.kill();
+    daemon.start();
+    daemon.ok(&["agent", "stop", "main"]);
+    daemon.kill();
+    daemon.start();
+    wait_for("the end of every command", || alive(&daemon) == 0);
+    let archived = || {
+        let records = daemon.0.records(&daemon.ledger());
+        let children = payloads(&records, "agent_created");
+        let children = children.iter().filter(|fact| fact["spec"]["supervisor"].is_object()).count();
+        count(&records, "agent_archived") == children
+    };
+    wait_for("the end of every child", archived);
+    for task in 1..=8 {
+        assert_eq!(states(&daemon, &format!("task_{task}"))["status"], "cancelled");
+    }
+    durable::wait_until_quiet(&daemon, &["main"]);
+    daemon.ok(&["daemon", "stop"]);
+    daemon.ok(&["ledger", "verify"]);
+    daemon.ok(&["ledger", "replay"]);
+}
+
+/// A child is one private agent: what is public stays, and answers to operators.
+#[test]
+fn a_public_agent_is_made_for_good() {
+    let provider = Provider::answering(|request| match (round(request), input(request)) {
+        (0, asked) if asked.contains("hire somebody") => calls(&[(
+            "SpawnAgent",
+            json!({ "preset": "public_named", "agent_id": "clerk", "initial_message": "keep the books" }),
+        )]),
+        (_, asked) if asked.contains("keep the books") => says("the books are kept"),
+        _ => says("hired"),
+    });
+    let daemon = Daemon::new(&provider);
+    daemon.start();
+    daemon.ok(&["prompt", "--wait", "hire somebody"]);
+    wait_for("what the new one says", || {
+        daemon.0.run(&["transcript", "--agent", "clerk"]).stdout.contains("the books are kept")
+    });
+    assert!(daemon.ok(&["agent", "list"]).stdout.contains("clerk"));
+    daemon.kill();
+    daemon.start();
+    daemon.ok(&["prompt", "--wait", "--agent", "clerk", "well?"]);
+    let again = daemon.0.run(&["agent", "create", "clerk"]);
+    assert_eq!(again.code, Some(4), "{again:?}");
+    daemon.ok(&["daemon", "stop"]);
+    daemon.ok(&["ledger", "verify"]);
+}
