@@ -132,7 +132,9 @@ impl Reject {
                 "tell it through the task of its parent: holon task input {parent} {task}"
             )),
             Self::ReservedAgentId { .. } => Some("another name, without two hyphens in a row".into()),
-            Self::AgentArchived { .. } => Some("its log is there: holon ledger export".into()),
+            Self::AgentArchived { agent } => {
+                Some(alloc::format!("what it did is there: holon transcript --agent {agent}"))
+            }
             Self::Draining => Some("again when the runtime is up: holon daemon status".into()),
             Self::QueueFull { agent, .. } => {
                 Some(alloc::format!("again when the agent has worked through its queue: holon why {agent}"))

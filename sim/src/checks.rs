@@ -20,6 +20,7 @@ use holon_core::{AgentId, Answer, Config, Event, MessageId, Now, OpId, Record, R
 use crate::bounds::Bounds;
 use crate::disk::{Disk, Row};
 use crate::failure::{Failure, ensure, liveness, safety};
+use crate::kin;
 use crate::patience::{self, Held};
 use crate::readers;
 use crate::reference::Reference;
@@ -117,6 +118,10 @@ impl Checks {
                     self.folded.insert(record.agent.clone(), agent);
                 }
             }
+        }
+        let kin = kin::judge(&self.folded, &row.records, self.bounds.config(), self.sabotage)?;
+        for law in ["C1", "C3", "C7"] {
+            *self.said.entry(law).or_default() += kin;
         }
         for record in &row.records {
             self.bounds.record(record, self.folded.get(&record.agent), self.sabotage)?;

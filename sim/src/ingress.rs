@@ -16,7 +16,7 @@ use holon_core::{AgentId, ContentId, Input, Millis, ReplyId, RunId, Text};
 
 use crate::commands;
 use crate::provider::stored;
-use crate::scenario::{Action, Message, Sender};
+use crate::scenario::{Action, Meddling, Message, Sender};
 use crate::tools::workspace;
 
 /// A request of a client: it lives until somebody answers, or its sender can't know what to do.
@@ -74,6 +74,7 @@ impl Request {
             | Action::Restart => true,
             Action::Abort { .. }
             | Action::ChangeTrigger { .. }
+            | Action::Meddle { .. }
             | Action::RunTask { .. }
             | Action::WriteTask { .. }
             | Action::CreateTimer { .. }
@@ -91,6 +92,7 @@ impl Request {
         match &self.action {
             Action::Stop | Action::Abort { .. } | Action::StopTask { .. } | Action::Restart => true,
             Action::ChangeTrigger { revoke } => *revoke,
+            Action::Meddle { how, .. } => *how == Meddling::Stop,
             Action::Create
             | Action::Message(_)
             | Action::Model { .. }
@@ -178,9 +180,32 @@ pub fn input(request: &Request, reply: ReplyId) -> Option<Input> {
             let change = if *revoke { TriggerChange::Revoke } else { TriggerChange::Rotate };
             Some(Input::ChangeTrigger { agent, change, reply })
         }
+        Action::Meddle { task, how } => meddle(&agent, *task, *how, reply),
         Action::Restart => Some(Input::Drain { reply }),
         Action::Kill { .. } | Action::Suspend { .. } | Action::ClockJump { .. } | Action::Tick => None,
     }
+}
+
+/// Children have the name of their parent and the number of their task.
+fn meddle(parent: &AgentId, task: u64, how: Meddling, reply: ReplyId) -> Option<Input> {
+    let agent: AgentId = format!("{parent}--{task}").parse().ok()?;
+    let text = Text::Inline("psst".into());
+    let control = |agent, request| Input::Control { agent, request, reply };
+    Some(match how {
+        Meddling::Create => {
+            Input::CreateAgent { agent, spec: AgentSpec::named(AgentKind::Named, workspace()), reply }
+        }
+        Meddling::Prompt | Meddling::Enqueue => {
+            let (surface, proof) = if how == Meddling::Prompt {
+                (Surface::HttpControlPrompt, AdmissionContext::ControlAuthenticated)
+            } else {
+                (Surface::HttpPublicEnqueue, AdmissionContext::PublicUnauthenticated)
+            };
+            Input::Ingress { agent, ingress: Ingress::prompt(text, surface, proof), reply }
+        }
+        Meddling::Start => control(agent, ControlRequest::Start),
+        Meddling::Stop => control(agent, ControlRequest::Stop),
+    })
 }
 
 fn hint(source: u32, says: u32) -> Hint {

@@ -30,7 +30,9 @@ fn compare(scenario: &Scenario, sabotage: Option<Sabotage>) -> Result<(), Failur
     let gone = scenario.agents;
     let mut rest = scenario.clone();
     rest.agents -= 1;
-    let alone = |id: &Option<AgentId>| id.as_ref().is_none_or(|id| *id == agent_id(gone));
+    let family = format!("{}--", agent_id(gone));
+    let gone_too = |id: &AgentId| *id == agent_id(gone) || id.as_str().starts_with(&family);
+    let alone = |id: &Option<AgentId>| id.as_ref().is_none_or(gone_too);
     rest.rings = whole.stepped.into_iter().filter(|(_, first)| alone(first)).map(|(at, _)| at).collect();
     for input in &mut rest.inputs {
         let neighbour = sabotage == Some(Sabotage::Interfere) && input.agent == 1;
@@ -85,7 +87,7 @@ fn apart(scenario: &Scenario) -> Scenario {
     let mut scenario = scenario.clone();
     scenario.later.clear();
     let limits = &mut scenario.config.limits;
-    (limits.agents, limits.concurrent_turns) = (100, 100);
+    (limits.agents, limits.concurrent_turns) = (10_000, 10_000);
     scenario.config.tasks.running = 10_000;
     let budgets = &mut scenario.config.budgets;
     (budgets.runtime, budgets.runtime_day) = Default::default();

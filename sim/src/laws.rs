@@ -44,7 +44,7 @@ const fn law(id: &'static str, sort: Sort, sabotage: Sabotage, sentence: &'stati
 
 use Sort::{Liveness as L, Pair as P, Safety as S};
 
-pub const WORLD: [WorldLaw; 38] = [
+pub const WORLD: [WorldLaw; 41] = [
     law("A2", S, Sabotage::Promote, "A request shows each message with the authority it was admitted with."),
     law(
         "B3",
@@ -52,6 +52,15 @@ pub const WORLD: [WorldLaw; 38] = [
         Sabotage::PaidTwice,
         "A request is sent only if every budget covers it, one that is exhausted is named with what was used, and what \
          requests took adds up, over agents, days and lives.",
+    ),
+    law("C1", S, Sabotage::Childless, "Nobody has more children, or deeper ones, than there may be."),
+    law("C3", S, Sabotage::Idlers, "No child begins a turn while its supervisor is stopped."),
+    law(
+        "C7",
+        S,
+        Sabotage::Orphans,
+        "Who lives under supervision has a task of its supervisor, and each such task has somebody who lives, or whose \
+         end is on its way; at the end of everything nobody is left.",
     ),
     law("D1", S, Sabotage::ReleaseEarly, "An effect leaves after its records are on the disk."),
     law(

@@ -23,6 +23,7 @@ pub mod floors;
 pub mod form;
 pub mod ingress;
 pub mod isolation;
+mod kin;
 pub mod laws;
 pub mod life;
 mod patience;

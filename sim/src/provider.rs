@@ -223,7 +223,7 @@ fn said(here: &mut Circumstances<'_>, timing: Timing) -> ModelAnswer {
 }
 
 /// Arguments that fit their tool, as odd as they look, and such that don't.
-const MISFITS: [(Tool, &str); 23] = [
+const MISFITS: [(Tool, &str); 26] = [
     (Tool::ExecCommand, r#"{"cmd":"ls","cwd":"/"}"#),
     (
         Tool::ExecCommand,
@@ -247,6 +247,9 @@ const MISFITS: [(Tool, &str); 23] = [
     (Tool::ExecCommandBatch, r#"{"items":[]}"#),
     (Tool::ExecCommandBatch, r#"{"items":[{"cmd":"ls"},{"cmd":""}]}"#),
     (Tool::ExecCommandBatch, r#"{"items":"ls"}"#),
+    (Tool::SpawnAgent, "{}"),
+    (Tool::SpawnAgent, r#"{"initial_message":"go","agent_id":"a1"}"#),
+    (Tool::SpawnAgent, r#"{"preset":"public_named","agent_id":"a1","model":"no/such"}"#),
     (Tool::ApplyPatch, r#"{"patch":" "}"#),
     (Tool::ApplyPatch, r#"{"patch":"--- a"}"#),
     (Tool::ApplyPatch, r#"{"patch":{"file":null}}"#),
@@ -272,6 +275,21 @@ fn about_tasks(here: &mut Circumstances<'_>) -> (Tool, String) {
         ),
         7 => (Tool::TaskStop, with("")),
         _ => (Tool::TaskStop, with(r#","force":true"#)),
+    }
+}
+
+/// A call that begins a child, or about one; what a child says itself when it can't go on.
+fn about_children(here: &mut Circumstances<'_>) -> (Tool, String) {
+    let (task, message) = (1 + here.below("task", 3), here.below("for what", 4));
+    match here.below("about children", 8) {
+        0 | 1 => (Tool::TaskInput, format!(r#"{{"task_id":"task_{task}","input":"and {message}"}}"#)),
+        2 => (Tool::TaskStatus, format!(r#"{{"task_id":"task_{task}"}}"#)),
+        3 => (Tool::WaitFor, r#"{"reason":"which one?","wake":"operator_input"}"#.into()),
+        4 => (
+            Tool::WaitFor,
+            format!(r#"{{"reason":"the child","wake":"task_result","resource":"task_{task}"}}"#),
+        ),
+        _ => (Tool::SpawnAgent, format!(r#"{{"initial_message":"look into {message}"}}"#)),
     }
 }
 
@@ -327,7 +345,12 @@ fn call(here: &mut Circumstances<'_>, number: u32, odd: bool) -> ProposedCall {
         arguments: Text::Inline(r#"{"cmd":"ls"}"#.into()),
         inline: None,
     };
-    if inner.below("of work", 1_000) < inner.faults.task_calls {
+    let spawns = inner.faults.child_calls > 0 && !inner.quiet;
+    if spawns && inner.below("of children", 1_000) < inner.faults.child_calls {
+        let (tool, arguments) = about_children(&mut inner);
+        proposed.tool_name = tool.name().into();
+        proposed.arguments = Text::Inline(arguments);
+    } else if inner.below("of work", 1_000) < inner.faults.task_calls {
         let (tool, arguments) = about_work(&mut inner);
         proposed.tool_name = tool.name().into();
         proposed.arguments = Text::Inline(arguments);

@@ -38,7 +38,7 @@ pub(crate) fn live(host: &Host, agents: &BTreeMap<AgentId, Agent>) -> Result<u64
     for id in view.agent_ids() {
         let Some(agent) = agents.get(id) else { continue };
         summary(view, agent)?;
-        ending(host, agent)?;
+        ending(host, agent, agents)?;
         let Some(told) = view.explain(id) else { continue };
         ensure!(told.last_decision == agent.last_decision, "R1", "{id} explains another last decision");
         let woken = !told.decision.rests() || !told.woken_by.is_empty();
@@ -118,14 +118,32 @@ fn working(agent: &Agent, told: &RunSummary, run: &Run) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Whether nothing goes on: with an agent, and with its children, unless they wait for somebody.
+fn quiet(host: &Host, agent: &Agent, agents: &BTreeMap<AgentId, Agent>) -> bool {
+    let rests = |child: &AgentId| {
+        let child = agents.get(child).filter(|child| child.childhood.retired.is_none());
+        child.is_some_and(|child| quiet(host, child, agents))
+    };
+    let later = |entry| scheduling::has_to_wait(agent, entry, host.facts().now, host.config());
+    let child = |task| agent.tasks.get(task).and_then(|task| task.child());
+    let awaited = agent.active_waits().filter(|wait| wait.kind == WaitKind::Task).any(|wait| {
+        let child = wait.task_id.and_then(child);
+        !child.is_some_and(|child| rests(&child.child_agent_id))
+    });
+    let family = agent.tasks.children().all(|(_, child)| rests(&child.child_agent_id));
+    agent.run.is_none()
+        && agent.inbox.queued().all(later)
+        && agent.inbox.claimed_entries() == 0
+        && !awaited
+        && family
+}
+
 /// What a client that waits for the end of its work goes by.
-fn ending(host: &Host, agent: &Agent) -> Result<(), Failure> {
+fn ending(host: &Host, agent: &Agent, agents: &BTreeMap<AgentId, Agent>) -> Result<(), Failure> {
     let (view, id) = (host.view(), &agent.id);
     let (stopped, runs) = (agent.status == Status::Stopped, agent.run.is_some());
     let waits = agent.inbox.queued().count() > 0;
-    let later = |entry| scheduling::has_to_wait(agent, entry, host.facts().now, host.config());
-    let awaited = agent.active_waits().any(|wait| wait.kind == WaitKind::Task);
-    let quiet = !runs && agent.inbox.queued().all(later) && agent.inbox.claimed_entries() == 0 && !awaited;
+    let quiet = quiet(host, agent, agents);
     ensure!(view.quiet(id) == quiet, "R1", "{id} is told to be quiet: {}", view.quiet(id));
     let due = view.due(id);
     let may_be_held = !stopped && !runs && waits && agent.hold.is_some();
@@ -147,6 +165,10 @@ fn ending(host: &Host, agent: &Agent) -> Result<(), Failure> {
     let again = again.filter(|at| !runs && is(at, DeadlineReason::Recheck));
     let later = work.chain(own).chain(day).chain(sleep).chain(again);
     let timer = once.filter_map(|timer| timer.next_fire_at).chain(later).min();
+    // Whoever has no turn waits for what its children wait for, too.
+    let children = agent.tasks.children().filter(|_| !runs);
+    let children = children.filter_map(|(_, child)| view.due(&child.child_agent_id)).map(|due| due.at);
+    let timer = timer.into_iter().chain(children).min();
     let told = due.as_ref().map(|due| due.at);
     let right = match timer {
         Some(at) => told == Some(at) || (may_be_held && told.is_some_and(|told| told < at)),
@@ -345,6 +367,9 @@ pub(crate) fn refusal(reject: &Reject) -> Result<(), Failure> {
         "unknown_agent",
         "agent_exists",
         "agent_stopped",
+        "agent_archived",
+        "private_agent",
+        "reserved_agent_id",
         "draining",
         "queue_full",
         "idempotency_conflict",

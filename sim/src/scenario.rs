@@ -147,6 +147,11 @@ pub enum Action {
     ChangeTrigger {
         revoke: bool,
     },
+    /// Somebody asks for something of a child, by the number of its task.
+    Meddle {
+        task: u64,
+        how: Meddling,
+    },
     /// Shut down in good order and start again.
     Restart,
     /// The process dies at this moment, and so many times again soon after each start.
@@ -164,6 +169,17 @@ pub enum Action {
     },
     /// An early or superfluous timer of the driver.
     Tick,
+}
+
+/// What is asked of a child past its supervisor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Meddling {
+    Create,
+    Prompt,
+    Enqueue,
+    Start,
+    Stop,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -21,6 +21,7 @@ use holon_core::{Config, Event, MessageId, Record, Wall};
 
 use crate::decisions::Came;
 use crate::failure::{Failure, ensure};
+use crate::kin;
 
 /// Judges a record by its agent before it; `blind` takes every queue for an empty one. Says whether there was
 /// something to judge.
@@ -111,6 +112,10 @@ fn has_news(agent: &Agent, entry: &Entry) -> bool {
         "sleep_elapsed" => agent.sleep.as_ref().and_then(|sleep| sleep.tick) == Some(entry.message.id),
         "recheck" => rechecks(agent)
             .any(|(_, recheck)| recheck.recheck_at.is_some() && recheck.tick == Some(entry.message.id)),
+        "child_needs_parent" => agent.tasks.active().any(|task| {
+            let told = task.need.as_ref().and_then(|need| need.told_by);
+            told == Some(entry.message.id)
+        }),
         _ => true,
     };
     holds && says_something(entry) && told_of(agent, entry).is_none_or(|items| !items.is_empty())
@@ -134,7 +139,7 @@ pub(crate) fn has_to_wait(agent: &Agent, entry: &Entry, at: Wall, config: &Confi
     let later = !told.is_empty() && (sleeps(agent, at) || told.iter().all(|item| waits(item, at)));
     let counted = &agent.unattended;
     let restrained = counted.self_hold || counted.self_deferred_until.is_some_and(|until| until > at);
-    let asked = entry.message.kind == MessageKind::OperatorPrompt;
+    let asked = kin::standing(&entry.message) == MessageKind::OperatorPrompt;
     let unattended = !asked && exhausted(agent, at, config).is_some();
     later || (has_news(agent, entry) && ((entry.own && restrained) || unattended))
 }
@@ -165,7 +170,7 @@ fn ends(agent: &Agent, wait: &Wait, message: &Message) -> bool {
         message.correlation_id.as_ref() == Some(&id) || message.source_refs.get("wait_id") == Some(&id);
     let by_trigger = message.admission_context == AdmissionContext::ExternalTriggerCapability;
     match wait.kind {
-        WaitKind::Operator => message.kind == MessageKind::OperatorPrompt,
+        WaitKind::Operator => kin::standing(message) == MessageKind::OperatorPrompt,
         WaitKind::Task => agent.tasks.ended().any(|task| {
             let told_by = task.end.as_ref().and_then(|end| end.told_by);
             Some(task.id) == wait.task_id && told_by == Some(message.id)

@@ -8,7 +8,7 @@ use holon_core::event::turn::CompactionCause;
 use holon_core::event::{InboxFact, LifecycleFact, OperationFact, SchedulingFact, TurnFact};
 use holon_core::model::AttemptOutcome;
 use holon_core::terminal::{TurnKind, TurnReason};
-use holon_core::tool::{ToolErrorKind, Verdict};
+use holon_core::tool::{Tool, ToolErrorKind, Verdict};
 use holon_core::{AgentId, Answer, Event};
 
 use crate::decisions::Came;
@@ -128,6 +128,9 @@ impl Witness {
                 let Some(error) = &fact.receipt.error else { return };
                 *self.errors.entry(("tool", error.kind.name())).or_default() += 1;
                 injector.saw("a call has an error for its result");
+                if fact.tool_name == Tool::SpawnAgent.name() {
+                    injector.saw("a child is refused");
+                }
                 if error.kind == ToolErrorKind::Interrupted {
                     injector.saw("a call was interrupted");
                 }

@@ -206,7 +206,7 @@ fn archive(tx: &mut Tx<'_>) {
     if tx.agent().tasks.active_count() > 0 || !tx.agent().ops.is_empty() || !tx.agent().outbox.is_empty() {
         return;
     }
-    tx.record(AgentArchived {});
+    tx.record(AgentArchived { status });
     if !tx.agent().childhood.reported {
         report(tx, status);
     }

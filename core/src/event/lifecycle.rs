@@ -109,4 +109,7 @@ pub struct AgentRetired {
 
 /// Nothing of a child is left but its log: it is read, and never runs again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AgentArchived {}
+pub struct AgentArchived {
+    /// How it has ended.
+    pub status: TaskStatus,
+}

@@ -236,7 +236,13 @@ impl Host {
         let mut left = self.config.limits.decisions_per_step;
         while left > 0 {
             let waiting = if self.may_run() { self.waiting_for_slot.pop() } else { None };
-            let Some(agent) = waiting.or_else(|| self.unsettled.pop_first()) else { return };
+            let (place, agent) = match waiting {
+                Some((place, agent)) => (Some(place), agent),
+                None => match self.unsettled.pop_first() {
+                    Some(agent) => (None, agent),
+                    None => return,
+                },
+            };
             let others = about.is_some_and(|about| *about != agent);
             let boundary = if others { Boundary::IdleTick } else { boundary };
             self.collect(batch, &agent);
@@ -244,9 +250,13 @@ impl Host {
             match settled {
                 Some(settle::Settled::Resting) | None => {}
                 Some(settle::Settled::NoSlot) => self.waiting_for_slot.push(agent),
-                Some(settle::Settled::CutShort) => {
-                    self.unsettled.insert(agent);
-                }
+                // Whose turn it was has not decided whether to take it.
+                Some(settle::Settled::CutShort) => match place {
+                    Some(place) => self.waiting_for_slot.put_back(place, agent),
+                    None => {
+                        self.unsettled.insert(agent);
+                    }
+                },
             }
         }
     }

@@ -22,11 +22,17 @@ impl SlotQueue {
         self.next += 1;
     }
 
-    /// Whoever has waited longest.
-    pub(super) fn pop(&mut self) -> Option<AgentId> {
-        let (_, agent) = self.by_number.pop_first()?;
+    /// Whoever has waited longest, and its place.
+    pub(super) fn pop(&mut self) -> Option<(u64, AgentId)> {
+        let (number, agent) = self.by_number.pop_first()?;
         self.numbers.remove(&agent);
-        Some(agent)
+        Some((number, agent))
+    }
+
+    /// Its turn has come, and was not taken: it keeps its place.
+    pub(super) fn put_back(&mut self, number: u64, agent: AgentId) {
+        self.numbers.insert(agent.clone(), number);
+        self.by_number.insert(number, agent);
     }
 
     pub(super) fn remove(&mut self, agent: &AgentId) {

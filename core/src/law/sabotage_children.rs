@@ -132,7 +132,7 @@ pub(super) fn cases() -> Vec<Case> {
         case("C6", "a child is archived before its end", CHILD, |s| s.before(
             "agent_retired",
             0,
-            AgentArchived {}
+            AgentArchived { status: TaskStatus::Completed }
         )),
         case("C6", "a child takes a message after its end", CHILD, |s| {
             s.after("agent_retired", 0, super::facts::admitted(3, crate::message::Priority::Normal));

@@ -109,6 +109,7 @@ impl Situation {
             | Action::Wake { .. }
             | Action::Deliver { .. }
             | Action::ChangeTrigger { .. }
+            | Action::Meddle { .. }
             | Action::Start
             | Action::Restart
             | Action::Kill { .. }

@@ -16,7 +16,7 @@ const fn kind(rows: &'static str, name: &'static str, meets: &'static str) -> Ki
 }
 
 /// A swarm in which one of them never strikes, or never meets anything, has lost it.
-pub const KINDS: [Kind; 79] = [
+pub const KINDS: [Kind; 86] = [
     kind("PV1 PV3 PV5 PV6 PV8", "provider.fails", "an attempt has failed"),
     kind("PV4 PV5", "provider.away", "an attempt is repeated"),
     kind("PV4 PV5", "provider.away", "a wait is spread"),
@@ -96,6 +96,13 @@ pub const KINDS: [Kind; 79] = [
     kind("RS3 CT8", "another configuration", "a carried turn under another configuration"),
     kind("CT8", "another model during a turn", ""),
     kind("RS1", "agent parked", ""),
+    kind("CH1 CT6", "a child begins", "a supervisor stops"),
+    kind("CH2", "a child begins", "a child ends while its supervisor is stopped"),
+    kind("CH3", "a child needs its parent", ""),
+    kind("CH3", "a child is told more", ""),
+    kind("CH4", "a child begins", "crash in the middle of a family"),
+    kind("CH5", "a child begins", "a child is refused"),
+    kind("RS1", "agent parked", "a child is brought in"),
 ];
 
 /// Several faults together, counted when all of it has happened.

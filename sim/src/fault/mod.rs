@@ -27,6 +27,8 @@ pub struct Faults {
     /// Commands that take longer than a few seconds, and calls that are about tasks; no faults, but as drawn.
     pub commands_last: u32,
     pub task_calls: u32,
+    /// Calls that begin a child.
+    pub child_calls: u32,
     /// Supervisors that are killed while their command goes on.
     pub supervisor_killed: u32,
     /// Commands that nothing ends, however they are asked to.

@@ -7,7 +7,7 @@ use holon_core::event::{InboxFact, LifecycleFact, TurnFact, WakeFact};
 use holon_core::lifecycle::ControlAction;
 use holon_core::message::{AdmissionContext, Message, MessageKind, Origin, Priority};
 use holon_core::model::ModelRef;
-use holon_core::{Config, ContentId, Event, MessageId, Record, RunId, Wall};
+use holon_core::{AgentId, Config, ContentId, Event, MessageId, Record, RunId, Wall};
 
 use super::admission::bounds;
 use super::tasks::Tasks;
@@ -16,10 +16,16 @@ use super::trigger::Trigger;
 use super::unattended::Unattended;
 use super::work::Work;
 use crate::failure::{Failure, ensure};
+use crate::kin;
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Model {
     pub(super) stopped: bool,
+    /// Whose child it is.
+    pub(super) child: Option<AgentId>,
+    /// It has come to its end, or is gone but for its log.
+    pub(super) retired: bool,
+    pub(super) archived: bool,
     /// Stands for the first of the configured models.
     pub(super) model: Option<ModelRef>,
     pub(super) run: Option<(RunId, MessageId)>,
@@ -66,6 +72,10 @@ pub(super) struct Key {
 }
 
 impl Model {
+    pub(super) fn of(child: Option<AgentId>) -> Self {
+        Self { child, ..Self::default() }
+    }
+
     pub(super) fn apply(&mut self, record: &Record, config: &Config, no_room: bool) -> Result<(), Failure> {
         if let Event::Wake(fact) = &record.event {
             self.hinted(fact);
@@ -96,6 +106,20 @@ impl Model {
             }
             Event::Lifecycle(LifecycleFact::ControlApplied(fact)) if fact.action == ControlAction::Stop => {
                 self.hints.clear();
+                // A letter of its supervisor may have stopped it.
+                self.stopped |= self.child.is_some();
+                Ok(())
+            }
+            Event::Lifecycle(LifecycleFact::AgentRetired(_)) => {
+                (self.stopped, self.retired) = (true, true);
+                Ok(())
+            }
+            Event::Lifecycle(LifecycleFact::AgentArchived(_)) => {
+                self.archived = true;
+                Ok(())
+            }
+            Event::Lifecycle(LifecycleFact::ModelOverrideChanged(fact)) if self.child.is_some() => {
+                self.model.clone_from(&fact.model);
                 Ok(())
             }
             Event::Lifecycle(_)
@@ -218,7 +242,7 @@ impl Model {
         }
         self.last = id.0;
         let own = fact.message.admission_context == AdmissionContext::RuntimeOwned;
-        let alive = Alive { priority, bytes: fact.message.bytes(), own, kind: fact.message.kind };
+        let alive = Alive { priority, bytes: fact.message.bytes(), own, kind: kin::standing(&fact.message) };
         let used = self.used(own);
         *used = (used.0 + 1, used.1 + alive.bytes);
         self.alive.insert(id, alive);

@@ -19,6 +19,7 @@ use holon_core::event::{InboxFact, LifecycleFact, TaskFact};
 use holon_core::ids::{TaskId, TimerId, WorkItemId};
 use holon_core::input::ControlRequest;
 use holon_core::lifecycle::Status;
+use holon_core::message::Surface;
 use holon_core::model::ModelRef;
 use holon_core::replay::Call;
 use holon_core::{AgentId, Answer, Config, Event, Input, MessageId, Record, ReplyId};
@@ -160,7 +161,7 @@ impl Reference {
     fn command(&mut self, agent: &AgentId, request: &ControlRequest) {
         if let Some(model) = self.agents.get_mut(agent) {
             match request {
-                ControlRequest::Start => model.stopped = false,
+                ControlRequest::Start => model.stopped = model.retired,
                 ControlRequest::Stop => model.stopped = true,
                 ControlRequest::Abort { .. } => {}
             }
@@ -168,8 +169,9 @@ impl Reference {
     }
 
     fn record(&mut self, record: &Record) -> Result<(), Failure> {
-        if let Event::Lifecycle(LifecycleFact::AgentCreated(_)) = &record.event {
-            let before = self.agents.insert(record.agent.clone(), Model::default());
+        if let Event::Lifecycle(LifecycleFact::AgentCreated(fact)) = &record.event {
+            let child = fact.spec.supervisor.as_ref().map(|supervisor| supervisor.agent_id.clone());
+            let before = self.agents.insert(record.agent.clone(), Model::of(child));
             ensure!(before.is_none(), "Q9", "{} was created twice", record.agent);
             return Ok(());
         }
@@ -206,15 +208,20 @@ impl Reference {
             // Nobody is told anything about one agent.
             Input::Completed { .. } | Input::Tick | Input::Drain { .. } => None,
         };
-        Before { agent, agents: self.agents.len() as u64 }
+        let alive = self.agents.values().filter(|agent| !agent.archived).count() as u64;
+        Before { agent, agents: alive }
     }
 
     /// What the caller must be told, and what changes by its word alone.
     fn expect(&mut self, input: &Input, before: &Before, records: &[Record]) {
         let (reply, told) = match input {
-            Input::CreateAgent { reply, .. } => (*reply, self.creation(before)),
+            Input::CreateAgent { agent, reply, .. } => (*reply, self.creation(before, agent)),
             Input::Ingress { agent, ingress, reply } => {
                 let told = match &before.agent {
+                    Some(before) if before.child.is_some() => {
+                        let outside = ingress.delivery_surface == Surface::HttpPublicEnqueue;
+                        vec![Told::Refused(if outside { "unknown_agent" } else { "private_agent" })]
+                    }
                     Some(before) => {
                         let new = New::of(agent, records);
                         admission::expected(&self.config, self.draining, before, new, ingress)
@@ -346,9 +353,11 @@ impl Reference {
         }
     }
 
-    fn creation(&self, before: &Before) -> Vec<Told> {
+    fn creation(&self, before: &Before, agent: &AgentId) -> Vec<Told> {
         let told = if before.agent.is_some() {
             Told::Refused("agent_exists")
+        } else if agent.as_str().contains("--") {
+            Told::Refused("reserved_agent_id")
         } else if self.draining {
             Told::Refused("draining")
         } else if before.agents >= self.config.limits.agents {
@@ -370,6 +379,7 @@ impl Reference {
             return vec![Told::Refused("unknown_agent")];
         };
         match request {
+            ControlRequest::Start if was.retired => vec![Told::Refused("agent_archived")],
             ControlRequest::Start => {
                 vec![Told::Controlled { stopped: false, changed: was.stopped || applied }]
             }

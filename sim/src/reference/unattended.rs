@@ -16,6 +16,7 @@ use holon_core::message::MessageKind;
 use holon_core::{Event, Millis, Record, Wall};
 
 use crate::failure::{Failure, ensure};
+use crate::kin;
 
 const DAY: i64 = 86_400_000_000;
 /// Agents go on within so long after midnight.
@@ -117,7 +118,9 @@ impl Unattended {
                 ensure!(fact.until == right, "S10", "a sleep until {:?}, right is {right:?}", fact.until);
                 self.sleeps = right;
             }
-            Event::Inbox(InboxFact::MessageAdmitted(fact)) if from_outside(fact.message.kind) => self.anew(),
+            Event::Inbox(InboxFact::MessageAdmitted(fact)) if from_outside(kin::standing(&fact.message)) => {
+                self.anew()
+            }
             Event::Lifecycle(LifecycleFact::ControlApplied(fact)) if fact.action == ControlAction::Start => {
                 self.sleeps = None;
                 self.anew();

@@ -4,8 +4,8 @@ mod pattern;
 
 use holon_core::agent::timer::Misfire;
 use holon_core::config::{
-    Budgets, ContextLimits, HoldPolicy, HostLimits, QueueLimits, RetryPolicy, TaskLimits, TurnLimits,
-    WhileStopped,
+    Budgets, ChildLimits, ContextLimits, HoldPolicy, HostLimits, QueueLimits, RetryPolicy, TaskLimits,
+    TurnLimits, WhileStopped,
 };
 use holon_core::message::Priority;
 use holon_core::model::ModelRef;
@@ -15,7 +15,7 @@ use holon_core::{Config, Millis};
 use crate::choices::{Choices, Seeded, Site, pick};
 use crate::commands;
 use crate::fault::{Dead, Faults};
-use crate::scenario::{Action, Later, Message, Scenario, Sender, Timed, VERSION};
+use crate::scenario::{Action, Later, Meddling, Message, Scenario, Sender, Timed, VERSION};
 use crate::story::Story;
 
 /// Draws by name; the ordinal tells repeated questions apart.
@@ -69,6 +69,7 @@ pub fn scenario(seed: u64) -> Scenario {
     of_timers(&mut draw, agents, span, &mut inputs);
     of_work(&mut draw, agents, span, &mut inputs);
     of_hints(&mut draw, agents, span, &mut inputs);
+    of_children(&mut draw, agents, span, &mut inputs);
     pattern::add(&mut draw, agents, span, &mut inputs, &mut faults);
     let later = later(&mut draw, &config, agents);
     let began = beginning(&mut draw);
@@ -172,6 +173,22 @@ fn of_hints(draw: &mut Draw, agents: u32, span: u32, inputs: &mut Vec<Timed>) {
             },
         };
         inputs.push(Timed { at, agent, action });
+    }
+    draw.ordinal = 0;
+}
+
+/// In a few worlds somebody meddles with children, past their supervisors.
+fn of_children(draw: &mut Draw, agents: u32, span: u32, inputs: &mut Vec<Timed>) {
+    use Meddling::{Create, Enqueue, Prompt, Start, Stop};
+    draw.ordinal = 0;
+    for nth in 0..draw.of("meddling", &[0, 0, 0, 6]) {
+        draw.ordinal = nth;
+        let agent = draw.below("whose child", agents) + 1;
+        let task = u64::from(draw.below("which child", 4)) + 1;
+        let how = draw.of("how", &[Create, Enqueue, Prompt, Prompt, Start, Start, Stop]);
+        // Late enough for some to have come to their ends.
+        let at = u64::from(draw.below("meddled", span)) + u64::from(draw.below("meddled later", span));
+        inputs.push(Timed { at, agent, action: Action::Meddle { task, how } });
     }
     draw.ordinal = 0;
 }
@@ -327,6 +344,7 @@ fn faults(draw: &mut Draw) -> Faults {
         supervisor_lost: draw.of("supervisor_lost", &[0, 300, 700]),
         commands_last: draw.of("commands_last", &[0, 300, 800]),
         task_calls: draw.of("task_calls", &[0, 0, 100, 300]),
+        child_calls: draw.of("child_calls", &[0, 0, 0, 60, 200]),
         supervisor_killed: draw.of("supervisor_killed", &[0, 0, 100]),
         stop_ignored: draw.of("stop_ignored", &[0, 0, 500]),
         task_fails: draw.of("task_fails", &rates),
@@ -381,12 +399,17 @@ fn config_of(draw: &mut Draw, agents: u32) -> Config {
     };
     let spared = u64::from(draw.below("too_many", 8) == 0);
     config.limits = HostLimits {
-        agents: u64::from(agents).saturating_sub(spared).max(1),
+        agents: u64::from(agents).saturating_sub(spared).max(1)
+            + draw.of("children in all", &[0, 2, 100, 100]),
         concurrent_turns: draw.of("slots", &[1, 1, 2, 64]),
         decisions_per_step: draw.of("decisions", &[1, 2, 32]),
         deadlines_per_step: draw.of("deadlines", &[1, 2, 256]),
     };
     config.tasks = tasks(draw);
+    config.children = ChildLimits {
+        depth: draw.of("child depth", &[3, 3, 1, 0]),
+        per_agent: draw.of("children per agent", &[8, 8, 2, 1]),
+    };
     config.budgets = budgets(draw);
     config.prices = prices(&config.models);
     config.unattended.turns_per_day = draw.of("turns_per_day", &[2_000, 2_000, 5, 20]);

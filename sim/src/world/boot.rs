@@ -84,6 +84,9 @@ impl World<'_> {
         if soon {
             self.injector.saw("crash soon after a start");
         }
+        if !self.checks.children().is_empty() {
+            self.injector.saw("crash in the middle of a family");
+        }
         for (agent, op) in self.outside.inflight.keys() {
             self.injector.saw("crash during a turn");
             let host = self.life.host.as_ref();
@@ -117,6 +120,7 @@ impl World<'_> {
             | Action::Wake { .. }
             | Action::Deliver { .. }
             | Action::ChangeTrigger { .. }
+            | Action::Meddle { .. }
             | Action::Kill { .. }
             | Action::Suspend { .. }
             | Action::ClockJump { .. }

@@ -57,6 +57,7 @@ impl World<'_> {
             | Action::Wake { .. }
             | Action::Deliver { .. }
             | Action::ChangeTrigger { .. }
+            | Action::Meddle { .. }
             | Action::Start
             | Action::Stop
             | Action::Abort { .. }

@@ -8,7 +8,7 @@ use holon_core::{AgentId, Record};
 use super::{Judges, Sabotage, World, replay};
 use crate::failure::{Failure, ensure, liveness, safety};
 use crate::ingress::agent_id;
-use crate::{readers, wire};
+use crate::{kin, readers, wire};
 
 /// The schemas of tools are the same in every run: one in so many looks at them.
 const SCHEMAS_EVERY: u64 = 16;
@@ -28,6 +28,8 @@ impl World<'_> {
         ensure!(open.is_none(), "P6", "{open:?} is neither finished nor cancelled");
         let active = self.checks.agents().values().find_map(|agent| agent.tasks.active().next());
         ensure!(active.is_none(), "V9", "{active:?} never ended");
+        let left = kin::alive(self.checks.agents());
+        ensure!(left.is_none(), "C7", "{left:?} is left of a family");
         if let Some(host) = &self.life.host {
             self.checks.fold_is_live(host)?;
             self.checks.small(host)?;

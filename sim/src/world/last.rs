@@ -61,6 +61,7 @@ impl World<'_> {
             | Action::Wake { .. }
             | Action::Deliver { .. }
             | Action::ChangeTrigger { .. }
+            | Action::Meddle { .. }
             | Action::ClockJump { .. }
             | Action::Tick => false,
         }
@@ -84,6 +85,7 @@ impl World<'_> {
             | Action::Wake { .. }
             | Action::Deliver { .. }
             | Action::ChangeTrigger { .. }
+            | Action::Meddle { .. }
             | Action::Start
             | Action::Kill { .. }
             | Action::Suspend { .. }

@@ -32,7 +32,7 @@ use crate::disk::Disk;
 use crate::failure::{Failure, liveness};
 use crate::fault::Injector;
 use crate::ingress::{Clients, Request, agent_id};
-use crate::scenario::{Action, Scenario};
+use crate::scenario::{Action, Meddling, Scenario};
 use crate::story::Progress;
 use crate::trace::Trace;
 use crate::witness::Witness;
@@ -274,9 +274,11 @@ impl<'a> World<'a> {
                 let input = self.scenario.inputs.get(*index)?;
                 match &input.action {
                     Action::Kill { .. } | Action::Suspend { .. } | Action::ClockJump { .. } => None,
-                    Action::Stop | Action::Abort { .. } | Action::StopTask { .. } | Action::Restart => {
-                        self.waits_for_the_disk(at, true)
-                    }
+                    Action::Stop
+                    | Action::Abort { .. }
+                    | Action::StopTask { .. }
+                    | Action::Meddle { how: Meddling::Stop, .. }
+                    | Action::Restart => self.waits_for_the_disk(at, true),
                     Action::ChangeTrigger { revoke } => self.waits_for_the_disk(at, *revoke),
                     Action::Create
                     | Action::Message(_)
@@ -289,6 +291,7 @@ impl<'a> World<'a> {
                     | Action::CompleteWork { .. }
                     | Action::Wake { .. }
                     | Action::Deliver { .. }
+                    | Action::Meddle { .. }
                     | Action::Start
                     | Action::Tick => self.waits_for_the_disk(at, false),
                 }

@@ -46,7 +46,8 @@ impl World<'_> {
         self.injector.saw("a child is brought in");
         self.admit(child)?;
         let (report, ends) = self.probe(child);
-        self.call_with(Call::Recover { now: self.now(), agent: child.clone(), report }, &ends)
+        self.call_with(Call::Recover { now: self.now(), agent: child.clone(), report }, &ends)?;
+        self.follow_up()
     }
 
     pub(super) fn admit(&mut self, agent: &AgentId) -> Result<(), Failure> {

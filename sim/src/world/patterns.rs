@@ -73,6 +73,7 @@ impl Patterns {
             | Action::Wake { .. }
             | Action::Deliver { .. }
             | Action::ChangeTrigger { .. }
+            | Action::Meddle { .. }
             | Action::Restart
             | Action::Kill { .. }
             | Action::Suspend { .. }

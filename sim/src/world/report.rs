@@ -101,6 +101,12 @@ pub enum Sabotage {
     SmallBounds,
     /// What was spent is counted twice.
     PaidTwice,
+    /// Nobody may have a child.
+    Childless,
+    /// Nobody may work for another.
+    Idlers,
+    /// Every child is taken for one that nobody supervises.
+    Orphans,
     /// The queue is taken for a smaller one.
     SmallQueue,
     /// Nobody may be passed over.

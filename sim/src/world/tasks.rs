@@ -35,6 +35,10 @@ impl World<'_> {
                 TaskFact::TaskStatusUpdated(fact) if fact.status.is_terminal() => {
                     self.has_ended(agent, fact.task_id)?;
                     if self.is_child(agent, fact.task_id) {
+                        let parent = self.checks.agents().get(agent);
+                        if parent.is_some_and(|parent| parent.status == Status::Stopped) {
+                            self.injector.saw("a child ends while its supervisor is stopped");
+                        }
                         continue;
                     }
                     if fact.cause == TaskCause::Unproven {
@@ -46,6 +50,9 @@ impl World<'_> {
                 TaskFact::TaskStatusUpdated(fact) => {
                     self.outside.ending.entry((agent.clone(), fact.task_id)).or_insert(self.at);
                     self.injector.saw("a task is asked to end");
+                    if fact.cause == TaskCause::AgentStopped && self.is_child(agent, fact.task_id) {
+                        self.injector.saw("a supervisor stops");
+                    }
                 }
                 TaskFact::TaskInputDelivered(fact) if fact.input_target == InputTarget::ChildFollowup => {
                     self.injector.saw("a child is told more");
@@ -169,7 +176,9 @@ impl World<'_> {
         let waits = pending.filter(restrained).is_some_and(|agent| agent.status != Status::Stopped);
         // What is looked at again may bring more of it.
         let known = self.checks.agents().get(&agent).filter(|_| !self.is_poor(&agent));
-        let ahead = known.is_some_and(|agent| agent.next_deadline(now).is_some());
+        // At the last moment of a clock nothing is ahead any more.
+        let over = self.now().wall == Wall(i64::MAX);
+        let ahead = !over && known.is_some_and(|agent| agent.next_deadline(now).is_some());
         if held {
             self.send(Request { agent: number, action: Action::Start })?;
         }

@@ -5,8 +5,8 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use super::Seen;
 use crate::agent::outbox::Letter;
 use crate::agent::task::TaskStatus;
-use crate::event::OutboxFact;
-use crate::ids::{AgentId, LetterId};
+use crate::event::{OutboxFact, TaskFact};
+use crate::ids::{AgentId, LetterId, MessageId, TaskId};
 
 #[derive(Debug, Clone, Default)]
 pub(in crate::law) struct Kin {
@@ -17,11 +17,36 @@ pub(in crate::law) struct Kin {
     pub(in crate::law) received: BTreeMap<AgentId, LetterId>,
     /// From whom the last letter came.
     pub(in crate::law) heard: Option<AgentId>,
+    /// Live messages that tell of the need of a child.
+    pub(in crate::law) ticks: BTreeSet<MessageId>,
+    /// The last one of each child, as long as that needs something.
+    pub(in crate::law) needs: BTreeMap<TaskId, MessageId>,
     pub(in crate::law) retired: Option<TaskStatus>,
     pub(in crate::law) reported: bool,
 }
 
 impl Seen {
+    /// Whether a message tells of a need that nobody has any more.
+    pub(in crate::law) fn need_is_gone(&self, message: MessageId) -> bool {
+        self.kin.ticks.contains(&message) && !self.kin.needs.values().any(|tick| *tick == message)
+    }
+
+    pub(super) fn need(&mut self, fact: &TaskFact) {
+        match fact {
+            TaskFact::ChildNeedNoted(fact) => {
+                self.kin.needs.remove(&fact.task_id);
+            }
+            TaskFact::ChildNeedTold(fact) => {
+                self.kin.needs.insert(fact.task_id, fact.message_id);
+                self.kin.ticks.insert(fact.message_id);
+            }
+            TaskFact::TaskCreated(_)
+            | TaskFact::TaskStatusUpdated(_)
+            | TaskFact::TaskResultQueued(_)
+            | TaskFact::TaskInputDelivered(_) => {}
+        }
+    }
+
     pub(super) fn outbox(&mut self, fact: &OutboxFact) {
         let kin = &mut self.kin;
         match fact {

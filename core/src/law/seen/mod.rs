@@ -378,6 +378,7 @@ impl Seen {
     fn settled(&mut self, message: MessageId) {
         self.queue.settle(message);
         self.tasks.told.retain(|_, told| told.by != message);
+        self.kin.ticks.remove(&message);
         self.settled_about(message);
     }
 

@@ -104,6 +104,7 @@ impl Seen {
     }
 
     pub(super) fn task(&mut self, step: StepSeq, fact: &TaskFact) {
+        self.need(fact);
         match fact {
             TaskFact::TaskCreated(fact) => {
                 let child = fact.job.child().map(|child| child.child_agent_id.clone());
@@ -128,6 +129,7 @@ impl Seen {
                 let child = self.tasks.live.remove(&fact.task_id).and_then(|task| task.child);
                 if let Some(child) = child {
                     self.kin.received.remove(&child);
+                    self.kin.needs.remove(&fact.task_id);
                 }
                 self.tasks.untold.insert(fact.task_id, ended);
             }

@@ -72,6 +72,7 @@ impl Seen {
             self.queue.slept.contains(&message) && self.sleep.and_then(|sleep| sleep.tick) != Some(message);
         slept
             || self.recheck_is_gone(message)
+            || self.need_is_gone(message)
             || (self.queue.ticks.contains(&message) && self.told_by(message, at).is_empty())
     }
 

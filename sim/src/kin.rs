@@ -1,0 +1,148 @@
+//! Children and those who supervise them, over the logs of both: who may have one, that nobody is left alone, and that
+//! each end is told once.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use holon_core::agent::Agent;
+use holon_core::agent::outbox::Letter;
+use holon_core::event::{LifecycleFact, OutboxFact, TaskFact, TurnFact};
+use holon_core::lifecycle::Status;
+use holon_core::message::{Message, MessageKind, Origin};
+use holon_core::{AgentId, Config, Event, Record};
+
+use crate::failure::{Failure, ensure};
+use crate::world::Sabotage;
+
+/// Judges the records of a step by what the logs come to after it; says how often there was something to say.
+pub(crate) fn judge(
+    agents: &BTreeMap<AgentId, Agent>,
+    records: &[Record],
+    config: &Config,
+    sabotage: Option<Sabotage>,
+) -> Result<u64, Failure> {
+    let mut said = 0;
+    let mut concerned = BTreeSet::new();
+    for record in records {
+        match &record.event {
+            Event::Lifecycle(LifecycleFact::AgentCreated(_)) => {
+                said += u64::from(begins(agents, &record.agent, config, sabotage)?);
+                concerned.insert(&record.agent);
+            }
+            Event::Turn(TurnFact::TurnStarted(_)) => {
+                said += u64::from(runs(agents, &record.agent, sabotage)?);
+            }
+            Event::Lifecycle(
+                LifecycleFact::ControlApplied(_)
+                | LifecycleFact::AgentRetired(_)
+                | LifecycleFact::AgentArchived(_),
+            )
+            | Event::Task(TaskFact::TaskCreated(_) | TaskFact::TaskStatusUpdated(_))
+            | Event::Outbox(OutboxFact::LetterDelivered(_) | OutboxFact::LetterReturned(_)) => {
+                concerned.insert(&record.agent);
+            }
+            Event::Lifecycle(_)
+            | Event::Inbox(_)
+            | Event::Scheduling(_)
+            | Event::Turn(_)
+            | Event::Operation(_)
+            | Event::Task(_)
+            | Event::Timer(_)
+            | Event::Work(_)
+            | Event::Wait(_)
+            | Event::Wake(_)
+            | Event::Outbox(_)
+            | Event::Brief(_) => {}
+        }
+    }
+    for agent in concerned.into_iter().filter_map(|id| agents.get(id)) {
+        said += u64::from(belongs(agents, agent, sabotage)?);
+    }
+    Ok(said)
+}
+
+/// C1: as deep and as many as there may be.
+fn begins(
+    agents: &BTreeMap<AgentId, Agent>,
+    id: &AgentId,
+    config: &Config,
+    sabotage: Option<Sabotage>,
+) -> Result<bool, Failure> {
+    let Some(child) = agents.get(id) else { return Ok(false) };
+    let Some(supervisor) = &child.spec.supervisor else { return Ok(false) };
+    let parent = agents.get(&supervisor.agent_id);
+    ensure!(parent.is_some(), "C1", "{id} begins under {}, of whom there is no record", supervisor.agent_id);
+    let Some(parent) = parent else { return Ok(true) };
+    let few = sabotage == Some(Sabotage::Childless);
+    let (deepest, most) = if few { (0, 0) } else { (config.children.depth, config.children.per_agent) };
+    let (depth, siblings) = (child.spec.depth, parent.tasks.children().count() as u64);
+    ensure!(depth == parent.spec.depth + 1 && depth <= deepest, "C1", "{id} is {depth} deep of {deepest}");
+    ensure!(siblings <= most, "C1", "{} has {siblings} children of {most}", parent.id);
+    Ok(true)
+}
+
+/// C3: nobody works for a supervisor who is stopped.
+fn runs(
+    agents: &BTreeMap<AgentId, Agent>,
+    id: &AgentId,
+    sabotage: Option<Sabotage>,
+) -> Result<bool, Failure> {
+    let Some(supervisor) = agents.get(id).and_then(|child| child.spec.supervisor.as_ref()) else {
+        return Ok(false);
+    };
+    let status = agents.get(&supervisor.agent_id).map(|parent| parent.status);
+    let stopped = status.is_none_or(|status| status == Status::Stopped);
+    let lenient = sabotage != Some(Sabotage::Idlers);
+    ensure!(!stopped && lenient, "C3", "{id} works, {} is {status:?}", supervisor.agent_id);
+    Ok(true)
+}
+
+/// C7: whoever lives has a parent with a task for it, and each such task has somebody who lives, or whose end is on its way.
+fn belongs(
+    agents: &BTreeMap<AgentId, Agent>,
+    agent: &Agent,
+    sabotage: Option<Sabotage>,
+) -> Result<bool, Failure> {
+    let forgetful = sabotage == Some(Sabotage::Orphans);
+    let mut said = false;
+    if let Some(supervisor) = agent.spec.supervisor.as_ref().filter(|_| agent.childhood.retired.is_none()) {
+        let parent = agents.get(&supervisor.agent_id);
+        let task = parent.and_then(|parent| parent.tasks.of_child(&agent.id)).map(|task| task.id);
+        let mine = task == Some(supervisor.task_id) && !forgetful;
+        ensure!(mine, "C7", "{} lives, and the task of {} for it is {task:?}", agent.id, supervisor.agent_id);
+        said = true;
+    }
+    for (task, spec) in agent.tasks.children() {
+        let child = agents.get(&spec.child_agent_id);
+        let coming = |child: &Agent| {
+            let mut letters = child.outbox.open();
+            letters.any(|(_, open)| open.to == agent.id && matches!(open.letter, Letter::Result { .. }))
+        };
+        let answers = child.is_some_and(|child| !child.childhood.reported || coming(child));
+        ensure!(
+            answers,
+            "C7",
+            "{} of {} goes on, and nothing is heard of {}",
+            task.id,
+            agent.id,
+            spec.child_agent_id
+        );
+        said = true;
+    }
+    Ok(said)
+}
+
+/// Whoever had a supervisor has come to an end.
+pub(crate) fn alive(agents: &BTreeMap<AgentId, Agent>) -> Option<&AgentId> {
+    let lives = |agent: &&Agent| agent.spec.supervisor.is_some() && !agent.childhood.archived;
+    agents.values().find(lives).map(|agent| &agent.id)
+}
+
+/// What a message counts as: a supervisor stands in for an operator.
+pub(crate) fn standing(message: &Message) -> MessageKind {
+    let supervisor = matches!(&message.origin, Origin::System { subsystem } if subsystem == "supervisor");
+    if supervisor && message.kind == MessageKind::InternalFollowup {
+        MessageKind::OperatorPrompt
+    } else {
+        message.kind
+    }
+}
