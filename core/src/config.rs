@@ -226,6 +226,8 @@ pub struct Budgets {
     /// By each agent, in all and in a day of UTC.
     pub agent: Bounds,
     pub agent_day: Bounds,
+    /// By an agent with all whom it supervises, and those whom they do.
+    pub subtree: Bounds,
     /// By all agents together.
     pub runtime: Bounds,
     pub runtime_day: Bounds,
@@ -248,6 +250,7 @@ impl Budgets {
             (Scope::Turn, _) => self.turn,
             (Scope::Agent, Period::Day) => self.agent_day,
             (Scope::Agent, Period::All | Period::Turn) => self.agent,
+            (Scope::Subtree, _) => self.subtree,
             (Scope::Runtime, Period::Day) => self.runtime_day,
             (Scope::Runtime, Period::All | Period::Turn) => self.runtime,
         };

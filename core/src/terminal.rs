@@ -39,6 +39,7 @@ names! {
     TurnReason {
         Rounds "rounds", WallTime "wall_time", RepeatedToolCall "repeated_tool_call",
         TurnTokens "turn_tokens", TurnCost "turn_cost", AgentTokens "agent_tokens", AgentCost "agent_cost",
+        SubtreeTokens "subtree_tokens", SubtreeCost "subtree_cost",
         AgentDayTokens "agent_day_tokens", AgentDayCost "agent_day_cost",
         RuntimeTokens "runtime_tokens", RuntimeCost "runtime_cost",
         RuntimeDayTokens "runtime_day_tokens", RuntimeDayCost "runtime_day_cost",

@@ -31,6 +31,7 @@ use crate::message::{Idempotency, Ingress, Message, MessageKind, Priority};
 use crate::model::{ModelRef, TokenUsage};
 use crate::names::names;
 use crate::outcome::LoadedContext;
+use crate::price::Amount;
 use crate::prompt::{self, Part, PromptFrame, sections};
 use crate::reject::Reject;
 use crate::scheduler::{SchedulerDecision, decide_next_action, project};
@@ -216,7 +217,8 @@ impl<'a> View<'a> {
 
     pub fn summary(&self, id: &AgentId) -> Option<AgentSummary> {
         let agent = self.host.agent(id)?;
-        Some(AgentSummary::of(agent, self.host.config(), self.host.facts().now))
+        let others = self.host.subtree_without(id).spent;
+        Some(AgentSummary::of(agent, self.host.config(), self.host.facts().now, others))
     }
 
     /// The budget that can't be kept if that model is asked, which has no price.
@@ -297,7 +299,8 @@ impl<'a> View<'a> {
 }
 
 impl AgentSummary {
-    pub(crate) fn of(agent: &Agent, config: &Config, now: Wall) -> Self {
+    /// `others` of the tree that the agent belongs to have spent so much.
+    pub(crate) fn of(agent: &Agent, config: &Config, now: Wall, others: Amount) -> Self {
         Self {
             agent_id: agent.id.clone(),
             identity: agent.spec.clone(),
@@ -309,7 +312,7 @@ impl AgentSummary {
             model: ModelState::of(agent, config),
             token_usage: agent.history.usage,
             last_turn_token_usage: agent.history.last_turn_usage,
-            spending: Spending::of_agent(agent, config, now),
+            spending: Spending::of_agent(agent, config, now, others),
             model_rounds: agent.history.model_rounds,
             queue: queue(agent),
             active_task_count: agent.tasks.active_count(),

@@ -21,6 +21,8 @@ type Sum = [u64; 2];
 #[derive(Debug, Clone, Default)]
 pub struct Spending {
     agents: BTreeMap<AgentId, Own>,
+    /// Whose child each is.
+    parents: BTreeMap<AgentId, AgentId>,
     /// How often the law had something to say.
     pub said: u64,
 }
@@ -58,6 +60,12 @@ impl Spending {
                 self.exhausted(&record.agent, fact, config, record.at.day())
             }
             Event::Turn(fact) => self.turn(&record.agent, fact, config, twice),
+            Event::Lifecycle(LifecycleFact::AgentCreated(fact)) => {
+                if let Some(supervisor) = &fact.spec.supervisor {
+                    self.parents.insert(record.agent.clone(), supervisor.agent_id.clone());
+                }
+                Ok(())
+            }
             Event::Lifecycle(LifecycleFact::ClockStepped(fact)) => {
                 let own = self.own(&record.agent);
                 own.day = own.day.min(fact.to.day());
@@ -162,6 +170,15 @@ impl Spending {
         Ok(())
     }
 
+    /// Who began it all, and is supervised by nobody.
+    fn root<'a>(&'a self, agent: &'a AgentId) -> &'a AgentId {
+        let mut root = agent;
+        while let Some(parent) = self.parents.get(root) {
+            root = parent;
+        }
+        root
+    }
+
     fn own(&mut self, agent: &AgentId) -> &mut Own {
         self.agents.entry(agent.clone()).or_default()
     }
@@ -176,6 +193,12 @@ impl Spending {
             BudgetKind::TurnTokens | BudgetKind::TurnCost => (own.turn, Sum::default()),
             BudgetKind::AgentTokens | BudgetKind::AgentCost => (own.total, Sum::default()),
             BudgetKind::AgentDayTokens | BudgetKind::AgentDayCost => (own.on(day), Sum::default()),
+            BudgetKind::SubtreeTokens | BudgetKind::SubtreeCost => {
+                let family = || self.agents.iter().filter(|(other, _)| self.root(other) == self.root(id));
+                let others = family().filter(|(other, _)| *other != id);
+                let reserved = others.map(|(_, other)| other.reserved).fold(Sum::default(), plus);
+                (family().map(|(_, own)| own.total).fold(Sum::default(), plus), reserved)
+            }
             BudgetKind::RuntimeTokens | BudgetKind::RuntimeCost => (all(&|own| own.total), reserved),
             BudgetKind::RuntimeDayTokens | BudgetKind::RuntimeDayCost => (all(&|own| own.on(day)), reserved),
         };
@@ -217,6 +240,7 @@ fn limits(config: &Config) -> impl Iterator<Item = (BudgetKind, u64)> {
         (budgets.turn, BudgetKind::TurnTokens, BudgetKind::TurnCost),
         (budgets.agent, BudgetKind::AgentTokens, BudgetKind::AgentCost),
         (budgets.agent_day, BudgetKind::AgentDayTokens, BudgetKind::AgentDayCost),
+        (budgets.subtree, BudgetKind::SubtreeTokens, BudgetKind::SubtreeCost),
         (budgets.runtime, BudgetKind::RuntimeTokens, BudgetKind::RuntimeCost),
         (budgets.runtime_day, BudgetKind::RuntimeDayTokens, BudgetKind::RuntimeDayCost),
     ];
@@ -238,6 +262,7 @@ fn of(budget: BudgetKind, sum: Sum) -> u64 {
         BudgetKind::TurnCost,
         BudgetKind::AgentCost,
         BudgetKind::AgentDayCost,
+        BudgetKind::SubtreeCost,
         BudgetKind::RuntimeCost,
         BudgetKind::RuntimeDayCost,
     ];

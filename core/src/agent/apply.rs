@@ -213,14 +213,18 @@ impl Agent {
         }
     }
 
+    /// Whether the last record is one that was copied: what was spent before a copy was made, the agent that was copied
+    /// has spent.
+    fn is_copied(&self) -> bool {
+        self.spec.forked_from.as_ref().is_some_and(|from| self.event_seq <= from.event_seq)
+    }
+
     fn apply_spent(&mut self, fact: &TurnFact) {
         if let TurnFact::BudgetReserved(fact) = fact {
             self.account.reserve(fact);
         }
         if let TurnFact::BudgetSettled(fact) = fact {
-            // What was spent before a copy was made, the agent that was copied has spent.
-            let copied = self.spec.forked_from.as_ref().is_some_and(|from| self.event_seq <= from.event_seq);
-            self.account.settle(if copied { Amount::default() } else { fact.amount });
+            self.account.settle(if self.is_copied() { Amount::default() } else { fact.amount });
         }
     }
 
@@ -265,6 +269,7 @@ impl Agent {
     }
 
     fn apply_task(&mut self, at: Wall, fact: &TaskFact) {
+        let copied = self.is_copied();
         let news = match fact {
             TaskFact::TaskStatusUpdated(fact) if fact.status.is_terminal() => {
                 let task = self.tasks.get(fact.task_id).filter(|task| !task.status.is_terminal());
@@ -275,6 +280,9 @@ impl Agent {
                 });
                 if let Some(child) = task.and_then(Task::child) {
                     self.outbox.forget(&child.child_agent_id);
+                    if !copied {
+                        self.account.family = self.account.family.plus(fact.spent);
+                    }
                 }
                 ended.is_some_and(|(job, status)| self.novelty.ends(job, status))
             }

@@ -28,6 +28,7 @@ names! {
     /// or a new turn has again.
     BudgetKind {
         AgentTokens "agent_tokens", AgentCost "agent_cost",
+        SubtreeTokens "subtree_tokens", SubtreeCost "subtree_cost",
         RuntimeTokens "runtime_tokens", RuntimeCost "runtime_cost",
         AgentDayTokens "agent_day_tokens", AgentDayCost "agent_day_cost",
         RuntimeDayTokens "runtime_day_tokens", RuntimeDayCost "runtime_day_cost",
@@ -49,6 +50,8 @@ pub enum Period {
 pub enum Scope {
     Turn,
     Agent,
+    /// An agent that nobody supervises, with all whom it does, and those whom they do.
+    Subtree,
     Runtime,
 }
 
@@ -58,6 +61,8 @@ impl BudgetKind {
         match self {
             Self::AgentTokens => (Scope::Agent, Period::All, false),
             Self::AgentCost => (Scope::Agent, Period::All, true),
+            Self::SubtreeTokens => (Scope::Subtree, Period::All, false),
+            Self::SubtreeCost => (Scope::Subtree, Period::All, true),
             Self::RuntimeTokens => (Scope::Runtime, Period::All, false),
             Self::RuntimeCost => (Scope::Runtime, Period::All, true),
             Self::AgentDayTokens => (Scope::Agent, Period::Day, false),
@@ -86,6 +91,8 @@ impl BudgetKind {
         match self {
             Self::AgentTokens => TurnReason::AgentTokens,
             Self::AgentCost => TurnReason::AgentCost,
+            Self::SubtreeTokens => TurnReason::SubtreeTokens,
+            Self::SubtreeCost => TurnReason::SubtreeCost,
             Self::RuntimeTokens => TurnReason::RuntimeTokens,
             Self::RuntimeCost => TurnReason::RuntimeCost,
             Self::AgentDayTokens => TurnReason::AgentDayTokens,
@@ -154,6 +161,9 @@ impl Exhausted {
 pub struct Account {
     /// In all.
     pub total: Amount,
+    /// By children that have ended, and theirs.
+    #[serde(default, skip_serializing_if = "Amount::is_nothing")]
+    pub family: Amount,
     /// The day of the last reservation: so many days of UTC after 1970 began.
     pub day: i64,
     /// On that day.
@@ -179,6 +189,11 @@ impl Account {
     /// What was spent on that day.
     pub fn on(&self, day: i64) -> Amount {
         if day == self.day { self.of_day } else { Amount::default() }
+    }
+
+    /// By the agent and all whom it supervised, as far as they have ended.
+    pub fn with_family(&self) -> Amount {
+        self.total.plus(self.family)
     }
 
     /// What the request in flight may take.
@@ -208,6 +223,14 @@ impl Account {
 pub(crate) struct Others {
     pub(crate) total: Amount,
     pub(crate) of_day: Amount,
+    pub(crate) reserved: Amount,
+    pub(crate) subtree: Subtree,
+}
+
+/// What all others of the agent's tree have spent and reserved; nothing where no budget asks for it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Subtree {
+    pub(crate) spent: Amount,
     pub(crate) reserved: Amount,
 }
 
@@ -246,6 +269,10 @@ fn counted(tx: &Tx<'_>, run: &Run, budget: BudgetKind) -> (Amount, Amount) {
     };
     match budget.scope() {
         Scope::Turn | Scope::Agent => (own, Amount::default()),
+        Scope::Subtree => {
+            let spent = tx.agent().account.with_family().plus(others.subtree.spent);
+            (spent, others.subtree.reserved)
+        }
         Scope::Runtime => (own.plus(others_spent), others.reserved),
     }
 }

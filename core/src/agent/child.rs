@@ -214,7 +214,7 @@ fn archive(tx: &mut Tx<'_>) {
 
 fn report(tx: &mut Tx<'_>, status: TaskStatus) {
     let Some(supervisor) = tx.agent().spec.supervisor.clone() else { return };
-    let (report, spent) = (final_report(tx.agent(), status), tx.agent().account.total);
+    let (report, spent) = (final_report(tx.agent(), status), tx.agent().account.with_family());
     outbox::post(tx, supervisor.agent_id, Letter::Result { status, report, spent });
 }
 

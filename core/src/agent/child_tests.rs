@@ -307,3 +307,31 @@ fn to_begin_a_child_for_the_same_again_is_no_progress() {
     let repeated: Vec<bool> = repeated.into_iter().chain(goes_on).collect();
     assert_eq!(repeated, [false, true]);
 }
+
+/// Each request may take 16,384 tokens for its answer, and takes 15 in truth.
+#[test]
+fn a_family_shares_what_it_may_spend() {
+    let mut budgets = crate::config::Budgets::default();
+    budgets.subtree.tokens = Some(24_000);
+    let mut world = World::with_config("main", Config { budgets, ..config() });
+    begins_child(&mut world, "look into it");
+    says_in_turn(&mut world, CHILD, "found");
+    let account = world.agent("main").account;
+    assert_eq!((account.total.tokens, account.family.tokens), (30, 15), "its report tells what it took");
+    world.complete_one("main", OpKind::LoadContext, context());
+    let usage = |tokens| crate::model::TokenUsage { input_tokens: tokens, ..Default::default() };
+    let crate::Outcome::Answer { answer } = calls(&[("", "SpawnAgent", &spawn("once more"))]) else {
+        panic!()
+    };
+    let answer = crate::model::ModelAnswer { usage: usage(5_000), ..answer };
+    world.complete_one("main", OpKind::CallModel, crate::Outcome::Answer { answer });
+    // What is left is not enough for another question of either of them.
+    assert_eq!(
+        world.agent("main").hold.as_ref().and_then(|hold| hold.budget).map(|it| it.budget.name()),
+        Some("subtree_tokens")
+    );
+    world.complete_one("main--2", OpKind::LoadContext, context());
+    assert!(world.agent("main--2").hold.is_some(), "{:?}", world.agent("main--2").run);
+    let spending = world.host.view().summary(&agent("main--2")).expect("a child").spending;
+    assert_eq!(spending.budgets[0].used, 30 + 15 + 5_000, "of all of them");
+}

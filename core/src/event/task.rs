@@ -13,6 +13,7 @@ use crate::content::Text;
 use crate::ids::{MessageId, OpId, RunId, TaskId};
 use crate::names::names;
 use crate::outcome::InputTarget;
+use crate::price::Amount;
 use crate::time::Millis;
 
 family! {
@@ -85,6 +86,9 @@ pub struct TaskStatusUpdated {
     pub result: Option<Text>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure_artifact: Option<FailureArtifact>,
+    /// By a child that has ended, and all whom it supervised.
+    #[serde(default, skip_serializing_if = "Amount::is_nothing")]
+    pub spent: Amount,
 }
 
 names! {

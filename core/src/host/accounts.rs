@@ -2,8 +2,11 @@
 
 use alloc::collections::BTreeMap;
 
-use crate::agent::budget::{Account, Others};
+use crate::agent::budget::{Account, Others, Subtree};
+use crate::ids::AgentId;
 use crate::price::Amount;
+
+use super::Host;
 
 /// The sum of their accounts. It follows from them: a start of the runtime adds up what it finds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -67,6 +70,33 @@ impl Accounts {
             total: self.total.minus(account.total),
             of_day: self.on(day).minus(account.on(day)),
             reserved: self.reserved.minus(account.reserved()),
+            subtree: Subtree::default(),
         }
+    }
+}
+
+impl Host {
+    /// What the tree that an agent belongs to has spent and reserved, itself left out. Whoever has a living child is in
+    /// memory.
+    pub(crate) fn subtree_without(&self, id: &AgentId) -> Subtree {
+        let mut root = id;
+        while let Some(supervisor) = self.agent(root).and_then(|agent| agent.spec.supervisor.as_ref()) {
+            root = &supervisor.agent_id;
+        }
+        let (mut all, mut left) = (Subtree::default(), alloc::vec![root]);
+        while let Some(next) = left.pop() {
+            let account = match self.agent(next) {
+                Some(agent) => {
+                    left.extend(agent.tasks.children().map(|(_, child)| &child.child_agent_id));
+                    agent.account
+                }
+                None => self.observed.get(next).map(|parked| parked.account).unwrap_or_default(),
+            };
+            if next != id {
+                all.spent = all.spent.plus(account.with_family());
+                all.reserved = all.reserved.plus(account.reserved());
+            }
+        }
+        all
     }
 }

@@ -19,6 +19,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::FoldError;
+use crate::agent::budget::Account;
 use crate::config::{Config, ConfigError};
 use crate::ids::{AgentId, LetterId, OpId, Seed, StepSeq};
 use crate::input::Input;
@@ -46,7 +47,7 @@ pub struct Host {
     /// Of all agents that may run, whether they are in memory or not.
     names: BTreeSet<AgentId>,
     /// How children stood when they left memory, for their parents.
-    pub(crate) observed: BTreeMap<AgentId, ChildObservability>,
+    pub(crate) observed: BTreeMap<AgentId, ParkedChild>,
     /// Letters to be carried in this step.
     posted: VecDeque<(AgentId, LetterId)>,
     clock: Clock,
@@ -63,6 +64,13 @@ pub struct Host {
     /// Agents whose decisions were cut short by the bound of a step.
     unsettled: BTreeSet<AgentId>,
     stats: Stats,
+}
+
+/// A child that has left memory, as far as its family has to know.
+#[derive(Debug, Clone)]
+pub(crate) struct ParkedChild {
+    pub(crate) observed: ChildObservability,
+    pub(crate) account: Account,
 }
 
 /// What is counted but not recorded.

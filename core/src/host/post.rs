@@ -146,9 +146,9 @@ fn take(tx: &mut Tx<'_>, from: &AgentId, received: LetterReceived, letter: Lette
             tx.record(received);
             task::child::needs(tx, from, need);
         }
-        Letter::Result { status, report, spent: _ } => {
+        Letter::Result { status, report, spent } => {
             tx.record(received);
-            task::child::ended(tx, from, status, report);
+            task::child::ended(tx, from, (status, report), spent);
         }
         Letter::Spawn { .. } => return Carried::Returned("the agent exists already"),
     }

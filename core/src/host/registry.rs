@@ -1,6 +1,8 @@
 //! Which agents are in memory, and the way in to one of them.
 
 use crate::agent::Agent;
+use crate::agent::budget::{Others, Subtree};
+use crate::config::Bounds;
 use crate::ids::{AgentId, TaskId};
 use crate::price::Amount;
 use crate::record::Record;
@@ -9,7 +11,7 @@ use crate::time::Wall;
 use crate::view::observe;
 
 use super::tx::{Alarm, Alarms, Batch, Tx, TxParts, Waiting};
-use super::{DeadlineReason, Host, RestoreError, Violation};
+use super::{DeadlineReason, Host, ParkedChild, RestoreError, Violation};
 
 /// An agent with what ends with its process.
 #[derive(Debug, Clone)]
@@ -84,7 +86,8 @@ impl Host {
         }
         let resident = self.agents.remove(agent)?;
         if resident.agent.spec.supervisor.is_some() && !resident.agent.childhood.archived {
-            self.observed.insert(agent.clone(), observe(&resident.agent, self.clock.wall()));
+            let (observed, account) = (observe(&resident.agent, self.clock.wall()), resident.agent.account);
+            self.observed.insert(agent.clone(), ParkedChild { observed, account });
         }
         self.deadlines.set(agent, &Alarms::new(), None);
         self.waiting_for_slot.remove(agent);
@@ -171,11 +174,13 @@ impl Host {
         work: impl FnOnce(&mut Tx<'_>) -> T,
     ) -> Option<T> {
         let host = self.facts();
+        let bounded = self.config.budgets.subtree != Bounds::default();
+        let subtree = if bounded { self.subtree_without(id) } else { Subtree::default() };
         let (mono, wall) = (self.clock.mono(), self.clock.wall());
         let resident = self.agents.get_mut(id)?;
         let (ran, executed) = (resident.agent.run.is_some(), resident.agent.commands());
         let (account, posted) = (resident.agent.account, resident.agent.next.letter);
-        let others = self.accounts.without(&account, host.now.day());
+        let others = Others { subtree, ..self.accounts.without(&account, host.now.day()) };
         let mut tx = Tx::new(TxParts {
             agent: &mut resident.agent,
             alarms: &mut resident.alarms,

@@ -113,8 +113,9 @@ fn budgets() -> impl Strategy<Value = Budgets> {
         let bound = || prop::option::weighted(0.2, 0..60_000_u64);
         (bound(), bound()).prop_map(|(tokens, cost)| Bounds { tokens, cost_micros: cost.map(Cost) })
     };
-    (bounds(), bounds(), bounds(), bounds(), bounds()).prop_map(
-        |(turn, agent, agent_day, runtime, runtime_day)| Budgets {
+    (bounds(), bounds(), bounds(), bounds(), bounds(), bounds()).prop_map(
+        |(turn, agent, agent_day, runtime, runtime_day, subtree)| Budgets {
+            subtree,
             turn,
             agent,
             agent_day,

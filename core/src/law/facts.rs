@@ -354,6 +354,7 @@ pub(super) fn changed(
         duration_ms: None,
         result: None,
         failure_artifact: None,
+        spent: Amount::default(),
     }
 }
 

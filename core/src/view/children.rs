@@ -113,7 +113,7 @@ impl<'a> View<'a> {
 impl Host {
     fn observe(&self, child: &AgentId) -> Option<ChildObservability> {
         let resident = self.agent(child).map(|agent| observe(agent, self.facts().now));
-        resident.or_else(|| self.observed.get(child).cloned())
+        resident.or_else(|| self.observed.get(child).map(|parked| parked.observed.clone()))
     }
 
     /// What handlers can't know, who see one agent: how its children stand.

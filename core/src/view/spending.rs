@@ -36,21 +36,29 @@ pub struct BudgetState {
 
 impl Spending {
     /// Of an agent, with its own budgets and those of its turns.
-    pub(super) fn of_agent(agent: &Agent, config: &Config, now: Wall) -> Self {
+    /// `others` of its tree have spent so much.
+    pub(super) fn of_agent(agent: &Agent, config: &Config, now: Wall, others: Amount) -> Self {
         let account = &agent.account;
         let turn = agent.run.as_ref().map(|run| run.spent).unwrap_or_default();
         let sums = (account.total, account.on(now.day()), turn);
-        Self::new(config, sums, account.reserved(), |scope| match scope {
-            Scope::Turn | Scope::Agent => true,
+        let mut spending = Self::new(config, sums, account.reserved(), |scope| match scope {
+            Scope::Turn | Scope::Agent | Scope::Subtree => true,
             Scope::Runtime => false,
-        })
+        });
+        let of_tree = account.with_family().plus(others);
+        for state in &mut spending.budgets {
+            if state.budget.budget.scope() == Scope::Subtree {
+                state.used = state.budget.budget.measure(of_tree);
+            }
+        }
+        spending
     }
 
     pub(super) fn of_runtime(accounts: &Accounts, config: &Config, now: Wall) -> Self {
         let sums = (accounts.total(), accounts.on(now.day()), Amount::default());
         Self::new(config, sums, accounts.reserved(), |scope| match scope {
             Scope::Runtime => true,
-            Scope::Turn | Scope::Agent => false,
+            Scope::Turn | Scope::Agent | Scope::Subtree => false,
         })
     }
 

@@ -275,6 +275,18 @@ pub const KEYS: &[Key<Settings>] = &[
         "most dollars of one agent in all"
     ),
     key!(
+        "budget.subtree_tokens",
+        core.budgets.subtree.tokens,
+        number(1, 1 << 50),
+        "most tokens of an agent and all its children, and theirs, in all"
+    ),
+    key!(
+        "budget.subtree_cost",
+        core.budgets.subtree.cost_micros,
+        Kind::Dollars,
+        "most dollars of an agent and all its children, and theirs, in all"
+    ),
+    key!(
         "budget.runtime_day_tokens",
         core.budgets.runtime_day.tokens,
         number(1, 1 << 50),

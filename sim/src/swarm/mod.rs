@@ -422,7 +422,8 @@ fn budgets(draw: &mut Draw) -> Budgets {
     let mut budgets = Budgets::default();
     for nth in 0..draw.of("budgets", &[0, 0, 0, 0, 1, 2]) {
         draw.ordinal = nth;
-        let bounds = match draw.below("budget", 6) {
+        let bounds = match draw.below("budget", 7) {
+            6 => &mut budgets.subtree,
             0 | 1 => &mut budgets.turn,
             2 => &mut budgets.agent,
             3 => &mut budgets.agent_day,

@@ -256,13 +256,15 @@ impl<'a> World<'a> {
         let longest = later.chain([&self.scenario.config]).map(|config| {
             let hold = config.hold.steps.iter().map(|step| step.0).max().unwrap_or(0) + config.hold.give_up.0;
             let turn = config.turn.wall_time.0 + config.retry.retry_after_max.0;
-            let days = 2 + 4 * messages / u64::from(config.unattended.turns_per_day);
+            // Children have much to tell.
+            let family = if self.scenario.faults.child_calls > 0 { 3 } else { 1 };
+            let days = 2 + 4 * family * messages / u64::from(config.unattended.turns_per_day);
             // Each message may need a day of its own, and so may what follows from it.
             let (of_one, of_all) = (config.budgets.agent_day, config.budgets.runtime_day);
             let poor = of_one != Bounds::default() || of_all != Bounds::default();
             let days = if poor { days + 8 * messages } else { days };
             // Whoever waits in vain looks again for some days before he leaves it to an operator.
-            hold + turn * messages + (days + 5) * 86_400_000
+            hold + turn * messages + (days + 5 * family) * 86_400_000
         });
         longest.max().unwrap_or(0).saturating_mul(1_000).saturating_add(86_400_000_000)
     }

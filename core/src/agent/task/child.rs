@@ -26,6 +26,7 @@ use crate::ids::{AgentId, OpId, RunId, TaskId};
 use crate::lifecycle::Status;
 use crate::message::{Message, MessageKind, Origin, Priority, Surface};
 use crate::outcome::InputTarget;
+use crate::price::Amount;
 use crate::tool::arguments::{MESSAGE_BYTES, SpawnAgent, SpawnPreset};
 use crate::tool::{InputReceipt, Receipt, ToolError, ToolErrorKind, ToolFacts};
 
@@ -291,7 +292,12 @@ pub(crate) fn is_stale(tasks: &super::Tasks, message: &Message) -> bool {
 }
 
 /// A child has said how it ended.
-pub(crate) fn ended(tx: &mut Tx<'_>, child: &AgentId, status: TaskStatus, report: Option<Text>) {
+pub(crate) fn ended(
+    tx: &mut Tx<'_>,
+    child: &AgentId,
+    (status, result): (TaskStatus, Option<Text>),
+    spent: Amount,
+) {
     let Some(task) = tx.agent().tasks.of_child(child) else { return };
     let (id, began) = (task.id, task.created_at);
     outbox::take_back(tx, child, "the child has ended");
@@ -300,7 +306,7 @@ pub(crate) fn ended(tx: &mut Tx<'_>, child: &AgentId, status: TaskStatus, report
     }
     let cause = if status == TaskStatus::Cancelled { TaskCause::Stopped } else { TaskCause::Exited };
     let duration = Some(tx.now().since(began));
-    end::ended(tx, id, End { status, cause, exit_status: None, duration, result: report }, Telling::Now);
+    end::ended(tx, id, End { status, cause, exit_status: None, duration, result, spent }, Telling::Now);
 }
 
 /// After a start of the runtime: a copy of an agent has no children.

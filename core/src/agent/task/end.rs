@@ -14,6 +14,7 @@ use crate::event::turn::{FailureArtifact, FailureCategory};
 use crate::host::tx::{Alarm, Tx};
 use crate::ids::{OpId, TaskId};
 use crate::outcome::{Certainty, CommandEnd, OpFailure, ToolOutcome};
+use crate::price::Amount;
 use crate::time::Millis;
 
 /// What is known of the end.
@@ -23,6 +24,8 @@ pub(crate) struct End {
     pub(crate) exit_status: Option<i32>,
     pub(crate) duration: Option<Millis>,
     pub(crate) result: Option<Text>,
+    /// By a child.
+    pub(crate) spent: Amount,
 }
 
 impl End {
@@ -34,6 +37,7 @@ impl End {
             exit_status: None,
             duration: None,
             result: Some(Text::short(why)),
+            spent: Amount::default(),
         }
     }
 
@@ -53,7 +57,7 @@ impl End {
             CommandEnd::Unproven => (TaskStatus::Interrupted, TaskCause::Unproven),
         };
         let result = receipt.content.or(receipt.error.map(|error| error.message));
-        Self { status, cause, exit_status, duration: Some(duration_ms), result }
+        Self { status, cause, exit_status, duration: Some(duration_ms), result, spent: Amount::default() }
     }
 }
 
@@ -75,6 +79,7 @@ pub(crate) fn unheard(tx: &mut Tx<'_>, op: OpId, task: TaskId, failure: &OpFailu
             exit_status: None,
             duration: None,
             result: Some(failure.message.clone()),
+            spent: Amount::default(),
         },
     };
     ended(tx, task, end, Telling::Now);
@@ -84,7 +89,7 @@ pub(crate) fn unheard(tx: &mut Tx<'_>, op: OpId, task: TaskId, failure: &OpFailu
 pub(crate) fn ended(tx: &mut Tx<'_>, id: TaskId, end: End, telling: Telling) {
     let Some(task) = tx.agent().tasks.get(id) else { return };
     let failure_artifact = failure(task, &end);
-    let End { status, cause, exit_status, duration, result } = end;
+    let End { status, cause, exit_status, duration, result, spent } = end;
     let previous = task.status;
     tx.record(TaskStatusUpdated {
         task_id: id,
@@ -96,6 +101,7 @@ pub(crate) fn ended(tx: &mut Tx<'_>, id: TaskId, end: End, telling: Telling) {
         duration_ms: duration,
         result,
         failure_artifact,
+        spent,
     });
     tx.disarm(Alarm::StopTask(id));
     if telling == Telling::Now {

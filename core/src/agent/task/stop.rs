@@ -12,6 +12,7 @@ use crate::event::operation::Settlement;
 use crate::event::task::{TaskCause, TaskStatusUpdated};
 use crate::host::tx::{Alarm, Tx};
 use crate::ids::{OpId, TaskId};
+use crate::price::Amount;
 use crate::time::Millis;
 
 /// Beyond the grace, its supervisor has so long to report; and as long again once it was told to kill.
@@ -34,6 +35,7 @@ pub(crate) fn request(tx: &mut Tx<'_>, id: TaskId, cause: TaskCause, force: bool
         duration_ms: None,
         result: None,
         failure_artifact: None,
+        spent: Amount::default(),
     });
     ask(tx, id, force);
     true
