@@ -5,6 +5,7 @@
 //! daemon_crash_points`; with the name of a point only that one. `HOLON_CRASH_TIMES` says how often it dies there.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -134,11 +135,18 @@ impl Home {
     /// Messages for two agents, and a copy of one of them, which goes on with what that one has to do.
     fn work(&mut self, number: u32) {
         self.post("/control/agents/second/create", &[], &json!({}));
+        let memory = self.memory("second");
+        std::fs::create_dir_all(memory.parent().expect("a folder")).expect("a folder");
+        std::fs::write(memory, "learned").expect("a file");
         self.say("main", number);
         self.say("second", number);
         let copy = format!("copy-{number}");
         self.post("/control/agents/second/fork", &[], &json!({ "agent_id": copy }));
         self.agents.extend(["second".to_owned(), copy]);
+    }
+
+    fn memory(&self, agent: &str) -> PathBuf {
+        self.daemon.0.home().join(format!("agents/{agent}/memory/self.md"))
     }
 
     /// Waits until nobody has anything to do.
@@ -172,6 +180,10 @@ impl Home {
             |record: &Value| record["agent"].as_str().is_some_and(|agent| agent.starts_with("copy"));
         let own: Vec<Value> = records.into_iter().filter(|record| !is_copy(record)).collect();
         every_key_once(&own, &self.told);
+        for copy in self.agents.iter().filter(|agent| agent.starts_with("copy")) {
+            let memory = std::fs::read_to_string(self.memory(copy));
+            assert_eq!(memory.as_deref().ok(), Some("learned"), "{copy}");
+        }
         // The copies work where the second agent does, so the first one alone can be counted.
         let own: Vec<Value> = own.into_iter().filter(|record| record["agent"] == "main").collect();
         let log = self.daemon.0.home().join("agents/main/log");

@@ -5,7 +5,7 @@ use holon_core::host::RecoveryReport;
 
 use super::{Ahead, Driver, DriverError};
 use crate::crash_point::{Point, reached};
-use crate::ledger::{self, Fork, ForkError};
+use crate::ledger::{Fork, ForkError, Forked, Past};
 
 impl Driver {
     /// Makes the copy durable, and lets it go on from there: what was in flight in it is lost to it. Says which
@@ -21,7 +21,7 @@ impl Driver {
         if !self.catch_up().await? {
             return Ok(Err(ForkError::DiskFull));
         }
-        let forked = match ledger::fork(&self.reader, &mut self.host, &self.texts, fork) {
+        let forked = match self.copy(fork) {
             Ok(forked) => forked,
             Err(ForkError::Encode(error)) => return Err(error.into()),
             Err(refused) => return Ok(Err(refused)),
@@ -36,6 +36,13 @@ impl Driver {
         }
         self.recover(&fork.to, RecoveryReport::default())?;
         Ok(if durable { Ok(forked.through) } else { Err(ForkError::Waits) })
+    }
+
+    /// The files first: the copy's first turn reads them, and whoever crashes in between repeats the fork.
+    fn copy(&mut self, fork: &Fork) -> Result<Forked, ForkError> {
+        let past = Past::read(&self.reader, fork)?;
+        self.performers.home().copy_agent(&fork.from, &fork.to)?;
+        past.copy(&mut self.host, &self.texts)
     }
 
     /// Waits until everything that was decided is durable; nothing else is listened to. False when the disk is full:

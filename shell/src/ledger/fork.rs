@@ -1,8 +1,6 @@
 //! A new agent whose log begins as a copy of another's, up to a past event: to try again from there. Texts are
 //! shared, they are stored once anyway.
 
-use std::sync::Arc;
-
 use holon_core::agent::identity::{AgentKind, ForkedFrom};
 use holon_core::event::LifecycleFact;
 use holon_core::host::RestoreError;
@@ -12,6 +10,7 @@ use holon_core::{AgentId, Event, EventSeq, Host, Record, Step, StepSeq};
 use super::batch::{Batch, EncodeError, EncodedCall};
 use super::error::LedgerError;
 use super::read::Reader;
+use crate::home::HomeError;
 use crate::text::Texts;
 
 /// Records that a fork copies at most: they become durable in one transaction.
@@ -49,6 +48,8 @@ pub enum ForkError {
     Encode(#[from] EncodeError),
     #[error("the copy can't be brought in: {0}")]
     Restore(#[from] RestoreError),
+    #[error(transparent)]
+    Home(#[from] HomeError),
 }
 
 /// A fork on its way to the disk. The new agent is in the host's memory already, as the copy leaves it: in the
@@ -65,64 +66,76 @@ pub struct Forked {
 /// The records of one step, and its number in the log that is copied.
 type Copied = (StepSeq, Vec<Record>);
 
-/// Copies, and brings the copy into the host.
-///
-/// # Errors
-/// When there is nothing to copy or the name is taken; nothing has changed then.
-pub fn fork(reader: &Arc<Reader>, host: &mut Host, texts: &Texts, fork: &Fork) -> Result<Forked, ForkError> {
-    let copied = read(reader, fork)?;
-    let last = copied.last().and_then(|(_, records)| records.last());
-    let through = last.map_or(EventSeq(0), |record| record.event_seq);
-    let mut log = Vec::new();
-    let mut made = Vec::new();
-    for (of, records) in copied {
-        let records: Vec<Record> = records.into_iter().map(|record| renamed(record, fork, through)).collect();
-        log.extend(records.iter().cloned());
-        made.push((of, host.copy(records)));
-    }
-    host.admit(None, log)?;
-    let mut batch = Batch::default();
-    for (of, step) in &made {
-        let call = Call::Copy { agent: fork.to.clone(), from: fork.from.clone(), of: *of };
-        batch.step(EncodedCall::new(&call)?, step, host.view(), texts)?;
-    }
-    batch.call(EncodedCall::new(&Call::Admit { agent: fork.to.clone(), through })?);
-    Ok(Forked { batch, steps: made.into_iter().map(|(_, step)| step).collect(), through })
+/// What a fork copies. Nothing has changed yet.
+#[derive(Debug)]
+pub struct Past {
+    fork: Fork,
+    steps: Vec<Copied>,
 }
 
-/// What is to be copied, step by step.
-fn read(reader: &Reader, fork: &Fork) -> Result<Vec<Copied>, ForkError> {
-    match reader.last_event(&fork.to) {
-        Err(LedgerError::NoAgent { .. }) => {}
-        Ok(_) => return Err(ForkError::Exists(fork.to.clone())),
-        Err(error) => return Err(error.into()),
-    }
-    let last = reader.last_event(&fork.from).map_err(|error| {
-        let unknown = matches!(error, LedgerError::NoAgent { .. });
-        if unknown { ForkError::NoAgent(fork.from.clone()) } else { error.into() }
-    })?;
-    let at = fork.at.unwrap_or(last);
-    if at > last {
-        return Err(ForkError::Beyond { agent: fork.from.clone(), at, last });
-    }
-    if at.0 > FORKED_RECORDS {
-        return Err(ForkError::TooLarge { records: at.0 });
-    }
-    let mut steps: Vec<Copied> = Vec::new();
-    for record in reader.records(&fork.from, EventSeq(0), last)? {
-        let record = record?;
-        match steps.last_mut() {
-            Some((step, records)) if *step == record.step => records.push(record),
-            Some(_) if record.event_seq > at => break,
-            Some(_) | None => steps.push((record.step, vec![record])),
+impl Past {
+    /// # Errors
+    /// When there is nothing to copy or the name is taken.
+    pub fn read(reader: &Reader, fork: &Fork) -> Result<Self, ForkError> {
+        match reader.last_event(&fork.to) {
+            Err(LedgerError::NoAgent { .. }) => {}
+            Ok(_) => return Err(ForkError::Exists(fork.to.clone())),
+            Err(error) => return Err(error.into()),
         }
+        let last = reader.last_event(&fork.from).map_err(|error| {
+            let unknown = matches!(error, LedgerError::NoAgent { .. });
+            if unknown { ForkError::NoAgent(fork.from.clone()) } else { error.into() }
+        })?;
+        let at = fork.at.unwrap_or(last);
+        if at > last {
+            return Err(ForkError::Beyond { agent: fork.from.clone(), at, last });
+        }
+        if at.0 > FORKED_RECORDS {
+            return Err(ForkError::TooLarge { records: at.0 });
+        }
+        let mut steps: Vec<Copied> = Vec::new();
+        for record in reader.records(&fork.from, EventSeq(0), last)? {
+            let record = record?;
+            match steps.last_mut() {
+                Some((step, records)) if *step == record.step => records.push(record),
+                Some(_) if record.event_seq > at => break,
+                Some(_) | None => steps.push((record.step, vec![record])),
+            }
+        }
+        // The step of the creation is copied in any case.
+        let cut =
+            steps.last().and_then(|(_, records)| records.last()).is_some_and(|last| last.event_seq > at);
+        if cut && steps.len() > 1 {
+            steps.pop();
+        }
+        Ok(Self { fork: fork.clone(), steps })
     }
-    // The step of the creation is copied in any case.
-    let cut = steps.last().and_then(|(_, records)| records.last()).is_some_and(|last| last.event_seq > at);
-    if cut && steps.len() > 1 {
-        steps.pop();
+
+    /// Copies, and brings the copy into the host.
+    ///
+    /// # Errors
+    /// When the copy can't be brought in; the host is as before then.
+    pub fn copy(self, host: &mut Host, texts: &Texts) -> Result<Forked, ForkError> {
+        let Self { fork, steps } = self;
+        let last = steps.last().and_then(|(_, records)| records.last());
+        let through = last.map_or(EventSeq(0), |record| record.event_seq);
+        let mut log = Vec::new();
+        let mut made = Vec::new();
+        for (of, records) in steps {
+            let records: Vec<Record> =
+                records.into_iter().map(|record| renamed(record, &fork, through)).collect();
+            log.extend(records.iter().cloned());
+            made.push((of, host.copy(records)));
+        }
+        host.admit(None, log)?;
+        let mut batch = Batch::default();
+        for (of, step) in &made {
+            let call = Call::Copy { agent: fork.to.clone(), from: fork.from.clone(), of: *of };
+            batch.step(EncodedCall::new(&call)?, step, host.view(), texts)?;
+        }
+        batch.call(EncodedCall::new(&Call::Admit { agent: fork.to, through })?);
+        Ok(Forked { batch, steps: made.into_iter().map(|(_, step)| step).collect(), through })
     }
-    Ok(steps)
 }
 
 fn renamed(record: Record, fork: &Fork, through: EventSeq) -> Record {
@@ -156,8 +169,8 @@ mod tests {
         for at in 0..=last {
             let home = Home::with_turns(2);
             let mut world = home.start();
-            let reader = world.reader.clone();
-            let forked = fork(&reader, &mut world.host, &world.texts, &asked(Some(at))).unwrap();
+            let past = Past::read(&world.reader, &asked(Some(at))).unwrap();
+            let forked = past.copy(&mut world.host, &world.texts).unwrap();
             assert!(forked.through.0 <= at.max(4) && forked.through.0 + 24 > at, "{at}: {}", forked.through);
             world.ledger.append(&forked.batch).unwrap();
             let copy = world.host.view().agent(&id("other")).unwrap();
@@ -176,8 +189,7 @@ mod tests {
         let home = Home::with_turns(1);
         let mut world = home.start();
         world.create("taken");
-        let reader = world.reader.clone();
-        let mut refused = |fork_: Fork| fork(&reader, &mut world.host, &world.texts, &fork_).unwrap_err();
+        let refused = |fork: Fork| Past::read(&world.reader, &fork).unwrap_err();
         assert!(matches!(refused(asked(Some(10_000))), ForkError::Beyond { .. }));
         assert!(matches!(refused(Fork { to: id("taken"), ..asked(None) }), ForkError::Exists(_)));
         assert!(matches!(refused(Fork { from: id("nobody"), ..asked(None) }), ForkError::NoAgent(_)));

@@ -51,7 +51,7 @@ pub use batch::{AgentRow, Batch, EncodeError, EncodedCall};
 pub use content::text_reader;
 pub use error::{AppendError, LedgerError, Position, unreadable};
 pub use export::{ExportError, export, export_recorder};
-pub use fork::{FORKED_RECORDS, Fork, ForkError, Forked, fork};
+pub use fork::{FORKED_RECORDS, Fork, ForkError, Forked, Past};
 pub use history::{Beginning, Wanted};
 pub use landmarks::Landmark;
 pub use lock::{HomeLock, LockError};

@@ -130,6 +130,11 @@ impl Performers {
         &self.inner.providers
     }
 
+    /// Where every agent has its own home.
+    pub fn home(&self) -> Home {
+        Home::at(&self.inner.settings.home)
+    }
+
     /// Reads instruction files and the environment; ends in `Context`, or in `Failed` naming the file that
     /// can't be read.
     pub async fn load_context(&self, agent: &AgentId, execution: &ExecutionBinding) -> Outcome {
@@ -137,7 +142,7 @@ impl Performers {
         let settings = &self.inner.settings;
         let shell = settings.environment.default_shell();
         // One that another agent has begun has none yet.
-        let (home, named) = (Home::at(&settings.home), agent.clone());
+        let (home, named) = (self.home(), agent.clone());
         let home = match spawn::blocking(move || home.create_agent(&named)).await {
             Ok(Ok(home)) => home,
             Ok(Err(problem)) => return self.failed(&problem.to_string()),

@@ -1,6 +1,6 @@
 //! A new agent that begins as a copy of another.
 
-use holon_core::{AgentId, Reject};
+use holon_core::Reject;
 
 use super::super::App;
 use super::super::api::{ForkAgent, Forked, Nothing};
@@ -18,28 +18,9 @@ pub(in super::super) async fn fork(
 ) -> Handled<Made<Forked>> {
     let (from, Json(ForkAgent { agent_id, event_seq })) = (call.agent, call.body);
     let fork = Fork { from: from.clone(), at: event_seq, to: agent_id.clone() };
-    let forked = app.runtime.fork(fork).await?;
-    match forked {
-        Ok(through) => {
-            let home = copy_home(&app, &from, &agent_id).await?;
-            Ok(Made(Forked { ok: true, agent_id, forked_from: from, event_seq: through, agent_home: home }))
-        }
-        Err(waits @ ForkError::Waits) => {
-            // It will be there, and has a home then.
-            let failure = refused(waits);
-            Err(match copy_home(&app, &from, &agent_id).await {
-                Ok(_) => failure,
-                Err(problem) => failure.detail("agent_home", problem.to_string()),
-            })
-        }
-        Err(error) => Err(refused(error)),
-    }
-}
-
-async fn copy_home(app: &App, from: &AgentId, to: &AgentId) -> Handled<String> {
-    let (from, to) = (from.clone(), to.clone());
-    let copy = move |app: &App| app.home.copy_agent(&from, &to).map_err(Failure::internal);
-    Ok(app.blocking(copy).await?.display().to_string())
+    let through = app.runtime.fork(fork).await?.map_err(refused)?;
+    let home = app.home.agent(&agent_id).display().to_string();
+    Ok(Made(Forked { ok: true, agent_id, forked_from: from, event_seq: through, agent_home: home }))
 }
 
 fn refused(error: ForkError) -> Box<Failure> {
@@ -54,6 +35,6 @@ fn refused(error: ForkError) -> Box<Failure> {
         ForkError::DiskFull => Unavailable::DiskFull.into(),
         ForkError::Waits => Unavailable::NotStoredYet.into(),
         ForkError::Ledger(error) => error.into(),
-        ForkError::Encode(_) | ForkError::Restore(_) => Failure::internal(text),
+        ForkError::Encode(_) | ForkError::Restore(_) | ForkError::Home(_) => Failure::internal(text),
     }
 }
