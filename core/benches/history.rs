@@ -6,10 +6,11 @@
 use std::hint::black_box;
 
 use holon_core::agent::external_trigger::{Delivery, DeliveryMode};
-use holon_core::agent::identity::{AgentKind, AgentSpec, ExecutionBinding};
+use holon_core::agent::identity::{AgentKind, AgentSpec};
 use holon_core::agent::wake::Hint;
 use holon_core::agent::work::PlanStatus;
 use holon_core::agent::work::operator::NewWorkItem;
+use holon_core::agent::workspace::ExecutionBinding;
 use holon_core::host::Host;
 use holon_core::ids::WorkItemId;
 use holon_core::message::{AdmissionContext, Ingress, Surface};
@@ -138,7 +139,7 @@ impl World {
 }
 
 fn place() -> ExecutionBinding {
-    ExecutionBinding { workspace_anchor: "/w".into(), execution_root: "/w".into(), cwd: "/w".into() }
+    ExecutionBinding::project("/w", "/w")
 }
 
 fn context() -> Outcome {

@@ -1,7 +1,8 @@
 //! What one step costs: `cargo bench -p holon-core`.
 
 use divan::{Bencher, black_box};
-use holon_core::agent::identity::{AgentKind, AgentSpec, ExecutionBinding};
+use holon_core::agent::identity::{AgentKind, AgentSpec};
+use holon_core::agent::workspace::ExecutionBinding;
 use holon_core::message::{AdmissionContext, Ingress, Surface};
 use holon_core::model::ModelRef;
 use holon_core::{AgentId, Config, Host, Input, Mono, Now, ReplyId, Seed, Text, Wall};
@@ -27,11 +28,7 @@ fn host() -> (Host, AgentId) {
     let agent = AgentId::new("main").expect("a valid id");
     let model = ModelRef::new("scripted/hello").expect("a valid model");
     let mut host = Host::new(Config::new(vec![model]), Seed(7)).expect("a valid configuration");
-    let execution = ExecutionBinding {
-        workspace_anchor: "/work".into(),
-        execution_root: "/work".into(),
-        cwd: "/work".into(),
-    };
+    let execution = ExecutionBinding::project("/work", "/work");
     let spec = AgentSpec::named(AgentKind::Default, execution);
     let step = host.step(now(1), Input::CreateAgent { agent: agent.clone(), spec, reply: ReplyId(1) });
     assert_eq!(step.records().len(), 4);

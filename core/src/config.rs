@@ -38,6 +38,12 @@ pub struct Config {
     pub budgets: Budgets,
     #[serde(default, skip_serializing_if = "Prices::is_empty")]
     pub prices: Prices,
+    /// The folder below which each agent has its home.
+    #[serde(default = "homes")]
+    pub homes: String,
+    /// The folder below which agents have the worktrees that are made for them.
+    #[serde(default = "worktrees")]
+    pub worktrees: String,
     /// What happens to ingress for a stopped agent.
     pub while_stopped: WhileStopped,
 }
@@ -290,6 +296,14 @@ pub struct ConfigError {
     pub problem: String,
 }
 
+fn homes() -> String {
+    "/agents".into()
+}
+
+fn worktrees() -> String {
+    "/worktrees".into()
+}
+
 impl Config {
     /// The contract's defaults for this chain of models.
     pub fn new(models: Vec<ModelRef>) -> Self {
@@ -335,6 +349,8 @@ impl Config {
             unattended: UnattendedPolicy::default(),
             budgets: Budgets::default(),
             prices: Prices::default(),
+            homes: homes(),
+            worktrees: worktrees(),
             while_stopped: WhileStopped::Refuse,
         }
     }

@@ -6,13 +6,13 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::external_trigger::ExternalTrigger;
-use crate::agent::identity::ExecutionBinding;
 use crate::agent::model::ModelState;
 use crate::agent::task::Task;
 pub use crate::agent::task::tools::Retrieval;
 use crate::agent::timer::Timer;
 use crate::agent::wake::WakeDisposition;
 use crate::agent::work::WorkItem;
+use crate::agent::workspace::{ExecutionBinding, WorkspaceState, WorktreePlan};
 use crate::content::Text;
 use crate::ids::{AgentId, MessageId, OpId, ReplyId, RunId, TaskId, WorkItemId};
 use crate::lifecycle::ControlOutcome;
@@ -63,6 +63,11 @@ pub enum Effect {
     /// Bring a child into memory, which has to be told something; its parent's operation ends in `Failed` when that
     /// can't be done, and goes on otherwise.
     LoadChild { agent: AgentId, op: OpId, child: AgentId },
+    /// Look for the folder that an agent wants to work in; ends in [`crate::Outcome::Workspace`], or in `Tool` with the
+    /// error that refuses the call.
+    FindWorkspace { agent: AgentId, op: OpId, wanted: WantedWorkspace },
+    /// Remove a worktree that nobody needs, if nothing in it is new; ends in [`crate::Outcome::Worktree`].
+    RemoveWorktree { agent: AgentId, op: OpId, worktree: UnwantedWorktree },
     /// Give up on an operation: close the connection, kill the command. Its outcome no longer matters.
     Cancel { agent: AgentId, op: OpId },
 }
@@ -82,6 +87,57 @@ pub struct ToolCall {
     pub output_tokens: u64,
     /// After so long the core stops waiting.
     pub timeout: Millis,
+}
+
+/// The folder that an agent wants to work in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WantedWorkspace {
+    pub target: WorkspaceTarget,
+    /// Where commands are to start, from the execution root on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<alloc::string::String>,
+    /// Where the agent works now: what a relative path is relative to.
+    pub from: ExecutionBinding,
+    /// Anchors of the workspaces that the agent knows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attached: Vec<alloc::string::String>,
+    /// It is to be a worktree of the repository that is found there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub isolated: Option<Isolated>,
+}
+
+/// A worktree that is asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Isolated {
+    /// What a new one is called.
+    pub plan: WorktreePlan,
+    /// Those that the agent may go back into: one of the same repository and label is the one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub own: Vec<WorktreePlan>,
+}
+
+/// A worktree that nobody needs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnwantedWorktree {
+    pub plan: WorktreePlan,
+    /// The commit that its branch began at; none where nobody ever had it: nothing in it is anybody's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<alloc::string::String>,
+}
+
+/// What folder is looked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "target", rename_all = "snake_case")]
+pub enum WorkspaceTarget {
+    /// As somebody named it.
+    Path {
+        path: alloc::string::String,
+    },
+    /// The anchor of a workspace that the agent knows.
+    Attached {
+        anchor: alloc::string::String,
+    },
+    AgentHome,
 }
 
 /// What is to be done about tasks, with what the core knows of them at that moment.
@@ -224,6 +280,12 @@ pub enum Answer {
     /// A work item as it stands now.
     WorkItem {
         item: Box<WorkItem>,
+        /// Whether the request changed anything.
+        changed: bool,
+    },
+    /// The workspaces as they stand now.
+    Workspaces {
+        state: Box<WorkspaceState>,
         /// Whether the request changed anything.
         changed: bool,
     },

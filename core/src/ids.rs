@@ -157,6 +157,8 @@ counted! {
     TimerId "timer_";
     /// Something that an agent waits for; one that has ended keeps its number.
     WaitId "wait_";
+    /// A worktree; one that is gone keeps its number.
+    WorktreeId "worktree_";
     /// What one agent has for another; unique for its sender.
     LetterId "letter_";
     /// Through what somebody outside wakes an agent.

@@ -7,6 +7,7 @@ use crate::agent::identity::AgentSpec;
 use crate::agent::timer::TimerSpec;
 use crate::agent::wake::Hint;
 use crate::agent::work::operator::NewWorkItem;
+use crate::agent::workspace::WorkspaceChange;
 use crate::content::Text;
 use crate::ids::{AgentId, OpId, ReplyId, RunId, TaskId, TimerId, WorkItemId};
 use crate::message::Ingress;
@@ -45,6 +46,8 @@ pub enum Input {
     CreateWorkItem { agent: AgentId, item: NewWorkItem, reply: ReplyId },
     /// An operator completes a work item.
     CompleteWorkItem { agent: AgentId, item: WorkItemId, reply: ReplyId },
+    /// An operator changes which folders an agent knows, or where it works.
+    ChangeWorkspace { agent: AgentId, change: WorkspaceChange, reply: ReplyId },
     /// Somebody outside wakes an agent.
     Wake { agent: AgentId, hint: Hint, reply: ReplyId },
     /// Something was sent to the address of an agent's trigger.
@@ -74,6 +77,7 @@ impl Input {
             | Self::CancelTimer { agent, .. }
             | Self::CreateWorkItem { agent, .. }
             | Self::CompleteWorkItem { agent, .. }
+            | Self::ChangeWorkspace { agent, .. }
             | Self::Wake { agent, .. }
             | Self::Deliver { agent, .. }
             | Self::ChangeTrigger { agent, .. }

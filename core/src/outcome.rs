@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::agent::identity::ExecutionBinding;
+use crate::agent::workspace::{ExecutionBinding, Retained};
 use crate::content::{ContentId, Text};
 use crate::model::{AttemptFailure, ModelAnswer};
 use crate::names::names;
@@ -37,10 +37,38 @@ pub enum Outcome {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         command: Option<Box<CommandSpec>>,
     },
+    /// A folder to work in.
+    Workspace {
+        execution: ExecutionBinding,
+        /// Of a worktree that is new: the commit that its branch begins at.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        base: Option<String>,
+    },
+    /// What became of a worktree that nobody needs.
+    Worktree {
+        removal: Removal,
+    },
     /// The performer itself failed, whatever the operation was.
     Failed {
         failure: OpFailure,
     },
+}
+
+impl Outcome {
+    /// A folder that was there.
+    pub fn found(execution: ExecutionBinding) -> Self {
+        Self::Workspace { execution, base: None }
+    }
+}
+
+/// What became of a worktree that nobody needs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "removal", rename_all = "snake_case")]
+pub enum Removal {
+    /// Nothing of it is there, neither folder nor branch.
+    Removed,
+    /// It is as it was.
+    Retained { retained: Retained },
 }
 
 /// A performer that could not do its work.

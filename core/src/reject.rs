@@ -5,6 +5,7 @@ use alloc::string::String;
 
 use serde::{Deserialize, Serialize};
 
+use crate::agent::workspace::WorkspaceId;
 use crate::ids::{AgentId, MessageId, RunId, TaskId, TimerId, WorkItemId};
 use crate::message::{MessageKind, Priority};
 use crate::tool::ToolError;
@@ -51,6 +52,10 @@ pub enum Reject {
     UnknownTimer { timer: TimerId },
     #[error("there is no work item {work_item}, or it was completed long ago")]
     UnknownWorkItem { work_item: WorkItemId },
+    #[error("{agent} knows no workspace {workspace}")]
+    UnknownWorkspace { agent: AgentId, workspace: WorkspaceId },
+    #[error("{agent} works in {workspace}")]
+    WorkspaceActive { agent: AgentId, workspace: WorkspaceId },
     /// What else there is, only who has its address is told.
     #[error("there is no such trigger")]
     UnknownTrigger,
@@ -65,7 +70,7 @@ pub type KnownOrigin = alloc::borrow::Cow<'static, str>;
 
 impl Reject {
     /// Every code that there is.
-    pub const CODES: [&'static str; 22] = [
+    pub const CODES: [&'static str; 24] = [
         "unknown_agent",
         "agent_exists",
         "agent_stopped",
@@ -85,6 +90,8 @@ impl Reject {
         "unknown_task",
         "unknown_timer",
         "unknown_work_item",
+        "unknown_workspace",
+        "workspace_active",
         "unknown_trigger",
         "out_of_range",
         "command_refused",
@@ -112,6 +119,8 @@ impl Reject {
             Self::UnknownTask { .. } => "unknown_task",
             Self::UnknownTimer { .. } => "unknown_timer",
             Self::UnknownWorkItem { .. } => "unknown_work_item",
+            Self::UnknownWorkspace { .. } => "unknown_workspace",
+            Self::WorkspaceActive { .. } => "workspace_active",
             Self::UnknownTrigger => "unknown_trigger",
             Self::OutOfRange { .. } => "out_of_range",
             Self::CommandRefused { .. } => "command_refused",
@@ -141,6 +150,15 @@ impl Reject {
             }
             Self::TooManyAgents { .. } => Some("one of those that are there: holon agent list".into()),
             Self::IdempotencyConflict { .. } => Some("use a new key for a new payload".into()),
+            Self::UnknownWorkspace { agent, .. } => {
+                Some(alloc::format!("those that it knows: holon workspace list --agent {agent}"))
+            }
+            Self::WorkspaceActive { workspace, .. } if workspace.is_agent_home() => {
+                Some("its home is what every agent has: nobody takes it away".into())
+            }
+            Self::WorkspaceActive { agent, .. } => Some(alloc::format!(
+                "let it work elsewhere first: holon workspace use agent_home --agent {agent}"
+            )),
             Self::CommandRefused { error } => error.hint.clone(),
             // Which agent it was about, only its caller knows.
             Self::StaleRunId { .. }

@@ -7,7 +7,8 @@ use alloc::vec::Vec;
 
 use crate::agent::Agent;
 use crate::agent::budget::Account;
-use crate::agent::identity::{AgentKind, AgentSpec, ExecutionBinding};
+use crate::agent::identity::{AgentKind, AgentSpec};
+use crate::agent::workspace::ExecutionBinding;
 use crate::config::Config;
 use crate::content::{Content, ContentId, Text};
 use crate::effect::{AgentView, Answer, Effect, InputSource, TaskWork, WorkView};
@@ -81,7 +82,7 @@ pub(crate) fn spec() -> AgentSpec {
 }
 
 fn binding() -> ExecutionBinding {
-    ExecutionBinding { workspace_anchor: "/w".into(), execution_root: "/w".into(), cwd: "/w".into() }
+    ExecutionBinding::project("/w", "/w")
 }
 
 /// A message of any kind, from where it may come from.
@@ -550,6 +551,8 @@ impl World {
                 ((agent, op), OpKind::CallModel)
             }
             Effect::CallTool { agent, op, .. } => ((agent, op), OpKind::CallTool),
+            Effect::FindWorkspace { agent, op, .. } => ((agent, op), OpKind::FindWorkspace),
+            Effect::RemoveWorktree { agent, op, .. } => ((agent, op), OpKind::RemoveWorktree),
             Effect::PrepareCommand { agent, op, trigger_generation, .. } => {
                 self.given_generations.push(trigger_generation);
                 if self.prepares {

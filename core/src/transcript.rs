@@ -94,6 +94,7 @@ impl Transcript {
             | Event::Wait(_)
             | Event::Wake(_)
             | Event::Outbox(_)
+            | Event::Workspace(_)
             | Event::Brief(_) => return None,
         };
         Some(TranscriptEntry { event_seq: record.event_seq, at: record.at, entry })

@@ -21,6 +21,7 @@ use crate::agent::turn::recap::Window;
 use crate::agent::wait::{Wait, WaitKind};
 use crate::agent::wake::Pending;
 use crate::agent::work::WorkState;
+use crate::agent::workspace::WorkspaceState;
 use crate::agent::{Agent, hold::Hold, sleep::Sleep, unattended::Unattended};
 use crate::closure::ClosureDecision;
 use crate::config::Config;
@@ -83,6 +84,7 @@ pub struct AgentSummary {
     pub last_turn_token_usage: TokenUsage,
     pub model_rounds: u64,
     pub spending: Spending,
+    pub workspace: WorkspaceState,
     pub queue: QueueSummary,
     /// Background tasks that have not ended.
     pub active_task_count: u64,
@@ -309,6 +311,7 @@ impl AgentSummary {
             status_since: agent.status_since,
             scheduling_posture: posture(agent, now),
             lifecycle_hint: (agent.status == Status::Stopped).then(|| lifecycle_hint(&agent.id)),
+            workspace: WorkspaceState::of(agent),
             model: ModelState::of(agent, config),
             token_usage: agent.history.usage,
             last_turn_token_usage: agent.history.last_turn_usage,

@@ -5,7 +5,7 @@
 
 use std::process::Command;
 
-use holon_core::agent::identity::ExecutionBinding;
+use holon_core::agent::workspace::ExecutionBinding;
 use holon_core::effect::ToolCall;
 use holon_core::ids::TaskId;
 use holon_core::tool::Tool;
@@ -37,7 +37,7 @@ fn supervised(bencher: divan::Bencher<'_, '_>) {
         call_id: "call_1".into(),
         tool: Tool::ExecCommand,
         arguments: Text::short(r#"{"cmd":"true","shell":"sh","login":false}"#),
-        execution: ExecutionBinding { workspace_anchor: at.clone(), execution_root: at.clone(), cwd: at },
+        execution: ExecutionBinding::project(at.clone(), at),
         output_tokens: 8_000,
         timeout: Millis::minutes(1),
     };

@@ -3,7 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a bench has nobody to tell")]
 
-use holon_core::agent::identity::{AgentKind, AgentSpec, ExecutionBinding};
+use holon_core::agent::identity::{AgentKind, AgentSpec};
+use holon_core::agent::workspace::ExecutionBinding;
 use holon_core::message::{
     AdmissionContext, Body, BodyType, Ingress, MessageKind, Origin, Priority, Surface,
 };
@@ -41,8 +42,7 @@ impl World {
         let texts = Texts::new(Secrets::default(), Box::new(|_| Ok(None)));
         let now = Now { mono: Mono(0), wall: Wall(1_700_000_000_000_000) };
         let mut world = Self { host, ledger, texts, now, home };
-        let execution =
-            ExecutionBinding { workspace_anchor: "/w".into(), execution_root: "/w".into(), cwd: "/w".into() };
+        let execution = ExecutionBinding::project("/w", "/w");
         let spec = AgentSpec::named(AgentKind::Named, execution);
         let mut batch = Batch::default();
         world.step(&mut batch, Input::CreateAgent { agent: agent(), spec, reply: ReplyId(0) });

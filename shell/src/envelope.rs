@@ -102,6 +102,7 @@ impl Envelopes {
             | Event::Timer(_)
             | Event::Wake(_)
             | Event::Outbox(_)
+            | Event::Workspace(_)
             | Event::Brief(_) => None,
         });
         if let Event::Turn(TurnFact::TurnTerminal(_)) = event {
@@ -231,7 +232,8 @@ fn message(event: &Event) -> Option<MessageId> {
             TaskFact::ChildNeedTold(fact) => Some(fact.message_id),
             TaskFact::TaskStatusUpdated(_)
             | TaskFact::TaskInputDelivered(_)
-            | TaskFact::ChildNeedNoted(_) => None,
+            | TaskFact::ChildNeedNoted(_)
+            | TaskFact::ChildEnded(_) => None,
         },
         Event::Timer(TimerFact::TimerTickQueued(fact)) => Some(fact.message_id),
         Event::Work(WorkFact::DeliverySummaryRecorded(fact)) => Some(fact.related_message_id),
@@ -243,6 +245,7 @@ fn message(event: &Event) -> Option<MessageId> {
         | Event::Work(_)
         | Event::Wait(_)
         | Event::Wake(_)
-        | Event::Outbox(_) => None,
+        | Event::Outbox(_)
+        | Event::Workspace(_) => None,
     }
 }

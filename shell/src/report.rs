@@ -189,7 +189,8 @@ impl RunFold {
             | Event::Work(_)
             | Event::Wait(_)
             | Event::Wake(_)
-            | Event::Outbox(_) => {}
+            | Event::Outbox(_)
+            | Event::Workspace(_) => {}
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use holon_core::agent::{Agent, OpenOp};
 use holon_core::config::TaskLimits;
 use holon_core::event::operation::{OpKind, Settlement};
-use holon_core::event::{LifecycleFact, OperationFact, SchedulingFact, TurnFact};
+use holon_core::event::{LifecycleFact, OperationFact, SchedulingFact, TaskFact, TurnFact};
 use holon_core::host::{Accounts, Host};
 use holon_core::law::Laws;
 use holon_core::lifecycle::Status;
@@ -22,6 +22,7 @@ use crate::disk::{Disk, Row};
 use crate::failure::{Failure, ensure, liveness, safety};
 use crate::kin;
 use crate::patience::{self, Held};
+use crate::places;
 use crate::readers;
 use crate::reference::Reference;
 use crate::scheduling;
@@ -123,6 +124,7 @@ impl Checks {
         for law in ["C1", "C3", "C7"] {
             *self.said.entry(law).or_default() += kin;
         }
+        *self.said.entry("O1").or_default() += places::judge(&self.folded, &row.records, self.sabotage)?;
         for record in &row.records {
             self.bounds.record(record, self.folded.get(&record.agent), self.sabotage)?;
             let twice = self.sabotage == Some(Sabotage::PaidTwice);
@@ -170,7 +172,9 @@ impl Checks {
             | OpKind::PromoteCommand
             | OpKind::AwaitTask
             | OpKind::WriteInput
-            | OpKind::SuperviseChild => false,
+            | OpKind::SuperviseChild
+            | OpKind::FindWorkspace
+            | OpKind::RemoveWorktree => false,
         };
         match fact {
             OperationFact::OperationOpened(fact) if fact.kind == OpKind::PrepareCommand => {
@@ -205,6 +209,9 @@ impl Checks {
         let limits = &self.bounds.config().limits;
         let timers = row.records.iter().filter(|record| matches!(record.event, Event::Timer(_))).count();
         let due = 16 * u64::from(limits.deadlines_per_step).min((self.folded.len() + timers) as u64);
+        // One message tells of every task that could not be told of before.
+        let told = |record: &&Record| matches!(record.event, Event::Task(TaskFact::TaskResultQueued(_)));
+        let due = due + row.records.iter().filter(told).count() as u64;
         let most = if self.sabotage == Some(Sabotage::NoCost) {
             0
         } else {
@@ -295,6 +302,10 @@ impl Checks {
     /// A law of the world has something to say.
     pub(crate) fn say(&mut self, law: &'static str) {
         *self.said.entry(law).or_default() += 1;
+    }
+
+    pub(crate) fn say_often(&mut self, law: &'static str, times: u64) {
+        *self.said.entry(law).or_default() += times;
     }
 
     pub(crate) fn take_over(&mut self, other: &mut Self) {

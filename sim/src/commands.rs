@@ -10,7 +10,7 @@ use holon_core::{ContentId, Millis, Text};
 
 use crate::choices::splitmix64;
 use crate::provider::{Circumstances, Deliveries};
-use crate::tools::{failed_receipt, workspace};
+use crate::tools::failed_receipt;
 
 /// Arguments of commands, by number; the first is the plain one.
 const ARGUMENTS: [&str; 8] = [
@@ -52,7 +52,7 @@ pub fn spec(tool: Tool, arguments: &Text) -> CommandSpec {
     CommandSpec {
         cmd: Text::short(cmd),
         cmd_digest: ContentId(id),
-        workdir: workspace().cwd,
+        workdir: "/w".into(),
         shell: "bash".into(),
         login: asked.as_ref().is_none_or(|asked| asked.login),
         tty,

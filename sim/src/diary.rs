@@ -99,7 +99,12 @@ fn line(event: &Event) -> Option<String> {
         Event::Brief(BriefFact::BriefCreated(fact)) if fact.visibility == BriefVisibility::ActionRequired => {
             Some(format!("→ the operator is asked: {}", said(fact.text.preview())))
         }
-        Event::Timer(_) | Event::Wake(_) | Event::Outbox(_) | Event::Brief(_) | Event::Operation(_) => None,
+        Event::Timer(_)
+        | Event::Wake(_)
+        | Event::Outbox(_)
+        | Event::Workspace(_)
+        | Event::Brief(_)
+        | Event::Operation(_) => None,
     }
 }
 
@@ -244,6 +249,7 @@ fn task(fact: &TaskFact) -> Option<String> {
             Some(format!("{} is {}{exit}", fact.task_id, fact.status))
         }
         TaskFact::TaskStatusUpdated(_)
+        | TaskFact::ChildEnded(_)
         | TaskFact::TaskResultQueued(_)
         | TaskFact::TaskInputDelivered(_)
         | TaskFact::ChildNeedTold(_) => None,

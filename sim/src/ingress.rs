@@ -17,7 +17,7 @@ use holon_core::{AgentId, ContentId, Input, Millis, ReplyId, RunId, Text};
 use crate::commands;
 use crate::provider::stored;
 use crate::scenario::{Action, Meddling, Message, Sender};
-use crate::tools::workspace;
+use crate::tools::workspace_of;
 
 /// A request of a client: it lives until somebody answers, or its sender can't know what to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,6 +75,7 @@ impl Request {
             Action::Abort { .. }
             | Action::ChangeTrigger { .. }
             | Action::Meddle { .. }
+            | Action::Place { .. }
             | Action::RunTask { .. }
             | Action::WriteTask { .. }
             | Action::CreateTimer { .. }
@@ -93,7 +94,8 @@ impl Request {
             Action::Stop | Action::Abort { .. } | Action::StopTask { .. } | Action::Restart => true,
             Action::ChangeTrigger { revoke } => *revoke,
             Action::Meddle { how, .. } => *how == Meddling::Stop,
-            Action::Create
+            Action::Place { .. }
+            | Action::Create
             | Action::Message(_)
             | Action::Model { .. }
             | Action::RunTask { .. }
@@ -128,7 +130,8 @@ pub fn input(request: &Request, reply: ReplyId) -> Option<Input> {
     let agent = agent_id(request.agent);
     match &request.action {
         Action::Create => {
-            Some(Input::CreateAgent { agent, spec: AgentSpec::named(AgentKind::Named, workspace()), reply })
+            let spec = AgentSpec::named(AgentKind::Named, workspace_of(&agent));
+            Some(Input::CreateAgent { agent, spec, reply })
         }
         Action::Message(message) => Some(Input::Ingress { agent, ingress: ingress(message), reply }),
         Action::Start => Some(Input::Control { agent, request: ControlRequest::Start, reply }),
@@ -181,6 +184,10 @@ pub fn input(request: &Request, reply: ReplyId) -> Option<Input> {
             Some(Input::ChangeTrigger { agent, change, reply })
         }
         Action::Meddle { task, how } => meddle(&agent, *task, *how, reply),
+        Action::Place { folder, how } => {
+            let change = how.change(&agent, *folder);
+            Some(Input::ChangeWorkspace { agent, change, reply })
+        }
         Action::Restart => Some(Input::Drain { reply }),
         Action::Kill { .. } | Action::Suspend { .. } | Action::ClockJump { .. } | Action::Tick => None,
     }
@@ -193,7 +200,8 @@ fn meddle(parent: &AgentId, task: u64, how: Meddling, reply: ReplyId) -> Option<
     let control = |agent, request| Input::Control { agent, request, reply };
     Some(match how {
         Meddling::Create => {
-            Input::CreateAgent { agent, spec: AgentSpec::named(AgentKind::Named, workspace()), reply }
+            let spec = AgentSpec::named(AgentKind::Named, workspace_of(&agent));
+            Input::CreateAgent { agent, spec, reply }
         }
         Meddling::Prompt | Meddling::Enqueue => {
             let (surface, proof) = if how == Meddling::Prompt {

@@ -1,8 +1,8 @@
 //! D12: what happens to one agent is none of another's business. A scenario runs twice, the second time without
 //! its last agent; where nothing is shared, the others record the same, at the same moments.
 //!
-//! Shared by design, and so taken away from both runs: slots for turns, bounds of a step, the disk, the process
-//! and its clock. Shared, too, is the moment at which the driver looks: its timer counts in milliseconds from
+//! Shared by design, and so taken away from both runs: slots for turns, bounds of a step, folders that anybody may go
+//! to, the disk, the process and its clock. Shared, too, is the moment at which the driver looks: its timer counts in milliseconds from
 //! the last step, whoever that was for, and a deadline that is over is seen by the next step of anybody. So the
 //! second run is woken whenever the first had a step that its last agent was the first to bring.
 
@@ -81,8 +81,8 @@ fn first_difference(one: &[String], other: &[String]) -> (String, String) {
     (one.get(differs).cloned().unwrap_or_else(end), other.get(differs).cloned().unwrap_or_else(end))
 }
 
-/// The scenario without what agents share: slots, bounds of a step, budgets of the runtime, the disk, the process and
-/// its clock.
+/// The scenario without what agents share: slots, bounds of a step, budgets of the runtime, folders, the disk, the process
+/// and its clock.
 fn apart(scenario: &Scenario) -> Scenario {
     let mut scenario = scenario.clone();
     scenario.later.clear();
@@ -92,7 +92,7 @@ fn apart(scenario: &Scenario) -> Scenario {
     let budgets = &mut scenario.config.budgets;
     (budgets.runtime, budgets.runtime_day) = Default::default();
     (limits.decisions_per_step, limits.deadlines_per_step) = (10_000, 10_000);
-    scenario.inputs.retain(|input| input.agent > 0);
+    scenario.inputs.retain(|input| input.agent > 0 && !matches!(input.action, Action::Place { .. }));
     // Who waits for the dead is stopped after a shutdown, which is everybody's.
     let last = scenario.agents;
     scenario.faults.dead.retain(|dead| dead.agent != last);
@@ -105,6 +105,7 @@ fn apart(scenario: &Scenario) -> Scenario {
         ahead: 0,
         timer_odd: 0,
         parks: 0,
+        folder_calls: 0,
         crashes: Vec::new(),
         spells: Vec::new(),
         ..scenario.faults

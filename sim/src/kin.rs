@@ -51,6 +51,7 @@ pub(crate) fn judge(
             | Event::Wait(_)
             | Event::Wake(_)
             | Event::Outbox(_)
+            | Event::Workspace(_)
             | Event::Brief(_) => {}
         }
     }
@@ -117,7 +118,9 @@ fn belongs(
             let mut letters = child.outbox.open();
             letters.any(|(_, open)| open.to == agent.id && matches!(open.letter, Letter::Result { .. }))
         };
-        let answers = child.is_some_and(|child| !child.childhood.reported || coming(child));
+        // Its worktree may still be looked at.
+        let ended = task.child_end.is_some() && !forgetful;
+        let answers = ended || child.is_some_and(|child| !child.childhood.reported || coming(child));
         ensure!(
             answers,
             "C7",

@@ -44,7 +44,7 @@ const fn law(id: &'static str, sort: Sort, sabotage: Sabotage, sentence: &'stati
 
 use Sort::{Liveness as L, Pair as P, Safety as S};
 
-pub const WORLD: [WorldLaw; 41] = [
+pub const WORLD: [WorldLaw; 43] = [
     law("A2", S, Sabotage::Promote, "A request shows each message with the authority it was admitted with."),
     law(
         "B3",
@@ -114,6 +114,13 @@ pub const WORLD: [WorldLaw; 41] = [
         Sabotage::GoOn,
         "A shutdown ends no command; after it was answered only replies, cancellations and stops leave.",
     ),
+    law(
+        "O6",
+        S,
+        Sabotage::Stray,
+        "Each worktree that is there is one that somebody has on record, and what is in use is there.",
+    ),
+    law("O1", S, Sabotage::Crowded, "Of each execution root one supervision tree has it at a time."),
     law(
         "P5",
         P,

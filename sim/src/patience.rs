@@ -99,6 +99,7 @@ pub(crate) fn judge(agent: &Agent, record: &Record, config: &Config) -> Result<(
         | Event::Wait(_)
         | Event::Wake(_)
         | Event::Outbox(_)
+        | Event::Workspace(_)
         | Event::Brief(_) => Ok(()),
     }
 }

@@ -13,6 +13,7 @@ use crate::choices::{Choices, Site, pick, splitmix64};
 use crate::commands;
 use crate::failure::{Failure, ensure};
 use crate::fault::{Faults, Injector};
+use crate::places;
 use crate::story::{self, Round};
 
 /// Outcomes with their delays in microseconds. None at all: nothing is ever heard of the operation.
@@ -281,7 +282,11 @@ fn about_tasks(here: &mut Circumstances<'_>) -> (Tool, String) {
 /// A call that begins a child, or about one; what a child says itself when it can't go on.
 fn about_children(here: &mut Circumstances<'_>) -> (Tool, String) {
     let (task, message) = (1 + here.below("task", 3), here.below("for what", 4));
-    match here.below("about children", 8) {
+    match here.below("about children", 9) {
+        8 => (
+            Tool::SpawnAgent,
+            format!(r#"{{"initial_message":"try {message}","workspace_mode":"worktree"}}"#),
+        ),
         0 | 1 => (Tool::TaskInput, format!(r#"{{"task_id":"task_{task}","input":"and {message}"}}"#)),
         2 => (Tool::TaskStatus, format!(r#"{{"task_id":"task_{task}"}}"#)),
         3 => (Tool::WaitFor, r#"{"reason":"which one?","wake":"operator_input"}"#.into()),
@@ -346,8 +351,13 @@ fn call(here: &mut Circumstances<'_>, number: u32, odd: bool) -> ProposedCall {
         inline: None,
     };
     let spawns = inner.faults.child_calls > 0 && !inner.quiet;
+    let goes = inner.faults.folder_calls > 0 && !inner.quiet;
     if spawns && inner.below("of children", 1_000) < inner.faults.child_calls {
         let (tool, arguments) = about_children(&mut inner);
+        proposed.tool_name = tool.name().into();
+        proposed.arguments = Text::Inline(arguments);
+    } else if goes && inner.below("of folders", 1_000) < inner.faults.folder_calls {
+        let (tool, arguments) = places::about_folders(&mut inner);
         proposed.tool_name = tool.name().into();
         proposed.arguments = Text::Inline(arguments);
     } else if inner.below("of work", 1_000) < inner.faults.task_calls {

@@ -108,8 +108,13 @@ fn working(agent: &Agent, told: &RunSummary, run: &Run) -> Result<(), Failure> {
         | OpKind::PrepareCommand
         | OpKind::RunCommand
         | OpKind::PromoteCommand
-        | OpKind::AwaitTask => agent.is_of_run(op),
-        OpKind::LoadContext | OpKind::CallModel | OpKind::WriteInput | OpKind::SuperviseChild => false,
+        | OpKind::AwaitTask
+        | OpKind::FindWorkspace => agent.is_of_run(op),
+        OpKind::LoadContext
+        | OpKind::CallModel
+        | OpKind::WriteInput
+        | OpKind::SuperviseChild
+        | OpKind::RemoveWorktree => false,
     };
     let first = run.rounds.last().and_then(|round| round.calls().nth(round.results.len()));
     let open = first.filter(|_| agent.ops.values().any(calls)).map(|(call_id, _, _)| call_id);
@@ -338,6 +343,7 @@ fn entry(event: &Event) -> Option<&'static str> {
         | Event::Wait(_)
         | Event::Wake(_)
         | Event::Outbox(_)
+        | Event::Workspace(_)
         | Event::Brief(_) => None,
     }
 }
@@ -374,6 +380,8 @@ pub(crate) fn refusal(reject: &Reject) -> Result<(), Failure> {
         "queue_full",
         "idempotency_conflict",
         "too_many_agents",
+        "unknown_workspace",
+        "workspace_active",
     ]
     .contains(&reject.code());
     if let Reject::CommandRefused { error } = reject {

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::fault::{Faults, Spell};
 use crate::form;
+use crate::places::Placing;
 use crate::script::Line;
 use crate::story::Story;
 
@@ -151,6 +152,11 @@ pub enum Action {
     Meddle {
         task: u64,
         how: Meddling,
+    },
+    /// An operator changes which shared folders an agent knows, or where it works.
+    Place {
+        folder: u32,
+        how: Placing,
     },
     /// Shut down in good order and start again.
     Restart,

@@ -55,6 +55,7 @@ pub(crate) fn judge(agent: &Agent, record: &Record, config: &Config, blind: bool
         | Event::Wait(_)
         | Event::Wake(_)
         | Event::Outbox(_)
+        | Event::Workspace(_)
         | Event::Brief(_) => Ok(false),
     }
 }

@@ -96,6 +96,7 @@ impl Spending {
             | Event::Wait(_)
             | Event::Wake(_)
             | Event::Outbox(_)
+            | Event::Workspace(_)
             | Event::Brief(_) => Ok(()),
         }
     }

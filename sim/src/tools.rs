@@ -1,19 +1,20 @@
 //! Scripted-random tools, and the reading of context files.
 
-use holon_core::agent::identity::ExecutionBinding;
+use holon_core::agent::workspace::ExecutionBinding;
 use holon_core::outcome::{
     Certainty, CommandSpec, ExecutionSnapshot, InstructionSource, LoadedContext, OpFailure, Outcome,
     SourceScope, SupervisorIdentity, ToolOutcome,
 };
 use holon_core::tool::receipt::DETAIL_CHARS;
 use holon_core::tool::{Details, Receipt, ToolError, ToolErrorKind, ToolFacts};
-use holon_core::{ContentId, Millis, Text};
+use holon_core::{AgentId, ContentId, Millis, Text};
 
 use crate::provider::{Circumstances, Deliveries};
 
-/// Where simulated agents work.
-pub fn workspace() -> ExecutionBinding {
-    ExecutionBinding { workspace_anchor: "/w".into(), execution_root: "/w".into(), cwd: "/w".into() }
+/// Where a simulated agent works first: it is alone there.
+pub fn workspace_of(agent: &AgentId) -> ExecutionBinding {
+    let root = format!("/w/{agent}");
+    ExecutionBinding::project(root.clone(), root)
 }
 
 /// A supervisor that comes up, and what it will execute; older ones did not say.
@@ -108,7 +109,7 @@ pub fn context(content: Text, context_build_ms: Millis) -> LoadedContext {
     LoadedContext {
         sources: vec![source],
         execution: ExecutionSnapshot {
-            binding: workspace(),
+            binding: ExecutionBinding::project("/w", "/w"),
             agent_home: "/home".into(),
             platform: "sim".into(),
             shell: "sh".into(),

@@ -124,6 +124,15 @@ impl Trace {
             Effect::CallAgent { agent, op, view } => {
                 format!("call_agent {agent} {op} {}", serde_json::to_string(view).unwrap_or_default())
             }
+            Effect::FindWorkspace { agent, op, wanted } => {
+                format!("find_workspace {agent} {op} {}", serde_json::to_string(wanted).unwrap_or_default())
+            }
+            Effect::RemoveWorktree { agent, op, worktree } => {
+                format!(
+                    "remove_worktree {agent} {op} {}",
+                    serde_json::to_string(worktree).unwrap_or_default()
+                )
+            }
             Effect::LoadChild { agent, op, child } => format!("load_child {agent} {op} {child}"),
             Effect::Cancel { agent, op } => format!("cancel {agent} {op}"),
         };
@@ -168,6 +177,7 @@ fn named(call: &Call) -> Option<(&AgentId, &'static str)> {
             Input::Wake { agent, .. } => Some((agent, "wake")),
             Input::Deliver { agent, .. } => Some((agent, "deliver")),
             Input::ChangeTrigger { agent, .. } => Some((agent, "change_trigger")),
+            Input::ChangeWorkspace { agent, .. } => Some((agent, "change_workspace")),
             Input::Completed { agent, .. } => Some((agent, "completed")),
             Input::Tick | Input::Drain { .. } => None,
         },

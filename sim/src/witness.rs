@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use holon_core::event::operation::Settlement;
 use holon_core::event::turn::CompactionCause;
-use holon_core::event::{InboxFact, LifecycleFact, OperationFact, SchedulingFact, TurnFact};
+use holon_core::event::workspace::ReleaseCause;
+use holon_core::event::{InboxFact, LifecycleFact, OperationFact, SchedulingFact, TurnFact, WorkspaceFact};
 use holon_core::model::AttemptOutcome;
 use holon_core::terminal::{TurnKind, TurnReason};
 use holon_core::tool::{Tool, ToolErrorKind, Verdict};
@@ -14,6 +15,7 @@ use holon_core::{AgentId, Answer, Event};
 use crate::decisions::Came;
 use crate::disk::Row;
 use crate::fault::Injector;
+use crate::places;
 
 /// Two kinds of events, one right after the other in the log of an agent.
 pub type Pair = (&'static str, &'static str);
@@ -45,6 +47,7 @@ impl Witness {
             match &record.event {
                 Event::Turn(fact) => self.turn(&record.agent, fact, injector),
                 Event::Inbox(fact) => inbox(fact, injector),
+                Event::Workspace(fact) => folder(fact, injector),
                 Event::Operation(OperationFact::OperationSettled(fact)) => match fact.settlement {
                     Settlement::TimedOut => injector.saw("an operation has timed out"),
                     Settlement::Failed => injector.saw("an operation has failed"),
@@ -93,6 +96,7 @@ impl Witness {
             | Answer::TaskInput { .. }
             | Answer::Timer { .. }
             | Answer::WorkItem { .. }
+            | Answer::Workspaces { .. }
             | Answer::Woken { .. }
             | Answer::ExternalTrigger { .. }
             | Answer::Drained => {}
@@ -134,6 +138,9 @@ impl Witness {
                 if error.kind == ToolErrorKind::Interrupted {
                     injector.saw("a call was interrupted");
                 }
+                if error.kind == ToolErrorKind::WorkspaceOccupied {
+                    injector.saw("a folder is refused");
+                }
             }
             TurnFact::ContextCompacted(fact) if fact.cause == CompactionCause::Refused => {
                 injector.saw("a refusal is answered with a recap");
@@ -168,5 +175,28 @@ fn inbox(fact: &InboxFact, injector: &mut Injector) {
         | InboxFact::MessageDequeued(_)
         | InboxFact::MessageProcessed(_)
         | InboxFact::MessageAborted(_) => {}
+    }
+}
+
+fn folder(fact: &WorkspaceFact, injector: &mut Injector) {
+    match fact {
+        WorkspaceFact::OccupancyAcquired(fact) if places::is_shared(&fact.execution_root) => {
+            injector.saw("a folder is taken");
+        }
+        WorkspaceFact::OccupancyReleased(fact) if places::is_shared(&fact.execution_root) => {
+            injector.saw(match fact.cause {
+                ReleaseCause::Unused => "a folder is left",
+                ReleaseCause::Stopped => "a holder is stopped",
+            });
+        }
+        WorkspaceFact::OccupancyAcquired(_)
+        | WorkspaceFact::OccupancyReleased(_)
+        | WorkspaceFact::WorkspaceAttached(_)
+        | WorkspaceFact::WorkspaceUsed(_)
+        | WorkspaceFact::WorkspaceDetached(_)
+        | WorkspaceFact::WorktreeCreated(_)
+        | WorkspaceFact::WorktreeLeft(_)
+        | WorkspaceFact::WorktreeRemoved(_)
+        | WorkspaceFact::WorktreeRetained(_) => {}
     }
 }

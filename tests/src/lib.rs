@@ -6,6 +6,7 @@ pub mod http;
 pub mod life;
 pub mod load;
 pub mod mounts;
+pub mod obedient;
 pub mod provider;
 pub mod strays;
 pub mod task;

@@ -166,7 +166,7 @@ fn an_agent_keeps_its_folder() {
     let run = ["run", "--model", "scripted/hello", "--agent", "a", "--create-agent"];
     let with = |more: &[&str]| holon.run(&[&run[..], more, &["hello"]].concat());
     assert_eq!(with(&[]).code, Some(0));
-    with(&["--workspace-root", other]).refused(2, &["the agent a works in", other, "another agent"]);
+    with(&["--workspace-root", other]).refused(2, &["the agent a works in", other, "holon workspace use"]);
     let file = holon.file("notes.txt", "text");
     with(&["--workspace-root", file.to_str().unwrap()]).refused(2, &["is a file"]);
 }

@@ -18,7 +18,7 @@ use crate::event::turn::TurnTerminal;
 use crate::event::work::WorkAuthor;
 use crate::event::{
     BriefFact, Event, InboxFact, LifecycleFact, OutboxFact, SchedulingFact, TaskFact, TimerFact, TurnFact,
-    WorkFact,
+    WorkFact, WorkspaceFact,
 };
 use crate::ids::{MessageId, TaskId};
 use crate::lifecycle::{ControlAction, Status};
@@ -43,6 +43,7 @@ impl Agent {
             Event::Wait(fact) => self.apply_wait(record.at, fact),
             Event::Wake(fact) => self.apply_wake(record.at, fact),
             Event::Outbox(fact) => self.apply_outbox(fact),
+            Event::Workspace(fact) => self.apply_workspace(fact),
             Event::Brief(BriefFact::BriefCreated(fact)) => {
                 self.next.brief = fact.id.next();
                 self.history.last_brief = Some((fact.id, record.at));
@@ -58,6 +59,18 @@ impl Agent {
         if self.status != status {
             self.status = status;
             self.status_since = at;
+        }
+    }
+
+    fn apply_workspace(&mut self, fact: &WorkspaceFact) {
+        self.workspaces.apply(fact);
+        if let WorkspaceFact::WorktreeRetained(fact) = fact {
+            self.next.worktree = self.next.worktree.max(fact.plan.worktree_id.next());
+        }
+        if let (WorkspaceFact::WorkspaceUsed(fact), Some(run)) = (fact, &mut self.run)
+            && fact.run_id == Some(run.id)
+        {
+            run.execution = fact.execution.clone();
         }
     }
 
@@ -183,7 +196,9 @@ impl Agent {
             let also: Vec<_> = fact.also.iter().filter_map(taken).collect();
             let mut all = core::iter::once(&fact.message_id).chain(&fact.also);
             let own = all.all(|id| self.inbox.claimed(*id).is_some_and(|entry| entry.own));
-            self.run = self.inbox.claimed_mut(fact.message_id).map(|entry| Run::new(at, fact, entry, also));
+            let execution = self.workspaces.active().clone();
+            let entry = self.inbox.claimed_mut(fact.message_id);
+            self.run = entry.map(|entry| Run::new(at, fact, entry, also, execution));
             if let Some(run) = &mut self.run {
                 run.own = own;
                 // Whatever it is for ends a sleep; the one for its end keeps it until that is told.
@@ -289,6 +304,9 @@ impl Agent {
             TaskFact::TaskCreated(fact) => {
                 if let Some(child) = fact.job.child() {
                     self.child_begun(fact.task_id, child.purpose);
+                    if let Some(plan) = &child.worktree {
+                        self.workspaces.worktrees.begun_by(plan.worktree_id, fact.task_id);
+                    }
                 }
                 false
             }
@@ -296,6 +314,7 @@ impl Agent {
             | TaskFact::TaskResultQueued(_)
             | TaskFact::ChildNeedNoted(_)
             | TaskFact::ChildNeedTold(_)
+            | TaskFact::ChildEnded(_)
             | TaskFact::TaskInputDelivered(_) => false,
         };
         self.tasks.apply(at, fact, news);
@@ -383,7 +402,23 @@ impl Agent {
                 if let Some(task) = task_id {
                     self.next.task = self.next.task.max(task.next());
                 }
-                let open = OpenOp { kind, run_id, task_id, opened_at: at, supervisor, command, repeated };
+                let execution_root = fact.execution_root.clone();
+                if let Some(plan) = &fact.worktree {
+                    self.next.worktree = self.next.worktree.max(plan.worktree_id.next());
+                    self.workspaces.worktrees.planned(plan);
+                }
+                let worktree = fact.worktree.as_ref().map(|plan| plan.worktree_id);
+                let open = OpenOp {
+                    kind,
+                    run_id,
+                    task_id,
+                    opened_at: at,
+                    supervisor,
+                    command,
+                    execution_root,
+                    worktree,
+                    repeated,
+                };
                 self.ops.insert(op, open);
                 if let Some(run) = &mut self.run {
                     run.backed_off();

@@ -12,6 +12,7 @@ use super::evidence::{self, Evidence};
 use super::outbox::{self, Letter};
 use super::task::{self, TaskStatus};
 use super::wait::WaitKind;
+use super::workspace::{Worktree, isolate};
 use super::{control, work::WorkItem};
 use crate::content::{Text, clip};
 use crate::event::brief::{BriefCreated, BriefKind};
@@ -194,7 +195,10 @@ pub(super) fn rest(tx: &mut Tx<'_>) -> bool {
 /// Nothing is left to do: its parent is told, and what still goes on is ended.
 fn finish(tx: &mut Tx<'_>, status: TaskStatus) {
     tx.record(AgentRetired { status });
-    report(tx, status);
+    // Of a worktree nothing is said as long as something may go on in it.
+    if !tx.agent().spec.isolated {
+        report(tx, status);
+    }
     task::stop::all(tx, TaskCause::AgentStopped, false);
     let (previous, next) = (tx.agent().status, Status::Stopped);
     tx.record(SchedulerPostureDecision { previous, next, boundary: Boundary::RunLoopIdle, wakes_at: None });
@@ -203,7 +207,9 @@ fn finish(tx: &mut Tx<'_>, status: TaskStatus) {
 /// Everything that it had has ended.
 fn archive(tx: &mut Tx<'_>) {
     let Some(status) = tx.agent().childhood.retired else { return };
-    if tx.agent().tasks.active_count() > 0 || !tx.agent().ops.is_empty() || !tx.agent().outbox.is_empty() {
+    let agent = tx.agent();
+    let left = agent.tasks.active_count() > 0 || !agent.ops.is_empty() || !agent.outbox.is_empty();
+    if left || agent.worktrees().any(Worktree::is_under_way) {
         return;
     }
     tx.record(AgentArchived { status });
@@ -215,7 +221,8 @@ fn archive(tx: &mut Tx<'_>) {
 fn report(tx: &mut Tx<'_>, status: TaskStatus) {
     let Some(supervisor) = tx.agent().spec.supervisor.clone() else { return };
     let (report, spent) = (final_report(tx.agent(), status), tx.agent().account.with_family());
-    outbox::post(tx, supervisor.agent_id, Letter::Result { status, report, spent });
+    let left = isolate::legacy(tx);
+    outbox::post(tx, supervisor.agent_id, Letter::Result { status, report, spent, left });
 }
 
 /// What it said last, in its own words.

@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use crate::agent::child;
 use crate::agent::task::{self, TaskStatus};
 use crate::agent::turn::end::{self, End};
+use crate::agent::workspace::occupancy;
 use crate::effect::Answer;
 use crate::event::lifecycle::{ControlApplied, ControlRequestAdmitted, SchedulerPostureDecision};
 use crate::event::scheduling::{HoldEnd, HoldEnded};
@@ -65,6 +66,7 @@ pub(super) fn stop(tx: &mut Tx<'_>) -> ControlOutcome {
     let mut aborted = abort_run(tx, TurnReason::Stopped);
     task::operator::give_up(tx, &Reject::AgentStopped { agent: tx.agent().id.clone() });
     aborted.tasks = task::stop::all(tx, TaskCause::AgentStopped, false);
+    occupancy::stopped(tx);
     let outcome = applied(tx, ControlAction::Stop, (previous, Status::Stopped), aborted);
     child::retire(tx, TaskStatus::Cancelled);
     outcome

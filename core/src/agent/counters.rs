@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{BriefId, LetterId, MessageId, OpId, RunId, TaskId, TimerId, TurnIndex, WaitId, WorkItemId};
+use crate::ids::{
+    BriefId, LetterId, MessageId, OpId, RunId, TaskId, TimerId, TurnIndex, WaitId, WorkItemId, WorktreeId,
+};
 
 /// The ids that will be handed out next.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,6 +25,8 @@ pub struct Counters {
     pub wait: WaitId,
     #[serde(default = "first_letter", skip_serializing_if = "is_first_letter")]
     pub letter: LetterId,
+    #[serde(default = "first_worktree", skip_serializing_if = "is_first_worktree")]
+    pub worktree: WorktreeId,
 }
 
 impl Default for Counters {
@@ -38,6 +42,7 @@ impl Default for Counters {
             work_item: WorkItemId(1),
             wait: WaitId(1),
             letter: first_letter(),
+            worktree: first_worktree(),
         }
     }
 }
@@ -65,4 +70,13 @@ fn first_letter() -> LetterId {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
 fn is_first_letter(letter: &LetterId) -> bool {
     *letter == first_letter()
+}
+
+fn first_worktree() -> WorktreeId {
+    WorktreeId(1)
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
+fn is_first_worktree(worktree: &WorktreeId) -> bool {
+    *worktree == first_worktree()
 }

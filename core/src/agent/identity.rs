@@ -1,11 +1,14 @@
 //! Who an agent is and where it works.
 
-use alloc::string::String;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::agent::Agent;
 use crate::agent::child::Supervisor;
+use crate::agent::workspace::ExecutionBinding;
 use crate::ids::{AgentId, EventSeq};
 use crate::names::names;
 
@@ -33,7 +36,17 @@ pub struct AgentSpec {
     /// Of whose log its own begins as a copy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<ForkedFrom>,
+    /// Who is at the top of its supervision tree; none is itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree: Option<AgentId>,
+    /// It works in a worktree of its own.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub isolated: bool,
+    /// Where it works first.
     pub execution: ExecutionBinding,
+    /// Anchors of workspaces that it knows beside that one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attached: Vec<String>,
 }
 
 /// An agent at a past event.
@@ -42,16 +55,6 @@ pub struct ForkedFrom {
     pub agent_id: AgentId,
     /// The last event that was copied.
     pub event_seq: EventSeq,
-}
-
-/// Where an agent's tools run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ExecutionBinding {
-    /// Stable project identity; workspace instructions are read from here.
-    pub workspace_anchor: String,
-    /// The folder that `cwd` stays inside.
-    pub execution_root: String,
-    pub cwd: String,
 }
 
 impl AgentSpec {
@@ -66,12 +69,15 @@ impl AgentSpec {
             supervisor: None,
             depth: 0,
             forked_from: None,
+            tree: None,
+            isolated: false,
             execution,
+            attached: Vec::new(),
         }
     }
 
     /// A private agent under supervision, which works where its supervisor does.
-    pub(crate) fn child(supervisor: Supervisor, of: &Self) -> Self {
+    pub(crate) fn child(supervisor: Supervisor, of: &Agent) -> Self {
         Self {
             kind: AgentKind::Child,
             visibility: Visibility::Private,
@@ -79,9 +85,12 @@ impl AgentSpec {
             profile_preset: ProfilePreset::PrivateChild,
             lineage_parent_agent_id: Some(supervisor.agent_id.clone()),
             supervisor: Some(supervisor),
-            depth: of.depth.saturating_add(1),
+            depth: of.spec.depth.saturating_add(1),
             forked_from: None,
-            execution: of.execution.clone(),
+            tree: Some(of.tree().clone()),
+            isolated: false,
+            execution: of.execution().clone(),
+            attached: of.workspaces.attached().map(|(_, anchor)| anchor.to_string()).collect(),
         }
     }
 }

@@ -38,8 +38,10 @@ pub mod wake;
 #[cfg(test)]
 mod wake_tests;
 pub mod work;
+pub mod workspace;
 
 use alloc::collections::BTreeMap;
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
@@ -51,7 +53,7 @@ use crate::event::operation::OpKind;
 use crate::event::work::WorkTick;
 use crate::event::{Event, LifecycleFact};
 use crate::host::DeadlineReason;
-use crate::ids::{AgentId, EventSeq, OpId, RunId, TaskId};
+use crate::ids::{AgentId, EventSeq, OpId, RunId, TaskId, WorktreeId};
 use crate::lifecycle::Status;
 use crate::message::Message;
 use crate::model::ModelRef;
@@ -78,6 +80,7 @@ use unattended::Unattended;
 use wait::Waits;
 use wake::Hints;
 use work::WorkItems;
+use workspace::{ExecutionBinding, Workspaces};
 
 /// The fold of an agent's log. Cloning it, or reading it back from a snapshot, gives the same bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -117,6 +120,7 @@ pub struct Agent {
     /// Of one under supervision.
     #[serde(default, skip_serializing_if = "Childhood::is_fresh")]
     pub childhood: Childhood,
+    pub workspaces: Workspaces,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sleep: Option<Sleep>,
     pub hold: Option<Hold>,
@@ -143,6 +147,12 @@ pub struct OpenOp {
     /// What that one executes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<CommandSpec>,
+    /// What it needs for itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub execution_root: Option<String>,
+    /// The worktree that it makes or removes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worktree: Option<WorktreeId>,
     /// The agent had begun the same one before.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub repeated: bool,
@@ -194,6 +204,7 @@ impl Agent {
             account: Account::default(),
             outbox: Outbox::default(),
             childhood: Childhood::default(),
+            workspaces: Workspaces::of(&fact.spec),
             sleep: None,
             hold: None,
             history: History::default(),
@@ -215,6 +226,16 @@ impl Agent {
         }
         self.apply(record);
         Ok(())
+    }
+
+    /// Who is at the top of its supervision tree.
+    pub fn tree(&self) -> &AgentId {
+        self.spec.tree.as_ref().unwrap_or(&self.id)
+    }
+
+    /// Where its tools run: those of a run where it began, or where it went.
+    pub fn execution(&self) -> &ExecutionBinding {
+        self.run.as_ref().map_or(self.workspaces.active(), |run| &run.execution)
     }
 
     /// How the last turn left the agent; meaningful at boundaries.

@@ -4,12 +4,14 @@
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
 use super::child::Need;
 use super::identity::AgentSpec;
 use super::task::TaskStatus;
+use super::workspace::Worktree;
 use crate::content::Text;
 use crate::event::OutboxFact;
 use crate::event::outbox::{LetterPosted, LetterReturned};
@@ -43,6 +45,9 @@ pub enum Letter {
         /// By it and all whom it supervised.
         #[serde(default, skip_serializing_if = "Amount::is_nothing")]
         spent: Amount,
+        /// Worktrees that are there for somebody to look at.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        left: Vec<Worktree>,
     },
 }
 
@@ -115,8 +120,7 @@ pub(crate) fn post(tx: &mut Tx<'_>, to: AgentId, letter: Letter) {
 /// Nobody takes what is on its way to that agent.
 pub(crate) fn take_back(tx: &mut Tx<'_>, to: &AgentId, problem: &str) {
     let open = tx.agent().outbox.open();
-    let letters: alloc::vec::Vec<LetterId> =
-        open.filter(|(_, envelope)| envelope.to == *to).map(|(id, _)| id).collect();
+    let letters: Vec<LetterId> = open.filter(|(_, envelope)| envelope.to == *to).map(|(id, _)| id).collect();
     for letter_id in letters {
         let problem = String::from(problem);
         tx.record(LetterReturned { letter_id, problem });

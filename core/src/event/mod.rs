@@ -14,6 +14,7 @@ pub mod wait;
 pub mod wake;
 mod wire;
 pub mod work;
+pub mod workspace;
 
 use alloc::string::String;
 
@@ -30,11 +31,17 @@ pub use wait::WaitFact;
 pub use wake::WakeFact;
 pub use wire::DecodeError;
 pub use work::WorkFact;
+pub use workspace::WorkspaceFact;
 
 use crate::content::{Content, Text};
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
 pub(crate) fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
+pub(crate) fn is_nought(number: &u64) -> bool {
     *number == 0
 }
 
@@ -92,6 +99,7 @@ pub enum Event {
     Wait(WaitFact),
     Wake(WakeFact),
     Outbox(OutboxFact),
+    Workspace(WorkspaceFact),
     Brief(BriefFact),
 }
 
@@ -109,6 +117,7 @@ macro_rules! each_family {
             Event::Wait($fact) => $body,
             Event::Wake($fact) => $body,
             Event::Outbox($fact) => $body,
+            Event::Workspace($fact) => $body,
             Event::Brief($fact) => $body,
         }
     };
@@ -146,6 +155,7 @@ impl Event {
             WaitFact::KINDS,
             WakeFact::KINDS,
             OutboxFact::KINDS,
+            WorkspaceFact::KINDS,
             BriefFact::KINDS,
         ]
         .into_iter()
@@ -161,7 +171,11 @@ impl Event {
             }
         };
         match self {
-            Self::Lifecycle(_) | Self::Scheduling(_) | Self::Timer(_) | Self::Wait(_) => {}
+            Self::Lifecycle(_)
+            | Self::Scheduling(_)
+            | Self::Timer(_)
+            | Self::Wait(_)
+            | Self::Workspace(_) => {}
             Self::Operation(fact) => fact.texts(&mut texts),
             Self::Task(fact) => fact.texts(&mut texts),
             Self::Work(fact) => fact.texts(&mut texts),
@@ -185,4 +199,4 @@ macro_rules! into_event {
 }
 into_event!(LifecycleFact => Lifecycle, InboxFact => Inbox, SchedulingFact => Scheduling, TurnFact => Turn,
     OperationFact => Operation, TaskFact => Task, TimerFact => Timer, WorkFact => Work,
-    WaitFact => Wait, WakeFact => Wake, OutboxFact => Outbox, BriefFact => Brief);
+    WaitFact => Wait, WakeFact => Wake, OutboxFact => Outbox, WorkspaceFact => Workspace, BriefFact => Brief);

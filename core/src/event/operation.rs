@@ -1,10 +1,12 @@
 //! Effects with an outcome: opened before they are emitted, settled once.
 
 use alloc::boxed::Box;
+use alloc::string::String;
 
 use serde::{Deserialize, Serialize};
 
 use super::family;
+use crate::agent::workspace::WorktreePlan;
 use crate::content::Text;
 use crate::ids::{OpId, RunId, TaskId};
 use crate::names::names;
@@ -31,6 +33,10 @@ names! {
         AwaitTask "await_task",
         /// A child lives, until it says how it ended.
         SuperviseChild "supervise_child",
+        /// The folder that an agent wants to work in is looked for.
+        FindWorkspace "find_workspace",
+        /// A worktree that nobody needs is removed, or found to be worth a look.
+        RemoveWorktree "remove_worktree",
         /// An operator's text is written to a task.
         WriteInput "write_input",
     }
@@ -62,6 +68,12 @@ pub struct OperationOpened {
     /// What that one executes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<CommandSpec>,
+    /// What it needs for itself, when the operation is a command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub execution_root: Option<String>,
+    /// The worktree that it makes or removes: on record before anything of it is there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worktree: Option<WorktreePlan>,
 }
 
 impl OperationFact {

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::family;
 use super::turn::FailureArtifact;
 use crate::agent::child::Need;
-use crate::agent::task::{Job, TaskKind, TaskStatus, WaitPolicy};
+use crate::agent::task::{ChildEnd, Job, TaskKind, TaskStatus, WaitPolicy};
+use crate::agent::workspace::Retained;
 use crate::content::Text;
 use crate::ids::{MessageId, OpId, RunId, TaskId};
 use crate::names::names;
@@ -25,6 +26,7 @@ family! {
         TaskInputDelivered "task_input_delivered" v 1,
         ChildNeedNoted "child_need_noted" v 1,
         ChildNeedTold "child_need_told" v 1,
+        ChildEnded "child_ended" v 1,
     }
 }
 
@@ -89,6 +91,9 @@ pub struct TaskStatusUpdated {
     /// By a child that has ended, and all whom it supervised.
     #[serde(default, skip_serializing_if = "Amount::is_nothing")]
     pub spent: Amount,
+    /// Why the worktree of a child is still there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worktree: Option<Retained>,
 }
 
 names! {
@@ -158,6 +163,14 @@ pub struct ChildNeedTold {
     pub message_id: MessageId,
 }
 
+/// A child with a worktree of its own has said how it ended; its task ends when somebody has looked at that.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChildEnded {
+    pub task_id: TaskId,
+    #[serde(flatten)]
+    pub end: ChildEnd,
+}
+
 /// Text has reached the command, or is on its way to the child.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskInputDelivered {
@@ -174,6 +187,7 @@ impl TaskFact {
                 fact.result.iter().for_each(&mut *visit);
                 fact.failure_artifact.iter().for_each(|failure| visit(&failure.summary));
             }
+            Self::ChildEnded(fact) => fact.end.result.iter().for_each(visit),
             Self::TaskResultQueued(_)
             | Self::TaskInputDelivered(_)
             | Self::ChildNeedNoted(_)

@@ -4,7 +4,7 @@ use alloc::string::{String, ToString};
 
 use super::{
     BriefFact, Event, InboxFact, LifecycleFact, OperationFact, OutboxFact, SchedulingFact, TaskFact,
-    TimerFact, TurnFact, WaitFact, WakeFact, WorkFact,
+    TimerFact, TurnFact, WaitFact, WakeFact, WorkFact, WorkspaceFact,
 };
 
 /// A stored fact that this build does not understand. The ledger is then opened for reading only.
@@ -42,6 +42,7 @@ impl Event {
             .or_else(|| WaitFact::decode(kind, payload).map(|fact| fact.map(Self::from)))
             .or_else(|| WakeFact::decode(kind, payload).map(|fact| fact.map(Self::from)))
             .or_else(|| OutboxFact::decode(kind, payload).map(|fact| fact.map(Self::from)))
+            .or_else(|| WorkspaceFact::decode(kind, payload).map(|fact| fact.map(Self::from)))
             .or_else(|| BriefFact::decode(kind, payload).map(|fact| fact.map(Self::from)));
         match read {
             Some(Ok(event)) => Ok(event),

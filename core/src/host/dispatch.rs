@@ -2,6 +2,7 @@
 
 use crate::agent::{
     Agent, admission, control, external_trigger, model, recovery, settle, task, timer, turn, wake, work,
+    workspace,
 };
 use crate::effect::{Answer, Effect};
 use crate::event::lifecycle::AgentCreated;
@@ -63,6 +64,10 @@ impl Host {
                 self.addressed(batch, &agent, reply, |tx| work::operator::create(tx, item, reply));
                 Boundary::Control
             }
+            Input::ChangeWorkspace { agent, change, reply } => {
+                self.addressed(batch, &agent, reply, |tx| workspace::operator::change(tx, change, reply));
+                Boundary::Control
+            }
             Input::Wake { agent, hint, reply } => {
                 self.addressed(batch, &agent, reply, |tx| wake::wake(tx, hint, reply));
                 Boundary::IdleTick
@@ -100,6 +105,7 @@ impl Host {
             | Input::CreateTimer { agent, reply, .. }
             | Input::CreateWorkItem { agent, reply, .. }
             | Input::CompleteWorkItem { agent, reply, .. }
+            | Input::ChangeWorkspace { agent, reply, .. }
             | Input::Wake { agent, reply, .. } => (agent, *reply, false),
             Input::CreateAgent { .. }
             | Input::Control { .. }

@@ -4,6 +4,7 @@ mod accounts;
 mod clock;
 mod deadlines;
 mod dispatch;
+pub(crate) mod occupancy;
 mod post;
 mod registry;
 mod slots;
@@ -33,6 +34,7 @@ use crate::view::{ChildObservability, View};
 pub use accounts::Accounts;
 use clock::Clock;
 use deadlines::Deadlines;
+use occupancy::Occupied;
 use registry::Resident;
 use slots::SlotQueue;
 use tx::Batch;
@@ -59,6 +61,7 @@ pub struct Host {
     /// Commands that are executed or about to be, over all agents.
     commands: u64,
     accounts: Accounts,
+    pub(crate) occupied: Occupied,
     /// Agents that were refused a slot for a turn.
     waiting_for_slot: SlotQueue,
     /// Agents whose decisions were cut short by the bound of a step.
@@ -180,6 +183,7 @@ impl Host {
             running: 0,
             commands: 0,
             accounts: Accounts::default(),
+            occupied: Occupied::default(),
             waiting_for_slot: SlotQueue::default(),
             unsettled: BTreeSet::new(),
             stats: Stats::default(),
@@ -217,6 +221,7 @@ impl Host {
             | Input::CancelTimer { .. }
             | Input::CreateWorkItem { .. }
             | Input::CompleteWorkItem { .. }
+            | Input::ChangeWorkspace { .. }
             | Input::Wake { .. }
             | Input::Deliver { .. }
             | Input::ChangeTrigger { .. }

@@ -3,7 +3,7 @@
 
 use crate::agent::child;
 use crate::agent::outbox::{Envelope, Letter};
-use crate::agent::task;
+use crate::agent::task::{self, ChildEnd};
 use crate::agent::{Agent, external_trigger};
 use crate::effect::Effect;
 use crate::event::lifecycle::{AgentCreated, ModelOverrideChanged};
@@ -146,9 +146,9 @@ fn take(tx: &mut Tx<'_>, from: &AgentId, received: LetterReceived, letter: Lette
             tx.record(received);
             task::child::needs(tx, from, need);
         }
-        Letter::Result { status, report, spent } => {
+        Letter::Result { status, report: result, spent, left } => {
             tx.record(received);
-            task::child::ended(tx, from, (status, report), spent);
+            task::child::ended(tx, from, ChildEnd { status, result, spent }, left);
         }
         Letter::Spawn { .. } => return Carried::Returned("the agent exists already"),
     }

@@ -2,6 +2,7 @@
 
 use crate::agent::Agent;
 use crate::agent::budget::{Others, Subtree};
+use crate::agent::workspace::{isolate, occupancy};
 use crate::config::Bounds;
 use crate::ids::{AgentId, TaskId};
 use crate::price::Amount;
@@ -59,6 +60,7 @@ impl Host {
         self.running += u64::from(agent.run.is_some());
         self.commands += agent.commands();
         self.accounts.admitted(&agent.account);
+        self.occupied.admitted(&agent);
         self.enrol(agent);
         Ok(id)
     }
@@ -136,6 +138,10 @@ impl Host {
                 return Err(Violation { agent: id.clone(), problem });
             }
         }
+        if let Some(agent) = self.occupied.trespasser() {
+            let problem = "two supervision trees occupy one root";
+            return Err(Violation { agent: agent.clone(), problem });
+        }
         if (running, commands, reserved) != (self.running, self.commands, self.accounts.reserved())
             && let Some(id) = self.agents.keys().next()
         {
@@ -181,6 +187,7 @@ impl Host {
         let (ran, executed) = (resident.agent.run.is_some(), resident.agent.commands());
         let (account, posted) = (resident.agent.account, resident.agent.next.letter);
         let others = Others { subtree, ..self.accounts.without(&account, host.now.day()) };
+        let recorded = batch.records.len();
         let mut tx = Tx::new(TxParts {
             agent: &mut resident.agent,
             alarms: &mut resident.alarms,
@@ -188,17 +195,21 @@ impl Host {
             batch,
             config: &self.config,
             names: &self.names,
+            occupied: &self.occupied,
             seed: self.seed,
             host,
             others,
             mono,
         });
         let result = work(&mut tx);
+        occupancy::release(&mut tx);
+        isolate::remove_unneeded(&mut tx);
         let runs = resident.agent.run.is_some();
         self.running = self.running + u64::from(runs) - u64::from(ran);
         self.commands = self.commands + resident.agent.commands() - executed;
         self.accounts.changed(&account, &resident.agent.account);
         self.deadlines.set(id, &resident.alarms, resident.wall_deadline(wall));
+        self.occupied.follow(&resident.agent, &batch.records[recorded..]);
         if resident.agent.next.letter > posted {
             let new = resident.agent.outbox.open().map(|(letter, _)| letter);
             self.posted.extend(new.filter(|letter| *letter >= posted).map(|letter| (id.clone(), letter)));

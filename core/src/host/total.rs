@@ -16,14 +16,16 @@ use crate::agent::timer::{Misfire, TimerSpec};
 use crate::agent::wake::Hint;
 use crate::agent::work::PlanStatus;
 use crate::agent::work::operator::NewWorkItem;
+use crate::agent::workspace::{ExecutionBinding, WorkspaceChange};
 use crate::config::{Bounds, Budgets, ChildLimits, Config, WhileStopped};
 use crate::content::{Content, ContentId, Text};
 use crate::event::operation::OpKind;
 use crate::host::Found;
-use crate::ids::{AgentId, OpId, RunId, TaskId, TimerId, WaitId, WorkItemId};
+use crate::ids::{AgentId, OpId, ReplyId, RunId, TaskId, TimerId, WaitId, WorkItemId};
 use crate::input::{ControlRequest, Input};
 use crate::message::{Idempotency, Ingress, MessageKind, Origin, Priority};
 use crate::model::{AnswerBlock, AttemptFailure, FailureKind, ModelRef, ProposedCall, StopReason, Timing};
+use crate::outcome::Removal;
 use crate::outcome::{Certainty, CommandEnd, InputTarget, OpFailure, Outcome};
 use crate::price::{Cost, ModelPrice, Price, Prices};
 use crate::testing::{
@@ -57,6 +59,7 @@ enum Act {
     Wake(&'static str, Hint),
     Deliver(&'static str, Delivery),
     ChangeTrigger(&'static str, TriggerChange),
+    ChangeWorkspace(&'static str, WorkspaceChange),
     Drain,
     Crash,
     /// A crash that the supervisors of commands survive.
@@ -205,6 +208,8 @@ fn block() -> impl Strategy<Value = AnswerBlock> {
             r#"{"preset":"public_named","agent_id":"new","initial_message":"go"}"#,
         ])
         .prop_map(|it| ("SpawnAgent", String::from(it))),
+        1 => select(vec![r#"{"path":"/x"}"#, r#"{"workspace_id":"agent_home"}"#, r#"{"workspace_id":"x"}"#])
+            .prop_map(|it| ("UseWorkspace", String::from(it))),
         1 => Just(("NotifyOperator", String::from(r#"{"message":"look here"}"#))),
     ];
     let id = select(vec!["", "c1", "c2", "call_1_0_2", "call_2_0_2", "call_1_1_2"]);
@@ -248,6 +253,7 @@ fn outcome() -> impl Strategy<Value = Outcome> {
         2 => "[ab]".prop_map(|text| tool_says(&text)),
         2 => (select(CommandEnd::ALL.to_vec()), 0..2_i32).prop_map(|(end, status)| command_ends(end, Some(status))),
         1 => Just(wrote()),
+        1 => place().prop_map(Outcome::found),
         1 => (100..2_400_u64).prop_map(|tokens| tool_gives(long(tokens, tokens))),
         1 => any::<bool>().prop_map(|sure| Outcome::Failed {
             failure: OpFailure {
@@ -271,6 +277,23 @@ fn hint() -> impl Strategy<Value = Hint> {
 fn delivery() -> impl Strategy<Value = Delivery> {
     (1..3_u64, select(DeliveryMode::ALL.to_vec()), hint())
         .prop_map(|(generation, delivery_mode, hint)| Delivery { generation, delivery_mode, hint })
+}
+
+/// A folder, as a performer finds it.
+fn place() -> impl Strategy<Value = ExecutionBinding> {
+    select(vec![
+        ExecutionBinding::project("/w", "/w"),
+        ExecutionBinding::project("/x", "/x/src"),
+        ExecutionBinding::agent_home("/agents/main"),
+    ])
+}
+
+fn workspace_change() -> impl Strategy<Value = WorkspaceChange> {
+    prop_oneof![
+        place().prop_map(|execution| WorkspaceChange::Attach { execution }),
+        place().prop_map(|execution| WorkspaceChange::Use { execution }),
+        place().prop_map(|place| WorkspaceChange::Detach { workspace_id: place.workspace_id() }),
+    ]
 }
 
 /// The arguments of a wait.
@@ -320,6 +343,11 @@ fn act() -> impl Strategy<Value = Act> {
         2 => (name(), delivery()).prop_map(|(name, delivery)| Act::Deliver(name, delivery)),
         1 => (name(), select(vec![TriggerChange::Rotate, TriggerChange::Revoke]))
             .prop_map(|(name, change)| Act::ChangeTrigger(name, change)),
+        2 => (name(), workspace_change()).prop_map(|(name, change)| Act::ChangeWorkspace(name, change)),
+        3 => (0..3_usize, any::<bool>()).prop_map(|(at, isolated)| {
+            let goes = if isolated { r#"{"path":"/x","mode":"isolated"}"# } else { r#"{"path":"/x"}"# };
+            Act::End(at, calls(&[("", "UseWorkspace", goes)]))
+        }),
         1 => Just(Act::Drain),
         2 => Just(Act::Crash),
         2 => found().prop_map(Act::CrashFinding),
@@ -364,8 +392,20 @@ fn fitting(kind: OpKind) -> Outcome {
         | OpKind::WriteInput
         | OpKind::AwaitTask
         | OpKind::SuperviseChild => tool_gives(long(1, 2_200)),
+        OpKind::FindWorkspace => {
+            let root = "/worktrees/main/1";
+            Outcome::Workspace {
+                execution: ExecutionBinding::project(root, root),
+                base: Some("c0ffee".into()),
+            }
+        }
+        OpKind::RemoveWorktree => Outcome::Worktree { removal: Removal::Removed },
         OpKind::PrepareCommand => prepared(),
     }
+}
+
+fn ask(world: &mut World, input: impl FnOnce(ReplyId) -> Input) {
+    drop(world.ask(input));
 }
 
 impl Act {
@@ -377,9 +417,9 @@ impl Act {
             Self::End(at, outcome) => end(world, at, |_| outcome),
             Self::Fit(at) => end(world, at, fitting),
             Self::Stray(name, op, outcome) => {
-                let (agent, op) = (agent(name), OpId(op));
-                if !world.open.contains_key(&(agent.clone(), op)) {
-                    world.step(Input::Completed { agent, op, outcome });
+                let awaited = (agent(name), OpId(op));
+                if !world.open.contains_key(&awaited) {
+                    world.step(Input::Completed { agent: awaited.0, op: awaited.1, outcome });
                 }
             }
             Self::Pass(ms) => world.pass(Millis(ms)),
@@ -389,44 +429,42 @@ impl Act {
                 world.step(Input::Tick);
             }
             Self::RunTask(name) => {
-                world.later(|reply| Input::RunTask {
-                    agent: agent(name),
-                    arguments: Text::short(r#"{"cmd":"make"}"#),
-                    reply,
-                });
+                let arguments = Text::short(r#"{"cmd":"make"}"#);
+                world.later(|reply| Input::RunTask { agent: agent(name), arguments, reply });
             }
             Self::StopTask(name, task, force) => {
-                let (agent, task) = (agent(name), TaskId(task));
-                drop(world.ask(|reply| Input::StopTask { agent, task, force, reply }));
+                let task = TaskId(task);
+                ask(world, |reply| Input::StopTask { agent: agent(name), task, force, reply });
             }
             Self::WriteTask(name, task) => {
                 let (agent, task, text) = (agent(name), TaskId(task), Text::short("y"));
                 world.later(|reply| Input::WriteTask { agent, task, text, reply });
             }
             Self::CreateTimer(name, timer) => {
-                drop(world.ask(|reply| Input::CreateTimer { agent: agent(name), timer, reply }));
+                ask(world, |reply| Input::CreateTimer { agent: agent(name), timer, reply });
             }
             Self::CancelTimer(name, timer) => {
-                let (agent, timer) = (agent(name), TimerId(timer));
-                drop(world.ask(|reply| Input::CancelTimer { agent, timer, reply }));
+                let timer = TimerId(timer);
+                ask(world, |reply| Input::CancelTimer { agent: agent(name), timer, reply });
             }
             Self::CreateWorkItem(name) => {
-                let (objective, plan_status, todo_list) = ("go".into(), PlanStatus::Draft, Vec::new());
-                let item = NewWorkItem { objective, plan_status, todo_list };
-                drop(world.ask(|reply| Input::CreateWorkItem { agent: agent(name), item, reply }));
+                let (objective, plan_status) = ("go".into(), PlanStatus::Draft);
+                let item = NewWorkItem { objective, plan_status, todo_list: Vec::new() };
+                ask(world, |reply| Input::CreateWorkItem { agent: agent(name), item, reply });
             }
-            Self::Wake(name, hint) => {
-                drop(world.ask(|reply| Input::Wake { agent: agent(name), hint, reply }));
-            }
+            Self::Wake(name, hint) => ask(world, |reply| Input::Wake { agent: agent(name), hint, reply }),
             Self::Deliver(name, delivery) => {
-                drop(world.ask(|reply| Input::Deliver { agent: agent(name), delivery, reply }));
+                ask(world, |reply| Input::Deliver { agent: agent(name), delivery, reply })
             }
             Self::ChangeTrigger(name, change) => {
-                drop(world.ask(|reply| Input::ChangeTrigger { agent: agent(name), change, reply }));
+                ask(world, |reply| Input::ChangeTrigger { agent: agent(name), change, reply })
+            }
+            Self::ChangeWorkspace(name, change) => {
+                ask(world, |reply| Input::ChangeWorkspace { agent: agent(name), change, reply })
             }
             Self::CompleteWorkItem(name, item) => {
-                let (agent, item) = (agent(name), WorkItemId(item));
-                drop(world.ask(|reply| Input::CompleteWorkItem { agent, item, reply }));
+                let item = WorkItemId(item);
+                ask(world, |reply| Input::CompleteWorkItem { agent: agent(name), item, reply });
             }
             Self::Drain => drop(world.drain()),
             Self::Crash => {

@@ -2,15 +2,18 @@
 //! recording facts.
 
 use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::agent::Agent;
 use crate::agent::budget::{self, Others};
+use crate::agent::workspace::WorktreePlan;
 use crate::config::Config;
 use crate::effect::{Answer, Effect};
 use crate::event::Event;
 use crate::event::lifecycle::ClockStepped;
 use crate::event::operation::{OpKind, OperationOpened, OperationSettled, Settlement};
+use crate::host::occupancy::Occupied;
 use crate::ids::{AgentId, OpId, ReplyId, RunId, Seed, StepSeq, TaskId};
 use crate::outcome::{CommandSpec, SupervisorIdentity};
 use crate::record::Record;
@@ -55,12 +58,22 @@ pub(crate) struct Opening {
     pub(crate) timeout: Option<Millis>,
     pub(crate) supervisor: Option<SupervisorIdentity>,
     pub(crate) command: Option<CommandSpec>,
+    pub(crate) execution_root: Option<String>,
+    pub(crate) worktree: Option<WorktreePlan>,
 }
 
 impl Opening {
     pub(crate) fn new(kind: OpKind, timeout: Millis) -> Self {
-        let (run_id, task_id, supervisor, command) = (None, None, None, None);
-        Self { kind, run_id, task_id, timeout: Some(timeout), supervisor, command }
+        Self {
+            kind,
+            run_id: None,
+            task_id: None,
+            timeout: Some(timeout),
+            supervisor: None,
+            command: None,
+            execution_root: None,
+            worktree: None,
+        }
     }
 
     /// It ends when something inside does.
@@ -83,6 +96,7 @@ pub(crate) struct Tx<'a> {
     pub(crate) config: &'a Config,
     /// Of all agents that there are.
     pub(crate) names: &'a BTreeSet<AgentId>,
+    pub(crate) occupied: &'a Occupied,
     pub(crate) seed: Seed,
     pub(crate) host: HostFacts,
     pub(crate) others: Others,
@@ -98,6 +112,7 @@ pub(crate) struct TxParts<'a> {
     pub(crate) config: &'a Config,
     /// Of all agents that there are.
     pub(crate) names: &'a BTreeSet<AgentId>,
+    pub(crate) occupied: &'a Occupied,
     pub(crate) seed: Seed,
     pub(crate) host: HostFacts,
     pub(crate) others: Others,
@@ -106,8 +121,9 @@ pub(crate) struct TxParts<'a> {
 
 impl<'a> Tx<'a> {
     pub(crate) fn new(parts: TxParts<'a>) -> Self {
-        let TxParts { agent, alarms, waiting, batch, config, names, seed, host, others, mono } = parts;
-        Self { agent, alarms, waiting, batch, config, names, seed, host, others, mono }
+        let TxParts { agent, alarms, waiting, batch, config, names, occupied, seed, host, others, mono } =
+            parts;
+        Self { agent, alarms, waiting, batch, config, names, occupied, seed, host, others, mono }
     }
 
     pub(crate) fn agent(&self) -> &Agent {
@@ -149,9 +165,28 @@ impl<'a> Tx<'a> {
     /// never heard of again. One without an effect waits for something inside.
     pub(crate) fn open(&mut self, opening: Opening, effect: impl FnOnce(OpId) -> Option<Effect>) -> OpId {
         let op = self.agent.next.op;
-        let Opening { kind, run_id, task_id, timeout, supervisor, command } = opening;
-        self.record(OperationOpened { op, kind, run_id, task_id, timeout_ms: timeout, supervisor, command });
-        if let Some(timeout) = timeout {
+        let Opening {
+            kind,
+            run_id,
+            task_id,
+            timeout: timeout_ms,
+            supervisor,
+            command,
+            execution_root,
+            worktree,
+        } = opening;
+        self.record(OperationOpened {
+            op,
+            kind,
+            run_id,
+            task_id,
+            timeout_ms,
+            supervisor,
+            command,
+            execution_root,
+            worktree,
+        });
+        if let Some(timeout) = timeout_ms {
             self.alarms.insert(Alarm::Op(op), self.mono.after(timeout));
         }
         self.batch.effects.extend(effect(op));

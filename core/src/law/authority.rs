@@ -47,6 +47,7 @@ pub(super) fn t11(seen: &Seen, record: &Record) -> Ruling {
         | Event::Wait(_)
         | Event::Wake(_)
         | Event::Outbox(_)
+        | Event::Workspace(_)
         | Event::Brief(_) => false,
     };
     rule(!acts, || format!("{} in the step in which something was said", record.event.kind()))
@@ -67,6 +68,8 @@ pub(super) fn says(seen: &Seen, event: &Event) -> bool {
                     | OpKind::PrepareCommand
                     | OpKind::AwaitTask
                     | OpKind::SuperviseChild
+                    | OpKind::FindWorkspace
+                    | OpKind::RemoveWorktree
                     | OpKind::WriteInput => false,
                 })
         }
@@ -81,6 +84,7 @@ pub(super) fn says(seen: &Seen, event: &Event) -> bool {
         | Event::Wait(_)
         | Event::Wake(_)
         | Event::Outbox(_)
+        | Event::Workspace(_)
         | Event::Brief(_) => false,
     }
 }

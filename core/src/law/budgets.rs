@@ -48,6 +48,7 @@ pub(super) fn b1(seen: &Seen, record: &Record) -> Ruling {
         | Event::Wait(_)
         | Event::Wake(_)
         | Event::Outbox(_)
+        | Event::Workspace(_)
         | Event::Brief(_) => Ok(false),
     }
 }
@@ -77,6 +78,7 @@ pub(super) fn b2(seen: &Seen, record: &Record) -> Ruling {
         | Event::Wait(_)
         | Event::Wake(_)
         | Event::Outbox(_)
+        | Event::Workspace(_)
         | Event::Brief(_) => Ok(false),
     }
 }

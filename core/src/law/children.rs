@@ -7,6 +7,7 @@ use super::{Ruling, rule};
 use crate::agent::identity::{AgentKind, AgentSpec, Ownership, Visibility};
 use crate::agent::outbox::Letter;
 use crate::agent::task::TaskStatus;
+use crate::agent::workspace::WorktreeState;
 use crate::event::task::TaskCause;
 use crate::event::{Event, LifecycleFact, OutboxFact, TaskFact};
 use crate::record::Record;
@@ -49,6 +50,7 @@ pub(super) fn c1(seen: &Seen, record: &Record) -> Ruling {
         | Event::Wait(_)
         | Event::Wake(_)
         | Event::Outbox(_)
+        | Event::Workspace(_)
         | Event::Brief(_) => Ok(false),
     }
 }
@@ -76,7 +78,8 @@ pub(super) fn c2(seen: &Seen, record: &Record) -> Ruling {
             let Some(child) = child else { return Ok(false) };
             let heard = !seen.begins_step(record) && seen.kin.heard.as_ref() == Some(child);
             let unproven = fact.status == TaskStatus::Interrupted && fact.cause == TaskCause::Unproven;
-            rule(heard || unproven, || {
+            let ended = seen.kin.ended.contains(&fact.task_id);
+            rule(heard || unproven || ended, || {
                 format!("{} is {}, and {child} has not said so", fact.task_id, fact.status)
             })
         }
@@ -91,6 +94,7 @@ pub(super) fn c2(seen: &Seen, record: &Record) -> Ruling {
         | Event::Wait(_)
         | Event::Wake(_)
         | Event::Outbox(_)
+        | Event::Workspace(_)
         | Event::Brief(_) => Ok(false),
     }
 }
@@ -122,8 +126,9 @@ pub(super) fn c6(seen: &Seen, record: &Record) -> Ruling {
             })
         }
         Event::Lifecycle(LifecycleFact::AgentArchived(_)) => {
-            let left = (seen.tasks.live.keys().next(), seen.ops.keys().next());
-            rule(seen.kin.retired.is_some() && left == (None, None), || {
+            let trees = seen.places.worktrees.iter().find(|(_, state)| **state != WorktreeState::Retained);
+            let left = (seen.tasks.live.keys().next(), seen.ops.keys().next(), trees);
+            rule(seen.kin.retired.is_some() && left == (None, None, None), || {
                 format!("{left:?} is left of it, retired as {:?}", seen.kin.retired)
             })
         }
@@ -140,6 +145,7 @@ pub(super) fn c6(seen: &Seen, record: &Record) -> Ruling {
         | Event::Wait(_)
         | Event::Wake(_)
         | Event::Outbox(_)
+        | Event::Workspace(_)
         | Event::Brief(_) => Ok(false),
     }
 }

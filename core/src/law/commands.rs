@@ -40,6 +40,8 @@ pub(super) fn p4(seen: &Seen, record: &Record) -> Ruling {
         | OpKind::PromoteCommand
         | OpKind::AwaitTask
         | OpKind::SuperviseChild
+        | OpKind::FindWorkspace
+        | OpKind::RemoveWorktree
         | OpKind::WriteInput => unnamed(fact).map(|_| false),
     }
 }

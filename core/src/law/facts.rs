@@ -144,6 +144,7 @@ pub(super) fn loaded() -> crate::outcome::LoadedContext {
 pub(super) fn opened(op: u64, kind: OpKind, run: u64) -> OperationOpened {
     let command = matches!(kind, OpKind::PrepareCommand | OpKind::RunCommand);
     OperationOpened {
+        execution_root: None,
         op: OpId(op),
         kind,
         run_id: Some(RunId(run)),
@@ -151,6 +152,7 @@ pub(super) fn opened(op: u64, kind: OpKind, run: u64) -> OperationOpened {
         timeout_ms: Some(Millis(1_000)),
         supervisor: (kind == OpKind::RunCommand).then(supervisor),
         command: None,
+        worktree: None,
     }
 }
 
@@ -355,6 +357,7 @@ pub(super) fn changed(
         result: None,
         failure_artifact: None,
         spent: Amount::default(),
+        worktree: None,
     }
 }
 

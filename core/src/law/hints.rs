@@ -68,6 +68,7 @@ pub(super) fn w3(seen: &Seen, record: &Record) -> Ruling {
         | Event::Work(_)
         | Event::Wait(_)
         | Event::Outbox(_)
+        | Event::Workspace(_)
         | Event::Brief(_) => Ok(false),
     }
 }

@@ -23,7 +23,8 @@ pub(super) fn l1(seen: &Seen, record: &Record) -> Ruling {
     }
     let starts = match &record.event {
         Event::Turn(TurnFact::TurnStarted(_) | TurnFact::ToolStarted(_)) => true,
-        Event::Operation(OperationFact::OperationOpened(_)) => true,
+        // What nobody needs any more is removed.
+        Event::Operation(OperationFact::OperationOpened(fact)) => fact.kind != OpKind::RemoveWorktree,
         Event::Inbox(
             InboxFact::MessageDequeued(_)
             | InboxFact::OperatorInterjectionAdmitted(_)
@@ -42,6 +43,7 @@ pub(super) fn l1(seen: &Seen, record: &Record) -> Ruling {
         | Event::Wait(_)
         | Event::Wake(_)
         | Event::Outbox(_)
+        | Event::Workspace(_)
         | Event::Brief(_) => false,
     };
     rule(!starts, || format!("{} while stopped", record.event.kind()))
@@ -52,8 +54,11 @@ pub(super) fn l2(seen: &Seen, record: &Record) -> Ruling {
     match fact.action {
         ControlAction::Start => Ok(false),
         ControlAction::Stop => {
-            let of_task = |op: &Op| op.kind.brings_end() || op.kind == OpKind::WriteInput;
-            let left = seen.ops.values().find(|op| seen.is_of_run(op) || !of_task(op));
+            // What nobody needs any more is removed all the same.
+            let stays = |op: &Op| {
+                op.kind.brings_end() || matches!(op.kind, OpKind::WriteInput | OpKind::RemoveWorktree)
+            };
+            let left = seen.ops.values().find(|op| seen.is_of_run(op) || !stays(op));
             let left = (seen.run.is_some(), left, seen.hold.is_some());
             rule(left == (false, None, false), || format!("run, operation, hold are left: {left:?}"))?;
             let ending = |task: &Task| task.status == TaskStatus::Cancelling;
@@ -127,6 +132,7 @@ pub(super) fn l5(seen: &Seen, record: &Record) -> Ruling {
         | Event::Wait(_)
         | Event::Wake(_)
         | Event::Outbox(_)
+        | Event::Workspace(_)
         | Event::Brief(_) => Ok(false),
     }
 }
@@ -207,6 +213,7 @@ fn changes_run(event: &Event) -> Option<RunId> {
         | Event::Wait(_)
         | Event::Wake(_)
         | Event::Outbox(_)
+        | Event::Workspace(_)
         | Event::Brief(_) => None,
     }
 }
@@ -227,6 +234,7 @@ pub(super) fn s7(seen: &Seen, record: &Record) -> Ruling {
         | Event::Wait(_)
         | Event::Wake(_)
         | Event::Outbox(_)
+        | Event::Workspace(_)
         | Event::Brief(_) => return Ok(false),
     };
     let status = seen.posture.status;

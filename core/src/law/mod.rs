@@ -36,6 +36,8 @@ mod sabotage_unattended;
 mod sabotage_waits;
 #[cfg(test)]
 mod sabotage_work;
+#[cfg(test)]
+mod sabotage_workspaces;
 mod seen;
 mod sleep;
 mod tasks;
@@ -47,6 +49,7 @@ mod turns;
 mod unattended;
 mod waits;
 mod work;
+mod workspaces;
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -77,7 +80,7 @@ const fn law(id: &'static str, sentence: &'static str, judge: fn(&Seen, &Record)
 }
 
 /// Every law whose subject exists, by family.
-const LAWS: [Law; 56] = [
+const LAWS: [Law; 60] = [
     law("L1", "Nothing starts between a stop and the next start.", lifecycle::l1),
     law(
         "L2",
@@ -216,6 +219,22 @@ const LAWS: [Law; 56] = [
         "C6",
         "A child that has come to its end takes nothing and runs no more; nothing of it is left when it is archived.",
         children::c6,
+    ),
+    law(
+        "O2",
+        "A root is occupied while a run or a command there needs it, and by a stop no longer; what is released was occupied.",
+        workspaces::o2,
+    ),
+    law("O3", "Nothing is executed or changed in a root but by whoever occupies it.", workspaces::o3),
+    law(
+        "O4",
+        "An agent works inside of a workspace that it knows, or in its home, and none in which it works is taken from it.",
+        workspaces::o4,
+    ),
+    law(
+        "O5",
+        "A worktree is on record before anything of it is there; one that nobody needs is removed, or retained with a reason.",
+        workspaces::o5,
     ),
     law("D3", "A log starts with its agent and has no gap; steps never go back.", log::d3),
     law(

@@ -9,9 +9,9 @@ use crate::event::wait::Resolution;
 use crate::event::work::WorkChange;
 use crate::event::{
     BriefFact, Event, InboxFact, LifecycleFact, OperationFact, OutboxFact, SchedulingFact, TaskFact,
-    TimerFact, TurnFact, WaitFact, WakeFact, WorkFact,
+    TimerFact, TurnFact, WaitFact, WakeFact, WorkFact, WorkspaceFact,
 };
-use crate::ids::{LetterId, MessageId, OpId, RunId, TaskId, TimerId, WaitId, WorkItemId};
+use crate::ids::{LetterId, MessageId, OpId, RunId, TaskId, TimerId, WaitId, WorkItemId, WorktreeId};
 use crate::record::Record;
 use crate::scheduler::{Evidence, SchedulerDecision};
 
@@ -26,6 +26,7 @@ enum Name {
     WorkItem(WorkItemId),
     Wait(WaitId),
     Letter(LetterId),
+    Worktree(WorktreeId),
 }
 
 pub(super) fn q9(seen: &Seen, record: &Record) -> Ruling {
@@ -44,6 +45,7 @@ pub(super) fn q9(seen: &Seen, record: &Record) -> Ruling {
             Name::Timer(id) => id < seen.next.timer && id.0 > 0,
             Name::Wait(id) => id < seen.next.wait && id.0 > 0,
             Name::Letter(id) => id < seen.next.letter && id.0 > 0,
+            Name::Worktree(id) => id < seen.next.worktree && id.0 > 0,
             Name::WorkItem(id) => id < seen.next.work_item && id.0 > 0,
         };
         if !known {
@@ -89,7 +91,8 @@ fn given(seen: &Seen, event: &Event) -> Option<(u64, u64)> {
         | Event::Work(_)
         | Event::Wait(_)
         | Event::Wake(_)
-        | Event::Outbox(_) => None,
+        | Event::Outbox(_)
+        | Event::Workspace(_) => None,
     }
 }
 
@@ -124,6 +127,24 @@ fn names(event: &Event, visit: &mut dyn FnMut(Name)) {
         Event::Timer(fact) => timer(fact, visit),
         Event::Work(fact) => work(fact, visit),
         Event::Wait(fact) => wait(fact, visit),
+        Event::Workspace(fact) => match fact {
+            WorkspaceFact::WorkspaceUsed(fact) => {
+                fact.run_id.into_iter().for_each(|run| visit(Name::Run(run)))
+            }
+            WorkspaceFact::OccupancyAcquired(fact) => {
+                fact.run_id.into_iter().for_each(|run| visit(Name::Run(run)));
+            }
+            WorkspaceFact::WorkspaceAttached(_)
+            | WorkspaceFact::WorkspaceDetached(_)
+            | WorkspaceFact::OccupancyReleased(_) => {}
+            WorkspaceFact::WorktreeCreated(fact) => visit(Name::Worktree(fact.worktree_id)),
+            WorkspaceFact::WorktreeLeft(fact) => visit(Name::Worktree(fact.worktree_id)),
+            WorkspaceFact::WorktreeRemoved(fact) => visit(Name::Worktree(fact.worktree_id)),
+            // What a child has left gets a number with that.
+            WorkspaceFact::WorktreeRetained(fact) => {
+                fact.task_id.into_iter().for_each(|task| visit(Name::Task(task)));
+            }
+        },
         Event::Wake(fact) => match fact {
             // Whoever sends a hint may name any wait.
             WakeFact::WakeHintRecorded(_) | WakeFact::WakeHintCoalesced(_) => {}
@@ -164,6 +185,7 @@ fn task(fact: &TaskFact, visit: &mut dyn FnMut(Name)) {
         }
         TaskFact::TaskInputDelivered(fact) => visit(Name::Task(fact.task_id)),
         TaskFact::ChildNeedNoted(fact) => visit(Name::Task(fact.task_id)),
+        TaskFact::ChildEnded(fact) => visit(Name::Task(fact.task_id)),
         TaskFact::ChildNeedTold(fact) => {
             visit(Name::Task(fact.task_id));
             visit(Name::Message(fact.message_id));

@@ -64,6 +64,7 @@ pub(super) fn cases() -> Vec<Case> {
     cases.extend(super::sabotage_triggers::cases());
     cases.extend(super::sabotage_budgets::cases());
     cases.extend(super::sabotage_children::cases());
+    cases.extend(super::sabotage_workspaces::cases());
     cases
 }
 

@@ -64,7 +64,7 @@ fn created(s: &Script, change: impl FnOnce(&mut crate::agent::identity::AgentSpe
 }
 
 fn result(status: TaskStatus) -> Letter {
-    Letter::Result { status, report: None, spent: crate::price::Amount::default() }
+    Letter::Result { status, report: None, spent: crate::price::Amount::default(), left: Vec::new() }
 }
 
 fn posted(letter: u64, what: Letter) -> LetterPosted {

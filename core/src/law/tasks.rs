@@ -41,7 +41,8 @@ pub(super) fn p1(seen: &Seen, record: &Record) -> Ruling {
         TaskFact::TaskResultQueued(_)
         | TaskFact::TaskInputDelivered(_)
         | TaskFact::ChildNeedNoted(_)
-        | TaskFact::ChildNeedTold(_) => Ok(false),
+        | TaskFact::ChildNeedTold(_)
+        | TaskFact::ChildEnded(_) => Ok(false),
     }
 }
 
@@ -99,6 +100,7 @@ pub(super) fn s5(seen: &Seen, record: &Record) -> Ruling {
         | Event::Wait(_)
         | Event::Wake(_)
         | Event::Outbox(_)
+        | Event::Workspace(_)
         | Event::Brief(_) => Ok(false),
     }
 }

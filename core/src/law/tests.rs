@@ -3,15 +3,16 @@
 use super::Laws;
 use super::sabotage;
 use crate::agent::external_trigger::{Delivery, DeliveryMode};
+use crate::agent::workspace::ExecutionBinding;
 use crate::config::{Config, WhileStopped};
-use crate::content::ContentId;
+use crate::content::{ContentId, Text};
 use crate::effect::Answer;
 use crate::event::operation::OpKind;
 use crate::input::{ControlRequest, Input};
 use crate::lifecycle::Status;
 use crate::message::{Idempotency, MessageKind, Priority};
 use crate::model::FailureKind;
-use crate::outcome::CommandEnd;
+use crate::outcome::{Certainty, CommandEnd, OpFailure, Outcome, Removal};
 use crate::testing::{
     World, calls, command_ends, config, context, fails, ingress, interjection, prompt, says, tool_says,
 };
@@ -108,7 +109,7 @@ fn tasks(world: &mut World) {
     assert_eq!(world.agent("main").status, Status::Asleep);
     world.later(|reply| Input::RunTask {
         agent: crate::testing::agent("main"),
-        arguments: crate::content::Text::short(r#"{"cmd":"make"}"#),
+        arguments: Text::short(r#"{"cmd":"make"}"#),
         reply,
     });
     world.control("main", ControlRequest::Stop);
@@ -218,6 +219,27 @@ fn children(world: &mut World) {
     assert!(world.agent(child.as_str()).childhood.archived);
 }
 
+/// A turn that goes elsewhere.
+fn workspaces(world: &mut World) {
+    world.admit("main", prompt("look elsewhere"));
+    while world.waits_for("main") != Some(OpKind::LoadContext) {
+        world.complete_one("main", OpKind::CallModel, says("first this"));
+    }
+    world.complete_one("main", OpKind::LoadContext, context());
+    world.complete_one("main", OpKind::CallModel, calls(&[("", "UseWorkspace", r#"{"path":"/x"}"#)]));
+    let execution = ExecutionBinding::project("/x", "/x/src");
+    world.complete_one("main", OpKind::FindWorkspace, Outcome::found(execution));
+    world.complete_one(
+        "main",
+        OpKind::CallModel,
+        calls(&[("", "UseWorkspace", r#"{"path":"/x","mode":"isolated"}"#)]),
+    );
+    let missing = OpFailure { certainty: Certainty::Definite, message: Text::short("there is no git") };
+    world.complete_one("main", OpKind::FindWorkspace, Outcome::Failed { failure: missing });
+    world.complete_one("main", OpKind::RemoveWorktree, Outcome::Worktree { removal: Removal::Removed });
+    world.complete_one("main", OpKind::CallModel, says("done"));
+}
+
 #[test]
 fn a_real_life_breaks_no_law_and_concerns_them_all() {
     let mut world = World::new(patient());
@@ -232,6 +254,7 @@ fn a_real_life_breaks_no_law_and_concerns_them_all() {
     waits(&mut world);
     budgets(&mut world);
     children(&mut world);
+    workspaces(&mut world);
     let silent: Vec<_> =
         world.laws.antecedents().into_iter().filter(|(_, count)| *count == 0).map(|(id, _)| id).collect();
     assert!(silent.is_empty(), "nothing concerned {silent:?}");

@@ -63,6 +63,7 @@ fn next_round(event: &Event) -> Option<RoundIndex> {
         | Event::Wait(_)
         | Event::Wake(_)
         | Event::Outbox(_)
+        | Event::Workspace(_)
         | Event::Brief(_) => None,
     }
 }
@@ -97,6 +98,7 @@ pub(super) fn t4(seen: &Seen, record: &Record) -> Ruling {
         | Event::Wait(_)
         | Event::Wake(_)
         | Event::Outbox(_)
+        | Event::Workspace(_)
         | Event::Brief(_) => Ok(false),
     }
 }
@@ -126,10 +128,13 @@ pub(super) fn t5(seen: &Seen, record: &Record) -> Ruling {
             | OpKind::PrepareCommand
             | OpKind::RunCommand
             | OpKind::PromoteCommand
-            | OpKind::AwaitTask => {
+            | OpKind::AwaitTask
+            | OpKind::FindWorkspace => {
                 rule(run.open_call().is_some_and(|call| call.started), || "no call was started".into())
             }
-            OpKind::LoadContext | OpKind::WriteInput | OpKind::SuperviseChild => Ok(false),
+            OpKind::LoadContext | OpKind::WriteInput | OpKind::SuperviseChild | OpKind::RemoveWorktree => {
+                Ok(false)
+            }
         },
         Event::Lifecycle(_)
         | Event::Inbox(_)
@@ -142,6 +147,7 @@ pub(super) fn t5(seen: &Seen, record: &Record) -> Ruling {
         | Event::Wait(_)
         | Event::Wake(_)
         | Event::Outbox(_)
+        | Event::Workspace(_)
         | Event::Brief(_) => Ok(false),
     }
 }
@@ -209,6 +215,7 @@ pub(super) fn t6(seen: &Seen, record: &Record) -> Ruling {
         | Event::Wait(_)
         | Event::Wake(_)
         | Event::Outbox(_)
+        | Event::Workspace(_)
         | Event::Brief(_) => Ok(false),
     }
 }
@@ -266,6 +273,7 @@ pub(super) fn t7(seen: &Seen, record: &Record) -> Ruling {
         | Event::Wait(_)
         | Event::Wake(_)
         | Event::Outbox(_)
+        | Event::Workspace(_)
         | Event::Brief(_) => Ok(false),
     }
 }
@@ -306,6 +314,7 @@ pub(super) fn t10(seen: &Seen, record: &Record) -> Ruling {
         | Event::Wait(_)
         | Event::Wake(_)
         | Event::Outbox(_)
+        | Event::Workspace(_)
         | Event::Brief(_) => Ok(false),
     }
 }

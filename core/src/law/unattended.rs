@@ -53,6 +53,7 @@ pub(super) fn s9(seen: &Seen, record: &Record) -> Ruling {
         | Event::Wait(_)
         | Event::Wake(_)
         | Event::Outbox(_)
+        | Event::Workspace(_)
         | Event::Brief(_) => Ok(false),
     }
 }

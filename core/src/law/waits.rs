@@ -45,6 +45,7 @@ pub(super) fn w8(seen: &Seen, record: &Record) -> Ruling {
         | Event::Wait(_)
         | Event::Wake(_)
         | Event::Outbox(_)
+        | Event::Workspace(_)
         | Event::Brief(_) => Ok(false),
     }
 }
@@ -101,6 +102,7 @@ pub(super) fn w9(seen: &Seen, record: &Record) -> Ruling {
         | Event::Wait(_)
         | Event::Wake(_)
         | Event::Outbox(_)
+        | Event::Workspace(_)
         | Event::Brief(_) => orphans(seen, record),
     }
 }
@@ -166,6 +168,7 @@ pub(super) fn s11(seen: &Seen, record: &Record) -> Ruling {
         | Event::Wait(_)
         | Event::Wake(_)
         | Event::Outbox(_)
+        | Event::Workspace(_)
         | Event::Brief(_) => Ok(false),
     }
 }

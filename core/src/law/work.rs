@@ -56,6 +56,7 @@ pub(super) fn w11(seen: &Seen, record: &Record) -> Ruling {
         | Event::Wait(_)
         | Event::Wake(_)
         | Event::Outbox(_)
+        | Event::Workspace(_)
         | Event::Brief(_) => Ok(false),
     }
 }
@@ -92,6 +93,7 @@ pub(super) fn s1(seen: &Seen, record: &Record) -> Ruling {
         | Event::Wait(_)
         | Event::Wake(_)
         | Event::Outbox(_)
+        | Event::Workspace(_)
         | Event::Brief(_) => Ok(false),
     }
 }
@@ -148,6 +150,7 @@ pub(super) fn s2(seen: &Seen, record: &Record) -> Ruling {
         | Event::Wait(_)
         | Event::Wake(_)
         | Event::Outbox(_)
+        | Event::Workspace(_)
         | Event::Brief(_) => Ok(false),
     }
 }

@@ -11,13 +11,18 @@ use crate::agent::history::{Done, Exchange};
 use crate::agent::task::Task;
 use crate::agent::wait::recheck;
 use crate::agent::wake::Pending;
+use crate::agent::workspace::Retained;
 use crate::config::ContextLimits;
-use crate::content::Text;
+use crate::content::{Text, clip};
 use crate::hash::Fnv;
 use crate::ids::MessageId;
 use crate::message::{Message, MessageKind, Origin};
 use crate::outcome::{ExecutionSnapshot, LoadedContext, SourceScope};
 
+/// Files that are named of what a child has left.
+const LEFT_FILES: usize = 16;
+/// Bytes of the path of each.
+const FILE_BYTES: usize = 200;
 /// Characters of an earlier message, or of the answer to it, that a prompt shows.
 const RECENT_CHARS: u32 = 8_000;
 /// Characters of the results of all tasks that one message tells of.
@@ -149,7 +154,27 @@ fn ended_waits(agent: &Agent, message: MessageId) -> Option<Part> {
 fn ended(task: &Task) -> String {
     let status = task.end.as_ref().and_then(|end| end.exit_status);
     let status = status.map_or_else(String::new, |status| format!(", exit status {status}"));
-    format!("[task {} | {}{status} | {}]\n", task.id, task.status, task.summary)
+    format!("[task {} | {}{status} | {}]\n{}", task.id, task.status, task.summary, left_over(task))
+}
+
+/// What a child that had a worktree leaves for its parent to look at.
+fn left_over(task: &Task) -> String {
+    let plan = task.child().and_then(|child| child.worktree.as_ref());
+    let left = task.end.as_ref().and_then(|end| end.worktree.as_ref());
+    let (Some(plan), Some(Retained { reason, detail, changed_files, more_files })) = (plan, left) else {
+        return String::new();
+    };
+    let detail = detail.as_ref().map_or_else(String::new, |detail| format!(" ({detail})"));
+    let named: Vec<String> =
+        changed_files.iter().take(LEFT_FILES).map(|file| clip(file, FILE_BYTES)).collect();
+    let named = named.join(", ");
+    let others = changed_files.len().saturating_sub(LEFT_FILES) as u64 + more_files;
+    let others = if others > 0 { format!(" and {others} more") } else { String::new() };
+    let files = if named.is_empty() { String::new() } else { format!(": {named}{others}") };
+    format!(
+        "[its worktree stays for you to look at | {} | branch {} | {reason}{detail}{files}]\n",
+        plan.path, plan.branch
+    )
 }
 
 /// A prompt that came in the middle of the turn.

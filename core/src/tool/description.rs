@@ -58,5 +58,10 @@ pub(super) const AGENT_GET: &str = "Look at yourself as your operator does: stat
 pub(super) const SPAWN_AGENT: &str = "\
     Begin another agent. A private child works on its own beside you: it sees nothing of what you know but its \
     initial message, and what it says last comes to you as the result of a task (TaskStatus, TaskInput to tell it \
-    more, TaskStop). You are its operator: it asks you when it can't go on. With preset public_named you make an \
+    more, TaskStop). You are its operator: it asks you when it can't go on. With workspace_mode worktree it begins at \
+    the last commit, and what it leaves on its branch stays for you to look at. With preset public_named you make an \
     agent of its own, which reports to operators and not to you.";
+pub(super) const USE_WORKSPACE: &str = "\
+    Work in another folder from now on, or go back to your own home (workspace_id agent_home). Commands and patches stay \
+    inside of its execution root, which only you and your children write to while you do. With mode isolated you get a \
+    git worktree of it that begins at the last commit.";

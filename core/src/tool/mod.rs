@@ -9,6 +9,7 @@ pub mod schema;
 mod spawn;
 mod wait;
 mod work_items;
+mod workspace;
 
 use alloc::string::String;
 
@@ -18,7 +19,7 @@ use serde::{Deserialize, Serialize};
 pub use arguments::{
     AgentGet, ApplyPatch, CompleteWorkItem, CreateWorkItem, Enqueue, ExecCommand, ExecCommandBatch,
     GetWorkItem, ListWorkItems, NotifyOperator, PickWorkItem, Sleep, SpawnAgent, TaskInput, TaskList,
-    TaskOutput, TaskStatus, TaskStop, UpdateWorkItem, WaitFor,
+    TaskOutput, TaskStatus, TaskStop, UpdateWorkItem, UseWorkspace, WaitFor,
 };
 pub use receipt::{
     Details, InputReceipt, Receipt, SelfCall, TaskCall, ToolError, ToolErrorKind, ToolFacts, Verdict,
@@ -49,6 +50,7 @@ pub enum Tool {
     Sleep,
     AgentGet,
     SpawnAgent,
+    UseWorkspace,
 }
 
 impl Tool {
@@ -73,6 +75,7 @@ impl Tool {
         Self::Sleep,
         Self::AgentGet,
         Self::SpawnAgent,
+        Self::UseWorkspace,
     ];
 
     pub fn name(self) -> &'static str {
@@ -97,6 +100,7 @@ impl Tool {
             Self::Sleep => "Sleep",
             Self::AgentGet => "AgentGet",
             Self::SpawnAgent => "SpawnAgent",
+            Self::UseWorkspace => "UseWorkspace",
         }
     }
 
@@ -127,6 +131,7 @@ impl Tool {
             Self::Sleep => description::SLEEP,
             Self::AgentGet => description::AGENT_GET,
             Self::SpawnAgent => description::SPAWN_AGENT,
+            Self::UseWorkspace => description::USE_WORKSPACE,
         }
     }
 
@@ -152,7 +157,8 @@ impl Tool {
             Self::WaitFor => 300,
             Self::Sleep => 210,
             Self::AgentGet => 125,
-            Self::SpawnAgent => 325,
+            Self::SpawnAgent => 400,
+            Self::UseWorkspace => 350,
         }
     }
 
@@ -179,7 +185,8 @@ impl Tool {
             | Self::WaitFor
             | Self::Sleep
             | Self::AgentGet
-            | Self::SpawnAgent => self.core_call(json).map(drop),
+            | Self::SpawnAgent
+            | Self::UseWorkspace => self.core_call(json).map(drop),
         }
     }
 
@@ -207,6 +214,9 @@ impl Tool {
             Self::Sleep => Verdict::OnSelf(arguments::parse::<Sleep>(json)?.into()),
             Self::AgentGet => Verdict::OnSelf(arguments::parse::<AgentGet>(json)?.into()),
             Self::SpawnAgent => Verdict::OnSelf(SelfCall::Spawn(arguments::parse::<SpawnAgent>(json)?)),
+            Self::UseWorkspace => {
+                Verdict::OnSelf(SelfCall::Workspace(arguments::parse::<UseWorkspace>(json)?))
+            }
         }))
     }
     /// Whether the core executes it, on what it knows of the agent.

@@ -11,6 +11,7 @@ use super::Tool;
 use super::arguments::{FollowUpPriority, Urgency, WorkFilter};
 use super::spawn::SpawnAgent;
 use super::wait::WaitCall;
+use super::workspace::UseWorkspace;
 use crate::agent::work::{PlanStatus, Todo};
 use crate::content::{ContentId, Text, clip_middle};
 use crate::ids::{AgentId, TaskId, WorkItemId};
@@ -188,6 +189,7 @@ pub enum SelfCall {
     },
     Wait(WaitCall),
     Spawn(SpawnAgent),
+    Workspace(UseWorkspace),
     Get {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         agent: Option<AgentId>,
@@ -202,6 +204,7 @@ impl SelfCall {
             Self::Sleep { .. } => Tool::Sleep,
             Self::Wait(_) => Tool::WaitFor,
             Self::Spawn(_) => Tool::SpawnAgent,
+            Self::Workspace(_) => Tool::UseWorkspace,
             Self::Get { .. } => Tool::AgentGet,
         }
     }

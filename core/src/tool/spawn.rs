@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::arguments::{Check, invalid};
 use super::receipt::ToolError;
+use crate::agent::task::WorkspaceMode;
 use crate::ids::AgentId;
 use crate::model::ModelRef;
 
@@ -27,6 +28,9 @@ pub struct SpawnAgent {
     /// Its name; only of a public one, which needs it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
+    /// Where a child works: where this agent does, or in a git worktree of that repository, on a branch of its own.
+    #[serde(default, skip_serializing_if = "WorkspaceMode::is_inherit")]
+    pub workspace_mode: WorkspaceMode,
     /// The model that it asks first, as provider/name; the one of this agent when omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelRef>,
@@ -58,6 +62,10 @@ impl Check for SpawnAgent {
         if self.preset == SpawnPreset::PrivateChild && self.agent_id.is_some() {
             let hint = "leave it out, or take preset public_named";
             return Err(invalid("agent_id", "can't be chosen for a child", hint));
+        }
+        if self.preset == SpawnPreset::PublicNamed && self.workspace_mode == WorkspaceMode::Worktree {
+            let hint = "leave it out: a public agent begins in its own home, and goes elsewhere by itself";
+            return Err(invalid("workspace_mode", "is for children", hint));
         }
         Ok(())
     }

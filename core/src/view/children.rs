@@ -140,6 +140,8 @@ impl Host {
                 | Effect::CallTask { .. }
                 | Effect::CallWork { .. }
                 | Effect::LoadChild { .. }
+                | Effect::FindWorkspace { .. }
+                | Effect::RemoveWorktree { .. }
                 | Effect::Cancel { .. } => {}
             }
         }

@@ -89,8 +89,13 @@ fn call(run: &Run, op_id: OpId, open: &OpenOp) -> Option<CallSummary> {
         | OpKind::PrepareCommand
         | OpKind::RunCommand
         | OpKind::PromoteCommand
-        | OpKind::AwaitTask => {}
-        OpKind::LoadContext | OpKind::CallModel | OpKind::WriteInput | OpKind::SuperviseChild => return None,
+        | OpKind::AwaitTask
+        | OpKind::FindWorkspace => {}
+        OpKind::LoadContext
+        | OpKind::CallModel
+        | OpKind::WriteInput
+        | OpKind::SuperviseChild
+        | OpKind::RemoveWorktree => return None,
     }
     let round = run.rounds.last()?;
     let at = round.results.len();

@@ -104,6 +104,7 @@ fn told_elsewhere(event: &Event) -> bool {
             | LifecycleFact::CurrentRunAborted(_),
         )
         | Event::Outbox(_)
+        | Event::Workspace(_)
         | Event::Brief(_) => true,
         Event::Inbox(_)
         | Event::Lifecycle(_)

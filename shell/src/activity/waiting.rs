@@ -61,6 +61,8 @@ impl Waiting {
                 | OpKind::PromoteCommand
                 | OpKind::AwaitTask
                 | OpKind::SuperviseChild
+                | OpKind::FindWorkspace
+                | OpKind::RemoveWorktree
                 | OpKind::WriteInput => return None,
             },
             Event::Turn(TurnFact::ToolStarted(fact)) => What::Call(steps.title(&fact.call_id).to_owned()),
@@ -77,6 +79,7 @@ impl Waiting {
             | Event::Inbox(_)
             | Event::Scheduling(_)
             | Event::Outbox(_)
+            | Event::Workspace(_)
             | Event::Brief(_) => return None,
         };
         Some(Self { what, since: now })

@@ -100,7 +100,7 @@ async fn ensure_agent(errand: &Errand, client: &Client) -> Result<EventSeq, Fail
     let status = Ask::get(&format!("/agents/{agent}/status"), &[]);
     match client.ask(&status).await {
         Ok(status) => {
-            let own = status.pointer("/identity/execution").cloned().unwrap_or_default();
+            let own = status.pointer("/workspace/execution").cloned().unwrap_or_default();
             errand.check_folder(&serde_json::from_value(own)?)?;
             Ok(EventSeq(number(&status, "/event_seq")))
         }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::anyhow;
-use holon_core::agent::identity::ExecutionBinding;
+use holon_core::agent::workspace::ExecutionBinding;
 use holon_core::{AgentId, Millis};
 
 use super::output::Failure;
@@ -43,7 +43,7 @@ pub(super) enum Target {
 }
 
 impl Errand {
-    /// An agent keeps the folder that it was made for: asking for another one is refused, being elsewhere told.
+    /// An agent works where it was told to: asking for another one is refused, being elsewhere told.
     pub(super) fn check_folder(&self, own: &ExecutionBinding) -> Result<(), Failure> {
         let asked = &self.execution;
         if own == asked {
@@ -52,7 +52,10 @@ impl Errand {
         let place = format!("the agent {} works in {}", self.agent, own.cwd);
         if self.folder_asked_for {
             let error = anyhow!("{place}, not in {}", asked.cwd);
-            let hint = "leave --workspace-root and --cwd out, or make another agent for that folder";
+            let hint = format!(
+                "leave --workspace-root and --cwd out, or let it work there: holon workspace use {} --agent {}",
+                asked.cwd, self.agent
+            );
             return Err(Failure::usage(error).hint(hint));
         }
         self.screen.line(Tone::Aside, &format!("holon: {place}"));

@@ -72,11 +72,13 @@ impl From<&Reject> for Exit {
             | Reject::UnknownTask { .. }
             | Reject::UnknownTimer { .. }
             | Reject::UnknownTrigger
+            | Reject::UnknownWorkspace { .. }
             | Reject::UnknownWorkItem { .. } => Self::NotFound,
             Reject::CommandRefused { error } => Self::of_refused_command(error.kind.name()),
             Reject::AgentStopped { .. }
             | Reject::AgentArchived { .. }
             | Reject::PrivateAgent { .. }
+            | Reject::WorkspaceActive { .. }
             | Reject::Draining
             | Reject::AgentExists { .. }
             | Reject::QueueFull { .. }

@@ -14,7 +14,7 @@ pub(super) fn summary(answer: &Value) -> Vec<Vec<String>> {
         row("agent", text(answer, "/agent_id")),
         row("status", format!("{} since {}", text(answer, "/status"), text(answer, "/status_since"))),
         row("posture", text(answer, "/scheduling_posture")),
-        row("works in", text(answer, "/identity/execution/cwd")),
+        row("works in", text(answer, "/workspace/execution/cwd")),
         row("model", text(answer, "/model/effective_model")),
     ]);
     rows.extend(doing(answer));

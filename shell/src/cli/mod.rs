@@ -33,6 +33,7 @@ mod trigger;
 mod wait;
 mod wake;
 mod work;
+mod workspace;
 
 use std::path::PathBuf;
 
@@ -44,6 +45,7 @@ use task::TaskCommand;
 use timer::TimerCommand;
 use trigger::TriggerCommand;
 use work::WorkCommand;
+use workspace::WorkspaceCommand;
 
 /// A durable runtime for long-lived software agents.
 #[derive(Debug, Parser)]
@@ -91,6 +93,9 @@ enum Command {
     /// What an agent is about, over many turns
     #[command(subcommand)]
     Work(WorkCommand),
+    /// The folders that an agent knows, and where it works
+    #[command(subcommand)]
+    Workspace(WorkspaceCommand),
     /// What wakes an agent at a time
     #[command(subcommand)]
     Timer(TimerCommand),
@@ -139,6 +144,7 @@ pub fn main() -> std::process::ExitCode {
         Command::Agent(command) => agent::agent(cli.home, command),
         Command::Task(command) => task::task(cli.home, command),
         Command::Work(command) => work::work(cli.home, command),
+        Command::Workspace(command) => workspace::workspace(cli.home, command),
         Command::Timer(command) => timer::timer(cli.home, command),
         Command::Trigger(command) => trigger::trigger(cli.home, command),
         Command::Wake(args) => wake::wake(cli.home, args),

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, anyhow};
 use clap::{Args, ValueEnum};
-use holon_core::agent::identity::ExecutionBinding;
+use holon_core::agent::workspace::ExecutionBinding;
 use holon_core::{AgentId, Millis, Record};
 
 use super::beside;

@@ -235,6 +235,7 @@ async fn ensure_default_agent(runtime: &Runtime, home: &Home, agent: &AgentId) -
         | Answer::TaskInput { .. }
         | Answer::Timer { .. }
         | Answer::WorkItem { .. }
+        | Answer::Workspaces { .. }
         | Answer::Woken { .. }
         | Answer::ExternalTrigger { .. }
         | Answer::Drained => Err(anyhow!("the creation of an agent was answered with {answer:?}").into()),

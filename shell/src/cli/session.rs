@@ -214,7 +214,7 @@ impl Session {
 
     async fn ensure_agent(&self, driver: &mut Driver) -> Result<(), Failure> {
         if driver.load(&self.errand.agent).await? {
-            let own = driver.view().agent(&self.errand.agent).map(|agent| agent.spec.execution.clone());
+            let own = driver.view().agent(&self.errand.agent).map(|agent| agent.workspaces.active().clone());
             return own.map_or(Ok(()), |own| self.errand.check_folder(&own));
         }
         let spec = match self.errand.target {

@@ -47,7 +47,9 @@ pub fn see(record: &Record) {
     let told = Presentation::of(record);
     match told.category {
         Category::OperatorNotification => tracing::warn!(agent, seq, kind, "{}", told.summary),
-        Category::Waiting | Category::Runtime => tracing::info!(agent, seq, kind, "{}", told.summary),
+        Category::Waiting | Category::Workspace | Category::Runtime => {
+            tracing::info!(agent, seq, kind, "{}", told.summary);
+        }
         Category::Brief
         | Category::Message
         | Category::AssistantProgress

@@ -114,6 +114,7 @@ impl Driver {
             | Event::Wait(_)
             | Event::Wake(_)
             | Event::Outbox(_)
+            | Event::Workspace(_)
             | Event::Brief(_) => false,
         };
         let waits = self.ahead.iter().any(|ahead| ahead.step.records().iter().any(admits));

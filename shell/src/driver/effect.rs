@@ -1,9 +1,17 @@
 //! What effects of durable steps become: answers, and work.
 
-use holon_core::Effect;
+use holon_core::ids::ReplyId;
+use holon_core::{Answer, Effect, Outcome};
 
 use super::Driver;
 use crate::crash_point::{Point, between, reached};
+
+/// What is performed already, and where it has ended.
+async fn ending(work: impl Future<Output = Outcome>, end: Point) -> Outcome {
+    let outcome = work.await;
+    reached(end);
+    outcome
+}
 
 impl Driver {
     pub(super) fn perform(&mut self, effect: Effect) {
@@ -11,9 +19,7 @@ impl Driver {
         match effect {
             Effect::Reply { reply, answer } => {
                 reached(Point::ReplyReleased);
-                if let Some(waiting) = self.waiting.remove(&reply) {
-                    (waiting.answered)(Ok(answer));
-                }
+                self.answer(reply, answer);
             }
             Effect::LoadContext { agent, op, execution } => {
                 let name = agent.clone();
@@ -42,11 +48,7 @@ impl Driver {
             Effect::RunCommand { agent, op, supervisor } => {
                 reached(Point::CommandBegins);
                 let work = performers.run_command(&agent, op, supervisor);
-                self.work.start(agent, op, async move {
-                    let outcome = work.await;
-                    reached(Point::CommandEnded);
-                    outcome
-                });
+                self.work.start(agent, op, ending(work, Point::CommandEnded));
             }
             Effect::WatchCommand { agent, op, supervisor } => {
                 let name = agent.clone();
@@ -69,11 +71,25 @@ impl Driver {
             Effect::CallAgent { agent, op, view } => {
                 self.work.start(agent, op, async move { performers.call_agent(&view) });
             }
+            Effect::FindWorkspace { agent, op, wanted } => {
+                let name = agent.clone();
+                self.work.start(agent, op, async move { performers.find_workspace(&name, wanted).await });
+            }
+            Effect::RemoveWorktree { agent, op, worktree } => {
+                self.work.start(agent, op, async move { performers.remove_worktree(worktree).await });
+            }
             Effect::LoadChild { agent, op, child } => self.to_load.push_back((agent, op, child)),
             Effect::Cancel { agent, op } => {
                 self.work.cancel(&agent, op);
                 performers.cancelled(&agent, op);
             }
+        }
+    }
+
+    /// Whoever asked may have gone.
+    fn answer(&mut self, reply: ReplyId, answer: Answer) {
+        if let Some(waiting) = self.waiting.remove(&reply) {
+            (waiting.answered)(Ok(answer));
         }
     }
 }

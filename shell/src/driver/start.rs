@@ -74,6 +74,8 @@ impl Driver {
         let mut config = start.config;
         // How long the end of a task is waited for follows from how long commands are given.
         config.tasks.stop_grace = start.performing.commands.grace;
+        config.homes = start.performing.real_homes().display().to_string();
+        config.worktrees = start.performing.real_worktrees().display().to_string();
         let mut host = Host::new(config.clone(), seed)?;
         host.resume_after(last_step);
         host.resume_accounts(reader.accounts()?);

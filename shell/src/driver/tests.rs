@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use holon_core::agent::identity::{AgentKind, AgentSpec, ExecutionBinding};
+use holon_core::agent::identity::{AgentKind, AgentSpec};
+use holon_core::agent::workspace::ExecutionBinding;
 use holon_core::message::{AdmissionContext, Idempotency, Ingress, Surface};
 use holon_core::model::ModelRef;
 use holon_core::terminal::TurnKind;
@@ -42,8 +43,7 @@ async fn driver(home: &Home) -> (Driver, Arc<AtomicBool>) {
     let write = move |ledger, _: Option<&_>, texts| Writer::on_a_full_disk(ledger, is_full, texts);
     let mut driver = Driver::start_with(start, write).await.unwrap();
     let root = folder.display().to_string();
-    let execution =
-        ExecutionBinding { workspace_anchor: root.clone(), execution_root: root.clone(), cwd: root };
+    let execution = ExecutionBinding::project(root.clone(), root);
     let spec = AgentSpec::named(AgentKind::Named, execution);
     driver.ask(|reply| Input::CreateAgent { agent: id("main"), spec, reply }).await.unwrap();
     (driver, full)

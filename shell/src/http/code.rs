@@ -82,6 +82,10 @@ codes! {
     UnknownTimer "unknown_timer" NOT_FOUND;
     /// No work item of that name is open, or was completed lately.
     UnknownWorkItem "unknown_work_item" NOT_FOUND;
+    /// The agent knows no workspace of that id.
+    UnknownWorkspace "unknown_workspace" NOT_FOUND;
+    /// The agent works there; its home can't be taken from it at all.
+    WorkspaceActive "workspace_active" CONFLICT;
     /// No trigger has this address, any more or at all.
     UnknownTrigger "unknown_trigger" NOT_FOUND;
     /// A number is smaller or larger than it may be; `details` has it, and the bounds.
@@ -131,6 +135,8 @@ impl From<&Reject> for Code {
             Reject::TooManyAgents { .. } => Self::TooManyAgents,
             Reject::UnknownTask { .. } => Self::UnknownTask,
             Reject::UnknownTimer { .. } => Self::UnknownTimer,
+            Reject::UnknownWorkspace { .. } => Self::UnknownWorkspace,
+            Reject::WorkspaceActive { .. } => Self::WorkspaceActive,
             Reject::UnknownTrigger => Self::UnknownTrigger,
             Reject::UnknownWorkItem { .. } => Self::UnknownWorkItem,
             Reject::OutOfRange { .. } => Self::OutOfRange,

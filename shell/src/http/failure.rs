@@ -118,6 +118,9 @@ impl From<Reject> for Box<Failure> {
             Reject::UnknownTask { task } => failure.detail("task_id", task.to_string()),
             Reject::UnknownTimer { timer } => failure.detail("timer_id", timer.to_string()),
             Reject::UnknownWorkItem { work_item } => failure.detail("work_item_id", work_item.to_string()),
+            Reject::UnknownWorkspace { workspace, .. } | Reject::WorkspaceActive { workspace, .. } => {
+                failure.detail("workspace_id", workspace.as_str())
+            }
             Reject::OutOfRange { what, value, least, most } => failure
                 .detail("field", what)
                 .detail("value", value)

@@ -10,7 +10,7 @@ use super::code::Code;
 use super::failure::Failure;
 use super::resource::{
     agents, control, debug, events, fork, history, ingress, models, runtime, stream, tasks, timers, triggers,
-    wake, work_items,
+    wake, work_items, workspaces,
 };
 use super::route::{Header, Route, Value};
 use super::{metrics, openapi};
@@ -67,6 +67,7 @@ pub(super) fn routes() -> Vec<Route> {
     routes.extend(writes());
     routes.extend(task_writes());
     routes.extend(of_timers());
+    routes.extend(of_workspaces());
     routes.extend(of_wakes());
     routes.extend(of_work_items());
     routes
@@ -232,6 +233,64 @@ fn of_wakes() -> Vec<Route> {
             triggers::revoke,
         )
         .fails(TRIGGERS),
+    ]
+}
+
+fn of_workspaces() -> Vec<Route> {
+    const PLACE: &[Code] =
+        &[Code::UnknownAgent, Code::AgentDamaged, Code::PrivateAgent, Code::InvalidWorkspace, Code::TooMany];
+    vec![
+        Route::get("/control/agents/{agent_id}/workspace", "Where the agent works", workspaces::show)
+            .fails(READ),
+        Route::post(
+            "/control/agents/{agent_id}/workspace/attach",
+            "A folder that the agent is to know",
+            workspaces::attach,
+        )
+        .fails(PLACE),
+        Route::post(
+            "/control/agents/{agent_id}/workspace/use",
+            "Where the agent works from its next turn on",
+            workspaces::use_it,
+        )
+        .fails(&[
+            Code::UnknownAgent,
+            Code::AgentDamaged,
+            Code::PrivateAgent,
+            Code::UnknownWorkspace,
+            Code::InvalidWorkspace,
+            Code::TooMany,
+        ]),
+        Route::post(
+            "/control/agents/{agent_id}/workspace/exit",
+            "Back to the agent's own home from its next turn on",
+            workspaces::exit,
+        )
+        .fails(&[Code::UnknownAgent, Code::AgentDamaged, Code::PrivateAgent, Code::InvalidWorkspace]),
+        Route::post(
+            "/control/agents/{agent_id}/workspace/prune",
+            "Remove worktrees that nobody works in and that have nothing new",
+            workspaces::prune,
+        )
+        .fails(&[Code::UnknownAgent, Code::AgentDamaged, Code::PrivateAgent]),
+        Route::get(
+            "/agents/{agent_id}/worktree-summary",
+            "The worktrees that were made for the agent and its children",
+            workspaces::worktrees,
+        )
+        .fails(READ),
+        Route::post(
+            "/control/agents/{agent_id}/workspace/detach",
+            "A workspace that the agent is to know no longer",
+            workspaces::detach,
+        )
+        .fails(&[
+            Code::UnknownAgent,
+            Code::AgentDamaged,
+            Code::PrivateAgent,
+            Code::UnknownWorkspace,
+            Code::WorkspaceActive,
+        ]),
     ]
 }
 

@@ -242,6 +242,7 @@ pub(crate) fn is_urgent(input: &Input) -> bool {
         | Input::CancelTimer { .. }
         | Input::CreateWorkItem { .. }
         | Input::CompleteWorkItem { .. }
+        | Input::ChangeWorkspace { .. }
         | Input::Wake { .. }
         | Input::Completed { .. }
         | Input::Tick => false,

@@ -145,6 +145,7 @@ fn renamed(record: Record, fork: &Fork, through: EventSeq) -> Record {
         if fact.spec.kind == AgentKind::Default {
             fact.spec.kind = AgentKind::Named;
         }
+        fact.spec.tree = None;
         fact.spec.forked_from = Some(ForkedFrom { agent_id: fork.from.clone(), event_seq: through });
     }
     record

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use holon_core::agent::identity::{AgentKind, AgentSpec, ExecutionBinding};
+use holon_core::agent::identity::{AgentKind, AgentSpec};
+use holon_core::agent::workspace::ExecutionBinding;
 use holon_core::config::Config;
 use holon_core::input::ControlRequest;
 use holon_core::message::{
@@ -221,6 +222,8 @@ impl World {
             | Effect::WatchCommand { .. }
             | Effect::StopCommand { .. }
             | Effect::LoadChild { .. }
+            | Effect::FindWorkspace { .. }
+            | Effect::RemoveWorktree { .. }
             | Effect::CallTask { .. }
             | Effect::CallWork { .. }
             | Effect::CallAgent { .. }
@@ -266,11 +269,7 @@ impl World {
 }
 
 pub(crate) fn created(agent: &str) -> Input {
-    let execution = ExecutionBinding {
-        workspace_anchor: "/work".into(),
-        execution_root: "/work".into(),
-        cwd: "/work".into(),
-    };
+    let execution = ExecutionBinding::project("/work", "/work");
     Input::CreateAgent {
         agent: id(agent),
         spec: AgentSpec::named(AgentKind::Named, execution),

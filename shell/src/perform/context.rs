@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use holon_core::agent::identity::ExecutionBinding;
+use holon_core::agent::workspace::ExecutionBinding;
 use holon_core::outcome::{ExecutionSnapshot, InstructionSource, SourceScope};
 
 use crate::spawn;
@@ -110,7 +110,7 @@ mod tests {
 
     fn binding(root: &Path) -> ExecutionBinding {
         let at = |path: &Path| path.display().to_string();
-        ExecutionBinding { workspace_anchor: at(root), execution_root: at(root), cwd: at(&root.join("sub")) }
+        ExecutionBinding::project(at(root), at(&root.join("sub")))
     }
 
     async fn sources(home: &Path, root: &Path) -> Result<Vec<(SourceScope, String)>, ContextError> {

@@ -9,12 +9,13 @@ pub mod model;
 mod task;
 pub mod tool;
 mod work_item;
+mod worktree;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use holon_core::agent::identity::ExecutionBinding;
-use holon_core::effect::{AgentView, TaskWork, ToolCall, WorkView};
+use holon_core::agent::workspace::ExecutionBinding;
+use holon_core::effect::{AgentView, TaskWork, ToolCall, WantedWorkspace, WorkView};
 use holon_core::host::Found;
 use holon_core::ids::TaskId;
 use holon_core::model::{AttemptFailure, ModelAnswer, ModelRequest, Timing};
@@ -30,6 +31,7 @@ use crate::spawn;
 use crate::supervise;
 use crate::text::Texts;
 use crate::trigger_address::TriggerAddresses;
+use crate::workplace::Search;
 use model::{Failure, Providers, Reply};
 use tool::{CommandEnvironment, Commands, Whose};
 
@@ -102,9 +104,24 @@ impl Settings {
         }
     }
 
+    /// The folder below which each agent has its home.
+    pub fn homes(&self) -> PathBuf {
+        self.home.join("agents")
+    }
+
+    /// The same without links: what is bound there is known by one name.
+    pub fn real_homes(&self) -> PathBuf {
+        self.home.canonicalize().map_or_else(|_| self.homes(), |home| home.join("agents"))
+    }
+
+    /// The folder below which agents have the worktrees that are made for them, without links.
+    pub fn real_worktrees(&self) -> PathBuf {
+        self.home.canonicalize().unwrap_or_else(|_| self.home.clone()).join("worktrees")
+    }
+
     /// The home of an agent.
     pub fn agent_home(&self, agent: &AgentId) -> PathBuf {
-        self.home.join("agents").join(agent.as_str())
+        self.homes().join(agent.as_str())
     }
 
     /// Where patches note what they are about to do. Runs that have homes of their own share the folder of
@@ -279,6 +296,30 @@ impl Performers {
         let content = self.inner.texts.take(&shown.to_string());
         let receipt = Receipt::success(content, ToolFacts::default());
         Outcome::Tool { outcome: ToolOutcome { receipt, duration_ms: clock::since(started), end: None } }
+    }
+
+    /// Looks for the folder that an agent wants to work in, and makes a worktree of it where it is to be one; ends in
+    /// `Workspace`, or in `Tool` with what stands against it.
+    pub async fn find_workspace(&self, agent: &AgentId, wanted: WantedWorkspace) -> Outcome {
+        let (started, home) = (clock::now(), self.inner.settings.agent_home(agent));
+        let WantedWorkspace { target, cwd, from, attached, isolated } = wanted;
+        let found = spawn::blocking(move || {
+            let search = Search { from: from.cwd.as_ref(), home: &home, attached: &attached };
+            tool::find_workspace(search, &target, cwd.as_deref())
+        });
+        let found = match (found.await, isolated) {
+            (Ok(Ok(found)), Some(isolated)) => worktree::isolate(found, isolated).await,
+            (Ok(found), _) => found.map(|execution| (execution, None)),
+            (Err(interrupted), _) => return self.failed(&interrupted.to_string()),
+        };
+        match found {
+            Ok((execution, base)) => Outcome::Workspace { execution, base },
+            Err(refusal) => {
+                let receipt = tool::refused(&self.inner.texts, refusal);
+                let outcome = ToolOutcome { receipt, duration_ms: clock::since(started), end: None };
+                Outcome::Tool { outcome }
+            }
+        }
     }
 
     /// Finds out what became of a command that was under way when the runtime ended. `is_task`: its output stays.

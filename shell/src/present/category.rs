@@ -20,6 +20,8 @@ pub enum Category {
     Tool,
     /// Commands in the background.
     Task,
+    /// Where the agent works.
+    Workspace,
     /// States and decisions behind what is shown.
     StateSync,
     Trace,
@@ -33,7 +35,7 @@ impl Category {
             Self::Message => "> ",
             Self::Brief | Self::AssistantProgress => "",
             Self::Tool | Self::Task => "  ",
-            Self::Waiting | Self::Runtime | Self::StateSync | Self::Trace => "· ",
+            Self::Waiting | Self::Workspace | Self::Runtime | Self::StateSync | Self::Trace => "· ",
         }
     }
 }

@@ -22,6 +22,7 @@ mod turn;
 mod wait;
 mod wake;
 mod work;
+mod workspace;
 
 use holon_core::Record;
 use holon_core::event::Event;
@@ -67,6 +68,7 @@ impl Presentation {
             Event::Wait(fact) => wait::told(fact),
             Event::Wake(fact) => wake::told(fact),
             Event::Outbox(fact) => outbox::told(fact),
+            Event::Workspace(fact) => workspace::told(fact),
             Event::Brief(fact) => brief::told(fact),
         };
         let Told { visibility, category, title, body, summary } = told;

@@ -24,6 +24,10 @@ pub(super) fn told(fact: &TaskFact) -> Told {
         TaskFact::ChildNeedTold(fact) => {
             (Visibility::Debug, format!("{} tells of the need of {}", fact.message_id, fact.task_id))
         }
+        TaskFact::ChildEnded(fact) => {
+            let summary = format!("the child of {} has ended {}", fact.task_id, fact.end.status);
+            (Visibility::Verbose, summary)
+        }
     };
     Told::new(visibility, Category::Task, "task", &summary)
 }

@@ -9,7 +9,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use holon_core::agent::identity::ExecutionBinding;
+use holon_core::agent::workspace::ExecutionBinding;
 use holon_core::config::ConfigError;
 use holon_core::host::RestoreError;
 use holon_core::outcome::LoadedContext;
@@ -198,7 +198,9 @@ impl Runtime {
             other @ (Outcome::Answer { .. }
             | Outcome::AttemptFailed { .. }
             | Outcome::Tool { .. }
-            | Outcome::Prepared { .. }) => Err(format!("reading the context ended in {other:?}")),
+            | Outcome::Prepared { .. }
+            | Outcome::Workspace { .. }
+            | Outcome::Worktree { .. }) => Err(format!("reading the context ended in {other:?}")),
         }
     }
 

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use holon_core::agent::identity::{AgentKind, AgentSpec, ExecutionBinding};
+use holon_core::agent::identity::{AgentKind, AgentSpec};
+use holon_core::agent::workspace::ExecutionBinding;
 use holon_core::input::ControlRequest;
 use holon_core::message::{AdmissionContext, Ingress, Surface};
 use holon_core::model::ModelRef;
@@ -42,8 +43,7 @@ async fn begin(home: &TempDir) -> (Runtime, Ended) {
 
 async fn create(runtime: &Runtime, home: &TempDir, name: &str) -> Answer {
     let root = home.path().display().to_string();
-    let execution =
-        ExecutionBinding { workspace_anchor: root.clone(), execution_root: root.clone(), cwd: root };
+    let execution = ExecutionBinding::project(root.clone(), root);
     let (agent, spec) = (id(name), AgentSpec::named(AgentKind::Named, execution));
     let named = agent.clone();
     runtime.ask(Some(&named), move |reply| Input::CreateAgent { agent, spec, reply }).await.unwrap()

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use holon_core::agent::identity::ExecutionBinding;
+use holon_core::agent::workspace::ExecutionBinding;
 use holon_core::effect::ToolCall;
 use holon_core::ids::TaskId;
 use holon_core::outcome::SupervisorIdentity;
@@ -110,7 +110,7 @@ impl Place {
             call_id: "call_1".into(),
             tool,
             arguments: self.texts.take(&arguments.to_string()),
-            execution: ExecutionBinding { workspace_anchor: at.clone(), execution_root: at.clone(), cwd: at },
+            execution: ExecutionBinding::project(at.clone(), at),
             output_tokens: 64_000,
             timeout: Millis(timeout),
         }

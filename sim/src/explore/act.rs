@@ -288,6 +288,7 @@ impl Situation {
             | Answer::TaskInput { .. }
             | Answer::Timer { .. }
             | Answer::WorkItem { .. }
+            | Answer::Workspaces { .. }
             | Answer::Woken { .. }
             | Answer::ExternalTrigger { .. }
             | Answer::Refused { .. } => {}
@@ -334,6 +335,7 @@ impl Situation {
             | Input::Wake { agent, .. }
             | Input::Deliver { agent, .. }
             | Input::ChangeTrigger { agent, .. }
+            | Input::ChangeWorkspace { agent, .. }
             | Input::Completed { agent, .. } => {
                 if !self.checks.parked.contains_key(agent) {
                     return Ok(());

@@ -123,7 +123,12 @@ impl Ending {
                 | OpKind::RunCommand
                 | OpKind::PromoteCommand
                 | OpKind::WriteInput => true,
-                OpKind::LoadContext | OpKind::CallModel | OpKind::AwaitTask | OpKind::SuperviseChild => false,
+                OpKind::LoadContext
+                | OpKind::CallModel
+                | OpKind::AwaitTask
+                | OpKind::SuperviseChild
+                | OpKind::FindWorkspace
+                | OpKind::RemoveWorktree => false,
             },
         }
     }
@@ -184,9 +189,12 @@ fn plain(kind: OpKind) -> Deed {
         OpKind::CallModel => says("done"),
         OpKind::CallTool | OpKind::RunCommand => Deed::ToolDone { output: "ok".into() },
         OpKind::PrepareCommand => Deed::Prepares,
-        OpKind::PromoteCommand | OpKind::AwaitTask | OpKind::WriteInput | OpKind::SuperviseChild => {
-            Deed::TaskLooks
-        }
+        OpKind::PromoteCommand
+        | OpKind::AwaitTask
+        | OpKind::WriteInput
+        | OpKind::SuperviseChild
+        | OpKind::FindWorkspace
+        | OpKind::RemoveWorktree => Deed::TaskLooks,
     }
 }
 
@@ -218,7 +226,9 @@ fn another(kind: OpKind) -> OpKind {
         | OpKind::PromoteCommand
         | OpKind::AwaitTask
         | OpKind::WriteInput
-        | OpKind::SuperviseChild => OpKind::PrepareCommand,
+        | OpKind::SuperviseChild
+        | OpKind::FindWorkspace
+        | OpKind::RemoveWorktree => OpKind::PrepareCommand,
     }
 }
 

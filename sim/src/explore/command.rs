@@ -290,6 +290,7 @@ impl Asked {
                 | Event::Wait(_)
                 | Event::Wake(_)
                 | Event::Outbox(_)
+                | Event::Workspace(_)
                 | Event::Brief(_) => None,
             });
             ensure!(settled == due, "P5", "{op} was found {found:?}, and settled as {settled:?}");

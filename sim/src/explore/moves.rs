@@ -110,6 +110,7 @@ impl Situation {
             | Action::Deliver { .. }
             | Action::ChangeTrigger { .. }
             | Action::Meddle { .. }
+            | Action::Place { .. }
             | Action::Start
             | Action::Restart
             | Action::Kill { .. }
@@ -186,7 +187,9 @@ impl Situation {
             | OpKind::CallTool
             | OpKind::RunCommand
             | OpKind::AwaitTask
-            | OpKind::SuperviseChild => false,
+            | OpKind::SuperviseChild
+            | OpKind::FindWorkspace
+            | OpKind::RemoveWorktree => false,
         });
         let yields = |open: &OpenOp| match open.kind {
             OpKind::AwaitTask => true,
@@ -197,7 +200,9 @@ impl Situation {
             | OpKind::PrepareCommand
             | OpKind::PromoteCommand
             | OpKind::WriteInput
-            | OpKind::SuperviseChild => false,
+            | OpKind::SuperviseChild
+            | OpKind::FindWorkspace
+            | OpKind::RemoveWorktree => false,
         };
         !other && of_run.into_iter().any(yields)
     }

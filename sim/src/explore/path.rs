@@ -225,7 +225,7 @@ impl Writer {
 
 fn silence(kind: OpKind) -> Option<Deed> {
     match kind {
-        OpKind::LoadContext | OpKind::SuperviseChild => None,
+        OpKind::LoadContext | OpKind::SuperviseChild | OpKind::FindWorkspace | OpKind::RemoveWorktree => None,
         OpKind::CallModel => Some(Deed::ProviderSilent),
         OpKind::CallTool | OpKind::RunCommand => Some(Deed::ToolSilent),
         OpKind::PrepareCommand => Some(Deed::PrepareSilent),
@@ -241,5 +241,6 @@ fn component(kind: OpKind) -> &'static str {
         OpKind::CallTool | OpKind::RunCommand => "tool",
         OpKind::PrepareCommand => "supervisor",
         OpKind::PromoteCommand | OpKind::AwaitTask | OpKind::WriteInput | OpKind::SuperviseChild => "task",
+        OpKind::FindWorkspace | OpKind::RemoveWorktree => "workspace",
     }
 }

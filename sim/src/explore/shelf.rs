@@ -117,6 +117,10 @@ impl Errand {
                 Self::Begin { agent, op, kind: OpKind::CallTool }
             }
             Effect::RunCommand { agent, op, supervisor } => Self::Word { agent, op, supervisor },
+            Effect::FindWorkspace { agent, op, .. } => Self::Begin { agent, op, kind: OpKind::FindWorkspace },
+            Effect::RemoveWorktree { agent, op, .. } => {
+                Self::Begin { agent, op, kind: OpKind::RemoveWorktree }
+            }
             Effect::LoadChild { .. } => Self::Load,
             Effect::Cancel { agent, op } => Self::Cancel { agent, op },
         }

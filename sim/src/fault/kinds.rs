@@ -16,7 +16,7 @@ const fn kind(rows: &'static str, name: &'static str, meets: &'static str) -> Ki
 }
 
 /// A swarm in which one of them never strikes, or never meets anything, has lost it.
-pub const KINDS: [Kind; 86] = [
+pub const KINDS: [Kind; 90] = [
     kind("PV1 PV3 PV5 PV6 PV8", "provider.fails", "an attempt has failed"),
     kind("PV4 PV5", "provider.away", "an attempt is repeated"),
     kind("PV4 PV5", "provider.away", "a wait is spread"),
@@ -103,6 +103,10 @@ pub const KINDS: [Kind; 86] = [
     kind("CH4", "a child begins", "crash in the middle of a family"),
     kind("CH5", "a child begins", "a child is refused"),
     kind("RS1", "agent parked", "a child is brought in"),
+    kind("OC1", "a folder is taken", "a folder is refused"),
+    kind("OC2", "a folder is taken", "a holder is stopped"),
+    kind("OC2", "crash", "crash while a folder is taken"),
+    kind("OC3", "a folder is taken", "a folder is left"),
 ];
 
 /// Several faults together, counted when all of it has happened.

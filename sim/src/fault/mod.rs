@@ -29,6 +29,9 @@ pub struct Faults {
     pub task_calls: u32,
     /// Calls that begin a child.
     pub child_calls: u32,
+    /// Calls that go to a folder which others go to, too, or back.
+    #[serde(default)]
+    pub folder_calls: u32,
     /// Supervisors that are killed while their command goes on.
     pub supervisor_killed: u32,
     /// Commands that nothing ends, however they are asked to.

@@ -69,6 +69,7 @@ impl New {
             | Event::Wait(_)
             | Event::Wake(_)
             | Event::Outbox(_)
+            | Event::Workspace(_)
             | Event::Brief(_) => None,
         });
         let (runtime, asked): (Vec<&Message>, Vec<&Message>) =

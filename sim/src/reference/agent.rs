@@ -132,6 +132,7 @@ impl Model {
             | Event::Wait(_)
             | Event::Wake(_)
             | Event::Outbox(_)
+            | Event::Workspace(_)
             | Event::Brief(_) => Ok(()),
         }
     }

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use holon_core::agent::external_trigger::{Delivery, TriggerChange, TriggerStatus};
 use holon_core::agent::timer::TimerSpec;
 use holon_core::agent::wake::{Hint, WakeDisposition};
-use holon_core::event::{InboxFact, LifecycleFact, TaskFact};
+use holon_core::event::{InboxFact, LifecycleFact, TaskFact, WorkspaceFact};
 use holon_core::ids::{TaskId, TimerId, WorkItemId};
 use holon_core::input::ControlRequest;
 use holon_core::lifecycle::Status;
@@ -80,6 +80,9 @@ enum Told {
     },
     Timer {
         timer: TimerId,
+        changed: bool,
+    },
+    Workspaces {
         changed: bool,
     },
     /// A hint was taken; whether one of its source waits already.
@@ -204,6 +207,7 @@ impl Reference {
             | Input::Wake { agent, .. }
             | Input::Deliver { agent, .. }
             | Input::ChangeTrigger { agent, .. }
+            | Input::ChangeWorkspace { agent, .. }
             | Input::SetModel { agent, .. } => self.agents.get(agent).cloned(),
             // Nobody is told anything about one agent.
             Input::Completed { .. } | Input::Tick | Input::Drain { .. } => None,
@@ -255,11 +259,8 @@ impl Reference {
             Input::WriteTask { agent, task, text, reply } => {
                 let mut told = self.task_is_written(before, *task, text.bytes());
                 if begins(agent, *task, records) {
-                    told.extend(
-                        self.agents
-                            .get(agent)
-                            .map_or(Vec::new(), |agent| agent.tasks.write(*task, text.bytes())),
-                    );
+                    let now = self.agents.get(agent);
+                    told.extend(now.into_iter().flat_map(|agent| agent.tasks.write(*task, text.bytes())));
                 }
                 (*reply, told)
             }
@@ -276,6 +277,9 @@ impl Reference {
             Input::Wake { hint, reply, .. } => (*reply, self.hint_is_taken(before, hint)),
             Input::Deliver { delivery, reply, .. } => (*reply, self.is_delivered(before, delivery)),
             Input::ChangeTrigger { change, reply, .. } => (*reply, trigger_is_changed(before, *change)),
+            Input::ChangeWorkspace { agent, reply, .. } => {
+                (*reply, workspace_is_changed(before, agent, records))
+            }
             Input::Drain { reply } => {
                 self.draining = true;
                 (*reply, vec![Told::Drained])
@@ -422,6 +426,7 @@ impl Reference {
             Answer::TaskInput { task, input } => {
                 Told::Input { task: task.id, accepted: input.bytes_written > 0 }
             }
+            Answer::Workspaces { changed, .. } => Told::Workspaces { changed: *changed },
             Answer::Timer { timer, changed } => Told::Timer { timer: timer.id, changed: *changed },
             Answer::WorkItem { item, changed } => Told::WorkItem { item: item.id, changed: *changed },
             Answer::Woken { disposition } => {
@@ -507,6 +512,30 @@ fn begins(agent: &AgentId, task: TaskId, records: &[Record]) -> bool {
         record.agent == *agent
             && matches!(&record.event, Event::Task(TaskFact::TaskCreated(fact)) if fact.task_id == task)
     })
+}
+
+/// Changed is what is on record; what can't be, the laws of each log say.
+fn workspace_is_changed(before: &Before, agent: &AgentId, records: &[Record]) -> Vec<Told> {
+    if before.agent.is_none() {
+        return vec![Told::Refused("unknown_agent")];
+    }
+    let about = |record: &Record| {
+        record.agent == *agent
+            && matches!(
+                record.event,
+                Event::Workspace(
+                    WorkspaceFact::WorkspaceAttached(_)
+                        | WorkspaceFact::WorkspaceUsed(_)
+                        | WorkspaceFact::WorkspaceDetached(_)
+                        | WorkspaceFact::WorktreeLeft(_)
+                )
+            )
+    };
+    if records.iter().any(about) {
+        return vec![Told::Workspaces { changed: true }];
+    }
+    let refused = ["unknown_workspace", "workspace_active"].map(Told::Refused);
+    refused.into_iter().chain([Told::Workspaces { changed: false }]).collect()
 }
 
 fn trigger_is_changed(before: &Before, change: TriggerChange) -> Vec<Told> {

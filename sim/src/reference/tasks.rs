@@ -129,7 +129,10 @@ impl Tasks {
                 }
             }
             Event::Task(
-                TaskFact::TaskInputDelivered(_) | TaskFact::ChildNeedNoted(_) | TaskFact::ChildNeedTold(_),
+                TaskFact::TaskInputDelivered(_)
+                | TaskFact::ChildNeedNoted(_)
+                | TaskFact::ChildNeedTold(_)
+                | TaskFact::ChildEnded(_),
             )
             | Event::Turn(_)
             | Event::Inbox(_)
@@ -141,6 +144,7 @@ impl Tasks {
             | Event::Wait(_)
             | Event::Wake(_)
             | Event::Outbox(_)
+            | Event::Workspace(_)
             | Event::Brief(_) => {}
         }
         Ok(())

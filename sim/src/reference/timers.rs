@@ -60,6 +60,7 @@ impl Timers {
             | Event::Wait(_)
             | Event::Wake(_)
             | Event::Outbox(_)
+            | Event::Workspace(_)
             | Event::Brief(_) => Ok(()),
         }
     }
@@ -148,13 +149,14 @@ impl Timers {
     pub(super) fn cancel(&self, id: TimerId) -> Vec<Told> {
         let Some(timer) = self.all.get(&id) else { return vec![Told::Refused("unknown_timer")] };
         let ended = Told::Timer { timer: id, changed: false };
+        // Others may have fired for the last time at the beginning of the step, and it with them.
+        let armed = self.all.values().filter(|timer| timer.next.is_some()).count();
         if timer.next.is_some() {
-            // It may have fired for the last time at the beginning of the step, with many others.
-            let armed = self.all.values().filter(|timer| timer.next.is_some()).count();
             let forgotten = (armed + self.ended.len() > REMEMBERED).then_some(Told::Refused("unknown_timer"));
             return forgotten.into_iter().chain([Told::Timer { timer: id, changed: true }, ended]).collect();
         }
-        let long_ago = self.ended.iter().rev().take(REMEMBERED).all(|recent| *recent != id);
+        let long_ago =
+            self.ended.iter().rev().take(REMEMBERED.saturating_sub(armed)).all(|recent| *recent != id);
         long_ago.then_some(Told::Refused("unknown_timer")).into_iter().chain([ended]).collect()
     }
 }

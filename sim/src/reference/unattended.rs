@@ -151,6 +151,7 @@ impl Unattended {
             | Event::Work(_)
             | Event::Wake(_)
             | Event::Outbox(_)
+            | Event::Workspace(_)
             | Event::Brief(_) => {}
         }
         Ok(())

@@ -162,6 +162,7 @@ impl Work {
             | Event::Task(_)
             | Event::Timer(_)
             | Event::Outbox(_)
+            | Event::Workspace(_)
             | Event::Brief(_) => {}
         }
         Ok(())

@@ -15,6 +15,7 @@ use holon_core::{Config, Millis};
 use crate::choices::{Choices, Seeded, Site, pick};
 use crate::commands;
 use crate::fault::{Dead, Faults};
+use crate::places::{Placing, SHARED};
 use crate::scenario::{Action, Later, Meddling, Message, Scenario, Sender, Timed, VERSION};
 use crate::story::Story;
 
@@ -70,6 +71,7 @@ pub fn scenario(seed: u64) -> Scenario {
     of_work(&mut draw, agents, span, &mut inputs);
     of_hints(&mut draw, agents, span, &mut inputs);
     of_children(&mut draw, agents, span, &mut inputs);
+    of_folders(&mut draw, agents, span, &mut inputs);
     pattern::add(&mut draw, agents, span, &mut inputs, &mut faults);
     let later = later(&mut draw, &config, agents);
     let began = beginning(&mut draw);
@@ -189,6 +191,21 @@ fn of_children(draw: &mut Draw, agents: u32, span: u32, inputs: &mut Vec<Timed>)
         // Late enough for some to have come to their ends.
         let at = u64::from(draw.below("meddled", span)) + u64::from(draw.below("meddled later", span));
         inputs.push(Timed { at, agent, action: Action::Meddle { task, how } });
+    }
+    draw.ordinal = 0;
+}
+
+/// In a few worlds operators send agents to folders that others go to, too.
+fn of_folders(draw: &mut Draw, agents: u32, span: u32, inputs: &mut Vec<Timed>) {
+    use Placing::{Attach, Detach, Exit, Prune, Use};
+    draw.ordinal = 0;
+    for nth in 0..draw.of("placing", &[0, 0, 0, 8]) {
+        draw.ordinal = nth;
+        let agent = draw.below("who is placed", agents) + 1;
+        let folder = draw.below("placed where", SHARED);
+        let how = draw.of("placed how", &[Attach, Use, Use, Exit, Detach, Prune]);
+        let at = u64::from(draw.below("placed", span));
+        inputs.push(Timed { at, agent, action: Action::Place { folder, how } });
     }
     draw.ordinal = 0;
 }
@@ -345,6 +362,7 @@ fn faults(draw: &mut Draw) -> Faults {
         commands_last: draw.of("commands_last", &[0, 300, 800]),
         task_calls: draw.of("task_calls", &[0, 0, 100, 300]),
         child_calls: draw.of("child_calls", &[0, 0, 0, 60, 200]),
+        folder_calls: draw.of("folder_calls", &[0, 0, 0, 80, 250]),
         supervisor_killed: draw.of("supervisor_killed", &[0, 0, 100]),
         stop_ignored: draw.of("stop_ignored", &[0, 0, 500]),
         task_fails: draw.of("task_fails", &rates),
@@ -382,7 +400,7 @@ fn config_of(draw: &mut Draw, agents: u32) -> Config {
     config.queue = queue(draw);
     config.turn = turn(draw);
     config.context = ContextLimits {
-        window_tokens: draw.of("window", &[8_192, 12_000, 128_000]),
+        window_tokens: draw.of("window", &[8_192, 14_000, 128_000]),
         windows: Vec::new(),
         recent_messages: draw.of("recent", &[0, 1, 8]),
     };

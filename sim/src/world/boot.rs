@@ -14,6 +14,7 @@ use crate::disk::Row;
 use crate::disk::image::{Damage, Reader};
 use crate::failure::{Failure, ensure, liveness, safety};
 use crate::form;
+use crate::places;
 use crate::scenario::Action;
 
 impl World<'_> {
@@ -87,6 +88,9 @@ impl World<'_> {
         if !self.checks.children().is_empty() {
             self.injector.saw("crash in the middle of a family");
         }
+        if self.checks.agents().values().any(places::is_in_shared) {
+            self.injector.saw("crash while a folder is taken");
+        }
         for (agent, op) in self.outside.inflight.keys() {
             self.injector.saw("crash during a turn");
             let host = self.life.host.as_ref();
@@ -96,10 +100,13 @@ impl World<'_> {
                 | OpKind::PrepareCommand
                 | OpKind::RunCommand
                 | OpKind::PromoteCommand
-                | OpKind::AwaitTask => true,
-                OpKind::LoadContext | OpKind::CallModel | OpKind::WriteInput | OpKind::SuperviseChild => {
-                    false
-                }
+                | OpKind::AwaitTask
+                | OpKind::FindWorkspace => true,
+                OpKind::LoadContext
+                | OpKind::CallModel
+                | OpKind::WriteInput
+                | OpKind::SuperviseChild
+                | OpKind::RemoveWorktree => false,
             });
             if call {
                 self.injector.saw("crash during a tool call");
@@ -121,6 +128,7 @@ impl World<'_> {
             | Action::Deliver { .. }
             | Action::ChangeTrigger { .. }
             | Action::Meddle { .. }
+            | Action::Place { .. }
             | Action::Kill { .. }
             | Action::Suspend { .. }
             | Action::ClockJump { .. }

@@ -336,6 +336,8 @@ impl World<'_> {
             | Outcome::Answer { .. }
             | Outcome::AttemptFailed { .. }
             | Outcome::Prepared { .. }
+            | Outcome::Workspace { .. }
+            | Outcome::Worktree { .. }
             | Outcome::Failed { .. } => None,
         });
         if let Some(known) = self.outside.supervised.values_mut().find(alive) {
@@ -427,6 +429,7 @@ pub(crate) fn judge(ends: &Ends, records: &[Record]) -> Result<(), Failure> {
             | Event::Wait(_)
             | Event::Wake(_)
             | Event::Outbox(_)
+            | Event::Workspace(_)
             | Event::Brief(_) => false,
         });
         ensure!(told, "P5", "{op} had ended with {:?}, which nobody is told", outcome.receipt);

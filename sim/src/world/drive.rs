@@ -58,6 +58,7 @@ impl World<'_> {
             | Action::Deliver { .. }
             | Action::ChangeTrigger { .. }
             | Action::Meddle { .. }
+            | Action::Place { .. }
             | Action::Start
             | Action::Stop
             | Action::Abort { .. }

@@ -30,6 +30,11 @@ impl World<'_> {
         ensure!(active.is_none(), "V9", "{active:?} never ended");
         let left = kin::alive(self.checks.agents());
         ensure!(left.is_none(), "C7", "{left:?} is left of a family");
+        // What a disk that lies has forgotten, nobody removes.
+        if self.scenario.faults.sync_lies == 0 {
+            let said = self.outside.trees.judge(self.checks.agents(), self.options.sabotage)?;
+            self.checks.say_often("O6", said);
+        }
         if let Some(host) = &self.life.host {
             self.checks.fold_is_live(host)?;
             self.checks.small(host)?;

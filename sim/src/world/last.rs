@@ -62,6 +62,7 @@ impl World<'_> {
             | Action::Deliver { .. }
             | Action::ChangeTrigger { .. }
             | Action::Meddle { .. }
+            | Action::Place { .. }
             | Action::ClockJump { .. }
             | Action::Tick => false,
         }
@@ -86,6 +87,7 @@ impl World<'_> {
             | Action::Deliver { .. }
             | Action::ChangeTrigger { .. }
             | Action::Meddle { .. }
+            | Action::Place { .. }
             | Action::Start
             | Action::Kill { .. }
             | Action::Suspend { .. }

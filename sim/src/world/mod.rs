@@ -35,6 +35,7 @@ use crate::ingress::{Clients, Request, agent_id};
 use crate::scenario::{Action, Meddling, Scenario};
 use crate::story::Progress;
 use crate::trace::Trace;
+use crate::trees::Trees;
 use crate::witness::Witness;
 use agenda::{Agenda, Happening};
 use command::Supervisors;
@@ -156,6 +157,7 @@ struct Outside {
     observed: BTreeMap<AgentId, EventSeq>,
     ordinals: BTreeMap<(&'static str, u32), u64>,
     story: Progress,
+    trees: Trees,
 }
 
 impl Outside {
@@ -263,8 +265,9 @@ impl<'a> World<'a> {
             let (of_one, of_all) = (config.budgets.agent_day, config.budgets.runtime_day);
             let poor = of_one != Bounds::default() || of_all != Bounds::default();
             let days = if poor { days + 8 * messages } else { days };
-            // Whoever waits in vain looks again for some days before he leaves it to an operator.
-            hold + turn * messages + (days + 5 * family) * 86_400_000
+            // Whoever waits in vain looks again for some days before he leaves it to an operator, and may come upon
+            // something else to wait for, a few times over.
+            hold + turn * messages + (days + 15 * family) * 86_400_000
         });
         longest.max().unwrap_or(0).saturating_mul(1_000).saturating_add(86_400_000_000)
     }
@@ -294,6 +297,7 @@ impl<'a> World<'a> {
                     | Action::Wake { .. }
                     | Action::Deliver { .. }
                     | Action::Meddle { .. }
+                    | Action::Place { .. }
                     | Action::Start
                     | Action::Tick => self.waits_for_the_disk(at, false),
                 }

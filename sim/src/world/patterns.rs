@@ -74,6 +74,7 @@ impl Patterns {
             | Action::Deliver { .. }
             | Action::ChangeTrigger { .. }
             | Action::Meddle { .. }
+            | Action::Place { .. }
             | Action::Restart
             | Action::Kill { .. }
             | Action::Suspend { .. }

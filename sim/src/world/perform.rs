@@ -1,5 +1,7 @@
 //! What effects do in the world, and whether they may.
 
+use std::mem;
+
 use holon_core::{AgentId, Answer, Effect, OpId, ReplyId, StepSeq};
 
 use super::agenda::Happening;
@@ -11,7 +13,7 @@ use crate::ingress::Request;
 use crate::provider::{self, Circumstances, Deliveries};
 use crate::script::Line;
 use crate::story::Round;
-use crate::{commands, ingress, readers, tools, wire};
+use crate::{commands, ingress, places, readers, tools, wire};
 
 impl World<'_> {
     pub(super) fn perform(&mut self, effect: Effect, step: StepSeq) -> Result<(), Failure> {
@@ -36,6 +38,19 @@ impl World<'_> {
             Effect::CallTask { agent, op, work } => self.call_task(&agent, op, &work),
             Effect::CallWork { agent, op, .. } | Effect::CallAgent { agent, op, .. } => {
                 self.begin(&agent, op, "task", commands::show)
+            }
+            Effect::FindWorkspace { agent, op, wanted } => {
+                let mut trees = mem::take(&mut self.outside.trees);
+                let find = |here: &mut Circumstances<'_>| places::find(here, &agent, &wanted, &mut trees);
+                let begun = self.begin(&agent, op, "workspace", find);
+                self.outside.trees = trees;
+                begun
+            }
+            Effect::RemoveWorktree { agent, op, worktree } => {
+                let mut trees = mem::take(&mut self.outside.trees);
+                let begun = self.begin(&agent, op, "workspace", |here| trees.remove(here, &worktree));
+                self.outside.trees = trees;
+                begun
             }
             Effect::LoadChild { child, .. } => {
                 let site = self.site("load", 0, "after");
@@ -201,6 +216,7 @@ impl World<'_> {
             | Answer::TaskInput { .. }
             | Answer::Timer { .. }
             | Answer::WorkItem { .. }
+            | Answer::Workspaces { .. }
             | Answer::Woken { .. }
             | Answer::ExternalTrigger { .. } => {}
         }
@@ -244,6 +260,8 @@ impl World<'_> {
             | Effect::CallTask { .. }
             | Effect::CallWork { .. }
             | Effect::CallAgent { .. }
+            | Effect::FindWorkspace { .. }
+            | Effect::RemoveWorktree { .. }
             | Effect::RunCommand { .. } => false,
         };
         self.checks.say("L7");

@@ -105,6 +105,10 @@ pub enum Sabotage {
     Childless,
     /// Nobody may work for another.
     Idlers,
+    /// Nobody may have a folder for himself.
+    Crowded,
+    /// There may be a worktree that nobody has made.
+    Stray,
     /// Every child is taken for one that nobody supervises.
     Orphans,
     /// The queue is taken for a smaller one.

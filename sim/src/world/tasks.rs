@@ -22,6 +22,8 @@ use crate::scenario::Action;
 
 /// A supervisor reports within so long, beyond the grace; and once more after it was told to kill.
 const REPORT: Millis = Millis::seconds(15);
+/// How long a child may be waited for beyond that, because of its worktrees.
+const REMOVALS: u64 = 10 * 300_000_000;
 /// Late timers and busy moments.
 const SLACK: u64 = 30_000_000;
 
@@ -57,6 +59,7 @@ impl World<'_> {
                 TaskFact::TaskInputDelivered(fact) if fact.input_target == InputTarget::ChildFollowup => {
                     self.injector.saw("a child is told more");
                 }
+                TaskFact::ChildEnded(_) => self.injector.saw("a child leaves a worktree"),
                 TaskFact::ChildNeedNoted(_) => self.injector.saw("a child needs its parent"),
                 TaskFact::ChildNeedTold(_) => {}
                 TaskFact::TaskInputDelivered(fact) => {
@@ -127,6 +130,8 @@ impl World<'_> {
         let most = (grace + 2 * REPORT.0) * 1_000
             + 2 * (self.waits.all(since) + self.life.writer.waits(self.at))
             + SLACK;
+        // Of a child, or of one of its own, a worktree may be looked at by somebody who is never heard of.
+        let most = if self.is_child(agent, task) { most + REMOVALS } else { most };
         if took > most * u64::from(patient) {
             return Err(liveness("V9", format!("{task} of {agent} took {took} µs to end, {most} at most")));
         }

@@ -84,6 +84,7 @@ pub(super) fn urgent(input: &Input) -> bool {
         | Input::CancelTimer { .. }
         | Input::CreateWorkItem { .. }
         | Input::CompleteWorkItem { .. }
+        | Input::ChangeWorkspace { .. }
         | Input::Wake { .. }
         | Input::Completed { .. }
         | Input::Tick => false,

@@ -9,24 +9,25 @@ use serde::Serialize;
 
 use super::deliver::Telling;
 use super::end::{self, End};
-use super::{ChildSpec, Job, Task, TaskStatus, ToldNeed, WaitPolicy, WorkspaceMode};
+use super::{ChildEnd, ChildSpec, Job, Task, TaskStatus, ToldNeed, WaitPolicy, WorkspaceMode};
+use crate::agent::Agent;
 use crate::agent::child::{Need, Supervisor};
 use crate::agent::evidence::{self, Evidence};
 use crate::agent::identity::{AgentKind, AgentSpec};
 use crate::agent::novelty::Fingerprint;
 use crate::agent::outbox::{self, Letter};
+use crate::agent::workspace::{self, ExecutionBinding, Retained, Worktree, WorktreePlan, isolate};
 use crate::content::{Text, clip};
 use crate::event::operation::{OpKind, Settlement};
 use crate::event::task::{
-    ChildNeedNoted, ChildNeedTold, TaskCause, TaskCreated, TaskInputDelivered, TaskOrigin,
+    ChildEnded, ChildNeedNoted, ChildNeedTold, TaskCause, TaskCreated, TaskInputDelivered, TaskOrigin,
 };
 use crate::hash;
 use crate::host::tx::{Opening, Tx};
-use crate::ids::{AgentId, OpId, RunId, TaskId};
+use crate::ids::{AgentId, OpId, RunId, TaskId, WorktreeId};
 use crate::lifecycle::Status;
 use crate::message::{Message, MessageKind, Origin, Priority, Surface};
 use crate::outcome::InputTarget;
-use crate::price::Amount;
 use crate::tool::arguments::{MESSAGE_BYTES, SpawnAgent, SpawnPreset};
 use crate::tool::{InputReceipt, Receipt, ToolError, ToolErrorKind, ToolFacts};
 
@@ -59,8 +60,40 @@ pub struct ChildSupervision {
     pub child_agent_id: AgentId,
     pub supervision_task_id: TaskId,
     pub workspace_mode: WorkspaceMode,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worktree: Option<ChildWorktree>,
     pub cleanup_owner: CleanupOwner,
     pub followup_target: FollowupTarget,
+}
+
+/// The worktree of a child.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, serde::Deserialize, schemars::JsonSchema)]
+pub struct ChildWorktree {
+    pub worktree_id: WorktreeId,
+    pub path: String,
+    pub branch: String,
+    pub state: ChildWorktreeState,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retained: Option<Retained>,
+}
+
+crate::names::names! {
+    /// Whether it is there.
+    ChildWorktreeState { InUse "in_use", Removed "removed", Retained "retained" }
+}
+
+impl ChildWorktree {
+    fn of(task: &Task) -> Option<Self> {
+        let plan = task.child()?.worktree.as_ref()?;
+        let retained = task.end.as_ref().and_then(|end| end.worktree.clone());
+        let state = match (&task.end, &retained) {
+            (None, _) => ChildWorktreeState::InUse,
+            (Some(_), None) => ChildWorktreeState::Removed,
+            (Some(_), Some(_)) => ChildWorktreeState::Retained,
+        };
+        let (path, branch) = (plan.path.clone(), plan.branch.clone());
+        Some(Self { worktree_id: plan.worktree_id, path, branch, state, retained })
+    }
 }
 
 crate::names::names! {
@@ -80,37 +113,62 @@ impl ChildSupervision {
             child_agent_id: child.child_agent_id.clone(),
             supervision_task_id: task.id,
             workspace_mode: child.workspace_mode,
+            worktree: ChildWorktree::of(task),
             cleanup_owner: CleanupOwner::SupervisionTask,
             followup_target: FollowupTarget::ParentSupervisor,
         })
     }
 }
 
-/// Begins another agent, for a call.
-pub(crate) fn spawn(tx: &mut Tx<'_>, run_id: RunId, asked: &SpawnAgent) -> Result<Receipt, ToolError> {
+/// Begins another agent, for a call; a worktree for it is made first.
+pub(crate) fn spawn(
+    tx: &mut Tx<'_>,
+    run_id: RunId,
+    asked: &SpawnAgent,
+) -> Result<Option<Receipt>, ToolError> {
     let model = model(tx, asked)?;
     match asked.preset {
+        SpawnPreset::PrivateChild if asked.workspace_mode == WorkspaceMode::Worktree => {
+            first_message(asked)?;
+            may_supervise(tx)?;
+            workspace::tools::isolate(tx, run_id).map(|()| None)
+        }
         SpawnPreset::PrivateChild => {
-            let task = supervise(tx, run_id, asked, model)?;
-            let task = tx.agent().tasks.get(task);
-            let supervision = task.and_then(|task| ChildSupervision::of(&tx.agent().id, task));
-            let Some(supervision) = supervision else { return Ok(told(&tx.agent().id, None)) };
-            let child = supervision.child_agent_id.clone();
-            Ok(told(&child, Some(supervision)))
+            let spec = |supervisor, agent: &Agent| AgentSpec::child(supervisor, agent);
+            supervise(tx, run_id, asked, None, spec).map(Some)
         }
         SpawnPreset::PublicNamed => {
             let agent = named(tx, asked)?;
             let parent = tx.agent();
-            let execution = parent.spec.execution.clone();
+            let execution = ExecutionBinding::home_of(&agent, &tx.config.homes);
+            let attached = parent.workspaces.attached().map(|(_, anchor)| anchor.to_string());
             let spec = AgentSpec {
                 lineage_parent_agent_id: Some(parent.id.clone()),
+                attached: attached.collect(),
                 ..AgentSpec::named(AgentKind::Named, execution)
             };
             let message = asked.initial_message.clone().map(Text::whole);
             outbox::post(tx, agent.clone(), Letter::Spawn { spec: spec.into(), model, message });
-            Ok(told(&agent, None))
+            Ok(Some(told(&agent, None)))
         }
     }
+}
+
+/// Begins a child in the worktree that was made for it.
+pub(crate) fn spawn_isolated(
+    tx: &mut Tx<'_>,
+    run_id: RunId,
+    asked: &SpawnAgent,
+    (execution, worktree): (&ExecutionBinding, WorktreeId),
+) -> Result<Receipt, ToolError> {
+    let plan =
+        tx.agent().worktrees().find(|one| one.plan.worktree_id == worktree).map(|one| one.plan.clone());
+    let spec = |supervisor, agent: &Agent| AgentSpec {
+        execution: execution.clone(),
+        isolated: true,
+        ..AgentSpec::child(supervisor, agent)
+    };
+    supervise(tx, run_id, asked, plan, spec)
 }
 
 fn told(agent_id: &AgentId, supervision: Option<ChildSupervision>) -> Receipt {
@@ -170,13 +228,8 @@ fn named(tx: &Tx<'_>, asked: &SpawnAgent) -> Result<AgentId, ToolError> {
     room(tx).map(|()| agent)
 }
 
-/// Begins a child under supervision.
-fn supervise(
-    tx: &mut Tx<'_>,
-    run_id: RunId,
-    asked: &SpawnAgent,
-    model: Option<crate::model::ModelRef>,
-) -> Result<TaskId, ToolError> {
+/// Whether the agent may have another child.
+fn may_supervise(tx: &Tx<'_>) -> Result<(), ToolError> {
     let (limits, agent) = (&tx.config.children, tx.agent());
     if agent.spec.depth >= limits.depth {
         let message = format!("children may be {} deep (limits.child_depth), and this one is", limits.depth);
@@ -189,21 +242,38 @@ fn supervise(
         );
         return Err(refused(message, "wait for the end of one, or end one with TaskStop"));
     }
-    room(tx)?;
-    let Some(message) = asked.initial_message.clone().map(Text::whole) else {
+    room(tx)
+}
+
+fn first_message(asked: &SpawnAgent) -> Result<Text, ToolError> {
+    asked.initial_message.clone().map(Text::whole).ok_or_else(|| {
         let error = ToolError::new(ToolErrorKind::InvalidToolInput, "is missing: a child begins with it");
-        return Err(error.field("initial_message").hint("say what the child is to do and to report"));
-    };
+        error.field("initial_message").hint("say what the child is to do and to report")
+    })
+}
+
+/// Begins a child under supervision.
+fn supervise(
+    tx: &mut Tx<'_>,
+    run_id: RunId,
+    asked: &SpawnAgent,
+    worktree: Option<WorktreePlan>,
+    spec: impl FnOnce(Supervisor, &Agent) -> AgentSpec,
+) -> Result<Receipt, ToolError> {
+    may_supervise(tx)?;
+    let (model, message) = (model(tx, asked)?, first_message(asked)?);
+    let agent = tx.agent();
     let (task_id, parent) = (agent.next.task, agent.id.clone());
     let child_agent_id = child_id(&parent, task_id);
-    let spec = AgentSpec::child(Supervisor { agent_id: parent, task_id }, &agent.spec);
+    let spec = spec(Supervisor { agent_id: parent.clone(), task_id }, agent);
     let purpose = Fingerprint::of_purpose(&message);
     let repeated = agent.novelty.knows(purpose);
     let parent_message_id = agent.run.as_ref().map(|run| run.message);
     let opening = Opening { task_id: Some(task_id), ..Opening::without_end(OpKind::SuperviseChild) };
     let op = tx.open(opening, |_| None);
-    let workspace_mode = WorkspaceMode::Inherit;
-    let job = Job::Child(ChildSpec { child_agent_id: child_agent_id.clone(), workspace_mode, purpose });
+    let workspace_mode = asked.workspace_mode;
+    let child = ChildSpec { child_agent_id: child_agent_id.clone(), workspace_mode, worktree, purpose };
+    let job = Job::Child(child);
     tx.record(TaskCreated {
         task_id,
         kind: job.kind(),
@@ -218,8 +288,9 @@ fn supervise(
         repeated,
     });
     let letter = Letter::Spawn { spec: spec.into(), model, message: Some(message) };
-    outbox::post(tx, child_agent_id, letter);
-    Ok(task_id)
+    outbox::post(tx, child_agent_id.clone(), letter);
+    let supervision = tx.agent().tasks.get(task_id).and_then(|task| ChildSupervision::of(&parent, task));
+    Ok(told(&child_agent_id, supervision))
 }
 
 /// The name of a child: that of its parent, and the number of its task. Nobody else has one like it.
@@ -291,22 +362,44 @@ pub(crate) fn is_stale(tasks: &super::Tasks, message: &Message) -> bool {
     about && !tasks.active().any(told)
 }
 
-/// A child has said how it ended.
-pub(crate) fn ended(
-    tx: &mut Tx<'_>,
-    child: &AgentId,
-    (status, result): (TaskStatus, Option<Text>),
-    spent: Amount,
-) {
+/// A child has said how it ended. Where it had a worktree, its task ends when that was looked at.
+pub(crate) fn ended(tx: &mut Tx<'_>, child: &AgentId, end: ChildEnd, left: Vec<Worktree>) {
     let Some(task) = tx.agent().tasks.of_child(child) else { return };
-    let (id, began) = (task.id, task.created_at);
+    let (task_id, worktree) = (task.id, task.child().and_then(|child| child.worktree.as_ref()));
+    let worktree = worktree.map(|plan| plan.worktree_id);
     outbox::take_back(tx, child, "the child has ended");
+    isolate::inherit(tx, child, left);
+    match worktree {
+        Some(worktree) => {
+            tx.record(ChildEnded { task_id, end });
+            isolate::leave(tx, worktree);
+        }
+        None => over(tx, task_id, end, None),
+    }
+}
+
+/// The worktree of a child was removed, or is retained.
+pub(crate) fn worktree_over(tx: &mut Tx<'_>, id: TaskId, retained: Option<Retained>) {
+    let end = tx.agent().tasks.get(id).and_then(|task| task.child_end.clone());
+    if let Some(end) = end {
+        over(tx, id, end, retained);
+    }
+}
+
+fn over(tx: &mut Tx<'_>, id: TaskId, end: ChildEnd, worktree: Option<Retained>) {
+    let Some(began) = tx.agent().tasks.get(id).map(|task| task.created_at) else { return };
     if let Some(op) = super::stop::executing(tx, id) {
         tx.settle(op, Settlement::Done);
     }
+    let ChildEnd { status, result, spent } = end;
     let cause = if status == TaskStatus::Cancelled { TaskCause::Stopped } else { TaskCause::Exited };
     let duration = Some(tx.now().since(began));
-    end::ended(tx, id, End { status, cause, exit_status: None, duration, result, spent }, Telling::Now);
+    end::ended(
+        tx,
+        id,
+        End { status, cause, exit_status: None, duration, result, spent, worktree },
+        Telling::Now,
+    );
 }
 
 /// After a start of the runtime: a copy of an agent has no children.
@@ -332,7 +425,9 @@ pub(crate) fn recover(tx: &mut Tx<'_>) {
 /// A child can't be brought into memory: nobody learns of its end.
 pub(crate) fn lost(tx: &mut Tx<'_>, op: OpId) {
     let child = tx.agent().task_of(op).and_then(|task| tx.agent().tasks.get(task)?.child().cloned());
-    if let Some(child) = child {
-        outbox::take_back(tx, &child.child_agent_id, "the child can't be brought into memory");
+    let Some(child) = child else { return };
+    outbox::take_back(tx, &child.child_agent_id, "the child can't be brought into memory");
+    if let Some(worktree) = child.worktree {
+        isolate::leave(tx, worktree.worktree_id);
     }
 }

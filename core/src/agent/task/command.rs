@@ -4,11 +4,12 @@ use alloc::boxed::Box;
 use alloc::format;
 
 use super::{Task, TaskStatus};
+use crate::agent::OpenOp;
 use crate::agent::turn::tools;
 use crate::effect::{Effect, TaskWork, ToolCall};
 use crate::event::operation::{OpKind, Settlement};
 use crate::host::tx::{Opening, Tx};
-use crate::ids::{OpId, RunId, TaskId};
+use crate::ids::{OpId, RunId};
 use crate::outcome::{CommandSpec, SupervisorIdentity};
 use crate::time::Millis;
 use crate::tool::{ToolError, ToolErrorKind};
@@ -46,8 +47,12 @@ pub(crate) fn refusal(tx: &Tx<'_>) -> Option<ToolError> {
 pub(crate) fn prepare(tx: &mut Tx<'_>, run_id: Option<RunId>, call: ToolCall) -> OpId {
     let (agent, task) = (tx.agent().id.clone(), tx.agent().next.task);
     let trigger_generation = tx.agent().trigger_generation();
-    let opening =
-        Opening { run_id, task_id: Some(task), ..Opening::new(OpKind::PrepareCommand, PREPARE_TIMEOUT) };
+    let opening = Opening {
+        run_id,
+        task_id: Some(task),
+        execution_root: Some(call.execution.execution_root.clone()),
+        ..Opening::new(OpKind::PrepareCommand, PREPARE_TIMEOUT)
+    };
     tx.open(opening, |op| Some(Effect::PrepareCommand { agent, op, task, call, trigger_generation }))
 }
 
@@ -58,11 +63,10 @@ pub(crate) fn prepared(
     supervisor: SupervisorIdentity,
     command: Option<Box<CommandSpec>>,
 ) {
-    let Some(open) = tx.agent().ops.get(&op) else { return };
-    let (run_id, task_id) = (open.run_id, open.task_id);
+    let Some(open) = tx.agent().ops.get(&op).cloned() else { return };
     tx.settle(op, Settlement::Done);
-    let Some(run_id) = run_id else {
-        super::operator::begin(tx, op, task_id, supervisor, command);
+    let Some(run_id) = open.run_id else {
+        super::operator::begin(tx, op, open, supervisor, command);
         return;
     };
     if let Some(twin) = command.as_deref().and_then(|command| equal(tx, command)).cloned() {
@@ -74,15 +78,14 @@ pub(crate) fn prepared(
         Some(yields) => yields.min(tx.config.turn.tool_timeout),
         None => tools::patience(tx),
     };
-    execute(tx, Some(run_id), task_id, Some(timeout), supervisor, command);
+    execute(tx, open, Some(timeout), supervisor, command);
 }
 
 /// Opens the operation in which a supervisor executes its command: the record names the supervisor, so
 /// that whoever reads the log after a crash knows whom to ask.
 pub(super) fn execute(
     tx: &mut Tx<'_>,
-    run_id: Option<RunId>,
-    task_id: Option<TaskId>,
+    prepared: OpenOp,
     timeout: Option<Millis>,
     supervisor: SupervisorIdentity,
     command: Option<Box<CommandSpec>>,
@@ -90,11 +93,13 @@ pub(super) fn execute(
     let agent = tx.agent().id.clone();
     let opening = Opening {
         kind: OpKind::RunCommand,
-        run_id,
-        task_id,
+        run_id: prepared.run_id,
+        task_id: prepared.task_id,
         timeout,
         supervisor: Some(supervisor.clone()),
         command: command.map(|command| *command),
+        execution_root: prepared.execution_root,
+        worktree: None,
     };
     tx.open(opening, |op| Some(Effect::RunCommand { agent, op, supervisor }))
 }

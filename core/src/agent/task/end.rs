@@ -7,6 +7,7 @@ use super::deliver::{self, Telling};
 use super::{Task, TaskStatus};
 use crate::agent::turn::model_round::artifact;
 use crate::agent::turn::tools;
+use crate::agent::workspace::Retained;
 use crate::content::Text;
 use crate::event::operation::{OpKind, Settlement};
 use crate::event::task::{TaskCause, TaskStatusUpdated};
@@ -26,6 +27,8 @@ pub(crate) struct End {
     pub(crate) result: Option<Text>,
     /// By a child.
     pub(crate) spent: Amount,
+    /// Why the worktree of a child is still there.
+    pub(crate) worktree: Option<Retained>,
 }
 
 impl End {
@@ -38,6 +41,7 @@ impl End {
             duration: None,
             result: Some(Text::short(why)),
             spent: Amount::default(),
+            worktree: None,
         }
     }
 
@@ -57,7 +61,15 @@ impl End {
             CommandEnd::Unproven => (TaskStatus::Interrupted, TaskCause::Unproven),
         };
         let result = receipt.content.or(receipt.error.map(|error| error.message));
-        Self { status, cause, exit_status, duration: Some(duration_ms), result, spent: Amount::default() }
+        Self {
+            status,
+            cause,
+            exit_status,
+            duration: Some(duration_ms),
+            result,
+            spent: Amount::default(),
+            worktree: None,
+        }
     }
 }
 
@@ -80,6 +92,7 @@ pub(crate) fn unheard(tx: &mut Tx<'_>, op: OpId, task: TaskId, failure: &OpFailu
             duration: None,
             result: Some(failure.message.clone()),
             spent: Amount::default(),
+            worktree: None,
         },
     };
     ended(tx, task, end, Telling::Now);
@@ -89,7 +102,7 @@ pub(crate) fn unheard(tx: &mut Tx<'_>, op: OpId, task: TaskId, failure: &OpFailu
 pub(crate) fn ended(tx: &mut Tx<'_>, id: TaskId, end: End, telling: Telling) {
     let Some(task) = tx.agent().tasks.get(id) else { return };
     let failure_artifact = failure(task, &end);
-    let End { status, cause, exit_status, duration, result, spent } = end;
+    let End { status, cause, exit_status, duration, result, spent, worktree } = end;
     let previous = task.status;
     tx.record(TaskStatusUpdated {
         task_id: id,
@@ -102,6 +115,7 @@ pub(crate) fn ended(tx: &mut Tx<'_>, id: TaskId, end: End, telling: Telling) {
         result,
         failure_artifact,
         spent,
+        worktree,
     });
     tx.disarm(Alarm::StopTask(id));
     if telling == Telling::Now {

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Task, TaskKind};
 use crate::agent::novelty::Fingerprint;
+use crate::agent::workspace::WorktreePlan;
 use crate::content::Text;
 use crate::ids::AgentId;
 use crate::names::names;
@@ -22,14 +23,29 @@ pub enum Job {
 pub struct ChildSpec {
     pub child_agent_id: AgentId,
     pub workspace_mode: WorkspaceMode,
+    /// Its own one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worktree: Option<WorktreePlan>,
     /// What it was begun for: to begin the same again is no progress.
     #[schemars(skip)]
     pub(crate) purpose: Fingerprint,
 }
 
 names! {
-    /// Where a child works: where its parent does.
-    WorkspaceMode { Inherit "inherit" }
+    /// Where a child works: where its parent does, or in a worktree of its own.
+    #[derive(Default)]
+    WorkspaceMode {
+        #[default]
+        Inherit "inherit",
+        Worktree "worktree",
+    }
+}
+
+impl WorkspaceMode {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
+    pub(crate) fn is_inherit(&self) -> bool {
+        *self == Self::Inherit
+    }
 }
 
 impl Job {

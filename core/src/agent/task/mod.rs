@@ -23,12 +23,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::child::Need;
+use crate::agent::workspace::Retained;
 use crate::content::Text;
 use crate::event::TaskFact;
 use crate::event::task::{StopCause, TaskCreated, TaskStatusUpdated};
 use crate::event::turn::FailureArtifact;
 use crate::ids::{AgentId, MessageId, TaskId};
 use crate::names::names;
+use crate::price::Amount;
 use crate::time::{Millis, Wall};
 pub use deliver::SUBSYSTEM;
 pub use job::{ChildSpec, Job, WorkspaceMode};
@@ -87,9 +89,24 @@ pub struct Task {
     /// Why its child can't go on by itself, since it said so last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub need: Option<ToldNeed>,
+    /// How its child ended, while its worktree is looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
+    pub child_end: Option<ChildEnd>,
     /// How it ended, once it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<TaskEnd>,
+}
+
+/// What a child said last.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChildEnd {
+    pub status: TaskStatus,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<Text>,
+    /// By it and all whom it supervised.
+    #[serde(default, skip_serializing_if = "Amount::is_nothing")]
+    pub spent: Amount,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -119,6 +136,9 @@ pub struct TaskEnd {
     pub result: Option<Text>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure_artifact: Option<FailureArtifact>,
+    /// Why the worktree of its child is still there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worktree: Option<Retained>,
     /// The message that tells its agent; none as long as that is owed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub told_by: Option<MessageId>,
@@ -211,6 +231,11 @@ impl Tasks {
                     need.told_by = Some(fact.message_id);
                 }
             }
+            TaskFact::ChildEnded(fact) => {
+                if let Some(task) = self.active.get_mut(&fact.task_id) {
+                    task.child_end = Some(fact.end.clone());
+                }
+            }
             TaskFact::TaskInputDelivered(_) => {}
         }
     }
@@ -248,11 +273,13 @@ impl Tasks {
             return;
         }
         let Some(mut task) = self.active.remove(&fact.task_id) else { return };
+        task.child_end = None;
         task.end = Some(TaskEnd {
             exit_status: fact.exit_status,
             duration_ms: fact.duration_ms.unwrap_or_default(),
             result: fact.result.clone(),
             failure_artifact: fact.failure_artifact.clone(),
+            worktree: fact.worktree.clone(),
             told_by: None,
             shown: false,
             news,
@@ -298,6 +325,7 @@ fn created(at: Wall, fact: &TaskCreated) -> Task {
         repeated: fact.repeated,
         stop: None,
         need: None,
+        child_end: None,
         end: None,
     }
 }

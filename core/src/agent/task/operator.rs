@@ -5,7 +5,9 @@ use alloc::string::ToString;
 use alloc::vec::Vec;
 
 use super::{Task, TaskStatus, command, promote, stop};
+use crate::agent::OpenOp;
 use crate::agent::admission;
+use crate::agent::workspace::occupancy;
 use crate::content::Text;
 use crate::effect::{Answer, Effect, InputSource, TaskWork, ToolCall};
 use crate::event::operation::{OpKind, Settlement};
@@ -28,12 +30,18 @@ pub(crate) fn run(tx: &mut Tx<'_>, arguments: Text, reply: ReplyId) {
         tx.reply(reply, Answer::Refused { reject });
         return;
     }
+    let execution = tx.agent().workspaces.active().clone();
+    if let Err(error) = occupancy::take(tx, &execution.execution_root, None) {
+        let reject = Reject::CommandRefused { error: Box::new(error) };
+        tx.reply(reply, Answer::Refused { reject });
+        return;
+    }
     let call = ToolCall {
         run_id: None,
         call_id: "operator".to_string(),
         tool: Tool::ExecCommand,
         arguments,
-        execution: tx.agent().spec.execution.clone(),
+        execution,
         output_tokens: tx.config.tasks.result_tokens,
         timeout: tx.config.turn.tool_timeout,
     };
@@ -45,18 +53,18 @@ pub(crate) fn run(tx: &mut Tx<'_>, arguments: Text, reply: ReplyId) {
 pub(super) fn begin(
     tx: &mut Tx<'_>,
     prepared: OpId,
-    task_id: Option<TaskId>,
+    open: OpenOp,
     supervisor: SupervisorIdentity,
     command: Option<Box<CommandSpec>>,
 ) {
-    let Some((task_id, known)) = task_id.zip(command.as_deref().cloned()) else {
+    let Some((task_id, known)) = open.task_id.zip(command.as_deref().cloned()) else {
         let message = "the supervisor did not say what it would execute";
         let error = ToolError::new(ToolErrorKind::CommandSpawnFailed, message);
         tx.dismiss(prepared);
         refuse(tx, prepared, error);
         return;
     };
-    let op = command::execute(tx, None, Some(task_id), None, supervisor, command);
+    let op = command::execute(tx, open, None, supervisor, command);
     let Some(open) = tx.agent().ops.get(&op).cloned() else { return };
     promote::record(tx, op, open, TaskOrigin::Operator, known, None);
     if let Some(reply) = tx.answers(prepared) {
@@ -197,6 +205,8 @@ impl Task {
     pub fn refuses_input(&self) -> Option<&'static str> {
         if self.status.is_terminal() {
             Some("the task has ended")
+        } else if self.child_end.is_some() {
+            Some("the child has ended")
         } else if self.status == TaskStatus::Cancelling && self.child().is_some() {
             Some("the child is being ended")
         } else if self.command().is_some_and(|command| !command.accepts_input) {

@@ -110,7 +110,7 @@ fn unknown(tx: &Tx<'_>) -> CommandSpec {
     CommandSpec {
         cmd: tools::open_arguments(tx).unwrap_or_default(),
         cmd_digest: ContentId([0; 32]),
-        workdir: tx.agent().spec.execution.cwd.clone(),
+        workdir: tx.agent().execution().cwd.clone(),
         shell: "unknown".into(),
         login: true,
         tty: false,

@@ -50,17 +50,19 @@ pub(crate) fn found(tx: &mut Tx<'_>, op: OpId, task: TaskId, found: Found) {
     }
 }
 
-/// Operations that nobody waits for any more: an operator's.
+/// Operations that nobody waits for any more: an operator's, and the runtime's own.
 pub(crate) fn orphans(tx: &mut Tx<'_>) {
     let of_nobody = |kind: OpKind| match kind {
-        OpKind::PrepareCommand | OpKind::WriteInput => true,
+        // A removal begins again.
+        OpKind::PrepareCommand | OpKind::WriteInput | OpKind::RemoveWorktree => true,
         OpKind::LoadContext
         | OpKind::CallModel
         | OpKind::CallTool
         | OpKind::RunCommand
         | OpKind::PromoteCommand
         | OpKind::AwaitTask
-        | OpKind::SuperviseChild => false,
+        | OpKind::SuperviseChild
+        | OpKind::FindWorkspace => false,
     };
     let agent = tx.agent();
     let orphans: Vec<OpId> = agent

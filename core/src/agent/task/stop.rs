@@ -36,6 +36,7 @@ pub(crate) fn request(tx: &mut Tx<'_>, id: TaskId, cause: TaskCause, force: bool
         result: None,
         failure_artifact: None,
         spent: Amount::default(),
+        worktree: None,
     });
     ask(tx, id, force);
     true
@@ -45,6 +46,10 @@ pub(crate) fn request(tx: &mut Tx<'_>, id: TaskId, cause: TaskCause, force: bool
 /// a letter, and ends in time because its own tasks do.
 pub(super) fn ask(tx: &mut Tx<'_>, id: TaskId, force: bool) {
     if let Some(child) = tx.agent().tasks.get(id).and_then(Task::child) {
+        if tx.agent().tasks.get(id).is_some_and(|task| task.child_end.is_some()) {
+            // It has ended; only its worktree is still looked at.
+            return;
+        }
         let to = child.child_agent_id.clone();
         outbox::post(tx, to, Letter::Stop { force });
         return;

@@ -76,6 +76,7 @@ fn results(world: &World) -> Vec<&str> {
         | Event::Wait(_)
         | Event::Wake(_)
         | Event::Outbox(_)
+        | Event::Workspace(_)
         | Event::Brief(_) => None,
     };
     let texts: Vec<_> = world.log.iter().filter_map(told).collect();

@@ -27,7 +27,7 @@ pub(crate) fn begin(tx: &mut Tx<'_>, message_id: MessageId) {
     let (run_id, turn_index) = (agent.next.run, agent.next.turn);
     let Some(entry) = agent.inbox.queued_entry(message_id) else { return };
     let carried_rounds = u32::try_from(entry.carried.len()).unwrap_or(u32::MAX);
-    let (id, execution) = (agent.id.clone(), agent.spec.execution.clone());
+    let (id, execution) = (agent.id.clone(), agent.workspaces.active().clone());
     let models = model::chain(tx.agent(), tx.config);
     let also = further_results(tx, message_id, &models);
     for message_id in core::iter::once(message_id).chain(also.iter().copied()) {

@@ -11,6 +11,7 @@ use crate::agent::task;
 use crate::agent::turn::{Run, tools};
 use crate::agent::wait::register;
 use crate::agent::work::WorkItem;
+use crate::agent::workspace;
 use crate::content::Text;
 use crate::effect::AgentView;
 use crate::event::brief::{BriefCreated, BriefKind, BriefVisibility};
@@ -33,7 +34,7 @@ const SUBSYSTEM: &str = "follow_up";
 /// Executes a call; its one result, or none where a performer brings it.
 pub(super) fn call(tx: &mut Tx<'_>, run_id: RunId, call: &SelfCall) -> Result<Option<Receipt>, ToolError> {
     let tool = call.tool();
-    let unbounded = matches!(tool, Tool::AgentGet | Tool::SpawnAgent);
+    let unbounded = matches!(tool, Tool::AgentGet | Tool::SpawnAgent | Tool::UseWorkspace);
     if !unbounded && made(tx, tool) >= NOTES {
         let error =
             ToolError::new(ToolErrorKind::LimitReached, format!("a turn has {NOTES} calls of {tool}"));
@@ -44,7 +45,8 @@ pub(super) fn call(tx: &mut Tx<'_>, run_id: RunId, call: &SelfCall) -> Result<Op
         SelfCall::Notify { message, urgency } => notify(tx, run_id, message.clone(), *urgency),
         SelfCall::Sleep { reason, duration } => sleep(tx, run_id, reason.clone(), *duration)?,
         SelfCall::Wait(call) => register::call(tx, run_id, call)?,
-        SelfCall::Spawn(asked) => task::child::spawn(tx, run_id, asked)?,
+        SelfCall::Spawn(asked) => return task::child::spawn(tx, run_id, asked),
+        SelfCall::Workspace(asked) => return workspace::tools::call(tx, run_id, asked).map(|()| None),
         SelfCall::Get { agent } => return show(tx, run_id, agent.as_ref()).map(|()| None),
     }))
 }

@@ -24,6 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use super::inbox::Entry;
 use super::novelty::Fingerprint;
+use super::workspace::ExecutionBinding;
 use crate::content::Text;
 use crate::event::TurnFact;
 use crate::event::inbox::OperatorInterjectionAdmitted;
@@ -58,6 +59,8 @@ pub struct Run {
     pub work_told: Option<String>,
     pub started_at: Wall,
     pub models: Vec<ModelRef>,
+    /// Where its tools run.
+    pub execution: ExecutionBinding,
     pub phase: Phase,
     pub context: Option<LoadedContext>,
     /// Rounds of interrupted runs of the same message, then this run's own.
@@ -199,7 +202,13 @@ impl Run {
         self.rounds.iter().skip(self.carried_rounds as usize).rev().find_map(Round::text)
     }
 
-    pub(super) fn new(at: Wall, fact: &TurnStarted, entry: &mut Entry, also: Vec<Message>) -> Self {
+    pub(super) fn new(
+        at: Wall,
+        fact: &TurnStarted,
+        entry: &mut Entry,
+        also: Vec<Message>,
+        execution: ExecutionBinding,
+    ) -> Self {
         let carried = core::mem::take(&mut entry.carried);
         let notes = if carried.is_empty() { Vec::new() } else { alloc::vec![Note::Continuation] };
         Self {
@@ -212,6 +221,7 @@ impl Run {
             work_told: None,
             started_at: at,
             models: fact.models.clone(),
+            execution,
             phase: Phase::Loading,
             context: None,
             carried_rounds: fact.carried_rounds,

@@ -8,6 +8,7 @@ use crate::agent::budget;
 use crate::agent::task::{self, tools::Retrieval};
 use crate::agent::turn::end::{self, End};
 use crate::agent::turn::{Phase, Run, outage, request, tools};
+use crate::agent::workspace::{self, isolate};
 use crate::content::Text;
 use crate::event::operation::{OpKind, Settlement};
 use crate::event::turn::{
@@ -47,6 +48,13 @@ pub(crate) fn completed(tx: &mut Tx<'_>, op: OpId, outcome: Outcome) {
             OpKind::CallTool | OpKind::RunCommand | OpKind::PromoteCommand | OpKind::WriteInput,
             Outcome::Tool { outcome },
         ) => performed(tx, op, kind, outcome),
+        (OpKind::FindWorkspace, Outcome::Workspace { execution, base }) => {
+            workspace::tools::found(tx, op, &execution, base);
+        }
+        (OpKind::RemoveWorktree, Outcome::Worktree { removal }) => isolate::removed(tx, op, removal),
+        (OpKind::FindWorkspace, Outcome::Tool { outcome }) if outcome.receipt.error.is_some() => {
+            not_prepared(tx, op, outcome);
+        }
         (_, Outcome::Failed { failure }) => failed(tx, op, kind, failure),
         (
             kind,
@@ -54,7 +62,9 @@ pub(crate) fn completed(tx: &mut Tx<'_>, op: OpId, outcome: Outcome) {
             | Outcome::Answer { .. }
             | Outcome::AttemptFailed { .. }
             | Outcome::Tool { .. }
-            | Outcome::Prepared { .. },
+            | Outcome::Prepared { .. }
+            | Outcome::Workspace { .. }
+            | Outcome::Worktree { .. },
         ) => {
             let message = format!("the outcome does not fit an operation of kind {kind}");
             failed(tx, op, kind, ambiguous(&message));
@@ -89,6 +99,8 @@ fn performed(tx: &mut Tx<'_>, op: OpId, kind: OpKind, outcome: ToolOutcome) {
         | OpKind::PrepareCommand
         | OpKind::AwaitTask
         | OpKind::SuperviseChild
+        | OpKind::FindWorkspace
+        | OpKind::RemoveWorktree
         | OpKind::WriteInput => {}
     }
     tools::record_result(tx, receipt, duration_ms);
@@ -136,6 +148,8 @@ pub(crate) fn timed_out(tx: &mut Tx<'_>, op: OpId) {
         | OpKind::CallTool
         | OpKind::PrepareCommand
         | OpKind::RunCommand
+        | OpKind::FindWorkspace
+        | OpKind::RemoveWorktree
         | OpKind::WriteInput => {
             tx.dismiss(op);
             give_up(
@@ -168,6 +182,7 @@ fn give_up(tx: &mut Tx<'_>, op: OpId, kind: OpKind, settlement: Settlement, fail
     let of_run = tx.agent().ops.get(&op).is_some_and(|open| open.run_id.is_some());
     match kind {
         OpKind::WriteInput => task::operator::written(tx, op, Err(failure)),
+        OpKind::RemoveWorktree => isolate::not_removed(tx, op, settlement, failure.message.preview()),
         OpKind::PrepareCommand if !of_run => {
             tx.settle(op, settlement);
             let mut error = ToolError::new(ToolErrorKind::CommandSpawnFailed, "");
@@ -181,6 +196,7 @@ fn give_up(tx: &mut Tx<'_>, op: OpId, kind: OpKind, settlement: Settlement, fail
         | OpKind::RunCommand
         | OpKind::PromoteCommand
         | OpKind::SuperviseChild
+        | OpKind::FindWorkspace
         | OpKind::AwaitTask => {
             tx.settle(op, settlement);
             if kind == OpKind::RunCommand {
@@ -222,6 +238,8 @@ fn performer_failed(tx: &mut Tx<'_>, op: OpId, kind: OpKind, failure: OpFailure)
         | OpKind::PromoteCommand
         | OpKind::AwaitTask
         | OpKind::SuperviseChild
+        | OpKind::FindWorkspace
+        | OpKind::RemoveWorktree
         | OpKind::WriteInput => {
             // Before it has the word, a supervisor executes nothing.
             let certainty = if kind == OpKind::PrepareCommand { Certainty::Definite } else { certainty };

@@ -30,9 +30,9 @@ pub struct Recap {
     pub refused_at: Option<u64>,
 }
 
-/// Estimated tokens of a request below which no agent is offered to begin others: the smallest windows have work enough
-/// with one thing.
-const ROOM_FOR_CHILDREN: u64 = 8_000;
+/// Estimated tokens of a request below which no agent is offered to begin others, or to work elsewhere: the smallest
+/// windows have work enough with one thing.
+const ROOM_FOR_ALL: u64 = 9_000;
 
 /// Estimated tokens that a request may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,10 +55,14 @@ impl Window {
         all.min_by_key(|window| window.input).unwrap_or(Self { input: 0, output: 1 })
     }
 
-    /// The tools of a request: an agent begins others where it may, and where there is room to say how.
+    /// The tools of a request: an agent begins others where it may; that, and how it works elsewhere, is said where
+    /// there is room.
     pub(crate) fn tools(self, depth: u32, deepest: u32) -> Vec<Tool> {
-        let spawns = depth < deepest && self.input >= ROOM_FOR_CHILDREN;
-        Tool::ALL.iter().copied().filter(|tool| spawns || *tool != Tool::SpawnAgent).collect()
+        let room = self.input >= ROOM_FOR_ALL;
+        let spawns = room && depth < deepest;
+        let offered =
+            |tool: &Tool| (spawns || *tool != Tool::SpawnAgent) && (room || *tool != Tool::UseWorkspace);
+        Tool::ALL.iter().copied().filter(offered).collect()
     }
 
     /// What the recap itself may take.

@@ -9,6 +9,7 @@ use crate::agent::turn::itself;
 use crate::agent::turn::recap::Window;
 use crate::agent::turn::request;
 use crate::agent::work;
+use crate::agent::workspace::occupancy;
 use crate::content::Text;
 use crate::effect::{AgentView, Effect, TaskWork, ToolCall, WorkView};
 use crate::event::operation::OpKind;
@@ -16,7 +17,7 @@ use crate::event::turn::{ToolExecuted, ToolExecutionFailed, ToolStarted};
 use crate::host::tx::{Opening, Tx};
 use crate::ids::{RoundIndex, RunId, TaskId};
 use crate::time::Millis;
-use crate::tool::{Receipt, Tool, ToolError, ToolErrorKind, Verdict};
+use crate::tool::{Receipt, SelfCall, SpawnAgent, Tool, ToolError, ToolErrorKind, Verdict};
 
 /// What every call may say, however little room there is.
 const FEWEST_TOKENS: u64 = 128;
@@ -100,7 +101,8 @@ fn started(tx: &mut Tx<'_>, call: &OpenCall, tool: Tool) {
 /// Lets a performer begin.
 fn execute(tx: &mut Tx<'_>, call: OpenCall, tool: Tool) -> Result<(), ToolError> {
     let OpenCall { run_id, call_id, arguments, .. } = call;
-    let (agent, execution) = (tx.agent().id.clone(), tx.agent().spec.execution.clone());
+    let (agent, execution) = (tx.agent().id.clone(), tx.agent().execution().clone());
+    let root = execution.execution_root.clone();
     let (timeout, output_tokens) = (tx.config.turn.tool_timeout, output_tokens(tx));
     let run = Some(run_id);
     let call = ToolCall { run_id: run, call_id, tool, arguments, execution, output_tokens, timeout };
@@ -108,8 +110,10 @@ fn execute(tx: &mut Tx<'_>, call: OpenCall, tool: Tool) -> Result<(), ToolError>
         if let Some(error) = task::command::refusal(tx) {
             return Err(error);
         }
+        occupancy::take(tx, &root, run)?;
         task::command::prepare(tx, run, call);
     } else {
+        occupancy::take(tx, &root, run)?;
         let opening = Opening::of(run_id, OpKind::CallTool, patience(tx));
         tx.open(opening, |op| Some(Effect::CallTool { agent, op, call }));
     }
@@ -169,6 +173,18 @@ pub(crate) fn open_task(tx: &Tx<'_>) -> Option<TaskId> {
     }
 }
 
+/// What the call in progress begins, where it begins an agent.
+pub(crate) fn open_spawn(tx: &Tx<'_>) -> Option<SpawnAgent> {
+    match first_open(tx)?.verdict {
+        Verdict::OnSelf(SelfCall::Spawn(asked)) => Some(asked),
+        Verdict::OnSelf(_)
+        | Verdict::Accepted(_)
+        | Verdict::OnWork(_)
+        | Verdict::OnTask(_)
+        | Verdict::Refused(_) => None,
+    }
+}
+
 /// The arguments of the call in progress.
 pub(crate) fn open_arguments(tx: &Tx<'_>) -> Option<Text> {
     first_open(tx).map(|call| call.arguments)
@@ -203,6 +219,8 @@ pub(crate) fn interrupt(tx: &mut Tx<'_>) {
         | OpKind::AwaitTask
         | OpKind::WriteInput
         | OpKind::SuperviseChild
+        | OpKind::FindWorkspace
+        | OpKind::RemoveWorktree
         | OpKind::LoadContext
         | OpKind::CallModel => false,
     });

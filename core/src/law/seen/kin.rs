@@ -21,6 +21,8 @@ pub(in crate::law) struct Kin {
     pub(in crate::law) ticks: BTreeSet<MessageId>,
     /// The last one of each child, as long as that needs something.
     pub(in crate::law) needs: BTreeMap<TaskId, MessageId>,
+    /// Tasks of which the child has ended.
+    pub(in crate::law) ended: BTreeSet<TaskId>,
     pub(in crate::law) retired: Option<TaskStatus>,
     pub(in crate::law) reported: bool,
 }
@@ -44,6 +46,7 @@ impl Seen {
             | TaskFact::TaskStatusUpdated(_)
             | TaskFact::TaskResultQueued(_)
             | TaskFact::TaskInputDelivered(_) => {}
+            TaskFact::ChildEnded(fact) => drop(self.kin.ended.insert(fact.task_id)),
         }
     }
 

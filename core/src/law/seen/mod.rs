@@ -5,6 +5,8 @@ mod budget;
 mod hints;
 mod keys;
 mod kin;
+mod lifecycle;
+mod places;
 mod queue;
 mod sleep;
 mod tasks;
@@ -24,10 +26,10 @@ use crate::event::scheduling::HoldEnd;
 use crate::event::turn::{
     AssistantRoundRecorded, CompactionCause, ProviderAttemptRecorded, TurnStarted, TurnTerminal,
 };
-use crate::event::{BriefFact, Event, InboxFact, LifecycleFact, SchedulingFact, TurnFact};
+use crate::event::{BriefFact, Event, InboxFact, SchedulingFact, TurnFact};
 use crate::ids::{
     BriefId, EventSeq, LetterId, MessageId, OpId, RunId, StepSeq, TaskId, TimerId, TurnIndex, WaitId,
-    WorkItemId,
+    WorkItemId, WorktreeId,
 };
 use crate::lifecycle::{ControlAction, Status};
 use crate::message::MessageKind;
@@ -40,6 +42,7 @@ use budget::Spending;
 use hints::Hints;
 pub(in crate::law) use keys::Keys;
 use kin::Kin;
+use places::Places;
 pub(in crate::law) use queue::{Claim, Entry, Queue};
 use sleep::Sleep;
 pub(in crate::law) use tasks::{Ended, Op, Task, Tasks, Told};
@@ -70,6 +73,7 @@ pub(in crate::law) struct Seen {
     pub(in crate::law) unattended: Unattended,
     pub(in crate::law) spending: Spending,
     pub(in crate::law) kin: Kin,
+    pub(in crate::law) places: Places,
     pub(in crate::law) sleep: Option<Sleep>,
     pub(in crate::law) hold: Option<Hold>,
     pub(in crate::law) decided: Option<(DecisionKind, Option<MessageId>)>,
@@ -96,6 +100,7 @@ pub(in crate::law) struct Next {
     pub(in crate::law) work_item: WorkItemId,
     pub(in crate::law) wait: WaitId,
     pub(in crate::law) letter: LetterId,
+    pub(in crate::law) worktree: WorktreeId,
 }
 
 #[derive(Debug, Clone)]
@@ -208,6 +213,7 @@ impl Default for Next {
             work_item: WorkItemId(1),
             wait: WaitId(1),
             letter: LetterId(1),
+            worktree: WorktreeId(1),
         }
     }
 }
@@ -260,6 +266,9 @@ impl Seen {
             self.owed = Owed::default();
         }
         self.owed.said |= super::authority::says(self, &record.event);
+        self.places.follow(record);
+        let numbered = places::numbered(&record.event).map(WorktreeId::next);
+        self.next.worktree = self.next.worktree.max(numbered.unwrap_or(self.next.worktree));
         self.last = Some(Position { event_seq: record.event_seq, step: record.step, at: record.at });
         match &record.event {
             Event::Lifecycle(fact) => self.lifecycle(fact),
@@ -273,71 +282,12 @@ impl Seen {
             Event::Wait(fact) => self.wait(fact),
             Event::Wake(fact) => self.wake(fact),
             Event::Outbox(fact) => self.outbox(fact),
+            Event::Workspace(_) => {}
             Event::Brief(BriefFact::BriefCreated(fact)) => {
                 self.next.brief = fact.id.next();
                 if fact.kind == BriefKind::Failure && fact.related_message_id == self.owed.failure_brief {
                     self.owed.failure_brief = None;
                 }
-            }
-        }
-    }
-
-    fn lifecycle(&mut self, fact: &LifecycleFact) {
-        match fact {
-            LifecycleFact::AgentCreated(fact) => self.kin.depth = fact.spec.depth,
-            LifecycleFact::AgentRetired(fact) => {
-                self.kin.retired = Some(fact.status);
-                (self.posture.stopped, self.owed.moved, self.sleep) = (true, true, None);
-            }
-            LifecycleFact::CurrentRunAborted(_)
-            | LifecycleFact::AgentArchived(_)
-            | LifecycleFact::ModelOverrideChanged(_) => {}
-            LifecycleFact::ControlRequestAdmitted(fact) => {
-                self.posture.control = Some((fact.action, self.queue.waiting.len()));
-            }
-            LifecycleFact::ControlApplied(fact) => {
-                self.posture.control = None;
-                self.owed.moved = true;
-                match fact.action {
-                    ControlAction::Stop => {
-                        self.posture.stopped = true;
-                        self.sleep = None;
-                        self.work_stopped();
-                        self.hints.stopped();
-                        // The run that was to tell of them is gone: the next start does.
-                        let ended = |(task, Told { repeated, .. })| {
-                            (task, Ended { by_agent: false, repeated, step: StepSeq(0) })
-                        };
-                        let withdrawn = core::mem::take(&mut self.owed.withdrawn).into_iter();
-                        self.tasks.untold.extend(withdrawn.map(ended));
-                    }
-                    ControlAction::Start => {
-                        self.posture.stopped = false;
-                        self.heard();
-                        self.sleep = None;
-                        self.posture.started = true;
-                    }
-                    ControlAction::Abort => {}
-                }
-                self.posture.admitted_while_stopped &= self.posture.stopped;
-            }
-            LifecycleFact::SchedulerPostureDecision(fact) => self.posture.status = fact.next,
-            LifecycleFact::RuntimeRecovered(fact) => {
-                self.owed.end_of = fact.interrupted_run_id;
-            }
-            LifecycleFact::ClockStepped(fact) => {
-                if let Some(hold) = &mut self.hold {
-                    hold.until = hold.until.map(|until| until.shifted(fact.from, fact.to));
-                }
-                self.timers_stepped(fact.from, fact.to);
-                self.work_stepped(fact.from, fact.to);
-                self.waits_stepped(fact.from, fact.to);
-                self.unattended.stepped(fact.from, fact.to);
-                self.spending.stepped(fact.to);
-                if let Some(sleep) = &mut self.sleep {
-                    sleep.stepped(fact.from, fact.to);
-                }
-                self.keys.muddle();
             }
         }
     }

@@ -145,7 +145,10 @@ impl Seen {
                     self.heard();
                 }
             }
-            TaskFact::TaskInputDelivered(_) | TaskFact::ChildNeedNoted(_) | TaskFact::ChildNeedTold(_) => {}
+            TaskFact::TaskInputDelivered(_)
+            | TaskFact::ChildNeedNoted(_)
+            | TaskFact::ChildNeedTold(_)
+            | TaskFact::ChildEnded(_) => {}
         }
     }
 }

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::{
     AgentGet, ApplyPatch, CompleteWorkItem, CreateWorkItem, Enqueue, ExecCommand, ExecCommandBatch,
     GetWorkItem, ListWorkItems, NotifyOperator, PickWorkItem, Sleep, SpawnAgent, TaskInput, TaskList,
-    TaskOutput, TaskStatus, TaskStop, Tool, UpdateWorkItem, WaitFor,
+    TaskOutput, TaskStatus, TaskStop, Tool, UpdateWorkItem, UseWorkspace, WaitFor,
 };
 
 /// How optional properties are written.
@@ -47,6 +47,7 @@ pub fn schema(tool: Tool, mode: SchemaMode) -> Value {
         Tool::Sleep => of::<Sleep>(mode),
         Tool::AgentGet => of::<AgentGet>(mode),
         Tool::SpawnAgent => of::<SpawnAgent>(mode),
+        Tool::UseWorkspace => of::<UseWorkspace>(mode),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Agents as they are listed, summarised, and handed to a projection.
 
-use holon_core::agent::identity::{AgentKind, ExecutionBinding, Ownership, ProfilePreset, Visibility};
+use holon_core::agent::identity::{AgentKind, Ownership, ProfilePreset, Visibility};
+use holon_core::agent::workspace::ExecutionBinding;
 use holon_core::ids::MessageId;
 use holon_core::lifecycle::Status;
 use holon_core::view::{AgentSummary, Explanation};
@@ -40,6 +41,7 @@ pub struct AgentListEntry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_deadline: Option<Wall>,
     pub created_at: Wall,
+    /// Where it worked first; its status says where it works.
     pub execution: ExecutionBinding,
     pub event_seq: EventSeq,
     /// What a stopped agent needs before it takes new input.

@@ -1,6 +1,7 @@
 //! What operators do to agents.
 
-use holon_core::agent::identity::{AgentSpec, ExecutionBinding, Visibility};
+use holon_core::agent::identity::{AgentSpec, Visibility};
+use holon_core::agent::workspace::ExecutionBinding;
 use holon_core::lifecycle::ControlOutcome;
 use holon_core::outcome::SourceScope;
 use holon_core::prompt::frame::Stability;

@@ -16,6 +16,7 @@ mod triggers;
 mod wake;
 mod word;
 mod work_items;
+mod workspaces;
 
 pub use agents::{
     AgentListEntry, AgentState, AgentStatus, AgentWhy, DamagedAgent, EventMark, ListQuery, Listed,
@@ -43,6 +44,9 @@ pub use transcript::{Block, Item, PageQuery, RoundData, Transcript, TranscriptEn
 pub use triggers::{Delivered, DeliveryQuery, TriggerReply, TriggerSnapshot, Triggers};
 pub use wake::{Wake, Woken};
 pub use work_items::{CreateWork, WorkItemReply, WorkItemShown, WorkItems, WorkItemsQuery};
+pub use workspaces::{
+    AttachWorkspace, DetachWorkspace, UseWorkspace, Workspaces, WorkspacesReply, WorktreeSummary,
+};
 
 /// Name of the protocol in the handshake.
 pub const PROTOCOL: &str = "holon-control";

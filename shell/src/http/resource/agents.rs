@@ -180,6 +180,7 @@ fn spec(created: &Record) -> Option<&AgentSpec> {
         | Event::Wait(_)
         | Event::Wake(_)
         | Event::Outbox(_)
+        | Event::Workspace(_)
         | Event::Brief(_) => None,
     }
 }

@@ -1,7 +1,7 @@
 //! What a model would be told, shown and not sent.
 
 use holon_core::AgentId;
-use holon_core::agent::identity::ExecutionBinding;
+use holon_core::agent::workspace::ExecutionBinding;
 use holon_core::message::{AdmissionContext, Ingress, Surface};
 use holon_core::prompt::{Part, PromptBlock, Stability};
 
@@ -58,7 +58,7 @@ async fn execution(app: &App, agent: &AgentId) -> Handled<ExecutionBinding> {
     let named = agent.clone();
     let known = app
         .runtime
-        .read(Some(agent), move |view| view.agent(&named).map(|agent| agent.spec.execution.clone()));
+        .read(Some(agent), move |view| view.agent(&named).map(|agent| agent.workspaces.active().clone()));
     known.await?.ok_or_else(|| Failure::unknown_agent(agent))
 }
 

@@ -20,3 +20,4 @@ pub(super) mod wake;
 mod why;
 pub(super) mod work_items;
 mod workspace;
+pub(super) mod workspaces;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use holon_core::agent::identity::ExecutionBinding;
+use holon_core::agent::workspace::ExecutionBinding;
 
 use super::super::code::Code;
 use super::super::failure::Failure;
@@ -23,15 +23,15 @@ pub(super) fn asked(workspace: Option<&str>, cwd: Option<&str>) -> Handled<Optio
         (None, None) => return Ok(None),
     };
     let cwd = cwd.map_or(Ok(root), |path| named("cwd", path))?;
-    Ok(Some(workplace::bind(root, cwd).map_err(unusable)?))
+    Ok(Some(workplace::bind(root, cwd).map_err(|error| unusable(error, "workspace_root"))?))
 }
 
 /// The agent's own home.
 pub(super) fn own(home: &Path) -> Handled<ExecutionBinding> {
-    workplace::bind(home, home).map_err(unusable)
+    workplace::agent_home(home).map_err(|error| unusable(error, "workspace_root"))
 }
 
-fn named<'a>(field: &'static str, path: &'a str) -> Handled<&'a Path> {
+pub(super) fn named<'a>(field: &'static str, path: &'a str) -> Handled<&'a Path> {
     let path = Path::new(path);
     if path.is_absolute() {
         return Ok(path);
@@ -42,9 +42,9 @@ fn named<'a>(field: &'static str, path: &'a str) -> Handled<&'a Path> {
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "an error is turned into another")]
-fn unusable(error: WorkplaceError) -> Box<Failure> {
+pub(super) fn unusable(error: WorkplaceError, root: &'static str) -> Box<Failure> {
     let field = match error.folder() {
-        Folder::Workspace => "workspace_root",
+        Folder::Workspace => root,
         Folder::Cwd => "cwd",
     };
     Failure::new(Code::InvalidWorkspace, format!("{field}: {error}")).detail("field", field)

@@ -77,6 +77,8 @@ fn meaning(outcome: Outcome, shown: &str, base: &str) -> Value {
         Outcome::Context { .. }
         | Outcome::Tool { .. }
         | Outcome::Prepared { .. }
+        | Outcome::Workspace { .. }
+        | Outcome::Worktree { .. }
         | Outcome::Failed { .. } => panic!("{outcome:?}"),
     }
 }

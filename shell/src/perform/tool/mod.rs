@@ -4,6 +4,7 @@
 mod exec;
 mod patch;
 mod root;
+mod workspace;
 
 use holon_core::effect::ToolCall;
 use holon_core::tool::{Details, Receipt, Tool, ToolError, ToolErrorKind, ToolFacts};
@@ -11,6 +12,7 @@ use serde::Serialize;
 
 pub use exec::CommandEnvironment;
 pub(super) use exec::{Commands, Whose};
+pub(super) use workspace::find as find_workspace;
 
 use super::Settings;
 use crate::text::{Texts, hash};
@@ -37,12 +39,12 @@ struct Refused {
 }
 
 impl Refusal {
-    fn new(kind: ToolErrorKind, message: impl Into<String>) -> Self {
+    pub(super) fn new(kind: ToolErrorKind, message: impl Into<String>) -> Self {
         let message = message.into();
         Self(Box::new(Refused { kind, message, hint: None, field: None, details: None, retryable: false }))
     }
 
-    fn hint(mut self, hint: impl Into<String>) -> Self {
+    pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.0.hint = Some(hint.into());
         self
     }
@@ -95,9 +97,14 @@ pub(super) async fn run(texts: &Texts, settings: &Settings, call: &ToolCall, arg
 }
 
 /// The one result of a call. Secrets end here.
+/// What a call is told that can't be made.
+pub(super) fn refused(texts: &Texts, refusal: Refusal) -> Receipt {
+    Receipt::failure(refusal.into_error(texts))
+}
+
 fn receipt(texts: &Texts, result: Result<Success, Refusal>) -> Receipt {
     match result {
         Ok(Success { content, facts }) => Receipt::success(texts.take(&content), facts),
-        Err(refusal) => Receipt::failure(refusal.into_error(texts)),
+        Err(refusal) => refused(texts, refusal),
     }
 }

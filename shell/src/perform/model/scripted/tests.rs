@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use holon_core::agent::identity::ExecutionBinding;
+use holon_core::agent::workspace::ExecutionBinding;
 use holon_core::model::{Block, CallResult, ModelRef};
 use holon_core::prompt::{PromptCache, PromptFrame};
 use holon_core::tool::{Receipt, ToolFacts};
@@ -133,7 +133,7 @@ async fn the_demo_repairs_its_project() {
         std::fs::copy(assets.join(name), root.path().join(name)).unwrap();
     }
     let at = root.path().display().to_string();
-    let execution = ExecutionBinding { workspace_anchor: at.clone(), execution_root: at.clone(), cwd: at };
+    let execution = ExecutionBinding::project(at.clone(), at);
     let texts = texts();
     let performers = Performers::new(
         texts.clone(),

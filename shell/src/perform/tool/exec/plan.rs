@@ -72,6 +72,7 @@ pub(super) fn plan(
         | Tool::TaskStop
         | Tool::CreateWorkItem
         | Tool::SpawnAgent
+        | Tool::UseWorkspace
         | Tool::PickWorkItem
         | Tool::GetWorkItem
         | Tool::ListWorkItems

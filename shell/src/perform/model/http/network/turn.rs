@@ -4,7 +4,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use holon_core::agent::identity::{AgentKind, AgentSpec, ExecutionBinding};
+use holon_core::agent::identity::{AgentKind, AgentSpec};
+use holon_core::agent::workspace::ExecutionBinding;
 use holon_core::event::TurnFact;
 use holon_core::message::{AdmissionContext, Ingress, Surface};
 use holon_core::model::{FailureKind, ModelRef};
@@ -51,8 +52,7 @@ fn main() -> AgentId {
 /// The agent `main` and one prompt for it, played to its end.
 async fn play(runtime: &Runtime, home: &Path) {
     let root = home.display().to_string();
-    let execution =
-        ExecutionBinding { workspace_anchor: root.clone(), execution_root: root.clone(), cwd: root };
+    let execution = ExecutionBinding::project(root.clone(), root);
     let spec = AgentSpec::named(AgentKind::Named, execution);
     let agent = main();
     let created = runtime.ask(Some(&agent), |reply| Input::CreateAgent { agent: main(), spec, reply });

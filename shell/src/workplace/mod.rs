@@ -1,9 +1,18 @@
 //! The folder that an agent's commands run in, for every surface that names one.
 
+mod find;
+mod git;
+mod repository;
+mod worktree;
+
 use std::path::{Path, PathBuf};
 
-use holon_core::agent::identity::ExecutionBinding;
+use holon_core::agent::workspace::ExecutionBinding;
 use rustix::fs::{Access, access};
+
+pub use find::Search;
+use repository::Repository;
+pub use worktree::{Added, GitError, KeptWhy, Removal, Worktree, WorktreeError};
 
 /// Which of the two folders is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,12 +56,34 @@ impl WorkplaceError {
 /// A folder that is none, has no name in UTF-8, can't be read, or lies outside.
 pub fn bind(workspace: &Path, cwd: &Path) -> Result<ExecutionBinding, WorkplaceError> {
     let root = real(Folder::Workspace, workspace)?;
+    let cwd = inside(&root, cwd)?;
+    Ok(ExecutionBinding::project(text(&root), text(&cwd)))
+}
+
+/// An agent's own home.
+///
+/// # Errors
+/// As for any other folder.
+pub fn agent_home(home: &Path) -> Result<ExecutionBinding, WorkplaceError> {
+    Ok(ExecutionBinding::agent_home(text(&real(Folder::Workspace, home)?)))
+}
+
+/// The top of the repository that a folder is part of: the main one, where it is in a worktree beside that.
+pub fn anchor_of(folder: &Path) -> Option<PathBuf> {
+    let repository = Repository::around(&folder.canonicalize().ok()?)?;
+    Some(repository.main.unwrap_or(repository.top))
+}
+
+fn inside(root: &Path, cwd: &Path) -> Result<PathBuf, WorkplaceError> {
     let cwd = real(Folder::Cwd, cwd)?;
-    if !cwd.starts_with(&root) {
-        return Err(WorkplaceError::Outside { cwd, workspace: root });
+    if cwd.starts_with(root) {
+        return Ok(cwd);
     }
-    let text = |path: &Path| path.display().to_string();
-    Ok(ExecutionBinding { workspace_anchor: text(&root), execution_root: text(&root), cwd: text(&cwd) })
+    Err(WorkplaceError::Outside { cwd, workspace: root.to_owned() })
+}
+
+fn text(path: &Path) -> String {
+    path.display().to_string()
 }
 
 fn real(folder: Folder, path: &Path) -> Result<PathBuf, WorkplaceError> {

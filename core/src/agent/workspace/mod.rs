@@ -1,0 +1,108 @@
+//! The folders that an agent works in (contract: tasks.md, Workspaces): which it knows, which one is its own now, and
+//! which execution roots it occupies.
+
+mod binding;
+pub(crate) mod isolate;
+pub(crate) mod occupancy;
+pub(crate) mod operator;
+#[cfg(test)]
+mod tests;
+pub(crate) mod tools;
+mod worktree;
+#[cfg(test)]
+mod worktree_tests;
+
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+
+use serde::{Deserialize, Serialize};
+
+use super::identity::AgentSpec;
+use crate::event::WorkspaceFact;
+use crate::ids::RunId;
+
+pub use binding::{AGENT_HOME, ExecutionBinding, ProjectionKind, WorkspaceId, WorkspaceKind};
+pub use operator::{AttachedWorkspace, WorkspaceChange, WorkspaceState};
+pub use worktree::{RetainReason, Retained, Worktree, WorktreePlan, WorktreeState, Worktrees};
+
+/// Most workspaces that an agent knows beside its home.
+pub const ATTACHED: usize = 64;
+
+/// The workspaces of one agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Workspaces {
+    /// The anchors of those it knows; its home is not among them.
+    attached: BTreeMap<WorkspaceId, String>,
+    /// Where it works from its next turn on.
+    active: ExecutionBinding,
+    /// Execution roots that nobody else writes to, each with the last run that needed it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    occupied: BTreeMap<String, Option<RunId>>,
+    #[serde(default, skip_serializing_if = "Worktrees::is_empty")]
+    /// Those that were made for it and its children, and are not removed.
+    pub(super) worktrees: Worktrees,
+}
+
+impl Workspaces {
+    /// Of an agent that begins.
+    pub(crate) fn of(spec: &AgentSpec) -> Self {
+        let mut workspaces = Self {
+            attached: spec
+                .attached
+                .iter()
+                .map(|anchor| (WorkspaceId::of_anchor(anchor), anchor.clone()))
+                .collect(),
+            active: spec.execution.clone(),
+            occupied: BTreeMap::new(),
+            worktrees: Worktrees::default(),
+        };
+        workspaces.attach(&spec.execution);
+        workspaces
+    }
+
+    pub fn active(&self) -> &ExecutionBinding {
+        &self.active
+    }
+
+    /// Each with its anchor; the home is not among them.
+    pub fn attached(&self) -> impl Iterator<Item = (&WorkspaceId, &str)> {
+        self.attached.iter().map(|(id, anchor)| (id, anchor.as_str()))
+    }
+
+    pub fn anchor(&self, id: &WorkspaceId) -> Option<&str> {
+        self.attached.get(id).map(String::as_str)
+    }
+
+    /// Execution roots that the agent occupies, with the last run that needed each.
+    pub fn occupied(&self) -> impl Iterator<Item = (&str, Option<RunId>)> {
+        self.occupied.iter().map(|(root, run)| (root.as_str(), *run))
+    }
+
+    fn attach(&mut self, to: &ExecutionBinding) {
+        if to.kind == WorkspaceKind::Project {
+            self.attached.insert(to.workspace_id(), to.workspace_anchor.clone());
+        }
+    }
+
+    pub(crate) fn apply(&mut self, fact: &WorkspaceFact) {
+        match fact {
+            WorkspaceFact::WorkspaceAttached(fact) => {
+                self.attached.insert(fact.workspace_id.clone(), fact.workspace_anchor.clone());
+            }
+            WorkspaceFact::WorkspaceUsed(fact) => self.active = fact.execution.clone(),
+            WorkspaceFact::WorkspaceDetached(fact) => {
+                self.attached.remove(&fact.workspace_id);
+            }
+            WorkspaceFact::OccupancyAcquired(fact) => {
+                self.occupied.insert(fact.execution_root.clone(), fact.run_id);
+            }
+            WorkspaceFact::OccupancyReleased(fact) => {
+                self.occupied.remove(&fact.execution_root);
+            }
+            WorkspaceFact::WorktreeCreated(fact) => self.worktrees.created(fact),
+            WorkspaceFact::WorktreeLeft(fact) => self.worktrees.left(fact.worktree_id),
+            WorkspaceFact::WorktreeRemoved(fact) => self.worktrees.removed(fact.worktree_id),
+            WorkspaceFact::WorktreeRetained(fact) => self.worktrees.retained(fact),
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Workspaces and occupied roots, as far as a law looks back.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::String;
+
+use super::Seen;
+use crate::agent::workspace::{WorkspaceId, Workspaces, WorktreeState};
+use crate::event::operation::OpKind;
+use crate::event::{Event, LifecycleFact, OperationFact, TurnFact, WorkspaceFact};
+use crate::ids::{OpId, RunId, WorktreeId};
+use crate::record::Record;
+use crate::tool::Tool;
+
+#[derive(Debug, Clone, Default)]
+pub(in crate::law) struct Places {
+    /// Those that the agent knows beside its home.
+    pub(in crate::law) attached: BTreeSet<WorkspaceId>,
+    pub(in crate::law) active: Option<WorkspaceId>,
+    pub(in crate::law) occupied: BTreeMap<String, Option<RunId>>,
+    /// The log tells of occupancy: it is not one of an earlier build.
+    pub(in crate::law) told: bool,
+    /// Where each command comes up or is executed, until it has ended.
+    commands: BTreeMap<OpId, String>,
+    /// Those that are not removed, and how they stand.
+    pub(in crate::law) worktrees: BTreeMap<WorktreeId, WorktreeState>,
+    /// The operation that makes or removes each.
+    pub(in crate::law) about: BTreeMap<OpId, (OpKind, WorktreeId)>,
+    /// The one that a performer looked at last.
+    pub(in crate::law) looked_at: Option<WorktreeId>,
+    /// The tool of the last call that was started.
+    pub(in crate::law) tool: Option<Tool>,
+}
+
+impl Places {
+    pub(super) fn follow(&mut self, record: &Record) {
+        match &record.event {
+            Event::Lifecycle(LifecycleFact::AgentCreated(fact)) => {
+                let known = Workspaces::of(&fact.spec);
+                self.attached = known.attached().map(|(id, _)| id.clone()).collect();
+                self.active = Some(known.active().workspace_id());
+            }
+            Event::Turn(TurnFact::ToolStarted(fact)) => self.tool = Some(fact.tool),
+            Event::Operation(OperationFact::OperationOpened(fact)) => {
+                if let Some(root) = &fact.execution_root {
+                    self.commands.insert(fact.op, root.clone());
+                }
+                if let Some(plan) = &fact.worktree {
+                    self.worktrees.entry(plan.worktree_id).or_insert(WorktreeState::Making);
+                    self.about.insert(fact.op, (fact.kind, plan.worktree_id));
+                }
+            }
+            Event::Operation(OperationFact::OperationSettled(fact)) => {
+                self.commands.remove(&fact.op);
+                if let Some((OpKind::RemoveWorktree, id)) = self.about.remove(&fact.op) {
+                    self.looked_at = Some(id);
+                }
+            }
+            Event::Workspace(fact) => self.workspace(fact),
+            Event::Lifecycle(_)
+            | Event::Inbox(_)
+            | Event::Scheduling(_)
+            | Event::Turn(_)
+            | Event::Task(_)
+            | Event::Timer(_)
+            | Event::Work(_)
+            | Event::Wait(_)
+            | Event::Wake(_)
+            | Event::Outbox(_)
+            | Event::Brief(_) => {}
+        }
+    }
+
+    fn workspace(&mut self, fact: &WorkspaceFact) {
+        match fact {
+            WorkspaceFact::WorkspaceAttached(fact) => drop(self.attached.insert(fact.workspace_id.clone())),
+            WorkspaceFact::WorkspaceUsed(fact) => self.active = Some(fact.workspace_id.clone()),
+            WorkspaceFact::WorkspaceDetached(fact) => drop(self.attached.remove(&fact.workspace_id)),
+            WorkspaceFact::OccupancyAcquired(fact) => {
+                self.told = true;
+                self.occupied.insert(fact.execution_root.clone(), fact.run_id);
+            }
+            WorkspaceFact::OccupancyReleased(fact) => drop(self.occupied.remove(&fact.execution_root)),
+            WorkspaceFact::WorktreeCreated(fact) => self.now(fact.worktree_id, WorktreeState::InUse),
+            WorkspaceFact::WorktreeLeft(fact) => self.now(fact.worktree_id, WorktreeState::Leaving),
+            WorkspaceFact::WorktreeRemoved(fact) => drop(self.worktrees.remove(&fact.worktree_id)),
+            WorkspaceFact::WorktreeRetained(fact) => {
+                self.worktrees.insert(fact.plan.worktree_id, WorktreeState::Retained);
+            }
+        }
+    }
+}
+
+impl Places {
+    fn now(&mut self, id: WorktreeId, state: WorktreeState) {
+        self.worktrees.insert(id, state);
+    }
+
+    /// Whether an operation makes it or removes it.
+    pub(in crate::law) fn is_awaited(&self, id: WorktreeId) -> bool {
+        self.about.values().any(|(_, about)| *about == id)
+    }
+}
+
+/// The worktree that gets its number with that, or is named by it.
+pub(super) fn numbered(event: &Event) -> Option<WorktreeId> {
+    let opened = if let Event::Operation(OperationFact::OperationOpened(fact)) = event {
+        fact.worktree.as_ref()
+    } else {
+        None
+    };
+    let retained = if let Event::Workspace(WorkspaceFact::WorktreeRetained(fact)) = event {
+        Some(&fact.plan)
+    } else {
+        None
+    };
+    opened.or(retained).map(|plan| plan.worktree_id)
+}
+
+impl Seen {
+    /// Whether a run that took the root goes on, or a command there does.
+    pub(in crate::law) fn needs_root(&self, root: &str, run: Option<RunId>) -> bool {
+        let runs = run.is_some_and(|run| self.running(run).is_some());
+        runs || self.places.commands.values().any(|there| there == root)
+    }
+}

@@ -1,0 +1,68 @@
+//! Where agents work, as it is asked for and answered.
+
+use holon_core::AgentId;
+use holon_core::agent::workspace::{WorkspaceId, WorkspaceState, Worktree};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A folder that an agent is to know.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AttachWorkspace {
+    /// From the root on. In a git repository its top is the workspace.
+    #[schemars(length(min = 1, max = 4096))]
+    pub path: String,
+}
+
+/// Where an agent is to work: a folder, or a workspace that it knows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UseWorkspace {
+    /// From the root on. In a git repository its top is the execution root, and commands start in the folder itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 4096))]
+    pub path: Option<String>,
+    /// `agent_home` for its own home.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace_id: Option<WorkspaceId>,
+    /// Where its commands start, from the execution root on and inside of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 4096))]
+    pub cwd: Option<String>,
+}
+
+/// A workspace that an agent is to know no longer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DetachWorkspace {
+    pub workspace_id: WorkspaceId,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Workspaces {
+    pub ok: bool,
+    pub agent_id: AgentId,
+    #[serde(flatten)]
+    pub state: WorkspaceState,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WorkspacesReply {
+    pub ok: bool,
+    pub agent_id: AgentId,
+    /// Whether the request changed anything.
+    pub changed: bool,
+    #[serde(flatten)]
+    pub state: WorkspaceState,
+}
+
+/// What is there of worktrees, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WorktreeSummary {
+    pub ok: bool,
+    pub agent_id: AgentId,
+    /// Those that are not removed, the oldest first.
+    pub worktrees: Vec<Worktree>,
+    /// How many wait for somebody to look at them.
+    pub retained: usize,
+}

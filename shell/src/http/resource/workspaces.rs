@@ -1,0 +1,132 @@
+//! Where an agent works: what it knows, and what operators change about that.
+
+use holon_core::agent::workspace::{
+    ExecutionBinding, WorkspaceChange, WorkspaceId, WorkspaceState, WorktreeState,
+};
+use holon_core::{AgentId, Answer as Answered, Input, Reject};
+
+use super::super::App;
+use super::super::api::{
+    AttachWorkspace, DetachWorkspace, Nothing, UseWorkspace, Workspaces, WorkspacesReply, WorktreeSummary,
+};
+use super::super::body::{Empty, Json, OTHER_BYTES};
+use super::super::code::Code;
+use super::super::failure::Failure;
+use super::super::reply::Answer;
+use super::super::route::{Call, Handled};
+use super::control::unexpected;
+use super::look::{Looked, look};
+use super::workspace::{named, unusable};
+use crate::workplace::{Search, WorkplaceError};
+
+pub(in super::super) async fn show(app: App, call: Call<Nothing, Empty>) -> Handled<Answer<Workspaces>> {
+    let state = state(&app, &call.agent).await?;
+    Ok(Answer(Workspaces { ok: true, agent_id: call.agent, state }))
+}
+
+pub(in super::super) async fn attach(
+    app: App,
+    call: Call<Nothing, Json<AttachWorkspace, OTHER_BYTES>>,
+) -> Handled<Answer<WorkspacesReply>> {
+    let (agent, Json(AttachWorkspace { path })) = (call.agent, call.body);
+    named("path", &path)?;
+    let execution = find(&app, &agent, "path", move |search| search.path(&path, None)).await?;
+    change(&app, agent, WorkspaceChange::Attach { execution }).await
+}
+
+pub(in super::super) async fn use_it(
+    app: App,
+    call: Call<Nothing, Json<UseWorkspace, OTHER_BYTES>>,
+) -> Handled<Answer<WorkspacesReply>> {
+    let (agent, Json(UseWorkspace { path, workspace_id, cwd })) = (call.agent, call.body);
+    let execution = match (path, workspace_id) {
+        (Some(path), None) => {
+            named("path", &path)?;
+            find(&app, &agent, "path", move |search| search.path(&path, cwd.as_deref())).await?
+        }
+        (None, Some(id)) if id.is_agent_home() => {
+            find(&app, &agent, "workspace_id", move |search| search.agent_home(cwd.as_deref())).await?
+        }
+        (None, Some(id)) => {
+            let anchor = anchor(&app, &agent, id).await?;
+            find(&app, &agent, "workspace_id", move |search| search.attached(&anchor, cwd.as_deref())).await?
+        }
+        (Some(_), Some(_)) | (None, None) => {
+            let problem = "either `path` or `workspace_id` says where the agent is to work";
+            return Err(Failure::new(Code::InvalidBody, problem).detail("field", "path"));
+        }
+    };
+    change(&app, agent, WorkspaceChange::Use { execution }).await
+}
+
+/// Back to its own home.
+pub(in super::super) async fn exit(app: App, call: Call<Nothing, Empty>) -> Handled<Answer<WorkspacesReply>> {
+    let execution = find(&app, &call.agent, "workspace_id", |search| search.agent_home(None)).await?;
+    change(&app, call.agent, WorkspaceChange::Use { execution }).await
+}
+
+pub(in super::super) async fn detach(
+    app: App,
+    call: Call<Nothing, Json<DetachWorkspace, OTHER_BYTES>>,
+) -> Handled<Answer<WorkspacesReply>> {
+    let Json(DetachWorkspace { workspace_id }) = call.body;
+    change(&app, call.agent, WorkspaceChange::Detach { workspace_id }).await
+}
+
+/// Tidies up; what comes of it is seen in the summary.
+pub(in super::super) async fn prune(
+    app: App,
+    call: Call<Nothing, Empty>,
+) -> Handled<Answer<WorkspacesReply>> {
+    change(&app, call.agent, WorkspaceChange::Prune).await
+}
+
+pub(in super::super) async fn worktrees(
+    app: App,
+    call: Call<Nothing, Empty>,
+) -> Handled<Answer<WorktreeSummary>> {
+    let worktrees = state(&app, &call.agent).await?.worktrees;
+    let retained = worktrees.iter().filter(|one| one.state == WorktreeState::Retained).count();
+    Ok(Answer(WorktreeSummary { ok: true, agent_id: call.agent, worktrees, retained }))
+}
+
+async fn state(app: &App, agent: &AgentId) -> Handled<WorkspaceState> {
+    let read =
+        |view: holon_core::view::View<'_>, agent: &AgentId| Some(WorkspaceState::of(view.agent(agent)?));
+    let Looked { seen, .. } = look(app, agent, read).await?;
+    Ok(seen)
+}
+
+async fn anchor(app: &App, agent: &AgentId, id: WorkspaceId) -> Handled<String> {
+    let known = state(app, agent).await?.attached_workspaces;
+    let found = known.into_iter().find(|workspace| workspace.workspace_id == id);
+    found
+        .map(|workspace| workspace.workspace_anchor)
+        .ok_or_else(|| Reject::UnknownWorkspace { agent: agent.clone(), workspace: id }.into())
+}
+
+/// Looks for a folder; one that is none is a problem of that field.
+async fn find(
+    app: &App,
+    agent: &AgentId,
+    field: &'static str,
+    find: impl FnOnce(Search<'_>) -> Result<ExecutionBinding, WorkplaceError> + Send + 'static,
+) -> Handled<ExecutionBinding> {
+    let attached = state(app, agent).await?.attached_workspaces;
+    let attached: Vec<String> = attached.into_iter().map(|workspace| workspace.workspace_anchor).collect();
+    let agent = agent.clone();
+    app.blocking(move |app| {
+        // A public agent that another one has made may have none yet.
+        let home = app.home.create_agent(&agent).map_err(Failure::internal)?;
+        find(Search { from: &home, home: &home, attached: &attached }).map_err(|error| unusable(error, field))
+    })
+    .await
+}
+
+async fn change(app: &App, agent: AgentId, change: WorkspaceChange) -> Handled<Answer<WorkspacesReply>> {
+    let named = agent.clone();
+    let ask = move |reply| Input::ChangeWorkspace { agent: named, change, reply };
+    let answered = app.runtime.ask(Some(&agent), ask).await?;
+    let Answered::Workspaces { state, changed } = answered else { return Err(unexpected(answered)) };
+    Ok(Answer(WorkspacesReply { ok: true, agent_id: agent, changed, state: *state }))
+}

@@ -1,0 +1,44 @@
+//! Where an agent works, and what it has for itself.
+
+use holon_core::event::WorkspaceFact;
+
+use super::{Category, Told, Visibility};
+
+pub(super) fn told(fact: &WorkspaceFact) -> Told {
+    let (visibility, summary) = match fact {
+        WorkspaceFact::WorkspaceAttached(fact) => {
+            (Visibility::Verbose, format!("{} is known: {}", fact.workspace_id, fact.workspace_anchor))
+        }
+        WorkspaceFact::WorkspaceUsed(fact) => {
+            let when = if fact.run_id.is_some() { "now" } else { "from the next turn on" };
+            (Visibility::Info, format!("works in {} {when}", fact.execution.execution_root))
+        }
+        WorkspaceFact::WorkspaceDetached(fact) => {
+            (Visibility::Verbose, format!("{} is not known any more", fact.workspace_id))
+        }
+        WorkspaceFact::OccupancyAcquired(fact) => {
+            (Visibility::Debug, format!("{} is occupied", fact.execution_root))
+        }
+        WorkspaceFact::OccupancyReleased(fact) => {
+            (Visibility::Debug, format!("{} is free: {}", fact.execution_root, fact.cause))
+        }
+        WorkspaceFact::WorktreeCreated(fact) => {
+            (Visibility::Info, format!("{} is there: {} on {}", fact.worktree_id, fact.path, fact.branch))
+        }
+        WorkspaceFact::WorktreeLeft(fact) => {
+            (Visibility::Debug, format!("nobody needs {} any more", fact.worktree_id))
+        }
+        WorkspaceFact::WorktreeRemoved(fact) => {
+            (Visibility::Verbose, format!("{} is removed", fact.worktree_id))
+        }
+        WorkspaceFact::WorktreeRetained(fact) => {
+            let why = fact.retained.detail.as_ref().map(|detail| format!(": {detail}")).unwrap_or_default();
+            let (plan, reason) = (&fact.plan, fact.retained.reason);
+            (
+                Visibility::Info,
+                format!("{} stays, {reason}{why}: {} on {}", plan.worktree_id, plan.path, plan.branch),
+            )
+        }
+    };
+    Told::new(visibility, Category::Workspace, "workspace", &summary)
+}

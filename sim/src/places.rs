@@ -1,0 +1,140 @@
+//! Folders that agents share, over the logs of all: O1, of each root one supervision tree has it; and what operators ask
+//! about them.
+
+use std::collections::BTreeMap;
+
+use holon_core::agent::Agent;
+use holon_core::agent::workspace::{ExecutionBinding, WorkspaceChange};
+use holon_core::effect::{WantedWorkspace, WorkspaceTarget};
+use holon_core::event::WorkspaceFact;
+use holon_core::outcome::{Outcome, ToolOutcome};
+use holon_core::tool::{Receipt, Tool, ToolError, ToolErrorKind};
+use holon_core::{AgentId, Event, Millis, Record};
+use serde::{Deserialize, Serialize};
+
+use crate::failure::{Failure, ensure};
+use crate::provider::{Circumstances, Deliveries};
+use crate::tools::failed_receipt;
+use crate::trees::Trees;
+use crate::world::Sabotage;
+
+/// Folders that anybody may go to.
+pub(crate) const SHARED: u32 = 3;
+
+/// What an operator asks about a shared folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Placing {
+    Attach,
+    Use,
+    /// Back to the agent's own home.
+    Exit,
+    Detach,
+    Prune,
+}
+
+impl Placing {
+    pub(crate) fn change(self, agent: &AgentId, folder: u32) -> WorkspaceChange {
+        let execution = folder_of(folder);
+        match self {
+            Self::Attach => WorkspaceChange::Attach { execution },
+            Self::Use => WorkspaceChange::Use { execution },
+            Self::Exit => WorkspaceChange::Use { execution: home(agent) },
+            Self::Detach => WorkspaceChange::Detach { workspace_id: execution.workspace_id() },
+            Self::Prune => WorkspaceChange::Prune,
+        }
+    }
+}
+
+fn folder_of(number: u32) -> ExecutionBinding {
+    let root = format!("/p{}", number % SHARED);
+    ExecutionBinding::project(root.clone(), root)
+}
+
+pub(crate) fn is_shared(root: &str) -> bool {
+    root.starts_with("/p")
+}
+
+pub(crate) fn is_in_shared(agent: &Agent) -> bool {
+    agent.workspaces.occupied().any(|(root, _)| is_shared(root))
+}
+
+fn home(agent: &AgentId) -> ExecutionBinding {
+    ExecutionBinding::agent_home(format!("/agents/{agent}"))
+}
+
+/// A call with which an agent goes elsewhere, or back to its home.
+pub(crate) fn about_folders(here: &mut Circumstances<'_>) -> (Tool, String) {
+    let folder = here.below("folder", SHARED);
+    let arguments = match here.below("about folders", 8) {
+        6 => format!(r#"{{"path":"/p{folder}","mode":"isolated"}}"#),
+        7 => format!(r#"{{"path":"/p{folder}","mode":"isolated","isolation_label":"again"}}"#),
+        0 => r#"{"workspace_id":"agent_home"}"#.into(),
+        1 => format!(r#"{{"workspace_id":"{}"}}"#, folder_of(folder).workspace_id()),
+        _ => format!(r#"{{"path":"/p{folder}"}}"#),
+    };
+    (Tool::UseWorkspace, arguments)
+}
+
+/// Looks for a folder: it is there, or it is not.
+pub(crate) fn find(
+    here: &mut Circumstances<'_>,
+    agent: &AgentId,
+    wanted: &WantedWorkspace,
+    trees: &mut Trees,
+) -> Deliveries {
+    if let Some(isolated) = &wanted.isolated {
+        let anchor = match &wanted.target {
+            WorkspaceTarget::AgentHome => wanted.from.workspace_anchor.clone(),
+            // Whoever works in a worktree means the repository.
+            WorkspaceTarget::Path { path } if *path == wanted.from.cwd => {
+                wanted.from.workspace_anchor.clone()
+            }
+            WorkspaceTarget::Path { path } => path.clone(),
+            WorkspaceTarget::Attached { anchor } => anchor.clone(),
+        };
+        return trees.isolate(here, &anchor, isolated);
+    }
+    if here.fault("silent", here.faults.tool_silent) {
+        return Vec::new();
+    }
+    let after = u64::from(here.below("latency", 50_000));
+    if here.fault("fails", here.faults.tool_fails) {
+        let gone = ToolError::new(ToolErrorKind::InvalidToolInput, "it is not a folder to work in");
+        let receipt = if here.below("how", 2) == 0 { Receipt::failure(gone) } else { failed_receipt(here) };
+        let outcome = ToolOutcome { receipt, duration_ms: Millis(0), end: None };
+        return here.deliver(after, Outcome::Tool { outcome });
+    }
+    let execution = match &wanted.target {
+        WorkspaceTarget::AgentHome => home(agent),
+        WorkspaceTarget::Path { path } => ExecutionBinding::project(path.clone(), path.clone()),
+        WorkspaceTarget::Attached { anchor } => ExecutionBinding::project(anchor.clone(), anchor.clone()),
+    };
+    here.deliver(after, Outcome::found(execution))
+}
+
+/// O1: who takes a root is the only tree that has it. Says how often there was something to say.
+pub(crate) fn judge(
+    agents: &BTreeMap<AgentId, Agent>,
+    records: &[Record],
+    sabotage: Option<Sabotage>,
+) -> Result<u64, Failure> {
+    let mut said = 0;
+    for record in records {
+        let Event::Workspace(WorkspaceFact::OccupancyAcquired(fact)) = &record.event else { continue };
+        let Some(taker) = agents.get(&record.agent) else { continue };
+        let has = |agent: &&Agent| agent.workspaces.occupied().any(|(root, _)| root == fact.execution_root);
+        let other = agents.values().filter(has).find(|agent| agent.tree() != taker.tree());
+        let other = other.or((sabotage == Some(Sabotage::Crowded)).then_some(taker));
+        ensure!(
+            other.is_none(),
+            "O1",
+            "{} takes {}, which {:?} has",
+            record.agent,
+            fact.execution_root,
+            other.map(|agent| &agent.id)
+        );
+        said += 1;
+    }
+    Ok(said)
+}
