@@ -54,7 +54,7 @@ pub enum Reject {
     UnknownWorkItem { work_item: WorkItemId },
     #[error("{agent} knows no workspace {workspace}")]
     UnknownWorkspace { agent: AgentId, workspace: WorkspaceId },
-    #[error("{agent} works in {workspace}")]
+    #[error("{agent} {} {workspace}", if workspace.is_agent_home() { "keeps" } else { "works in" })]
     WorkspaceActive { agent: AgentId, workspace: WorkspaceId },
     /// What else there is, only who has its address is told.
     #[error("there is no such trigger")]
@@ -154,7 +154,7 @@ impl Reject {
                 Some(alloc::format!("those that it knows: holon workspace list --agent {agent}"))
             }
             Self::WorkspaceActive { workspace, .. } if workspace.is_agent_home() => {
-                Some("its home is what every agent has: nobody takes it away".into())
+                Some("its home is what every agent has: only others are detached".into())
             }
             Self::WorkspaceActive { agent, .. } => Some(alloc::format!(
                 "let it work elsewhere first: holon workspace use agent_home --agent {agent}"

@@ -50,6 +50,9 @@ fn an_operator_says_where_an_agent_works() {
     daemon.ok(&["workspace", "use", text(&two), "--agent", "a"]);
     let list = daemon.ok(&["workspace", "list", "--agent", "a"]).stdout;
     assert!(list.lines().any(|line| line.contains('*') && line.contains(text(&two))), "{list}");
+    assert!(list.contains("agents/a"), "its home is told, too: {list}");
+    let own = daemon.ok(&["workspace", "list"]).stdout;
+    assert!(own.lines().count() == 2 && own.contains("agent_home") && own.contains("agents/main"), "{own}");
     assert!(asks(&daemon, "a", &[command("pwd")]).contains(text(&two)));
     // What can't be done says why, and changes nothing.
     let refused = |arguments: &[&str], code: i32, says: &[&str]| {
@@ -57,7 +60,7 @@ fn an_operator_says_where_an_agent_works() {
     };
     let active = binding(&daemon, "a")["active_workspace_id"].as_str().expect("a name").to_owned();
     refused(&["workspace", "detach", &active], 4, &["works in", "holon workspace use"]);
-    refused(&["workspace", "detach", "agent_home"], 4, &["home"]);
+    refused(&["workspace", "detach", "agent_home"], 4, &["a keeps agent_home", "only others"]);
     refused(
         &["workspace", "detach", "nothing-00000000"],
         3,

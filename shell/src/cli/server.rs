@@ -13,7 +13,6 @@ use sd_notify::NotifyState;
 use tokio::net::{TcpListener, TcpSocket, UnixListener};
 use tokio::task::{JoinError, JoinHandle};
 
-use super::errand::execution;
 use super::interrupts::Ending;
 use super::output::Failure;
 use super::server_options::Effective;
@@ -31,7 +30,7 @@ use crate::runtime::{Ended, Runtime};
 use crate::settings::Environment;
 use crate::supervise::process;
 use crate::trigger_address::{TriggerAddresses, TriggerKey};
-use crate::{clock, spawn};
+use crate::{clock, spawn, workplace};
 
 /// Connections that wait to be accepted.
 const BACKLOG: u32 = 1_024;
@@ -222,7 +221,7 @@ async fn ensure_default_agent(runtime: &Runtime, home: &Home, agent: &AgentId) -
     if runtime.read(Some(agent), move |view| view.agent(&named).is_some()).await? {
         return Ok(());
     }
-    let spec = AgentSpec::named(AgentKind::Default, execution(&folder, &folder)?);
+    let spec = AgentSpec::named(AgentKind::Default, workplace::agent_home(&folder)?);
     let named = agent.clone();
     let answer = runtime.ask(Some(agent), |reply| Input::CreateAgent { agent: named, spec, reply }).await?;
     match answer {

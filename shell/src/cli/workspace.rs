@@ -103,8 +103,7 @@ async fn list(through: &Through, args: ListArgs) -> Result<Exit, Failure> {
         let id = text(workspace, "/workspace_id");
         vec![mark(id), id.to_owned(), text(workspace, "/workspace_anchor").to_owned()]
     }));
-    let home = if active == AGENT_HOME { text(&answer, "/execution/workspace_anchor") } else { "its home" };
-    rows.push(vec![mark(AGENT_HOME), AGENT_HOME.to_owned(), home.to_owned()]);
+    rows.push(vec![mark(AGENT_HOME), AGENT_HOME.to_owned(), text(&answer, "/agent_home").to_owned()]);
     output::table(&rows)?;
     Ok(Exit::Completed)
 }

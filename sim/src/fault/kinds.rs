@@ -16,7 +16,7 @@ const fn kind(rows: &'static str, name: &'static str, meets: &'static str) -> Ki
 }
 
 /// A swarm in which one of them never strikes, or never meets anything, has lost it.
-pub const KINDS: [Kind; 90] = [
+pub const KINDS: [Kind; 94] = [
     kind("PV1 PV3 PV5 PV6 PV8", "provider.fails", "an attempt has failed"),
     kind("PV4 PV5", "provider.away", "an attempt is repeated"),
     kind("PV4 PV5", "provider.away", "a wait is spread"),
@@ -107,6 +107,10 @@ pub const KINDS: [Kind; 90] = [
     kind("OC2", "a folder is taken", "a holder is stopped"),
     kind("OC2", "crash", "crash while a folder is taken"),
     kind("OC3", "a folder is taken", "a folder is left"),
+    kind("OC4", "a worktree is made", "a worktree is gone back into"),
+    kind("CH2", "a worktree is made", "a child leaves a worktree"),
+    kind("CH4", "a worktree is made", "a worktree that nobody heard of is removed"),
+    kind("PR8", "a worktree is made", "a worktree is retained"),
 ];
 
 /// Several faults together, counted when all of it has happened.

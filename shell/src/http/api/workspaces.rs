@@ -42,6 +42,7 @@ pub struct DetachWorkspace {
 pub struct Workspaces {
     pub ok: bool,
     pub agent_id: AgentId,
+    pub agent_home: String,
     #[serde(flatten)]
     pub state: WorkspaceState,
 }
@@ -50,6 +51,7 @@ pub struct Workspaces {
 pub struct WorkspacesReply {
     pub ok: bool,
     pub agent_id: AgentId,
+    pub agent_home: String,
     /// Whether the request changed anything.
     pub changed: bool,
     #[serde(flatten)]

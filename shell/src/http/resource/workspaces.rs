@@ -21,7 +21,7 @@ use crate::workplace::{Search, WorkplaceError};
 
 pub(in super::super) async fn show(app: App, call: Call<Nothing, Empty>) -> Handled<Answer<Workspaces>> {
     let state = state(&app, &call.agent).await?;
-    Ok(Answer(Workspaces { ok: true, agent_id: call.agent, state }))
+    Ok(Answer(Workspaces { ok: true, agent_home: home(&app, &call.agent), agent_id: call.agent, state }))
 }
 
 pub(in super::super) async fn attach(
@@ -128,5 +128,15 @@ async fn change(app: &App, agent: AgentId, change: WorkspaceChange) -> Handled<A
     let ask = move |reply| Input::ChangeWorkspace { agent: named, change, reply };
     let answered = app.runtime.ask(Some(&agent), ask).await?;
     let Answered::Workspaces { state, changed } = answered else { return Err(unexpected(answered)) };
-    Ok(Answer(WorkspacesReply { ok: true, agent_id: agent, changed, state: *state }))
+    Ok(Answer(WorkspacesReply {
+        ok: true,
+        agent_home: home(app, &agent),
+        agent_id: agent,
+        changed,
+        state: *state,
+    }))
+}
+
+fn home(app: &App, agent: &AgentId) -> String {
+    app.home.agent(agent).display().to_string()
 }
