@@ -11,11 +11,12 @@ use holon_core::agent::wake::Hint;
 use holon_core::agent::work::PlanStatus;
 use holon_core::agent::work::operator::NewWorkItem;
 use holon_core::agent::workspace::ExecutionBinding;
+use holon_core::execution::ExecutionSnapshot;
 use holon_core::host::Host;
 use holon_core::ids::WorkItemId;
 use holon_core::message::{AdmissionContext, Ingress, Surface};
 use holon_core::model::{AnswerBlock, ModelAnswer, ModelRef, ProposedCall, StopReason, Timing, TokenUsage};
-use holon_core::outcome::{ExecutionSnapshot, LoadedContext, ToolOutcome};
+use holon_core::outcome::{LoadedContext, ToolOutcome};
 use holon_core::tool::{Receipt, ToolFacts};
 use holon_core::{AgentId, Config, Input, Millis, Mono, Now, Outcome, ReplyId, Seed, Text, Wall};
 
@@ -144,11 +145,8 @@ fn place() -> ExecutionBinding {
 
 fn context() -> Outcome {
     let execution = ExecutionSnapshot {
-        binding: place(),
-        agent_home: "/h".into(),
-        platform: "linux".into(),
-        shell: "bash".into(),
         external_trigger: true,
+        ..ExecutionSnapshot::host_local(place(), "/h", "linux", "bash")
     };
     let context = LoadedContext { sources: Vec::new(), execution, context_build_ms: Millis(1) };
     Outcome::Context { context }

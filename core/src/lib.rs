@@ -33,6 +33,7 @@ pub mod content;
 pub mod continuation;
 pub mod effect;
 pub mod event;
+pub mod execution;
 mod hash;
 pub mod host;
 pub mod ids;

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::workspace::{ExecutionBinding, Retained};
 use crate::content::{ContentId, Text};
+use crate::execution::ExecutionSnapshot;
 use crate::model::{AttemptFailure, ModelAnswer};
 use crate::names::names;
 use crate::time::Millis;
@@ -109,18 +110,6 @@ pub struct InstructionSource {
 pub enum SourceScope {
     Agent,
     Workspace,
-}
-
-/// Where tools run, as the model is told.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ExecutionSnapshot {
-    pub binding: ExecutionBinding,
-    pub agent_home: String,
-    pub platform: String,
-    pub shell: String,
-    /// Whether commands find the address of the agent's trigger while there is one.
-    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
-    pub external_trigger: bool,
 }
 
 /// Who executes a command (contract: tasks.md). A process id alone proves nothing: ids are used again.

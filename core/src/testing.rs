@@ -14,6 +14,7 @@ use crate::content::{Content, ContentId, Text};
 use crate::effect::{AgentView, Answer, Effect, InputSource, TaskWork, WorkView};
 use crate::event::operation::OpKind;
 use crate::event::{BriefFact, Event};
+use crate::execution::ExecutionSnapshot;
 use crate::host::{Accounts, DeadlineReason, Found, FoundCommand, Host, RecoveryReport};
 use crate::ids::{AgentId, MessageId, OpId, ReplyId, Seed};
 use crate::input::{ControlRequest, Input};
@@ -23,9 +24,7 @@ use crate::model::{
     AnswerBlock, AttemptFailure, FailureKind, ModelAnswer, ModelRef, ModelRequest, ProposedCall, StopReason,
     Timing, TokenUsage,
 };
-use crate::outcome::{
-    CommandEnd, CommandSpec, ExecutionSnapshot, LoadedContext, Outcome, SupervisorIdentity, ToolOutcome,
-};
+use crate::outcome::{CommandEnd, CommandSpec, LoadedContext, Outcome, SupervisorIdentity, ToolOutcome};
 use crate::record::{Durable, Record, Step};
 use crate::scheduler::DecisionKind;
 use crate::time::{Millis, Mono, Now, Wall};
@@ -127,11 +126,8 @@ fn origin_of(kind: MessageKind) -> Origin {
 
 pub(crate) fn context() -> Outcome {
     let execution = ExecutionSnapshot {
-        binding: binding(),
-        agent_home: "/h".into(),
-        platform: "linux".into(),
-        shell: "bash".into(),
         external_trigger: true,
+        ..ExecutionSnapshot::host_local(binding(), "/h", "linux", "bash")
     };
     Outcome::Context {
         context: LoadedContext { sources: Vec::new(), execution, context_build_ms: Millis(1) },

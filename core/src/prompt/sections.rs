@@ -14,10 +14,11 @@ use crate::agent::wake::Pending;
 use crate::agent::workspace::Retained;
 use crate::config::ContextLimits;
 use crate::content::{Text, clip};
+use crate::execution::ExecutionSnapshot;
 use crate::hash::Fnv;
 use crate::ids::MessageId;
 use crate::message::{Message, MessageKind, Origin};
-use crate::outcome::{ExecutionSnapshot, LoadedContext, SourceScope};
+use crate::outcome::{LoadedContext, SourceScope};
 
 /// Files that are named of what a child has left.
 const LEFT_FILES: usize = 16;
@@ -202,13 +203,14 @@ fn environment(agent: &Agent, execution: &ExecutionSnapshot) -> String {
     let trigger = if found { policy::EXTERNAL_TRIGGER } else { "" };
     format!(
         "Execution root: {}\nCurrent folder: {}\nWorkspace: {}\nAgent home: {}\nPlatform: {}, shell {}\n\
-         Execution profile: host_local (paths, network and processes are not_enforced){trigger}",
+         {}{trigger}",
         execution.binding.execution_root,
         execution.binding.cwd,
         execution.binding.workspace_anchor,
         execution.agent_home,
         execution.platform,
-        execution.shell
+        execution.shell,
+        execution.boundaries()
     )
 }
 
