@@ -141,6 +141,13 @@ impl Home {
         make_folder(&self.root.join("run"))
     }
 
+    /// Makes an agent's folder alone.
+    pub fn create_agent_folder(&self, agent: &AgentId) -> Result<PathBuf, HomeError> {
+        let home = self.agent(agent);
+        make_folder(&home)?;
+        Ok(home)
+    }
+
     /// Makes an agent's folders and first files; never overwrites one.
     pub fn create_agent(&self, agent: &AgentId) -> Result<PathBuf, HomeError> {
         let home = self.agent(agent);

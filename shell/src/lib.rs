@@ -6,6 +6,7 @@ pub mod changes;
 pub mod cli;
 pub mod client;
 pub mod clock;
+pub mod confine;
 pub mod crash_point;
 pub mod daemon;
 pub mod doctor;

@@ -1,9 +1,10 @@
 //! Scripted-random tools, and the reading of context files.
 
 use holon_core::agent::workspace::ExecutionBinding;
+use holon_core::execution::ExecutionSnapshot;
 use holon_core::outcome::{
-    Certainty, CommandSpec, ExecutionSnapshot, InstructionSource, LoadedContext, OpFailure, Outcome,
-    SourceScope, SupervisorIdentity, ToolOutcome,
+    Certainty, CommandSpec, InstructionSource, LoadedContext, OpFailure, Outcome, SourceScope,
+    SupervisorIdentity, ToolOutcome,
 };
 use holon_core::tool::receipt::DETAIL_CHARS;
 use holon_core::tool::{Details, Receipt, ToolError, ToolErrorKind, ToolFacts};
@@ -109,11 +110,8 @@ pub fn context(content: Text, context_build_ms: Millis) -> LoadedContext {
     LoadedContext {
         sources: vec![source],
         execution: ExecutionSnapshot {
-            binding: ExecutionBinding::project("/w", "/w"),
-            agent_home: "/home".into(),
-            platform: "sim".into(),
-            shell: "sh".into(),
             external_trigger: true,
+            ..ExecutionSnapshot::host_local(ExecutionBinding::project("/w", "/w"), "/home", "sim", "sh")
         },
         context_build_ms,
     }

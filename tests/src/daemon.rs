@@ -14,7 +14,18 @@ pub struct Daemon(pub Holon);
 impl Daemon {
     /// Not started yet; models are asked at this provider.
     pub fn new(provider: &Provider) -> Self {
-        Self::of(Holon::new().with("HOLON_MODEL", "local/test").with("HOLON_LOCAL_BASE_URL", &provider.url))
+        Self::asking(Holon::new(), provider)
+    }
+
+    /// The same with confined commands, in a place that those can't write to because everybody can.
+    pub fn confined(provider: &Provider, network: &str) -> Self {
+        let holon = Holon::apart().with("HOLON_EXECUTION_PROFILE", "confined");
+        Self::asking(holon.with("HOLON_EXECUTION_NETWORK", network), provider)
+    }
+
+    /// The same in that home.
+    pub fn asking(holon: Holon, provider: &Provider) -> Self {
+        Self::of(holon.with("HOLON_MODEL", "local/test").with("HOLON_LOCAL_BASE_URL", &provider.url))
     }
 
     /// Not started yet, with the scripted model that says hello.

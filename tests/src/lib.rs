@@ -5,6 +5,7 @@ pub mod durable;
 pub mod http;
 pub mod life;
 pub mod load;
+pub mod machine;
 pub mod mounts;
 pub mod obedient;
 pub mod provider;
@@ -82,7 +83,23 @@ impl Default for Holon {
 
 impl Holon {
     pub fn new() -> Self {
-        let folder = tempfile::tempdir().expect("a temporary folder");
+        Self::at(tempfile::tempdir().expect("a temporary folder"))
+    }
+
+    /// In no folder that everybody may write to: beside this program, or else in the home of whoever runs it.
+    pub fn apart() -> Self {
+        let program = std::env::current_exe().expect("a test has a path");
+        let home = std::env::var_os("HOME").map(PathBuf::from);
+        let places = program.parent().map(Path::to_owned).into_iter().chain(home);
+        let shared =
+            |place: &PathBuf| ["/tmp", "/var/tmp", "/dev/shm"].iter().any(|tmp| place.starts_with(tmp));
+        let mut apart = places.filter_map(|place| place.canonicalize().ok()).filter(|place| !shared(place));
+        let folder = apart.find_map(|place| tempfile::tempdir_in(place).ok());
+        let folder = folder.expect("a place for tests that is not temporary: set HOME or CARGO_TARGET_DIR");
+        Self::at(folder).with("TMPDIR", "/tmp")
+    }
+
+    fn at(folder: tempfile::TempDir) -> Self {
         std::fs::create_dir(folder.path().join("work")).expect("a folder to work in");
         Self { program: binary(), folder, variables: Vec::new() }
     }

@@ -222,6 +222,13 @@ fn the_commands_of_the_budgets_page_work() {
 }
 
 #[test]
+fn the_commands_of_the_confinement_page_work() {
+    let daemon = Daemon::hello();
+    let said = said("docs/confinement.md", &daemon);
+    has(&said, &["execution.profile", "/home/me/.cargo", "execution: confined", "network enforced"]);
+}
+
+#[test]
 fn the_pages_of_what_agents_have_name_what_the_help_names() {
     let holon = Holon::new();
     let known = ["--help", "--home"];
@@ -278,6 +285,9 @@ fn links_lead_somewhere() {
         "docs/timers.md",
         "docs/triggers.md",
         "docs/budgets.md",
+        "docs/children.md",
+        "docs/confinement.md",
+        "docs/workspaces.md",
         "docs/waits.md",
         "docs/week.md",
         "docs/work-items.md",

@@ -52,7 +52,8 @@ fn an_operator_says_where_an_agent_works() {
     assert!(list.lines().any(|line| line.contains('*') && line.contains(text(&two))), "{list}");
     assert!(list.contains("agents/a"), "its home is told, too: {list}");
     let own = daemon.ok(&["workspace", "list"]).stdout;
-    assert!(own.lines().count() == 2 && own.contains("agent_home") && own.contains("agents/main"), "{own}");
+    assert!(own.lines().count() == 3 && own.contains("agent_home") && own.contains("agents/main"), "{own}");
+    assert!(own.contains("commands: host_local (writes not_enforced"), "{own}");
     assert!(asks(&daemon, "a", &[command("pwd")]).contains(text(&two)));
     // What can't be done says why, and changes nothing.
     let refused = |arguments: &[&str], code: i32, says: &[&str]| {

@@ -11,6 +11,7 @@ use tokio::process::Command;
 use super::status::{self, Status};
 use crate::settings::Environment;
 use crate::spawn;
+use crate::supervise::Helper;
 
 /// The longest time that one question may take.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -24,12 +25,14 @@ const VARIABLES: [&str; 5] = ["PATH", "HOME", "XDG_CONFIG_HOME", "TMPDIR", "LD_L
 pub(super) struct Git {
     folder: PathBuf,
     variables: Vec<(OsString, OsString)>,
+    helper: Option<Helper>,
 }
 
 impl Git {
-    pub(super) fn new(folder: &Path, environment: &Environment) -> Self {
+    pub(super) fn new(folder: &Path, environment: &Environment, helper: Option<Helper>) -> Self {
         let known = |name: &str| Some((name.into(), environment.get(name)?.into()));
-        Self { folder: folder.to_owned(), variables: VARIABLES.into_iter().filter_map(known).collect() }
+        let variables = VARIABLES.into_iter().filter_map(known).collect();
+        Self { folder: folder.to_owned(), variables, helper }
     }
 
     /// The files of the whole repository that differ from the last commit.
@@ -74,7 +77,8 @@ impl Git {
     }
 
     async fn ask(&self, arguments: &[&str]) -> Result<Vec<u8>, String> {
-        let mut command = Command::new("git");
+        let command = Helper::command(self.helper.as_ref(), "git").map_err(|error| error.to_string())?;
+        let mut command = Command::from(command);
         command
             // A program that the repository names would run before anyone agreed to anything.
             .args(["-c", "core.fsmonitor=false", "-c", "core.quotePath=false", "--no-pager"])

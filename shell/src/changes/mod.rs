@@ -11,9 +11,11 @@ use std::path::{Path, PathBuf};
 
 use tokio::task::JoinHandle;
 
+use crate::confine::{Confinement, Network};
 use crate::driver::{Gate, Latch};
 use crate::settings::Environment;
 use crate::spawn;
+use crate::supervise::Helper;
 use git::Git;
 use print::Print;
 use status::Status;
@@ -47,12 +49,18 @@ struct Look {
 }
 
 impl Before {
-    /// Begins to look. Nothing may change the workspace before the gate is open.
-    pub fn look(workspace: &Path, environment: &Environment) -> (Self, Gate) {
+    /// Begins to look. Nothing may change the workspace before the gate is open. `helper` is this
+    /// binary; without it git is not held back.
+    pub fn look(workspace: &Path, environment: &Environment, helper: Option<&Path>) -> (Self, Gate) {
         let Some(top) = workspace.ancestors().find(|folder| folder.join(".git").exists()) else {
             return (Self(None), Gate::open());
         };
-        let (git, top) = (Git::new(workspace, environment), top.to_owned());
+        // The filters that a repository names run with it, and commands may have named them: where the kernel can, they
+        // are held back, whatever the profile.
+        let confinement = Confinement::new(Network::On, &[], None, top).ok();
+        let helper = helper.zip(confinement);
+        let helper = helper.map(|(helper, kernel)| Helper::new(helper, kernel.for_worktrees(top, top)));
+        let (git, top) = (Git::new(workspace, environment, helper), top.to_owned());
         let (latch, gate) = Latch::closed();
         let look = spawn::task(take(git.clone(), top.clone(), latch));
         (Self(Some(UnderWay { look, git, top })), gate)

@@ -36,7 +36,7 @@ fn environment() -> Environment {
 }
 
 async fn seen(workspace: &Path, work: impl FnOnce()) -> Changes {
-    let (before, gate) = Before::look(workspace, &environment());
+    let (before, gate) = Before::look(workspace, &environment(), None);
     gate.opened().await;
     work();
     before.changes(workspace).await
@@ -109,7 +109,7 @@ async fn no_repository_no_git_and_a_broken_repository() {
     let Changes::Unknown(why) = seen(folder.path(), || {}).await else { panic!("it is no repository") };
     assert!(why.contains("git status"), "{why}");
     let nowhere = Environment::new([("PATH".to_owned(), "/nowhere".to_owned())]);
-    let (before, gate) = Before::look(folder.path(), &nowhere);
+    let (before, gate) = Before::look(folder.path(), &nowhere, None);
     gate.opened().await;
     let Changes::Unknown(why) = before.changes(folder.path()).await else { panic!("there is no git") };
     assert!(why.contains("git can't be started"), "{why}");

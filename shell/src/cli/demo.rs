@@ -74,6 +74,7 @@ pub(super) fn demo(args: DemoArgs) -> Result<Exit, Failure> {
         config: Config::new(vec![ModelRef::new("scripted/demo")?]),
         durability: Durability::Full,
         commands: CommandSettings::default(),
+        confinement: None,
         secrets: Vec::new(),
         providers: Providers::new(vec![built_in::scripted()]),
         keep_runs: None,

@@ -220,7 +220,7 @@ fn session(
     live: LiveSink,
     rounds: Option<u32>,
 ) -> Result<Session, Failure> {
-    let Setup { settings, mut config, providers, secrets, .. } = setup;
+    let Setup { settings, mut config, providers, secrets, confinement, .. } = setup;
     // Nobody waits for hours in front of a prompt: a turn that meets an outage fails at once.
     config.hold.on_outage = false;
     config.turn.rounds = rounds.unwrap_or(config.turn.rounds);
@@ -233,6 +233,7 @@ fn session(
         config,
         durability: settings.durability,
         commands: settings.commands,
+        confinement,
         secrets,
         providers,
         keep_runs: Some(settings.run.keep),

@@ -64,6 +64,7 @@ impl Server {
         let Effective { setup, endpoint, fingerprint, webhook_key } = effective;
         let addresses = Addresses::take(&endpoint)?;
         reached(Point::SocketClaimed);
+        let confinement = setup.confinement.clone();
         let default_agent = AgentId::new(&setup.settings.server.default_agent)?;
         let (hub, metrics) = (Hub::default(), Metrics::default());
         let observer = {
@@ -100,6 +101,7 @@ impl Server {
                 access: endpoint.access,
                 config_fingerprint: metadata.fingerprint.as_ref().map(Fingerprint::digest),
                 started_at,
+                confinement,
             },
             policy: policy(&endpoint, addresses.listen)?,
             signatures: Signatures::new(webhook_key.as_deref()),

@@ -17,6 +17,7 @@ use super::exit::Exit;
 use super::interrupts::Ending;
 use super::output::Failure;
 use crate::changes::{Before, Changes};
+use crate::confine::Confinement;
 use crate::driver::{Driver, DriverError, Gate, Observer, Start};
 use crate::ledger::{Durability, HomeLock, LockError};
 use crate::live::LiveSink;
@@ -26,7 +27,7 @@ use crate::perform::{self, CommandSettings};
 use crate::report::{Ended, RunFold, RunReport};
 use crate::screen::{Screen, Tone};
 use crate::text::Secrets;
-use crate::{clock, prune, spawn};
+use crate::{clock, prune, spawn, supervise};
 
 /// What is to be done, and with what.
 pub(super) struct Session {
@@ -34,6 +35,7 @@ pub(super) struct Session {
     pub(super) config: Config,
     pub(super) durability: Durability,
     pub(super) commands: CommandSettings,
+    pub(super) confinement: Option<Confinement>,
     /// Secrets beyond those that the environment's names give away.
     pub(super) secrets: Vec<(String, String)>,
     pub(super) providers: Providers,
@@ -62,7 +64,7 @@ impl Session {
         self.errand.home.create()?;
         let lock = HomeLock::acquire(self.errand.home.root()).map_err(not_reachable)?;
         let workspace = PathBuf::from(&self.errand.execution.execution_root);
-        let (before, gate) = Before::look(&workspace, &self.errand.environment);
+        let (before, gate) = Before::look(&workspace, &self.errand.environment, Some(&supervise::program()));
         // The look gets going in another thread while the ledger is opened in this one.
         tokio::task::yield_now().await;
         let fold: Arc<Mutex<RunFold>> = Arc::default();
@@ -108,6 +110,7 @@ impl Session {
             reserve: (self.errand.target != Target::Temporary).then(|| self.errand.home.root().to_owned()),
             performing: perform::Settings {
                 commands: self.commands,
+                confinement: self.confinement.clone(),
                 tied: self.errand.target == Target::Temporary,
                 ..perform::Settings::new(
                     self.errand.home.root().to_owned(),

@@ -5,6 +5,7 @@ use holon_core::Config;
 use holon_core::model::ModelRef;
 
 use super::output::Failure;
+use crate::confine::{Confinement, Unconfinable};
 use crate::driver::{Gate, Observer, Start};
 use crate::home::Home;
 use crate::live::LiveSink;
@@ -24,6 +25,8 @@ pub(super) struct Setup {
     /// Secrets beyond those that the environment's names give away.
     pub(super) secrets: Vec<(String, String)>,
     pub(super) credentials: Credentials,
+    /// What commands are held back from; none under `host_local`.
+    pub(super) confinement: Option<Confinement>,
     /// Models of the chain that can't be asked, each with the reason.
     pub(super) unusable: Vec<String>,
 }
@@ -38,13 +41,14 @@ impl Setup {
         if let Some(model) = model {
             settings.flag("--model", "model.default", model)?;
         }
+        let confinement = settings.execution.confinement(environment, home.root()).map_err(unconfinable)?;
         let config = settings.core_config()?;
         let credentials = Credentials::load(&home.credentials())?;
         let configured = Configured::new(&settings, environment, &credentials);
         let providers = configured.providers();
         let secrets = providers.secrets().into_iter().chain(configured.secrets).collect();
         let unusable = candidates(&config.models, &providers, model.is_some())?;
-        Ok(Self { settings, config, providers, secrets, credentials, unusable })
+        Ok(Self { settings, config, providers, secrets, credentials, confinement, unusable })
     }
 
     /// A runtime that stays in its home.
@@ -64,6 +68,7 @@ impl Setup {
             reserve: Some(home.root().to_owned()),
             performing: perform::Settings {
                 commands: self.settings.commands,
+                confinement: self.confinement,
                 ..perform::Settings::new(
                     home.root().to_owned(),
                     CommandEnvironment::new(environment.variables()),
@@ -74,6 +79,11 @@ impl Setup {
             observer,
         }
     }
+}
+
+/// Nothing starts that would claim more than this machine does.
+fn unconfinable(problem: Unconfinable) -> Failure {
+    Failure::usage(problem).hint(problem.remedy())
 }
 
 /// What is wrong with candidates that the chain can go on without.

@@ -105,7 +105,16 @@ async fn list(through: &Through, args: ListArgs) -> Result<Exit, Failure> {
     }));
     rows.push(vec![mark(AGENT_HOME), AGENT_HOME.to_owned(), text(&answer, "/agent_home").to_owned()]);
     output::table(&rows)?;
+    output::line(&format!("commands: {}", boundaries(&answer)))?;
     Ok(Exit::Completed)
+}
+
+/// What commands are held back from, on one line.
+fn boundaries(answer: &Value) -> String {
+    let profile = text(answer, "/profile");
+    let of = |name: &str| format!("{name} {}", text(answer, &format!("/policy/{name}")));
+    let all = ["writes", "network", "child_processes", "paths", "secrets"].map(of).join(", ");
+    format!("{profile} ({all})")
 }
 
 async fn attach(through: &Through, args: AttachArgs) -> Result<Exit, Failure> {

@@ -3,13 +3,17 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use holon_core::execution::ExecutionPolicy;
+
 use super::Finding;
 use crate::home::Home;
 use crate::ledger::{HomeLock, LockError, Reader};
-use crate::settings::Environment;
+use crate::settings::{Environment, Settings};
 
-pub(super) fn examine(home: &Home, environment: &Environment) -> Vec<Finding> {
-    vec![ledger(home), lock(home), shell(environment)]
+pub(super) fn examine(home: &Home, settings: Option<&Settings>, environment: &Environment) -> Vec<Finding> {
+    let mut findings = vec![ledger(home), lock(home), shell(environment)];
+    findings.extend(settings.map(|settings| execution(home, settings, environment)));
+    findings
 }
 
 fn ledger(home: &Home) -> Finding {
@@ -50,6 +54,24 @@ fn shell(environment: &Environment) -> Finding {
         None => {
             Finding::problem("shell", format!("there is no bash and no sh in PATH ({path})"), "export PATH=…")
         }
+    }
+}
+
+/// What commands are held back from on this machine.
+fn execution(home: &Home, settings: &Settings, environment: &Environment) -> Finding {
+    let check = "execution";
+    match settings.execution.confinement(environment, home.root()) {
+        Ok(None) => Finding::fine(check, "host_local: commands can do what you can, nothing is enforced"),
+        Ok(Some(confinement)) => {
+            let policy = confinement.told(&confinement.shared());
+            let ExecutionPolicy { writes, network, child_processes, gaps, .. } = policy;
+            let what = format!(
+                "confined: writes {writes}, network {network}, child processes {child_processes}; {}",
+                gaps.join("; ")
+            );
+            Finding::fine(check, what)
+        }
+        Err(problem) => Finding::problem(check, problem.to_string(), problem.remedy()),
     }
 }
 

@@ -43,7 +43,7 @@ pub fn examine(home: &Home, origin: &Origin, environment: &Environment) -> Vec<F
     findings.extend(found);
     let (found, secrets) = models::examine(settings.as_ref(), environment, &credentials);
     findings.extend(found);
-    findings.extend(machine::examine(home, environment));
+    findings.extend(machine::examine(home, settings.as_ref(), environment));
     let secrets = Secrets::new(secrets);
     for finding in &mut findings {
         finding.what = secrets.redact(&finding.what);

@@ -12,6 +12,7 @@ use super::metrics::Metrics;
 use super::route::Handled;
 use super::shutdown::Shutdown;
 use super::signature::Signatures;
+use crate::confine::Confinement;
 use crate::events::Hub;
 use crate::home::Home;
 use crate::ledger::Reader;
@@ -57,6 +58,8 @@ pub struct About {
     /// Of the configuration that is in effect.
     pub config_fingerprint: Option<String>,
     pub started_at: Wall,
+    /// What commands are held back from; none under `host_local`.
+    pub confinement: Option<Confinement>,
 }
 
 impl Deref for App {

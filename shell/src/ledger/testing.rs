@@ -8,12 +8,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use holon_core::agent::identity::{AgentKind, AgentSpec};
 use holon_core::agent::workspace::ExecutionBinding;
 use holon_core::config::Config;
+use holon_core::execution::ExecutionSnapshot;
 use holon_core::input::ControlRequest;
 use holon_core::message::{
     AdmissionContext, Body, BodyType, Ingress, MessageKind, Origin, Priority, Surface,
 };
 use holon_core::model::{AnswerBlock, ModelAnswer, ModelRef, StopReason, Timing, TokenUsage};
-use holon_core::outcome::{ExecutionSnapshot, LoadedContext};
+use holon_core::outcome::LoadedContext;
 use holon_core::record::Step;
 use holon_core::replay::Call;
 use holon_core::{
@@ -195,13 +196,7 @@ impl World {
     fn perform(&self, effect: Effect) -> Option<Input> {
         let (agent, op, outcome) = match effect {
             Effect::LoadContext { agent, op, execution } => {
-                let execution = ExecutionSnapshot {
-                    binding: execution,
-                    agent_home: "/home/agent".into(),
-                    platform: "linux".into(),
-                    shell: "sh".into(),
-                    external_trigger: false,
-                };
+                let execution = ExecutionSnapshot::host_local(execution, "/home/agent", "linux", "sh");
                 let context = LoadedContext { sources: Vec::new(), execution, context_build_ms: Millis(1) };
                 (agent, op, Outcome::Context { context })
             }

@@ -6,7 +6,8 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use holon_core::agent::workspace::ExecutionBinding;
-use holon_core::outcome::{ExecutionSnapshot, InstructionSource, SourceScope};
+use holon_core::execution::{ExecutionPolicy, ExecutionProfile, ExecutionSnapshot};
+use holon_core::outcome::{InstructionSource, SourceScope};
 
 use crate::spawn;
 use crate::text::Texts;
@@ -29,6 +30,7 @@ pub(super) async fn load(
     agent_home: PathBuf,
     binding: ExecutionBinding,
     shell: &str,
+    policy: Option<ExecutionPolicy>,
     external_trigger: bool,
 ) -> Result<(Vec<InstructionSource>, ExecutionSnapshot), ContextError> {
     let (home, anchor) = (agent_home.clone(), PathBuf::from(&binding.workspace_anchor));
@@ -41,14 +43,15 @@ pub(super) async fn load(
             content: texts.take(&text),
         })
         .collect();
-    let snapshot = ExecutionSnapshot {
-        binding,
-        agent_home: agent_home.display().to_string(),
-        platform: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
-        shell: shell.to_owned(),
-        external_trigger,
-    };
-    Ok((sources, snapshot))
+    let platform = format!("{} {}", std::env::consts::OS, std::env::consts::ARCH);
+    let bare = ExecutionSnapshot::host_local(binding, agent_home.display().to_string(), platform, shell);
+    let execution = ExecutionSnapshot { external_trigger, ..bare };
+    Ok((sources, boundaries(execution, policy)))
+}
+
+fn boundaries(execution: ExecutionSnapshot, policy: Option<ExecutionPolicy>) -> ExecutionSnapshot {
+    let Some(policy) = policy else { return execution };
+    ExecutionSnapshot { profile: ExecutionProfile::Confined, policy, ..execution }
 }
 
 type Found = (SourceScope, PathBuf, String);
@@ -115,7 +118,7 @@ mod tests {
 
     async fn sources(home: &Path, root: &Path) -> Result<Vec<(SourceScope, String)>, ContextError> {
         let texts = texts();
-        let (sources, _) = load(&texts, home.to_owned(), binding(root), "sh", false).await?;
+        let (sources, _) = load(&texts, home.to_owned(), binding(root), "sh", None, false).await?;
         let whole = |source: &InstructionSource| texts.resolve(&source.content).unwrap().to_string();
         Ok(sources.iter().map(|source| (source.scope, whole(source))).collect())
     }

@@ -12,6 +12,7 @@ mod work_item;
 mod worktree;
 
 use std::path::PathBuf;
+use std::slice;
 use std::sync::Arc;
 
 use holon_core::agent::workspace::ExecutionBinding;
@@ -24,6 +25,7 @@ use holon_core::tool::{Receipt, ToolFacts};
 use holon_core::{AgentId, Millis, Now, OpId, Outcome};
 
 use crate::clock;
+use crate::confine::{self, ConfineError, Confinement, Policy};
 use crate::home::Home;
 use crate::live::{LiveSink, LiveText};
 use crate::remains::Remains;
@@ -62,6 +64,8 @@ pub struct Settings {
     pub triggers: Option<TriggerAddresses>,
     /// Whether commands end with this process, however it ends: nobody opens this home again.
     pub tied: bool,
+    /// What commands are held back from; none under `host_local`.
+    pub confinement: Option<Confinement>,
     /// What goes on although nobody waits for its outcome.
     pub remains: Remains,
 }
@@ -100,6 +104,7 @@ impl Settings {
             commands: CommandSettings::default(),
             triggers: None,
             tied: false,
+            confinement: None,
             remains: Remains::default(),
         }
     }
@@ -122,6 +127,40 @@ impl Settings {
     /// The home of an agent.
     pub fn agent_home(&self, agent: &AgentId) -> PathBuf {
         self.homes().join(agent.as_str())
+    }
+
+    /// The same without links.
+    pub fn real_agent_home(&self, agent: &AgentId) -> PathBuf {
+        self.real_homes().join(agent.as_str())
+    }
+
+    /// Writes into the home of an agent, where commands can put links: under `confined` nothing else is changed.
+    ///
+    /// # Errors
+    /// What was to be confined can't be.
+    pub(crate) fn within_home<T: Send>(
+        &self,
+        agent: &AgentId,
+        work: impl FnOnce() -> T + Send,
+    ) -> Result<T, ConfineError> {
+        let home = self.real_agent_home(agent);
+        confine::within(self.confinement.as_ref().map(|_| slice::from_ref(&home)), work)
+    }
+
+    /// Makes what a home has to have, and is not there.
+    fn make_home(&self, agent: &AgentId) -> anyhow::Result<PathBuf> {
+        let homes = Home::at(&self.home);
+        let home = homes.create_agent_folder(agent)?;
+        match self.within_home(agent, || homes.create_agent(agent))? {
+            // A link of its own that leads elsewhere is no reason to let it do nothing any more.
+            Err(_) if self.confinement.is_some() => Ok(home),
+            made => Ok(made?),
+        }
+    }
+
+    /// What commands of an agent that works there are held back from; none under `host_local`.
+    pub fn policy(&self, agent: &AgentId, at: &ExecutionBinding) -> Option<Policy> {
+        Some(self.confinement.as_ref()?.policy(at, &self.real_agent_home(agent)))
     }
 
     /// Where patches note what they are about to do. Runs that have homes of their own share the folder of
@@ -159,14 +198,16 @@ impl Performers {
         let settings = &self.inner.settings;
         let shell = settings.environment.default_shell();
         // One that another agent has begun has none yet.
-        let (home, named) = (self.home(), agent.clone());
-        let home = match spawn::blocking(move || home.create_agent(&named)).await {
+        let (inner, named) = (self.inner.clone(), agent.clone());
+        let home = match spawn::blocking(move || inner.settings.make_home(&named)).await {
             Ok(Ok(home)) => home,
             Ok(Err(problem)) => return self.failed(&problem.to_string()),
             Err(interrupted) => return self.failed(&interrupted.to_string()),
         };
+        let policy = settings.confinement.as_ref().zip(settings.policy(agent, execution));
+        let policy = policy.map(|(confinement, policy)| confinement.told(&policy));
         let triggers = settings.triggers.is_some();
-        let loaded = context::load(&self.inner.texts, home, execution.clone(), shell, triggers);
+        let loaded = context::load(&self.inner.texts, home, execution.clone(), shell, policy, triggers);
         match loaded.await {
             Ok((sources, execution)) => {
                 let context_build_ms = clock::since(started);
@@ -303,12 +344,13 @@ impl Performers {
     pub async fn find_workspace(&self, agent: &AgentId, wanted: WantedWorkspace) -> Outcome {
         let (started, home) = (clock::now(), self.inner.settings.agent_home(agent));
         let WantedWorkspace { target, cwd, from, attached, isolated } = wanted;
+        let confinement = self.inner.settings.confinement.clone();
         let found = spawn::blocking(move || {
             let search = Search { from: from.cwd.as_ref(), home: &home, attached: &attached };
-            tool::find_workspace(search, &target, cwd.as_deref())
+            tool::find_workspace(search, &target, cwd.as_deref(), confinement.as_ref())
         });
         let found = match (found.await, isolated) {
-            (Ok(Ok(found)), Some(isolated)) => worktree::isolate(found, isolated).await,
+            (Ok(Ok(found)), Some(isolated)) => worktree::isolate(&self.inner.settings, found, isolated).await,
             (Ok(found), _) => found.map(|execution| (execution, None)),
             (Err(interrupted), _) => return self.failed(&interrupted.to_string()),
         };

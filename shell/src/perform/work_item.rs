@@ -42,7 +42,7 @@ fn shown(here: &Here<'_>, view: &WorkView) -> Result<Receipt, ToolError> {
         WorkShown::None => {}
         WorkShown::One { item, todo_list } => {
             if let Some(arguments) = &view.plan {
-                write(here.texts, &home, item.id, arguments)?;
+                write(here, &home, item.id, arguments)?;
             }
             result.insert("work_item".to_owned(), json!(snapshot(item, *todo_list)));
             result.insert("changed".to_owned(), json!(view.changed));
@@ -60,13 +60,13 @@ fn shown(here: &Here<'_>, view: &WorkView) -> Result<Receipt, ToolError> {
 }
 
 /// Writes the plan of a new item. The item is there whatever becomes of it.
-fn write(texts: &Texts, home: &Path, item: WorkItemId, arguments: &Text) -> Result<(), ToolError> {
+fn write(here: &Here<'_>, home: &Path, item: WorkItemId, arguments: &Text) -> Result<(), ToolError> {
     let failed = |problem: String| {
         let message = format!("{item} was created, and its plan was not written: {problem}");
         ToolError::new(ToolErrorKind::ToolExecutionFailed, message)
             .hint("write the plan into its file yourself; don't create the item again")
     };
-    let json = texts.resolve(arguments).map_err(|problem| failed(problem.to_string()))?;
+    let json = here.texts.resolve(arguments).map_err(|problem| failed(problem.to_string()))?;
     let Some(plan) = arguments::parse::<CreateWorkItem>(&json)?.plan else { return Ok(()) };
     let path = work_items::plan(home, item);
     let written = || -> io::Result<()> {
@@ -75,5 +75,7 @@ fn write(texts: &Texts, home: &Path, item: WorkItemId, arguments: &Text) -> Resu
         }
         fs::write(&path, plan)
     };
-    written().map_err(|problem| failed(format!("{}: {problem}", path.display())))
+    let written =
+        here.settings.within_home(here.agent, written).map_err(|problem| failed(problem.to_string()))?;
+    written.map_err(|problem| failed(format!("{}: {problem}", path.display())))
 }

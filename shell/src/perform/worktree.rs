@@ -1,5 +1,6 @@
 //! Worktrees for agents and their children: made where the core says, and removed when nothing in them is new.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use holon_core::agent::workspace::{ExecutionBinding, ProjectionKind, RetainReason, Retained, WorktreePlan};
@@ -7,13 +8,15 @@ use holon_core::effect::{Isolated, UnwantedWorktree};
 use holon_core::outcome::{Outcome, Removal};
 use holon_core::tool::ToolErrorKind;
 
-use super::Performers;
 use super::tool::Refusal;
+use super::{Performers, Settings};
+use crate::supervise::Helper;
 use crate::workplace::{self, KeptWhy, Removal as Removed, Worktree, WorktreeError};
 
 /// The folder that was found, as a worktree of its repository: one that the agent has under that label, or a new one
 /// with the commit that it begins at.
 pub(super) async fn isolate(
+    settings: &Settings,
     found: ExecutionBinding,
     isolated: Isolated,
 ) -> Result<(ExecutionBinding, Option<String>), Refusal> {
@@ -24,15 +27,27 @@ pub(super) async fn isolate(
     if let Some(own) = own.iter().find(of_label).filter(|own| Path::new(&own.path).is_dir()) {
         return Ok((binding(&anchor, &own.path, &found), None));
     }
+    let path = Path::new(&plan.path);
+    let helper = helper(settings, &anchor, path);
     let worktree = Worktree {
         anchor: Path::new(&found.execution_root),
-        path: Path::new(&plan.path),
+        path,
         branch: &plan.branch,
+        helper: helper.as_ref(),
     };
     match worktree.add().await {
         Ok(added) => Ok((binding(&anchor, &plan.path, &found), Some(added.base))),
         Err(error) => Err(refusal(&error)),
     }
+}
+
+/// Under `confined` git writes into the repository and beside the worktree only.
+fn helper(settings: &Settings, anchor: &Path, path: &Path) -> Option<Helper> {
+    let confinement = settings.confinement.as_ref()?;
+    let folder = path.parent().unwrap_or(path);
+    // It is there before git is held back from making it; what is against that, git says.
+    fs::create_dir_all(folder).ok();
+    Some(Helper::new(&settings.supervisor, confinement.for_worktrees(anchor, folder)))
 }
 
 /// Commands start where they would have in the folder itself, if that is there.
@@ -69,7 +84,9 @@ impl Performers {
         let UnwantedWorktree { plan, base } = unwanted;
         let anchor = PathBuf::from(&plan.anchor);
         let anchor = workplace::anchor_of(&anchor).unwrap_or(anchor);
-        let worktree = Worktree { anchor: &anchor, path: Path::new(&plan.path), branch: &plan.branch };
+        let path = Path::new(&plan.path);
+        let helper = helper(&self.inner.settings, &anchor, path);
+        let worktree = Worktree { anchor: &anchor, path, branch: &plan.branch, helper: helper.as_ref() };
         match worktree.remove(base.as_deref()).await {
             Ok(Removed::Removed) => Outcome::Worktree { removal: Removal::Removed },
             Ok(Removed::Kept { why, changed_files, more }) => {

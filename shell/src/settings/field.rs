@@ -5,12 +5,14 @@ use std::path::PathBuf;
 
 use holon_core::Millis;
 use holon_core::config::WhileStopped;
+use holon_core::execution::ExecutionProfile;
 use holon_core::model::ModelRef;
 use holon_core::price::{Cost, Prices};
 use serde_json::{Value as Json, json};
 use toml_edit::Value;
 
 use super::{Access, AuthMode, prices};
+use crate::confine::Network;
 use crate::ledger::Durability;
 
 /// A type that a key of the configuration fills.
@@ -110,6 +112,15 @@ impl Field for Vec<ModelRef> {
     }
 }
 
+impl Field for Vec<PathBuf> {
+    fn read(value: &Value) -> Option<Self> {
+        value.as_array()?.iter().map(PathBuf::read).collect()
+    }
+    fn show(&self) -> Json {
+        self.iter().map(PathBuf::show).collect()
+    }
+}
+
 impl<T: Field> Field for Option<T> {
     fn read(value: &Value) -> Option<Self> {
         T::read(value).map(Some)
@@ -176,6 +187,31 @@ impl Field for WhileStopped {
         match self {
             Self::Refuse => json!("refuse"),
             Self::Queue => json!("queue"),
+        }
+    }
+}
+
+impl Field for ExecutionProfile {
+    fn read(value: &Value) -> Option<Self> {
+        Self::ALL.iter().copied().find(|profile| value.as_str() == Some(profile.name()))
+    }
+    fn show(&self) -> Json {
+        json!(self.name())
+    }
+}
+
+impl Field for Network {
+    fn read(value: &Value) -> Option<Self> {
+        match value.as_str()? {
+            "on" => Some(Self::On),
+            "off" => Some(Self::Off),
+            _ => None,
+        }
+    }
+    fn show(&self) -> Json {
+        match self {
+            Self::On => json!("on"),
+            Self::Off => json!("off"),
         }
     }
 }

@@ -313,6 +313,24 @@ pub const KEYS: &[Key<Settings>] = &[
     key!("run.keep", run.keep, number(0, 1_000_000), "homes of temporary runs that are kept"),
     key!("run.idle_limit_ms", run.idle_limit, time(0), "a run waits for what is due within so long"),
     key!(
+        "execution.profile" | "HOLON_EXECUTION_PROFILE",
+        execution.profile,
+        Kind::Word(&["host_local", "confined"]),
+        "`host_local` lets commands do what the user may, `confined` holds back their writes"
+    ),
+    key!(
+        "execution.network" | "HOLON_EXECUTION_NETWORK",
+        execution.network,
+        Kind::Word(&["on", "off"]),
+        "whether confined commands have a network"
+    ),
+    key!(
+        "execution.writable",
+        execution.writable,
+        Kind::Paths,
+        "folders below which confined commands may write, beside their own"
+    ),
+    key!(
         "server.access",
         server.access,
         Kind::Word(Access::WORDS),

@@ -7,6 +7,7 @@ use reqwest::Url;
 use serde_json::{Value as Json, json};
 use toml_edit::{Array, Value};
 
+use super::execution::FOLDERS;
 use super::prices;
 
 /// What a key accepts.
@@ -36,6 +37,7 @@ pub enum Kind {
     /// The name of a transport; whether this version has it is judged when a model is chosen.
     Transport,
     Path,
+    Paths,
 }
 
 /// `[a-z0-9][a-z0-9-]{0,62}`, the names of providers and credentials.
@@ -74,6 +76,9 @@ impl Kind {
             }
             Self::Transport => "the name of a transport, for example \"openai_chat_completions\"".to_owned(),
             Self::Path => "the path of a file that starts with /".to_owned(),
+            Self::Paths => {
+                format!("a list of at most {FOLDERS} folders that start with /, for example [\"/var/cache\"]")
+            }
         }
     }
 
@@ -105,6 +110,10 @@ impl Kind {
                 !text.is_empty() && text.len() <= 64 && text.bytes().all(plain)
             }),
             Self::Path => text.is_some_and(|text| text.starts_with('/')),
+            Self::Paths => value.as_array().is_some_and(|items| {
+                let mut texts = items.iter().map(Value::as_str);
+                items.len() <= FOLDERS && texts.all(|text| text.is_some_and(|text| text.starts_with('/')))
+            }),
         };
         if fits {
             return Ok(());
@@ -125,7 +134,8 @@ impl Kind {
             | Self::Models
             | Self::Address
             | Self::Transport
-            | Self::Path => false,
+            | Self::Path
+            | Self::Paths => false,
         };
         if secretive {
             return String::new();
@@ -144,8 +154,10 @@ impl Kind {
             Self::Flag | Self::Number { .. } | Self::Dollars | Self::Prices => {
                 toml().unwrap_or_else(|| trimmed.into())
             }
-            Self::Models if trimmed.starts_with('[') => toml().unwrap_or_else(|| trimmed.into()),
-            Self::Models => {
+            Self::Models | Self::Paths if trimmed.starts_with('[') => {
+                toml().unwrap_or_else(|| trimmed.into())
+            }
+            Self::Models | Self::Paths => {
                 let items = trimmed.split(',').map(str::trim).filter(|item| !item.is_empty());
                 Value::Array(items.collect::<Array>())
             }
@@ -180,6 +192,7 @@ impl Kind {
             Self::Name => json!({ "type": "string", "pattern": NAME_PATTERN }),
             Self::Transport => json!({ "type": "string", "pattern": "^[a-z0-9_]{1,64}$" }),
             Self::Path => json!({ "type": "string", "pattern": "^/" }),
+            Self::Paths => json!({ "type": "array", "items": Self::Path.schema(), "maxItems": FOLDERS }),
         }
     }
 }

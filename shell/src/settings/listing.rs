@@ -61,7 +61,8 @@ impl Settings {
                 | Kind::Variable
                 | Kind::Name
                 | Kind::Transport
-                | Kind::Path => key.get(values),
+                | Kind::Path
+                | Kind::Paths => key.get(values),
             };
             Entry { origin: self.origin(&name), key: name, value }
         });

@@ -4,6 +4,7 @@
 pub mod credentials;
 mod edit;
 mod environment;
+mod execution;
 mod field;
 mod keys;
 mod kind;
@@ -30,6 +31,7 @@ use toml_edit::Value;
 
 pub use edit::{EditError, Editor};
 pub use environment::Environment;
+pub use execution::ExecutionSettings;
 pub use keys::{KEYS, Key};
 pub use kind::{Kind, is_name};
 pub use listing::Entry;
@@ -56,6 +58,7 @@ pub struct Settings {
     pub fallbacks: Vec<ModelRef>,
     pub durability: Durability,
     pub commands: CommandSettings,
+    pub execution: ExecutionSettings,
     pub run: RunSettings,
     pub server: ServerSettings,
     /// The core's configuration, still without models.
@@ -96,6 +99,7 @@ impl Settings {
             fallbacks: Vec::new(),
             durability: Durability::Full,
             commands: CommandSettings::default(),
+            execution: ExecutionSettings::default(),
             run: RunSettings::default(),
             server: ServerSettings::default(),
             core: Config::new(Vec::new()),

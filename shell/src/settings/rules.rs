@@ -1,6 +1,9 @@
 //! Values that are fine alone and contradict each other.
 
+use holon_core::execution::ExecutionProfile;
+
 use super::{Problem, Settings, problem};
+use crate::confine::Network;
 
 /// Two keys that have to do with each other.
 struct Rule {
@@ -43,6 +46,15 @@ const RULES: &[Rule] = &[
             tokens.is_none_or(|tokens| tokens > settings.core.turn.max_output_tokens)
         },
         says: "allows no request: it must be more than",
+    },
+    Rule {
+        key: "execution.network",
+        other: "execution.profile",
+        holds: |settings| {
+            settings.execution.network == Network::On
+                || settings.execution.profile == ExecutionProfile::Confined
+        },
+        says: "is enforced by nothing: it needs \"confined\" as",
     },
 ];
 

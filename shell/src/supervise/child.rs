@@ -1,5 +1,6 @@
 //! The start of a command: with a pipe for each of its streams, or with a terminal.
 
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
@@ -8,7 +9,9 @@ use std::process::{Child, Command, Stdio};
 use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
+use super::helper;
 use super::protocol::{Input, Item};
+use crate::confine::Policy;
 
 /// The size that programs expect where nobody looks.
 const SIZE: Winsize = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
@@ -23,13 +26,15 @@ pub(super) struct Started {
 }
 
 /// Starts it, in a process group of its own.
-pub(super) fn start(item: &Item) -> io::Result<Started> {
-    if item.tty { with_terminal(item) } else { with_pipes(item) }
+pub(super) fn start(item: &Item, confine: Option<&Policy>) -> io::Result<Started> {
+    let words = words(item, confine)?;
+    if item.tty { with_terminal(item, words) } else { with_pipes(item, words) }
 }
 
-fn with_pipes(item: &Item) -> io::Result<Started> {
-    let mut child = Command::new(&item.shell)
-        .args(arguments(item))
+fn with_pipes(item: &Item, words: Vec<OsString>) -> io::Result<Started> {
+    let mut words = words.into_iter();
+    let mut child = Command::new(words.next().unwrap_or_default())
+        .args(words)
         .current_dir(&item.folder)
         .stdin(match item.input {
             Input::None => Stdio::null(),
@@ -47,7 +52,7 @@ fn with_pipes(item: &Item) -> io::Result<Started> {
 
 /// A terminal belongs to a session, which only the process itself can begin: a helper does that, and then
 /// becomes the command.
-fn with_terminal(item: &Item) -> io::Result<Started> {
+fn with_terminal(item: &Item, words: Vec<OsString>) -> io::Result<Started> {
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
     let ours = openpt(flags)?;
     grantpt(&ours)?;
@@ -59,9 +64,8 @@ fn with_terminal(item: &Item) -> io::Result<Started> {
         Input::Pipe => Some(ours.try_clone()?),
     };
     let child: Child = Command::new(super::program())
-        .arg(super::TERMINAL)
-        .arg(&item.shell)
-        .args(arguments(item))
+        .arg(helper::TERMINAL)
+        .args(words)
         .current_dir(&item.folder)
         .stdin(theirs.try_clone()?)
         .stdout(theirs.try_clone()?)
@@ -70,6 +74,10 @@ fn with_terminal(item: &Item) -> io::Result<Started> {
     Ok(Started { pid: child.id(), stdout: Some(ours), stderr: None, input })
 }
 
-fn arguments(item: &Item) -> [&str; 2] {
-    [if item.login { "-lc" } else { "-c" }, &item.cmd]
+/// The program and its arguments: the shell with the command, behind the helper that confines it.
+fn words(item: &Item, confine: Option<&Policy>) -> io::Result<Vec<OsString>> {
+    let shell =
+        [item.shell.as_os_str(), OsStr::new(if item.login { "-lc" } else { "-c" }), OsStr::new(&item.cmd)];
+    let helper = confine.map(|policy| helper::words(&super::program(), policy)).transpose()?;
+    Ok(helper.into_iter().flatten().chain(shell.map(OsString::from)).collect())
 }

@@ -25,6 +25,7 @@ mod capture;
 mod child;
 mod control;
 mod digest;
+mod helper;
 mod input;
 mod log;
 pub mod log_files;
@@ -34,7 +35,6 @@ pub mod protocol;
 pub mod record;
 mod run;
 mod session;
-mod terminal;
 mod tree;
 
 use std::ffi::{OsStr, OsString};
@@ -43,14 +43,13 @@ use std::process::ExitCode;
 
 pub use capture::Kept;
 pub use control::inside;
+pub use helper::Helper;
 pub use log::INCOMPLETE;
 #[cfg(test)]
 pub(crate) use log::Log;
 
 /// The hidden subcommand of a supervisor; its argument is the folder that it works in.
 pub const SUPERVISE: &str = "__supervise";
-/// The hidden subcommand of what becomes a command with a terminal.
-pub(crate) const TERMINAL: &str = "__terminal";
 
 /// Names inside the folder of a supervisor.
 pub const SOCKET: &str = "socket";
@@ -71,5 +70,5 @@ pub fn asked(mut arguments: impl Iterator<Item = OsString>) -> Option<ExitCode> 
         let folder = arguments.next()?;
         return Some(session::supervise(Path::new(&folder)));
     }
-    (subcommand == OsStr::new(TERMINAL)).then(|| terminal::become_command(arguments))
+    helper::asked(&subcommand, arguments)
 }

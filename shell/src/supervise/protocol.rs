@@ -7,6 +7,8 @@ use holon_core::tool::{Tool, ToolErrorKind};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::confine::Policy;
+
 /// Longest frame in bytes; a plan with the longest commands is far shorter.
 pub const FRAME_BYTES: usize = 4 << 20;
 
@@ -86,6 +88,9 @@ pub struct Plan {
     /// How many files its processes may have open; none leaves it as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_files: Option<u64>,
+    /// What its processes are held back from; none: nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confine: Option<Policy>,
 }
 
 /// One command.

@@ -20,6 +20,7 @@ use super::record::{End, ItemEnd, Remains};
 use super::tree::Tree;
 use super::{child, process, record};
 use crate::clock;
+use crate::confine::Policy;
 
 const CHUNK: usize = 64 << 10;
 /// Output that comes in pieces of less is let come together: to look at each of them costs as much as to print it.
@@ -62,12 +63,13 @@ pub(super) struct Conditions<'a> {
     pub(super) window: Option<Millis>,
     pub(super) grace: Millis,
     pub(super) later: Option<u64>,
+    pub(super) confine: Option<&'a Policy>,
 }
 
 /// Runs it to its end.
 pub(super) fn run(control: &mut Control, item: &Item, conditions: &Conditions<'_>) -> ItemEnd {
     let began = clock::now();
-    let started = match start(item, conditions.folder) {
+    let started = match start(item, conditions) {
         Ok(started) => started,
         Err(problem) => {
             return ItemEnd::without_output(End::NotStarted { problem: problem.to_string() });
@@ -107,9 +109,10 @@ struct Started {
 }
 
 /// Leaves a mark before anything is executed, so that its absence proves that nothing was.
-fn start(item: &Item, folder: &Path) -> io::Result<Started> {
+fn start(item: &Item, conditions: &Conditions<'_>) -> io::Result<Started> {
+    let folder = conditions.folder;
     record::mark_started(folder)?;
-    let child::Started { pid, stdout, stderr, input } = child::start(item)?;
+    let child::Started { pid, stdout, stderr, input } = child::start(item, conditions.confine)?;
     // From here on it runs, whatever else fails.
     if let Some(stat) = process::stat(pid) {
         // Without room on the disk the mark stays without a name.

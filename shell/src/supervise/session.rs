@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use super::process;
 use super::protocol::Plan;
 use super::record::{self, End, ExitRecord, ItemEnd};
 use super::run::{Conditions, run};
+use crate::confine::{self, ConfineError};
 use crate::{clock, open_files};
 
 /// Beyond its window a command may take so long to be ended, its grace aside.
@@ -46,7 +47,10 @@ fn try_to(folder: &Path) -> io::Result<()> {
             }
             // Where there is none to keep, the record tries to do without.
             record::keep_room(folder, &plan).ok();
-            let items = work_off(&mut control, &plan, folder);
+            let items = match hold_back(&plan, folder) {
+                Ok(()) => work_off(&mut control, &plan, folder),
+                Err(problem) => not_started(&plan, &problem),
+            };
             ExitRecord { plan: Some(plan), items }
         }
         // Nobody will ask.
@@ -56,6 +60,20 @@ fn try_to(folder: &Path) -> io::Result<()> {
     write(&mut record, folder, &mut control)?;
     control.tell_end();
     Ok(())
+}
+
+/// A supervisor writes into folders that its commands can put links into: it can write no more than they can, its own
+/// folder aside.
+fn hold_back(plan: &Plan, folder: &Path) -> Result<(), ConfineError> {
+    let Some(policy) = &plan.confine else { return Ok(()) };
+    let own = folder.canonicalize()?;
+    let writable: Vec<PathBuf> = policy.writable.iter().cloned().chain([own]).collect();
+    confine::hold_back_writes(&writable)
+}
+
+fn not_started(plan: &Plan, problem: &ConfineError) -> Vec<ItemEnd> {
+    let end = || ItemEnd::without_output(End::NotStarted { problem: problem.to_string() });
+    plan.items.iter().map(|_| end()).collect()
 }
 
 /// Nothing but the record knows how the command ended: a disk without room for it is waited for. Any other
@@ -85,7 +103,8 @@ fn work_off(control: &mut Control, plan: &Plan, folder: &Path) -> Vec<ItemEnd> {
             let later = &plan.items[at + 1..];
             let later = later.iter().map(|item| Some(item.window_ms? + plan.grace_ms + OVERTIME)).sum();
             let window = item.window_ms.into_iter().chain(left).min().map(Millis);
-            let conditions = Conditions { folder, window, grace: Millis(plan.grace_ms), later };
+            let (grace, confine) = (Millis(plan.grace_ms), plan.confine.as_ref());
+            let conditions = Conditions { folder, window, grace, later, confine };
             run(control, item, &conditions)
         };
         over |= end.end == End::Stopped || (plan.stop_on_error && !end.succeeded());

@@ -22,6 +22,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::settings::Environment;
 use crate::spawn;
+use crate::supervise::Helper;
 
 /// The longest time that one run may take: a checkout of a large repository with filters.
 const PATIENCE: Duration = Duration::from_mins(10);
@@ -153,6 +154,7 @@ enum Ending {
 /// The turn to work in one repository.
 pub(super) struct Git {
     variables: Vec<(OsString, OsString)>,
+    helper: Option<Helper>,
     /// The other end goes with whoever waits for the answers.
     asker: watch::Receiver<()>,
     /// The repository's folder, locked. Every run has it as its input, so that the lock lasts as long as the run even
@@ -169,6 +171,7 @@ impl Git {
     pub(super) async fn begin(
         folder: &Path,
         environment: &Environment,
+        helper: Option<Helper>,
         asker: watch::Receiver<()>,
     ) -> Result<Self, GitError> {
         let turn = tokio::select! {
@@ -177,7 +180,7 @@ impl Git {
         };
         let known = |name: &str| Some((name.into(), environment.get(name)?.into()));
         let variables = VARIABLES.into_iter().filter_map(known).collect();
-        Ok(Self { variables, asker, held: None, _turn: turn })
+        Ok(Self { variables, helper, asker, held: None, _turn: turn })
     }
 
     /// Keeps other processes out of the repository, runs among them that a runtime which died has left. A file system
@@ -279,7 +282,7 @@ impl Git {
     /// The one place that says how git is started.
     fn command(&self, folder: &Path, arguments: &[&OsStr]) -> io::Result<Command> {
         let input = self.held.as_ref().map(File::try_clone).transpose()?;
-        let mut command = Command::new("git");
+        let mut command = Command::from(Helper::command(self.helper.as_ref(), "git")?);
         command.arg("-C").arg(folder).arg("--no-pager");
         for setting in SETTINGS {
             command.args(["-c", setting]);

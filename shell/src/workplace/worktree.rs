@@ -20,6 +20,7 @@ pub use super::git::GitError;
 use super::git::args;
 use crate::settings::Environment;
 use crate::spawn;
+use crate::supervise::Helper;
 
 /// A worktree that Holon makes and removes. Paths are absolute.
 #[derive(Debug, Clone, Copy)]
@@ -29,6 +30,8 @@ pub struct Worktree<'a> {
     pub path: &'a Path,
     /// Its name without `refs/heads/`.
     pub branch: &'a str,
+    /// Holds git back, and with it the filters that the repository names; none lets it do what the user may.
+    pub helper: Option<&'a Helper>,
 }
 
 /// A worktree that can be worked in.
@@ -127,7 +130,12 @@ impl Worktree<'_> {
         }
         let parent = real(parent).ok_or_else(wrong)?;
         let anchor = self.anchor.canonicalize().unwrap_or_else(|_| self.anchor.to_owned());
-        Ok(Site { anchor, path: parent.join(name), branch: self.branch.to_owned() })
+        Ok(Site {
+            anchor,
+            path: parent.join(name),
+            branch: self.branch.to_owned(),
+            helper: self.helper.cloned(),
+        })
     }
 }
 
@@ -137,6 +145,7 @@ struct Site {
     anchor: PathBuf,
     path: PathBuf,
     branch: String,
+    helper: Option<Helper>,
 }
 
 impl Site {

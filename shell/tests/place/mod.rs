@@ -51,6 +51,7 @@ impl Place {
             commands: CommandSettings { grace: Millis(500), ..CommandSettings::default() },
             triggers: None,
             tied: false,
+            confinement: None,
             remains: Remains::default(),
         };
         let secrets = Secrets::new([("OPENAI_API_KEY".to_owned(), "sk-canary-123456".to_owned())]);

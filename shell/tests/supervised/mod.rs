@@ -69,6 +69,7 @@ impl Supervised {
             grace_ms,
             tied: false,
             open_files: None,
+            confine: None,
         };
         let mut runtime = Connection::over(ours);
         assert!(matches!(runtime.hear(), Some(Tell::Ready { .. })));

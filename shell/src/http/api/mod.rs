@@ -45,7 +45,7 @@ pub use triggers::{Delivered, DeliveryQuery, TriggerReply, TriggerSnapshot, Trig
 pub use wake::{Wake, Woken};
 pub use work_items::{CreateWork, WorkItemReply, WorkItemShown, WorkItems, WorkItemsQuery};
 pub use workspaces::{
-    AttachWorkspace, DetachWorkspace, UseWorkspace, Workspaces, WorkspacesReply, WorktreeSummary,
+    AttachWorkspace, Boundaries, DetachWorkspace, UseWorkspace, Workspaces, WorkspacesReply, WorktreeSummary,
 };
 
 /// Name of the protocol in the handshake.

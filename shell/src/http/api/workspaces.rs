@@ -2,6 +2,7 @@
 
 use holon_core::AgentId;
 use holon_core::agent::workspace::{WorkspaceId, WorkspaceState, Worktree};
+use holon_core::execution::{ExecutionPolicy, ExecutionProfile};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -44,6 +45,8 @@ pub struct Workspaces {
     pub agent_id: AgentId,
     pub agent_home: String,
     #[serde(flatten)]
+    pub boundaries: Boundaries,
+    #[serde(flatten)]
     pub state: WorkspaceState,
 }
 
@@ -52,10 +55,19 @@ pub struct WorkspacesReply {
     pub ok: bool,
     pub agent_id: AgentId,
     pub agent_home: String,
+    #[serde(flatten)]
+    pub boundaries: Boundaries,
     /// Whether the request changed anything.
     pub changed: bool,
     #[serde(flatten)]
     pub state: WorkspaceState,
+}
+
+/// What commands are held back from where the agent works.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Boundaries {
+    pub profile: ExecutionProfile,
+    pub policy: ExecutionPolicy,
 }
 
 /// What is there of worktrees, and why.

@@ -3,11 +3,13 @@
 use holon_core::agent::workspace::{
     ExecutionBinding, WorkspaceChange, WorkspaceId, WorkspaceState, WorktreeState,
 };
+use holon_core::execution::{ExecutionPolicy, ExecutionProfile};
 use holon_core::{AgentId, Answer as Answered, Input, Reject};
 
 use super::super::App;
 use super::super::api::{
-    AttachWorkspace, DetachWorkspace, Nothing, UseWorkspace, Workspaces, WorkspacesReply, WorktreeSummary,
+    AttachWorkspace, Boundaries, DetachWorkspace, Nothing, UseWorkspace, Workspaces, WorkspacesReply,
+    WorktreeSummary,
 };
 use super::super::body::{Empty, Json, OTHER_BYTES};
 use super::super::code::Code;
@@ -21,7 +23,8 @@ use crate::workplace::{Search, WorkplaceError};
 
 pub(in super::super) async fn show(app: App, call: Call<Nothing, Empty>) -> Handled<Answer<Workspaces>> {
     let state = state(&app, &call.agent).await?;
-    Ok(Answer(Workspaces { ok: true, agent_home: home(&app, &call.agent), agent_id: call.agent, state }))
+    let (agent_home, boundaries) = (home(&app, &call.agent), boundaries(&app, &call.agent, &state));
+    Ok(Answer(Workspaces { ok: true, agent_home, agent_id: call.agent, boundaries, state }))
 }
 
 pub(in super::super) async fn attach(
@@ -131,10 +134,21 @@ async fn change(app: &App, agent: AgentId, change: WorkspaceChange) -> Handled<A
     Ok(Answer(WorkspacesReply {
         ok: true,
         agent_home: home(app, &agent),
+        boundaries: boundaries(app, &agent, &state),
         agent_id: agent,
         changed,
         state: *state,
     }))
+}
+
+fn boundaries(app: &App, agent: &AgentId, state: &WorkspaceState) -> Boundaries {
+    match &app.about.confinement {
+        None => Boundaries { profile: ExecutionProfile::HostLocal, policy: ExecutionPolicy::NONE },
+        Some(confinement) => {
+            let policy = confinement.policy(&state.execution, &app.home.agent(agent));
+            Boundaries { profile: ExecutionProfile::Confined, policy: confinement.told(&policy) }
+        }
+    }
 }
 
 fn home(app: &App, agent: &AgentId) -> String {

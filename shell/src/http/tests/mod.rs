@@ -136,6 +136,7 @@ pub(crate) async fn start(home: &Home, setup: &Setup, address: SocketAddr) -> St
             access: Access::Local,
             config_fingerprint: Some("fingerprint".to_owned()),
             started_at: clock::now().wall,
+            confinement: None,
         },
         signatures: Signatures::new(setup.webhook_key),
         triggers: TriggerAddresses::new("http://holon.example", TriggerKey::of(home).unwrap()),

@@ -82,13 +82,15 @@ impl From<ToolError> for Refusal {
 
 /// Undoes the patches below a home that a crash left half written. Returns what an operator should know.
 pub fn recover(settings: &Settings) -> Vec<String> {
-    patch::recover(&settings.journals())
+    patch::recover(&settings.journals(), settings.confinement.is_some())
 }
 
 /// Executes one accepted call that is no command. `arguments` is the JSON of the tool's argument type.
 pub(super) async fn run(texts: &Texts, settings: &Settings, call: &ToolCall, arguments: &str) -> Receipt {
     let result = if call.tool == Tool::ApplyPatch {
-        patch::run(settings.journals(), &settings.remains, &call.execution.execution_root, arguments).await
+        let confined = settings.confinement.is_some();
+        let root = &call.execution.execution_root;
+        patch::run(settings.journals(), &settings.remains, root, confined, arguments).await
     } else {
         let message = "it is performed in another way: for commands a supervisor is prepared";
         Err(Refusal::new(ToolErrorKind::ToolExecutionFailed, message))

@@ -11,12 +11,18 @@ use super::Refusal;
 pub(super) struct Root(PathBuf);
 
 impl Root {
-    pub(super) fn open(path: &str) -> Result<Self, Refusal> {
-        Path::new(path).canonicalize().map(Self).map_err(|problem| {
+    /// `confined`: the folder must be what was bound, and not a link that has taken its place.
+    pub(super) fn open(path: &str, confined: bool) -> Result<Self, Refusal> {
+        let refusal = |problem: &str| {
             let message = format!("the execution root {path} can't be opened: {problem}");
             Refusal::new(ToolErrorKind::ExecutionRootViolation, message)
                 .hint("the operator has to restore the folder or bind the agent to another one")
-        })
+        };
+        let root = Path::new(path).canonicalize().map_err(|problem| refusal(&problem.to_string()))?;
+        if confined && root != Path::new(path) {
+            return Err(refusal("a link has taken its place"));
+        }
+        Ok(Self(root))
     }
 
     /// A folder to run in: `cwd`, or `workdir` relative to it.

@@ -1,23 +1,46 @@
 //! The folder that an agent wants to work in.
 
+use std::path::Path;
+
 use holon_core::agent::workspace::ExecutionBinding;
 use holon_core::effect::WorkspaceTarget;
 use holon_core::tool::ToolErrorKind;
 
 use super::Refusal;
-use crate::workplace::{Folder, Search, WorkplaceError};
+use crate::confine::Confinement;
+use crate::workplace::{self, Folder, Search, WorkplaceError};
 
 pub(in crate::perform) fn find(
     search: Search<'_>,
     target: &WorkspaceTarget,
     cwd: Option<&str>,
+    confinement: Option<&Confinement>,
 ) -> Result<ExecutionBinding, Refusal> {
     let (found, field) = match target {
         WorkspaceTarget::Path { path } => (search.path(path, cwd), "path"),
         WorkspaceTarget::Attached { anchor } => (search.attached(anchor, cwd), "workspace_id"),
         WorkspaceTarget::AgentHome => (search.agent_home(cwd), "workspace_id"),
     };
-    found.map_err(|error| refused(&error, field))
+    let found = found.map_err(|error| refused(&error, field))?;
+    let Some(confinement) = confinement else { return Ok(found) };
+    // Whoever could go anywhere could write anywhere. A worktree is made of what stands for the project.
+    let home = search.home.canonicalize().unwrap_or_else(|_| search.home.to_owned());
+    let root = Path::new(&found.execution_root);
+    let project = workplace::anchor_of(root);
+    let strange = |root: &&Path| !confinement.may_use(root, search.attached, &home);
+    if let Some(strange) = [Some(root), project.as_deref()].into_iter().flatten().find(strange) {
+        return Err(out_of_bounds(strange).field(field));
+    }
+    Ok(found)
+}
+
+fn out_of_bounds(folder: &Path) -> Refusal {
+    let message = format!(
+        "{} is outside of the workspaces that this agent knows, and it is confined to them",
+        folder.display()
+    );
+    Refusal::new(ToolErrorKind::ExecutionRootViolation, message)
+        .hint("ask the operator to let you know the folder: holon workspace attach")
 }
 
 fn refused(error: &WorkplaceError, field: &str) -> Refusal {

@@ -68,7 +68,7 @@ impl Ground {
         wanted: watch::Receiver<()>,
     ) -> Result<Self, WorktreeError> {
         let anchor = site.anchor.clone();
-        let mut git = Git::begin(&anchor, environment, wanted).await?;
+        let mut git = Git::begin(&anchor, environment, site.helper.clone(), wanted).await?;
         // Started in a folder that is gone, git would only say that it can't go there.
         if !anchor.is_dir() {
             return Err(WorktreeError::NoRepository { anchor });

@@ -38,7 +38,7 @@ impl Place {
     }
 
     fn worktree(&self) -> Worktree<'_> {
-        Worktree { anchor: &self.repo, path: &self.path, branch: BRANCH }
+        Worktree { anchor: &self.repo, path: &self.path, branch: BRANCH, helper: None }
     }
 
     async fn add(&self) -> String {
@@ -347,7 +347,7 @@ async fn a_linked_worktree_is_an_anchor_too_and_links_in_paths_are_followed() {
     let link = place.repo.with_file_name("link");
     std::os::unix::fs::symlink(place.repo.parent().unwrap(), &link).unwrap();
     let path = link.join("repo/.trees/task");
-    let worktree = Worktree { anchor: &link.join("linked"), path: &path, branch: BRANCH };
+    let worktree = Worktree { anchor: &link.join("linked"), path: &path, branch: BRANCH, helper: None };
     let base = worktree.add().await.unwrap().base;
     assert_eq!(base, git(&linked, &["rev-parse", "HEAD"]));
     assert_eq!(worktree.add().await.unwrap().base, base);

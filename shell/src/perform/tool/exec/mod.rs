@@ -182,7 +182,7 @@ impl Commands {
         drop(executing);
         place.remove();
         if place.kept {
-            retention::prune_tasks(&place.outputs, &active);
+            place.among_outputs(|| retention::prune_tasks(&place.outputs, &active));
         }
     }
 

@@ -4,10 +4,12 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::slice;
 
 use holon_core::AgentId;
 use holon_core::outcome::SupervisorIdentity;
 
+use crate::confine;
 use crate::entropy;
 use crate::perform::Settings;
 use crate::supervise::log_files;
@@ -21,6 +23,8 @@ pub(super) struct Place {
     pub(super) folder: PathBuf,
     /// The folder of the agent's logs.
     pub(super) outputs: PathBuf,
+    /// Under `confined` nothing is written outside of this one on the agent's behalf: commands can put links into it.
+    home: Option<PathBuf>,
     /// Logs that are raw material: they go with the folder.
     pub(super) logs: Vec<PathBuf>,
     /// The command is a task: its log stays.
@@ -37,7 +41,8 @@ impl Place {
         let name = format!("{FOLDERS}/{}", entropy::name()?);
         let folder = settings.home.join(&name);
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
-        Ok((Self { folder, outputs: outputs(settings, agent), logs, kept: false }, name))
+        let (outputs, home) = (outputs(settings, agent), bound(settings, agent));
+        Ok((Self { folder, outputs, home, logs, kept: false }, name))
     }
 
     /// Where a supervisor of an earlier process is.
@@ -51,16 +56,25 @@ impl Place {
         let socket = settings.home.join(&supervisor.socket);
         let folder = socket.parent().map(PathBuf::from).unwrap_or_default();
         let logs = log.map(PathBuf::from).into_iter().collect();
-        Self { folder, outputs: outputs(settings, agent), logs, kept }
+        Self { folder, outputs: outputs(settings, agent), home: bound(settings, agent), logs, kept }
     }
 
     /// Removes all traces. What can't be removed now is removed by the next start.
     pub(super) fn remove(&self) {
-        for log in self.logs.iter().filter(|_| !self.kept) {
-            log_files::remove(log).ok();
+        if !self.kept {
+            self.among_outputs(|| self.logs.iter().for_each(|log| drop(log_files::remove(log))));
         }
         remove(&self.folder);
     }
+
+    /// Does something to logs. None when it had to be confined, and could not.
+    pub(super) fn among_outputs<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Option<T> {
+        confine::within(self.home.as_ref().map(slice::from_ref), work).ok()
+    }
+}
+
+fn bound(settings: &Settings, agent: &AgentId) -> Option<PathBuf> {
+    settings.confinement.as_ref().map(|_| settings.real_agent_home(agent))
 }
 
 pub(super) fn remove(folder: &Path) {

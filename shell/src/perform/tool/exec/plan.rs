@@ -42,7 +42,8 @@ pub(super) fn plan(
     call: &ToolCall,
     arguments: &str,
 ) -> Result<(Plan, CommandSpec), Refusal> {
-    let root = Root::open(&call.execution.execution_root)?;
+    let confine = settings.policy(agent, &call.execution);
+    let root = Root::open(&call.execution.execution_root, confine.is_some())?;
     let outputs = outputs(settings, agent);
     let (items, stop_on_error, reuse_running, yields) = match call.tool {
         Tool::ExecCommand => {
@@ -97,6 +98,7 @@ pub(super) fn plan(
         grace_ms: settings.commands.grace.0,
         tied: settings.tied,
         open_files: open_files::given(),
+        confine,
     };
     Ok((plan, command))
 }

@@ -144,7 +144,10 @@ fn streams(texts: &Texts, place: &Place, item: &Item, end: &ItemEnd) -> Streams 
     let logged = [&end.stdout, &end.stderr];
     // The log of a task stays where it is.
     let keep = || {
-        if place.kept { Some(item.log.clone()) } else { artifact::keep(&place.outputs, &item.log, logged) }
+        if place.kept {
+            return Some(item.log.clone());
+        }
+        place.among_outputs(|| artifact::keep(&place.outputs, &item.log, logged)).flatten()
     };
     let kept = (truncated.0 || truncated.1).then(keep).flatten();
     let path = |path: &Path| Artifact { path: path.display().to_string() };

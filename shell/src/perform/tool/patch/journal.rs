@@ -9,10 +9,12 @@ use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::slice;
 
 use serde::{Deserialize, Serialize};
 
 use super::undo;
+use crate::confine;
 
 const UNDO: &str = "undo";
 const DONE: &str = "done";
@@ -106,7 +108,7 @@ pub(super) fn sync(folder: &Path) -> io::Result<()> {
 }
 
 /// Tidies up after every patch whose process is gone. Returns what an operator should know.
-pub(super) fn recover(folder: &Path) -> Vec<String> {
+pub(super) fn recover(folder: &Path, confined: bool) -> Vec<String> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(problem) if problem.kind() == io::ErrorKind::NotFound => return Vec::new(),
@@ -117,7 +119,7 @@ pub(super) fn recover(folder: &Path) -> Vec<String> {
     let paths = entries.filter_map(|entry| entry.ok().map(|entry| entry.path()));
     let mut warnings = Vec::new();
     for path in paths.filter(|path| ends_in(path, UNDO) || ends_in(path, DONE)) {
-        match recover_one(&path) {
+        match recover_one(&path, confined) {
             Ok(found) => warnings.extend(found),
             Err(problem) => warnings.push(format!(
                 "an interrupted patch could not be tidied up after, which is tried again later: {problem} ({})",
@@ -132,7 +134,7 @@ fn ends_in(path: &Path, extension: &str) -> bool {
     path.extension().is_some_and(|found| found == extension)
 }
 
-fn recover_one(path: &Path) -> io::Result<Vec<String>> {
+fn recover_one(path: &Path, confined: bool) -> io::Result<Vec<String>> {
     let file = match File::open(path) {
         Ok(file) => file,
         Err(problem) if problem.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -154,12 +156,14 @@ fn recover_one(path: &Path) -> io::Result<Vec<String>> {
                 format!("{} is away", journal.root.display()),
             ));
         }
-        if ends_in(path, DONE) {
-            undo::tidy(&journal)?;
-        } else {
-            let left = undo::roll_back(&journal)?;
-            warnings.push(told(&journal, &left));
-        }
+        // Whatever has become of the files' names meanwhile, nothing outside of the root changes.
+        let root = confined.then(|| slice::from_ref(&journal.root));
+        let undone = confine::within(root, || match ends_in(path, DONE) {
+            true => undo::tidy(&journal).map(|()| None),
+            false => undo::roll_back(&journal).map(Some),
+        });
+        let left = undone.map_err(io::Error::other)??;
+        warnings.extend(left.map(|left| told(&journal, &left)));
     }
     match fs::remove_file(path) {
         Err(problem) if problem.kind() != io::ErrorKind::NotFound => Err(problem),

@@ -15,15 +15,19 @@ mod refusal;
 mod tests;
 mod undo;
 
+use std::fmt::Display;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::{fs, io};
 
 use holon_core::tool::{ApplyPatch, ToolErrorKind, ToolFacts, arguments};
 use serde::Serialize;
 
 use super::root::Root;
 use super::{Refusal, Success};
+use crate::confine;
 use crate::remains::Remains;
 use crate::spawn;
 use refusal::{failed, rejected};
@@ -54,18 +58,23 @@ pub(super) async fn run(
     journals: PathBuf,
     remains: &Remains,
     execution_root: &str,
+    confined: bool,
     arguments: &str,
 ) -> Result<Success, Refusal> {
     let asked: ApplyPatch = arguments::parse(arguments)?;
-    let root = Root::open(execution_root)?;
+    let root = Root::open(execution_root, confined)?;
     let given_up = GivenUp::default();
     let seen = given_up.0.clone();
     let remaining = remains.hold();
     let work = spawn::blocking(move || {
         let _remaining = remaining;
         // What an earlier one could not undo stands in the way at most of the files that it names.
-        drop(recover(&journals));
-        apply(&root, &asked.patch, &journals, &seen)
+        drop(recover(&journals, confined));
+        let writable = if confined { Some(places(&root, &journals).map_err(unheld)?) } else { None };
+        confine::within(writable.as_ref().map(<[PathBuf; 2]>::as_slice), || {
+            apply(&root, &asked.patch, &journals, &seen)
+        })
+        .map_err(unheld)?
     });
     let changed = work.await.map_err(|problem| {
         Refusal::new(ToolErrorKind::ToolExecutionFailed, format!("the patch was not applied: {problem}"))
@@ -75,10 +84,22 @@ pub(super) async fn run(
     Ok(Success { content, facts })
 }
 
+/// Where a patch writes.
+fn places(root: &Root, journals: &Path) -> io::Result<[PathBuf; 2]> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(journals)?;
+    Ok([root.path().to_owned(), journals.canonicalize()?])
+}
+
+/// Nothing was written, since more might have been.
+fn unheld(problem: impl Display) -> Refusal {
+    let message = format!("the patch was not applied, because it could not be confined: {problem}");
+    Refusal::new(ToolErrorKind::ToolExecutionFailed, message)
+}
+
 /// Undoes what patches left behind whose process died, and returns what an operator should know of it.
 /// Patches that are being written are left alone.
-pub(super) fn recover(journals: &Path) -> Vec<String> {
-    journal::recover(journals)
+pub(super) fn recover(journals: &Path, confined: bool) -> Vec<String> {
+    journal::recover(journals, confined)
 }
 
 /// Tells the work on dropping that nobody waits for it any more.

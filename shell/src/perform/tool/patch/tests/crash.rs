@@ -53,14 +53,14 @@ fn a_crash_after_any_step_leaves_all_of_the_patch_or_nothing() {
         for &step in &steps[..died_after] {
             writing.perform(step).unwrap();
         }
-        assert!(recover(place.journals.path()).is_empty(), "one that lives is left alone");
+        assert!(recover(place.journals.path(), false).is_empty(), "one that lives is left alone");
         drop(writing);
         let happened = steps[..died_after].contains(&Step::Done);
-        let warnings = recover(place.journals.path());
+        let warnings = recover(place.journals.path(), false);
         assert_eq!(warnings.is_empty(), happened, "{warnings:?}");
         assert_eq!(place.listing(), if happened { whole.clone() } else { before }, "died after {died_after}");
         assert_eq!(fs::read_dir(place.journals.path()).unwrap().count(), 0);
-        assert!(recover(place.journals.path()).is_empty(), "once is enough");
+        assert!(recover(place.journals.path(), false).is_empty(), "once is enough");
     }
 }
 
@@ -78,11 +78,11 @@ fn a_crash_while_undoing_is_undone_too() {
     let journal = fs::read_dir(place.journals.path()).unwrap().next().unwrap().unwrap().path();
     let text = fs::read(&journal).unwrap();
     assert_eq!(fs::metadata(&journal).unwrap().permissions().mode() & 0o777, 0o600);
-    recover(place.journals.path());
+    recover(place.journals.path(), false);
     // The journal was still there when the process died: the same again, with less and less to do.
     for _ in 0..2 {
         fs::write(&journal, &text).unwrap();
-        recover(place.journals.path());
+        recover(place.journals.path(), false);
         assert_eq!(place.listing(), before);
     }
 }
@@ -102,7 +102,7 @@ fn what_was_written_in_part_is_removed() {
     drop(writing);
     // A journal that was not written to its end belongs to a patch that had not begun.
     fs::write(place.journals.path().join("half.undo"), "{\"root\":\"/").unwrap();
-    recover(place.journals.path());
+    recover(place.journals.path(), false);
     assert_eq!(place.listing(), before);
     assert_eq!(fs::read_dir(place.journals.path()).unwrap().count(), 0);
 }
@@ -120,7 +120,7 @@ fn the_next_patch_undoes_the_one_that_died() {
     let root = place.root.path().display().to_string();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let done = runtime
-        .block_on(run(place.journals.path().to_owned(), &Remains::default(), &root, &arguments))
+        .block_on(run(place.journals.path().to_owned(), &Remains::default(), &root, false, &arguments))
         .unwrap();
     assert_eq!(done.facts.changed_files, ["changed", "new/deep/file", "gone", "left", "right", "program"]);
     assert_eq!(place.listing(), after());
@@ -137,7 +137,7 @@ fn what_others_changed_after_a_crash_stays_theirs() {
     drop(writing);
     fs::write(place.path("changed"), "mine\n").unwrap();
     fs::write(place.path("new/mine"), "mine\n").unwrap();
-    let warnings = recover(place.journals.path());
+    let warnings = recover(place.journals.path(), false);
     assert!(warnings[0].contains("changed since: ") && warnings[0].contains("/changed"), "{warnings:?}");
     assert_eq!((place.read("changed").as_str(), place.read("gone").as_str()), ("mine\n", "gone\n"));
     assert_eq!(place.names(), ["changed", "gone", "left", "new", "new/mine", "program", "right"]);
@@ -155,9 +155,9 @@ fn a_root_that_is_away_is_waited_for() {
     drop(writing);
     let away = place.root.path().with_extension("away");
     fs::rename(place.root.path(), &away).unwrap();
-    assert!(recover(place.journals.path())[0].contains("is away"));
+    assert!(recover(place.journals.path(), false)[0].contains("is away"));
     fs::rename(&away, place.root.path()).unwrap();
-    assert!(recover(place.journals.path())[0].contains("none of it remains"));
+    assert!(recover(place.journals.path(), false)[0].contains("none of it remains"));
     assert_eq!(place.listing(), before);
 }
 
@@ -225,7 +225,7 @@ fn what_nobody_waits_for_is_whole_before_the_end() {
         let root = place.root.path().display().to_string();
         let remains = Remains::default();
         runtime.block_on(async {
-            let work = run(place.journals.path().to_owned(), &remains, &root, &arguments);
+            let work = run(place.journals.path().to_owned(), &remains, &root, false, &arguments);
             drop(tokio::time::timeout(std::time::Duration::from_millis(wait), work).await);
             remains.over().await;
         });

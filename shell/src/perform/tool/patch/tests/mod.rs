@@ -37,7 +37,7 @@ impl Place {
     }
 
     fn root(&self) -> Root {
-        Root::open(&self.root.path().display().to_string()).unwrap()
+        Root::open(&self.root.path().display().to_string(), false).unwrap()
     }
 
     fn changed(&self, patch: &str) -> Result<Vec<Changed>, Refusal> {

@@ -1,0 +1,94 @@
+//! Confinement by the kernel: what a process and all that it starts may change (contract: decisions.md, 25). Writes are
+//! held back by Landlock, sockets by a seccomp filter. Nothing of it can be taken back by whoever is confined.
+//!
+//! It holds for one thread and what that starts. A runtime is confined itself only where it does for an agent what a
+//! command could do as well: see [`within`].
+
+mod network;
+mod profile;
+mod report;
+mod writes;
+
+use std::io;
+use std::path::PathBuf;
+use std::thread;
+
+use serde::{Deserialize, Serialize};
+
+pub use profile::{Confinement, Unconfinable};
+pub use report::Report;
+
+/// Whether confined commands have a network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Network {
+    On,
+    /// They get no socket.
+    Off,
+}
+
+/// What a confined process may do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Policy {
+    /// Folders below which it may change everything, as they really are. One that isn't there, or that a link has taken
+    /// the place of, gives no right to anything.
+    pub writable: Vec<PathBuf>,
+    pub network: Network,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ConfineError {
+    #[error("this kernel does not hold back writes: it has no Landlock, or was started without it")]
+    NoLandlock,
+    #[error("the kernel refused to hold back writes: {0}")]
+    Writes(#[from] landlock::RulesetError),
+    #[error("the kernel refused to hold back the network: {0}")]
+    Network(#[from] seccompiler::Error),
+    #[error("the network can't be held back on this kind of processor ({})", std::env::consts::ARCH)]
+    Processor,
+    #[error("a thread could not be started: {0}")]
+    Thread(#[from] io::Error),
+    #[error("confined work has panicked")]
+    Panicked,
+}
+
+impl Policy {
+    /// Confines the calling thread, and whatever it starts from now on, for good.
+    ///
+    /// # Errors
+    /// The kernel doesn't do it; then nothing may be started.
+    pub fn enter(&self) -> Result<(), ConfineError> {
+        writes::hold_back(&self.writable, writes::Neighbours::Spared)?;
+        match self.network {
+            Network::On => Ok(()),
+            Network::Off => network::hold_back(),
+        }
+    }
+}
+
+/// Confines the writes of the calling process alone: it still has whoever it has started.
+///
+/// # Errors
+/// As for [`Policy::enter`].
+pub fn hold_back_writes(writable: &[PathBuf]) -> Result<(), ConfineError> {
+    writes::hold_back(writable, writes::Neighbours::Known).map(drop)
+}
+
+/// Does something that writes into folders of an agent. Where those are all that it may write to, that is done by a
+/// thread of its own that can't leave them, whatever links the agent makes meanwhile.
+///
+/// # Errors
+/// As for [`Policy::enter`].
+pub fn within<T: Send>(
+    writable: Option<&[PathBuf]>,
+    work: impl FnOnce() -> T + Send,
+) -> Result<T, ConfineError> {
+    let Some(writable) = writable else { return Ok(work()) };
+    thread::scope(|scope| {
+        let confined = thread::Builder::new().name("confined".to_owned()).spawn_scoped(scope, || {
+            hold_back_writes(writable)?;
+            Ok(work())
+        })?;
+        confined.join().unwrap_or(Err(ConfineError::Panicked))
+    })
+}

@@ -1,0 +1,115 @@
+//! The profile `confined`, as a runtime was started with it: which folders the commands of an agent may write to.
+
+use std::path::{Path, PathBuf};
+
+use holon_core::agent::workspace::{ExecutionBinding, ProjectionKind};
+
+use holon_core::execution::ExecutionPolicy;
+
+use super::{Network, Policy, Report};
+
+/// Folders that everybody may put something into.
+const TEMPORARY: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
+
+/// What there is of it for all agents.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Confinement {
+    /// Temporary folders, and those that the operator has named.
+    everywhere: Vec<PathBuf>,
+    network: Network,
+    /// The runtime's own files.
+    home: PathBuf,
+}
+
+/// The kernel does not do what was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Unconfinable {
+    #[error(
+        "execution.profile is \"confined\", and this kernel holds back no writes: it has no Landlock (Linux 5.13), or was \
+         started without it"
+    )]
+    Writes,
+    #[error(
+        "execution.network is \"off\", and this kernel or processor holds back no sockets: it has no seccomp filters"
+    )]
+    Network,
+}
+
+impl Unconfinable {
+    /// What to do about it.
+    pub fn remedy(self) -> &'static str {
+        match self {
+            Self::Writes => "holon config set execution.profile host_local",
+            Self::Network => "holon config set execution.network on",
+        }
+    }
+}
+
+impl Confinement {
+    /// Folders are taken as they really are now: what becomes of their names later changes nothing.
+    ///
+    /// # Errors
+    /// The kernel doesn't enforce it.
+    pub fn new(
+        network: Network,
+        writable: &[PathBuf],
+        tmpdir: Option<&Path>,
+        home: &Path,
+    ) -> Result<Self, Unconfinable> {
+        let kernel = Report::of_this_kernel();
+        if kernel.landlock == 0 {
+            return Err(Unconfinable::Writes);
+        }
+        if network == Network::Off && !kernel.sockets {
+            return Err(Unconfinable::Network);
+        }
+        let all = TEMPORARY.iter().map(Path::new).chain(tmpdir).chain(writable.iter().map(PathBuf::as_path));
+        let mut everywhere: Vec<PathBuf> = all.filter_map(|folder| folder.canonicalize().ok()).collect();
+        everywhere.sort();
+        everywhere.dedup();
+        let home = home.canonicalize().unwrap_or_else(|_| home.to_owned());
+        Ok(Self { everywhere, network, home })
+    }
+
+    /// For git, which makes a worktree in this folder for an agent, or removes one: what a repository names as its filters
+    /// runs with it.
+    pub fn for_worktrees(&self, anchor: &Path, folder: &Path) -> Policy {
+        let mut writable = vec![anchor.join(".git"), folder.to_owned()];
+        writable.extend(self.everywhere.iter().cloned());
+        Policy { writable, network: self.network }
+    }
+
+    /// What commands are held back from under one of its policies, and what not.
+    pub fn told(&self, policy: &Policy) -> ExecutionPolicy {
+        let mut told = Report::of_this_kernel().of(policy);
+        if policy.writable.iter().any(|folder| self.home.starts_with(folder)) {
+            told.gaps.push(format!("{}, this runtime's own files, can be changed", self.home.display()));
+        }
+        told
+    }
+
+    /// What all commands have in common.
+    pub fn shared(&self) -> Policy {
+        Policy { writable: self.everywhere.clone(), network: self.network }
+    }
+
+    /// Whether an agent may go there by itself: to what it knows, to its home, to what everybody may write to.
+    pub fn may_use(&self, root: &Path, attached: &[String], agent_home: &Path) -> bool {
+        let known = attached.iter().map(Path::new).chain([agent_home]);
+        known.chain(self.everywhere.iter().map(PathBuf::as_path)).any(|known| root.starts_with(known))
+    }
+
+    /// For commands of an agent that works there.
+    pub fn policy(&self, at: &ExecutionBinding, agent_home: &Path) -> Policy {
+        let mut writable = vec![PathBuf::from(&at.execution_root)];
+        // The commits of a worktree are kept there. What it says of that itself, a command could have written.
+        let is_worktree = at.projection_kind == ProjectionKind::GitWorktreeRoot;
+        let repository = is_worktree.then(|| Path::new(&at.workspace_anchor).join(".git"));
+        for folder in repository.into_iter().chain([agent_home.to_owned()]).chain(self.everywhere.clone()) {
+            if !writable.contains(&folder) {
+                writable.push(folder);
+            }
+        }
+        Policy { writable, network: self.network }
+    }
+}

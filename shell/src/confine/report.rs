@@ -1,0 +1,108 @@
+//! What the running kernel really holds back, in words that claim no more.
+
+use std::sync::OnceLock;
+use std::thread;
+
+use holon_core::execution::{Enforcement, ExecutionPolicy};
+
+use rustix::process::geteuid;
+
+use super::{Network, Policy, network, writes};
+
+/// The first version of Landlock that holds back the truncation of files by their names.
+const TRUNCATE: u32 = 3;
+/// The first one that holds back requests to devices.
+const DEVICES: u32 = 5;
+/// The first one that holds back signals, and sockets without a file.
+const SCOPES: u32 = 6;
+/// The first one that holds back sockets that are files.
+const SOCKETS: u32 = 9;
+
+/// Found out by trying it, once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Report {
+    /// The version of Landlock that is used; 0 where writes aren't held back.
+    pub landlock: u32,
+    /// Whether sockets can be held back.
+    pub sockets: bool,
+}
+
+impl Report {
+    pub fn of_this_kernel() -> Self {
+        static FOUND: OnceLock<Report> = OnceLock::new();
+        *FOUND.get_or_init(|| Self {
+            landlock: tried(|| writes::hold_back(&[], writes::Neighbours::Spared).ok())
+                .map_or(0, |version| version as u32),
+            sockets: tried(|| network::hold_back().ok()).is_some(),
+        })
+    }
+
+    /// What commands are held back from under this policy.
+    pub fn of(&self, policy: &Policy) -> ExecutionPolicy {
+        let mut gaps = vec![
+            "files elsewhere can be read".to_owned(),
+            "modes, owners and times of files elsewhere can be changed, as far as the user may".to_owned(),
+        ];
+        let mut gap = |there: bool, words: &str| gaps.extend(there.then(|| words.to_owned()));
+        gap(self.landlock < TRUNCATE, "files elsewhere can be truncated");
+        gap(self.landlock < DEVICES, "devices can be given requests");
+        gap(self.landlock < SCOPES, "processes of the same user can be sent signals");
+        let open = policy.network == Network::On;
+        gap(
+            open && self.landlock < SOCKETS,
+            "servers on this machine can be asked to do what a command can't",
+        );
+        gap(geteuid().is_root(), "root can do what needs no file, such as loading a part of the kernel");
+        let scoped = self.landlock >= SCOPES;
+        ExecutionPolicy {
+            paths: Enforcement::NotEnforced,
+            writes: if self.landlock > 0 { Enforcement::Partly } else { Enforcement::NotEnforced },
+            network: if !open && self.sockets { Enforcement::Enforced } else { Enforcement::NotEnforced },
+            secrets: Enforcement::NotEnforced,
+            child_processes: if scoped { Enforcement::Enforced } else { Enforcement::Partly },
+            writable: policy.writable.iter().map(|folder| folder.display().to_string()).collect(),
+            gaps,
+        }
+    }
+}
+
+/// On a thread of its own, which takes it along.
+fn tried<T: Send + 'static>(work: impl FnOnce() -> Option<T> + Send + 'static) -> Option<T> {
+    thread::Builder::new().spawn(work).ok()?.join().ok().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    fn told(landlock: u32, network: Network) -> ExecutionPolicy {
+        let policy = Policy { writable: vec![PathBuf::from("/w")], network };
+        Report { landlock, sockets: true }.of(&policy)
+    }
+
+    #[test]
+    fn an_older_kernel_is_said_to_hold_back_less() {
+        let has = |policy: &ExecutionPolicy, word: &str| policy.gaps.iter().any(|gap| gap.contains(word));
+        let new = told(10, Network::On);
+        assert_eq!((new.writes, new.child_processes), (Enforcement::Partly, Enforcement::Enforced));
+        assert!(has(&new, "read") && has(&new, "modes"), "{new:?}");
+        let words = ["truncated", "requests", "signals", "servers"];
+        assert!(words.iter().all(|word| !has(&new, word)), "{new:?}");
+        for (version, missing) in [(2, 4), (3, 3), (5, 2), (6, 1), (8, 1), (9, 0)] {
+            let told = told(version, Network::On);
+            assert_eq!(words.iter().filter(|word| has(&told, word)).count(), missing, "{version}: {told:?}");
+        }
+        assert_eq!(told(5, Network::On).child_processes, Enforcement::Partly);
+    }
+
+    #[test]
+    fn a_network_is_held_back_when_it_is_off_and_the_kernel_does_it() {
+        assert_eq!(told(7, Network::On).network, Enforcement::NotEnforced);
+        assert_eq!(told(7, Network::Off).network, Enforcement::Enforced);
+        let policy = Policy { writable: Vec::new(), network: Network::Off };
+        let without = Report { landlock: 0, sockets: false }.of(&policy);
+        assert_eq!((without.writes, without.network), (Enforcement::NotEnforced, Enforcement::NotEnforced));
+    }
+}
