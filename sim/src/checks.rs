@@ -1,8 +1,8 @@
 //! The laws, plugged in: per record, per call, and over the whole ledger at the end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use holon_core::agent::{Agent, OpenOp};
+use holon_core::agent::Agent;
 use holon_core::config::TaskLimits;
 use holon_core::event::operation::{OpKind, Settlement};
 use holon_core::event::{LifecycleFact, OperationFact, SchedulingFact, TaskFact, TurnFact};
@@ -27,6 +27,7 @@ use crate::readers;
 use crate::reference::Reference;
 use crate::scheduling;
 use crate::spending::Spending;
+use crate::totals::{self, Totals};
 use crate::waits;
 use crate::world::{Judges, Sabotage};
 
@@ -35,6 +36,7 @@ use crate::world::{Judges, Sabotage};
 pub struct Checks {
     pub reference: Reference,
     folded: BTreeMap<AgentId, Agent>,
+    pub(crate) totals: Totals,
     laws: Laws,
     clock: Option<Clock>,
     /// Agents that have left memory, as they left it.
@@ -61,6 +63,7 @@ impl Checks {
         Self {
             reference: Reference::new(config.clone()),
             folded: BTreeMap::new(),
+            totals: Totals::default(),
             laws: Laws::new(),
             clock: None,
             parked: BTreeMap::new(),
@@ -82,9 +85,8 @@ impl Checks {
     }
 
     /// Children that are alive.
-    pub(crate) fn children(&self) -> Vec<AgentId> {
-        let lives = |agent: &&Agent| agent.spec.supervisor.is_some() && !agent.childhood.archived;
-        self.folded.values().filter(lives).map(|agent| agent.id.clone()).collect()
+    pub(crate) fn children(&self) -> &BTreeSet<AgentId> {
+        &self.totals.children
     }
 
     /// What a caller was told.
@@ -113,9 +115,11 @@ impl Checks {
                     patience::judge(agent, record, self.bounds.config())?;
                     agent.fold(record).map_err(|error| safety("D3", error.to_string()))?;
                     self.held.judge(record, agent)?;
+                    self.totals.note(agent);
                 }
                 None => {
                     let agent = Agent::created(record).map_err(|error| safety("D3", error.to_string()))?;
+                    self.totals.note(&agent);
                     self.folded.insert(record.agent.clone(), agent);
                 }
             }
@@ -124,7 +128,8 @@ impl Checks {
         for law in ["C1", "C3", "C7"] {
             *self.said.entry(law).or_default() += kin;
         }
-        *self.said.entry("O1").or_default() += places::judge(&self.folded, &row.records, self.sabotage)?;
+        *self.said.entry("O1").or_default() +=
+            places::judge(&self.folded, &self.totals, &row.records, self.sabotage)?;
         for record in &row.records {
             self.bounds.record(record, self.folded.get(&record.agent), self.sabotage)?;
             let twice = self.sabotage == Some(Sabotage::PaidTwice);
@@ -154,7 +159,7 @@ impl Checks {
         let waits = decision.evidence.contains(&Evidence::NoFreeSlot);
         if begins || waits {
             let slots = self.bounds.config().limits.concurrent_turns;
-            let running = self.folded.values().filter(|agent| agent.run.is_some()).count() as u64;
+            let running = self.totals.running;
             let right = begins == (running < slots);
             ensure!(right, "G6", "{} decides {decision:?} with {running} of {slots} turns", record.agent);
         }
@@ -164,23 +169,10 @@ impl Checks {
     /// P6: no command begins beside as many as there may be. L7: a shutdown ends none.
     fn commands(&mut self, row: &Row, record: &Record) -> Result<(), Failure> {
         let Event::Operation(fact) = &record.event else { return Ok(()) };
-        let command = |open: &&OpenOp| match open.kind {
-            OpKind::PrepareCommand | OpKind::RunCommand => true,
-            OpKind::LoadContext
-            | OpKind::CallModel
-            | OpKind::CallTool
-            | OpKind::PromoteCommand
-            | OpKind::AwaitTask
-            | OpKind::WriteInput
-            | OpKind::SuperviseChild
-            | OpKind::FindWorkspace
-            | OpKind::RemoveWorktree => false,
-        };
         match fact {
             OperationFact::OperationOpened(fact) if fact.kind == OpKind::PrepareCommand => {
-                let open = |agent: &Agent| agent.ops.values().filter(command).count() as u64;
-                let own = self.folded.get(&record.agent).map_or(0, open);
-                let all: u64 = self.folded.values().map(open).sum();
+                let own = self.folded.get(&record.agent).map_or(0, totals::commands);
+                let all = self.totals.commands;
                 let TaskLimits { per_agent, running, .. } = &self.bounds.config().tasks;
                 let few = self.sabotage == Some(Sabotage::FewCommands);
                 let (most_own, most) = if few { (0, 0) } else { (*per_agent, *running) };
@@ -477,6 +469,7 @@ impl Checks {
 
     /// D7: a snapshot, written and read back, and the records after it give what the whole log gives.
     pub fn snapshots(&mut self, disk: &Disk) -> Result<(), Failure> {
+        let logs = disk.logs();
         for (id, agent) in &self.folded {
             let Some(snapshot) = disk.snapshots.newest(id) else { continue };
             let text = snapshot.encode().map_err(|error| safety("D7", error.to_string()))?;
@@ -484,8 +477,9 @@ impl Checks {
             ensure!(read == *snapshot, "D7", "a snapshot of {id} reads back otherwise");
             let mut restored = read.agent;
             let from = restored.event_seq;
-            for record in disk.log(id, from) {
-                restored.fold(&record).map_err(|error| safety("D7", error.to_string()))?;
+            let tail = logs.get(id).into_iter().flatten().filter(|record| record.event_seq > from);
+            for record in tail {
+                restored.fold(record).map_err(|error| safety("D7", error.to_string()))?;
             }
             *self.said.entry("D7").or_default() += 1;
             ensure!(restored == *agent, "D7", "{id}: the snapshot at {from} and its tail give another state");

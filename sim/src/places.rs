@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::failure::{Failure, ensure};
 use crate::provider::{Circumstances, Deliveries};
 use crate::tools::failed_receipt;
+use crate::totals::Totals;
 use crate::trees::Trees;
 use crate::world::Sabotage;
 
@@ -116,6 +117,7 @@ pub(crate) fn find(
 /// O1: who takes a root is the only tree that has it. Says how often there was something to say.
 pub(crate) fn judge(
     agents: &BTreeMap<AgentId, Agent>,
+    totals: &Totals,
     records: &[Record],
     sabotage: Option<Sabotage>,
 ) -> Result<u64, Failure> {
@@ -123,8 +125,8 @@ pub(crate) fn judge(
     for record in records {
         let Event::Workspace(WorkspaceFact::OccupancyAcquired(fact)) = &record.event else { continue };
         let Some(taker) = agents.get(&record.agent) else { continue };
-        let has = |agent: &&Agent| agent.workspaces.occupied().any(|(root, _)| root == fact.execution_root);
-        let other = agents.values().filter(has).find(|agent| agent.tree() != taker.tree());
+        let mut holders = totals.holders(&fact.execution_root).filter_map(|id| agents.get(id));
+        let other = holders.find(|agent| agent.tree() != taker.tree());
         let other = other.or((sabotage == Some(Sabotage::Crowded)).then_some(taker));
         ensure!(
             other.is_none(),

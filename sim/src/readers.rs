@@ -250,7 +250,7 @@ fn previewed(view: View<'_>, id: &AgentId) -> Result<(), Failure> {
     let said =
         shown.input.iter().any(|part| matches!(part, Part::Given(Text::Inline(text)) if text == "xxxxx"));
     ensure!(said && !shown.tools.is_empty(), "R1", "{id} would not be told its prompt: {:?}", shown.input);
-    let nobody = view.preview(&agent_id(99), &context, prompt(5));
+    let nobody = view.preview(&agent_id(u32::MAX), &context, prompt(5));
     ensure!(matches!(nobody, Err(Reject::UnknownAgent { .. })), "R1", "nobody is told {nobody:?}");
     Ok(())
 }

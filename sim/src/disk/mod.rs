@@ -246,6 +246,15 @@ impl Disk {
         agents
     }
 
+    /// The records of every agent, in order: for whoever needs all of them.
+    pub(crate) fn logs(&self) -> BTreeMap<AgentId, Vec<Record>> {
+        let mut logs: BTreeMap<AgentId, Vec<Record>> = BTreeMap::new();
+        for record in self.rows.iter().flat_map(|row| &row.records) {
+            logs.entry(record.agent.clone()).or_default().push(record.clone());
+        }
+        logs
+    }
+
     /// An agent's records after a position.
     pub fn log(&self, agent: &AgentId, after: EventSeq) -> Vec<Record> {
         log(&self.rows, agent, after)

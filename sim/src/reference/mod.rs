@@ -10,7 +10,7 @@ mod trigger;
 mod unattended;
 mod work;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use holon_core::agent::external_trigger::{Delivery, TriggerChange, TriggerStatus};
 use holon_core::agent::timer::TimerSpec;
@@ -34,6 +34,10 @@ use tasks::Tasks;
 pub struct Reference {
     config: Config,
     agents: BTreeMap<AgentId, Model>,
+    /// Who is started and idle and has something queued.
+    idle_with_work: BTreeSet<AgentId>,
+    running: BTreeSet<AgentId>,
+    archived: BTreeSet<AgentId>,
     draining: bool,
     expected: BTreeMap<ReplyId, Vec<Told>>,
     /// The authority of every message of an agent, in the order of admission.
@@ -106,6 +110,9 @@ impl Reference {
         Self {
             config,
             agents: BTreeMap::new(),
+            idle_with_work: BTreeSet::new(),
+            running: BTreeSet::new(),
+            archived: BTreeSet::new(),
             draining: false,
             expected: BTreeMap::new(),
             authority: BTreeMap::new(),
@@ -157,7 +164,27 @@ impl Reference {
         if let Some(input) = input {
             self.expect(input, &before, records);
         }
+        let concerned = records.iter().map(|record| &record.agent).chain(input.and_then(Input::agent));
+        let concerned: BTreeSet<&AgentId> = concerned.collect();
+        concerned.into_iter().for_each(|agent| self.note(agent));
         Ok(())
+    }
+
+    /// An agent is as a step leaves it.
+    fn note(&mut self, agent: &AgentId) {
+        let Some(model) = self.agents.get(agent) else { return };
+        let idles = !model.stopped && model.run.is_none() && model.has_queued();
+        for (set, is) in [
+            (&mut self.idle_with_work, idles),
+            (&mut self.running, model.run.is_some()),
+            (&mut self.archived, model.archived),
+        ] {
+            if is {
+                set.insert(agent.clone());
+            } else {
+                set.remove(agent);
+            }
+        }
     }
 
     /// A start or a stop counts from the moment at which it is given.
@@ -212,7 +239,7 @@ impl Reference {
             // Nobody is told anything about one agent.
             Input::Completed { .. } | Input::Tick | Input::Drain { .. } => None,
         };
-        let alive = self.agents.values().filter(|agent| !agent.archived).count() as u64;
+        let alive = (self.agents.len() - self.archived.len()) as u64;
         Before { agent, agents: alive }
     }
 
@@ -491,14 +518,11 @@ impl Reference {
 
     /// Agents that should be at work although nothing keeps them: started, idle, something queued.
     pub fn idle_with_work(&self) -> impl Iterator<Item = &AgentId> {
-        self.agents
-            .iter()
-            .filter(|(_, model)| !model.stopped && model.run.is_none() && model.has_queued())
-            .map(|(id, _)| id)
+        self.idle_with_work.iter()
     }
 
     pub fn running(&self) -> u64 {
-        self.agents.values().filter(|model| model.run.is_some()).count() as u64
+        self.running.len() as u64
     }
 
     pub fn draining(&self) -> bool {

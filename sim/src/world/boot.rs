@@ -268,12 +268,14 @@ impl World<'_> {
         // Whoever follows an agent catches up from the ledger.
         self.outside.observed.clone_from(&agents);
         let before = self.counts.steps;
+        let mut logs = self.disk.logs();
         for (number, (agent, through)) in agents.iter().enumerate() {
             let kind = if number % 2 == 0 { "snapshot" } else { "snapshot of another" };
             let wanted = self.choices.below(site.about(kind), 2) == 0;
             let snapshot = if wanted { self.snapshot_of(agent, *through)? } else { None };
             let from = snapshot.as_ref().map_or(EventSeq(0), |snapshot| snapshot.agent.event_seq);
-            let tail = self.disk.log(agent, from);
+            let mut tail = logs.remove(agent).unwrap_or_default();
+            tail.retain(|record| record.event_seq > from);
             host.admit(snapshot, tail).map_err(|error| safety("D3", error.to_string()))?;
             self.log(Call::Admit { agent: agent.clone(), through: *through })?;
         }

@@ -1,6 +1,5 @@
 //! The driver: an input becomes a call, the call a row, the row waits for the disk, then its effects leave.
 
-use holon_core::host::Host;
 use holon_core::replay::Call;
 use holon_core::{AgentId, Input, OpId, Outcome};
 
@@ -17,6 +16,8 @@ use crate::scenario::{Action, Timed};
 
 /// More steps than this at one moment are a hot loop.
 const AT_ONCE: u64 = 5_000;
+/// So many agents are looked at after each step.
+const CROWD: u64 = 64;
 /// A client that reached nobody tries again after so long.
 const AGAIN: u64 = 100_000;
 
@@ -175,7 +176,7 @@ impl World<'_> {
     /// A call that must tell of these ends of commands.
     pub(super) fn call_with(&mut self, call: Call, ends: &Ends) -> Result<(), Failure> {
         let Some(host) = &mut self.life.host else { return Ok(()) };
-        let open = open_calls(host) + open_prompts(host) + new_calls(&call);
+        let open = self.checks.totals.open + new_calls(&call);
         let (now, step) = match &call {
             Call::Step { now, input } => (*now, host.step(*now, input.clone())),
             Call::Recover { now, agent, report } => (*now, host.recover(*now, agent, report.clone())),
@@ -208,8 +209,12 @@ impl World<'_> {
             let settled = self.life.recovered && !step.more();
             self.checks.fair(host, &row)?;
             self.checks.keys(host, &row)?;
-            self.checks.live(host, settled)?;
-            if self.counts.steps.is_multiple_of(8) {
+            // Looks at everybody are as rare as there are many.
+            let rare = 1 + self.checks.agents().len() as u64 / CROWD;
+            if self.counts.steps.is_multiple_of(rare) {
+                self.checks.live(host, settled)?;
+            }
+            if self.counts.steps.is_multiple_of(8 * rare) {
                 self.checks.fold_is_live(host)?;
                 self.checks.readers(host)?;
             }
@@ -245,8 +250,10 @@ impl World<'_> {
             let problem = format!("more than {} steps", self.scenario.budget);
             return Err(Failure { kind: Kind::Budget, law: "budget".into(), problem });
         }
-        if self.counts.at_once > AT_ONCE {
-            return Err(liveness("T7", format!("more than {AT_ONCE} steps at one moment")));
+        // A start recovers everybody at once.
+        let most = AT_ONCE + self.checks.agents().len() as u64;
+        if self.counts.at_once > most {
+            return Err(liveness("T7", format!("more than {most} steps at one moment")));
         }
         Ok(())
     }
@@ -294,21 +301,4 @@ fn new_calls(call: &Call) -> usize {
         | Call::Copy { .. }
         | Call::Recover { .. } => 0,
     }
-}
-
-/// Tool calls of all agents that wait for their result.
-fn open_calls(host: &Host) -> usize {
-    let view = host.view();
-    let agents = view.agent_ids().filter_map(|id| view.agent(id));
-    let rounds = agents.filter_map(|agent| agent.run.as_ref()?.rounds.last());
-    rounds.map(|round| round.verdicts.len() - round.results.len().min(round.verdicts.len())).sum()
-}
-
-/// Prompts that wait for a safe point of a turn, or for the end of the one that has taken them in.
-fn open_prompts(host: &Host) -> usize {
-    let view = host.view();
-    let agents = view.agent_ids().filter_map(|id| view.agent(id));
-    agents
-        .filter_map(|agent| Some(agent.run.as_ref()?.interjected.len() + agent.inbox.interjections().count()))
-        .sum()
 }

@@ -19,7 +19,7 @@ impl World<'_> {
         let children = self.checks.children();
         let child = u32::try_from(children.len()).unwrap_or(u32::MAX);
         let child = (child > 0).then(|| self.choices.below(site.about("which child"), 2 * child) as usize);
-        let agent = child.and_then(|at| children.get(at).cloned()).unwrap_or_else(|| agent_id(number));
+        let agent = child.and_then(|at| children.iter().nth(at).cloned()).unwrap_or_else(|| agent_id(number));
         let Some(host) = &mut self.life.host else { return Ok(()) };
         let faults = &self.scenario.faults;
         if !self.injector.strikes(faults, &mut *self.choices, site, "parks", faults.parks) {

@@ -2,8 +2,11 @@
 
 use std::time::Instant;
 
-use sim::life;
-use sim::world::{self, Options};
+use sim::scenario::Scenario;
+use sim::world::{self, Options, Report};
+use sim::{crowd, life};
+
+use crate::words::number;
 
 pub(crate) fn week() -> Result<u8, String> {
     print!("{}", life::page()?);
@@ -15,21 +18,43 @@ pub(crate) fn weeks(rest: &[&str]) -> Result<u8, String> {
     let [weeks] = rest else { return Err("sim week --weeks N".into()) };
     let weeks = weeks.parse().map_err(|_| format!("--weeks {weeks}: expected a number"))?;
     let scenario = life::week()?.repeated(weeks);
+    let (report, seconds) = timed(&scenario);
+    print!("{weeks} weeks: ");
+    Ok(told(&report, seconds))
+}
+
+/// A day of many agents with many children, with every law.
+pub(crate) fn crowd(rest: &[&str]) -> Result<u8, String> {
+    let of = |name, default| {
+        number(rest, name)
+            .map(|number| number.and_then(|number| u32::try_from(number).ok()).unwrap_or(default))
+    };
+    let (agents, children, depth) = (of("--agents", 1_000)?, of("--children", 8)?, of("--depth", 1)?);
+    let (report, seconds) = timed(&crowd::day(agents, children, depth));
+    print!("{agents} agents with {children} children each, {depth} deep: ");
+    Ok(told(&report, seconds))
+}
+
+fn timed(scenario: &Scenario) -> (Report, f64) {
     let began = Instant::now();
-    let report = world::run(&scenario, Options::default());
+    let report = world::run(scenario, Options::default());
+    (report, began.elapsed().as_secs_f64())
+}
+
+fn told(report: &Report, seconds: f64) -> u8 {
     println!(
-        "{weeks} weeks: {} turns, {} steps, {} records, {} s of virtual time, {:.2} s",
+        "{} turns, {} steps, {} records, {} crashes, {} s of virtual time, {seconds:.2} s",
         report.turns,
         report.steps,
         report.records,
+        report.crashes,
         report.virtual_time / 1_000_000,
-        began.elapsed().as_secs_f64()
     );
-    match report.failure {
-        None => Ok(0),
+    match &report.failure {
+        None => 0,
         Some(failure) => {
             println!("{} {}", failure.law, failure.problem);
-            Ok(failure.kind.exit_code())
+            failure.kind.exit_code()
         }
     }
 }

@@ -30,7 +30,8 @@ const USAGE: &str = "usage: sim run SEED|FILE.json [--trace] [--scenario]
        sim traces [--from SEED] [--seeds N]
        sim pairs [--from SEED] [--seeds N]
        sim laws
-       sim week [--weeks N]";
+       sim week [--weeks N]
+       sim crowd [--agents N] [--children N] [--depth 1|2]";
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
         ["traces", rest @ ..] => lists::traces(rest),
         ["pairs", rest @ ..] => lists::pairs(rest),
         ["laws"] => Ok(lists::laws()),
+        ["crowd", rest @ ..] => life::crowd(rest),
         ["week"] => life::week(),
         ["week", "--weeks", rest @ ..] => life::weeks(rest),
         _ => Err(USAGE.into()),

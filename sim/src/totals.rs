@@ -1,0 +1,98 @@
+//! What all agents come to together, kept as their records come: a step is judged by it without a look at everybody.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use holon_core::AgentId;
+use holon_core::agent::{Agent, OpenOp};
+use holon_core::event::operation::OpKind;
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Totals {
+    of: BTreeMap<AgentId, Share>,
+    /// Agents in a turn.
+    pub(crate) running: u64,
+    /// Tool calls without a result, and prompts that wait for a safe point of a turn or for the end of the one that has
+    /// taken them in.
+    pub(crate) open: usize,
+    /// Commands that are prepared or run.
+    pub(crate) commands: u64,
+    /// Children that are alive.
+    pub(crate) children: BTreeSet<AgentId>,
+    /// Who has an execution root.
+    holders: BTreeMap<String, BTreeSet<AgentId>>,
+}
+
+/// What one agent adds to it.
+#[derive(Debug, Clone, Default)]
+struct Share {
+    runs: bool,
+    open: usize,
+    commands: u64,
+    roots: BTreeSet<String>,
+}
+
+impl Share {
+    fn of(agent: &Agent) -> Self {
+        Self {
+            runs: agent.run.is_some(),
+            open: open_calls(agent) + open_prompts(agent),
+            commands: commands(agent),
+            roots: agent.workspaces.occupied().map(|(root, _)| root.to_owned()).collect(),
+        }
+    }
+}
+
+impl Totals {
+    /// An agent is as its last record leaves it.
+    pub(crate) fn note(&mut self, agent: &Agent) {
+        let now = Share::of(agent);
+        self.running += u64::from(now.runs);
+        self.open += now.open;
+        self.commands += now.commands;
+        for root in &now.roots {
+            self.holders.entry(root.clone()).or_default().insert(agent.id.clone());
+        }
+        let before = self.of.insert(agent.id.clone(), now.clone()).unwrap_or_default();
+        self.running -= u64::from(before.runs);
+        self.open -= before.open;
+        self.commands -= before.commands;
+        for root in before.roots.difference(&now.roots) {
+            self.holders.entry(root.clone()).or_default().remove(&agent.id);
+        }
+        if agent.spec.supervisor.is_some() && !agent.childhood.archived {
+            self.children.insert(agent.id.clone());
+        } else {
+            self.children.remove(&agent.id);
+        }
+    }
+
+    pub(crate) fn holders(&self, root: &str) -> impl Iterator<Item = &AgentId> {
+        self.holders.get(root).into_iter().flatten()
+    }
+}
+
+/// Of one agent, commands that are prepared or run.
+pub(crate) fn commands(agent: &Agent) -> u64 {
+    let command = |open: &&OpenOp| match open.kind {
+        OpKind::PrepareCommand | OpKind::RunCommand => true,
+        OpKind::LoadContext
+        | OpKind::CallModel
+        | OpKind::CallTool
+        | OpKind::PromoteCommand
+        | OpKind::AwaitTask
+        | OpKind::WriteInput
+        | OpKind::SuperviseChild
+        | OpKind::FindWorkspace
+        | OpKind::RemoveWorktree => false,
+    };
+    agent.ops.values().filter(command).count() as u64
+}
+
+fn open_calls(agent: &Agent) -> usize {
+    let round = agent.run.as_ref().and_then(|run| run.rounds.last());
+    round.map_or(0, |round| round.verdicts.len() - round.results.len().min(round.verdicts.len()))
+}
+
+fn open_prompts(agent: &Agent) -> usize {
+    agent.run.as_ref().map_or(0, |run| run.interjected.len() + agent.inbox.interjections().count())
+}

@@ -1,0 +1,30 @@
+//! Many agents with many children over a day, under stops and crashes. `sim crowd` has a thousand of them.
+
+use sim::crowd;
+use sim::world::{self, Options, Report};
+
+fn lived(agents: u32, children: u32, depth: u32) -> Report {
+    let report = world::run(&crowd::day(agents, children, depth), Options::default());
+    assert!(report.failure.is_none(), "{:?}", report.failure);
+    assert_eq!(report.crashes, 3);
+    for law in ["C1", "C2", "C5", "C6", "C7", "V9"] {
+        let said = report.said.get(law).copied();
+        let said = said.or_else(|| Some(report.antecedents.iter().find(|(id, _)| *id == law)?.1));
+        assert!(said > Some(0), "{law} had nothing to say");
+    }
+    report
+}
+
+#[test]
+fn what_a_day_takes_follows_from_how_many_there_are() {
+    let (one, two) = (lived(20, 8, 1), lived(40, 8, 1));
+    assert!(one.turns >= 20 * 9 && two.turns >= 40 * 9, "{} and {} turns", one.turns, two.turns);
+    assert!(two.steps < one.steps * 21 / 10, "{} steps of 20, {} of 40", one.steps, two.steps);
+}
+
+/// Eight children with eight of their own leave nobody behind.
+#[test]
+fn families_of_seventy_three_end() {
+    let report = lived(10, 8, 2);
+    assert!(report.turns >= 10 * 73, "{} turns", report.turns);
+}
