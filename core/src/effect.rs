@@ -123,6 +123,9 @@ pub struct UnwantedWorktree {
     /// The commit that its branch began at; none where nobody ever had it: nothing in it is anybody's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<alloc::string::String>,
+    /// Anchors of the workspaces that its owner knows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attached: Vec<alloc::string::String>,
 }
 
 /// What folder is looked for.

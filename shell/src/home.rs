@@ -1,11 +1,14 @@
 //! The folder that holds everything: `$HOLON_HOME`, by default `~/.holon` (contract: surface.md, Files).
 
 use std::fs;
-use std::io;
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use holon_core::AgentId;
+use rustix::fs::{Mode, OFlags, mkdirat, open, openat};
+use rustix::io::Errno;
 
 use crate::settings::{Environment, Origin};
 
@@ -141,45 +144,73 @@ impl Home {
         make_folder(&self.root.join("run"))
     }
 
-    /// Makes an agent's folder alone.
-    pub fn create_agent_folder(&self, agent: &AgentId) -> Result<PathBuf, HomeError> {
-        let home = self.agent(agent);
-        make_folder(&home)?;
-        Ok(home)
-    }
-
-    /// Makes an agent's folders and first files; never overwrites one.
+    /// Makes an agent's folders and first files; never overwrites one. What a link stands for is the agent's own
+    /// business: nothing is made behind one.
     pub fn create_agent(&self, agent: &AgentId) -> Result<PathBuf, HomeError> {
-        let home = self.agent(agent);
-        for folder in AGENT_FOLDERS {
-            make_folder(&home.join(folder))?;
-        }
+        let (path, home) = self.open_agent(agent)?;
         for (name, text) in [("AGENTS.md", AGENTS_MD), ("memory/self.md", ""), ("memory/operator.md", "")] {
-            let path = home.join(name);
-            match fs::File::create_new(&path)
-                .and_then(|mut file| io::Write::write_all(&mut file, text.as_bytes()))
-            {
-                Ok(()) => {}
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(source) => return Err(HomeError::NotWritable { path, source }),
-            }
+            put(&home, name, text.as_bytes()).map_err(|source| not_writable(path.join(name), source))?;
         }
-        Ok(home)
+        Ok(path)
     }
-}
 
-impl Home {
     /// Makes the home of an agent that begins as a copy: with the standing instructions and the memory that the
     /// other one has now. Never overwrites a file.
     pub fn copy_agent(&self, from: &AgentId, to: &AgentId) -> Result<PathBuf, HomeError> {
+        let (path, home) = self.open_agent(to)?;
         for name in ["AGENTS.md", "memory/self.md", "memory/operator.md"] {
-            let (source, path) = (self.agent(from).join(name), self.agent(to).join(name));
-            let Some(folder) = path.parent().filter(|_| source.is_file() && !path.exists()) else { continue };
-            make_folder(folder)?;
-            fs::copy(&source, &path).map_err(|source| HomeError::NotWritable { path, source })?;
+            let source = self.agent(from).join(name);
+            if source.is_file() {
+                let copied = fs::read(&source).and_then(|text| put(&home, name, &text));
+                copied.map_err(|source| not_writable(path.join(name), source))?;
+            }
         }
         self.create_agent(to)
     }
+
+    /// The home of an agent with its folders.
+    fn open_agent(&self, agent: &AgentId) -> Result<(PathBuf, OwnedFd), HomeError> {
+        let path = self.agent(agent);
+        make_folder(&path)?;
+        let home =
+            open(&path, FOLDER, Mode::empty()).map_err(|problem| not_writable(path.clone(), problem))?;
+        for folder in AGENT_FOLDERS {
+            match mkdirat(&home, folder, Mode::RWXU) {
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(problem) => return Err(not_writable(path.join(folder), problem)),
+            }
+        }
+        Ok((path, home))
+    }
+}
+
+/// A folder itself, and not what a link of its name leads to.
+const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// Writes a file that is not there, in the home or in a folder of it; neither is behind a link.
+fn put(home: &OwnedFd, name: &str, text: &[u8]) -> io::Result<()> {
+    let folder;
+    let (at, name) = match name.split_once('/') {
+        None => (home, name),
+        Some((parent, name)) => match openat(home, parent, FOLDER, Mode::empty()) {
+            Ok(opened) => {
+                folder = opened;
+                (&folder, name)
+            }
+            Err(Errno::LOOP | Errno::NOTDIR) => return Ok(()),
+            Err(problem) => return Err(problem.into()),
+        },
+    };
+    let new = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+    match openat(at, name, new, Mode::from_raw_mode(0o666)) {
+        Ok(file) => fs::File::from(file).write_all(text),
+        Err(Errno::EXIST) => Ok(()),
+        Err(problem) => Err(problem.into()),
+    }
+}
+
+fn not_writable(path: PathBuf, source: impl Into<io::Error>) -> HomeError {
+    HomeError::NotWritable { path, source: source.into() }
 }
 
 fn make_folder(path: &Path) -> Result<(), HomeError> {
@@ -204,6 +235,26 @@ mod tests {
         home.create_agent(&agent).unwrap();
         assert_eq!(fs::read_to_string(agent_home.join("AGENTS.md")).unwrap(), "mine");
         assert!(agent_home.join("skills").is_dir());
+    }
+
+    #[test]
+    fn nothing_is_made_behind_a_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let (home, outside) = (Home::at(folder.path().join("home")), folder.path().join("outside"));
+        fs::create_dir(&outside).unwrap();
+        let (one, other) = (AgentId::new("one").unwrap(), AgentId::new("other").unwrap());
+        for agent in [&one, &other] {
+            let agent_home = home.create_agent(agent).unwrap();
+            fs::remove_dir_all(agent_home.join("memory")).unwrap();
+            fs::remove_file(agent_home.join("AGENTS.md")).unwrap();
+            std::os::unix::fs::symlink(&outside, agent_home.join("memory")).unwrap();
+            std::os::unix::fs::symlink(outside.join("new"), agent_home.join("AGENTS.md")).unwrap();
+        }
+        home.create_agent(&one).unwrap();
+        fs::write(outside.join("self.md"), "learned").unwrap();
+        home.copy_agent(&one, &other).unwrap();
+        let left: Vec<_> = fs::read_dir(&outside).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, ["self.md"]);
     }
 
     #[test]

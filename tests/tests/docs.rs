@@ -225,7 +225,7 @@ fn the_commands_of_the_budgets_page_work() {
 fn the_commands_of_the_confinement_page_work() {
     let daemon = Daemon::hello();
     let said = said("docs/confinement.md", &daemon);
-    has(&said, &["execution.profile", "/home/me/.cargo", "execution: confined", "network enforced"]);
+    has(&said, &["execution.profile", "/home/me/.cargo/registry", "execution: confined", "network enforced"]);
 }
 
 #[test]

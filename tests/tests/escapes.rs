@@ -1,78 +1,15 @@
 //! What a confined command, a patch or a tool tries to change outside of where its agent may write. Every attempt is
 //! refused, or comes to nothing: the folders outside are afterwards as they were.
 
-use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use end_to_end::daemon::Daemon;
-use end_to_end::obedient::{asks, folder, git, obedient, repository};
+use end_to_end::confined::{Scene, text};
+use end_to_end::obedient::{obedient, told};
 use end_to_end::provider::{Provider, command};
-use end_to_end::{binary, wait_for};
-use serde_json::{Value, json};
-
-/// An agent `a` that is confined to a folder, and what lies beside that.
-struct Scene {
-    daemon: Daemon,
-    root: PathBuf,
-    outside: PathBuf,
-}
-
-/// Every file below a folder, with its content and its links' number.
-type Kept = BTreeMap<PathBuf, (Vec<u8>, u64)>;
-
-impl Scene {
-    fn new(network: &str) -> Self {
-        let daemon = Daemon::confined(&Provider::answering(obedient), network);
-        let (root, outside) = (folder(daemon.0.folder(), "root"), folder(daemon.0.folder(), "outside"));
-        for name in ["kept", "kept.log"] {
-            fs::write(outside.join(name), "as it was\n").expect("a file");
-        }
-        daemon.start();
-        daemon.ok(&["agent", "create", "a", "--workspace-root", text(&root)]);
-        Self { daemon, root, outside }
-    }
-
-    /// What became of a command, with `$out` for the folder outside.
-    fn runs(&self, cmd: &str) -> String {
-        self.calls(&[("ExecCommand", json!({ "cmd": self.meant(cmd), "login": false }))])
-    }
-
-    fn calls(&self, calls: &[(&str, Value)]) -> String {
-        asks(&self.daemon, "a", calls)
-    }
-
-    fn meant(&self, cmd: &str) -> String {
-        let runtime = self.daemon.metadata().map(|about| about["pid"].to_string()).unwrap_or_default();
-        format!("out='{}'; runtime={runtime}; {cmd}", text(&self.outside))
-    }
-
-    fn home(&self) -> PathBuf {
-        self.daemon.0.home().join("agents/a").canonicalize().expect("a home")
-    }
-
-    fn kept(&self) -> Kept {
-        below(&self.outside)
-    }
-}
-
-fn below(folder: &Path) -> Kept {
-    let mut found = Kept::new();
-    for entry in fs::read_dir(folder).expect("a folder").flatten() {
-        let (path, about) = (entry.path(), entry.metadata().expect("a file"));
-        if about.is_dir() {
-            found.extend(below(&path));
-        }
-        let content = if about.is_file() { fs::read(&path).expect("a file") } else { Vec::new() };
-        found.insert(path, (content, if about.is_dir() { 0 } else { about.nlink() }));
-    }
-    found
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().expect("a path of letters")
-}
+use end_to_end::terminal::OnTerminal;
+use end_to_end::{Holon, binary, wait_for};
+use serde_json::json;
 
 /// Each with what it is called where it fails.
 const COMMANDS: [(&str, &str); 30] = [
@@ -169,104 +106,6 @@ fn what_an_agent_needs_it_can_do() {
     assert!(list.contains("confined (writes partly_enforced"), "{list}");
 }
 
-/// The runtime does for an agent what that could not do itself, unless it is held back as well.
-#[test]
-fn no_tool_is_led_outside() {
-    let scene = Scene::new("on");
-    let before = scene.kept();
-    scene.runs("ln -sfn $out link; ln -sfn $out/kept file; ln -sfn ../outside up");
-    for path in ["../outside/new", "link/new", "up/new", "/etc/holon-new", "file", "a/../../outside/new"] {
-        let patch = format!("--- /dev/null\n+++ b/{path}\n@@ -0,0 +1 @@\n+x\n");
-        let said = scene.calls(&[("ApplyPatch", json!({ "patch": patch }))]);
-        assert_eq!(scene.kept(), before, "{path}: {said}");
-        assert!(
-            said.contains("execution_root_violation") || said.contains("patch_rejected"),
-            "{path}: {said}"
-        );
-    }
-    for workdir in ["..", "link", "up", text(&scene.outside), "/"] {
-        let said = scene.calls(&[("ExecCommand", json!({ "cmd": "pwd", "workdir": workdir }))]);
-        assert!(said.contains("execution_root_violation"), "{workdir}: {said}");
-    }
-    for path in ["/", "..", "link", "up", text(&scene.outside), text(&scene.daemon.0.home())] {
-        let said = scene.calls(&[("UseWorkspace", json!({ "path": path }))]);
-        assert!(said.contains("execution_root_violation"), "{path}: {said}");
-    }
-    // A folder of its own can be gone into, but not once a link has taken its place.
-    let sub = scene.root.join("sub");
-    let said = scene.calls(&[command("git init -q sub"), ("UseWorkspace", json!({ "path": "sub" }))]);
-    assert!(!said.contains("execution_root_violation"), "{said}");
-    scene.runs("true");
-    fs::remove_dir_all(&sub).expect("the folder");
-    std::os::unix::fs::symlink(&scene.outside, &sub).expect("a link");
-    let said = scene.runs("echo x > new");
-    assert!(said.contains("execution_root_violation"), "{said}");
-    let patch = "--- /dev/null\n+++ b/new\n@@ -0,0 +1 @@\n+x\n";
-    let said = scene.calls(&[("ApplyPatch", json!({ "patch": patch }))]);
-    assert!(said.contains("execution_root_violation"), "{said}");
-    assert_eq!(scene.kept(), before);
-}
-
-/// Its home is the agent's: it can put links where the runtime keeps what it writes for it.
-#[test]
-fn no_file_of_the_runtime_is_led_outside() {
-    let scene = Scene::new("on");
-    let before = scene.kept();
-    let home = scene.home();
-    for (name, cmd) in [
-        ("logs", "rm -rf task-output && ln -sfn $out task-output"),
-        ("plans", "rm -rf work-items && ln -sfn $out work-items"),
-        ("memory", "rm -rf memory notes && ln -sfn $out memory && ln -sfn $out notes && rm -f AGENTS.md"),
-    ] {
-        scene.runs(&format!("cd $HOLON_AGENT_HOME && {cmd}"));
-        assert_eq!(scene.kept(), before, "{name}");
-    }
-    assert!(home.join("task-output").is_symlink() && home.join("work-items").is_symlink());
-    let loud = "head -c 3000000 /dev/zero | tr '\\0' x; echo said-$((6 * 7))";
-    let said = scene.runs(loud);
-    assert!(said.contains("said-42"), "what it says is told all the same: {said}");
-    assert_eq!(scene.kept(), before, "logs and artifacts");
-    let item = json!({ "objective": "get out", "plan": "x" });
-    let done = json!({ "work_item_id": "work_1" });
-    let said = scene.calls(&[("CreateWorkItem", item), ("CompleteWorkItem", done)]);
-    assert_eq!(scene.kept(), before, "plans: {said}");
-    let said = scene.calls(&[command("true"), command("true")]);
-    assert_eq!(scene.kept(), before, "what a home has to have: {said}");
-    assert!(scene.daemon.ok(&["agent", "list"]).stdout.contains('a'));
-}
-
-/// A repository names programs that git runs for it, and the runtime runs git.
-#[test]
-fn no_filter_of_a_repository_gets_outside() {
-    let scene = Scene::new("on");
-    let top = repository(scene.daemon.0.folder(), "repository");
-    scene.daemon.ok(&["workspace", "use", text(&top), "--agent", "a"]);
-    let before = scene.kept();
-    let filter = "touch ran; touch $out/new; echo x > $out/kept; cat";
-    scene.runs(&format!(
-        "git config filter.x.smudge \"sh -c '{filter}'\"; git config filter.x.clean \"sh -c '{filter}'\"; \
-         echo '* filter=x' > .gitattributes; git add .; git -c user.name=x -c user.email=x@x commit -qm two"
-    ));
-    assert!(git(&top, &["log", "--oneline"]).lines().count() == 2, "commits are what a workspace is for");
-    assert_eq!(scene.kept(), before);
-    let said = scene.calls(&[("UseWorkspace", json!({ "path": top, "mode": "isolated" }))]);
-    assert!(said.contains("git_worktree_root"), "{said}");
-    assert_eq!(scene.kept(), before, "the filter ran with the checkout");
-    // Commits of a worktree are kept in its repository, where they can be put.
-    let commit = "git config --unset filter.x.clean; echo two > file; git add file && \
-                  git -c user.name=x -c user.email=x@x commit -qm three && echo done-$((6 * 7))";
-    let said = scene.runs(commit);
-    assert!(said.contains("done-42"), "{said}");
-    let elsewhere = scene.runs(
-        "echo x > $(dirname $(git rev-parse --path-format=absolute --git-common-dir))/README || echo held",
-    );
-    assert!(elsewhere.contains("held"), "{elsewhere}");
-    scene.daemon.ok(&["workspace", "use", "agent_home", "--agent", "a"]);
-    scene.daemon.ok(&["workspace", "prune", "--agent", "a"]);
-    assert_eq!(scene.kept(), before, "the filter ran with the look at what is new");
-    assert_eq!(fs::read_to_string(top.join("README")).expect("a file"), "first\n");
-}
-
 #[test]
 fn without_a_network_nobody_is_reached() {
     let scene = Scene::new("off");
@@ -310,4 +149,56 @@ fn a_crash_lets_nobody_out() {
     let said = scene.runs("echo x > $out/new || echo held-$((6 * 7))");
     assert!(said.contains("held-42"), "{said}");
     assert_eq!(scene.kept(), before);
+}
+
+/// What was open when the runtime began is no way out.
+#[test]
+fn nothing_is_inherited_from_whoever_began_the_runtime() {
+    let provider = Provider::answering(obedient);
+    let holon = Holon::apart().with("HOLON_EXECUTION_PROFILE", "confined");
+    let holon = holon.with("HOLON_MODEL", "local/test").with("HOLON_LOCAL_BASE_URL", &provider.url);
+    let calls = told(&[command("(echo x >&7) || echo held-$((6 * 7))")]);
+    let script = format!("exec 7>>../fd; exec '{}' run \"$CALLS\"", text(binary()));
+    let ran = holon.command(&[]).get_envs().fold(Command::new("sh"), |mut sh, (name, value)| {
+        sh.env(name, value.unwrap_or_default());
+        sh
+    });
+    let mut ran = ran;
+    let ended = ran.args(["-c", &script]).env("CALLS", calls).current_dir(holon.work()).output().expect("sh");
+    assert!(String::from_utf8_lossy(&ended.stdout).contains("held-42"), "{ended:?}");
+    assert_eq!(fs::read(holon.folder().join("fd")).expect("a file"), b"");
+}
+
+/// Pairs of sockets are for those who know each other.
+#[test]
+fn without_a_network_no_pair_is_connected_to_somebody_else() {
+    let scene = Scene::new("off");
+    for (kind, right) in [("SOCK_DGRAM", "held"), ("SOCK_STREAM", "made"), ("SOCK_SEQPACKET", "made")] {
+        let said = scene.runs(&format!(
+            "perl -MSocket -e 'print socketpair(A, B, AF_UNIX, {kind}, 0) ? \"made\" : \"held\", 6 * 7'"
+        ));
+        assert!(said.contains(&format!("{right}42")), "{kind}: {said}");
+    }
+}
+
+/// Git is run for the runtime itself, which may have a terminal; a filter of it must not.
+#[test]
+fn what_the_runtime_runs_has_no_terminal_and_leaves_nobody() {
+    let holon = Holon::apart();
+    let policy = json!({ "writable": [holon.work()], "network": "on" }).to_string();
+    let look = "cut -d' ' -f7 /proc/self/stat; (: < /dev/tty) 2> /dev/null || echo held-$((6 * 7)); \
+                (setsid sleep 617 > /dev/null 2>&1 &)";
+    // As the runtime does: it leads neither a session nor a group.
+    let mut whole = Command::new("sh");
+    whole.args(["-c", "\"$0\" __confined_whole \"$1\" sh -c \"$2\"; exit $?", text(binary()), &policy, look]);
+    whole.env("PATH", std::env::var_os("PATH").expect("a path"));
+    let (status, _, screen) = OnTerminal::start(&whole, None).end();
+    assert!(status.success() && screen.contains("held-42"), "{screen}");
+    let sleeps = |pid: u32| {
+        fs::read_to_string(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.contains("sleep\u{0}617"))
+    };
+    let all = fs::read_dir("/proc").expect("processes").flatten();
+    let left: Vec<u32> =
+        all.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(|pid| sleeps(*pid)).collect();
+    assert!(left.is_empty(), "{left:?} is left");
 }

@@ -77,6 +77,7 @@ impl Git {
     }
 
     async fn ask(&self, arguments: &[&str]) -> Result<Vec<u8>, String> {
+        // In a group of its own: a Ctrl-C is for the run, which decides what it still wants to know.
         let command = Helper::command(self.helper.as_ref(), "git").map_err(|error| error.to_string())?;
         let mut command = Command::from(command);
         command
@@ -92,8 +93,6 @@ impl Git {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // A Ctrl-C is for the run, which decides what it still wants to know.
-            .process_group(0)
             .kill_on_drop(true);
         // Starting a program takes its time, which is not the run's.
         let child = spawn::blocking(move || command.spawn()).await.map_err(|error| error.to_string())?;

@@ -85,6 +85,11 @@ impl Confinement {
         if policy.writable.iter().any(|folder| self.home.starts_with(folder)) {
             told.gaps.push(format!("{}, this runtime's own files, can be changed", self.home.display()));
         }
+        let program = std::env::current_exe().ok();
+        let within = |program: &PathBuf| policy.writable.iter().any(|folder| program.starts_with(folder));
+        if let Some(program) = program.filter(within) {
+            told.gaps.push(format!("{}, this program, can be changed", program.display()));
+        }
         told
     }
 

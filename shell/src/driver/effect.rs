@@ -76,7 +76,8 @@ impl Driver {
                 self.work.start(agent, op, async move { performers.find_workspace(&name, wanted).await });
             }
             Effect::RemoveWorktree { agent, op, worktree } => {
-                self.work.start(agent, op, async move { performers.remove_worktree(worktree).await });
+                let owner = agent.clone();
+                self.work.start(agent, op, async move { performers.remove_worktree(&owner, worktree).await });
             }
             Effect::LoadChild { agent, op, child } => self.to_load.push_back((agent, op, child)),
             Effect::Cancel { agent, op } => {

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use crate::supervise::log_files::{Joined, PIECE_HEAD_BYTES, PieceHead, pieces};
+use crate::supervise::log_files::{Joined, PIECE_HEAD_BYTES, PieceHead, open, pieces};
 
 /// Looks again so often when the pieces have only just appeared.
 const LOOKS: usize = 3;
@@ -51,10 +51,10 @@ impl Output {
     /// never got one, and the log is all there is. The pieces are opened before it is looked whether they were
     /// joined: then either they are there, or what they were joined to is.
     fn look(log: &Path, last: bool) -> io::Result<Option<Self>> {
-        let Some(file) = there(File::open(log))? else { return Ok(Some(Self { stretches: Vec::new() })) };
+        let Some(file) = there(open(log))? else { return Ok(Some(Self { stretches: Vec::new() })) };
         let mut opened = Vec::new();
         for path in pieces(log) {
-            if let Some(piece) = there(File::open(path))?
+            if let Some(piece) = there(open(&path))?
                 && let Some(head) = head(&piece)?
             {
                 opened.push((head, piece));

@@ -147,17 +147,6 @@ impl Settings {
         confine::within(self.confinement.as_ref().map(|_| slice::from_ref(&home)), work)
     }
 
-    /// Makes what a home has to have, and is not there.
-    fn make_home(&self, agent: &AgentId) -> anyhow::Result<PathBuf> {
-        let homes = Home::at(&self.home);
-        let home = homes.create_agent_folder(agent)?;
-        match self.within_home(agent, || homes.create_agent(agent))? {
-            // A link of its own that leads elsewhere is no reason to let it do nothing any more.
-            Err(_) if self.confinement.is_some() => Ok(home),
-            made => Ok(made?),
-        }
-    }
-
     /// What commands of an agent that works there are held back from; none under `host_local`.
     pub fn policy(&self, agent: &AgentId, at: &ExecutionBinding) -> Option<Policy> {
         Some(self.confinement.as_ref()?.policy(at, &self.real_agent_home(agent)))
@@ -198,8 +187,8 @@ impl Performers {
         let settings = &self.inner.settings;
         let shell = settings.environment.default_shell();
         // One that another agent has begun has none yet.
-        let (inner, named) = (self.inner.clone(), agent.clone());
-        let home = match spawn::blocking(move || inner.settings.make_home(&named)).await {
+        let (home, named) = (self.home(), agent.clone());
+        let home = match spawn::blocking(move || home.create_agent(&named)).await {
             Ok(Ok(home)) => home,
             Ok(Err(problem)) => return self.failed(&problem.to_string()),
             Err(interrupted) => return self.failed(&interrupted.to_string()),
@@ -351,7 +340,7 @@ impl Performers {
         });
         let found = match (found.await, isolated) {
             (Ok(Ok(found)), Some(isolated)) => worktree::isolate(&self.inner.settings, found, isolated).await,
-            (Ok(found), _) => found.map(|execution| (execution, None)),
+            (Ok(found), _) => found.map(|found| (found.execution, None)),
             (Err(interrupted), _) => return self.failed(&interrupted.to_string()),
         };
         match found {

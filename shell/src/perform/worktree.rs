@@ -3,13 +3,15 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use holon_core::AgentId;
 use holon_core::agent::workspace::{ExecutionBinding, ProjectionKind, RetainReason, Retained, WorktreePlan};
 use holon_core::effect::{Isolated, UnwantedWorktree};
 use holon_core::outcome::{Outcome, Removal};
 use holon_core::tool::ToolErrorKind;
 
-use super::tool::Refusal;
+use super::tool::{FoundWorkspace, Refusal};
 use super::{Performers, Settings};
+use crate::confine::Confinement;
 use crate::supervise::Helper;
 use crate::workplace::{self, KeptWhy, Removal as Removed, Worktree, WorktreeError};
 
@@ -17,12 +19,11 @@ use crate::workplace::{self, KeptWhy, Removal as Removed, Worktree, WorktreeErro
 /// with the commit that it begins at.
 pub(super) async fn isolate(
     settings: &Settings,
-    found: ExecutionBinding,
+    found: FoundWorkspace,
     isolated: Isolated,
 ) -> Result<(ExecutionBinding, Option<String>), Refusal> {
     let Isolated { plan, own } = isolated;
-    let anchor = workplace::anchor_of(Path::new(&found.execution_root));
-    let anchor = anchor.unwrap_or_else(|| PathBuf::from(&found.execution_root));
+    let FoundWorkspace { execution: found, project: anchor } = found;
     let of_label = |own: &&WorktreePlan| Path::new(&own.anchor) == anchor && own.label == plan.label;
     if let Some(own) = own.iter().find(of_label).filter(|own| Path::new(&own.path).is_dir()) {
         return Ok((binding(&anchor, &own.path, &found), None));
@@ -80,12 +81,21 @@ fn refusal(error: &WorktreeError) -> Refusal {
 
 impl Performers {
     /// Removes a worktree that nobody needs, unless that would lose something.
-    pub async fn remove_worktree(&self, unwanted: UnwantedWorktree) -> Outcome {
-        let UnwantedWorktree { plan, base } = unwanted;
+    pub async fn remove_worktree(&self, agent: &AgentId, unwanted: UnwantedWorktree) -> Outcome {
+        let UnwantedWorktree { plan, base, attached } = unwanted;
+        let settings = &self.inner.settings;
+        // Of one that somebody was given the repository is on record.
         let anchor = PathBuf::from(&plan.anchor);
-        let anchor = workplace::anchor_of(&anchor).unwrap_or(anchor);
+        let found = if base.is_some() { None } else { workplace::anchor_of(&anchor) };
+        let anchor = found.unwrap_or(anchor);
+        let home = settings.real_agent_home(agent);
+        let strange = |confinement: &Confinement| !confinement.may_use(&anchor, &attached, &home);
+        if base.is_none() && settings.confinement.as_ref().is_some_and(strange) {
+            // It was refused before anything was made.
+            return Outcome::Worktree { removal: Removal::Removed };
+        }
         let path = Path::new(&plan.path);
-        let helper = helper(&self.inner.settings, &anchor, path);
+        let helper = helper(settings, &anchor, path);
         let worktree = Worktree { anchor: &anchor, path, branch: &plan.branch, helper: helper.as_ref() };
         match worktree.remove(base.as_deref()).await {
             Ok(Removed::Removed) => Outcome::Worktree { removal: Removal::Removed },

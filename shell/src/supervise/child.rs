@@ -78,6 +78,6 @@ fn with_terminal(item: &Item, words: Vec<OsString>) -> io::Result<Started> {
 fn words(item: &Item, confine: Option<&Policy>) -> io::Result<Vec<OsString>> {
     let shell =
         [item.shell.as_os_str(), OsStr::new(if item.login { "-lc" } else { "-c" }), OsStr::new(&item.cmd)];
-    let helper = confine.map(|policy| helper::words(&super::program(), policy)).transpose()?;
+    let helper = confine.map(helper::words).transpose()?;
     Ok(helper.into_iter().flatten().chain(shell.map(OsString::from)).collect())
 }

@@ -59,7 +59,7 @@ impl Joined {
     /// # Errors
     /// When it is there and can't be read.
     pub fn read(log: &Path) -> io::Result<Option<Self>> {
-        let file = match File::open(joined(log)) {
+        let file = match open(&joined(log)) {
             Ok(file) => file,
             Err(problem) if problem.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(problem) => return Err(problem),
@@ -77,6 +77,16 @@ impl Joined {
         file.sync_data()?;
         fs::rename(draft, joined(log))
     }
+}
+
+/// Opens a log or a piece for reading. A command can put anything in its place: what would keep a reader waiting is
+/// refused.
+///
+/// # Errors
+/// It can't be opened, or is no file with content.
+pub fn open(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a regular file")) }
 }
 
 /// The two pieces of the tail.

@@ -67,6 +67,13 @@ pub(super) fn descendants(of: u32) -> Vec<Stat> {
     }
 }
 
+/// Kills whoever descends from a process that nobody has waited for.
+pub fn kill_descendants(of: Pid) {
+    for stat in descendants(of.as_raw_nonzero().get().unsigned_abs()) {
+        signal(&stat, Signal::KILL);
+    }
+}
+
 /// The process that asks.
 ///
 /// # Errors

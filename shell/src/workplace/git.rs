@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{Child, Command};
 use tokio::sync::{Mutex, MutexGuard, watch};
@@ -22,7 +22,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::settings::Environment;
 use crate::spawn;
-use crate::supervise::Helper;
+use crate::supervise::{Helper, process};
 
 /// The longest time that one run may take: a checkout of a large repository with filters.
 const PATIENCE: Duration = Duration::from_mins(10);
@@ -302,7 +302,6 @@ impl Git {
             .stdin(input.map_or_else(Stdio::null, Stdio::from))
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            .process_group(0)
             .kill_on_drop(true);
         Ok(command)
     }
@@ -347,6 +346,7 @@ impl Running {
                 // It takes its lock files along, which would stop everybody who comes later.
                 self.group.signal(Signal::TERM);
                 drop(timeout(GRACE, &mut self.ended).await);
+                self.group.kill_all();
             }
         }
         self.group.signal(Signal::KILL);
@@ -360,16 +360,25 @@ impl Running {
 struct Group(Option<Pid>);
 
 impl Group {
-    fn signal(&self, signal: Signal) {
+    /// With whoever has left the group.
+    fn kill_all(&self) {
         if let Some(leader) = self.0 {
-            kill_process_group(leader, signal).ok();
+            process::kill_descendants(leader);
         }
+        self.signal(Signal::KILL);
+    }
+
+    fn signal(&self, signal: Signal) {
+        let Some(leader) = self.0 else { return };
+        kill_process_group(leader, signal).ok();
+        // One that has not begun its group yet.
+        kill_process(leader, signal).ok();
     }
 }
 
 impl Drop for Group {
     fn drop(&mut self) {
-        self.signal(Signal::KILL);
+        self.kill_all();
     }
 }
 

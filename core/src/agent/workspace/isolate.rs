@@ -99,7 +99,8 @@ pub(crate) fn remove_unneeded(tx: &mut Tx<'_>) {
             continue;
         }
         let agent = tx.agent().id.clone();
-        let unwanted = UnwantedWorktree { plan: plan.clone(), base: worktree.base.clone() };
+        let attached = tx.agent().workspaces.attached().map(|(_, anchor)| anchor.into()).collect();
+        let unwanted = UnwantedWorktree { plan: plan.clone(), base: worktree.base.clone(), attached };
         let opening =
             Opening { worktree: Some(plan), ..Opening::new(OpKind::RemoveWorktree, REMOVE_TIMEOUT) };
         tx.open(opening, |op| Some(Effect::RemoveWorktree { agent, op, worktree: unwanted }));

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 pub use exec::CommandEnvironment;
 pub(super) use exec::{Commands, Whose};
-pub(super) use workspace::find as find_workspace;
+pub(super) use workspace::{FoundWorkspace, find as find_workspace};
 
 use super::Settings;
 use crate::text::{Texts, hash};

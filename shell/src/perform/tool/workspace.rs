@@ -1,6 +1,6 @@
 //! The folder that an agent wants to work in.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use holon_core::agent::workspace::ExecutionBinding;
 use holon_core::effect::WorkspaceTarget;
@@ -10,28 +10,37 @@ use super::Refusal;
 use crate::confine::Confinement;
 use crate::workplace::{self, Folder, Search, WorkplaceError};
 
+/// Where an agent is to work, and the repository that it is part of.
+#[derive(Debug)]
+pub(in crate::perform) struct FoundWorkspace {
+    pub(in crate::perform) execution: ExecutionBinding,
+    /// What stands for the project. It is looked for once: a command could change what leads there.
+    pub(in crate::perform) project: PathBuf,
+}
+
 pub(in crate::perform) fn find(
     search: Search<'_>,
     target: &WorkspaceTarget,
     cwd: Option<&str>,
     confinement: Option<&Confinement>,
-) -> Result<ExecutionBinding, Refusal> {
+) -> Result<FoundWorkspace, Refusal> {
     let (found, field) = match target {
         WorkspaceTarget::Path { path } => (search.path(path, cwd), "path"),
         WorkspaceTarget::Attached { anchor } => (search.attached(anchor, cwd), "workspace_id"),
         WorkspaceTarget::AgentHome => (search.agent_home(cwd), "workspace_id"),
     };
-    let found = found.map_err(|error| refused(&error, field))?;
-    let Some(confinement) = confinement else { return Ok(found) };
-    // Whoever could go anywhere could write anywhere. A worktree is made of what stands for the project.
-    let home = search.home.canonicalize().unwrap_or_else(|_| search.home.to_owned());
-    let root = Path::new(&found.execution_root);
-    let project = workplace::anchor_of(root);
-    let strange = |root: &&Path| !confinement.may_use(root, search.attached, &home);
-    if let Some(strange) = [Some(root), project.as_deref()].into_iter().flatten().find(strange) {
-        return Err(out_of_bounds(strange).field(field));
+    let execution = found.map_err(|error| refused(&error, field))?;
+    let root = PathBuf::from(&execution.execution_root);
+    let project = workplace::anchor_of(&root).unwrap_or_else(|| root.clone());
+    if let Some(confinement) = confinement {
+        // Whoever could go anywhere could write anywhere. A worktree is made of what stands for the project.
+        let home = search.home.canonicalize().unwrap_or_else(|_| search.home.to_owned());
+        let strange = |folder: &&PathBuf| !confinement.may_use(folder, search.attached, &home);
+        if let Some(strange) = [&root, &project].into_iter().find(strange) {
+            return Err(out_of_bounds(strange).field(field));
+        }
     }
-    Ok(found)
+    Ok(FoundWorkspace { execution, project })
 }
 
 fn out_of_bounds(folder: &Path) -> Refusal {

@@ -13,7 +13,8 @@ use holon_core::tool::ToolErrorKind;
 use super::journal::{Before, Entry, Held, Journal, sync};
 use super::plan::{Change, File, Mode};
 use super::undo::{self, digest};
-use super::{Refusal, Root, failed, rejected};
+use super::{Refusal, Root, failed, rejected, unheld};
+use crate::confine;
 use crate::crash_point::{Point, reached};
 use crate::entropy;
 
@@ -36,6 +37,9 @@ pub(super) enum Step {
     Tidy,
 }
 
+/// Folders that nothing may be written outside of; none where nothing is held back.
+pub(super) type Bounds<'b> = Option<&'b [PathBuf]>;
+
 /// A patch that is being written.
 pub(super) struct Commit<'p> {
     changes: &'p [Change],
@@ -50,20 +54,23 @@ pub(super) fn commit(
     changes: &[Change],
     journals: &Path,
     given_up: &AtomicBool,
+    bounds: Bounds<'_>,
 ) -> Result<(), Refusal> {
     let mut commit = Commit::begin(root, changes, journals, given_up)?;
     reached(Point::PatchJournalled);
-    for step in commit.steps() {
-        if let Err(refusal) = commit.perform(step) {
-            return Err(commit.undo(refusal));
-        }
-        match step {
-            Step::Swap(_) => reached(Point::FileSwapped),
-            Step::Done => reached(Point::PatchDone),
-            Step::Folder(_) | Step::Stage(_) | Step::Keep(_) | Step::Wanted | Step::Sync | Step::Tidy => {}
+    let steps = commit.steps();
+    let done = steps.iter().position(|step| *step == Step::Done).unwrap_or(steps.len());
+    let (writing, rest) = steps.split_at(done);
+    let (done, tidying) = rest.split_at(rest.len().min(1));
+    // The journal is the runtime's own, for which nothing that is led elsewhere may stand: whoever writes files does not
+    // write it.
+    for (phase, bounds) in [(writing, bounds), (done, None), (tidying, bounds)] {
+        let performed = confine::within(bounds, || phase.iter().try_for_each(|step| commit.take(*step)));
+        if let Err(refusal) = performed.unwrap_or_else(|problem| Err(unheld(problem))) {
+            return Err(commit.undo(refusal, bounds));
         }
     }
-    commit.end();
+    commit.end(bounds);
     Ok(())
 }
 
@@ -92,6 +99,16 @@ impl<'p> Commit<'p> {
         steps.extend(files.map(Step::Swap));
         steps.extend([Step::Sync, Step::Done, Step::Tidy]);
         steps
+    }
+
+    fn take(&mut self, step: Step) -> Result<(), Refusal> {
+        self.perform(step)?;
+        match step {
+            Step::Swap(_) => reached(Point::FileSwapped),
+            Step::Done => reached(Point::PatchDone),
+            Step::Folder(_) | Step::Stage(_) | Step::Keep(_) | Step::Wanted | Step::Sync | Step::Tidy => {}
+        }
+        Ok(())
     }
 
     pub(super) fn perform(&mut self, step: Step) -> Result<(), Refusal> {
@@ -196,9 +213,10 @@ impl<'p> Commit<'p> {
     }
 
     /// Puts everything back; what can't be is said, and tried again later.
-    fn undo(self, refusal: Refusal) -> Refusal {
+    fn undo(self, refusal: Refusal, bounds: Bounds<'_>) -> Refusal {
+        let rolled_back = confine::within(bounds, || undo::roll_back(&self.journal));
         // What somebody else changed in between stays theirs.
-        match undo::roll_back(&self.journal).and_then(|_| self.held.remove()) {
+        match rolled_back.map_err(io::Error::other).flatten().and_then(|_| self.held.remove()) {
             Ok(()) => refusal,
             Err(problem) => refusal.hint(format!(
                 "undoing the patch failed as well: {problem}; it is tried again before the next patch"
@@ -206,8 +224,8 @@ impl<'p> Commit<'p> {
         }
     }
 
-    fn end(self) {
-        if undo::tidy(&self.journal).is_ok() {
+    fn end(self, bounds: Bounds<'_>) {
+        if matches!(confine::within(bounds, || undo::tidy(&self.journal)), Ok(Ok(()))) {
             drop(self.held.remove());
         }
     }

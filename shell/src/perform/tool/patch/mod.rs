@@ -16,18 +16,15 @@ mod tests;
 mod undo;
 
 use std::fmt::Display;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::{fs, io};
 
 use holon_core::tool::{ApplyPatch, ToolErrorKind, ToolFacts, arguments};
 use serde::Serialize;
 
 use super::root::Root;
 use super::{Refusal, Success};
-use crate::confine;
 use crate::remains::Remains;
 use crate::spawn;
 use refusal::{failed, rejected};
@@ -70,11 +67,7 @@ pub(super) async fn run(
         let _remaining = remaining;
         // What an earlier one could not undo stands in the way at most of the files that it names.
         drop(recover(&journals, confined));
-        let writable = if confined { Some(places(&root, &journals).map_err(unheld)?) } else { None };
-        confine::within(writable.as_ref().map(<[PathBuf; 2]>::as_slice), || {
-            apply(&root, &asked.patch, &journals, &seen)
-        })
-        .map_err(unheld)?
+        apply(&root, &asked.patch, &journals, &seen, confined)
     });
     let changed = work.await.map_err(|problem| {
         Refusal::new(ToolErrorKind::ToolExecutionFailed, format!("the patch was not applied: {problem}"))
@@ -82,12 +75,6 @@ pub(super) async fn run(
     let facts = ToolFacts { changed_files: paths(&changed), ..ToolFacts::default() };
     let content = serde_json::to_string(&Applied { changed_files: changed }).unwrap_or_default();
     Ok(Success { content, facts })
-}
-
-/// Where a patch writes.
-fn places(root: &Root, journals: &Path) -> io::Result<[PathBuf; 2]> {
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(journals)?;
-    Ok([root.path().to_owned(), journals.canonicalize()?])
 }
 
 /// Nothing was written, since more might have been.
@@ -112,10 +99,18 @@ impl Drop for GivenUp {
     }
 }
 
-fn apply(root: &Root, patch: &str, journals: &Path, given_up: &AtomicBool) -> Result<Vec<Changed>, Refusal> {
+fn apply(
+    root: &Root,
+    patch: &str,
+    journals: &Path,
+    given_up: &AtomicBool,
+    confined: bool,
+) -> Result<Vec<Changed>, Refusal> {
     let files = parse::parse(patch)?;
     let plan = plan::plan(root, &files)?;
-    commit::commit(root, &plan.changes, journals, given_up)?;
+    let root_alone = [root.path().to_owned()];
+    let bounds = confined.then_some(&root_alone[..]);
+    commit::commit(root, &plan.changes, journals, given_up, bounds)?;
     Ok(plan.report)
 }
 

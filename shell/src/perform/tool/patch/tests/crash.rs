@@ -172,7 +172,8 @@ fn a_failure_at_any_step_puts_everything_back() {
         fs::create_dir_all(target.parent().unwrap()).unwrap();
         fs::write(&target, "came in between\n").unwrap();
         let before = place.listing();
-        let refusal = commit(&place.root(), &plan.changes, place.journals.path(), &given_up).unwrap_err();
+        let refusal =
+            commit(&place.root(), &plan.changes, place.journals.path(), &given_up, None).unwrap_err();
         assert!(refusal.0.message.contains("something else changed it"), "{}", refusal.0.message);
         assert_eq!(place.listing(), before);
         assert_eq!(fs::read_dir(place.journals.path()).unwrap().count(), 0);
@@ -191,7 +192,7 @@ fn a_failure_while_swapping_puts_back_what_was_swapped() {
     fs::create_dir(&last.target).unwrap();
     last.before = None;
     let before = place.listing();
-    let refusal = commit(&place.root(), &changes, place.journals.path(), &given_up).unwrap_err();
+    let refusal = commit(&place.root(), &changes, place.journals.path(), &given_up, None).unwrap_err();
     assert!(refusal.0.message.contains("program"), "{}", refusal.0.message);
     assert_eq!(place.listing(), before);
 }
@@ -200,11 +201,12 @@ fn a_failure_while_swapping_puts_back_what_was_swapped() {
 fn a_patch_that_nobody_waits_for_is_not_written() {
     let place = place();
     let before = place.listing();
-    let refusal = apply(&place.root(), PATCH, place.journals.path(), &AtomicBool::new(true)).unwrap_err();
+    let refusal =
+        apply(&place.root(), PATCH, place.journals.path(), &AtomicBool::new(true), false).unwrap_err();
     assert_eq!(refusal.0.kind, ToolErrorKind::Interrupted);
     assert_eq!(place.listing(), before);
     let unwritable = place.path("changed").join("journals");
-    let refusal = apply(&place.root(), PATCH, &unwritable, &AtomicBool::new(false)).unwrap_err();
+    let refusal = apply(&place.root(), PATCH, &unwritable, &AtomicBool::new(false), false).unwrap_err();
     assert!(refusal.0.message.contains("the journal of the patch can't be written"), "{}", refusal.0.message);
     assert_eq!(place.listing(), before);
 }

@@ -198,6 +198,7 @@ fn limits_are_said() {
         "--- a/big\n+++ b/big\n@@ -1 +1 @@\n-x\n+y\n",
         place.journals.path(),
         &AtomicBool::new(false),
+        false,
     )
     .unwrap_err();
     assert!(
