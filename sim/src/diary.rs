@@ -14,7 +14,7 @@ use holon_core::message::{Message, Origin};
 use holon_core::model::Block;
 use holon_core::replay::Call;
 use holon_core::scheduler::SchedulerDecision;
-use holon_core::{Event, Wall};
+use holon_core::{AgentId, Event, Wall};
 
 use crate::disk::Row;
 
@@ -33,7 +33,8 @@ pub fn diary(rows: &[Row]) -> String {
         }
         for record in &row.records {
             if let Some(line) = line(&record.event) {
-                diary.line(record.at, &line);
+                let of = diary.of(&record.agent);
+                diary.line(record.at, &format!("{of}{line}"));
             }
         }
     }
@@ -44,6 +45,7 @@ pub fn diary(rows: &[Row]) -> String {
 #[derive(Default)]
 struct Diary {
     text: String,
+    whose: Option<AgentId>,
     day: Option<i64>,
     at: String,
     /// Starts of the process that were not told yet.
@@ -63,6 +65,12 @@ impl Diary {
         let shown = if time == self.at { String::new() } else { time.clone() };
         let _ = writeln!(self.text, "{shown:8}  {}", line.trim_end());
         self.at = time;
+    }
+
+    /// Whose line it is, where it is not the first one's.
+    fn of(&mut self, agent: &AgentId) -> String {
+        let whose = self.whose.get_or_insert_with(|| agent.clone());
+        if whose == agent { String::new() } else { format!("{agent}: ") }
     }
 
     /// Tells of a start that was not told yet.
@@ -225,7 +233,16 @@ fn block(block: &Block) -> String {
         Block::Text { text } => format!("“{}”", said(text.preview())),
         Block::ToolCall { tool_name, arguments, .. } => {
             let told = serde_json::from_str::<serde_json::Value>(arguments.preview()).unwrap_or_default();
-            let what = ["cmd", "waiting_for", "reason", "objective", "blocked_by", "message"];
+            let what = [
+                "cmd",
+                "waiting_for",
+                "reason",
+                "objective",
+                "blocked_by",
+                "message",
+                "initial_message",
+                "input",
+            ];
             let what = what.iter().find_map(|name| told.get(name)?.as_str());
             what.map_or_else(|| tool_name.clone(), |what| format!("{tool_name} {}", clip(what, 80)))
         }

@@ -30,7 +30,7 @@ fn a_week_has_everything_in_it() {
     for seen in ["provider.unreachable", "restart", "a budget is exhausted", "a command is watched again"] {
         assert!(report.fired.contains_key(seen), "{seen} is not in {:?}", report.fired);
     }
-    for law in ["B2", "S11", "W3", "W8", "A5"] {
+    for law in ["B2", "S11", "W3", "W8", "A5", "C2", "C5"] {
         let said = report.antecedents.iter().find(|(id, _)| *id == law).map(|(_, count)| *count);
         assert!(said > Some(0), "{law} had nothing to say");
     }

@@ -1,6 +1,9 @@
 //! Crashes and starts. A crash throws the host away; a start builds another from what the disk kept, and may
 //! crash in its turn.
 
+use std::collections::BTreeMap;
+
+use holon_core::agent::Agent;
 use holon_core::event::operation::OpKind;
 use holon_core::host::Host;
 use holon_core::ids::{EventSeq, Seed};
@@ -264,9 +267,14 @@ impl World<'_> {
         self.life.mono = u64::from(self.choices.below(site, 4)) * 1_000_003_000_000;
         self.trace.note(self.at, "the process starts");
         self.log(Call::RuntimeStarted { build: "sim".into(), config, seed, after })?;
-        let agents = self.disk.agents();
+        let mut agents = self.disk.agents();
         // Whoever follows an agent catches up from the ledger.
         self.outside.observed.clone_from(&agents);
+        // Who has come to an end stays out of memory until somebody asks.
+        let over = self.checks.agents().values().filter(|agent| agent.childhood.archived);
+        let over: BTreeMap<_, Agent> = over.map(|agent| (agent.id.clone(), agent.clone())).collect();
+        agents.retain(|agent, _| !over.contains_key(agent));
+        self.checks.parked.extend(over);
         let before = self.counts.steps;
         let mut logs = self.disk.logs();
         for (number, (agent, through)) in agents.iter().enumerate() {
