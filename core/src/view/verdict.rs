@@ -3,11 +3,12 @@
 use super::{ChildObservability, ChildPhase, ExplainedDeadline, RunVerdict, View};
 use crate::agent::Agent;
 use crate::agent::hold::Hold;
+use crate::agent::task::Task;
 use crate::agent::wait::{Wait, WaitKind};
 use crate::closure::WaitingReason;
 use crate::event::scheduling::HoldCause;
 use crate::host::DeadlineReason;
-use crate::ids::{AgentId, TaskId};
+use crate::ids::AgentId;
 use crate::lifecycle::Status;
 use crate::terminal::{TurnKind, TurnReason};
 use crate::time::Millis;
@@ -19,13 +20,12 @@ impl<'a> View<'a> {
         self.host.agent(id).is_some_and(|agent| {
             let waits = agent.inbox.queued().all(|entry| agent.defers(entry, now, policy));
             // Whoever waits for a child that waits for somebody waits for that one, too.
-            let child = |task: TaskId| agent.tasks.get(task).and_then(|task| task.child());
             let goes_on = |wait: &Wait| {
-                let child = wait.task_id.and_then(child);
-                wait.kind == WaitKind::Task && !child.is_some_and(|child| self.rests(&child.child_agent_id))
+                let task = wait.task_id.and_then(|task| agent.tasks.get(task));
+                wait.kind == WaitKind::Task && !task.is_some_and(|task| self.rests(task))
             };
             let awaited = agent.active_waits().any(goes_on);
-            let children = || self.living_children(id).all(|child| self.rests(child));
+            let children = || agent.tasks.children().all(|(task, _)| self.rests(task));
             agent.run.is_none() && agent.inbox.claimed_entries() == 0 && waits && !awaited && children()
         })
     }
@@ -35,9 +35,13 @@ impl<'a> View<'a> {
         tasks.map(|(_, child)| &child.child_agent_id)
     }
 
-    /// Whether a child that is alive waits for somebody. One that is not in memory does.
-    fn rests(&self, child: &AgentId) -> bool {
+    /// Whether the child of a task is alive and waits for somebody. One that is not in memory does, unless it has come to
+    /// its end: then that is still to be told, or its worktree looked at.
+    fn rests(&self, task: &Task) -> bool {
+        let ended = task.child_end.is_some() || task.end.is_some();
+        let Some(child) = task.child().filter(|_| !ended) else { return false };
         let lives = |agent: &Agent| agent.childhood.retired.is_none();
+        let child = &child.child_agent_id;
         self.host.agent(child).is_none_or(|agent| lives(agent) && self.quiet(child))
     }
 

@@ -49,6 +49,8 @@ struct Task {
     told: u32,
     /// Its agent knows how it ended: it saw that in a turn, or brought it about.
     known: bool,
+    /// A turn has shown how it ended.
+    shown: bool,
 }
 
 impl Task {
@@ -61,6 +63,7 @@ impl Task {
             child: fact.job.child().is_some(),
             told: 0,
             known: false,
+            shown: false,
         }
     }
 }
@@ -111,7 +114,7 @@ impl Tasks {
                     self.all
                         .get_mut(id)
                         .into_iter()
-                        .filter(|task| !task.known)
+                        .filter(|task| !task.shown)
                         .for_each(|task| task.told = 0);
                 }
             }
@@ -120,7 +123,7 @@ impl Tasks {
                 let shown = fact.receipt.facts.shown_task.and_then(|task| self.all.get_mut(&task));
                 if let Some(task) = shown {
                     ensure!(task.ended, "S5", "the end of a task is shown before it");
-                    task.known = true;
+                    (task.known, task.shown) = (true, true);
                 }
             }
             Event::Task(TaskFact::TaskResultQueued(fact)) => {
