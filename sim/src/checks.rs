@@ -440,7 +440,7 @@ impl Checks {
             let tasks = agent.tasks.active_count() + agent.tasks.ended().count() as u64;
             let timers = agent.timers.armed_count() + agent.timers.ended().count() as u64;
             let work = agent.work.open_count() + agent.work.completed().count() as u64;
-            let hints = agent.hints.count() as u64;
+            let hints = agent.hints.count();
             let places = (agent.workspaces.attached().count() + agent.worktrees().count()) as u64;
             let most = if none {
                 0
