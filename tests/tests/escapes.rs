@@ -202,3 +202,23 @@ fn what_the_runtime_runs_has_no_terminal_and_leaves_nobody() {
         all.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(|pid| sleeps(*pid)).collect();
     assert!(left.is_empty(), "{left:?} is left");
 }
+
+/// A child is held back as its parent is, in a worktree of its own, too, where it can commit.
+#[test]
+fn no_child_gets_further_than_its_parent() {
+    let scene = Scene::new("on");
+    scene.runs("git -c user.name=x -c user.email=x@x commit -q --allow-empty -m one");
+    let before = scene.kept();
+    for mode in ["inherit", "worktree"] {
+        let cmd = scene.meant(
+            "(echo x > $out/new) || echo held-$((6 * 7)); echo x > mine; git add mine; \
+             git -c user.name=x -c user.email=x@x commit -qm two && echo done-$((6 * 7))",
+        );
+        let child = told(&[("ExecCommand", json!({ "cmd": cmd, "login": false }))]);
+        let spawn = json!({ "initial_message": child, "workspace_mode": mode });
+        scene.calls(&[("SpawnAgent", spawn)]);
+        let said = scene.daemon.ok(&["transcript", "--agent", "a"]).stdout;
+        assert!(said.contains("held-42") && said.contains("done-42"), "{mode}: {said}");
+        assert_eq!(scene.kept(), before, "{mode}");
+    }
+}

@@ -250,10 +250,8 @@ impl World<'_> {
             let problem = format!("more than {} steps", self.scenario.budget);
             return Err(Failure { kind: Kind::Budget, law: "budget".into(), problem });
         }
-        // A start recovers everybody at once.
-        let most = AT_ONCE + self.checks.agents().len() as u64;
-        if self.counts.at_once > most {
-            return Err(liveness("T7", format!("more than {most} steps at one moment")));
+        if self.counts.at_once > AT_ONCE {
+            return Err(liveness("T7", format!("more than {AT_ONCE} steps at one moment")));
         }
         Ok(())
     }
