@@ -143,8 +143,12 @@ impl Settings {
         agent: &AgentId,
         work: impl FnOnce() -> T + Send,
     ) -> Result<T, ConfineError> {
-        let home = self.real_agent_home(agent);
-        confine::within(self.confinement.as_ref().map(|_| slice::from_ref(&home)), work)
+        confine::within(self.bound(agent).as_ref().map(slice::from_ref), work)
+    }
+
+    /// The folder outside of which nothing is written on an agent's behalf; none under `host_local`.
+    pub(crate) fn bound(&self, agent: &AgentId) -> Option<PathBuf> {
+        self.confinement.as_ref().map(|_| self.real_agent_home(agent))
     }
 
     /// What commands of an agent that works there are held back from; none under `host_local`.

@@ -41,7 +41,7 @@ impl Place {
         let name = format!("{FOLDERS}/{}", entropy::name()?);
         let folder = settings.home.join(&name);
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
-        let (outputs, home) = (outputs(settings, agent), bound(settings, agent));
+        let (outputs, home) = (outputs(settings, agent), settings.bound(agent));
         Ok((Self { folder, outputs, home, logs, kept: false }, name))
     }
 
@@ -56,7 +56,7 @@ impl Place {
         let socket = settings.home.join(&supervisor.socket);
         let folder = socket.parent().map(PathBuf::from).unwrap_or_default();
         let logs = log.map(PathBuf::from).into_iter().collect();
-        Self { folder, outputs: outputs(settings, agent), home: bound(settings, agent), logs, kept }
+        Self { folder, outputs: outputs(settings, agent), home: settings.bound(agent), logs, kept }
     }
 
     /// Removes all traces. What can't be removed now is removed by the next start.
@@ -71,10 +71,6 @@ impl Place {
     pub(super) fn among_outputs<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Option<T> {
         confine::within(self.home.as_ref().map(slice::from_ref), work).ok()
     }
-}
-
-fn bound(settings: &Settings, agent: &AgentId) -> Option<PathBuf> {
-    settings.confinement.as_ref().map(|_| settings.real_agent_home(agent))
 }
 
 pub(super) fn remove(folder: &Path) {
