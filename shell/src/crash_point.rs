@@ -76,6 +76,7 @@ points! {
     MessageAcknowledged "message_acknowledged",
     AnswerSent "answer_sent",
     // A fork.
+    CopyDrafted "copy_drafted",
     ForkDecided "fork_decided",
     ForkDurable "fork_durable",
     // An end.

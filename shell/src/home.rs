@@ -1,15 +1,19 @@
 //! The folder that holds everything: `$HOLON_HOME`, by default `~/.holon` (contract: surface.md, Files).
 
+mod draft;
+
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use holon_core::AgentId;
-use rustix::fs::{Mode, OFlags, mkdirat, open, openat};
+use rustix::fs::{Mode, mkdirat, open};
 use rustix::io::Errno;
 
+use self::draft::{Draft, FOLDER, put};
+use crate::crash_point::{Point, reached};
 use crate::settings::{Environment, Origin};
 
 /// Paths below one home. Making one creates nothing.
@@ -161,8 +165,7 @@ impl Home {
         for name in ["AGENTS.md", "memory/self.md", "memory/operator.md"] {
             let source = self.agent(from).join(name);
             if source.is_file() {
-                let copied = fs::read(&source).and_then(|text| put(&home, name, &text));
-                copied.map_err(|source| not_writable(path.join(name), source))?;
+                copy(&source, &home, name).map_err(|source| not_writable(path.join(name), source))?;
             }
         }
         self.create_agent(to)
@@ -184,29 +187,12 @@ impl Home {
     }
 }
 
-/// A folder itself, and not what a link of its name leads to.
-const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
-
-/// Writes a file that is not there, in the home or in a folder of it; neither is behind a link.
-fn put(home: &OwnedFd, name: &str, text: &[u8]) -> io::Result<()> {
-    let folder;
-    let (at, name) = match name.split_once('/') {
-        None => (home, name),
-        Some((parent, name)) => match openat(home, parent, FOLDER, Mode::empty()) {
-            Ok(opened) => {
-                folder = opened;
-                (&folder, name)
-            }
-            Err(Errno::LOOP | Errno::NOTDIR) => return Ok(()),
-            Err(problem) => return Err(problem.into()),
-        },
-    };
-    let new = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-    match openat(at, name, new, Mode::from_raw_mode(0o666)) {
-        Ok(file) => fs::File::from(file).write_all(text),
-        Err(Errno::EXIST) => Ok(()),
-        Err(problem) => Err(problem.into()),
-    }
+/// Copies a file to where none is. Nobody else could make it again.
+fn copy(source: &Path, home: &OwnedFd, name: &str) -> io::Result<()> {
+    let Some(draft) = Draft::write(home, name, fs::File::open(source)?)? else { return Ok(()) };
+    draft.sync()?;
+    reached(Point::CopyDrafted);
+    draft.place()
 }
 
 fn not_writable(path: PathBuf, source: impl Into<io::Error>) -> HomeError {

@@ -135,9 +135,10 @@ impl Home {
     /// Messages for two agents, and a copy of one of them, which goes on with what that one has to do.
     fn work(&mut self, number: u32) {
         self.post("/control/agents/second/create", &[], &json!({}));
-        let memory = self.memory("second");
-        std::fs::create_dir_all(memory.parent().expect("a folder")).expect("a folder");
-        std::fs::write(memory, "learned").expect("a file");
+        for file in self.own_files("second") {
+            std::fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
+            std::fs::write(file, "learned").expect("a file");
+        }
         self.say("main", number);
         self.say("second", number);
         let copy = format!("copy-{number}");
@@ -145,8 +146,10 @@ impl Home {
         self.agents.extend(["second".to_owned(), copy]);
     }
 
-    fn memory(&self, agent: &str) -> PathBuf {
-        self.daemon.0.home().join(format!("agents/{agent}/memory/self.md"))
+    /// What a copy has from the one that it is a copy of.
+    fn own_files(&self, agent: &str) -> [PathBuf; 2] {
+        let home = self.daemon.0.home().join("agents").join(agent);
+        [home.join("AGENTS.md"), home.join("memory/self.md")]
     }
 
     /// Waits until nobody has anything to do.
@@ -181,8 +184,10 @@ impl Home {
         let own: Vec<Value> = records.into_iter().filter(|record| !is_copy(record)).collect();
         every_key_once(&own, &self.told);
         for copy in self.agents.iter().filter(|agent| agent.starts_with("copy")) {
-            let memory = std::fs::read_to_string(self.memory(copy));
-            assert_eq!(memory.as_deref().ok(), Some("learned"), "{copy}");
+            for file in self.own_files(copy) {
+                let text = std::fs::read_to_string(&file);
+                assert_eq!(text.as_deref().ok(), Some("learned"), "{}", file.display());
+            }
         }
         // The copies work where the second agent does, so the first one alone can be counted.
         let own: Vec<Value> = own.into_iter().filter(|record| record["agent"] == "main").collect();
