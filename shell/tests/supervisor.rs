@@ -217,6 +217,19 @@ fn many_small_pieces_of_output_are_read_together() {
     assert!((1..1_500).contains(&looks), "{looks} looks for 5,000 lines");
 }
 
+/// A pipe is made wider while it is written to: what comes before, meanwhile and after is one text.
+#[test]
+fn small_and_large_pieces_of_output_are_complete_and_in_order() {
+    let cmd = "echo before; seq 200000; sleep 0.02; echo between; sleep 0.02; seq 200000 >&2; echo after >&2";
+    let mut supervised = Supervised::start(cmd, |item| item.log_bytes = 8 << 20);
+    let end = supervised.ended();
+    let numbers: String = (1..=200_000).map(|number| format!("{number}\n")).collect();
+    let printed = format!("before\n{numbers}between\n{numbers}after\n");
+    assert!(std::fs::read_to_string(supervised.log()).unwrap() == printed, "another text is in the log");
+    assert_eq!(end.stdout.bytes + end.stderr.bytes, printed.len() as u64);
+    assert!(end.stdout.tail.ends_with("\nbetween\n") && end.stderr.tail.ends_with("\nafter\n"));
+}
+
 #[test]
 fn output_is_read_while_it_comes_and_the_newest_is_found() {
     let cmd = "head -c 300000 /dev/zero | tr '\\0' x; echo newest; touch begun; until [ -e over ]; do sleep 0.05; done";

@@ -77,24 +77,30 @@ impl Capture {
         if matches!(self.lines, Lines::OfTerminal { held: true }) {
             self.add(b"\r");
         }
-        let (head, tail) = self.pieces();
-        Kept { bytes: self.bytes, characters: self.characters, digest: self.digest.finish(), head, tail }
+        let (bytes, characters, digest) = (self.bytes, self.characters, self.digest.finish());
+        let (head, tail) = pieces(self.head, self.tail.into(), bytes);
+        Kept { bytes, characters, digest, head, tail }
     }
+}
 
-    /// The kept text in two pieces; the second is empty when nothing between them is missing.
-    fn pieces(&self) -> (String, String) {
-        let tail: Vec<u8> = self.tail.iter().copied().collect();
-        let whole: Vec<u8> = [self.head.as_slice(), &tail].concat();
-        if whole.len() as u64 == self.bytes {
-            return (String::from_utf8_lossy(&whole).into_owned(), String::new());
-        }
-        // Characters that the cut went through are left out on both sides.
-        let end = self.head.iter().rposition(|&byte| starts(byte)).unwrap_or(0);
-        let complete = std::str::from_utf8(&self.head[end..]).is_ok();
-        let head = if complete { &self.head[..] } else { &self.head[..end] };
-        let start = tail.iter().position(|&byte| starts(byte)).unwrap_or(tail.len());
-        (String::from_utf8_lossy(head).into_owned(), String::from_utf8_lossy(&tail[start..]).into_owned())
+/// The kept text in two pieces; the second is empty when nothing between them is missing.
+fn pieces(mut head: Vec<u8>, mut tail: Vec<u8>, bytes: u64) -> (String, String) {
+    if (head.len() + tail.len()) as u64 == bytes {
+        head.append(&mut tail);
+        return (text(head), String::new());
     }
+    // Characters that the cut went through are left out on both sides.
+    let end = head.iter().rposition(|&byte| starts(byte)).unwrap_or(0);
+    if std::str::from_utf8(&head[end..]).is_err() {
+        head.truncate(end);
+    }
+    let start = tail.iter().position(|&byte| starts(byte)).unwrap_or(tail.len());
+    tail.drain(..start);
+    (text(head), text(tail))
+}
+
+fn text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap_or_else(|bytes| String::from_utf8_lossy(bytes.as_bytes()).into_owned())
 }
 
 /// Without the carriage returns that a terminal puts before line feeds; says whether one is held back.

@@ -35,6 +35,7 @@ pub mod protocol;
 pub mod record;
 mod run;
 mod session;
+mod stream;
 mod tree;
 
 use std::ffi::{OsStr, OsString};

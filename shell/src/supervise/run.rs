@@ -1,7 +1,7 @@
 //! One command from its start to the end of everything that it has started.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
@@ -10,22 +10,20 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::ioctl_fionbio;
 use rustix::process::Signal;
 
-use super::capture::Capture;
 use super::control::{Control, Heard, Wish};
 use super::input::{self, Input};
 use super::log::Log;
 use super::phase::{DRAIN, KILLED, Phase, SHORT_GRACE};
 use super::protocol::Item;
 use super::record::{End, ItemEnd, Remains};
+use super::stream::Stream;
 use super::tree::Tree;
 use super::{child, process, record};
 use crate::clock;
 use crate::confine::Policy;
 
 const CHUNK: usize = 64 << 10;
-/// Output that comes in pieces of less is let come together: to look at each of them costs as much as to print it.
-const PIECE: usize = 4 << 10;
-/// For so long; a pipe takes what comes meanwhile.
+/// Small pieces of output come together for so long; a pipe takes what comes meanwhile.
 const TOGETHER: Millis = Millis(3);
 /// Bytes that are kept of head and tail of a stream: more than can be shown of it, in the widest characters.
 const KEEP: std::ops::RangeInclusive<usize> = (4 << 10)..=(512 << 10);
@@ -51,11 +49,6 @@ struct Run<'a> {
     together: Option<Mono>,
 }
 
-struct Stream {
-    source: Option<File>,
-    capture: Capture,
-}
-
 /// What one item is run with.
 pub(super) struct Conditions<'a> {
     pub(super) folder: &'a Path,
@@ -77,7 +70,7 @@ pub(super) fn run(control: &mut Control, item: &Item, conditions: &Conditions<'_
     };
     let Started { main, stdout, stderr, input } = started;
     let keep = item.budget.saturating_mul(2).clamp(*KEEP.start(), *KEEP.end());
-    let stream = |source| Stream { source, capture: Capture::new(keep, item.tty) };
+    let stream = |source| Stream::new(source, keep, item.tty);
     let mut run = Run {
         control,
         later: conditions.later,
@@ -97,7 +90,7 @@ pub(super) fn run(control: &mut Control, item: &Item, conditions: &Conditions<'_
     let duration_ms = clock::since(began).0;
     let Run { tree, forced, streams, log, remains, .. } = run;
     let end = forced.unwrap_or(End::Exited { status: tree.status.unwrap_or(-1) });
-    let [stdout, stderr] = streams.map(|stream| stream.capture.finish());
+    let [stdout, stderr] = streams.map(Stream::finish);
     ItemEnd { end, duration_ms, stdout, stderr, remains, log_problem: log.finish() }
 }
 
@@ -286,23 +279,10 @@ impl Run<'_> {
 
     /// Takes what has come, at most one chunk of each stream: endless output must not hold up the rest.
     fn read(&mut self) {
-        let mut most = 0;
-        for stream in &mut self.streams {
-            let Some(source) = &mut stream.source else { continue };
-            match source.read(&mut self.buffer) {
-                Ok(count @ 1..) => {
-                    most = most.max(count);
-                    let bytes = &self.buffer[..count];
-                    self.log.push(bytes);
-                    stream.capture.push(bytes);
-                }
-                Err(problem)
-                    if matches!(problem.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock) => {}
-                // A terminal whose other side is closed fails; a pipe ends.
-                Ok(0) | Err(_) => stream.source = None,
-            }
-        }
-        self.together = (1..PIECE).contains(&most).then(|| clock::now().mono.after(TOGETHER));
+        let streams = self.streams.iter_mut();
+        let small = streams.filter_map(|stream| stream.read(&mut self.buffer, &mut self.log));
+        let together = small.reduce(|all, small| all && small) == Some(true);
+        self.together = together.then(|| clock::now().mono.after(TOGETHER));
     }
 
     /// Does what runtimes have said. Endless output does not ask them each time.

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use end_to_end::http;
 use end_to_end::load::served::Served;
+use end_to_end::load::usage;
 use end_to_end::provider::{Provider, calls, says};
 use end_to_end::task::begins;
 use serde_json::json;
@@ -48,6 +49,8 @@ pub(crate) fn row(_: &Options) -> io::Result<()> {
         post(&socket, &format!("/control/agents/{}/prompt", name(agent)), &json!({ "text": "go" }))?;
         provider.wait_for_requests(2 * (agent + 1));
     }
+    let supervisors = usage::children(served.pid());
+    let starts: Duration = supervisors.iter().map(|supervisor| usage::of(*supervisor).cpu).sum();
     let (before, began) = (served.usage(), Instant::now());
     std::fs::write(&go, "")?;
     while !over(&socket)? {
@@ -66,14 +69,14 @@ pub(crate) fn row(_: &Options) -> io::Result<()> {
     line("  most memory of the runtime", mb(after.peak), "MB", Some(80.0));
     let printing = ms(commands.saturating_sub(waited));
     line("  CPU of the commands while they print", printing, "ms", None);
-    line(
-        "  CPU of the supervisors, their starts included",
-        ms(children.saturating_sub(commands)),
-        "ms",
-        Some(printing),
-    );
+    let supervising = ms(children.saturating_sub(commands).saturating_sub(starts));
+    line("  CPU of the supervisors meanwhile, to their ends", supervising, "ms", Some(printing));
+    line("  CPU of their starts", ms(starts), "ms", None);
     line("  CPU of the runtime, with the turns that their results begin", ms(own), "ms", None);
     served.stop();
+    if supervisors.len() != all {
+        return Err(io::Error::other(format!("{} of {all} tasks had begun", supervisors.len())));
+    }
     if printed != (all * BYTES) as u64 {
         return Err(io::Error::other(format!("the logs have {printed} bytes")));
     }

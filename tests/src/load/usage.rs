@@ -55,6 +55,14 @@ pub fn of(process: u32) -> Usage {
     }
 }
 
+/// The processes that it has started and that are still there.
+pub fn children(process: u32) -> Vec<u32> {
+    let tasks = fs::read_dir(format!("/proc/{process}/task")).expect("a process has threads");
+    let started = |task: fs::DirEntry| fs::read_to_string(task.path().join("children")).ok();
+    let started: Vec<String> = tasks.filter_map(|task| started(task.ok()?)).collect();
+    started.iter().flat_map(|line| line.split_whitespace()).filter_map(|child| child.parse().ok()).collect()
+}
+
 /// The program itself.
 pub fn own() -> Usage {
     of(std::process::id())
@@ -72,6 +80,15 @@ fn field(status: &str, name: &str) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn a_child_is_found_as_long_as_it_is_there() {
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        assert!(super::children(std::process::id()).contains(&child.id()));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(!super::children(std::process::id()).contains(&child.id()));
+    }
+
     #[test]
     fn a_program_finds_itself() {
         let before = super::own();
