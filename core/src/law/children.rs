@@ -7,7 +7,7 @@ use super::{Ruling, rule};
 use crate::agent::identity::{AgentKind, AgentSpec, Ownership, Visibility};
 use crate::agent::outbox::Letter;
 use crate::agent::task::TaskStatus;
-use crate::agent::workspace::WorktreeState;
+use crate::agent::workspace::{WorkspaceId, WorkspaceKind, WorktreeState};
 use crate::event::task::TaskCause;
 use crate::event::{Event, LifecycleFact, OutboxFact, TaskFact};
 use crate::record::Record;
@@ -97,6 +97,23 @@ pub(super) fn c2(seen: &Seen, record: &Record) -> Ruling {
         | Event::Workspace(_)
         | Event::Brief(_) => Ok(false),
     }
+}
+
+/// Speaks of each agent that another begins.
+pub(super) fn c4(seen: &Seen, record: &Record) -> Ruling {
+    let Event::Outbox(OutboxFact::LetterPosted(fact)) = &record.event else { return Ok(false) };
+    let Letter::Spawn { spec, .. } = &fact.letter else { return Ok(false) };
+    let places = &seen.places;
+    let unknown =
+        spec.attached.iter().find(|anchor| !places.attached.contains(&WorkspaceId::of_anchor(anchor)));
+    rule(unknown.is_none(), || format!("{} knows {unknown:?}, which its maker does not", fact.to))?;
+    let (to, here) = (&spec.execution, places.here.as_ref());
+    let fits = match (&spec.supervisor, here) {
+        (None, _) => to.kind == WorkspaceKind::AgentHome,
+        (Some(_), Some(here)) if spec.isolated => to.workspace_anchor == here.workspace_anchor,
+        (Some(_), here) => here == Some(to),
+    };
+    rule(fits, || format!("{} works in {}, its maker in {here:?}", fact.to, to.execution_root))
 }
 
 pub(super) fn c5(seen: &Seen, record: &Record) -> Ruling {

@@ -80,7 +80,7 @@ const fn law(id: &'static str, sentence: &'static str, judge: fn(&Seen, &Record)
 }
 
 /// Every law whose subject exists, by family.
-const LAWS: [Law; 60] = [
+const LAWS: [Law; 62] = [
     law("L1", "Nothing starts between a stop and the next start.", lifecycle::l1),
     law(
         "L2",
@@ -211,6 +211,11 @@ const LAWS: [Law; 60] = [
         children::c2,
     ),
     law(
+        "C4",
+        "Whoever is begun by another knows no folder that the other does not, and works where it does, or in its own home.",
+        children::c4,
+    ),
+    law(
         "C5",
         "What one agent has for another is delivered or comes back once, and is taken in once.",
         children::c5,
@@ -247,6 +252,7 @@ const LAWS: [Law; 60] = [
         "A turn that brings an item nothing defers the next one, by turns in a row, and the last one stalls it.",
         work::s2,
     ),
+    law("S4", "What waits to be told under a key is told by no second message.", queue::s4),
     law(
         "S5",
         "A task's result needs no model only if a turn has shown it or its agent ended the task.",

@@ -6,7 +6,7 @@ use super::seen::{Claim, Entry, Seen};
 use super::{Ruling, rule};
 use crate::event::inbox::{MessageDequeued, MessageRequeued, RequeueCause};
 use crate::event::turn::TurnTerminal;
-use crate::event::{Event, InboxFact, TurnFact};
+use crate::event::{Event, InboxFact, SchedulingFact, TurnFact};
 use crate::ids::{MessageId, RunId};
 use crate::message::MessageKind;
 use crate::record::Record;
@@ -71,6 +71,14 @@ pub(super) fn q2(seen: &Seen, record: &Record) -> Ruling {
     }
     let Some((id, _)) = moved(&record.event) else { return Ok(false) };
     rule(!terminal(seen, id), || format!("{} of {id}, which is terminal", record.event.kind()))
+}
+
+/// Speaks of each message that the runtime is about to leave its agent.
+pub(super) fn s4(seen: &Seen, record: &Record) -> Ruling {
+    let Event::Scheduling(SchedulingFact::SchedulerDecision(fact)) = &record.event else { return Ok(false) };
+    let Some(key) = &fact.idempotency_key else { return Ok(false) };
+    let told = seen.ticks.told_by(key);
+    rule(told.is_none(), || format!("{key} is to be told, and {told:?} tells it"))
 }
 
 pub(super) fn q3(seen: &Seen, record: &Record) -> Ruling {

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use super::sabotage::{Case, Script};
 use crate::agent::outbox::Letter;
 use crate::agent::task::TaskStatus;
+use crate::agent::workspace::ExecutionBinding;
 use crate::event::lifecycle::{AgentArchived, AgentCreated, AgentRetired};
 use crate::event::outbox::{LetterDelivered, LetterPosted, LetterReceived, LetterReturned};
 use crate::event::{Event, LifecycleFact, OutboxFact};
@@ -72,8 +73,13 @@ fn posted(letter: u64, what: Letter) -> LetterPosted {
 }
 
 pub(super) fn cases() -> Vec<Case> {
-    let received = |from: &str, letter| LetterReceived { from: agent(from), letter_id: LetterId(letter) };
-    let gone = |letter| LetterReturned { letter_id: LetterId(letter), problem: "gone".into() };
+    let mut cases = begun();
+    cases.extend(told());
+    cases
+}
+
+/// How a child begins.
+fn begun() -> Vec<Case> {
     alloc::vec![
         case("C1", "a child begins as deep as its supervisor", "main", |s| {
             let fact = spawned(s, |spec| spec.depth = 0);
@@ -100,6 +106,28 @@ pub(super) fn cases() -> Vec<Case> {
             let fact = created(s, |spec| spec.supervisor = None);
             s.replace("agent_created", 0, fact);
         }),
+        case("C4", "a child knows a folder that its maker does not", "main", |s| {
+            let fact = spawned(s, |spec| spec.attached.push("/elsewhere".into()));
+            s.replace("letter_posted", 0, fact);
+        }),
+        case("C4", "a child works where its maker does not", "main", |s| {
+            let fact = spawned(s, |spec| spec.execution = ExecutionBinding::project("/x", "/x"));
+            s.replace("letter_posted", 0, fact);
+        }),
+        case("C4", "a child has a worktree of another repository", "main", |s| {
+            let fact = spawned(s, |spec| {
+                (spec.isolated, spec.execution) = (true, ExecutionBinding::project("/x", "/x"));
+            });
+            s.replace("letter_posted", 0, fact);
+        }),
+    ]
+}
+
+/// What it says, and how it ends.
+fn told() -> Vec<Case> {
+    let received = |from: &str, letter| LetterReceived { from: agent(from), letter_id: LetterId(letter) };
+    let gone = |letter| LetterReturned { letter_id: LetterId(letter), problem: "gone".into() };
+    alloc::vec![
         case("C2", "a child says twice how it ended", CHILD, |s| {
             s.after("letter_posted", 0, posted(2, result(TaskStatus::Completed)));
         }),

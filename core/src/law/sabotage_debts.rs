@@ -17,7 +17,7 @@ use crate::event::work::{
 };
 use crate::ids::{MessageId, RunId, WorkItemId};
 use crate::message::{MessageKind, Origin};
-use crate::scheduler::DecisionKind;
+use crate::scheduler::{DecisionKind, SchedulerDecision};
 use crate::terminal::TurnKind;
 use crate::testing::spec;
 use crate::time::Wall;
@@ -59,6 +59,9 @@ pub(super) fn cases() -> Vec<Case> {
             let ended = ended(1, 1, 1, TurnKind::Completed, None, 0);
             s.replace("turn_terminal", 0, TurnTerminal { progress: true, ..ended });
         }),
+        case("S4", "what waits to be told is to be told again", |s| {
+            s.after("work_tick_queued", 0, emits("work_queue:queued_available:work_1:1"));
+        }),
         case("Q4", "a tick of which nothing is owed has a turn", |s| {
             s.remove("work_tick_queued", 0);
             s.after("message_admitted", 0, ticks(WorkTick::QueuedAvailable, 1, &[]));
@@ -68,6 +71,10 @@ pub(super) fn cases() -> Vec<Case> {
 
 /// Later than anything in the life.
 const FAR: i64 = 1_000;
+
+fn emits(key: &str) -> SchedulerDecision {
+    SchedulerDecision { idempotency_key: Some(key.into()), ..decided(DecisionKind::EmitSystemTick, None) }
+}
 
 fn created(item: u64) -> WorkItemWritten {
     let (objective, plan_status, todo_list) = ("go".into(), PlanStatus::Ready, Vec::new());
@@ -96,7 +103,9 @@ fn life() -> Script {
     let mut s = Script::default();
     s.step().on(AgentCreated { spec: spec() });
     s.step().on(created(1)).on(created(2));
-    s.on(tells(1, MessageKind::SystemTick, origin)).on(ticks(WorkTick::QueuedAvailable, 1, &[1, 2]));
+    s.on(emits("work_queue:queued_available:work_1:1"))
+        .on(tells(1, MessageKind::SystemTick, origin))
+        .on(ticks(WorkTick::QueuedAvailable, 1, &[1, 2]));
     s.on(decided(DecisionKind::StartModelTurn, Some(1))).on(dequeued(1, Some(1)));
     s.on(started(1, 1, 1)).on(opened(1, OpKind::LoadContext, 1));
     s.step().on(settled(1)).on(processed(1, Some(1), Disposition::Processed));

@@ -4,7 +4,7 @@ use alloc::format;
 
 use super::seen::Seen;
 use super::{Ruling, rule};
-use crate::agent::workspace::{WorkspaceKind, WorktreeState};
+use crate::agent::workspace::{ExecutionBinding, WorkspaceKind, WorktreeState};
 use crate::event::operation::OpKind;
 use crate::event::workspace::ReleaseCause;
 use crate::event::{Event, OperationFact, WorkspaceFact};
@@ -85,8 +85,9 @@ pub(super) fn o4(seen: &Seen, record: &Record) -> Ruling {
         }
         WorkspaceFact::WorkspaceDetached(fact) => {
             let known = places.attached.contains(&fact.workspace_id);
-            rule(known && places.active.as_ref() != Some(&fact.workspace_id), || {
-                format!("{} is detached, known: {known}, active: {:?}", fact.workspace_id, places.active)
+            let active = places.active.as_ref().map(ExecutionBinding::workspace_id);
+            rule(known && active.as_ref() != Some(&fact.workspace_id), || {
+                format!("{} is detached, known: {known}, active: {active:?}", fact.workspace_id)
             })
         }
         WorkspaceFact::OccupancyAcquired(_)

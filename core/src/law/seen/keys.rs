@@ -51,3 +51,32 @@ impl Keys {
         self.muddled = self.by_message.last_key_value().map(|(id, _)| *id);
     }
 }
+
+/// Keys of the runtime's own messages, as long as those are live.
+#[derive(Debug, Clone, Default)]
+pub(in crate::law) struct Ticks {
+    live: BTreeMap<MessageId, String>,
+    /// Of the message that is admitted next.
+    decided: Option<String>,
+}
+
+impl Ticks {
+    /// The live message that was admitted under the key.
+    pub(in crate::law) fn told_by(&self, key: &str) -> Option<MessageId> {
+        self.live.iter().find(|(_, live)| *live == key).map(|(id, _)| *id)
+    }
+
+    pub(super) fn decided(&mut self, key: Option<&str>) {
+        self.decided = key.map(Into::into);
+    }
+
+    pub(super) fn admitted(&mut self, message: MessageId) {
+        if let Some(key) = self.decided.take() {
+            self.live.insert(message, key);
+        }
+    }
+
+    pub(super) fn settled(&mut self, message: MessageId) {
+        self.live.remove(&message);
+    }
+}

@@ -40,7 +40,7 @@ use crate::time::Wall;
 use crate::tool::{TaskCall, Tool, Verdict};
 use budget::Spending;
 use hints::Hints;
-pub(in crate::law) use keys::Keys;
+pub(in crate::law) use keys::{Keys, Ticks};
 use kin::Kin;
 use places::Places;
 pub(in crate::law) use queue::{Claim, Entry, Queue};
@@ -62,6 +62,7 @@ pub(in crate::law) struct Seen {
     pub(in crate::law) posture: Posture,
     pub(in crate::law) queue: Queue,
     pub(in crate::law) keys: Keys,
+    pub(in crate::law) ticks: Ticks,
     pub(in crate::law) run: Option<Run>,
     pub(in crate::law) ops: BTreeMap<OpId, Op>,
     pub(in crate::law) tasks: Tasks,
@@ -329,6 +330,7 @@ impl Seen {
         self.queue.settle(message);
         self.tasks.told.retain(|_, told| told.by != message);
         self.kin.ticks.remove(&message);
+        self.ticks.settled(message);
         self.settled_about(message);
     }
 
@@ -339,6 +341,7 @@ impl Seen {
         self.queue.admit(fact);
         self.owed.admitted.push(message.id);
         self.keys.admit(fact);
+        self.ticks.admitted(message.id);
         self.admitted_about(fact);
         match message.kind {
             _ if message.is_by_operator() => self.heard_operator(),
@@ -366,6 +369,7 @@ impl Seen {
                 let SchedulerDecision { kind, message_id, .. } = &**fact;
                 self.decided = Some((*kind, *message_id));
                 self.owed.moved |= fact.rests();
+                self.ticks.decided(fact.idempotency_key.as_deref());
             }
             SchedulingFact::ContinuationResolved(_) => {}
             SchedulingFact::ClosureDecided(_) => self.owed.closure = None,

@@ -4,7 +4,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 
 use super::Seen;
-use crate::agent::workspace::{WorkspaceId, Workspaces, WorktreeState};
+use crate::agent::workspace::{ExecutionBinding, WorkspaceId, Workspaces, WorktreeState};
 use crate::event::operation::OpKind;
 use crate::event::{Event, LifecycleFact, OperationFact, TurnFact, WorkspaceFact};
 use crate::ids::{OpId, RunId, WorktreeId};
@@ -15,7 +15,10 @@ use crate::tool::Tool;
 pub(in crate::law) struct Places {
     /// Those that the agent knows beside its home.
     pub(in crate::law) attached: BTreeSet<WorkspaceId>,
-    pub(in crate::law) active: Option<WorkspaceId>,
+    /// Where its next turn begins.
+    pub(in crate::law) active: Option<ExecutionBinding>,
+    /// Where the last turn works.
+    pub(in crate::law) here: Option<ExecutionBinding>,
     pub(in crate::law) occupied: BTreeMap<String, Option<RunId>>,
     /// The log tells of occupancy: it is not one of an earlier build.
     pub(in crate::law) told: bool,
@@ -37,8 +40,9 @@ impl Places {
             Event::Lifecycle(LifecycleFact::AgentCreated(fact)) => {
                 let known = Workspaces::of(&fact.spec);
                 self.attached = known.attached().map(|(id, _)| id.clone()).collect();
-                self.active = Some(known.active().workspace_id());
+                self.active = Some(known.active().clone());
             }
+            Event::Turn(TurnFact::TurnStarted(_)) => self.here.clone_from(&self.active),
             Event::Turn(TurnFact::ToolStarted(fact)) => self.tool = Some(fact.tool),
             Event::Operation(OperationFact::OperationOpened(fact)) => {
                 if let Some(root) = &fact.execution_root {
@@ -73,7 +77,12 @@ impl Places {
     fn workspace(&mut self, fact: &WorkspaceFact) {
         match fact {
             WorkspaceFact::WorkspaceAttached(fact) => drop(self.attached.insert(fact.workspace_id.clone())),
-            WorkspaceFact::WorkspaceUsed(fact) => self.active = Some(fact.workspace_id.clone()),
+            WorkspaceFact::WorkspaceUsed(fact) => {
+                self.active = Some(fact.execution.clone());
+                if fact.run_id.is_some() {
+                    self.here.clone_from(&self.active);
+                }
+            }
             WorkspaceFact::WorkspaceDetached(fact) => drop(self.attached.remove(&fact.workspace_id)),
             WorkspaceFact::OccupancyAcquired(fact) => {
                 self.told = true;
