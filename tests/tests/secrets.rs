@@ -4,8 +4,10 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use end_to_end::daemon::Daemon;
+use end_to_end::life::Life;
 use end_to_end::provider::{Provider, Reply, calls, fails, says};
-use end_to_end::{Ended, Holon};
+use end_to_end::{Ended, Holon, durable, http, wait_for};
 use serde_json::json;
 
 /// Shaped like a key, with what JSON, shells and URLs write in another way.
@@ -133,4 +135,43 @@ fn errors_of_providers_and_of_the_command_line_show_no_key() {
     assert_eq!(ended.code, Some(1), "{ended:?}");
     assert!(!contains(ended.stderr.as_bytes()) && !contains(ended.stdout.as_bytes()), "{ended:?}");
     assert_eq!(leaks(&holon.home()), Vec::<String>::new());
+}
+
+/// A key that a header and an address can carry.
+const PLAIN_KEY: &str = "sk-canary-of-names-0123";
+
+/// Names, references and keys come with a message and stand in each record of it.
+#[test]
+fn what_a_message_is_called_shows_no_key() {
+    let provider = Provider::start([says("Noted."), says("Noted."), says("Noted.")]);
+    let daemon = Daemon::asking(Holon::new().with("OPENAI_API_KEY", PLAIN_KEY), &provider);
+    let mut life = Life::begin(&daemon, &[]);
+    assert_eq!(life.ready(&daemon), None);
+    let socket = daemon.run_file("holon.sock");
+    let called = format!("it is {PLAIN_KEY}");
+    let prompt =
+        json!({ "text": "go", "actor_id": called, "correlation_id": called, "causation_id": called });
+    let event = json!({
+        "body": { "type": "text", "text": "go" }, "source": called, "sender": called,
+        "source_refs": { called.clone(): called }, "correlation_id": called, "causation_id": called,
+    });
+    let webhook =
+        format!("/webhooks/generic/main?source={PLAIN_KEY}&event_type={PLAIN_KEY}&delivery_id={PLAIN_KEY}");
+    let asked = [
+        ("/control/agents/main/prompt", Some(called.clone()), prompt),
+        ("/agents/main/enqueue", Some(format!("another, {called}")), event),
+        (webhook.as_str(), None, json!({})),
+    ];
+    for (path, key, body) in asked {
+        let key: Vec<_> = key.iter().map(|key| ("idempotency-key", key.as_str())).collect();
+        let answer = http::ask(&socket, "POST", path, &key, Some(&body)).expect("an answer");
+        assert_eq!(answer.status, 200, "{answer:?}");
+    }
+    provider.wait_for_requests(3);
+    wait_for("end of the turns", || durable::quiet(&daemon, &["main"]));
+    let ended = daemon.ok(&["tail", "--json"]);
+    assert!(ended.stdout.contains("[redacted:OPENAI_API_KEY]"), "{ended:?}");
+    clean(&ended, &provider, &daemon.0);
+    assert!(life.leave().success());
+    clean(&daemon.ok(&["ledger", "export", "--recorder"]), &provider, &daemon.0);
 }

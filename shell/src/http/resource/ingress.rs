@@ -22,7 +22,7 @@ use super::super::route::{Call, Handled};
 use super::control::unexpected;
 use crate::crash_point::{Point, reached};
 use crate::runtime::Unavailable;
-use crate::text;
+use crate::text::{self, Texts};
 
 /// Longest name, reference or key that comes with a message, in characters: what the description says.
 const NAME: usize = 256;
@@ -160,6 +160,7 @@ pub(super) fn check_prompt(text: &str) -> Handled<()> {
 /// Asks the runtime, and answers once the message is durable.
 async fn admit(app: &App, agent: AgentId, ingress: Ingress) -> Handled<Answer<Admitted>> {
     let named = agent.clone();
+    let ingress = redacted(app.runtime.texts(), ingress);
     let idempotency = ingress.idempotency.clone();
     let ask = move |reply| Input::Ingress { agent: named, ingress, reply };
     let answered = match (app.runtime.ask(Some(&agent), ask).await, idempotency) {
@@ -171,6 +172,35 @@ async fn admit(app: &App, agent: AgentId, ingress: Ingress) -> Handled<Answer<Ad
     let Answered::Admitted { message_id, duplicate } = answered else { return Err(unexpected(answered)) };
     reached(Point::MessageAcknowledged);
     Ok(Answer(Admitted { ok: true, agent_id: agent, message_id, duplicate }))
+}
+
+/// Names, references and keys stand in records as they are: whatever a sender has put into them, no secret does.
+fn redacted(texts: &Texts, ingress: Ingress) -> Ingress {
+    let plain = |text: String| texts.redact(&text);
+    let may = |text: Option<String>| text.map(plain);
+    let origin = match ingress.origin {
+        Origin::Operator { actor_id } => Origin::Operator { actor_id: may(actor_id) },
+        Origin::Channel { channel_id, sender_id } => {
+            Origin::Channel { channel_id: plain(channel_id), sender_id: may(sender_id) }
+        }
+        Origin::Webhook { source, event_type } => {
+            Origin::Webhook { source: plain(source), event_type: may(event_type) }
+        }
+        Origin::Callback { descriptor_id, source } => Origin::Callback { descriptor_id, source: may(source) },
+        own @ (Origin::Timer { .. } | Origin::System { .. } | Origin::Task { .. }) => own,
+    };
+    Ingress {
+        origin,
+        source_refs: ingress
+            .source_refs
+            .into_iter()
+            .map(|(name, value)| (plain(name), plain(value)))
+            .collect(),
+        correlation_id: may(ingress.correlation_id),
+        causation_id: may(ingress.causation_id),
+        idempotency: ingress.idempotency.map(|it| Idempotency { key: plain(it.key), ..it }),
+        ..ingress
+    }
 }
 
 /// A full disk lets nobody come into memory. What became of a message is on it all the same: nobody is told of it
