@@ -152,6 +152,9 @@ pub enum TaskWork {
         task: TaskId,
         /// Most tokens of output that the model may be shown.
         output_tokens: u64,
+        /// It has a terminal.
+        #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+        tty: bool,
     },
     /// Tell a call that an equal command runs already.
     AlreadyRunning {

@@ -102,6 +102,18 @@ fn without_a_window_nobody_knows_the_end_until_it_is_asked_for() {
     assert_eq!(supervised.ended().end, End::Stopped);
 }
 
+/// A command that says nothing and leaves its children behind, as servers and watchers do.
+#[test]
+fn whoever_comes_up_and_ends_leaves_no_zombie_while_the_command_is_silent() {
+    let cmd = "for i in 1 2 3 4 5 6 7 8 9; do (sleep 0.05 &); done; touch begun; exec sleep 61";
+    let mut supervised = Supervised::start(cmd, |_| {});
+    supervised.until_begun();
+    std::thread::sleep(Duration::from_millis(200));
+    wait_for(|| supervised.zombies() == 0);
+    supervised.runtime.say(&Say::Stop { force: true });
+    assert_eq!(supervised.ended().end, End::Stopped);
+}
+
 /// Those who ignore the request, those who moved away, those who were left by their parents, those who multiply.
 const HARD_TO_STOP: &[&str] = &[
     "trap '' TERM; touch begun; while :; do sleep 0.1; done",

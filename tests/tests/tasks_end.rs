@@ -135,11 +135,26 @@ fn a_task_whose_supervisor_is_killed_is_interrupted_and_what_is_left_of_it_kille
     let records = prompted.in_the_end();
     assert_eq!(story(&records), ["interrupted unproven"]);
     let evidence = &payloads(&records, "task_status_updated")[0]["failure_artifact"];
-    assert_eq!(
-        (&evidence["kind"], &evidence["metadata"]["task_id"]),
-        (&json!("interrupted"), &json!("task_1"))
-    );
+    assert_eq!((&evidence["kind"], &evidence["task_id"]), (&json!("interrupted"), &json!("task_1")));
+    assert!(evidence["summary"].to_string().contains("ended without a word"), "{evidence}");
     assert_eq!(count(&records, "task_result_queued"), 1);
+}
+
+/// Whoever has changed its environment is known by what the supervisor wrote down.
+#[test]
+fn a_command_that_shows_no_environment_is_killed_with_its_supervisor() {
+    let (_folder, file) = files();
+    let log = file("pids").display().to_string();
+    let cmd = format!("echo $PPID >> {log}; echo $$ >> {log}; exec env -i /bin/sleep 3600");
+    let provider = Provider::start([task(&cmd), says("It runs."), says("It was interrupted.")]);
+    let prompted = Prompted::new(&provider, "");
+    provider.wait_for_requests(2);
+    let processes = pids(&file("pids"), 2);
+    wait_for("end of the turn", || end_to_end::durable::quiet(&prompted.daemon, &["main"]));
+    strays::kill(processes[0]);
+    provider.wait_for_requests(3);
+    gone(&processes);
+    assert_eq!(story(&prompted.in_the_end()), ["interrupted unproven"]);
 }
 
 #[test]
@@ -157,7 +172,7 @@ fn a_task_whose_supervisor_dies_while_the_runtime_is_away_is_told_by_a_tick() {
     provider.wait_for_requests(3);
     gone(&processes);
     let told = provider.requests()[2]["messages"].to_string();
-    assert!(told.contains("task_1 interrupted"), "{told}");
+    assert!(told.contains("task_1 interrupted (nobody can say how the command ended: "), "{told}");
     let records = prompted.in_the_end();
     assert_eq!(story(&records), ["interrupted unproven"]);
     let ticks = payloads(&records, "message_admitted");

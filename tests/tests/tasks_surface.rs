@@ -127,7 +127,7 @@ fn text_reaches_a_pipe_and_a_terminal() {
     let whole = daemon.0.run(&["task", "output", &terminal, "--wait", "60"]);
     assert_eq!(whole.code, Some(0), "{whole:?}");
     assert!(
-        whole.stdout.ends_with("typed\r\n") && status(&daemon, &terminal)["command"]["tty"] == true,
+        whole.stdout.ends_with("typed\n") && status(&daemon, &terminal)["command"]["tty"] == true,
         "{whole:?}"
     );
     daemon.0.run(&["task", "input", &terminal, "late"]).refused(4, &["0 of 4 bytes", "the task has ended"]);

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::family;
 use crate::agent::budget::BudgetKind;
 use crate::content::Text;
-use crate::ids::{MessageId, OpId, RoundIndex, RunId, TurnIndex, WorkItemId};
+use crate::ids::{MessageId, OpId, RoundIndex, RunId, TaskId, TurnIndex, WorkItemId};
 use crate::model::{AttemptRecord, Block, ModelRef, StopReason, TokenUsage};
 use crate::names::names;
 use crate::outcome::LoadedContext;
@@ -193,6 +193,12 @@ pub struct FailureArtifact {
     pub model_ref: Option<ModelRef>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
+    /// Of a task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_id: Option<TaskId>,
+    /// Of a command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_status: Option<i32>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub source_chain: Vec<String>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

@@ -38,6 +38,13 @@ pub struct Preview {
     pub bytes: u64,
 }
 
+impl Preview {
+    /// Without the carriage returns that a terminal puts before line feeds.
+    pub fn shown(self, tty: bool) -> String {
+        if tty { self.text.replace("\r\n", "\n") } else { self.text }
+    }
+}
+
 /// A part of an output, for who follows it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Chunk {

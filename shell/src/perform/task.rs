@@ -34,7 +34,9 @@ pub(super) async fn perform(here: &Here<'_>, work: TaskWork) -> ToolOutcome {
     let started = clock::now();
     let receipt = match work {
         TaskWork::Input { task, op, source } => input(here, &task, op, source).await,
-        TaskWork::Promote { task, output_tokens } => here.shows(&promoted(here, task, output_tokens)),
+        TaskWork::Promote { task, output_tokens, tty } => {
+            here.shows(&promoted(here, task, output_tokens, tty))
+        }
         TaskWork::AlreadyRunning { task } => {
             let snapshot = here.snapshot(&task);
             here.shows(&json!({
@@ -81,13 +83,16 @@ fn handle(task: TaskId) -> Value {
 }
 
 /// A log that can't be read costs its call the preview, and nothing else.
-fn promoted(here: &Here<'_>, task: TaskId, output_tokens: u64) -> Value {
+fn promoted(here: &Here<'_>, task: TaskId, output_tokens: u64, tty: bool) -> Value {
     let tokens = output_tokens.saturating_mul(CHARACTERS_PER_TOKEN);
     let characters = usize::try_from(tokens).unwrap_or(PREVIEW).min(PREVIEW);
     let read = output_log::preview(here.texts, &here.log(task), characters, false);
     let (text, truncated) = read.map_or_else(
         |problem| (format!("[the output can't be read: {problem}]"), true),
-        |read| (read.text, read.truncated),
+        |read| {
+            let truncated = read.truncated;
+            (read.shown(tty), truncated)
+        },
     );
     json!({
         "disposition": "promoted_to_task",

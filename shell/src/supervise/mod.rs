@@ -25,6 +25,7 @@ mod capture;
 mod child;
 mod control;
 mod digest;
+mod ends;
 mod helper;
 mod input;
 mod log;

@@ -131,19 +131,32 @@ pub(super) fn pid(raw: u32) -> Option<Pid> {
     Pid::from_raw(i32::try_from(raw).ok()?)
 }
 
-/// Kills that very process, and what is left of the session that it led. As long as a session has members
-/// its number is given to nobody else; where a stranger leads a session of that number, ours is gone. Without its
-/// leader nothing tells a session from another one of that number but `ours`.
-pub fn kill_session(leader: u32, started: u64, ours: impl Fn(u32) -> bool) {
+/// What a process leads, and what keeps its number as long as it has members.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Led {
+    Session,
+    Group,
+}
+
+/// Kills that very process, and what is left of the session or group that it led. As long as that has members
+/// its number is given to nobody else; where a stranger leads one of that number, ours is gone. Without its
+/// leader nothing tells one from another of that number but `ours`.
+pub fn kill_led(led: Led, leader: u32, started: u64, ours: impl Fn(u32) -> bool) {
     for _ in 0..ROUNDS {
-        let led = match stat(leader) {
+        let leads = match stat(leader) {
             Some(stat) if stat.started != started => return,
             Some(stat) => !stat.ended,
             None => false,
         };
-        let of_session = |stat: &Stat| stat.session == leader && stat.started >= started;
-        let members: Vec<Stat> =
-            all().into_iter().filter(|stat| of_session(stat) && (led || ours(stat.pid))).collect();
+        let number = |stat: &Stat| match led {
+            Led::Session => stat.session,
+            Led::Group => stat.group,
+        };
+        let is_led = |stat: &Stat| number(stat) == leader && stat.started >= started;
+        let mut members: Vec<Stat> =
+            all().into_iter().filter(|stat| is_led(stat) && (leads || ours(stat.pid))).collect();
+        // The leader last: it is what tells the others from strangers.
+        members.sort_by_key(|member| member.pid == leader);
         if members.iter().filter(|member| signal(member, Signal::KILL)).count() == 0 {
             return;
         }
@@ -193,9 +206,9 @@ mod tests {
         let (leader, member) = (pids[0], stat(pids[1]).unwrap());
         assert!(stat(leader).is_none() && member.session == leader);
         let there = || stat(member.pid).is_some_and(|stat| stat.started == member.started && !stat.ended);
-        kill_session(leader, 0, |_| false);
+        kill_led(Led::Session, leader, 0, |_| false);
         assert!(there(), "a stranger");
-        kill_session(leader, 0, |pid| pid == member.pid);
+        kill_led(Led::Session, leader, 0, |pid| pid == member.pid);
         let gone = (0..200).any(|_| {
             std::thread::sleep(std::time::Duration::from_millis(10));
             !there()

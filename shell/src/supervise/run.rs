@@ -27,7 +27,8 @@ const CHUNK: usize = 64 << 10;
 const TOGETHER: Millis = Millis(3);
 /// Bytes that are kept of head and tail of a stream: more than can be shown of it, in the widest characters.
 const KEEP: std::ops::RangeInclusive<usize> = (4 << 10)..=(512 << 10);
-/// While everybody is to end, those who have come up since are looked for so often.
+/// While everybody is to end, those who have come up since are looked for so often; and those who have ended, where nothing
+/// tells of them.
 const LOOK_AGAIN: Millis = Millis(100);
 
 struct Run<'a> {
@@ -126,7 +127,7 @@ impl Run<'_> {
                 let unwritten = self.input.close(input::ENDED);
                 return self.control.answer(unwritten);
             }
-            self.tree.watch_all();
+            self.tree.signal_newcomers();
             let spoken = self.wait();
             self.read();
             self.hear(spoken);
@@ -245,10 +246,11 @@ impl Run<'_> {
     /// Sleeps until something happens or is over; says whether a runtime may have spoken.
     fn wait(&self) -> bool {
         let now = clock::now().mono;
-        let again = match self.phase {
-            Phase::Ending { .. } | Phase::Killing { .. } => Some(now.after(LOOK_AGAIN)),
-            Phase::Running { .. } | Phase::Draining { .. } | Phase::Flushing { .. } | Phase::Over => None,
+        let looks = match self.phase {
+            Phase::Ending { .. } | Phase::Killing { .. } => true,
+            Phase::Running { .. } | Phase::Draining { .. } | Phase::Flushing { .. } | Phase::Over => false,
         };
+        let again = (looks || self.tree.ends().is_none()).then(|| now.after(LOOK_AGAIN));
         // Once the command has ended nothing more is waited for.
         let running = matches!(self.phase, Phase::Running { .. });
         let together = self.together.filter(|until| running && now < *until);
@@ -260,7 +262,7 @@ impl Run<'_> {
         let sources: Vec<BorrowedFd<'_>> = spoken
             .into_iter()
             .chain(streams.map(AsFd::as_fd))
-            .chain(self.tree.watched().map(AsFd::as_fd))
+            .chain(self.tree.ends().map(AsFd::as_fd))
             .collect();
         let readable = sources.iter().map(|source| PollFd::from_borrowed_fd(*source, PollFlags::IN));
         let writable = self.input.watched().map(|sink| PollFd::from_borrowed_fd(sink, PollFlags::OUT));

@@ -5,13 +5,11 @@
 //! again before it is signalled, since an id may be given away at any moment; and comes up when its parent ends.
 
 use std::collections::BTreeSet;
-use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
-use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, kill_process, kill_process_group, pidfd_open, wait,
-};
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, kill_process_group, wait};
 
+use super::ends::Ends;
 use super::process::{self, Stat};
 
 pub(super) struct Tree {
@@ -20,8 +18,8 @@ pub(super) struct Tree {
     pub(super) status: Option<i32>,
     /// Nobody is left.
     pub(super) empty: bool,
-    /// Handles that become readable when a process ends.
-    watched: Vec<(u32, OwnedFd)>,
+    /// None where nothing more could be opened: then they are looked for again and again.
+    ends: Option<Ends>,
     /// Signalled to everybody so far, and to whoever comes up later.
     asked: Option<Signal>,
     /// Those who have been signalled: to be asked twice means something else to some programs.
@@ -30,49 +28,43 @@ pub(super) struct Tree {
 
 impl Tree {
     pub(super) fn of(main: Pid) -> Self {
-        let watched = watch(main).into_iter().collect();
-        Self { main, status: None, empty: false, watched, asked: None, told: BTreeSet::new() }
+        let ends = Ends::listen().ok();
+        Self { main, status: None, empty: false, ends, asked: None, told: BTreeSet::new() }
     }
 
-    pub(super) fn watched(&self) -> impl Iterator<Item = &OwnedFd> {
-        self.watched.iter().map(|(_, handle)| handle)
+    /// Becomes readable when somebody has ended.
+    pub(super) fn ends(&self) -> Option<&Ends> {
+        self.ends.as_ref()
     }
 
     /// Takes note of everybody who has ended.
     pub(super) fn reap(&mut self) {
+        if let Some(ends) = &mut self.ends {
+            ends.clear();
+        }
         loop {
             match wait(WaitOptions::NOHANG) {
                 Ok(Some((pid, status))) => {
                     if pid == self.main {
                         self.status = Some(code(status));
                     }
-                    let ended = pid.as_raw_nonzero().get().unsigned_abs();
-                    self.watched.retain(|(watched, _)| *watched != ended);
                 }
                 Ok(None) => return,
                 Err(Errno::INTR) => {}
                 Err(_) => {
                     self.empty = true;
-                    self.watched.clear();
                     return;
                 }
             }
         }
     }
 
-    /// After the command itself, those whom it left are waited for.
-    pub(super) fn watch_all(&mut self) {
-        if self.empty || self.status.is_none() {
-            return;
-        }
+    /// Whoever has come up since everybody was signalled is signalled, too.
+    pub(super) fn signal_newcomers(&mut self) {
+        let Some(signal) = self.asked.filter(|_| !self.empty && self.status.is_some()) else { return };
         for child in children() {
-            if self.watched.iter().any(|(watched, _)| *watched == child.pid) {
-                continue;
-            }
-            let Some(pid) = process::pid(child.pid) else { continue };
-            self.watched.extend(watch(pid));
-            if let Some(signal) = self.asked
-                && self.told.insert((child.pid, child.started))
+            if self.told.insert((child.pid, child.started))
+                && let Some(pid) = process::pid(child.pid)
             {
                 kill_process(pid, signal).ok();
             }
@@ -102,11 +94,6 @@ impl Tree {
 fn children() -> Vec<Stat> {
     let own = std::process::id();
     process::all().into_iter().filter(|stat| stat.parent == own).collect()
-}
-
-fn watch(pid: Pid) -> Option<(u32, OwnedFd)> {
-    let handle = pidfd_open(pid, PidfdFlags::empty()).ok()?;
-    Some((pid.as_raw_nonzero().get().unsigned_abs(), handle))
 }
 
 fn code(status: WaitStatus) -> i32 {

@@ -120,7 +120,7 @@ impl TaskSnapshot {
             child_observability: None,
             stop: task.stop.clone(),
             exit_status: end.and_then(|end| end.exit_status),
-            duration_ms: end.map(|end| end.duration_ms),
+            duration_ms: end.and_then(|end| end.duration_ms),
             failure_artifact: end.and_then(|end| end.failure_artifact.clone()),
             result_message_id: end.and_then(|end| end.told_by),
         }

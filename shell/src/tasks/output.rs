@@ -13,6 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::output_log::{self, Preview};
+use crate::perform::tool;
 use crate::supervise::INCOMPLETE;
 use crate::text::Texts;
 
@@ -36,6 +37,9 @@ pub struct TaskResult {
     /// The artifact with all of the output: its place among them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_artifact: Option<usize>,
+    /// Why what was kept is not all of the output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_problem: Option<String>,
     /// What the end of the task came to, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_summary: Option<String>,
@@ -79,14 +83,19 @@ pub fn output(
     let left = task.end.as_ref().and_then(|end| end.result.as_ref()).filter(|_| ended && !there);
     let (output_preview, output_truncated) = match left.map(|text| texts.resolve(text)) {
         Some(Ok(left)) => {
-            let (left, cut) = said(&left);
+            // What a child says last is its report.
+            let (left, cut) =
+                if task.child().is_some() { (Cow::Borrowed(&*left), false) } else { said(&left) };
             let truncated = cut || left.chars().count() > wanted.characters;
             (holon_core::content::clip_middle(&left, wanted.characters), truncated)
         }
-        Some(Err(_)) | None => (read.text, read.truncated),
+        Some(Err(_)) | None => {
+            let truncated = read.truncated;
+            (read.shown(task.command().is_some_and(|command| command.tty)), truncated)
+        }
     };
     let note = task.end.as_ref().and_then(|end| end.result.as_ref()).and_then(|text| note(texts, text));
-    let incomplete = note.as_ref().is_some_and(|note| note.contains(INCOMPLETE));
+    let output_problem = note.clone().filter(|note| note.contains(INCOMPLETE));
     let summary = || {
         let told = summary(task);
         note.as_ref().map_or_else(|| told.clone(), |note| format!("{told}; {note}"))
@@ -100,7 +109,8 @@ pub fn output(
             status: task.status,
             summary: task.summary.clone(),
             output_preview,
-            output_truncated: output_truncated || incomplete,
+            output_truncated: output_truncated || output_problem.is_some(),
+            output_problem,
             output_artifact: (!artifacts.is_empty()).then_some(0),
             artifacts,
             result_summary: problem.or_else(|| task.end.as_ref().map(|_| summary())),
@@ -111,7 +121,8 @@ pub fn output(
     }
 }
 
-/// What the result of a command says of its output, and whether that was not all of it; other results are words.
+/// What the result of a command says of its output, and whether that was not all of it; words that nobody has printed are
+/// none.
 fn said(result: &str) -> (Cow<'_, str>, bool) {
     #[derive(Deserialize)]
     struct Previews {
@@ -124,7 +135,7 @@ fn said(result: &str) -> (Cow<'_, str>, bool) {
         Ok(Previews { stdout_preview, stderr_preview, truncated }) => {
             (Cow::Owned(stdout_preview + &stderr_preview), truncated)
         }
-        Err(_) => (Cow::Borrowed(result), false),
+        Err(_) => (Cow::Owned(tool::output_of(result)), false),
     }
 }
 
@@ -154,7 +165,7 @@ mod tests {
         let result = r#"{"disposition":"completed","exit_status":3,"stdout_preview":"one\n","stderr_preview":"two\n"}"#;
         assert_eq!(said(result).0, "one\ntwo\n");
         for words in ["the command was stopped before its end", "{}", "7"] {
-            assert_eq!(said(words).0, words);
+            assert_eq!(said(words).0, "", "{words}");
         }
     }
 }

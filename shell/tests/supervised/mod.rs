@@ -109,6 +109,12 @@ impl Supervised {
         record::started(&self.folder()).flatten().expect("it has begun").0
     }
 
+    /// Children of the supervisor that have ended, and of which it has not taken note.
+    pub(crate) fn zombies(&self) -> usize {
+        let children = process::all().into_iter().filter(|stat| stat.parent == self.process.id());
+        children.filter(|stat| stat.ended).count()
+    }
+
     /// Signals the supervisor itself, and waits until it sleeps or is awake.
     pub(crate) fn signal(&self, signal: &str) {
         let pid = self.process.id().to_string();

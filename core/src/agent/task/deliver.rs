@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use super::{Task, TaskStatus};
 use crate::agent::evidence::{self, Evidence};
-use crate::content::Text;
+use crate::content::{Text, clip};
 use crate::event::task::{StopCause, TaskResultQueued};
 use crate::host::tx::Tx;
 use crate::ids::TaskId;
@@ -23,6 +23,10 @@ pub(crate) enum Telling {
 
 /// The subsystem that a tick about tasks comes from.
 pub const SUBSYSTEM: &str = "task_restart";
+
+/// Bytes of why nobody can say how a task ended, and of all that a tick says.
+const WHY: usize = 160;
+const NAMED: usize = 4 << 10;
 
 /// Queues the result of one task; a stopped agent is told after its start.
 pub(super) fn tell(tx: &mut Tx<'_>, id: TaskId) {
@@ -49,7 +53,7 @@ pub(crate) fn tell_rest(tx: &mut Tx<'_>) {
         return;
     }
     let named: Vec<String> = tx.agent().tasks.untold().map(named).collect();
-    let text = Text::short(named.join(", "));
+    let text = Text::whole(clip(&named.join(", "), NAMED));
     let origin = Origin::System { subsystem: SUBSYSTEM.into() };
     let (kind, surface) = (MessageKind::SystemTick, Surface::RuntimeSystem);
     let evidence = Evidence { kind, origin, priority: Priority::Next, surface, text };
@@ -61,7 +65,10 @@ pub(crate) fn tell_rest(tx: &mut Tx<'_>) {
 }
 
 fn named(task: &Task) -> String {
-    alloc::format!("{} {}", task.id, task.status)
+    let failure = task.end.as_ref().and_then(|end| end.failure_artifact.as_ref());
+    let unproven = failure.filter(|_| task.status == TaskStatus::Interrupted);
+    let why = unproven.map(|failure| alloc::format!(" ({})", clip(failure.summary.preview(), WHY)));
+    alloc::format!("{} {}{}", task.id, task.status, why.unwrap_or_default())
 }
 
 #[cfg(test)]

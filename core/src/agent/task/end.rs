@@ -1,10 +1,9 @@
 //! The end of a task: its record first, then the message that tells it, in one step.
 
 use alloc::format;
-use alloc::string::{String, ToString};
 
 use super::deliver::{self, Telling};
-use super::{Task, TaskStatus};
+use super::{Task, TaskKind, TaskStatus};
 use crate::agent::turn::model_round::artifact;
 use crate::agent::turn::tools;
 use crate::agent::workspace::Retained;
@@ -65,7 +64,7 @@ impl End {
             status,
             cause,
             exit_status,
-            duration: Some(duration_ms),
+            duration: (cause != TaskCause::Unproven).then_some(duration_ms),
             result,
             spent: Amount::default(),
             worktree: None,
@@ -140,29 +139,43 @@ fn failure(task: &Task, end: &End) -> Option<FailureArtifact> {
     if end.status == TaskStatus::Completed {
         return None;
     }
-    let how = match (end.cause, end.exit_status) {
-        (TaskCause::Exited, Some(status)) => format!("the command ended with exit status {status}"),
-        (cause, _) => why(cause),
+    let how = match (end.cause, end.exit_status, &end.result) {
+        (TaskCause::Exited, Some(status), _) => format!("the command ended with exit status {status}"),
+        (TaskCause::Unproven | TaskCause::NotStarted, _, Some(words)) => {
+            format!("{}: {}", why(task.kind, end.cause), words.preview())
+        }
+        (cause, _, _) => why(task.kind, cause).into(),
     };
-    let mut artifact = artifact(FailureCategory::Task, end.status.name(), Text::short(how));
-    artifact.metadata.insert("task_id".into(), task.id.to_string());
-    if let Some(status) = end.exit_status {
-        artifact.metadata.insert("exit_status".into(), status.to_string());
-    }
-    Some(artifact)
+    Some(FailureArtifact {
+        task_id: Some(task.id),
+        exit_status: end.exit_status,
+        ..artifact(FailureCategory::Task, end.status.name(), Text::short(how))
+    })
 }
 
-fn why(cause: TaskCause) -> String {
+fn why(kind: TaskKind, cause: TaskCause) -> &'static str {
+    let command = kind == TaskKind::CommandTask;
     match cause {
-        TaskCause::Exited => "the command failed",
+        TaskCause::Exited if command => "the command failed",
+        TaskCause::Exited => "the child failed; its report says why",
         TaskCause::TimedOut => "the command was ended past its window",
-        TaskCause::NotStarted => "nothing was executed",
+        TaskCause::NotStarted if command => "nothing was executed",
+        TaskCause::NotStarted => "the child was never there",
         TaskCause::Stopped
         | TaskCause::AgentAsked
         | TaskCause::OperatorAsked
         | TaskCause::AgentStopped
-        | TaskCause::GraceOver => "the command was ended with everything that it had started",
-        TaskCause::Started | TaskCause::Unproven => "nobody can say how the command ended",
+        | TaskCause::GraceOver
+            if command =>
+        {
+            "the command was ended with everything that it had started"
+        }
+        TaskCause::Stopped
+        | TaskCause::AgentAsked
+        | TaskCause::OperatorAsked
+        | TaskCause::AgentStopped
+        | TaskCause::GraceOver => "the child was stopped with everything that it supervised",
+        TaskCause::Started | TaskCause::Unproven if command => "nobody can say how the command ended",
+        TaskCause::Started | TaskCause::Unproven => "nobody can say how the child ended",
     }
-    .into()
 }

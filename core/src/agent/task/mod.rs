@@ -112,9 +112,12 @@ pub struct ChildEnd {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StopRequest {
     pub cause: StopCause,
-    /// Whether everything is killed at once.
+    /// Whether everything is killed.
     pub force: bool,
     pub at: Wall,
+    /// When that was demanded because it had not ended in time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub escalated_at: Option<Wall>,
 }
 
 /// What a child needs, and the message that tells its parent; none as long as that is owed.
@@ -130,7 +133,9 @@ pub struct TaskEnd {
     /// What the command itself ended with; none where nobody can say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_status: Option<i32>,
-    pub duration_ms: Millis,
+    /// None where nobody can say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<Millis>,
     /// The result as its agent reads it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Text>,
@@ -261,8 +266,13 @@ impl Tasks {
     fn updated(&mut self, at: Wall, fact: &TaskStatusUpdated, news: bool) {
         let Some(task) = self.active.get_mut(&fact.task_id) else { return };
         match (fact.cause.stop(), &mut task.stop) {
-            (Some(cause), stop) => *stop = Some(StopRequest { cause, force: fact.force, at }),
-            (None, Some(stop)) => stop.force |= fact.force,
+            (Some(cause), stop) => {
+                *stop = Some(StopRequest { cause, force: fact.force, at, escalated_at: None });
+            }
+            (None, Some(stop)) if fact.force && !stop.force => {
+                (stop.force, stop.escalated_at) = (true, Some(at));
+            }
+            (None, Some(_)) => {}
             (None, None) => {}
         }
         if TaskTransition::of(task.status, fact.status) != TaskTransition::Changes {
@@ -276,7 +286,7 @@ impl Tasks {
         task.child_end = None;
         task.end = Some(TaskEnd {
             exit_status: fact.exit_status,
-            duration_ms: fact.duration_ms.unwrap_or_default(),
+            duration_ms: fact.duration_ms,
             result: fact.result.clone(),
             failure_artifact: fact.failure_artifact.clone(),
             worktree: fact.worktree.clone(),

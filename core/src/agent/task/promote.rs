@@ -23,13 +23,12 @@ const SUMMARY: usize = 120;
 /// The call of a command has waited long enough: what there is of its output is read, then it goes on as a task.
 pub(crate) fn yields(tx: &mut Tx<'_>, op: OpId) {
     tx.disarm(Alarm::Op(op));
-    let Some((run_id, task)) = tx.agent().ops.get(&op).and_then(|open| Some((open.run_id?, open.task_id?)))
-    else {
-        return;
-    };
+    let Some(open) = tx.agent().ops.get(&op) else { return };
+    let (Some(run_id), Some(task)) = (open.run_id, open.task_id) else { return };
+    let tty = open.command.as_ref().is_some_and(|command| command.tty);
     let (agent, output_tokens) = (tx.agent().id.clone(), tools::output_tokens(tx));
     let opening = Opening { run_id: Some(run_id), ..Opening::new(OpKind::PromoteCommand, READ_TIMEOUT) };
-    let work = TaskWork::Promote { task, output_tokens };
+    let work = TaskWork::Promote { task, output_tokens, tty };
     tx.open(opening, |op| Some(Effect::CallTask { agent, op, work }));
 }
 
@@ -124,7 +123,7 @@ fn unknown(tx: &Tx<'_>) -> CommandSpec {
 /// What the call is told without a look at the output.
 fn receipt(task: TaskId) -> Receipt {
     let json = format!(
-        r#"{{"disposition":"promoted_to_task","task_handle":{{"task_id":"{task}","status":"running"}},"initial_output_preview":"","initial_output_truncated":false}}"#
+        r#"{{"disposition":"promoted_to_task","task_handle":{{"task_id":"{task}","status":"running"}},"initial_output_preview":"","initial_output_truncated":true}}"#
     );
     Receipt::success(Text::short(json), ToolFacts::default())
 }

@@ -465,6 +465,8 @@ pub(crate) fn artifact(category: FailureCategory, kind: &str, summary: Text) -> 
         provider: None,
         model_ref: None,
         status: None,
+        task_id: None,
+        exit_status: None,
         source_chain: Vec::new(),
         metadata: alloc::collections::BTreeMap::new(),
     }

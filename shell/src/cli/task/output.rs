@@ -56,7 +56,9 @@ fn preview(one: &One<'_>, task: &Value) -> Result<(), Failure> {
     if !said.is_empty() {
         output::text(said)?;
     }
-    if task.get("output_truncated") == Some(&Value::Bool(true)) {
+    if let Some(problem) = task.get("output_problem").and_then(Value::as_str) {
+        output::note(&format!("holon: this is not all of it: {problem}"));
+    } else if task.get("output_truncated") == Some(&Value::Bool(true)) {
         output::note("holon: this is the beginning and the end of it");
         let whole = text(task, "/artifacts/0/path");
         let file = if whole.is_empty() { String::new() } else { format!(", or the file {whole}") };

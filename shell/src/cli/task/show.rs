@@ -60,7 +60,11 @@ fn rows(task: &Value) -> Vec<Vec<String>> {
         row("began", text(task, "/created_at")),
     ];
     if let Some(stop) = task.get("stop").filter(|stop| stop.is_object()) {
-        let force = if stop.get("force") == Some(&Value::Bool(true)) { ", at once" } else { "" };
+        let force = match text(stop, "/escalated_at") {
+            "" if stop.get("force") == Some(&Value::Bool(true)) => ", at once".to_owned(),
+            "" => String::new(),
+            at => format!(", killed at {at}"),
+        };
         rows.push(row("stop", &format!("by {} at {}{force}", text(stop, "/cause"), text(stop, "/at"))));
     }
     rows.extend(exit_status(task).map(|status| row("exit status", &status)));

@@ -11,6 +11,7 @@ use holon_core::tool::{Details, Receipt, Tool, ToolError, ToolErrorKind, ToolFac
 use serde::Serialize;
 
 pub use exec::CommandEnvironment;
+pub(crate) use exec::output_of;
 pub(super) use exec::{Commands, Whose};
 pub(super) use workspace::{FoundWorkspace, find as find_workspace};
 

@@ -139,7 +139,8 @@ impl Follower {
         Ok(sse::at(self.offset, "end", &end).map(Bytes::from))
     }
 
-    /// A log that is gone is told from an output that there never was by what the end has left on record.
+    /// Why this is not all of the output. A log that is gone is told from an output that there never was by what the end
+    /// has left on record.
     async fn missing(&mut self, task: Task) -> Handled<Option<String>> {
         let agent = self.agent.clone();
         let look = move |app: &App| {
@@ -147,7 +148,7 @@ impl Follower {
             let wanted = OutputRequest { retrieval: Retrieval::Success, characters: 1 };
             let left = tasks::output(app.runtime.texts(), &agent, &task, &log, wanted).task;
             let gone = task.child().is_none() && left.artifacts.is_empty() && !left.output_preview.is_empty();
-            Ok(gone.then(|| GONE.to_owned()))
+            Ok(gone.then(|| GONE.to_owned()).or(left.output_problem))
         };
         self.app.blocking(look).await
     }

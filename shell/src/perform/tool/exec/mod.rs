@@ -30,13 +30,14 @@ use tokio::task::JoinHandle;
 use super::super::Settings;
 use super::{Refusal, receipt};
 use crate::spawn;
-use crate::supervise::process;
+use crate::supervise::process::{self, Led};
 use crate::supervise::record::{self, End, ExitRecord};
 use crate::text::Texts;
 use connection::Prepared;
 use place::Place;
 
 pub use environment::CommandEnvironment;
+pub(crate) use result::output_of;
 
 /// The commands of this process: those that wait for the word, and those that are executed.
 #[derive(Default)]
@@ -207,7 +208,7 @@ impl Commands {
             Ok(Some(record)) => told(texts, &place, &record),
             Ok(None) => {
                 place.kill(&supervisor);
-                gone("its supervisor ended without a word; what was left of it was killed")
+                gone("its supervisor ended without a word; what could be found of it was killed")
             }
             Err(problem) => gone(&format!("what its supervisor left can't be read: {problem}")),
         };
@@ -264,10 +265,12 @@ impl Place {
         }
         let home = self.outputs.parent();
         let ours = |pid| home.is_some_and(|home| process::has_variable(pid, AGENT_HOME, home));
-        process::kill_session(supervisor.pid, supervisor.started, ours);
+        // The command first: it is known by itself, whatever has become of its environment, and leads its own group.
         if let Some(Some((pid, started))) = record::started(&self.folder) {
-            process::kill_session(pid, started, ours);
+            process::kill_led(Led::Group, pid, started, ours);
+            process::kill_led(Led::Session, pid, started, ours);
         }
+        process::kill_led(Led::Session, supervisor.pid, supervisor.started, ours);
     }
 }
 

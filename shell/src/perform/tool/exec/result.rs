@@ -40,7 +40,6 @@ struct Completed {
     stdout_preview: String,
     stderr_preview: String,
     truncated: bool,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     artifacts: Vec<Artifact>,
     /// Positions among the artifacts.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -51,7 +50,7 @@ struct Completed {
     note: Option<String>,
 }
 
-/// What the model reads of a batch.
+/// What the model reads of a batch: of its items so many ended with exit status 0, otherwise, or were left out.
 #[derive(Serialize)]
 struct Batch {
     items: Vec<BatchEntry>,
@@ -206,19 +205,32 @@ fn timed_out(window: u64, asked: Option<u64>, streams: &Streams) -> Refusal {
     Refusal::new(ToolErrorKind::CommandTimedOut, message).hint(hint).field("yield_time_ms")
 }
 
+/// What stands before each part of an error with output.
+const STDOUT: &str = "\nstdout so far:\n";
+const STDERR: &str = "\nstderr so far:\n";
+const WHOLE: &str = "\nthe whole output: ";
+const NOTE: &str = "\nnote: ";
+
+/// The output that such an error has.
+pub(crate) fn output_of(message: &str) -> String {
+    let part = |begins: &str| {
+        let (_, rest) = message.split_once(begins)?;
+        let end = [STDERR, WHOLE, NOTE].iter().filter_map(|next| rest.find(next)).min();
+        Some(&rest[..end.unwrap_or(rest.len())])
+    };
+    [STDOUT, STDERR].into_iter().filter_map(part).collect()
+}
+
 /// An error with the output that there was.
 fn so_far(what: &str, streams: &Streams) -> String {
     let mut message = what.to_owned();
-    for (name, text) in [("stdout", &streams.stdout), ("stderr", &streams.stderr)] {
-        if !text.is_empty() {
-            message.push_str(&format!("\n{name} so far:\n{text}"));
+    let artifacts = streams.artifacts.iter().map(|artifact| (WHOLE, &artifact.path));
+    let parts = [(STDOUT, &streams.stdout), (STDERR, &streams.stderr)].into_iter().chain(artifacts);
+    for (begins, part) in parts.chain(streams.notes.iter().map(|notes| (NOTE, notes))) {
+        if !part.is_empty() {
+            message.push_str(begins);
+            message.push_str(part);
         }
-    }
-    for Artifact { path } in &streams.artifacts {
-        message.push_str(&format!("\nthe whole output: {path}"));
-    }
-    if let Some(notes) = &streams.notes {
-        message.push_str(&format!("\nnote: {notes}"));
     }
     message
 }
@@ -228,29 +240,26 @@ fn batch(texts: &Texts, place: &Place, plan: &Plan, ends: &[ItemEnd]) -> Success
     let mut batch = Batch { items: Vec::new(), completed: 0, failed: 0, not_run: 0 };
     for (item, end) in plan.items.iter().zip(ends) {
         let cmd = clip(&texts.redact(&item.cmd), CMD);
+        let entry = |status| BatchEntry { cmd, status, completed: None, error: None };
         if end.end == End::NotRun {
             batch.not_run += 1;
-            batch.items.push(BatchEntry { cmd, status: "not_run", completed: None, error: None });
+            batch.items.push(entry("not_run"));
             continue;
         }
-        if !end.succeeded() {
-            batch.failed += 1;
-        }
+        *(if end.succeeded() { &mut batch.completed } else { &mut batch.failed }) += 1;
         match single(texts, place, item, end) {
             Ok(completed) => {
-                batch.completed += 1;
                 facts.truncated |= completed.truncated;
                 if facts.exit_status == Some(0) {
                     facts.exit_status = Some(completed.exit_status);
                 }
-                let completed = Some(completed);
-                batch.items.push(BatchEntry { cmd, status: "completed", completed, error: None });
+                batch.items.push(BatchEntry { completed: Some(completed), ..entry("completed") });
             }
             Err(refusal) => {
                 facts.exit_status = facts.exit_status.filter(|status| *status != 0);
                 let (kind, message) = (refusal.0.kind, refusal.0.message);
                 let error = Some(BatchError { kind, message });
-                batch.items.push(BatchEntry { cmd, status: kind.name(), completed: None, error });
+                batch.items.push(BatchEntry { error, ..entry(kind.name()) });
             }
         }
     }
@@ -261,6 +270,21 @@ fn batch(texts: &Texts, place: &Place, plan: &Plan, ends: &[ItemEnd]) -> Success
 mod tests {
     use super::*;
     use crate::text::Secrets;
+
+    #[test]
+    fn the_output_of_an_error_is_found_again() {
+        let streams = |stdout: &str, stderr: &str| Streams {
+            stdout: stdout.into(),
+            stderr: stderr.into(),
+            truncated: (true, false),
+            artifacts: vec![Artifact { path: "/log".into() }],
+            notes: Some("processes were ended".into()),
+        };
+        for (stdout, stderr) in [("", ""), ("one\n", ""), ("", "two"), ("one\n", "two\n")] {
+            let message = so_far("the command was stopped before its end", &streams(stdout, stderr));
+            assert_eq!(output_of(&message), format!("{stdout}{stderr}"), "{message}");
+        }
+    }
 
     /// What redaction shortens lets the end of a kept head into what is shown.
     #[test]
