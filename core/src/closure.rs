@@ -217,22 +217,67 @@ mod tests {
         decide(ClosureFacts { last_turn, held_until, ..NOTHING })
     }
 
+    /// The contract's table, row by row, and what stands before what within row 5.
     #[test]
     fn every_row() {
-        use ClosureEvidence::{HeldUntil, LastTurn, NoTurn};
-        use ClosureOutcome as Outcome;
+        use ClosureEvidence::{ForOperator, HeldUntil, LastTurn, NoTurn, RunnableWork, SleepsUntil, Wait};
+        use ClosureOutcome::{Completed, Continuable, Failed, None as Nothing, Waiting};
+        let (wait_id, work_item_id, signal) = (WaitId(2), WorkItemId(3), WorkSignal::ActivateQueued);
+        let waits = |kind| ClosureFacts { wait: Some((kind, wait_id)), ..NOTHING };
+        let last = |kind| ClosureFacts { last_turn: Some(kind), ..NOTHING };
+        let wait = |kind| Wait { wait_id, kind };
+        let (held, sleeps) = (HeldUntil { until: UNTIL }, SleepsUntil { until: UNTIL });
+        let failed = TurnKind::Failed;
+        let asleep = ClosureFacts { sleeps_until: Some(UNTIL), ..NOTHING };
+        let both = ClosureFacts { held_until: Some(UNTIL), ..asleep };
+        let operator = ClosureFacts { for_operator: Some(work_item_id), ..waits(WaitKind::Task) };
+        let runnable = ClosureFacts { work_signal: Some(signal), ..operator };
         let rows = [
-            (Some(TurnKind::Completed), None, 7, Outcome::Completed, LastTurn { kind: TurnKind::Completed }),
-            (Some(TurnKind::Aborted), None, 7, Outcome::Completed, LastTurn { kind: TurnKind::Aborted }),
-            (Some(TurnKind::Completed), Some(UNTIL), 5, Outcome::Waiting, HeldUntil { until: UNTIL }),
-            (None, Some(UNTIL), 5, Outcome::Waiting, HeldUntil { until: UNTIL }),
-            (None, None, 8, Outcome::None, NoTurn),
+            (1, "a turn failed", last(failed), Failed, LastTurn { kind: failed }),
+            (2, "an item for the operator", operator, Waiting, ForOperator { work_item_id }),
+            (2, "an operator is waited for", waits(WaitKind::Operator), Waiting, wait(WaitKind::Operator)),
+            (3, "a task is waited for", waits(WaitKind::Task), Waiting, wait(WaitKind::Task)),
+            (4, "the outside is waited for", waits(WaitKind::External), Waiting, wait(WaitKind::External)),
+            (5, "a timer is waited for", waits(WaitKind::Timer), Waiting, wait(WaitKind::Timer)),
+            (5, "a sleep with an end", asleep, Waiting, sleeps.clone()),
+            (5, "a hold before a sleep", both, Waiting, held.clone()),
+            (5, "a sleep before a timer", asleep_and(WaitKind::Timer), Waiting, sleeps),
+            (
+                5,
+                "a hold after a turn",
+                ClosureFacts { held_until: Some(UNTIL), ..last(TurnKind::Completed) },
+                Waiting,
+                held,
+            ),
+            (6, "work that can be done", runnable, Continuable, RunnableWork { signal }),
+            (
+                7,
+                "a turn completed",
+                last(TurnKind::Completed),
+                Completed,
+                LastTurn { kind: TurnKind::Completed },
+            ),
+            (
+                7,
+                "a turn was aborted",
+                last(TurnKind::Aborted),
+                Completed,
+                LastTurn { kind: TurnKind::Aborted },
+            ),
+            (8, "no turn yet", NOTHING, Nothing, NoTurn),
         ];
-        for (last_turn, held, row, outcome, evidence) in rows {
-            let decision = decided(last_turn, held);
-            assert_eq!((decision.row, decision.outcome), (row, outcome), "{last_turn:?} {held:?}");
-            assert_eq!(decision.evidence, [evidence]);
+        for (row, what, facts, outcome, evidence) in rows {
+            let decision = decide(facts);
+            assert_eq!((decision.row, decision.outcome), (row, outcome), "{what}");
+            assert_eq!(decision.evidence, [evidence], "{what}");
+            // What failed is told whatever else there is.
+            let after = decide(ClosureFacts { last_turn: Some(failed), ..facts });
+            assert_eq!((after.row, after.outcome), (1, Failed), "{what}, after a failure");
         }
+    }
+
+    fn asleep_and(kind: WaitKind) -> ClosureFacts {
+        ClosureFacts { sleeps_until: Some(UNTIL), wait: Some((kind, WaitId(2))), ..NOTHING }
     }
 
     #[test]

@@ -23,6 +23,9 @@ names! {
 pub struct ContinuationResolution {
     pub trigger_kind: TriggerKind,
     pub class: ContinuationClass,
+    /// Row of the contract's table, 0 for what is waited for. Earlier builds named none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub row: Option<u8>,
     pub model_reentry: bool,
     pub model_visible: bool,
     pub prior_closure_outcome: ClosureOutcome,
@@ -83,9 +86,39 @@ pub fn liveness_only(kind: MessageKind) -> bool {
 pub struct Trigger {
     pub kind: MessageKind,
     pub trigger_kind: TriggerKind,
+    /// It tells of hints.
+    pub hints: bool,
     pub spent: Option<Spent>,
     /// The active waits that it ends.
     pub resolves: Vec<(WaitId, WaitKind)>,
+}
+
+/// The row that a message falls under, and what it is by that. First match wins.
+fn row(trigger: &Trigger, waiting: bool) -> (u8, ContinuationClass) {
+    use ContinuationClass::{LivenessOnly, LocalContinuation, ResumeExpectedWait, ResumeOverride};
+    let Trigger { kind, spent, hints, .. } = *trigger;
+    match kind {
+        _ if !trigger.resolves.is_empty() => (0, ResumeExpectedWait),
+        // A bare hint is known from its beginning.
+        _ if spent == Some(Spent::Known) && hints => (6, LivenessOnly),
+        _ if spent.is_some() => (2, LivenessOnly),
+        _ if liveness_only(kind) => (6, LivenessOnly),
+        MessageKind::OperatorPrompt if waiting => (1, ResumeOverride),
+        MessageKind::TaskResult if waiting => (3, ResumeOverride),
+        MessageKind::SystemTick if !hints => (5, LocalContinuation),
+        MessageKind::OperatorPrompt
+        | MessageKind::Control
+        | MessageKind::ChannelEvent
+        | MessageKind::WebhookEvent
+        | MessageKind::CallbackEvent
+        | MessageKind::TimerTick
+        | MessageKind::SystemTick
+        | MessageKind::InternalFollowup
+        | MessageKind::TaskResult
+        | MessageKind::TaskStatus
+        | MessageKind::BriefAck
+        | MessageKind::BriefResult => (if waiting { 4 } else { 7 }, LocalContinuation),
+    }
 }
 
 /// Classifies a message that arrives after the given closure: whatever that was, one that is waited for is expected.
@@ -94,18 +127,8 @@ pub fn resolve(
     prior: ClosureOutcome,
     prior_waiting_reason: Option<WaitingReason>,
 ) -> ContinuationResolution {
-    let Trigger { kind, trigger_kind, spent, ref resolves } = *trigger;
-    let waiting = prior == ClosureOutcome::Waiting;
-    let resumes = matches!(kind, MessageKind::OperatorPrompt | MessageKind::TaskResult);
-    let class = if !resolves.is_empty() {
-        ContinuationClass::ResumeExpectedWait
-    } else if spent.is_some() || liveness_only(kind) {
-        ContinuationClass::LivenessOnly
-    } else if waiting && resumes {
-        ContinuationClass::ResumeOverride
-    } else {
-        ContinuationClass::LocalContinuation
-    };
+    let Trigger { kind, trigger_kind, spent, ref resolves, .. } = *trigger;
+    let (row, class) = row(trigger, prior == ClosureOutcome::Waiting);
     let mut evidence = alloc::vec![ContinuationEvidence::MessageKind { kind }];
     evidence.extend(spent.map(|spent| match spent {
         Spent::Known => ContinuationEvidence::KnownAlready,
@@ -117,6 +140,7 @@ pub fn resolve(
     ContinuationResolution {
         trigger_kind,
         class,
+        row: Some(row),
         model_reentry,
         model_visible: model_reentry,
         prior_closure_outcome: prior,
@@ -129,52 +153,108 @@ pub fn resolve(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use MessageKind as Kind;
+
+    /// One situation of the contract's table.
+    struct Case {
+        row: u8,
+        what: &'static str,
+        trigger: Trigger,
+        /// None: after any closure.
+        waiting: Option<bool>,
+        class: ContinuationClass,
+    }
+
+    fn of(kind: MessageKind) -> Trigger {
+        Trigger {
+            kind,
+            trigger_kind: TriggerKind::SystemTick,
+            hints: false,
+            spent: None,
+            resolves: Vec::new(),
+        }
+    }
+
+    fn known(kind: MessageKind) -> Trigger {
+        Trigger { spent: Some(Spent::Known), ..of(kind) }
+    }
+
+    fn case(
+        row: u8,
+        what: &'static str,
+        trigger: Trigger,
+        waiting: Option<bool>,
+        class: ContinuationClass,
+    ) -> Case {
+        Case { row, what, trigger, waiting, class }
+    }
+
+    /// The contract's table, row by row.
+    fn table() -> Vec<Case> {
+        use ContinuationClass::{LivenessOnly, LocalContinuation, ResumeOverride};
+        let stale = Trigger { spent: Some(Spent::Stale), ..of(Kind::SystemTick) };
+        let hints = Trigger { hints: true, ..of(Kind::SystemTick) };
+        let bare = Trigger { hints: true, ..known(Kind::SystemTick) };
+        alloc::vec![
+            case(1, "operator input", of(Kind::OperatorPrompt), Some(true), ResumeOverride),
+            case(2, "a result that a turn has shown", known(Kind::TaskResult), None, LivenessOnly),
+            case(2, "the tick of a cancelled wait's timer", known(Kind::TimerTick), None, LivenessOnly),
+            case(2, "a stale runtime tick", stale, None, LivenessOnly),
+            case(3, "the end of a task", of(Kind::TaskResult), Some(true), ResumeOverride),
+            case(4, "the tick of a free timer", of(Kind::TimerTick), Some(true), LocalContinuation),
+            case(4, "an internal follow-up", of(Kind::InternalFollowup), Some(true), LocalContinuation),
+            case(4, "a channel's event", of(Kind::ChannelEvent), Some(true), LocalContinuation),
+            case(4, "a webhook", of(Kind::WebhookEvent), Some(true), LocalContinuation),
+            case(4, "a callback", of(Kind::CallbackEvent), Some(true), LocalContinuation),
+            case(4, "hints that say something", hints.clone(), Some(true), LocalContinuation),
+            case(5, "a runtime tick with a reason", of(Kind::SystemTick), None, LocalContinuation),
+            case(6, "hints that say nothing", bare, None, LivenessOnly),
+            case(6, "the status of a task", of(Kind::TaskStatus), None, LivenessOnly),
+            case(6, "an acknowledgement", of(Kind::BriefAck), None, LivenessOnly),
+            case(6, "a result that was told", of(Kind::BriefResult), None, LivenessOnly),
+            case(6, "control, which never is a message", of(Kind::Control), None, LivenessOnly),
+            case(7, "operator input", of(Kind::OperatorPrompt), Some(false), LocalContinuation),
+            case(7, "the end of a task", of(Kind::TaskResult), Some(false), LocalContinuation),
+            case(7, "the tick of a timer", of(Kind::TimerTick), Some(false), LocalContinuation),
+            case(7, "an internal follow-up", of(Kind::InternalFollowup), Some(false), LocalContinuation),
+            case(7, "a channel's event", of(Kind::ChannelEvent), Some(false), LocalContinuation),
+            case(7, "a webhook", of(Kind::WebhookEvent), Some(false), LocalContinuation),
+            case(7, "a callback", of(Kind::CallbackEvent), Some(false), LocalContinuation),
+            case(7, "hints that say something", hints, Some(false), LocalContinuation),
+        ]
+    }
 
     #[test]
-    fn every_kind_after_every_closure() {
-        use ContinuationClass::{LivenessOnly, LocalContinuation, ResumeExpectedWait, ResumeOverride};
-        use MessageKind as Kind;
-        let rows = [
-            // kind, class when nothing waits, class when the agent waits
-            (Kind::OperatorPrompt, LocalContinuation, ResumeOverride),
-            (Kind::Control, LivenessOnly, LivenessOnly),
-            (Kind::ChannelEvent, LocalContinuation, LocalContinuation),
-            (Kind::WebhookEvent, LocalContinuation, LocalContinuation),
-            (Kind::CallbackEvent, LocalContinuation, LocalContinuation),
-            (Kind::TimerTick, LocalContinuation, LocalContinuation),
-            (Kind::SystemTick, LocalContinuation, LocalContinuation),
-            (Kind::InternalFollowup, LocalContinuation, LocalContinuation),
-            (Kind::TaskResult, LocalContinuation, ResumeOverride),
-            (Kind::TaskStatus, LivenessOnly, LivenessOnly),
-            (Kind::BriefAck, LivenessOnly, LivenessOnly),
-            (Kind::BriefResult, LivenessOnly, LivenessOnly),
-        ];
-        assert!(rows.iter().map(|(kind, _, _)| kind).eq(Kind::ALL), "each kind has one row");
-        for (kind, at_rest, waiting) in rows {
+    fn every_row_after_every_closure() {
+        let table = table();
+        assert!(Kind::ALL.iter().all(|kind| table.iter().any(|case| case.trigger.kind == *kind)));
+        for Case { row, what, trigger, waiting, class } in table {
             for &prior in ClosureOutcome::ALL {
                 let waits = prior == ClosureOutcome::Waiting;
+                if waiting.is_some_and(|waiting| waiting != waits) {
+                    continue;
+                }
                 let reason = waits.then_some(WaitingReason::AwaitingTimer);
-                let trigger_kind = TriggerKind::SystemTick;
-                let trigger = Trigger { kind, trigger_kind, spent: None, resolves: Vec::new() };
                 let resolution = resolve(&trigger, prior, reason);
-                let expected = if waits { waiting } else { at_rest };
-                assert_eq!(resolution.class, expected, "{kind} after {prior}");
-                assert_eq!(resolution.model_reentry, expected != LivenessOnly);
-                assert_eq!(resolution.model_visible, resolution.model_reentry);
+                let found = (resolution.row, resolution.class);
+                assert_eq!(found, (Some(row), class), "{what} after {prior}");
+                let enters = class != ContinuationClass::LivenessOnly;
+                assert_eq!((resolution.model_reentry, resolution.model_visible), (enters, enters), "{what}");
                 assert_eq!(resolution.prior_closure_outcome, prior);
                 assert_eq!(resolution.prior_waiting_reason, reason);
-                assert_eq!(resolution.evidence, [ContinuationEvidence::MessageKind { kind }]);
-                let known = Trigger { spent: Some(Spent::Known), ..trigger.clone() };
-                let known = resolve(&known, prior, reason);
-                assert_eq!(
-                    (known.class, known.model_reentry),
-                    (LivenessOnly, false),
-                    "{kind} says nothing new"
-                );
-                assert_eq!(known.evidence.last(), Some(&ContinuationEvidence::KnownAlready));
-                let awaited = Trigger { resolves: alloc::vec![(WaitId(3), WaitKind::Timer)], ..trigger };
+                let kind = trigger.kind;
+                assert_eq!(resolution.evidence[0], ContinuationEvidence::MessageKind { kind });
+                let spent = trigger.spent.map(|spent| match spent {
+                    Spent::Known => ContinuationEvidence::KnownAlready,
+                    Spent::Stale => ContinuationEvidence::Stale,
+                });
+                assert_eq!(resolution.evidence.get(1), spent.as_ref(), "{what}");
+                // Row 0: whatever it is, one that is waited for is expected.
+                let awaited =
+                    Trigger { resolves: alloc::vec![(WaitId(3), WaitKind::Timer)], ..trigger.clone() };
                 let resumes = resolve(&awaited, prior, reason);
-                assert_eq!(resumes.class, ResumeExpectedWait, "{kind} is waited for");
+                let found = (resumes.row, resumes.class);
+                assert_eq!(found, (Some(0), ContinuationClass::ResumeExpectedWait), "{what}");
                 assert_eq!((resumes.model_reentry, resumes.matched_waiting_reason), (true, waits));
                 assert_eq!(resumes.evidence.last(), Some(&ContinuationEvidence::Wait { wait_id: WaitId(3) }));
             }

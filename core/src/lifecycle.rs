@@ -1,5 +1,6 @@
 //! May this agent run at all? Status, and what start, stop and abort answer (contract: agent.md, Lifecycle).
 
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use schemars::JsonSchema;
@@ -44,4 +45,10 @@ pub struct ControlOutcome {
     /// Tasks that are asked to end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cancelling_tasks: Vec<TaskId>,
+    /// Sources of the hints that waited, or that the aborted run was to tell of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lost_hints: Vec<String>,
+    /// Tasks of whose ends the aborted run was to tell: the next start does.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub untold_tasks: Vec<TaskId>,
 }

@@ -7,14 +7,17 @@ use std::sync::Arc;
 use holon_core::agent::external_trigger::DeliveryMode;
 use holon_core::agent::wake::Hint;
 use holon_core::event::{
-    DecodeError, Event, InboxFact, LifecycleFact, TaskFact, TimerFact, TurnFact, WakeFact, WorkFact,
+    DecodeError, Event, InboxFact, LifecycleFact, SchedulingFact, TaskFact, TimerFact, TurnFact, WakeFact,
+    WorkFact,
 };
-use holon_core::ids::{ExternalTriggerId, MessageId};
+use holon_core::ids::{ExternalTriggerId, MessageId, TaskId, WorkItemId};
 use holon_core::message::{AdmissionContext, AuthorityClass, Message, Origin, Surface, Trust};
 use holon_core::{AgentId, EventSeq, Record, RunId, StepSeq, Wall};
 use serde::{Deserialize, Serialize};
 
 use crate::ledger::{LedgerError, Reader};
+
+mod subject;
 
 /// Messages whose provenance is remembered; an event of an older one names only its id.
 const REMEMBERED: usize = 1_024;
@@ -32,8 +35,18 @@ pub struct Provenance {
     delivery_surface: Option<Surface>,
     #[serde(skip_serializing_if = "Option::is_none")]
     admission_context: Option<AdmissionContext>,
+    /// How it was brought: `http`, `cli` or `runtime`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    transport: Option<&'static str>,
+    /// What the sender is called there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     message_id: Option<MessageId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    task_id: Option<TaskId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    work_item_id: Option<WorkItemId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     correlation_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,6 +62,8 @@ pub struct Envelopes {
     oldest_first: VecDeque<MessageId>,
     /// The message of the run in progress.
     run: Option<(RunId, MessageId)>,
+    /// The work item that it is bound to, where it began here.
+    work_item: Option<WorkItemId>,
 }
 
 #[derive(Debug)]
@@ -72,7 +87,8 @@ impl Envelopes {
     /// # Errors
     /// None in practice: every payload is a plain struct with string keys.
     pub fn line(&mut self, record: &Record) -> Result<String, serde_json::Error> {
-        let provenance = serde_json::to_string(&self.provenance(&record.event))?;
+        let provenance = self.provenance(&record.event);
+        let provenance = serde_json::to_string(&self.about(provenance, &record.event))?;
         Ok(format!(
             r#"{{"id":"evt_{seq}","event_seq":{seq},"ts":"{at}","agent_id":"{agent}","type":"{kind}","v":{v},"provenance":{provenance},"payload":{payload}}}"#,
             seq = record.event_seq,
@@ -90,6 +106,7 @@ impl Envelopes {
         }
         if let Event::Turn(TurnFact::TurnStarted(fact)) = event {
             self.run = Some((fact.run_id, fact.message_id));
+            self.work_item = fact.work_item_id;
         }
         let message = message(event).or_else(|| match event {
             Event::Turn(_) | Event::Operation(_) | Event::Work(_) | Event::Wait(_) => {
@@ -116,6 +133,20 @@ impl Envelopes {
         self.known.get(&message).cloned().unwrap_or(unknown)
     }
 
+    /// With the task and the work item that the fact itself names, or that its run is bound to.
+    fn about(&mut self, provenance: Provenance, event: &Event) -> Provenance {
+        let of_run =
+            matches!(event, Event::Turn(_) | Event::Operation(_)).then_some(self.work_item).flatten();
+        if let Event::Turn(TurnFact::TurnTerminal(_)) = event {
+            self.work_item = None;
+        }
+        Provenance {
+            task_id: subject::task(event).or(provenance.task_id),
+            work_item_id: subject::work_item(event).or(of_run),
+            ..provenance
+        }
+    }
+
     /// A message whose record can't be read keeps its id: the record itself is told as damaged when it is read.
     fn look_up(&mut self, message: MessageId) {
         let Some(Earlier { reader, agent }) = &self.earlier else { return };
@@ -133,7 +164,11 @@ impl Envelopes {
             authority_class: Some(message.authority_class),
             delivery_surface: Some(message.delivery_surface),
             admission_context: Some(message.admission_context),
+            transport: Some(subject::transport(message.delivery_surface)),
+            source: subject::source(&message.origin),
             message_id: Some(message.id),
+            task_id: subject::origin(&message.origin),
+            work_item_id: None,
             correlation_id: message.correlation_id.clone(),
             causation_id: message.causation_id.clone(),
         };
@@ -196,12 +231,16 @@ fn delivered(event: &Event) -> Option<Provenance> {
     };
     let (descriptor_id, source) = (id.to_string(), Some(source.clone()));
     Some(Provenance {
-        origin: Some(Origin::Callback { descriptor_id, source }),
+        origin: Some(Origin::Callback { descriptor_id, source: source.clone() }),
         trust: Some(Trust::TrustedIntegration),
         authority_class: Some(AuthorityClass::IntegrationSignal),
         delivery_surface: Some(surface),
         admission_context: Some(AdmissionContext::ExternalTriggerCapability),
+        transport: Some(subject::transport(surface)),
+        source,
         message_id: None,
+        task_id: None,
+        work_item_id: None,
         correlation_id: hint.and_then(|hint| hint.correlation_id.clone()),
         causation_id: hint.and_then(|hint| hint.causation_id.clone()),
     })
@@ -235,6 +274,8 @@ fn message(event: &Event) -> Option<MessageId> {
             | TaskFact::ChildNeedNoted(_)
             | TaskFact::ChildEnded(_) => None,
         },
+        Event::Scheduling(SchedulingFact::SchedulerDecision(fact)) => fact.message_id,
+        Event::Scheduling(SchedulingFact::ContinuationResolved(fact)) => Some(fact.message_id),
         Event::Timer(TimerFact::TimerTickQueued(fact)) => Some(fact.message_id),
         Event::Work(WorkFact::DeliverySummaryRecorded(fact)) => Some(fact.related_message_id),
         Event::Lifecycle(_)

@@ -210,6 +210,8 @@ fn a_stop_of_a_command_that_has_ended_leaves_its_status() {
 
         let mut supervised = Supervised::start("setsid sleep 61 & touch begun; exit 7", |_| {});
         supervised.until_begun();
+        let main = supervised.command();
+        wait_for(|| holon_shell::supervise::process::stat(main).is_none_or(|stat| stat.ended));
         supervised.runtime.say(&Say::Stop { force });
         let end = supervised.ended();
         assert_eq!(end.end, End::Exited { status: 7 });

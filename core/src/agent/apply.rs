@@ -84,7 +84,7 @@ impl Agent {
                 ControlAction::Stop => {
                     self.tasks.withdrawn(&fact.aborted_messages);
                     self.work.stopped();
-                    self.hints.stopped();
+                    self.hints.stopped(&fact.lost_hints);
                     self.sleep = None;
                 }
                 ControlAction::Start => {
@@ -192,6 +192,7 @@ impl Agent {
 
     fn apply_turn(&mut self, at: Wall, fact: &TurnFact) {
         if let TurnFact::TurnStarted(fact) = fact {
+            self.hints.turn_begins();
             let taken = |id: &MessageId| self.inbox.claimed(*id).map(|entry| entry.message.clone());
             let also: Vec<_> = fact.also.iter().filter_map(taken).collect();
             let mut all = core::iter::once(&fact.message_id).chain(&fact.also);

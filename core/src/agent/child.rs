@@ -232,7 +232,10 @@ fn final_report(agent: &Agent, status: TaskStatus) -> Option<Text> {
     }
     let last = agent.history.exchanges.back()?;
     let said = last.answer.clone().filter(|answer| !answer.is_empty());
+    // A turn that failed has told why in a brief.
+    let told = || agent.childhood.result.as_ref().map(Text::short);
     said.or_else(|| {
-        status.ne(&TaskStatus::Completed).then(|| Text::short(format!("its last turn ended {}", last.end)))
+        let fails = || Text::short(format!("its last turn ended {}", last.end));
+        status.ne(&TaskStatus::Completed).then(|| told().unwrap_or_else(fails))
     })
 }

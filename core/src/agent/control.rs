@@ -1,10 +1,12 @@
 //! Start, stop and abort: applied in the step that admits them, whatever the agent does (contract:
 //! agent.md, Lifecycle).
 
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::agent::child;
 use crate::agent::task::{self, TaskStatus};
+use crate::agent::turn::Run;
 use crate::agent::turn::end::{self, End};
 use crate::agent::workspace::occupancy;
 use crate::effect::Answer;
@@ -63,7 +65,12 @@ pub(super) fn stop(tx: &mut Tx<'_>) -> ControlOutcome {
         let since = hold.since;
         tx.record(HoldEnded { since, reason: HoldEnd::Stopped });
     }
-    let mut aborted = abort_run(tx, TurnReason::Stopped);
+    let running: Vec<MessageId> = tx.agent().run.iter().flat_map(Run::messages).collect();
+    let lost_hints = tx.agent().hints.sources(&running);
+    let told = running.iter().flat_map(|message| tx.agent().tasks.told_by(*message));
+    let unshown = told.filter(|task| task.end.as_ref().is_some_and(|end| !end.shown));
+    let untold_tasks = unshown.map(|task| task.id).collect();
+    let mut aborted = Aborted { lost_hints, untold_tasks, ..abort_run(tx, TurnReason::Stopped) };
     task::operator::give_up(tx, &Reject::AgentStopped { agent: tx.agent().id.clone() });
     aborted.tasks = task::stop::all(tx, TaskCause::AgentStopped, false);
     occupancy::stopped(tx);
@@ -96,18 +103,17 @@ struct Aborted {
     ops: Vec<OpId>,
     /// Tasks that are asked to end.
     tasks: Vec<TaskId>,
+    lost_hints: Vec<String>,
+    untold_tasks: Vec<TaskId>,
 }
 
 fn abort_run(tx: &mut Tx<'_>, reason: TurnReason) -> Aborted {
     let Some(run) = &tx.agent().run else { return Aborted::default() };
     let aborted = Aborted {
         run_id: Some(run.id),
-        messages: core::iter::once(run.message)
-            .chain(run.also.iter().map(|message| message.id))
-            .chain(run.interjected.iter().copied())
-            .collect(),
+        messages: run.messages().collect(),
         ops: tx.agent().run_ops(),
-        tasks: Vec::new(),
+        ..Aborted::default()
     };
     end::end(tx, End::Aborted { reason });
     aborted
@@ -135,6 +141,8 @@ fn applied(
         aborted_messages: aborted.messages.clone(),
         cancelled_ops: aborted.ops.clone(),
         cancelling_tasks: aborted.tasks.clone(),
+        lost_hints: aborted.lost_hints.clone(),
+        untold_tasks: aborted.untold_tasks.clone(),
     });
     if status != next {
         let boundary = Boundary::Control;
@@ -149,6 +157,8 @@ fn applied(
         aborted_messages: aborted.messages,
         cancelled_ops: aborted.ops,
         cancelling_tasks: aborted.tasks,
+        lost_hints: aborted.lost_hints,
+        untold_tasks: aborted.untold_tasks,
     }
 }
 
@@ -162,13 +172,20 @@ fn unchanged(action: ControlAction, status: Status) -> ControlOutcome {
         aborted_messages: Vec::new(),
         cancelled_ops: Vec::new(),
         cancelling_tasks: Vec::new(),
+        lost_hints: Vec::new(),
+        untold_tasks: Vec::new(),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{World, context, prompt};
+    use crate::agent::wake::Hint;
+    use crate::content::Text;
+    use crate::event::operation::OpKind;
+    use crate::input::Input;
+    use crate::outcome::CommandEnd;
+    use crate::testing::{World, agent, command_ends, context, prompt};
 
     #[test]
     fn the_outcome_tells_the_whole_change() {
@@ -185,5 +202,31 @@ mod tests {
             assert_eq!(outcome.aborted_messages, [message]);
             assert_eq!(outcome.cancelled_ops.len(), 1);
         }
+    }
+
+    /// What waited, and what the aborted run was to tell of; the next start says so with what else it has to tell.
+    #[test]
+    fn the_hints_that_a_stop_loses_are_named() {
+        let mut world = World::with_agent("main");
+        world.later(|reply| Input::RunTask {
+            agent: agent("main"),
+            arguments: Text::short(r#"{"cmd":"make"}"#),
+            reply,
+        });
+        let hint = |world: &mut World, source: &str| {
+            let hint = Hint { body: Some(Text::short("green")), ..Hint::new(source, "it moved") };
+            world.ask(|reply| Input::Wake { agent: agent("main"), hint, reply });
+        };
+        hint(&mut world, "ci");
+        hint(&mut world, "mail");
+        let Answer::Controlled(outcome) = world.control("main", ControlRequest::Stop) else { panic!() };
+        assert!(outcome.aborted_run_id.is_some(), "the turn about the first hint");
+        assert_eq!(outcome.lost_hints, ["ci", "mail"]);
+        world.complete_one("main", OpKind::RunCommand, command_ends(CommandEnd::Stopped, None));
+        world.control("main", ControlRequest::Start);
+        let run = world.agent("main").run.as_ref().expect("a turn about the task");
+        let told = run.incoming.body.text.preview();
+        assert!(told.contains("task_1 cancelled, a hint of ci was lost, a hint of mail was lost"), "{told}");
+        assert!(world.agent("main").hints.lost().is_empty(), "once");
     }
 }

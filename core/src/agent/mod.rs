@@ -297,7 +297,8 @@ impl Agent {
     pub(crate) fn trigger(&self, entry: &Entry, now: Wall) -> Trigger {
         let Message { kind, trigger_kind, .. } = entry.message;
         let resolves = wait::resolve::matched(self, &entry.message).map(|wait| (wait.id, wait.kind));
-        Trigger { kind, trigger_kind, spent: self.spent(entry, now), resolves: resolves.collect() }
+        let hints = wake::is_tick(&entry.message);
+        Trigger { kind, trigger_kind, hints, spent: self.spent(entry, now), resolves: resolves.collect() }
     }
 
     /// Why a message that would need a model needs none any more.

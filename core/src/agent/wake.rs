@@ -1,7 +1,7 @@
 //! Wake hints (contract: work.md, Wake hints): signals, not messages. Those of a source are one until they are told, and
 //! one message tells of all.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -19,7 +19,7 @@ use crate::event::WakeFact;
 use crate::event::wake::{WakeHintCoalesced, WakeHintRecorded, WakeTickQueued};
 use crate::host::tx::Tx;
 use crate::ids::{ExternalTriggerId, MessageId, ReplyId, WaitId};
-use crate::message::{MessageKind, NAME_BYTES, Origin, Priority, Surface};
+use crate::message::{Message, MessageKind, NAME_BYTES, Origin, Priority, Surface};
 use crate::names::names;
 use crate::prompt::sections;
 use crate::reject::Reject;
@@ -102,6 +102,8 @@ pub struct Hints {
     /// Stands for the body of the last delivery.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     last_said: Option<u64>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    lost: Vec<String>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
@@ -189,10 +191,28 @@ impl Hints {
             .map(|pending| pending.hint.source.as_str())
     }
 
-    /// A stop leaves none of them.
-    pub(super) fn stopped(&mut self) {
+    /// A stop leaves none of them; what it has lost is told with whatever else the next start has to tell.
+    pub(super) fn stopped(&mut self, lost: &[String]) {
         self.pending.clear();
         self.others = 0;
+        self.lost = lost.to_vec();
+    }
+
+    /// Sources of the hints that the last stop has lost, until a turn begins.
+    pub(super) fn lost(&self) -> &[String] {
+        &self.lost
+    }
+
+    pub(super) fn turn_begins(&mut self) {
+        self.lost.clear();
+    }
+
+    /// The sources of all that waits, and of what these messages tell of.
+    pub(super) fn sources(&self, messages: &[MessageId]) -> Vec<String> {
+        let told = messages.iter().flat_map(|message| self.told_by(*message));
+        let sources: BTreeSet<&String> =
+            self.pending().chain(told).map(|pending| &pending.hint.source).collect();
+        sources.into_iter().cloned().collect()
     }
 
     pub(super) fn settled(&mut self, message: MessageId) {
@@ -335,6 +355,11 @@ pub(crate) fn tell(tx: &mut Tx<'_>) {
     if let Some(message_id) = evidence::admit(tx, evidence) {
         tx.record(WakeTickQueued { message_id, sequence, hints, contentful });
     }
+}
+
+/// Whether a message tells of hints.
+pub(super) fn is_tick(message: &Message) -> bool {
+    matches!(&message.origin, Origin::System { subsystem } if subsystem == SUBSYSTEM)
 }
 
 fn said(hints: &Hints) -> String {

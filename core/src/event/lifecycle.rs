@@ -1,6 +1,7 @@
 //! What happened to the agent as a whole.
 
 use alloc::boxed::Box;
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
@@ -56,6 +57,12 @@ pub struct ControlApplied {
     /// Tasks that are asked to end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cancelling_tasks: Vec<TaskId>,
+    /// Sources of the hints that waited, or that the aborted run was to tell of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lost_hints: Vec<String>,
+    /// Tasks of whose ends the aborted run was to tell: the next start does.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub untold_tasks: Vec<TaskId>,
 }
 
 /// A change of posture outside of turns: falling asleep, being stopped or started.

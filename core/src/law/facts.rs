@@ -79,6 +79,8 @@ pub(super) fn applied(
         aborted_messages: aborted.map(|(_, message)| MessageId(message)).into_iter().collect(),
         cancelled_ops: Vec::new(),
         cancelling_tasks: Vec::new(),
+        lost_hints: Vec::new(),
+        untold_tasks: Vec::new(),
     }
 }
 

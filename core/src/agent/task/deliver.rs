@@ -52,7 +52,8 @@ pub(crate) fn tell_rest(tx: &mut Tx<'_>) {
     if untold.is_empty() || tx.agent().status == Status::Stopped {
         return;
     }
-    let named: Vec<String> = tx.agent().tasks.untold().map(named).collect();
+    let lost = tx.agent().hints.lost().iter().map(|source| alloc::format!("a hint of {source} was lost"));
+    let named: Vec<String> = tx.agent().tasks.untold().map(named).chain(lost).collect();
     let text = Text::whole(clip(&named.join(", "), NAMED));
     let origin = Origin::System { subsystem: SUBSYSTEM.into() };
     let (kind, surface) = (MessageKind::SystemTick, Surface::RuntimeSystem);

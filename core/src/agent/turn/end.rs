@@ -19,7 +19,7 @@ use crate::event::operation::Settlement;
 use crate::event::scheduling::ClosureDecided;
 use crate::event::turn::{FailureArtifact, TurnTerminal};
 use crate::host::tx::Tx;
-use crate::ids::{MessageId, RunId};
+use crate::ids::{MessageId, RunId, WorkItemId};
 use crate::terminal::{TurnKind, TurnReason};
 
 /// Why a run ends.
@@ -161,6 +161,7 @@ fn way(end: &End, dropped: bool) -> Option<Way> {
 /// What must be known of a run before its message takes the rounds along.
 pub(super) struct Before {
     pub(super) message: MessageId,
+    pub(super) work_item: Option<WorkItemId>,
     pub(super) interjected: Vec<MessageId>,
     also: Vec<MessageId>,
     last_text: Option<Text>,
@@ -172,6 +173,7 @@ impl Before {
     fn of(run: &Run) -> Self {
         Self {
             message: run.message,
+            work_item: run.work_item,
             interjected: run.interjected.clone(),
             also: run.also.iter().map(|message| message.id).collect(),
             last_text: run.last_text().cloned(),

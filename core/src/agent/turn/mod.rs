@@ -179,6 +179,12 @@ impl Round {
 }
 
 impl Run {
+    /// Everything that it is about: its own message, those that are taken with it, and prompts that were taken in.
+    pub(crate) fn messages(&self) -> impl Iterator<Item = MessageId> {
+        let also = self.also.iter().map(|message| message.id);
+        core::iter::once(self.message).chain(also).chain(self.interjected.iter().copied())
+    }
+
     /// The number of the round that the next request is for, within this run.
     pub fn next_round(&self) -> RoundIndex {
         RoundIndex(u32::try_from(self.rounds.len()).unwrap_or(u32::MAX).saturating_sub(self.carried_rounds))

@@ -82,7 +82,7 @@ pub(super) fn brief(
         kind,
         visibility,
         text,
-        work_item_id: None,
+        work_item_id: before.work_item,
         run_id: Some(terminal.run_id),
         related_message_id: Some(before.message),
         interjected_message_ids: before.interjected.clone(),

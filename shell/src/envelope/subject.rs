@@ -1,0 +1,83 @@
+//! What an event is about, and what its sender is called.
+
+use holon_core::event::{Event, SchedulingFact, TaskFact, WaitFact, WorkFact};
+use holon_core::ids::{TaskId, WorkItemId};
+use holon_core::message::{Origin, Surface};
+
+pub(super) fn transport(surface: Surface) -> &'static str {
+    match surface {
+        Surface::CliPrompt | Surface::RunOnce => "cli",
+        Surface::HttpPublicEnqueue
+        | Surface::HttpWebhook
+        | Surface::HttpCallbackEnqueue
+        | Surface::HttpCallbackWake
+        | Surface::HttpControlPrompt => "http",
+        Surface::TimerScheduler | Surface::RuntimeSystem | Surface::TaskRejoin => "runtime",
+    }
+}
+
+pub(super) fn source(origin: &Origin) -> Option<String> {
+    match origin {
+        Origin::Operator { actor_id } => actor_id.clone(),
+        Origin::Channel { channel_id, .. } => Some(channel_id.clone()),
+        Origin::Webhook { source, .. } => Some(source.clone()),
+        Origin::Callback { source, .. } => source.clone(),
+        Origin::Timer { timer_id } => Some(timer_id.clone()),
+        Origin::System { subsystem } => Some(subsystem.clone()),
+        Origin::Task { task_id } => Some(task_id.clone()),
+    }
+}
+
+/// The task that a message comes from.
+pub(super) fn origin(origin: &Origin) -> Option<TaskId> {
+    match origin {
+        Origin::Task { task_id } => task_id.parse().ok(),
+        Origin::Operator { .. }
+        | Origin::Channel { .. }
+        | Origin::Webhook { .. }
+        | Origin::Callback { .. }
+        | Origin::Timer { .. }
+        | Origin::System { .. } => None,
+    }
+}
+
+/// The task that a fact itself is about.
+pub(super) fn task(event: &Event) -> Option<TaskId> {
+    let Event::Task(fact) = event else { return None };
+    Some(match fact {
+        TaskFact::TaskCreated(fact) => fact.task_id,
+        TaskFact::TaskStatusUpdated(fact) => fact.task_id,
+        TaskFact::TaskResultQueued(fact) => fact.task_id,
+        TaskFact::TaskInputDelivered(fact) => fact.task_id,
+        TaskFact::ChildNeedNoted(fact) => fact.task_id,
+        TaskFact::ChildNeedTold(fact) => fact.task_id,
+        TaskFact::ChildEnded(fact) => fact.task_id,
+    })
+}
+
+/// The work item that a fact itself is about; of several none.
+pub(super) fn work_item(event: &Event) -> Option<WorkItemId> {
+    match event {
+        Event::Work(WorkFact::WorkItemWritten(fact)) => Some(fact.work_item_id),
+        Event::Work(WorkFact::WorkItemPicked(fact)) => Some(fact.work_item_id),
+        Event::Work(WorkFact::DeliverySummaryRecorded(fact)) => Some(fact.work_item_id),
+        Event::Work(WorkFact::WorkDeferred(fact)) => Some(fact.work_item_id),
+        Event::Work(WorkFact::WorkOwed(fact)) => Some(fact.work_item_id),
+        Event::Work(WorkFact::WorkItemStalled(fact)) => Some(fact.work_item_id),
+        Event::Wait(WaitFact::WaitRegistered(fact)) => fact.work_item_id,
+        Event::Scheduling(SchedulingFact::SchedulerDecision(fact)) => fact.work_item_id,
+        Event::Brief(holon_core::event::BriefFact::BriefCreated(fact)) => fact.work_item_id,
+        Event::Work(WorkFact::WorkTickQueued(_))
+        | Event::Wait(_)
+        | Event::Scheduling(_)
+        | Event::Lifecycle(_)
+        | Event::Inbox(_)
+        | Event::Turn(_)
+        | Event::Operation(_)
+        | Event::Task(_)
+        | Event::Timer(_)
+        | Event::Wake(_)
+        | Event::Outbox(_)
+        | Event::Workspace(_) => None,
+    }
+}
