@@ -212,16 +212,21 @@ impl Check for ExecCommandBatch {
 }
 
 fn check_command(field: &str, cmd: &str) -> Result<(), ToolError> {
-    let problem = if cmd.trim().is_empty() {
-        "is empty".to_string()
-    } else if cmd.len() > COMMAND_BYTES {
-        format!("is {} bytes, the limit is {COMMAND_BYTES}", cmd.len())
-    } else if cmd.contains('\0') {
-        "contains a NUL byte".to_string()
-    } else {
-        return Ok(());
-    };
-    Err(invalid(field, &problem, "write larger inputs to a file first"))
+    if cmd.trim().is_empty() {
+        return Err(invalid(field, "is empty", "say what is to be executed"));
+    }
+    if cmd.len() > COMMAND_BYTES {
+        let problem = format!("is {} bytes, the limit is {COMMAND_BYTES}", cmd.len());
+        return Err(invalid(field, &problem, "write larger inputs to a file first"));
+    }
+    if cmd.contains('\0') {
+        return Err(invalid(
+            field,
+            "contains a NUL byte",
+            "leave it out: no argument of a program can have one",
+        ));
+    }
+    Ok(())
 }
 
 impl Check for ApplyPatch {
