@@ -125,8 +125,8 @@ impl Checks {
             }
         }
         let kin = kin::judge(&self.folded, &row.records, self.bounds.config(), self.sabotage)?;
-        for law in ["C1", "C3", "C7"] {
-            *self.said.entry(law).or_default() += kin;
+        for (law, times) in kin.of_laws() {
+            *self.said.entry(law).or_default() += times;
         }
         *self.said.entry("O1").or_default() +=
             places::judge(&self.folded, &self.totals, &row.records, self.sabotage)?;

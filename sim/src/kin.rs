@@ -13,23 +13,37 @@ use holon_core::{AgentId, Config, Event, Record};
 use crate::failure::{Failure, ensure};
 use crate::world::Sabotage;
 
-/// Judges the records of a step by what the logs come to after it; says how often there was something to say.
+/// How often each law had something to say.
+#[derive(Debug, Default)]
+pub(crate) struct Said {
+    begins: u64,
+    runs: u64,
+    belongs: u64,
+}
+
+impl Said {
+    pub(crate) fn of_laws(&self) -> [(&'static str, u64); 3] {
+        [("C3", self.runs), ("C7", self.belongs), ("C8", self.begins)]
+    }
+}
+
+/// Judges the records of a step by what the logs come to after it.
 pub(crate) fn judge(
     agents: &BTreeMap<AgentId, Agent>,
     records: &[Record],
     config: &Config,
     sabotage: Option<Sabotage>,
-) -> Result<u64, Failure> {
-    let mut said = 0;
+) -> Result<Said, Failure> {
+    let mut said = Said::default();
     let mut concerned = BTreeSet::new();
     for record in records {
         match &record.event {
             Event::Lifecycle(LifecycleFact::AgentCreated(_)) => {
-                said += u64::from(begins(agents, &record.agent, config, sabotage)?);
+                said.begins += u64::from(begins(agents, &record.agent, config, sabotage)?);
                 concerned.insert(&record.agent);
             }
             Event::Turn(TurnFact::TurnStarted(_)) => {
-                said += u64::from(runs(agents, &record.agent, sabotage)?);
+                said.runs += u64::from(runs(agents, &record.agent, sabotage)?);
             }
             Event::Lifecycle(
                 LifecycleFact::ControlApplied(_)
@@ -56,12 +70,12 @@ pub(crate) fn judge(
         }
     }
     for agent in concerned.into_iter().filter_map(|id| agents.get(id)) {
-        said += u64::from(belongs(agents, agent, sabotage)?);
+        said.belongs += u64::from(belongs(agents, agent, sabotage)?);
     }
     Ok(said)
 }
 
-/// C1: as deep and as many as there may be.
+/// C8: as deep and as many as there may be.
 fn begins(
     agents: &BTreeMap<AgentId, Agent>,
     id: &AgentId,
@@ -71,13 +85,13 @@ fn begins(
     let Some(child) = agents.get(id) else { return Ok(false) };
     let Some(supervisor) = &child.spec.supervisor else { return Ok(false) };
     let parent = agents.get(&supervisor.agent_id);
-    ensure!(parent.is_some(), "C1", "{id} begins under {}, of whom there is no record", supervisor.agent_id);
+    ensure!(parent.is_some(), "C8", "{id} begins under {}, of whom there is no record", supervisor.agent_id);
     let Some(parent) = parent else { return Ok(true) };
     let few = sabotage == Some(Sabotage::Childless);
     let (deepest, most) = if few { (0, 0) } else { (config.children.depth, config.children.per_agent) };
     let (depth, siblings) = (child.spec.depth, parent.tasks.children().count() as u64);
-    ensure!(depth == parent.spec.depth + 1 && depth <= deepest, "C1", "{id} is {depth} deep of {deepest}");
-    ensure!(siblings <= most, "C1", "{} has {siblings} children of {most}", parent.id);
+    ensure!(depth == parent.spec.depth + 1 && depth <= deepest, "C8", "{id} is {depth} deep of {deepest}");
+    ensure!(siblings <= most, "C8", "{} has {siblings} children of {most}", parent.id);
     Ok(true)
 }
 

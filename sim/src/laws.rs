@@ -53,7 +53,6 @@ pub const WORLD: [WorldLaw; 43] = [
         "A request is sent only if every budget covers it, one that is exhausted is named with what was used, and what \
          requests took adds up, over agents, days and lives.",
     ),
-    law("C1", S, Sabotage::Childless, "Nobody has more children, or deeper ones, than there may be."),
     law("C3", S, Sabotage::Idlers, "No child begins a turn while its supervisor is stopped."),
     law(
         "C7",
@@ -62,6 +61,7 @@ pub const WORLD: [WorldLaw; 43] = [
         "Who lives under supervision has a task of its supervisor, and each such task has somebody who lives, or whose \
          end is on its way; at the end of everything nobody is left.",
     ),
+    law("C8", S, Sabotage::Childless, "Nobody has more children, or deeper ones, than there may be."),
     law("D1", S, Sabotage::ReleaseEarly, "An effect leaves after its records are on the disk."),
     law(
         "D2",

@@ -136,7 +136,8 @@ pub(crate) fn judge(
             fact.execution_root,
             other.map(|agent| &agent.id)
         );
-        said += 1;
+        // Of a home there is nothing to say: nobody else comes there.
+        said += u64::from(totals.is_contended(&fact.execution_root));
     }
     Ok(said)
 }

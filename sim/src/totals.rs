@@ -20,6 +20,8 @@ pub(crate) struct Totals {
     pub(crate) children: BTreeSet<AgentId>,
     /// Who has an execution root.
     holders: BTreeMap<String, BTreeSet<AgentId>>,
+    /// The trees that ever had it.
+    trees: BTreeMap<String, BTreeSet<AgentId>>,
 }
 
 /// What one agent adds to it.
@@ -51,6 +53,7 @@ impl Totals {
         self.commands += now.commands;
         for root in &now.roots {
             self.holders.entry(root.clone()).or_default().insert(agent.id.clone());
+            self.trees.entry(root.clone()).or_default().insert(agent.tree().clone());
         }
         let before = self.of.insert(agent.id.clone(), now.clone()).unwrap_or_default();
         self.running -= u64::from(before.runs);
@@ -68,6 +71,11 @@ impl Totals {
 
     pub(crate) fn holders(&self, root: &str) -> impl Iterator<Item = &AgentId> {
         self.holders.get(root).into_iter().flatten()
+    }
+
+    /// Whether more than one tree has come to it.
+    pub(crate) fn is_contended(&self, root: &str) -> bool {
+        self.trees.get(root).is_some_and(|trees| trees.len() > 1)
     }
 }
 

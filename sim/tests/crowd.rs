@@ -7,7 +7,7 @@ fn lived(agents: u32, children: u32, depth: u32) -> Report {
     let report = world::run(&crowd::day(agents, children, depth), Options::default());
     assert!(report.failure.is_none(), "{:?}", report.failure);
     assert_eq!(report.crashes, 3);
-    for law in ["C1", "C2", "C5", "C6", "C7", "V9"] {
+    for law in ["C1", "C2", "C5", "C6", "C7", "C8", "V9"] {
         let said = report.said.get(law).copied();
         let said = said.or_else(|| Some(report.antecedents.iter().find(|(id, _)| *id == law)?.1));
         assert!(said > Some(0), "{law} had nothing to say");
