@@ -9,7 +9,7 @@ use holon_core::event::workspace::ReleaseCause;
 use holon_core::event::{InboxFact, LifecycleFact, OperationFact, SchedulingFact, TurnFact, WorkspaceFact};
 use holon_core::model::AttemptOutcome;
 use holon_core::terminal::{TurnKind, TurnReason};
-use holon_core::tool::{Tool, ToolErrorKind, Verdict};
+use holon_core::tool::{Tool, ToolError, ToolErrorKind, Verdict};
 use holon_core::{AgentId, Answer, Event};
 
 use crate::decisions::Came;
@@ -133,7 +133,7 @@ impl Witness {
                 *self.errors.entry(("tool", error.kind.name())).or_default() += 1;
                 injector.saw("a call has an error for its result");
                 if fact.tool_name == Tool::SpawnAgent.name() {
-                    injector.saw("a child is refused");
+                    spawn_refused(error, injector);
                 }
                 if error.kind == ToolErrorKind::Interrupted {
                     injector.saw("a call was interrupted");
@@ -163,6 +163,18 @@ impl Witness {
             TurnFact::BudgetExhausted(_) => injector.saw("a budget is exhausted"),
         }
     }
+}
+
+/// Which bound of the contract a call for another agent came to, by the name of its setting. Calls fail for other
+/// reasons, too.
+fn spawn_refused(error: &ToolError, injector: &mut Injector) {
+    const BOUNDS: [(&str, &str); 3] = [
+        ("(limits.child_depth)", "a child would be too deep"),
+        ("(limits.children_per_agent)", "a child is one too many for its parent"),
+        ("(limits.agents)", "an agent is one too many for the runtime"),
+    ];
+    let said = error.message.preview();
+    BOUNDS.iter().filter(|(bound, _)| said.contains(bound)).for_each(|(_, met)| injector.saw(met));
 }
 
 fn inbox(fact: &InboxFact, injector: &mut Injector) {
