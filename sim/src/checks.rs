@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use holon_core::agent::Agent;
 use holon_core::config::TaskLimits;
 use holon_core::event::operation::{OpKind, Settlement};
-use holon_core::event::{LifecycleFact, OperationFact, SchedulingFact, TaskFact, TurnFact};
+use holon_core::event::{LifecycleFact, OperationFact, OutboxFact, SchedulingFact, TaskFact, TurnFact};
 use holon_core::host::{Accounts, Host};
 use holon_core::law::Laws;
 use holon_core::lifecycle::Status;
@@ -204,6 +204,9 @@ impl Checks {
         // One message tells of every task that could not be told of before.
         let told = |record: &&Record| matches!(record.event, Event::Task(TaskFact::TaskResultQueued(_)));
         let due = due + row.records.iter().filter(told).count() as u64;
+        // A stop goes down a whole family, letter by letter.
+        let taken = |record: &&Record| matches!(record.event, Event::Outbox(OutboxFact::LetterReceived(_)));
+        let due = due + 16 * row.records.iter().filter(taken).count() as u64;
         let most = if self.sabotage == Some(Sabotage::NoCost) {
             0
         } else {

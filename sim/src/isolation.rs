@@ -6,9 +6,12 @@
 //! the last step, whoever that was for, and a deadline that is over is seen by the next step of anybody. So the
 //! second run is woken whenever the first had a step that its last agent was the first to bring.
 
+use std::iter;
+
 use holon_core::AgentId;
 
 use crate::failure::{Failure, safety};
+use crate::families;
 use crate::fault::Faults;
 use crate::ingress::agent_id;
 use crate::scenario::{Action, Scenario};
@@ -30,8 +33,10 @@ fn compare(scenario: &Scenario, sabotage: Option<Sabotage>) -> Result<(), Failur
     let gone = scenario.agents;
     let mut rest = scenario.clone();
     rest.agents -= 1;
-    let family = format!("{}--", agent_id(gone));
-    let gone_too = |id: &AgentId| *id == agent_id(gone) || id.as_str().starts_with(&family);
+    let gone_too = |id: &AgentId| {
+        let belongs = |to: AgentId| *id == to || id.as_str().starts_with(&format!("{to}--"));
+        iter::once(gone).chain(families::public(gone)).map(agent_id).any(belongs)
+    };
     let alone = |id: &Option<AgentId>| id.as_ref().is_none_or(gone_too);
     rest.rings = whole.stepped.into_iter().filter(|(_, first)| alone(first)).map(|(at, _)| at).collect();
     for input in &mut rest.inputs {

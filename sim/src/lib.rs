@@ -19,6 +19,7 @@ pub mod diary;
 pub mod disk;
 pub mod explore;
 pub mod failure;
+mod families;
 pub mod fault;
 pub mod floors;
 pub mod form;

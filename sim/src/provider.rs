@@ -1,6 +1,7 @@
 //! A scripted-random provider: what it answers, and when, follows from the draws for one request.
 
 use holon_core::config::ContextLimits;
+use holon_core::ids::TaskId;
 use holon_core::model::{
     AnswerBlock, AttemptFailure, Block, FailureKind, Item, ModelAnswer, ModelRequest, ProposedCall,
     StopReason, Timing, TokenUsage, TransportDiagnostics,
@@ -12,6 +13,7 @@ use holon_core::{Content, ContentId, Millis, Text, Wall};
 use crate::choices::{Choices, Site, pick, splitmix64};
 use crate::commands;
 use crate::failure::{Failure, ensure};
+use crate::families;
 use crate::fault::{Faults, Injector};
 use crate::places;
 use crate::story::{self, Round};
@@ -32,6 +34,8 @@ pub struct Circumstances<'a> {
     pub away: bool,
     /// Whatever can come twice does.
     pub twice: bool,
+    /// The tasks of the agent's children that are alive.
+    pub children: &'a [TaskId],
     pub site: Site,
     pub wall: Wall,
 }
@@ -279,25 +283,6 @@ fn about_tasks(here: &mut Circumstances<'_>) -> (Tool, String) {
     }
 }
 
-/// A call that begins a child, or about one; what a child says itself when it can't go on.
-fn about_children(here: &mut Circumstances<'_>) -> (Tool, String) {
-    let (task, message) = (1 + here.below("task", 3), here.below("for what", 4));
-    match here.below("about children", 9) {
-        8 => (
-            Tool::SpawnAgent,
-            format!(r#"{{"initial_message":"try {message}","workspace_mode":"worktree"}}"#),
-        ),
-        0 | 1 => (Tool::TaskInput, format!(r#"{{"task_id":"task_{task}","input":"and {message}"}}"#)),
-        2 => (Tool::TaskStatus, format!(r#"{{"task_id":"task_{task}"}}"#)),
-        3 => (Tool::WaitFor, r#"{"reason":"which one?","wake":"operator_input"}"#.into()),
-        4 => (
-            Tool::WaitFor,
-            format!(r#"{{"reason":"the child","wake":"task_result","resource":"task_{task}"}}"#),
-        ),
-        _ => (Tool::SpawnAgent, format!(r#"{{"initial_message":"look into {message}"}}"#)),
-    }
-}
-
 /// A call about work items, of which some exist, or about the agent itself.
 fn about_work(here: &mut Circumstances<'_>) -> (Tool, String) {
     let item = 1 + here.below("item", 4);
@@ -353,7 +338,7 @@ fn call(here: &mut Circumstances<'_>, number: u32, odd: bool) -> ProposedCall {
     let spawns = inner.faults.child_calls > 0 && !inner.quiet;
     let goes = inner.faults.folder_calls > 0 && !inner.quiet;
     if spawns && inner.below("of children", 1_000) < inner.faults.child_calls {
-        let (tool, arguments) = about_children(&mut inner);
+        let (tool, arguments) = families::about_children(&mut inner);
         proposed.tool_name = tool.name().into();
         proposed.arguments = Text::Inline(arguments);
     } else if goes && inner.below("of folders", 1_000) < inner.faults.folder_calls {

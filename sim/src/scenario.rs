@@ -188,6 +188,10 @@ pub enum Meddling {
     Stop,
 }
 
+impl Meddling {
+    pub const ALL: &[Self] = &[Self::Create, Self::Prompt, Self::Enqueue, Self::Start, Self::Stop];
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
     pub sender: Sender,

@@ -53,6 +53,12 @@ impl Witness {
                     Settlement::Failed => injector.saw("an operation has failed"),
                     Settlement::Done | Settlement::Cancelled | Settlement::Lost => {}
                 },
+                Event::Lifecycle(LifecycleFact::AgentCreated(fact)) => {
+                    let begun = fact.spec.lineage_parent_agent_id.is_some();
+                    if begun && fact.spec.supervisor.is_none() {
+                        injector.saw("a public agent begins");
+                    }
+                }
                 Event::Lifecycle(LifecycleFact::ClockStepped(_)) => {
                     injector.saw("a step of the clock is recorded");
                 }
@@ -168,10 +174,11 @@ impl Witness {
 /// Which bound of the contract a call for another agent came to, by the name of its setting. Calls fail for other
 /// reasons, too.
 fn spawn_refused(error: &ToolError, injector: &mut Injector) {
-    const BOUNDS: [(&str, &str); 3] = [
+    const BOUNDS: [(&str, &str); 4] = [
         ("(limits.child_depth)", "a child would be too deep"),
         ("(limits.children_per_agent)", "a child is one too many for its parent"),
         ("(limits.agents)", "an agent is one too many for the runtime"),
+        ("exists already", "a name is taken"),
     ];
     let said = error.message.preview();
     BOUNDS.iter().filter(|(bound, _)| said.contains(bound)).for_each(|(_, met)| injector.saw(met));

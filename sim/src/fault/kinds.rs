@@ -16,7 +16,7 @@ const fn kind(rows: &'static str, name: &'static str, meets: &'static str) -> Ki
 }
 
 /// A swarm in which one of them never strikes, or never meets anything, has lost it.
-pub const KINDS: [Kind; 96] = [
+pub const KINDS: [Kind; 97] = [
     kind("PV1 PV3 PV5 PV6 PV8", "provider.fails", "an attempt has failed"),
     kind("PV4 PV5", "provider.away", "an attempt is repeated"),
     kind("PV4 PV5", "provider.away", "a wait is spread"),
@@ -104,6 +104,7 @@ pub const KINDS: [Kind; 96] = [
     kind("CH5", "a child begins", "a child would be too deep"),
     kind("CH3 CH5", "a child begins", "a child is one too many for its parent"),
     kind("CH3 CH5", "a child begins", "an agent is one too many for the runtime"),
+    kind("CH5", "a public agent begins", "a name is taken"),
     kind("RS1", "agent parked", "a child is brought in"),
     kind("OC1", "a folder is taken", "a folder is refused"),
     kind("OC2", "a folder is taken", "a holder is stopped"),

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use holon_core::agent::identity::AgentSpec;
 use holon_core::event::inbox::{MessageAdmitted, RequeueCause};
 use holon_core::event::{InboxFact, LifecycleFact, TurnFact, WakeFact};
 use holon_core::lifecycle::ControlAction;
@@ -23,6 +24,8 @@ pub(super) struct Model {
     pub(super) stopped: bool,
     /// Whose child it is.
     pub(super) child: Option<AgentId>,
+    /// An agent has begun it, and not an operator.
+    begun: bool,
     /// It has come to its end, or is gone but for its log.
     pub(super) retired: bool,
     pub(super) archived: bool,
@@ -72,8 +75,9 @@ pub(super) struct Key {
 }
 
 impl Model {
-    pub(super) fn of(child: Option<AgentId>) -> Self {
-        Self { child, ..Self::default() }
+    pub(super) fn of(spec: &AgentSpec) -> Self {
+        let child = spec.supervisor.as_ref().map(|supervisor| supervisor.agent_id.clone());
+        Self { child, begun: spec.lineage_parent_agent_id.is_some(), ..Self::default() }
     }
 
     pub(super) fn apply(&mut self, record: &Record, config: &Config, no_room: bool) -> Result<(), Failure> {
@@ -118,7 +122,8 @@ impl Model {
                 self.archived = true;
                 Ok(())
             }
-            Event::Lifecycle(LifecycleFact::ModelOverrideChanged(fact)) if self.child.is_some() => {
+            // Whoever began it gave it that model; operators say theirs themselves.
+            Event::Lifecycle(LifecycleFact::ModelOverrideChanged(fact)) if self.begun => {
                 self.model.clone_from(&fact.model);
                 Ok(())
             }

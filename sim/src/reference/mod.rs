@@ -200,8 +200,7 @@ impl Reference {
 
     fn record(&mut self, record: &Record) -> Result<(), Failure> {
         if let Event::Lifecycle(LifecycleFact::AgentCreated(fact)) = &record.event {
-            let child = fact.spec.supervisor.as_ref().map(|supervisor| supervisor.agent_id.clone());
-            let before = self.agents.insert(record.agent.clone(), Model::of(child));
+            let before = self.agents.insert(record.agent.clone(), Model::of(&fact.spec));
             ensure!(before.is_none(), "Q9", "{} was created twice", record.agent);
             return Ok(());
         }

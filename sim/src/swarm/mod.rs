@@ -1,5 +1,6 @@
 //! From a seed to a scenario: limits that bite, inputs that collide, faults that strike together.
 
+mod family;
 mod pattern;
 
 use holon_core::agent::timer::Misfire;
@@ -41,7 +42,7 @@ impl Draw {
 pub fn scenario(seed: u64) -> Scenario {
     let mut draw = Draw { choices: Seeded(seed), agent: 0, ordinal: 0 };
     let agents = draw.below("agents", 4) + 1;
-    let config = config_of(&mut draw, agents);
+    let mut config = config_of(&mut draw, agents);
     let mut faults = faults(&mut draw);
     let mut inputs = Vec::new();
     // Now and then everything comes at one instant, in an order that is drawn.
@@ -73,6 +74,7 @@ pub fn scenario(seed: u64) -> Scenario {
     of_children(&mut draw, agents, span, &mut inputs);
     of_folders(&mut draw, agents, span, &mut inputs);
     pattern::add(&mut draw, agents, span, &mut inputs, &mut faults);
+    family::add(&mut draw, agents, span, &mut inputs, &mut faults, &mut config);
     let later = later(&mut draw, &config, agents);
     let began = beginning(&mut draw);
     let (about, script) = (String::new(), Vec::new());

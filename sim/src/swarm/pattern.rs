@@ -109,7 +109,7 @@ fn many_timers(draw: &mut Draw, at: u64, agents: u32, inputs: &mut Vec<Timed>) {
     inputs.extend((0..count).map(|_| Timed { at, agent, action: action.clone() }));
 }
 
-fn prompt() -> Message {
+pub(super) fn prompt() -> Message {
     Message {
         sender: Sender::Operator,
         priority: Priority::Next,

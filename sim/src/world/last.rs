@@ -1,9 +1,12 @@
 //! The quiet phase: no new faults, everything that is down comes back, everything that was admitted ends.
 //! Only performers that are dead for ever stay dead: their agents must obey a stop and a shutdown all the same.
 
+use std::iter;
+
 use super::World;
 use super::agenda::Happening;
 use crate::failure::{Failure, ensure, liveness};
+use crate::families;
 use crate::ingress::{Request, Waiting, agent_id};
 use crate::scenario::Action;
 
@@ -19,7 +22,9 @@ impl World<'_> {
             self.sync()?;
         }
         for agent in 1..=self.scenario.agents {
-            self.agenda.plan(self.at + TIDY, 0, Happening::Tidy(agent));
+            for agent in iter::once(agent).chain(families::public(agent)) {
+                self.agenda.plan(self.at + TIDY, 0, Happening::Tidy(agent));
+            }
             if self.scenario.faults.dies(agent) {
                 let site = self.site("dead", agent, "stopped after");
                 let after = 10_000_000 + u64::from(self.choices.below(site, 600)) * 1_000_000;

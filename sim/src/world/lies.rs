@@ -68,7 +68,7 @@ impl World<'_> {
     }
 
     /// A follower whose place is behind the end of the log begins again there. Who finds that an agent is gone
-    /// altogether creates it again.
+    /// altogether creates it again, but for a child, which only its parent begins.
     fn followers_fall_back(&mut self, downtime: u64) {
         let ends = self.disk.agents();
         for (agent, shown) in std::mem::take(&mut self.outside.observed) {
@@ -78,7 +78,7 @@ impl World<'_> {
             }
             if ends.contains_key(&agent) {
                 self.outside.observed.insert(agent, shown.min(last));
-            } else {
+            } else if !agent.is_reserved() {
                 let request = Request { agent: self.number(&agent), action: Action::Create };
                 self.plan(self.at + downtime + 1_000, request.agent, Happening::Request(request));
             }

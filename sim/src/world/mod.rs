@@ -382,9 +382,10 @@ impl<'a> World<'a> {
         Site::new(component, agent, *ordinal, kind)
     }
 
-    /// The number of an agent of the scenario.
+    /// The number of an agent of the scenario, or of one that such an agent has begun.
     fn number(&self, agent: &AgentId) -> u32 {
-        let known = (1..=self.scenario.agents).find(|&number| agent_id(number) == *agent);
+        let number = agent.as_str().strip_prefix('a').and_then(|number| number.parse().ok());
+        let known = number.filter(|&number| agent_id(number) == *agent);
         known.unwrap_or_else(|| if agent.is_reserved() { of_child(agent) } else { 0 })
     }
 }

@@ -2,6 +2,7 @@
 
 use std::mem;
 
+use holon_core::ids::TaskId;
 use holon_core::{AgentId, Answer, Effect, OpId, ReplyId, StepSeq};
 
 use super::agenda::Happening;
@@ -125,6 +126,7 @@ impl World<'_> {
             self.injector.saw("provider.limited");
             self.patterns.limited(agent, &mut self.injector);
         }
+        let children = self.alive_children(agent);
         let deliveries = if self.scenario.faults.is_dead(component, number, self.at) {
             self.injector.saw(&format!("{component}.dead"));
             Vec::new()
@@ -142,10 +144,17 @@ impl World<'_> {
                 limited,
                 away,
                 twice,
+                children: &children,
                 site,
             })
         };
         Ok(deliveries)
+    }
+
+    /// The tasks of an agent's children that are alive, as far as it knows.
+    fn alive_children(&self, agent: &AgentId) -> Vec<TaskId> {
+        let known = self.checks.agents().get(agent);
+        known.map_or_else(Vec::new, |agent| agent.tasks.children().map(|(task, _)| task.id).collect())
     }
 
     /// What the story has its model say next.
