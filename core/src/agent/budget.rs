@@ -352,6 +352,10 @@ fn took(tx: &Tx<'_>, usage: TokenUsage) -> Amount {
 
 /// Only a start of the runtime changes budgets: what an exhausted one has stopped goes on once it is raised.
 pub(crate) fn recover(tx: &mut Tx<'_>) {
+    // Who has come to an end begins no more, whatever there is.
+    if tx.agent().childhood.retired.is_some() {
+        return;
+    }
     let Some(hold) = &tx.agent().hold else { return };
     if hold.cause == HoldCause::Budget
         && hold.budget.is_none_or(|budget| budget.is_raised(&tx.config.budgets))
