@@ -7,6 +7,7 @@ use super::agenda::Happening;
 use super::command::{self, Ends};
 use super::writer::urgent;
 use super::{Judges, Sabotage, World};
+use crate::choices::pick;
 use crate::disk::Row;
 use crate::failure::{Failure, Kind, liveness};
 use crate::fault::Ill;
@@ -262,9 +263,10 @@ impl World<'_> {
         if self.choices.below(site, 6) > 0 {
             return;
         }
-        let agent = self.choices.below(site.about("agent"), self.scenario.agents) + 1;
         let Some(host) = &self.life.host else { return };
-        if let Some(mut snapshot) = host.snapshot(&ingress::agent_id(agent)) {
+        let agents: Vec<&AgentId> = host.view().agent_ids().collect();
+        let Some(agent) = pick(&mut *self.choices, site.about("agent"), &agents) else { return };
+        if let Some(mut snapshot) = host.snapshot(agent) {
             if self.options.sabotage == Some(Sabotage::StaleSnapshot) {
                 snapshot.agent.next.brief = holon_core::ids::BriefId(99);
             }
