@@ -1,5 +1,5 @@
 //! Crash everywhere: small scenarios, and crashes at each of their boundaries in turn, at each pair of them, at
-//! each triple. The boundaries of the next crash are those of the run with the crashes before it, so that it also
+//! each triple; and a large one, at one in so many of its boundaries. The boundaries of the next crash are those of the run with the crashes before it, so that it also
 //! comes during the recovery from them.
 
 mod scripts;
@@ -20,6 +20,15 @@ pub struct Script {
     pub scenario: Scenario,
     /// How many crashes a run of it has at most.
     pub crashes: usize,
+    /// The first crash comes at one in so many boundaries; 1 for a script that can die at each.
+    pub every: usize,
+}
+
+impl Script {
+    /// How many of so many boundaries a first crash comes at.
+    pub fn firsts(&self, boundaries: u64) -> u64 {
+        if self.crashes > 0 { boundaries.div_ceil(self.every as u64) } else { 0 }
+    }
 }
 
 /// What dying everywhere in a script came to.
@@ -94,7 +103,7 @@ pub fn everywhere(
     for (at, script) in scripts.iter().enumerate() {
         let whole = judge(at, &[]);
         let boundaries = if script.crashes > 0 { whole.boundaries } else { 0 };
-        firsts.extend((1..=boundaries).map(|boundary| (at, boundary)));
+        firsts.extend((1..=boundaries).step_by(script.every).map(|boundary| (at, boundary)));
     }
     let next = AtomicUsize::new(0);
     let work = || {

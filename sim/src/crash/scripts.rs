@@ -6,7 +6,7 @@ use crate::fault::Faults;
 use crate::scenario::Scenario;
 
 /// Scenarios that are written down: their name, and how many crashes may come in one run of them.
-const WRITTEN: [(&str, usize, &str); 10] = [
+const WRITTEN: [(&str, usize, &str); 16] = [
     ("prompt", 3, include_str!("../../scripts/prompt.json")),
     ("patch", 3, include_str!("../../scripts/patch.json")),
     ("command", 3, include_str!("../../scripts/command.json")),
@@ -17,7 +17,15 @@ const WRITTEN: [(&str, usize, &str); 10] = [
     ("hold", 2, include_str!("../../scripts/hold.json")),
     ("shutdown", 2, include_str!("../../scripts/shutdown.json")),
     ("slot", 2, include_str!("../../scripts/slot.json")),
+    ("family", 1, include_str!("../../scripts/family.json")),
+    ("occupancy", 1, include_str!("../../scripts/occupancy.json")),
+    ("wait", 1, include_str!("../../scripts/wait.json")),
+    ("timer", 2, include_str!("../../scripts/timer.json")),
+    ("work", 1, include_str!("../../scripts/work.json")),
+    ("trigger", 2, include_str!("../../scripts/trigger.json")),
 ];
+/// One that is too large to die everywhere in it: its name, and at one in how many boundaries it dies.
+const LARGE: (&str, usize, &str) = ("great family", 17, include_str!("../../scripts/great_family.json"));
 /// Seeds whose scenarios are cut to a length at which one can die everywhere in them.
 const SEEDS: [u64; 4] = [11, 12, 15, 42];
 /// What a disk that takes its time takes, in microseconds: longer than a performer that is quick.
@@ -28,16 +36,21 @@ const SLOW: u64 = 40_000;
 /// # Panics
 /// When one of the files under `sim/scripts` is not a scenario.
 pub fn scripts() -> Vec<Script> {
-    let written = WRITTEN.iter().map(|(name, crashes, text)| {
-        let scenario = Scenario::from_text(text).unwrap_or_else(|problem| panic!("{name}: {problem}"));
-        Script { name: (*name).into(), scenario, crashes: *crashes }
-    });
+    let (large, every, text) = LARGE;
+    let large = Script { every, ..written(large, 1, text) };
+    let written = WRITTEN.iter().map(|(name, crashes, text)| written(name, *crashes, text)).chain([large]);
     let drawn = SEEDS.iter().map(|&seed| Script {
         name: format!("seed {seed}"),
         scenario: shortened(seed),
         crashes: 1,
+        every: 1,
     });
     written.chain(drawn).flat_map(|script| [script.clone(), bad(script.clone()), slow(script)]).collect()
+}
+
+fn written(name: &str, crashes: usize, text: &str) -> Script {
+    let scenario = Scenario::from_text(text).unwrap_or_else(|problem| panic!("{name}: {problem}"));
+    Script { name: name.into(), scenario, crashes, every: 1 }
 }
 
 fn shortened(seed: u64) -> Scenario {
