@@ -1,5 +1,6 @@
 //! A day of many agents with many children: each is asked once to delegate, and its children do what they are told, or
-//! delegate it once more. Some are stopped in the middle of it, and the process dies three times.
+//! delegate it once more, half of them in worktrees. Some are stopped in the middle of it, whoever is idle may leave memory,
+//! and the process dies in the middle of families.
 
 use holon_core::message::Priority;
 use serde_json::json;
@@ -14,12 +15,16 @@ const HOUR: u64 = 3_600 * SECOND;
 const DAY: u64 = 24 * HOUR;
 /// One in so many is stopped soon after it has delegated, and started later.
 const STOPPED: u32 = 10;
+/// So many seconds after a family has begun the process dies in it, of another family each time.
+pub const DEATHS: [u32; 9] = [6, 7, 8, 9, 10, 11, 13, 16, 19];
+/// How often an idle agent leaves memory after a step, in a thousand.
+const PARKS: u32 = 100;
 
 /// So many named agents with so many children each, which have as many of their own where the depth is 2.
 pub fn day(agents: u32, children: u32, depth: u32) -> Scenario {
     let mut inputs = Vec::new();
     for agent in 1..=agents {
-        let at = DAY / u64::from(agents) * u64::from(agent - 1);
+        let at = begins(agents, agent);
         inputs.push(Timed { at: u64::from(agent), agent, action: Action::Create });
         inputs.push(Timed { at: SECOND + at, agent, action: Action::Message(asked()) });
         if agent % STOPPED == 0 {
@@ -27,9 +32,12 @@ pub fn day(agents: u32, children: u32, depth: u32) -> Scenario {
             inputs.push(Timed { at: HOUR + at, agent, action: Action::Start });
         }
     }
-    let dies =
-        |hour: u64| Timed { at: hour * HOUR + 10 * SECOND, agent: 0, action: Action::Kill { again: 0 } };
-    inputs.extend([6, 12, 18].map(dies));
+    let deaths = (1..).zip(DEATHS).map(|(number, seconds)| {
+        let family = 1 + agents * number / (1 + u32::try_from(DEATHS.len()).unwrap_or(0));
+        let at = begins(agents, family.min(agents)) + u64::from(seconds) * SECOND;
+        Timed { at, agent: 0, action: Action::Kill { again: 0 } }
+    });
+    inputs.extend(deaths);
     inputs.sort_by_key(|timed| timed.at);
     let mut config = form::plain();
     config.children.per_agent = u64::from(children).max(config.children.per_agent);
@@ -43,11 +51,16 @@ pub fn day(agents: u32, children: u32, depth: u32) -> Scenario {
         rings: Vec::new(),
         agents,
         inputs,
-        faults: Faults::default(),
+        faults: Faults { parks: PARKS, ..Faults::default() },
         script: Vec::new(),
         story: story(children, depth),
         budget: u64::from(agents) * u64::from(children + 1).pow(depth) * 200,
     }
+}
+
+/// When the family of an agent begins.
+fn begins(agents: u32, agent: u32) -> u64 {
+    DAY / u64::from(agents) * u64::from(agent - 1)
 }
 
 fn asked() -> Message {
@@ -65,8 +78,11 @@ fn asked() -> Message {
 
 fn story(children: u32, depth: u32) -> Story {
     let spawn = |what: &'static str| {
-        let one =
-            move |number| ("SpawnAgent".to_owned(), json!({ "initial_message": format!("{what} {number}") }));
+        let one = move |number: u32| {
+            let mode = if number.is_multiple_of(2) { "worktree" } else { "inherit" };
+            let asked = json!({ "initial_message": format!("{what} {number}"), "workspace_mode": mode });
+            ("SpawnAgent".to_owned(), asked)
+        };
         (0..children).map(one).collect::<Vec<_>>()
     };
     let make = ("ExecCommand".to_owned(), json!({ "cmd": "make" }));

@@ -6,8 +6,16 @@ use sim::world::{self, Options, Report};
 fn lived(agents: u32, children: u32, depth: u32) -> Report {
     let report = world::run(&crowd::day(agents, children, depth), Options::default());
     assert!(report.failure.is_none(), "{:?}", report.failure);
-    assert_eq!(report.crashes, 3);
-    for law in ["C1", "C2", "C5", "C6", "C7", "C8", "V9"] {
+    let deaths = crowd::DEATHS.len() as u64;
+    assert_eq!(report.crashes, deaths);
+    let fired = |what: &str| report.fired.get(what).copied().unwrap_or(0);
+    // A family may have been stopped before, or its first worktree may not be there yet.
+    let within = fired("crash in the middle of a family");
+    assert!(within + 2 >= deaths, "{within} of {deaths} crashes fell into a family");
+    for what in ["a worktree is made", "a worktree is retained", "agent parked"] {
+        assert!(fired(what) > 0, "{what}: never");
+    }
+    for law in ["C1", "C2", "C5", "C6", "C7", "C8", "O5", "O6", "V9"] {
         let said = report.said.get(law).copied();
         let said = said.or_else(|| Some(report.antecedents.iter().find(|(id, _)| *id == law)?.1));
         assert!(said > Some(0), "{law} had nothing to say");
@@ -26,5 +34,6 @@ fn what_a_day_takes_follows_from_how_many_there_are() {
 #[test]
 fn families_of_seventy_three_end() {
     let report = lived(10, 8, 2);
-    assert!(report.turns >= 10 * 73, "{} turns", report.turns);
+    // The tenth is stopped in the middle.
+    assert!(report.turns >= 9 * 73, "{} turns", report.turns);
 }
