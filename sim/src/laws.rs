@@ -118,7 +118,7 @@ pub const WORLD: [WorldLaw; 43] = [
         "O6",
         S,
         Sabotage::Stray,
-        "Each worktree that is there is one that somebody has on record, and what is in use is there.",
+        "Each worktree that is there, folder or branch, is one that somebody has on record, and what is in use is there.",
     ),
     law("O1", S, Sabotage::Crowded, "Of each execution root one supervision tree has it at a time."),
     law(

@@ -1,4 +1,5 @@
-//! Worktrees as they really are, beside what the logs say of them: O6, each is one that somebody has on record.
+//! Worktrees as they really are, beside what the logs say of them: O6, each folder and each branch is one that somebody has
+//! on record. Git makes the branch first and removes it last, so whatever is left in the middle is a branch alone, or both.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +17,10 @@ use crate::world::Sabotage;
 
 /// Outside of the process: a crash leaves them alone.
 #[derive(Debug, Default)]
-pub(crate) struct Trees(BTreeSet<String>);
+pub(crate) struct Trees {
+    folders: BTreeSet<String>,
+    branches: BTreeSet<String>,
+}
 
 impl Trees {
     /// Makes one, or goes back into one of the same label; with some faults it is there although nobody hears of it.
@@ -28,17 +32,21 @@ impl Trees {
     ) -> Deliveries {
         let after = u64::from(here.below("latency", 2_000_000));
         let of_label = |own: &&WorktreePlan| own.anchor == anchor && own.label == isolated.plan.label;
-        if let Some(own) = isolated.own.iter().find(of_label).filter(|own| self.0.contains(&own.path)) {
+        if let Some(own) = isolated.own.iter().find(of_label).filter(|own| self.is_whole(own)) {
             here.injector.saw("a worktree is gone back into");
             return here.deliver(after, Outcome::found(binding(anchor, &own.path)));
         }
         if here.fault("fails", here.faults.tool_fails) {
-            if here.below("half", 2) == 0 {
-                self.0.insert(isolated.plan.path.clone());
+            match (here.below("half", 2), here.below("how far", 2)) {
+                (0, 0) => self.make(&isolated.plan),
+                (0, _) => {
+                    self.branches.insert(isolated.plan.branch.clone());
+                }
+                (_, _) => {}
             }
             return here.deliver(after, failed("git was killed"));
         }
-        self.0.insert(isolated.plan.path.clone());
+        self.make(&isolated.plan);
         here.injector.saw("a worktree is made");
         if here.fault("silent", here.faults.tool_silent) {
             return Vec::new();
@@ -47,17 +55,34 @@ impl Trees {
         here.deliver(after, Outcome::Workspace { execution, base })
     }
 
+    fn make(&mut self, plan: &WorktreePlan) {
+        self.folders.insert(plan.path.clone());
+        self.branches.insert(plan.branch.clone());
+    }
+
+    fn is_whole(&self, plan: &WorktreePlan) -> bool {
+        self.folders.contains(&plan.path) && self.branches.contains(&plan.branch)
+    }
+
     /// Removes one that has nothing new.
-    pub(crate) fn remove(&mut self, here: &mut Circumstances<'_>, unwanted: &UnwantedWorktree) -> Deliveries {
+    pub(crate) fn remove(
+        &mut self,
+        here: &mut Circumstances<'_>,
+        unwanted: &UnwantedWorktree,
+        sabotage: Option<Sabotage>,
+    ) -> Deliveries {
         let after = u64::from(here.below("latency", 2_000_000));
-        let path = &unwanted.plan.path;
+        let WorktreePlan { path, branch, .. } = &unwanted.plan;
         if here.fault("fails", here.faults.tool_fails) {
             if here.below("half", 2) == 0 {
-                self.0.remove(path);
+                self.folders.remove(path);
+                if here.below("how far", 2) == 0 {
+                    self.branches.remove(branch);
+                }
             }
             return here.deliver(after, failed("git was killed"));
         }
-        if unwanted.base.is_some() && self.0.contains(path) && here.below("changed", 4) == 0 {
+        if unwanted.base.is_some() && self.folders.contains(path) && here.below("changed", 4) == 0 {
             here.injector.saw("a worktree is retained");
             let retained = Retained {
                 reason: RetainReason::Changed,
@@ -67,7 +92,12 @@ impl Trees {
             };
             return here.deliver(after, Outcome::Worktree { removal: Removal::Retained { retained } });
         }
-        if self.0.remove(path) && unwanted.base.is_none() {
+        let folder = self.folders.remove(path);
+        let rest = sabotage != Some(Sabotage::KeepBranch) && self.branches.remove(branch);
+        if rest && !folder {
+            here.injector.saw("a branch without its folder is removed");
+        }
+        if folder && unwanted.base.is_none() {
             here.injector.saw("a worktree that nobody heard of is removed");
         }
         if here.fault("silent", here.faults.tool_silent) {
@@ -87,14 +117,15 @@ impl Trees {
         let under_way =
             all.iter().find(|one| !matches!(one.state, WorktreeState::InUse | WorktreeState::Retained));
         ensure!(under_way.is_none(), "O6", "{under_way:?} is left in the middle");
-        let gone =
-            all.iter().find(|one| one.state == WorktreeState::InUse && !self.0.contains(&one.plan.path));
+        let gone = all.iter().find(|one| one.state == WorktreeState::InUse && !self.is_whole(&one.plan));
         ensure!(gone.is_none(), "O6", "{gone:?} is in use, and not there");
-        let known: BTreeSet<&str> = all.iter().map(|one| one.plan.path.as_str()).collect();
+        let known: BTreeSet<&str> =
+            all.iter().flat_map(|one| [one.plan.path.as_str(), &one.plan.branch]).collect();
         let stray = (sabotage == Some(Sabotage::Stray)).then(|| "/stray".to_owned());
-        let orphan = self.0.iter().chain(&stray).find(|path| !known.contains(path.as_str()));
+        let mut there = self.folders.iter().chain(&self.branches).chain(&stray);
+        let orphan = there.find(|path| !known.contains(path.as_str()));
         ensure!(orphan.is_none(), "O6", "{orphan:?} is there, and nobody's");
-        Ok(self.0.len() as u64)
+        Ok(self.branches.len() as u64)
     }
 }
 

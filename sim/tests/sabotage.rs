@@ -66,6 +66,8 @@ fn other_ways_to_break_a_world_are_caught_too() {
         (Sabotage::Unshown, "S5"),
         (Sabotage::LateTimers, "W5"),
         (Sabotage::LostWork, "W11"),
+        (Sabotage::KeepBranch, "O6"),
+        (Sabotage::LetRun, "P5"),
     ] {
         let found = caught(sabotage, law);
         assert!(found.is_ok(), "{law} by {sabotage:?}: caught only by {found:?}");

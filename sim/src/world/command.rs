@@ -46,6 +46,8 @@ pub(super) struct Supervised {
     watched: Option<u64>,
     /// It was asked to end.
     pub(super) asked: bool,
+    /// Nothing ends it before its time, whoever asks.
+    deaf: bool,
     /// What is heard of it comes once more, so much later.
     echo: Option<u64>,
     /// Bytes that it was given.
@@ -107,6 +109,7 @@ impl World<'_> {
             broke: false,
             watched: None,
             asked: false,
+            deaf: false,
             echo: None,
             written: 0,
         };
@@ -264,8 +267,8 @@ impl World<'_> {
         let faults = &self.scenario.faults;
         let ignored = !self.quiet
             && self.injector.strikes(faults, &mut *self.choices, site, "ignored", faults.stop_ignored);
-        let deaf = self.scenario.faults.is_dead("tool", number, self.at);
-        if known.ended || known.lost || ignored || deaf {
+        known.deaf = ignored || self.scenario.faults.is_dead("tool", number, self.at);
+        if known.ended || known.lost || known.deaf {
             return Ok(());
         }
         let grace = self.scenario.config_of(self.life.number).tasks.stop_grace.0 * 1_000;
@@ -344,6 +347,27 @@ impl World<'_> {
             known.written += taken.unwrap_or(0);
         }
         self.deliver(agent, op, heard);
+        Ok(())
+    }
+
+    /// P5: once all effects have left, each command that goes on has somebody who will hear of its end, or was asked to
+    /// end; at rest none goes on but what nothing ends.
+    pub(super) fn nobody_is_orphaned(&mut self, rests: bool) -> Result<(), Failure> {
+        if self.life.host.is_none() || !self.life.recovered || !self.life.pending.is_empty() {
+            return Ok(());
+        }
+        let agents = self.checks.agents();
+        let open = |known: &Supervised, op: OpId| {
+            agents.get(&known.agent).is_some_and(|agent| agent.ops.contains_key(&op))
+        };
+        let goes_on = |known: &&Supervised| !(known.ended || known.lost || known.deaf);
+        let asked = |known: &Supervised| known.asked && !rests;
+        let orphan = self.outside.supervised.values().filter(goes_on).find(|known| {
+            let op = known.op.filter(|op| !open(known, *op));
+            op.is_some() && !asked(known)
+        });
+        ensure!(orphan.is_none(), "P5", "{orphan:?} goes on, and nobody will hear of its end");
+        self.checks.say("P5");
         Ok(())
     }
 

@@ -164,6 +164,11 @@ impl World<'_> {
             let now = self.now();
             self.call(Call::Step { now, input: Input::Tick })?;
         }
+        // Looks at every command are as rare as there are many.
+        let rare = 1 + self.outside.supervised.len() as u64 / CROWD;
+        if self.options.judges == Judges::All && self.counts.steps.is_multiple_of(rare) {
+            self.nobody_is_orphaned(false)?;
+        }
         self.park_some()?;
         self.arm();
         Ok(())

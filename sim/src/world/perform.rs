@@ -35,6 +35,7 @@ impl World<'_> {
             Effect::PrepareCommand { agent, op, task, call, .. } => self.prepare(&agent, op, task, &call),
             Effect::RunCommand { agent, op, supervisor } => self.go(&agent, op, &supervisor),
             Effect::WatchCommand { agent, op, supervisor } => self.watch(&agent, op, &supervisor),
+            Effect::StopCommand { .. } if self.options.sabotage == Some(Sabotage::LetRun) => Ok(()),
             Effect::StopCommand { agent, op, force } => self.stop(&agent, op, force),
             Effect::CallTask { agent, op, work } => self.call_task(&agent, op, &work),
             Effect::CallWork { agent, op, .. } | Effect::CallAgent { agent, op, .. } => {
@@ -48,8 +49,10 @@ impl World<'_> {
                 begun
             }
             Effect::RemoveWorktree { agent, op, worktree } => {
+                let sabotage = self.options.sabotage;
                 let mut trees = mem::take(&mut self.outside.trees);
-                let begun = self.begin(&agent, op, "workspace", |here| trees.remove(here, &worktree));
+                let begun =
+                    self.begin(&agent, op, "workspace", |here| trees.remove(here, &worktree, sabotage));
                 self.outside.trees = trees;
                 begun
             }
@@ -66,7 +69,9 @@ impl World<'_> {
                 let faults = &self.scenario.faults;
                 let late = faults.outcome_late;
                 let late = self.injector.strikes(faults, &mut *self.choices, site, "ignored", late);
-                self.dismiss(&agent, op, late);
+                if self.options.sabotage != Some(Sabotage::LetRun) {
+                    self.dismiss(&agent, op, late);
+                }
                 if !late {
                     self.outside.cancelled.insert((agent, op));
                 }

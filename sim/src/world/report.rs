@@ -109,6 +109,10 @@ pub enum Sabotage {
     Crowded,
     /// There may be a worktree that nobody has made.
     Stray,
+    /// A worktree is said to be removed, and its branch is there.
+    KeepBranch,
+    /// Nobody ends a command, whoever asks.
+    LetRun,
     /// Every child is taken for one that nobody supervises.
     Orphans,
     /// The queue is taken for a smaller one.
