@@ -2,6 +2,7 @@
 //! file or a thread; it decides nothing that a user could notice.
 
 pub mod activity;
+pub mod answer;
 pub mod changes;
 pub mod cli;
 pub mod client;

@@ -3,24 +3,22 @@
 
 use std::collections::BTreeSet;
 
-use holon_core::event::brief::{BriefKind, BriefVisibility};
+use holon_core::event::brief::BriefKind;
 use holon_core::event::turn::FailureArtifact;
-use holon_core::event::{BriefFact, Event, InboxFact, TurnFact};
+use holon_core::event::{BriefFact, Event, TurnFact};
 use holon_core::ids::{AgentId, MessageId, RunId};
-use holon_core::message::MessageKind;
 use holon_core::model::{AttemptRecord, ModelRef, StopReason, TokenUsage};
 use holon_core::terminal::{TurnKind, TurnReason};
 use holon_core::view::{ExplainedDeadline, RunVerdict};
 use holon_core::{Record, Text};
 use serde::Serialize;
 
+use crate::answer::{Answer, Told};
 use crate::changes::Changes;
 use crate::text::{TextError, Texts};
 
 /// Attempts that the report shows; a run of hundreds of rounds has as many.
 const ATTEMPTS: usize = 1_000;
-/// Messages about tasks that are remembered: what is told is about one of the last.
-const RESULTS: usize = 256;
 
 /// The parts of the report that records tell.
 #[derive(Debug, Default)]
@@ -39,14 +37,7 @@ pub struct RunFold {
     failure: Option<FailureArtifact>,
     last_kind: Option<(TurnKind, Option<TurnReason>)>,
     stop_reason: Option<StopReason>,
-    /// The last messages that told of background tasks.
-    of_tasks: BTreeSet<MessageId>,
-    /// The last run that delivered a work item.
-    delivered: Option<RunId>,
-    /// The last messages that told of timers.
-    of_timers: BTreeSet<MessageId>,
-    /// What was told last, and about which message.
-    final_text: Option<(Option<MessageId>, Text)>,
+    answer: Answer,
     raw_final_text: Option<Text>,
     failure_text: Option<Text>,
 }
@@ -138,47 +129,19 @@ pub struct AttemptTimeline {
 }
 
 impl RunFold {
+    /// Of this prompt; the default is of the one that this process gives its agent.
+    pub fn of(prompt: MessageId) -> Self {
+        Self { answer: Answer::to(prompt), ..Self::default() }
+    }
+
     /// Takes the next durable record of the agent.
     pub fn record(&mut self, record: &Record) {
+        self.answer.record(record);
         match &record.event {
             Event::Turn(fact) => self.turn(fact),
-            Event::Inbox(InboxFact::MessageAdmitted(fact)) => {
-                let told = match fact.message.kind {
-                    MessageKind::TaskResult | MessageKind::SystemTick => &mut self.of_tasks,
-                    MessageKind::TimerTick => &mut self.of_timers,
-                    MessageKind::OperatorPrompt
-                    | MessageKind::Control
-                    | MessageKind::ChannelEvent
-                    | MessageKind::WebhookEvent
-                    | MessageKind::CallbackEvent
-                    | MessageKind::InternalFollowup
-                    | MessageKind::TaskStatus
-                    | MessageKind::BriefAck
-                    | MessageKind::BriefResult => return,
-                };
-                told.insert(fact.message.id);
-                if told.len() > RESULTS {
-                    told.pop_first();
-                }
-            }
             Event::Brief(BriefFact::BriefCreated(brief)) => match brief.kind {
-                // What a timer brings is no part of the answer.
-                BriefKind::Result if self.is_of_timer(brief.related_message_id) => {}
-                // Nothing new to say about a task leaves what was said before.
-                BriefKind::Result if brief.text.is_empty() && self.is_of_task(brief.related_message_id) => {}
-                // What a run delivers with a work item stands before what it says at its end.
-                BriefKind::Result
-                    if brief.visibility == BriefVisibility::TurnResult
-                        && brief.run_id.is_some()
-                        && brief.run_id == self.delivered => {}
-                BriefKind::Result => {
-                    if brief.visibility == BriefVisibility::WorkDone {
-                        self.delivered = brief.run_id;
-                    }
-                    self.final_text = Some((brief.related_message_id, brief.text.clone()));
-                }
                 BriefKind::Failure => self.failure_text = Some(brief.text.clone()),
-                BriefKind::Ack => {}
+                BriefKind::Ack | BriefKind::Result => {}
             },
             Event::Lifecycle(_)
             | Event::Inbox(_)
@@ -248,17 +211,19 @@ impl RunFold {
         self.tools_started
     }
 
+    /// The brief that is the answer so far.
+    pub fn told(&self) -> Option<&Told> {
+        self.answer.told()
+    }
+
+    /// Why the last turn failed, in short.
+    pub fn failed(&self) -> Option<String> {
+        self.failure.as_ref().map(in_short)
+    }
+
     /// What the operator is told when the run did not complete.
     pub fn failure_text(&self) -> Option<&Text> {
         self.failure_text.as_ref()
-    }
-
-    fn is_of_timer(&self, message: Option<MessageId>) -> bool {
-        message.is_some_and(|message| self.of_timers.contains(&message))
-    }
-
-    fn is_of_task(&self, message: Option<MessageId>) -> bool {
-        message.is_some_and(|message| self.of_tasks.contains(&message))
     }
 
     /// The finished report.
@@ -272,13 +237,6 @@ impl RunFold {
                 .map(|text| texts.resolve(text).map(|text| text.to_string()))
                 .transpose()
         };
-        // The agent may have caught up with earlier messages first: their answers are not this one's. What the
-        // results of tasks brought is.
-        let own = |about: &Option<MessageId>| {
-            about.is_none_or(|message| message == ended.message_id)
-                || (self.is_of_task(*about) && *about > Some(ended.message_id))
-        };
-        let told = self.final_text.as_ref().filter(|(about, _)| own(about)).map(|(_, text)| text);
         let (source, seen, problem) = match ended.changes {
             Changes::Files(files) => (ChangesSource::GitAndPatches, files, None),
             Changes::NoRepository => (ChangesSource::Patches, BTreeSet::new(), None),
@@ -290,7 +248,7 @@ impl RunFold {
             agent_id: ended.agent_id,
             message_id: ended.message_id,
             run_ids: self.run_ids,
-            final_text: whole(told)?,
+            final_text: whole(self.answer.told().map(|told| &told.text))?,
             raw_final_text: whole(self.raw_final_text.as_ref())?,
             turn_kind: self.last_kind.map(|(kind, _)| kind),
             turn_reason: self.last_kind.and_then(|(_, reason)| reason),
@@ -326,6 +284,11 @@ impl RunFold {
         }
         Ok(())
     }
+}
+
+/// A failure in one line.
+pub fn in_short(failure: &FailureArtifact) -> String {
+    format!("{} ({})", failure.summary.preview(), failure.kind)
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]

@@ -83,7 +83,7 @@ fn work_goes_on_by_itself_until_it_is_done() {
     let daemon = Daemon::new(&provider);
     daemon.start();
     let told = daemon.ok(&["prompt", "--wait", "--json", "go"]).json();
-    assert_eq!(told["final_text"], "I begin.", "{told}");
+    assert_eq!(told["final_text"], "All is done.", "{told}");
     wait_for("its own turns", || turns(&daemon) == 3);
     let said = daemon.ok(&["transcript"]).stdout;
     assert_eq!(said.matches("work_1 is in focus and can be worked on").count(), 2, "{said}");

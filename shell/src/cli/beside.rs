@@ -58,7 +58,7 @@ pub(super) async fn run(
         ending.or(send(&client, &errand.agent, Sent { prompt, interject: false, key: None })).await?;
     let message_id = admitted.get("message_id").cloned().unwrap_or_default();
     let message_id: MessageId = serde_json::from_value(message_id).map_err(|_| incomplete("message_id"))?;
-    let mut fold = RunFold::default();
+    let mut fold = RunFold::of(message_id);
     let mut observer = std::mem::replace(&mut errand.observer, Box::new(|_| {}));
     let (why, interrupted) = {
         let mut see = |record: &Record| {

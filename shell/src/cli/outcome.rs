@@ -8,7 +8,7 @@ use super::exit::Exit;
 use super::output::{self, Failure, Lines};
 use super::run::Format;
 use crate::present;
-use crate::report::RunReport;
+use crate::report::{RunReport, in_short};
 use crate::screen::{Screen, Tone};
 
 /// Prints it, and says how the program ends. What can't be printed is in the ledger: a run that completed has
@@ -72,7 +72,7 @@ fn tell(report: &RunReport, screen: &Screen, agent: Option<&AgentId>) {
     let why = report
         .failure_artifact
         .as_ref()
-        .map_or_else(String::new, |failure| format!(": {} ({})", failure.summary.preview(), failure.kind));
+        .map_or_else(String::new, |failure| format!(": {}", in_short(failure)));
     output::note(&format!("holon: {}{why}", report.verdict));
     screen.line(Tone::Aside, &summary(report));
     if let Some(agent) = agent {

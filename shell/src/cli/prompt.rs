@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use holon_core::view::RunVerdict;
-use holon_core::{AgentId, EventSeq, Record};
+use holon_core::{AgentId, EventSeq, MessageId, Record, Text};
 use serde_json::{Value, json};
 
 use super::exit::Exit;
@@ -14,7 +14,9 @@ use super::run::prompt_text;
 use super::through::{Through, incomplete, number, text};
 use super::wait::Wait;
 use crate::activity::Activity;
+use crate::answer::Told;
 use crate::client::{Ask, Client};
+use crate::report::RunFold;
 use crate::screen::Screen;
 use crate::settings::quoted;
 use crate::{entropy, spawn};
@@ -59,12 +61,9 @@ async fn whole(through: Through, args: PromptArgs, ending: Ending) -> Result<Exi
             Ok((agent, EventSeq(number(&before, "/event_seq")), admitted))
         })
         .await?;
-    let message = text(&admitted, "/message_id").to_owned();
-    if message.is_empty() {
-        return Err(incomplete("message_id"));
-    }
+    let message: MessageId = text(&admitted, "/message_id").parse().map_err(|_| incomplete("message_id"))?;
     if args.wait {
-        return outcome(&through, &agent, before, &message, &args, &ending).await;
+        return outcome(&through, &agent, before, message, &args, &ending).await;
     }
     if args.json {
         output::document(&admitted)?;
@@ -114,14 +113,18 @@ async fn outcome(
     through: &Through,
     agent: &AgentId,
     before: EventSeq,
-    message: &str,
+    message: MessageId,
     args: &PromptArgs,
     ending: &Ending,
 ) -> Result<Exit, Failure> {
     let quiet = args.quiet || args.json;
     let screen = if quiet { Screen::quiet() } else { Screen::stderr(&through.environment) };
     let mut activity = Activity::new(screen.clone());
-    let mut see = |record: &Record| activity.see(record);
+    let mut fold = RunFold::of(message);
+    let mut see = |record: &Record| {
+        fold.record(record);
+        activity.see(record);
+    };
     let wait = Wait::new(&through.client, agent, before, through.idle_limit());
     let why = tokio::select! {
         biased;
@@ -136,7 +139,10 @@ async fn outcome(
     activity.finish();
     let verdict = RunVerdict::ALL.iter().copied().find(|verdict| verdict.name() == text(&why, "/verdict"));
     let exit = verdict.map(Exit::from).ok_or_else(|| incomplete("verdict"))?;
-    let told = ending.or(report(through, agent, before, message)).await?;
+    let told = match fold.told() {
+        Some(told) => Some(ending.or(whole_text(through, agent, told)).await?),
+        None => None,
+    };
     if args.json {
         output::document(&json!({
             "ok": exit == Exit::Completed, "agent_id": agent, "message_id": message,
@@ -148,25 +154,22 @@ async fn outcome(
         output::text(&told)?;
     }
     if exit != Exit::Completed {
-        output::note(&format!("holon: {}", text(&why, "/verdict")));
+        let failed = fold.failed().map_or_else(String::new, |failed| format!(": {failed}"));
+        output::note(&format!("holon: {}{failed}", text(&why, "/verdict")));
         output::hint("look", &format!("holon why {agent}, holon transcript {agent}"));
     }
     Ok(exit)
 }
 
-/// What the agent delivered for this message, or told about it; otherwise what it told last since then.
-async fn report(
-    through: &Through,
-    agent: &AgentId,
-    before: EventSeq,
-    message: &str,
-) -> Result<Option<String>, Failure> {
+/// The text of a brief; the runtime has the longer ones.
+async fn whole_text(through: &Through, agent: &AgentId, told: &Told) -> Result<String, Failure> {
+    if let Text::Inline(text) = &told.text {
+        return Ok(text.clone());
+    }
     let path = format!("/agents/{agent}/briefs");
-    let query = [("after", Some(before.to_string())), ("limit", Some("500".to_owned()))];
+    let before = told.event_seq.0.saturating_sub(1).to_string();
+    let query = [("after", Some(before)), ("limit", Some("1".to_owned()))];
     let answer = through.client.ask(&Ask::get(&path, &query)).await?;
-    let briefs = answer.get("briefs").and_then(Value::as_array).cloned().unwrap_or_default();
-    let about = |brief: &&Value| text(brief, "/related_message_id") == message;
-    let delivers = |brief: &&Value| about(brief) && text(brief, "/visibility") == "work_done";
-    let told = briefs.iter().rfind(delivers).or_else(|| briefs.iter().rfind(about)).or(briefs.last());
-    Ok(told.map(|brief| text(brief, "/text").to_owned()))
+    let brief = answer.pointer("/briefs/0").filter(|brief| text(brief, "/id") == told.id.to_string());
+    brief.map(|brief| text(brief, "/text").to_owned()).ok_or_else(|| incomplete("brief"))
 }
