@@ -138,7 +138,7 @@ impl Reject {
                 "another name: holon agent list shows those in use, holon status {agent} this agent"
             )),
             Self::PrivateAgent { parent, task, .. } => Some(alloc::format!(
-                "tell it through the task of its parent: holon task input {parent} {task}"
+                "tell it through the task of its parent: holon task input --agent {parent} {task} TEXT"
             )),
             Self::ReservedAgentId { .. } => Some("another name, without two hyphens in a row".into()),
             Self::AgentArchived { agent } => {
