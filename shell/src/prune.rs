@@ -17,7 +17,8 @@ struct Run {
 }
 
 /// Removes the oldest homes beyond the newest `keep`, a few at a time. A home that a process holds, or that
-/// changed within the hour before `now`, stays; so does whatever can't be removed: it is tried again.
+/// changed within the hour before `now`, stays; so does one with a worktree, which is there for somebody to look at, and
+/// whatever can't be removed: it is tried again.
 pub fn old_runs(runs: &Path, keep: u64, now: SystemTime) -> usize {
     let mut found: Vec<Run> = match fs::read_dir(runs) {
         Ok(entries) => entries.filter_map(|entry| Run::of(&entry.ok()?)).collect(),
@@ -25,7 +26,10 @@ pub fn old_runs(runs: &Path, keep: u64, now: SystemTime) -> usize {
     };
     found.sort_by(|one, other| other.changed.cmp(&one.changed).then_with(|| one.path.cmp(&other.path)));
     let old = found.into_iter().skip(usize::try_from(keep).unwrap_or(usize::MAX));
-    let stale = |run: &Run| now.duration_since(run.changed).is_ok_and(|age| age >= RECENT);
+    let stale = |run: &Run| {
+        let old = now.duration_since(run.changed).is_ok_and(|age| age >= RECENT);
+        old && !run.has_worktrees()
+    };
     let candidates = old.filter(stale).collect::<Vec<_>>();
     candidates.iter().rev().take(AT_ONCE).filter(|run| run.remove().is_ok()).count()
 }
@@ -40,6 +44,17 @@ impl Run {
             .filter_map(|file| file.symlink_metadata().ok()?.modified().ok())
             .max()?;
         ours.then_some(Self { path, changed })
+    }
+
+    /// Worktrees stand below the agents that they were made for. What can't be looked at may be one.
+    fn has_worktrees(&self) -> bool {
+        let folders = |path: &Path| -> io::Result<Vec<PathBuf>> {
+            fs::read_dir(path)?.map(|entry| Ok(entry?.path())).collect()
+        };
+        match folders(&self.path.join("worktrees")) {
+            Ok(agents) => agents.iter().any(|agent| folders(agent).map_or(true, |trees| !trees.is_empty())),
+            Err(problem) => problem.kind() != io::ErrorKind::NotFound,
+        }
     }
 
     /// The lock is held until the folder is gone.
@@ -100,6 +115,19 @@ mod tests {
         assert_eq!(left(folder.path()).last().unwrap(), "run-23");
         assert_eq!((prune(folder.path(), 3), prune(folder.path(), 3), prune(folder.path(), 3)), (16, 5, 0));
         assert_eq!(left(folder.path()), ["run-0", "run-1", "run-2"]);
+    }
+
+    #[test]
+    fn a_worktree_that_is_there_to_be_looked_at_stays_with_its_home() {
+        let folder = runs(3);
+        for (run, what) in [("run-1", "worktrees/main--1/1"), ("run-2", "worktrees/main--1")] {
+            let path = folder.path().join(run);
+            let changed = path.metadata().unwrap().modified().unwrap();
+            fs::create_dir_all(path.join(what)).unwrap();
+            File::open(&path).unwrap().set_modified(changed).unwrap();
+        }
+        assert_eq!(prune(folder.path(), 1), 1);
+        assert_eq!(left(folder.path()), ["run-0", "run-1"]);
     }
 
     #[test]

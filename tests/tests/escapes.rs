@@ -64,9 +64,15 @@ fn no_command_changes_what_is_outside() {
     assert_eq!(scene.kept(), before, "a batch: {said}");
     // Those who could have been ended are there, and know nothing of it.
     for victim in ["$runtime", "$PPID"] {
-        let said = scene.runs(&format!("kill -9 {victim} || echo held"));
-        assert!(said.contains("held"), "{victim}: {said}");
+        // A process ends at a limit that somebody sets it.
+        for end in ["kill -9", "prlimit --fsize=1:1 --pid", "prlimit --cpu=0:0 --pid"] {
+            let said = scene.runs(&format!("{end} {victim} || echo held"));
+            assert!(said.contains("held"), "{end} {victim}: {said}");
+        }
     }
+    // Its own limits are anybody's.
+    let said = scene.runs("prlimit --nofile=50:50 sh -c 'ulimit -n'; ulimit -n 40; ulimit -n");
+    assert!(said.contains("50") && said.contains("40"), "{said}");
     scene.daemon.ok(&["daemon", "stop"]);
     scene.daemon.ok(&["ledger", "verify"]);
 }

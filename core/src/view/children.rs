@@ -108,9 +108,33 @@ impl<'a> View<'a> {
     pub fn observed(&self, child: &AgentId) -> Option<ChildObservability> {
         self.host.observe(child)
     }
+
+    /// How the child of a task stands, or how it ended.
+    pub fn observed_by(&self, task: &Task) -> Option<ChildObservability> {
+        self.host.observe_by(task)
+    }
+}
+
+/// What its task says of a child that has ended.
+fn ended(task: &Task) -> ChildObservability {
+    let result = task.end.as_ref().and_then(|end| end.result.as_ref());
+    ChildObservability {
+        phase: ChildPhase::Terminal,
+        blocked_reason: None,
+        waiting_reason: None,
+        active_work_item_id: None,
+        work_summary: None,
+        last_progress_brief: None,
+        last_result_brief: result.map(|report| clip(report.preview(), SUMMARY)),
+    }
 }
 
 impl Host {
+    fn observe_by(&self, task: &Task) -> Option<ChildObservability> {
+        let child = task.child()?;
+        if task.status.is_terminal() { Some(ended(task)) } else { self.observe(&child.child_agent_id) }
+    }
+
     fn observe(&self, child: &AgentId) -> Option<ChildObservability> {
         let resident = self.agent(child).map(|agent| observe(agent, self.facts().now));
         resident.or_else(|| self.observed.get(child).map(|parked| parked.observed.clone()))
@@ -121,8 +145,7 @@ impl Host {
         for effect in effects {
             match effect {
                 Effect::CallTask { work: TaskWork::Status { task, child }, .. } => {
-                    let known = task.child().filter(|_| !task.status.is_terminal());
-                    *child = known.and_then(|spec| self.observe(&spec.child_agent_id)).map(Into::into);
+                    *child = self.observe_by(task).map(Into::into);
                 }
                 Effect::CallAgent { view, .. } => {
                     for child in &mut view.active_children {

@@ -4,7 +4,9 @@
 //! It holds for one thread and what that starts. A runtime is confined itself only where it does for an agent what a
 //! command could do as well: see [`within`].
 
+mod calls;
 mod network;
+mod others;
 mod profile;
 mod report;
 mod writes;
@@ -59,11 +61,19 @@ impl Policy {
     /// The kernel doesn't do it; then nothing may be started.
     pub fn enter(&self) -> Result<(), ConfineError> {
         writes::hold_back(&self.writable, writes::Neighbours::Spared)?;
+        if calls_can_be_refused() {
+            others::hold_back()?;
+        }
         match self.network {
             Network::On => Ok(()),
             Network::Off => network::hold_back(),
         }
     }
+}
+
+/// Whether there are filters for this kind of processor.
+fn calls_can_be_refused() -> bool {
+    seccompiler::TargetArch::try_from(std::env::consts::ARCH).is_ok()
 }
 
 /// Confines the writes of the calling process alone: it still has whoever it has started.

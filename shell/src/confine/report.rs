@@ -7,7 +7,7 @@ use holon_core::execution::{Enforcement, ExecutionPolicy};
 
 use rustix::process::geteuid;
 
-use super::{Network, Policy, network, writes};
+use super::{Network, Policy, calls_can_be_refused, network, writes};
 
 /// The first version of Landlock that holds back the truncation of files by their names.
 const TRUNCATE: u32 = 3;
@@ -48,10 +48,13 @@ impl Report {
         gap(self.landlock < TRUNCATE, "files elsewhere can be truncated");
         gap(self.landlock < DEVICES, "devices can be given requests");
         gap(self.landlock < SCOPES, "processes of the same user can be sent signals");
+        gap(true, "priority and processors of the user's other processes can be changed");
+        let limits = !calls_can_be_refused();
+        gap(limits, "other processes can be given limits, and terminals keys");
         let open = policy.network == Network::On;
         gap(open, "servers on this machine can be asked to do what a command can't");
         gap(geteuid().is_root(), "root can do what needs no file, such as loading a part of the kernel");
-        let scoped = self.landlock >= SCOPES;
+        let scoped = self.landlock >= SCOPES && !limits;
         ExecutionPolicy {
             paths: Enforcement::NotEnforced,
             writes: if self.landlock > 0 { Enforcement::Partly } else { Enforcement::NotEnforced },

@@ -33,6 +33,8 @@ pub enum ForkError {
     NoAgent(AgentId),
     #[error("the agent {0} exists already")]
     Exists(AgentId),
+    #[error("{agent} is a child of {supervisor}: what it is about belongs to that one's task")]
+    Child { agent: AgentId, supervisor: AgentId },
     #[error("{agent} has no event {at}: its log ends at {last}")]
     Beyond { agent: AgentId, at: EventSeq, last: EventSeq },
     #[error("{records} records are more than the {FORKED_RECORDS} that a fork copies at most")]
@@ -96,6 +98,7 @@ impl Past {
         let mut steps: Vec<Copied> = Vec::new();
         for record in reader.records(&fork.from, EventSeq(0), last)? {
             let record = record?;
+            may_be_copied(&record)?;
             match steps.last_mut() {
                 Some((step, records)) if *step == record.step => records.push(record),
                 Some(_) if record.event_seq > at => break,
@@ -135,6 +138,17 @@ impl Past {
         }
         batch.call(EncodedCall::new(&Call::Admit { agent: fork.to, through })?);
         Ok(Forked { batch, steps: made.into_iter().map(|(_, step)| step).collect(), through })
+    }
+}
+
+/// A copy of a child would have a supervisor that knows nothing of it.
+fn may_be_copied(record: &Record) -> Result<(), ForkError> {
+    let Event::Lifecycle(LifecycleFact::AgentCreated(fact)) = &record.event else { return Ok(()) };
+    match &fact.spec.supervisor {
+        None => Ok(()),
+        Some(supervisor) => {
+            Err(ForkError::Child { agent: record.agent.clone(), supervisor: supervisor.agent_id.clone() })
+        }
     }
 }
 

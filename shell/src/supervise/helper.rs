@@ -106,6 +106,8 @@ fn run_whole(mut command: Command) -> io::Result<ExitCode> {
     let child = command.spawn()?;
     let main = process::pid(child.id()).ok_or_else(|| io::Error::other("the process has no id"))?;
     let mut tree = Tree::of(main);
+    // It may have ended before anybody listened.
+    tree.reap();
     while tree.status.is_none() && !tree.empty {
         let mut watched: Vec<PollFd<'_>> =
             tree.ends().map(|ends| PollFd::new(ends, PollFlags::IN)).into_iter().collect();

@@ -27,6 +27,8 @@ fn refused(error: ForkError) -> Box<Failure> {
     let text = error.to_string();
     match error {
         ForkError::NoAgent(agent) => Failure::unknown_agent(&agent),
+        ForkError::Child { supervisor, .. } => Failure::new(Code::PrivateAgent, text)
+            .hint(format!("copy {supervisor} and have it delegate anew, or tell a new agent what to do")),
         ForkError::Exists(agent) => Reject::AgentExists { agent }.into(),
         ForkError::Beyond { agent, last, .. } => Failure::new(Code::CursorAhead, text)
             .hint(format!("holon tail {agent} shows the last events"))

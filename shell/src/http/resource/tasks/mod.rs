@@ -123,13 +123,12 @@ async fn known(app: &App, agent: &AgentId, id: TaskId) -> Handled<Task> {
 
 /// With its command whole, which may have to be read from the ledger, or with how its child stands now.
 async fn snapshot(app: &App, agent: AgentId, task: Task) -> Handled<TaskSnapshot> {
-    let child = task.child().filter(|_| !task.status.is_terminal()).map(|child| child.child_agent_id.clone());
-    let child_observability = match child {
-        Some(child) => {
-            let read = move |view: holon_core::view::View<'_>, _: &AgentId| Some(view.observed(&child));
-            look(app, &agent, read).await?.seen
-        }
-        None => None,
+    let child_observability = if task.child().is_some() {
+        let of = task.clone();
+        let read = move |view: holon_core::view::View<'_>, _: &AgentId| Some(view.observed_by(&of));
+        look(app, &agent, read).await?.seen
+    } else {
+        None
     };
     app.blocking(move |app| {
         let whole = TaskSnapshot::of(app.runtime.texts(), &agent, &task, usize::MAX);
