@@ -169,13 +169,13 @@ pub fn input(request: &Request, reply: ReplyId) -> Option<Input> {
         Action::CompleteWork { item } => {
             Some(Input::CompleteWorkItem { agent, item: WorkItemId(*item), reply })
         }
-        Action::Wake { source, says, wait } => {
+        Action::Wake { source, says, wait, about } => {
             let wait_id = (*wait > 0).then_some(WaitId(*wait));
-            let hint = Hint { wait_id, ..hint(*source, u32::from(*says)) };
+            let hint = Hint { wait_id, ..hint(*source, u32::from(*says), *about) };
             Some(Input::Wake { agent, hint, reply })
         }
-        Action::Deliver { generation, source, says } => {
-            let (delivery_mode, hint) = (DeliveryMode::WakeHint, hint(*source, *says));
+        Action::Deliver { generation, source, says, about } => {
+            let (delivery_mode, hint) = (DeliveryMode::WakeHint, hint(*source, *says, *about));
             let delivery = Delivery { generation: *generation, delivery_mode, hint };
             Some(Input::Deliver { agent, delivery, reply })
         }
@@ -216,10 +216,15 @@ fn meddle(parent: &AgentId, task: u64, how: Meddling, reply: ReplyId) -> Option<
     })
 }
 
-fn hint(source: u32, says: u32) -> Hint {
-    let name = if source == 0 { "ci".into() } else { format!("source {source}") };
+fn hint(source: u32, says: u32, about: u32) -> Hint {
+    let named = |number: u32, others: &str| match number {
+        0 => "ci".into(),
+        _ => format!("{others} {number}"),
+    };
+    let name = named(source, "source");
+    let resource = about.checked_sub(1).map(|number| named(number, "resource"));
     let body = (says > 0).then(|| Text::Inline(format!("passed {says}")));
-    Hint { body, ..Hint::new(name, "it moved") }
+    Hint { body, resource, ..Hint::new(name, "it moved") }
 }
 
 /// Bytes of a name that is too long.

@@ -135,6 +135,9 @@ pub enum Action {
         says: bool,
         /// The wait that it is for; none is 0.
         wait: u64,
+        /// Number of what it is about; nothing is 0.
+        #[serde(default)]
+        about: u32,
     },
     /// Something is sent to the address of a generation of the agent's trigger.
     Deliver {
@@ -143,6 +146,9 @@ pub enum Action {
         source: u32,
         /// Number of what it says; 0 is nothing.
         says: u32,
+        /// Number of what it is about; nothing is 0.
+        #[serde(default)]
+        about: u32,
     },
     /// An operator gives the trigger another address, or none.
     ChangeTrigger {

@@ -182,11 +182,12 @@ fn ends(agent: &Agent, wait: &Wait, message: &Message) -> bool {
         },
         WaitKind::External => {
             let hinted = agent.hints.told_by(message.id).any(|pending| {
-                let hint = &pending.hint;
+                let (hint, all) = (&pending.hint, &pending.about);
                 let meant = wait.subject.as_ref().map_or(hint.external_trigger_id.is_some(), |it| {
-                    hint.source == *it || hint.resource.as_ref() == Some(it)
+                    hint.source == *it || hint.resource.as_ref() == Some(it) || all.resources.contains(it)
                 });
-                meant || hint.wait_id == Some(wait.id)
+                let named = hint.wait_id == Some(wait.id) || all.wait_ids.contains(&wait.id);
+                meant || named || all.more > 0
             });
             let outside = matches!(
                 message.origin,

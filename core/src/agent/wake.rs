@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::evidence::{self, Evidence};
 use super::external_trigger::ExternalTrigger;
 use super::turn::Note;
+use super::wait::Wait;
 use super::{Agent, admission};
 use crate::content::{Text, clip};
 use crate::effect::Answer;
@@ -29,6 +30,8 @@ use crate::time::Wall;
 pub const SOURCES: usize = 64;
 /// Longest body, in bytes: 256 KiB as they come, or as base64 where they are no text.
 pub const BODY_BYTES: u64 = (256_u64 << 10).div_ceil(3) * 4;
+/// Resources, and waits, that are told apart among the hints of a source; beyond, they are only counted.
+pub const SUBJECTS: usize = 16;
 /// Sources that a tick names.
 const NAMED: usize = 10;
 /// Bytes of each name.
@@ -75,10 +78,25 @@ pub struct Hint {
     pub causation_id: Option<String>,
 }
 
-/// The hints of one source that wait: their number, and the latest.
+/// What several hints of one source are about, each once, in the order in which they came.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Subjects {
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resources: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub wait_ids: Vec<WaitId>,
+    /// Hints that named others than these: since nobody knows which, they are about whatever is waited for.
+    #[serde(default, skip_serializing_if = "none")]
+    pub more: u64,
+}
+
+/// The hints of one source that wait: their number, the latest, and what all of them are about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Pending {
     pub hint: Hint,
+    /// Of a single one, it says that itself.
+    #[serde(default, skip_serializing_if = "Subjects::is_empty")]
+    pub about: Subjects,
     pub count: u64,
     pub first_at: Wall,
     pub last_at: Wall,
@@ -130,7 +148,7 @@ impl Hint {
     }
 
     /// Whether it is about what a wait for the outside is for.
-    pub(crate) fn is_about(&self, wait: WaitId, subject: Option<&str>) -> bool {
+    fn is_about(&self, wait: WaitId, subject: Option<&str>) -> bool {
         let about = |subject: &str| self.source == subject || self.resource.as_deref() == Some(subject);
         self.wait_id == Some(wait) || subject.map_or(self.external_trigger_id.is_some(), about)
     }
@@ -145,6 +163,41 @@ impl Hint {
             ("causation_id", &self.causation_id),
         ];
         always.into_iter().chain(may.into_iter().filter_map(|(name, text)| Some((name, text.as_deref()?))))
+    }
+}
+
+impl Subjects {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    fn add(&mut self, hint: &Hint) {
+        let resource = keep(&mut self.resources, hint.resource.as_ref());
+        let wait = keep(&mut self.wait_ids, hint.wait_id.as_ref());
+        if !(resource && wait) {
+            self.more = self.more.saturating_add(1);
+        }
+    }
+}
+
+/// Whether it is among those that are kept now, or there is none.
+fn keep<T: Clone + PartialEq>(kept: &mut Vec<T>, one: Option<&T>) -> bool {
+    let Some(one) = one.filter(|one| !kept.contains(one)) else { return true };
+    let room = kept.len() < SUBJECTS;
+    if room {
+        kept.push(one.clone());
+    }
+    room
+}
+
+impl Pending {
+    /// Whether one of them is about what a wait for the outside is for.
+    pub(crate) fn is_about(&self, wait: WaitId, subject: Option<&str>) -> bool {
+        let named = |subject: &str| self.about.resources.iter().any(|resource| resource == subject);
+        self.hint.is_about(wait, subject)
+            || self.about.more > 0
+            || self.about.wait_ids.contains(&wait)
+            || subject.is_some_and(named)
     }
 }
 
@@ -225,19 +278,26 @@ impl Hints {
         }
         self.sequence = fact.sequence;
         let (hint, sequence) = (fact.hint.clone(), fact.sequence);
-        let pending = Pending { hint, count: 1, first_at: at, last_at: at, sequence };
+        let about = Subjects::default();
+        let pending = Pending { hint, about, count: 1, first_at: at, last_at: at, sequence };
         self.pending.insert(fact.hint.source.clone(), pending);
     }
 
-    /// One that says nothing takes nothing from one that said something.
+    /// One that says nothing takes nothing from one that said something, and none takes anything from what those
+    /// before it were about: somebody may wait for that.
     fn coalesced(&mut self, at: Wall, fact: &WakeHintCoalesced) {
         self.sequence = fact.sequence;
         let Some(pending) = self.pending.get_mut(&fact.hint.source) else { return };
         let before = core::mem::replace(&mut pending.hint, fact.hint.clone());
+        if pending.about.is_empty() {
+            pending.about.add(&before);
+        }
+        pending.about.add(&fact.hint);
         if pending.hint.body.is_none() {
             (pending.hint.body, pending.hint.content_type) = (before.body, before.content_type);
         }
         pending.hint.wait_id = pending.hint.wait_id.or(before.wait_id);
+        pending.hint.external_trigger_id = pending.hint.external_trigger_id.or(before.external_trigger_id);
         pending.hint.repeats &= before.repeats;
         pending.count = pending.count.saturating_add(1);
         (pending.last_at, pending.sequence) = (at, fact.sequence);
@@ -245,12 +305,14 @@ impl Hints {
 }
 
 impl Agent {
-    /// Whether the model has to look at a hint: it says something, or is what somebody waits for.
-    fn matters(&self, hint: &Hint) -> bool {
-        hint.body.is_some()
-            || self
-                .active_waits()
-                .any(|wait| wait.is_external() && hint.is_about(wait.id, wait.subject.as_deref()))
+    /// The waits for the outside.
+    fn external_waits(&self) -> impl Iterator<Item = &Wait> {
+        self.active_waits().filter(|wait| wait.is_external())
+    }
+
+    /// Whether somebody waits for one of the hints of a source.
+    pub(super) fn is_awaited(&self, pending: &Pending) -> bool {
+        self.external_waits().any(|wait| pending.is_about(wait.id, wait.subject.as_deref()))
     }
 
     pub(super) fn apply_wake(&mut self, at: Wall, fact: &WakeFact) {
@@ -295,8 +357,10 @@ impl Agent {
         }
     }
 
+    /// One that says something, or is what somebody waits for, is a word from outside.
     fn hinted(&mut self, at: Wall, hint: &Hint) {
-        if self.matters(hint) && !hint.repeats {
+        let awaited = || self.external_waits().any(|wait| hint.is_about(wait.id, wait.subject.as_deref()));
+        if !hint.repeats && (hint.body.is_some() || awaited()) {
             self.heard(at);
         }
     }
@@ -344,7 +408,9 @@ pub(super) fn refusal(hint: &Hint) -> Option<Reject> {
 pub(crate) fn tell(tx: &mut Tx<'_>) {
     let agent = tx.agent();
     let (sequence, hints) = (agent.hints.sequence, agent.hints.count());
-    let contentful = agent.hints.pending().any(|pending| agent.matters(&pending.hint));
+    // The model has to look at what says something, and at what somebody waits for.
+    let matters = |pending: &Pending| pending.hint.body.is_some() || agent.is_awaited(pending);
+    let contentful = agent.hints.pending().any(matters);
     let evidence = Evidence {
         kind: MessageKind::SystemTick,
         origin: Origin::System { subsystem: SUBSYSTEM.into() },

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use crate::agent::external_trigger::{Delivery, DeliveryMode};
 use crate::agent::wait::tests::{EXTERNAL, item_waits, makes, waits};
-use crate::agent::wake::{Hint, SOURCES, WakeDisposition};
+use crate::agent::wake::{Hint, SOURCES, SUBJECTS, WakeDisposition};
 use crate::agent::work::tests::idle;
 use crate::content::Text;
 use crate::effect::Answer;
@@ -134,6 +134,74 @@ fn what_was_hinted_in_the_turn_is_not_waited_for() {
     taken(&mut world, Hint { body: Some(long(7, 2_000)), ..hint("ci") });
     assert!(!makes(&mut world, &[EXTERNAL]));
     assert!(woken(&world) && world.agent("main").active_waits().next().is_none());
+}
+
+fn about(resource: &str) -> Hint {
+    Hint { resource: Some(resource.into()), ..hint("events") }
+}
+
+/// Whoever sends them need not know who waits: callbacks share a source.
+#[test]
+fn a_hint_that_is_waited_for_is_not_lost_to_later_ones_of_its_source() {
+    let later = [about("moon"), hint("events"), Hint { wait_id: Some(WaitId(7)), ..about("moon") }];
+    for first in [about("ci"), Hint { wait_id: Some(WaitId(1)), ..about("build") }] {
+        for second in later.clone() {
+            let mut world = item_waits(EXTERNAL);
+            world.admit("main", prompt("what do you wait for?"));
+            taken(&mut world, first.clone());
+            taken(&mut world, second);
+            idle(&mut world);
+            assert_eq!(ticks(&world), [(2, true)], "the model has to look");
+            assert!(world.agent("main").active_waits().next().is_none());
+            let shown = format!("{:?}", world.requests);
+            assert!(shown.contains(first.resource.as_ref().unwrap()), "{shown}");
+        }
+    }
+    let mut world = waits(("WaitFor", r#"{"reason":"anything","wake":"external"}"#));
+    world.admit("main", prompt("what do you wait for?"));
+    delivers(&mut world, 1, hint("web"));
+    taken(&mut world, hint("web"));
+    idle(&mut world);
+    assert!(world.agent("main").active_waits().next().is_none(), "one of them came through the trigger");
+}
+
+#[test]
+fn what_was_hinted_before_the_last_of_a_source_is_not_waited_for_either() {
+    let mut world = World::with_agent("main");
+    world.admit("main", prompt("go"));
+    taken(&mut world, about("ci"));
+    taken(&mut world, about("moon"));
+    assert!(makes(&mut world, &[EXTERNAL]), "the turn goes on");
+    let shown = format!("{:?}", world.requests.last().unwrap().conversation);
+    assert!(shown.contains("already_hinted") && shown.contains("about moon | before about ci"), "{shown}");
+}
+
+#[test]
+fn more_than_are_told_apart_are_about_whatever_is_waited_for() {
+    for (others, ends) in [(SUBJECTS, false), (SUBJECTS + 1, true)] {
+        let mut world = item_waits(EXTERNAL);
+        world.admit("main", prompt("what do you wait for?"));
+        for other in (0..others).chain(0..others) {
+            taken(&mut world, about(&format!("thing {other}")));
+        }
+        let pending = world.agent("main").hints.pending().next().unwrap();
+        assert_eq!(pending.about.resources.len(), SUBJECTS);
+        assert_eq!(pending.about.more, if ends { 2 } else { 0 });
+        idle(&mut world);
+        assert_eq!(world.agent("main").active_waits().next().is_none(), ends);
+    }
+}
+
+/// Only a message ends a wait: what one owner is shown would be taken from the other.
+#[test]
+fn what_somebody_waits_for_already_comes_by_its_message() {
+    let mut world = item_waits(EXTERNAL);
+    world.admit("main", prompt("what do you wait for?"));
+    taken(&mut world, hint("ci"));
+    assert!(!makes(&mut world, &[EXTERNAL]), "it waits");
+    idle(&mut world);
+    assert_eq!(ticks(&world), [(1, true)]);
+    assert!(world.agent("main").active_waits().next().is_none());
 }
 
 #[test]

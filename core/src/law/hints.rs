@@ -1,6 +1,7 @@
 //! The law about hints: they are one by source, and none is forgotten.
 
 use alloc::format;
+use alloc::string::String;
 
 use super::seen::Seen;
 use super::waits::rests;
@@ -32,15 +33,19 @@ pub(super) fn w3(seen: &Seen, record: &Record) -> Ruling {
             let (count, last) = (seen.hints.count(), seen.hints.next() - 1);
             let all = (fact.hints, fact.sequence) == (count, last) && count > 0;
             rule(all, || format!("{} tells of {} hints, {count} wait", fact.message_id, fact.hints))?;
-            let matters = seen.hints.pending.values();
-            let matters = matters.map(|(_, hint)| hint);
-            let matters = matters.into_iter().any(|hint| hint.body.is_some() || seen.is_awaited(hint));
+            let mut pending = seen.hints.pending.values();
+            let matters = pending.any(|hints| hints.hint.body.is_some() || seen.is_awaited(hints));
             rule(fact.contentful == matters, || format!("{} says something: {matters}", fact.message_id))
         }
         Event::Wake(WakeFact::WakeHintsShown(fact)) => {
             let lost = fact.sources.iter().find(|source| !seen.hints.pending.contains_key(*source));
             let runs = seen.running(fact.run_id).is_some();
-            rule(runs && lost.is_none(), || format!("{lost:?} is shown, and does not wait"))
+            rule(runs && lost.is_none(), || format!("{lost:?} is shown, and does not wait"))?;
+            let awaited = |source: &&String| {
+                seen.hints.pending.get(*source).is_some_and(|hints| seen.is_awaited(hints))
+            };
+            let taken = fact.sources.iter().find(awaited);
+            rule(taken.is_none(), || format!("{taken:?} is shown, and taken from who waits for it"))
         }
         // A queue that is full may keep even this waiting; one that is empty has room.
         Event::Scheduling(SchedulingFact::SchedulerDecision(decision))

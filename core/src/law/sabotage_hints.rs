@@ -4,10 +4,12 @@ use alloc::vec::Vec;
 
 use super::facts::*;
 use super::sabotage::{Case, Script};
+use super::sabotage_waits::{external, resolved};
 use crate::agent::wake::Hint;
 use crate::closure::ClosureOutcome;
 use crate::event::inbox::Disposition;
 use crate::event::lifecycle::AgentCreated;
+use crate::event::wait::WaitRegistered;
 use crate::event::wake::{WakeHintCoalesced, WakeHintRecorded, WakeHintsShown, WakeTickQueued};
 use crate::ids::{MessageId, RunId};
 use crate::message::{MessageKind, Origin, Priority};
@@ -42,6 +44,16 @@ pub(super) fn cases() -> Vec<Case> {
             let sources = ["moon".into()].into();
             s.replace("wake_hints_shown", 0, WakeHintsShown { run_id: RunId(1), sources });
         }),
+        awaited("W8", "an earlier hint is what was waited for, and the wait goes on", |s| {
+            s.remove("wait_resolved", 0);
+        }),
+        awaited("W3", "an earlier hint is what is waited for, and no model looks", |s| {
+            s.replace("wake_tick_queued", 0, tick(2, 2, false));
+        }),
+        awaited("W3", "what somebody waits for is shown to somebody else", |s| {
+            let sources = ["ci".into()].into();
+            s.after("wake_hint_coalesced", 0, WakeHintsShown { run_id: RunId(1), sources });
+        }),
         Case::of("Q9", "a hint has the number of another", life(), |s| {
             s.replace("wake_hint_coalesced", 0, coalesced(1, "ci"));
         }),
@@ -62,6 +74,35 @@ fn coalesced(sequence: u64, source: &str) -> WakeHintCoalesced {
 
 fn tick(hints: u64, sequence: u64, contentful: bool) -> WakeTickQueued {
     WakeTickQueued { message_id: MessageId(2), sequence, hints, contentful }
+}
+
+fn awaited(law: &'static str, what: &'static str, sabotage: impl FnOnce(&mut Script)) -> Case {
+    Case::of(law, what, awaiting(), sabotage)
+}
+
+fn about(resource: &str) -> Hint {
+    Hint { resource: Some(resource.into()), ..hint("ci") }
+}
+
+/// A turn waits; what it waits for is hinted before it has ended, and then something else of the same source.
+fn awaiting() -> Script {
+    let mut s = Script::default();
+    s.step().on(AgentCreated { spec: spec() });
+    s.step().on(admitted(1, Priority::Normal));
+    s.begin(1, 1, 1, 1);
+    s.on(WaitRegistered { subject: Some("build A".into()), ..external(1) });
+    s.step().on(WakeHintRecorded { hint: about("build A"), ..recorded(1, "ci", None) });
+    s.on(WakeHintCoalesced { hint: about("build B"), ..coalesced(2, "ci") });
+    s.step().on(settled(1)).on(processed(1, Some(1), Disposition::Processed));
+    s.on(ended(1, 1, 1, TurnKind::Completed, None, 0)).on(closed(ClosureOutcome::Completed));
+    let origin = Origin::System { subsystem: "wake_hint".into() };
+    s.on(decided(DecisionKind::EmitSystemTick, None)).on(tells(2, MessageKind::SystemTick, origin));
+    s.on(tick(2, 2, true)).on(resolved(1, 2));
+    s.begin(2, 2, 2, 2);
+    s.step().on(settled(2)).on(processed(2, Some(2), Disposition::Processed));
+    s.on(ended(2, 2, 2, TurnKind::Completed, None, 0)).on(closed(ClosureOutcome::Completed));
+    s.on(decided(DecisionKind::Sleep, None));
+    s
 }
 
 /// Hints come in a turn; one is shown in it, the others are told after it, and need no model.

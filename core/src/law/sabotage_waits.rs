@@ -78,7 +78,7 @@ pub(super) fn cases() -> Vec<Case> {
 const DUE: i64 = 70;
 const NEXT: i64 = DUE + 120;
 
-fn external(wait: u64) -> WaitRegistered {
+pub(super) fn external(wait: u64) -> WaitRegistered {
     WaitRegistered {
         wait_id: WaitId(wait),
         work_item_id: None,
@@ -97,7 +97,7 @@ fn operator(wait: u64) -> WaitRegistered {
     WaitRegistered { kind: WaitKind::Operator, recheck_after_ms: None, run_id: RunId(3), ..external(wait) }
 }
 
-fn resolved(wait: u64, message: u64) -> WaitResolved {
+pub(super) fn resolved(wait: u64, message: u64) -> WaitResolved {
     WaitResolved { wait_id: WaitId(wait), by: Resolution::Message { message_id: MessageId(message) } }
 }
 

@@ -28,6 +28,8 @@ const FILE_BYTES: usize = 200;
 const RECENT_CHARS: u32 = 8_000;
 /// Characters of the results of all tasks that one message tells of.
 const TOGETHER_CHARS: u32 = 16_000;
+/// Bytes of each thing that hints were about before the last one.
+const SUBJECT_BYTES: usize = 100;
 /// Characters of a call's arguments that it shows.
 const CALL_CHARS: u32 = 300;
 
@@ -124,16 +126,25 @@ fn hints(agent: &Agent, message: MessageId) -> Vec<Part> {
     parts
 }
 
-/// What a hint says before its body.
-pub(crate) fn hint(Pending { hint, count, last_at, .. }: &Pending) -> String {
+/// What a hint says before its body, and what else those before it were about.
+pub(crate) fn hint(pending: &Pending) -> String {
+    let Pending { hint, count, last_at, .. } = pending;
     let times = if *count > 1 { format!(", the last of {count}") } else { String::new() };
     let about = hint.resource.as_ref().map_or_else(String::new, |resource| format!(" | about {resource}"));
+    let about = about + &others(pending);
     let typed = hint.content_type.as_ref().map_or_else(String::new, |kind| format!(" | {kind}"));
     let described = hint.description.as_ref().map_or_else(String::new, |text| format!("\n{text}"));
     format!(
         "\n[hint from {} | class integration_signal | received {last_at}{times}{about}{typed}]\n{}{described}\n",
         hint.source, hint.reason
     )
+}
+
+fn others(Pending { hint, about, .. }: &Pending) -> String {
+    let others = about.resources.iter().filter(|resource| Some(*resource) != hint.resource.as_ref());
+    let others: Vec<String> = others.map(|resource| clip(resource, SUBJECT_BYTES)).collect();
+    let more = if about.more > 0 { format!(", {} more", about.more) } else { String::new() };
+    if others.is_empty() { more } else { format!(" | before about {}{more}", others.join(", ")) }
 }
 
 /// What is to be looked at again because of a message.

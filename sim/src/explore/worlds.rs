@@ -280,7 +280,7 @@ fn waits() -> SmallWorld {
         agents: 1,
         offers: vec![
             offer(1, 2, prompt()),
-            offer(1, 1, Action::Deliver { generation: 1, source: 0, says: 0 }),
+            offer(1, 1, Action::Deliver { generation: 1, source: 0, says: 0, about: 0 }),
             offer(1, 1, Action::Stop),
         ],
         endings: endings(&[
@@ -314,7 +314,7 @@ fn timers() -> SmallWorld {
 }
 
 fn triggers() -> SmallWorld {
-    let deliver = |generation| Action::Deliver { generation, source: 0, says: 1 };
+    let deliver = |generation| Action::Deliver { generation, source: 0, says: 1, about: 0 };
     SmallWorld {
         name: "triggers",
         about: "deliveries to one trigger, of which some repeat, while its address changes and a turn may wait for them",

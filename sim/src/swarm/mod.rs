@@ -167,13 +167,16 @@ fn of_hints(draw: &mut Draw, agents: u32, span: u32, inputs: &mut Vec<Timed>) {
         let source = draw.below("which source", sources);
         let says = draw.below("says something", 2) == 0;
         let wait = u64::from(draw.below("hints for", 4));
+        let about = draw.of("hints about", &[0, 0, 1, 2, 3, 20]);
+        let about = if about < 20 { about } else { draw.below("which resource", about) };
         let at = u64::from(draw.below("hinted", span));
         let action = match draw.below("through the trigger", 2) {
-            0 => Action::Wake { source, says, wait },
+            0 => Action::Wake { source, says, wait, about },
             _ => Action::Deliver {
                 generation: draw.of("generation", &[1, 1, 1, 2, 3]),
                 source,
                 says: draw.below("says what", 3),
+                about,
             },
         };
         inputs.push(Timed { at, agent, action });

@@ -8,7 +8,7 @@ use super::recheck::DEFAULT;
 use super::{Wait, WaitKind, resolve};
 use crate::agent::timer::{ARMED, DURATION, Misfire, TimerOwner};
 use crate::agent::turn::report;
-use crate::agent::wake::Hint;
+use crate::agent::wake::Pending;
 use crate::agent::work;
 use crate::content::{Text, clip};
 use crate::event::timer::TimerCreated;
@@ -137,18 +137,18 @@ fn arm(tx: &mut Tx<'_>, wait_id: WaitId, duration_ms: Millis, reason: &str) -> T
     timer_id
 }
 
-/// The sources whose hints are about what would be waited for, and can be told as a whole; one that can't comes by its
-/// message.
+/// The sources whose hints are about what would be waited for, and can be told as a whole. One that can't comes by its
+/// message, as does what somebody waits for already: only a message ends a wait.
 fn hints(tx: &Tx<'_>, wake: &Wake) -> Vec<String> {
     if wake.kind() != WaitKind::External {
         return Vec::new();
     }
-    let told = |hint: &&Hint| {
-        let whole = hint.body.as_ref().is_none_or(|body| body.content().is_none());
-        whole && hint.is_about(tx.agent().next.wait, wake.subject())
+    let agent = tx.agent();
+    let told = |pending: &&Pending| {
+        let whole = pending.hint.body.as_ref().is_none_or(|body| body.content().is_none());
+        whole && pending.is_about(agent.next.wait, wake.subject()) && !agent.is_awaited(pending)
     };
-    let pending = tx.agent().hints.pending().map(|pending| &pending.hint);
-    pending.filter(told).map(|hint| hint.source.clone()).collect()
+    agent.hints.pending().filter(told).map(|pending| pending.hint.source.clone()).collect()
 }
 
 /// What would be waited for has happened: it is shown, and the turn goes on.

@@ -29,8 +29,8 @@ fn matches(agent: &Agent, wait: &Wait, message: &Message) -> bool {
             wait.timer_id.is_some() && message.timer() == wait.timer_id
         }
         (WaitKind::External, MessageKind::SystemTick) => {
-            let mut hints = agent.hints.told_by(message.id).map(|pending| &pending.hint);
-            hints.any(|hint| hint.is_about(wait.id, wait.subject.as_deref()))
+            let mut hints = agent.hints.told_by(message.id);
+            hints.any(|pending| pending.is_about(wait.id, wait.subject.as_deref()))
         }
         (
             WaitKind::External,

@@ -4,9 +4,9 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use super::hints::Pending;
 use super::{Entry, Seen};
 use crate::agent::wait::WaitKind;
-use crate::agent::wake::Hint;
 use crate::event::WaitFact;
 use crate::event::inbox::MessageAdmitted;
 use crate::event::wait::{Rechecked, WaitRegistered};
@@ -55,15 +55,11 @@ struct About {
     tasks: Vec<TaskId>,
     rechecks: bool,
     /// The hints that it tells of.
-    hints: Vec<Hint>,
+    hints: Vec<Pending>,
 }
 
-fn hinted(wait: &Wait, hint: &Hint) -> bool {
-    let meant = match &wait.subject {
-        Some(subject) => hint.source == *subject || hint.resource.as_ref() == Some(subject),
-        None => hint.external_trigger_id.is_some(),
-    };
-    meant || hint.wait_id == Some(wait.id)
+fn hinted(wait: &Wait, hints: &Pending) -> bool {
+    hints.is_about(wait.id, wait.subject.as_ref())
 }
 
 impl Recheck {
@@ -118,11 +114,11 @@ impl Seen {
     }
 
     /// Whether a hint is about what somebody waits for.
-    pub(in crate::law) fn is_awaited(&self, hint: &Hint) -> bool {
-        self.waits.active.values().any(|wait| wait.kind == WaitKind::External && hinted(wait, hint))
+    pub(in crate::law) fn is_awaited(&self, hints: &Pending) -> bool {
+        self.waits.active.values().any(|wait| wait.kind == WaitKind::External && hinted(wait, hints))
     }
 
-    pub(super) fn hints_about(&mut self, message: MessageId, hints: Vec<Hint>) {
+    pub(super) fn hints_about(&mut self, message: MessageId, hints: Vec<Pending>) {
         self.waits.about.entry(message).or_default().hints = hints;
     }
 
