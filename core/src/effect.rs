@@ -11,7 +11,7 @@ use crate::agent::task::Task;
 pub use crate::agent::task::tools::Retrieval;
 use crate::agent::timer::Timer;
 use crate::agent::wake::WakeDisposition;
-use crate::agent::work::WorkItem;
+use crate::agent::work::{NoReport, WorkItem};
 use crate::agent::workspace::{ExecutionBinding, WorkspaceState, WorktreePlan};
 use crate::content::Text;
 use crate::ids::{AgentId, MessageId, OpId, ReplyId, RunId, TaskId, WorkItemId};
@@ -196,8 +196,9 @@ pub struct WorkView {
     /// Whether the call changed anything.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub changed: bool,
+    /// Why a completion has no report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub warning: Option<alloc::string::String>,
+    pub warning: Option<NoReport>,
     /// Arguments whose plan is to be written into the item's file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<Text>,

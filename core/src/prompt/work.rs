@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::String;
 
 use crate::agent::wait::Wait;
-use crate::agent::work::{TodoState, WorkItem, WorkItems, WorkState};
+use crate::agent::work::{Todo, TodoState, WorkItem, WorkItems, WorkState};
 use crate::content::clip;
 
 /// Other open items that are listed.
@@ -39,7 +39,7 @@ pub(crate) fn told(work: &WorkItems, own: Option<&Wait>) -> Option<String> {
 pub(crate) fn reminder(item: &WorkItem, rounds: u32, bytes: usize) -> String {
     let told = format!(
         "No work item has changed for {rounds} rounds. Note with UpdateWorkItem what is done, or complete it.\n{}",
-        described("This turn is about", item)
+        described("This turn is about", item, |todo| todo.state != TodoState::Completed)
     );
     clip(told.trim_end(), bytes)
 }
@@ -49,10 +49,11 @@ fn waits(wait: &Wait) -> String {
 }
 
 fn focus(item: &WorkItem) -> String {
-    described("In focus", item)
+    described("In focus", item, |_| true)
 }
 
-fn described(how: &str, item: &WorkItem) -> String {
+/// With the steps for which `shown` is true.
+fn described(how: &str, item: &WorkItem, shown: fn(&Todo) -> bool) -> String {
     let mut told = format!(
         "{how}: {} (plan {}, {})\nObjective: {}\nPlan: work-items/{}/plan.md in your agent home\n",
         item.id,
@@ -65,7 +66,8 @@ fn described(how: &str, item: &WorkItem) -> String {
     if let (WorkState::Blocked, Some(blocked_by)) = (item.state(), &item.blocked_by) {
         told += &format!("Blocked by: {}\n", clip(blocked_by, LINE_BYTES));
     }
-    for todo in item.todo_list.iter().take(STEPS) {
+    let mut steps = item.todo_list.iter().filter(|todo| shown(todo));
+    for todo in steps.by_ref().take(STEPS) {
         let mark = match todo.state {
             TodoState::Pending => " ",
             TodoState::InProgress => ">",
@@ -73,7 +75,7 @@ fn described(how: &str, item: &WorkItem) -> String {
         };
         told += &format!("[{mark}] {}\n", clip(&todo.text, LINE_BYTES));
     }
-    let more = item.todo_list.len().saturating_sub(STEPS);
+    let more = steps.count();
     if more > 0 {
         told += &format!("{more} more steps: GetWorkItem shows them.\n");
     }

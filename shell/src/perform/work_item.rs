@@ -54,7 +54,8 @@ fn shown(here: &Here<'_>, view: &WorkView) -> Result<Receipt, ToolError> {
         }
     }
     result.insert("current_work_item_id".to_owned(), json!(view.current));
-    result.extend(view.warning.as_ref().map(|warning| ("warning".to_owned(), json!(warning))));
+    let warning = view.warning.map(|code| json!({ "code": code, "message": code.told() }));
+    result.extend(warning.map(|warning| ("warning".to_owned(), warning)));
     let content = here.texts.take(&Value::Object(result).to_string());
     Ok(Receipt::success(content, ToolFacts::default()))
 }

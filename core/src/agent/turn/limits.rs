@@ -34,14 +34,17 @@ pub(crate) fn remind(tx: &mut Tx<'_>) {
     }
 }
 
-/// Reminds of the item that the turn is bound to, where so many rounds have changed no item.
+/// Reminds of the item that the turn is bound to or has turned to, where so many rounds have changed no item.
 pub(crate) fn remind_of_work(tx: &mut Tx<'_>) {
     let WorkPolicy { remind_rounds, remind_cooldown, remind_tokens, .. } = tx.config.work;
     let Some(run) = &tx.agent().run else { return };
     let Unchanged { rounds, reminded } = run.unchanged;
     let due =
         remind_rounds > 0 && rounds >= remind_rounds && reminded.is_none_or(|since| since >= remind_cooldown);
-    let Some(item) = run.work_item.filter(|_| due).and_then(|id| tx.agent().work.get(id)) else { return };
+    let work = &tx.agent().work;
+    // A turn that has turned to an item itself is about that one.
+    let about = run.work_item.or_else(|| work.current().map(|item| item.id));
+    let Some(item) = about.filter(|_| due).and_then(|id| work.get(id)) else { return };
     if item.state() == WorkState::Completed {
         return;
     }

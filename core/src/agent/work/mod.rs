@@ -26,6 +26,7 @@ use crate::event::work::{StallReason, WorkAuthor, WorkChange, WorkItemWritten, W
 use crate::ids::{MessageId, WaitId, WorkItemId};
 use crate::names::names;
 use crate::time::Wall;
+use crate::tool::arguments::WorkFilter;
 use debt::Debt;
 
 /// Items that an agent may have open.
@@ -38,6 +39,20 @@ pub const OBJECTIVE_BYTES: usize = 4 << 10;
 pub const LINE_BYTES: usize = 512;
 /// Most entries of a todo list.
 pub const TODOS: usize = 100;
+
+names! {
+    /// Why a completion has no report.
+    NoReport { NoText "no_report_text", Several "several_completions" }
+}
+
+impl NoReport {
+    pub fn told(self) -> &'static str {
+        match self {
+            Self::NoText => "no report was made: there was no text beside the call",
+            Self::Several => "no report was made: several items were completed in one round",
+        }
+    }
+}
 
 names! { PlanStatus { Draft "draft", Ready "ready", NeedsInput "needs_input" } }
 
@@ -385,6 +400,25 @@ impl WorkItem {
             WorkState::Stalled
         } else {
             WorkState::Runnable
+        }
+    }
+
+    /// Whether a list of that kind has it.
+    pub fn fits(&self, filter: WorkFilter, in_focus: bool) -> bool {
+        let state = self.state();
+        let open = state != WorkState::Completed;
+        let waits = |wait: &Wait| matches!(wait.kind, WaitKind::Task | WaitKind::External);
+        match filter {
+            WorkFilter::All => true,
+            WorkFilter::Open => open,
+            WorkFilter::Completed => !open,
+            WorkFilter::Current => in_focus,
+            WorkFilter::Queued => open && !in_focus && self.blocked_by.is_none(),
+            WorkFilter::Blocked => {
+                open && (self.blocked_by.is_some() || self.wait.as_ref().is_some_and(waits))
+            }
+            WorkFilter::WaitingForOperator => self.is_for_operator(),
+            WorkFilter::Runnable => state == WorkState::Runnable,
         }
     }
 

@@ -1,11 +1,14 @@
 use alloc::vec::Vec;
 
 use super::operator::NewWorkItem;
-use super::{PlanStatus, TodoState, WorkState};
+use super::{NoReport, PlanStatus, TodoState, WorkState};
+use crate::content::Text;
 use crate::effect::{Answer, WorkShown};
 use crate::event::{Event, TurnFact, WorkFact};
 use crate::ids::WorkItemId;
 use crate::input::Input;
+use crate::model::AnswerBlock;
+use crate::outcome::Outcome;
 use crate::testing::{World, agent, calls, context, prompt, says, tool_says};
 
 const FIRST: WorkItemId = WorkItemId(1);
@@ -97,6 +100,35 @@ fn a_change_that_changes_nothing_is_none() {
     assert_eq!(world.agent("main").work.get(FIRST).unwrap().state(), WorkState::WaitingOperator);
 }
 
+/// Of several calls those count that complete something.
+#[test]
+fn a_report_is_for_the_one_completion_of_its_round() {
+    let done = |id| ("", "CompleteWorkItem", id);
+    let (first, second) = (r#"{"work_item_id":"work_1"}"#, r#"{"work_item_id":"work_2"}"#);
+    let none = r#"{"work_item_id":"work_99"}"#;
+    for (ids, warning) in [
+        (&[first, none][..], None),
+        (&[none, first], None),
+        (&[first, first], None),
+        (&[first, second], Some(NoReport::Several)),
+    ] {
+        let mut world = World::with_agent("main");
+        turn(&mut world, &[&[CREATE], &[CREATE]]);
+        idle(&mut world);
+        world.admit("main", prompt("and on"));
+        world.complete("main", context());
+        let completes: Vec<_> = ids.iter().map(|id| done(*id)).collect();
+        let Outcome::Answer { answer: mut said } = calls(&completes) else { panic!("calls") };
+        said.blocks.insert(0, AnswerBlock::Text { text: Text::short("It is done.") });
+        world.complete("main", Outcome::Answer { answer: said });
+        while world.agent("main").run.as_ref().is_some_and(|run| !run.rounds.last().unwrap().complete()) {
+            world.complete("main", tool_says("shown"));
+        }
+        let made = views(&world).iter().rev().find(|view| view.changed).map(|view| view.warning);
+        assert_eq!(made, Some(warning), "{ids:?}");
+    }
+}
+
 #[test]
 fn what_is_completed_leaves_the_focus_and_stays_as_it_is() {
     let mut world = World::with_agent("main");
@@ -106,14 +138,14 @@ fn what_is_completed_leaves_the_focus_and_stays_as_it_is() {
     assert!(work.current().is_none() && !work.is_open(FIRST));
     assert_eq!(work.get(FIRST).unwrap().state(), WorkState::Completed);
     assert_eq!(errors(&world), ["invalid_tool_input", "invalid_tool_input"]);
-    assert!(views(&world).last().unwrap().warning.is_some(), "there was no text beside the call");
+    assert_eq!(views(&world).last().unwrap().warning, Some(NoReport::NoText));
     assert!(world.agent("main").work.get(FIRST).unwrap().result_summary.is_none());
 }
 
 #[test]
 fn the_text_beside_one_completion_is_what_is_delivered() {
     use crate::content::Text;
-    use crate::model::{AnswerBlock, ProposedCall, StopReason};
+    use crate::model::{ProposedCall, StopReason};
     let complete = |item: u64| {
         AnswerBlock::ToolCall(ProposedCall {
             call_id: "".into(),

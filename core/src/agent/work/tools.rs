@@ -1,10 +1,11 @@
 //! What the model's calls do to work items: recorded at once, then shown by a performer, who knows the plan's file.
 
 use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::vec::Vec;
 
-use super::{OPEN, WorkItem, WorkState};
+use super::{NoReport, OPEN, WorkItem, WorkState};
 use crate::agent::turn::tools;
 use crate::agent::wait::recheck;
 use crate::agent::wait::resolve;
@@ -75,7 +76,7 @@ pub(crate) fn call(
             let item = open(tx, *work_item)?.id;
             let report = report(tx);
             view.changed = true;
-            view.warning = report.as_ref().err().copied().map(Into::into);
+            view.warning = report.as_ref().err().copied();
             complete(tx, WorkAuthor::Agent, Some(run_id), item, report.ok());
             item
         }
@@ -145,14 +146,26 @@ pub(super) fn complete(
 }
 
 /// The text of the round in progress, which is the report of its one completion; or why it is none.
-fn report(tx: &Tx<'_>) -> Result<Text, &'static str> {
-    let round = tx.agent().run.as_ref().and_then(|run| run.rounds.last());
-    let Some(round) = round else { return Err("there is no text to report") };
-    let completes = |verdict: &&Verdict| matches!(verdict, Verdict::OnWork(WorkCall::Complete { .. }));
-    if round.verdicts.iter().filter(completes).count() > 1 {
-        return Err("no report was made: several items were completed in one round");
+fn report(tx: &Tx<'_>) -> Result<Text, NoReport> {
+    let round = tx.agent().run.as_ref().and_then(|run| run.rounds.last()).ok_or(NoReport::NoText)?;
+    let completes = round.verdicts.iter().enumerate().filter_map(|(at, verdict)| match verdict {
+        Verdict::OnWork(WorkCall::Complete { work_item }) => Some((at, *work_item)),
+        Verdict::OnWork(_)
+        | Verdict::OnTask(_)
+        | Verdict::OnSelf(_)
+        | Verdict::Accepted(_)
+        | Verdict::Refused(_) => None,
+    });
+    // Calls that have failed, or will, complete nothing.
+    let counts = |(at, item): &(usize, WorkItemId)| match round.results.get(*at) {
+        Some(receipt) => receipt.error.is_none(),
+        None => tx.agent().work.is_open(*item),
+    };
+    let items: BTreeSet<WorkItemId> = completes.filter(counts).map(|(_, item)| item).collect();
+    if items.len() > 1 {
+        return Err(NoReport::Several);
     }
-    round.text().cloned().ok_or("no report was made: there was no text beside the call")
+    round.text().cloned().ok_or(NoReport::NoText)
 }
 
 /// What an update makes another than before; none when that is nothing.
@@ -191,16 +204,7 @@ fn changes(item: &WorkItem, call: &WorkCall) -> Result<Option<WorkChange>, ToolE
 fn list(tx: &Tx<'_>, filter: WorkFilter, limit: u32, todo_list: bool) -> WorkShown {
     let work = &tx.agent().work;
     let current = work.current().map(|item| item.id);
-    let fits = |item: &&WorkItem| match filter {
-        WorkFilter::All => true,
-        WorkFilter::Open => item.state() != WorkState::Completed,
-        WorkFilter::Completed => item.state() == WorkState::Completed,
-        WorkFilter::Current => Some(item.id) == current,
-        WorkFilter::Queued => item.state() != WorkState::Completed && Some(item.id) != current,
-        WorkFilter::Blocked => item.state() == WorkState::Blocked,
-        WorkFilter::WaitingForOperator => item.is_for_operator(),
-        WorkFilter::Runnable => item.state() == WorkState::Runnable,
-    };
+    let fits = |item: &&WorkItem| item.fits(filter, Some(item.id) == current);
     let mut items = work.open().chain(work.completed()).filter(fits);
     let shown = items.by_ref().take(limit as usize).cloned().collect();
     WorkShown::Many { items: shown, more: items.next().is_some(), todo_list }

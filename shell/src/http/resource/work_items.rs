@@ -1,10 +1,9 @@
 //! Work items: the list, one of them, and what operators do to them.
 
+use holon_core::agent::work::PlanStatus;
 use holon_core::agent::work::WorkItem;
 use holon_core::agent::work::operator::NewWorkItem;
-use holon_core::agent::work::{PlanStatus, WorkState};
 use holon_core::ids::WorkItemId;
-use holon_core::tool::arguments::WorkFilter;
 use holon_core::{AgentId, Answer as Answered, Input, Reject};
 
 use super::super::App;
@@ -36,7 +35,7 @@ pub(in super::super) async fn list(
         let mut seen = Vec::new();
         for item in work.open().chain(work.completed()) {
             let in_focus = work.current().is_some_and(|current| current.id == item.id);
-            if fits(filter, item.state(), in_focus) {
+            if item.fits(filter, in_focus) {
                 seen.push((item.clone(), in_focus));
             }
         }
@@ -47,19 +46,6 @@ pub(in super::super) async fn list(
     seen.truncate(limit);
     let work_items = shown(&app, call.agent, seen).await?;
     Ok(Answer(WorkItems { ok: true, work_items, more }))
-}
-
-fn fits(filter: WorkFilter, state: WorkState, in_focus: bool) -> bool {
-    match filter {
-        WorkFilter::All => true,
-        WorkFilter::Open => state != WorkState::Completed,
-        WorkFilter::Completed => state == WorkState::Completed,
-        WorkFilter::Current => in_focus,
-        WorkFilter::Queued => state != WorkState::Completed && !in_focus,
-        WorkFilter::Blocked => state == WorkState::Blocked,
-        WorkFilter::WaitingForOperator => matches!(state, WorkState::WaitingOperator | WorkState::Stalled),
-        WorkFilter::Runnable => state == WorkState::Runnable,
-    }
 }
 
 pub(in super::super) async fn show(app: App, call: Call<Nothing, Empty>) -> Handled<Answer<WorkItemShown>> {
