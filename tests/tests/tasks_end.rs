@@ -172,7 +172,7 @@ fn a_task_whose_supervisor_dies_while_the_runtime_is_away_is_told_by_a_tick() {
     provider.wait_for_requests(3);
     gone(&processes);
     let told = provider.requests()[2]["messages"].to_string();
-    assert!(told.contains("task_1 interrupted (nobody can say how the command ended: "), "{told}");
+    assert!(told.contains("task_1 interrupted; task_1: nobody can say how the command ended: "), "{told}");
     let records = prompted.in_the_end();
     assert_eq!(story(&records), ["interrupted unproven"]);
     let ticks = payloads(&records, "message_admitted");

@@ -24,9 +24,8 @@ pub(crate) enum Telling {
 /// The subsystem that a tick about tasks comes from.
 pub const SUBSYSTEM: &str = "task_restart";
 
-/// Bytes of why nobody can say how a task ended, and of all that a tick says.
+/// Bytes of why nobody can say how a task ended.
 const WHY: usize = 160;
-const NAMED: usize = 4 << 10;
 
 /// Queues the result of one task; a stopped agent is told after its start.
 pub(super) fn tell(tx: &mut Tx<'_>, id: TaskId) {
@@ -54,7 +53,9 @@ pub(crate) fn tell_rest(tx: &mut Tx<'_>) {
     }
     let lost = tx.agent().hints.lost().iter().map(|source| alloc::format!("a hint of {source} was lost"));
     let named: Vec<String> = tx.agent().tasks.untold().map(named).chain(lost).collect();
-    let text = Text::whole(clip(&named.join(", "), NAMED));
+    // What has no room any more are the reasons: an empty queue always takes a short text.
+    let reasons: String = tx.agent().tasks.untold().filter_map(reason).collect();
+    let text = Text::short(alloc::format!("{}{reasons}", named.join(", ")));
     let origin = Origin::System { subsystem: SUBSYSTEM.into() };
     let (kind, surface) = (MessageKind::SystemTick, Surface::RuntimeSystem);
     let evidence = Evidence { kind, origin, priority: Priority::Next, surface, text };
@@ -66,10 +67,14 @@ pub(crate) fn tell_rest(tx: &mut Tx<'_>) {
 }
 
 fn named(task: &Task) -> String {
-    let failure = task.end.as_ref().and_then(|end| end.failure_artifact.as_ref());
-    let unproven = failure.filter(|_| task.status == TaskStatus::Interrupted);
-    let why = unproven.map(|failure| alloc::format!(" ({})", clip(failure.summary.preview(), WHY)));
-    alloc::format!("{} {}{}", task.id, task.status, why.unwrap_or_default())
+    alloc::format!("{} {}", task.id, task.status)
+}
+
+/// Why nobody can say how it ended.
+fn reason(task: &Task) -> Option<String> {
+    let failure = task.end.as_ref()?.failure_artifact.as_ref()?;
+    let unproven = task.status == TaskStatus::Interrupted;
+    unproven.then(|| alloc::format!("; {}: {}", task.id, clip(failure.summary.preview(), WHY)))
 }
 
 #[cfg(test)]
