@@ -341,6 +341,7 @@ fn posture(agent: &Agent, now: Wall) -> SchedulingPosture {
     } else if let Some(posture) = waits(agent) {
         posture
     } else if agent.held(now).is_some()
+        || agent.unattended.exhausted(now).is_some()
         || agent.unattended.self_hold
         || agent.work.open_count() > 0
         || agent.waits.own.is_some()

@@ -111,7 +111,7 @@ impl Checks {
                 Some(agent) => {
                     let blind = self.sabotage == Some(Sabotage::Blind);
                     *self.said.entry("G6").or_default() +=
-                        u64::from(scheduling::judge(agent, record, self.bounds.config(), blind)?);
+                        u64::from(scheduling::judge(agent, record, blind)?);
                     patience::judge(agent, record, self.bounds.config())?;
                     agent.fold(record).map_err(|error| safety("D3", error.to_string()))?;
                     self.held.judge(record, agent)?;

@@ -176,6 +176,7 @@ fn scheduling(fact: &SchedulingFact) -> Option<String> {
         | SchedulingFact::ClosureDecided(_)
         | SchedulingFact::SelfTurnCounted(_)
         | SchedulingFact::UnattendedTurnsExhausted(_)
+        | SchedulingFact::UnattendedTurnsRaised(_)
         | SchedulingFact::SleepBegun(_)
         | SchedulingFact::SleepElapsed(_) => None,
     }

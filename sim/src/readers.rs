@@ -129,7 +129,7 @@ fn quiet(host: &Host, agent: &Agent, agents: &BTreeMap<AgentId, Agent>) -> bool 
         let child = agents.get(child).filter(|child| child.childhood.retired.is_none());
         child.is_some_and(|child| quiet(host, child, agents))
     };
-    let later = |entry| scheduling::has_to_wait(agent, entry, host.facts().now, host.config());
+    let later = |entry| scheduling::has_to_wait(agent, entry, host.facts().now);
     let child = |task| agent.tasks.get(task).and_then(|task| task.child());
     let awaited = agent.active_waits().filter(|wait| wait.kind == WaitKind::Task).any(|wait| {
         let child = wait.task_id.and_then(child);

@@ -17,7 +17,7 @@ use holon_core::lifecycle::Status;
 use holon_core::message::{AdmissionContext, Message, MessageKind, Origin, Priority};
 use holon_core::scheduler::{DecisionKind as Kind, DecisionReason as Reason, Evidence, SchedulerDecision};
 use holon_core::terminal::TurnKind;
-use holon_core::{Config, Event, MessageId, Record, Wall};
+use holon_core::{Event, MessageId, Record, Wall};
 
 use crate::decisions::Came;
 use crate::failure::{Failure, ensure};
@@ -25,23 +25,23 @@ use crate::kin;
 
 /// Judges a record by its agent before it; `blind` takes every queue for an empty one. Says whether there was
 /// something to judge.
-pub(crate) fn judge(agent: &Agent, record: &Record, config: &Config, blind: bool) -> Result<bool, Failure> {
+pub(crate) fn judge(agent: &Agent, record: &Record, blind: bool) -> Result<bool, Failure> {
     match &record.event {
         Event::Scheduling(SchedulingFact::SchedulerDecision(decision)) => {
-            let facts = Facts::of(agent, record.at, config, blind);
+            let facts = Facts::of(agent, record.at, blind);
             facts.table(decision)?;
             decision.evidence.iter().try_for_each(|evidence| facts.told(evidence, decision))?;
             Ok(true)
         }
         Event::Scheduling(SchedulingFact::ClosureDecided(fact)) => {
-            let facts = Facts::of(agent, record.at, config, blind);
+            let facts = Facts::of(agent, record.at, blind);
             let (closure, right) = (&fact.closure, facts.closure());
             let same = (closure.row, closure.outcome) == right;
             ensure!(same, "G6", "{} closes with {closure:?}, right is {right:?}", agent.id);
             Ok(true)
         }
         Event::Scheduling(SchedulingFact::ContinuationResolved(fact)) => {
-            Facts::of(agent, record.at, config, blind).continues(fact)?;
+            Facts::of(agent, record.at, blind).continues(fact)?;
             Ok(true)
         }
         Event::Scheduling(_)
@@ -128,20 +128,18 @@ fn sleeps(agent: &Agent, at: Wall) -> bool {
 }
 
 /// Until when turns without an operator wait, because the day has had enough of them.
-fn exhausted(agent: &Agent, at: Wall, config: &Config) -> Option<Wall> {
-    let exhausted = agent.unattended.exhausted?;
-    let in_force = exhausted.turns >= config.unattended.turns_per_day && exhausted.until > at;
-    in_force.then_some(exhausted.until)
+fn exhausted(agent: &Agent, at: Wall) -> Option<Wall> {
+    agent.unattended.exhausted.map(|exhausted| exhausted.until).filter(|until| *until > at)
 }
 
 /// Whether an entry has its turn later, although nothing is before it.
-pub(crate) fn has_to_wait(agent: &Agent, entry: &Entry, at: Wall, config: &Config) -> bool {
+pub(crate) fn has_to_wait(agent: &Agent, entry: &Entry, at: Wall) -> bool {
     let told = told_of(agent, entry).unwrap_or_default();
     let later = !told.is_empty() && (sleeps(agent, at) || told.iter().all(|item| waits(item, at)));
     let counted = &agent.unattended;
     let restrained = counted.self_hold || counted.self_deferred_until.is_some_and(|until| until > at);
     let asked = kin::standing(&entry.message) == MessageKind::OperatorPrompt;
-    let unattended = !asked && exhausted(agent, at, config).is_some();
+    let unattended = !asked && exhausted(agent, at).is_some();
     later || (has_news(agent, entry) && ((entry.own && restrained) || unattended))
 }
 
@@ -206,7 +204,7 @@ fn expected(wait: &Wait) -> WaitKind {
 }
 
 impl<'a> Facts<'a> {
-    fn of(agent: &'a Agent, at: Wall, config: &Config, blind: bool) -> Self {
+    fn of(agent: &'a Agent, at: Wall, blind: bool) -> Self {
         let queue = || agent.inbox.queued().filter(|_| !blind);
         let order = |entry: &&Entry| (urgency(entry.message.priority), entry.message.id);
         let hold = agent.hold.as_ref().filter(|hold| hold.until.is_none_or(|until| at < until));
@@ -214,11 +212,11 @@ impl<'a> Facts<'a> {
         Self {
             agent,
             queued: queue().count() as u64,
-            first: queue().filter(|entry| !has_to_wait(agent, entry, at, config)).min_by_key(order),
+            first: queue().filter(|entry| !has_to_wait(agent, entry, at)).min_by_key(order),
             passive: queue().filter(|entry| !says_something(entry)).min_by_key(order),
             hold,
             trial: trial.filter(|id| queue().any(|entry| entry.message.id == *id)),
-            exhausted: exhausted(agent, at, config),
+            exhausted: exhausted(agent, at),
             at,
         }
     }
@@ -311,6 +309,7 @@ impl<'a> Facts<'a> {
             (_, _) if self.waits_for(WaitKind::Task) => (3, ClosureOutcome::Waiting),
             (_, _) if self.waits_for(WaitKind::External) => (4, ClosureOutcome::Waiting),
             (_, Some(_)) => (5, ClosureOutcome::Waiting),
+            (_, None) if self.exhausted.is_some() => (5, ClosureOutcome::Waiting),
             (_, None) if sleeps(self.agent, self.at) => (5, ClosureOutcome::Waiting),
             (_, None) if self.waits_for(WaitKind::Timer) => (5, ClosureOutcome::Waiting),
             (Some(TurnKind::Completed | TurnKind::Aborted | TurnKind::Interrupted), None) => {

@@ -187,6 +187,7 @@ impl Agent {
             SchedulingFact::UnattendedTurnsExhausted(fact) => {
                 self.unattended.exhausted = Some(Exhausted { turns: fact.turns, until: fact.until });
             }
+            SchedulingFact::UnattendedTurnsRaised(_) => self.unattended.exhausted = None,
         }
     }
 

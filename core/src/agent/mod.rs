@@ -47,7 +47,6 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use crate::closure::{self, ClosureDecision, ClosureFacts, RuntimePosture};
-use crate::config::UnattendedPolicy;
 use crate::continuation::{Spent, Trigger, liveness_only};
 use crate::event::operation::OpKind;
 use crate::event::work::WorkTick;
@@ -242,7 +241,7 @@ impl Agent {
     pub fn closure(&self, now: Wall) -> ClosureDecision {
         closure::decide(ClosureFacts {
             last_turn: self.history.last_settled,
-            held_until: self.held(now).and_then(|hold| hold.until),
+            held_until: self.held_until(now),
             sleeps_until: self.sleeps(now),
             for_operator: self.work.current().filter(|item| item.is_for_operator()).map(|item| item.id),
             wait: self.active_waits().min_by_key(|wait| wait.told_as()).map(|wait| (wait.told_as(), wait.id)),
@@ -257,6 +256,12 @@ impl Agent {
     /// The hold, while it keeps the queue waiting.
     pub fn held(&self, now: Wall) -> Option<&Hold> {
         self.hold.as_ref().filter(|hold| hold.holds(now))
+    }
+
+    /// The end of what keeps turns from beginning, or those that no operator causes.
+    fn held_until(&self, now: Wall) -> Option<Wall> {
+        let hold = self.held(now).and_then(|hold| hold.until);
+        hold.or_else(|| self.unattended.exhausted(now))
     }
 
     /// Until when what it is owed waits, because it chose so.
@@ -275,7 +280,7 @@ impl Agent {
         let work = self.work.next_deferral(now).filter(|_| sleep.is_none());
         let recheck = wait::recheck::next(self, now);
         let own = self.unattended.deferred(now).filter(|_| self.inbox.queued().any(|entry| entry.own));
-        let day = self.unattended.exhausted.map(|exhausted| exhausted.until).filter(|until| *until > now);
+        let day = self.unattended.exhausted(now);
         let all = [
             (hold, DeadlineReason::Hold),
             (timer, DeadlineReason::Timer),
@@ -316,11 +321,11 @@ impl Agent {
 
     /// Whether a message would have its turn now, and has to wait: everything that it tells of is deferred, or turns
     /// that no operator causes are.
-    pub(crate) fn defers(&self, entry: &Entry, now: Wall, policy: &UnattendedPolicy) -> bool {
+    pub(crate) fn defers(&self, entry: &Entry, now: Wall) -> bool {
         let owed = work::debt::tick(&entry.message).and_then(|tick| self.owed(entry, tick, now));
         let later = owed.is_some_and(|due| !due || self.sleeps(now).is_some());
         let needs_model = || !liveness_only(entry.message.kind) && self.spent(entry, now).is_none();
-        later || (self.unattended.restrains(entry, now, policy) && needs_model())
+        later || (self.unattended.restrains(entry, now) && needs_model())
     }
 
     /// Whether anything that a tick tells of is owed by now; none when nothing of it is owed any more.

@@ -11,7 +11,7 @@ use super::inbox::Entry;
 use super::turn::report;
 use super::work::debt::{Ended, Way};
 use crate::config::UnattendedPolicy;
-use crate::event::scheduling::{SelfTurnCounted, UnattendedTurnsExhausted};
+use crate::event::scheduling::{SelfTurnCounted, UnattendedTurnsExhausted, UnattendedTurnsRaised};
 use crate::hash;
 use crate::host::tx::Tx;
 use crate::ids::{AgentId, RunId};
@@ -92,15 +92,14 @@ impl Unattended {
     }
 
     /// When turns without an operator go on, while the day has had enough of them.
-    pub fn exhausted(&self, now: Wall, policy: &UnattendedPolicy) -> Option<Wall> {
-        let exhausted = self.exhausted.filter(|exhausted| exhausted.turns >= policy.turns_per_day)?;
-        Some(exhausted.until).filter(|until| *until > now)
+    pub fn exhausted(&self, now: Wall) -> Option<Wall> {
+        self.exhausted.map(|exhausted| exhausted.until).filter(|until| *until > now)
     }
 
     /// Whether a turn for that message would have to wait.
-    pub(super) fn restrains(&self, entry: &Entry, now: Wall, policy: &UnattendedPolicy) -> bool {
+    pub(super) fn restrains(&self, entry: &Entry, now: Wall) -> bool {
         let own = entry.own && (self.self_hold || self.deferred(now).is_some());
-        own || (!entry.message.is_by_operator() && self.exhausted(now, policy).is_some())
+        own || (!entry.message.is_by_operator() && self.exhausted(now).is_some())
     }
 }
 
@@ -141,7 +140,7 @@ fn count(tx: &mut Tx<'_>, run_id: RunId) {
 fn exhaust(tx: &mut Tx<'_>, run_id: RunId) {
     let (now, policy, unattended) = (tx.now(), &tx.config.unattended, &tx.agent().unattended);
     let Unattended { day, turns_of_day: turns, .. } = *unattended;
-    if day != now.day() || turns < policy.turns_per_day || unattended.exhausted(now, policy).is_some() {
+    if day != now.day() || turns < policy.turns_per_day || unattended.exhausted(now).is_some() {
         return;
     }
     let until = tomorrow(&tx.agent().id, now);
@@ -151,6 +150,15 @@ fn exhaust(tx: &mut Tx<'_>, run_id: RunId) {
          further ones wait until {until}. Prompts have their turns as always."
     );
     report::needs_operator(tx, run_id, text, None);
+}
+
+/// Only a start of the runtime changes the limit: what it has stopped goes on once it is raised.
+pub(crate) fn recover(tx: &mut Tx<'_>) {
+    let turns_per_day = tx.config.unattended.turns_per_day;
+    let raised = |exhausted: Exhausted| exhausted.turns < turns_per_day;
+    if tx.agent().unattended.exhausted.is_some_and(raised) {
+        tx.record(UnattendedTurnsRaised { turns_per_day });
+    }
 }
 
 /// Some time soon after the day has ended, always the same for an agent.

@@ -1,12 +1,14 @@
 use crate::agent::work::tests::idle;
+use crate::closure::ClosureOutcome;
 use crate::config::{Config, UnattendedPolicy};
 use crate::effect::Answer;
+use crate::host::DeadlineReason;
 use crate::input::{ControlRequest, Input};
 use crate::message::{AdmissionContext, Ingress, MessageKind, Origin, Priority};
 use crate::scheduler::{DecisionKind, DecisionReason};
 use crate::testing::{World, agent, calls, command, config, context, ingress, prepared_for, prompt, says};
 use crate::time::{Millis, Wall};
-use crate::view::RunVerdict;
+use crate::view::{RunVerdict, SchedulingPosture};
 
 /// What the agent leaves for itself.
 fn follow_up(world: &mut World) {
@@ -113,7 +115,7 @@ fn what_was_queued_before_passes_a_self_hold() {
     }
     let policy = &config().unattended;
     let first = world.agent("main").inbox.queued().next().unwrap();
-    assert!(!world.agent("main").defers(first, world.now.wall, policy), "the webhook cleared the count");
+    assert!(!world.agent("main").defers(first, world.now.wall), "the webhook cleared the count");
     while !matches!(decided(&world).1, DecisionReason::SelfHold) {
         idle(&mut world);
         world.pass_to_deadline();
@@ -180,6 +182,10 @@ fn a_day_has_so_many_turns_without_an_operator() {
     }
     let brief = world.briefs().pop().unwrap();
     assert!(brief.contains("2 turns that no operator caused"), "{brief}");
+    let (view, main) = (world.host.view(), agent("main"));
+    let closure = world.agent("main").closure(world.now.wall);
+    assert_eq!((closure.row, closure.outcome), (5, ClosureOutcome::Waiting), "the agent is held");
+    assert_eq!(view.summary(&main).unwrap().scheduling_posture, SchedulingPosture::Blocked);
     webhook(&mut world);
     assert!(!works(&world));
     assert_eq!(decided(&world), (DecisionKind::WaitForTimer, DecisionReason::UnattendedTurns, 5));
@@ -205,7 +211,13 @@ fn a_higher_limit_goes_on_at_the_next_start() {
     assert!(!works(&world));
     world.restart(per_day(1));
     assert!(!works(&world));
+    let waits_for_day = |world: &World| {
+        let deadlines = world.host.view().explain(&agent("main")).unwrap().deadlines;
+        deadlines.iter().any(|due| due.reason == DeadlineReason::UnattendedTurns)
+    };
+    assert!(waits_for_day(&world));
     world.restart(per_day(2));
+    assert!(!waits_for_day(&world));
     world.step(Input::Tick);
     assert!(works(&world));
     idle(&mut world);

@@ -26,6 +26,7 @@ family! {
         HoldEnded "hold_ended" v 1,
         SelfTurnCounted "self_turn_counted" v 1,
         UnattendedTurnsExhausted "unattended_turns_exhausted" v 1,
+        UnattendedTurnsRaised "unattended_turns_raised" v 1,
         SleepBegun "sleep_begun" v 1,
         SleepElapsed "sleep_elapsed" v 1,
     }
@@ -92,6 +93,12 @@ pub struct UnattendedTurnsExhausted {
     pub run_id: RunId,
     pub turns: u32,
     pub until: Wall,
+}
+
+/// A start of the runtime found that a day may have more turns without an operator than it has had.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnattendedTurnsRaised {
+    pub turns_per_day: u32,
 }
 
 /// The agent chose to rest; its turn ends.

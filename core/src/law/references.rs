@@ -108,7 +108,9 @@ fn names(event: &Event, visit: &mut dyn FnMut(Name)) {
         Event::Scheduling(fact) => match fact {
             SchedulingFact::SchedulerDecision(fact) => decision(fact, visit),
             SchedulingFact::ContinuationResolved(fact) => visit(Name::Message(fact.message_id)),
-            SchedulingFact::ClosureDecided(_) | SchedulingFact::HoldEnded(_) => {}
+            SchedulingFact::ClosureDecided(_)
+            | SchedulingFact::HoldEnded(_)
+            | SchedulingFact::UnattendedTurnsRaised(_) => {}
             SchedulingFact::HoldSet(fact) => visit(Name::Run(fact.run_id)),
             SchedulingFact::SelfTurnCounted(fact) => visit(Name::Run(fact.run_id)),
             SchedulingFact::UnattendedTurnsExhausted(fact) => visit(Name::Run(fact.run_id)),

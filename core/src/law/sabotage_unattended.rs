@@ -7,7 +7,9 @@ use super::sabotage::{Case, Script};
 use crate::closure::ClosureOutcome;
 use crate::event::inbox::Disposition;
 use crate::event::lifecycle::AgentCreated;
-use crate::event::scheduling::{SelfTurnCounted, SleepBegun, SleepElapsed, UnattendedTurnsExhausted};
+use crate::event::scheduling::{
+    SelfTurnCounted, SleepBegun, SleepElapsed, UnattendedTurnsExhausted, UnattendedTurnsRaised,
+};
 use crate::ids::{MessageId, RunId};
 use crate::message::{MessageKind, Origin};
 use crate::scheduler::DecisionKind;
@@ -43,6 +45,9 @@ pub(super) fn cases() -> Vec<Case> {
         }),
         case("S9", "the day is over at once", |s| {
             s.replace("unattended_turns_exhausted", 0, exhausted(3, 0));
+        }),
+        case("S9", "a limit is raised that nothing waits for", |s| {
+            s.replace("unattended_turns_exhausted", 0, UnattendedTurnsRaised { turns_per_day: 4 });
         }),
         case("S10", "a sleep ends too early", |s| s.replace("sleep_elapsed", 0, slept(2, SLEPT - 1))),
         case("S10", "the end of a sleep is told again", |s| s.after("sleep_elapsed", 0, slept(2, SLEPT))),

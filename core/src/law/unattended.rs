@@ -35,6 +35,9 @@ pub(super) fn s9(seen: &Seen, record: &Record) -> Ruling {
                 )
             })
         }
+        Event::Scheduling(SchedulingFact::UnattendedTurnsRaised(fact)) => {
+            rule(seen.unattended.is_exhausted(), || format!("nothing waits for {} turns", fact.turns_per_day))
+        }
         Event::Turn(TurnFact::TurnStarted(fact)) => {
             let own =
                 seen.queue.live.get(&fact.message_id).is_some_and(|entry| entry.own && fact.also.is_empty());

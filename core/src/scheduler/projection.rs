@@ -164,7 +164,6 @@ pub fn project(agent: &Agent, host: HostFacts, config: &Config, boundary: Bounda
     };
     // What has no room stays owed.
     let room = agent.inbox.has_room(MessageKind::SystemTick, TICK_BYTES, &config.queue);
-    let policy = &config.unattended;
     let awake = room && agent.sleeps(host.now).is_none();
     let hold = agent.held(host.now);
     SchedulerProjection {
@@ -173,7 +172,7 @@ pub fn project(agent: &Agent, host: HostFacts, config: &Config, boundary: Bounda
         draining: host.draining,
         run: agent.run.as_ref().map(|run| RunFact { run_id: run.id, message_id: run.message }),
         queued: agent.inbox.queued_entries(),
-        head: agent.inbox.queued().find(|entry| !agent.defers(entry, host.now, policy)).map(as_head),
+        head: agent.inbox.queued().find(|entry| !agent.defers(entry, host.now)).map(as_head),
         liveness_head: hold.and_then(|_| agent.inbox.first_liveness()).map(as_head),
         hold: hold.map(|hold| HoldFact {
             until: hold.until,
@@ -182,7 +181,7 @@ pub fn project(agent: &Agent, host: HostFacts, config: &Config, boundary: Bounda
         }),
         free_slot: host.free_slot,
         self_hold: agent.unattended.self_hold.then_some(agent.unattended.self_caused_turns),
-        exhausted_until: agent.unattended.exhausted(host.now, policy),
+        exhausted_until: agent.unattended.exhausted(host.now),
         hints: Some(HintsFact { hints: agent.hints.count(), sequence: agent.hints.sequence() })
             .filter(|fact| fact.hints > 0 && room),
         slept_until: agent.sleep.as_ref().and_then(|sleep| sleep.over(host.now)).filter(|_| room),

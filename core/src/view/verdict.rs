@@ -16,9 +16,9 @@ use crate::time::Millis;
 impl<'a> View<'a> {
     /// Whether nothing runs, no task goes on that is waited for, and nothing is queued but what has to wait.
     pub fn quiet(&self, id: &AgentId) -> bool {
-        let (now, policy) = (self.host.facts().now, &self.host.config().unattended);
+        let now = self.host.facts().now;
         self.host.agent(id).is_some_and(|agent| {
-            let waits = agent.inbox.queued().all(|entry| agent.defers(entry, now, policy));
+            let waits = agent.inbox.queued().all(|entry| agent.defers(entry, now));
             // Whoever waits for a child that waits for somebody waits for that one, too.
             let goes_on = |wait: &Wait| {
                 let task = wait.task_id.and_then(|task| agent.tasks.get(task));

@@ -56,6 +56,11 @@ pub(super) fn told(fact: &SchedulingFact) -> Told {
             let summary = format!("{turns} turns without an operator today: further ones wait until {until}");
             Told::new(Visibility::Info, Category::Waiting, "unattended", &summary)
         }
+        SchedulingFact::UnattendedTurnsRaised(fact) => {
+            let turns = fact.turns_per_day;
+            let summary = format!("a day may have {turns} turns without an operator: they go on");
+            Told::new(Visibility::Info, Category::Waiting, "unattended", &summary)
+        }
         SchedulingFact::SleepBegun(fact) => {
             let until = fact.until.map(|until| format!(" until {until}")).unwrap_or_default();
             let reason =

@@ -30,8 +30,8 @@ pub(super) struct Unattended {
     waits: bool,
     /// The last day with a turn that no operator caused, and how many it had.
     day: (i64, u32),
-    /// The day was said to be over; it may have ended since.
-    exhausted: bool,
+    /// The day was said to be over after so many; it may have ended since.
+    exhausted: Option<u32>,
     /// Until when the agent chose to rest; that may be over.
     sleeps: Option<Wall>,
     /// Tasks whose command the agent had begun before.
@@ -51,7 +51,9 @@ impl Unattended {
         ];
         let caused = kind.is_some_and(|kind| own.contains(&kind));
         let sleeps = self.sleeps.is_some() && kind == Some(MessageKind::SystemTick);
-        sleeps || (caused && self.waits) || (self.exhausted && kind != Some(MessageKind::OperatorPrompt))
+        sleeps
+            || (caused && self.waits)
+            || (self.exhausted.is_some() && kind != Some(MessageKind::OperatorPrompt))
     }
 
     pub(super) fn started(&mut self, at: Wall, kind: Option<MessageKind>) {
@@ -111,7 +113,12 @@ impl Unattended {
                 let midnight = Wall((day + 1).saturating_mul(DAY));
                 let right = midnight <= fact.until && fact.until.since(midnight) < SPREAD;
                 ensure!(right, "S9", "{turns} turns are enough until {}", fact.until);
-                self.exhausted = true;
+                self.exhausted = Some(turns);
+            }
+            Event::Scheduling(SchedulingFact::UnattendedTurnsRaised(fact)) => {
+                let (most, had) = (policy.turns_per_day, self.exhausted.take());
+                let right = fact.turns_per_day == most && had.is_some_and(|had| had < most);
+                ensure!(right, "S9", "{fact:?} after {had:?}, a day may have {most}");
             }
             Event::Scheduling(SchedulingFact::SleepBegun(fact)) => {
                 let right = fact.duration_ms.map(|duration| record.at.after(duration));

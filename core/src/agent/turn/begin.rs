@@ -47,7 +47,7 @@ fn further_results(tx: &Tx<'_>, first: MessageId, models: &[ModelRef]) -> Vec<Me
     let mut room = Window::of_chain(tx.config, models).recent();
     let result = |entry: &&Entry| entry.message.kind == MessageKind::TaskResult && !entry.known;
     let (agent, now) = (tx.agent(), tx.now());
-    let ready = agent.inbox.queued().filter(|entry| !agent.defers(entry, now, &tx.config.unattended));
+    let ready = agent.inbox.queued().filter(|entry| !agent.defers(entry, now));
     let mut results = ready.take_while(result).take_while(|entry| {
         let left = room.checked_sub(entry.message.body.text.est_tokens());
         room = left.unwrap_or(0);

@@ -388,6 +388,7 @@ impl Seen {
                 self.unattended.counted(fact);
             }
             SchedulingFact::UnattendedTurnsExhausted(fact) => self.unattended.exhausted(fact),
+            SchedulingFact::UnattendedTurnsRaised(_) => self.unattended.raised(),
             SchedulingFact::SleepBegun(fact) => self.sleep = Some(Sleep::begun(fact)),
             SchedulingFact::SleepElapsed(fact) => self.slept(fact),
         }

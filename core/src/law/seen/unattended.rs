@@ -32,9 +32,18 @@ impl Unattended {
         self.exhausted = Some(fact.until);
     }
 
+    pub(super) fn raised(&mut self) {
+        self.exhausted = None;
+    }
+
     pub(super) fn stepped(&mut self, from: Wall, to: Wall) {
         self.until = self.until.map(|until| until.shifted(from, to));
         self.exhausted = self.exhausted.map(|until| until.shifted(from, to));
+    }
+
+    /// Whether a day had all the turns that it may have, and no higher limit was met since.
+    pub(in crate::law) fn is_exhausted(&self) -> bool {
+        self.exhausted.is_some()
     }
 
     /// Whether the agent may cause no turn itself.
