@@ -5,6 +5,7 @@ mod children;
 mod run;
 mod spending;
 mod verdict;
+mod waits;
 
 use alloc::vec::Vec;
 
@@ -26,7 +27,7 @@ use crate::agent::{Agent, hold::Hold, sleep::Sleep, unattended::Unattended};
 use crate::closure::ClosureDecision;
 use crate::config::Config;
 use crate::host::{DeadlineReason, Host, Stats};
-use crate::ids::{AgentId, EventSeq, MessageId};
+use crate::ids::{AgentId, EventSeq, MessageId, WorkItemId};
 use crate::lifecycle::{Boundary, Status};
 use crate::message::{Idempotency, Ingress, Message, MessageKind, Priority};
 use crate::model::{ModelRef, TokenUsage};
@@ -42,6 +43,7 @@ pub(crate) use children::observe;
 pub use children::{ActiveChild, ChildObservability, ChildPhase};
 pub use run::{AttemptError, CallSummary, RunSummary};
 pub use spending::{BudgetState, Spending};
+pub use waits::ActiveWait;
 
 /// Reads of a host at rest between two steps.
 #[derive(Debug, Clone, Copy)]
@@ -88,12 +90,20 @@ pub struct AgentSummary {
     pub queue: QueueSummary,
     /// Background tasks that have not ended.
     pub active_task_count: u64,
+    /// The item in focus.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub current_work_item_id: Option<WorkItemId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hold: Option<Hold>,
+    /// Turns that no operator caused, once there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unattended: Option<Unattended>,
     /// Through what somebody outside wakes it; its address is told elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub external_trigger: Option<ExternalTrigger>,
     /// What it waits for: for its work items in order, then for itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub waits: Vec<Wait>,
+    pub waits: Vec<ActiveWait>,
     /// How the last turn left the agent: history while something is pending. `completed` with the evidence
     /// `no_turn` where there was none.
     pub closure: ClosureDecision,
@@ -157,7 +167,7 @@ pub struct Explanation {
     pub sleep: Option<Sleep>,
     /// What it waits for: for its work items in order, then for itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub waits: Vec<Wait>,
+    pub waits: Vec<ActiveWait>,
     /// Hints that wait to be told, by source.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hints: Vec<Pending>,
@@ -168,6 +178,7 @@ pub struct Explanation {
     pub woken_by: Vec<WakeSource>,
     pub queue: QueueSummary,
     pub token_usage: TokenUsage,
+    pub spending: Spending,
     /// Whether nothing runs, and nothing is queued but what has to wait.
     pub quiet: bool,
     /// How things stand, from facts alone; none while something is pending that is not waited for.
@@ -237,31 +248,33 @@ impl<'a> View<'a> {
     /// Why the agent is in its state, since when, what would wake it, when it looks next.
     pub fn explain(&self, id: &AgentId) -> Option<Explanation> {
         let agent = self.host.agent(id)?;
-        let decision =
-            decide_next_action(&project(agent, self.host.facts(), self.host.config(), Boundary::RunLoopIdle));
+        let (facts, config) = (self.host.facts(), self.host.config());
+        let now = facts.now;
+        let decision = decide_next_action(&project(agent, facts, config, Boundary::RunLoopIdle));
         let deadlines = self.host.deadlines_of(id);
         Some(Explanation {
             agent_id: agent.id.clone(),
             status: agent.status,
             since: agent.status_since,
-            scheduling_posture: posture(agent, self.host.facts().now),
+            scheduling_posture: posture(agent, now),
             woken_by: wake_sources(agent, &decision, !deadlines.is_empty()),
             decision,
             last_decision: agent.last_decision.clone(),
-            closure: agent.closure(self.host.facts().now).shown(),
+            closure: agent.closure(now).shown(),
             last_turn: agent.history.last_turn.clone(),
             run: run::summary(agent),
             hold: agent.hold.clone(),
             sleep: agent.sleep.clone(),
-            waits: agent.active_waits().cloned().collect(),
+            waits: waits::active(agent),
             hints: agent.hints.pending().cloned().collect(),
-            unattended: Some(agent.unattended.clone()).filter(|unattended| !unattended.is_fresh()),
+            unattended: agent.unattended.shown(),
             deadlines: deadlines
                 .into_iter()
                 .map(|deadline| ExplainedDeadline { at: deadline.at, reason: deadline.reason })
                 .collect(),
             queue: queue(agent),
             token_usage: agent.history.usage,
+            spending: Spending::of_agent(agent, config, now, self.host.subtree_without(id).spent),
             quiet: self.quiet(id),
             verdict: self.verdict(id),
             due: self.due(id),
@@ -319,8 +332,11 @@ impl AgentSummary {
             model_rounds: agent.history.model_rounds,
             queue: queue(agent),
             active_task_count: agent.tasks.active_count(),
+            current_work_item_id: agent.work.current().map(|item| item.id),
+            hold: agent.hold.clone(),
+            unattended: agent.unattended.shown(),
             external_trigger: agent.external_trigger.clone(),
-            waits: agent.active_waits().cloned().collect(),
+            waits: waits::active(agent),
             closure: agent.closure(now).shown(),
             run: run::summary(agent),
             last_turn: agent.history.last_turn.clone(),
@@ -338,7 +354,7 @@ fn posture(agent: &Agent, now: Wall) -> SchedulingPosture {
         SchedulingPosture::HasQueuedInput
     } else if agent.work.signal().is_some() {
         SchedulingPosture::HasRunnableWork
-    } else if let Some(posture) = waits(agent) {
+    } else if let Some(posture) = waiting(agent) {
         posture
     } else if agent.held(now).is_some()
         || agent.unattended.exhausted(now).is_some()
@@ -353,7 +369,7 @@ fn posture(agent: &Agent, now: Wall) -> SchedulingPosture {
 }
 
 /// Of all that is waited for, what is told first; a stall and a timer are no more than an obstacle.
-fn waits(agent: &Agent) -> Option<SchedulingPosture> {
+fn waiting(agent: &Agent) -> Option<SchedulingPosture> {
     let own = agent.waits.own.as_ref().map(Wait::told_as);
     if agent.waits_for(WaitKind::Task) {
         Some(SchedulingPosture::WaitingForTask)

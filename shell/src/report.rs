@@ -8,6 +8,7 @@ use holon_core::event::turn::FailureArtifact;
 use holon_core::event::{BriefFact, Event, TurnFact};
 use holon_core::ids::{AgentId, MessageId, RunId};
 use holon_core::model::{AttemptRecord, ModelRef, StopReason, TokenUsage};
+use holon_core::price::Cost;
 use holon_core::terminal::{TurnKind, TurnReason};
 use holon_core::view::{ExplainedDeadline, RunVerdict};
 use holon_core::{Record, Text};
@@ -31,6 +32,7 @@ pub struct RunFold {
     omitted_attempts: u64,
     tools_started: bool,
     usage: TokenUsage,
+    cost: Cost,
     rounds: u32,
     turns: u32,
     changed_files: BTreeSet<String>,
@@ -82,6 +84,8 @@ pub struct RunReport {
     pub turns: u32,
     pub rounds: u32,
     pub token_usage: TokenUsage,
+    /// What the models took, in millionths of a dollar, where they have prices.
+    pub cost_micros: Cost,
     /// Paths relative to the execution root.
     pub changed_files: Vec<String>,
     /// Who was asked for them.
@@ -179,6 +183,7 @@ impl RunFold {
                 // A run that an earlier process left behind was paid for there.
                 if self.run_ids.contains(&fact.run_id) {
                     self.usage = self.usage.plus(fact.token_usage);
+                    self.cost = Cost(self.cost.0.saturating_add(fact.cost_micros.0));
                 }
                 self.last_kind = Some((fact.kind, fact.reason));
                 self.raw_final_text.clone_from(&fact.last_assistant_message);
@@ -256,6 +261,7 @@ impl RunFold {
             turns: self.turns,
             rounds: self.rounds,
             token_usage: self.usage,
+            cost_micros: self.cost,
             changed_files: self.changed_files.union(&seen).map(|file| texts.redact(file)).collect(),
             changed_files_source: source,
             changed_files_problem: problem.map(|problem| texts.redact(&problem)),

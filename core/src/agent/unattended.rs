@@ -57,6 +57,11 @@ impl Unattended {
         *self == Self::default()
     }
 
+    /// For those who look at it: none before the first turn that no operator caused.
+    pub(crate) fn shown(&self) -> Option<Self> {
+        Some(self.clone()).filter(|counted| !counted.is_fresh())
+    }
+
     /// Somebody outside has said something, or a turn has brought something on.
     pub(super) fn clear(&mut self) {
         (self.self_caused_turns, self.self_deferred_until, self.self_hold) = (0, None, false);

@@ -113,7 +113,6 @@ fn what_was_queued_before_passes_a_self_hold() {
     for _ in 0..6 {
         follow_up(&mut world);
     }
-    let policy = &config().unattended;
     let first = world.agent("main").inbox.queued().next().unwrap();
     assert!(!world.agent("main").defers(first, world.now.wall), "the webhook cleared the count");
     while !matches!(decided(&world).1, DecisionReason::SelfHold) {

@@ -18,7 +18,10 @@ pub(super) fn summary(answer: &Value) -> Vec<Vec<String>> {
         row("model", text(answer, "/model/effective_model")),
     ]);
     rows.extend(doing(answer));
+    rows.extend(restrained(answer));
+    rows.extend(given(answer, "/current_work_item_id").map(|item| row("in focus", item)));
     rows.push(row("tasks", tasks(answer)));
+    rows.extend(items(answer, "/active_children").iter().map(|one| row("child", child(one))));
     rows.extend(items(answer, "/waits").iter().map(|one| row("waits", waits(one))));
     rows.extend(past(answer));
     rows.push(row("tokens", number(answer, "/token_usage/total_tokens")));
@@ -40,14 +43,10 @@ pub(super) fn explanation(answer: &Value) -> Vec<Vec<String>> {
     rows.extend(items(answer, "/active_tasks").iter().map(|one| row("task", task(one))));
     rows.extend(past(answer));
     rows.extend(trouble(answer, "/failure").map(|error| row("failed by", error)));
-    if let Some(hold) = object(answer, "/hold") {
-        rows.push(row("held by", held(hold)));
-        rows.extend(trouble(answer, "/hold_error").map(|error| row("held for", error)));
-    }
+    rows.extend(restrained(answer));
     rows.extend(object(answer, "/sleep").map(|sleep| row("sleeps", sleeps(sleep))));
     rows.extend(items(answer, "/waits").iter().map(|one| row("waits", waits(one))));
     rows.extend(items(answer, "/hints").iter().map(|one| row("hint", hint(one))));
-    rows.extend(object(answer, "/unattended").map(|counted| row("unattended", unattended(counted))));
     if object(answer, "/last_decision").is_some() {
         let event = object(answer, "/last_decision_event").map(mark);
         let event = event.unwrap_or_else(|| "before the events that were looked at".to_owned());
@@ -62,6 +61,7 @@ pub(super) fn explanation(answer: &Value) -> Vec<Vec<String>> {
     rows.extend(items(answer, "/deadlines").iter().map(deadline));
     rows.extend(given(answer, "/events_damaged").map(|problem| row("damaged", problem)));
     rows.push(row("tokens", number(answer, "/token_usage/total_tokens")));
+    rows.extend(spending::rows(answer));
     rows.push(row("events", number(answer, "/event_seq")));
     rows
 }
@@ -96,6 +96,26 @@ fn doing(answer: &Value) -> Vec<Vec<String>> {
     }
     rows.push(row("queue", queue(answer)));
     rows
+}
+
+/// What keeps turns from beginning.
+fn restrained(answer: &Value) -> Vec<Vec<String>> {
+    let mut rows = Vec::new();
+    if let Some(hold) = object(answer, "/hold") {
+        rows.push(row("held by", held(hold)));
+        rows.extend(trouble(answer, "/hold_error").map(|error| row("held for", error)));
+    }
+    rows.extend(object(answer, "/unattended").map(|counted| row("unattended", unattended(counted))));
+    rows
+}
+
+/// A child that is alive, and how it stands.
+fn child(child: &Value) -> String {
+    let part = |name: &str| present::one_line(text(child, name));
+    let why = ["/blocked_reason", "/waiting_reason", "/work_summary"].iter().find_map(|at| given(child, at));
+    let why = why.map(|why| format!(": {}", present::one_line(why))).unwrap_or_default();
+    let (id, task, phase) = (part("/child_agent_id"), part("/supervision_task_id"), part("/phase"));
+    format!("{id} {phase} ({task}) since {}{why}", part("/created_at"))
 }
 
 /// What nothing begins for, and how long.
@@ -134,9 +154,10 @@ fn waits(wait: &Value) -> String {
     let about = if sources.is_empty() { String::new() } else { format!(" {}", sources.join(", ")) };
     let must = wait.get("operator_must_act").and_then(Value::as_bool).unwrap_or_default();
     let must = if must { ", an operator must act" } else { "" };
+    let again = given(wait, "/recheck_at").map(|at| format!(", looked at again {at}")).unwrap_or_default();
     let (id, kind, since) = (part("/wait_id"), part("/kind"), part("/created_at"));
     let reason = present::one_line(part("/waiting_for"));
-    format!("{id}{owner} ({kind}{about}) since {since}{must}: {reason}")
+    format!("{id}{owner} ({kind}{about}) since {since}{again}{must}: {reason}")
 }
 
 /// Turns that no operator caused.

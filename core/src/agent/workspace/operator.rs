@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ATTACHED, ExecutionBinding, WorkspaceId, Worktree, isolate, tools};
+use super::{ATTACHED, ExecutionBinding, ProjectionKind, WorkspaceId, Worktree, isolate, tools};
 use crate::agent::Agent;
 use crate::effect::Answer;
 use crate::event::workspace::WorkspaceDetached;
@@ -35,6 +35,7 @@ pub struct WorkspaceState {
     pub active_workspace_id: WorkspaceId,
     pub execution: ExecutionBinding,
     pub execution_root_id: String,
+    pub projection_kind: ProjectionKind,
     /// Those that it knows beside its home, by id.
     pub attached_workspaces: Vec<AttachedWorkspace>,
     /// Execution roots that its supervision tree alone writes to now, because of it.
@@ -63,6 +64,7 @@ impl WorkspaceState {
             active_workspace_id: active.workspace_id(),
             execution: active.clone(),
             execution_root_id: active.execution_root_id(),
+            projection_kind: active.projection_kind,
             attached_workspaces: attached.collect(),
             occupied_roots: workspaces.occupied().map(|(root, _)| root.into()).collect(),
             worktrees: agent.worktrees().cloned().collect(),

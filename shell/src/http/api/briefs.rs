@@ -1,7 +1,7 @@
 //! What an agent told its operator.
 
 use holon_core::event::brief::{BriefKind, BriefVisibility};
-use holon_core::ids::{BriefId, MessageId, RunId};
+use holon_core::ids::{BriefId, MessageId, RunId, WorkItemId};
 use holon_core::{EventSeq, Wall};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,6 +15,9 @@ pub struct Brief {
     pub text: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<RunId>,
+    /// The work item that the turn was about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_item_id: Option<WorkItemId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub related_message_id: Option<MessageId>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

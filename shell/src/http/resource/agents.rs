@@ -1,15 +1,16 @@
 //! Agents as they are: the list, the summary, the explanation, and what a projection begins with.
 
+use holon_core::agent::Agent;
 use holon_core::agent::identity::{AgentSpec, Visibility};
 use holon_core::event::LifecycleFact;
 use holon_core::lifecycle::Status;
-use holon_core::view::{AgentSummary, Explanation, View, lifecycle_hint};
+use holon_core::view::{ActiveChild, AgentSummary, Explanation, View, lifecycle_hint};
 use holon_core::{AgentId, Event, EventSeq, Record};
 
 use super::super::App;
 use super::super::api::{
     AgentListEntry, AgentState, AgentStatus, AgentWhy, DamagedAgent, ListQuery, Listed, Nothing, PageQuery,
-    RecentQuery,
+    RecentQuery, SourceName,
 };
 use super::super::body::Empty;
 use super::super::code::Code;
@@ -17,7 +18,7 @@ use super::super::failure::Failure;
 use super::super::reply::Answer;
 use super::super::route::{Call, Handled};
 use super::look::{Looked, look, waits};
-use super::{history, why};
+use super::{history, why, workspaces};
 use crate::ledger::{AgentRow, Beginning};
 use crate::tasks::TaskLine;
 
@@ -51,7 +52,7 @@ pub(in super::super) async fn list(app: App, call: Call<ListQuery, Empty>) -> Ha
 }
 
 pub(in super::super) async fn status(app: App, call: Call<Nothing, Empty>) -> Handled<Answer<AgentStatus>> {
-    Ok(Answer(Seen::of(&app, &call.agent).await?.status()))
+    Ok(Answer(Seen::of(&app, &call.agent).await?.status(&app)))
 }
 
 pub(in super::super) async fn why(app: App, call: Call<Nothing, Empty>) -> Handled<Answer<AgentWhy>> {
@@ -75,7 +76,7 @@ pub(in super::super) async fn state(app: App, call: Call<RecentQuery, Empty>) ->
                 history::page_of_transcript(app, &agent, &query)?.entries,
             )
         };
-        let (agent, event_seq) = (seen.status(), seen.summary.event_seq);
+        let (agent, event_seq) = (seen.status(app), seen.summary.event_seq);
         Ok(Answer(AgentState { agent, why, briefs, transcript, event_seq }))
     })
     .await
@@ -85,6 +86,8 @@ pub(in super::super) async fn state(app: App, call: Call<RecentQuery, Empty>) ->
 struct Seen {
     summary: AgentSummary,
     why: Explanation,
+    children: Vec<ActiveChild>,
+    sources: Vec<SourceName>,
     tasks: Vec<TaskLine>,
     /// Why it is not the present moment.
     waits: Option<String>,
@@ -95,21 +98,35 @@ impl Seen {
         let read = |view: View<'_>, agent: &AgentId| {
             let known = view.agent(agent)?;
             let tasks = known.tasks.active().map(TaskLine::from).collect::<Vec<_>>();
-            Some((view.summary(agent)?, view.explain(agent)?, tasks))
+            let children = view.children(agent).collect::<Vec<_>>();
+            Some((view.summary(agent)?, view.explain(agent)?, tasks, children, sources(known)))
         };
-        let Looked { seen: (summary, why, mut tasks), waits } = look(app, agent, read).await?;
+        let Looked { seen: (summary, why, mut tasks, children, sources), waits } =
+            look(app, agent, read).await?;
         tasks.reverse();
-        Ok(Self { summary, why, tasks, waits })
+        Ok(Self { summary, why, children, sources, tasks, waits })
     }
 
-    fn status(&self) -> AgentStatus {
-        AgentStatus { summary: self.summary.clone(), ledger_waits: self.waits.clone() }
+    fn status(&self, app: &App) -> AgentStatus {
+        AgentStatus {
+            boundaries: workspaces::boundaries(app, &self.summary.agent_id, &self.summary.workspace),
+            summary: self.summary.clone(),
+            active_children: self.children.clone(),
+            instruction_sources: self.sources.clone(),
+            ledger_waits: self.waits.clone(),
+        }
     }
 
     fn why(&self, app: &App) -> Handled<AgentWhy> {
         let why = why::with_events(app, self.why.clone())?;
         Ok(AgentWhy { ledger_waits: self.waits.clone(), active_tasks: self.tasks.clone(), ..why })
     }
+}
+
+fn sources(agent: &Agent) -> Vec<SourceName> {
+    let context = agent.run.as_ref().and_then(|run| run.context.as_ref());
+    let sources = context.into_iter().flat_map(|context| &context.sources);
+    sources.map(|source| SourceName { scope: source.scope, path: source.path.clone() }).collect()
 }
 
 /// A number within its bounds, or its default.

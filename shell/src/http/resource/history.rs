@@ -148,6 +148,7 @@ fn brief(app: &App, record: &Record) -> Handled<Option<Brief>> {
         visibility: fact.visibility,
         text: texts::resolve(&app.runtime, &fact.text)?,
         run_id: fact.run_id,
+        work_item_id: fact.work_item_id,
         related_message_id: fact.related_message_id,
         interjected_message_ids: fact.interjected_message_ids.clone(),
         created_at: record.at,

@@ -141,7 +141,7 @@ async fn change(app: &App, agent: AgentId, change: WorkspaceChange) -> Handled<A
     }))
 }
 
-fn boundaries(app: &App, agent: &AgentId, state: &WorkspaceState) -> Boundaries {
+pub(super) fn boundaries(app: &App, agent: &AgentId, state: &WorkspaceState) -> Boundaries {
     match &app.about.confinement {
         None => Boundaries { profile: ExecutionProfile::HostLocal, policy: ExecutionPolicy::NONE },
         Some(confinement) => {
