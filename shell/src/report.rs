@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use holon_core::event::brief::BriefKind;
+use holon_core::event::brief::BriefVisibility;
 use holon_core::event::turn::FailureArtifact;
 use holon_core::event::{BriefFact, Event, TurnFact};
 use holon_core::ids::{AgentId, MessageId, RunId};
@@ -41,7 +41,7 @@ pub struct RunFold {
     stop_reason: Option<StopReason>,
     answer: Answer,
     raw_final_text: Option<Text>,
-    failure_text: Option<Text>,
+    action_required: Option<Text>,
 }
 
 /// How the run ended, beyond what records tell.
@@ -74,6 +74,9 @@ pub struct RunReport {
     pub final_text: Option<String>,
     /// The last assistant message of the last turn.
     pub raw_final_text: Option<String>,
+    /// What an operator was told last that goes on only with him.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub action_required: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn_kind: Option<TurnKind>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -143,9 +146,9 @@ impl RunFold {
         self.answer.record(record);
         match &record.event {
             Event::Turn(fact) => self.turn(fact),
-            Event::Brief(BriefFact::BriefCreated(brief)) => match brief.kind {
-                BriefKind::Failure => self.failure_text = Some(brief.text.clone()),
-                BriefKind::Ack | BriefKind::Result => {}
+            Event::Brief(BriefFact::BriefCreated(brief)) => match brief.visibility {
+                BriefVisibility::ActionRequired => self.action_required = Some(brief.text.clone()),
+                BriefVisibility::WorkDone | BriefVisibility::TurnResult => {}
             },
             Event::Lifecycle(_)
             | Event::Inbox(_)
@@ -226,11 +229,6 @@ impl RunFold {
         self.failure.as_ref().map(in_short)
     }
 
-    /// What the operator is told when the run did not complete.
-    pub fn failure_text(&self) -> Option<&Text> {
-        self.failure_text.as_ref()
-    }
-
     /// The finished report.
     ///
     /// # Errors
@@ -255,6 +253,7 @@ impl RunFold {
             run_ids: self.run_ids,
             final_text: whole(self.answer.told().map(|told| &told.text))?,
             raw_final_text: whole(self.raw_final_text.as_ref())?,
+            action_required: whole(self.action_required.as_ref())?,
             turn_kind: self.last_kind.map(|(kind, _)| kind),
             turn_reason: self.last_kind.and_then(|(_, reason)| reason),
             stop_reason: self.stop_reason,

@@ -382,6 +382,12 @@ impl Agent {
             if let Some(run) = &mut self.run {
                 run.progress = true;
                 run.unchanged.rounds = 0;
+                if fact.run_id == Some(run.id)
+                    && fact.change.needs_input()
+                    && !run.asks.contains(&fact.work_item_id)
+                {
+                    run.asks.push(fact.work_item_id);
+                }
             }
         }
         self.work.apply(at, fact);

@@ -72,6 +72,17 @@ pub enum WorkChange {
     },
 }
 
+impl WorkChange {
+    /// Whether it says that the item needs input.
+    pub(crate) fn needs_input(&self) -> bool {
+        match self {
+            Self::Created { plan_status, .. } => *plan_status == PlanStatus::NeedsInput,
+            Self::Updated { plan_status, .. } => *plan_status == Some(PlanStatus::NeedsInput),
+            Self::Completed { .. } => false,
+        }
+    }
+}
+
 /// The focus moves.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkItemPicked {

@@ -69,10 +69,12 @@ fn tell(report: &RunReport, screen: &Screen, agent: Option<&AgentId>) {
         screen.line(Tone::Aside, &summary(report));
         return;
     }
-    let why = report
-        .failure_artifact
-        .as_ref()
-        .map_or_else(String::new, |failure| format!(": {}", in_short(failure)));
+    let asked = report.action_required.as_ref().filter(|_| report.verdict == RunVerdict::WaitingForOperator);
+    let why = match (&report.failure_artifact, asked) {
+        (Some(failure), _) => format!(": {}", in_short(failure)),
+        (None, Some(asked)) => format!(": {}", present::one_line(asked)),
+        (None, None) => String::new(),
+    };
     output::note(&format!("holon: {}{why}", report.verdict));
     screen.line(Tone::Aside, &summary(report));
     if let Some(agent) = agent {

@@ -138,6 +138,7 @@ pub(crate) fn end(tx: &mut Tx<'_>, end: End) {
     }
     unattended::turn_ended(tx, &ended, way);
     recheck::turn_ended(tx, ended.run_id, before.message);
+    debt::asked(tx, ended.run_id, before.message, &before.asks);
     let closure = tx.agent().closure(tx.now());
     tx.record(ClosureDecided { closure });
 }
@@ -164,6 +165,8 @@ pub(super) struct Before {
     pub(super) work_item: Option<WorkItemId>,
     pub(super) interjected: Vec<MessageId>,
     also: Vec<MessageId>,
+    /// Items for which it said that they need input.
+    asks: Vec<WorkItemId>,
     last_text: Option<Text>,
     rounds: u32,
     recorded_something: bool,
@@ -176,6 +179,7 @@ impl Before {
             work_item: run.work_item,
             interjected: run.interjected.clone(),
             also: run.also.iter().map(|message| message.id).collect(),
+            asks: run.asks.clone(),
             last_text: run.last_text().cloned(),
             rounds: run.next_round().0,
             recorded_something: run.recorded_something,

@@ -8,13 +8,13 @@ use alloc::vec::Vec;
 
 use crate::agent::evidence::{self, Evidence};
 use crate::agent::task;
-use crate::agent::turn::{Run, tools};
+use crate::agent::turn::{Run, report, tools};
 use crate::agent::wait::register;
 use crate::agent::work::WorkItem;
 use crate::agent::workspace;
 use crate::content::Text;
 use crate::effect::AgentView;
-use crate::event::brief::{BriefCreated, BriefKind, BriefVisibility};
+use crate::event::brief::BriefVisibility;
 use crate::event::scheduling::SleepBegun;
 use crate::host::tx::Tx;
 use crate::ids::{AgentId, RunId};
@@ -95,23 +95,13 @@ fn enqueue(tx: &mut Tx<'_>, text: String, priority: FollowUpPriority) -> Result<
 }
 
 fn notify(tx: &mut Tx<'_>, run_id: RunId, message: String, urgency: Urgency) -> Receipt {
-    let id = tx.agent().next.brief;
-    let work_item_id = tx.agent().run.as_ref().and_then(|run| run.work_item);
-    let related_message_id = tx.agent().run.as_ref().map(|run| run.message);
+    let run = tx.agent().run.as_ref();
+    let (about, turn) = (run.and_then(|run| run.work_item), (run_id, run.map(|run| run.message)));
     let visibility = match urgency {
         Urgency::Info => BriefVisibility::TurnResult,
         Urgency::ActionRequired => BriefVisibility::ActionRequired,
     };
-    tx.record(BriefCreated {
-        id,
-        kind: BriefKind::Ack,
-        visibility,
-        text: Text::whole(message),
-        work_item_id,
-        run_id: Some(run_id),
-        related_message_id,
-        interjected_message_ids: Vec::new(),
-    });
+    let id = report::says(tx, turn, visibility, message, about);
     receipt(&format!(r#"{{"brief_id":"{id}"}}"#))
 }
 

@@ -85,6 +85,9 @@ pub struct Run {
     /// Whether it has brought anything on (contract: scheduler.md, Progress).
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub progress: bool,
+    /// Work items for which the agent said that they need input.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub asks: Vec<WorkItemId>,
     /// The last command that it began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<Fingerprint>,
@@ -240,6 +243,7 @@ impl Run {
             recap: core::mem::take(&mut entry.recap),
             recorded_something: false,
             own: false,
+            asks: Vec::new(),
             progress: false,
             command: None,
             unchanged: Unchanged::default(),

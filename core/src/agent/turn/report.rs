@@ -10,7 +10,7 @@ use crate::content::{Text, clip};
 use crate::event::brief::{BriefCreated, BriefKind, BriefVisibility};
 use crate::event::turn::{FailureArtifact, FailureCategory, RuntimeError, TurnTerminal};
 use crate::host::tx::Tx;
-use crate::ids::{RunId, WorkItemId};
+use crate::ids::{BriefId, MessageId, RunId, WorkItemId};
 
 /// What went wrong, where something did.
 pub(super) fn failure(end: &End) -> Option<FailureArtifact> {
@@ -87,6 +87,28 @@ pub(super) fn brief(
         related_message_id: Some(before.message),
         interjected_message_ids: before.interjected.clone(),
     })
+}
+
+/// Hands the operator what the agent says in a turn for that message.
+pub(crate) fn says(
+    tx: &mut Tx<'_>,
+    (run_id, message): (RunId, Option<MessageId>),
+    visibility: BriefVisibility,
+    text: String,
+    about: Option<WorkItemId>,
+) -> BriefId {
+    let id = tx.agent().next.brief;
+    tx.record(BriefCreated {
+        id,
+        kind: BriefKind::Ack,
+        visibility,
+        text: Text::whole(text),
+        work_item_id: about,
+        run_id: Some(run_id),
+        related_message_id: message,
+        interjected_message_ids: Vec::new(),
+    });
+    id
 }
 
 /// Tells the operator that something goes on only with him.

@@ -11,6 +11,7 @@ use crate::agent::turn::report;
 use crate::agent::wake::Pending;
 use crate::agent::work;
 use crate::content::{Text, clip};
+use crate::event::brief::BriefVisibility;
 use crate::event::timer::TimerCreated;
 use crate::event::wait::{Resolution, WaitEnd, WaitRegistered, WaitResolved};
 use crate::event::wake::WakeHintsShown;
@@ -70,7 +71,8 @@ pub(crate) fn call(tx: &mut Tx<'_>, run_id: RunId, call: &WaitCall) -> Result<Re
         tx.record(WaitResolved { wait_id, by: Resolution::TaskResultQueued });
     } else if kind == WaitKind::Operator {
         let text = format!("The agent waits for you: {}", call.reason);
-        report::needs_operator(tx, run_id, text, owner);
+        let turn = (run_id, tx.agent().run.as_ref().map(|run| run.message));
+        report::says(tx, turn, BriefVisibility::ActionRequired, text, owner);
     }
     Ok(receipt(tx, wait_id, owner))
 }

@@ -7,10 +7,12 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use super::WorkItem;
+use super::{PlanStatus, WorkItem};
 use crate::agent::evidence::{self, Evidence};
 use crate::agent::turn::{Run, report};
+use crate::agent::wait::WaitKind;
 use crate::content::{Text, clip};
+use crate::event::brief::BriefVisibility;
 use crate::event::work::{StallReason, WorkDeferred, WorkItemStalled, WorkOwed, WorkTick, WorkTickQueued};
 use crate::host::tx::Tx;
 use crate::ids::{MessageId, RunId, WorkItemId};
@@ -191,6 +193,21 @@ fn stall(tx: &mut Tx<'_>, run_id: RunId, id: WorkItemId, reason: StallReason) ->
         tx.record(WorkItemStalled { work_item_id: id, run_id, reason });
         (id, reason)
     })
+}
+
+/// Tells the operator which items need input by what the turn has said of them, and that nobody has asked for yet.
+pub(crate) fn asked(tx: &mut Tx<'_>, run_id: RunId, message: MessageId, items: &[WorkItemId]) {
+    let needs = |item: &&WorkItem| {
+        let asked = item.wait.as_ref().is_some_and(|wait| wait.kind == WaitKind::Operator);
+        item.plan_status == PlanStatus::NeedsInput && item.completed_at.is_none() && !asked
+    };
+    let items = items.iter().filter_map(|id| tx.agent().work.get(*id)).filter(needs);
+    let items: Vec<_> = items.map(|item| (item.id, clip(&item.objective, 100))).collect();
+    let [(first, objective), more @ ..] = items.as_slice() else { return };
+    let named = more.iter().take(NAMED).map(|(id, _)| format!(", {id}")).collect::<String>();
+    let (verb, about) = if more.is_empty() { ("needs", Some(*first)) } else { ("need", None) };
+    let text = format!("{first} ({objective}){named} {verb} your input.");
+    report::says(tx, (run_id, Some(message)), BriefVisibility::ActionRequired, text, about);
 }
 
 /// Tells the operator of what has stalled. Whoever aborts a turn knows it.

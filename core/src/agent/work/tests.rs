@@ -96,8 +96,16 @@ fn a_change_that_changes_nothing_is_none() {
     turn(&mut world, &[&[frees]]);
     assert_eq!(world.agent("main").work.get(FIRST).unwrap().state(), WorkState::Runnable);
     let asks = ("UpdateWorkItem", r#"{"work_item_id":"work_1","plan_status":"needs_input"}"#);
-    turn(&mut world, &[&[asks]]);
+    turn(&mut world, &[&[asks], &[asks]]);
     assert_eq!(world.agent("main").work.get(FIRST).unwrap().state(), WorkState::WaitingOperator);
+    let asked = |world: &World| {
+        world.briefs().iter().filter(|brief| *brief == "ack: work_1 (repair the build) needs your input.").count()
+    };
+    idle(&mut world);
+    assert_eq!(asked(&world), 1, "the operator is told once: {:?}", world.briefs());
+    turn(&mut world, &[&[("UpdateWorkItem", r#"{"work_item_id":"work_1","plan_status":"ready"}"#)], &[asks]]);
+    idle(&mut world);
+    assert_eq!(asked(&world), 2);
 }
 
 /// Of several calls those count that complete something.
