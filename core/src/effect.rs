@@ -11,6 +11,7 @@ use crate::agent::task::Task;
 pub use crate::agent::task::tools::Retrieval;
 use crate::agent::timer::Timer;
 use crate::agent::wake::WakeDisposition;
+use crate::agent::work::plan::PlanSeen;
 use crate::agent::work::{NoReport, WorkItem};
 use crate::agent::workspace::{ExecutionBinding, WorkspaceState, WorktreePlan};
 use crate::content::Text;
@@ -68,6 +69,9 @@ pub enum Effect {
     FindWorkspace { agent: AgentId, op: OpId, wanted: WantedWorkspace },
     /// Remove a worktree that nobody needs, if nothing in it is new; ends in [`crate::Outcome::Worktree`].
     RemoveWorktree { agent: AgentId, op: OpId, worktree: UnwantedWorktree },
+    /// Look at the plan of a work item; ends in [`crate::Input::PlanProbed`] where that is another than is known, and else in
+    /// nothing. Whoever is not told looks again after the next turn.
+    ProbePlan { agent: AgentId, item: WorkItemId, known: PlanSeen },
     /// Give up on an operation: close the connection, kill the command. Its outcome no longer matters.
     Cancel { agent: AgentId, op: OpId },
 }

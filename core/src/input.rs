@@ -8,7 +8,7 @@ use crate::agent::timer::TimerSpec;
 use crate::agent::wake::Hint;
 use crate::agent::work::operator::NewWorkItem;
 use crate::agent::workspace::WorkspaceChange;
-use crate::content::Text;
+use crate::content::{ContentId, Text};
 use crate::ids::{AgentId, OpId, ReplyId, RunId, TaskId, TimerId, WorkItemId};
 use crate::message::Ingress;
 use crate::model::ModelRef;
@@ -56,6 +56,13 @@ pub enum Input {
     ChangeTrigger { agent: AgentId, change: TriggerChange, reply: ReplyId },
     /// The outcome of an operation. An operation that is unknown or settled is counted and ignored.
     Completed { agent: AgentId, op: OpId, outcome: Outcome },
+    /// Somebody has looked at the plan of a work item; the hash of its file, if there is one.
+    PlanProbed {
+        agent: AgentId,
+        item: WorkItemId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        hash: Option<ContentId>,
+    },
     /// Time has passed; deadlines are looked at in every step anyway.
     Tick,
     /// The service shuts down: no new turn starts, runs are interrupted, nothing is written as stopped.
@@ -81,7 +88,8 @@ impl Input {
             | Self::Wake { agent, .. }
             | Self::Deliver { agent, .. }
             | Self::ChangeTrigger { agent, .. }
-            | Self::Completed { agent, .. } => Some(agent),
+            | Self::Completed { agent, .. }
+            | Self::PlanProbed { agent, .. } => Some(agent),
             Self::Tick | Self::Drain { .. } => None,
         }
     }

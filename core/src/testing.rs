@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use crate::agent::Agent;
 use crate::agent::budget::Account;
 use crate::agent::identity::{AgentKind, AgentSpec};
+use crate::agent::work::plan::PlanSeen;
 use crate::agent::workspace::ExecutionBinding;
 use crate::config::Config;
 use crate::content::{Content, ContentId, Text};
@@ -16,7 +17,7 @@ use crate::event::operation::OpKind;
 use crate::event::{BriefFact, Event};
 use crate::execution::ExecutionSnapshot;
 use crate::host::{Accounts, DeadlineReason, Found, FoundCommand, Host, RecoveryReport};
-use crate::ids::{AgentId, MessageId, OpId, ReplyId, Seed};
+use crate::ids::{AgentId, MessageId, OpId, ReplyId, Seed, WorkItemId};
 use crate::input::{ControlRequest, Input};
 use crate::law::Laws;
 use crate::message::{AdmissionContext, Body, BodyType, Ingress, MessageKind, Origin, Priority, Surface};
@@ -62,6 +63,8 @@ pub(crate) struct World {
     /// Agents that are asked for come back at once.
     pub(crate) loads: bool,
     to_load: Vec<AgentId>,
+    /// Plans that are to be looked at, and what is known of each.
+    pub(crate) plans: Vec<(WorkItemId, PlanSeen)>,
     to_prepare: Vec<(AgentId, OpId)>,
     answers: BTreeMap<ReplyId, Answer>,
     folded: BTreeMap<AgentId, Agent>,
@@ -249,6 +252,7 @@ impl World {
             parked: BTreeSet::new(),
             loads: true,
             to_load: Vec::new(),
+            plans: Vec::new(),
             to_prepare: Vec::new(),
             answers: BTreeMap::new(),
             folded: BTreeMap::new(),
@@ -539,6 +543,10 @@ impl World {
             }
             Effect::LoadChild { child, .. } => {
                 self.to_load.push(child);
+                return;
+            }
+            Effect::ProbePlan { item, known, .. } => {
+                self.plans.push((item, known));
                 return;
             }
             Effect::LoadContext { agent, op, .. } => ((agent, op), OpKind::LoadContext),

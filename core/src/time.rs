@@ -138,10 +138,11 @@ impl Wall {
         Self(self.0.saturating_add(to.0.saturating_sub(from.0)))
     }
 
-    /// Reads RFC 3339 in UTC, with up to six digits of a second. Years beyond four digits and before year 0
+    /// Reads RFC 3339, with up to six digits of a second, in UTC or with an offset from it. Years beyond four digits and before year 0
     /// are read too: whatever a clock has said stands in records, and must come back from them.
     pub fn parse(text: &str) -> Option<Self> {
-        let (date, time) = text.strip_suffix('Z')?.split_once('T')?;
+        let (date, time) = text.split_once('T')?;
+        let (time, offset) = offset(time)?;
         let (sign, date) = date.strip_prefix('-').map_or((1, date), |date| (-1, date));
         let mut date = date.splitn(3, '-').map(str::parse::<i64>);
         let (year, month, day) = (sign * date.next()?.ok()?, date.next()?.ok()?, date.next()?.ok()?);
@@ -162,10 +163,30 @@ impl Wall {
             return None;
         }
         let scale = 10_i64.pow(6 - u32::try_from(fraction.len()).ok()?);
-        let seconds = days_from_civil(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second;
+        let seconds =
+            days_from_civil(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second - offset;
         let micros = i128::from(seconds) * 1_000_000 + i128::from(fraction.parse::<i64>().ok()? * scale);
         i64::try_from(micros).ok().map(Self)
     }
+}
+
+/// The time of a day, and how many seconds its place is ahead of UTC.
+fn offset(time: &str) -> Option<(&str, i64)> {
+    if let Some(time) = time.strip_suffix('Z') {
+        return Some((time, 0));
+    }
+    let (time, offset) = time.split_at_checked(time.len().checked_sub(6)?)?;
+    let (sign, offset) = match offset.split_at_checked(1)? {
+        ("+", offset) => (1, offset),
+        ("-", offset) => (-1, offset),
+        _ => return None,
+    };
+    let (hours, minutes) = offset.split_once(':')?;
+    let number = |digits: &str, most: i64| -> Option<i64> {
+        let digits = Some(digits).filter(|it| it.len() == 2 && it.bytes().all(|it| it.is_ascii_digit()))?;
+        digits.parse().ok().filter(|number| *number <= most)
+    };
+    Some((time, sign * (number(hours, 23)? * 3_600 + number(minutes, 59)? * 60)))
 }
 
 impl fmt::Display for Wall {
@@ -271,5 +292,19 @@ mod tests {
         assert_eq!(Wall(i64::MAX).after(Millis(u64::MAX)), Wall(i64::MAX));
         assert_eq!(Mono(5).since(Mono(9)), Millis(0));
         assert_eq!(Wall::parse("2024-13-01T00:00:00Z"), None);
+    }
+
+    #[test]
+    fn a_time_may_say_how_far_its_place_is_from_utc() {
+        let noon = Wall::parse("2026-01-31T12:00:00Z");
+        for same in ["2026-01-31T13:30:00+01:30", "2026-01-31T04:00:00.0-08:00", "2026-02-01T00:00:00+12:00"]
+        {
+            assert_eq!(Wall::parse(same), noon, "{same}");
+        }
+        for wrong in
+            ["2026-01-31T12:00:00", "2026-01-31T12:00:00+1:00", "2026-01-31T12:00:00+24:00", "T+01:00"]
+        {
+            assert_eq!(Wall::parse(wrong), None, "{wrong}");
+        }
     }
 }

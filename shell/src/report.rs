@@ -224,6 +224,16 @@ impl RunFold {
         self.answer.told()
     }
 
+    /// Why the model did not finish its last answer.
+    pub fn unfinished(&self) -> Option<StopReason> {
+        self.stop_reason.filter(|stop| matches!(stop, StopReason::MaxOutput | StopReason::ContentFilter))
+    }
+
+    /// What an operator was told last that goes on only with him.
+    pub fn action_required(&self) -> Option<&Text> {
+        self.action_required.as_ref()
+    }
+
     /// Why the last turn failed, in short.
     pub fn failed(&self) -> Option<String> {
         self.failure.as_ref().map(in_short)

@@ -8,10 +8,17 @@ use holon_core::outcome::{Certainty, OpFailure};
 use holon_core::{AgentId, Input, OpId, Outcome, Text};
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 
+/// What a task came to.
+enum Done {
+    Performed(Outcome),
+    /// Of what is no operation, and may come to nothing.
+    Looked(Option<Input>),
+}
+
 /// The tasks of the driver.
 #[derive(Default)]
 pub struct Work {
-    tasks: JoinSet<Outcome>,
+    tasks: JoinSet<Done>,
     by_task: BTreeMap<Id, (AgentId, OpId)>,
     by_op: BTreeMap<(AgentId, OpId), AbortHandle>,
 }
@@ -19,9 +26,14 @@ pub struct Work {
 impl Work {
     /// Begins to perform an operation.
     pub fn start(&mut self, agent: AgentId, op: OpId, work: impl Future<Output = Outcome> + Send + 'static) {
-        let handle = self.tasks.spawn(work);
+        let handle = self.tasks.spawn(async move { Done::Performed(work.await) });
         self.by_task.insert(handle.id(), (agent.clone(), op));
         self.by_op.insert((agent, op), handle);
+    }
+
+    /// Begins to look at something that is no operation: whoever is told nothing looks again some time.
+    pub fn look(&mut self, look: impl Future<Output = Option<Input>> + Send + 'static) {
+        self.tasks.spawn(async move { Done::Looked(look.await) });
     }
 
     /// Gives up on an operation: dropping its task closes its connection or kills its command.
@@ -35,8 +47,12 @@ impl Work {
     pub async fn next(&mut self) -> Input {
         loop {
             match self.tasks.join_next_with_id().await {
-                Some(Ok((task, outcome))) => {
-                    if let Some(input) = self.ended(task, outcome) {
+                Some(Ok((task, done))) => {
+                    let input = match done {
+                        Done::Performed(outcome) => self.ended(task, outcome),
+                        Done::Looked(input) => input,
+                    };
+                    if let Some(input) = input {
                         return input;
                     }
                 }

@@ -292,6 +292,9 @@ fn work(fact: &WorkFact) -> Option<String> {
         WorkFact::WorkDeferred(fact) => {
             Some(format!("    the next turn of {} waits until {}", fact.work_item_id, moment(fact.until)))
         }
+        WorkFact::WorkPlanSeen(fact) => {
+            fact.edited.then(|| format!("    the plan of {} has changed", fact.work_item_id))
+        }
         WorkFact::WorkItemPicked(_)
         | WorkFact::DeliverySummaryRecorded(_)
         | WorkFact::WorkTickQueued(_)

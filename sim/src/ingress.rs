@@ -163,7 +163,7 @@ pub fn input(request: &Request, reply: ReplyId) -> Option<Input> {
         Action::CancelTimer { timer } => Some(Input::CancelTimer { agent, timer: TimerId(*timer), reply }),
         Action::CreateWork => {
             let (objective, plan_status, todo_list) = ("go".into(), PlanStatus::Ready, Vec::new());
-            let item = NewWorkItem { objective, plan_status, todo_list };
+            let item = NewWorkItem { objective, plan_status, todo_list, plan: false };
             Some(Input::CreateWorkItem { agent, item, reply })
         }
         Action::CompleteWork { item } => {

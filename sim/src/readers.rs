@@ -76,7 +76,8 @@ fn summary(view: View<'_>, agent: &Agent) -> Result<(), Failure> {
         SchedulingPosture::WaitingForTask => queued == 0 && awaits(agent, WaitKind::Task),
         SchedulingPosture::WaitingForExternal => queued == 0 && awaits(agent, WaitKind::External),
         SchedulingPosture::Blocked => {
-            let held = agent.hold.is_some() || agent.unattended.self_hold;
+            let counted = &agent.unattended;
+            let held = agent.hold.is_some() || counted.self_hold || counted.exhausted.is_some();
             queued == 0 && (held || agent.work.open_count() > 0 || agent.waits.own.is_some())
         }
         SchedulingPosture::Idle => run.is_none() && queued == 0 && !stopped,

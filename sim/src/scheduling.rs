@@ -441,7 +441,8 @@ impl<'a> Facts<'a> {
             WaitKind::Timer => Reason::Timer,
         };
         let same = (decision.work_item_id, decision.wait_id) == (item.map(|item| item.id), wait);
-        same && decision.reason == right
+        let task = self.agent.active_waits().find(|one| Some(one.id) == wait).and_then(|wait| wait.task_id);
+        same && decision.task_id == task && decision.reason == right
     }
 
     fn is_idle(&self) -> bool {

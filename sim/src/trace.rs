@@ -133,6 +133,9 @@ impl Trace {
                     serde_json::to_string(worktree).unwrap_or_default()
                 )
             }
+            Effect::ProbePlan { agent, item, known } => {
+                format!("probe_plan {agent} {item} {}", serde_json::to_string(known).unwrap_or_default())
+            }
             Effect::LoadChild { agent, op, child } => format!("load_child {agent} {op} {child}"),
             Effect::Cancel { agent, op } => format!("cancel {agent} {op}"),
         };
@@ -179,6 +182,7 @@ fn named(call: &Call) -> Option<(&AgentId, &'static str)> {
             Input::ChangeTrigger { agent, .. } => Some((agent, "change_trigger")),
             Input::ChangeWorkspace { agent, .. } => Some((agent, "change_workspace")),
             Input::Completed { agent, .. } => Some((agent, "completed")),
+            Input::PlanProbed { agent, .. } => Some((agent, "plan_probed")),
             Input::Tick | Input::Drain { .. } => None,
         },
     }

@@ -390,6 +390,11 @@ impl Agent {
                 }
             }
         }
+        if let WorkFact::WorkPlanSeen(fact) = fact
+            && fact.edited
+        {
+            self.unattended.clear();
+        }
         self.work.apply(at, fact);
     }
 

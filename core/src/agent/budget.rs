@@ -142,16 +142,16 @@ impl Exhausted {
     pub(crate) fn told(&self) -> String {
         let Self { budget: Budget { budget, limit }, used, wanted } = *self;
         let told = |number| budget.told(number);
+        let next = match budget.period() {
+            Period::Turn => format!("send a prompt, whose turn has its own, or raise budget.{budget} before"),
+            Period::Day => format!("raise budget.{budget}, or wait for the next day of UTC"),
+            Period::All => format!("raise budget.{budget}"),
+        };
         format!(
-            "the budget {budget} ({}) is exhausted: {} used, {} wanted for the next request; raise budget.{budget}{}",
+            "the budget {budget} ({}) is exhausted: {} used, {} wanted for the next request; {next}",
             told(limit),
             told(used),
             told(wanted),
-            match budget.period() {
-                Period::Turn => ", or send a prompt: each turn has its own",
-                Period::Day => ", or wait for the next day of UTC",
-                Period::All => "",
-            }
         )
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::family;
 use crate::agent::work::{PlanStatus, Todo};
-use crate::content::Text;
+use crate::content::{ContentId, Text};
 use crate::ids::{MessageId, RunId, WorkItemId};
 use crate::names::names;
 use crate::time::{Millis, Wall};
@@ -23,6 +23,7 @@ family! {
         WorkDeferred "work_deferred" v 1,
         WorkOwed "work_owed" v 1,
         WorkItemStalled "work_item_stalled" v 1,
+        WorkPlanSeen "work_plan_seen" v 1,
     }
 }
 
@@ -49,6 +50,9 @@ pub enum WorkChange {
         plan_status: PlanStatus,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         todo_list: Vec<Todo>,
+        /// Whether a plan is written with it.
+        #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+        plan: bool,
     },
     /// Only what is another than before.
     Updated {
@@ -96,6 +100,17 @@ pub struct WorkItemPicked {
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub unblocked: bool,
     pub run_id: RunId,
+}
+
+/// The plan of an item was looked at, and is another than the last time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkPlanSeen {
+    pub work_item_id: WorkItemId,
+    /// None where there is no such file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hash: Option<ContentId>,
+    /// Whether somebody has edited it: what came with its item is seen for the first time.
+    pub edited: bool,
 }
 
 /// What the agent delivers with an item.
@@ -167,7 +182,8 @@ impl WorkFact {
             | Self::WorkTickQueued(_)
             | Self::WorkDeferred(_)
             | Self::WorkOwed(_)
-            | Self::WorkItemStalled(_) => {}
+            | Self::WorkItemStalled(_)
+            | Self::WorkPlanSeen(_) => {}
             Self::DeliverySummaryRecorded(fact) => visit(&fact.text),
         }
     }

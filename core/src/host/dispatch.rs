@@ -85,6 +85,12 @@ impl Host {
                 Boundary::Control
             }
             Input::Completed { agent, op, outcome } => self.complete(batch, &agent, op, outcome),
+            Input::PlanProbed { agent, item, hash } => {
+                // Whoever is not here is looked at again after the next turn.
+                self.with(batch, &agent, |tx| work::plan::probed(tx, item, hash));
+                self.decide_at_boundary(&agent);
+                Boundary::IdleTick
+            }
             Input::Tick => Boundary::IdleTick,
             Input::Drain { reply } => self.drain(batch, reply),
         }
@@ -114,6 +120,7 @@ impl Host {
             | Input::Deliver { .. }
             | Input::ChangeTrigger { .. }
             | Input::Completed { .. }
+            | Input::PlanProbed { .. }
             | Input::Tick
             | Input::Drain { .. } => return None,
         };

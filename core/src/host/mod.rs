@@ -225,6 +225,7 @@ impl Host {
             | Input::Wake { .. }
             | Input::Deliver { .. }
             | Input::ChangeTrigger { .. }
+            | Input::PlanProbed { .. }
             | Input::Tick
             | Input::Drain { .. } => None,
         };

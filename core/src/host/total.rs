@@ -449,7 +449,7 @@ impl Act {
             }
             Self::CreateWorkItem(name) => {
                 let (objective, plan_status) = ("go".into(), PlanStatus::Draft);
-                let item = NewWorkItem { objective, plan_status, todo_list: Vec::new() };
+                let item = NewWorkItem { objective, plan_status, todo_list: Vec::new(), plan: false };
                 ask(world, |reply| Input::CreateWorkItem { agent: agent(name), item, reply });
             }
             Self::Wake(name, hint) => ask(world, |reply| Input::Wake { agent: agent(name), hint, reply }),

@@ -94,6 +94,7 @@ pub(super) fn recovered(run: u64, op: u64) -> RuntimeRecovered {
 
 pub(super) fn decided(kind: DecisionKind, message: Option<u64>) -> SchedulerDecision {
     SchedulerDecision {
+        task_id: None,
         work_item_id: None,
         wait_id: None,
         idempotency_key: None,

@@ -202,7 +202,8 @@ fn changes_run(event: &Event) -> Option<RunId> {
             WorkFact::WorkTickQueued(_)
             | WorkFact::WorkDeferred(_)
             | WorkFact::WorkOwed(_)
-            | WorkFact::WorkItemStalled(_) => None,
+            | WorkFact::WorkItemStalled(_)
+            | WorkFact::WorkPlanSeen(_) => None,
         },
         Event::Wait(WaitFact::WaitRegistered(fact)) => Some(fact.run_id),
         Event::Lifecycle(_)

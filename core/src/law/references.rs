@@ -241,6 +241,7 @@ fn work(fact: &WorkFact, visit: &mut dyn FnMut(Name)) {
             visit(Name::WorkItem(fact.work_item_id));
             visit(Name::Run(fact.run_id));
         }
+        WorkFact::WorkPlanSeen(fact) => visit(Name::WorkItem(fact.work_item_id)),
     }
 }
 
@@ -317,6 +318,7 @@ fn decision(fact: &SchedulerDecision, visit: &mut dyn FnMut(Name)) {
     fact.message_id.iter().for_each(|id| visit(Name::Message(*id)));
     fact.work_item_id.iter().for_each(|id| visit(Name::WorkItem(*id)));
     fact.wait_id.iter().for_each(|id| visit(Name::Wait(*id)));
+    fact.task_id.iter().for_each(|id| visit(Name::Task(*id)));
     for evidence in &fact.evidence {
         match evidence {
             Evidence::Run { run_id, message_id } => {

@@ -6,14 +6,15 @@ use super::facts::*;
 use super::sabotage::{Case, Script};
 use crate::agent::work::PlanStatus;
 use crate::closure::ClosureOutcome;
+use crate::content::ContentId;
 use crate::event::inbox::Disposition;
 use crate::event::lifecycle::AgentCreated;
 use crate::event::operation::OpKind;
 use crate::event::scheduling::SelfTurnCounted;
 use crate::event::turn::TurnTerminal;
 use crate::event::work::{
-    StallReason, WorkAuthor, WorkChange, WorkDeferred, WorkItemStalled, WorkItemWritten, WorkOwed, WorkTick,
-    WorkTickQueued,
+    StallReason, WorkAuthor, WorkChange, WorkDeferred, WorkItemStalled, WorkItemWritten, WorkOwed,
+    WorkPlanSeen, WorkTick, WorkTickQueued,
 };
 use crate::ids::{MessageId, RunId, WorkItemId};
 use crate::message::{MessageKind, Origin};
@@ -55,6 +56,17 @@ pub(super) fn cases() -> Vec<Case> {
         case("S2", "an item is owed a turn by a run that has not ended", |s| {
             s.after("work_deferred", 1, WorkOwed { work_item_id: WorkItemId(1), run_id: RunId(2) });
         }),
+        case("S2", "a plan is edited that nobody has edited", |s| s.after(
+            "work_item_written",
+            0,
+            plan(None)
+        )),
+        case("S2", "the plan of an item is edited that is not there", |s| {
+            s.replace("work_item_written", 2, WorkPlanSeen { work_item_id: WorkItemId(9), ..plan(Some(1)) });
+        }),
+        case("S2", "a first look is said to be none", |s| {
+            s.after("work_item_written", 0, WorkPlanSeen { edited: false, ..plan(Some(1)) });
+        }),
         case("S2", "a turn in which nothing happened brought something on", |s| {
             let ended = ended(1, 1, 1, TurnKind::Completed, None, 0);
             s.replace("turn_terminal", 0, TurnTerminal { progress: true, ..ended });
@@ -83,8 +95,13 @@ fn created(item: u64) -> WorkItemWritten {
         revision: 1,
         by: WorkAuthor::Operator,
         run_id: None,
-        change: WorkChange::Created { objective, plan_status, todo_list },
+        change: WorkChange::Created { objective, plan_status, todo_list, plan: false },
     }
+}
+
+fn plan(content: Option<u8>) -> WorkPlanSeen {
+    let hash = content.map(|content| ContentId([content; 32]));
+    WorkPlanSeen { work_item_id: WorkItemId(1), hash, edited: true }
 }
 
 fn ticks(tick: WorkTick, message: u64, items: &[u64]) -> WorkTickQueued {

@@ -52,7 +52,8 @@ fn written(item: u64, revision: u64, change: WorkChange) -> WorkItemWritten {
 
 fn created(item: u64) -> WorkItemWritten {
     let plan_status = PlanStatus::Draft;
-    written(item, 1, WorkChange::Created { objective: "go".into(), plan_status, todo_list: Vec::new() })
+    let (objective, todo_list) = ("go".into(), Vec::new());
+    written(item, 1, WorkChange::Created { objective, plan_status, todo_list, plan: false })
 }
 
 fn updated(item: u64, revision: u64) -> WorkItemWritten {

@@ -150,7 +150,7 @@ fn work(world: &mut World) {
     world.complete("main", says("done"));
     let objective = alloc::string::String::from("go on");
     let (plan_status, todo_list) = (crate::agent::work::PlanStatus::Ready, Vec::new());
-    let item = crate::agent::work::operator::NewWorkItem { objective, plan_status, todo_list };
+    let item = crate::agent::work::operator::NewWorkItem { objective, plan_status, todo_list, plan: false };
     world.ask(|reply| Input::CreateWorkItem { agent: crate::testing::agent("main"), item, reply });
     world.complete("main", context());
     world.complete("main", says("later"));

@@ -6,6 +6,7 @@ use alloc::format;
 use super::seen::Seen;
 use super::waits::rests;
 use super::{Ruling, rule};
+use crate::agent::work::plan::PlanSeen;
 use crate::event::work::{StallReason, WorkChange, WorkTick};
 use crate::event::{Event, SchedulingFact, TurnFact, WorkFact};
 use crate::ids::RunId;
@@ -36,7 +37,8 @@ pub(super) fn w11(seen: &Seen, record: &Record) -> Ruling {
             WorkFact::WorkTickQueued(_)
             | WorkFact::WorkDeferred(_)
             | WorkFact::WorkOwed(_)
-            | WorkFact::WorkItemStalled(_),
+            | WorkFact::WorkItemStalled(_)
+            | WorkFact::WorkPlanSeen(_),
         ) => Ok(false),
         Event::Turn(TurnFact::TurnStarted(fact))
             if fact.work_item_id.is_some() || seen.work.current.is_some() =>
@@ -122,6 +124,12 @@ pub(super) fn s2(seen: &Seen, record: &Record) -> Ruling {
                     fact.until, fact.turns
                 )
             })
+        }
+        Event::Work(WorkFact::WorkPlanSeen(fact)) => {
+            let before = seen.work.open.get(&fact.work_item_id).map(|item| item.plan);
+            let another = before.is_some_and(|before| before != PlanSeen::of(fact.hash));
+            let right = another && fact.edited == (before != Some(PlanSeen::Unseen));
+            rule(right, || format!("the plan of {} was {before:?}: {fact:?}", fact.work_item_id))
         }
         Event::Work(WorkFact::WorkOwed(fact)) => {
             let current = seen.work.open.contains_key(&fact.work_item_id);

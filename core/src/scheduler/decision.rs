@@ -18,7 +18,7 @@ use crate::agent::work::WorkState;
 use crate::continuation::ContinuationClass;
 use crate::event::work::WorkTick;
 use crate::host::DeadlineReason;
-use crate::ids::{MessageId, RunId, WaitId, WorkItemId};
+use crate::ids::{MessageId, RunId, TaskId, WaitId, WorkItemId};
 use crate::lifecycle::{Boundary, Status};
 use crate::message::Priority;
 use crate::names::names;
@@ -60,6 +60,9 @@ pub struct SchedulerDecision {
     pub message_id: Option<MessageId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_item_id: Option<WorkItemId>,
+    /// The task whose end is waited for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_id: Option<TaskId>,
     /// What is waited for, or is over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_id: Option<WaitId>,
@@ -304,7 +307,7 @@ fn recheck(facts: &SchedulerProjection, due: &RecheckFact) -> SchedulerDecision 
 
 /// Row 12: of items that need an operator, and of waits.
 fn waits(facts: &SchedulerProjection, awaited: &AwaitedFact) -> SchedulerDecision {
-    let AwaitedFact { kind, wait_id, item } = *awaited;
+    let AwaitedFact { kind, wait_id, task_id, item } = *awaited;
     let stalled = item.is_some_and(|item| item.state == WorkState::Stalled);
     let (decision, reason) = match kind {
         WaitKind::Operator if wait_id.is_some() => {
@@ -319,7 +322,7 @@ fn waits(facts: &SchedulerProjection, awaited: &AwaitedFact) -> SchedulerDecisio
     let wait = wait_id.map(|wait_id| Evidence::Wait { wait_id, kind });
     let evidence = item.as_ref().map(item_evidence).into_iter().chain(wait).collect();
     let work_item_id = item.map(|item| item.work_item_id);
-    SchedulerDecision { work_item_id, wait_id, ..rest(facts, decision, reason, 12, evidence) }
+    SchedulerDecision { work_item_id, task_id, wait_id, ..rest(facts, decision, reason, 12, evidence) }
 }
 
 fn head_evidence(head: &Head) -> Evidence {
@@ -366,6 +369,7 @@ fn take(
         liveness_only,
         message_id: Some(head.message_id),
         work_item_id: None,
+        task_id: None,
         wait_id: head.wait_id,
         idempotency_key: None,
         next_deadline: facts.next_deadline.map(|deadline| deadline.at),
@@ -389,6 +393,7 @@ fn rest(
         liveness_only: false,
         message_id: None,
         work_item_id: None,
+        task_id: None,
         wait_id: None,
         idempotency_key: None,
         next_deadline: facts.next_deadline.map(|deadline| deadline.at),

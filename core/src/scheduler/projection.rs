@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 use crate::agent::Agent;
 use crate::agent::budget::BudgetKind;
 use crate::agent::inbox::Entry;
-use crate::agent::wait::{WaitKind, recheck};
+use crate::agent::wait::{Wait, WaitKind, recheck};
 use crate::agent::work::debt::TICK_BYTES;
 use crate::agent::work::{PlanStatus, WorkItem, WorkState};
 use crate::config::Config;
 use crate::continuation::{self, ContinuationClass, Spent};
 use crate::host::DeadlineReason;
-use crate::ids::{MessageId, RunId, WaitId, WorkItemId};
+use crate::ids::{MessageId, RunId, TaskId, WaitId, WorkItemId};
 use crate::lifecycle::{Boundary, Status};
 use crate::message::{MessageKind, Priority};
 use crate::time::Wall;
@@ -121,6 +121,9 @@ pub struct AwaitedFact {
     /// None where an item needs input, or has stalled.
     #[serde(default)]
     pub wait_id: Option<WaitId>,
+    /// The task that has to end.
+    #[serde(default)]
+    pub task_id: Option<TaskId>,
     #[serde(default)]
     pub item: Option<ItemFact>,
 }
@@ -194,19 +197,18 @@ pub fn project(agent: &Agent, host: HostFacts, config: &Config, boundary: Bounda
 }
 
 fn awaited(agent: &Agent) -> Option<AwaitedFact> {
-    let item = agent.work.waiting().map(|(item, kind)| AwaitedFact {
+    let fact = |kind, wait: Option<&Wait>, item| AwaitedFact {
         kind,
-        wait_id: item
-            .wait
-            .as_ref()
-            .filter(|_| item.state() != WorkState::Stalled && item.plan_status != PlanStatus::NeedsInput)
-            .map(|wait| wait.id),
-        item: Some(item_fact(item)),
+        wait_id: wait.map(|wait| wait.id),
+        task_id: wait.filter(|_| kind == WaitKind::Task).and_then(|wait| wait.task_id),
+        item,
+    };
+    let item = agent.work.waiting().map(|(item, kind)| {
+        let itself = item.state() == WorkState::Stalled || item.plan_status == PlanStatus::NeedsInput;
+        fact(kind, item.wait.as_ref().filter(|_| !itself), Some(item_fact(item)))
     });
-    let own = || agent.waits.own.as_ref();
-    item.or_else(|| {
-        own().map(|wait| AwaitedFact { kind: wait.told_as(), wait_id: Some(wait.id), item: None })
-    })
+    let own = agent.waits.own.as_ref();
+    item.or_else(|| own.map(|wait| fact(wait.told_as(), Some(wait), None)))
 }
 
 fn item_fact(item: &WorkItem) -> ItemFact {

@@ -165,6 +165,7 @@ impl Host {
                 | Effect::LoadChild { .. }
                 | Effect::FindWorkspace { .. }
                 | Effect::RemoveWorktree { .. }
+                | Effect::ProbePlan { .. }
                 | Effect::Cancel { .. } => {}
             }
         }

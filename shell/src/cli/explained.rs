@@ -57,7 +57,8 @@ pub(super) fn explanation(answer: &Value) -> Vec<Vec<String>> {
     rows.extend(because(answer, "/decision/evidence"));
     let woken = items(answer, "/woken_by").iter().map(plain).collect::<Vec<_>>().join(", ");
     rows.push(row("woken by", if woken.is_empty() { "nothing".to_owned() } else { woken }));
-    let deadline = |one: &Value| row("looks at", format!("{} ({})", text(one, "/at"), text(one, "/reason")));
+    let deadline =
+        |one: &Value| row("looks again", format!("{} ({})", text(one, "/at"), text(one, "/reason")));
     rows.extend(items(answer, "/deadlines").iter().map(deadline));
     rows.extend(given(answer, "/events_damaged").map(|problem| row("damaged", problem)));
     rows.push(row("tokens", number(answer, "/token_usage/total_tokens")));

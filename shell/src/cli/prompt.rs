@@ -16,6 +16,7 @@ use super::wait::Wait;
 use crate::activity::Activity;
 use crate::answer::Told;
 use crate::client::{Ask, Client};
+use crate::present;
 use crate::report::RunFold;
 use crate::screen::Screen;
 use crate::settings::quoted;
@@ -153,9 +154,14 @@ async fn outcome(
     if let Some(told) = told {
         output::text(&told)?;
     }
+    if let Some(stop) = fold.unfinished() {
+        output::note(&format!("holon: the model did not finish its answer ({stop})"));
+    }
     if exit != Exit::Completed {
-        let failed = fold.failed().map_or_else(String::new, |failed| format!(": {failed}"));
-        output::note(&format!("holon: {}{failed}", text(&why, "/verdict")));
+        let asked = || fold.action_required().filter(|_| verdict == Some(RunVerdict::WaitingForOperator));
+        let because = fold.failed().or_else(|| Some(present::one_line(asked()?.preview())));
+        let because = because.map_or_else(String::new, |because| format!(": {because}"));
+        output::note(&format!("holon: {}{because}", text(&why, "/verdict")));
         output::hint("look", &format!("holon why {agent}, holon transcript {agent}"));
     }
     Ok(exit)

@@ -49,6 +49,9 @@ pub(super) struct AddArgs {
     /// One step; several may be given
     #[arg(long = "step", value_name = "TEXT")]
     steps: Vec<String>,
+    /// What the file with its plan begins with
+    #[arg(long, value_name = "TEXT")]
+    plan: Option<String>,
     /// How far its plan is
     #[arg(long, default_value = PlanStatus::Draft.name())]
     #[arg(value_parser = PossibleValuesParser::new(PlanStatus::ALL.iter().map(|status| status.name())))]
@@ -126,6 +129,9 @@ async fn add(through: &Through, args: AddArgs) -> Result<Exit, Failure> {
     body.insert("objective".to_owned(), json!(args.objective));
     body.insert("plan_status".to_owned(), json!(args.plan_status));
     body.insert("todo_list".to_owned(), json!(steps));
+    if let Some(plan) = args.plan {
+        body.insert("plan".to_owned(), json!(plan));
+    }
     let ask = Ask::post(&format!("/control/agents/{agent}/work-items"), &body)?;
     let answer = through.client.ask(&ask).await?;
     if args.json {

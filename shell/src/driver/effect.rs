@@ -79,6 +79,9 @@ impl Driver {
                 let owner = agent.clone();
                 self.work.start(agent, op, async move { performers.remove_worktree(&owner, worktree).await });
             }
+            Effect::ProbePlan { agent, item, known } => {
+                self.work.look(async move { performers.probe_plan(agent, item, known).await });
+            }
             Effect::LoadChild { agent, op, child } => self.to_load.push_back((agent, op, child)),
             Effect::Cancel { agent, op } => {
                 self.work.cancel(&agent, op);

@@ -64,6 +64,7 @@ pub(super) fn work_item(event: &Event) -> Option<WorkItemId> {
         Event::Work(WorkFact::WorkDeferred(fact)) => Some(fact.work_item_id),
         Event::Work(WorkFact::WorkOwed(fact)) => Some(fact.work_item_id),
         Event::Work(WorkFact::WorkItemStalled(fact)) => Some(fact.work_item_id),
+        Event::Work(WorkFact::WorkPlanSeen(fact)) => Some(fact.work_item_id),
         Event::Wait(WaitFact::WaitRegistered(fact)) => fact.work_item_id,
         Event::Scheduling(SchedulingFact::SchedulerDecision(fact)) => fact.work_item_id,
         Event::Brief(holon_core::event::BriefFact::BriefCreated(fact)) => fact.work_item_id,

@@ -245,6 +245,7 @@ pub(crate) fn is_urgent(input: &Input) -> bool {
         | Input::ChangeWorkspace { .. }
         | Input::Wake { .. }
         | Input::Completed { .. }
+        | Input::PlanProbed { .. }
         | Input::Tick => false,
     }
 }

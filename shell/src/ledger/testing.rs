@@ -219,6 +219,7 @@ impl World {
             | Effect::LoadChild { .. }
             | Effect::FindWorkspace { .. }
             | Effect::RemoveWorktree { .. }
+            | Effect::ProbePlan { .. }
             | Effect::CallTask { .. }
             | Effect::CallWork { .. }
             | Effect::CallAgent { .. }

@@ -15,14 +15,15 @@ use std::path::PathBuf;
 use std::slice;
 use std::sync::Arc;
 
+use holon_core::agent::work::plan::PlanSeen;
 use holon_core::agent::workspace::ExecutionBinding;
 use holon_core::effect::{AgentView, TaskWork, ToolCall, WantedWorkspace, WorkView};
 use holon_core::host::Found;
-use holon_core::ids::TaskId;
+use holon_core::ids::{TaskId, WorkItemId};
 use holon_core::model::{AttemptFailure, ModelAnswer, ModelRequest, Timing};
 use holon_core::outcome::{Certainty, CommandSpec, OpFailure, SupervisorIdentity, ToolOutcome};
 use holon_core::tool::{Receipt, ToolFacts};
-use holon_core::{AgentId, Millis, Now, OpId, Outcome};
+use holon_core::{AgentId, Input, Millis, Now, OpId, Outcome};
 
 use crate::clock;
 use crate::confine::{self, ConfineError, Confinement, Policy};
@@ -33,6 +34,7 @@ use crate::spawn;
 use crate::supervise;
 use crate::text::Texts;
 use crate::trigger_address::TriggerAddresses;
+use crate::work_items;
 use crate::workplace::Search;
 use model::{Failure, Providers, Reply};
 use tool::{CommandEnvironment, Commands, Whose};
@@ -314,6 +316,13 @@ impl Performers {
             Ok(outcome) => Outcome::Tool { outcome },
             Err(problem) => self.failed(&problem.to_string()),
         }
+    }
+
+    /// Looks at the plan of a work item; says so where it is another than is known. One that can't be read is as it was.
+    pub async fn probe_plan(&self, agent: AgentId, item: WorkItemId, known: PlanSeen) -> Option<Input> {
+        let path = work_items::plan(&self.inner.settings.agent_home(&agent), item);
+        let hash = spawn::blocking(move || work_items::hash_of_plan(&path)).await.ok()?.ok()?;
+        (known != PlanSeen::of(hash)).then_some(Input::PlanProbed { agent, item, hash })
     }
 
     /// Shows an agent as its operators see it; ends in `Tool`.

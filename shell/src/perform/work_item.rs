@@ -1,7 +1,5 @@
 //! Calls about work items: what the core has decided of them is shown, with the plan's file.
 
-use std::fs;
-use std::io;
 use std::path::Path;
 
 use holon_core::agent::work::WorkItem;
@@ -69,14 +67,8 @@ fn write(here: &Here<'_>, home: &Path, item: WorkItemId, arguments: &Text) -> Re
     };
     let json = here.texts.resolve(arguments).map_err(|problem| failed(problem.to_string()))?;
     let Some(plan) = arguments::parse::<CreateWorkItem>(&json)?.plan else { return Ok(()) };
-    let path = work_items::plan(home, item);
-    let written = || -> io::Result<()> {
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder)?;
-        }
-        fs::write(&path, plan)
-    };
+    let write = || work_items::write_plan(home, item, &plan);
     let written =
-        here.settings.within_home(here.agent, written).map_err(|problem| failed(problem.to_string()))?;
-    written.map_err(|problem| failed(format!("{}: {problem}", path.display())))
+        here.settings.within_home(here.agent, write).map_err(|problem| failed(problem.to_string()))?;
+    written.map_err(failed)
 }

@@ -24,6 +24,10 @@ pub(super) fn told(fact: &WorkFact) -> Told {
             let turns = if turns == 1 { "a turn".to_owned() } else { format!("{turns} turns in a row") };
             (Visibility::Verbose, format!("{id} waits until {until}: {turns} brought nothing"))
         }
+        WorkFact::WorkPlanSeen(fact) => {
+            let how = if fact.edited { "has changed" } else { "is there" };
+            (Visibility::Verbose, format!("the plan of {} {how}", fact.work_item_id))
+        }
         WorkFact::WorkOwed(fact) => (Visibility::Verbose, format!("{} goes on", fact.work_item_id)),
         WorkFact::WorkItemStalled(fact) => {
             (Visibility::ActionRequired, format!("{} is stalled: {}", fact.work_item_id, why(fact.reason)))

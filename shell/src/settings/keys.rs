@@ -155,19 +155,19 @@ pub const KEYS: &[Key<Settings>] = &[
         "most tool calls of one round"
     ),
     key!(
-        "limits.work_reminder_rounds",
+        "limits.work_reminder_rounds" | "HOLON_WORK_ITEM_STALE_REMINDER_ROUNDS",
         core.work.remind_rounds,
         number(0, 10_000),
         "a turn about a work item is reminded of it after so many rounds that changed none; 0 is never"
     ),
     key!(
-        "limits.work_reminder_cooldown",
+        "limits.work_reminder_cooldown" | "HOLON_WORK_ITEM_STALE_REMINDER_COOLDOWN_ROUNDS",
         core.work.remind_cooldown,
         number(1, 10_000),
         "rounds between such reminders"
     ),
     key!(
-        "limits.work_reminder_tokens",
+        "limits.work_reminder_tokens" | "HOLON_WORK_ITEM_STALE_REMINDER_MAX_TOKENS",
         core.work.remind_tokens,
         number(64, 4_096),
         "estimated tokens of such a reminder"

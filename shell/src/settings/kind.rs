@@ -53,7 +53,9 @@ impl Kind {
         match self {
             Self::Flag => "true or false".to_owned(),
             Self::Number { least, most } => format!("a whole number, at least {least} and at most {most}"),
-            Self::Dollars => "an amount of US dollars, at least 0, for example 2.50".to_owned(),
+            Self::Dollars => {
+                "an amount of US dollars, at least 0 and in whole millionths, for example 2.50".to_owned()
+            }
             Self::Prices => "models with their prices in US dollars for a million tokens, for example \
                  { \"local/qwen3\" = { input = 0.5, cached_input = 0.05, output = 2 } }"
                 .to_owned(),

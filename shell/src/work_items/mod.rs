@@ -125,8 +125,7 @@ impl PlanArtifact {
         if !metadata.is_file() {
             return Err(io::Error::from(io::ErrorKind::InvalidInput));
         }
-        let mut bytes = Vec::new();
-        File::open(path)?.take(PLAN_BYTES).read_to_end(&mut bytes)?;
+        let bytes = beginning(path)?;
         let whole = texts.redact(&String::from_utf8_lossy(&bytes));
         let preview: String = whole.chars().take(PREVIEW).collect();
         Ok(Self {
@@ -138,6 +137,40 @@ impl PlanArtifact {
             preview,
         })
     }
+}
+
+/// Of the beginning of a plan; none where there is no such file.
+///
+/// # Errors
+/// When it can't be read.
+pub fn hash_of_plan(path: &Path) -> io::Result<Option<ContentId>> {
+    let metadata = match std::fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        metadata => metadata?,
+    };
+    if !metadata.is_file() {
+        return Ok(None);
+    }
+    Ok(Some(text::hash(&beginning(path)?)))
+}
+
+fn beginning(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(PLAN_BYTES).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Writes the first plan of an item.
+///
+/// # Errors
+/// With the path, when it can't be written.
+pub fn write_plan(home: &Path, item: WorkItemId, text: &str) -> Result<(), String> {
+    let path = plan(home, item);
+    let written = || {
+        path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+        std::fs::write(&path, text)
+    };
+    written().map_err(|problem: io::Error| format!("{}: {problem}", path.display()))
 }
 
 /// Where the plan of an item is.

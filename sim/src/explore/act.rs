@@ -336,7 +336,8 @@ impl Situation {
             | Input::Deliver { agent, .. }
             | Input::ChangeTrigger { agent, .. }
             | Input::ChangeWorkspace { agent, .. }
-            | Input::Completed { agent, .. } => {
+            | Input::Completed { agent, .. }
+            | Input::PlanProbed { agent, .. } => {
                 if !self.checks.parked.contains_key(agent) {
                     return Ok(());
                 }

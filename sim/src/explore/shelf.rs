@@ -121,7 +121,8 @@ impl Errand {
             Effect::RemoveWorktree { agent, op, .. } => {
                 Self::Begin { agent, op, kind: OpKind::RemoveWorktree }
             }
-            Effect::LoadChild { .. } => Self::Load,
+            // Nobody edits a plan in a small world.
+            Effect::LoadChild { .. } | Effect::ProbePlan { .. } => Self::Load,
             Effect::Cancel { agent, op } => Self::Cancel { agent, op },
         }
     }

@@ -236,7 +236,7 @@ impl Reference {
             | Input::ChangeWorkspace { agent, .. }
             | Input::SetModel { agent, .. } => self.agents.get(agent).cloned(),
             // Nobody is told anything about one agent.
-            Input::Completed { .. } | Input::Tick | Input::Drain { .. } => None,
+            Input::Completed { .. } | Input::PlanProbed { .. } | Input::Tick | Input::Drain { .. } => None,
         };
         let alive = (self.agents.len() - self.archived.len()) as u64;
         Before { agent, agents: alive }
@@ -310,7 +310,7 @@ impl Reference {
                 self.draining = true;
                 (*reply, vec![Told::Drained])
             }
-            Input::Completed { .. } | Input::Tick => return,
+            Input::Completed { .. } | Input::PlanProbed { .. } | Input::Tick => return,
         };
         self.expected.insert(reply, told);
     }

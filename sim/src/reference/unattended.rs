@@ -137,6 +137,7 @@ impl Unattended {
             }
             Event::Work(WorkFact::WorkItemWritten(fact)) if fact.by == WorkAuthor::Operator => self.anew(),
             Event::Turn(TurnFact::TurnTerminal(fact)) if fact.progress => self.anew(),
+            Event::Work(WorkFact::WorkPlanSeen(fact)) if fact.edited => self.anew(),
             Event::Task(TaskFact::TaskCreated(fact)) if fact.repeated => {
                 self.repeated.insert(fact.task_id);
             }

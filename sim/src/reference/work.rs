@@ -84,6 +84,13 @@ impl Work {
                 }
                 self.anew(fact.work_item_id);
             }
+            WorkFact::WorkPlanSeen(fact) => {
+                let id = fact.work_item_id;
+                ensure!(self.is_open(id), "W11", "the plan of {id} is looked at, and it is not open");
+                if fact.edited {
+                    self.anew(id);
+                }
+            }
             WorkFact::DeliverySummaryRecorded(_) => {}
         }
         Ok(())
@@ -150,7 +157,8 @@ impl Work {
                 | WorkFact::WorkTickQueued(_)
                 | WorkFact::WorkDeferred(_)
                 | WorkFact::WorkOwed(_)
-                | WorkFact::WorkItemStalled(_),
+                | WorkFact::WorkItemStalled(_)
+                | WorkFact::WorkPlanSeen(_),
             )
             | Event::Wait(_)
             | Event::Wake(_)

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use holon_core::{AgentId, OpId, Outcome};
+use holon_core::ids::WorkItemId;
+use holon_core::{AgentId, ContentId, OpId, Outcome};
 
 use crate::fault::Ill;
 use crate::ingress::Request;
@@ -18,6 +19,8 @@ pub(super) enum Happening {
     Completed { agent: AgentId, op: OpId, outcome: Box<Outcome>, life: u64 },
     /// A child is brought into memory, in one life of the process.
     Load { child: AgentId, life: u64 },
+    /// Somebody has looked at the plan of a work item, in one life of the process.
+    Looked { agent: AgentId, item: WorkItemId, hash: Option<ContentId>, life: u64 },
     /// The driver's timer; only the newest counts.
     Wake(u64),
     /// The driver's timer rings when it should not, in one life of the process or in any.

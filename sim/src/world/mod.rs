@@ -24,7 +24,7 @@ use holon_core::config::Bounds;
 use holon_core::host::Host;
 use holon_core::ids::TaskId;
 use holon_core::record::Step;
-use holon_core::{AgentId, EventSeq, MessageId, OpId, StepSeq};
+use holon_core::{AgentId, EventSeq, Input, MessageId, OpId, StepSeq};
 
 use crate::checks::Checks;
 use crate::choices::{Choices, Seeded, Site, splitmix64};
@@ -305,6 +305,7 @@ impl<'a> World<'a> {
             Happening::Request(request) => self.waits_for_the_disk(at, request.urgent()),
             Happening::Completed { .. }
             | Happening::Load { .. }
+            | Happening::Looked { .. }
             | Happening::Wake(_)
             | Happening::Ring(_) => self.waits_for_the_disk(at, false),
             Happening::Sync(_)
@@ -325,7 +326,7 @@ impl<'a> World<'a> {
             Happening::Sync(life) => {
                 *life != self.life.number || self.life.writer.due.is_none_or(|due| due > at)
             }
-            Happening::Load { life, .. } => *life != self.life.number,
+            Happening::Load { life, .. } | Happening::Looked { life, .. } => *life != self.life.number,
             Happening::Shutdown(life) => *life != self.life.number,
             Happening::Exits { socket, plan } => !self.is_planned(socket, *plan),
             // In the quiet phase the driver's timer is an honest one.
@@ -347,10 +348,13 @@ impl<'a> World<'a> {
             Happening::Request(request) => self.request(request),
             Happening::Completed { agent, op, outcome, life } => self.completed(&agent, op, *outcome, life),
             Happening::Load { child, .. } => self.load(&child),
-            Happening::Wake(_) | Happening::Ring(None) => self.input(holon_core::Input::Tick),
+            Happening::Looked { agent, item, hash, .. } => {
+                self.input(Input::PlanProbed { agent, item, hash })
+            }
+            Happening::Wake(_) | Happening::Ring(None) => self.input(Input::Tick),
             Happening::Ring(Some(_)) => {
                 self.life.rings = self.life.rings.saturating_sub(1);
-                self.input(holon_core::Input::Tick)
+                self.input(Input::Tick)
             }
             Happening::Over(what) => {
                 self.patterns.over(what, &mut self.injector);

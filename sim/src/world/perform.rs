@@ -2,8 +2,8 @@
 
 use std::mem;
 
-use holon_core::ids::TaskId;
-use holon_core::{AgentId, Answer, Effect, OpId, ReplyId, StepSeq};
+use holon_core::ids::{TaskId, WorkItemId};
+use holon_core::{AgentId, Answer, ContentId, Effect, OpId, ReplyId, StepSeq};
 
 use super::agenda::Happening;
 use super::{Sabotage, World};
@@ -56,6 +56,10 @@ impl World<'_> {
                 self.outside.trees = trees;
                 begun
             }
+            Effect::ProbePlan { agent, item, .. } => {
+                self.look_at_plan(agent, item);
+                Ok(())
+            }
             Effect::LoadChild { child, .. } => {
                 let site = self.site("load", 0, "after");
                 let after = u64::from(self.choices.below(site, 300_000));
@@ -77,6 +81,21 @@ impl World<'_> {
                 }
                 Ok(())
             }
+        }
+    }
+
+    /// A plan may be another than it was: whoever looks says so once, or twice, or sees what was there long ago.
+    fn look_at_plan(&mut self, agent: AgentId, item: WorkItemId) {
+        let number = self.number(&agent);
+        let site = self.site("plan", number, "edited");
+        let edited = [0, 0, 0, 0, 0, 1, 1, 2][self.choices.below(site.clone(), 8) as usize];
+        for _ in 0..if self.quiet { 0 } else { edited } {
+            let content = self.choices.below(site.about("content"), 4);
+            let hash = u8::try_from(content).ok().filter(|content| *content > 0);
+            let hash = hash.map(|content| ContentId([content; 32]));
+            let after = u64::from(self.choices.below(site.about("after"), 400_000));
+            let (agent, life) = (agent.clone(), self.life.number);
+            self.plan(self.at + after, number, Happening::Looked { agent, item, hash, life });
         }
     }
 
@@ -276,6 +295,7 @@ impl World<'_> {
             | Effect::CallAgent { .. }
             | Effect::FindWorkspace { .. }
             | Effect::RemoveWorktree { .. }
+            | Effect::ProbePlan { .. }
             | Effect::RunCommand { .. } => false,
         };
         self.checks.say("L7");

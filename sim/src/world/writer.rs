@@ -87,6 +87,7 @@ pub(super) fn urgent(input: &Input) -> bool {
         | Input::ChangeWorkspace { .. }
         | Input::Wake { .. }
         | Input::Completed { .. }
+        | Input::PlanProbed { .. }
         | Input::Tick => false,
     }
 }

@@ -10,6 +10,7 @@ use crate::agent::task;
 use crate::agent::unattended;
 use crate::agent::wait::recheck;
 use crate::agent::work::debt::{self, Ended, Way};
+use crate::agent::work::plan;
 use crate::content::Text;
 use crate::event::inbox::{
     Disposition, MessageAborted, MessageDropped, MessageProcessed, MessageRequeued, RequeueCause,
@@ -139,6 +140,9 @@ pub(crate) fn end(tx: &mut Tx<'_>, end: End) {
     unattended::turn_ended(tx, &ended, way);
     recheck::turn_ended(tx, ended.run_id, before.message);
     debt::asked(tx, ended.run_id, before.message, &before.asks);
+    if let (Some(Way::Settled), Some(item)) = (way, before.work_item) {
+        plan::probe(tx, item);
+    }
     let closure = tx.agent().closure(tx.now());
     tx.record(ClosureDecided { closure });
 }

@@ -103,7 +103,7 @@ impl Recheck {
 /// Arms or disarms what belongs to an owner that is, or is not, to be looked at again.
 pub(in crate::agent) fn follow(recheck: &mut Option<Recheck>, needed: bool, at: Wall) {
     match recheck {
-        Some(recheck) if !needed => recheck.recheck_at = None,
+        Some(recheck) if !needed => (recheck.recheck_at, recheck.recheck_consumed_at) = (None, None),
         Some(recheck) if recheck.recheck_at.is_none() => {
             recheck.recheck_at = Some(at.after(recheck.delay(recheck.count)));
         }

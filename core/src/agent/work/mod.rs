@@ -5,6 +5,7 @@ pub mod debt;
 #[cfg(test)]
 mod debt_tests;
 pub mod operator;
+pub mod plan;
 #[cfg(test)]
 pub(super) mod tests;
 pub(crate) mod tools;
@@ -28,6 +29,7 @@ use crate::names::names;
 use crate::time::Wall;
 use crate::tool::arguments::WorkFilter;
 use debt::Debt;
+use plan::PlanSeen;
 
 /// Items that an agent may have open.
 pub const OPEN: usize = 256;
@@ -106,6 +108,10 @@ pub struct WorkItem {
     #[serde(default, skip_serializing_if = "Debt::is_fresh")]
     #[schemars(skip)]
     pub debt: Debt,
+    /// Its plan's file when it was looked at last.
+    #[serde(default, skip_serializing_if = "PlanSeen::is_absent")]
+    #[schemars(skip)]
+    pub plan: PlanSeen,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -256,6 +262,14 @@ impl WorkItems {
                     item.debt = Debt::default();
                 }
             }
+            WorkFact::WorkPlanSeen(fact) => {
+                let Some(item) = self.open.get_mut(&fact.work_item_id) else { return };
+                item.plan = PlanSeen::of(fact.hash);
+                if fact.edited {
+                    item.changed(at, WorkAuthor::Agent);
+                    item.follow(at);
+                }
+            }
         }
     }
 
@@ -316,7 +330,7 @@ impl WorkItems {
 
     fn written(&mut self, at: Wall, fact: &WorkItemWritten) {
         let id = fact.work_item_id;
-        if let WorkChange::Created { objective, plan_status, todo_list } = &fact.change {
+        if let WorkChange::Created { objective, plan_status, todo_list, plan } = &fact.change {
             let item = WorkItem {
                 id,
                 revision: fact.revision,
@@ -332,6 +346,7 @@ impl WorkItems {
                 completed_at: None,
                 stalled: None,
                 debt: Debt::default(),
+                plan: if *plan { PlanSeen::Unseen } else { PlanSeen::Absent },
             };
             self.open.insert(id, item);
             return;
@@ -349,13 +364,8 @@ impl WorkItems {
                 if let Some(blocked_by) = blocked_by {
                     item.blocked_by = Some(blocked_by.clone()).filter(|blocked_by| !blocked_by.is_empty());
                 }
-                // What an operator has stopped, only an operator or a pick sets going again.
-                let operator = fact.by == WorkAuthor::Operator;
-                item.stalled =
-                    item.stalled.take().filter(|stall| !operator && stall.reason == StallReason::Aborted);
-                item.debt.renew();
+                item.changed(at, fact.by);
                 if let Some(recheck) = &mut item.recheck {
-                    recheck.renew(at);
                     recheck.recheck_at = recheck.recheck_at.filter(|_| recheck_after_ms.is_none());
                 }
                 if let Some(after) = recheck_after_ms {
@@ -435,6 +445,17 @@ impl WorkItem {
             WorkState::WaitingExternal => Some(WaitKind::External),
             WorkState::WaitingTimer => Some(WaitKind::Timer),
             WorkState::Completed | WorkState::Blocked | WorkState::Runnable => None,
+        }
+    }
+
+    /// What it is owed is counted anew, and it stalls no longer. What an operator has stopped, only an operator or a pick
+    /// sets going again.
+    fn changed(&mut self, at: Wall, by: WorkAuthor) {
+        let stays = by == WorkAuthor::Agent;
+        self.stalled = self.stalled.take().filter(|stall| stays && stall.reason == StallReason::Aborted);
+        self.debt.renew();
+        if let Some(recheck) = &mut self.recheck {
+            recheck.renew(at);
         }
     }
 

@@ -19,6 +19,9 @@ pub struct NewWorkItem {
     pub plan_status: PlanStatus,
     #[serde(default, skip_serializing_if = "alloc::vec::Vec::is_empty")]
     pub todo_list: alloc::vec::Vec<Todo>,
+    /// Whether whoever asks writes a plan for it.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub plan: bool,
 }
 
 /// The focus stays where it is.
@@ -27,8 +30,8 @@ pub(crate) fn create(tx: &mut Tx<'_>, item: NewWorkItem, reply: ReplyId) {
         tx.reply(reply, Answer::Refused { reject });
         return;
     }
-    let NewWorkItem { objective, plan_status, todo_list } = item;
-    let change = WorkChange::Created { objective, plan_status, todo_list };
+    let NewWorkItem { objective, plan_status, todo_list, plan } = item;
+    let change = WorkChange::Created { objective, plan_status, todo_list, plan };
     match tools::create(tx, WorkAuthor::Operator, None, change) {
         Ok(id) => answer(tx, id, true, reply),
         Err(_) => {
@@ -49,7 +52,7 @@ pub(crate) fn complete(tx: &mut Tx<'_>, id: WorkItemId, reply: ReplyId) {
 }
 
 fn refusal(item: &NewWorkItem) -> Option<Reject> {
-    let bytes = item.objective.len();
+    let bytes = if item.objective.trim().is_empty() { 0 } else { item.objective.len() };
     if bytes == 0 || bytes > OBJECTIVE_BYTES {
         let (what, value) = ("the length of the objective in bytes".into(), bytes as u64);
         return Some(Reject::OutOfRange { what, value, least: 1, most: OBJECTIVE_BYTES as u64 });

@@ -11,7 +11,7 @@ use crate::model::AnswerBlock;
 use crate::outcome::Outcome;
 use crate::testing::{World, agent, calls, context, prompt, says, tool_says};
 
-const FIRST: WorkItemId = WorkItemId(1);
+pub(super) const FIRST: WorkItemId = WorkItemId(1);
 
 /// Turns that work is owed now bring nothing.
 pub(crate) fn idle(world: &mut World) {
@@ -99,7 +99,11 @@ fn a_change_that_changes_nothing_is_none() {
     turn(&mut world, &[&[asks], &[asks]]);
     assert_eq!(world.agent("main").work.get(FIRST).unwrap().state(), WorkState::WaitingOperator);
     let asked = |world: &World| {
-        world.briefs().iter().filter(|brief| *brief == "ack: work_1 (repair the build) needs your input.").count()
+        world
+            .briefs()
+            .iter()
+            .filter(|brief| *brief == "ack: work_1 (repair the build) needs your input.")
+            .count()
     };
     idle(&mut world);
     assert_eq!(asked(&world), 1, "the operator is told once: {:?}", world.briefs());
@@ -195,6 +199,7 @@ fn an_operator_makes_and_completes_items_without_a_turn() {
         objective: objective.into(),
         plan_status: PlanStatus::Ready,
         todo_list: Vec::new(),
+        plan: false,
     };
     let make = |world: &mut World, objective: &str| {
         let item = item(objective);
@@ -202,7 +207,9 @@ fn an_operator_makes_and_completes_items_without_a_turn() {
     };
     assert!(matches!(make(&mut world, "rotate the keys"), Answer::WorkItem { changed: true, .. }));
     assert!(world.agent("main").work.current().is_none(), "the focus stays where it is");
-    assert!(matches!(make(&mut world, ""), Answer::Refused { .. }));
+    for nothing in ["", " \n"] {
+        assert!(matches!(make(&mut world, nothing), Answer::Refused { .. }));
+    }
     let complete = |world: &mut World, item: u64| {
         let item = WorkItemId(item);
         world.ask(|reply| Input::CompleteWorkItem { agent: agent("main"), item, reply })

@@ -39,6 +39,7 @@ pub(crate) fn call(
                 objective: objective.clone(),
                 plan_status: *plan_status,
                 todo_list: todo_list.clone(),
+                plan: *plan,
             };
             view.changed = true;
             create(tx, WorkAuthor::Agent, Some(run_id), change)?

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use super::Seen;
 use crate::agent::work::PlanStatus;
+use crate::agent::work::plan::PlanSeen;
 use crate::event::WorkFact;
 use crate::event::turn::TurnTerminal;
 use crate::event::work::{StallReason, WorkAuthor, WorkChange, WorkItemPicked, WorkItemWritten, WorkTick};
@@ -30,6 +31,7 @@ pub(in crate::law) struct Item {
     until: Option<Wall>,
     /// The last message that told of it, and what it told.
     tick: Option<(WorkTick, MessageId)>,
+    pub(in crate::law) plan: PlanSeen,
 }
 
 impl Item {
@@ -143,7 +145,28 @@ impl Seen {
                     item.stalled = Some(fact.reason);
                 }
             }
+            WorkFact::WorkPlanSeen(fact) => {
+                let id = fact.work_item_id;
+                if let Some(item) = self.work.open.get_mut(&id) {
+                    item.plan = PlanSeen::of(fact.hash);
+                }
+                if fact.edited {
+                    self.unattended.clear();
+                    self.changed(id, WorkAuthor::Agent);
+                    self.follow_recheck(Some(id));
+                }
+            }
         }
+    }
+
+    /// What an item is owed is counted anew.
+    fn changed(&mut self, id: WorkItemId, by: WorkAuthor) {
+        let Some(item) = self.work.open.get_mut(&id) else { return };
+        if by == WorkAuthor::Operator || item.stalled != Some(StallReason::Aborted) {
+            item.stalled = None;
+        }
+        (item.turns, item.until) = (0, None);
+        self.renew_recheck(Some(id));
     }
 
     fn written(&mut self, fact: &WorkItemWritten) {
@@ -152,10 +175,11 @@ impl Seen {
         }
         let id = fact.work_item_id;
         match &fact.change {
-            WorkChange::Created { plan_status, .. } => {
+            WorkChange::Created { plan_status, plan, .. } => {
                 self.next.work_item = id.next();
                 let needs_input = *plan_status == PlanStatus::NeedsInput;
-                let item = Item { revision: fact.revision, needs_input, ..Item::default() };
+                let plan = if *plan { PlanSeen::Unseen } else { PlanSeen::Absent };
+                let item = Item { revision: fact.revision, needs_input, plan, ..Item::default() };
                 self.work.open.insert(id, item);
             }
             WorkChange::Updated { plan_status, blocked_by, recheck_after_ms, .. } => {
@@ -167,11 +191,7 @@ impl Seen {
                 if let Some(blocked_by) = blocked_by {
                     item.blocked = !blocked_by.is_empty();
                 }
-                if fact.by == WorkAuthor::Operator || item.stalled != Some(StallReason::Aborted) {
-                    item.stalled = None;
-                }
-                (item.turns, item.until) = (0, None);
-                self.renew_recheck(Some(id));
+                self.changed(id, fact.by);
                 if let Some(after) = recheck_after_ms {
                     self.disarm_recheck(Some(id));
                     self.ask_recheck(Some(id), *after);

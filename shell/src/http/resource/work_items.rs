@@ -15,7 +15,8 @@ use super::super::route::{Call, Handled};
 use super::agents::bounded;
 use super::control::unexpected;
 use super::look::{Looked, look};
-use crate::work_items::{Shown, WorkItemSnapshot};
+use crate::confine;
+use crate::work_items::{self, Shown, WorkItemSnapshot};
 
 /// Items of one reply, where nothing else is asked for, and at most.
 const LISTED: (u32, u32) = (100, 500);
@@ -69,6 +70,7 @@ pub(in super::super) async fn create(
         objective: app.runtime.texts().redact(&asked.objective),
         plan_status: asked.plan_status.unwrap_or(PlanStatus::Draft),
         todo_list: asked.todo_list,
+        plan: asked.plan.is_some(),
     };
     for todo in &mut item.todo_list {
         todo.text = app.runtime.texts().redact(&todo.text);
@@ -76,7 +78,28 @@ pub(in super::super) async fn create(
     let named = agent.clone();
     let ask = move |reply| Input::CreateWorkItem { agent: named, item, reply };
     let answered = app.runtime.ask(Some(&agent), ask).await?;
+    if let (Some(plan), Answered::WorkItem { item, .. }) = (asked.plan, &answered) {
+        write(&app, agent.clone(), item.id, plan).await?;
+    }
     reply(&app, agent, answered).await.map(Made)
+}
+
+/// Writes the plan of a new item. The item is there whatever becomes of it.
+async fn write(app: &App, agent: AgentId, item: WorkItemId, plan: String) -> Handled<()> {
+    app.blocking(move |app| {
+        let home = app.home.create_agent(&agent).map_err(Failure::internal)?;
+        let bound = app.about.confinement.as_ref().map(|_| std::slice::from_ref(&home));
+        let written = confine::within(bound, || work_items::write_plan(&home, item, &plan));
+        let problem = match written {
+            Ok(Ok(())) => return Ok(()),
+            Ok(Err(problem)) => problem,
+            Err(problem) => problem.to_string(),
+        };
+        let message = format!("{item} was created, and its plan was not written: {problem}");
+        Err(Failure::internal(message)
+            .hint("write the plan into its file yourself; don't create the item again"))
+    })
+    .await
 }
 
 pub(in super::super) async fn complete(
