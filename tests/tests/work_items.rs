@@ -47,7 +47,11 @@ fn what_an_operator_adds_survives_a_kill_and_is_completed_once() {
     daemon.kill();
     daemon.start();
     let open = items(&daemon, "open");
-    assert_eq!((&open[0]["state"], &open[0]["in_focus"]), (&json!("runnable"), &json!(false)), "{open:?}");
+    assert_eq!(
+        (&open[0]["scheduling_state"], &open[0]["in_focus"]),
+        (&json!("runnable"), &json!(false)),
+        "{open:?}"
+    );
     let shown = daemon.ok(&["work", "show", "work_1"]).stdout;
     assert!(shown.contains("rotate the keys") && shown.contains("pending: list them"), "{shown}");
     assert_eq!(daemon.ok(&["work", "complete", "work_1"]).stdout, "work_1 is completed\n");
@@ -90,6 +94,55 @@ fn work_goes_on_by_itself_until_it_is_done() {
     assert_eq!(items(&daemon, "completed").len(), 1);
     daemon.ok(&["daemon", "stop"]);
     daemon.ok(&["ledger", "verify"]);
+}
+
+/// A command that was made before is no progress, what it writes into the plan is.
+#[test]
+fn an_edited_plan_is_seen_by_whatever_it_was_edited() {
+    let item = json!({ "work_item_id": "work_1" });
+    let write = json!({ "cmd": "echo more >> \"$HOLON_AGENT_HOME/work-items/work_1/plan.md\"" });
+    let provider = Provider::start([
+        calls(&[
+            ("CreateWorkItem", json!({ "objective": "repair the build", "plan": "# Look first\n" })),
+            ("PickWorkItem", item.clone()),
+            ("ExecCommand", write.clone()),
+        ]),
+        says("I begin."),
+        calls(&[("ExecCommand", write.clone())]),
+        says("I have thought about it."),
+        calls(&[("ExecCommand", write)]),
+        says("And again."),
+        calls(&[("CompleteWorkItem", item)]),
+        says("All is done."),
+    ]);
+    let daemon = Daemon::new(&provider);
+    daemon.start();
+    daemon.ok(&["prompt", "--wait", "go"]);
+    wait_for("the end of it", || items(&daemon, "completed").len() == 1);
+    let events = daemon.ok(&["tail", "--events", "512", "--json"]).stdout;
+    let seen: Vec<Value> = events
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("an event"))
+        .filter(|event| event["type"] == "work_plan_seen")
+        .map(|event| event["payload"]["edited"].clone())
+        .collect();
+    assert_eq!(seen, [json!(false), json!(true)], "what came with the item, then what was written: {events}");
+    daemon.ok(&["daemon", "stop"]);
+    daemon.ok(&["ledger", "verify"]);
+}
+
+#[test]
+fn what_an_operator_plans_is_there_from_the_beginning() {
+    let daemon = Daemon::hello();
+    daemon.start();
+    daemon.ok(&["agent", "stop", "main"]);
+    daemon.0.run(&["work", "add", " "]).refused(4, &["is stopped"]);
+    daemon.ok(&["agent", "start", "main"]);
+    daemon.0.run(&["work", "add", " "]).refused(2, &["objective", "1 to 4096"]);
+    daemon.ok(&["work", "add", "rotate the keys", "--plan", "first list them"]);
+    let item = daemon.ok(&["work", "show", "work_1", "--json"]).json()["work_item"].clone();
+    assert_eq!(item["plan_artifact"]["preview"], "first list them", "{item}");
+    assert_eq!((&item["state"], &item["workspace_id"]), (&json!("open"), &json!("agent_home")), "{item}");
 }
 
 /// What an operator adds is told at once; an item that is left where it is waits, over a kill, and is told again.

@@ -395,7 +395,7 @@ impl Agent {
         {
             self.unattended.clear();
         }
-        self.work.apply(at, fact);
+        self.work.apply(at, fact, self.workspaces.active());
     }
 
     fn apply_operation(&mut self, at: Wall, fact: &OperationFact) {

@@ -104,7 +104,7 @@ async fn list(through: &Through, args: ListArgs) -> Result<Exit, Failure> {
         let focus = if item.get("in_focus") == Some(&Value::Bool(true)) { ", in focus" } else { "" };
         vec![
             text(item, "/work_item_id").to_owned(),
-            format!("{}{focus}", text(item, "/state")),
+            format!("{}{focus}", text(item, "/scheduling_state")),
             text(item, "/plan_status").to_owned(),
             steps(item),
             present::one_line(text(item, "/objective")),
@@ -161,7 +161,7 @@ fn rows(item: &Value) -> Vec<Vec<String>> {
         row("item", text(item, "/work_item_id")),
         row("agent", text(item, "/agent_id")),
         row("objective", text(item, "/objective")),
-        row("state", text(item, "/state")),
+        row("state", text(item, "/scheduling_state")),
         row("in focus", if item.get("in_focus") == Some(&Value::Bool(true)) { "yes" } else { "no" }),
         row("plan", text(item, "/plan_status")),
     ];

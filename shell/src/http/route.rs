@@ -3,6 +3,7 @@
 
 use std::future::Future;
 
+use axum::body::Body as HttpBody;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{FromRequestParts, Query, RawPathParams, Request, State};
 use axum::http::request::Parts;
@@ -22,6 +23,7 @@ use super::code::Code;
 use super::failure::Failure;
 use super::field;
 use super::reply::Reply;
+use super::resource::triggers;
 use super::server::Peer;
 
 /// Result of a handler.
@@ -230,18 +232,31 @@ impl<Q: DeserializeOwned, B: Body> Call<Q, B> {
             Access::Signed if app.signatures.are_required() => None,
             Access::Signed | Access::Control => Some(app.policy.admit(peer, &parts.headers)?),
         };
-        let Named { agent, task, timer, work_item, token } = Named::read(app, &mut parts).await?;
+        let named = Named::read(app, &mut parts).await;
+        let Named { agent, task, timer, work_item, token } = match named {
+            Err(_) if access == Access::Token => return Err(Reject::UnknownTrigger.into()),
+            named => named?,
+        };
         let trigger = token.and_then(|token| app.triggers.read(&token));
         if access == Access::Token && trigger.is_none() {
             return Err(Reject::UnknownTrigger.into());
         }
+        let (query, body) = match Self::sent(app, access, &parts, body).await {
+            Err(failure) => return Err(triggers::refusal(app, trigger.as_ref(), failure).await),
+            Ok(sent) => sent,
+        };
+        Ok(Self { agent, task, timer, work_item, trigger, query, body, headers: parts.headers, peer, caller })
+    }
+}
+
+impl<Q: DeserializeOwned, B: Body> Call<Q, B> {
+    async fn sent(app: &App, access: Access, parts: &Parts, body: HttpBody) -> Handled<(Q, B)> {
         let query = Query::<Q>::try_from_uri(&parts.uri).map_err(|rejection| bad_query(&rejection))?.0;
         let body = if B::BYTES == 0 { Bytes::new() } else { body::collect(body, B::BYTES).await? };
         if access == Access::Signed {
             app.signatures.check(&parts.headers, &body)?;
         }
-        let body = B::read(&parts.headers, &body)?;
-        Ok(Self { agent, task, timer, work_item, trigger, query, body, headers: parts.headers, peer, caller })
+        Ok((query, B::read(&parts.headers, &body)?))
     }
 }
 

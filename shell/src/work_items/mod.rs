@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use holon_core::agent::wait::Wait;
 use holon_core::agent::work::{PlanStatus, Todo, WorkItem, WorkState};
+use holon_core::agent::workspace::WorkspaceId;
 use holon_core::event::work::StallReason;
 use holon_core::ids::WorkItemId;
 use holon_core::{AgentId, ContentId, Wall};
@@ -26,10 +27,15 @@ const PLAN_BYTES: u64 = 4 << 20;
 pub struct WorkItemSnapshot {
     pub work_item_id: WorkItemId,
     pub agent_id: AgentId,
+    /// Where its agent worked when it was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace_id: Option<WorkspaceId>,
     /// One more with every change.
     pub revision: u64,
     pub objective: String,
-    pub state: WorkState,
+    pub state: ItemState,
+    /// How the scheduler sees it.
+    pub scheduling_state: WorkState,
     pub plan_status: PlanStatus,
     /// Whether the agent's turns are about it.
     pub in_focus: bool,
@@ -67,6 +73,13 @@ pub struct WorkItemSnapshot {
     pub completed_at: Option<Wall>,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ItemState {
+    Open,
+    Completed,
+}
+
 /// The file with the plan of an item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlanArtifact {
@@ -94,9 +107,11 @@ impl WorkItemSnapshot {
         Self {
             work_item_id: item.id,
             agent_id: agent.clone(),
+            workspace_id: item.workspace_id.clone(),
             revision: item.revision,
             objective: item.objective.clone(),
-            state: item.state(),
+            state: if item.completed_at.is_none() { ItemState::Open } else { ItemState::Completed },
+            scheduling_state: item.state(),
             plan_status: item.plan_status,
             in_focus: shown.in_focus,
             // A plan that can't be read is none to show: the item is there all the same.

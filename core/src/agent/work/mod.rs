@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::agent::inbox::Inbox;
 use crate::agent::wait::recheck::Recheck;
 use crate::agent::wait::{self, Wait, WaitKind};
+use crate::agent::workspace::{ExecutionBinding, WorkspaceId};
 use crate::closure::WorkSignal;
 use crate::content::Text;
 use crate::event::WorkFact;
@@ -82,6 +83,9 @@ pub struct Todo {
 pub struct WorkItem {
     pub id: WorkItemId,
     pub revision: u64,
+    /// Where its agent worked when it was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace_id: Option<WorkspaceId>,
     pub objective: String,
     pub plan_status: PlanStatus,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -220,9 +224,10 @@ impl WorkItems {
         }
     }
 
-    pub(super) fn apply(&mut self, at: Wall, fact: &WorkFact) {
+    /// `here`: where the agent works.
+    pub(super) fn apply(&mut self, at: Wall, fact: &WorkFact, here: &ExecutionBinding) {
         match fact {
-            WorkFact::WorkItemWritten(fact) => self.written(at, fact),
+            WorkFact::WorkItemWritten(fact) => self.written(at, fact, here),
             WorkFact::WorkItemPicked(fact) => {
                 // What was owed is another debt now: a turn instead of a mention, or the other way round.
                 let left = fact.previous.filter(|previous| *previous != fact.work_item_id);
@@ -328,12 +333,13 @@ impl WorkItems {
         self.open.values_mut().for_each(|item| item.debt.until = None);
     }
 
-    fn written(&mut self, at: Wall, fact: &WorkItemWritten) {
+    fn written(&mut self, at: Wall, fact: &WorkItemWritten, here: &ExecutionBinding) {
         let id = fact.work_item_id;
         if let WorkChange::Created { objective, plan_status, todo_list, plan } = &fact.change {
             let item = WorkItem {
                 id,
                 revision: fact.revision,
+                workspace_id: Some(here.workspace_id()),
                 objective: objective.clone(),
                 plan_status: *plan_status,
                 todo_list: todo_list.clone(),

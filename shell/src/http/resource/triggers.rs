@@ -11,6 +11,7 @@ use super::super::App;
 use super::super::api::{Delivered, DeliveryQuery, Nothing, TriggerReply, TriggerSnapshot, Triggers};
 use super::super::body::{Anything, Empty, WEBHOOK_BYTES};
 use super::super::code::Code;
+use super::super::failure::Failure;
 use super::super::reply::Answer;
 use super::super::route::{Call, Handled};
 use super::control::unexpected;
@@ -41,14 +42,39 @@ pub(in super::super) async fn deliver(
     app: App,
     call: Call<DeliveryQuery, Anything<WEBHOOK_BYTES>>,
 ) -> Handled<Answer<Delivered>> {
-    take(&app, call, DeliveryMode::WakeHint).await
+    delivered(&app, call, DeliveryMode::WakeHint).await
 }
 
 pub(in super::super) async fn enqueue(
     app: App,
     call: Call<DeliveryQuery, Anything<WEBHOOK_BYTES>>,
 ) -> Handled<Answer<Delivered>> {
-    take(&app, call, DeliveryMode::EnqueueMessage).await
+    delivered(&app, call, DeliveryMode::EnqueueMessage).await
+}
+
+/// What is wrong with a delivery is told to those alone whose address is in force (contract: work.md, External triggers).
+pub(in super::super) async fn refusal(
+    app: &App,
+    trigger: Option<&(AgentId, u64)>,
+    failure: Box<Failure>,
+) -> Box<Failure> {
+    let Some((agent, generation)) = trigger else { return failure };
+    let in_force =
+        |view: holon_core::view::View<'_>, agent: &AgentId| Some(view.agent(agent)?.trigger_generation());
+    let seen = look(app, agent, in_force).await.ok().and_then(|looked| looked.seen);
+    if seen == Some(*generation) { failure } else { Reject::UnknownTrigger.into() }
+}
+
+async fn delivered(
+    app: &App,
+    call: Call<DeliveryQuery, Anything<WEBHOOK_BYTES>>,
+    delivery_mode: DeliveryMode,
+) -> Handled<Answer<Delivered>> {
+    let trigger = call.trigger.clone();
+    match take(app, call, delivery_mode).await {
+        Err(failure) => Err(refusal(app, trigger.as_ref(), failure).await),
+        delivered => delivered,
+    }
 }
 
 async fn take(

@@ -156,6 +156,14 @@ async fn an_address_that_is_not_in_force_tells_nothing() {
         (&json!("revoked"), None)
     );
     assert_eq!(deliver(&scene, &second, "", "").await.fails(404, "unknown_trigger").json, unknown.json);
+    for query in ["?nothing=known", "?source=%00"] {
+        let refused = deliver(&scene, &format!("{second}{query}"), "", "").await;
+        assert_eq!(refused.fails(404, "unknown_trigger").json, unknown.json, "{query}");
+    }
+    let large = deliver(&scene, &second, "", "x".repeat(2 << 20)).await;
+    assert_eq!(large.fails(404, "unknown_trigger").json, unknown.json);
+    let no_text = deliver(&scene, "/callbacks/wake/%ff%fe", "", "").await;
+    assert_eq!(no_text.fails(404, "unknown_trigger").json, unknown.json);
     let again = scene.post("/control/agents/main/triggers/revoke", json!({})).await;
     assert_eq!(again.ok().json["changed"], false);
     scene.post("/control/agents/nobody/triggers/rotate", json!({})).await.fails(404, "unknown_agent");
