@@ -84,12 +84,14 @@ impl World<'_> {
         }
     }
 
-    /// A plan may be another than it was: whoever looks says so once, or twice, or sees what was there long ago.
+    /// A plan may be another than it was: whoever looks says so once, or twice, or sees what was there long ago. In a story
+    /// it is as it was.
     fn look_at_plan(&mut self, agent: AgentId, item: WorkItemId) {
         let number = self.number(&agent);
         let site = self.site("plan", number, "edited");
         let edited = [0, 0, 0, 0, 0, 1, 1, 2][self.choices.below(site.clone(), 8) as usize];
-        for _ in 0..if self.quiet { 0 } else { edited } {
+        let still = self.quiet || !self.scenario.story.is_empty();
+        for _ in 0..if still { 0 } else { edited } {
             let content = self.choices.below(site.about("content"), 4);
             let hash = u8::try_from(content).ok().filter(|content| *content > 0);
             let hash = hash.map(|content| ContentId([content; 32]));
