@@ -60,7 +60,7 @@ pub enum Reject {
     #[error("there is no such trigger")]
     UnknownTrigger,
     #[error("{what} is {value}, and must be {least} to {most}")]
-    OutOfRange { what: String, value: u64, least: u64, most: u64 },
+    OutOfRange { field: String, what: String, value: u64, least: u64, most: u64 },
     #[error("{}", error.message.preview())]
     CommandRefused { error: Box<ToolError> },
 }

@@ -393,7 +393,7 @@ pub(super) fn refusal(hint: &Hint) -> Option<Reject> {
     for (name, text) in [("source", &hint.source), ("reason", &hint.reason)] {
         if text.is_empty() {
             let (what, least, most) = (format!("the length of the {name}"), 1, NAME_BYTES as u64);
-            return Some(Reject::OutOfRange { what, value: 0, least, most });
+            return Some(Reject::OutOfRange { field: name.into(), what, value: 0, least, most });
         }
     }
     if let Some((name, text)) = hint.names().find(|(_, text)| text.len() > NAME_BYTES) {

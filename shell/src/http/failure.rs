@@ -121,8 +121,8 @@ impl From<Reject> for Box<Failure> {
             Reject::UnknownWorkspace { workspace, .. } | Reject::WorkspaceActive { workspace, .. } => {
                 failure.detail("workspace_id", workspace.as_str())
             }
-            Reject::OutOfRange { what, value, least, most } => failure
-                .detail("field", what)
+            Reject::OutOfRange { field, value, least, most, .. } => failure
+                .detail("field", field)
                 .detail("value", value)
                 .detail("least", least)
                 .detail("most", most),

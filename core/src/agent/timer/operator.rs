@@ -52,9 +52,9 @@ pub(crate) fn cancel(tx: &mut Tx<'_>, timer_id: TimerId, reply: ReplyId) {
 
 fn refusal(tx: &Tx<'_>, spec: &TimerSpec) -> Option<Reject> {
     let (least, most) = (DURATION.0.0, DURATION.1.0);
-    for (what, value) in [("duration_ms", Some(spec.duration_ms)), ("interval_ms", spec.interval_ms)] {
+    for (field, value) in [("duration_ms", Some(spec.duration_ms)), ("interval_ms", spec.interval_ms)] {
         if let Some(value) = value.map(|value| value.0).filter(|value| !(least..=most).contains(value)) {
-            return Some(Reject::OutOfRange { what: what.into(), value, least, most });
+            return Some(Reject::OutOfRange { field: field.into(), what: field.into(), value, least, most });
         }
     }
     let bytes = spec.summary.as_ref().map_or(0, alloc::string::String::len);

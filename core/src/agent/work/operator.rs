@@ -55,7 +55,8 @@ fn refusal(item: &NewWorkItem) -> Option<Reject> {
     let bytes = if item.objective.trim().is_empty() { 0 } else { item.objective.len() };
     if bytes == 0 || bytes > OBJECTIVE_BYTES {
         let (what, value) = ("the length of the objective in bytes".into(), bytes as u64);
-        return Some(Reject::OutOfRange { what, value, least: 1, most: OBJECTIVE_BYTES as u64 });
+        let (field, most) = ("objective".into(), OBJECTIVE_BYTES as u64);
+        return Some(Reject::OutOfRange { field, what, value, least: 1, most });
     }
     if item.todo_list.len() > TODOS {
         let (what, count, limit) = ("entries".into(), item.todo_list.len() as u64, TODOS as u64);
