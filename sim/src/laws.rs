@@ -44,7 +44,7 @@ const fn law(id: &'static str, sort: Sort, sabotage: Sabotage, sentence: &'stati
 
 use Sort::{Liveness as L, Pair as P, Safety as S};
 
-pub const WORLD: [WorldLaw; 43] = [
+pub const WORLD: [WorldLaw; 44] = [
     law("A2", S, Sabotage::Promote, "A request shows each message with the authority it was admitted with."),
     law(
         "B3",
@@ -147,6 +147,13 @@ pub const WORLD: [WorldLaw; 43] = [
         Sabotage::MisreportEnd,
         "How a task is said to have ended is what its supervisor saw; where nobody can say, nobody does. What is said to \
          have been written to it was.",
+    ),
+    law(
+        "P10",
+        P,
+        Sabotage::HideTwins,
+        "A command that equals one which runs as a task begins exactly if its call does not take that one, and a call that does \
+         gets it.",
     ),
     law("Q6", S, Sabotage::AnswerTwice, "Each caller is answered once; what is acknowledged is on the disk."),
     law("Q8", S, Sabotage::SmallQueue, "What is admitted has room, and only operators use their reserve."),

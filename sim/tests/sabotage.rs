@@ -62,6 +62,8 @@ fn other_ways_to_break_a_world_are_caught_too() {
         (Sabotage::TrustingGlance, "D7"),
         (Sabotage::FewCommands, "P6"),
         (Sabotage::StopAnother, "P6"),
+        (Sabotage::ForceTwins, "P10"),
+        (Sabotage::AnotherTwin, "P10"),
         (Sabotage::ForgetTold, "P2"),
         (Sabotage::Unshown, "S5"),
         (Sabotage::LateTimers, "W5"),

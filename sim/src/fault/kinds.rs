@@ -3,7 +3,7 @@
 /// One row of the catalogue, as far as the world has it.
 #[derive(Debug, Clone, Copy)]
 pub struct Kind {
-    /// Rows of the catalogue of faults.
+    /// Rows of the catalogue of faults; a dash where it has none, and what is counted has to come up all the same.
     pub rows: &'static str,
     /// What is counted when it strikes.
     pub name: &'static str,
@@ -16,7 +16,7 @@ const fn kind(rows: &'static str, name: &'static str, meets: &'static str) -> Ki
 }
 
 /// A swarm in which one of them never strikes, or never meets anything, has lost it.
-pub const KINDS: [Kind; 97] = [
+pub const KINDS: [Kind; 100] = [
     kind("PV1 PV3 PV5 PV6 PV8", "provider.fails", "an attempt has failed"),
     kind("PV4 PV5", "provider.away", "an attempt is repeated"),
     kind("PV4 PV5", "provider.away", "a wait is spread"),
@@ -46,6 +46,9 @@ pub const KINDS: [Kind; 97] = [
     kind("PR8", "crash during a tool call", "command found ended"),
     kind("PR8", "crash during a tool call", "command found not started"),
     kind("PR1", "a command goes on as a task", ""),
+    kind("–", "a command goes on as a task", "a command runs already"),
+    kind("–", "a command goes on as a task", "a call begins a command beside an equal one"),
+    kind("–", "a command goes on as a task", "an operator begins a command beside an equal one"),
     kind("PR2", "a task is asked to end", "a command ends by itself before it is ended"),
     kind("PR4", "a task is asked to end", "a command ignores SIGTERM"),
     kind("PR4", "stop.ignored", "a task ends unproven"),

@@ -113,7 +113,11 @@ impl World<'_> {
             echo: None,
             written: 0,
         };
-        let up = supervised.up();
+        let mut up = supervised.up();
+        if let Some(command) = &mut up.command {
+            command.reuse_running |= self.options.sabotage == Some(Sabotage::ForceTwins);
+            command.reuse_running &= self.options.sabotage != Some(Sabotage::HideTwins);
+        }
         self.outside.supervised.insert(socket, supervised);
         self.begin(agent, op, "supervisor", |here| tools::prepare(here, up))
     }
@@ -318,6 +322,10 @@ impl World<'_> {
 
     /// Tasks are looked at, or written to.
     pub(super) fn call_task(&mut self, agent: &AgentId, op: OpId, work: &TaskWork) -> Result<(), Failure> {
+        if let TaskWork::AlreadyRunning { task } = work {
+            let another = self.options.sabotage == Some(Sabotage::AnotherTwin);
+            self.stands_in(agent, op, if another { task.id.next() } else { task.id })?;
+        }
         let TaskWork::Input { op: executing, source, .. } = work else {
             return self.begin(agent, op, "task", |here| commands::look(here, work));
         };

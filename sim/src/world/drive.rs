@@ -181,6 +181,7 @@ impl World<'_> {
 
     /// A call that must tell of these ends of commands.
     pub(super) fn call_with(&mut self, call: Call, ends: &Ends) -> Result<(), Failure> {
+        let asked = self.may_begin(&call);
         let Some(host) = &mut self.life.host else { return Ok(()) };
         let open = self.checks.totals.open + new_calls(&call);
         let (now, step) = match &call {
@@ -203,6 +204,9 @@ impl World<'_> {
         self.witness.row(&row, &mut self.injector);
         if self.options.judges == Judges::All {
             self.tasks_are_told(&row.call, &row.records)?;
+            if let Some(asked) = asked {
+                self.begins_or_not(asked, &row.records)?;
+            }
             let Some(host) = &self.life.host else { return Ok(()) };
             self.checks.time(&row, now, self.at)?;
             self.checks.cost(&row, open)?;

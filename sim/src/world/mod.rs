@@ -16,6 +16,7 @@ mod replay;
 mod report;
 mod restore;
 mod tasks;
+mod twins;
 mod writer;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -40,6 +41,7 @@ use crate::witness::Witness;
 use agenda::{Agenda, Happening};
 use command::Supervisors;
 use patterns::Patterns;
+use twins::StandIns;
 use writer::{Waits, Writer};
 
 pub use report::{Judges, Options, Report, Sabotage};
@@ -143,6 +145,8 @@ struct Outside {
     supervised: Supervisors,
     /// Tasks that were asked to end, and since when.
     ending: BTreeMap<(AgentId, TaskId), u64>,
+    /// Calls that get a task instead of a command of their own.
+    stand_ins: StandIns,
     /// Operations whose performers obeyed.
     cancelled: BTreeSet<(AgentId, OpId)>,
     /// Messages that were admitted, and who was told so first.

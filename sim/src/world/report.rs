@@ -69,6 +69,12 @@ pub enum Sabotage {
     FewCommands,
     /// Another command is asked to end.
     StopAnother,
+    /// A supervisor says of its command that none stands in for it.
+    HideTwins,
+    /// A supervisor says of its command that any equal one stands in for it.
+    ForceTwins,
+    /// A caller gets another task than the one that runs already.
+    AnotherTwin,
     /// What is to end may take no time.
     Lingering,
     /// A parked agent is handed something without being brought in.

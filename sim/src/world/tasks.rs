@@ -115,7 +115,7 @@ impl World<'_> {
     }
 
     /// The supervisor of a task.
-    fn named(&self, agent: &AgentId, task: TaskId) -> Option<&Supervised> {
+    pub(super) fn named(&self, agent: &AgentId, task: TaskId) -> Option<&Supervised> {
         let mut all = self.outside.supervised.values();
         all.find(|known| known.agent == *agent && known.task == task)
     }
