@@ -19,6 +19,7 @@ use holon_core::{AgentId, Answer, Config, Event, MessageId, Now, OpId, Record, R
 
 use crate::bounds::Bounds;
 use crate::disk::{Disk, Row};
+use crate::ends::Ends;
 use crate::failure::{Failure, ensure, liveness, safety};
 use crate::kin;
 use crate::patience::{self, Held};
@@ -43,6 +44,7 @@ pub struct Checks {
     pub(crate) parked: BTreeMap<AgentId, Agent>,
     bounds: Bounds,
     spending: Spending,
+    ends: Ends,
     held: Held,
     fairness: Fairness,
     pub(crate) judges: Judges,
@@ -69,6 +71,7 @@ impl Checks {
             parked: BTreeMap::new(),
             bounds: Bounds::new(config.clone()),
             spending: Spending::default(),
+            ends: Ends::default(),
             held: Held::default(),
             fairness: Fairness::default(),
             judges: Judges::All,
@@ -124,12 +127,12 @@ impl Checks {
                 }
             }
         }
-        let kin = kin::judge(&self.folded, &row.records, self.bounds.config(), self.sabotage)?;
+        *self.said.entry("C9").or_default() += self.ends.judge(&row.records)?;
+        let kin = kin::judge(&self.folded, &row.records, self.bounds.config())?;
         for (law, times) in kin.of_laws() {
             *self.said.entry(law).or_default() += times;
         }
-        *self.said.entry("O1").or_default() +=
-            places::judge(&self.folded, &self.totals, &row.records, self.sabotage)?;
+        *self.said.entry("O1").or_default() += places::judge(&self.folded, &self.totals, &row.records)?;
         for record in &row.records {
             self.bounds.record(record, self.folded.get(&record.agent), self.sabotage)?;
             let twice = self.sabotage == Some(Sabotage::PaidTwice);

@@ -11,7 +11,6 @@ use holon_core::message::{Message, MessageKind, Origin};
 use holon_core::{AgentId, Config, Event, Record};
 
 use crate::failure::{Failure, ensure};
-use crate::world::Sabotage;
 
 /// How often each law had something to say.
 #[derive(Debug, Default)]
@@ -32,18 +31,17 @@ pub(crate) fn judge(
     agents: &BTreeMap<AgentId, Agent>,
     records: &[Record],
     config: &Config,
-    sabotage: Option<Sabotage>,
 ) -> Result<Said, Failure> {
     let mut said = Said::default();
     let mut concerned = BTreeSet::new();
     for record in records {
         match &record.event {
             Event::Lifecycle(LifecycleFact::AgentCreated(_)) => {
-                said.begins += u64::from(begins(agents, &record.agent, config, sabotage)?);
+                said.begins += u64::from(begins(agents, &record.agent, config)?);
                 concerned.insert(&record.agent);
             }
             Event::Turn(TurnFact::TurnStarted(_)) => {
-                said.runs += u64::from(runs(agents, &record.agent, sabotage)?);
+                said.runs += u64::from(runs(agents, &record.agent)?);
             }
             Event::Lifecycle(
                 LifecycleFact::ControlApplied(_)
@@ -70,25 +68,19 @@ pub(crate) fn judge(
         }
     }
     for agent in concerned.into_iter().filter_map(|id| agents.get(id)) {
-        said.belongs += u64::from(belongs(agents, agent, sabotage)?);
+        said.belongs += u64::from(belongs(agents, agent)?);
     }
     Ok(said)
 }
 
 /// C8: as deep and as many as there may be.
-fn begins(
-    agents: &BTreeMap<AgentId, Agent>,
-    id: &AgentId,
-    config: &Config,
-    sabotage: Option<Sabotage>,
-) -> Result<bool, Failure> {
+fn begins(agents: &BTreeMap<AgentId, Agent>, id: &AgentId, config: &Config) -> Result<bool, Failure> {
     let Some(child) = agents.get(id) else { return Ok(false) };
     let Some(supervisor) = &child.spec.supervisor else { return Ok(false) };
     let parent = agents.get(&supervisor.agent_id);
     ensure!(parent.is_some(), "C8", "{id} begins under {}, of whom there is no record", supervisor.agent_id);
     let Some(parent) = parent else { return Ok(true) };
-    let few = sabotage == Some(Sabotage::Childless);
-    let (deepest, most) = if few { (0, 0) } else { (config.children.depth, config.children.per_agent) };
+    let (deepest, most) = (config.children.depth, config.children.per_agent);
     let (depth, siblings) = (child.spec.depth, parent.tasks.children().count() as u64);
     ensure!(depth == parent.spec.depth + 1 && depth <= deepest, "C8", "{id} is {depth} deep of {deepest}");
     ensure!(siblings <= most, "C8", "{} has {siblings} children of {most}", parent.id);
@@ -96,33 +88,23 @@ fn begins(
 }
 
 /// C3: nobody works for a supervisor who is stopped.
-fn runs(
-    agents: &BTreeMap<AgentId, Agent>,
-    id: &AgentId,
-    sabotage: Option<Sabotage>,
-) -> Result<bool, Failure> {
+fn runs(agents: &BTreeMap<AgentId, Agent>, id: &AgentId) -> Result<bool, Failure> {
     let Some(supervisor) = agents.get(id).and_then(|child| child.spec.supervisor.as_ref()) else {
         return Ok(false);
     };
     let status = agents.get(&supervisor.agent_id).map(|parent| parent.status);
     let stopped = status.is_none_or(|status| status == Status::Stopped);
-    let lenient = sabotage != Some(Sabotage::Idlers);
-    ensure!(!stopped && lenient, "C3", "{id} works, {} is {status:?}", supervisor.agent_id);
+    ensure!(!stopped, "C3", "{id} works, {} is {status:?}", supervisor.agent_id);
     Ok(true)
 }
 
 /// C7: whoever lives has a parent with a task for it, and each such task has somebody who lives, or whose end is on its way.
-fn belongs(
-    agents: &BTreeMap<AgentId, Agent>,
-    agent: &Agent,
-    sabotage: Option<Sabotage>,
-) -> Result<bool, Failure> {
-    let forgetful = sabotage == Some(Sabotage::Orphans);
+fn belongs(agents: &BTreeMap<AgentId, Agent>, agent: &Agent) -> Result<bool, Failure> {
     let mut said = false;
     if let Some(supervisor) = agent.spec.supervisor.as_ref().filter(|_| agent.childhood.retired.is_none()) {
         let parent = agents.get(&supervisor.agent_id);
         let task = parent.and_then(|parent| parent.tasks.of_child(&agent.id)).map(|task| task.id);
-        let mine = task == Some(supervisor.task_id) && !forgetful;
+        let mine = task == Some(supervisor.task_id);
         ensure!(mine, "C7", "{} lives, and the task of {} for it is {task:?}", agent.id, supervisor.agent_id);
         said = true;
     }
@@ -133,7 +115,7 @@ fn belongs(
             letters.any(|(_, open)| open.to == agent.id && matches!(open.letter, Letter::Result { .. }))
         };
         // Its worktree may still be looked at.
-        let ended = task.child_end.is_some() && !forgetful;
+        let ended = task.child_end.is_some();
         let answers = ended || child.is_some_and(|child| !child.childhood.reported || coming(child));
         ensure!(
             answers,

@@ -53,7 +53,7 @@ pub const WORLD: [WorldLaw; 44] = [
         "A request is sent only if every budget covers it, one that is exhausted is named with what was used, and what \
          requests took adds up, over agents, days and lives.",
     ),
-    law("C3", S, Sabotage::Idlers, "No child begins a turn while its supervisor is stopped."),
+    law("C3", S, Sabotage::HalfAStop, "No child begins a turn while its supervisor is stopped."),
     law(
         "C7",
         S,
@@ -61,7 +61,14 @@ pub const WORLD: [WorldLaw; 44] = [
         "Who lives under supervision has a task of its supervisor, and each such task has somebody who lives, or whose \
          end is on its way; at the end of everything nobody is left.",
     ),
-    law("C8", S, Sabotage::Childless, "Nobody has more children, or deeper ones, than there may be."),
+    law("C8", S, Sabotage::Prolific, "Nobody has more children, or deeper ones, than there may be."),
+    law(
+        "C9",
+        P,
+        Sabotage::MistellChild,
+        "A child ends as its own turns came to, reports what it said last, and its parent is told just that; of a child \
+         that was not heard nobody says anything.",
+    ),
     law("D1", S, Sabotage::ReleaseEarly, "An effect leaves after its records are on the disk."),
     law(
         "D2",

@@ -17,6 +17,7 @@ pub mod crowd;
 pub mod decisions;
 pub mod diary;
 pub mod disk;
+mod ends;
 pub mod explore;
 pub mod failure;
 mod families;

@@ -17,7 +17,6 @@ use crate::provider::{Circumstances, Deliveries};
 use crate::tools::failed_receipt;
 use crate::totals::Totals;
 use crate::trees::Trees;
-use crate::world::Sabotage;
 
 /// Folders that anybody may go to.
 pub(crate) const SHARED: u32 = 3;
@@ -119,7 +118,6 @@ pub(crate) fn judge(
     agents: &BTreeMap<AgentId, Agent>,
     totals: &Totals,
     records: &[Record],
-    sabotage: Option<Sabotage>,
 ) -> Result<u64, Failure> {
     let mut said = 0;
     for record in records {
@@ -127,7 +125,6 @@ pub(crate) fn judge(
         let Some(taker) = agents.get(&record.agent) else { continue };
         let mut holders = totals.holders(&fact.execution_root).filter_map(|id| agents.get(id));
         let other = holders.find(|agent| agent.tree() != taker.tree());
-        let other = other.or((sabotage == Some(Sabotage::Crowded)).then_some(taker));
         ensure!(
             other.is_none(),
             "O1",

@@ -252,8 +252,8 @@ impl World<'_> {
             self.injector.saw("another configuration");
         }
         let after = self.disk.last_step();
-        let mut host =
-            Host::new(config.clone(), seed).map_err(|error| safety("scenario", error.to_string()))?;
+        let mut host = Host::new(self.instructions(config.clone()), seed)
+            .map_err(|error| safety("scenario", error.to_string()))?;
         host.resume_after(after);
         host.resume_accounts(self.checks.accounts());
         let alive = self.checks.agents().values().filter(|agent| !agent.childhood.archived);

@@ -196,11 +196,14 @@ impl World<'_> {
             self.disk.keep_texts(&step);
         }
         let mut row = Row { call, step: Some(step.seq()), records: step.records().to_vec(), effects: None };
-        if self.options.sabotage == Some(Sabotage::DuplicateRecord) && row.records.len() > 4 {
-            row.records.push(row.records[0].clone());
-        }
+        let torn = self.tamper(&mut row.records);
         self.trace.row(&row, self.at);
         self.checks.row(&row)?;
+        if torn {
+            self.disk.accept(row);
+            self.disk.sync();
+            return self.crash();
+        }
         self.witness.row(&row, &mut self.injector);
         if self.options.judges == Judges::All {
             self.tasks_are_told(&row.call, &row.records)?;

@@ -15,6 +15,7 @@ mod perform;
 mod replay;
 mod report;
 mod restore;
+mod tamper;
 mod tasks;
 mod twins;
 mod writer;
@@ -399,7 +400,7 @@ impl<'a> World<'a> {
 }
 
 /// A child has a number of its own, whatever else there is.
-fn of_child(agent: &AgentId) -> u32 {
+pub(crate) fn of_child(agent: &AgentId) -> u32 {
     let number = agent.as_str().bytes().fold(0, |number, byte| splitmix64(number ^ u64::from(byte)));
     1_000 + u32::try_from(number % 1_000_000).unwrap_or(0)
 }

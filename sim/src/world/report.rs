@@ -57,6 +57,8 @@ pub enum Sabotage {
     ForgetEnd,
     /// A command is said to have ended with another status.
     MisreportEnd,
+    /// The parent of a child that completed is told that it failed.
+    MistellChild,
     /// Whatever tells of a task is taken for a second time.
     ForgetTold,
     /// Nobody is taken to know of a task.
@@ -107,11 +109,12 @@ pub enum Sabotage {
     SmallBounds,
     /// What was spent is counted twice.
     PaidTwice,
-    /// Nobody may have a child.
-    Childless,
-    /// Nobody may work for another.
-    Idlers,
-    /// Nobody may have a folder for himself.
+    /// A process is started with more children, and deeper ones, than there may be.
+    Prolific,
+    /// Of a step that stops a supervisor, the disk has nothing of those whom it supervises, and the process dies.
+    HalfAStop,
+    /// Who takes a folder is on record with one that somebody else has. A driver can't bring about more: whoever has a
+    /// folder is in memory, so no start and no parking makes a host forget it.
     Crowded,
     /// There may be a worktree that nobody has made.
     Stray,
@@ -119,7 +122,7 @@ pub enum Sabotage {
     KeepBranch,
     /// Nobody ends a command, whoever asks.
     LetRun,
-    /// Every child is taken for one that nobody supervises.
+    /// Of a step in which a child begins, the ledger has nothing of the child.
     Orphans,
     /// The queue is taken for a smaller one.
     SmallQueue,

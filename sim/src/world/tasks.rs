@@ -79,7 +79,7 @@ impl World<'_> {
         Ok(())
     }
 
-    fn is_child(&self, agent: &AgentId, task: TaskId) -> bool {
+    pub(super) fn is_child(&self, agent: &AgentId, task: TaskId) -> bool {
         let known = self.checks.agents().get(agent).and_then(|agent| agent.tasks.get(task));
         known.is_some_and(|task| task.child().is_some())
     }

@@ -1,0 +1,243 @@
+//! How children end (C9), over the logs of both sides: what a child came to follows from its own turns, its letter says
+//! just that, and its parent is told what the letter says.
+
+use std::collections::BTreeMap;
+
+use holon_core::agent::child::Supervisor;
+use holon_core::agent::outbox::Letter;
+use holon_core::agent::task::{ChildEnd, TaskStatus};
+use holon_core::content::Text;
+use holon_core::event::task::{TaskCause, TaskResultQueued, TaskStatusUpdated};
+use holon_core::event::turn::TurnTerminal;
+use holon_core::event::{InboxFact, LifecycleFact, OutboxFact, TaskFact, TurnFact};
+use holon_core::ids::{LetterId, TaskId};
+use holon_core::lifecycle::ControlAction;
+use holon_core::message::{Message, MessageKind};
+use holon_core::terminal::TurnKind;
+use holon_core::{AgentId, Event, Record};
+
+use crate::failure::{Failure, ensure};
+
+/// The children of a run as their records come.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Ends {
+    children: BTreeMap<AgentId, Life>,
+    /// What parents have taken in, until the task says it.
+    heard: BTreeMap<Supervision, ChildEnd>,
+    /// Tasks of children that are over, until a message tells so.
+    over: BTreeMap<Supervision, (TaskStatus, Option<Text>)>,
+}
+
+/// A parent, and the task that is the child's life.
+type Supervision = (AgentId, TaskId);
+
+#[derive(Debug, Clone)]
+struct Life {
+    supervisor: Supervisor,
+    /// How its last turn ended; a failure stands until a turn succeeds.
+    came_to: Option<TurnKind>,
+    /// What its last turn said; none before there was one.
+    said: Option<Option<Text>>,
+    stopped: bool,
+    /// Its last letter.
+    letter: Option<(LetterId, ChildEnd)>,
+}
+
+impl Life {
+    fn begins(supervisor: Supervisor) -> Self {
+        Self { supervisor, came_to: None, said: None, stopped: false, letter: None }
+    }
+
+    fn turn_ended(&mut self, fact: &TurnTerminal) {
+        if fact.settles() {
+            self.said = Some(fact.last_assistant_message.clone().filter(|text| !text.is_empty()));
+        }
+        let stands = self.came_to.is_some_and(TurnKind::failed) && fact.kind == TurnKind::Aborted;
+        if fact.kind.settles() && !stands {
+            self.came_to = Some(fact.kind);
+        }
+    }
+
+    /// How it ends now, by what it did.
+    fn status(&self) -> TaskStatus {
+        match self.came_to {
+            _ if self.stopped => TaskStatus::Cancelled,
+            Some(kind) if kind.failed() => TaskStatus::Failed,
+            Some(_) | None => TaskStatus::Completed,
+        }
+    }
+
+    /// Whether that is what it has to report: its last words, or, of a failure without any, why.
+    fn may_report(&self, report: Option<&Text>) -> bool {
+        match (&self.said, self.status()) {
+            (_, TaskStatus::Cancelled) | (None, _) => report.is_none(),
+            (Some(Some(said)), _) => report == Some(said),
+            (Some(None), TaskStatus::Failed) => report.is_some_and(|why| !why.is_empty()),
+            (Some(None), _) => report.is_none(),
+        }
+    }
+}
+
+impl Ends {
+    /// Judges the records of a step; says how often there was something to say.
+    pub(crate) fn judge(&mut self, records: &[Record]) -> Result<u64, Failure> {
+        let (mut said, mut admitted) = (0, None);
+        for record in records {
+            match &record.event {
+                Event::Inbox(InboxFact::MessageAdmitted(fact)) => admitted = Some(&fact.message),
+                Event::Lifecycle(fact) => said += u64::from(self.lives(&record.agent, fact)?),
+                Event::Turn(TurnFact::TurnTerminal(fact)) => {
+                    if let Some(life) = self.children.get_mut(&record.agent) {
+                        life.turn_ended(fact);
+                    }
+                }
+                Event::Outbox(fact) => said += u64::from(self.letter(&record.agent, fact)?),
+                Event::Task(fact) => said += u64::from(self.task(&record.agent, fact, admitted)?),
+                Event::Inbox(_)
+                | Event::Scheduling(_)
+                | Event::Turn(_)
+                | Event::Operation(_)
+                | Event::Timer(_)
+                | Event::Work(_)
+                | Event::Wait(_)
+                | Event::Wake(_)
+                | Event::Workspace(_)
+                | Event::Brief(_) => {}
+            }
+        }
+        Ok(said)
+    }
+
+    /// A child begins, is stopped, or has come to its end.
+    fn lives(&mut self, id: &AgentId, fact: &LifecycleFact) -> Result<bool, Failure> {
+        if let LifecycleFact::AgentCreated(fact) = fact {
+            let begins =
+                fact.spec.supervisor.clone().map(|supervisor| (id.clone(), Life::begins(supervisor)));
+            self.children.extend(begins);
+            return Ok(false);
+        }
+        let Some(life) = self.children.get_mut(id) else { return Ok(false) };
+        match fact {
+            LifecycleFact::ControlApplied(fact) => {
+                life.stopped |= fact.action == ControlAction::Stop;
+                Ok(false)
+            }
+            LifecycleFact::AgentRetired(fact) => {
+                let due = life.status();
+                ensure!(fact.status == due, "C9", "{id} retires as {}, it came to {due}", fact.status);
+                Ok(true)
+            }
+            LifecycleFact::AgentCreated(_)
+            | LifecycleFact::AgentArchived(_)
+            | LifecycleFact::ControlRequestAdmitted(_)
+            | LifecycleFact::SchedulerPostureDecision(_)
+            | LifecycleFact::CurrentRunAborted(_)
+            | LifecycleFact::RuntimeRecovered(_)
+            | LifecycleFact::ClockStepped(_)
+            | LifecycleFact::ModelOverrideChanged(_) => Ok(false),
+        }
+    }
+
+    /// A child says how it ended, or its parent takes that in.
+    fn letter(&mut self, id: &AgentId, fact: &OutboxFact) -> Result<bool, Failure> {
+        match fact {
+            OutboxFact::LetterPosted(fact) => {
+                let Letter::Result { status, report, spent, .. } = &fact.letter else { return Ok(false) };
+                let Some(life) = self.children.get_mut(id) else { return Ok(false) };
+                let (due, says) = (life.status(), life.may_report(report.as_ref()));
+                ensure!(*status == due, "C9", "{id} says that it ended {status}, it came to {due}");
+                ensure!(says, "C9", "{id} ended {due}, and reports {report:?} after {:?}", life.said);
+                let end = ChildEnd { status: *status, result: report.clone(), spent: *spent };
+                life.letter = Some((fact.letter_id, end));
+                Ok(true)
+            }
+            OutboxFact::LetterReceived(fact) => {
+                let Some(life) = self.children.get_mut(&fact.from) else { return Ok(false) };
+                let Some((_, end)) = life.letter.take_if(|(letter, _)| *letter == fact.letter_id) else {
+                    return Ok(false);
+                };
+                let supervision = (life.supervisor.agent_id.clone(), life.supervisor.task_id);
+                ensure!(supervision.0 == *id, "C9", "{id} takes in how {}, no child of it, ended", fact.from);
+                self.heard.insert(supervision, end);
+                Ok(true)
+            }
+            OutboxFact::LetterDelivered(_) | OutboxFact::LetterReturned(_) => Ok(false),
+        }
+    }
+
+    /// A parent is told.
+    fn task(&mut self, id: &AgentId, fact: &TaskFact, admitted: Option<&Message>) -> Result<bool, Failure> {
+        match fact {
+            TaskFact::ChildEnded(fact) => {
+                let heard = self.heard.get(&(id.clone(), fact.task_id));
+                ensure!(
+                    heard == Some(&fact.end),
+                    "C9",
+                    "{} of {id} ended {:?}, it heard {heard:?}",
+                    fact.task_id,
+                    fact.end
+                );
+                Ok(true)
+            }
+            TaskFact::TaskStatusUpdated(fact) if fact.status.is_terminal() => self.ended(id, fact),
+            TaskFact::TaskResultQueued(fact) => self.told(id, fact, admitted),
+            TaskFact::TaskCreated(_)
+            | TaskFact::TaskStatusUpdated(_)
+            | TaskFact::TaskInputDelivered(_)
+            | TaskFact::ChildNeedNoted(_)
+            | TaskFact::ChildNeedTold(_) => Ok(false),
+        }
+    }
+
+    /// What the task says is what the child said; of a child that has not been heard nobody says anything.
+    fn ended(&mut self, id: &AgentId, fact: &TaskStatusUpdated) -> Result<bool, Failure> {
+        let supervision = (id.clone(), fact.task_id);
+        let mut children = self.children.values().map(|life| &life.supervisor);
+        if !children.any(|of| (&of.agent_id, of.task_id) == (id, fact.task_id)) {
+            return Ok(false);
+        }
+        let said = ChildEnd { status: fact.status, result: fact.result.clone(), spent: fact.spent };
+        match self.heard.remove(&supervision) {
+            Some(heard) => {
+                let stopped = heard.status == TaskStatus::Cancelled;
+                let cause = if stopped { TaskCause::Stopped } else { TaskCause::Exited };
+                let same = said == heard && fact.cause == cause;
+                ensure!(
+                    same,
+                    "C9",
+                    "{} of {id} ends {said:?} ({}), its child {heard:?}",
+                    fact.task_id,
+                    fact.cause
+                );
+            }
+            None => {
+                let nobody = fact.status == TaskStatus::Interrupted && fact.cause == TaskCause::Unproven;
+                ensure!(nobody, "C9", "{} of {id} is {}, and nobody said so", fact.task_id, fact.status);
+            }
+        }
+        self.over.insert(supervision, (fact.status, fact.result.clone()));
+        Ok(true)
+    }
+
+    /// The message shows the report, or, together with others, how it ended.
+    fn told(
+        &mut self,
+        id: &AgentId,
+        fact: &TaskResultQueued,
+        admitted: Option<&Message>,
+    ) -> Result<bool, Failure> {
+        let Some((status, report)) = self.over.remove(&(id.clone(), fact.task_id)) else { return Ok(false) };
+        let Some(message) = admitted.filter(|message| message.id == fact.message_id) else {
+            return Ok(false);
+        };
+        let text = &message.body.text;
+        let fits = if message.kind == MessageKind::TaskResult {
+            *text == report.unwrap_or_default()
+        } else {
+            // One that tells of very many is cut.
+            text.preview().ends_with('…') || text.preview().contains(&format!("{} {status}", fact.task_id))
+        };
+        ensure!(fits, "C9", "{id} is told {text:?} of {}, which is {status}", fact.task_id);
+        Ok(true)
+    }
+}

@@ -1,0 +1,99 @@
+//! Worlds that are broken on purpose: what reaches the ledger is not what the core decided, or a process is not started
+//! as it should be.
+
+use holon_core::agent::task::TaskStatus;
+use holon_core::event::{LifecycleFact, OperationFact, TaskFact, WorkspaceFact};
+use holon_core::lifecycle::ControlAction;
+use holon_core::{AgentId, Config, Event, Record};
+
+use super::{Sabotage, World};
+use crate::places;
+
+impl World<'_> {
+    /// Changes the records of a step on their way to the ledger. Says whether the process dies of it.
+    pub(super) fn tamper(&self, records: &mut Vec<Record>) -> bool {
+        match self.options.sabotage {
+            Some(Sabotage::DuplicateRecord) if records.len() > 4 => records.push(records[0].clone()),
+            Some(Sabotage::MistellChild) => records.iter_mut().for_each(|record| self.mistell(record)),
+            Some(Sabotage::Crowded) => self.crowd(records),
+            Some(Sabotage::Orphans) => {
+                let begins = records.iter().filter(|record| begins_child(record));
+                let born: Vec<AgentId> = begins.map(|record| record.agent.clone()).collect();
+                records.retain(|record| !born.contains(&record.agent));
+            }
+            Some(Sabotage::HalfAStop) => {
+                let stops = records.iter().filter(|record| stops(record));
+                let stopped: Vec<AgentId> = stops.map(|record| record.agent.clone()).collect();
+                let all = records.len();
+                records.retain(|record| !self.is_below(&record.agent, &stopped));
+                return records.len() < all;
+            }
+            Some(_) | None => {}
+        }
+        false
+    }
+
+    fn is_below(&self, agent: &AgentId, supervisors: &[AgentId]) -> bool {
+        let supervisor = self.checks.agents().get(agent).and_then(|agent| agent.spec.supervisor.as_ref());
+        supervisor.is_some_and(|of| supervisors.contains(&of.agent_id))
+    }
+
+    fn mistell(&self, record: &mut Record) {
+        let Event::Task(fact) = &mut record.event else { return };
+        let status = match fact {
+            TaskFact::TaskStatusUpdated(fact) if self.is_child(&record.agent, fact.task_id) => {
+                &mut fact.status
+            }
+            TaskFact::ChildEnded(fact) => &mut fact.end.status,
+            TaskFact::TaskCreated(_)
+            | TaskFact::TaskStatusUpdated(_)
+            | TaskFact::TaskResultQueued(_)
+            | TaskFact::TaskInputDelivered(_)
+            | TaskFact::ChildNeedNoted(_)
+            | TaskFact::ChildNeedTold(_) => return,
+        };
+        if *status == TaskStatus::Completed {
+            *status = TaskStatus::Failed;
+        }
+    }
+    /// Who takes a folder is said to have taken, and to work in, one that somebody else has.
+    fn crowd(&self, records: &mut [Record]) {
+        let agents = self.checks.agents();
+        let mut said = None;
+        for record in records {
+            if let Event::Workspace(WorkspaceFact::OccupancyAcquired(fact)) = &mut record.event {
+                let Some(taker) = agents.get(&record.agent) else { continue };
+                let others = agents.values().filter(|other| other.tree() != taker.tree());
+                let mut taken = others.flat_map(|other| other.workspaces.occupied()).map(|(root, _)| root);
+                let Some(root) = taken.find(|root| places::is_shared(root)) else { continue };
+                said = Some((record.agent.clone(), root.to_owned()));
+                fact.execution_root = root.into();
+            }
+            if let Event::Operation(OperationFact::OperationOpened(fact)) = &mut record.event
+                && let Some((_, root)) = said.as_ref().filter(|(agent, _)| *agent == record.agent)
+                && fact.execution_root.is_some()
+            {
+                fact.execution_root = Some(root.clone());
+            }
+        }
+    }
+
+    /// The configuration that the process is started with.
+    pub(super) fn instructions(&self, mut config: Config) -> Config {
+        if self.options.sabotage == Some(Sabotage::Prolific) {
+            config.children.depth += 1;
+            config.children.per_agent += 2;
+        }
+        config
+    }
+}
+
+fn begins_child(record: &Record) -> bool {
+    let Event::Lifecycle(LifecycleFact::AgentCreated(fact)) = &record.event else { return false };
+    fact.spec.supervisor.is_some()
+}
+
+fn stops(record: &Record) -> bool {
+    let Event::Lifecycle(LifecycleFact::ControlApplied(fact)) = &record.event else { return false };
+    fact.action == ControlAction::Stop
+}
