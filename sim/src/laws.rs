@@ -44,7 +44,7 @@ const fn law(id: &'static str, sort: Sort, sabotage: Sabotage, sentence: &'stati
 
 use Sort::{Liveness as L, Pair as P, Safety as S};
 
-pub const WORLD: [WorldLaw; 44] = [
+pub const WORLD: [WorldLaw; 45] = [
     law("A2", S, Sabotage::Promote, "A request shows each message with the authority it was admitted with."),
     law(
         "B3",

@@ -1,5 +1,6 @@
 //! What a scenario lets performers do word by word, instead of what would be drawn for them.
 
+use holon_core::agent::workspace::ExecutionBinding;
 use holon_core::model::{
     AnswerBlock, AttemptFailure, FailureKind, ModelAnswer, ProposedCall, StopReason, Timing, TokenUsage,
 };
@@ -71,6 +72,10 @@ pub enum Deed {
     TaskLooks,
     TaskFails,
     TaskSilent,
+    /// The folder to work in is found.
+    Finds {
+        root: String,
+    },
 }
 
 impl Deed {
@@ -81,6 +86,7 @@ impl Deed {
             Self::Reads => "context",
             Self::Prepares | Self::PrepareFails | Self::PrepareSilent => "supervisor",
             Self::TaskLooks | Self::TaskFails | Self::TaskSilent => "task",
+            Self::Finds { .. } => "workspace",
         }
     }
 }
@@ -121,6 +127,7 @@ impl Line {
                 let receipt = Receipt::success(Text::short("it goes on"), ToolFacts::default());
                 Outcome::Tool { outcome: ToolOutcome { receipt, duration_ms, end: None } }
             }
+            Deed::Finds { root } => Outcome::found(ExecutionBinding::project(root.clone(), root.clone())),
             Deed::TaskFails => failed(ToolErrorKind::ToolExecutionFailed, duration_ms),
             Deed::ToolFails => failed(ToolErrorKind::ToolExecutionFailed, duration_ms),
             Deed::CommandStopped => Outcome::Tool { outcome: ended(CommandEnd::Stopped) },

@@ -2,7 +2,7 @@
 
 use sim::explore::path::{replay, scenario, shorten};
 use sim::explore::search::{Found, Options, Report, explore};
-use sim::explore::{Ending, Move, Sabotage, SmallWorld, worlds};
+use sim::explore::{Ask, Ending, Move, Sabotage, SmallWorld, worlds};
 use sim::failure::Kind;
 use sim::laws::{Broken, WORLD};
 use sim::scenario::Scenario;
@@ -47,7 +47,8 @@ macro_rules! every_state_drains {
 }
 
 every_state_drains! {
-    stop; interject; crash; retry; restore; slots; command; tasks; work; waits; timers; triggers;
+    stop; interject; crash; retry; restore; slots; command; tasks; work; waits; timers; triggers; family;
+    folders;
 }
 
 /// The failure that a search finds in a broken world, on a path as short as it gets.
@@ -84,6 +85,7 @@ caught_by! {
     a_parked_agent_that_nobody_brings_in: restore, ForgetParked => Safety "G5";
     a_command_that_nobody_asks_for: command, ForgetEnd => Safety "P5";
     an_end_that_is_told_as_another: tasks, MisreportEnd => Safety "P8";
+    a_child_that_no_start_brings_in: family, LeaveChildren => Safety "P5";
     a_driver_that_does_not_step_again: slots, IgnoreMore => Liveness "V10";
 }
 
@@ -165,6 +167,22 @@ fn a_path_with_a_command_is_written_as_a_scenario() {
     assert_eq!(deeds, ["context", "provider", "supervisor", "tool"], "{written:?}");
     let report = guarded(&written, sim::world::Options::default());
     assert!(report.failure.is_none() && report.steps > 4, "{:?}", report.failure);
+}
+
+#[test]
+fn a_path_with_a_child_is_written_as_a_scenario() {
+    let (plain, asks) = (Ending::Plain, Ending::Asks);
+    let begins =
+        [Move::Ask(0), Move::Sync, Move::End(1, 0, plain), Move::Sync, Move::End(1, 0, asks(Ask::Child))];
+    let needs = [Move::Sync, Move::End(2, 0, plain), Move::Sync, Move::End(2, 0, asks(Ask::AwaitOperator))];
+    let written = scenario(&world("family"), &[&begins[..], &needs].concat()).unwrap();
+    assert_eq!(Scenario::from_text(&written.to_pretty_text()).unwrap(), written);
+    let of_child = written.script.iter().filter(|line| line.agent > 1_000);
+    let deeds: Vec<&str> = of_child.map(|line| line.deed.component()).collect();
+    assert_eq!(deeds, ["context", "provider"], "{written:?}");
+    let report = guarded(&written, sim::world::Options::default());
+    assert!(report.failure.is_none(), "{:?}", report.failure);
+    assert_eq!(report.fired.get("a child needs its parent"), Some(&1), "the child does what the script says");
 }
 
 #[test]

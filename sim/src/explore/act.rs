@@ -8,7 +8,6 @@ use holon_core::event::operation::OpKind;
 use holon_core::ids::TaskId;
 use holon_core::record::Step;
 use holon_core::replay::Call;
-use holon_core::snapshot::AgentSnapshot;
 use holon_core::{AgentId, Answer, Effect, Input, OpId, Outcome, ReplyId};
 
 use super::command::Working;
@@ -17,8 +16,8 @@ use super::situation::{Setting, Situation};
 use super::{Ending, Move, Pot, Sabotage};
 use crate::commands;
 use crate::disk::{Row, effects_of};
-use crate::failure::{Failure, ensure, liveness, safety};
-use crate::ingress::{self, Request, agent_id};
+use crate::failure::{Failure, ensure, liveness};
+use crate::ingress::{self, Request};
 use crate::provider;
 use crate::scenario::Action;
 
@@ -45,6 +44,7 @@ impl Situation {
             Move::Start(agent) => {
                 self.request(setting, &Request { agent: agent.into(), action: Action::Start }, None)?;
             }
+            Move::Dismiss(agent) => self.dismiss(setting, agent)?,
             Move::End(agent, nth, ending) => self.end(setting, agent, nth, ending)?,
             Move::Stray(agent) => self.stray(setting, agent)?,
             Move::Pass => self.pass(),
@@ -73,6 +73,11 @@ impl Situation {
         let Some(offer) = setting.world.offers.get(usize::from(at)) else { return Ok(()) };
         let request = Request { agent: offer.agent.into(), action: offer.action.clone() };
         self.request(setting, &request, Some(at))
+    }
+
+    fn dismiss(&mut self, setting: Setting<'_>, number: u8) -> Result<(), Failure> {
+        let Some(action) = self.dismissal(number) else { return Ok(()) };
+        self.request(setting, &Request { agent: number.into(), action }, None)
     }
 
     /// Somebody outside asks for something.
@@ -108,7 +113,8 @@ impl Situation {
         let Some(working) = named.copied().and_then(|named| self.outside.at_work.remove(&named)) else {
             return Ok(());
         };
-        let (agent, op) = (agent_id(number.into()), working.op);
+        let Some(agent) = self.agent(number).map(|agent| agent.id.clone()) else { return Ok(()) };
+        let op = working.op;
         let mut outcome = ending.outcome(&working, self.round(number), self.now().wall);
         let task = self.agent(number).and_then(|agent| agent.task_of(op));
         if working.kind == OpKind::RunCommand {
@@ -243,8 +249,8 @@ impl Situation {
                 Errand::Watch { agent, op, supervisor } => self.watch(&agent, op, &supervisor)?,
                 Errand::Prepare { agent, op, command } => self.prepare(setting, &agent, op, command)?,
                 Errand::Stop { agent, op } => self.asked(&agent, op)?,
-                // Nobody leaves the memory of a small world.
-                Errand::Load => {}
+                Errand::Load { child } => self.load(setting, &child)?,
+                Errand::Look => {}
                 Errand::Cancel { agent, op } => {
                     let number = self.number_of(&agent);
                     self.outside.at_work.remove(&(number, op));
@@ -299,13 +305,14 @@ impl Situation {
         Ok(())
     }
 
-    /// P5: once all effects have left, somebody is at work for each open operation, and for nothing else.
+    /// P5: once all effects have left, somebody is at work for each open operation, and for nothing else. A child is at
+    /// work for the one that is its life.
     fn performers(&self) -> Result<(), Failure> {
         if self.host.is_none() || !self.shelf.pending.is_empty() {
             return Ok(());
         }
         for (number, agent) in self.agents() {
-            let waits = |open: &OpenOp| open.kind == OpKind::AwaitTask;
+            let waits = |open: &OpenOp| [OpKind::AwaitTask, OpKind::SuperviseChild].contains(&open.kind);
             let open: Vec<OpId> =
                 agent.ops.iter().filter(|(_, open)| !waits(open)).map(|(op, _)| *op).collect();
             let working = self.outside.at_work.keys().filter(|(agent, _)| *agent == number);
@@ -337,19 +344,7 @@ impl Situation {
             | Input::ChangeTrigger { agent, .. }
             | Input::ChangeWorkspace { agent, .. }
             | Input::Completed { agent, .. }
-            | Input::PlanProbed { agent, .. } => {
-                if !self.checks.parked.contains_key(agent) {
-                    return Ok(());
-                }
-                let (Some(host), parked) =
-                    (&mut self.host, Arc::make_mut(&mut self.checks).parked.remove(agent))
-                else {
-                    return Ok(());
-                };
-                let snapshot = parked.as_ref().map(AgentSnapshot::of);
-                let admitted = host.admit(snapshot, Vec::new());
-                admitted.map(|_| ()).map_err(|error| safety("D3", error.to_string()))
-            }
+            | Input::PlanProbed { agent, .. } => self.admit(agent),
             Input::Tick | Input::Drain { .. } => Ok(()),
         }
     }

@@ -12,6 +12,9 @@ use crate::script::{Deed, Line};
 /// The command that goes on as a task soon, by its number.
 const TASK: u32 = 6;
 
+/// The folder that everybody wants.
+const FOLDER: &str = "/p0";
+
 /// One step of the nondeterminism. Agents count from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Move {
@@ -21,6 +24,8 @@ pub enum Move {
     Again(u8),
     /// An operator starts what is stopped.
     Start(u8),
+    /// An operator ends the first child of the agent, which nothing else would bring to its end.
+    Dismiss(u8),
     /// A performer that works for the agent is done, by its position among those.
     End(u8, u8, Ending),
     /// An outcome of an operation that is over already.
@@ -45,7 +50,7 @@ pub enum Move {
     Park(u8),
 }
 
-/// What a model may want of the first task, of the first work item, or for itself.
+/// What a model may want of the first task, who may be a child, of the first work item, of the one folder, or for itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ask {
     List,
@@ -56,6 +61,11 @@ pub enum Ask {
     Pick,
     Block,
     Complete,
+    /// A child that works for it, and more to say to it.
+    Child,
+    Tell,
+    /// To work in the folder.
+    Enter,
     /// To wait for whatever comes from outside, for a second, or for the operator.
     AwaitAnything,
     AwaitTime,
@@ -76,6 +86,9 @@ impl Ask {
             Self::Pick => ("PickWorkItem", ITEM, r#","clear_blocker":true"#),
             Self::Block => ("UpdateWorkItem", ITEM, r#","blocked_by":"rain""#),
             Self::Complete => ("CompleteWorkItem", ITEM, ""),
+            Self::Child => ("SpawnAgent", r#""initial_message":"go""#, ""),
+            Self::Enter => ("UseWorkspace", r#""path":"/p0""#, ""),
+            Self::Tell => ("TaskInput", TASK, r#","input":"go on""#),
             Self::AwaitAnything => ("WaitFor", WAIT, r#","wake":"external""#),
             Self::AwaitTime => ("WaitFor", WAIT, r#","wake":"timer","resource":"1s""#),
             Self::AwaitOperator => ("WaitFor", WAIT, r#","wake":"operator_input""#),
@@ -193,8 +206,8 @@ fn plain(kind: OpKind) -> Deed {
         | OpKind::AwaitTask
         | OpKind::WriteInput
         | OpKind::SuperviseChild
-        | OpKind::FindWorkspace
         | OpKind::RemoveWorktree => Deed::TaskLooks,
+        OpKind::FindWorkspace => Deed::Finds { root: FOLDER.into() },
     }
 }
 
@@ -246,6 +259,7 @@ impl Move {
             Self::Ask(at) => request(at),
             Self::Again(at) => format!("{} again", request(at)),
             Self::Start(agent) => format!("agent {agent}: start"),
+            Self::Dismiss(agent) => format!("agent {agent}: an operator ends its child"),
             Self::End(agent, nth, ending) => {
                 format!("agent {agent}: its performer {nth} is done: {ending:?}")
             }

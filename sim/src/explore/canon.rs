@@ -28,7 +28,7 @@ pub(super) struct Canon {
 }
 
 /// What no decision depends on, by type and field.
-const IGNORED: [(&str, &[&str]); 11] = [
+const IGNORED: [(&str, &[&str]); 14] = [
     ("Agent", &["spec", "created_at", "event_seq", "last_at", "status_since", "next", "account"]),
     (
         "History",
@@ -49,7 +49,10 @@ const IGNORED: [(&str, &[&str]); 11] = [
     ("SchedulerDecision", &["row", "boundary", "model_reentry", "liveness_only", "message_id", "evidence"]),
     ("Hold", &["since"]),
     ("Task", &["created_at", "updated_at", "parent_message_id"]),
-    ("TaskEnd", &["duration_ms", "result", "failure_artifact"]),
+    ("TaskEnd", &["duration_ms", "result", "failure_artifact", "spent"]),
+    ("ChildEnd", &["spent"]),
+    ("Result", &["spent"]),
+    ("Childhood", &["progress", "result"]),
     ("Message", &["created_at", "origin", "delivery_surface", "admission_context"]),
 ];
 
@@ -140,7 +143,7 @@ impl Canon {
 /// A counted id as one number: its kind and its count.
 fn id(text: &str) -> Option<u64> {
     let (kind, count) = text.split_once('_')?;
-    let kind = ["msg", "run", "op", "brief", "task", "work", "timer", "wait"]
+    let kind = ["msg", "run", "op", "brief", "task", "work", "timer", "wait", "letter"]
         .iter()
         .position(|name| *name == kind)?;
     let count: u64 = count.parse().ok()?;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use holon_core::AgentId;
 use holon_core::agent::Agent;
 use holon_core::event::operation::OpKind;
 use holon_core::host::Host;
@@ -13,7 +14,6 @@ use super::Sabotage;
 use super::situation::{Setting, Situation};
 use crate::disk::Row;
 use crate::failure::{Failure, ensure, safety};
-use crate::ingress::agent_id;
 
 impl Situation {
     pub(super) fn crash(&mut self, setting: Setting<'_>, kept: usize) -> Result<(), Failure> {
@@ -60,16 +60,26 @@ impl Situation {
         let mut host = host.map_err(|error| safety("scenario", error.to_string()))?;
         host.resume_after(after);
         host.resume_accounts(self.checks.accounts());
+        let alive = self.checks.agents().values().filter(|agent| !agent.childhood.archived);
+        host.resume_names(alive.map(|agent| agent.id.clone()));
         let call = Call::RuntimeStarted { build: "sim".into(), config, seed, after };
         let checks = Arc::make_mut(&mut self.checks);
         checks.parked.clear();
         checks.row(&Row { call, step: None, records: Vec::new(), effects: None })?;
         let stale = setting.sabotage == Some(Sabotage::StaleSnapshot);
         let from = if stale { &self.shelf.before.checks } else { &self.shelf.durable.checks };
-        for agent in from.agents().values() {
+        // Who has come to an end stays out of memory.
+        let stays_out = |agent: &Agent| {
+            let forgotten =
+                setting.sabotage == Some(Sabotage::LeaveChildren) && agent.spec.supervisor.is_some();
+            forgotten || (agent.childhood.archived && agent.outbox.is_empty())
+        };
+        let (out, inside): (Vec<Agent>, Vec<Agent>) = from.agents().values().cloned().partition(stays_out);
+        for agent in &inside {
             host.admit(Some(read_back(agent)?), Vec::new())
                 .map_err(|error| safety("D3", error.to_string()))?;
         }
+        checks.parked.extend(out.into_iter().map(|agent| (agent.id.clone(), agent)));
         checks.fold_is_live(&host)?;
         checks.started(self.at);
         self.host = Some(host);
@@ -77,15 +87,16 @@ impl Situation {
             return Ok(());
         }
         let mut more = false;
-        let all = setting.world.agents;
-        for number in 1..=all {
-            let (now, agent) = (self.now(), agent_id(number.into()));
+        let last = inside.last().map(|agent| agent.id.clone());
+        for Agent { id: agent, .. } in inside {
+            let (now, number) = (self.now(), self.number_of(&agent));
+            let settles = Some(&agent) == last.as_ref();
             let asked = self.ask_supervisors(setting, number)?;
             let Some(host) = &mut self.host else { return Ok(()) };
             let step = host.recover(now, &agent, asked.report.clone());
             asked.judge(step.records())?;
             let call = Call::Recover { now, agent, report: asked.report };
-            more = self.take(setting, call, step, number == all)?;
+            more = self.take(setting, call, step, settles)?;
         }
         self.follow_up(setting, more)
     }
@@ -93,12 +104,39 @@ impl Situation {
     pub(super) fn park(&mut self, number: u8) -> Result<(), Failure> {
         self.left.bounds.parks -= 1;
         let Some(host) = &mut self.host else { return Ok(()) };
-        let agent = agent_id(number.into());
+        let Some(agent) = self.checks.agents().keys().nth(usize::from(number) - 1).cloned() else {
+            return Ok(());
+        };
         if let Some(snapshot) = host.park(&agent) {
             let read = read_back(&snapshot.agent)?.agent;
             Arc::make_mut(&mut self.checks).parked.insert(agent, read);
         }
         Ok(())
+    }
+
+    /// An agent that has left memory comes back.
+    pub(super) fn admit(&mut self, agent: &AgentId) -> Result<(), Failure> {
+        if !self.checks.parked.contains_key(agent) {
+            return Ok(());
+        }
+        let parked = Arc::make_mut(&mut self.checks).parked.remove(agent);
+        let Some(host) = &mut self.host else { return Ok(()) };
+        let admitted = host.admit(parked.as_ref().map(AgentSnapshot::of), Vec::new());
+        admitted.map(|_| ()).map_err(|error| safety("D3", error.to_string()))
+    }
+
+    /// A child is asked for: it comes back, and takes what there is for it.
+    pub(super) fn load(&mut self, setting: Setting<'_>, child: &AgentId) -> Result<(), Failure> {
+        if !self.checks.parked.contains_key(child) {
+            return Ok(());
+        }
+        self.admit(child)?;
+        let (now, agent) = (self.now(), child.clone());
+        let asked = self.ask_supervisors(setting, self.number_of(child))?;
+        let Some(host) = &mut self.host else { return Ok(()) };
+        let step = host.recover(now, &agent, asked.report.clone());
+        let more = self.take(setting, Call::Recover { now, agent, report: asked.report }, step, true)?;
+        self.follow_up(setting, more)
     }
 }
 

@@ -98,6 +98,8 @@ pub enum Sabotage {
     ForgetParked,
     /// A command that came to its end while the process was down is not asked for.
     ForgetEnd,
+    /// A start of the process brings no child into memory.
+    LeaveChildren,
     /// What a command came to is told as something else.
     MisreportEnd,
 }

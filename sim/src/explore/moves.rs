@@ -9,6 +9,7 @@ use holon_core::{AgentId, OpId};
 use super::command::Working;
 use super::situation::{Setting, Situation};
 use super::{Ending, Move, Pot};
+use crate::scenario::Action;
 
 /// The number by which everything that has no agent goes.
 const NOBODY: u8 = 0;
@@ -42,6 +43,7 @@ impl Situation {
         {
             moves.push(Move::Pass);
         }
+        moves.extend(self.drain().filter(|step| matches!(step, Move::Dismiss(_))));
         if self.left.bounds.parks > 0 {
             let idle = self.agents().filter(|(number, _)| self.idles(*number));
             moves.extend(idle.map(|(number, _)| Move::Park(number)));
@@ -68,13 +70,24 @@ impl Situation {
             let ending = if working.asked { Ending::Stopped } else { Ending::Plain };
             return Some(Move::End(*agent, 0, ending));
         }
-        if let Some((number, _)) = self.agents().find(|(number, _)| self.stopped(*number)) {
+        if let Some((number, _)) = self.agents().find(|(number, _)| self.startable(*number)) {
             return Some(Move::Start(number));
         }
         if let Some(request) = self.outside.cut_off.iter().next() {
             return Some(Move::Again(*request));
         }
-        (!self.rests() && self.passing() == Some(Pot::Free)).then_some(Move::Pass)
+        if !self.rests() && self.passing() == Some(Pot::Free) {
+            return Some(Move::Pass);
+        }
+        let lives = self.agents().find(|(number, _)| self.dismissal(*number).is_some());
+        lives.map(|(number, _)| Move::Dismiss(number))
+    }
+
+    /// How an operator ends the first child of an agent, unless that was asked for already.
+    pub(super) fn dismissal(&self, number: u8) -> Option<Action> {
+        let mut children = self.agent(number)?.tasks.children();
+        let (task, _) = children.find(|(task, _)| task.stop.is_none())?;
+        Some(Action::StopTask { task: task.id.0, force: false })
     }
 
     fn asks(&self, setting: Setting<'_>, moves: &mut Vec<Move>) {
@@ -85,13 +98,14 @@ impl Situation {
         }
         moves.extend(self.outside.cut_off.iter().map(|request| Move::Again(*request)));
         moves.extend(
-            self.agents().filter(|(number, _)| self.stopped(*number)).map(|(number, _)| Move::Start(number)),
+            self.agents()
+                .filter(|(number, _)| self.startable(*number))
+                .map(|(number, _)| Move::Start(number)),
         );
     }
 
     /// A stop of what is stopped, or an abort of nothing, records nothing: it leads nowhere new.
     fn useful(&self, at: u8, setting: Setting<'_>) -> bool {
-        use crate::scenario::Action;
         let Some(offer) = setting.world.offers.get(usize::from(at)) else { return false };
         match &offer.action {
             Action::Stop => !self.stopped(offer.agent),
@@ -215,6 +229,11 @@ impl Situation {
 
     fn stopped(&self, number: u8) -> bool {
         self.agent(number).is_some_and(|agent| agent.status == Status::Stopped)
+    }
+
+    /// Whoever is stopped and may be started: a child that was stopped has come to its end.
+    fn startable(&self, number: u8) -> bool {
+        self.stopped(number) && self.agent(number).is_some_and(|agent| agent.spec.supervisor.is_none())
     }
 
     fn idles(&self, number: u8) -> bool {

@@ -17,7 +17,7 @@ use crate::scenario::{Action, Scenario, Timed, VERSION};
 use crate::script::{Deed, Line};
 use crate::story::Story;
 use crate::verdict::{caught, guarded};
-use crate::world::Options;
+use crate::world::{Options, of_child};
 
 /// Runs that looking for the boundaries of crashes may take.
 const RUNS: u64 = 2_000;
@@ -162,19 +162,24 @@ impl Writer {
                 self.inputs.push(Timed { at, agent: agent.into(), action: Action::Start });
                 Some(())
             }
+            Move::Dismiss(agent) => {
+                let action = situation.dismissal(agent)?;
+                self.inputs.push(Timed { at, agent: agent.into(), action });
+                Some(())
+            }
             Move::End(agent, place, ending) => {
                 let at_work = &situation.outside.at_work;
                 let named = at_work.keys().filter(|(of, _)| *of == agent).nth(place.into())?;
                 let Begun { kind, nth, at: since } = self.begun.remove(named)?;
                 let deed = ending.deed(kind, situation.round(agent))?;
-                self.script.push(Line { agent: agent.into(), nth, after: at - since, deed });
+                self.script.push(Line { agent: numbered(situation, agent), nth, after: at - since, deed });
                 Some(())
             }
             Move::Finish(agent, place, ending) => {
                 let named = (agent, situation.unseen(agent, place)?);
                 let Begun { kind, nth, at: since } = self.begun.remove(&named)?;
                 self.script.push(Line {
-                    agent: agent.into(),
+                    agent: numbered(situation, agent),
                     nth,
                     after: at - since,
                     deed: ending.deed(kind, 0)?,
@@ -210,7 +215,7 @@ impl Writer {
             if let Some(Begun { kind, nth, .. }) = self.begun.remove(&named)
                 && let Some(deed) = silence(kind)
             {
-                self.script.push(Line { agent: agent.into(), nth, after: 0, deed });
+                self.script.push(Line { agent: numbered(situation, agent), nth, after: 0, deed });
             }
         }
         for (named, Working { kind, .. }) in at_work {
@@ -221,6 +226,12 @@ impl Writer {
             }
         }
     }
+}
+
+/// The number of an agent in a scenario, where children have others.
+fn numbered(situation: &Situation, agent: u8) -> u32 {
+    let child = situation.agent(agent).filter(|agent| agent.spec.supervisor.is_some());
+    child.map_or_else(|| agent.into(), |child| of_child(&child.id))
 }
 
 fn silence(kind: OpKind) -> Option<Deed> {

@@ -54,7 +54,11 @@ pub(super) enum Errand {
         supervisor: SupervisorIdentity,
     },
     /// A child is to be brought into memory.
-    Load,
+    Load {
+        child: AgentId,
+    },
+    /// Somebody looks at a plan.
+    Look,
     /// A supervisor is given the word.
     Word {
         agent: AgentId,
@@ -122,7 +126,8 @@ impl Errand {
                 Self::Begin { agent, op, kind: OpKind::RemoveWorktree }
             }
             // Nobody edits a plan in a small world.
-            Effect::LoadChild { .. } | Effect::ProbePlan { .. } => Self::Load,
+            Effect::ProbePlan { .. } => Self::Look,
+            Effect::LoadChild { child, .. } => Self::Load { child },
             Effect::Cancel { agent, op } => Self::Cancel { agent, op },
         }
     }

@@ -15,7 +15,7 @@ use super::shelf::{Errand, Image, Shelf};
 use super::{Bounds, Pot, Sabotage, SmallWorld};
 use crate::checks::Checks;
 use crate::failure::{Failure, ensure, safety};
-use crate::ingress::{Request, agent_id};
+use crate::ingress::Request;
 use crate::scenario::Action;
 
 /// The wall clock at the beginning: 2026-01-01.
@@ -102,10 +102,11 @@ impl Situation {
 
     /// An agent as the records say.
     pub(super) fn agent(&self, number: u8) -> Option<&Agent> {
-        self.checks.agents().get(&agent_id(number.into()))
+        self.checks.agents().values().nth(usize::from(number).checked_sub(1)?)
     }
 
-    /// Agents with their numbers.
+    /// Agents with their numbers. A child comes after its parent: in a world with children there is one agent that may
+    /// have some, and those have none, so that everybody keeps his number.
     pub(super) fn agents(&self) -> impl Iterator<Item = (u8, &Agent)> {
         (1..).zip(self.checks.agents().values())
     }
@@ -139,6 +140,10 @@ impl Situation {
                 && agent.tasks.active_count() == 0
                 && self.checks.reference.stopped(&agent.id) == Some(false)
         };
+        let done = |agent: &Agent| match agent.spec.supervisor {
+            Some(_) => agent.childhood.archived && agent.outbox.is_empty(),
+            None => done(agent) && agent.outbox.is_empty(),
+        };
         self.host.is_some()
             && self.shelf.pending.is_empty()
             && !self.due
@@ -159,7 +164,10 @@ impl Situation {
             let task = self.checks.reference.untold(&agent.id)?;
             Some(format!("nobody tells {} of the end of {task}", agent.id))
         });
-        let unfinished = unfinished.or(untold);
+        let lives = |agent: &&Agent| agent.spec.supervisor.is_some() && !agent.childhood.archived;
+        let lives = self.checks.agents().values().find(lives);
+        let lives = lives.map(|child| format!("{} never comes to its end", child.id));
+        let unfinished = unfinished.or(untold).or(lives);
         let runs = self.checks.agents().values().find(|agent| agent.run.is_some());
         let runs = runs.map(|agent| format!("{} runs for ever", agent.id));
         let waits = self.outside.waiting.keys().next().map(|reply| format!("nobody answers {reply}"));
@@ -235,7 +243,8 @@ impl Situation {
                     Errand::Prepare { .. } => 5,
                     Errand::Stop { .. } => 6,
                     Errand::Watch { .. } => 7,
-                    Errand::Load => 8,
+                    Errand::Load { .. } => 8,
+                    Errand::Look => 9,
                 });
             }
         }

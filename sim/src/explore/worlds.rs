@@ -2,7 +2,7 @@
 
 use holon_core::agent::timer::Misfire;
 use holon_core::config::{
-    HoldPolicy, HostLimits, RetryPolicy, TurnLimits, UnattendedPolicy, WhileStopped, WorkPolicy,
+    ChildLimits, HoldPolicy, HostLimits, RetryPolicy, TurnLimits, UnattendedPolicy, WhileStopped, WorkPolicy,
 };
 use holon_core::message::Priority;
 use holon_core::model::{FailureKind, ModelRef};
@@ -26,6 +26,8 @@ pub fn worlds() -> Vec<SmallWorld> {
         waits(),
         timers(),
         triggers(),
+        family(),
+        folders(),
     ]
 }
 
@@ -329,6 +331,48 @@ fn triggers() -> SmallWorld {
         ],
         endings: endings(&[(Ending::Asks(Ask::AwaitAnything), Pot::Calls)]),
         bounds: Bounds { calls: 1, crashes: 1, ..NOTHING },
+        tasks: false,
+    }
+}
+
+/// One child at a time, who has none.
+fn family() -> SmallWorld {
+    let base = config(&["a/one"]);
+    let children = ChildLimits { depth: 1, per_agent: 1 };
+    SmallWorld {
+        name: "family",
+        about: "an agent and its child, which begins, says that it needs somebody, ends or is ended, its parent stopped, crashes among them",
+        config: Config { queue: few_replays(), children, ..base },
+        agents: 1,
+        offers: vec![
+            offer(1, 1, prompt()),
+            offer(1, 1, Action::Stop),
+            offer(1, 1, Action::StopTask { task: 1, force: false }),
+        ],
+        endings: vec![
+            (Ending::Plain, Pot::Free),
+            (Ending::Asks(Ask::Child), Pot::Calls),
+            (Ending::Asks(Ask::Tell), Pot::Calls),
+            (Ending::Asks(Ask::Output), Pot::Calls),
+            (Ending::Asks(Ask::Stop), Pot::Calls),
+            (Ending::Asks(Ask::AwaitOperator), Pot::Calls),
+            (Ending::Fails(FailureKind::Auth), Pot::Faults),
+        ],
+        bounds: Bounds { calls: 2, faults: 1, crashes: 1, parks: 1, ahead: 1, ..NOTHING },
+        tasks: false,
+    }
+}
+
+/// Each agent may go to the folder, and change something in it.
+fn folders() -> SmallWorld {
+    SmallWorld {
+        name: "folders",
+        about: "two agents that want one folder, of whom one is refused while the other has it, a stop and a crash",
+        config: Config { queue: few_replays(), ..config(&["a/one"]) },
+        agents: 2,
+        offers: vec![offer(1, 1, prompt()), offer(2, 1, prompt()), offer(1, 1, Action::Stop)],
+        endings: endings(&[(Ending::Asks(Ask::Enter), Pot::Calls), (Ending::Commands(1), Pot::Calls)]),
+        bounds: Bounds { calls: 4, crashes: 1, ..NOTHING },
         tasks: false,
     }
 }
