@@ -130,7 +130,12 @@ impl Home {
 
     /// The home of a one-shot run: a ledger of its own, so that two never get in each other's way.
     pub fn run(&self, id: &str) -> Self {
-        Self { root: self.root.join("runs").join(id) }
+        Self { root: self.runs().join(id) }
+    }
+
+    /// Where the homes of one-shot runs are.
+    pub fn runs(&self) -> PathBuf {
+        self.root.join("runs")
     }
 
     /// The home around a temporary run's home; any other one is its own.

@@ -5,6 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use crate::ledger::HomeLock;
+
 /// Homes that are removed at once; what is left is for later runs.
 const AT_ONCE: usize = 16;
 /// A home that changed within this time is left alone, whoever it belongs to.
@@ -32,6 +34,25 @@ pub fn old_runs(runs: &Path, keep: u64, now: SystemTime) -> usize {
     };
     let candidates = old.filter(stale).collect::<Vec<_>>();
     candidates.iter().rev().take(AT_ONCE).filter(|run| run.remove().is_ok()).count()
+}
+
+/// Homes that have worktrees, and no process any more.
+pub fn with_worktrees(runs: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(runs) else { return Vec::new() };
+    let runs = entries.filter_map(|entry| Run::of(&entry.ok()?));
+    let left = |run: &Run| run.has_worktrees() && HomeLock::probe(&run.path).is_ok();
+    let mut homes: Vec<PathBuf> = runs.filter(left).map(|run| run.path).collect();
+    homes.sort();
+    homes
+}
+
+/// The worktrees of a home, whichever agent they were made for.
+pub fn worktrees(home: &Path) -> Vec<PathBuf> {
+    let folders =
+        |path: PathBuf| fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut worktrees: Vec<PathBuf> = folders(home.join("worktrees")).flat_map(folders).collect();
+    worktrees.sort();
+    worktrees
 }
 
 impl Run {
@@ -74,7 +95,6 @@ impl Run {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::HomeLock;
 
     const NOW: Duration = Duration::from_secs(2_000_000_000);
 
@@ -128,6 +148,24 @@ mod tests {
         }
         assert_eq!(prune(folder.path(), 1), 1);
         assert_eq!(left(folder.path()), ["run-0", "run-1"]);
+    }
+
+    #[test]
+    fn a_home_with_a_worktree_is_left_once_nobody_has_it() {
+        let folder = runs(2);
+        let home = folder.path().join("run-1");
+        fs::create_dir_all(home.join("worktrees/run-1/2")).unwrap();
+        let lock = HomeLock::acquire(&home).unwrap();
+        assert!(with_worktrees(folder.path()).is_empty());
+        drop(lock);
+        // Another test may be about to execute a program, with every file that is open here.
+        let left = (0..200).any(|_| {
+            std::thread::sleep(Duration::from_millis(5));
+            with_worktrees(folder.path()) == [home.clone()]
+        });
+        assert!(left);
+        assert_eq!(worktrees(&home), [home.join("worktrees/run-1/2")]);
+        assert!(with_worktrees(&folder.path().join("nowhere")).is_empty());
     }
 
     #[test]

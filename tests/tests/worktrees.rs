@@ -9,7 +9,7 @@ use end_to_end::life::Life;
 use end_to_end::obedient::{asks, folder, git, obedient, repository, told};
 use end_to_end::provider::{Provider, command};
 use end_to_end::task::files;
-use end_to_end::{durable, wait_for};
+use end_to_end::{Holon, durable, strays, wait_for};
 use serde_json::{Value, json};
 
 fn text(path: &Path) -> &str {
@@ -166,4 +166,52 @@ fn what_a_crash_cuts_short_is_removed() {
     assert!(!daemon.0.home().join("worktrees/a/1").exists());
     assert!(life.leave().success());
     daemon.0.check_ledger(&daemon.ledger());
+}
+
+/// A temporary run is killed while its children work. The next one removes what holds nothing, and names what does.
+#[test]
+fn what_a_killed_run_leaves_is_recovered_by_the_next_one() {
+    let provider = Provider::answering(obedient);
+    let holon = Holon::new().with("HOLON_MODEL", "local/test").with("HOLON_LOCAL_BASE_URL", &provider.url);
+    let top = repository(holon.folder(), "repository");
+    let root = ["--workspace-root", text(&top)];
+    let own = isolated(&top, "own");
+    let clean = delegates(&[command("touch ../../../begun-clean; exec sleep 300")]);
+    let dirty = delegates(&[command("echo new > made; touch ../../../begun-dirty; exec sleep 300")]);
+    let mut killed = holon.spawn(&[&["run"], &root[..], &[&told(&[own, clean, dirty])]].concat());
+    let runs = || fs::read_dir(holon.home().join("runs")).into_iter().flatten().flatten();
+    let began = |name: &str| runs().any(|run| run.path().join(name).exists());
+    wait_for("work in both", || began("begun-clean") && began("begun-dirty"));
+    let run = runs().next().expect("the run").path();
+    killed.kill().expect("it is there");
+    killed.wait().expect("it is gone");
+    let asked = provider.requests().len();
+    assert_eq!(branches(&top).lines().count(), 3);
+    assert!(holon.run(&["config", "doctor"]).stdout.contains("has left"));
+
+    let next = holon.run(&[&["run"], &root[..], &["hello"]].concat());
+    assert_eq!(next.code, Some(0), "{next:?}");
+    assert_eq!(provider.requests().len(), asked + 1, "nobody goes on with what was killed");
+    let left = branches(&top);
+    assert_eq!((left.lines().count(), git(&top, &["worktree", "list"]).lines().count()), (1, 2), "{left}");
+    assert!(next.stderr.contains("was killed") && next.stderr.contains("stays (changed)"), "{next:?}");
+    assert!(strays::supervisors(&holon.home()).is_empty());
+    holon.check_ledger(&run.join("ledger.sqlite3"));
+    // It is told once, and listed as long as it is there.
+    let later = holon.run(&[&["run"], &root[..], &["hello"]].concat());
+    assert!(later.code == Some(0) && !later.stderr.contains("was killed"), "{later:?}");
+    let doctor = holon.run(&["config", "doctor", "--json"]).json();
+    let listed = doctor["findings"].as_array().expect("findings").iter();
+    let listed: Vec<_> = listed.filter(|finding| finding["check"] == "worktrees").collect();
+    assert_eq!(listed.len(), 1, "{doctor}");
+    let kept = holon.home().join("runs").join(run.file_name().expect("a name")).join("worktrees");
+    assert!(fs::read_dir(kept).expect("a folder").next().is_some());
+    // Both are told how it goes.
+    let (_, removal) = next.stderr.split_once("what is new there: ").expect("a command");
+    let (_, listed) = listed[0]["try"].as_str().expect("a command").split_once("then: ").expect("a command");
+    assert!(removal.contains("branch -D") && listed.contains("branch -D"), "{removal}, {listed}");
+    let done = std::process::Command::new("sh").args(["-ec", listed]).output().expect("sh");
+    assert!(done.status.success(), "{done:?}");
+    assert_eq!((branches(&top).as_str(), git(&top, &["worktree", "list"]).lines().count()), ("", 1));
+    assert!(!holon.run(&["config", "doctor"]).stdout.contains("has left"));
 }

@@ -16,7 +16,7 @@ use super::exit::Exit;
 use super::interrupts;
 use super::ledger::{replayed, verified, verify};
 use super::output::{self, Failure};
-use super::session::Session;
+use super::session::{Means, Session};
 use crate::driver::{BUILD, Observer};
 use crate::entropy;
 use crate::home::Home;
@@ -71,12 +71,14 @@ pub(super) fn demo(args: DemoArgs) -> Result<Exit, Failure> {
     };
     let session = Session {
         errand,
-        config: Config::new(vec![ModelRef::new("scripted/demo")?]),
-        durability: Durability::Full,
-        commands: CommandSettings::default(),
-        confinement: None,
-        secrets: Vec::new(),
-        providers: Providers::new(vec![built_in::scripted()]),
+        means: Means {
+            config: Config::new(vec![ModelRef::new("scripted/demo")?]),
+            durability: Durability::Full,
+            commands: CommandSettings::default(),
+            confinement: None,
+            secrets: Vec::new(),
+            providers: Providers::new(vec![built_in::scripted()]),
+        },
         keep_runs: None,
         live: LiveSink::nobody(),
     };

@@ -5,6 +5,7 @@ mod beside;
 mod config;
 mod daemon;
 mod demo;
+mod earlier;
 mod errand;
 mod exit;
 mod explained;

@@ -15,7 +15,7 @@ use super::exit::Exit;
 use super::interrupts::{self, Ending};
 use super::outcome;
 use super::output::{self, Failure, Lines};
-use super::session::Session;
+use super::session::{Means, Session};
 use super::setup::Setup;
 use crate::activity::Activity;
 use crate::daemon::Metadata;
@@ -230,12 +230,14 @@ fn session(
     }
     Ok(Session {
         errand,
-        config,
-        durability: settings.durability,
-        commands: settings.commands,
-        confinement,
-        secrets,
-        providers,
+        means: Means {
+            config,
+            durability: settings.durability,
+            commands: settings.commands,
+            confinement,
+            secrets,
+            providers,
+        },
         keep_runs: Some(settings.run.keep),
         live,
     })

@@ -12,6 +12,7 @@ use holon_core::view::{ExplainedDeadline, RunVerdict};
 use holon_core::{AgentId, Answer, Config, Input, MessageId, Record, Reject};
 
 use super::beside;
+use super::earlier::Earlier;
 use super::errand::{Errand, Target};
 use super::exit::Exit;
 use super::interrupts::Ending;
@@ -19,6 +20,7 @@ use super::output::Failure;
 use crate::changes::{Before, Changes};
 use crate::confine::Confinement;
 use crate::driver::{Driver, DriverError, Gate, Observer, Start};
+use crate::home::Home;
 use crate::ledger::{Durability, HomeLock, LockError};
 use crate::live::LiveSink;
 use crate::perform::model::Providers;
@@ -26,12 +28,22 @@ use crate::perform::tool::CommandEnvironment;
 use crate::perform::{self, CommandSettings};
 use crate::report::{Ended, RunFold, RunReport};
 use crate::screen::{Screen, Tone};
+use crate::settings::Environment;
 use crate::text::Secrets;
-use crate::{clock, prune, spawn, supervise};
+use crate::{clock, supervise};
 
 /// What is to be done, and with what.
 pub(super) struct Session {
     pub(super) errand: Errand,
+    pub(super) means: Means,
+    /// Homes of temporary runs that are kept; none keeps all.
+    pub(super) keep_runs: Option<u64>,
+    pub(super) live: LiveSink,
+}
+
+/// What a runtime needs, in whichever home.
+#[derive(Clone)]
+pub(super) struct Means {
     pub(super) config: Config,
     pub(super) durability: Durability,
     pub(super) commands: CommandSettings,
@@ -39,9 +51,6 @@ pub(super) struct Session {
     /// Secrets beyond those that the environment's names give away.
     pub(super) secrets: Vec<(String, String)>,
     pub(super) providers: Providers,
-    /// Homes of temporary runs that are kept; none keeps all.
-    pub(super) keep_runs: Option<u64>,
-    pub(super) live: LiveSink,
 }
 
 /// How the prompt fared.
@@ -50,6 +59,7 @@ struct Outcome {
     verdict: RunVerdict,
     due: Vec<ExplainedDeadline>,
     queued: u64,
+    earlier: Option<Earlier>,
 }
 
 impl Session {
@@ -85,6 +95,11 @@ impl Session {
         // What broke the run says more than what broke its end.
         let outcome = outcome?;
         closed?;
+        if let Some(earlier) = outcome.earlier.filter(|_| !ending.asked()) {
+            for text in earlier.told().await {
+                self.errand.screen.line(Tone::Bad, &format!("holon: {text}"));
+            }
+        }
         let ended = Ended {
             verdict: outcome.verdict,
             exit_code: Exit::from(outcome.verdict).code(),
@@ -101,26 +116,9 @@ impl Session {
     }
 
     fn start(&self, observer: Observer, tools_from: Gate) -> Start {
-        Start {
-            ledger: self.errand.home.ledger(),
-            durability: self.durability,
-            config: self.config.clone(),
-            secrets: Secrets::new(self.errand.environment.secrets().chain(self.secrets.iter().cloned())),
-            providers: self.providers.clone(),
-            reserve: (self.errand.target != Target::Temporary).then(|| self.errand.home.root().to_owned()),
-            performing: perform::Settings {
-                commands: self.commands,
-                confinement: self.confinement.clone(),
-                tied: self.errand.target == Target::Temporary,
-                ..perform::Settings::new(
-                    self.errand.home.root().to_owned(),
-                    CommandEnvironment::new(self.errand.environment.variables()),
-                )
-            },
-            live: self.live.clone(),
-            tools_from,
-            observer,
-        }
+        let temporary = self.errand.target == Target::Temporary;
+        let start = self.means.start(&self.errand.home, &self.errand.environment, temporary);
+        Start { live: self.live.clone(), tools_from, observer, ..start }
     }
 
     async fn prompt(&self, driver: &mut Driver, prompt: &str, ending: &Ending) -> Result<Outcome, Failure> {
@@ -138,7 +136,7 @@ impl Session {
         let Answer::Admitted { message_id, .. } = answer else {
             return Err(Failure::from(anyhow!("a prompt was answered with {answer:?}")));
         };
-        self.prune();
+        let earlier = self.earlier();
         let interrupted = self.until_settled(driver, ending).await?;
         let view = driver.view();
         // What was aborted says so, although the next message is at work already.
@@ -152,7 +150,7 @@ impl Session {
         }
         let queued = view.agent(&self.errand.agent).map_or(0, |agent| agent.inbox.queued_entries());
         let due = view.due(&self.errand.agent).into_iter().collect();
-        Ok(Outcome { message_id, verdict, due, queued })
+        Ok(Outcome { message_id, verdict, due, queued, earlier })
     }
 
     /// Nobody would ever hear of the tasks of a temporary agent again: they end with the run. Those of another agent
@@ -207,12 +205,12 @@ impl Session {
         Ok(false)
     }
 
-    /// Makes room among the homes of earlier runs while the model thinks; nobody waits for it.
-    fn prune(&self) {
+    /// Sees to what earlier runs have left while the model thinks.
+    fn earlier(&self) -> Option<Earlier> {
         let runs = self.errand.home.root().parent().filter(|_| self.errand.target == Target::Temporary);
-        if let (Some(runs), Some(keep)) = (runs.map(Path::to_owned), self.keep_runs) {
-            drop(spawn::blocking(move || prune::old_runs(&runs, keep, clock::system())));
-        }
+        let (runs, keep) = (runs.map(Path::to_owned)?, self.keep_runs?);
+        let (means, environment) = (self.means.clone(), self.errand.environment.clone());
+        Some(Earlier::begin(runs, keep, Box::new(move |home| means.start(home, &environment, true))))
     }
 
     async fn ensure_agent(&self, driver: &mut Driver) -> Result<(), Failure> {
@@ -242,6 +240,32 @@ impl Session {
         let agent = self.errand.agent.clone();
         let answer = driver.ask(|reply| Input::CreateAgent { agent, spec, reply }).await?;
         if let Answer::Refused { reject } = answer { Err(refused(reject)) } else { Ok(()) }
+    }
+}
+
+impl Means {
+    /// A runtime that shows nothing. Of a temporary agent nothing stays when it ends.
+    fn start(&self, home: &Home, environment: &Environment, temporary: bool) -> Start {
+        Start {
+            ledger: home.ledger(),
+            durability: self.durability,
+            config: self.config.clone(),
+            secrets: Secrets::new(environment.secrets().chain(self.secrets.iter().cloned())),
+            providers: self.providers.clone(),
+            reserve: (!temporary).then(|| home.root().to_owned()),
+            performing: perform::Settings {
+                commands: self.commands,
+                confinement: self.confinement.clone(),
+                tied: temporary,
+                ..perform::Settings::new(
+                    home.root().to_owned(),
+                    CommandEnvironment::new(environment.variables()),
+                )
+            },
+            live: LiveSink::nobody(),
+            tools_from: Gate::open(),
+            observer: Box::new(|_| {}),
+        }
     }
 }
 

@@ -1,13 +1,14 @@
 //! The home: that it is there, that it can be written, and what it lies on.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access, statvfs};
 
 use super::Finding;
 use crate::home::Home;
 use crate::ledger::RESERVE_BYTES;
+use crate::prune;
 use crate::settings::{Environment, Origin, quoted};
 use crate::trigger_address::TriggerKey;
 
@@ -46,7 +47,42 @@ pub(super) fn examine(home: &Home, origin: &Origin, environment: &Environment) -
         findings.push(Finding::problem(check, error.to_string(), error.hint()));
     }
     findings.extend(space(place));
+    findings.extend(worktrees(home));
     findings
+}
+
+/// What temporary runs have left of a repository: nobody else knows of it.
+fn worktrees(home: &Home) -> Vec<Finding> {
+    let left = prune::with_worktrees(&home.runs()).into_iter().flat_map(|run| prune::worktrees(&run));
+    let finding = |worktree: PathBuf| {
+        let at = path(&worktree);
+        let what = format!(
+            "{at} is a worktree that a temporary run has left: it is not removed while it holds work"
+        );
+        Finding::warning("worktrees", what, removal(&worktree, &quoted(&at)))
+    };
+    left.map(finding).collect()
+}
+
+/// How to remove a worktree with its branch.
+fn removal(worktree: &Path, at: &str) -> String {
+    let git_folder = || {
+        let link = fs::read_to_string(worktree.join(".git")).ok()?;
+        Some(PathBuf::from(link.strip_prefix("gitdir: ")?.trim_end()))
+    };
+    let of_repository = |git: PathBuf| {
+        let head = fs::read_to_string(git.join("HEAD")).ok()?;
+        let branch = head.strip_prefix("ref: refs/heads/")?.trim_end().to_owned();
+        // <repository>/.git/worktrees/<name>
+        let repository = path(git.ancestors().nth(2)?);
+        Some((quoted(&repository), quoted(&branch)))
+    };
+    match git_folder().and_then(of_repository) {
+        Some((git, branch)) => format!(
+            "look at it, then: git --git-dir {git} worktree remove --force {at} && git --git-dir {git} branch -D {branch}"
+        ),
+        None => format!("look at it, then: rm -r {at}"),
+    }
 }
 
 /// Where the home lies, and how much room there is.
