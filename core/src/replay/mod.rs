@@ -102,6 +102,9 @@ impl Replay {
                 let mut accounts = Accounts::default();
                 self.agents.values().for_each(|agent| accounts.add_absent(&agent.account));
                 host.resume_accounts(accounts);
+                // Whoever stays out of memory counts, too, and has its name.
+                let alive = self.agents.values().filter(|agent| !agent.childhood.archived);
+                host.resume_names(alive.map(|agent| agent.id.clone()));
                 self.host = Some(host);
                 Ok(None)
             }

@@ -4,12 +4,15 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use super::{Again, Audit, AuditError, Call, Difference, Line, ReplayError, call_line};
-use crate::Record;
-use crate::ids::StepSeq;
+use super::{Again, Audit, AuditError, Call, Difference, Line, Replay, ReplayError, call_line};
+use crate::agent::identity::{AgentKind, AgentSpec};
+use crate::agent::workspace::ExecutionBinding;
+use crate::config::HostLimits;
+use crate::ids::{Seed, StepSeq};
 use crate::input::Input;
-use crate::testing::{World, calls, context, prompt, says, tool_says};
+use crate::testing::{World, agent, calls, config, context, prompt, says, tool_says};
 use crate::time::Now;
+use crate::{Config, Record, ReplyId};
 
 /// The records of a turn with a command.
 fn records() -> Vec<Record> {
@@ -54,7 +57,7 @@ fn a_call_comes_back_from_its_line_unread() {
 
 #[test]
 fn a_step_is_read_as_the_whole_call_is() {
-    let call = Call::Step { now: Now::default(), input: Input::Drain { reply: crate::ReplyId(3) } };
+    let call = Call::Step { now: Now::default(), input: Input::Drain { reply: ReplyId(3) } };
     for call in [call, tick()] {
         let text = serde_json::to_string(&call).unwrap();
         let head: super::call::Head<'_> = serde_json::from_str(&text).unwrap();
@@ -74,6 +77,28 @@ fn nothing_is_asked_of_a_host_that_was_not_started() {
     nobody.call(&call, &records()).unwrap();
     assert_eq!((nobody.report().calls, nobody.report().skipped_calls), (0, 1));
     assert_eq!(nobody.report().judged, records().len() as u64);
+}
+
+/// Whoever is not brought into memory after a start counts as an agent, and its name is taken.
+#[test]
+fn agents_out_of_memory_count_when_calls_are_made_again() {
+    let records = records();
+    let seed = Seed(1);
+    let create = |name: &str| {
+        let spec =
+            AgentSpec::named(AgentKind::Named, ExecutionBinding::agent_home(format!("/agents/{name}")));
+        let input = Input::CreateAgent { agent: agent(name), spec, reply: ReplyId(1) };
+        Call::Step { now: Now { wall: records[records.len() - 1].at, ..Now::default() }, input }
+    };
+    for (agents, name) in [(1, "other"), (2, "main")] {
+        let config = Config { limits: HostLimits { agents, ..config().limits }, ..config() };
+        let mut replay = Replay::default();
+        replay.fold(&records).unwrap();
+        let after = StepSeq(1_000);
+        replay.call(&Call::RuntimeStarted { build: "test".into(), config, seed, after }, &[]).unwrap();
+        let step = replay.call(&create(name), &[]).expect("nobody is created").unwrap();
+        assert!(step.records().is_empty(), "{name}");
+    }
 }
 
 #[test]
@@ -101,8 +126,8 @@ fn a_difference_is_no_longer_than_a_person_reads() {
     let mut now = then.clone();
     now[0].step = StepSeq(99);
     let build: String = "é".repeat(100_000);
-    let config = crate::testing::config();
-    let call = Call::RuntimeStarted { build, config, seed: crate::Seed(1), after: StepSeq(0) };
+    let config = config();
+    let call = Call::RuntimeStarted { build, config, seed: Seed(1), after: StepSeq(0) };
     let text = Difference::between(&call, |_| None, &then, &now).to_string();
     assert!(text.chars().count() < 1_000, "{} characters", text.chars().count());
     assert!(text.contains("é… (10"), "{text}");
