@@ -25,7 +25,10 @@ pub(super) fn t11(seen: &Seen, record: &Record) -> Ruling {
         // tells of what has fired once its last tick is done with. To itself an agent may leave a message, by a call.
         Event::Inbox(InboxFact::MessageAdmitted(fact)) => match fact.message.kind {
             MessageKind::TaskResult | MessageKind::SystemTick | MessageKind::TimerTick => false,
-            MessageKind::InternalFollowup => !seen.enqueues(),
+            // What a supervisor has said before may have waited for room, which the end of the turn brings.
+            MessageKind::InternalFollowup => {
+                !seen.enqueues() && !(seen.kin.depth > 0 && fact.message.is_by_operator())
+            }
             MessageKind::OperatorPrompt
             | MessageKind::Control
             | MessageKind::ChannelEvent
