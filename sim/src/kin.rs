@@ -130,9 +130,17 @@ fn belongs(agents: &BTreeMap<AgentId, Agent>, agent: &Agent) -> Result<bool, Fai
     Ok(said)
 }
 
-/// Whoever had a supervisor has come to an end.
-pub(crate) fn alive(agents: &BTreeMap<AgentId, Agent>) -> Option<&AgentId> {
-    let lives = |agent: &&Agent| agent.spec.supervisor.is_some() && !agent.childhood.archived;
+/// Whoever had a supervisor has come to an end, or is lost, which its supervisor knows.
+pub(crate) fn alive<'a>(
+    agents: &'a BTreeMap<AgentId, Agent>,
+    lost: &BTreeSet<AgentId>,
+) -> Option<&'a AgentId> {
+    let lives = |agent: &&Agent| {
+        let Some(supervisor) = &agent.spec.supervisor else { return false };
+        let waits =
+            || agents.get(&supervisor.agent_id).is_some_and(|of| of.tasks.of_child(&agent.id).is_some());
+        if lost.contains(&agent.id) { waits() } else { !agent.childhood.archived }
+    };
     agents.values().find(lives).map(|agent| &agent.id)
 }
 

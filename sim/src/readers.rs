@@ -131,7 +131,8 @@ fn quiet(host: &Host, agent: &Agent, agents: &BTreeMap<AgentId, Agent>) -> bool 
         child.is_some_and(|child| quiet(host, child, agents))
     };
     let later = |entry| scheduling::has_to_wait(agent, entry, host.facts().now);
-    let child = |task| agent.tasks.get(task).and_then(|task| task.child());
+    // A task that has ended brings its agent a turn, whatever became of the child.
+    let child = |task| agent.tasks.get(task).filter(|task| task.end.is_none()).and_then(|task| task.child());
     let awaited = agent.active_waits().filter(|wait| wait.kind == WaitKind::Task).any(|wait| {
         let child = wait.task_id.and_then(child);
         !child.is_some_and(|child| rests(&child.child_agent_id))

@@ -1,10 +1,11 @@
 //! Many seeds, each a world of its own. What earlier ones found is pinned in `sim/corpus`.
 
 use sim::floors::{SHORT, WRITTEN, below, reached, read};
+use sim::scenario::Scenario;
 use sim::swarm::scenario;
 use sim::tally::Tally;
 use sim::verdict::guarded;
-use sim::world::Options;
+use sim::world::{Options, Sabotage};
 
 /// Of each half; as many as a test build manages in a few seconds.
 const SEEDS: u64 = SHORT / 2;
@@ -43,4 +44,29 @@ fn the_seeds_pass_and_reach_what_they_have_reached_before() {
     assert!(low.is_empty(), "{low:?}; floors only rise: sim report --seeds {SHORT}");
     let (_, strange) = tally.rows();
     assert!(strange.is_empty(), "the decision table has no such rows: {strange:?}");
+}
+
+/// Families whose children leave memory whenever they may, and of whom nobody comes back.
+fn damaged() -> impl Iterator<Item = Scenario> {
+    let families =
+        (1..600).map(scenario).filter(|drawn| drawn.faults.child_calls >= 500 && drawn.faults.sync_lies == 0);
+    families.map(|mut drawn| {
+        (drawn.faults.parks, drawn.faults.child_damaged) = (1_000, 1_000);
+        drawn
+    })
+}
+
+#[test]
+fn a_child_whose_log_is_damaged_is_lost_to_its_parent_who_is_told_so() {
+    let mut lost = 0;
+    let mut drawn = damaged();
+    while lost < 2 {
+        let drawn = drawn.next().expect("children are asked for");
+        let report = guarded(&drawn, Options::default());
+        assert!(report.failure.is_none(), "seed {}: {:?}", drawn.seed, report.failure);
+        lost += report.fired.get("a child is lost").copied().unwrap_or(0);
+    }
+    let silent = Options { sabotage: Some(Sabotage::SilentLoss), no_replay: true, ..Options::default() };
+    let failure = damaged().find_map(|drawn| guarded(&drawn, silent).failure);
+    assert_eq!(failure.map(|failure| failure.law), Some("V1".into()), "its task never ends");
 }

@@ -64,6 +64,8 @@ pub struct Faults {
     pub damaged: u32,
     /// Starts that find the newest snapshot of an agent damaged.
     pub snapshot_damaged: u32,
+    /// Children whose log is found to be damaged when they are to come back into memory.
+    pub child_damaged: u32,
     /// Timers of the driver that ring early, late or twice.
     pub timer_odd: u32,
     /// Answers that never reach their client, who asks again.

@@ -25,6 +25,10 @@ pub(super) fn add(
     faults.task_calls = draw.of("family's work", &[100, 250]);
     faults.commands_last = draw.of("family's commands", &[300, 800]);
     faults.parks = draw.of("family parks", &[0, 200, 1_000]);
+    // Of what a disk that lies has forgotten nothing is claimed.
+    if faults.sync_lies == 0 {
+        faults.child_damaged = draw.of("family's damage", &[0, 0, 500]);
+    }
     // Who hears of nothing but failures begins nobody.
     faults.provider_fails = draw.of("family fails", &[0, 0, 100]);
     faults.provider_silent = draw.of("family's silence", &[0, 0, 30]);

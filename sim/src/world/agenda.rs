@@ -18,7 +18,7 @@ pub(super) enum Happening {
     /// A performer of one life of the process is done.
     Completed { agent: AgentId, op: OpId, outcome: Box<Outcome>, life: u64 },
     /// A child is brought into memory, in one life of the process.
-    Load { child: AgentId, life: u64 },
+    Load { parent: AgentId, op: OpId, child: AgentId, life: u64 },
     /// Somebody has looked at the plan of a work item, in one life of the process.
     Looked { agent: AgentId, item: WorkItemId, hash: Option<ContentId>, life: u64 },
     /// The driver's timer; only the newest counts.

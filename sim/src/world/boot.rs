@@ -271,8 +271,10 @@ impl World<'_> {
         // Whoever follows an agent catches up from the ledger.
         self.outside.observed.clone_from(&agents);
         // Who has come to an end stays out of memory until somebody asks.
-        let over =
-            self.checks.agents().values().filter(|agent| agent.childhood.archived && agent.outbox.is_empty());
+        let (all, lost) = (self.checks.agents().values(), &self.outside.lost);
+        let over = all.filter(|agent| {
+            lost.contains(&agent.id) || (agent.childhood.archived && agent.outbox.is_empty())
+        });
         let over: BTreeMap<_, Agent> = over.map(|agent| (agent.id.clone(), agent.clone())).collect();
         agents.retain(|agent, _| !over.contains_key(agent));
         self.checks.parked.extend(over);

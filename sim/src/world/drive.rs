@@ -122,6 +122,11 @@ impl World<'_> {
         };
         let reply = self.outside.clients.send(Waiting { request: request.clone(), since: self.at, disturbs });
         match ingress::input(&request, reply) {
+            Some(input) if input.agent().is_some_and(|agent| self.outside.lost.contains(agent)) => {
+                // The driver says so itself.
+                self.outside.clients.waiting.remove(&reply);
+                Ok(())
+            }
             Some(input) => self.input(input),
             None => Ok(()),
         }
@@ -135,6 +140,9 @@ impl World<'_> {
         outcome: Outcome,
         life: u64,
     ) -> Result<(), Failure> {
+        if self.outside.lost.contains(agent) {
+            return Ok(());
+        }
         if life != self.life.number {
             let number = self.number(agent);
             let site = self.site("ghost", number, "speaks");

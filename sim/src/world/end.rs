@@ -29,7 +29,7 @@ impl World<'_> {
         self.nobody_is_orphaned(true)?;
         let active = self.checks.agents().values().find_map(|agent| agent.tasks.active().next());
         ensure!(active.is_none(), "V9", "{active:?} never ended");
-        let left = kin::alive(self.checks.agents());
+        let left = kin::alive(self.checks.agents(), &self.outside.lost);
         ensure!(left.is_none(), "C7", "{left:?} is left of a family");
         // What a disk that lies has forgotten, nobody removes.
         if self.scenario.faults.sync_lies == 0 {

@@ -45,6 +45,8 @@ impl World<'_> {
         // The ids of what is gone are given again, to something else.
         self.outside.begun.retain(|(agent, op)| disk.holds_op(agent, *op));
         self.outside.cancelled.retain(|(agent, op)| disk.holds_op(agent, *op));
+        let known = disk.agents();
+        self.outside.lost.retain(|agent| known.contains_key(agent));
         let gone = |agent: &AgentId, message: &MessageId| !disk.holds_message(agent, *message);
         // A key that is forgotten soon admits one request as several messages; its client still asks for one.
         let mut bereaved: Vec<Request> = Vec::new();

@@ -163,6 +163,8 @@ struct Outside {
     ordinals: BTreeMap<(&'static str, u32), u64>,
     story: Progress,
     trees: Trees,
+    /// Children whose logs are damaged: nobody brings them into memory again.
+    lost: BTreeSet<AgentId>,
 }
 
 impl Outside {
@@ -352,7 +354,7 @@ impl<'a> World<'a> {
             Happening::Input(index) => self.arrive(index),
             Happening::Request(request) => self.request(request),
             Happening::Completed { agent, op, outcome, life } => self.completed(&agent, op, *outcome, life),
-            Happening::Load { child, .. } => self.load(&child),
+            Happening::Load { parent, op, child, .. } => self.load(&parent, op, &child),
             Happening::Looked { agent, item, hash, .. } => {
                 self.input(Input::PlanProbed { agent, item, hash })
             }

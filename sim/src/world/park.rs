@@ -1,8 +1,9 @@
 //! Idle agents leave memory now and then, and come back before anything is handed in for them.
 
+use holon_core::outcome::{Certainty, OpFailure, Outcome};
 use holon_core::replay::Call;
 use holon_core::snapshot::AgentSnapshot;
-use holon_core::{AgentId, Input};
+use holon_core::{AgentId, Input, OpId, Text};
 
 use super::{Sabotage, World};
 use crate::failure::{Failure, safety};
@@ -38,10 +39,22 @@ impl World<'_> {
         input.agent().map_or(Ok(()), |agent| self.admit(agent))
     }
 
-    /// A child is asked for: it comes back, and takes what there is for it.
-    pub(super) fn load(&mut self, child: &AgentId) -> Result<(), Failure> {
+    /// A child is asked for: it comes back, and takes what there is for it. One whose log is damaged is lost to its
+    /// parent.
+    pub(super) fn load(&mut self, parent: &AgentId, op: OpId, child: &AgentId) -> Result<(), Failure> {
         if self.life.host.is_none() || !self.checks.parked.contains_key(child) {
             return Ok(());
+        }
+        if self.is_damaged(child) {
+            self.injector.saw("a child is lost");
+            self.outside.lost.insert(child.clone());
+            if self.options.sabotage == Some(Sabotage::SilentLoss) {
+                return Ok(());
+            }
+            let message = Text::short(format!("{child} can't be brought into memory: its log is damaged"));
+            let failure = OpFailure { certainty: Certainty::Ambiguous, message };
+            let (agent, outcome) = (parent.clone(), Outcome::Failed { failure });
+            return self.input(Input::Completed { agent, op, outcome });
         }
         self.injector.saw("a child is brought in");
         self.admit(child)?;
@@ -50,8 +63,16 @@ impl World<'_> {
         self.follow_up()
     }
 
+    fn is_damaged(&mut self, child: &AgentId) -> bool {
+        let site = self.site("child", self.number(child), "");
+        let faults = &self.scenario.faults;
+        let often = if self.quiet { 0 } else { faults.child_damaged };
+        self.outside.lost.contains(child)
+            || self.injector.strikes(faults, &mut *self.choices, site, "damaged", often)
+    }
+
     pub(super) fn admit(&mut self, agent: &AgentId) -> Result<(), Failure> {
-        if self.options.sabotage == Some(Sabotage::ForgetParked) {
+        if self.options.sabotage == Some(Sabotage::ForgetParked) || self.outside.lost.contains(agent) {
             return Ok(());
         }
         let Some(parked) = self.checks.parked.remove(agent) else { return Ok(()) };

@@ -60,10 +60,14 @@ impl World<'_> {
                 self.look_at_plan(agent, item);
                 Ok(())
             }
-            Effect::LoadChild { child, .. } => {
+            Effect::LoadChild { agent, op, child } => {
                 let site = self.site("load", 0, "after");
                 let after = u64::from(self.choices.below(site, 300_000));
-                self.plan(self.at + after, 0, Happening::Load { child, life: self.life.number });
+                self.plan(
+                    self.at + after,
+                    0,
+                    Happening::Load { parent: agent, op, child, life: self.life.number },
+                );
                 Ok(())
             }
             Effect::Cancel { agent, op } => {

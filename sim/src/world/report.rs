@@ -57,6 +57,8 @@ pub enum Sabotage {
     ForgetEnd,
     /// A command is said to have ended with another status.
     MisreportEnd,
+    /// Nobody tells the parent of a child that can't be brought into memory.
+    SilentLoss,
     /// The parent of a child that completed is told that it failed.
     MistellChild,
     /// Whatever tells of a task is taken for a second time.
