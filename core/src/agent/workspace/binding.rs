@@ -1,7 +1,8 @@
 //! Where an agent's tools run, and what that place is called (contract: tasks.md, Workspaces).
 
 use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::String;
+use alloc::sync::Arc;
 use core::fmt;
 
 use schemars::JsonSchema;
@@ -16,14 +17,14 @@ pub const AGENT_HOME: &str = "agent_home";
 /// Most letters of a folder's name in an id.
 const SLUG: usize = 32;
 
-/// A workspace as agents and operators name it: the same for everybody who works in that folder.
+/// A workspace as agents and operators name it: the same for everybody who works in that folder. Cheap to clone.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
-pub struct WorkspaceId(String);
+pub struct WorkspaceId(Arc<str>);
 
 impl WorkspaceId {
     pub fn agent_home() -> Self {
-        Self(AGENT_HOME.to_string())
+        Self(AGENT_HOME.into())
     }
 
     /// Of the project in that folder: the folder's own name, and a hash of its path.
@@ -34,12 +35,12 @@ impl WorkspaceId {
         let slug: String = name.chars().take(SLUG).map(plain).collect();
         let slug = slug.trim_matches('-');
         let slug = if slug.is_empty() { "folder" } else { slug };
-        Self(format!("{slug}-{:08x}", short(anchor)))
+        Self(format!("{slug}-{:08x}", short(anchor)).into())
     }
 
     /// As somebody named it; whether there is one is another question.
     pub fn named(id: &str) -> Self {
-        Self(id.to_string())
+        Self(id.into())
     }
 
     pub fn as_str(&self) -> &str {
@@ -47,7 +48,7 @@ impl WorkspaceId {
     }
 
     pub fn is_agent_home(&self) -> bool {
-        self.0 == AGENT_HOME
+        *self.0 == *AGENT_HOME
     }
 }
 
