@@ -195,8 +195,9 @@ pub(super) fn rest(tx: &mut Tx<'_>) -> bool {
 /// Nothing is left to do: its parent is told, and what still goes on is ended.
 fn finish(tx: &mut Tx<'_>, status: TaskStatus) {
     tx.record(AgentRetired { status });
-    // Of a worktree nothing is said as long as something may go on in it.
-    if !tx.agent().spec.isolated {
+    // Of a worktree nothing is said as long as something may go on in it, or what becomes of it is not known.
+    let later = tx.agent().spec.isolated || tx.agent().worktrees().any(Worktree::is_under_way);
+    if !later {
         report(tx, status);
     }
     task::stop::all(tx, TaskCause::AgentStopped, false);

@@ -151,7 +151,8 @@ impl Reference {
             self.record(record)?;
             if let Event::Inbox(InboxFact::MessageAdmitted(fact)) = &record.event {
                 let asked = match input {
-                    Some(Input::Ingress { ingress, .. }) => {
+                    // What the step brings another agent, somebody else says.
+                    Some(Input::Ingress { agent, ingress, .. }) if *agent == record.agent => {
                         self.admissions += 1;
                         Some(ingress.kind).filter(|_| !admission::of_runtime(&fact.message))
                     }

@@ -5,11 +5,13 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::{ExecutionBinding, ProjectionKind, RetainReason, Retained, WorkspaceChange, WorktreeState};
+use crate::config::{Config, TurnLimits};
 use crate::effect::Answer;
 use crate::event::operation::OpKind;
 use crate::input::{ControlRequest, Input};
 use crate::outcome::{Outcome, Removal};
-use crate::testing::{World, agent, calls, context, prompt, says, tool_says};
+use crate::testing::{World, agent, calls, config, context, prompt, says, tool_says};
+use crate::time::Millis;
 
 const BASE: &str = "c0ffee";
 
@@ -193,4 +195,29 @@ fn a_child_is_archived_when_nothing_is_left_of_its_worktrees() {
         world.complete_one("main", OpKind::RemoveWorktree, removed());
         assert_eq!((task(&world).as_str(), states(&world).len()), ("cancelled", 0));
     }
+}
+
+/// A child that ends while something of its worktrees is still to go says what stays of them when that is known.
+#[test]
+fn what_a_child_can_t_remove_after_its_end_is_left_to_its_parent() {
+    let turn = TurnLimits { wall_time: Millis::seconds(60), ..config().turn };
+    let mut world = World::with_config("main", Config { turn, ..config() });
+    world.admit("main", prompt("go"));
+    world.complete("main", context());
+    world.complete("main", calls(&[("", "SpawnAgent", r#"{"initial_message":"look into it"}"#)]));
+    world.complete("main", says("delegated"));
+    world.complete("main--1", context());
+    let spawn = ("", "SpawnAgent", r#"{"initial_message":"you do it","workspace_mode":"worktree"}"#);
+    world.complete("main--1", calls(&[spawn]));
+    world.pass(Millis::seconds(60));
+    let child = &world.agent("main--1").childhood;
+    assert!(child.retired.is_some() && !child.archived, "its worktree may be there");
+    let stuck = Retained::because(RetainReason::Stuck, "git was killed".into());
+    let stays = Outcome::Worktree { removal: Removal::Retained { retained: stuck } };
+    world.complete_one("main--1", OpKind::RemoveWorktree, stays);
+    assert!(world.agent("main--1").childhood.archived);
+    let left: Vec<_> = world.agent("main").worktrees().collect();
+    assert_eq!(left.len(), 1, "somebody knows of it");
+    assert_eq!((left[0].state, left[0].left_by.as_ref()), (WorktreeState::Retained, Some(&agent("main--1"))));
+    assert_eq!(task(&world), "failed", "its end is told then");
 }
