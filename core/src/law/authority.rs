@@ -27,7 +27,7 @@ pub(super) fn t11(seen: &Seen, record: &Record) -> Ruling {
             MessageKind::TaskResult | MessageKind::SystemTick | MessageKind::TimerTick => false,
             // What a supervisor has said before may have waited for room, which the end of the turn brings.
             MessageKind::InternalFollowup => {
-                !seen.enqueues() && !(seen.kin.depth > 0 && fact.message.is_by_operator())
+                !(seen.enqueues() || seen.kin.depth > 0 && fact.message.is_by_operator())
             }
             MessageKind::OperatorPrompt
             | MessageKind::Control
