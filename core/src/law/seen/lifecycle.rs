@@ -30,7 +30,7 @@ impl Seen {
                         self.hints.stopped();
                         // The run that was to tell of them is gone: the next start does.
                         let ended = |(task, Told { repeated, .. })| {
-                            (task, Ended { by_agent: false, repeated, step: StepSeq(0) })
+                            (task, Ended { by_agent: false, repeated, shown: false, step: StepSeq(0) })
                         };
                         let withdrawn = core::mem::take(&mut self.owed.withdrawn).into_iter();
                         self.tasks.untold.extend(withdrawn.map(ended));

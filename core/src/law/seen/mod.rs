@@ -402,6 +402,12 @@ impl Seen {
         {
             self.queue.known(told.by);
         }
+        if let TurnFact::ToolExecuted(fact) = fact
+            && let Some(ended) =
+                fact.receipt.facts.shown_task.and_then(|task| self.tasks.untold.get_mut(&task))
+        {
+            ended.shown = true;
+        }
         // A call may have patched something, or begun or ended a command.
         if let (TurnFact::ToolExecuted(_), Some(run)) = (fact, &mut self.run) {
             run.progress = true;

@@ -52,6 +52,8 @@ pub(in crate::law) struct Ended {
     /// The agent itself brought it about.
     pub(in crate::law) by_agent: bool,
     pub(in crate::law) repeated: bool,
+    /// A turn has shown the result before anything told of it.
+    pub(in crate::law) shown: bool,
     pub(in crate::law) step: StepSeq,
 }
 
@@ -125,7 +127,7 @@ impl Seen {
                 }
                 let asked = task.stop.is_some_and(|(cause, _)| cause == StopCause::Agent);
                 let by_agent = asked && fact.status == TaskStatus::Cancelled;
-                let ended = Ended { by_agent, repeated: task.repeated, step };
+                let ended = Ended { by_agent, repeated: task.repeated, shown: false, step };
                 let child = self.tasks.live.remove(&fact.task_id).and_then(|task| task.child);
                 if let Some(child) = child {
                     self.kin.received.remove(&child);
@@ -136,7 +138,10 @@ impl Seen {
             TaskFact::TaskResultQueued(fact) => {
                 let ended = self.tasks.untold.remove(&fact.task_id);
                 let repeated = ended.is_some_and(|ended| ended.repeated);
-                self.tasks.told.insert(fact.task_id, Told { by: fact.message_id, repeated });
+                // What was shown before it was told needs no model any more.
+                if !ended.is_some_and(|ended| ended.shown) {
+                    self.tasks.told.insert(fact.task_id, Told { by: fact.message_id, repeated });
+                }
                 self.queue.tells_result(fact.message_id, repeated);
                 self.told_about(fact.message_id, fact.task_id);
                 if fact.known {
