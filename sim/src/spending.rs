@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use holon_core::agent::budget::BudgetKind;
 use holon_core::event::operation::OpKind;
 use holon_core::event::scheduling::HoldEnd;
+use holon_core::event::task::TaskCause;
 use holon_core::event::turn::BudgetExhausted;
-use holon_core::event::{LifecycleFact, OperationFact, SchedulingFact, TurnFact};
+use holon_core::event::{LifecycleFact, OperationFact, SchedulingFact, TaskFact, TurnFact};
 use holon_core::host::Host;
+use holon_core::ids::TaskId;
 use holon_core::model::{AttemptRecord, TokenUsage};
 use holon_core::price::Amount;
 use holon_core::{AgentId, Config, Event, OpId, Record};
@@ -21,8 +23,8 @@ type Sum = [u64; 2];
 #[derive(Debug, Clone, Default)]
 pub struct Spending {
     agents: BTreeMap<AgentId, Own>,
-    /// Whose child each is.
-    parents: BTreeMap<AgentId, AgentId>,
+    /// Whose child each is, and by which task; of one that is lost nobody.
+    parents: BTreeMap<AgentId, (AgentId, TaskId)>,
     /// How often the law had something to say.
     pub said: u64,
 }
@@ -62,7 +64,8 @@ impl Spending {
             Event::Turn(fact) => self.turn(&record.agent, fact, config, twice),
             Event::Lifecycle(LifecycleFact::AgentCreated(fact)) => {
                 if let Some(supervisor) = &fact.spec.supervisor {
-                    self.parents.insert(record.agent.clone(), supervisor.agent_id.clone());
+                    let parent = (supervisor.agent_id.clone(), supervisor.task_id);
+                    self.parents.insert(record.agent.clone(), parent);
                 }
                 Ok(())
             }
@@ -84,6 +87,12 @@ impl Spending {
                     "{} goes on, and {held:?} is as it was",
                     record.agent
                 );
+                Ok(())
+            }
+            Event::Task(TaskFact::TaskStatusUpdated(fact)) if fact.cause == TaskCause::Unproven => {
+                // What a lost child has spent is lost to its tree.
+                let task = (record.agent.clone(), fact.task_id);
+                self.parents.retain(|_, parent| *parent != task);
                 Ok(())
             }
             Event::Lifecycle(_)
@@ -174,7 +183,7 @@ impl Spending {
     /// Who began it all, and is supervised by nobody.
     fn root<'a>(&'a self, agent: &'a AgentId) -> &'a AgentId {
         let mut root = agent;
-        while let Some(parent) = self.parents.get(root) {
+        while let Some((parent, _)) = self.parents.get(root) {
             root = parent;
         }
         root
