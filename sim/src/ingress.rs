@@ -1,6 +1,6 @@
 //! Clients and operators: what they send, and what they send again because nobody acknowledged it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use holon_core::agent::external_trigger::{Delivery, DeliveryMode, TriggerChange};
 use holon_core::agent::identity::{AgentKind, AgentSpec};
@@ -33,6 +33,8 @@ pub struct Waiting {
     pub since: u64,
     /// A performer was at work for the agent, or for any at all, when it was asked for.
     pub disturbs: bool,
+    /// What a stop that is obeyed was in the middle of.
+    pub meets: BTreeSet<&'static str>,
 }
 
 /// Requests on their way, by the reply that they wait for.

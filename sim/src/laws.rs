@@ -188,7 +188,7 @@ pub const WORLD: [WorldLaw; 45] = [
     law(
         "V9",
         L,
-        Sabotage::Lingering,
+        Sabotage::Oversleep,
         "A task that was asked to end has ended within its grace and two reports.",
     ),
     WorldLaw {

@@ -97,7 +97,7 @@ impl<F: FnMut(&Scenario) -> Report> Shrinker<F> {
                 };
             });
         }
-        let off: [fn(&mut Faults); 35] = [
+        let off: [fn(&mut Faults); 36] = [
             |faults| faults.provider_fails = 0,
             |faults| faults.provider_away = 0,
             |faults| faults.provider_silent = 0,
@@ -107,6 +107,7 @@ impl<F: FnMut(&Scenario) -> Report> Shrinker<F> {
             |faults| faults.tool_silent = 0,
             |faults| faults.supervisor_fails = 0,
             |faults| faults.supervisor_lost = 0,
+            |faults| faults.supervisor_stranger = 0,
             |faults| faults.commands_last = 0,
             |faults| faults.task_calls = 0,
             |faults| faults.supervisor_killed = 0,

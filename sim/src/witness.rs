@@ -1,21 +1,29 @@
 //! What a campaign wants to have seen: which events follow each other, which errors are returned, and whether
 //! faults met what their contracts speak of.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use holon_core::event::operation::Settlement;
 use holon_core::event::turn::CompactionCause;
+use holon_core::event::wait::Resolution;
 use holon_core::event::workspace::ReleaseCause;
-use holon_core::event::{InboxFact, LifecycleFact, OperationFact, SchedulingFact, TurnFact, WorkspaceFact};
+use holon_core::event::{
+    InboxFact, LifecycleFact, OperationFact, SchedulingFact, TurnFact, WaitFact, WakeFact, WorkspaceFact,
+};
 use holon_core::model::AttemptOutcome;
 use holon_core::terminal::{TurnKind, TurnReason};
 use holon_core::tool::{Tool, ToolError, ToolErrorKind, Verdict};
-use holon_core::{AgentId, Answer, Event};
+use holon_core::{AgentId, Answer, Event, OpId, Reject};
 
 use crate::decisions::Came;
 use crate::disk::Row;
 use crate::fault::Injector;
 use crate::places;
+
+/// So many hints of one source before anybody is told of them are a storm.
+const STORM: u64 = 10;
+/// So many ends and needs of children before their parent begins a turn are a flood.
+const MANY_CHILDREN: u64 = 3;
 
 /// Two kinds of events, one right after the other in the log of an agent.
 pub type Pair = (&'static str, &'static str);
@@ -26,6 +34,12 @@ pub struct Witness {
     pub errors: BTreeMap<(&'static str, &'static str), u64>,
     pub decisions: BTreeMap<Came, u64>,
     last: BTreeMap<AgentId, &'static str>,
+    /// Operations that ended with a run that was aborted, in this life of the process.
+    aborted: BTreeSet<(AgentId, OpId)>,
+    /// How often the children of an agent have spoken since its last turn began.
+    spoken: BTreeMap<AgentId, u64>,
+    /// Hints of each source since the last tick.
+    hints: BTreeMap<(AgentId, String), u64>,
     /// The models that the last run of each agent was bound to.
     models: BTreeMap<AgentId, usize>,
     /// Turns that ended otherwise than interrupted.
@@ -35,6 +49,7 @@ pub struct Witness {
 impl Witness {
     /// A row was handed to the disk.
     pub fn row(&mut self, row: &Row, injector: &mut Injector) {
+        let mut cancelled = Vec::new();
         for record in &row.records {
             let kind = record.event.kind();
             match self.last.get_mut(&record.agent) {
@@ -45,13 +60,24 @@ impl Witness {
                 None => drop(self.last.insert(record.agent.clone(), kind)),
             }
             match &record.event {
-                Event::Turn(fact) => self.turn(&record.agent, fact, injector),
+                Event::Turn(fact) => {
+                    if aborts(fact) {
+                        let own = |(agent, _): &(AgentId, OpId)| *agent == record.agent;
+                        self.aborted.extend(cancelled.drain(..).filter(own));
+                    }
+                    self.turn(&record.agent, fact, injector);
+                }
+                Event::Wake(fact) => self.hint(&record.agent, fact, injector),
+                Event::Wait(WaitFact::WaitResolved(fact)) if fact.by == Resolution::TaskResultQueued => {
+                    injector.saw("what has ended already is waited for");
+                }
                 Event::Inbox(fact) => inbox(fact, injector),
                 Event::Workspace(fact) => folder(fact, injector),
                 Event::Operation(OperationFact::OperationSettled(fact)) => match fact.settlement {
                     Settlement::TimedOut => injector.saw("an operation has timed out"),
                     Settlement::Failed => injector.saw("an operation has failed"),
-                    Settlement::Done | Settlement::Cancelled | Settlement::Lost => {}
+                    Settlement::Cancelled => cancelled.push((record.agent.clone(), fact.op)),
+                    Settlement::Done | Settlement::Lost => {}
                 },
                 Event::Lifecycle(LifecycleFact::AgentCreated(fact)) => {
                     let begun = fact.spec.lineage_parent_agent_id.is_some();
@@ -72,7 +98,6 @@ impl Witness {
                 | Event::Timer(_)
                 | Event::Work(_)
                 | Event::Wait(_)
-                | Event::Wake(_)
                 | Event::Outbox(_)
                 | Event::Brief(_) => {}
             }
@@ -82,6 +107,9 @@ impl Witness {
     /// A crash has taken some of the rows back.
     pub fn restart(&mut self) {
         self.last.clear();
+        self.aborted.clear();
+        self.spoken.clear();
+        self.hints.clear();
     }
 
     /// A caller was told something.
@@ -89,8 +117,15 @@ impl Witness {
         match answer {
             Answer::Refused { reject } => {
                 *self.errors.entry(("reject", reject.code())).or_default() += 1;
-                if reject.code() == "queue_full" {
-                    injector.saw("a queue is full");
+                match reject.code() {
+                    "queue_full" => injector.saw("a queue is full"),
+                    "idempotency_conflict" => injector.saw("a key means something else"),
+                    "unknown_trigger" => injector.saw("an address is refused"),
+                    "too_large" => injector.saw("something is too large"),
+                    _ => {}
+                }
+                if let Reject::CommandRefused { error } = reject {
+                    command_refused(error, injector);
                 }
             }
             Answer::Admitted { duplicate: true, .. } => injector.saw("a key is known"),
@@ -109,9 +144,52 @@ impl Witness {
         }
     }
 
+    /// An outcome comes; says whether its operation ended with a run that was aborted.
+    pub fn was_aborted(&mut self, agent: &AgentId, op: OpId) -> bool {
+        self.aborted.remove(&(agent.clone(), op))
+    }
+
+    /// A parent is told that a child has ended, or needs it.
+    pub fn a_child_speaks(&mut self, agent: &AgentId, injector: &mut Injector) {
+        let times = self.spoken.entry(agent.clone()).or_default();
+        *times += 1;
+        if *times == MANY_CHILDREN {
+            injector.saw("a family speaks to its parent all at once");
+        }
+    }
+
+    fn hint(&mut self, agent: &AgentId, fact: &WakeFact, injector: &mut Injector) {
+        match fact {
+            WakeFact::WakeHintRecorded(fact) => {
+                self.hints.insert((agent.clone(), fact.hint.source.clone()), 1);
+            }
+            WakeFact::WakeHintCoalesced(fact) => {
+                let times = self.hints.entry((agent.clone(), fact.hint.source.clone())).or_default();
+                *times += 1;
+                if *times == STORM {
+                    injector.saw("a storm of hints");
+                }
+            }
+            WakeFact::WakeTickQueued(fact) => {
+                if self.hints.iter().any(|((of, _), times)| of == agent && *times >= STORM) {
+                    injector.saw("one tick tells of a storm");
+                }
+                self.hints.retain(|(of, _), _| of != agent);
+                if !fact.contentful {
+                    injector.saw("a hint that nobody waits for");
+                }
+            }
+            WakeFact::WakeHintsShown(_)
+            | WakeFact::ExternalTriggerProvisioned(_)
+            | WakeFact::ExternalTriggerDelivered(_)
+            | WakeFact::ExternalTriggerRevoked(_) => {}
+        }
+    }
+
     fn turn(&mut self, agent: &AgentId, fact: &TurnFact, injector: &mut Injector) {
         match fact {
             TurnFact::TurnStarted(fact) => {
+                self.spoken.remove(agent);
                 let before = self.models.insert(agent.clone(), fact.models.len());
                 if fact.carried_rounds > 0 && before.is_some_and(|before| before != fact.models.len()) {
                     injector.saw("a carried turn under another configuration");
@@ -141,6 +219,7 @@ impl Witness {
                 if fact.tool_name == Tool::SpawnAgent.name() {
                     spawn_refused(error, injector);
                 }
+                command_refused(error, injector);
                 if error.kind == ToolErrorKind::Interrupted {
                     injector.saw("a call was interrupted");
                 }
@@ -169,6 +248,20 @@ impl Witness {
             TurnFact::BudgetExhausted(_) => injector.saw("a budget is exhausted"),
         }
     }
+}
+
+fn aborts(fact: &TurnFact) -> bool {
+    matches!(fact, TurnFact::TurnTerminal(fact) if fact.kind == TurnKind::Aborted)
+}
+
+/// Which bound of the contract a command came to, by the name of its setting.
+fn command_refused(error: &ToolError, injector: &mut Injector) {
+    const BOUNDS: [(&str, &str); 2] = [
+        ("(limits.tasks_per_agent)", "a command is one too many for its agent"),
+        ("(limits.tasks)", "a command is one too many for the runtime"),
+    ];
+    let said = error.message.preview();
+    BOUNDS.iter().filter(|(bound, _)| said.contains(bound)).for_each(|(_, met)| injector.saw(met));
 }
 
 /// Which bound of the contract a call for another agent came to, by the name of its setting. Calls fail for other

@@ -64,6 +64,7 @@ fn other_ways_to_break_a_world_are_caught_too() {
         (Sabotage::StopAnother, "P6"),
         (Sabotage::ForceTwins, "P10"),
         (Sabotage::AnotherTwin, "P10"),
+        (Sabotage::BelieveStrangers, "P5"),
         (Sabotage::ForgetTold, "P2"),
         (Sabotage::Unshown, "S5"),
         (Sabotage::LateTimers, "W5"),

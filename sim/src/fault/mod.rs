@@ -24,6 +24,9 @@ pub struct Faults {
     /// Supervisors that don't come up, and such that die with their command.
     pub supervisor_fails: u32,
     pub supervisor_lost: u32,
+    /// Supervisors that die, and whose number and socket somebody else has by the next start.
+    #[serde(default)]
+    pub supervisor_stranger: u32,
     /// Commands that take longer than a few seconds, and calls that are about tasks; no faults, but as drawn.
     pub commands_last: u32,
     pub task_calls: u32,

@@ -40,6 +40,8 @@ pub(super) struct Supervised {
     pub(super) lost: bool,
     /// It dies before its command ends.
     killed: bool,
+    /// It is dead, and a process that is nobody's business has its number and its socket.
+    stranger: bool,
     /// Its performer broke down: what is heard of it is that alone.
     pub(super) broke: bool,
     /// The life of the process that waits for it.
@@ -106,6 +108,7 @@ impl World<'_> {
             ended: false,
             lost: false,
             killed: false,
+            stranger: false,
             broke: false,
             watched: None,
             asked: false,
@@ -267,6 +270,7 @@ impl World<'_> {
             ensure!(false, "P6", "{op} of {agent} is to end, and executes nothing");
             return Ok(());
         };
+        ensure!(!known.stranger, "P6", "{op} of {agent} is to end, and a stranger has its number");
         known.asked = true;
         let faults = &self.scenario.faults;
         let ignored = !self.quiet
@@ -306,6 +310,9 @@ impl World<'_> {
                 continue;
             }
             known.asked = true;
+            if known.stranger {
+                continue;
+            }
             if !late {
                 (known.ended, known.watched) = (true, None);
                 known.plans += 1;
@@ -339,6 +346,9 @@ impl World<'_> {
         let alive = |known: &&mut Supervised| {
             executing.is_some_and(|op| known.executes(agent, op)) && !known.ended && !known.lost
         };
+        let stranger =
+            |known: &&mut Supervised| known.stranger && executing.is_some_and(|op| known.executes(agent, op));
+        self.outside.supervised.values_mut().filter(stranger).for_each(|known| known.asked = true);
         let spec = self.outside.supervised.values_mut().find(alive).map(|known| known.spec.clone());
         let heard = self.work(agent, op, "task", |here| commands::write(here, spec.as_ref(), bytes))?;
         let taken = heard.iter().find_map(|(_, outcome)| match outcome {
@@ -384,11 +394,20 @@ impl World<'_> {
         let open = self.checks.open_commands();
         for known in self.outside.supervised.values_mut() {
             let named = open.iter().any(|(_, _, supervisor)| *supervisor == known.identity);
-            if !named && !known.ended {
+            if !named && !known.ended && !known.stranger {
                 known.ended = true;
                 known.plans += 1;
             }
         }
+    }
+
+    /// P6: whoever has come to the number of a supervisor was left alone.
+    pub(super) fn strangers_are_left_alone(&mut self) -> Result<(), Failure> {
+        for known in self.outside.supervised.values().filter(|known| known.stranger) {
+            ensure!(!known.asked, "P6", "{known:?} is a stranger, and was asked to end or written to");
+            self.injector.saw("a stranger is left alone");
+        }
+        Ok(())
     }
 
     /// What the supervisors of an agent say, and what is true of them.
@@ -414,8 +433,29 @@ impl World<'_> {
         let dies = !self.quiet
             && self.injector.strikes(faults, &mut *self.choices, site, "lost", faults.supervisor_lost);
         let deaf = self.scenario.faults.is_dead("tool", number, self.at);
+        let taken_over = !self.quiet
+            && self.injector.strikes(
+                faults,
+                &mut *self.choices,
+                site,
+                "stranger",
+                faults.supervisor_stranger,
+            );
+        let believed = self.options.sabotage == Some(Sabotage::BelieveStrangers);
         let known = self.outside.supervised.get_mut(&supervisor.socket);
-        let Some(known) = known.filter(|known| known.identity == *supervisor) else { return Found::Lost };
+        // What has ended has left a record, whoever has come to its number since.
+        if let Some(known) = known.filter(|known| taken_over && known.executes(agent, op) && !known.ended) {
+            known.identity.started = self.at + 1;
+            (known.stranger, known.lost, known.watched, known.asked) = (true, true, None, false);
+            known.plans += 1;
+        }
+        let known = self.outside.supervised.get_mut(&supervisor.socket);
+        let Some(known) = known.filter(|known| known.identity == *supervisor || believed) else {
+            return Found::Lost;
+        };
+        if known.stranger {
+            return Found::Running;
+        }
         if known.op != Some(op) {
             self.injector.saw("command found not started");
             return Found::NotStarted;

@@ -19,6 +19,8 @@ use crate::scenario::{Action, Timed};
 const AT_ONCE: u64 = 5_000;
 /// So many agents are looked at after each step.
 const CROWD: u64 = 64;
+/// A timer that is broken on purpose rings so much later.
+const OVERSLEPT: u64 = 3_600_000_000;
 /// A client that reached nobody tries again after so long.
 const AGAIN: u64 = 100_000;
 
@@ -103,6 +105,7 @@ impl World<'_> {
     }
 
     pub(super) fn send(&mut self, request: Request) -> Result<(), Failure> {
+        self.saw_shutdown(&request);
         if self.life.host.is_none() || self.life.leaving {
             self.plan(self.at + AGAIN, request.agent, Happening::Request(request));
             return Ok(());
@@ -120,7 +123,9 @@ impl World<'_> {
             0 => !self.outside.inflight.is_empty(),
             agent => self.outside.at_work(&ingress::agent_id(agent)).next().is_some(),
         };
-        let reply = self.outside.clients.send(Waiting { request: request.clone(), since: self.at, disturbs });
+        let meets = self.stop_meets(&request);
+        let waiting = Waiting { request: request.clone(), since: self.at, disturbs, meets };
+        let reply = self.outside.clients.send(waiting);
         match ingress::input(&request, reply) {
             Some(input) if input.agent().is_some_and(|agent| self.outside.lost.contains(agent)) => {
                 // The driver says so itself.
@@ -152,6 +157,10 @@ impl World<'_> {
             self.injector.saw("outcome of an earlier life");
         } else {
             self.outside.inflight.remove(&(agent.clone(), op));
+        }
+        let runs = self.checks.agents().get(agent).is_some_and(|agent| agent.run.is_some());
+        if self.witness.was_aborted(agent, op) && runs {
+            self.injector.saw("an outcome of an aborted run comes during the next");
         }
         self.input(Input::Completed { agent: agent.clone(), op, outcome })
     }
@@ -302,7 +311,10 @@ impl World<'_> {
             && self.options.sabotage != Some(Sabotage::LoseWake)
         {
             let at = self.at.saturating_add(deadline.wait.0.saturating_mul(1_000));
-            let at = self.timer(at);
+            let mut at = self.timer(at);
+            if self.options.sabotage == Some(Sabotage::Oversleep) && !self.outside.ending.is_empty() {
+                at = at.saturating_add(OVERSLEPT);
+            }
             self.agenda.plan(at, 0, Happening::Wake(self.life.wake));
         }
     }

@@ -27,6 +27,7 @@ impl World<'_> {
         let open = self.outside.inflight.iter().next();
         ensure!(open.is_none(), "P6", "{open:?} is neither finished nor cancelled");
         self.nobody_is_orphaned(true)?;
+        self.strangers_are_left_alone()?;
         let active = self.checks.agents().values().find_map(|agent| agent.tasks.active().next());
         ensure!(active.is_none(), "V9", "{active:?} never ended");
         let left = kin::alive(self.checks.agents(), &self.outside.lost);

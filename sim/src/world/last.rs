@@ -1,7 +1,11 @@
 //! The quiet phase: no new faults, everything that is down comes back, everything that was admitted ends.
 //! Only performers that are dead for ever stay dead: their agents must obey a stop and a shutdown all the same.
 
+use std::collections::BTreeSet;
 use std::iter;
+
+use holon_core::agent::{Agent, OpenOp};
+use holon_core::event::operation::OpKind;
 
 use super::World;
 use super::agenda::Happening;
@@ -70,6 +74,41 @@ impl World<'_> {
             | Action::Place { .. }
             | Action::ClockJump { .. }
             | Action::Tick => false,
+        }
+    }
+
+    /// What an agent is in the middle of when it is to stop.
+    pub(super) fn stop_meets(&self, request: &Request) -> BTreeSet<&'static str> {
+        let stops = matches!(request.action, Action::Stop | Action::Abort { stop: true, .. });
+        let agent = self.checks.agents().get(&agent_id(request.agent)).filter(|_| stops);
+        let meets = |agent: &Agent, open: &OpenOp| match open.kind {
+            OpKind::CallModel => Some("a stop during a request"),
+            OpKind::CallTool | OpKind::PrepareCommand | OpKind::PromoteCommand | OpKind::AwaitTask => {
+                Some("a stop during a tool call")
+            }
+            OpKind::RunCommand if agent.is_of_run(open) => Some("a stop during a command"),
+            OpKind::RunCommand => Some("a stop while a task goes on"),
+            OpKind::LoadContext
+            | OpKind::FindWorkspace
+            | OpKind::WriteInput
+            | OpKind::SuperviseChild
+            | OpKind::RemoveWorktree => None,
+        };
+        agent.into_iter().flat_map(|agent| agent.ops.values().filter_map(|open| meets(agent, open))).collect()
+    }
+
+    /// Somebody asks for a shutdown, perhaps for a second time, or while there is nobody yet to take it.
+    pub(super) fn saw_shutdown(&mut self, request: &Request) {
+        if request.action != Action::Restart {
+            return;
+        }
+        if self.life.host.is_none() {
+            self.injector.saw("a shutdown is asked for during a start");
+        }
+        let mut waiting = self.outside.clients.waiting.values();
+        let twice = waiting.any(|waiting| waiting.request.action == Action::Restart);
+        if twice || self.life.leaving || self.life.drained.is_some() {
+            self.injector.saw("a shutdown is asked for twice");
         }
     }
 

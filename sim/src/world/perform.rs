@@ -10,7 +10,7 @@ use super::{Sabotage, World};
 use crate::choices::Site;
 use crate::failure::{Failure, ensure};
 use crate::fault::Ill;
-use crate::ingress::Request;
+use crate::ingress::{Request, Waiting};
 use crate::provider::{self, Circumstances, Deliveries};
 use crate::script::Line;
 use crate::story::Round;
@@ -222,7 +222,7 @@ impl World<'_> {
             waiting.since = waiting.since.saturating_sub(5_000_000);
         }
         self.obeyed(&waiting)?;
-        let request = waiting.request;
+        let Waiting { request, meets, .. } = waiting;
         self.witness.told(&answer, &mut self.injector);
         self.acknowledgement(&request);
         if let Answer::Refused { reject } = &answer {
@@ -245,6 +245,7 @@ impl World<'_> {
                 self.plan(self.at + 200_000, request.agent, Happening::Request(request));
             }
             Answer::Controlled(_) => {
+                meets.iter().for_each(|met| self.injector.saw(met));
                 let (at, agents) = (self.at, self.scenario.agents);
                 self.patterns.obeyed(at, request.agent, agents, &request.action, &mut self.injector);
             }

@@ -79,8 +79,10 @@ pub enum Sabotage {
     ForceTwins,
     /// A caller gets another task than the one that runs already.
     AnotherTwin,
-    /// What is to end may take no time.
-    Lingering,
+    /// Whoever has the number of a supervisor is taken for it.
+    BelieveStrangers,
+    /// The driver's timer oversleeps while something is to end.
+    Oversleep,
     /// A parked agent is handed something without being brought in.
     ForgetParked,
     /// The ledger is read without looking at its links.

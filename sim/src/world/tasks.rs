@@ -12,9 +12,9 @@ use holon_core::outcome::InputTarget;
 use holon_core::replay::Call;
 use holon_core::{AgentId, Event, Input, Millis, Outcome, Record, Wall};
 
+use super::World;
 use super::agenda::Happening;
 use super::command::Supervised;
-use super::{Sabotage, World};
 use crate::commands;
 use crate::failure::{Failure, ensure, liveness};
 use crate::ingress::{Request, agent_id};
@@ -61,7 +61,7 @@ impl World<'_> {
                 }
                 TaskFact::ChildEnded(_) => self.injector.saw("a child leaves a worktree"),
                 TaskFact::ChildNeedNoted(_) => self.injector.saw("a child needs its parent"),
-                TaskFact::ChildNeedTold(_) => {}
+                TaskFact::ChildNeedTold(_) => self.witness.a_child_speaks(agent, &mut self.injector),
                 TaskFact::TaskInputDelivered(fact) => {
                     self.injector.saw("a task is written to");
                     self.is_written(agent, fact)?;
@@ -73,7 +73,11 @@ impl World<'_> {
                     TaskOrigin::Operator => "an operator's task begins",
                     TaskOrigin::Spawned => "a child begins",
                 }),
-                TaskFact::TaskResultQueued(_) => {}
+                TaskFact::TaskResultQueued(fact) => {
+                    if self.is_child(agent, fact.task_id) {
+                        self.witness.a_child_speaks(agent, &mut self.injector);
+                    }
+                }
             }
         }
         Ok(())
@@ -126,13 +130,12 @@ impl World<'_> {
         self.checks.say("V9");
         let took = self.at - since;
         let grace = self.scenario.config_of(self.life.number).tasks.stop_grace.0;
-        let patient = self.options.sabotage != Some(Sabotage::Lingering);
         let most = (grace + 2 * REPORT.0) * 1_000
             + 2 * (self.waits.all(since) + self.life.writer.waits(self.at))
             + SLACK;
         // Of a child, or of one of its own, a worktree may be looked at by somebody who is never heard of.
         let most = if self.is_child(agent, task) { most + REMOVALS } else { most };
-        if took > most * u64::from(patient) {
+        if took > most {
             return Err(liveness("V9", format!("{task} of {agent} took {took} µs to end, {most} at most")));
         }
         Ok(())
