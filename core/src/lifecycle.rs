@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{MessageId, OpId, RunId, TaskId};
+use crate::ids::{AgentId, MessageId, OpId, RunId, TaskId};
 use crate::names::names;
 
 names! {
@@ -51,4 +51,10 @@ pub struct ControlOutcome {
     /// Tasks of whose ends the aborted run was to tell: the next start does.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub untold_tasks: Vec<TaskId>,
+    /// Execution roots that others may write to from now on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub released_roots: Vec<String>,
+    /// Children that are stopped with it, and theirs with them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stopped_children: Vec<AgentId>,
 }

@@ -148,7 +148,8 @@ fn a_stop_ends_the_whole_family() {
             world.complete_one("main", OpKind::CallTool, tool_says("stopping"));
             world.complete("main", says("stopped"));
         } else {
-            world.control("main", ControlRequest::Stop);
+            let Answer::Controlled(outcome) = world.control("main", ControlRequest::Stop) else { panic!() };
+            assert_eq!(outcome.stopped_children, [agent(CHILD)]);
         }
         // The command of the youngest was part of its run, which the stop has ended.
         for name in [CHILD, "main--1--1"] {

@@ -14,7 +14,7 @@ use crate::event::lifecycle::{ControlApplied, ControlRequestAdmitted, SchedulerP
 use crate::event::scheduling::{HoldEnd, HoldEnded};
 use crate::event::task::TaskCause;
 use crate::host::tx::Tx;
-use crate::ids::{MessageId, OpId, ReplyId, RunId, TaskId};
+use crate::ids::{AgentId, MessageId, OpId, ReplyId, RunId, TaskId};
 use crate::input::ControlRequest;
 use crate::lifecycle::{Boundary, ControlAction, ControlOutcome, Status};
 use crate::reject::Reject;
@@ -72,8 +72,10 @@ pub(super) fn stop(tx: &mut Tx<'_>) -> ControlOutcome {
     let untold_tasks = unshown.map(|task| task.id).collect();
     let mut aborted = Aborted { lost_hints, untold_tasks, ..abort_run(tx, TurnReason::Stopped) };
     task::operator::give_up(tx, &Reject::AgentStopped { agent: tx.agent().id.clone() });
+    let alive = tx.agent().tasks.children().filter(|(task, _)| task.child_end.is_none());
+    aborted.children = alive.map(|(_, child)| child.child_agent_id.clone()).collect();
     aborted.tasks = task::stop::all(tx, TaskCause::AgentStopped, false);
-    occupancy::stopped(tx);
+    aborted.roots = occupancy::stopped(tx);
     let outcome = applied(tx, ControlAction::Stop, (previous, Status::Stopped), aborted);
     child::retire(tx, TaskStatus::Cancelled);
     outcome
@@ -105,6 +107,9 @@ struct Aborted {
     tasks: Vec<TaskId>,
     lost_hints: Vec<String>,
     untold_tasks: Vec<TaskId>,
+    /// Execution roots that are released.
+    roots: Vec<String>,
+    children: Vec<AgentId>,
 }
 
 fn abort_run(tx: &mut Tx<'_>, reason: TurnReason) -> Aborted {
@@ -159,6 +164,8 @@ fn applied(
         cancelling_tasks: aborted.tasks,
         lost_hints: aborted.lost_hints,
         untold_tasks: aborted.untold_tasks,
+        released_roots: aborted.roots,
+        stopped_children: aborted.children,
     }
 }
 
@@ -174,6 +181,8 @@ fn unchanged(action: ControlAction, status: Status) -> ControlOutcome {
         cancelling_tasks: Vec::new(),
         lost_hints: Vec::new(),
         untold_tasks: Vec::new(),
+        released_roots: Vec::new(),
+        stopped_children: Vec::new(),
     }
 }
 
@@ -219,7 +228,10 @@ mod tests {
         };
         hint(&mut world, "ci");
         hint(&mut world, "mail");
+        let roots: Vec<String> =
+            world.agent("main").workspaces.occupied().map(|(root, _)| root.into()).collect();
         let Answer::Controlled(outcome) = world.control("main", ControlRequest::Stop) else { panic!() };
+        assert!(!roots.is_empty() && outcome.released_roots == roots, "{outcome:?}");
         assert!(outcome.aborted_run_id.is_some(), "the turn about the first hint");
         assert_eq!(outcome.lost_hints, ["ci", "mail"]);
         world.complete_one("main", OpKind::RunCommand, command_ends(CommandEnd::Stopped, None));

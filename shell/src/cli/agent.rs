@@ -243,8 +243,14 @@ fn told(agent: &AgentId, reply: &Value) -> String {
     let changed = reply.pointer("/outcome/changed") == Some(&Value::Bool(true));
     let run = text(reply, "/outcome/aborted_run_id");
     let aborted = if run.is_empty() { String::new() } else { format!(", {run} was aborted") };
+    let children = reply.pointer("/outcome/stopped_children").and_then(Value::as_array);
+    let children: Vec<&str> = children.into_iter().flatten().filter_map(Value::as_str).collect();
+    let family = match children.join(", ") {
+        names if names.is_empty() => names,
+        names => format!(", and with it {names}"),
+    };
     if changed || !run.is_empty() {
-        format!("{agent} is {next}{aborted}")
+        format!("{agent} is {next}{aborted}{family}")
     } else {
         format!("{agent} is {next} already")
     }

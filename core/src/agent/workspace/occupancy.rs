@@ -42,10 +42,11 @@ pub(crate) fn release(tx: &mut Tx<'_>) {
     released(tx, unused, ReleaseCause::Unused);
 }
 
-/// Releases everything, whatever still runs there: its end is asked for.
-pub(crate) fn stopped(tx: &mut Tx<'_>) {
-    let all = tx.agent().workspaces.occupied().map(|(root, _)| root.to_string()).collect();
-    released(tx, all, ReleaseCause::Stopped);
+/// Releases everything, whatever still runs there: its end is asked for. Says what that was.
+pub(crate) fn stopped(tx: &mut Tx<'_>) -> Vec<String> {
+    let all: Vec<String> = tx.agent().workspaces.occupied().map(|(root, _)| root.to_string()).collect();
+    released(tx, all.clone(), ReleaseCause::Stopped);
+    all
 }
 
 fn released(tx: &mut Tx<'_>, roots: Vec<String>, cause: ReleaseCause) {
