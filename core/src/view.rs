@@ -323,7 +323,10 @@ impl AgentSummary {
             status: agent.status,
             status_since: agent.status_since,
             scheduling_posture: posture(agent, now),
-            lifecycle_hint: (agent.status == Status::Stopped).then(|| lifecycle_hint(&agent.id)),
+            lifecycle_hint: (agent.status == Status::Stopped).then(|| match agent.childhood.retired {
+                Some(_) => archived_hint(&agent.id),
+                None => lifecycle_hint(&agent.id),
+            }),
             workspace: WorkspaceState::of(agent),
             model: ModelState::of(agent, config),
             token_usage: agent.history.usage,
@@ -391,6 +394,11 @@ pub fn lifecycle_hint(agent: &AgentId) -> alloc::string::String {
     )
 }
 
+/// What there is to do about a child that has come to its end.
+fn archived_hint(agent: &AgentId) -> alloc::string::String {
+    alloc::format!("archived: it has come to its end, and can be read (holon transcript --agent {agent})")
+}
+
 fn queue(agent: &Agent) -> QueueSummary {
     let (entries, bytes) = agent.inbox.totals();
     let queued = Priority::ALL.iter().map(|&priority| (priority, agent.inbox.depth(priority)));
@@ -406,6 +414,7 @@ fn queue(agent: &Agent) -> QueueSummary {
 fn wake_sources(agent: &Agent, decision: &SchedulerDecision, deadline: bool) -> Vec<WakeSource> {
     use crate::scheduler::DecisionReason as Reason;
     let mut sources = match decision.reason {
+        Reason::Stopped if agent.childhood.retired.is_some() => Vec::new(),
         Reason::Stopped => alloc::vec![WakeSource::Start],
         Reason::Draining => alloc::vec![WakeSource::RuntimeStart],
         Reason::RunInProgress => alloc::vec![WakeSource::EndOfRun],

@@ -87,6 +87,11 @@ fn a_child_works_reports_once_and_is_archived() {
     assert!(world.host.view().quiet(&agent("main")));
     let refused = world.control(CHILD, ControlRequest::Start);
     assert_eq!(refused, Answer::Refused { reject: Reject::AgentArchived { agent: agent(CHILD) } });
+    // Nobody is told to start it.
+    let view = world.host.view();
+    let hint = view.summary(&agent(CHILD)).and_then(|summary| summary.lifecycle_hint).expect("a hint");
+    assert!(hint.starts_with("archived") && !hint.contains("agent start"), "{hint}");
+    assert_eq!(view.explain(&agent(CHILD)).expect("it is here").woken_by, []);
     assert!(world.host.park(&agent(CHILD)).is_some(), "it leaves memory for good");
 }
 
@@ -319,6 +324,9 @@ fn a_family_shares_what_it_may_spend() {
     says_in_turn(&mut world, CHILD, "found");
     let account = world.agent("main").account;
     assert_eq!((account.total.tokens, account.family.tokens), (30, 15), "its report tells what it took");
+    let summary = |world: &World, name: &str| world.host.view().summary(&agent(name)).expect("it is here");
+    let of_tree = |world: &World, name: &str| summary(world, name).spending.budgets[0].used;
+    assert_eq!((of_tree(&world, "main"), of_tree(&world, CHILD)), (30 + 15, 30 + 15), "once, whoever looks");
     world.complete_one("main", OpKind::LoadContext, context());
     let usage = |tokens| crate::model::TokenUsage { input_tokens: tokens, ..Default::default() };
     let crate::Outcome::Answer { answer } = calls(&[("", "SpawnAgent", &spawn("once more"))]) else {
@@ -333,6 +341,5 @@ fn a_family_shares_what_it_may_spend() {
     );
     world.complete_one("main--2", OpKind::LoadContext, context());
     assert!(world.agent("main--2").hold.is_some(), "{:?}", world.agent("main--2").run);
-    let spending = world.host.view().summary(&agent("main--2")).expect("a child").spending;
-    assert_eq!(spending.budgets[0].used, 30 + 15 + 5_000, "of all of them");
+    assert_eq!(of_tree(&world, "main--2"), 30 + 15 + 5_000, "of all of them");
 }

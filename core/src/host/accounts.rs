@@ -2,6 +2,7 @@
 
 use alloc::collections::BTreeMap;
 
+use crate::agent::Agent;
 use crate::agent::budget::{Account, Others, Subtree};
 use crate::ids::AgentId;
 use crate::price::Amount;
@@ -97,6 +98,17 @@ impl Host {
                 all.reserved = all.reserved.plus(account.reserved());
             }
         }
+        if let Some(agent) = self.agent(id)
+            && self.is_counted_with_its_supervisor(agent)
+        {
+            all.spent = all.spent.minus(agent.account.with_family());
+        }
         all
+    }
+
+    /// Whether the supervisor has taken over what an agent has spent that has ended.
+    fn is_counted_with_its_supervisor(&self, agent: &Agent) -> bool {
+        let supervisor = agent.spec.supervisor.as_ref().and_then(|by| self.agent(&by.agent_id));
+        supervisor.is_some_and(|by| by.tasks.of_child(&agent.id).is_none())
     }
 }

@@ -1,14 +1,17 @@
 //! The files of the configuration, and variables that look like it.
 
 use super::Finding;
+use crate::daemon::TOKEN_VARIABLE;
 use crate::home::Home;
 use crate::nearest::nearest;
 use crate::settings::credentials::Credentials;
 use crate::settings::{Environment, KEYS, Settings, SettingsError};
 
 /// Variables that mean something and belong to no key.
-const VARIABLES: [&str; 6] = [
+const VARIABLES: [&str; 8] = [
     "HOLON_HOME",
+    "HOLON_LOG",
+    TOKEN_VARIABLE,
     "HOLON_LOCAL_BASE_URL",
     "HOLON_RUNTIME",
     "HOLON_AGENT_ID",
@@ -78,4 +81,21 @@ fn variables(environment: &Environment) -> impl Iterator<Item = Finding> {
         })
         .collect::<Vec<_>>()
         .into_iter()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variable_that_is_almost_one_is_named() {
+        let told = |name: &str| {
+            let environment = Environment::new([(name.to_owned(), "x".to_owned())]);
+            variables(&environment).map(|finding| finding.what).collect::<Vec<_>>()
+        };
+        for (wrong, right) in [("HOLON_LOGS", "HOLON_LOG"), ("HOLON_CONTROL_TOKENS", TOKEN_VARIABLE)] {
+            assert_eq!(told(wrong), [format!("{wrong} means nothing; did you mean {right}?")]);
+            assert!(told(right).is_empty(), "{right}");
+        }
+    }
 }

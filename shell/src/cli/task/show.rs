@@ -23,19 +23,24 @@ pub(super) async fn list(through: &Through, args: ListArgs) -> Result<Exit, Fail
         output::line(&format!("{agent} has no tasks"))?;
         return Ok(Exit::Completed);
     }
-    let heads = ["TASK", "STATUS", "SINCE", "EXIT", "WHAT"];
+    let heads = ["TASK", "STATUS", "KIND", "SINCE", "EXIT", "WHAT"];
     let mut rows = vec![heads.map(ToOwned::to_owned).to_vec()];
-    rows.extend(tasks.iter().map(|task| {
-        vec![
-            text(task, "/task_id").to_owned(),
-            text(task, "/status").to_owned(),
-            second(text(task, "/updated_at")),
-            exit_status(task).unwrap_or_else(|| "-".to_owned()),
-            present::one_line(text(task, "/summary")),
-        ]
-    }));
+    rows.extend(tasks.iter().map(line));
     output::table(&rows)?;
     Ok(Exit::Completed)
+}
+
+/// A task as the list has it; a child with its name.
+fn line(task: &Value) -> Vec<String> {
+    let kind = [text(task, "/kind"), text(task, "/child_agent_id")].join(" ");
+    vec![
+        text(task, "/task_id").to_owned(),
+        text(task, "/status").to_owned(),
+        kind.trim_end().to_owned(),
+        second(text(task, "/updated_at")),
+        exit_status(task).unwrap_or_else(|| "-".to_owned()),
+        present::one_line(text(task, "/summary")),
+    ]
 }
 
 pub(super) async fn status(through: &Through, args: StatusArgs) -> Result<Exit, Failure> {
@@ -124,6 +129,13 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_child_is_told_from_a_command_in_the_list() {
+        let child = json!({ "task_id": "task_1", "kind": "child_agent_task", "child_agent_id": "main--1" });
+        assert_eq!(line(&child)[2], "child_agent_task main--1");
+        assert_eq!(line(&json!({ "task_id": "task_2", "kind": "command_task" }))[2], "command_task");
+    }
 
     #[test]
     fn what_an_answer_lacks_is_left_out() {
