@@ -112,6 +112,41 @@ fn what_an_agent_needs_it_can_do() {
     assert!(list.contains("confined (writes partly_enforced"), "{list}");
 }
 
+/// The runtime does for its operators what a command can't: whoever is confined is none, and what comes over TCP needs a
+/// token.
+#[test]
+fn a_command_with_a_network_is_no_operator() {
+    let scene = Scene::new("on");
+    let home = text(&scene.daemon.0.home()).to_owned();
+    let about = scene.daemon.metadata().expect("it runs");
+    let address = about["http_addr"].as_str().expect("an address").to_owned();
+    let asks = |what: &str| scene.runs(&format!("home='{home}'; holon='{}'; {what}", text(binary())));
+    let said = asks("HOLON_HOME=$home $holon workspace use / --agent a 2>&1; echo over-$((6 * 7))");
+    assert!(said.contains("confined command") && said.contains("over-42"), "{said}");
+    // One that seems to belong to nobody any more is as confined as it was.
+    let said = asks(
+        "HOLON_HOME=$home setsid -f $holon task run --agent a touch $out/new > said 2>&1; sleep 1; cat said",
+    );
+    assert!(said.contains("confined command"), "{said}");
+    let (host, port) = address.rsplit_once(':').expect("a port");
+    let over_tcp = |request: &str| {
+        let request = format!("{request} HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n\\r\\n");
+        asks(&format!("exec 3<>/dev/tcp/{host}/{port}; printf \"{request}\" >&3; cat <&3"))
+    };
+    let said = over_tcp("GET /agents/a/status");
+    assert!(said.contains("missing_token"), "{said}");
+    // What is for everybody is for it, too, and its own trigger.
+    let said = over_tcp("GET /healthz");
+    assert!(said.contains("200 OK"), "{said}");
+    let said = over_tcp("POST /${HOLON_EXTERNAL_TRIGGER_URL#*//*/}");
+    assert!(said.contains("HTTP/1.1 2"), "{said}");
+    let shown = scene.daemon.ok(&["workspace", "list", "--agent", "a", "--json"]).json();
+    assert_eq!(shown["execution"]["cwd"], json!(scene.root));
+    assert!(!scene.outside.join("new").exists());
+    assert!(shown["policy"]["gaps"].to_string().contains("control token"), "{shown}");
+    scene.daemon.ok(&["status", "--agent", "a"]);
+}
+
 #[test]
 fn without_a_network_nobody_is_reached() {
     let scene = Scene::new("off");

@@ -16,6 +16,7 @@ use tokio::task::{JoinError, JoinHandle};
 use super::interrupts::Ending;
 use super::output::Failure;
 use super::server_options::Effective;
+use crate::confine::Confinement;
 use crate::crash_point::{Point, reached};
 use crate::daemon::socket::Claim;
 use crate::daemon::{Endpoint, Fingerprint, LastFailure, Metadata, Token, journal};
@@ -65,6 +66,7 @@ impl Server {
         let addresses = Addresses::take(&endpoint)?;
         reached(Point::SocketClaimed);
         let confinement = setup.confinement.clone();
+        let among_commands = confinement.as_ref().is_some_and(Confinement::has_network);
         let default_agent = AgentId::new(&setup.settings.server.default_agent)?;
         let (hub, metrics) = (Hub::default(), Metrics::default());
         let observer = {
@@ -103,7 +105,7 @@ impl Server {
                 started_at,
                 confinement,
             },
-            policy: policy(&endpoint, addresses.listen)?,
+            policy: policy(&endpoint, addresses.listen)?.among_commands(among_commands),
             signatures: Signatures::new(webhook_key.as_deref()),
             triggers,
             metrics,

@@ -7,6 +7,7 @@
 mod calls;
 mod network;
 mod others;
+pub mod peer;
 mod profile;
 mod report;
 mod writes;

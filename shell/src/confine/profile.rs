@@ -98,6 +98,11 @@ impl Confinement {
         Policy { writable: self.everywhere.clone(), network: self.network }
     }
 
+    /// Whether commands can connect to others.
+    pub fn has_network(&self) -> bool {
+        self.network == Network::On
+    }
+
     /// Whether an agent may go there by itself: to what it knows, to its home, to what everybody may write to.
     pub fn may_use(&self, root: &Path, attached: &[String], agent_home: &Path) -> bool {
         let known = attached.iter().map(Path::new).chain([agent_home]);

@@ -7,7 +7,7 @@ use holon_core::execution::{Enforcement, ExecutionPolicy};
 
 use rustix::process::geteuid;
 
-use super::{Network, Policy, calls_can_be_refused, network, writes};
+use super::{Network, Policy, calls_can_be_refused, network, peer, writes};
 
 /// The first version of Landlock that holds back the truncation of files by their names.
 const TRUNCATE: u32 = 3;
@@ -53,6 +53,11 @@ impl Report {
         gap(limits, "other processes can be given limits, and terminals keys");
         let open = policy.network == Network::On;
         gap(open, "servers on this machine can be asked to do what a command can't");
+        gap(
+            open && peer::can_be_told(),
+            "this runtime can be asked over TCP by whoever finds its control token in a file",
+        );
+        gap(open && !peer::can_be_told(), "this runtime can be asked to do what a command can't");
         gap(geteuid().is_root(), "root can do what needs no file, such as loading a part of the kernel");
         let scoped = self.landlock >= SCOPES && !limits;
         ExecutionPolicy {

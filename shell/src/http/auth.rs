@@ -22,6 +22,8 @@ pub struct Policy {
     /// Hash of the token: comparing hashes says nothing of its length.
     token: Option<ContentId>,
     on_tcp: bool,
+    /// Whether commands are confined and can connect all the same: they are no operators.
+    among_commands: bool,
 }
 
 /// A policy that would let strangers in.
@@ -73,12 +75,20 @@ impl Policy {
             (AuthMode::Auto | AuthMode::Required | AuthMode::Disabled, _, _) => {}
         }
         let on_tcp = mode != AuthMode::Disabled && token.is_some();
-        Ok(Self { mode, token: token.map(|token| text::hash(token.as_bytes())), on_tcp })
+        let token = token.map(|token| text::hash(token.as_bytes()));
+        Ok(Self { mode, token, on_tcp, among_commands: false })
+    }
+
+    /// The same where confined commands can connect: those of them that are known are refused, and whoever can't be told
+    /// from one needs the token.
+    #[must_use]
+    pub fn among_commands(self, there: bool) -> Self {
+        Self { among_commands: there, ..self }
     }
 
     /// The socket alone, which trusts its file mode.
     pub fn socket() -> Self {
-        Self { mode: AuthMode::Auto, token: None, on_tcp: false }
+        Self { mode: AuthMode::Auto, token: None, on_tcp: false, among_commands: false }
     }
 
     pub(super) fn mode(&self) -> AuthMode {
@@ -88,17 +98,23 @@ impl Policy {
     /// Whether a caller at that end needs the token.
     pub(super) fn requires(&self, peer: Peer) -> bool {
         match peer {
-            Peer::Socket => self.mode == AuthMode::Required,
+            Peer::Socket | Peer::Confined => self.mode == AuthMode::Required,
             // Whoever comes from elsewhere got here through an address that should not have been served.
-            Peer::Tcp(address) => self.on_tcp || !address.ip().is_loopback(),
+            Peer::Tcp(address) => self.on_tcp || self.among_commands || !address.ip().is_loopback(),
         }
     }
 
     /// Who asks.
     ///
     /// # Errors
-    /// When a token is missing or wrong, or a page of another site asks.
+    /// When a token is missing or wrong, or a page of another site asks, or a confined command.
     pub(super) fn admit(&self, peer: Peer, headers: &HeaderMap) -> Result<Caller, Box<Failure>> {
+        // Whatever token it may have found.
+        if self.among_commands && peer == Peer::Confined {
+            let text = "a confined command can't ask the runtime: it would do what the command can't";
+            let hint = "ask from a terminal of your own that is not confined";
+            return Err(Failure::new(Code::ConfinedCaller, text).hint(hint));
+        }
         if let (Some(given), Some(token)) = (bearer(headers)?, &self.token) {
             let given = text::hash(given.as_bytes());
             if bool::from(given.0.ct_eq(&token.0)) {
@@ -107,15 +123,19 @@ impl Policy {
             return Err(Failure::new(Code::WrongToken, "the control token is wrong").hint(HINT));
         }
         if self.requires(peer) {
-            return Err(Failure::new(Code::MissingToken, "a control token is required here").hint(HINT));
+            let hint = if self.token.is_none() { NO_TOKEN } else { HINT };
+            return Err(Failure::new(Code::MissingToken, "a control token is required here").hint(hint));
         }
         match peer {
-            Peer::Socket => Ok(Caller::Socket),
+            Peer::Socket | Peer::Confined => Ok(Caller::Socket),
             Peer::Tcp(_) => same_machine(headers).map(|()| Caller::Loopback),
         }
     }
 }
 
+/// Under `confined` with a network.
+const NO_TOKEN: &str = "none is configured: ask through the home's socket, or start the runtime with one \
+     (HOLON_CONTROL_TOKEN), for confined commands can reach this address";
 const HINT: &str = "send it as `Authorization: Bearer …`; it is the one that the runtime was started with";
 
 impl Caller {
@@ -220,6 +240,24 @@ mod tests {
         assert_eq!(code(&disabled, local, &[]), Ok(Caller::Loopback));
         let none = Policy::new(AuthMode::Auto, None, Some(address(LOCAL))).unwrap();
         assert_eq!(code(&none, Peer::Tcp(address("192.168.1.9:5")), &[]), Err(Code::MissingToken));
+    }
+
+    #[test]
+    fn a_confined_command_is_no_operator() {
+        let (local, right) = (Peer::Tcp(address("127.0.0.1:5")), [("authorization", "Bearer token-token")]);
+        for mode in [AuthMode::Auto, AuthMode::Disabled] {
+            let policy = Policy::new(mode, Some("token-token"), Some(address(LOCAL))).unwrap();
+            assert_eq!(code(&policy, Peer::Confined, &[]), Ok(Caller::Socket), "nobody is confined here");
+            let policy = policy.among_commands(true);
+            assert_eq!(code(&policy, Peer::Confined, &[]), Err(Code::ConfinedCaller));
+            assert_eq!(code(&policy, Peer::Confined, &right), Err(Code::ConfinedCaller));
+            assert_eq!(code(&policy, Peer::Socket, &[]), Ok(Caller::Socket));
+            assert_eq!(code(&policy, local, &[]), Err(Code::MissingToken));
+            assert_eq!(code(&policy, local, &right), Ok(Caller::Token));
+        }
+        let without = Policy::new(AuthMode::Auto, None, Some(address(LOCAL))).unwrap().among_commands(true);
+        assert_eq!(code(&without, local, &[]), Err(Code::MissingToken));
+        assert_eq!(code(&without, Peer::Socket, &[]), Ok(Caller::Socket));
     }
 
     #[test]

@@ -58,6 +58,8 @@ codes! {
     WrongSignature "wrong_signature" UNAUTHORIZED;
     /// A page of some other site asks on behalf of its reader.
     ForbiddenOrigin "forbidden_origin" FORBIDDEN;
+    /// A confined command asks: it is no operator.
+    ConfinedCaller "confined_caller" FORBIDDEN;
     UnknownRoute "unknown_route" NOT_FOUND;
     UnknownAgent "unknown_agent" NOT_FOUND;
     MethodNotAllowed "method_not_allowed" METHOD_NOT_ALLOWED;

@@ -195,7 +195,7 @@ impl Route {
     pub(super) fn codes(&self) -> Vec<Code> {
         let mut codes = vec![Code::InvalidQuery, Code::Draining, Code::Internal];
         if matches!(self.name.access, Access::Control | Access::Signed) {
-            codes.extend([Code::MissingToken, Code::WrongToken, Code::ForbiddenOrigin]);
+            codes.extend([Code::MissingToken, Code::WrongToken, Code::ForbiddenOrigin, Code::ConfinedCaller]);
         }
         if self.name.access == Access::Signed {
             codes.extend([Code::MissingSignature, Code::WrongSignature]);

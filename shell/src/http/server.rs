@@ -19,6 +19,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::guard::{Guarded, TAKEN};
 use super::heads::{Answer, Requests, Worded};
+use crate::confine::peer::is_confined;
 use crate::spawn;
 
 /// A client has so long to send the head of a request.
@@ -39,6 +40,8 @@ const DRAIN: Duration = Duration::from_secs(5);
 pub enum Peer {
     /// Whoever may open the home's socket.
     Socket,
+    /// The same, held back as a confined command is.
+    Confined,
     Tcp(SocketAddr),
 }
 
@@ -53,7 +56,11 @@ impl Listener for UnixListener {
     type Io = tokio::net::UnixStream;
 
     async fn accept(&mut self) -> io::Result<(Self::Io, Peer)> {
-        Self::accept(self).await.map(|(stream, _)| (stream, Peer::Socket))
+        let (stream, _) = Self::accept(self).await?;
+        // A process that can't be seen from here is none that was begun here.
+        let pid = stream.peer_cred()?.pid().and_then(|pid| u32::try_from(pid).ok()).filter(|&pid| pid > 0);
+        let peer = if pid.is_some_and(is_confined) { Peer::Confined } else { Peer::Socket };
+        Ok((stream, peer))
     }
 }
 
