@@ -111,15 +111,17 @@ fn a_child_that_waits_asks_its_parent_who_answers() {
     daemon.ok(&["ledger", "verify"]);
 }
 
-/// Eight children, each with eight of its own, each of those with a command that would go on for ever.
+/// Eight children, each with eight of its own, each of those with a command: one that would go on for ever, or where it is
+/// to be brief, one that ends. One of those in worktrees leaves something there.
 fn family(folder: &Path) -> Provider {
     let marks = folder.display().to_string();
     Provider::answering(move |request| {
         let asked = input(request);
+        let brief = if asked.contains("brief") { "brief " } else { "" };
         // Some of them in worktrees of their own.
         let eight = |what: &str, isolated: u32| {
             let one = |number| {
-                let (tool, mut arguments) = spawn(&format!("{what} {number}"));
+                let (tool, mut arguments) = spawn(&format!("{brief}{what} {number}"));
                 if number < isolated {
                     arguments["workspace_mode"] = json!("worktree");
                 }
@@ -128,11 +130,20 @@ fn family(folder: &Path) -> Provider {
             calls(&(0..8).map(one).collect::<Vec<_>>())
         };
         match round(request) {
+            // It names what was told to whom.
+            _ if asked.contains("kind task_result") || asked.contains("kind system_tick") => says("noted"),
             0 if asked.contains("delegate") => eight("branch", 2),
             0 if asked.contains("branch") => eight("leaf", 1),
             0 if asked.contains("leaf") => {
-                let cmd = format!("echo $HOLON_AGENT_ID >> {marks}/begun; exec sleep 1000");
+                let dirty = format!("case $HOLON_AGENT_ID in {DIRTY}) echo new > made;; esac");
+                let last = if brief.is_empty() { "exec sleep 1000" } else { "sleep 0.1" };
+                let cmd = format!("{dirty}; echo $$ >> {marks}/{}begun; {last}", brief.trim());
                 calls(&[("ExecCommand", json!({ "cmd": cmd, "login": false }))])
+            }
+            // A child that has nothing left to do would end its command.
+            1 if asked.contains("leaf") && brief.is_empty() => {
+                let wait = json!({ "reason": "it goes on", "wake": "task_result", "resource": "task_1" });
+                calls(&[("WaitFor", wait)])
             }
             // What a crash has cut short is not begun again.
             _ if last(request).contains("child_agent_id") || asked.contains("branch") => says("delegated"),
@@ -141,8 +152,57 @@ fn family(folder: &Path) -> Provider {
     })
 }
 
+/// Who leaves a file in its worktree.
+const DIRTY: &str = "main--3--1";
+const LEAVES: usize = 64;
+
+/// The processes that commands have written down.
+fn begun(folder: &Path, name: &str) -> Vec<u32> {
+    let written = fs::read_to_string(folder.join(name)).unwrap_or_default();
+    // The last line may be on its way.
+    written.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')?.parse().ok()).collect()
+}
+
 fn alive(daemon: &Daemon) -> usize {
     strays::supervisors(&daemon.0.home()).len()
+}
+
+/// Whether it is still the command that it was.
+fn sleeps(pid: u32) -> bool {
+    fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|words| words == b"sleep\x001000\x00")
+}
+
+/// Waits until no child is left, and of the tasks from that number on none that goes on.
+fn wait_for_the_end(daemon: &Daemon, first: u32) -> Vec<Value> {
+    let archived = || {
+        let records = daemon.0.records(&daemon.ledger());
+        let children = payloads(&records, "agent_created");
+        let children = children.iter().filter(|fact| fact["spec"]["supervisor"].is_object()).count();
+        count(&records, "agent_archived") == children
+    };
+    wait_for("the end of every child", archived);
+    // The task of a child outlives it by the look at its worktree.
+    let ends = || (first..first + 8).map(|task| states(daemon, &format!("task_{task}"))["status"].clone());
+    wait_for("the end of every task", || ends().all(|end| end == "cancelled" || end == "completed"));
+    ends().collect()
+}
+
+/// Of all worktrees the one is left that something is in, and it is named.
+fn only_work_is_left(daemon: &Daemon, top: &Path) {
+    let branches = git(top, &["branch", "--list", "holon/*"]);
+    assert_eq!(
+        (branches.lines().count(), git(top, &["worktree", "list"]).lines().count()),
+        (1, 2),
+        "{branches}"
+    );
+    let listed = daemon.ok(&["workspace", "worktrees", "--json"]).json()["worktrees"].clone();
+    assert_eq!(listed.as_array().map(Vec::len), Some(1), "{listed}");
+    let left = &listed[0];
+    assert_eq!((&left["state"], &left["retained"]["reason"]), (&json!("retained"), &json!("changed")));
+    assert_eq!(left["retained"]["changed_files"], json!(["made"]));
+    assert!(branches.contains(left["branch"].as_str().expect("a branch")), "{branches}");
+    let made = Path::new(left["path"].as_str().expect("a path")).join("made");
+    assert_eq!(fs::read_to_string(made).expect("what the child wrote"), "new\n");
 }
 
 #[test]
@@ -151,41 +211,45 @@ fn a_stop_leaves_nothing_of_a_family_over_crashes() {
     let provider = family(folder.path());
     let daemon = Daemon::new(&provider);
     fs::create_dir_all(daemon.0.home()).expect("a home");
-    fs::write(daemon.0.home().join("config.toml"), "[limits]\nconcurrent_turns = 16\n")
+    fs::write(daemon.0.home().join("config.toml"), "[limits]\nconcurrent_turns = 80\n")
         .expect("a configuration");
     daemon.start();
     let top = repository(folder.path(), "repository");
     daemon.ok(&["workspace", "use", top.to_str().expect("a path of letters")]);
     daemon.ok(&["prompt", "delegate"]);
-    let begun = || fs::read_to_string(folder.path().join("begun")).unwrap_or_default().lines().count();
-    // All of the branches are there.
-    let eighth = || daemon.0.run(&["task", "status", "task_8", "--json"]).code == Some(0);
-    wait_for("some of the leaves", || begun() >= 8 && eighth());
+    wait_for("all of the leaves", || begun(folder.path(), "begun").len() == LEAVES);
+    let leaves = begun(folder.path(), "begun");
+    wait_for("their commands", || leaves.iter().all(|&pid| sleeps(pid)));
     daemon.kill();
+    assert!(leaves.iter().all(|&pid| sleeps(pid)), "nobody has asked for their end");
     daemon.start();
     daemon.ok(&["task", "stop", "task_1"]);
     daemon.kill();
     daemon.start();
-    daemon.ok(&["agent", "stop", "main"]);
+    let stopped = daemon.ok(&["agent", "stop", "main", "--json"]).json()["outcome"].clone();
+    let children = stopped["stopped_children"].as_array().expect("children");
+    assert!((7..=8).contains(&children.len()), "the one that was told before may be gone: {stopped}");
     daemon.kill();
     daemon.start();
     wait_for("the end of every command", || alive(&daemon) == 0);
-    let archived = || {
-        let records = daemon.0.records(&daemon.ledger());
-        let children = payloads(&records, "agent_created");
-        let children = children.iter().filter(|fact| fact["spec"]["supervisor"].is_object()).count();
-        count(&records, "agent_archived") == children
-    };
-    wait_for("the end of every child", archived);
-    // The task of a child outlives it by the look at its worktree; one that a crash kept from beginning anybody is
-    // complete.
-    let ends = || (1..=8).map(|task| states(&daemon, &format!("task_{task}"))["status"].clone());
-    wait_for("the end of every task", || ends().all(|end| end == "cancelled" || end == "completed"));
-    assert!(ends().any(|end| end == "cancelled"), "{:?}", ends().collect::<Vec<_>>());
-    assert_eq!(git(&top, &["branch", "--list", "holon/*"]), "");
-    assert_eq!(git(&top, &["worktree", "list"]).lines().count(), 1);
-    let left = fs::read_dir(daemon.0.home().join("worktrees")).map_or(0, Iterator::count);
-    assert_eq!(left, 0, "folders of agents that had worktrees");
+    let left: Vec<u32> = leaves.into_iter().filter(|&pid| sleeps(pid)).collect();
+    assert!(left.is_empty(), "processes of leaves: {left:?}");
+    let ends = wait_for_the_end(&daemon, 1);
+    assert!(ends.iter().all(|end| end == "cancelled"), "{ends:?}");
+    only_work_is_left(&daemon, &top);
+
+    // Another one in the same place, which nobody stops.
+    daemon.ok(&["agent", "start", "main"]);
+    daemon.ok(&["prompt", "delegate, be brief"]);
+    wait_for("some of the leaves", || begun(folder.path(), "briefbegun").len() >= 8);
+    daemon.kill();
+    daemon.start();
+    let eighth = || daemon.0.run(&["task", "status", "task_16", "--json"]).code == Some(0);
+    wait_for("all of the branches", eighth);
+    let ends = wait_for_the_end(&daemon, 9);
+    assert!(ends.iter().all(|end| end == "completed"), "{ends:?}");
+    wait_for("the end of every command", || alive(&daemon) == 0);
+    only_work_is_left(&daemon, &top);
     daemon.ok(&["daemon", "stop"]);
     daemon.ok(&["ledger", "verify"]);
     daemon.ok(&["ledger", "replay"]);
