@@ -86,10 +86,7 @@ impl Host {
             }
             Input::Completed { agent, op, outcome } => self.complete(batch, &agent, op, outcome),
             Input::PlanProbed { agent, item, hash } => {
-                // Whoever is not here is looked at again after the next turn.
-                self.with(batch, &agent, |tx| work::plan::probed(tx, item, hash));
-                self.decide_at_boundary(&agent);
-                Boundary::IdleTick
+                self.seen(batch, &agent, |tx| work::plan::probed(tx, item, hash))
             }
             Input::Tick => Boundary::IdleTick,
             Input::Drain { reply } => self.drain(batch, reply),
@@ -193,6 +190,18 @@ impl Host {
         self.with(batch, agent, |tx| turn::model_round::completed(tx, op, outcome));
         self.decide_at_boundary(agent);
         Boundary::MessageProcessing
+    }
+
+    /// Somebody has looked at something of an agent; whoever is not here is looked at again some time.
+    fn seen(
+        &mut self,
+        batch: &mut Batch,
+        agent: &AgentId,
+        work: impl FnOnce(&mut super::tx::Tx<'_>),
+    ) -> Boundary {
+        self.with(batch, agent, work);
+        self.decide_at_boundary(agent);
+        Boundary::IdleTick
     }
 
     /// What happens inside a run calls for no decision; its end does.

@@ -1,7 +1,7 @@
 //! What effects of durable steps become: answers, and work.
 
 use holon_core::ids::ReplyId;
-use holon_core::{Answer, Effect, Outcome};
+use holon_core::{AgentId, Answer, Effect, OpId, Outcome};
 
 use super::Driver;
 use crate::crash_point::{Point, between, reached};
@@ -80,14 +80,16 @@ impl Driver {
                 self.work.start(agent, op, async move { performers.remove_worktree(&owner, worktree).await });
             }
             Effect::ProbePlan { agent, item, known } => {
-                self.work.look(async move { performers.probe_plan(agent, item, known).await });
+                self.work.look(performers.probe_plan(agent, item, known))
             }
             Effect::LoadChild { agent, op, child } => self.to_load.push_back((agent, op, child)),
-            Effect::Cancel { agent, op } => {
-                self.work.cancel(&agent, op);
-                performers.cancelled(&agent, op);
-            }
+            Effect::Cancel { agent, op } => self.cancel(&agent, op),
         }
+    }
+
+    fn cancel(&mut self, agent: &AgentId, op: OpId) {
+        self.work.cancel(agent, op);
+        self.performers.cancelled(agent, op);
     }
 
     /// Whoever asked may have gone.

@@ -319,10 +319,18 @@ impl Performers {
     }
 
     /// Looks at the plan of a work item; says so where it is another than is known. One that can't be read is as it was.
-    pub async fn probe_plan(&self, agent: AgentId, item: WorkItemId, known: PlanSeen) -> Option<Input> {
+    pub fn probe_plan(
+        &self,
+        agent: AgentId,
+        item: WorkItemId,
+        known: PlanSeen,
+    ) -> impl Future<Output = Option<Input>> + use<> {
         let path = work_items::plan(&self.inner.settings.agent_home(&agent), item);
-        let hash = spawn::blocking(move || work_items::hash_of_plan(&path)).await.ok()?.ok()?;
-        (known != PlanSeen::of(hash)).then_some(Input::PlanProbed { agent, item, hash })
+        let looked = spawn::blocking(move || work_items::hash_of_plan(&path));
+        async move {
+            let hash = looked.await.ok()?.ok()?;
+            (known != PlanSeen::of(hash)).then_some(Input::PlanProbed { agent, item, hash })
+        }
     }
 
     /// Shows an agent as its operators see it; ends in `Tool`.

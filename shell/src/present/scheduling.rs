@@ -1,7 +1,7 @@
 //! What was decided, and the hold.
 
 use holon_core::event::SchedulingFact;
-use holon_core::event::scheduling::{HoldCause, HoldEnd};
+use holon_core::event::scheduling::{HoldCause, HoldEnd, SelfTurnCounted};
 
 use super::{Category, Told, Visibility};
 
@@ -37,20 +37,7 @@ pub(super) fn told(fact: &SchedulingFact) -> Told {
             let summary = format!("{why}; {next}");
             Told::new(Visibility::Info, Category::Waiting, "hold", &summary)
         }
-        SchedulingFact::SelfTurnCounted(fact) => {
-            let turns = match fact.turns {
-                1 => "a turn of its own".to_owned(),
-                turns => format!("{turns} turns of its own in a row"),
-            };
-            let next = match fact.deferred_until {
-                _ if fact.self_hold => "; it waits for somebody outside".to_owned(),
-                Some(until) => format!("; next at {until}"),
-                None => String::new(),
-            };
-            let visibility = if fact.self_hold { Visibility::Info } else { Visibility::Verbose };
-            let summary = format!("{turns} brought nothing on{next}");
-            Told::new(visibility, Category::Waiting, "unattended", &summary)
-        }
+        SchedulingFact::SelfTurnCounted(fact) => self_turn(fact),
         SchedulingFact::UnattendedTurnsExhausted(fact) => {
             let (turns, until) = (fact.turns, fact.until);
             let summary = format!("{turns} turns without an operator today: further ones wait until {until}");
@@ -81,4 +68,18 @@ pub(super) fn told(fact: &SchedulingFact) -> Told {
             Told::new(Visibility::Verbose, Category::Waiting, "hold", summary)
         }
     }
+}
+
+fn self_turn(fact: &SelfTurnCounted) -> Told {
+    let turns = match fact.turns {
+        1 => "a turn of its own".to_owned(),
+        turns => format!("{turns} turns of its own in a row"),
+    };
+    let next = match fact.deferred_until {
+        _ if fact.self_hold => "; it waits for somebody outside".to_owned(),
+        Some(until) => format!("; next at {until}"),
+        None => String::new(),
+    };
+    let visibility = if fact.self_hold { Visibility::Info } else { Visibility::Verbose };
+    Told::new(visibility, Category::Waiting, "unattended", &format!("{turns} brought nothing on{next}"))
 }

@@ -93,7 +93,7 @@ impl World<'_> {
     fn look_at_plan(&mut self, agent: AgentId, item: WorkItemId) {
         let number = self.number(&agent);
         let site = self.site("plan", number, "edited");
-        let edited = [0, 0, 0, 0, 0, 1, 1, 2][self.choices.below(site.clone(), 8) as usize];
+        let edited = [0, 0, 0, 0, 0, 1, 1, 2][self.choices.below(site, 8) as usize];
         let still = self.quiet || !self.scenario.story.is_empty();
         for _ in 0..if still { 0 } else { edited } {
             let content = self.choices.below(site.about("content"), 4);
