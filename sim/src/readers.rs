@@ -41,8 +41,10 @@ pub(crate) fn live(host: &Host, agents: &BTreeMap<AgentId, Agent>) -> Result<u64
         ending(host, agent, agents)?;
         let Some(told) = view.explain(id) else { continue };
         ensure!(told.last_decision == agent.last_decision, "R1", "{id} explains another last decision");
-        let woken = !told.decision.rests() || !told.woken_by.is_empty();
-        ensure!(woken, "R1", "{id} rests, and nothing would wake it: {told:?}");
+        // Who has come to an end rests for good.
+        let ended = agent.childhood.retired.is_some();
+        let woken = !told.decision.rests() || told.woken_by.is_empty() == ended;
+        ensure!(woken, "R1", "{id} rests, and would be woken by {:?}", told.woken_by);
     }
     Ok(view.agent_ids().count() as u64)
 }

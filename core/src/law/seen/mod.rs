@@ -314,7 +314,8 @@ impl Seen {
             }
             InboxFact::MessageProcessed(fact) => self.settled(fact.message_id),
             InboxFact::MessageAborted(fact) => {
-                let told = self.tasks.told.iter().filter(|(_, told)| told.by == fact.message_id);
+                let told = self.tasks.told.iter();
+                let told = told.filter(|(_, told)| told.by == fact.message_id && !told.shown);
                 self.owed.withdrawn.extend(told.map(|(task, told)| (*task, *told)));
                 self.settled(fact.message_id);
                 self.queue.aborted = Some(fact.message_id);
@@ -323,6 +324,20 @@ impl Seen {
                 self.settled(fact.message_id);
                 self.owed.failure_brief = Some(fact.message_id);
             }
+        }
+    }
+
+    /// A turn has shown the result of a task: a message that tells nothing else needs no model, unless it is waited for.
+    fn shown(&mut self, task: TaskId) {
+        if let Some(ended) = self.tasks.untold.get_mut(&task) {
+            ended.shown = true;
+        }
+        let Some(told) = self.tasks.told.get_mut(&task) else { return };
+        told.shown = true;
+        let by = told.by;
+        let all = self.tasks.told.values().filter(|told| told.by == by).all(|told| told.shown);
+        if all && !self.awaits_told(by) {
+            self.queue.known(by);
         }
     }
 
@@ -396,17 +411,9 @@ impl Seen {
 
     fn turn(&mut self, record: &Record, fact: &TurnFact) {
         if let TurnFact::ToolExecuted(fact) = fact
-            && let Some(told) = fact.receipt.facts.shown_task.and_then(|task| self.tasks.told.remove(&task))
-            && !self.tasks.told.values().any(|other| other.by == told.by)
-            && !self.awaits_told(told.by)
+            && let Some(task) = fact.receipt.facts.shown_task
         {
-            self.queue.known(told.by);
-        }
-        if let TurnFact::ToolExecuted(fact) = fact
-            && let Some(ended) =
-                fact.receipt.facts.shown_task.and_then(|task| self.tasks.untold.get_mut(&task))
-        {
-            ended.shown = true;
+            self.shown(task);
         }
         // A call may have patched something, or begun or ended a command.
         if let (TurnFact::ToolExecuted(_), Some(run)) = (fact, &mut self.run) {
@@ -464,6 +471,7 @@ impl Seen {
                 .tasks
                 .told
                 .values()
+                .filter(|told| !told.shown)
                 .any(|told| told.by == fact.message_id || fact.also.contains(&told.by)),
             own: false,
         });

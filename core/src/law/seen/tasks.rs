@@ -45,6 +45,8 @@ pub(in crate::law) struct Task {
 pub(in crate::law) struct Told {
     pub(in crate::law) by: MessageId,
     pub(in crate::law) repeated: bool,
+    /// A turn has shown it.
+    pub(in crate::law) shown: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -139,9 +141,8 @@ impl Seen {
                 let ended = self.tasks.untold.remove(&fact.task_id);
                 let repeated = ended.is_some_and(|ended| ended.repeated);
                 // What was shown before it was told needs no model any more.
-                if !ended.is_some_and(|ended| ended.shown) {
-                    self.tasks.told.insert(fact.task_id, Told { by: fact.message_id, repeated });
-                }
+                let shown = ended.is_some_and(|ended| ended.shown);
+                self.tasks.told.insert(fact.task_id, Told { by: fact.message_id, repeated, shown });
                 self.queue.tells_result(fact.message_id, repeated);
                 self.told_about(fact.message_id, fact.task_id);
                 if fact.known {
