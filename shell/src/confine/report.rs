@@ -53,10 +53,11 @@ impl Report {
         gap(limits, "other processes can be given limits, and terminals keys");
         let open = policy.network == Network::On;
         gap(open, "servers on this machine can be asked to do what a command can't");
-        gap(
-            open && peer::can_be_told(),
-            "this runtime can be asked over TCP by whoever finds its control token in a file",
-        );
+        // The kernel lets root read what another process began with.
+        let places = if geteuid().is_root() { "a file or an environment" } else { "a file" };
+        let token =
+            format!("this runtime can be asked over TCP by whoever finds its control token in {places}");
+        gap(open && peer::can_be_told(), &token);
         gap(open && !peer::can_be_told(), "this runtime can be asked to do what a command can't");
         gap(geteuid().is_root(), "root can do what needs no file, such as loading a part of the kernel");
         let scoped = self.landlock >= SCOPES && !limits;
