@@ -60,6 +60,8 @@ pub(crate) struct World {
     pub(crate) given_generations: Vec<Option<u64>>,
     /// Agents that have left memory.
     pub(crate) parked: BTreeSet<AgentId>,
+    /// Whom a start does not bring into memory.
+    pub(crate) left_out: BTreeSet<AgentId>,
     /// Agents that are asked for come back at once.
     pub(crate) loads: bool,
     to_load: Vec<AgentId>,
@@ -250,6 +252,7 @@ impl World {
             works: Vec::new(),
             views: Vec::new(),
             parked: BTreeSet::new(),
+            left_out: BTreeSet::new(),
             loads: true,
             to_load: Vec::new(),
             plans: Vec::new(),
@@ -358,7 +361,9 @@ impl World {
         self.to_prepare.clear();
         self.to_load.clear();
         self.parked.clear();
-        let agents: Vec<AgentId> = self.folded.keys().cloned().collect();
+        let (agents, out): (Vec<AgentId>, Vec<AgentId>) =
+            self.folded.keys().cloned().partition(|id| !self.left_out.contains(id));
+        self.parked.extend(out);
         for id in &agents {
             let log = self.log.iter().filter(|record| record.agent == *id).cloned();
             assert_eq!(self.host.admit(None, log), Ok(id.clone()));
@@ -368,6 +373,7 @@ impl World {
             self.take(step);
         }
         self.settle();
+        self.load();
         self.rests();
     }
 
@@ -424,12 +430,17 @@ impl World {
         while let Some((agent, op)) = self.to_prepare.pop() {
             self.step(Input::Completed { agent, op, outcome: prepared() });
         }
+        self.load();
+        self.rests();
+    }
+
+    /// Whoever was asked for comes in.
+    fn load(&mut self) {
         while self.loads
             && let Some(agent) = self.to_load.pop()
         {
             self.bring_in(&agent);
         }
-        self.rests();
     }
 
     pub(crate) fn agent(&self, name: &str) -> &Agent {

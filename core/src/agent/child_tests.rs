@@ -302,6 +302,24 @@ fn a_letter_to_a_child_that_is_away_survives_a_crash() {
     assert_eq!(told.iter().filter(|told| told.ends_with("the red one")).count(), 1, "{told:?}");
 }
 
+/// Whoever holds the logs need not bring a child in at a start: it is asked for as long as a letter waits for it.
+#[test]
+fn a_start_asks_for_a_child_that_a_letter_waits_for() {
+    let mut world = with_child();
+    world.complete(CHILD, context());
+    world.complete(CHILD, calls(&[("", "WaitFor", r#"{"wake":"operator_input","reason":"which?"}"#)]));
+    says_in_turn(&mut world, "main", "let me think");
+    world.park(CHILD);
+    world.loads = false;
+    world.ask(|reply| Input::StopTask { agent: agent("main"), task: TaskId(1), force: false, reply });
+    assert_eq!(status(&world, 1), TaskStatus::Cancelling);
+    world.loads = true;
+    world.left_out.insert(agent(CHILD));
+    world.crash();
+    assert!(archived(&world, CHILD));
+    assert_eq!(status(&world, 1), TaskStatus::Cancelled);
+}
+
 #[test]
 fn to_begin_a_child_for_the_same_again_is_no_progress() {
     let mut world = with_child();

@@ -249,6 +249,7 @@ impl Host {
             crate::agent::unattended::recover(tx);
         });
         self.collect(&mut batch, agent);
+        self.ask_again(&mut batch, agent);
         self.unsettled.insert(agent.clone());
         self.settle_all(&mut batch, Boundary::Bootstrap, None);
         self.finish(batch)

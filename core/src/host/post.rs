@@ -1,6 +1,8 @@
 //! The way of letters from one agent to another. Where both are in memory a letter is on record with both in the step
 //! in which it was posted; an agent that is not in memory is asked for, and is told before it decides anything.
 
+use alloc::collections::BTreeSet;
+
 use crate::agent::child;
 use crate::agent::outbox::{Envelope, Letter};
 use crate::agent::task::{self, ChildEnd};
@@ -43,6 +45,16 @@ impl Host {
             self.posted.extend(open.map(|id| (from.clone(), id)).collect::<alloc::vec::Vec<_>>());
         }
         self.carry(batch);
+    }
+
+    /// Asks once more for the children that letters of an agent wait for: who had been asked for by an earlier process is
+    /// not in memory for it.
+    pub(super) fn ask_again(&self, batch: &mut Batch, from: &AgentId) {
+        let Some(sender) = self.agent(from) else { return };
+        let waited: BTreeSet<&AgentId> = sender.outbox.open().map(|(_, envelope)| &envelope.to).collect();
+        for child in waited.into_iter().filter(|to| self.agent(to).is_none()) {
+            self.ask_for(batch, from, child);
+        }
     }
 
     fn carry_one(&mut self, batch: &mut Batch, from: &AgentId, letter_id: LetterId) {
