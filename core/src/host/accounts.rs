@@ -88,7 +88,13 @@ impl Host {
         while let Some(next) = left.pop() {
             let account = match self.agent(next) {
                 Some(agent) => {
-                    left.extend(agent.tasks.children().map(|(_, child)| &child.child_agent_id));
+                    for (task, child) in agent.tasks.children() {
+                        // Who has said how it ended may be in memory no more.
+                        match &task.child_end {
+                            Some(end) => all.spent = all.spent.plus(end.spent),
+                            None => left.push(&child.child_agent_id),
+                        }
+                    }
                     agent.account
                 }
                 None => self.observed.get(next).map(|parked| parked.account).unwrap_or_default(),
@@ -109,6 +115,7 @@ impl Host {
     /// Whether the supervisor has taken over what an agent has spent that has ended.
     fn is_counted_with_its_supervisor(&self, agent: &Agent) -> bool {
         let supervisor = agent.spec.supervisor.as_ref().and_then(|by| self.agent(&by.agent_id));
-        supervisor.is_some_and(|by| by.tasks.of_child(&agent.id).is_none())
+        let goes_on = |by: &Agent| by.tasks.of_child(&agent.id).is_some_and(|task| task.child_end.is_none());
+        supervisor.is_some_and(|by| !goes_on(by))
     }
 }

@@ -1,0 +1,119 @@
+//! What performers say in tests.
+
+use alloc::vec::Vec;
+
+use super::binding;
+use crate::content::{Content, ContentId, Text};
+use crate::execution::ExecutionSnapshot;
+use crate::model::{
+    AnswerBlock, AttemptFailure, FailureKind, ModelAnswer, ProposedCall, StopReason, Timing, TokenUsage,
+};
+use crate::outcome::{CommandEnd, CommandSpec, LoadedContext, Outcome, SupervisorIdentity, ToolOutcome};
+use crate::time::Millis;
+use crate::tool::{Receipt, ToolError, ToolErrorKind, ToolFacts};
+
+pub(crate) fn context() -> Outcome {
+    let execution = ExecutionSnapshot {
+        external_trigger: true,
+        ..ExecutionSnapshot::host_local(binding(), "/h", "linux", "bash")
+    };
+    Outcome::Context {
+        context: LoadedContext { sources: Vec::new(), execution, context_build_ms: Millis(1) },
+    }
+}
+
+pub(crate) fn says(text: &str) -> Outcome {
+    answer(alloc::vec![AnswerBlock::Text { text: Text::short(text) }], StopReason::EndTurn)
+}
+
+/// An answer with these calls: id, tool, arguments.
+pub(crate) fn calls(calls: &[(&str, &str, &str)]) -> Outcome {
+    let call = |&(id, tool, arguments): &(&str, &str, &str)| {
+        AnswerBlock::ToolCall(ProposedCall {
+            call_id: id.into(),
+            tool_name: tool.into(),
+            arguments: Text::short(arguments),
+            inline: (arguments.len() > crate::content::INLINE_BYTES).then(|| arguments.into()),
+        })
+    };
+    answer(calls.iter().map(call).collect(), StopReason::ToolUse)
+}
+
+pub(crate) fn answer(blocks: Vec<AnswerBlock>, stop: StopReason) -> Outcome {
+    let usage = TokenUsage { input_tokens: 10, output_tokens: 5, total_tokens: 15, cached_input_tokens: 0 };
+    Outcome::Answer { answer: ModelAnswer { blocks, stop, usage, timing: Timing::default() } }
+}
+
+pub(crate) fn fails(kind: FailureKind) -> Outcome {
+    Outcome::AttemptFailed {
+        failure: AttemptFailure {
+            kind,
+            message: Text::short("it failed"),
+            retry_after_ms: None,
+            resets_at: None,
+            usage: None,
+            timing: Timing::default(),
+            diagnostics: None,
+        },
+    }
+}
+
+pub(crate) fn tool_says(text: &str) -> Outcome {
+    tool_gives(Text::short(text))
+}
+
+pub(crate) fn tool_gives(text: Text) -> Outcome {
+    let receipt = Receipt::success(text, ToolFacts::default());
+    Outcome::Tool { outcome: ToolOutcome { receipt, duration_ms: Millis(3), end: None } }
+}
+
+/// A command has ended like this, with that status where it has one.
+pub(crate) fn command_ends(end: CommandEnd, exit_status: Option<i32>) -> Outcome {
+    let receipt = match end {
+        CommandEnd::Exited => {
+            Receipt::success(Text::short("its output"), ToolFacts { exit_status, ..ToolFacts::default() })
+        }
+        CommandEnd::Stopped | CommandEnd::TimedOut | CommandEnd::NotStarted | CommandEnd::Unproven => {
+            Receipt::failure(ToolError::new(ToolErrorKind::Interrupted, "it was ended"))
+        }
+    };
+    Outcome::Tool { outcome: ToolOutcome { receipt, duration_ms: Millis(3), end: Some(end) } }
+}
+
+/// The command of a name, as a supervisor would execute it.
+pub(crate) fn command(name: &str) -> CommandSpec {
+    let mut digest = [0; 32];
+    digest.iter_mut().zip(name.bytes()).for_each(|(at, byte)| *at = byte);
+    CommandSpec {
+        cmd: Text::short(name),
+        cmd_digest: ContentId(digest),
+        workdir: "/w".into(),
+        shell: "/bin/sh".into(),
+        login: true,
+        tty: false,
+        accepts_input: true,
+        reuse_running: true,
+        yield_time_ms: Some(Millis::seconds(10)),
+        output_path: "/h/task-output/x.log".into(),
+    }
+}
+
+/// A stored text of so many tokens.
+pub(crate) fn long(number: u64, tokens: u64) -> Text {
+    let mut id = [0; 32];
+    id[..8].copy_from_slice(&number.to_le_bytes());
+    let (bytes, preview) = (tokens * 4, "…".into());
+    Text::Stored(Content { id: ContentId(id), bytes, est_tokens: tokens, preview })
+}
+
+pub(crate) fn supervisor() -> SupervisorIdentity {
+    SupervisorIdentity { pid: 4_711, started: 99, boot_id: "b".into(), socket: "run/c/x/socket".into() }
+}
+
+pub(crate) fn prepared() -> Outcome {
+    prepared_for(command("make"))
+}
+
+pub(crate) fn prepared_for(command: CommandSpec) -> Outcome {
+    Outcome::Prepared { supervisor: supervisor(), command: Some(command.into()) }
+}
