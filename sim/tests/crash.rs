@@ -66,6 +66,20 @@ fn with_a_disk_that_lies_and_loses() {
     bounded("bad disk", written, "a lie costs what was told");
 }
 
+/// Around a command that another one stands in for, and where a start finds a stranger instead of a supervisor.
+#[test]
+fn what_a_script_is_about_is_met() {
+    for (script, fault) in [
+        ("twin", "a command runs already"),
+        ("twin", "a call begins a command beside an equal one"),
+        ("stranger", "a stranger is left alone"),
+    ] {
+        let (dead, met) = die_everywhere("", |name| usize::from(name == script), fault);
+        let (boundaries, runs) = (dead[0].1.boundaries, dead[0].1.runs.iter().sum::<u64>());
+        assert!(met > boundaries / 4, "{script}: {met} of {runs} runs have met that {fault}");
+    }
+}
+
 #[test]
 fn every_script_has_a_name_of_its_own() {
     let mut names: Vec<String> = scripts().into_iter().map(|script| script.name).collect();

@@ -6,12 +6,14 @@ use crate::fault::Faults;
 use crate::scenario::Scenario;
 
 /// Scenarios that are written down: their name, and how many crashes may come in one run of them.
-const WRITTEN: [(&str, usize, &str); 16] = [
+const WRITTEN: [(&str, usize, &str); 18] = [
     ("prompt", 3, include_str!("../../scripts/prompt.json")),
     ("patch", 3, include_str!("../../scripts/patch.json")),
     ("command", 3, include_str!("../../scripts/command.json")),
     ("task", 2, include_str!("../../scripts/task.json")),
     ("task stop", 2, include_str!("../../scripts/task_stop.json")),
+    ("twin", 2, include_str!("../../scripts/twin.json")),
+    ("stranger", 2, include_str!("../../scripts/stranger.json")),
     ("interject", 2, include_str!("../../scripts/interject.json")),
     ("stop", 3, include_str!("../../scripts/stop.json")),
     ("hold", 2, include_str!("../../scripts/hold.json")),

@@ -364,7 +364,7 @@ fn faults(draw: &mut Draw) -> Faults {
         tool_silent: draw.of("tool_silent", &rates),
         supervisor_fails: draw.of("supervisor_fails", &rates),
         supervisor_lost: draw.of("supervisor_lost", &[0, 300, 700]),
-        supervisor_stranger: draw.of("supervisor_stranger", &[0, 0, 200]),
+        supervisor_stranger: draw.of("supervisor_stranger", &[0, 300, 0]),
         commands_last: draw.of("commands_last", &[0, 300, 800]),
         task_calls: draw.of("task_calls", &[0, 0, 100, 300]),
         child_calls: draw.of("child_calls", &[0, 0, 0, 60, 200]),
