@@ -5,12 +5,21 @@ use alloc::format;
 use super::seen::Seen;
 use super::{Ruling, rule};
 use crate::event::operation::{OpKind, Settlement};
-use crate::event::{Event, InboxFact, LifecycleFact, OperationFact, TurnFact};
-use crate::message::{AuthorityClass, MessageKind, Origin, Priority, Trust};
+use crate::event::{Event, InboxFact, LifecycleFact, OperationFact, OutboxFact, TurnFact};
+use crate::message::{AuthorityClass, Message, MessageKind, Origin, Priority, Trust};
 use crate::record::Record;
+
+/// Whose word a message of a supervisor is.
+const SUPERVISOR: &str = "supervisor";
 
 /// Speaks of steps in which a model or a tool has said something.
 pub(super) fn t11(seen: &Seen, record: &Record) -> Ruling {
+    if seen.owed.letter {
+        let brought = matches!(&record.event, Event::Outbox(OutboxFact::LetterReceived(_)));
+        return rule(brought && !seen.begins_step(record), || {
+            "a follow-up that no letter has brought, in the step in which something was said".into()
+        });
+    }
     if !seen.owed.said || seen.begins_step(record) {
         return Ok(false);
     }
@@ -25,10 +34,8 @@ pub(super) fn t11(seen: &Seen, record: &Record) -> Ruling {
         // tells of what has fired once its last tick is done with. To itself an agent may leave a message, by a call.
         Event::Inbox(InboxFact::MessageAdmitted(fact)) => match fact.message.kind {
             MessageKind::TaskResult | MessageKind::SystemTick | MessageKind::TimerTick => false,
-            // What a supervisor has said before may have waited for room, which the end of the turn brings.
-            MessageKind::InternalFollowup => {
-                !(seen.enqueues() || seen.kin.depth > 0 && fact.message.is_by_operator())
-            }
+            // What its supervisor says may have waited for the room that an answer makes; its letter comes along.
+            MessageKind::InternalFollowup => !seen.enqueues() && !is_of_supervisor(seen, &fact.message),
             MessageKind::OperatorPrompt
             | MessageKind::Control
             | MessageKind::ChannelEvent
@@ -54,6 +61,12 @@ pub(super) fn t11(seen: &Seen, record: &Record) -> Ruling {
         | Event::Brief(_) => false,
     };
     rule(!acts, || format!("{} in the step in which something was said", record.event.kind()))
+}
+
+/// Whether a message is what the supervisor of a child has to say.
+pub(super) fn is_of_supervisor(seen: &Seen, message: &Message) -> bool {
+    let named = matches!(&message.origin, Origin::System { subsystem } if subsystem == SUPERVISOR);
+    seen.kin.depth > 0 && named && message.kind == MessageKind::InternalFollowup
 }
 
 /// Whether the record is what a model or a tool said. What the runtime itself tells a call is neither.

@@ -147,7 +147,7 @@ const LAWS: [Law; 62] = [
     ),
     law(
         "T11",
-        "What a model or a tool says admits no message but what an agent leaves itself, gives no command and stops nobody.",
+        "What a model or a tool says admits no message but what an agent leaves itself and what a letter brings, gives no command and stops nobody.",
         authority::t11,
     ),
     law("A1", "Trust and authority follow from kind and origin alone.", authority::a1),

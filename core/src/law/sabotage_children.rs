@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 
+use super::facts::tells;
 use super::sabotage::{Case, Script};
 use crate::agent::outbox::Letter;
 use crate::agent::task::TaskStatus;
@@ -11,6 +12,7 @@ use crate::event::outbox::{LetterDelivered, LetterPosted, LetterReceived, Letter
 use crate::event::{Event, LifecycleFact, OutboxFact};
 use crate::ids::LetterId;
 use crate::input::ControlRequest;
+use crate::message::{MessageKind, Origin};
 use crate::testing::{World, agent, calls, context, prompt, says};
 
 const CHILD: &str = "main--1";
@@ -150,6 +152,10 @@ fn told() -> Vec<Case> {
         }),
         case("C5", "a letter is taken in after a later one", CHILD, |s| {
             s.replace("letter_received", 1, received("main", 1));
+        }),
+        case("T11", "a child's model says what its supervisor would", CHILD, |s| {
+            let supervisor = Origin::System { subsystem: "supervisor".into() };
+            s.after("assistant_round_recorded", 0, tells(3, MessageKind::InternalFollowup, supervisor));
         }),
         case("C6", "a child ends twice", CHILD, |s| {
             s.after("agent_retired", 0, AgentRetired { status: TaskStatus::Completed });

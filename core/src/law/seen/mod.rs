@@ -181,6 +181,8 @@ pub(in crate::law) struct Owed {
     pub(in crate::law) closure: Option<RunId>,
     /// A model or a tool has said something in this step.
     pub(in crate::law) said: bool,
+    /// The last record admits what a supervisor says, after something was said: the next one is its letter.
+    pub(in crate::law) letter: bool,
     /// A command was applied, or a decision to rest was taken or stands.
     pub(in crate::law) moved: bool,
     /// Messages that a hold put back.
@@ -267,6 +269,7 @@ impl Seen {
             self.owed = Owed::default();
         }
         self.owed.said |= super::authority::says(self, &record.event);
+        self.owed.letter = false;
         self.places.follow(record);
         let numbered = places::numbered(&record.event).map(WorktreeId::next);
         self.next.worktree = self.next.worktree.max(numbered.unwrap_or(self.next.worktree));
@@ -355,6 +358,7 @@ impl Seen {
         self.posture.admitted_while_stopped |= self.posture.stopped;
         self.queue.admit(fact);
         self.owed.admitted.push(message.id);
+        self.owed.letter = self.owed.said && super::authority::is_of_supervisor(self, message);
         self.keys.admit(fact);
         self.ticks.admitted(message.id);
         self.admitted_about(fact);
