@@ -3,7 +3,7 @@
 use holon_core::Wall;
 use holon_core::agent::Agent;
 use holon_core::agent::wait::{Wait, WaitKind};
-use holon_core::agent::work::PlanStatus;
+use holon_core::agent::work::{PlanStatus, WorkItem};
 use holon_core::ids::{TaskId, TimerId};
 use holon_core::message::{Message, Origin};
 
@@ -25,14 +25,17 @@ pub(crate) fn judge(agent: &Agent, blind: bool) -> Result<bool, Failure> {
         let again = looked_at(item.recheck.as_ref().and_then(|recheck| recheck.recheck_at));
         ensure!(asked || again, "S12", "{} is blocked, and nobody looks again", item.id);
     }
-    let items = agent.work.open().filter_map(|item| item.wait.as_ref().map(|wait| (wait, &item.recheck)));
-    let own = agent.waits.own.as_ref().map(|wait| (wait, &agent.waits.recheck));
-    for (wait, recheck) in items.chain(own) {
+    // Of an item that needs input, somebody else has to say something first.
+    let asked = |item: &WorkItem| item.plan_status == PlanStatus::NeedsInput;
+    let items = agent.work.open();
+    let items = items.filter_map(|item| item.wait.as_ref().map(|wait| (wait, &item.recheck, asked(item))));
+    let own = agent.waits.own.as_ref().map(|wait| (wait, &agent.waits.recheck, false));
+    for (wait, recheck, asked) in items.chain(own) {
         said = true;
         let recheck = looked_at(recheck.as_ref().and_then(|recheck| recheck.recheck_at));
         let ends = match wait.kind {
             WaitKind::Operator => true,
-            WaitKind::External => recheck || wait.operator_must_act,
+            WaitKind::External => recheck || wait.operator_must_act || asked,
             WaitKind::Task => wait.task_id.is_some_and(|task| ends(agent, task, &coming)),
             WaitKind::Timer => wait.timer_id.is_some_and(|timer| fires(agent, wait, timer, &coming)),
         };
