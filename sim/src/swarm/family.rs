@@ -1,7 +1,7 @@
 //! In some worlds agents have families: many children for long, and children of those, who are told more and ended.
 
 use holon_core::Config;
-use holon_core::config::ChildLimits;
+use holon_core::config::{Bounds, ChildLimits};
 
 use super::{Draw, pattern};
 use crate::fault::Faults;
@@ -25,8 +25,8 @@ pub(super) fn add(
     faults.task_calls = draw.of("family's work", &[100, 250]);
     faults.commands_last = draw.of("family's commands", &[300, 800]);
     faults.parks = draw.of("family parks", &[0, 200, 1_000]);
-    // Of what a disk that lies has forgotten nothing is claimed.
-    if faults.sync_lies == 0 {
+    // Of what a disk that lies has forgotten nothing is claimed, and nobody adds up what the lost have spent.
+    if faults.sync_lies == 0 && config.budgets.subtree == Bounds::default() {
         faults.child_damaged = draw.of("family's damage", &[0, 0, 500]);
     }
     // Who hears of nothing but failures begins nobody.
