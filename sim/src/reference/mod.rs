@@ -18,6 +18,7 @@ use holon_core::agent::wake::{Hint, WakeDisposition};
 use holon_core::event::{InboxFact, LifecycleFact, TaskFact, WorkspaceFact};
 use holon_core::ids::{TaskId, TimerId, WorkItemId};
 use holon_core::input::ControlRequest;
+use holon_core::lifecycle::ControlAction;
 use holon_core::lifecycle::Status;
 use holon_core::message::Surface;
 use holon_core::model::ModelRef;
@@ -262,10 +263,7 @@ impl Reference {
                 (*reply, told)
             }
             Input::Control { agent, request, reply } => {
-                let applied = records.iter().any(|record| {
-                    matches!(record.event, Event::Lifecycle(LifecycleFact::ControlApplied(_)))
-                        && record.agent == *agent
-                });
+                let applied = is_applied(agent, request, records);
                 (*reply, self.control(agent, request, before, applied))
             }
             Input::SetModel { model, reply, .. } => {
@@ -581,4 +579,13 @@ fn of_task(before: &Before, told: impl FnOnce(&Tasks) -> Vec<Told>) -> Vec<Told>
 struct Before {
     agent: Option<Model>,
     agents: u64,
+}
+
+/// Whether a step applies what is asked for: a supervisor that had asked for the end of the agent may be heard in it, too.
+fn is_applied(agent: &AgentId, request: &ControlRequest, records: &[Record]) -> bool {
+    let starts = *request == ControlRequest::Start;
+    records.iter().filter(|record| record.agent == *agent).any(|record| {
+        let Event::Lifecycle(LifecycleFact::ControlApplied(fact)) = &record.event else { return false };
+        (fact.action == ControlAction::Start) == starts
+    })
 }
