@@ -22,6 +22,7 @@ use crate::agent::turn::recap::Window;
 use crate::agent::wait::{Wait, WaitKind};
 use crate::agent::wake::Pending;
 use crate::agent::work::WorkState;
+use crate::agent::work::outline::WorkOutline;
 use crate::agent::workspace::WorkspaceState;
 use crate::agent::{Agent, hold::Hold, sleep::Sleep, unattended::Unattended};
 use crate::closure::ClosureDecision;
@@ -296,7 +297,8 @@ impl<'a> View<'a> {
         let config = self.host.config();
         let message = Message::admit(agent.next.message, self.host.facts().now, ingress)?;
         let recent = Window::of_chain(config, &config.models).recent();
-        let work = prompt::work::told(&agent.work, agent.waits.own.as_ref());
+        let work = WorkOutline::of(&agent.work, agent.waits.own.as_ref());
+        let work = work.as_deref().map(prompt::work::told);
         Ok(PromptPreview {
             frame: sections::frame(agent, context, &config.context, work.as_deref(), Some(recent)),
             input: sections::current_input(agent, &message),

@@ -30,7 +30,8 @@ fn the_core_names_nothing_of_the_world() {
     for file in files {
         let text = fs::read_to_string(&file).unwrap();
         let shipped = text.split("#[cfg(test)]\nmod tests").next().unwrap_or(&text);
-        if file.ends_with("testing.rs") {
+        // Modules that exist in tests alone.
+        if file.ends_with("testing.rs") || file.ends_with("prompt/reworded.rs") {
             continue;
         }
         for (number, line) in shipped.lines().enumerate() {
@@ -88,6 +89,33 @@ fn json_keeps_a_canonical_form() {
     assert_eq!(value.to_string(), r#"{"a":2,"b":1.0}"#, "serde_json/preserve_order is on");
     let number: serde_json::Value = serde_json::from_str("1.10").unwrap();
     assert_eq!(number.to_string(), "1.1", "serde_json/arbitrary_precision is on");
+}
+
+/// Facts are folded the same whatever prompts say: of an agent's files only those name the prompt that build requests,
+/// and none of them folds.
+#[test]
+fn what_folds_names_no_prompt() {
+    const HANDLERS: [&str; 3] = ["turn/limits.rs", "turn/recap.rs", "turn/request.rs"];
+    let agent = root().join("core/src/agent");
+    let mut files = Vec::new();
+    rust_files(&agent, &mut files);
+    for file in files {
+        let name = file.strip_prefix(&agent).unwrap().display().to_string();
+        let text = fs::read_to_string(&file).unwrap();
+        let shipped = text.split("#[cfg(test)]\nmod tests").next().unwrap_or(&text);
+        let code = || shipped.lines().map(|line| line.split("//").next().unwrap_or(line));
+        if name.ends_with("tests.rs")
+            || !code().any(|code| code.contains("prompt::") || code.contains("::prompt"))
+        {
+            continue;
+        }
+        assert!(
+            HANDLERS.contains(&name.as_str()),
+            "{name} names the prompt: store facts, render them in prompt/"
+        );
+        let folds = code().find(|code| code.contains("fn apply") || code.contains("impl Agent"));
+        assert!(folds.is_none(), "{name} names the prompt and folds: {}", folds.unwrap_or_default());
+    }
 }
 
 #[test]

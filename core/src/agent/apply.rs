@@ -10,6 +10,7 @@ use super::task::{Task, TaskStatus};
 use super::turn::recap::Recap;
 use super::turn::{Round, Run};
 use super::unattended::Exhausted;
+use super::work::outline::WorkOutline;
 use super::{Agent, OpenOp};
 use crate::event::operation::{OperationFact, OperationOpened};
 use crate::event::scheduling::{HoldEnd, SleepElapsed};
@@ -205,7 +206,7 @@ impl Agent {
                 run.own = own;
                 // Whatever it is for ends a sleep; the one for its end keeps it until that is told.
                 self.sleep = self.sleep.take().filter(|sleep| sleep.tick == Some(fact.message_id));
-                run.work_told = crate::prompt::work::told(&self.work, self.waits.own.as_ref());
+                run.work = WorkOutline::of(&self.work, self.waits.own.as_ref());
                 if !run.incoming.is_by_operator() {
                     self.unattended.started(at);
                 }

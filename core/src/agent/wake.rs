@@ -22,7 +22,6 @@ use crate::host::tx::Tx;
 use crate::ids::{ExternalTriggerId, MessageId, ReplyId, WaitId};
 use crate::message::{Message, MessageKind, NAME_BYTES, Origin, Priority, Surface};
 use crate::names::names;
-use crate::prompt::sections;
 use crate::reject::Reject;
 use crate::time::Wall;
 
@@ -336,12 +335,10 @@ impl Agent {
             }
             WakeFact::WakeHintsShown(fact) => {
                 let shown = fact.sources.iter().filter_map(|source| self.hints.pending.remove(source));
-                let told = shown.map(|pending| {
-                    let body = pending.hint.body.as_ref().map(Text::preview).unwrap_or_default();
-                    format!("{}{body}", sections::hint(&pending))
-                });
-                let text: String = told.collect();
-                self.run.iter_mut().for_each(|run| run.notes.push(Note::Reminder { text: text.clone() }));
+                let hints: Vec<Pending> = shown.collect();
+                if let Some(run) = &mut self.run {
+                    run.notes.push(Note::Hints { hints });
+                }
             }
             WakeFact::ExternalTriggerProvisioned(fact) => {
                 let before = self.external_trigger.take();

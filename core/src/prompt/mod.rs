@@ -4,7 +4,29 @@
 pub mod frame;
 pub(crate) mod policy;
 pub(crate) mod recap;
+#[cfg(test)]
+pub(crate) mod reworded;
 pub(crate) mod sections;
 pub(crate) mod work;
 
+use alloc::vec::Vec;
+
 pub use frame::{Part, PromptBlock, PromptCache, PromptFrame, Stability};
+
+/// The last thing that happens to a text that leaves this module. A test rewords every sentence here, and so shows what
+/// depends on the wording.
+#[cfg(not(test))]
+fn worded(text: alloc::string::String) -> alloc::string::String {
+    text
+}
+
+#[cfg(test)]
+use reworded::worded;
+
+fn worded_parts(parts: Vec<Part>) -> Vec<Part> {
+    let one = |part| match part {
+        Part::Rendered(text) => Part::Rendered(worded(text)),
+        Part::Given(_) | Part::Excerpt { .. } => part,
+    };
+    parts.into_iter().map(one).collect()
+}

@@ -6,6 +6,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::frame::Part;
+use super::worded_parts;
 use crate::agent::turn::Round;
 use crate::content::Text;
 use crate::model::Block;
@@ -38,7 +39,7 @@ pub(crate) fn recap(rounds: &[Round], tokens: u64) -> Vec<Part> {
         parts.push(Part::Rendered(format!("round {}:\n", at + 1)));
         lines(&mut parts, round, each);
     }
-    parts
+    worded_parts(parts)
 }
 
 /// The first round that is listed.

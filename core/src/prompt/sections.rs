@@ -5,7 +5,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::frame::{Part, PromptBlock, PromptCache, PromptFrame, Stability};
-use super::policy;
+use super::{policy, worded, worded_parts};
 use crate::agent::Agent;
 use crate::agent::history::{Done, Exchange};
 use crate::agent::task::Task;
@@ -79,7 +79,7 @@ pub(crate) fn frame(
         context_blocks.extend(recent_messages(agent, limits, tokens));
     }
     let cache = cache(agent, &system_blocks, &context_blocks);
-    PromptFrame { system_prompt: policy::POLICY.into(), system_blocks, context_blocks, cache }
+    PromptFrame { system_prompt: worded(policy::POLICY.into()), system_blocks, context_blocks, cache }
 }
 
 /// The message that the turn is for, with what it is, and the tasks that it tells of.
@@ -111,7 +111,7 @@ pub(crate) fn current_input(agent: &Agent, message: &Message) -> Vec<Part> {
     parts.push(Part::Given(message.body.text.clone()));
     parts.extend(rechecks(agent, message.id));
     parts.extend(hints(agent, message.id));
-    parts
+    worded_parts(parts)
 }
 
 /// The hints that a message tells of, with what they say: material to inspect, whoever sent it.
@@ -126,8 +126,17 @@ fn hints(agent: &Agent, message: MessageId) -> Vec<Part> {
     parts
 }
 
+/// Hints that a turn is shown at once, in the middle of it.
+pub(crate) fn hints_now(hints: &[Pending]) -> Part {
+    let one = |pending: &Pending| {
+        let body = pending.hint.body.as_ref().map(Text::preview).unwrap_or_default();
+        format!("{}{body}", hint(pending))
+    };
+    Part::Rendered(worded(hints.iter().map(one).collect()))
+}
+
 /// What a hint says before its body, and what else those before it were about.
-pub(crate) fn hint(pending: &Pending) -> String {
+fn hint(pending: &Pending) -> String {
     let Pending { hint, count, last_at, .. } = pending;
     let times = if *count > 1 { format!(", the last of {count}") } else { String::new() };
     let about = hint.resource.as_ref().map_or_else(String::new, |resource| format!(" | about {resource}"));
@@ -195,11 +204,11 @@ pub(crate) fn interjection(agent: &Agent, message_id: MessageId, text: &Text) ->
     let mut parts = alloc::vec![Part::Rendered(heading)];
     parts.extend(ended_waits(agent, message_id));
     parts.push(Part::Given(text.clone()));
-    parts
+    worded_parts(parts)
 }
 
 fn block(label: &str, parts: Vec<Part>, stability: Stability) -> PromptBlock {
-    PromptBlock { label: label.to_string(), parts, stability, cache_breakpoint: false }
+    PromptBlock { label: label.to_string(), parts: worded_parts(parts), stability, cache_breakpoint: false }
 }
 
 fn about(agent: &Agent) -> String {

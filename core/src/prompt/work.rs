@@ -3,36 +3,34 @@
 use alloc::format;
 use alloc::string::String;
 
+use super::worded;
 use crate::agent::wait::Wait;
-use crate::agent::work::{Todo, TodoState, WorkItem, WorkItems, WorkState};
+use crate::agent::work::outline::{OpenItem, WorkOutline};
+use crate::agent::work::{Todo, TodoState, WorkItem, WorkState};
 use crate::content::clip;
 
-/// Other open items that are listed.
-const OTHERS: usize = 10;
 /// Steps that are listed.
 const STEPS: usize = 20;
 /// Bytes of a line, and of the objective of the item in focus.
 const LINE_BYTES: usize = 100;
 const OBJECTIVE_BYTES: usize = 1_000;
 
-/// None while there is nothing open. At most about 5,000 bytes.
-pub(crate) fn told(work: &WorkItems, own: Option<&Wait>) -> Option<String> {
-    let current = work.current();
+/// At most about 5,000 bytes.
+pub(crate) fn told(work: &WorkOutline) -> String {
+    let WorkOutline { focus: current, others, more, wait } = work;
     let mut told = match current {
         Some(item) => focus(item),
-        None if work.open_count() == 0 => return own.map(waits),
+        None if others.is_empty() => String::new(),
         None => String::from("No work item is in focus: PickWorkItem turns to one.\n"),
     };
-    let mut others = work.open().filter(|item| current.is_none_or(|current| current.id != item.id));
-    for item in others.by_ref().take(OTHERS) {
-        told += &format!("Open: {} ({}): {}\n", item.id, item.state(), clip(&item.objective, LINE_BYTES));
+    for OpenItem { id, state, objective } in others {
+        told += &format!("Open: {id} ({state}): {}\n", clip(objective, LINE_BYTES));
     }
-    let more = others.count();
-    if more > 0 {
+    if *more > 0 {
         told += &format!("{more} more are open: ListWorkItems names them.\n");
     }
-    told.extend(own.map(waits));
-    Some(told)
+    told.extend(wait.as_ref().map(waits));
+    worded(told)
 }
 
 /// What a long turn is reminded of.
@@ -41,7 +39,7 @@ pub(crate) fn reminder(item: &WorkItem, rounds: u32, bytes: usize) -> String {
         "No work item has changed for {rounds} rounds. Note with UpdateWorkItem what is done, or complete it.\n{}",
         described("This turn is about", item, |todo| todo.state != TodoState::Completed)
     );
-    clip(told.trim_end(), bytes)
+    worded(clip(told.trim_end(), bytes))
 }
 
 fn waits(wait: &Wait) -> String {

@@ -329,8 +329,8 @@ mod tests {
             ("UPDATE agents SET event_seq = event_seq - 1", "row says"),
             ("UPDATE agents SET account = NULL", "was spent"),
             ("DELETE FROM agents", "no row"),
-            ("INSERT INTO snapshots VALUES (1, 'main', 2, 2, '{}', zeroblob(32))", "the log folds to"),
-            ("INSERT INTO snapshots VALUES (1, 'main', 999, 2, '{}', zeroblob(32))", "no record"),
+            ("INSERT INTO snapshots VALUES (1, 'main', 2, 3, '{}', zeroblob(32))", "the log folds to"),
+            ("INSERT INTO snapshots VALUES (1, 'main', 999, 3, '{}', zeroblob(32))", "no record"),
         ] {
             let home = Home::with_turns(2);
             home.vandal(sql);

@@ -3,11 +3,10 @@
 use alloc::format;
 
 use crate::agent::turn::end::{self, End, Limit};
-use crate::agent::turn::{Repeats, Round, Run, Unchanged};
+use crate::agent::turn::{Repeats, Run, Unchanged};
 use crate::agent::work::WorkState;
 use crate::config::{TurnLimits, WorkPolicy};
 use crate::event::turn::{ReminderInjected, ReminderKind};
-use crate::hash::Fnv;
 use crate::host::tx::{Alarm, Tx};
 use crate::prompt;
 
@@ -57,16 +56,6 @@ pub(crate) fn remind_of_work(tx: &mut Tx<'_>) {
 pub(crate) fn out_of_time(tx: &mut Tx<'_>) {
     tx.disarm(Alarm::TurnLimit);
     end::end(tx, End::LimitReached { limit: Limit::WallTime });
-}
-
-/// The same number for the same last call with the same result.
-pub(super) fn fingerprint(round: &Round) -> u64 {
-    let at = round.results.len().saturating_sub(1);
-    let (Some((_, tool, arguments)), Some(receipt)) = (round.calls().nth(at), round.results.get(at)) else {
-        return 0;
-    };
-    let call = Fnv::START.piece(tool.as_bytes()).text(arguments);
-    receipt.texts().fold(call, Fnv::text).0
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ pub(crate) mod report;
 pub(crate) mod request;
 pub(crate) mod tools;
 
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -24,6 +25,8 @@ use serde::{Deserialize, Serialize};
 
 use super::inbox::Entry;
 use super::novelty::Fingerprint;
+use super::wake::Pending;
+use super::work::outline::WorkOutline;
 use super::workspace::ExecutionBinding;
 use crate::content::Text;
 use crate::event::TurnFact;
@@ -31,6 +34,7 @@ use crate::event::inbox::OperatorInterjectionAdmitted;
 use crate::event::turn::{
     AssistantRoundRecorded, CompactionCause, ProviderAttemptRecorded, ReminderKind, TurnStarted,
 };
+use crate::hash::Fnv;
 use crate::ids::{MessageId, RoundIndex, RunId, TurnIndex, WorkItemId};
 use crate::message::Message;
 use crate::model::{AttemptOutcome, AttemptRecord, Block, FailureKind, ModelRef, TokenUsage};
@@ -54,9 +58,9 @@ pub struct Run {
     /// The item that was in focus when it began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_item: Option<WorkItemId>,
-    /// What its prompt says of work items: as they were when it began, so that the prompt stays the same.
+    /// Work items as they stood when it began: its prompts show them so, and stay the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_told: Option<String>,
+    pub work: Option<Box<WorkOutline>>,
     pub started_at: Wall,
     pub models: Vec<ModelRef>,
     /// Where its tools run.
@@ -133,6 +137,10 @@ pub enum Note {
     Reminder {
         text: String,
     },
+    /// Hints of what the agent was about to wait for.
+    Hints {
+        hints: Vec<Pending>,
+    },
     /// An earlier run of the same message was interrupted here.
     Continuation,
 }
@@ -165,6 +173,16 @@ impl Round {
             }
             Block::Text { .. } => None,
         })
+    }
+
+    /// The same number for the same last call with the same result.
+    fn fingerprint(&self) -> u64 {
+        let at = self.results.len().saturating_sub(1);
+        let (Some((_, tool, arguments)), Some(receipt)) = (self.calls().nth(at), self.results.get(at)) else {
+            return 0;
+        };
+        let call = Fnv::START.piece(tool.as_bytes()).text(arguments);
+        receipt.texts().fold(call, Fnv::text).0
     }
 
     /// Whether every call has its result.
@@ -227,7 +245,7 @@ impl Run {
             incoming: entry.message.clone(),
             also,
             work_item: fact.work_item_id,
-            work_told: None,
+            work: None,
             started_at: at,
             models: fact.models.clone(),
             execution,
@@ -341,7 +359,7 @@ impl Run {
         self.recorded_something = true;
         let Some(round) = self.rounds.last_mut() else { return };
         round.results.push(receipt.clone());
-        let fingerprint = limits::fingerprint(round);
+        let fingerprint = round.fingerprint();
         if fingerprint == self.repeats.fingerprint {
             self.repeats.count = self.repeats.count.saturating_add(1);
         } else {

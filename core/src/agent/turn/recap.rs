@@ -150,6 +150,7 @@ fn est_tokens(agent: &Agent, round: &Round) -> u64 {
             sections::interjection(agent, *message_id, text).iter().map(crate::prompt::Part::est_tokens).sum()
         }
         Note::Reminder { text } => crate::content::estimate_tokens(text.len() as u64),
+        Note::Hints { hints } => sections::hints_now(hints).est_tokens(),
         Note::Continuation => 0,
     });
     let notes: u64 = notes.sum();

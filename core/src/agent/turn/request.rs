@@ -14,7 +14,7 @@ use crate::event::turn::CompactionCause;
 use crate::host::tx::{Alarm, Opening, Tx};
 use crate::model::{CallResult, Item, ModelRequest};
 use crate::prompt::frame::Part;
-use crate::prompt::{policy, recap as recap_text, sections};
+use crate::prompt::{self, policy, recap as recap_text, sections};
 use crate::terminal::TurnReason;
 use crate::time::Millis;
 
@@ -111,8 +111,9 @@ pub(crate) fn fixed_tokens(tx: &Tx<'_>, run: &Run) -> u64 {
     let Some(context) = &run.context else { return 0 };
     let window = Window::of_chain(tx.config, &run.models);
     let recent = window.recent_of(run);
-    let frame = sections::frame(tx.agent(), context, &tx.config.context, run.work_told.as_deref(), recent)
-        .est_tokens();
+    let work = run.work.as_deref().map(prompt::work::told);
+    let frame =
+        sections::frame(tx.agent(), context, &tx.config.context, work.as_deref(), recent).est_tokens();
     let input: u64 = input(tx.agent(), run).iter().map(Part::est_tokens).sum();
     let tools: u64 = window
         .tools(tx.agent().spec.depth, tx.config.children.depth)
@@ -135,7 +136,7 @@ fn build(tx: &Tx<'_>) -> Option<ModelRequest> {
             agent,
             context,
             &tx.config.context,
-            run.work_told.as_deref(),
+            run.work.as_deref().map(prompt::work::told).as_deref(),
             window.recent_of(run),
         )),
         conversation: conversation(agent, run, window),
@@ -155,7 +156,7 @@ fn conversation(agent: &Agent, run: &Run, window: Window) -> Vec<Item> {
         items.push(Item::User { parts: recap_text::recap(short, window.recap()) });
         let lasting = short.iter().flat_map(|round| &round.notes).filter(|note| match note {
             Note::Interjection { .. } => true,
-            Note::Reminder { .. } | Note::Continuation => false,
+            Note::Reminder { .. } | Note::Hints { .. } | Note::Continuation => false,
         });
         lasting.for_each(|note| items.push(said(agent, note)));
     }
@@ -183,6 +184,7 @@ fn said(agent: &Agent, note: &Note) -> Item {
         parts: match note {
             Note::Interjection { message_id, text } => sections::interjection(agent, *message_id, text),
             Note::Reminder { text } => alloc::vec![Part::Rendered(text.clone())],
+            Note::Hints { hints } => alloc::vec![sections::hints_now(hints)],
             Note::Continuation => alloc::vec![Part::Rendered(policy::CONTINUATION.into())],
         },
     }

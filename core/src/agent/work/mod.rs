@@ -5,6 +5,7 @@ pub mod debt;
 #[cfg(test)]
 mod debt_tests;
 pub mod operator;
+pub mod outline;
 pub mod plan;
 #[cfg(test)]
 pub(super) mod tests;

@@ -1,0 +1,61 @@
+//! Work items as they stood when a run began. The run's prompts show them so until it ends, whatever changes
+//! meanwhile; how they are worded is the prompt's business.
+
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use super::{LINE_BYTES, WorkItem, WorkItems, WorkState};
+use crate::agent::wait::Wait;
+use crate::content::clip;
+use crate::ids::WorkItemId;
+
+/// Other open items that are named.
+const OTHERS: usize = 10;
+
+/// What was open: the item in focus as a whole, the others by a line each.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkOutline {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub focus: Option<WorkItem>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<OpenItem>,
+    /// Open items beyond `others`.
+    #[serde(default)]
+    pub more: u64,
+    /// What the agent itself waits for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait: Option<Wait>,
+}
+
+/// An open item that is not in focus.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenItem {
+    pub id: WorkItemId,
+    pub state: WorkState,
+    /// At most 512 bytes of it.
+    pub objective: String,
+}
+
+impl WorkOutline {
+    /// None while nothing is open and the agent waits for nothing.
+    pub(crate) fn of(work: &WorkItems, wait: Option<&Wait>) -> Option<Box<Self>> {
+        let focus = work.current();
+        let mut others = work.open().filter(|item| focus.is_none_or(|focus| focus.id != item.id));
+        let outline = Self {
+            focus: focus.cloned(),
+            others: others.by_ref().take(OTHERS).map(OpenItem::of).collect(),
+            more: others.count() as u64,
+            wait: wait.cloned(),
+        };
+        (outline != Self::default()).then(|| Box::new(outline))
+    }
+}
+
+impl OpenItem {
+    fn of(item: &WorkItem) -> Self {
+        Self { id: item.id, state: item.state(), objective: clip(&item.objective, LINE_BYTES) }
+    }
+}
