@@ -3,6 +3,7 @@
 
 pub mod activity;
 pub mod answer;
+pub mod build;
 pub mod changes;
 pub mod cli;
 pub mod client;

@@ -59,6 +59,12 @@ fn anonymous(export: &str, folder: &str) -> String {
         let none: String = boot.trim().chars().map(|c| if c == '-' { '-' } else { '0' }).collect();
         text = text.replace(boot.trim(), &none);
     }
+    // A commit of ours would be another one each time.
+    if let Some((_, build)) = text.split_once(r#""build":"holon "#) {
+        let build = build.split('"').next().unwrap_or_default().to_owned();
+        let version = build.split(' ').next().unwrap_or_default();
+        text = text.replace(&format!("holon {build}"), &format!("holon {version}"));
+    }
     text
 }
 

@@ -329,6 +329,21 @@ fn streams_that_break_change_nothing_about_the_run() {
     assert_eq!(child.wait().unwrap().code(), Some(1));
 }
 
+/// What decided is what `--version` says, the commit included: another commit is another build.
+#[test]
+fn the_ledger_names_the_build_that_decided() {
+    let holon = Holon::new();
+    let model = holon.scenario(&json!([{ "text": "Done." }]));
+    let ended = holon.run(&["run", "--json", "--agent", "main", "--create-agent", "--model", &model, "go"]);
+    let ledger = ended.json()["ledger"].as_str().expect("a ledger").to_owned();
+    let version = holon.run(&["--version"]).stdout.trim().to_owned();
+    assert!(version.starts_with("holon "), "{version}");
+    let export = holon.run(&["ledger", "export", "--recorder", &ledger]).stdout;
+    assert!(export.contains(&format!("\"build\":\"{version}\"")), "{version}: {export}");
+    let replay = holon.run(&["ledger", "replay", "--json", &ledger]).json();
+    assert_eq!(replay["skipped_segments"], 0, "{replay}");
+}
+
 #[test]
 fn homes_of_old_runs_go_and_those_in_use_stay() {
     let holon = Holon::new();

@@ -17,7 +17,8 @@ use super::interrupts;
 use super::ledger::{replayed, verified, verify};
 use super::output::{self, Failure};
 use super::session::{Means, Session};
-use crate::driver::{BUILD, Observer};
+use crate::build;
+use crate::driver::Observer;
 use crate::entropy;
 use crate::home::Home;
 use crate::ledger::{self, Durability, Reader, VerifyReport};
@@ -145,6 +146,6 @@ struct Checked {
 fn check(path: &Path) -> Result<Checked, Failure> {
     let reader = Reader::open(path)?;
     let verified = verify(&reader)?;
-    let replayed = ledger::replay(&reader, Again::Build(BUILD.to_owned()))?;
+    let replayed = ledger::replay(&reader, Again::Build(build::id().to_owned()))?;
     Ok(Checked { verified, replayed })
 }

@@ -12,7 +12,7 @@ use holon_core::replay::{Again, AuditReport};
 use super::exit::Exit;
 use super::fork::{self, ForkArgs};
 use super::output::{self, Failure};
-use crate::driver::BUILD;
+use crate::build;
 use crate::home::Home;
 use crate::ledger::{self, Reader, VerifyReport};
 use crate::settings::Environment;
@@ -71,7 +71,7 @@ pub(super) fn ledger(home: Option<PathBuf>, command: LedgerCommand) -> Result<Ex
             output::line(&if json { serde_json::to_string(&report)? } else { verified(&report) })?;
         }
         LedgerCommand::Replay { ledger, all_builds, json } => {
-            let again = if all_builds { Again::Every } else { Again::Build(BUILD.to_owned()) };
+            let again = if all_builds { Again::Every } else { Again::Build(build::id().to_owned()) };
             let report = ledger::replay(&open(&ledger.path(home)?)?, again)?;
             output::line(&if json { serde_json::to_string(&report)? } else { replayed(&report) })?;
         }

@@ -50,7 +50,7 @@ use workspace::WorkspaceCommand;
 
 /// A durable runtime for long-lived software agents.
 #[derive(Debug, Parser)]
-#[command(name = "holon", version, about, max_term_width = 100)]
+#[command(name = "holon", version = crate::build::version(), about, max_term_width = 100)]
 pub struct Cli {
     /// The folder that holds all state [default: $HOLON_HOME, or ~/.holon]
     #[arg(long, global = true, value_name = "FOLDER")]

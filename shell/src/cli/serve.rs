@@ -143,7 +143,7 @@ async fn whole(
 ) -> Result<Exit, Failure> {
     let effective = Effective::load(home, environment, options)?;
     journal::hide(Secrets::new(environment.secrets().chain(effective.setup.secrets.iter().cloned())));
-    tracing::info!("{} begins with the home {}", crate::driver::BUILD, home.root().display());
+    tracing::info!("{} begins with the home {}", crate::build::id(), home.root().display());
     take_files();
     for problem in &effective.setup.unusable {
         tracing::warn!("{problem}; the other models are asked");

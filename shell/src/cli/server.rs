@@ -252,7 +252,7 @@ fn metadata(
     fingerprint: Fingerprint,
 ) -> Result<Metadata, Failure> {
     Ok(Metadata {
-        version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+        version: Some(crate::build::version().to_owned()),
         home_dir: Some(home.root().to_owned()),
         socket_path: Some(endpoint.socket.clone()),
         http_addr: Some(listen.to_string()),

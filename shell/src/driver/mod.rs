@@ -39,7 +39,7 @@ pub use ask::{Answered, DiskFull, NoAnswer};
 pub use gate::{Gate, Latch};
 pub use restore::LoadError;
 pub use room::Room;
-pub use start::{BUILD, Start, StartError};
+pub use start::{Start, StartError};
 
 /// Records of an agent after which its state is stored again.
 const SNAPSHOT_EVERY: u64 = if cfg!(feature = "crash-points") { 16 } else { 512 };

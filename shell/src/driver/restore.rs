@@ -3,6 +3,7 @@
 use holon_core::host::{Found, FoundCommand, RecoveryReport};
 use holon_core::outcome::{Certainty, OpFailure};
 use holon_core::replay::Call;
+use holon_core::snapshot::SnapshotError;
 use holon_core::{AgentId, EventSeq, Input, OpId, Outcome};
 use tokio::task::JoinSet;
 
@@ -140,9 +141,13 @@ impl Driver {
         let Restored { snapshot, tail, unusable } = restored;
         let mut batch = Batch::default();
         for (event_seq, error) in unusable {
-            self.warnings.push(format!(
-                "the stored state of {agent} at event {event_seq} was thrown away, its log stands in for it: {error}"
-            ));
+            match error {
+                SnapshotError::Damaged(_) => self.warnings.push(format!(
+                    "the stored state of {agent} at event {event_seq} was discarded, its log was read instead: {error}"
+                )),
+                // After an update: nothing is wrong.
+                SnapshotError::Version { .. } | SnapshotError::Build { .. } => {}
+            }
             batch.reject_snapshot(agent.clone(), event_seq);
         }
         if let Some(snapshot) = &snapshot {

@@ -18,10 +18,7 @@ use crate::perform::model::Providers;
 use crate::perform::{self, Performers};
 use crate::text::{Secrets, Texts};
 use crate::work::Work;
-use crate::{clock, entropy};
-
-/// Names this build in the flight recorder: another build's decisions may differ.
-pub const BUILD: &str = concat!("holon ", env!("CARGO_PKG_VERSION"));
+use crate::{build, clock, entropy};
 
 /// What a runtime is started with.
 pub struct Start {
@@ -105,7 +102,7 @@ impl Driver {
             to_load: VecDeque::new(),
         };
         driver.record_call(&Call::RuntimeStarted {
-            build: BUILD.to_owned(),
+            build: build::id().to_owned(),
             config,
             seed,
             after: last_step,

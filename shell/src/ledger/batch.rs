@@ -18,6 +18,7 @@ use holon_core::{AgentId, ContentId, EventSeq, Input, Record, StepSeq, Wall};
 
 use super::error::LedgerError;
 use super::row::{RecordRow, stored};
+use crate::build;
 use crate::text::Texts;
 
 /// What a start has to know of an agent before it loads it.
@@ -160,7 +161,7 @@ impl Batch {
 
     /// The state of an agent after the steps so far.
     pub fn snapshot(&mut self, snapshot: AgentSnapshot) {
-        self.snapshots.insert(snapshot.agent.id.clone(), snapshot);
+        self.snapshots.insert(snapshot.agent.id.clone(), snapshot.by(build::id()));
     }
 
     /// A stored state that can't be used is thrown away: one that is ahead of the log would look right once the

@@ -13,6 +13,7 @@ use super::error::{LedgerError, Position};
 use super::read::Reader;
 use super::row::{RECORD_COLUMNS, StoredRecord, stored};
 use super::schema;
+use crate::build;
 use crate::text::hash;
 
 /// Records that are read at once.
@@ -199,6 +200,9 @@ fn usable(row: &Row<'_>, agent: &AgentId, event_seq: EventSeq) -> Result<AgentSn
         return Err(SnapshotError::Damaged("it is not what was written".into()));
     }
     let snapshot = AgentSnapshot::decode(&state)?;
+    if snapshot.build != build::id() {
+        return Err(SnapshotError::Build { got: snapshot.build });
+    }
     if snapshot.agent.id == *agent && snapshot.agent.event_seq == event_seq {
         return Ok(snapshot);
     }

@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use super::find::{at_socket, filled};
 use super::launch::{ended, kept, launch};
 use super::{LOOK, MOMENT, PATIENCE, Place, StartArgs, StopArgs, stop, unusable};
+use crate::build;
 use crate::cli::exit::Exit;
 use crate::cli::output::{self, Failure};
 use crate::cli::server_options::Effective;
@@ -227,8 +228,8 @@ fn tell(started: Started, metadata: &Metadata, json: bool) -> Result<Exit, Failu
     };
     output::line(&format!("{word}: process {pid}, at {socket}{tcp}"))?;
     let version = metadata.version.as_deref().unwrap_or("another one");
-    if version != env!("CARGO_PKG_VERSION") {
-        output::note(&format!("holon: it is version {version}, this is {}", env!("CARGO_PKG_VERSION")));
+    if version != build::version() {
+        output::note(&format!("holon: it is version {version}, this is {}", build::version()));
         output::hint("try", "holon daemon restart");
     }
     Ok(Exit::Completed)

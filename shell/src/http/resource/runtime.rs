@@ -12,9 +12,9 @@ use super::super::api::{
 use super::super::body::{Empty, Optional};
 use super::super::reply::Answer;
 use super::super::route::{Call, Handled};
+use crate::build;
 use crate::ledger::unreadable;
 
-const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Groups of routes that this build has.
 const CAPABILITIES: &[&str] = &[
     "agents",
@@ -37,7 +37,7 @@ pub(in super::super) async fn root(app: App, _: Call<Nothing, Empty>) -> Handled
     Ok(Answer(Root {
         ok: true,
         name: "holon".to_owned(),
-        version: VERSION.to_owned(),
+        version: build::version().to_owned(),
         default_agent: app.about.default_agent.clone(),
         links: links.map(|(name, path)| (name.to_owned(), path.to_owned())).into(),
     }))
@@ -57,7 +57,7 @@ pub(in super::super) async fn handshake(app: App, call: Call<Nothing, Empty>) ->
             home_dir: known.then(|| app.home.root().display().to_string()),
             listen: about.listen.clone(),
             advertise_url: about.advertise_url.clone(),
-            version: VERSION.to_owned(),
+            version: build::version().to_owned(),
         },
     }))
 }
@@ -100,7 +100,7 @@ pub(in super::super) async fn status(app: App, _: Call<Nothing, Empty>) -> Handl
     Ok(Answer(RuntimeStatus {
         ok: true,
         pid: std::process::id(),
-        version: VERSION.to_owned(),
+        version: build::version().to_owned(),
         home_dir: app.home.root().display().to_string(),
         socket_path: app.about.socket_path.clone(),
         http_addr: app.about.listen.clone(),
