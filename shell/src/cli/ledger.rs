@@ -1,4 +1,4 @@
-//! `holon ledger`: look at durable history. Only `fork` writes to a ledger.
+//! `holon ledger`: look at durable history. Only `fork` and `recover` write to a ledger.
 
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
@@ -12,6 +12,7 @@ use holon_core::replay::{Again, AuditReport};
 use super::exit::Exit;
 use super::fork::{self, ForkArgs};
 use super::output::{self, Failure};
+use super::recover::{self, RecoverArgs};
 use crate::build;
 use crate::home::Home;
 use crate::ledger::{self, Reader, VerifyReport};
@@ -52,6 +53,8 @@ pub(super) enum LedgerCommand {
     },
     /// Make an agent that begins as another one was at a past event
     Fork(ForkArgs),
+    /// Show what a damaged ledger lost; with --accept-loss, go on without it
+    Recover(RecoverArgs),
 }
 
 #[derive(Debug, Args)]
@@ -67,7 +70,11 @@ pub(super) fn ledger(home: Option<PathBuf>, command: LedgerCommand) -> Result<Ex
             export(&open(&ledger.path(home)?)?, agent.as_ref(), recorder)?;
         }
         LedgerCommand::Verify { ledger, json } => {
-            let report = verify(&open(&ledger.path(home)?)?)?;
+            let path = ledger.path(home)?;
+            if !path.is_dir() {
+                ledger::check_end(&path)?;
+            }
+            let report = verify(&open(&path)?)?;
             output::line(&if json { serde_json::to_string(&report)? } else { verified(&report) })?;
         }
         LedgerCommand::Replay { ledger, all_builds, json } => {
@@ -76,12 +83,13 @@ pub(super) fn ledger(home: Option<PathBuf>, command: LedgerCommand) -> Result<Ex
             output::line(&if json { serde_json::to_string(&report)? } else { replayed(&report) })?;
         }
         LedgerCommand::Fork(args) => return fork::fork(home, args),
+        LedgerCommand::Recover(args) => return recover::recover(home, args),
     }
     Ok(Exit::Completed)
 }
 
 impl Which {
-    fn path(self, home: Option<PathBuf>) -> Result<PathBuf, Failure> {
+    pub(super) fn path(self, home: Option<PathBuf>) -> Result<PathBuf, Failure> {
         match self.path {
             Some(path) => Ok(path),
             None => Ok(Home::find(home, &Environment::of_process())?.ledger()),

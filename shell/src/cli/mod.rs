@@ -17,6 +17,7 @@ mod outcome;
 mod output;
 mod pages;
 mod prompt;
+mod recover;
 mod run;
 mod serve;
 mod server;

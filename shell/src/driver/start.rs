@@ -64,7 +64,8 @@ impl Driver {
         start: Start,
         write: impl FnOnce(Ledger, Option<&Path>, Texts) -> io::Result<Writer>,
     ) -> Result<Self, StartError> {
-        let Opened { ledger, reader, last_step, .. } = Ledger::open(&start.ledger, start.durability)?;
+        let Opened { ledger, reader, last_step, mut warnings, .. } =
+            Ledger::open(&start.ledger, start.durability)?;
         let reader = Arc::new(reader);
         let texts = Texts::new(start.secrets, text_reader(reader.clone()));
         let seed = Seed(entropy::seed()?);
@@ -78,7 +79,7 @@ impl Driver {
         host.resume_accounts(reader.accounts()?);
         let alive = reader.agents()?.into_iter().filter(|row| !row.archived);
         host.resume_names(alive.map(|row| row.agent));
-        let warnings = perform::tool::recover(&start.performing);
+        warnings.extend(perform::tool::recover(&start.performing));
         let writer = write(ledger, start.reserve.as_deref(), texts.clone())?;
         let mut driver = Self {
             host,

@@ -164,6 +164,7 @@ impl From<LedgerError> for Box<Failure> {
             | LedgerError::NotALedger { .. }
             | LedgerError::NewerSchema { .. }
             | LedgerError::NewerEvents { .. }
+            | LedgerError::Lost { .. }
             | LedgerError::Fenced { .. }
             | LedgerError::Erased { .. }
             | LedgerError::Reserve { .. }

@@ -11,11 +11,13 @@ use rusqlite::{Connection, TransactionBehavior};
 
 use super::batch::Batch;
 use super::error::{AppendError, LedgerError};
+use super::head::HeadFile;
 use super::link::{self, BatchRow};
 use super::open;
 use super::pen::Pen;
 use super::read::Reader;
 use super::row::RecordRow;
+use super::whole::Files;
 use crate::crash_point::{Point, half_of, reached};
 
 /// Pages of 4 KiB in the write-ahead log from which on they are moved into the file.
@@ -39,6 +41,7 @@ pub struct Ledger {
     /// Newest version of each kind of event that was ever written.
     kinds: BTreeMap<String, i64>,
     wal_pages: Arc<AtomicI32>,
+    head: HeadFile,
     failed: bool,
 }
 
@@ -52,6 +55,8 @@ pub struct Opened {
     pub last_step: StepSeq,
     /// Whether it is new.
     pub created: bool,
+    /// What whoever starts the runtime is to know.
+    pub warnings: Vec<String>,
 }
 
 impl Ledger {
@@ -59,12 +64,14 @@ impl Ledger {
     /// the pen from whoever held it. The newest batch is checked against its link; the rest is not read.
     ///
     /// # Errors
-    /// When the file is not a ledger, is damaged at its end, can't be written, or holds what this build does
-    /// not know. It is not changed then.
+    /// When the file is not a ledger, is damaged at its end or ends before what was acknowledged, can't be written, or
+    /// holds what this build does not know. It is not changed then.
     pub fn open(path: &Path, durability: Durability) -> Result<Opened, LedgerError> {
+        let files = Files::look(path)?;
         let created = open::create(path)?;
         reached(Point::LedgerMade);
         let mut connection = open::connect(path, durability)?;
+        let (head, warnings) = open::compare(&connection, path, files, durability)?;
         let epoch = open::take_over(&mut connection)?;
         reached(Point::PenTaken);
         let kinds = open::kinds(&connection)?;
@@ -79,8 +86,8 @@ impl Ledger {
             .map_err(LedgerError::sqlite("opening"))?;
         let reader = Reader::open(path)?;
         let last_step = StepSeq(u64::try_from(last.ends.step).unwrap_or(0));
-        let ledger = Self { connection, epoch, last, kinds, wal_pages, failed: false };
-        Ok(Opened { ledger, reader, last_step, created })
+        let ledger = Self { connection, epoch, last, kinds, wal_pages, head, failed: false };
+        Ok(Opened { ledger, reader, last_step, created, warnings })
     }
 
     /// Makes a batch durable, wholly or not at all.
@@ -94,6 +101,8 @@ impl Ledger {
         match self.write(batch) {
             Ok(last) => {
                 self.last = last;
+                // One that can't be written is older than the ledger, which is no damage.
+                self.head.committed(&last, batch).unwrap_or_default();
                 self.remember_kinds(&batch.records);
                 Ok(attest(last.ends.step))
             }
@@ -145,6 +154,7 @@ impl Ledger {
             Err(error) => return Err(error),
         }
         self.connection.close().map_err(|(_, error)| LedgerError::sqlite("closing")(error))?;
+        self.head.sync().unwrap_or_default();
         reached(Point::LedgerClosed);
         Ok(())
     }

@@ -68,6 +68,12 @@ pub enum LedgerError {
     )]
     Damaged { at: Box<Position>, problem: String },
     #[error(
+        "the ledger {path} has lost something that was acknowledged: {problem}. Nothing was changed. Put a backup in \
+         its place, or go on without what is gone: holon ledger recover --accept-loss",
+        path = path.display()
+    )]
+    Lost { path: PathBuf, problem: String },
+    #[error(
         "another runtime has opened this ledger for writing (epoch {found}, this one has {own}): this one ends"
     )]
     Fenced { own: i64, found: i64 },
@@ -111,7 +117,7 @@ impl LedgerError {
 
     /// Whether one place can't be read, and others may.
     pub fn is_damage(&self) -> bool {
-        matches!(self, Self::Damaged { .. } | Self::Newer { .. })
+        matches!(self, Self::Damaged { .. } | Self::Lost { .. } | Self::Newer { .. })
     }
 
     pub(super) fn damaged(at: Position, problem: impl fmt::Display) -> Self {

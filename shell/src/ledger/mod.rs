@@ -17,6 +17,8 @@
 //! | `agents` | what a start has to know of an agent before it loads it | updated |
 //! | `kinds` | the newest version of each kind of event that was ever written | updated |
 //! | `meta` | `schema_version`, `writer_epoch` | updated |
+//!
+//! Beside it stands its head, which names the last batch that was acknowledged: a start compares.
 
 mod append;
 mod batch;
@@ -24,14 +26,18 @@ mod content;
 mod error;
 mod export;
 mod fork;
+mod head;
 mod history;
 mod landmarks;
 mod link;
 mod lock;
+#[cfg(test)]
+mod losses;
 mod open;
 mod pen;
 mod read;
 mod recorded;
+mod recover;
 mod replay;
 mod reserve;
 mod restore;
@@ -43,6 +49,8 @@ mod stand_still;
 pub(crate) mod testing;
 mod thread;
 mod verify;
+mod wal;
+mod whole;
 mod writer;
 
 pub use append::{Durability, Ledger, Opened};
@@ -52,14 +60,17 @@ pub use content::text_reader;
 pub use error::{AppendError, LedgerError, Position, unreadable};
 pub use export::{ExportError, export, export_recorder};
 pub use fork::{FORKED_RECORDS, Fork, ForkError, Forked, Past};
+pub use head::Head;
 pub use history::{Beginning, Wanted};
 pub use landmarks::Landmark;
 pub use lock::{HomeLock, LockError};
 pub use read::Reader;
+pub use recover::{Loss, RecoverError, Recovered, examine, recover};
 pub use replay::{ReplayFailure, replay};
 pub use reserve::RESERVE_BYTES;
 pub use restore::{Records, Restored};
 pub use verify::{VerifyError, VerifyReport, verify};
+pub use whole::check_end;
 pub use writer::{GROUP_BYTES, GROUP_STEPS, Report, Writer};
 
 /// Name of the ledger within a home.

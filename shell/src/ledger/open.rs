@@ -5,10 +5,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use holon_core::Event;
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::append::Durability;
 use super::error::LedgerError;
+use super::head::HeadFile;
+use super::link::{self, BatchRow};
+use super::whole::Files;
 use super::{read, schema};
 use crate::crash_point::{Point, reached};
 
@@ -35,6 +39,9 @@ pub(super) fn connect(path: &Path, durability: Durability) -> Result<Connection,
     let open = |problem: String| LedgerError::Open { path: path.to_owned(), problem };
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(|error| open(error.to_string()))?;
+    connection
+        .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
+        .map_err(|error| open(error.to_string()))?;
     if connection.is_readonly("main").unwrap_or(false) {
         return Err(open("the file is read-only".into()));
     }
@@ -52,6 +59,28 @@ pub(super) fn connect(path: &Path, durability: Durability) -> Result<Connection,
         .and_then(|_| connection.pragma_update(None, "synchronous", synchronous))
         .map_err(|error| open(error.to_string()))?;
     Ok(connection)
+}
+
+/// Compares what opens with what was acknowledged, before anything is changed.
+pub(super) fn compare(
+    connection: &Connection,
+    path: &Path,
+    files: Files,
+    durability: Durability,
+) -> Result<(HeadFile, Vec<String>), LedgerError> {
+    let newest = match schema::version(connection)? {
+        0 => BatchRow::START,
+        found if found > schema::SCHEMA_VERSION => {
+            return Err(LedgerError::NewerSchema { found, known: schema::SCHEMA_VERSION });
+        }
+        _ => link::newest(connection)?,
+    };
+    let found = files.compare(path, connection, &newest, durability)?;
+    // What is in the write-ahead log is what was acknowledged: it may be moved into the file from here on.
+    connection
+        .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)
+        .map_err(LedgerError::sqlite("opening"))?;
+    Ok(found)
 }
 
 /// Brings the schema up to date and raises the epoch, unless the ledger is for newer builds only.

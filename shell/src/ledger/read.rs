@@ -33,6 +33,15 @@ impl Reader {
         Ok(Self { connection: Mutex::new(connection) })
     }
 
+    /// Opens a ledger that nobody writes, and that has no write-ahead log, without leaving anything beside it.
+    pub(super) fn open_alone(path: &Path) -> Result<Self, LedgerError> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+        let connection = Connection::open_with_flags(immutable(path), flags)
+            .map_err(|error| LedgerError::Open { path: path.to_owned(), problem: error.to_string() })?;
+        check_kind(&connection, path)?;
+        Ok(Self { connection: Mutex::new(connection) })
+    }
+
     /// One read.
     pub(super) fn read<T, E>(&self, read: impl FnOnce(&Connection) -> Result<T, E>) -> Result<T, E> {
         read(&self.connection.lock().unwrap_or_else(PoisonError::into_inner))
