@@ -107,8 +107,6 @@ fn files(path: &Path) -> impl Fn(io::Error) -> RecoverError {
 fn problem(path: &Path) -> Result<Option<String>, RecoverError> {
     match whole::check_end(path) {
         Ok(()) => Ok(None),
-        // A start that was cut short leaves an empty one, and the next start goes on with it.
-        Err(error) if error.is_empty() => Ok(None),
         Err(LedgerError::Lost { problem, .. }) => Ok(Some(problem)),
         // Pages that do not fit together: the write-ahead log may be why.
         Err(error @ LedgerError::Damaged { .. }) => Ok(Some(error.to_string())),

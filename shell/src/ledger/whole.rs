@@ -126,8 +126,7 @@ fn missing(path: &Path, head: Option<&Head>, wal: Option<&Wal>) -> Result<(), Le
 /// What is wrong where a ledger does not hold what its head names.
 fn behind(connection: &Connection, newest: &BatchRow, head: &Head) -> Result<Option<String>, LedgerError> {
     if head.batch > newest.batch {
-        let end = Head::of(newest);
-        return Ok(Some(format!("it ends at {end}, and {head} was acknowledged: what is between is gone")));
+        return Ok(Some(shorter(newest, head)));
     }
     let link = connection
         .query_row("SELECT link FROM batches WHERE batch = ?1", [head.batch], |row| row.get::<_, [u8; 32]>(0))
@@ -137,6 +136,10 @@ fn behind(connection: &Connection, newest: &BatchRow, head: &Head) -> Result<Opt
         return Ok(None);
     }
     Ok(Some(format!("its batch {} is not the one that was acknowledged: the file was replaced", head.batch)))
+}
+
+fn shorter(newest: &BatchRow, head: &Head) -> String {
+    format!("it ends at {}, and {head} was acknowledged: what is between is gone", Head::of(newest))
 }
 
 /// The same for readers, also while a runtime writes the ledger.
@@ -153,15 +156,19 @@ pub fn check_end(path: &Path) -> Result<(), LedgerError> {
             return Err(LedgerError::Lost { path: path.to_owned(), problem });
         }
     }
-    let Some(head) = head_of(&head).filter(|head| !head.may_be_lost()) else { return Ok(()) };
     if std::fs::metadata(path).map_or(0, |file| file.len()) == 0 {
-        return missing(path, Some(head), None);
+        let wal = Wal::read(path).map_err(failed(path))?;
+        return missing(path, head_of(&head), wal.as_ref());
     }
-    let reader = Reader::open(path)?;
-    let problem = reader.at_one_moment(|connection| {
-        let newest = link::newest(connection)?;
-        behind(connection, &newest, head)
-    })?;
+    let Some(head) = head_of(&head).filter(|head| !head.may_be_lost()) else { return Ok(()) };
+    let problem = match Reader::open(path) {
+        Ok(reader) => reader.at_one_moment(|connection| {
+            let newest = link::newest(connection)?;
+            behind(connection, &newest, head)
+        })?,
+        Err(error) if error.is_empty() => Some(shorter(&BatchRow::START, head)),
+        Err(error) => return Err(error),
+    };
     match problem {
         Some(problem) => Err(LedgerError::Lost { path: path.to_owned(), problem }),
         None => Ok(()),
