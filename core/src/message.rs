@@ -296,6 +296,28 @@ impl Origin {
     }
 }
 
+impl Origin {
+    /// The same with other names for whom it names.
+    pub(crate) fn map_ids(&self, map: impl Fn(&str) -> String) -> Self {
+        let may = |id: &Option<String>| id.as_deref().map(&map);
+        match self {
+            Self::Operator { actor_id } => Self::Operator { actor_id: may(actor_id) },
+            Self::Channel { channel_id, sender_id } => {
+                Self::Channel { channel_id: map(channel_id), sender_id: may(sender_id) }
+            }
+            Self::Webhook { source, event_type } => {
+                Self::Webhook { source: map(source), event_type: may(event_type) }
+            }
+            Self::Callback { descriptor_id, source } => {
+                Self::Callback { descriptor_id: map(descriptor_id), source: may(source) }
+            }
+            Self::Timer { timer_id } => Self::Timer { timer_id: map(timer_id) },
+            Self::System { subsystem } => Self::System { subsystem: map(subsystem) },
+            Self::Task { task_id } => Self::Task { task_id: map(task_id) },
+        }
+    }
+}
+
 /// The table: each kind, its only origin, and what follows from it. Control requests never become messages.
 fn standing(kind: MessageKind, origin: &Origin) -> Result<(Trust, AuthorityClass), Reject> {
     use MessageKind as Kind;

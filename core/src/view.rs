@@ -35,7 +35,7 @@ use crate::model::{ModelRef, TokenUsage};
 use crate::names::names;
 use crate::outcome::LoadedContext;
 use crate::price::Amount;
-use crate::prompt::{self, Part, PromptFrame, sections};
+use crate::prompt::{self, Fence, Part, PromptFrame, incoming, sections};
 use crate::reject::Reject;
 use crate::scheduler::{SchedulerDecision, decide_next_action, project};
 use crate::time::Wall;
@@ -300,8 +300,14 @@ impl<'a> View<'a> {
         let work = WorkOutline::of(&agent.work, agent.waits.own.as_ref());
         let work = work.as_deref().map(prompt::work::told);
         Ok(PromptPreview {
-            frame: sections::frame(agent, context, &config.context, work.as_deref(), Some(recent)),
-            input: sections::current_input(agent, &message),
+            frame: sections::frame(
+                agent,
+                context,
+                &config.context,
+                (work.as_deref(), Some(recent)),
+                Fence::PREVIEW,
+            ),
+            input: incoming::current_input(agent, &message, Fence::PREVIEW),
             tools: Window::of_chain(config, &config.models).tools(agent.spec.depth, config.children.depth),
         })
     }
@@ -479,6 +485,12 @@ mod tests {
         assert_eq!(world.host.view().admitted(&agent("nobody"), &key(1)), None);
     }
 
+    fn untagged(frame: &str) -> alloc::string::String {
+        let mut pieces = frame.split("tag: ");
+        let first = pieces.next().unwrap_or_default();
+        pieces.fold(first.into(), |all, piece| all + &piece[16..])
+    }
+
     #[test]
     fn a_preview_is_what_the_next_turn_asks_and_changes_nothing() {
         let mut world = World::with_agent("main");
@@ -493,6 +505,9 @@ mod tests {
         world.admit("main", prompt);
         world.complete("main", crate::testing::context());
         let request = world.requests.last().unwrap();
-        assert_eq!((&preview.frame, &preview.tools), (&*request.frame, &request.tools));
+        // Its fences carry no tag that any turn will have.
+        let (shown, asked) = (alloc::format!("{:?}", preview.frame), alloc::format!("{:?}", request.frame));
+        assert_ne!(shown, asked);
+        assert_eq!((untagged(&shown), &preview.tools), (untagged(&asked), &request.tools));
     }
 }

@@ -48,10 +48,11 @@ pub(crate) fn lowered(request: &ModelRequest, kept: &BTreeSet<ContentId>) -> Res
     Ok(())
 }
 
-fn part(part: &Part, kept: &BTreeSet<ContentId>) -> Result<(), Failure> {
-    match part {
+fn part(given: &Part, kept: &BTreeSet<ContentId>) -> Result<(), Failure> {
+    match given {
         Part::Rendered(_) => Ok(()),
         Part::Given(text) | Part::Excerpt { text, .. } => resolved(text, kept),
+        Part::Quoted { parts, .. } => parts.iter().try_for_each(|quoted| part(quoted, kept)),
     }
 }
 

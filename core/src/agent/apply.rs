@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 
+use super::history::Heard;
 use super::hold::Hold;
 use super::novelty::Fingerprint;
 use super::outbox::Letter;
@@ -204,6 +205,8 @@ impl Agent {
             self.run = entry.map(|entry| Run::new(at, fact, entry, also, execution));
             if let Some(run) = &mut self.run {
                 run.own = own;
+                let all = core::iter::once(&run.incoming).chain(&run.also);
+                run.heard = all.flat_map(|message| Heard::with(&self.hints, &self.tasks, message)).collect();
                 // Whatever it is for ends a sleep; the one for its end keeps it until that is told.
                 self.sleep = self.sleep.take().filter(|sleep| sleep.tick == Some(fact.message_id));
                 run.work = WorkOutline::of(&self.work, self.waits.own.as_ref());

@@ -26,7 +26,7 @@ use crate::names::names;
 use crate::time::Wall;
 
 /// Whose word a message of a supervisor is.
-const SUBSYSTEM: &str = "supervisor";
+pub(crate) const SUBSYSTEM: &str = "supervisor";
 /// Bytes of what a child says of its need.
 const ABOUT: usize = 200;
 

@@ -1,17 +1,19 @@
 //! What an agent remembers of turns that are over: bounded, whatever the age of the agent.
 
-use alloc::collections::VecDeque;
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::agent::turn::{Round, Run};
-use crate::content::Text;
+use crate::agent::task::{Task, TaskStatus, Tasks};
+use crate::agent::turn::{Note, Round, Run};
+use crate::agent::wake::{Hints, Pending};
+use crate::content::{Text, clip};
 use crate::event::turn::TurnTerminal;
-use crate::ids::{BriefId, MessageId};
-use crate::message::{AuthorityClass, MessageKind};
+use crate::ids::{BriefId, MessageId, TaskId};
+use crate::message::{AuthorityClass, Message, MessageKind, Origin};
 use crate::model::TokenUsage;
 use crate::terminal::{TurnKind, TurnReason};
 use crate::time::Wall;
@@ -19,6 +21,12 @@ use crate::tool::ToolErrorKind;
 
 /// Exchanges that are kept for prompts; a prompt shows as many of the newest as its configuration says.
 const KEPT: usize = 64;
+/// Other things that a turn was told that are kept of it: the newest.
+const HEARD: usize = 16;
+/// References of a message that are kept.
+const REFERENCES: usize = 8;
+/// Bytes that are kept of a name.
+const NAME_BYTES: usize = 200;
 /// Calls of a turn that are kept where it did not complete.
 const CALLS: usize = 16;
 
@@ -54,7 +62,14 @@ pub struct Exchange {
     pub message_id: MessageId,
     pub kind: MessageKind,
     pub authority_class: AuthorityClass,
+    /// Who sent it, where that has a name or refers to anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<Sender>,
     pub text: Text,
+    /// What else the turn was told: by hints and tasks that its message is about, by messages that came with it, and in
+    /// its middle.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub heard: Vec<Heard>,
     pub at: Wall,
     pub end: TurnKind,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -62,6 +77,124 @@ pub struct Exchange {
     /// The last calls of a turn that did not complete: nobody has told what came of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<Done>,
+}
+
+/// Who sent a message, and what it refers to; each name by its beginning.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sender {
+    pub origin: Origin,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub source_refs: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub correlation_id: Option<String>,
+}
+
+/// One thing that a turn was told beside the text of its message; names by their beginning.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "heard", rename_all = "snake_case")]
+pub enum Heard {
+    Hint {
+        source: String,
+        reason: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        resource: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        body: Option<Text>,
+    },
+    Task {
+        task_id: TaskId,
+        status: TaskStatus,
+        summary: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        result: Option<Text>,
+    },
+    /// It was taken with the turn's own message.
+    Message {
+        message_id: MessageId,
+        kind: MessageKind,
+        text: Text,
+    },
+    Interjection {
+        message_id: MessageId,
+        text: Text,
+    },
+}
+
+impl Sender {
+    /// None where the runtime itself says it: its kind tells who.
+    fn of(message: &Message) -> Option<Self> {
+        let named = !message.source_refs.is_empty() || message.correlation_id.is_some();
+        let runtime = match &message.origin {
+            Origin::Operator { actor_id } => actor_id.is_none(),
+            Origin::Timer { .. } | Origin::Task { .. } => true,
+            Origin::Channel { .. }
+            | Origin::Webhook { .. }
+            | Origin::Callback { .. }
+            | Origin::System { .. } => false,
+        };
+        if runtime && !named {
+            return None;
+        }
+        let refs = message.source_refs.iter().take(REFERENCES);
+        Some(Self {
+            origin: message.origin.map_ids(short),
+            source_refs: refs.map(|(name, value)| (short(name), short(value))).collect(),
+            correlation_id: message.correlation_id.as_deref().map(short),
+        })
+    }
+}
+
+fn short(name: &str) -> String {
+    clip(name, NAME_BYTES)
+}
+
+impl Heard {
+    pub fn text(&self) -> Option<&Text> {
+        match self {
+            Self::Hint { body, .. } => body.as_ref(),
+            Self::Task { result, .. } => result.as_ref(),
+            Self::Message { text, .. } | Self::Interjection { text, .. } => Some(text),
+        }
+    }
+
+    fn hint(Pending { hint, .. }: &Pending) -> Self {
+        let resource = hint.resource.as_deref().map(short);
+        let (source, reason) = (short(&hint.source), short(&hint.reason));
+        Self::Hint { source, reason, resource, body: hint.body.clone() }
+    }
+
+    fn task(task: &Task, result: bool) -> Self {
+        let end = task.end.as_ref().filter(|_| result);
+        let (status, summary) = (task.status, short(&task.summary));
+        Self::Task { task_id: task.id, status, summary, result: end.and_then(|end| end.result.clone()) }
+    }
+
+    /// What a message that a turn takes tells of. The result of the one task that it is about, it says itself.
+    pub(super) fn with(hints: &Hints, tasks: &Tasks, message: &Message) -> Vec<Self> {
+        let tells = message.kind != MessageKind::TaskResult;
+        let tasks = tasks.told_by(message.id).map(|task| Self::task(task, tells));
+        tasks.chain(hints.told_by(message.id).map(Self::hint)).take(HEARD).collect()
+    }
+
+    /// All that a run was told, in order, at most so much of it.
+    fn in_run(run: &Run) -> Vec<Self> {
+        let also = run.also.iter().map(|message| {
+            let (message_id, kind) = (message.id, message.kind);
+            Self::Message { message_id, kind, text: message.body.text.clone() }
+        });
+        let notes = run.rounds.iter().flat_map(|round| &round.notes).chain(&run.notes);
+        let later = notes.flat_map(|note| match note {
+            Note::Interjection { message_id, text } => {
+                alloc::vec![Self::Interjection { message_id: *message_id, text: text.clone() }]
+            }
+            Note::Hints { hints } => hints.iter().map(Self::hint).collect(),
+            Note::Reminder { .. } | Note::Continuation => Vec::new(),
+        });
+        let mut all: Vec<Self> = run.heard.iter().cloned().chain(also).chain(later).collect();
+        let over = all.len().saturating_sub(HEARD);
+        all.drain(..over);
+        all
+    }
 }
 
 /// A call, and what came of it.
@@ -112,11 +245,14 @@ impl History {
         }
         let Some(run) = run.filter(|_| fact.settles()) else { return };
         let calls = if fact.kind == TurnKind::Completed { Vec::new() } else { Done::of(&run) };
+        let heard = Heard::in_run(&run);
         let message = run.incoming;
         self.exchanges.push_back(Exchange {
             message_id: message.id,
             kind: message.kind,
             authority_class: message.authority_class,
+            from: Sender::of(&message),
+            heard,
             text: message.body.text,
             at: message.created_at,
             end: fact.kind,
@@ -140,11 +276,7 @@ mod tests {
     fn recent(world: &World) -> String {
         let request = world.requests.last().unwrap();
         let blocks = request.frame.context_blocks.iter().filter(|block| block.label == "recent_messages");
-        let parts = blocks.flat_map(|block| &block.parts).map(|part| match part {
-            Part::Rendered(text) => text.as_str(),
-            Part::Given(text) | Part::Excerpt { text, .. } => text.preview(),
-        });
-        parts.collect()
+        blocks.flat_map(|block| &block.parts).map(Part::preview).collect()
     }
 
     fn works(world: &mut World) {

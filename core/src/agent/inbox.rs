@@ -17,6 +17,7 @@ use crate::event::InboxFact;
 use crate::event::inbox::{MessageAdmitted, MessageRequeued, RequeueCause};
 use crate::ids::{MessageId, TimerId};
 use crate::message::{Idempotency, Message, MessageKind, Priority};
+use crate::prompt::Fence;
 use crate::time::Wall;
 
 /// Entries that wait, entries that a run has claimed, and the keys that were seen.
@@ -60,6 +61,9 @@ pub struct Entry {
     /// What of them is told in short.
     #[serde(default)]
     pub recap: Recap,
+    /// What the tags of fences are derived from, since its first run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fence: Option<Fence>,
 }
 
 /// Idempotency keys in the order of admission, and by name.
@@ -203,6 +207,7 @@ impl Inbox {
             held_since: None,
             carried: Vec::new(),
             recap: Recap::default(),
+            fence: None,
         });
     }
 

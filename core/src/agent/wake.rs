@@ -231,7 +231,7 @@ impl Hints {
     }
 
     /// What a live message tells of.
-    pub fn told_by(&self, message: MessageId) -> impl Iterator<Item = &Pending> {
+    pub fn told_by(&self, message: MessageId) -> impl Iterator<Item = &Pending> + Clone {
         self.told.get(&message).into_iter().flatten()
     }
 

@@ -67,9 +67,11 @@ fn a_bare_hint_wakes_no_model_and_one_that_says_something_does() {
     world.complete("main", context());
     let shown = format!("{:?}", world.requests.last().unwrap().conversation);
     assert!(
-        shown.contains("hint from ci | class integration_signal") && shown.contains("all passed"),
+        shown.contains("[hint | class integration_signal")
+            && shown.contains("source: ci\\nreason: it moved\\n"),
         "{shown}"
     );
+    assert!(shown.contains("all passed"), "{shown}");
     world.complete("main", says("seen"));
     assert_eq!(world.agent("main").hints.told_by(crate::MessageId(2)).count(), 0, "nothing is kept of it");
 }
@@ -173,7 +175,7 @@ fn what_was_hinted_before_the_last_of_a_source_is_not_waited_for_either() {
     taken(&mut world, about("moon"));
     assert!(makes(&mut world, &[EXTERNAL]), "the turn goes on");
     let shown = format!("{:?}", world.requests.last().unwrap().conversation);
-    assert!(shown.contains("already_hinted") && shown.contains("about moon | before about ci"), "{shown}");
+    assert!(shown.contains("already_hinted") && shown.contains("about: moon\\nbefore about: ci"), "{shown}");
 }
 
 #[test]

@@ -17,6 +17,7 @@ use crate::model::{AttemptRecord, Block, ModelRef, StopReason, TokenUsage};
 use crate::names::names;
 use crate::outcome::LoadedContext;
 use crate::price::{Amount, Cost};
+use crate::prompt::Fence;
 use crate::terminal::{TurnKind, TurnReason};
 use crate::time::{Millis, Wall};
 use crate::tool::{Receipt, Tool, Verdict};
@@ -57,6 +58,9 @@ pub struct TurnStarted {
     pub models: Vec<ModelRef>,
     /// Rounds of interrupted runs of the same message that this run continues from.
     pub carried_rounds: u32,
+    /// What the tags of its fences are derived from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fence: Option<Fence>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -132,6 +132,7 @@ pub(super) fn started(run: u64, turn: u64, message: u64) -> TurnStarted {
         models: [model()].into(),
         work_item_id: None,
         carried_rounds: 0,
+        fence: None,
     }
 }
 

@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
+use super::fence::{self, Tag};
 use crate::content::Text;
 use crate::ids::AgentId;
 use crate::names::names;
@@ -40,6 +41,11 @@ pub enum Part {
         text: Text,
         chars: u32,
     },
+    /// Text that is not the runtime's own, between the lines of a fence.
+    Quoted {
+        tag: Tag,
+        parts: Vec<Part>,
+    },
 }
 
 names! {
@@ -59,13 +65,45 @@ pub struct PromptCache {
     pub compression_epoch: u64,
 }
 
+impl PromptFrame {
+    /// What stands in the system role: nothing that came from outside or that a turn brings along.
+    pub fn system(&self) -> impl Iterator<Item = &PromptBlock> {
+        self.blocks().filter(|block| block.stability != Stability::TurnScoped)
+    }
+
+    /// What the turn begins with, in the role of the user, before its input.
+    pub fn turn(&self) -> impl Iterator<Item = &PromptBlock> {
+        self.blocks().filter(|block| block.stability == Stability::TurnScoped)
+    }
+
+    fn blocks(&self) -> impl Iterator<Item = &PromptBlock> {
+        self.system_blocks.iter().chain(&self.context_blocks)
+    }
+}
+
 impl Part {
+    /// As it reads, of stored texts only the beginning.
+    pub fn preview(&self) -> String {
+        match self {
+            Self::Rendered(text) => text.clone(),
+            Self::Given(text) | Self::Excerpt { text, .. } => text.preview().into(),
+            Self::Quoted { tag, parts } => {
+                let quoted: String = parts.iter().map(Self::preview).collect();
+                alloc::format!("{}{quoted}\n{}", tag.open(), tag.close())
+            }
+        }
+    }
+
     pub fn est_tokens(&self) -> u64 {
         match self {
             Self::Rendered(text) => crate::content::estimate_tokens(text.chars().count() as u64),
             Self::Given(text) => text.est_tokens(),
             Self::Excerpt { text, chars } => {
                 text.est_tokens().min(crate::content::estimate_tokens(u64::from(*chars)))
+            }
+            Self::Quoted { parts, .. } => {
+                let parts: u64 = parts.iter().map(Self::est_tokens).sum();
+                parts.saturating_add(crate::content::estimate_tokens(fence::CHARS))
             }
         }
     }

@@ -1,7 +1,13 @@
 //! What the model is told: a pure projection of recorded facts, so that its stable beginning is the same
 //! bytes after a restart.
 
+pub(crate) mod earlier;
+pub mod fence;
 pub mod frame;
+#[cfg(test)]
+mod hostile_tests;
+pub(crate) mod incoming;
+pub(crate) mod notes;
 pub(crate) mod policy;
 pub(crate) mod recap;
 #[cfg(test)]
@@ -11,6 +17,7 @@ pub(crate) mod work;
 
 use alloc::vec::Vec;
 
+pub use fence::{Fence, Place, Tag};
 pub use frame::{Part, PromptBlock, PromptCache, PromptFrame, Stability};
 
 /// The last thing that happens to a text that leaves this module. A test rewords every sentence here, and so shows what
@@ -27,6 +34,7 @@ fn worded_parts(parts: Vec<Part>) -> Vec<Part> {
     let one = |part| match part {
         Part::Rendered(text) => Part::Rendered(worded(text)),
         Part::Given(_) | Part::Excerpt { .. } => part,
+        Part::Quoted { tag, parts } => Part::Quoted { tag, parts: worded_parts(parts) },
     };
     parts.into_iter().map(one).collect()
 }

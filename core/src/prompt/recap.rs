@@ -5,7 +5,9 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use super::fence::{Fence, Place, line};
 use super::frame::Part;
+use super::incoming::NAME_BYTES;
 use super::worded_parts;
 use crate::agent::turn::Round;
 use crate::content::Text;
@@ -20,17 +22,18 @@ const LINE: u64 = 40;
 
 /// The recap of `rounds`, in about `tokens` tokens. Where even the shortest excerpts of all are too much, the
 /// oldest rounds are only counted.
-pub(crate) fn recap(rounds: &[Round], tokens: u64) -> Vec<Part> {
+pub(crate) fn recap(rounds: &[Round], tokens: u64, fence: Fence) -> Vec<Part> {
     let room = tokens.saturating_mul(4);
     let told = told(rounds, room);
     let excerpts: u64 = rounds[told..].iter().map(excerpts).sum();
     let each = (room / excerpts.max(1)).saturating_sub(LINE).clamp(SHORTEST, LONGEST);
     let each = u32::try_from(each).unwrap_or(u32::MAX);
-    let mut parts = alloc::vec![Part::Rendered(format!(
+    let heading = Part::Rendered(format!(
         "[recap by the runtime: the first {} rounds of this turn, shortened to make room. Their full results \
          are no longer shown; read a file or repeat a harmless command where you need one.]\n",
         rounds.len()
-    ))];
+    ));
+    let mut parts = Vec::new();
     if told > 0 {
         let calls: usize = rounds[..told].iter().map(|round| round.results.len()).sum();
         parts.push(Part::Rendered(format!("rounds 1 to {told}: {calls} tool calls, not listed\n")));
@@ -39,7 +42,8 @@ pub(crate) fn recap(rounds: &[Round], tokens: u64) -> Vec<Part> {
         parts.push(Part::Rendered(format!("round {}:\n", at + 1)));
         lines(&mut parts, round, each);
     }
-    worded_parts(parts)
+    let place = Place::Recap(u32::try_from(rounds.len()).unwrap_or(u32::MAX));
+    worded_parts(alloc::vec![heading, fence.quoted(place, parts)])
 }
 
 /// The first round that is listed.
@@ -70,7 +74,7 @@ fn lines(parts: &mut Vec<Part>, round: &Round, chars: u32) {
                 parts.push(Part::Excerpt { text: text.clone(), chars });
             }
             Block::ToolCall { tool_name, arguments, .. } => {
-                parts.push(Part::Rendered(format!("  {tool_name} ")));
+                parts.push(Part::Rendered(format!("  {} ", line(tool_name, NAME_BYTES))));
                 parts.push(Part::Excerpt { text: arguments.clone(), chars });
                 if let Some(receipt) = results.next() {
                     let (heading, text) = outcome(receipt);

@@ -14,6 +14,7 @@ use crate::host::tx::{Alarm, Opening, Tx};
 use crate::ids::MessageId;
 use crate::message::MessageKind;
 use crate::model::ModelRef;
+use crate::prompt::Fence;
 use crate::time::Millis;
 
 /// Results of tasks that one turn takes beside the first.
@@ -27,6 +28,7 @@ pub(crate) fn begin(tx: &mut Tx<'_>, message_id: MessageId) {
     let (run_id, turn_index) = (agent.next.run, agent.next.turn);
     let Some(entry) = agent.inbox.queued_entry(message_id) else { return };
     let carried_rounds = u32::try_from(entry.carried.len()).unwrap_or(u32::MAX);
+    let fence = Some(entry.fence.unwrap_or_else(|| Fence::of(tx.seed, &agent.id, run_id)));
     let (id, execution) = (agent.id.clone(), agent.workspaces.active().clone());
     let models = model::chain(tx.agent(), tx.config);
     let also = further_results(tx, message_id, &models);
@@ -35,7 +37,16 @@ pub(crate) fn begin(tx: &mut Tx<'_>, message_id: MessageId) {
         tx.record(MessageDequeued { message_id, run_id: Some(run_id) });
     }
     let work_item_id = tx.agent().work.current().map(|item| item.id);
-    tx.record(TurnStarted { run_id, turn_index, message_id, also, work_item_id, models, carried_rounds });
+    tx.record(TurnStarted {
+        run_id,
+        turn_index,
+        message_id,
+        also,
+        work_item_id,
+        models,
+        carried_rounds,
+        fence,
+    });
     tx.arm(Alarm::TurnLimit, tx.config.turn.wall_time);
     let opening = Opening::of(run_id, OpKind::LoadContext, CONTEXT_TIMEOUT);
     tx.open(opening, |op| Some(Effect::LoadContext { agent: id, op, execution }));

@@ -29,7 +29,7 @@ const WAITS: usize = 16;
 /// Messages that a turn may leave to its agent, and as many that it may send to the operator.
 pub(super) const NOTES: usize = 8;
 /// Whose word a message to itself is.
-const SUBSYSTEM: &str = "follow_up";
+pub(crate) const SUBSYSTEM: &str = "follow_up";
 
 /// Executes a call; its one result, or none where a performer brings it.
 pub(super) fn call(tx: &mut Tx<'_>, run_id: RunId, call: &SelfCall) -> Result<Option<Receipt>, ToolError> {

@@ -23,6 +23,7 @@ use alloc::vec::Vec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::history::Heard;
 use super::inbox::Entry;
 use super::novelty::Fingerprint;
 use super::wake::Pending;
@@ -40,6 +41,7 @@ use crate::message::Message;
 use crate::model::{AttemptOutcome, AttemptRecord, Block, FailureKind, ModelRef, TokenUsage};
 use crate::outcome::LoadedContext;
 use crate::price::Amount;
+use crate::prompt::Fence;
 use crate::time::Wall;
 use crate::tool::{Receipt, Verdict};
 use recap::Recap;
@@ -61,6 +63,12 @@ pub struct Run {
     /// Work items as they stood when it began: its prompts show them so, and stay the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<Box<WorkOutline>>,
+    /// What the tags of its fences are derived from; the same for all runs of a message.
+    #[serde(default = "no_fence")]
+    pub fence: Fence,
+    /// What its messages tell of, beside what they say themselves.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub heard: Vec<Heard>,
     pub started_at: Wall,
     pub models: Vec<ModelRef>,
     /// Where its tools run.
@@ -100,6 +108,11 @@ pub struct Run {
     pub repeats: Repeats,
 }
 
+/// Of a run that a build without fences began: it ends with the next start.
+fn no_fence() -> Fence {
+    Fence::PREVIEW
+}
+
 /// Where a run stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "phase", rename_all = "snake_case")]
@@ -137,12 +150,22 @@ pub enum Note {
     Reminder {
         text: String,
     },
-    /// Hints of what the agent was about to wait for.
+    /// Hints that a call has found: they are told here instead of by a message.
     Hints {
         hints: Vec<Pending>,
     },
     /// An earlier run of the same message was interrupted here.
     Continuation,
+}
+
+impl Note {
+    /// Whether it is shown although the rounds around it are told in short.
+    pub(crate) fn lasts(&self) -> bool {
+        match self {
+            Self::Interjection { .. } => true,
+            Self::Reminder { .. } | Self::Hints { .. } | Self::Continuation => false,
+        }
+    }
 }
 
 /// How long a run has left the work items as they are.
@@ -237,6 +260,7 @@ impl Run {
         execution: ExecutionBinding,
     ) -> Self {
         let carried = core::mem::take(&mut entry.carried);
+        entry.fence = fact.fence;
         let notes = if carried.is_empty() { Vec::new() } else { alloc::vec![Note::Continuation] };
         Self {
             id: fact.run_id,
@@ -246,6 +270,8 @@ impl Run {
             also,
             work_item: fact.work_item_id,
             work: None,
+            fence: fact.fence.unwrap_or_else(no_fence),
+            heard: Vec::new(),
             started_at: at,
             models: fact.models.clone(),
             execution,

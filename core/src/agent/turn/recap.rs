@@ -8,13 +8,13 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::Agent;
-use crate::agent::turn::{Note, Round, Run, model_round};
+use crate::agent::turn::{Round, Run, model_round};
 use crate::config::Config;
 use crate::content::Text;
 use crate::event::turn::{CompactionCause, ContextCompacted, FailureArtifact, FailureCategory};
 use crate::host::tx::Tx;
 use crate::model::{Block, ModelRef};
-use crate::prompt::sections;
+use crate::prompt::{Fence, notes};
 use crate::tool::Tool;
 
 /// Rounds at the end that are always shown whole.
@@ -145,15 +145,8 @@ pub(crate) fn too_long(model: &ModelRef, input: u64, limit: u64) -> FailureArtif
 
 /// One round as requests show it.
 fn est_tokens(agent: &Agent, round: &Round) -> u64 {
-    let notes = round.notes.iter().map(|note| match note {
-        Note::Interjection { message_id, text } => {
-            sections::interjection(agent, *message_id, text).iter().map(crate::prompt::Part::est_tokens).sum()
-        }
-        Note::Reminder { text } => crate::content::estimate_tokens(text.len() as u64),
-        Note::Hints { hints } => sections::hints_now(hints).est_tokens(),
-        Note::Continuation => 0,
-    });
-    let notes: u64 = notes.sum();
+    let notes = round.notes.iter().flat_map(|note| notes::parts(agent, Fence::PREVIEW, (0, 0), note));
+    let notes: u64 = notes.map(|part| part.est_tokens()).sum();
     let blocks: u64 = round.blocks.iter().map(Block::est_tokens).sum();
     let results: u64 = round.results.iter().flat_map(|receipt| receipt.texts()).map(Text::est_tokens).sum();
     notes.saturating_add(blocks).saturating_add(results)
@@ -214,13 +207,7 @@ mod tests {
             Item::User { parts } => Some(parts),
             Item::Assistant { .. } | Item::ToolResults { .. } => None,
         });
-        parts
-            .flatten()
-            .map(|part| match part {
-                Part::Rendered(text) => text.as_str(),
-                Part::Given(text) | Part::Excerpt { text, .. } => text.preview(),
-            })
-            .collect()
+        parts.flatten().map(Part::preview).collect()
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::event::turn::CompactionCause;
 use crate::host::tx::{Alarm, Opening, Tx};
 use crate::model::{CallResult, Item, ModelRequest};
 use crate::prompt::frame::Part;
-use crate::prompt::{self, policy, recap as recap_text, sections};
+use crate::prompt::{self, incoming, notes, recap as recap_text, sections};
 use crate::terminal::TurnReason;
 use crate::time::Millis;
 
@@ -112,8 +112,9 @@ pub(crate) fn fixed_tokens(tx: &Tx<'_>, run: &Run) -> u64 {
     let window = Window::of_chain(tx.config, &run.models);
     let recent = window.recent_of(run);
     let work = run.work.as_deref().map(prompt::work::told);
-    let frame =
-        sections::frame(tx.agent(), context, &tx.config.context, work.as_deref(), recent).est_tokens();
+    let told = (work.as_deref(), recent);
+    let frame = sections::frame(tx.agent(), context, &tx.config.context, told, run.fence);
+    let frame = frame.est_tokens();
     let input: u64 = input(tx.agent(), run).iter().map(Part::est_tokens).sum();
     let tools: u64 = window
         .tools(tx.agent().spec.depth, tx.config.children.depth)
@@ -136,8 +137,8 @@ fn build(tx: &Tx<'_>) -> Option<ModelRequest> {
             agent,
             context,
             &tx.config.context,
-            run.work.as_deref().map(prompt::work::told).as_deref(),
-            window.recent_of(run),
+            (run.work.as_deref().map(prompt::work::told).as_deref(), window.recent_of(run)),
+            run.fence,
         )),
         conversation: conversation(agent, run, window),
         rounds: u32::try_from(run.rounds.len()).unwrap_or(u32::MAX),
@@ -151,43 +152,43 @@ fn build(tx: &Tx<'_>) -> Option<ModelRequest> {
 /// each call followed by its result. What an operator interjected is always whole.
 fn conversation(agent: &Agent, run: &Run, window: Window) -> Vec<Item> {
     let mut items = alloc::vec![Item::User { parts: input(agent, run) }];
-    let (short, whole) = run.rounds.split_at((run.recap.rounds as usize).min(run.rounds.len()));
-    if !short.is_empty() {
-        items.push(Item::User { parts: recap_text::recap(short, window.recap()) });
-        let lasting = short.iter().flat_map(|round| &round.notes).filter(|note| match note {
-            Note::Interjection { .. } => true,
-            Note::Reminder { .. } | Note::Hints { .. } | Note::Continuation => false,
-        });
-        lasting.for_each(|note| items.push(said(agent, note)));
+    let short = (run.recap.rounds as usize).min(run.rounds.len());
+    if short > 0 {
+        items.push(Item::User { parts: recap_text::recap(&run.rounds[..short], window.recap(), run.fence) });
     }
-    for round in whole {
-        items.extend(round.notes.iter().map(|note| said(agent, note)));
-        items.push(Item::Assistant { blocks: round.blocks.clone() });
-        results(&mut items, round);
+    for (at, round) in run.rounds.iter().enumerate() {
+        if at < short {
+            items.extend(said(agent, run, at, &round.notes, Note::lasts));
+        } else {
+            items.extend(said(agent, run, at, &round.notes, |_| true));
+            items.push(Item::Assistant { blocks: round.blocks.clone() });
+            results(&mut items, round);
+        }
     }
-    items.extend(run.notes.iter().map(|note| said(agent, note)));
+    items.extend(said(agent, run, run.rounds.len(), &run.notes, |_| true));
     items
 }
 
 /// What the turn is for.
 fn input(agent: &Agent, run: &Run) -> Vec<Part> {
-    let mut parts = sections::current_input(agent, &run.incoming);
+    let mut parts = incoming::current_input(agent, &run.incoming, run.fence);
     for message in &run.also {
         parts.push(Part::Rendered("\n".into()));
-        parts.extend(sections::current_input(agent, message));
+        parts.extend(incoming::current_input(agent, message, run.fence));
     }
     parts
 }
 
-fn said(agent: &Agent, note: &Note) -> Item {
-    Item::User {
-        parts: match note {
-            Note::Interjection { message_id, text } => sections::interjection(agent, *message_id, text),
-            Note::Reminder { text } => alloc::vec![Part::Rendered(text.clone())],
-            Note::Hints { hints } => alloc::vec![sections::hints_now(hints)],
-            Note::Continuation => alloc::vec![Part::Rendered(policy::CONTINUATION.into())],
-        },
-    }
+/// What was said before a round, as far as it is still shown.
+fn said<'a>(
+    agent: &'a Agent,
+    run: &'a Run,
+    round: usize,
+    notes: &'a [Note],
+    shown: fn(&Note) -> bool,
+) -> impl Iterator<Item = Item> + 'a {
+    let notes = notes.iter().enumerate().filter(move |(_, note)| shown(note));
+    notes.map(move |(at, note)| Item::User { parts: notes::parts(agent, run.fence, (round, at), note) })
 }
 
 fn results(items: &mut Vec<Item>, round: &Round) {

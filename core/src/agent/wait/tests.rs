@@ -146,7 +146,7 @@ fn an_operator_is_told_and_his_word_ends_the_wait() {
     assert_eq!(classes(&world).last(), Some(&ContinuationClass::ResumeExpectedWait));
     world.complete("main", context());
     let shown = alloc::format!("{:?}", world.requests.last().unwrap().conversation);
-    assert!(shown.contains("ends wait_1: which of the two?"), "{shown}");
+    assert!(shown.contains("wait_1 waited for: which of the two?"), "{shown}");
     world.complete("main", says("done"));
     assert_eq!(decided(&world).2, 14);
 }

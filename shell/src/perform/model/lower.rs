@@ -1,11 +1,12 @@
 //! What all protocols do with a request: texts in full, arguments that every server accepts, results as the
 //! model reads them.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use holon_core::Text;
 use holon_core::model::{Block, CallResult, Item, ModelRequest};
-use holon_core::prompt::PromptBlock;
+use holon_core::prompt::{Part, PromptBlock};
 use holon_core::tool::Tool;
 use holon_core::tool::schema::{SchemaMode, schema};
 use serde_json::{Value, json};
@@ -54,15 +55,36 @@ impl<'a> Calls<'a> {
     }
 }
 
-/// Everything before the conversation as one text.
+/// What stands in the system role, as one text.
 pub(super) fn instructions(lowering: &Lowering<'_>) -> Result<String, TextError> {
     let frame = &lowering.request.frame;
     let mut pieces = vec![frame.system_prompt.clone()];
-    for block in frame.system_blocks.iter().chain(&frame.context_blocks) {
+    for block in frame.system() {
         pieces.push(block_text(lowering.texts, block)?);
     }
     pieces.retain(|piece| !piece.is_empty());
     Ok(pieces.join("\n\n"))
+}
+
+/// The conversation with what the turn begins with at its head, in the role of the user.
+pub(super) fn conversation<'a>(lowering: &Lowering<'a>) -> Vec<Cow<'a, Item>> {
+    let request = lowering.request;
+    let end = || Part::Rendered("\n".into());
+    let blocks = request.frame.turn().map(|block| block.parts.iter().cloned().chain([end()]));
+    let head: Vec<Part> = blocks.flatten().collect();
+    let mut items: Vec<Cow<'a, Item>> = request.conversation.iter().map(Cow::Borrowed).collect();
+    if head.is_empty() {
+        return items;
+    }
+    match items.first_mut() {
+        Some(first) if matches!(&**first, Item::User { .. }) => {
+            if let Item::User { parts } = first.to_mut() {
+                parts.splice(0..0, head);
+            }
+        }
+        Some(_) | None => items.insert(0, Cow::Owned(Item::User { parts: head })),
+    }
+    items
 }
 
 pub(super) fn block_text(texts: &Texts, block: &PromptBlock) -> Result<String, TextError> {

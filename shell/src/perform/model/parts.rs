@@ -12,9 +12,22 @@ pub fn joined(texts: &Texts, parts: &[Part]) -> Result<String, TextError> {
             Part::Rendered(text) => joined.push_str(text),
             Part::Given(text) => joined.push_str(&texts.resolve(text)?),
             Part::Excerpt { text, chars } => joined.push_str(&excerpt(&texts.resolve(text)?, *chars)),
+            Part::Quoted { tag, parts: quoted } => {
+                begin_line(&mut joined);
+                joined.push_str(&tag.open());
+                joined.push_str(&self::joined(texts, quoted)?);
+                begin_line(&mut joined);
+                joined.push_str(&tag.close());
+            }
         }
     }
     Ok(joined)
+}
+
+fn begin_line(text: &mut String) {
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
 }
 
 /// On one line, the beginning and the end of what is longer than `chars` characters.

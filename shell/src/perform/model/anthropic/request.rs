@@ -6,7 +6,7 @@ use holon_core::tool::Tool;
 use serde_json::{Value, json};
 
 use super::super::exchange::Lowering;
-use super::super::lower::{Calls, arguments, block_text, parameters};
+use super::super::lower::{Calls, arguments, block_text, conversation, parameters};
 use super::super::parts::joined;
 use super::super::provider::ProviderOptions;
 use crate::text::TextError;
@@ -38,7 +38,7 @@ pub(super) fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
 fn system(lowering: &Lowering<'_>) -> Result<Vec<Value>, TextError> {
     let frame = &lowering.request.frame;
     let mut blocks = vec![(frame.system_prompt.clone(), Stability::Stable)];
-    for block in frame.system_blocks.iter().chain(&frame.context_blocks) {
+    for block in frame.system() {
         blocks.push((block_text(lowering.texts, block)?, block.stability));
     }
     // The provider refuses text blocks without words.
@@ -68,9 +68,9 @@ fn messages(lowering: &Lowering<'_>) -> Result<Vec<Value>, TextError> {
     let texts = lowering.texts;
     let names = Calls::of(lowering.request);
     let mut messages: Vec<(&str, Vec<Value>)> = Vec::new();
-    for item in &lowering.request.conversation {
+    for item in &conversation(lowering) {
         let mut content = Vec::new();
-        let role = match item {
+        let role = match &**item {
             Item::User { parts } => {
                 content.extend(text(&joined(texts, parts)?));
                 "user"

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::super::built_in::is_public;
 use super::super::exchange::Lowering;
-use super::super::lower::{Calls, arguments, instructions, parameters};
+use super::super::lower::{Calls, arguments, conversation, instructions, parameters};
 use super::super::parts::joined;
 use super::super::provider::ProviderOptions;
 use crate::text::{TextError, Texts};
@@ -16,8 +16,8 @@ pub(super) fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
     let options = &spec.options;
     let mut messages = vec![json!({"role": "system", "content": instructions(lowering)?})];
     let names = Calls::of(request);
-    for item in &request.conversation {
-        match item {
+    for item in &conversation(lowering) {
+        match &**item {
             Item::User { parts } => {
                 messages.push(json!({"role": "user", "content": joined(texts, parts)?}));
             }

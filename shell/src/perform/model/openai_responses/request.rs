@@ -5,7 +5,7 @@ use holon_core::tool::Tool;
 use serde_json::{Value, json};
 
 use super::super::exchange::Lowering;
-use super::super::lower::{Calls, arguments, instructions, parameters};
+use super::super::lower::{Calls, arguments, conversation, instructions, parameters};
 use super::super::parts::joined;
 use super::super::provider::ProviderOptions;
 use super::freeform;
@@ -16,8 +16,8 @@ pub(super) fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
     let options = &spec.options;
     let names = Calls::of(request);
     let mut input = Vec::new();
-    for item in &request.conversation {
-        match item {
+    for item in &conversation(lowering) {
+        match &**item {
             Item::User { parts } => input.push(message("user", "input_text", &joined(texts, parts)?)),
             Item::Assistant { blocks } => {
                 for block in &**blocks {

@@ -117,10 +117,7 @@ impl Scripted {
     /// Counts a failure of this round, until it has come often enough.
     fn fails_again(&self, request: &ModelRequest, at: usize, fail: &Fail) -> bool {
         let input = match request.conversation.first() {
-            Some(Item::User { parts }) => parts.first().map(|part| match part {
-                Part::Rendered(text) => text.as_str(),
-                Part::Given(text) | Part::Excerpt { text, .. } => text.preview(),
-            }),
+            Some(Item::User { parts }) => parts.first().map(Part::preview),
             Some(Item::Assistant { .. } | Item::ToolResults { .. }) | None => None,
         };
         let key = format!("{} {} {at} {}", request.model, request.agent, input.unwrap_or_default());

@@ -1,0 +1,24 @@
+//! What a model is told in the middle of a turn, by an operator or by the runtime.
+
+use alloc::vec::Vec;
+
+use super::fence::{Fence, Place};
+use super::frame::Part;
+use super::{incoming, policy, worded_parts};
+use crate::agent::Agent;
+use crate::agent::turn::Note;
+
+/// What a note shows, which stands before that round, at that position.
+pub(crate) fn parts(agent: &Agent, fence: Fence, (round, at): (usize, usize), note: &Note) -> Vec<Part> {
+    let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    let place = Place::Note { round: number(round), index: number(at) };
+    worded_parts(match note {
+        Note::Interjection { message_id, text } => incoming::interjection(agent, *message_id, text, fence),
+        Note::Hints { hints } => incoming::hints(hints.iter(), fence, place),
+        Note::Reminder { text } => {
+            let text = alloc::vec![Part::Rendered(text.clone())];
+            alloc::vec![Part::Rendered("[reminder by the runtime]\n".into()), fence.quoted(place, text)]
+        }
+        Note::Continuation => alloc::vec![Part::Rendered(policy::CONTINUATION.into())],
+    })
+}
