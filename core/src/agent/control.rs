@@ -8,6 +8,7 @@ use crate::agent::child;
 use crate::agent::task::{self, TaskStatus};
 use crate::agent::turn::Run;
 use crate::agent::turn::end::{self, End};
+use crate::agent::wake;
 use crate::agent::workspace::occupancy;
 use crate::effect::Answer;
 use crate::event::lifecycle::{ControlApplied, ControlRequestAdmitted, SchedulerPostureDecision};
@@ -60,6 +61,7 @@ pub(super) fn stop(tx: &mut Tx<'_>) -> ControlOutcome {
     if previous == Status::Stopped {
         return unchanged(ControlAction::Stop, previous);
     }
+    wake::keep_at_stop(tx);
     admitted(tx, ControlAction::Stop);
     if let Some(hold) = &tx.agent().hold {
         let since = hold.since;
@@ -227,7 +229,8 @@ mod tests {
             world.ask(|reply| Input::Wake { agent: agent("main"), hint, reply });
         };
         hint(&mut world, "ci");
-        hint(&mut world, "mail");
+        let bare = Hint::new("mail", "it moved");
+        world.ask(|reply| Input::Wake { agent: agent("main"), hint: bare, reply });
         let roots: Vec<String> =
             world.agent("main").workspaces.occupied().map(|(root, _)| root.into()).collect();
         let Answer::Controlled(outcome) = world.control("main", ControlRequest::Stop) else { panic!() };

@@ -1,6 +1,8 @@
 //! Wake hints (contract: work.md, Wake hints): signals, not messages. Those of a source are one until they are told, and
 //! one message tells of all.
 
+mod fold;
+
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
@@ -14,7 +16,7 @@ use super::external_trigger::ExternalTrigger;
 use super::turn::Note;
 use super::wait::Wait;
 use super::{Agent, admission};
-use crate::content::{Text, clip};
+use crate::content::Text;
 use crate::effect::Answer;
 use crate::event::WakeFact;
 use crate::event::wake::{WakeHintCoalesced, WakeHintRecorded, WakeTickQueued};
@@ -24,17 +26,14 @@ use crate::message::{Message, MessageKind, NAME_BYTES, Origin, Priority, Surface
 use crate::names::names;
 use crate::reject::Reject;
 use crate::time::Wall;
+pub use fold::HintWeight;
 
-/// Sources of which hints wait; then the oldest is only counted.
+/// Sources of which hints wait; then one of them is folded: bare hints that nobody waits for first.
 pub const SOURCES: usize = 64;
 /// Longest body, in bytes: 256 KiB as they come, or as base64 where they are no text.
 pub const BODY_BYTES: u64 = (256_u64 << 10).div_ceil(3) * 4;
 /// Resources, and waits, that are told apart among the hints of a source; beyond, they are only counted.
 pub const SUBJECTS: usize = 16;
-/// Sources that a tick names.
-const NAMED: usize = 10;
-/// Bytes of each name.
-const SOURCE_BYTES: usize = 16;
 /// Whose word a tick of hints is.
 const SUBSYSTEM: &str = "wake_hint";
 
@@ -101,6 +100,9 @@ pub struct Pending {
     pub last_at: Wall,
     /// Of the latest.
     pub sequence: u64,
+    /// There were hints of too many sources: of these stays what they were about, not what they said.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub folded: bool,
 }
 
 /// All that wait, and those that live messages tell of.
@@ -108,9 +110,15 @@ pub struct Pending {
 pub struct Hints {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pending: BTreeMap<String, Pending>,
-    /// Hints of sources that had to make room.
+    /// Sources that were folded, and had a body, a correlation or a waiter.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    folded: BTreeMap<String, Pending>,
+    /// Hints of other folded sources.
     #[serde(default, skip_serializing_if = "none")]
     others: u64,
+    /// The first wait that may be registered after the first of those: nobody knows whether it is for one of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    others_before: Option<WaitId>,
     /// Number of the last hint.
     #[serde(default, skip_serializing_if = "none")]
     sequence: u64,
@@ -212,7 +220,8 @@ impl Hints {
 
     /// Hints that wait, those of which only the number is known included.
     pub fn count(&self) -> u64 {
-        self.pending.values().map(|pending| pending.count).sum::<u64>().saturating_add(self.others)
+        let named = self.pending().chain(self.folded()).map(|pending| pending.count);
+        named.sum::<u64>().saturating_add(self.others)
     }
 
     /// Number of the last hint.
@@ -227,7 +236,7 @@ impl Hints {
 
     /// Whether the agent may have sent itself all that waits.
     fn are_own(&self) -> bool {
-        self.others == 0 && self.pending().all(|pending| pending.hint.repeats)
+        self.others == 0 && self.pending().chain(self.folded()).all(|pending| pending.hint.repeats)
     }
 
     /// What a live message tells of.
@@ -235,18 +244,11 @@ impl Hints {
         self.told.get(&message).into_iter().flatten()
     }
 
-    /// The source that has waited longest.
-    fn oldest(&self) -> Option<&str> {
-        self.pending
-            .values()
-            .min_by_key(|pending| pending.sequence)
-            .map(|pending| pending.hint.source.as_str())
-    }
-
     /// A stop leaves none of them; what it has lost is told with whatever else the next start has to tell.
     pub(super) fn stopped(&mut self, lost: &[String]) {
         self.pending.clear();
-        self.others = 0;
+        self.folded.clear();
+        (self.others, self.others_before) = (0, None);
         self.lost = lost.to_vec();
     }
 
@@ -263,23 +265,22 @@ impl Hints {
     pub(super) fn sources(&self, messages: &[MessageId]) -> Vec<String> {
         let told = messages.iter().flat_map(|message| self.told_by(*message));
         let sources: BTreeSet<&String> =
-            self.pending().chain(told).map(|pending| &pending.hint.source).collect();
+            self.pending().chain(self.folded()).chain(told).map(|pending| &pending.hint.source).collect();
         sources.into_iter().cloned().collect()
+    }
+
+    fn told_by_tick(&mut self, fact: &WakeTickQueued) {
+        let left = |source: &String| fact.left.contains(source);
+        let pending = core::mem::take(&mut self.pending).into_iter();
+        let (left, told): (BTreeMap<_, _>, BTreeMap<_, _>) = pending.partition(|(source, _)| left(source));
+        self.pending = left;
+        let told = told.into_values().chain(core::mem::take(&mut self.folded).into_values()).collect();
+        self.told.insert(fact.message_id, told);
+        (self.others, self.others_before) = (0, None);
     }
 
     pub(super) fn settled(&mut self, message: MessageId) {
         self.told.remove(&message);
-    }
-
-    fn recorded(&mut self, at: Wall, fact: &WakeHintRecorded) {
-        if let Some(folded) = fact.folded.as_ref().and_then(|source| self.pending.remove(source)) {
-            self.others = self.others.saturating_add(folded.count);
-        }
-        self.sequence = fact.sequence;
-        let (hint, sequence) = (fact.hint.clone(), fact.sequence);
-        let about = Subjects::default();
-        let pending = Pending { hint, about, count: 1, first_at: at, last_at: at, sequence };
-        self.pending.insert(fact.hint.source.clone(), pending);
     }
 
     /// One that says nothing takes nothing from one that said something, and none takes anything from what those
@@ -317,7 +318,7 @@ impl Agent {
     pub(super) fn apply_wake(&mut self, at: Wall, fact: &WakeFact) {
         match fact {
             WakeFact::WakeHintRecorded(fact) => {
-                self.hints.recorded(at, fact);
+                self.hints.recorded(at, fact, self.next.wait);
                 self.hinted(at, &fact.hint);
             }
             WakeFact::WakeHintCoalesced(fact) => {
@@ -326,9 +327,7 @@ impl Agent {
             }
             WakeFact::WakeTickQueued(fact) => {
                 self.inbox.set_own(fact.message_id, self.hints.are_own());
-                let told = core::mem::take(&mut self.hints.pending).into_values().collect();
-                self.hints.told.insert(fact.message_id, told);
-                self.hints.others = 0;
+                self.hints.told_by_tick(fact);
                 if !fact.contentful {
                     self.inbox.needs_no_model(fact.message_id);
                 }
@@ -380,9 +379,9 @@ pub(super) fn take(tx: &mut Tx<'_>, hint: Hint) -> WakeDisposition {
         tx.record(WakeHintCoalesced { sequence, hint });
         return WakeDisposition::Coalesced;
     }
-    let full = hints.pending.len() >= SOURCES;
-    let folded = hints.oldest().filter(|_| full).map(Into::into);
-    tx.record(WakeHintRecorded { sequence, hint, folded });
+    let folded = tx.agent().source_to_fold(&Pending::one(tx.now(), sequence, hint.clone()));
+    let (folded, folded_as) = folded.unzip();
+    tx.record(WakeHintRecorded { sequence, hint, folded, folded_as });
     WakeDisposition::Triggered
 }
 
@@ -403,36 +402,44 @@ pub(super) fn refusal(hint: &Hint) -> Option<Reject> {
 
 /// Queues the one message that tells of all that waits.
 pub(crate) fn tell(tx: &mut Tx<'_>) {
+    queue_tick(tx, Vec::new());
+}
+
+/// A stop clears bare hints; the others stay, as one queued message (contract: decisions.md, 29). A child does not begin
+/// again.
+pub(super) fn keep_at_stop(tx: &mut Tx<'_>) {
     let agent = tx.agent();
-    let (sequence, hints) = (agent.hints.sequence, agent.hints.count());
+    let bare = |pending: &&Pending| agent.weight(pending) == HintWeight::Bare;
+    let left: Vec<String> =
+        agent.hints.pending().filter(bare).map(|pending| pending.hint.source.clone()).collect();
+    let matter = left.len() < agent.hints.pending.len() || agent.folded_matters();
+    if matter && agent.spec.supervisor.is_none() {
+        queue_tick(tx, left);
+    }
+}
+
+/// It tells of all that waits but of these sources.
+fn queue_tick(tx: &mut Tx<'_>, left: Vec<String>) {
+    let agent = tx.agent();
+    let told = || agent.hints.pending().filter(|pending| !left.contains(&pending.hint.source));
+    let named: u64 = told().chain(agent.hints.folded()).map(|pending| pending.count).sum();
+    let (sequence, hints) = (agent.hints.sequence, named.saturating_add(agent.hints.others()));
     // The model has to look at what says something, and at what somebody waits for.
     let matters = |pending: &Pending| pending.hint.body.is_some() || agent.is_awaited(pending);
-    let contentful = agent.hints.pending().any(matters);
+    let contentful = agent.folded_matters() || told().any(matters);
     let evidence = Evidence {
         kind: MessageKind::SystemTick,
         origin: Origin::System { subsystem: SUBSYSTEM.into() },
         priority: Priority::Next,
         surface: Surface::RuntimeSystem,
-        text: Text::short(said(&agent.hints)),
+        text: Text::short(fold::said(&agent.hints, &left)),
     };
     if let Some(message_id) = evidence::admit(tx, evidence) {
-        tx.record(WakeTickQueued { message_id, sequence, hints, contentful });
+        tx.record(WakeTickQueued { message_id, sequence, hints, contentful, left });
     }
 }
 
 /// Whether a message tells of hints.
 pub(super) fn is_tick(message: &Message) -> bool {
     matches!(&message.origin, Origin::System { subsystem } if subsystem == SUBSYSTEM)
-}
-
-fn said(hints: &Hints) -> String {
-    let one = |pending: &Pending| {
-        let times = if pending.count > 1 { format!(" ({})", pending.count) } else { String::new() };
-        format!("{}{times}", clip(&pending.hint.source, SOURCE_BYTES))
-    };
-    let named: Vec<String> = hints.pending().take(NAMED).map(one).collect();
-    let more = hints.pending.len().saturating_sub(NAMED);
-    let more = if more > 0 { format!(", {more} more sources") } else { String::new() };
-    let others = if hints.others > 0 { format!(", {} others", hints.others) } else { String::new() };
-    format!("Woken by hints of {}{more}{others}.", named.join(", "))
 }

@@ -4,11 +4,11 @@ use alloc::vec::Vec;
 
 use crate::agent::external_trigger::{Delivery, DeliveryMode};
 use crate::agent::wait::tests::{EXTERNAL, item_waits, makes, waits};
-use crate::agent::wake::{Hint, SOURCES, SUBJECTS, WakeDisposition};
+use crate::agent::wake::{Hint, SOURCES, SUBJECTS, WakeDisposition, is_tick};
 use crate::agent::work::tests::idle;
 use crate::content::Text;
 use crate::effect::Answer;
-use crate::event::{Event, WakeFact};
+use crate::event::{Event, InboxFact, WakeFact};
 use crate::ids::{ExternalTriggerId, WaitId};
 use crate::input::{ControlRequest, Input};
 use crate::message::Origin;
@@ -220,11 +220,110 @@ fn of_too_many_sources_the_oldest_is_only_counted() {
     assert_eq!(ticks(&world), [(SOURCES as u64 + 1, false)]);
 }
 
+/// Hints of that many further sources, all alike.
+fn flood(world: &mut World, sources: usize, alike: &Hint) {
+    for source in 0..sources {
+        taken(world, Hint { source: format!("source {source}"), ..alike.clone() });
+    }
+}
+
+/// What the message that tells of hints says.
+fn tick_text(world: &World) -> String {
+    let admitted = world.log.iter().rev().find_map(|record| match &record.event {
+        Event::Inbox(InboxFact::MessageAdmitted(fact)) if is_tick(&fact.message) => Some(fact),
+        _ => None,
+    });
+    admitted.unwrap().message.body.text.preview().into()
+}
+
 #[test]
-fn a_stopped_agent_takes_none_and_keeps_none() {
+fn a_hint_that_is_waited_for_is_not_lost_to_bare_ones_of_others() {
+    let mut world = item_waits(EXTERNAL);
+    world.admit("main", prompt("what do you wait for?"));
+    taken(&mut world, hint("ci"));
+    flood(&mut world, SOURCES, &hint(""));
+    let hints = &world.agent("main").hints;
+    assert!(hints.pending().any(|pending| pending.hint.source == "ci"));
+    assert_eq!((hints.others(), hints.count()), (1, SOURCES as u64 + 1));
+    idle(&mut world);
+    assert_eq!(ticks(&world), [(SOURCES as u64 + 1, true)], "the model has to look");
+    assert!(world.agent("main").active_waits().next().is_none());
+}
+
+#[test]
+fn a_bare_hint_of_one_more_folds_none_that_says_something() {
     let mut world = World::with_agent("main");
     world.admit("main", prompt("go"));
-    taken(&mut world, says_something("ci"));
+    flood(&mut world, SOURCES, &says_something(""));
+    assert_eq!(taken(&mut world, hint("bare")), WakeDisposition::Triggered);
+    assert!(world.agent("main").hints.pending().all(|pending| pending.hint.source != "bare"));
+    assert_eq!((world.agent("main").hints.others(), world.agent("main").hints.folded().count()), (1, 0));
+    let correlated = Hint { correlation_id: Some("build 7".into()), ..hint("correlated") };
+    taken(&mut world, correlated);
+    let folded: Vec<_> = world.agent("main").hints.folded().map(|one| one.hint.source.clone()).collect();
+    assert_eq!(folded, ["source 0"]);
+    idle(&mut world);
+    assert_eq!(ticks(&world), [(SOURCES as u64 + 2, true)]);
+    let text = tick_text(&world);
+    assert!(text.ends_with("54 more sources, 2 others (of source 0)."), "{text}");
+}
+
+/// What a folded hint was about is known, what it said is not.
+#[test]
+fn a_folded_hint_ends_the_wait_that_is_for_it() {
+    let first = [says_something("ci"), Hint { resource: Some("ci".into()), ..says_something("build") }];
+    for first in first {
+        let mut world = World::with_agent("main");
+        world.admit("main", prompt("go"));
+        taken(&mut world, first.clone());
+        flood(&mut world, SOURCES, &says_something(""));
+        assert_eq!(world.agent("main").hints.folded().count(), 1);
+        world.crash();
+        assert!(!makes(&mut world, &[EXTERNAL]), "it waits: the hint can't be shown whole");
+        assert_eq!(world.agent("main").active_waits().count(), 0, "and its message has ended the wait");
+        world.complete("main", context());
+        let shown = format!("{:?}", world.requests.last().unwrap().conversation);
+        assert!(shown.contains("its text was not kept") && shown.contains("[ends wait_1: "), "{shown}");
+    }
+}
+
+#[test]
+fn what_only_the_number_is_known_of_is_looked_at_by_who_waits_since() {
+    let mut world = World::with_agent("main");
+    world.admit("main", prompt("go"));
+    flood(&mut world, SOURCES + 1, &hint(""));
+    assert!(!makes(&mut world, &[EXTERNAL]));
+    assert_eq!(ticks(&world), [(SOURCES as u64 + 1, true)], "nobody knows whether it was that");
+    assert_eq!(world.agent("main").active_waits().count(), 1, "nor that it was");
+    idle(&mut world);
+    world.admit("main", prompt("and now?"));
+    flood(&mut world, SOURCES + 1, &hint(""));
+    idle(&mut world);
+    assert_eq!(
+        ticks(&world).last(),
+        Some(&(SOURCES as u64 + 1, false)),
+        "none of those is what is waited for"
+    );
+}
+
+#[test]
+fn folded_hints_are_bounded_and_none_of_them_is_forgotten() {
+    let mut world = item_waits(EXTERNAL);
+    world.admit("main", prompt("what do you wait for?"));
+    flood(&mut world, 4 * SOURCES, &says_something(""));
+    let hints = &world.agent("main").hints;
+    assert_eq!((hints.pending().count(), hints.folded().count()), (SOURCES, SOURCES));
+    assert_eq!((hints.others(), hints.count()), (0, 4 * SOURCES as u64));
+    idle(&mut world);
+    assert_eq!(ticks(&world), [(4 * SOURCES as u64, true)]);
+    assert_eq!(world.agent("main").active_waits().count(), 1, "no more than can be told apart");
+}
+
+#[test]
+fn a_stopped_agent_takes_none_and_keeps_no_bare_one() {
+    let mut world = World::with_agent("main");
+    world.admit("main", prompt("go"));
+    taken(&mut world, hint("ci"));
     world.control("main", ControlRequest::Stop);
     assert_eq!(world.agent("main").hints.count(), 0);
     let refused = |world: &mut World, hint| {
@@ -238,6 +337,27 @@ fn a_stopped_agent_takes_none_and_keeps_none() {
     assert_eq!(refused(&mut world, Hint { reason: String::new(), ..hint("ci") }), "out_of_range");
     assert_eq!(refused(&mut world, Hint { reason: "x".repeat(2_000), ..hint("ci") }), "too_large");
     assert_eq!(refused(&mut world, Hint { body: Some(long(7, 120_000)), ..hint("ci") }), "too_large");
+}
+
+/// Bare ones are cleared; what says something, or is waited for, is told after the next start, in one message.
+#[test]
+fn a_stop_keeps_the_hints_that_matter_as_one_message() {
+    let mut world = item_waits(EXTERNAL);
+    world.admit("main", prompt("what do you wait for?"));
+    taken(&mut world, hint("ci"));
+    taken(&mut world, says_something("mail"));
+    taken(&mut world, hint("bare"));
+    let Answer::Controlled(outcome) = world.control("main", ControlRequest::Stop) else { panic!() };
+    assert_eq!(outcome.lost_hints, ["bare"]);
+    assert_eq!((ticks(&world), world.agent("main").hints.count()), ([(2, true)].into(), 0));
+    world.crash();
+    assert!(world.agent("main").run.is_none() && world.agent("main").active_waits().count() == 1);
+    world.control("main", ControlRequest::Start);
+    assert!(woken(&world) && world.agent("main").active_waits().next().is_none());
+    world.complete("main", context());
+    let shown = format!("{:?}", world.requests.last().unwrap().conversation);
+    assert!(shown.contains("hint from ci") && shown.contains("all passed"), "{shown}");
+    assert!(!shown.contains("bare"), "{shown}");
 }
 
 #[test]

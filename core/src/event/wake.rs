@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::family;
 use crate::agent::external_trigger::DeliveryMode;
-use crate::agent::wake::Hint;
+use crate::agent::wake::{Hint, HintWeight};
 use crate::content::Text;
 use crate::ids::{ExternalTriggerId, MessageId, RunId};
 
@@ -31,9 +31,12 @@ pub struct WakeHintRecorded {
     /// Number among all hints of the agent, from 1.
     pub sequence: u64,
     pub hint: Hint,
-    /// The source that makes room for it: of its hints only their number is told.
+    /// The source that is folded because there are too many; it may be this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folded: Option<String>,
+    /// What its hints meant: of bare ones only the number stays. An earlier build folded the oldest, whatever it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folded_as: Option<HintWeight>,
 }
 
 /// A further hint of a source of which one waits.
@@ -52,6 +55,9 @@ pub struct WakeTickQueued {
     pub hints: u64,
     /// One of them says something, or is what somebody waits for: the model has to look.
     pub contentful: bool,
+    /// Sources that it does not tell of: bare hints, which the stop that follows clears.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left: Vec<String>,
 }
 
 /// A call has shown hints that waited: no message tells of them.

@@ -6,19 +6,41 @@ use alloc::string::String;
 use super::seen::Seen;
 use super::waits::rests;
 use super::{Ruling, rule};
-use crate::agent::wake::SOURCES;
+use crate::event::wake::WakeTickQueued;
 use crate::event::{Event, SchedulingFact, WakeFact};
 use crate::message::MessageKind;
 use crate::record::Record;
+
+/// A message tells of all that waits; of bare hints not at a stop, which keeps what matters.
+fn told(seen: &Seen, fact: &WakeTickQueued) -> Ruling {
+    let matters = fact.left.iter().find(|source| !seen.is_bare(source));
+    rule(matters.is_none(), || format!("{} leaves {matters:?}, which matters", fact.message_id))?;
+    let of = |source: &String| seen.hints.pending.get(source).map_or(0, |pending| pending.count);
+    let left: u64 = fact.left.iter().map(of).sum();
+    let (count, last) = (seen.hints.count() - left, seen.hints.next() - 1);
+    let all = (fact.hints, fact.sequence) == (count, last) && count > 0;
+    rule(all, || format!("{} tells of {} hints, {count} wait", fact.message_id, fact.hints))?;
+    let mut pending = seen.hints.pending.values();
+    let matters = pending.any(|hints| hints.hint.body.is_some() || seen.is_awaited(hints));
+    let matters = matters || seen.folded_matters();
+    rule(fact.contentful == matters, || format!("{} says something: {matters}", fact.message_id))
+}
 
 pub(super) fn w3(seen: &Seen, record: &Record) -> Ruling {
     match &record.event {
         Event::Wake(WakeFact::WakeHintRecorded(fact)) => {
             let source = &fact.hint.source;
             rule(!seen.hints.pending.contains_key(source), || format!("{source} waits already"))?;
-            let full = seen.hints.pending.len() >= SOURCES;
-            let right = seen.hints.oldest().filter(|_| full);
-            rule(fact.folded.as_ref() == right, || format!("{:?} makes room, {right:?} should", fact.folded))
+            // An earlier build did not ask what the oldest meant.
+            let plain = fact.folded.is_some() && fact.folded_as.is_none();
+            if plain && seen.hints.is_full() {
+                let right = seen.hints.oldest();
+                return rule(fact.folded.as_ref() == right, || {
+                    format!("{:?} is folded, right is {right:?}", fact.folded)
+                });
+            }
+            let (right, told) = (seen.folds(&fact.hint), fact.folded.clone().zip(fact.folded_as));
+            rule(!plain && told == right, || format!("{told:?} is folded, right is {right:?}"))
         }
         Event::Wake(WakeFact::WakeHintCoalesced(fact)) => {
             let source = &fact.hint.source;
@@ -30,12 +52,7 @@ pub(super) fn w3(seen: &Seen, record: &Record) -> Ruling {
             rule(admitted && kind == Some(MessageKind::SystemTick), || {
                 format!("{} was not made for this", fact.message_id)
             })?;
-            let (count, last) = (seen.hints.count(), seen.hints.next() - 1);
-            let all = (fact.hints, fact.sequence) == (count, last) && count > 0;
-            rule(all, || format!("{} tells of {} hints, {count} wait", fact.message_id, fact.hints))?;
-            let mut pending = seen.hints.pending.values();
-            let matters = pending.any(|hints| hints.hint.body.is_some() || seen.is_awaited(hints));
-            rule(fact.contentful == matters, || format!("{} says something: {matters}", fact.message_id))
+            told(seen, fact)
         }
         Event::Wake(WakeFact::WakeHintsShown(fact)) => {
             let lost = fact.sources.iter().find(|source| !seen.hints.pending.contains_key(*source));

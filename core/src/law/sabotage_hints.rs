@@ -1,20 +1,23 @@
 //! An eighth hand-made life, of hints, and ways to break the law about them.
 
+use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::facts::*;
 use super::sabotage::{Case, Script};
 use super::sabotage_waits::{external, resolved};
-use crate::agent::wake::Hint;
+use crate::agent::wake::{Hint, HintWeight, SOURCES};
 use crate::closure::ClosureOutcome;
 use crate::event::inbox::Disposition;
 use crate::event::lifecycle::AgentCreated;
 use crate::event::wait::WaitRegistered;
 use crate::event::wake::{WakeHintCoalesced, WakeHintRecorded, WakeHintsShown, WakeTickQueued};
 use crate::ids::{MessageId, RunId};
+use crate::lifecycle::{ControlAction, Status};
 use crate::message::{MessageKind, Origin, Priority};
 use crate::scheduler::DecisionKind;
-use crate::terminal::TurnKind;
+use crate::terminal::{TurnKind, TurnReason};
 use crate::testing::spec;
 
 fn case(what: &'static str, sabotage: impl FnOnce(&mut Script)) -> Case {
@@ -54,10 +57,100 @@ pub(super) fn cases() -> Vec<Case> {
             let sources = ["ci".into()].into();
             s.after("wake_hint_coalesced", 0, WakeHintsShown { run_id: RunId(1), sources });
         }),
+        crowded("a hint that is waited for is folded before bare ones", |s| {
+            s.replace("wake_hint_recorded", SOURCES, folding(SOURCES, "source 0", HintWeight::Awaited));
+        }),
+        crowded("the oldest is folded, whatever it means", |s| {
+            let fact = recorded(SOURCES as u64 + 1, "one more", Some("source 1"));
+            s.replace("wake_hint_recorded", SOURCES, fact);
+        }),
+        crowded("too many sources wait", |s| {
+            let fact = recorded(SOURCES as u64 + 1, "one more", None);
+            s.replace("wake_hint_recorded", SOURCES, fact);
+        }),
+        crowded("a stop clears what somebody waits for", |s| {
+            let left = (0..SOURCES).filter(|source| *source != 1).map(name).collect();
+            s.replace("wake_tick_queued", 0, WakeTickQueued { left, ..kept() });
+        }),
+        Case::of("W3", "what a folded hint has said is no reason to look", full_of_words(), |s| {
+            let tick = WakeTickQueued { contentful: false, ..all() };
+            s.replace("wake_tick_queued", 0, tick);
+        }),
         Case::of("Q9", "a hint has the number of another", life(), |s| {
             s.replace("wake_hint_coalesced", 0, coalesced(1, "ci"));
         }),
     ]
+}
+
+fn crowded(what: &'static str, sabotage: impl FnOnce(&mut Script)) -> Case {
+    Case::of("W3", what, crowd(), sabotage)
+}
+
+fn name(source: usize) -> String {
+    format!("source {source}")
+}
+
+/// The hint of one more source than wait.
+fn folding(after: usize, folded: &str, weight: HintWeight) -> WakeHintRecorded {
+    let fact = recorded(after as u64 + 1, "one more", Some(folded));
+    WakeHintRecorded { folded_as: Some(weight), ..fact }
+}
+
+/// A stop keeps the first source, which is waited for, and clears the others.
+fn kept() -> WakeTickQueued {
+    let left = (2..SOURCES).map(name).chain(["one more".into()]).collect();
+    WakeTickQueued { left, ..tick(2, SOURCES as u64 + 1, true) }
+}
+
+fn all() -> WakeTickQueued {
+    tick(SOURCES as u64 + 1, SOURCES as u64 + 1, true)
+}
+
+/// Hints of one source too many come in a turn that waits for the first; then it is stopped.
+fn crowd() -> Script {
+    let mut s = Script::default();
+    s.step().on(AgentCreated { spec: spec() });
+    s.step().on(admitted(1, Priority::Normal));
+    s.begin(1, 1, 1, 1);
+    s.on(WaitRegistered { subject: Some(name(0)), ..external(1) });
+    for source in 0..SOURCES {
+        s.step().on(recorded(source as u64 + 1, &name(source), None));
+    }
+    s.step().on(folding(SOURCES, "source 1", HintWeight::Bare));
+    let origin = Origin::System { subsystem: "wake_hint".into() };
+    s.step().on(tells(2, MessageKind::SystemTick, origin)).on(kept());
+    let (running, idle, stopped) = (Status::AwakeRunning, Status::AwakeIdle, Status::Stopped);
+    s.on(requested(ControlAction::Stop, running)).on(settled(1)).on(aborted(1, 1));
+    s.on(ended(1, 1, 1, TurnKind::Aborted, Some(TurnReason::Stopped), 0));
+    s.on(closed(ClosureOutcome::Completed));
+    s.on(applied(ControlAction::Stop, idle, stopped, Some((1, 1)))).on(posture(idle, stopped));
+    s
+}
+
+/// Hints that say something come of one source too many.
+fn full_of_words() -> Script {
+    let mut s = Script::default();
+    s.step().on(AgentCreated { spec: spec() });
+    s.step().on(admitted(1, Priority::Normal));
+    s.begin(1, 1, 1, 1);
+    let said = |fact: WakeHintRecorded| {
+        let hint = Hint { correlation_id: Some("build 7".into()), ..fact.hint };
+        WakeHintRecorded { hint, ..fact }
+    };
+    for source in 0..SOURCES {
+        s.step().on(said(recorded(source as u64 + 1, &name(source), None)));
+    }
+    s.step().on(said(folding(SOURCES, "source 0", HintWeight::Contentful)));
+    s.step().on(settled(1)).on(processed(1, Some(1), Disposition::Processed));
+    s.on(ended(1, 1, 1, TurnKind::Completed, None, 0)).on(closed(ClosureOutcome::Completed));
+    let origin = Origin::System { subsystem: "wake_hint".into() };
+    s.on(decided(DecisionKind::EmitSystemTick, None)).on(tells(2, MessageKind::SystemTick, origin));
+    s.on(all());
+    s.begin(2, 2, 2, 2);
+    s.step().on(settled(2)).on(processed(2, Some(2), Disposition::Processed));
+    s.on(ended(2, 2, 2, TurnKind::Completed, None, 0)).on(closed(ClosureOutcome::Completed));
+    s.on(decided(DecisionKind::Sleep, None));
+    s
 }
 
 pub(super) fn hint(source: &str) -> Hint {
@@ -65,7 +158,7 @@ pub(super) fn hint(source: &str) -> Hint {
 }
 
 fn recorded(sequence: u64, source: &str, folded: Option<&str>) -> WakeHintRecorded {
-    WakeHintRecorded { sequence, hint: hint(source), folded: folded.map(Into::into) }
+    WakeHintRecorded { sequence, hint: hint(source), folded: folded.map(Into::into), folded_as: None }
 }
 
 fn coalesced(sequence: u64, source: &str) -> WakeHintCoalesced {
@@ -73,7 +166,7 @@ fn coalesced(sequence: u64, source: &str) -> WakeHintCoalesced {
 }
 
 fn tick(hints: u64, sequence: u64, contentful: bool) -> WakeTickQueued {
-    WakeTickQueued { message_id: MessageId(2), sequence, hints, contentful }
+    WakeTickQueued { message_id: MessageId(2), sequence, hints, contentful, left: Vec::new() }
 }
 
 fn awaited(law: &'static str, what: &'static str, sabotage: impl FnOnce(&mut Script)) -> Case {

@@ -51,7 +51,11 @@ pub(super) fn cases() -> Vec<Case> {
         }),
         case("a body that is new is said to have come again", |s| {
             let (hint, folded) = (through(true), None);
-            s.replace("wake_hint_recorded", 0, WakeHintRecorded { sequence: 1, hint, folded });
+            s.replace(
+                "wake_hint_recorded",
+                0,
+                WakeHintRecorded { sequence: 1, hint, folded, folded_as: None },
+            );
         }),
     ]
 }
@@ -78,7 +82,12 @@ fn life() -> Script {
     let mut s = Script::default();
     s.step().on(AgentCreated { spec: spec() }).on(provisioned(1));
     let hint = through(false);
-    s.step().on(delivered(1, 7)).on(WakeHintRecorded { sequence: 1, hint: hint.clone(), folded: None });
+    s.step().on(delivered(1, 7)).on(WakeHintRecorded {
+        sequence: 1,
+        hint: hint.clone(),
+        folded: None,
+        folded_as: None,
+    });
     s.step()
         .on(delivered(1, 7))
         .on(WakeHintCoalesced { sequence: 2, hint: Hint { repeats: true, ..hint.clone() } });

@@ -45,10 +45,13 @@ pub(super) struct Model {
     pub(super) timers: Timers,
     pub(super) work: Work,
     pub(super) unattended: Unattended,
-    /// Sources of which hints wait.
-    pub(super) hints: BTreeSet<String>,
+    /// Sources of which hints wait, and whether one of them has a body.
+    pub(super) hints: BTreeMap<String, bool>,
     pub(super) trigger: Trigger,
 }
+
+/// Longest text of a message that tells of hints.
+const TICK_BYTES: u64 = 1 << 10;
 
 /// A message that has not come to an end.
 #[derive(Debug, Clone, Copy)]
@@ -109,6 +112,7 @@ impl Model {
                 Ok(())
             }
             Event::Lifecycle(LifecycleFact::ControlApplied(fact)) if fact.action == ControlAction::Stop => {
+                self.hints_are_kept(config, no_room)?;
                 self.hints.clear();
                 // A letter of its supervisor may have stopped it.
                 self.stopped |= self.child.is_some();
@@ -146,18 +150,33 @@ impl Model {
     fn hinted(&mut self, fact: &WakeFact) {
         match fact {
             WakeFact::WakeHintRecorded(fact) => {
-                self.hints.insert(fact.hint.source.clone());
-                self.hints.retain(|source| Some(source) != fact.folded.as_ref());
+                // The new one may be what is folded.
+                self.hints.insert(fact.hint.source.clone(), fact.hint.body.is_some());
+                self.hints.retain(|source, _| Some(source) != fact.folded.as_ref());
             }
-            WakeFact::WakeHintCoalesced(_)
-            | WakeFact::ExternalTriggerProvisioned(_)
+            WakeFact::WakeHintCoalesced(fact) => {
+                if let Some(says) = self.hints.get_mut(&fact.hint.source) {
+                    *says |= fact.hint.body.is_some();
+                }
+            }
+            WakeFact::ExternalTriggerProvisioned(_)
             | WakeFact::ExternalTriggerDelivered(_)
             | WakeFact::ExternalTriggerRevoked(_) => {}
-            WakeFact::WakeTickQueued(_) => self.hints.clear(),
+            WakeFact::WakeTickQueued(fact) => self.hints.retain(|source, _| fact.left.contains(source)),
             WakeFact::WakeHintsShown(fact) => {
-                self.hints.retain(|source| !fact.sources.contains(source));
+                self.hints.retain(|source, _| !fact.sources.contains(source));
             }
         }
+    }
+
+    /// A stop clears bare hints alone, as long as there is room for a message that tells of the others.
+    fn hints_are_kept(&self, config: &Config, no_room: bool) -> Result<(), Failure> {
+        let (most, most_bytes) = bounds(config, false, true);
+        let (entries, bytes) = self.beside(true);
+        let room = !no_room && entries < most && bytes + TICK_BYTES <= most_bytes;
+        let lost = self.hints.iter().find(|(_, says)| **says).filter(|_| room && self.child.is_none());
+        ensure!(lost.is_none(), "W3", "a stop clears the hints of {lost:?}, and they say something");
+        Ok(())
     }
 
     /// Whom a run asks that begins now: the override stands for the first, and nobody is asked twice.

@@ -347,7 +347,7 @@ impl Reference {
         } else if agent.stopped {
             vec![Told::Refused("agent_stopped")]
         } else {
-            vec![Told::Woken { waits: agent.hints.contains(&hint.source) }]
+            vec![Told::Woken { waits: agent.hints.contains_key(&hint.source) }]
         }
     }
 

@@ -5,7 +5,9 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::Seen;
-use crate::agent::wake::{Hint, SUBJECTS};
+use super::waits::Wait;
+use crate::agent::wait::WaitKind;
+use crate::agent::wake::{Hint, HintWeight, SOURCES, SUBJECTS};
 use crate::event::WakeFact;
 use crate::ids::WaitId;
 
@@ -15,6 +17,8 @@ pub(in crate::law) struct Pending {
     pub(in crate::law) count: u64,
     /// The latest, with what those before it have said.
     pub(in crate::law) hint: Hint,
+    /// Its source, and those that it stands for.
+    sources: BTreeSet<String>,
     /// What any of them was about.
     resources: BTreeSet<String>,
     waits: BTreeSet<WaitId>,
@@ -23,7 +27,8 @@ pub(in crate::law) struct Pending {
 impl Pending {
     fn new(hint: &Hint) -> Self {
         let (resources, waits) = (BTreeSet::new(), BTreeSet::new());
-        let mut pending = Self { count: 0, hint: hint.clone(), resources, waits };
+        let sources = [hint.source.clone()].into();
+        let mut pending = Self { count: 0, hint: hint.clone(), sources, resources, waits };
         pending.named(hint);
         pending
     }
@@ -38,13 +43,27 @@ impl Pending {
     }
 
     fn overflows(&self) -> bool {
-        self.resources.len() > SUBJECTS || self.waits.len() > SUBJECTS
+        let others = self.sources.iter().filter(|source| **source != self.hint.source);
+        let subjects = others.chain(&self.resources).collect::<BTreeSet<_>>().len();
+        subjects > SUBJECTS || self.waits.len() > SUBJECTS
+    }
+
+    /// What hints of another source, or later ones of this, were about.
+    fn with(mut self, later: Self) -> Self {
+        self.count += later.count;
+        self.sources.extend(later.sources);
+        self.resources.extend(later.resources);
+        self.waits.extend(later.waits);
+        let mut hint = self.hint;
+        hint.external_trigger_id = hint.external_trigger_id.or(later.hint.external_trigger_id);
+        hint.repeats &= later.hint.repeats;
+        Self { hint, ..self }
     }
 
     /// Whether a hint among them is about what is waited for.
     pub(super) fn is_about(&self, wait: WaitId, subject: Option<&String>) -> bool {
         let meant = match subject {
-            Some(subject) => self.hint.source == *subject || self.resources.contains(subject),
+            Some(subject) => self.sources.contains(subject) || self.resources.contains(subject),
             None => self.hint.external_trigger_id.is_some(),
         };
         meant || self.waits.contains(&wait) || self.overflows()
@@ -57,8 +76,11 @@ pub(in crate::law) struct Hints {
     pub(in crate::law) pending: BTreeMap<String, Pending>,
     /// In the order in which the first of each came.
     order: BTreeMap<String, u64>,
-    /// Of sources that made room.
+    /// Sources that were folded and mattered, by their last hint.
+    folded: BTreeMap<u64, Pending>,
+    /// Hints of other folded sources, and the next wait when the first of those was folded.
     others: u64,
+    others_before: Option<WaitId>,
     last: u64,
 }
 
@@ -68,12 +90,37 @@ impl Hints {
     }
 
     pub(in crate::law) fn count(&self) -> u64 {
-        self.pending.values().map(|pending| pending.count).sum::<u64>() + self.others
+        self.pending.values().chain(self.folded.values()).map(|pending| pending.count).sum::<u64>()
+            + self.others
+    }
+
+    pub(in crate::law) fn is_full(&self) -> bool {
+        self.pending.len() >= SOURCES
     }
 
     /// The source whose last hint is the oldest.
     pub(in crate::law) fn oldest(&self) -> Option<&String> {
         self.order.iter().min_by_key(|(_, sequence)| **sequence).map(|(source, _)| source)
+    }
+
+    fn fold(&mut self, source: &String, weight: Option<HintWeight>, next_wait: WaitId) {
+        let sequence = self.order.remove(source).unwrap_or_default();
+        let Some(pending) = self.pending.remove(source) else { return };
+        match weight {
+            None => self.others += pending.count,
+            Some(HintWeight::Bare) => {
+                self.others += pending.count;
+                self.others_before.get_or_insert(next_wait);
+            }
+            Some(HintWeight::Contentful | HintWeight::Awaited) => {
+                let mut same = self.folded.iter().filter(|(_, kept)| kept.hint.source == *source);
+                let oldest = || self.folded.keys().next().filter(|_| self.folded.len() >= SOURCES);
+                let with = same.next().map(|(sequence, _)| sequence).or_else(oldest).copied();
+                let kept = with.and_then(|with| self.folded.remove(&with));
+                let pending = kept.map_or_else(|| pending.clone(), |kept| kept.with(pending.clone()));
+                self.folded.insert(sequence, pending);
+            }
+        }
     }
 
     pub(super) fn stopped(&mut self) {
@@ -85,12 +132,10 @@ impl Seen {
     pub(super) fn wake(&mut self, fact: &WakeFact) {
         match fact {
             WakeFact::WakeHintRecorded(fact) => {
-                if let Some(folded) = &fact.folded {
-                    self.hints.order.remove(folded);
-                    let count = self.hints.pending.remove(folded).map_or(0, |pending| pending.count);
-                    self.hints.others += count;
-                }
                 self.hinted(fact.sequence, &fact.hint, Pending::new(&fact.hint));
+                if let Some(folded) = &fact.folded {
+                    self.hints.fold(folded, fact.folded_as, self.next.wait);
+                }
             }
             WakeFact::WakeHintCoalesced(fact) => {
                 let mut hint = fact.hint.clone();
@@ -110,9 +155,14 @@ impl Seen {
                 self.hinted(fact.sequence, &fact.hint, pending);
             }
             WakeFact::WakeTickQueued(fact) => {
-                let told: Vec<Pending> = core::mem::take(&mut self.hints.pending).into_values().collect();
-                self.hints.order.clear();
-                let counted = core::mem::take(&mut self.hints.others) > 0;
+                let Hints { mut pending, folded, others, last, mut order, .. } =
+                    core::mem::take(&mut self.hints);
+                let left: BTreeMap<String, Pending> =
+                    fact.left.iter().filter_map(|source| pending.remove_entry(source)).collect();
+                order.retain(|source, _| left.contains_key(source));
+                let told: Vec<Pending> = pending.into_values().chain(folded.into_values()).collect();
+                self.hints = Hints { pending: left, order, last, ..Hints::default() };
+                let counted = others > 0;
                 let own = !counted && told.iter().all(|pending| pending.hint.repeats);
                 self.hints_about(fact.message_id, told);
                 if let Some(entry) = self.queue.live.get_mut(&fact.message_id) {
@@ -132,6 +182,39 @@ impl Seen {
                 }
             }
         }
+    }
+
+    /// What the hints of a source mean; the least is folded first.
+    fn weight(&self, pending: &Pending) -> HintWeight {
+        let Pending { hint, waits, .. } = pending;
+        match hint.body.is_some() || hint.correlation_id.is_some() || !waits.is_empty() {
+            _ if self.is_awaited(pending) => HintWeight::Awaited,
+            true => HintWeight::Contentful,
+            false => HintWeight::Bare,
+        }
+    }
+
+    /// The source that is folded for a hint of one more.
+    pub(in crate::law) fn folds(&self, hint: &Hint) -> Option<(String, HintWeight)> {
+        let new = (self.weight(&Pending::new(hint)), self.hints.next(), &hint.source);
+        let waiting = self.hints.order.iter().filter_map(|(source, sequence)| {
+            Some((self.weight(self.hints.pending.get(source)?), *sequence, source))
+        });
+        let (weight, _, source) = waiting.chain([new]).min()?;
+        self.hints.is_full().then(|| (source.clone(), weight))
+    }
+
+    /// Whether nobody waits for what waits of a source, and it says nothing.
+    pub(in crate::law) fn is_bare(&self, source: &String) -> bool {
+        let pending = self.hints.pending.get(source);
+        pending.is_some_and(|pending| self.weight(pending) == HintWeight::Bare)
+    }
+
+    /// Whether a folded hint mattered, or may be what somebody waits for since.
+    pub(in crate::law) fn folded_matters(&self) -> bool {
+        let since = |wait: &Wait| self.hints.others_before.is_some_and(|before| wait.id >= before);
+        let mut waits = self.waits.active.values().filter(|wait| wait.kind == WaitKind::External);
+        !self.hints.folded.is_empty() || waits.any(since)
     }
 
     fn hinted(&mut self, sequence: u64, said: &Hint, pending: Pending) {
