@@ -169,9 +169,12 @@ pub struct Explanation {
     /// What it waits for: for its work items in order, then for itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits: Vec<ActiveWait>,
-    /// Hints that wait to be told, by source.
+    /// Hints that wait to be told, by source, then folded ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hints: Vec<Pending>,
+    /// Folded hints of which only the number is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub other_hints: Option<u64>,
     /// Turns that no operator caused, once there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unattended: Option<Unattended>,
@@ -267,7 +270,8 @@ impl<'a> View<'a> {
             hold: agent.hold.clone(),
             sleep: agent.sleep.clone(),
             waits: waits::active(agent),
-            hints: agent.hints.pending().cloned().collect(),
+            hints: agent.hints.pending().chain(agent.hints.folded()).cloned().collect(),
+            other_hints: Some(agent.hints.others()).filter(|others| *others > 0),
             unattended: agent.unattended.shown(),
             deadlines: deadlines
                 .into_iter()

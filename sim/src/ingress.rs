@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use holon_core::agent::external_trigger::{Delivery, DeliveryMode, TriggerChange};
 use holon_core::agent::identity::{AgentKind, AgentSpec};
 use holon_core::agent::timer::TimerSpec;
+use holon_core::agent::wait::token;
 use holon_core::agent::wake::Hint;
 use holon_core::agent::work::PlanStatus;
 use holon_core::agent::work::operator::NewWorkItem;
-use holon_core::ids::{TaskId, TimerId, WaitId, WorkItemId};
+use holon_core::ids::{Seed, TaskId, TimerId, WaitId, WorkItemId};
 use holon_core::input::ControlRequest;
 use holon_core::message::{AdmissionContext, Idempotency, Ingress, MessageKind, Origin, Surface};
 use holon_core::model::ModelRef;
@@ -16,7 +17,7 @@ use holon_core::{AgentId, ContentId, Input, Millis, ReplyId, RunId, Text};
 
 use crate::commands;
 use crate::provider::stored;
-use crate::scenario::{Action, Meddling, Message, Sender};
+use crate::scenario::{Action, Meddling, Message, Naming, Sender};
 use crate::tools::workspace_of;
 
 /// A request of a client: it lives until somebody answers, or its sender can't know what to do.
@@ -128,14 +129,22 @@ pub fn agent_id(number: u32) -> AgentId {
 }
 
 /// The core's input for a request; none for what concerns the world alone.
-pub fn input(request: &Request, reply: ReplyId) -> Option<Input> {
+pub fn input(request: &Request, seed: Seed, reply: ReplyId) -> Option<Input> {
     let agent = agent_id(request.agent);
     match &request.action {
         Action::Create => {
             let spec = AgentSpec::named(AgentKind::Named, workspace_of(&agent));
             Some(Input::CreateAgent { agent, spec, reply })
         }
-        Action::Message(message) => Some(Input::Ingress { agent, ingress: ingress(message), reply }),
+        Action::Message(message) => {
+            let named = |naming: Naming| match (WaitId(naming.wait), naming.token) {
+                (wait, true) => token::of(seed, &agent, wait),
+                (wait, false) => wait.to_string(),
+            };
+            let correlation_id = message.names.map(named);
+            let ingress = Ingress { correlation_id, ..ingress(message) };
+            Some(Input::Ingress { agent, ingress, reply })
+        }
         Action::Start => Some(Input::Control { agent, request: ControlRequest::Start, reply }),
         Action::Stop => Some(Input::Control { agent, request: ControlRequest::Stop, reply }),
         Action::Abort { run, stop } => {

@@ -216,6 +216,18 @@ pub struct Message {
     /// References that come along.
     #[serde(default, skip_serializing_if = "none")]
     pub refs: u32,
+    /// The wait that it names as its correlation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub names: Option<Naming>,
+}
+
+/// How a message names a wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Naming {
+    pub wait: u64,
+    /// By what was given out with it, and not by its number.
+    #[serde(default)]
+    pub token: bool,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]

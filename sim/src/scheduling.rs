@@ -165,8 +165,11 @@ fn ends(agent: &Agent, wait: &Wait, message: &Message) -> bool {
         Origin::Operator { .. } | Origin::Timer { .. } | Origin::System { .. } | Origin::Task { .. } => false,
     };
     let id = wait.id.to_string();
-    let by_id =
-        message.correlation_id.as_ref() == Some(&id) || message.source_refs.get("wait_id") == Some(&id);
+    let by_name = |name: Option<&String>| {
+        let proven = message.admission_context != AdmissionContext::PublicUnauthenticated;
+        name.is_some() && (name == wait.token.as_ref() || (proven && name == Some(&id)))
+    };
+    let by_id = by_name(message.correlation_id.as_ref()) || by_name(message.source_refs.get("wait_id"));
     let by_trigger = message.admission_context == AdmissionContext::ExternalTriggerCapability;
     match wait.kind {
         WaitKind::Operator => kin::standing(message) == MessageKind::OperatorPrompt,

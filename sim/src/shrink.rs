@@ -195,7 +195,8 @@ impl<F: FnMut(&Scenario) -> Report> Shrinker<F> {
                     scenario.inputs[at].at -= scenario.inputs[at].at % round;
                 });
             }
-            let changes: [fn(&mut Message); 4] = [
+            let changes: [fn(&mut Message); 5] = [
+                |message| message.names = None,
                 |message| message.key = None,
                 |message| message.payload = 0,
                 |message| message.bytes = 0,

@@ -158,7 +158,7 @@ pub(crate) fn deliver(tx: &mut Tx<'_>, delivery: Delivery, reply: ReplyId) {
                 source,
                 said,
             });
-            let hint = Hint { external_trigger_id: Some(ID), repeats, ..hint };
+            let hint = Hint { external_trigger_id: Some(ID), repeats, wait_id: None, ..hint };
             Answer::Woken { disposition: wake::take(tx, hint) }
         }
     };

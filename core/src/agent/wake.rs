@@ -63,7 +63,7 @@ pub struct Hint {
     /// Nothing else than the delivery before it says: the agent may have sent it itself.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub repeats: bool,
-    /// The wait that it is for.
+    /// The wait that it is for: an operator says so, or whoever says its token as `correlation_id`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_id: Option<WaitId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -310,6 +310,12 @@ impl Agent {
         self.active_waits().filter(|wait| wait.is_external())
     }
 
+    /// The wait for the outside of which a hint says the token.
+    fn wait_named_by(&self, hint: &Hint) -> Option<WaitId> {
+        let token = hint.correlation_id.as_deref()?;
+        self.external_waits().find(|wait| wait.has_token(token)).map(|wait| wait.id)
+    }
+
     /// Whether somebody waits for one of the hints of a source.
     pub(super) fn is_awaited(&self, pending: &Pending) -> bool {
         self.external_waits().any(|wait| pending.is_about(wait.id, wait.subject.as_deref()))
@@ -373,6 +379,8 @@ pub(crate) fn wake(tx: &mut Tx<'_>, hint: Hint, reply: ReplyId) {
 }
 
 pub(super) fn take(tx: &mut Tx<'_>, hint: Hint) -> WakeDisposition {
+    let wait_id = hint.wait_id.or_else(|| tx.agent().wait_named_by(&hint));
+    let hint = Hint { wait_id, ..hint };
     let hints = &tx.agent().hints;
     let sequence = hints.sequence.saturating_add(1);
     if hints.pending.contains_key(&hint.source) {

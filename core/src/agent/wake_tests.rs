@@ -122,6 +122,20 @@ fn a_hint_that_is_waited_for_ends_the_wait_also_without_a_body() {
 }
 
 #[test]
+fn a_delivery_names_a_wait_by_its_token_alone() {
+    let mut world = item_waits(EXTERNAL);
+    let named = |correlation: &str| Hint { correlation_id: Some(correlation.into()), ..hint("web") };
+    delivers(&mut world, 1, Hint { wait_id: Some(WaitId(1)), ..named("wait_1") });
+    assert_eq!(world.agent("main").active_waits().count(), 1);
+    let token = world.agent("main").active_waits().next().and_then(|wait| wait.token.clone()).unwrap();
+    world.admit("main", prompt("what do you wait for?"));
+    delivers(&mut world, 1, named(&token));
+    delivers(&mut world, 1, hint("web"));
+    idle(&mut world);
+    assert!(world.agent("main").active_waits().next().is_none(), "nor is it lost to a later one");
+}
+
+#[test]
 fn what_was_hinted_in_the_turn_is_not_waited_for() {
     let mut world = World::with_agent("main");
     world.admit("main", prompt("go"));

@@ -4,16 +4,19 @@ use alloc::vec::Vec;
 
 use super::facts::*;
 use super::sabotage::{Case, Script};
+use crate::agent::external_trigger::DeliveryMode;
 use crate::agent::wait::WaitKind;
+use crate::agent::wake::Hint;
 use crate::closure::ClosureOutcome;
-use crate::event::inbox::Disposition;
+use crate::event::inbox::{Disposition, MessageAdmitted};
 use crate::event::lifecycle::AgentCreated;
 use crate::event::wait::{
     RecheckGivenUp, Rechecked, Resolution, WaitCancelled, WaitEnd, WaitRegistered, WaitResolved,
     WorkItemRecheckDue,
 };
-use crate::ids::{MessageId, RoundIndex, RunId, TaskId, WaitId};
-use crate::message::{MessageKind, Origin, Priority};
+use crate::event::wake::{ExternalTriggerDelivered, ExternalTriggerProvisioned, WakeHintRecorded};
+use crate::ids::{ExternalTriggerId, MessageId, RoundIndex, RunId, TaskId, WaitId};
+use crate::message::{AdmissionContext, Message, MessageKind, Origin, Priority};
 use crate::scheduler::DecisionKind;
 use crate::terminal::TurnKind;
 use crate::testing::spec;
@@ -67,6 +70,14 @@ pub(super) fn cases() -> Vec<Case> {
         }),
         case("Q9", "a wait has the number of another", |s| s.replace("wait_registered", 1, operator(1))),
         case("Q9", "a wait ends that never was", |s| s.replace("wait_resolved", 0, resolved(9, 3))),
+        named("a guessed number ends a wait", |s| s.replace("message_admitted", 1, naming("wait_1", false))),
+        named("the token of another wait ends it", |s| {
+            s.replace("message_admitted", 1, naming("wait_1-other", true));
+        }),
+        named("who says the token ends nothing", |s| s.remove("wait_resolved", 0)),
+        Case::of("W8", "a hint through the trigger names a wait by its number", hinted(), |s| {
+            s.replace("wake_hint_recorded", 0, through_trigger("wait_1"));
+        }),
         case("Q9", "a wait for a task that never was", |s| {
             let task_id = Some(TaskId(7));
             s.replace("wait_registered", 0, WaitRegistered { task_id, ..external(1) });
@@ -85,6 +96,7 @@ pub(super) fn external(wait: u64) -> WaitRegistered {
         kind: WaitKind::External,
         waiting_for: "the build".into(),
         subject: Some("ci".into()),
+        token: Some("wait_1-secret".into()),
         task_id: None,
         timer_id: None,
         recheck_after_ms: Some(Millis::seconds(60)),
@@ -111,6 +123,67 @@ fn due(count: u32, next: i64) -> WorkItemRecheckDue {
         message_id: MessageId(2),
         due: [Rechecked { work_item_id: None, count, next_at }].into(),
     }
+}
+
+fn named(what: &'static str, sabotage: impl FnOnce(&mut Script)) -> Case {
+    Case::of("W8", what, naming_life(), sabotage)
+}
+
+/// An event of somebody else that names a wait as its correlation.
+fn naming(correlation: &str, proven: bool) -> MessageAdmitted {
+    let origin = Origin::Webhook { source: "mail".into(), event_type: None };
+    let fact = tells(2, MessageKind::WebhookEvent, origin);
+    let admission_context = match proven {
+        true => AdmissionContext::ControlAuthenticated,
+        false => AdmissionContext::PublicUnauthenticated,
+    };
+    let correlation_id = Some(correlation.into());
+    MessageAdmitted { message: Message { correlation_id, admission_context, ..fact.message }, ..fact }
+}
+
+/// A turn waits for an event, and somebody who has its token sends one.
+fn naming_life() -> Script {
+    let mut s = waiting();
+    s.step().on(naming("wait_1-secret", false)).on(resolved(1, 2));
+    s.begin(2, 2, 2, 2);
+    s.step().on(settled(2)).on(processed(2, Some(2), Disposition::Processed));
+    s.on(ended(2, 2, 2, TurnKind::Completed, None, 0)).on(closed(ClosureOutcome::Completed));
+    s.on(decided(DecisionKind::Sleep, None));
+    s
+}
+
+fn waiting() -> Script {
+    let mut s = Script::default();
+    s.step().on(AgentCreated { spec: spec() });
+    s.step().on(admitted(1, Priority::Normal));
+    s.begin(1, 1, 1, 1);
+    s.on(external(1));
+    s.step().on(settled(1)).on(processed(1, Some(1), Disposition::Processed));
+    s.on(ended(1, 1, 1, TurnKind::Completed, None, 0)).on(closed(ClosureOutcome::Completed));
+    s.on(decided(DecisionKind::WaitForExternalChange, None));
+    s
+}
+
+fn through_trigger(correlation: &str) -> WakeHintRecorded {
+    let hint = Hint {
+        external_trigger_id: Some(ExternalTriggerId(1)),
+        correlation_id: Some(correlation.into()),
+        wait_id: Some(WaitId(1)),
+        ..Hint::new("mail", "it moved")
+    };
+    WakeHintRecorded { sequence: 1, hint, folded: None, folded_as: None }
+}
+
+/// The same through the trigger.
+fn hinted() -> Script {
+    let mut s = waiting();
+    let (external_trigger_id, generation) = (ExternalTriggerId(1), 1);
+    s.step().on(ExternalTriggerProvisioned { external_trigger_id, generation });
+    let said = crate::agent::external_trigger::said(&Hint::new("mail", "it moved"));
+    let (source, delivery_mode) = ("mail".into(), DeliveryMode::WakeHint);
+    s.on(ExternalTriggerDelivered { external_trigger_id, generation, delivery_mode, source, said });
+    s.on(through_trigger("wait_1-secret"));
+    s
 }
 
 /// A turn waits for an event; a recheck brings nothing; the event comes, and its turn waits for an operator, twice.

@@ -7,9 +7,10 @@ use super::seen::{Owner, Recheck, Seen};
 use super::{Ruling, rule};
 use crate::agent::wait::WaitKind;
 use crate::agent::wait::recheck::IN_A_ROW;
+use crate::agent::wake::Hint;
 use crate::event::wait::{Resolution, WaitEnd};
 use crate::event::work::WorkChange;
-use crate::event::{Event, InboxFact, SchedulingFact, WaitFact, WorkFact};
+use crate::event::{Event, InboxFact, SchedulingFact, WaitFact, WakeFact, WorkFact};
 use crate::ids::MessageId;
 use crate::message::MessageKind;
 use crate::record::Record;
@@ -22,7 +23,7 @@ pub(super) fn w8(seen: &Seen, record: &Record) -> Ruling {
             let Some(wait) = wait else { return Err(format!("{} is over already", fact.wait_id)) };
             match fact.by {
                 Resolution::Message { message_id } => {
-                    rule(seen.brings(message_id, wait), || format!("{message_id} does not bring {wait:?}"))
+                    rule(seen.may_bring(message_id, wait), || format!("{message_id} does not bring {wait:?}"))
                 }
                 Resolution::TaskResultQueued => {
                     let ended = wait.task.is_some_and(|task| !seen.tasks.live.contains_key(&task));
@@ -34,6 +35,8 @@ pub(super) fn w8(seen: &Seen, record: &Record) -> Ruling {
             taken(seen, fact.message_id)
         }
         Event::Inbox(InboxFact::OperatorInterjectionAdmitted(fact)) => taken(seen, fact.message_id),
+        Event::Wake(WakeFact::WakeHintRecorded(fact)) => names(seen, &fact.hint),
+        Event::Wake(WakeFact::WakeHintCoalesced(fact)) => names(seen, &fact.hint),
         Event::Lifecycle(_)
         | Event::Inbox(_)
         | Event::Scheduling(_)
@@ -48,6 +51,16 @@ pub(super) fn w8(seen: &Seen, record: &Record) -> Ruling {
         | Event::Workspace(_)
         | Event::Brief(_) => Ok(false),
     }
+}
+
+/// A hint through the trigger names a wait only by its token.
+fn names(seen: &Seen, hint: &Hint) -> Ruling {
+    let Some(wait_id) = hint.wait_id.filter(|_| hint.external_trigger_id.is_some()) else { return Ok(false) };
+    let wait = seen.waits.active.values().find(|wait| wait.id == wait_id);
+    let token = wait.and_then(|wait| wait.token.as_ref());
+    rule(token.is_some() && token == hint.correlation_id.as_ref(), || {
+        format!("a hint of {} names {wait_id}, and has not its token", hint.source)
+    })
 }
 
 /// A turn takes a message: whoever waited for it waits no more.

@@ -47,6 +47,10 @@ pub(super) fn explanation(answer: &Value) -> Vec<Vec<String>> {
     rows.extend(object(answer, "/sleep").map(|sleep| row("sleeps", sleeps(sleep))));
     rows.extend(items(answer, "/waits").iter().map(|one| row("waits", waits(one))));
     rows.extend(items(answer, "/hints").iter().map(|one| row("hint", hint(one))));
+    let others = Some(number(answer, "/other_hints")).filter(|others| *others > 0);
+    rows.extend(
+        others.map(|others| row("hint", format!("{others} more, of which only the number is known"))),
+    );
     if object(answer, "/last_decision").is_some() {
         let event = object(answer, "/last_decision_event").map(mark);
         let event = event.unwrap_or_else(|| "before the events that were looked at".to_owned());
@@ -144,7 +148,9 @@ fn sleeps(sleep: &Value) -> String {
 fn hint(pending: &Value) -> String {
     let part = |name: &str| present::one_line(text(pending, name));
     let (source, reason, count) = (part("/hint/source"), part("/hint/reason"), number(pending, "/count"));
-    format!("{count} of {source} since {}: {reason}", text(pending, "/first_at"))
+    let folded = pending.get("folded").and_then(Value::as_bool).unwrap_or_default();
+    let folded = if folded { " (folded: its text was not kept)" } else { "" };
+    format!("{count} of {source} since {}: {reason}{folded}", text(pending, "/first_at"))
 }
 
 /// What it waits for, for whom, and since when.

@@ -2,16 +2,21 @@
 
 use holon_core::agent::wake::Hint;
 use holon_core::event::WakeFact;
+use holon_core::event::wake::WakeHintRecorded;
 
 use super::{Category, Told, Visibility};
 
 pub(super) fn told(fact: &WakeFact) -> Told {
     let (visibility, summary) = match fact {
-        WakeFact::WakeHintRecorded(fact) => (Visibility::Info, said(&fact.hint)),
+        WakeFact::WakeHintRecorded(fact) => (Visibility::Info, said(&fact.hint) + &folded(fact)),
         WakeFact::WakeHintCoalesced(fact) => (Visibility::Verbose, format!("again: {}", said(&fact.hint))),
         WakeFact::WakeTickQueued(fact) => {
             let hints = if fact.hints == 1 { "a hint".to_owned() } else { format!("{} hints", fact.hints) };
-            (Visibility::Verbose, format!("{} tells of {hints}", fact.message_id))
+            let left = match fact.left.as_slice() {
+                [] => String::new(),
+                left => format!("; bare ones are cleared: {}", left.join(", ")),
+            };
+            (Visibility::Verbose, format!("{} tells of {hints}{left}", fact.message_id))
         }
         WakeFact::WakeHintsShown(fact) => {
             (Visibility::Verbose, format!("shown at once: {}", fact.sources.join(", ")))
@@ -29,6 +34,12 @@ pub(super) fn told(fact: &WakeFact) -> Told {
         }
     };
     Told::new(visibility, Category::Message, "hint", &summary)
+}
+
+/// The source that was folded for it.
+fn folded(fact: &WakeHintRecorded) -> String {
+    let weight = fact.folded_as.map(|weight| format!(" ({weight})")).unwrap_or_default();
+    fact.folded.as_ref().map(|source| format!("; folded: {source}{weight}")).unwrap_or_default()
 }
 
 fn said(hint: &Hint) -> String {

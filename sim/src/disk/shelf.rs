@@ -161,7 +161,7 @@ mod tests {
         for (end, action) in ends.iter_mut().zip([Action::Create, Action::Stop]) {
             let request = Request { agent: 1, action };
             let now = Now { mono: Mono(0), wall: Wall(0) };
-            drop(host.step(now, input(&request, ReplyId(1)).unwrap()));
+            drop(host.step(now, input(&request, Seed(1), ReplyId(1)).unwrap()));
             let snapshot = host.snapshot(&agent_id(1)).unwrap();
             *end = snapshot.agent.event_seq;
             shelf.keep(snapshot);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use holon_core::agent::task::TaskStatus;
 use holon_core::agent::{Agent, OpenOp};
 use holon_core::event::operation::OpKind;
-use holon_core::ids::TaskId;
+use holon_core::ids::{Seed, TaskId};
 use holon_core::record::Step;
 use holon_core::replay::Call;
 use holon_core::{AgentId, Answer, Effect, Input, OpId, Outcome, ReplyId};
@@ -90,7 +90,7 @@ impl Situation {
         self.outside.next_reply += 1;
         let reply = ReplyId(self.outside.next_reply);
         self.outside.waiting.insert(reply, at);
-        match ingress::input(request, reply) {
+        match ingress::input(request, Seed(1), reply) {
             Some(input) => self.input(setting, input),
             None => Ok(()),
         }

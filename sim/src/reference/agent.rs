@@ -111,8 +111,12 @@ impl Model {
                 ensure!(self.claimed.is_empty(), "Q1", "{:?} are claimed by no run", self.claimed);
                 Ok(())
             }
+            Event::Lifecycle(LifecycleFact::ControlRequestAdmitted(fact))
+                if fact.action == ControlAction::Stop =>
+            {
+                self.hints_are_kept(config, no_room)
+            }
             Event::Lifecycle(LifecycleFact::ControlApplied(fact)) if fact.action == ControlAction::Stop => {
-                self.hints_are_kept(config, no_room)?;
                 self.hints.clear();
                 // A letter of its supervisor may have stopped it.
                 self.stopped |= self.child.is_some();

@@ -17,7 +17,7 @@ use crate::choices::{Choices, Seeded, Site, pick};
 use crate::commands;
 use crate::fault::{Dead, Faults};
 use crate::places::{Placing, SHARED};
-use crate::scenario::{Action, Later, Meddling, Message, Scenario, Sender, Timed, VERSION};
+use crate::scenario::{Action, Later, Meddling, Message, Naming, Scenario, Sender, Timed, VERSION};
 use crate::story::Story;
 
 /// Draws by name; the ordinal tells repeated questions apart.
@@ -308,8 +308,11 @@ fn message(draw: &mut Draw) -> Message {
     let sender = if common { draw.of("sender", &senders) } else { draw.of("rare sender", &rare) };
     let drawn = draw.of("priority", Priority::ALL);
     let presumes = drawn == Priority::Interject && sender != From::Operator && draw.below("presumes", 6) > 0;
+    let wait = u64::from(draw.below("which wait", 3)) + 1;
+    let naming = Naming { wait, token: draw.below("by its token", 2) == 0 };
     Message {
         text: None,
+        names: (draw.below("names a wait", 4) == 0).then_some(naming),
         sender,
         priority: if presumes { Priority::Next } else { drawn },
         bytes: draw.of("bytes", &[0, 10, 100, 256, 400, 3_000]),

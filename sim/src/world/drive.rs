@@ -1,5 +1,6 @@
 //! The driver: an input becomes a call, the call a row, the row waits for the disk, then its effects leave.
 
+use holon_core::ids::Seed;
 use holon_core::replay::Call;
 use holon_core::{AgentId, Input, OpId, Outcome};
 
@@ -126,7 +127,7 @@ impl World<'_> {
         let meets = self.stop_meets(&request);
         let waiting = Waiting { request: request.clone(), since: self.at, disturbs, meets };
         let reply = self.outside.clients.send(waiting);
-        match ingress::input(&request, reply) {
+        match ingress::input(&request, Seed(self.scenario.seed), reply) {
             Some(input) if input.agent().is_some_and(|agent| self.outside.lost.contains(agent)) => {
                 // The driver says so itself.
                 self.outside.clients.waiting.remove(&reply);

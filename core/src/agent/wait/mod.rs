@@ -8,6 +8,7 @@ pub(crate) mod register;
 pub(crate) mod resolve;
 #[cfg(test)]
 pub(in crate::agent) mod tests;
+pub mod token;
 
 use alloc::collections::VecDeque;
 use alloc::string::{String, ToString};
@@ -52,6 +53,10 @@ pub struct Wait {
     /// What an external event has to be about; without, what comes through the agent's own trigger.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
+    /// Of an external wait: an event that names it, as its correlation or its reference `wait_id`, ends the wait. An earlier
+    /// build gave none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<String>,
     /// What can still end it.
     pub wake_sources: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -87,6 +92,7 @@ impl Wait {
             kind: fact.kind,
             waiting_for: fact.waiting_for.clone(),
             subject: fact.subject.clone(),
+            token: fact.token.clone(),
             wake_sources: sources.into_iter().flatten().collect(),
             task_id: fact.task_id,
             timer_id: fact.timer_id,

@@ -5,7 +5,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::recheck::DEFAULT;
-use super::{Wait, WaitKind, resolve};
+use super::{Wait, WaitKind, resolve, token};
 use crate::agent::timer::{ARMED, DURATION, Misfire, TimerOwner};
 use crate::agent::turn::report;
 use crate::agent::wake::Pending;
@@ -61,6 +61,7 @@ pub(crate) fn call(tx: &mut Tx<'_>, run_id: RunId, call: &WaitCall) -> Result<Re
         kind,
         waiting_for: call.reason.clone(),
         subject: call.wake.subject().map(Into::into),
+        token: (kind == WaitKind::External).then(|| token::of(tx.seed, &tx.agent().id, wait_id)),
         task_id: call.wake.task(),
         timer_id,
         recheck_after_ms: call.recheck_after.or(default),
@@ -173,6 +174,7 @@ fn receipt(tx: &Tx<'_>, wait_id: WaitId, owner: Option<WorkItemId>) -> Receipt {
         None => told.push(r#""status":"resolved","resolution":"task_result_queued""#.into()),
         Some(wait) => {
             told.push(r#""status":"active""#.into());
+            told.extend(wait.token.iter().map(|token| format!(r#""token":"{token}""#)));
             let timer = wait.timer_id.and_then(|timer| tx.agent().timers.get(timer)?.next_fire_at);
             told.extend(timer.map(|at| format!(r#""until":"{at}""#)));
             let recheck = tx.agent().recheck_of(owner).filter(|_| wait.is_rechecked());

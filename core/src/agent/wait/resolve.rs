@@ -11,9 +11,6 @@ use crate::host::tx::Tx;
 use crate::ids::{MessageId, TimerId, WaitId, WorkItemId};
 use crate::message::{AdmissionContext, Message, MessageKind};
 
-/// The reference of a message that names a wait.
-const WAIT_REF: &str = "wait_id";
-
 /// The active waits that a message ends, those of items in order, then the agent's own.
 pub(crate) fn matched<'a>(agent: &'a Agent, message: &'a Message) -> impl Iterator<Item = &'a Wait> {
     agent.active_waits().filter(move |wait| matches(agent, wait, message))
@@ -43,15 +40,12 @@ fn matches(agent: &Agent, wait: &Wait, message: &Message) -> bool {
 /// Whether an event from outside is about what is waited for: it names the wait, or its source or something that it
 /// refers to is the subject; a wait without a subject is for what comes through the agent's own trigger.
 fn correlated(wait: &Wait, message: &Message) -> bool {
-    let names = |id: &str| id.parse::<WaitId>() == Ok(wait.id);
-    let named = message.correlation_id.as_deref().is_some_and(names)
-        || message.source_refs.get(WAIT_REF).is_some_and(|id| names(id));
     let about = |subject: &str| {
         message.origin.ids().into_iter().flatten().any(|id| id == subject)
             || message.source_refs.values().any(|value| value == subject)
     };
     let own_trigger = || message.admission_context == AdmissionContext::ExternalTriggerCapability;
-    named || wait.subject.as_deref().map_or_else(own_trigger, about)
+    wait.is_named_by(message) || wait.subject.as_deref().map_or_else(own_trigger, about)
 }
 
 /// A turn takes a message: what waited for it waits no more.

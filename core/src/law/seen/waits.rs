@@ -32,6 +32,7 @@ pub(in crate::law) struct Wait {
     pub(in crate::law) task: Option<TaskId>,
     pub(in crate::law) timer: Option<TimerId>,
     subject: Option<String>,
+    pub(in crate::law) token: Option<String>,
     rechecked: bool,
     must_act: bool,
 }
@@ -51,6 +52,8 @@ struct About {
     /// What might be the name of a wait.
     waits: Vec<String>,
     by_trigger: bool,
+    /// Its sender has proven who he is.
+    proven: bool,
     timer: Option<TimerId>,
     tasks: Vec<TaskId>,
     rechecks: bool,
@@ -86,6 +89,7 @@ impl Seen {
         let mut about = About {
             names: message.source_refs.values().cloned().collect(),
             waits: message.source_refs.get("wait_id").cloned().into_iter().collect(),
+            proven: message.admission_context != AdmissionContext::PublicUnauthenticated,
             by_trigger: message.admission_context == AdmissionContext::ExternalTriggerCapability,
             ..About::default()
         };
@@ -140,6 +144,15 @@ impl Seen {
 
     /// Whether a message brings what is waited for.
     pub(in crate::law) fn brings(&self, message: MessageId, wait: &Wait) -> bool {
+        self.brings_to(message, wait, false)
+    }
+
+    /// The same in a log of an earlier build, which gave out no tokens: whoever knew the number of a wait ended it.
+    pub(in crate::law) fn may_bring(&self, message: MessageId, wait: &Wait) -> bool {
+        self.brings_to(message, wait, wait.token.is_none())
+    }
+
+    fn brings_to(&self, message: MessageId, wait: &Wait, before: bool) -> bool {
         let entry = self.queue.live.get(&message);
         let (Some(&Entry { kind, by_operator, .. }), Some(about)) = (entry, self.waits.about.get(&message))
         else {
@@ -155,7 +168,10 @@ impl Seen {
             WaitKind::External => {
                 let outside =
                     [MessageKind::ChannelEvent, MessageKind::WebhookEvent, MessageKind::CallbackEvent];
-                let named = about.waits.iter().any(|name| name.parse() == Ok(wait.id));
+                let named = about.waits.iter().any(|name| {
+                    let guessed = || (about.proven || before) && name.parse() == Ok(wait.id);
+                    wait.token.as_ref() == Some(name) || guessed()
+                });
                 let meant = match &wait.subject {
                     Some(subject) => about.names.contains(subject),
                     None => about.by_trigger,
@@ -226,6 +242,7 @@ impl Seen {
             task: fact.task_id,
             timer: fact.timer_id,
             subject: fact.subject.clone(),
+            token: fact.token.clone(),
             rechecked: fact.recheck_after_ms.is_some(),
             must_act: false,
         };

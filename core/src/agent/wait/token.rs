@@ -1,0 +1,74 @@
+//! The token of an external wait (contract: decisions.md, 30): whoever has it ends the wait, and nobody can guess it. It
+//! follows from the runtime's seed, which is in the flight recorder, so a replay gives out the same.
+
+use alloc::format;
+use alloc::string::String;
+
+use sha2::{Digest, Sha256};
+
+use super::Wait;
+use crate::ids::{AgentId, Seed, WaitId};
+use crate::message::{AdmissionContext, Message};
+
+/// Bytes of the digest that a token shows; the others are never given out.
+const SHOWN: usize = 16;
+/// What the digest is for, so that no other use of the seed gives the same.
+const DOMAIN: &[u8] = b"holon wait token 1";
+/// The reference of a message that names a wait.
+const WAIT_REF: &str = "wait_id";
+
+/// The token that is given out with a wait.
+pub fn of(seed: Seed, agent: &AgentId, wait: WaitId) -> String {
+    let name = agent.as_str().as_bytes();
+    let digest = Sha256::new()
+        .chain_update(DOMAIN)
+        .chain_update(seed.0.to_le_bytes())
+        .chain_update((name.len() as u64).to_le_bytes())
+        .chain_update(name)
+        .chain_update(wait.0.to_le_bytes())
+        .finalize();
+    let shown: String = digest.iter().take(SHOWN).map(|byte| format!("{byte:02x}")).collect();
+    format!("{wait}-{shown}")
+}
+
+impl Wait {
+    /// Takes the same time wherever the first difference is.
+    pub(in crate::agent) fn has_token(&self, said: &str) -> bool {
+        let Some(token) = self.token.as_ref().filter(|token| token.len() == said.len()) else { return false };
+        token.bytes().zip(said.bytes()).fold(0, |all, (one, other)| all | (one ^ other)) == 0
+    }
+
+    /// Whether a message names the wait: by its token, or by its id if somebody has proven who sends it.
+    pub(super) fn is_named_by(&self, message: &Message) -> bool {
+        let names = [message.correlation_id.as_ref(), message.source_refs.get(WAIT_REF)];
+        let proven = is_proven(message.admission_context);
+        let is_named = |name: &String| self.has_token(name) || (proven && name.parse() == Ok(self.id));
+        names.into_iter().flatten().any(is_named)
+    }
+}
+
+fn is_proven(context: AdmissionContext) -> bool {
+    match context {
+        AdmissionContext::PublicUnauthenticated => false,
+        AdmissionContext::ControlAuthenticated
+        | AdmissionContext::ExternalTriggerCapability
+        | AdmissionContext::LocalProcess
+        | AdmissionContext::RuntimeOwned => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_follows_from_seed_agent_and_wait() {
+        let (main, other) = (AgentId::new("main").unwrap(), AgentId::new("other").unwrap());
+        let token = of(Seed(7), &main, WaitId(1));
+        assert!(token.starts_with("wait_1-") && token.len() == "wait_1-".len() + 32, "{token}");
+        assert_eq!(token, of(Seed(7), &main, WaitId(1)));
+        let others =
+            [of(Seed(8), &main, WaitId(1)), of(Seed(7), &other, WaitId(1)), of(Seed(7), &main, WaitId(2))];
+        assert!(others.iter().all(|other| other[other.len() - 32..] != token[token.len() - 32..]));
+    }
+}
