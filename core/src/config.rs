@@ -209,8 +209,14 @@ pub struct UnattendedPolicy {
     pub free_turns: u32,
     /// How long the next ones wait; after one more there is none before somebody outside says something.
     pub deferrals: Vec<Millis>,
-    /// Turns of one day of UTC that no operator causes.
+    /// Turns of one day of UTC that neither an operator nor an event from outside causes.
     pub turns_per_day: u32,
+    /// Turns of one day of UTC that events from outside cause.
+    pub outside_turns_per_day: u32,
+    /// Turns of one day of UTC that events of one source cause.
+    pub source_turns_per_day: u32,
+    /// Events of one source that are taken in one minute.
+    pub source_events_per_minute: u32,
 }
 
 impl Default for UnattendedPolicy {
@@ -219,6 +225,9 @@ impl Default for UnattendedPolicy {
             free_turns: 2,
             deferrals: [Millis::seconds(5), Millis::seconds(60), Millis::seconds(600)].into(),
             turns_per_day: 2_000,
+            outside_turns_per_day: 2_000,
+            source_turns_per_day: 1_000,
+            source_events_per_minute: 600,
         }
     }
 }
@@ -378,6 +387,9 @@ impl Config {
             ("limits.tasks", self.tasks.running),
             ("limits.children_per_agent", self.children.per_agent),
             ("limits.unattended_turns_per_day", u64::from(self.unattended.turns_per_day)),
+            ("limits.outside_turns_per_day", u64::from(self.unattended.outside_turns_per_day)),
+            ("limits.source_turns_per_day", u64::from(self.unattended.source_turns_per_day)),
+            ("limits.source_events_per_minute", u64::from(self.unattended.source_events_per_minute)),
             ("model.default", self.models.len() as u64),
         ];
         if let Some((key, _)) = at_least_one.iter().find(|(_, value)| *value == 0) {

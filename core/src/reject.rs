@@ -5,9 +5,11 @@ use alloc::string::String;
 
 use serde::{Deserialize, Serialize};
 
+use crate::agent::outside::Allowance;
 use crate::agent::workspace::WorkspaceId;
 use crate::ids::{AgentId, MessageId, RunId, TaskId, TimerId, WorkItemId};
 use crate::message::{MessageKind, Priority};
+use crate::time::{Millis, Wall};
 use crate::tool::ToolError;
 
 /// A request that changed nothing. `code` is stable; `hint` names the next step where there is one.
@@ -30,6 +32,15 @@ pub enum Reject {
     Draining,
     #[error("the queue of {agent} is full: {entries} entries, {bytes} bytes")]
     QueueFull { agent: AgentId, entries: u64, bytes: u64 },
+    #[error("{agent} takes no further event of {event_source} before {retry_at}: {}", allowance.used(*limit))]
+    TooManyEvents {
+        agent: AgentId,
+        event_source: String,
+        allowance: Allowance,
+        limit: u32,
+        retry_at: Wall,
+        retry_after_ms: Millis,
+    },
     #[error("the idempotency key was used before with another payload, for {message_id}")]
     IdempotencyConflict { message_id: MessageId },
     #[error("a message of kind {kind} can't come from origin {origin}")]
@@ -70,7 +81,7 @@ pub type KnownOrigin = alloc::borrow::Cow<'static, str>;
 
 impl Reject {
     /// Every code that there is.
-    pub const CODES: [&'static str; 24] = [
+    pub const CODES: [&'static str; 25] = [
         "unknown_agent",
         "agent_exists",
         "agent_stopped",
@@ -79,6 +90,7 @@ impl Reject {
         "reserved_agent_id",
         "draining",
         "queue_full",
+        "too_many_events",
         "idempotency_conflict",
         "kind_from_origin",
         "priority_from_origin",
@@ -108,6 +120,7 @@ impl Reject {
             Self::ReservedAgentId { .. } => "reserved_agent_id",
             Self::Draining => "draining",
             Self::QueueFull { .. } => "queue_full",
+            Self::TooManyEvents { .. } => "too_many_events",
             Self::IdempotencyConflict { .. } => "idempotency_conflict",
             Self::KindFromOrigin { .. } => "kind_from_origin",
             Self::PriorityFromOrigin { .. } => "priority_from_origin",
@@ -148,6 +161,10 @@ impl Reject {
             Self::QueueFull { agent, .. } => {
                 Some(alloc::format!("again when the agent has worked through its queue: holon why {agent}"))
             }
+            Self::TooManyEvents { agent, allowance, .. } => Some(alloc::format!(
+                "again then; {} says how many there may be, and holon why {agent} how many came",
+                allowance.setting()
+            )),
             Self::TooManyAgents { .. } => Some("one of those that are there: holon agent list".into()),
             Self::IdempotencyConflict { .. } => Some("use a new key for a new payload".into()),
             Self::UnknownWorkspace { agent, .. } => {

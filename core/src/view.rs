@@ -18,6 +18,7 @@ use crate::agent::history::LastTurn;
 use crate::agent::identity::AgentSpec;
 use crate::agent::inbox::Seen;
 use crate::agent::model::ModelState;
+use crate::agent::outside::Outside;
 use crate::agent::turn::recap::Window;
 use crate::agent::wait::{Wait, WaitKind};
 use crate::agent::wake::Pending;
@@ -99,6 +100,9 @@ pub struct AgentSummary {
     /// Turns that no operator caused, once there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unattended: Option<Unattended>,
+    /// Events from outside, once there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outside: Option<Outside>,
     /// Through what somebody outside wakes it; its address is told elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub external_trigger: Option<ExternalTrigger>,
@@ -178,6 +182,9 @@ pub struct Explanation {
     /// Turns that no operator caused, once there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unattended: Option<Unattended>,
+    /// Events from outside, once there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outside: Option<Outside>,
     pub deadlines: Vec<ExplainedDeadline>,
     pub woken_by: Vec<WakeSource>,
     pub queue: QueueSummary,
@@ -273,6 +280,7 @@ impl<'a> View<'a> {
             hints: agent.hints.pending().chain(agent.hints.folded()).cloned().collect(),
             other_hints: Some(agent.hints.others()).filter(|others| *others > 0),
             unattended: agent.unattended.shown(),
+            outside: agent.outside.shown(),
             deadlines: deadlines
                 .into_iter()
                 .map(|deadline| ExplainedDeadline { at: deadline.at, reason: deadline.reason })
@@ -350,6 +358,7 @@ impl AgentSummary {
             current_work_item_id: agent.work.current().map(|item| item.id),
             hold: agent.hold.clone(),
             unattended: agent.unattended.shown(),
+            outside: agent.outside.shown(),
             external_trigger: agent.external_trigger.clone(),
             waits: waits::active(agent),
             closure: agent.closure(now).shown(),

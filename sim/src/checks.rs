@@ -447,11 +447,16 @@ impl Checks {
             let timers = agent.timers.armed_count() + agent.timers.ended().count() as u64;
             let work = agent.work.open_count() + agent.work.completed().count() as u64;
             let hints = agent.hints.count();
+            let sources = agent.outside.sources.len() as u64;
             let places = (agent.workspaces.attached().count() + agent.worktrees().count()) as u64;
             let most = if none {
                 0
             } else {
-                4_096 + 2_048 * (kept + tasks) + 512 * (keys + places) + 768 * timers + 1_024 * (work + hints)
+                4_096
+                    + 2_048 * (kept + tasks)
+                    + 512 * (keys + places + sources)
+                    + 768 * timers
+                    + 1_024 * (work + hints)
             };
             self.say("G2");
             ensure!(size <= most, "G2", "{id} is at rest and takes {size} bytes of at most {most}");

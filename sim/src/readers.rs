@@ -382,6 +382,7 @@ pub(crate) fn refusal(reject: &Reject) -> Result<(), Failure> {
         "reserved_agent_id",
         "draining",
         "queue_full",
+        "too_many_events",
         "idempotency_conflict",
         "too_many_agents",
         "unknown_workspace",

@@ -132,6 +132,15 @@ fn exhausted(agent: &Agent, at: Wall) -> Option<Wall> {
     agent.unattended.exhausted.map(|exhausted| exhausted.until).filter(|until| *until > at)
 }
 
+/// Whether somebody outside has brought it about.
+fn is_from_others(entry: &Entry) -> bool {
+    match &entry.message.origin {
+        Origin::Channel { .. } | Origin::Webhook { .. } | Origin::Callback { .. } => true,
+        Origin::System { subsystem } => subsystem == "wake_hint" && !entry.own,
+        Origin::Operator { .. } | Origin::Timer { .. } | Origin::Task { .. } => false,
+    }
+}
+
 /// Whether an entry has its turn later, although nothing is before it.
 pub(crate) fn has_to_wait(agent: &Agent, entry: &Entry, at: Wall) -> bool {
     let told = told_of(agent, entry).unwrap_or_default();
@@ -139,7 +148,7 @@ pub(crate) fn has_to_wait(agent: &Agent, entry: &Entry, at: Wall) -> bool {
     let counted = &agent.unattended;
     let restrained = counted.self_hold || counted.self_deferred_until.is_some_and(|until| until > at);
     let asked = kin::standing(&entry.message) == MessageKind::OperatorPrompt;
-    let unattended = !asked && exhausted(agent, at).is_some();
+    let unattended = !asked && !is_from_others(entry) && exhausted(agent, at).is_some();
     later || (has_news(agent, entry) && ((entry.own && restrained) || unattended))
 }
 
@@ -379,6 +388,8 @@ impl<'a> Facts<'a> {
         let slept =
             self.agent.sleep.as_ref().and_then(|sleep| sleep.until).is_some_and(|until| until <= self.at);
         let hints = self.agent.hints.count() > 0;
+        let mut named = self.agent.hints.pending().chain(self.agent.hints.folded());
+        let by_others = named.any(|pending| !pending.hint.repeats) || self.agent.hints.others() > 0;
         let quiet = idle && (crowded || !hints);
         let looked = quiet && (crowded || !slept);
         let recheck = self.recheck();
@@ -395,7 +406,9 @@ impl<'a> Facts<'a> {
             (4, Reason::HoldTrial) => (held && passive.is_none() && self.trial.is_some(), self.trial),
             (4, _) => (held && full && passive.is_none() && self.trial.is_some(), None),
             (5, Reason::SelfHold) => (empty && self_hold, None),
-            (5, Reason::UnattendedTurns) => (empty && !self_hold && exhausted, None),
+            (5, Reason::UnattendedTurns) => {
+                (empty && !self_hold && exhausted && (crowded || !by_others), None)
+            }
             (5, _) => {
                 let ends = self.hold.is_some_and(|hold| hold.until.is_some());
                 let right = ends == (decision.kind == Kind::WaitForTimer);
@@ -405,7 +418,7 @@ impl<'a> Facts<'a> {
             (6, Reason::Stale) => (free && first.is_some() && said && !model, first),
             (6, Reason::QueuedMessage) => (free && model, first),
             (6, _) => (free && full && model, None),
-            (7, _) => (idle && hints, None),
+            (7, _) => (empty && !self_hold && hints && (!exhausted || by_others), None),
             (8, _) => (quiet && slept, None),
             (9, _) => {
                 let first = recheck.is_some_and(|(owner, _)| owner == decision.work_item_id);

@@ -119,6 +119,7 @@ impl Witness {
                 *self.errors.entry(("reject", reject.code())).or_default() += 1;
                 match reject.code() {
                     "queue_full" => injector.saw("a queue is full"),
+                    "too_many_events" => injector.saw("others have sent too much"),
                     "idempotency_conflict" => injector.saw("a key means something else"),
                     "unknown_trigger" => injector.saw("an address is refused"),
                     "too_large" => injector.saw("something is too large"),

@@ -1,6 +1,7 @@
 //! Admission: refuse first, then normalise once, then record (contract: agent.md, Messages and Queue).
 
 use crate::agent::inbox::Seen;
+use crate::agent::outside;
 use crate::config::WhileStopped;
 use crate::effect::Answer;
 use crate::event::inbox::{MessageAdmitted, MessageDuplicate};
@@ -66,6 +67,9 @@ fn decide(tx: &Tx<'_>, ingress: Ingress) -> Result<Admission, Reject> {
     let bytes = message.bytes();
     if bytes > limits.body_bytes {
         return Err(Reject::TooLarge { what: "the message".into(), bytes, limit: limits.body_bytes });
+    }
+    if !runtime_owned && let Some(reject) = outside::refuses(tx, &message.origin) {
+        return Err(reject);
     }
     if !agent.inbox.has_room(message.kind, bytes, limits) {
         let (entries, bytes) = agent.inbox.totals();

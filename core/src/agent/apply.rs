@@ -6,6 +6,7 @@ use super::history::Heard;
 use super::hold::Hold;
 use super::novelty::Fingerprint;
 use super::outbox::Letter;
+use super::outside;
 use super::sleep::Sleep;
 use super::task::{Task, TaskStatus};
 use super::turn::recap::Recap;
@@ -123,6 +124,7 @@ impl Agent {
         let mut left = Default::default();
         match fact {
             InboxFact::MessageAdmitted(fact) => {
+                self.outside.admitted(at, &fact.message);
                 self.next.message = fact.message.id.next();
                 if let Some(hold) = &mut self.hold {
                     hold.admitted(&fact.message);
@@ -201,6 +203,7 @@ impl Agent {
             let mut all = core::iter::once(&fact.message_id).chain(&fact.also);
             let own = all.all(|id| self.inbox.claimed(*id).is_some_and(|entry| entry.own));
             let execution = self.workspaces.active().clone();
+            let from_outside = self.inbox.claimed(fact.message_id).is_some_and(outside::causes);
             let entry = self.inbox.claimed_mut(fact.message_id);
             self.run = entry.map(|entry| Run::new(at, fact, entry, also, execution));
             if let Some(run) = &mut self.run {
@@ -211,7 +214,7 @@ impl Agent {
                 self.sleep = self.sleep.take().filter(|sleep| sleep.tick == Some(fact.message_id));
                 run.work = WorkOutline::of(&self.work, self.waits.own.as_ref());
                 if !run.incoming.is_by_operator() {
-                    self.unattended.started(at);
+                    self.unattended.started(at, from_outside);
                 }
                 run.progress = core::iter::once(&fact.message_id)
                     .chain(&fact.also)

@@ -7,8 +7,8 @@ use alloc::boxed::Box;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::admission;
 use super::wake::{self, Hint};
+use super::{admission, outside};
 use crate::effect::Answer;
 use crate::event::wake::{ExternalTriggerDelivered, ExternalTriggerProvisioned, ExternalTriggerRevoked};
 use crate::hash::Fnv;
@@ -144,7 +144,11 @@ pub(crate) fn deliver(tx: &mut Tx<'_>, delivery: Delivery, reply: ReplyId) {
     let Delivery { generation, delivery_mode, hint } = delivery;
     let unknown = tx.agent().trigger_generation() != Some(generation);
     let unknown = unknown.then_some(Reject::UnknownTrigger);
-    let refused = unknown.or_else(|| admission::closed(tx)).or_else(|| wake::refusal(&hint));
+    let hint = Hint { external_trigger_id: Some(ID), wait_id: None, ..hint };
+    let refused = unknown
+        .or_else(|| admission::closed(tx))
+        .or_else(|| wake::refusal(&hint))
+        .or_else(|| outside::refuses_hint(tx, &hint));
     let answer = match refused {
         Some(reject) => Answer::Refused { reject },
         None => {
@@ -158,7 +162,7 @@ pub(crate) fn deliver(tx: &mut Tx<'_>, delivery: Delivery, reply: ReplyId) {
                 source,
                 said,
             });
-            let hint = Hint { external_trigger_id: Some(ID), repeats, wait_id: None, ..hint };
+            let hint = Hint { repeats, ..hint };
             Answer::Woken { disposition: wake::take(tx, hint) }
         }
     };

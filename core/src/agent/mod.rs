@@ -22,6 +22,9 @@ pub mod inbox;
 pub mod model;
 pub mod novelty;
 pub mod outbox;
+pub mod outside;
+#[cfg(test)]
+mod outside_tests;
 pub(crate) mod recovery;
 pub(crate) mod settle;
 pub mod sleep;
@@ -71,6 +74,7 @@ use identity::AgentSpec;
 use inbox::{Entry, Inbox};
 use novelty::Novelty;
 use outbox::Outbox;
+use outside::Outside;
 use sleep::Sleep;
 use task::Tasks;
 use timer::Timers;
@@ -112,6 +116,9 @@ pub struct Agent {
     pub novelty: Novelty,
     #[serde(default, skip_serializing_if = "Unattended::is_fresh")]
     pub unattended: Unattended,
+    /// Events from outside that it was sent.
+    #[serde(default, skip_serializing_if = "Outside::is_fresh")]
+    pub outside: Outside,
     #[serde(default, skip_serializing_if = "Account::is_fresh")]
     pub account: Account,
     #[serde(default, skip_serializing_if = "Outbox::is_fresh")]
@@ -200,6 +207,7 @@ impl Agent {
             external_trigger: None,
             novelty: Novelty::default(),
             unattended: Unattended::default(),
+            outside: Outside::default(),
             account: Account::default(),
             outbox: Outbox::default(),
             childhood: Childhood::default(),

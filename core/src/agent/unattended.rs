@@ -1,6 +1,6 @@
 //! Turns that no operator caused stay within bounds (contract: scheduler.md, Nothing spins). Those that the agent causes
 //! itself and that bring nothing on wait longer and longer, and at last for somebody outside; those of one day are
-//! counted, whoever caused them.
+//! counted, and apart from them those that events from outside cause ([`super::outside`]).
 
 use alloc::format;
 
@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::inbox::Entry;
+use super::outside;
 use super::turn::report;
 use super::work::debt::{Ended, Way};
 use crate::config::UnattendedPolicy;
@@ -36,9 +37,12 @@ pub struct Unattended {
     /// The day of the last turn that no operator caused: so many days of UTC after 1970 began.
     #[serde(default)]
     pub day: i64,
-    /// Turns of that day that no operator caused.
+    /// Turns of that day that neither an operator nor an event from outside caused.
     #[serde(default)]
     pub turns_of_day: u32,
+    /// Turns of that day that events from outside caused.
+    #[serde(default, skip_serializing_if = "super::work::is_none")]
+    pub outside_turns_of_day: u32,
     /// As many as a day may have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exhausted: Option<Exhausted>,
@@ -73,10 +77,12 @@ impl Unattended {
     }
 
     /// A turn begins that no operator caused.
-    pub(super) fn started(&mut self, at: Wall) {
-        let day = at.day();
-        self.turns_of_day = if day == self.day { self.turns_of_day.saturating_add(1) } else { 1 };
-        self.day = day;
+    pub(super) fn started(&mut self, at: Wall, from_outside: bool) {
+        if self.day != at.day() {
+            (self.day, self.turns_of_day, self.outside_turns_of_day) = (at.day(), 0, 0);
+        }
+        let turns = if from_outside { &mut self.outside_turns_of_day } else { &mut self.turns_of_day };
+        *turns = turns.saturating_add(1);
     }
 
     pub(super) fn clock_stepped(&mut self, from: Wall, to: Wall) {
@@ -104,7 +110,8 @@ impl Unattended {
     /// Whether a turn for that message would have to wait.
     pub(super) fn restrains(&self, entry: &Entry, now: Wall) -> bool {
         let own = entry.own && (self.self_hold || self.deferred(now).is_some());
-        own || (!entry.message.is_by_operator() && self.exhausted(now).is_some())
+        let caused_by_others = || entry.message.is_by_operator() || outside::causes(entry);
+        own || (self.exhausted(now).is_some() && !caused_by_others())
     }
 }
 
@@ -144,15 +151,16 @@ fn count(tx: &mut Tx<'_>, run_id: RunId) {
 /// The day may have had its last turn without an operator.
 fn exhaust(tx: &mut Tx<'_>, run_id: RunId) {
     let (now, policy, unattended) = (tx.now(), &tx.config.unattended, &tx.agent().unattended);
-    let Unattended { day, turns_of_day: turns, .. } = *unattended;
+    let Unattended { day, turns_of_day: turns, outside_turns_of_day, .. } = *unattended;
     if day != now.day() || turns < policy.turns_per_day || unattended.exhausted(now).is_some() {
         return;
     }
     let until = tomorrow(&tx.agent().id, now);
-    tx.record(UnattendedTurnsExhausted { run_id, turns, until });
+    tx.record(UnattendedTurnsExhausted { run_id, turns, until, outside_turns: Some(outside_turns_of_day) });
     let text = format!(
-        "{turns} turns that no operator caused are all that a day may have (limits.unattended_turns_per_day): \
-         further ones wait until {until}. Prompts have their turns as always."
+        "{turns} turns that neither an operator nor an event from outside caused are all that a day may have \
+         (limits.unattended_turns_per_day): further ones wait until {until}. Prompts and events have their turns \
+         as always."
     );
     report::needs_operator(tx, run_id, text, None);
 }

@@ -11,7 +11,7 @@ use crate::time::{Millis, Wall};
 use crate::view::{RunVerdict, SchedulingPosture};
 
 /// What the agent leaves for itself.
-fn follow_up(world: &mut World) {
+pub(super) fn follow_up(world: &mut World) {
     let sent = ingress(MessageKind::InternalFollowup, Priority::Normal, "look again");
     let origin = Origin::System { subsystem: "follow_up".into() };
     world.admit("main", Ingress { origin, admission_context: AdmissionContext::RuntimeOwned, ..sent });
@@ -176,16 +176,16 @@ fn the_end_of_a_command_is_from_outside_unless_it_was_a_repetition() {
 fn a_day_has_so_many_turns_without_an_operator() {
     let mut world = World::with_config("main", per_day(2));
     for _ in 0..2 {
-        webhook(&mut world);
+        follow_up(&mut world);
         idle(&mut world);
     }
     let brief = world.briefs().pop().unwrap();
-    assert!(brief.contains("2 turns that no operator caused"), "{brief}");
+    assert!(brief.contains("2 turns that neither an operator"), "{brief}");
     let (view, main) = (world.host.view(), agent("main"));
     let closure = world.agent("main").closure(world.now.wall);
     assert_eq!((closure.row, closure.outcome), (5, ClosureOutcome::Waiting), "the agent is held");
     assert_eq!(view.summary(&main).unwrap().scheduling_posture, SchedulingPosture::Blocked);
-    webhook(&mut world);
+    follow_up(&mut world);
     assert!(!works(&world));
     assert_eq!(decided(&world), (DecisionKind::WaitForTimer, DecisionReason::UnattendedTurns, 5));
     assert_eq!(world.host.view().verdict(&agent("main")), Some(RunVerdict::WaitingForTimer));
@@ -204,9 +204,9 @@ fn a_day_has_so_many_turns_without_an_operator() {
 #[test]
 fn a_higher_limit_goes_on_at_the_next_start() {
     let mut world = World::with_config("main", per_day(1));
-    webhook(&mut world);
+    follow_up(&mut world);
     idle(&mut world);
-    webhook(&mut world);
+    follow_up(&mut world);
     assert!(!works(&world));
     world.restart(per_day(1));
     assert!(!works(&world));
@@ -220,7 +220,7 @@ fn a_higher_limit_goes_on_at_the_next_start() {
     world.step(Input::Tick);
     assert!(works(&world));
     idle(&mut world);
-    webhook(&mut world);
+    follow_up(&mut world);
     assert!(!works(&world), "the higher limit is one too");
 }
 

@@ -235,7 +235,7 @@ impl Hints {
     }
 
     /// Whether the agent may have sent itself all that waits.
-    fn are_own(&self) -> bool {
+    pub(crate) fn are_own(&self) -> bool {
         self.others == 0 && self.pending().chain(self.folded()).all(|pending| pending.hint.repeats)
     }
 
@@ -325,15 +325,21 @@ impl Agent {
         match fact {
             WakeFact::WakeHintRecorded(fact) => {
                 self.hints.recorded(at, fact, self.next.wait);
+                self.outside.hinted(at, &fact.hint);
                 self.hinted(at, &fact.hint);
             }
             WakeFact::WakeHintCoalesced(fact) => {
                 self.hints.coalesced(at, fact);
+                self.outside.hinted(at, &fact.hint);
                 self.hinted(at, &fact.hint);
             }
             WakeFact::WakeTickQueued(fact) => {
-                self.inbox.set_own(fact.message_id, self.hints.are_own());
+                let own = self.hints.are_own();
+                self.inbox.set_own(fact.message_id, own);
                 self.hints.told_by_tick(fact);
+                if fact.contentful && !own {
+                    self.outside.told(at, self.hints.told_by(fact.message_id));
+                }
                 if !fact.contentful {
                     self.inbox.needs_no_model(fact.message_id);
                 }

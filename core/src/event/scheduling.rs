@@ -86,13 +86,16 @@ pub struct SelfTurnCounted {
     pub self_hold: bool,
 }
 
-/// A day has had all the turns that it may have without an operator.
+/// A day has had all the turns that the agent itself may cause.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnattendedTurnsExhausted {
     /// The last of them.
     pub run_id: RunId,
     pub turns: u32,
     pub until: Wall,
+    /// Turns of that day that events from outside caused, which are counted apart. An earlier build counted all together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outside_turns: Option<u32>,
 }
 
 /// A start of the runtime found that a day may have more turns without an operator than it has had.

@@ -12,7 +12,7 @@ use crate::event::scheduling::{
 };
 use crate::ids::{MessageId, RunId};
 use crate::message::{MessageKind, Origin};
-use crate::scheduler::DecisionKind;
+use crate::scheduler::{DecisionKind, DecisionReason, SchedulerDecision};
 use crate::terminal::TurnKind;
 use crate::testing::spec;
 use crate::time::{Millis, Wall};
@@ -46,6 +46,15 @@ pub(super) fn cases() -> Vec<Case> {
         case("S9", "the day is over at once", |s| {
             s.replace("unattended_turns_exhausted", 0, exhausted(3, 0));
         }),
+        apart("an event from outside is counted as the agent's own turn", |s| {
+            s.replace("unattended_turns_exhausted", 0, used_up(3, 1));
+        }),
+        apart("an event from outside is not counted", |s| {
+            s.replace("unattended_turns_exhausted", 0, used_up(2, 0));
+        }),
+        apart("an event from outside waits for the agent's own day", |s| {
+            s.after("message_admitted", 3, waits());
+        }),
         case("S9", "a limit is raised that nothing waits for", |s| {
             s.replace("unattended_turns_exhausted", 0, UnattendedTurnsRaised { turns_per_day: 4 });
         }),
@@ -75,7 +84,7 @@ fn counted(run: u64, turns: u32, until: Option<i64>) -> SelfTurnCounted {
 }
 
 fn exhausted(turns: u32, until: i64) -> UnattendedTurnsExhausted {
-    UnattendedTurnsExhausted { run_id: RunId(3), turns, until: Wall(until * 1_000_000) }
+    UnattendedTurnsExhausted { run_id: RunId(3), turns, until: Wall(until * 1_000_000), outside_turns: None }
 }
 
 /// When the sleep of the first turn is over, in seconds.
@@ -83,6 +92,45 @@ const SLEPT: i64 = 4;
 
 fn slept(message: u64, until: i64) -> SleepElapsed {
     SleepElapsed { message_id: MessageId(message), until: Wall(until * 1_000_000) }
+}
+
+fn apart(what: &'static str, sabotage: impl FnOnce(&mut Script)) -> Case {
+    Case::of("S9", what, others(), sabotage)
+}
+
+fn used_up(turns: u32, outside: u32) -> UnattendedTurnsExhausted {
+    UnattendedTurnsExhausted { outside_turns: Some(outside), ..exhausted(turns, FAR) }
+}
+
+fn waits() -> SchedulerDecision {
+    let reason = DecisionReason::UnattendedTurns;
+    SchedulerDecision { reason, ..decided(DecisionKind::WaitForTimer, None) }
+}
+
+/// Two turns that the agent causes itself are all that its day has; events from outside have theirs.
+fn others() -> Script {
+    let mut s = Script::default();
+    s.step().on(AgentCreated { spec: spec() });
+    for turn in 1..=4 {
+        if turn % 2 == 0 {
+            let origin = Origin::Webhook { source: "forge".into(), event_type: None };
+            s.step().on(tells(turn, MessageKind::WebhookEvent, origin));
+        } else {
+            let origin = Origin::System { subsystem: "follow_up".into() };
+            s.step().on(tells(turn, MessageKind::InternalFollowup, origin));
+        }
+        s.begin(turn, turn, turn, turn);
+        s.step().on(settled(turn)).on(processed(turn, Some(turn), Disposition::Processed));
+        s.on(ended(turn, turn, turn, TurnKind::Completed, None, 0));
+        match turn {
+            1 => s.on(counted(1, 1, None)),
+            3 => s.on(counted(3, 1, None)).on(used_up(2, 1)),
+            _ => &mut s,
+        };
+        s.on(closed(ClosureOutcome::Completed));
+        s.on(if turn == 3 { waits() } else { decided(DecisionKind::Sleep, None) });
+    }
+    s
 }
 
 /// Three turns that the agent causes itself bring nothing; then somebody asks for one.

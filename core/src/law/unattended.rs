@@ -6,6 +6,7 @@ use super::seen::Seen;
 use super::{Ruling, rule};
 use crate::event::{Event, SchedulingFact, TurnFact};
 use crate::record::Record;
+use crate::scheduler::DecisionReason;
 use crate::time::Wall;
 
 pub(super) fn s9(seen: &Seen, record: &Record) -> Ruling {
@@ -26,9 +27,11 @@ pub(super) fn s9(seen: &Seen, record: &Record) -> Ruling {
             })
         }
         Event::Scheduling(SchedulingFact::UnattendedTurnsExhausted(fact)) => {
-            let (_, turns) = seen.unattended.of_day;
+            let (own, others) = (seen.unattended.own_of_day, seen.unattended.outside_of_day);
+            let turns = if fact.outside_turns.is_some() { own } else { own + others };
+            let apart = fact.outside_turns.is_none_or(|turns| turns == others);
             let ended = !seen.begins_step(record) && seen.owed.ended == Some(fact.run_id);
-            rule(ended && fact.turns == turns && later(fact.until), || {
+            rule(ended && fact.turns == turns && apart && later(fact.until), || {
                 format!(
                     "the day had {turns} turns, and is said to be over until {} after {}",
                     fact.until, fact.turns
@@ -37,6 +40,14 @@ pub(super) fn s9(seen: &Seen, record: &Record) -> Ruling {
         }
         Event::Scheduling(SchedulingFact::UnattendedTurnsRaised(fact)) => {
             rule(seen.unattended.is_exhausted(), || format!("nothing waits for {} turns", fact.turns_per_day))
+        }
+        Event::Scheduling(SchedulingFact::SchedulerDecision(decision))
+            if decision.reason == DecisionReason::UnattendedTurns && seen.unattended.apart =>
+        {
+            let waits = seen.waiting_event();
+            rule(waits.is_none(), || {
+                format!("{waits:?} comes from outside, and waits for the agent's own day")
+            })
         }
         Event::Turn(TurnFact::TurnStarted(fact)) => {
             let own =

@@ -264,6 +264,10 @@ fn restrained(facts: &SchedulerProjection) -> Option<SchedulerDecision> {
         return Some(rest(facts, DecisionKind::WaitForOperator, DecisionReason::SelfHold, 5, evidence));
     }
     let until = facts.exhausted_until?;
+    // What others hint at is no turn of the agent's own.
+    if let Some(hints) = facts.hints.filter(|hints| !hints.own) {
+        return Some(wake_tick(facts, hints));
+    }
     let evidence = alloc::vec![Evidence::UnattendedTurns { until }, ignored];
     Some(rest(facts, DecisionKind::WaitForTimer, DecisionReason::UnattendedTurns, 5, evidence))
 }
@@ -271,13 +275,8 @@ fn restrained(facts: &SchedulerProjection) -> Option<SchedulerDecision> {
 /// Rows 7 to 11: one message for each of them tells of all that there is.
 fn ticks(facts: &SchedulerProjection) -> Option<SchedulerDecision> {
     // 7: somebody outside has hinted at something.
-    if let Some(HintsFact { hints, sequence }) = facts.hints {
-        let evidence = alloc::vec![Evidence::Hints { hints }];
-        let decision = rest(facts, DecisionKind::EmitSystemTick, DecisionReason::WakeHint, 7, evidence);
-        return Some(SchedulerDecision {
-            idempotency_key: Some(format!("wake_hint:{sequence}")),
-            ..decision
-        });
+    if let Some(hints) = facts.hints {
+        return Some(wake_tick(facts, hints));
     }
     // 8: a sleep is over.
     if let Some(until) = facts.slept_until {
@@ -294,6 +293,13 @@ fn ticks(facts: &SchedulerProjection) -> Option<SchedulerDecision> {
         return Some(emit(facts, item, WorkTick::ContinueActive, 10));
     }
     facts.owed_notice.as_ref().map(|item| emit(facts, item, WorkTick::QueuedAvailable, 11))
+}
+
+/// Row 7.
+fn wake_tick(facts: &SchedulerProjection, HintsFact { hints, sequence, .. }: HintsFact) -> SchedulerDecision {
+    let evidence = alloc::vec![Evidence::Hints { hints }];
+    let decision = rest(facts, DecisionKind::EmitSystemTick, DecisionReason::WakeHint, 7, evidence);
+    SchedulerDecision { idempotency_key: Some(format!("wake_hint:{sequence}")), ..decision }
 }
 
 /// Row 9.

@@ -42,7 +42,7 @@ pub struct SchedulerProjection {
     /// So many turns in a row that the agent caused itself brought nothing on: it causes no further one.
     #[serde(default)]
     pub self_hold: Option<u32>,
-    /// The day has had its turns without an operator.
+    /// The day has had the turns that the agent itself may cause.
     #[serde(default)]
     pub exhausted_until: Option<Wall>,
     /// Hints that wait to be told.
@@ -102,6 +102,9 @@ pub struct HintsFact {
     pub hints: u64,
     /// Number of the last one.
     pub sequence: u64,
+    /// The agent may have sent itself all of them.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub own: bool,
 }
 
 /// A recheck that is due.
@@ -185,8 +188,7 @@ pub fn project(agent: &Agent, host: HostFacts, config: &Config, boundary: Bounda
         free_slot: host.free_slot,
         self_hold: agent.unattended.self_hold.then_some(agent.unattended.self_caused_turns),
         exhausted_until: agent.unattended.exhausted(host.now),
-        hints: Some(HintsFact { hints: agent.hints.count(), sequence: agent.hints.sequence() })
-            .filter(|fact| fact.hints > 0 && room),
+        hints: hints(agent).filter(|_| room),
         slept_until: agent.sleep.as_ref().and_then(|sleep| sleep.over(host.now)).filter(|_| room),
         owed_turn: agent.work.owed_turn(&agent.inbox, host.now).filter(|_| awake).map(item_fact),
         owed_notice: agent.work.owed_notices(&agent.inbox, host.now).next().filter(|_| awake).map(item_fact),
@@ -194,6 +196,11 @@ pub fn project(agent: &Agent, host: HostFacts, config: &Config, boundary: Bounda
         awaited: awaited(agent),
         next_deadline: agent.next_deadline(host.now).map(|(at, reason)| ArmedDeadline { at, reason }),
     }
+}
+
+fn hints(agent: &Agent) -> Option<HintsFact> {
+    let (hints, sequence, own) = (agent.hints.count(), agent.hints.sequence(), agent.hints.are_own());
+    (hints > 0).then_some(HintsFact { hints, sequence, own })
 }
 
 fn awaited(agent: &Agent) -> Option<AwaitedFact> {

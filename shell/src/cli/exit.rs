@@ -85,6 +85,7 @@ impl From<&Reject> for Exit {
             | Reject::IdempotencyConflict { .. }
             | Reject::StaleRunId { .. }
             | Reject::NoCurrentRun
+            | Reject::TooManyEvents { .. }
             | Reject::TooManyAgents { .. } => Self::RefusedByState,
             Reject::KindFromOrigin { .. }
             | Reject::PriorityFromOrigin { .. }

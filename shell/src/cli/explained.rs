@@ -8,6 +8,9 @@ use super::{hints, spending};
 use crate::present;
 use crate::screen::harmless;
 
+/// Sources of events that a line names.
+const SOURCES: usize = 3;
+
 pub(super) fn summary(answer: &Value) -> Vec<Vec<String>> {
     let mut rows = ledger(answer);
     rows.extend([
@@ -111,6 +114,7 @@ fn restrained(answer: &Value) -> Vec<Vec<String>> {
         rows.extend(trouble(answer, "/hold_error").map(|error| row("held for", error)));
     }
     rows.extend(object(answer, "/unattended").map(|counted| row("unattended", unattended(counted))));
+    rows.extend(object(answer, "/outside").map(|counted| row("from outside", outside(counted))));
     rows
 }
 
@@ -179,6 +183,20 @@ fn unattended(counted: &Value) -> String {
     let over = given(counted, "/exhausted/until").map(|until| format!(", all of them until {until}"));
     let over = over.unwrap_or_default();
     format!("{row} of its own in a row without progress{next}; {day} in one day{over}")
+}
+
+/// Turns of one day that others caused, and by whom most of them.
+fn outside(counted: &Value) -> String {
+    let turns = number(counted, "/turns_of_day");
+    let sources = counted.get("sources").and_then(Value::as_object);
+    let of = |source: (&String, &Value)| (number(source.1, "/turns_of_day"), present::one_line(source.0));
+    let mut sources: Vec<(u64, String)> = sources.into_iter().flatten().map(of).collect();
+    sources.sort_by(|one, other| other.cmp(one));
+    let more = sources.len().saturating_sub(SOURCES);
+    let mut named: Vec<String> =
+        sources.iter().take(SOURCES).map(|(turns, source)| format!("{turns} by {source}")).collect();
+    named.extend((more > 0).then(|| format!("{more} more sources")));
+    format!("{turns} turns in one day: {}", named.join(", "))
 }
 
 fn tasks(answer: &Value) -> String {

@@ -279,6 +279,7 @@ mod tests {
             (409, "too_many_agents", Exit::RefusedByState),
             (409, "cursor_ahead", Exit::RefusedByState),
             (429, "queue_full", Exit::RefusedByState),
+            (429, "too_many_events", Exit::RefusedByState),
             (503, "draining", Exit::RefusedByState),
             (503, "disk_full", Exit::RefusedByState),
             (503, "not_stored_yet", Exit::Failed),

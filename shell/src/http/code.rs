@@ -104,6 +104,8 @@ codes! {
     UnsupportedMediaType "unsupported_media_type" UNSUPPORTED_MEDIA_TYPE;
     /// The agent's queue takes no more for now.
     QueueFull "queue_full" TOO_MANY_REQUESTS;
+    /// A source, or all of outside, has sent what may come for now; `details.retry_at` says when it takes more.
+    TooManyEvents "too_many_events" TOO_MANY_REQUESTS;
     /// The runtime shuts down.
     Draining "draining" SERVICE_UNAVAILABLE;
     /// There is no room for anything new on the disk: this was not taken in.
@@ -127,6 +129,7 @@ impl From<&Reject> for Code {
             Reject::ReservedAgentId { .. } => Self::ReservedAgentId,
             Reject::Draining => Self::Draining,
             Reject::QueueFull { .. } => Self::QueueFull,
+            Reject::TooManyEvents { .. } => Self::TooManyEvents,
             Reject::IdempotencyConflict { .. } => Self::IdempotencyConflict,
             Reject::KindFromOrigin { .. } => Self::KindFromOrigin,
             Reject::PriorityFromOrigin { .. } => Self::PriorityFromOrigin,

@@ -3,7 +3,7 @@
 use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use holon_core::{AgentId, Reject};
+use holon_core::{AgentId, Millis, Reject};
 use serde_json::{Map, Value, json};
 
 use super::api::ErrorBody;
@@ -30,11 +30,13 @@ pub(super) struct Failure {
     text: String,
     hint: Option<String>,
     details: Map<String, Value>,
+    /// When another try makes sense, where somebody knows better than [`RETRY_SECONDS`].
+    retry_after: Option<HeaderValue>,
 }
 
 impl Failure {
     pub(super) fn new(code: Code, text: impl ToString) -> Box<Self> {
-        Box::new(Self { code, text: text.to_string(), hint: None, details: Map::new() })
+        Box::new(Self { code, text: text.to_string(), hint: None, details: Map::new(), retry_after: None })
     }
 
     #[must_use]
@@ -46,6 +48,13 @@ impl Failure {
     #[must_use]
     pub(super) fn detail(mut self: Box<Self>, name: &str, value: impl Into<Value>) -> Box<Self> {
         self.details.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// In whole seconds, never too early.
+    #[must_use]
+    fn retry_after(mut self: Box<Self>, wait: Millis) -> Box<Self> {
+        self.retry_after = Some(HeaderValue::from(wait.0.div_ceil(1_000).max(1)));
         self
     }
 
@@ -78,6 +87,9 @@ impl Failure {
         if matches!(self.code, Code::QueueFull | Code::Draining | Code::DiskFull | Code::NotStoredYet) {
             headers.insert(RETRY_AFTER, RETRY_SECONDS);
         }
+        if let Some(retry_after) = &self.retry_after {
+            headers.insert(RETRY_AFTER, retry_after.clone());
+        }
         headers
     }
 }
@@ -105,6 +117,17 @@ impl From<Reject> for Box<Failure> {
             | Reject::ReservedAgentId { agent } => failure.detail("agent_id", agent.as_str()),
             Reject::QueueFull { agent, entries, bytes } => {
                 failure.detail("agent_id", agent.as_str()).detail("entries", entries).detail("bytes", bytes)
+            }
+            Reject::TooManyEvents { agent, event_source, allowance, limit, retry_at, retry_after_ms } => {
+                failure
+                    .retry_after(retry_after_ms)
+                    .detail("agent_id", agent.as_str())
+                    .detail("source", event_source)
+                    .detail("allowance", allowance.name())
+                    .detail("setting", allowance.setting())
+                    .detail("limit", limit)
+                    .detail("retry_at", retry_at.to_string())
+                    .detail("retry_after_ms", retry_after_ms.0)
             }
             Reject::IdempotencyConflict { message_id } => {
                 failure.detail("message_id", message_id.to_string())

@@ -215,7 +215,25 @@ pub const KEYS: &[Key<Settings>] = &[
         "limits.unattended_turns_per_day",
         core.unattended.turns_per_day,
         number(1, 1_000_000),
-        "turns of an agent that no operator causes, in one day of UTC"
+        "turns of an agent that neither an operator nor an event from outside causes, in one day of UTC"
+    ),
+    key!(
+        "limits.outside_turns_per_day",
+        core.unattended.outside_turns_per_day,
+        number(1, 1_000_000),
+        "turns of an agent that events from outside cause, in one day of UTC; further events are refused"
+    ),
+    key!(
+        "limits.source_turns_per_day",
+        core.unattended.source_turns_per_day,
+        number(1, 1_000_000),
+        "turns of an agent that events of one source cause, in one day of UTC; further ones are refused"
+    ),
+    key!(
+        "limits.source_events_per_minute",
+        core.unattended.source_events_per_minute,
+        number(1, 1_000_000),
+        "events of one source that an agent takes in one minute; further ones are refused"
     ),
     key!("limits.agents", core.limits.agents, number(1, 10_000_000), "most agents of one home"),
     key!(

@@ -6,7 +6,7 @@ use holon_core::{AgentId, Config, Event, MessageId, Record};
 
 use super::Told;
 use super::agent::Model;
-use super::{tasks, work};
+use super::{outside, tasks, work};
 
 /// Most references that a message may bring along.
 const SOURCE_REFS: usize = 16;
@@ -99,6 +99,12 @@ pub(super) fn expected(
         }
     }
     right.extend(fresh(config, draining, before, new, ingress));
+    let source = outside::source(&ingress.origin);
+    let runtime = ingress.admission_context == AdmissionContext::RuntimeOwned;
+    // What is admitted all the same, the records say.
+    if source.is_some_and(|source| !runtime && before.outside.may_refuse(&source, &config.unattended)) {
+        right.push(Told::Refused("too_many_events"));
+    }
     right
 }
 

@@ -11,6 +11,7 @@ use holon_core::model::ModelRef;
 use holon_core::{AgentId, Config, ContentId, Event, MessageId, Record, RunId, Wall};
 
 use super::admission::bounds;
+use super::outside::Outside;
 use super::tasks::Tasks;
 use super::timers::Timers;
 use super::trigger::Trigger;
@@ -47,6 +48,7 @@ pub(super) struct Model {
     pub(super) unattended: Unattended,
     /// Sources of which hints wait, and whether one of them has a body.
     pub(super) hints: BTreeMap<String, bool>,
+    pub(super) outside: Outside,
     pub(super) trigger: Trigger,
 }
 
@@ -86,11 +88,13 @@ impl Model {
     pub(super) fn apply(&mut self, record: &Record, config: &Config, no_room: bool) -> Result<(), Failure> {
         if let Event::Wake(fact) = &record.event {
             self.hinted(fact);
+            self.outside.hinted(record.at, fact, &config.unattended)?;
             self.trigger.apply(fact)?;
         }
         match &record.event {
             Event::Inbox(InboxFact::MessageAdmitted(fact)) => {
                 self.fits(&fact.message, config, no_room)?;
+                self.outside.admitted(record.at, &fact.message, &config.unattended)?;
                 self.admitted(record.at, fact, config)
             }
             Event::Inbox(fact) => self.inbox(record.at, fact, config),
@@ -102,7 +106,8 @@ impl Model {
                 ensure!(same, "G5", "{} is bound to {:?}, expected {due:?}", fact.run_id, fact.models);
                 self.run = Some((fact.run_id, fact.message_id));
                 let kind = self.alive.get(&fact.message_id).map(|alive| alive.kind);
-                self.unattended.started(record.at, kind);
+                let by_others = self.outside.hinted_by_others(fact.message_id);
+                self.unattended.started(record.at, kind, by_others);
                 Ok(())
             }
             Event::Turn(TurnFact::TurnTerminal(fact)) => {
@@ -118,6 +123,7 @@ impl Model {
             }
             Event::Lifecycle(LifecycleFact::ControlApplied(fact)) if fact.action == ControlAction::Stop => {
                 self.hints.clear();
+                self.outside.stopped();
                 // A letter of its supervisor may have stopped it.
                 self.stopped |= self.child.is_some();
                 Ok(())

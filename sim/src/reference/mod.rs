@@ -4,6 +4,7 @@
 
 mod admission;
 mod agent;
+mod outside;
 mod tasks;
 mod timers;
 mod trigger;
@@ -356,7 +357,15 @@ impl Reference {
             Some(agent) if !agent.trigger.takes(delivery.generation) => {
                 vec![Told::Refused("unknown_trigger")]
             }
-            Some(_) | None => self.hint_is_taken(before, &delivery.hint),
+            Some(agent) => {
+                let mut told = self.hint_is_taken(before, &delivery.hint);
+                let source = outside::source_of_hint(&delivery.hint);
+                if agent.outside.may_refuse(&source, &self.config.unattended) {
+                    told.push(Told::Refused("too_many_events"));
+                }
+                told
+            }
+            None => self.hint_is_taken(before, &delivery.hint),
         }
     }
 

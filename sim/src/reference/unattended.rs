@@ -28,8 +28,8 @@ pub(super) struct Unattended {
     pub(super) turns: u32,
     /// The next one waits; its time may have come.
     waits: bool,
-    /// The last day with a turn that no operator caused, and how many it had.
-    day: (i64, u32),
+    /// The last day with a turn that no operator caused, how many of its own it had, and how many because of others.
+    day: (i64, u32, u32),
     /// The day was said to be over after so many; it may have ended since.
     exhausted: Option<u32>,
     /// Until when the agent chose to rest; that may be over.
@@ -51,16 +51,17 @@ impl Unattended {
         ];
         let caused = kind.is_some_and(|kind| own.contains(&kind));
         let sleeps = self.sleeps.is_some() && kind == Some(MessageKind::SystemTick);
-        sleeps
-            || (caused && self.waits)
-            || (self.exhausted.is_some() && kind != Some(MessageKind::OperatorPrompt))
+        sleeps || (caused && self.waits) || (self.exhausted.is_some() && !kind.is_some_and(from_outside))
     }
 
-    pub(super) fn started(&mut self, at: Wall, kind: Option<MessageKind>) {
+    /// A turn begins; `by_others` says whether hints of somebody else did.
+    pub(super) fn started(&mut self, at: Wall, kind: Option<MessageKind>, by_others: bool) {
         self.sleeps = None;
         if kind != Some(MessageKind::OperatorPrompt) {
             let day = at.0.div_euclid(DAY);
-            self.day = (day, if self.day.0 == day { self.day.1 + 1 } else { 1 });
+            let (_, own, others) = if self.day.0 == day { self.day } else { (day, 0, 0) };
+            let outside = by_others || kind.is_some_and(from_outside);
+            self.day = if outside { (day, own, others + 1) } else { (day, own + 1, others) };
         }
     }
 
@@ -107,8 +108,9 @@ impl Unattended {
                 self.waits = right.is_some() || held;
             }
             Event::Scheduling(SchedulingFact::UnattendedTurnsExhausted(fact)) => {
-                let (day, turns) = self.day;
-                ensure!(fact.turns == turns, "S9", "the day had {turns} turns, {} are said", fact.turns);
+                let (day, turns, others) = self.day;
+                let same = (fact.turns, fact.outside_turns) == (turns, Some(others));
+                ensure!(same, "S9", "the day had {turns} turns and {others} because of others: {fact:?}");
                 ensure!(turns >= policy.turns_per_day, "S9", "{turns} turns are enough for a day");
                 let midnight = Wall((day + 1).saturating_mul(DAY));
                 let right = midnight <= fact.until && fact.until.since(midnight) < SPREAD;

@@ -441,6 +441,9 @@ fn config_of(draw: &mut Draw, agents: u32) -> Config {
     config.budgets = budgets(draw);
     config.prices = prices(&config.models);
     config.unattended.turns_per_day = draw.of("turns_per_day", &[2_000, 2_000, 5, 20]);
+    config.unattended.outside_turns_per_day = draw.of("outside_turns", &[2_000, 2_000, 2_000, 4, 20]);
+    config.unattended.source_turns_per_day = draw.of("source_turns", &[1_000, 1_000, 1_000, 3, 10]);
+    config.unattended.source_events_per_minute = draw.of("source_events", &[600, 600, 600, 2]);
     config.while_stopped = draw.of("while_stopped", &[WhileStopped::Queue, WhileStopped::Refuse]);
     config
 }

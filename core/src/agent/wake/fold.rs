@@ -131,6 +131,12 @@ impl Agent {
         }
     }
 
+    /// Whether a hint that comes now makes the model look.
+    pub(in crate::agent) fn needs_turn(&self, hint: &Hint, at: Wall) -> bool {
+        let named = self.wait_named_by(hint).is_some();
+        named || hint.body.is_some() || self.is_awaited(&Pending::one(at, 0, hint.clone()))
+    }
+
     /// The source that is folded when one more has something to say; that may be the new one.
     pub(super) fn source_to_fold(&self, new: &Pending) -> Option<(String, HintWeight)> {
         if self.hints.pending.len() < SOURCES {

@@ -4,6 +4,7 @@ use super::Seen;
 use crate::event::scheduling::{SelfTurnCounted, UnattendedTurnsExhausted};
 use crate::event::turn::{TurnStarted, TurnTerminal};
 use crate::ids::MessageId;
+use crate::message::MessageKind;
 use crate::terminal::{TurnKind, TurnReason};
 use crate::time::Wall;
 
@@ -14,9 +15,13 @@ pub(in crate::law) struct Unattended {
     pub(in crate::law) turns: u32,
     until: Option<Wall>,
     held: bool,
-    /// Turns without an operator of the day that the last of them began on.
-    pub(in crate::law) of_day: (i64, u32),
+    /// Turns without an operator of the day that the last of them began on: the agent's own, and those of others.
+    day: i64,
+    pub(in crate::law) own_of_day: u32,
+    pub(in crate::law) outside_of_day: u32,
     exhausted: Option<Wall>,
+    /// Earlier builds counted all of them together, and let all of them wait.
+    pub(in crate::law) apart: bool,
 }
 
 impl Unattended {
@@ -29,7 +34,7 @@ impl Unattended {
     }
 
     pub(super) fn exhausted(&mut self, fact: &UnattendedTurnsExhausted) {
-        self.exhausted = Some(fact.until);
+        (self.exhausted, self.apart) = (Some(fact.until), fact.outside_turns.is_some());
     }
 
     pub(super) fn raised(&mut self) {
@@ -50,6 +55,10 @@ impl Unattended {
     pub(in crate::law) fn waits(&self, at: Wall) -> bool {
         self.held || self.until.is_some_and(|until| until > at)
     }
+}
+
+fn is_event(kind: MessageKind) -> bool {
+    matches!(kind, MessageKind::ChannelEvent | MessageKind::WebhookEvent | MessageKind::CallbackEvent)
 }
 
 impl Seen {
@@ -80,6 +89,18 @@ impl Seen {
         self.unattended.held || self.unattended.exhausted.is_some_and(|until| until > at)
     }
 
+    /// Whether somebody outside causes the turn of a message.
+    fn is_from_outside(&self, message: MessageId) -> bool {
+        let entry = self.queue.live.get(&message);
+        entry.is_some_and(|entry| is_event(entry.kind) || (self.tells_hints(message) && !entry.own))
+    }
+
+    /// The first event from outside that waits.
+    pub(in crate::law) fn waiting_event(&self) -> Option<MessageId> {
+        let mut live = self.queue.live.iter();
+        live.find(|(_, entry)| is_event(entry.kind) && entry.claim.is_none()).map(|(id, _)| *id)
+    }
+
     pub(super) fn unattended_started(&mut self, fact: &TurnStarted, at: Wall) {
         let entry = |id: &MessageId| self.queue.live.get(id);
         let own = core::iter::once(&fact.message_id)
@@ -90,8 +111,13 @@ impl Seen {
             run.own = own;
         }
         if !asked {
-            let (day, (counted, turns)) = (at.day(), self.unattended.of_day);
-            self.unattended.of_day = (day, if counted == day { turns + 1 } else { 1 });
+            let outside = self.is_from_outside(fact.message_id);
+            let counted = &mut self.unattended;
+            if counted.day != at.day() {
+                (counted.day, counted.own_of_day, counted.outside_of_day) = (at.day(), 0, 0);
+            }
+            counted.own_of_day += u32::from(!outside);
+            counted.outside_of_day += u32::from(outside);
         }
     }
 

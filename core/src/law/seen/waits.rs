@@ -57,6 +57,7 @@ struct About {
     timer: Option<TimerId>,
     tasks: Vec<TaskId>,
     rechecks: bool,
+    tells_hints: bool,
     /// The hints that it tells of.
     hints: Vec<Pending>,
 }
@@ -123,7 +124,12 @@ impl Seen {
     }
 
     pub(super) fn hints_about(&mut self, message: MessageId, hints: Vec<Pending>) {
-        self.waits.about.entry(message).or_default().hints = hints;
+        let about = self.waits.about.entry(message).or_default();
+        (about.hints, about.tells_hints) = (hints, true);
+    }
+
+    pub(super) fn tells_hints(&self, message: MessageId) -> bool {
+        self.waits.about.get(&message).is_some_and(|about| about.tells_hints)
     }
 
     pub(super) fn told_about(&mut self, message: MessageId, task: TaskId) {

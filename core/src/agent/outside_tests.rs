@@ -1,0 +1,152 @@
+use alloc::format;
+
+use crate::agent::outside::{Allowance, SOURCES};
+use crate::agent::unattended;
+use crate::agent::wake_tests::{delivers, says_something, woken};
+use crate::agent::work::tests::idle;
+use crate::config::{Config, UnattendedPolicy};
+use crate::effect::Answer;
+use crate::message::{Ingress, MessageKind, Origin, Priority};
+use crate::reject::Reject;
+use crate::testing::{World, agent, config, ingress, prompt};
+use crate::time::{Millis, Wall};
+
+fn limited(policy: UnattendedPolicy) -> World {
+    World::with_config("main", Config { unattended: policy, ..config() })
+}
+
+fn few() -> UnattendedPolicy {
+    UnattendedPolicy { outside_turns_per_day: 5, source_turns_per_day: 3, ..UnattendedPolicy::default() }
+}
+
+fn event(source: &str) -> Ingress {
+    let origin = Origin::Webhook { source: source.into(), event_type: None };
+    Ingress { origin, ..ingress(MessageKind::WebhookEvent, Priority::Normal, "it was merged") }
+}
+
+/// What an event is refused for, and until when.
+fn sends(world: &mut World, source: &str) -> Option<(Allowance, Wall)> {
+    refused(world.send("main", event(source)))
+}
+
+fn refused(answer: Answer) -> Option<(Allowance, Wall)> {
+    match answer {
+        Answer::Admitted { .. } | Answer::Woken { .. } => None,
+        Answer::Refused { reject: Reject::TooManyEvents { allowance, retry_at, .. } } => {
+            Some((allowance, retry_at))
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_source_uses_up_its_own_day_and_then_that_of_all_sources() {
+    let mut world = limited(few());
+    let tomorrow = unattended::tomorrow(&agent("main"), world.now.wall);
+    for _ in 0..3 {
+        assert_eq!(sends(&mut world, "forge"), None);
+    }
+    assert_eq!(sends(&mut world, "forge"), Some((Allowance::SourceDay, tomorrow)));
+    for _ in 0..2 {
+        assert_eq!(sends(&mut world, "chat"), None, "another source has its own");
+    }
+    assert_eq!(sends(&mut world, "mail"), Some((Allowance::OutsideDay, tomorrow)));
+    let mut turns = 0;
+    while world.agent("main").run.is_some() {
+        turns += 1;
+        world.complete("main", crate::testing::context());
+        world.complete("main", crate::testing::says("done"));
+    }
+    assert_eq!(turns, 5, "what was taken has its turn");
+    assert_eq!(
+        (world.agent("main").unattended.turns_of_day, world.agent("main").unattended.outside_turns_of_day),
+        (0, 5)
+    );
+    world.admit("main", prompt("go"));
+    assert!(world.agent("main").run.is_some(), "an operator is counted by nobody");
+    idle(&mut world);
+    world.now.wall = tomorrow;
+    assert_eq!(sends(&mut world, "forge"), None);
+}
+
+/// Strangers take nothing of the turns that the agent causes itself, nor the other way round.
+#[test]
+fn the_day_of_the_agent_itself_is_counted_apart() {
+    let mut world = limited(UnattendedPolicy { turns_per_day: 1, ..few() });
+    for _ in 0..3 {
+        sends(&mut world, "forge");
+        idle(&mut world);
+    }
+    assert_eq!(world.agent("main").unattended.exhausted, None);
+    crate::agent::unattended_tests::follow_up(&mut world);
+    idle(&mut world);
+    assert!(world.agent("main").unattended.exhausted.is_some_and(|exhausted| exhausted.turns == 1));
+    crate::agent::unattended_tests::follow_up(&mut world);
+    assert!(world.agent("main").run.is_none(), "its own day is over");
+    sends(&mut world, "chat");
+    assert!(
+        world.agent("main").run.as_ref().is_some_and(|run| run.incoming.kind == MessageKind::WebhookEvent)
+    );
+    idle(&mut world);
+    delivers(&mut world, 1, says_something("ci"));
+    assert!(woken(&world), "what somebody hints at is no turn of its own either");
+}
+
+#[test]
+fn a_source_has_so_many_events_in_a_minute() {
+    let mut world = limited(UnattendedPolicy { source_events_per_minute: 2, ..UnattendedPolicy::default() });
+    let minute = 60_000_000;
+    let next = Wall((world.now.wall.0.div_euclid(minute) + 1) * minute);
+    for _ in 0..2 {
+        assert_eq!(sends(&mut world, "forge"), None);
+        assert_eq!(refused(delivers(&mut world, 1, crate::agent::wake_tests::hint("web"))), None);
+    }
+    assert_eq!(sends(&mut world, "forge"), Some((Allowance::SourceMinute, next)));
+    let hint = crate::agent::wake_tests::hint("web");
+    assert_eq!(refused(delivers(&mut world, 1, hint)), Some((Allowance::SourceMinute, next)));
+    world.pass(Millis(next.since(world.now.wall).0));
+    assert_eq!(sends(&mut world, "forge"), None);
+}
+
+/// Hints cost a turn where they are told, however many they were; bare ones cost none.
+#[test]
+fn hints_use_up_a_day_by_the_turns_that_they_cause() {
+    let mut world = limited(few());
+    for said in 0..3 {
+        let hint = crate::agent::wake::Hint {
+            body: Some(crate::content::Text::short(format!("build {said}"))),
+            ..says_something("ci")
+        };
+        assert_eq!(refused(delivers(&mut world, 1, hint.clone())), None);
+        assert_eq!(refused(delivers(&mut world, 1, hint)), None, "it waits for the next message");
+        idle(&mut world);
+    }
+    let outside = &world.agent("main").outside;
+    let counted = outside.sources["trigger:ci"].turns_of_day;
+    assert!(counted >= 3 && outside.turns_of_day == counted, "{outside:?}");
+    assert!(matches!(
+        refused(delivers(&mut world, 1, says_something("ci"))),
+        Some((Allowance::SourceDay, _))
+    ));
+    assert_eq!(
+        refused(delivers(&mut world, 1, crate::agent::wake_tests::hint("ci"))),
+        None,
+        "a sign of life"
+    );
+}
+
+#[test]
+fn sources_past_the_bound_share_one_allowance() {
+    let mut world = limited(UnattendedPolicy {
+        outside_turns_per_day: 10_000,
+        source_turns_per_day: 2,
+        ..UnattendedPolicy::default()
+    });
+    world.admit("main", prompt("a long turn"));
+    for source in 0..SOURCES + 2 {
+        assert_eq!(sends(&mut world, &format!("s{source}")), None);
+    }
+    assert_eq!(world.agent("main").outside.sources.len(), SOURCES);
+    assert!(matches!(sends(&mut world, "one more"), Some((Allowance::SourceDay, _))));
+    assert_eq!(sends(&mut world, "s0"), None, "who was there before keeps its own");
+}
