@@ -2,6 +2,7 @@
 //! is built from the projection and the decision function themselves (contract: scheduler.md, Explaining).
 
 mod children;
+mod deferred;
 mod run;
 mod spending;
 mod verdict;
@@ -43,6 +44,7 @@ use crate::time::Wall;
 use crate::tool::Tool;
 pub(crate) use children::observe;
 pub use children::{ActiveChild, ChildObservability, ChildPhase};
+pub use deferred::DeferredWork;
 pub use run::{AttemptError, CallSummary, RunSummary};
 pub use spending::{BudgetState, Spending};
 pub use waits::ActiveWait;
@@ -59,6 +61,14 @@ names! {
         Archived "archived", ActiveTurn "active_turn", HasQueuedInput "has_queued_input",
         HasRunnableWork "has_runnable_work", WaitingForTask "waiting_for_task",
         WaitingForExternal "waiting_for_external", WaitingForOperator "waiting_for_operator", Blocked "blocked", Idle "idle",
+    }
+}
+
+names! {
+    /// What a status means beyond itself; shown, never stored, and no gate for anything.
+    StatusLabel {
+        /// The agent is not stopped, and waits for the end of a task.
+        AwaitingTask "awaiting_task",
     }
 }
 
@@ -80,6 +90,8 @@ pub struct AgentSummary {
     pub created_at: Wall,
     pub status: Status,
     pub status_since: Wall,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status_label: Option<StatusLabel>,
     pub scheduling_posture: SchedulingPosture,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lifecycle_hint: Option<alloc::string::String>,
@@ -152,6 +164,8 @@ pub struct Explanation {
     pub agent_id: AgentId,
     pub status: Status,
     pub since: Wall,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status_label: Option<StatusLabel>,
     pub scheduling_posture: SchedulingPosture,
     /// What the scheduler would decide at this moment.
     pub decision: SchedulerDecision,
@@ -173,6 +187,9 @@ pub struct Explanation {
     /// What it waits for: for its work items in order, then for itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits: Vec<ActiveWait>,
+    /// Work that is owed later, because turns for it brought nothing; the earliest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deferred_work: Vec<DeferredWork>,
     /// Hints that wait to be told, by source, then folded ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hints: Vec<Pending>,
@@ -267,6 +284,7 @@ impl<'a> View<'a> {
             agent_id: agent.id.clone(),
             status: agent.status,
             since: agent.status_since,
+            status_label: status_label(agent, now),
             scheduling_posture: posture(agent, now),
             woken_by: wake_sources(agent, &decision, !deadlines.is_empty()),
             decision,
@@ -277,6 +295,7 @@ impl<'a> View<'a> {
             hold: agent.hold.clone(),
             sleep: agent.sleep.clone(),
             waits: waits::active(agent),
+            deferred_work: deferred::deferred(agent, now),
             hints: agent.hints.pending().chain(agent.hints.folded()).cloned().collect(),
             other_hints: Some(agent.hints.others()).filter(|others| *others > 0),
             unattended: agent.unattended.shown(),
@@ -342,6 +361,7 @@ impl AgentSummary {
             created_at: agent.created_at,
             status: agent.status,
             status_since: agent.status_since,
+            status_label: status_label(agent, now),
             scheduling_posture: posture(agent, now),
             lifecycle_hint: (agent.status == Status::Stopped).then(|| match agent.childhood.retired {
                 Some(_) => archived_hint(&agent.id),
@@ -390,6 +410,11 @@ fn posture(agent: &Agent, now: Wall) -> SchedulingPosture {
     } else {
         SchedulingPosture::Idle
     }
+}
+
+fn status_label(agent: &Agent, now: Wall) -> Option<StatusLabel> {
+    let waits = posture(agent, now) == SchedulingPosture::WaitingForTask;
+    waits.then_some(StatusLabel::AwaitingTask)
 }
 
 /// Of all that is waited for, what is told first; a stall and a timer are no more than an obstacle.

@@ -2,9 +2,11 @@ use alloc::format;
 
 use crate::agent::outside::{Allowance, SOURCES};
 use crate::agent::unattended;
-use crate::agent::wake_tests::{delivers, says_something, woken};
+use crate::agent::wake::Hint;
+use crate::agent::wake_tests::{delivers, hint, says_something, woken};
 use crate::agent::work::tests::idle;
 use crate::config::{Config, UnattendedPolicy};
+use crate::content::Text;
 use crate::effect::Answer;
 use crate::message::{Ingress, MessageKind, Origin, Priority};
 use crate::reject::Reject;
@@ -99,11 +101,10 @@ fn a_source_has_so_many_events_in_a_minute() {
     let next = Wall((world.now.wall.0.div_euclid(minute) + 1) * minute);
     for _ in 0..2 {
         assert_eq!(sends(&mut world, "forge"), None);
-        assert_eq!(refused(delivers(&mut world, 1, crate::agent::wake_tests::hint("web"))), None);
+        assert_eq!(refused(delivers(&mut world, 1, hint("web"))), None);
     }
     assert_eq!(sends(&mut world, "forge"), Some((Allowance::SourceMinute, next)));
-    let hint = crate::agent::wake_tests::hint("web");
-    assert_eq!(refused(delivers(&mut world, 1, hint)), Some((Allowance::SourceMinute, next)));
+    assert_eq!(refused(delivers(&mut world, 1, hint("web"))), Some((Allowance::SourceMinute, next)));
     world.pass(Millis(next.since(world.now.wall).0));
     assert_eq!(sends(&mut world, "forge"), None);
 }
@@ -113,26 +114,22 @@ fn a_source_has_so_many_events_in_a_minute() {
 fn hints_use_up_a_day_by_the_turns_that_they_cause() {
     let mut world = limited(few());
     for said in 0..3 {
-        let hint = crate::agent::wake::Hint {
-            body: Some(crate::content::Text::short(format!("build {said}"))),
-            ..says_something("ci")
-        };
-        assert_eq!(refused(delivers(&mut world, 1, hint.clone())), None);
-        assert_eq!(refused(delivers(&mut world, 1, hint)), None, "it waits for the next message");
+        let body = Some(Text::short(format!("build {said}")));
+        assert_eq!(refused(delivers(&mut world, 1, Hint { body, ..hint("ci") })), None);
+        assert_eq!(refused(delivers(&mut world, 1, hint("ci"))), None, "it is told with the next message");
         idle(&mut world);
     }
     let outside = &world.agent("main").outside;
-    let counted = outside.sources["trigger:ci"].turns_of_day;
-    assert!(counted >= 3 && outside.turns_of_day == counted, "{outside:?}");
+    assert_eq!(
+        (outside.sources["trigger:ci"].turns_of_day, outside.turns_of_day),
+        (3, 3),
+        "bare ones cost none"
+    );
     assert!(matches!(
         refused(delivers(&mut world, 1, says_something("ci"))),
         Some((Allowance::SourceDay, _))
     ));
-    assert_eq!(
-        refused(delivers(&mut world, 1, crate::agent::wake_tests::hint("ci"))),
-        None,
-        "a sign of life"
-    );
+    assert_eq!(refused(delivers(&mut world, 1, hint("ci"))), None, "a sign of life");
 }
 
 #[test]

@@ -243,9 +243,9 @@ fn flood(world: &mut World, sources: usize, alike: &Hint) {
 
 /// What the message that tells of hints says.
 fn tick_text(world: &World) -> String {
-    let admitted = world.log.iter().rev().find_map(|record| match &record.event {
-        Event::Inbox(InboxFact::MessageAdmitted(fact)) if is_tick(&fact.message) => Some(fact),
-        _ => None,
+    let admitted = world.log.iter().rev().find_map(|record| {
+        let Event::Inbox(InboxFact::MessageAdmitted(fact)) = &record.event else { return None };
+        is_tick(&fact.message).then_some(fact)
     });
     admitted.unwrap().message.body.text.preview().into()
 }

@@ -146,7 +146,13 @@ pub struct ReminderInjected {
     pub text: String,
 }
 
-names! { ReminderKind { RepeatedToolCall "repeated_tool_call", WorkProgress "work_progress" } }
+names! {
+    ReminderKind {
+        RepeatedToolCall "repeated_tool_call", WorkProgress "work_progress",
+        /// An operator has said something, and a work item still says that it needs input.
+        NeedsInput "needs_input",
+    }
+}
 
 /// The oldest rounds of the turn are told in short from now on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -105,6 +105,7 @@ pub(super) fn decided(kind: DecisionKind, message: Option<u64>) -> SchedulerDeci
         model_reentry: message.is_some(),
         liveness_only: false,
         message_id: message.map(MessageId),
+        also_message_ids: Vec::new(),
         next_deadline: None,
         evidence: Vec::new(),
     }

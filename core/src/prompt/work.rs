@@ -42,6 +42,16 @@ pub(crate) fn reminder(item: &WorkItem, rounds: u32, bytes: usize) -> String {
     worded(clip(told.trim_end(), bytes))
 }
 
+/// What the turn of an operator's word is reminded of.
+pub(crate) fn needs_input(item: &WorkItem) -> String {
+    worded(format!(
+        "{} still says that it needs input, and the operator has said something: {}\nIf that answers it, set its \
+         plan_status with UpdateWorkItem, else it goes on waiting.",
+        item.id,
+        clip(&item.objective, LINE_BYTES)
+    ))
+}
+
 fn waits(wait: &Wait) -> String {
     format!("Waits ({}, {}): {}\n", wait.id, wait.kind, clip(&wait.waiting_for, LINE_BYTES))
 }

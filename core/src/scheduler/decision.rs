@@ -58,6 +58,9 @@ pub struct SchedulerDecision {
     pub liveness_only: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_id: Option<MessageId>,
+    /// Results of tasks that the turn takes as well, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also_message_ids: Vec<MessageId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_item_id: Option<WorkItemId>,
     /// The task whose end is waited for.
@@ -374,6 +377,7 @@ fn take(
         model_reentry: !liveness_only,
         liveness_only,
         message_id: Some(head.message_id),
+        also_message_ids: if liveness_only { Vec::new() } else { head.also.clone() },
         work_item_id: None,
         task_id: None,
         wait_id: head.wait_id,
@@ -398,6 +402,7 @@ fn rest(
         model_reentry: false,
         liveness_only: false,
         message_id: None,
+        also_message_ids: Vec::new(),
         work_item_id: None,
         task_id: None,
         wait_id: None,

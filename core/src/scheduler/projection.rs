@@ -1,12 +1,14 @@
 //! The facts that a decision is taken from: nothing outside this value may decide anything.
 
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
 use crate::agent::Agent;
 use crate::agent::budget::BudgetKind;
 use crate::agent::inbox::Entry;
+use crate::agent::turn::begin;
 use crate::agent::wait::{Wait, WaitKind, recheck};
 use crate::agent::work::debt::TICK_BYTES;
 use crate::agent::work::{PlanStatus, WorkItem, WorkState};
@@ -74,7 +76,7 @@ pub struct RunFact {
     pub message_id: MessageId,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
     pub message_id: MessageId,
     pub priority: Priority,
@@ -85,6 +87,9 @@ pub struct Head {
     /// The first of the waits that it ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_id: Option<WaitId>,
+    /// Results of tasks that its turn takes as well.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<MessageId>,
 }
 
 /// A work item as a decision names it.
@@ -131,7 +136,7 @@ pub struct AwaitedFact {
     pub item: Option<ItemFact>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HoldFact {
     /// Without one it takes somebody to end it.
     #[serde(default)]
@@ -166,7 +171,9 @@ pub fn project(agent: &Agent, host: HostFacts, config: &Config, boundary: Bounda
         let class = continuation::resolve(&trigger, closure.outcome, closure.waiting_reason).class;
         let (message_id, priority) = (entry.message.id, entry.message.priority);
         let wait_id = trigger.resolves.first().map(|(wait_id, _)| *wait_id);
-        Head { message_id, priority, class, stale: trigger.spent == Some(Spent::Stale), wait_id }
+        let stale = trigger.spent == Some(Spent::Stale);
+        let also = begin::further_results(agent, config, host.now, message_id);
+        Head { message_id, priority, class, stale, wait_id, also }
     };
     // What has no room stays owed.
     let room = agent.inbox.has_room(MessageKind::SystemTick, TICK_BYTES, &config.queue);

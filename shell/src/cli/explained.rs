@@ -15,7 +15,7 @@ pub(super) fn summary(answer: &Value) -> Vec<Vec<String>> {
     let mut rows = ledger(answer);
     rows.extend([
         row("agent", text(answer, "/agent_id")),
-        row("status", format!("{} since {}", text(answer, "/status"), text(answer, "/status_since"))),
+        row("status", format!("{} since {}", status(answer), text(answer, "/status_since"))),
         row("posture", text(answer, "/scheduling_posture")),
         row("works in", text(answer, "/workspace/execution/cwd")),
         row("model", text(answer, "/model/effective_model")),
@@ -38,7 +38,7 @@ pub(super) fn explanation(answer: &Value) -> Vec<Vec<String>> {
     let mut rows = ledger(answer);
     rows.extend([
         row("agent", text(answer, "/agent_id")),
-        row("status", format!("{} since {}", text(answer, "/status"), text(answer, "/since"))),
+        row("status", format!("{} since {}", status(answer), text(answer, "/since"))),
         row("posture", text(answer, "/scheduling_posture")),
         row("verdict", verdict(answer)),
     ]);
@@ -49,6 +49,7 @@ pub(super) fn explanation(answer: &Value) -> Vec<Vec<String>> {
     rows.extend(restrained(answer));
     rows.extend(object(answer, "/sleep").map(|sleep| row("sleeps", sleeps(sleep))));
     rows.extend(items(answer, "/waits").iter().map(|one| row("waits", waits(one))));
+    rows.extend(items(answer, "/deferred_work").iter().map(|one| row("deferred", deferred(one))));
     rows.extend(items(answer, "/hints").iter().map(|one| row("hint", hint(one))));
     let others = Some(number(answer, "/other_hints")).filter(|others| *others > 0);
     rows.extend(
@@ -139,6 +140,21 @@ fn held(hold: &Value) -> String {
         (None, None) => String::new(),
     };
     format!("{cause}{} since {since}{until}, wait {step}", what.unwrap_or_default())
+}
+
+/// With what it means beyond itself.
+fn status(answer: &Value) -> String {
+    let label = given(answer, "/status_label").map(|label| format!(" ({label})")).unwrap_or_default();
+    format!("{}{label}", text(answer, "/status"))
+}
+
+/// Work that is owed later.
+fn deferred(item: &Value) -> String {
+    let (id, until, times) = (text(item, "/work_item_id"), text(item, "/until"), number(item, "/times"));
+    let focus = item.get("in_focus").and_then(Value::as_bool).unwrap_or_default();
+    let (focus, what) = if focus { (" in focus", "turns") } else { ("", "mentions") };
+    let about = present::one_line(text(item, "/objective"));
+    format!("{id}{focus} until {until}, after {times} {what} without progress: {about}")
 }
 
 /// The rest that the agent chose.

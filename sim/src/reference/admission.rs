@@ -102,7 +102,7 @@ pub(super) fn expected(
     let source = outside::source(&ingress.origin);
     let runtime = ingress.admission_context == AdmissionContext::RuntimeOwned;
     // What is admitted all the same, the records say.
-    if source.is_some_and(|source| !runtime && before.outside.may_refuse(&source, &config.unattended)) {
+    if source.is_some_and(|source| !runtime && before.others.may_refuse(&source, &config.unattended)) {
         right.push(Told::Refused("too_many_events"));
     }
     right

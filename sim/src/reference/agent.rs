@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use holon_core::agent::identity::AgentSpec;
 use holon_core::event::inbox::{MessageAdmitted, RequeueCause};
-use holon_core::event::{InboxFact, LifecycleFact, TurnFact, WakeFact};
+use holon_core::event::{InboxFact, LifecycleFact, SchedulingFact, TurnFact, WakeFact};
 use holon_core::lifecycle::ControlAction;
 use holon_core::message::{AdmissionContext, Message, MessageKind, Origin, Priority};
 use holon_core::model::ModelRef;
@@ -48,7 +48,9 @@ pub(super) struct Model {
     pub(super) unattended: Unattended,
     /// Sources of which hints wait, and whether one of them has a body.
     pub(super) hints: BTreeMap<String, bool>,
-    pub(super) outside: Outside,
+    pub(super) others: Outside,
+    /// Messages that the last decision of the scheduler names.
+    decided: Vec<MessageId>,
     pub(super) trigger: Trigger,
 }
 
@@ -88,13 +90,13 @@ impl Model {
     pub(super) fn apply(&mut self, record: &Record, config: &Config, no_room: bool) -> Result<(), Failure> {
         if let Event::Wake(fact) = &record.event {
             self.hinted(fact);
-            self.outside.hinted(record.at, fact, &config.unattended)?;
+            self.others.hinted(record.at, fact, &config.unattended)?;
             self.trigger.apply(fact)?;
         }
         match &record.event {
             Event::Inbox(InboxFact::MessageAdmitted(fact)) => {
                 self.fits(&fact.message, config, no_room)?;
-                self.outside.admitted(record.at, &fact.message, &config.unattended)?;
+                self.others.admitted(record.at, &fact.message, &config.unattended)?;
                 self.admitted(record.at, fact, config)
             }
             Event::Inbox(fact) => self.inbox(record.at, fact, config),
@@ -104,10 +106,17 @@ impl Model {
                 let due = self.models(config);
                 let same = fact.models.iter().eq(due.iter().copied());
                 ensure!(same, "G5", "{} is bound to {:?}, expected {due:?}", fact.run_id, fact.models);
+                let took = std::iter::once(fact.message_id).chain(fact.also.iter().copied());
+                let named = self.decided.iter().copied().eq(took);
+                ensure!(named, "G6", "{fact:?} takes what the decision does not name: {:?}", self.decided);
                 self.run = Some((fact.run_id, fact.message_id));
                 let kind = self.alive.get(&fact.message_id).map(|alive| alive.kind);
-                let by_others = self.outside.hinted_by_others(fact.message_id);
+                let by_others = self.others.hinted_by_others(fact.message_id);
                 self.unattended.started(record.at, kind, by_others);
+                Ok(())
+            }
+            Event::Scheduling(SchedulingFact::SchedulerDecision(fact)) => {
+                self.decided = fact.message_id.into_iter().chain(fact.also_message_ids.clone()).collect();
                 Ok(())
             }
             Event::Turn(TurnFact::TurnTerminal(fact)) => {
@@ -123,7 +132,7 @@ impl Model {
             }
             Event::Lifecycle(LifecycleFact::ControlApplied(fact)) if fact.action == ControlAction::Stop => {
                 self.hints.clear();
-                self.outside.stopped();
+                self.others.stopped();
                 // A letter of its supervisor may have stopped it.
                 self.stopped |= self.child.is_some();
                 Ok(())

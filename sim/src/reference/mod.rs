@@ -360,7 +360,7 @@ impl Reference {
             Some(agent) => {
                 let mut told = self.hint_is_taken(before, &delivery.hint);
                 let source = outside::source_of_hint(&delivery.hint);
-                if agent.outside.may_refuse(&source, &self.config.unattended) {
+                if agent.others.may_refuse(&source, &self.config.unattended) {
                     told.push(Told::Refused("too_many_events"));
                 }
                 told

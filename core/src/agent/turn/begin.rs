@@ -3,9 +3,10 @@
 use alloc::vec::Vec;
 
 use crate::agent::inbox::Entry;
-use crate::agent::model;
 use crate::agent::turn::recap::Window;
 use crate::agent::wait::resolve;
+use crate::agent::{Agent, model};
+use crate::config::Config;
 use crate::effect::Effect;
 use crate::event::inbox::MessageDequeued;
 use crate::event::operation::OpKind;
@@ -13,9 +14,8 @@ use crate::event::turn::TurnStarted;
 use crate::host::tx::{Alarm, Opening, Tx};
 use crate::ids::MessageId;
 use crate::message::MessageKind;
-use crate::model::ModelRef;
 use crate::prompt::Fence;
-use crate::time::Millis;
+use crate::time::{Millis, Wall};
 
 /// Results of tasks that one turn takes beside the first.
 const FURTHER_RESULTS: usize = 15;
@@ -31,7 +31,7 @@ pub(crate) fn begin(tx: &mut Tx<'_>, message_id: MessageId) {
     let fence = Some(entry.fence.unwrap_or_else(|| Fence::of(tx.seed, &agent.id, run_id)));
     let (id, execution) = (agent.id.clone(), agent.workspaces.active().clone());
     let models = model::chain(tx.agent(), tx.config);
-    let also = further_results(tx, message_id, &models);
+    let also = further_results(tx.agent(), tx.config, tx.now(), message_id);
     for message_id in core::iter::once(message_id).chain(also.iter().copied()) {
         resolve::taken(tx, message_id);
         tx.record(MessageDequeued { message_id, run_id: Some(run_id) });
@@ -54,10 +54,12 @@ pub(crate) fn begin(tx: &mut Tx<'_>, message_id: MessageId) {
 
 /// The results of tasks that come right after one: they are told together (contract: agent.md, Turns), as long as
 /// they leave the turn its room. The others wait, and so does what has to wait for itself.
-fn further_results(tx: &Tx<'_>, first: MessageId, models: &[ModelRef]) -> Vec<MessageId> {
-    let mut room = Window::of_chain(tx.config, models).recent();
+pub(crate) fn further_results(agent: &Agent, config: &Config, now: Wall, first: MessageId) -> Vec<MessageId> {
     let result = |entry: &&Entry| entry.message.kind == MessageKind::TaskResult && !entry.known;
-    let (agent, now) = (tx.agent(), tx.now());
+    if !agent.inbox.queued_entry(first).as_ref().is_some_and(result) {
+        return Vec::new();
+    }
+    let mut room = Window::of_chain(config, &model::chain(agent, config)).recent();
     let ready = agent.inbox.queued().filter(|entry| !agent.defers(entry, now));
     let mut results = ready.take_while(result).take_while(|entry| {
         let left = room.checked_sub(entry.message.body.text.est_tokens());

@@ -1,10 +1,11 @@
 //! Bounds of a turn: rounds, time, and the same call over and over.
 
 use alloc::format;
+use alloc::vec::Vec;
 
 use crate::agent::turn::end::{self, End, Limit};
 use crate::agent::turn::{Repeats, Run, Unchanged};
-use crate::agent::work::WorkState;
+use crate::agent::work::{PlanStatus, WorkItem, WorkState};
 use crate::config::{TurnLimits, WorkPolicy};
 use crate::event::turn::{ReminderInjected, ReminderKind};
 use crate::host::tx::{Alarm, Tx};
@@ -52,6 +53,23 @@ pub(crate) fn remind_of_work(tx: &mut Tx<'_>) {
     tx.record(ReminderInjected { run_id, round, kind: ReminderKind::WorkProgress, text });
 }
 
+/// An operator has said something in this turn: that may be what an item has needed since before. Told once a turn.
+pub(crate) fn remind_of_question(tx: &mut Tx<'_>) {
+    let Some(run) = &tx.agent().run else { return };
+    let asked = run.incoming.is_by_operator() || !run.interjected.is_empty();
+    if !asked || run.question_reminded || run.carried_rounds > 0 {
+        return;
+    }
+    let work = &tx.agent().work;
+    let needs = |item: &&WorkItem| item.plan_status == PlanStatus::NeedsInput && !run.asks.contains(&item.id);
+    let items: Vec<&WorkItem> =
+        work.current().into_iter().filter(needs).chain(work.open().filter(needs)).take(1).collect();
+    let [item] = items.as_slice() else { return };
+    let (run_id, round) = (run.id, run.next_round());
+    let text = prompt::work::needs_input(item);
+    tx.record(ReminderInjected { run_id, round, kind: ReminderKind::NeedsInput, text });
+}
+
 /// The turn has taken as long as it may.
 pub(crate) fn out_of_time(tx: &mut Tx<'_>) {
     tx.disarm(Alarm::TurnLimit);
@@ -60,6 +78,7 @@ pub(crate) fn out_of_time(tx: &mut Tx<'_>) {
 
 #[cfg(test)]
 mod tests {
+    use crate::event::turn::ReminderKind;
     use crate::event::{Event, TurnFact};
     use crate::testing::{World, calls, context, prompt, tool_says};
     use alloc::vec::Vec;
@@ -124,6 +143,44 @@ mod tests {
         assert_eq!(reminded(31, 0), [10, 20, 30]);
         assert_eq!(reminded(31, 5), [15, 25]);
         assert_eq!(reminded(31, 15), [10, 25], "changed in between");
+    }
+
+    /// What the turn of a prompt is reminded of, where an item has needed input since before.
+    #[test]
+    fn whoever_is_answered_is_reminded_of_the_item_that_asked() {
+        let mut world = World::with_agent("main");
+        world.admit("main", prompt("go"));
+        world.complete("main", context());
+        let create = r#"{"objective":"repair the build","plan_status":"needs_input"}"#;
+        world.complete("main", calls(&[("", "CreateWorkItem", create)]));
+        world.complete("main", tool_says("made"));
+        world.complete("main", crate::testing::says("Which of the two?"));
+        let reminded = |world: &World| {
+            let facts = world.log.iter().filter_map(|record| {
+                let Event::Turn(TurnFact::ReminderInjected(fact)) = &record.event else { return None };
+                Some((fact.kind, fact.text.clone()))
+            });
+            facts.collect::<Vec<_>>()
+        };
+        assert_eq!(reminded(&world), [], "it has just asked");
+        world.admit("main", prompt("The first."));
+        world.complete("main", context());
+        let told = reminded(&world);
+        let [(ReminderKind::NeedsInput, text)] = told.as_slice() else { panic!("{told:?}") };
+        assert!(text.contains("work_1 still says that it needs input"), "{text}");
+        let shown = alloc::format!("{:?}", world.requests.last().unwrap().conversation);
+        assert!(shown.contains("work_1 still says"), "{shown}");
+        let update = r#"{"work_item_id":"work_1","plan_status":"ready"}"#;
+        world.complete("main", calls(&[("", "UpdateWorkItem", update)]));
+        world.complete("main", tool_says("done"));
+        world.complete("main", crate::testing::says("I take the first."));
+        while world.agent("main").run.is_some() {
+            world.complete("main", context());
+            world.complete("main", crate::testing::says("I go on."));
+        }
+        world.admit("main", prompt("And now?"));
+        world.complete("main", context());
+        assert_eq!(reminded(&world).len(), 1, "once it is answered there is nothing to be reminded of");
     }
 
     #[test]

@@ -105,6 +105,9 @@ pub struct Run {
     pub command: Option<Fingerprint>,
     #[serde(default)]
     pub unchanged: Unchanged,
+    /// It was reminded of a work item that still says that it needs input.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub question_reminded: bool,
     pub repeats: Repeats,
 }
 
@@ -291,6 +294,7 @@ impl Run {
             progress: false,
             command: None,
             unchanged: Unchanged::default(),
+            question_reminded: false,
             repeats: Repeats::default(),
         }
     }
@@ -310,6 +314,7 @@ impl Run {
                 match fact.kind {
                     ReminderKind::RepeatedToolCall => self.repeats.reminded = self.repeats.count,
                     ReminderKind::WorkProgress => self.unchanged.reminded = Some(0),
+                    ReminderKind::NeedsInput => self.question_reminded = true,
                 }
                 self.notes.push(Note::Reminder { text: fact.text.clone() });
             }

@@ -45,6 +45,7 @@ pub(crate) fn advance(tx: &mut Tx<'_>) {
         interject::take(tx, safe_point);
         limits::remind(tx);
         limits::remind_of_work(tx);
+        limits::remind_of_question(tx);
         request(tx);
     }
 }

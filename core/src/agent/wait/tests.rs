@@ -17,7 +17,7 @@ use crate::testing::{
     World, agent, calls, command_ends, context, ingress, interjection, prompt, says, tool_says,
 };
 use crate::time::Millis;
-use crate::view::{RunVerdict, SchedulingPosture};
+use crate::view::{RunVerdict, SchedulingPosture, StatusLabel};
 
 pub(in crate::agent) const OPERATOR: (&str, &str) =
     ("WaitFor", r#"{"reason":"which of the two?","wake":"operator_input"}"#);
@@ -434,4 +434,62 @@ fn a_stop_leaves_what_is_waited_for_and_a_start_goes_on() {
     assert!(active(&world).is_empty(), "one tick tells of what ended meanwhile");
     assert_eq!(world.agent("main").run.as_ref().unwrap().incoming.kind, MessageKind::SystemTick);
     assert_eq!(world.agent("main").waits.ended().next().unwrap().kind, WaitKind::Task);
+}
+
+#[test]
+fn deferred_work_says_which_item_it_is_and_how_often_it_was_deferred() {
+    let mut world = World::with_agent("main");
+    world.admit("main", prompt("go"));
+    does(&mut world, &[CREATE, PICK]);
+    world.complete_one("main", OpKind::CallModel, says("I begin."));
+    for times in 1..=2 {
+        while world.agent("main").run.is_some() {
+            world.complete("main", context());
+            world.complete("main", says("nothing to be done"));
+        }
+        let explained = world.host.view().explain(&agent("main")).unwrap();
+        let [deferred] = explained.deferred_work.as_slice() else { panic!("{explained:?}") };
+        assert_eq!((deferred.work_item_id, deferred.in_focus), (WorkItemId(1), true));
+        assert_eq!(deferred.times, times);
+        assert!(explained.deadlines.iter().any(|deadline| deadline.at == deferred.until));
+        world.pass_to_deadline();
+    }
+}
+
+/// Results that one turn takes together are named by the decision that begins it.
+#[test]
+fn a_decision_names_all_results_that_its_turn_takes() {
+    let mut world = World::with_agent("main");
+    starts_task(&mut world);
+    starts_task(&mut world);
+    world.admit("main", prompt("go"));
+    ends_task(&mut world);
+    ends_task(&mut world);
+    idle(&mut world);
+    let decisions = world.log.iter().filter_map(|record| {
+        let Event::Scheduling(SchedulingFact::SchedulerDecision(fact)) = &record.event else { return None };
+        Some(fact)
+    });
+    let named: Vec<_> = decisions.filter(|decision| !decision.also_message_ids.is_empty()).collect();
+    let [decision] = named.as_slice() else { panic!("{named:?}") };
+    let started = world.log.iter().find_map(|record| {
+        let Event::Turn(TurnFact::TurnStarted(fact)) = &record.event else { return None };
+        Some(fact).filter(|fact| !fact.also.is_empty())
+    });
+    assert_eq!(
+        started.map(|fact| (fact.message_id, &fact.also)),
+        decision.message_id.zip(Some(&decision.also_message_ids))
+    );
+}
+
+#[test]
+fn an_agent_that_waits_for_a_task_is_labelled_so() {
+    let mut world = World::with_agent("main");
+    starts_task(&mut world);
+    world.admit("main", prompt("go"));
+    assert!(!makes(&mut world, &[TASK]));
+    let label = |world: &World| world.host.view().summary(&agent("main")).unwrap().status_label;
+    assert_eq!(label(&world), Some(StatusLabel::AwaitingTask));
+    world.control("main", ControlRequest::Stop);
+    assert_eq!(label(&world), None, "a stopped agent waits for its start");
 }
