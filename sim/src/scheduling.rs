@@ -388,8 +388,8 @@ impl<'a> Facts<'a> {
         let slept =
             self.agent.sleep.as_ref().and_then(|sleep| sleep.until).is_some_and(|until| until <= self.at);
         let hints = self.agent.hints.count() > 0;
-        let mut named = self.agent.hints.pending().chain(self.agent.hints.folded());
-        let by_others = named.any(|pending| !pending.hint.repeats) || self.agent.hints.others() > 0;
+        let mut all = self.agent.hints.pending().chain(self.agent.hints.folded());
+        let by_others = all.any(|pending| !pending.hint.repeats) || self.agent.hints.others() > 0;
         let quiet = idle && (crowded || !hints);
         let looked = quiet && (crowded || !slept);
         let recheck = self.recheck();
