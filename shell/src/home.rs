@@ -1,6 +1,7 @@
 //! The folder that holds everything: `$HOLON_HOME`, by default `~/.holon` (contract: surface.md, Files).
 
 mod draft;
+pub mod secret;
 
 use std::fs;
 use std::io;
@@ -108,6 +109,11 @@ impl Home {
     /// What addresses of triggers are signed with.
     pub fn trigger_key(&self) -> PathBuf {
         self.root.join("trigger.key")
+    }
+
+    /// The control token that the home has of its own.
+    pub fn control_token(&self) -> PathBuf {
+        self.root.join("control.token")
     }
 
     pub fn ledger(&self) -> PathBuf {

@@ -2,10 +2,8 @@
 //! token names an agent and a generation, signed with the key of the home, so that it can be shown again without being
 //! stored. Which generation is in force, the agent knows.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::PathBuf;
 
 use hmac::{Hmac, KeyInit, Mac};
 use holon_core::AgentId;
@@ -13,7 +11,8 @@ use holon_core::ids::ExternalTriggerId;
 use sha2::Sha256;
 
 use crate::home::Home;
-use crate::{entropy, hex, seal};
+use crate::home::secret::{self, SecretError};
+use crate::{hex, seal};
 
 /// The route that takes deliveries.
 pub const ROUTE: &str = "/callbacks/wake/";
@@ -69,7 +68,7 @@ impl TriggerKey {
             return Ok(known);
         }
         let path = home.trigger_key();
-        let made = entropy::key().and_then(|key| make(&path, &key).map(|()| Self::new(&key)));
+        let made = secret::make(&path).map(|key| Self::new(&key));
         made.map_err(|source| KeyError::Unusable { path, source })
     }
 
@@ -78,23 +77,22 @@ impl TriggerKey {
     /// # Errors
     /// A file that holds something else, or that others may read.
     pub fn known(home: &Home) -> Result<Option<Self>, KeyError> {
+        Ok(Self::text(home)?.map(|key| Self::new(&key)))
+    }
+
+    /// The same as it stands in its file, for the one place that keeps it out of what is shown.
+    ///
+    /// # Errors
+    /// As [`TriggerKey::known`].
+    pub fn text(home: &Home) -> Result<Option<String>, KeyError> {
         let path = home.trigger_key();
-        let unusable = |source| KeyError::Unusable { path: path.clone(), source };
-        let file = match File::open(&path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(unusable(error)),
-        };
-        let mode = file.metadata().map_err(unusable)?.permissions().mode() & 0o7777;
-        if mode & 0o077 != 0 {
-            return Err(KeyError::OpenToOthers { path, mode });
-        }
-        let mut text = String::new();
-        file.take(4 * DIGITS as u64).read_to_string(&mut text).map_err(unusable)?;
-        let key = text.trim();
-        match hex::read::<{ DIGITS / 2 }>(key) {
-            Some(_) => Ok(Some(Self::new(key))),
-            None => Err(KeyError::NoKey { path }),
+        let known = secret::known(&path, 4 * DIGITS).map_err(|error| match error {
+            SecretError::Unusable(source) => KeyError::Unusable { path: path.clone(), source },
+            SecretError::OpenToOthers { mode } => KeyError::OpenToOthers { path: path.clone(), mode },
+        })?;
+        match known {
+            Some(key) if hex::read::<{ DIGITS / 2 }>(&key).is_none() => Err(KeyError::NoKey { path }),
+            known => Ok(known),
         }
     }
 
@@ -136,19 +134,11 @@ impl KeyError {
     }
 }
 
-/// Whole and on the disk, or not there: addresses that were given away have to stay what they are.
-fn make(path: &Path, key: &str) -> io::Result<()> {
-    let draft = path.with_extension("key.draft");
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
-    file.write_all(key.as_bytes())?;
-    file.write_all(b"\n")?;
-    file.sync_all()?;
-    fs::rename(&draft, path)?;
-    path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     fn agent(name: &str) -> AgentId {

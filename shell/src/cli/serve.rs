@@ -141,7 +141,7 @@ async fn whole(
     ending: Ending,
     phase: &mut Phase,
 ) -> Result<Exit, Failure> {
-    let effective = Effective::load(home, environment, options)?;
+    let effective = Effective::load(home, environment, options)?.with_secrets_of(home)?;
     journal::hide(Secrets::new(environment.secrets().chain(effective.setup.secrets.iter().cloned())));
     tracing::info!("{} begins with the home {}", crate::build::id(), home.root().display());
     take_files();

@@ -62,7 +62,7 @@ impl Server {
         environment: &Environment,
         effective: Effective,
     ) -> Result<Self, Failure> {
-        let Effective { setup, endpoint, fingerprint, webhook_key } = effective;
+        let Effective { setup, endpoint, fingerprint, webhook_key, own_token } = effective;
         let addresses = Addresses::take(&endpoint)?;
         reached(Point::SocketClaimed);
         let confinement = setup.confinement.clone();
@@ -105,7 +105,7 @@ impl Server {
                 started_at,
                 confinement,
             },
-            policy: policy(&endpoint, addresses.listen)?.among_commands(among_commands),
+            policy: policy(&endpoint, own_token.as_ref(), addresses.listen)?.among_commands(among_commands),
             signatures: Signatures::new(webhook_key.as_deref()),
             triggers,
             metrics,
@@ -122,6 +122,7 @@ impl Server {
         }
         let socket_path = endpoint.socket.display();
         tracing::info!("ready at {socket_path} and http://{}", metadata.http_addr.unwrap_or_default());
+        tracing::info!("{}", endpoint.who_may_ask(home, among_commands));
         notify(&[NotifyState::Ready]);
         Ok(Self { home: home.clone(), runtime, ended, shutdown, serving, _socket: socket })
     }
@@ -212,9 +213,10 @@ impl Addresses {
 }
 
 /// Who needs the token: [`Endpoint::new`] has refused what would let strangers in, and this does so again.
-fn policy(endpoint: &Endpoint, listen: SocketAddr) -> Result<Policy, Failure> {
-    Policy::new(endpoint.auth, endpoint.token.as_ref().map(Token::expose), Some(listen))
-        .map_err(Failure::usage)
+fn policy(endpoint: &Endpoint, own: Option<&Token>, listen: SocketAddr) -> Result<Policy, Failure> {
+    let policy = Policy::new(endpoint.auth, endpoint.token.as_ref().map(Token::expose), Some(listen));
+    let policy = policy.map_err(Failure::usage)?;
+    Ok(own.map_or_else(|| policy.clone(), |token| policy.clone().with_own(token.expose())))
 }
 
 /// The agent that is meant when none is named, made with the first start. It works in its own home: a runtime is

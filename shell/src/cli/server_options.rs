@@ -66,6 +66,8 @@ pub(super) struct Effective {
     pub(super) fingerprint: Fingerprint,
     /// With which webhooks have to be signed.
     pub(super) webhook_key: Option<String>,
+    /// The token that the home has of its own, where the operator has chosen none and one may be asked for.
+    pub(super) own_token: Option<Token>,
 }
 
 impl Effective {
@@ -98,7 +100,24 @@ impl Effective {
         let fingerprint = Fingerprint::new(&setup.settings, &endpoint, &secrets);
         let token = endpoint.token.as_ref();
         setup.secrets.extend(token.map(|token| (TOKEN_VARIABLE.to_owned(), token.expose().to_owned())));
-        Ok(Self { setup, endpoint, fingerprint, webhook_key })
+        Ok(Self { setup, endpoint, fingerprint, webhook_key, own_token: None })
+    }
+
+    /// The same with the secrets that the home makes for itself, which nobody is to be shown either. Only who has the
+    /// home may call this.
+    ///
+    /// # Errors
+    /// A file of theirs that can't be used.
+    pub(super) fn with_secrets_of(mut self, home: &Home) -> Result<Self, Failure> {
+        if self.endpoint.has_own_token() {
+            let token = Token::of(home).map_err(|error| {
+                let hint = error.hint();
+                Failure::usage(error).hint(hint)
+            })?;
+            self.setup.secrets.push((TOKEN_VARIABLE.to_owned(), token.expose().to_owned()));
+            self.own_token = Some(token);
+        }
+        Ok(self)
     }
 }
 

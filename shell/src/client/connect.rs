@@ -9,7 +9,8 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Request, Response};
+use http::header::AUTHORIZATION;
+use http::{HeaderValue, Request, Response};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
@@ -18,7 +19,9 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
 
+use super::request::odd;
 use super::{Client, ClientError};
+use crate::daemon::Token;
 use crate::{daemon, spawn};
 
 /// A runtime accepts a connection within this time.
@@ -29,9 +32,15 @@ pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
+/// A connection that was made.
+pub(crate) struct Reached {
+    pub(crate) stream: Box<dyn Stream>,
+    /// The token that the home has of its own, where its runtime may ask for it: at the socket nobody does.
+    pub(crate) own_token: Option<Token>,
+}
+
 /// A connection that is being made.
-pub(crate) type Connecting<'a> =
-    Pin<Box<dyn Future<Output = Result<Box<dyn Stream>, ClientError>> + Send + 'a>>;
+pub(crate) type Connecting<'a> = Pin<Box<dyn Future<Output = Result<Reached, ClientError>> + Send + 'a>>;
 
 /// Connects to a runtime: at its socket or its port, or over a simulated network.
 pub(crate) trait Connect: fmt::Debug + Send + Sync {
@@ -44,6 +53,8 @@ pub(super) struct Place {
     pub(super) socket: PathBuf,
     /// Tried when nobody listens at the socket.
     pub(super) tcp: Option<SocketAddr>,
+    /// The home's own, if its runtime is who listens there: nobody else may see it.
+    pub(super) own_token: Option<Token>,
 }
 
 impl Connect for Place {
@@ -51,12 +62,12 @@ impl Connect for Place {
         Box::pin(async {
             let socket = timeout(CONNECT, unix(&self.socket)).await.unwrap_or_else(|_| Err(too_long()));
             let address = match (socket, self.tcp) {
-                (Ok(stream), _) => return Ok(Box::new(stream) as Box<dyn Stream>),
+                (Ok(stream), _) => return Ok(Reached { stream: Box::new(stream), own_token: None }),
                 (Err(error), None) => return Err(not_reachable(&self.socket.display(), &error)),
                 (Err(_), Some(address)) => address,
             };
             match timeout(CONNECT, tcp(address)).await.unwrap_or_else(|_| Err(too_long())) {
-                Ok(stream) => Ok(Box::new(stream)),
+                Ok(stream) => Ok(Reached { stream: Box::new(stream), own_token: self.own_token.clone() }),
                 Err(error) => {
                     let places = format!("{} or http://{address}", self.socket.display());
                     Err(not_reachable(&places, &error))
@@ -70,10 +81,12 @@ impl Client {
     /// Sends a request and waits for the head of the answer.
     pub(super) async fn send(
         &self,
-        request: Request<Full<Bytes>>,
+        mut request: Request<Full<Bytes>>,
     ) -> Result<Response<Incoming>, ClientError> {
         let broken = |error: hyper::Error| ClientError::Broken { problem: error.to_string() };
-        let stream = self.runtime.connect().await?;
+        let Reached { stream, own_token } = self.runtime.connect().await?;
+        let bearer = own_token.filter(|_| self.token.is_none()).map(|token| bearer(&token)).transpose()?;
+        request.headers_mut().extend(bearer.map(|bearer| (AUTHORIZATION, bearer)));
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
         // How it ends is seen by whoever reads the answer.
         drop(spawn::task(async move { drop(connection.await) }));
@@ -82,6 +95,10 @@ impl Client {
             Err(_) => Err(ClientError::TimedOut { seconds: self.patience.as_secs() }),
         }
     }
+}
+
+fn bearer(token: &Token) -> Result<HeaderValue, ClientError> {
+    HeaderValue::from_str(&format!("Bearer {}", token.expose())).map_err(|error| odd(&error))
 }
 
 async fn unix(path: &Path) -> io::Result<UnixStream> {

@@ -21,7 +21,7 @@ pub use request::Ask;
 pub(crate) use connect::Connect;
 use connect::Place;
 #[cfg(test)]
-pub(crate) use connect::{CONNECT, Connecting, not_reachable, too_long};
+pub(crate) use connect::{CONNECT, Connecting, Reached, not_reachable, too_long};
 
 use crate::daemon::{Metadata, Token};
 use crate::home::Home;
@@ -49,6 +49,7 @@ impl Client {
     pub fn of(home: &Home, environment: &Environment) -> Result<Self, ClientError> {
         // Without readable metadata its place is tried; whoever answers there says who it is.
         let metadata = Metadata::read(home).ok().flatten().filter(Metadata::is_alive);
+        let listens = metadata.as_ref().and_then(|metadata| metadata.http_addr.clone());
         let said = metadata.and_then(|metadata| metadata.socket_path);
         let configured = || Settings::socket(&home.config(), environment);
         let socket = said.or_else(configured).unwrap_or_else(|| home.socket());
@@ -58,14 +59,17 @@ impl Client {
         let tcp = tcp.filter(|address| address.port() != 0);
         let token = Token::find(None, environment, None)
             .map_err(|error| ClientError::Token { problem: error.to_string() })?;
-        let runtime = Arc::new(Place { socket: socket.clone(), tcp });
+        // Somebody else may listen there.
+        let is_own = tcp.is_some() && tcp.map(|address| address.to_string()) == listens;
+        let own_token = is_own.then(|| Token::known(home).ok().flatten()).flatten();
+        let runtime = Arc::new(Place { socket: socket.clone(), tcp, own_token });
         Ok(Self { socket, runtime, token, patience: ANSWER })
     }
 
     /// A runtime at one socket.
     pub fn at(socket: impl Into<PathBuf>) -> Self {
         let socket = socket.into();
-        let runtime = Arc::new(Place { socket: socket.clone(), tcp: None });
+        let runtime = Arc::new(Place { socket: socket.clone(), tcp: None, own_token: None });
         Self { socket, runtime, token: None, patience: ANSWER }
     }
 

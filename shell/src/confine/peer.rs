@@ -1,8 +1,13 @@
 //! Whether another process is confined. The kernel marks whoever is with two things that nobody gets rid of, and that
 //! whatever they start inherits: no new rights, and filters of calls beyond those that this process has itself.
 
+mod socket;
+mod standing;
+
 use std::fs;
 use std::sync::OnceLock;
+
+pub use standing::{Standing, of_tcp};
 
 use super::calls_can_be_refused;
 

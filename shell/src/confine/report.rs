@@ -55,8 +55,9 @@ impl Report {
         gap(open, "servers on this machine can be asked to do what a command can't");
         // The kernel lets root read what another process began with.
         let places = if geteuid().is_root() { "a file or an environment" } else { "a file" };
-        let token =
-            format!("this runtime can be asked over TCP by whoever finds its control token in {places}");
+        let token = format!(
+            "this runtime's control token may be found in {places}, and given to somebody who is not confined"
+        );
         gap(open && peer::can_be_told(), &token);
         gap(open && !peer::can_be_told(), "this runtime can be asked to do what a command can't");
         gap(geteuid().is_root(), "root can do what needs no file, such as loading a part of the kernel");

@@ -88,6 +88,38 @@ impl Endpoint {
         }
     }
 
+    /// Whether the home's own token is what others show: nobody has chosen one, and not everybody may come.
+    pub fn has_own_token(&self) -> bool {
+        self.auth == AuthMode::Auto && self.token.is_none()
+    }
+
+    /// Who may ask over TCP, in a sentence; `among_commands`: confined commands can connect.
+    pub fn who_may_ask(&self, home: &Home, among_commands: bool) -> String {
+        let own = home.control_token();
+        match (self.auth, among_commands) {
+            (AuthMode::Disabled, false) => {
+                "over TCP every user of this machine may ask: server.auth is disabled".to_owned()
+            }
+            (AuthMode::Disabled, true) => {
+                "over TCP nobody may ask: server.auth is disabled, and confined commands can connect"
+                    .to_owned()
+            }
+            (AuthMode::Auto | AuthMode::Required, _) if !self.has_own_token() => {
+                "over TCP whoever has the configured control token may ask".to_owned()
+            }
+            (AuthMode::Auto | AuthMode::Required, true) => {
+                format!(
+                    "over TCP whoever has the control token in {} may ask, and no confined command",
+                    own.display()
+                )
+            }
+            (AuthMode::Auto | AuthMode::Required, false) => format!(
+                "over TCP processes of this user may ask; other users and containers need the control token in {}",
+                own.display()
+            ),
+        }
+    }
+
     /// Whether whoever comes over TCP must show the token.
     pub fn tcp_asks(&self) -> bool {
         match self.auth {

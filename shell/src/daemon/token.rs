@@ -1,11 +1,10 @@
 //! The control token: whoever has it may do everything.
 
 use std::fmt;
-use std::fs::File;
-use std::io::Read;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use crate::home::Home;
+use crate::home::secret::{self, SecretError};
 use crate::settings::Environment;
 
 /// The variable that holds the token.
@@ -24,7 +23,7 @@ pub struct Token(String);
 pub enum TokenError {
     #[error("the control token of {origin} must be {LEAST} to {MOST} visible ASCII characters")]
     Unfit { origin: String },
-    #[error("the token file {} can't be read: {problem}", path.display())]
+    #[error("the token file {} can't be read or made: {problem}", path.display())]
     Unreadable { path: PathBuf, problem: String },
     #[error("the token file {} may be read by others (mode {mode:04o}): chmod 600 makes it private", path.display())]
     OpenToOthers { path: PathBuf, mode: u32 },
@@ -49,18 +48,38 @@ impl Token {
     /// # Errors
     /// Also a file that others may read.
     pub fn read(path: &Path) -> Result<Self, TokenError> {
-        let unreadable = |error: std::io::Error| TokenError::Unreadable {
+        let unreadable = |problem: &dyn fmt::Display| TokenError::Unreadable {
             path: path.to_owned(),
-            problem: error.to_string(),
+            problem: problem.to_string(),
         };
-        let file = File::open(path).map_err(unreadable)?;
-        let mode = file.metadata().map_err(unreadable)?.permissions().mode() & 0o7777;
-        if mode & 0o077 != 0 {
-            return Err(TokenError::OpenToOthers { path: path.to_owned(), mode });
-        }
-        let mut text = String::new();
-        file.take(4 * MOST as u64).read_to_string(&mut text).map_err(unreadable)?;
+        let known = secret::known(path, 4 * MOST).map_err(|error| match error {
+            SecretError::Unusable(error) => unreadable(&error),
+            SecretError::OpenToOthers { mode } => TokenError::OpenToOthers { path: path.to_owned(), mode },
+        })?;
+        let text = known.ok_or_else(|| unreadable(&"there is no such file"))?;
         Self::new(&path.display().to_string(), &text)
+    }
+
+    /// The one that a home has of its own; none where no runtime of it was ever started.
+    ///
+    /// # Errors
+    /// As [`Token::read`].
+    pub fn known(home: &Home) -> Result<Option<Self>, TokenError> {
+        let path = home.control_token();
+        if path.symlink_metadata().is_err() { Ok(None) } else { Self::read(&path).map(Some) }
+    }
+
+    /// The same, made where there is none. Only who has the home may call this.
+    ///
+    /// # Errors
+    /// As [`Token::read`]; and where none can be made.
+    pub fn of(home: &Home) -> Result<Self, TokenError> {
+        if let Some(known) = Self::known(home)? {
+            return Ok(known);
+        }
+        let path = home.control_token();
+        let made = secret::make(&path);
+        made.map(Self).map_err(|error| TokenError::Unreadable { path, problem: error.to_string() })
     }
 
     /// The token that is configured: flag over variable over file.
@@ -86,6 +105,17 @@ impl Token {
     }
 }
 
+impl TokenError {
+    /// What to do about it.
+    pub fn hint(&self) -> String {
+        match self {
+            Self::Unfit { .. } => "openssl rand -hex 32 makes one".to_owned(),
+            Self::Unreadable { path, .. } => format!("ls -l {}", path.display()),
+            Self::OpenToOthers { path, .. } => format!("chmod 600 {}", path.display()),
+        }
+    }
+}
+
 impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Token(…)")
@@ -94,6 +124,8 @@ impl fmt::Debug for Token {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]
@@ -122,6 +154,18 @@ mod tests {
         }
         let shown = format!("{:?}", Token::new("--token", "canary-0123456789").unwrap());
         assert!(!shown.contains("canary"), "{shown}");
+    }
+
+    #[test]
+    fn a_home_makes_its_token_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::at(folder.path());
+        assert_eq!(Token::known(&home), Ok(None));
+        let token = Token::of(&home).unwrap();
+        assert_eq!(Token::of(&home), Ok(token.clone()));
+        assert_eq!((Token::known(&home), token.expose().len()), (Ok(Some(token)), 64));
+        let mode = std::fs::metadata(home.control_token()).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
     }
 
     #[test]

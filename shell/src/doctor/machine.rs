@@ -6,13 +6,15 @@ use std::path::Path;
 use holon_core::execution::ExecutionPolicy;
 
 use super::Finding;
+use crate::daemon::{Endpoint, Token};
 use crate::home::Home;
 use crate::ledger::{HomeLock, LockError, Reader};
-use crate::settings::{Environment, Settings};
+use crate::settings::{AuthMode, Environment, Settings};
 
 pub(super) fn examine(home: &Home, settings: Option<&Settings>, environment: &Environment) -> Vec<Finding> {
     let mut findings = vec![ledger(home), lock(home), shell(environment)];
     findings.extend(settings.map(|settings| execution(home, settings, environment)));
+    findings.extend(settings.map(|settings| control(home, settings, environment)));
     findings
 }
 
@@ -72,6 +74,28 @@ fn execution(home: &Home, settings: &Settings, environment: &Environment) -> Fin
             Finding::fine(check, what)
         }
         Err(problem) => Finding::problem(check, problem.to_string(), problem.remedy()),
+    }
+}
+
+/// Who may ask a runtime that is started now.
+fn control(home: &Home, settings: &Settings, environment: &Environment) -> Finding {
+    let check = "control";
+    let server = &settings.server;
+    let known = Token::known(home).and_then(|_| Token::find(None, environment, server.token_file.as_deref()));
+    let token = match known {
+        Ok(token) => token,
+        Err(error) => return Finding::problem(check, error.to_string(), error.hint()),
+    };
+    let endpoint = match Endpoint::new(server, token, home) {
+        Ok(endpoint) => endpoint,
+        Err(error) => return Finding::problem(check, error.to_string(), error.hint()),
+    };
+    // One that the kernel can't hold back is told by another finding, and not started.
+    let confinement = settings.execution.confinement(environment, home.root()).ok().flatten();
+    let who = endpoint.who_may_ask(home, confinement.is_some_and(|confinement| confinement.has_network()));
+    match endpoint.auth {
+        AuthMode::Disabled => Finding::warning(check, who, "holon config set server.auth auto"),
+        AuthMode::Auto | AuthMode::Required => Finding::fine(check, who),
     }
 }
 

@@ -1,5 +1,5 @@
-//! Who may ask (contract: surface.md, HTTP; decisions.md, 18 and 19). A caller is known by the control token,
-//! by having opened the home's socket, or by being on this machine.
+//! Who may ask (contract: surface.md, HTTP; decisions.md, 18, 19 and 27). A caller is known by the control token, by
+//! having opened the home's socket, or by the kernel's word that it is a process of the runtime's own user.
 
 use std::net::SocketAddr;
 
@@ -12,7 +12,8 @@ use subtle::ConstantTimeEq;
 use super::api::AuthMode;
 use super::code::Code;
 use super::failure::Failure;
-use super::server::Peer;
+use super::peer::Peer;
+use crate::confine::peer::Standing;
 use crate::text;
 
 /// Which callers need the control token.
@@ -21,6 +22,7 @@ pub struct Policy {
     mode: AuthMode,
     /// Hash of the token: comparing hashes says nothing of its length.
     token: Option<ContentId>,
+    /// Whether the token was chosen by an operator: then everybody on TCP shows it.
     on_tcp: bool,
     /// Whether commands are confined and can connect all the same: they are no operators.
     among_commands: bool,
@@ -44,7 +46,9 @@ pub(super) enum Caller {
     Token,
     /// May open the home's socket.
     Socket,
-    /// Is on this machine; nothing more is known.
+    /// A process of the runtime's own user, as the kernel says.
+    Owner,
+    /// Is on this machine; nobody asked for more.
     Loopback,
 }
 
@@ -79,8 +83,13 @@ impl Policy {
         Ok(Self { mode, token, on_tcp, among_commands: false })
     }
 
-    /// The same where confined commands can connect: those of them that are known are refused, and whoever can't be told
-    /// from one needs the token.
+    /// The same with the token that the home has of its own: it is asked of those alone of whom nothing else is known.
+    #[must_use]
+    pub fn with_own(self, token: &str) -> Self {
+        Self { token: self.token.or_else(|| Some(text::hash(token.as_bytes()))), ..self }
+    }
+
+    /// The same where confined commands can connect: they are refused, and whoever else comes over TCP needs the token.
     #[must_use]
     pub fn among_commands(self, there: bool) -> Self {
         Self { among_commands: there, ..self }
@@ -97,10 +106,12 @@ impl Policy {
 
     /// Whether a caller at that end needs the token.
     pub(super) fn requires(&self, peer: Peer) -> bool {
-        match peer {
-            Peer::Socket | Peer::Confined => self.mode == AuthMode::Required,
+        match (peer, self.mode) {
+            (Peer::Socket | Peer::Confined, mode) => mode == AuthMode::Required,
+            (Peer::Tcp(_), _) if self.on_tcp || self.among_commands => true,
             // Whoever comes from elsewhere got here through an address that should not have been served.
-            Peer::Tcp(address) => self.on_tcp || self.among_commands || !address.ip().is_loopback(),
+            (Peer::Tcp(standing), AuthMode::Disabled) => standing == Standing::Remote,
+            (Peer::Tcp(standing), AuthMode::Auto | AuthMode::Required) => standing != Standing::Owner,
         }
     }
 
@@ -109,11 +120,9 @@ impl Policy {
     /// # Errors
     /// When a token is missing or wrong, or a page of another site asks, or a confined command.
     pub(super) fn admit(&self, peer: Peer, headers: &HeaderMap) -> Result<Caller, Box<Failure>> {
-        // Whatever token it may have found.
-        if self.among_commands && peer == Peer::Confined {
-            let text = "a confined command can't ask the runtime: it would do what the command can't";
-            let hint = "ask from a terminal of your own that is not confined";
-            return Err(Failure::new(Code::ConfinedCaller, text).hint(hint));
+        if self.among_commands {
+            // Whatever token it may have found.
+            refuse_commands(peer)?;
         }
         if let (Some(given), Some(token)) = (bearer(headers)?, &self.token) {
             let given = text::hash(given.as_bytes());
@@ -124,26 +133,54 @@ impl Policy {
         }
         if self.requires(peer) {
             let hint = if self.token.is_none() { NO_TOKEN } else { HINT };
-            return Err(Failure::new(Code::MissingToken, "a control token is required here").hint(hint));
+            let text = match peer {
+                Peer::Tcp(Standing::Other) => {
+                    "a control token is required here of other users and containers"
+                }
+                Peer::Tcp(Standing::Hidden) => {
+                    "a control token is required here of whoever the kernel can't name"
+                }
+                Peer::Tcp(Standing::Owner | Standing::Confined | Standing::Remote)
+                | Peer::Socket
+                | Peer::Confined => "a control token is required here",
+            };
+            return Err(Failure::new(Code::MissingToken, text).hint(hint));
         }
         match peer {
             Peer::Socket | Peer::Confined => Ok(Caller::Socket),
+            Peer::Tcp(Standing::Owner) if self.mode != AuthMode::Disabled => {
+                same_machine(headers).map(|()| Caller::Owner)
+            }
             Peer::Tcp(_) => same_machine(headers).map(|()| Caller::Loopback),
         }
     }
 }
 
-/// Under `confined` with a network.
+/// A confined command, and whoever could be one that hides.
+fn refuse_commands(peer: Peer) -> Result<(), Box<Failure>> {
+    let text = match peer {
+        Peer::Confined | Peer::Tcp(Standing::Confined) => {
+            "a confined command can't ask the runtime: it would do what the command can't"
+        }
+        Peer::Tcp(Standing::Hidden) => {
+            "the kernel does not say which process asks, so it may be a confined command, which can't ask the runtime"
+        }
+        Peer::Socket | Peer::Tcp(Standing::Owner | Standing::Other | Standing::Remote) => return Ok(()),
+    };
+    let hint = "ask from a terminal of your own that is not confined, through the home's socket";
+    Err(Failure::new(Code::ConfinedCaller, text).hint(hint))
+}
+
 const NO_TOKEN: &str = "none is configured: ask through the home's socket, or start the runtime with one \
-     (HOLON_CONTROL_TOKEN), for confined commands can reach this address";
-const HINT: &str = "send it as `Authorization: Bearer …`; it is the one that the runtime was started with";
+     (HOLON_CONTROL_TOKEN)";
+const HINT: &str = "send it as `Authorization: Bearer …`; for the owner of the home, `holon daemon status` shows where it is";
 
 impl Caller {
     /// What the ingress had proven.
     pub(super) fn admission(self) -> AdmissionContext {
         match self {
             Self::Token => AdmissionContext::ControlAuthenticated,
-            Self::Socket => AdmissionContext::LocalProcess,
+            Self::Socket | Self::Owner => AdmissionContext::LocalProcess,
             Self::Loopback => AdmissionContext::PublicUnauthenticated,
         }
     }
@@ -163,19 +200,49 @@ fn bearer(headers: &HeaderMap) -> Result<Option<&str>, Box<Failure>> {
 }
 
 /// A browser lets any page send requests to this machine: without a token, nothing but where the page comes
-/// from tells its requests from those of a program.
+/// from tells its requests from those of a program. A page of another port is another program's.
 fn same_machine(headers: &HeaderMap) -> Result<(), Box<Failure>> {
     let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
-    let host = text(HOST);
-    let origin = text(ORIGIN).map(|origin| origin.split_once("://").map_or(origin, |(_, host)| host));
-    match [host, origin].into_iter().flatten().find(|name| !is_loopback(name)) {
-        None => Ok(()),
-        Some(name) => Err(Failure::new(
-            Code::ForbiddenOrigin,
-            format!("without a control token only this machine is answered, not {name:?}"),
-        )
-        .hint("configure a control token and send it")),
+    let (host, origin) = (text(HOST), text(ORIGIN));
+    let refused = |what: String| {
+        let hint = "configure a control token and send it";
+        Err(Failure::new(Code::ForbiddenOrigin, what).hint(hint))
+    };
+    if let Some(host) = host.filter(|host| !is_loopback(host)) {
+        return refused(format!("without a control token only this machine is answered, not {host:?}"));
     }
+    match origin {
+        None => Ok(()),
+        Some(origin) if host.is_some_and(|host| is_own_page(origin, host)) => Ok(()),
+        Some(origin) => {
+            let what = "without a control token only pages of this runtime's own address are answered";
+            refused(format!("{what}, not of {origin:?}"))
+        }
+    }
+}
+
+/// Whether the page of an origin was got from the very address that is asked: name and port.
+fn is_own_page(origin: &str, host: &str) -> bool {
+    let Some((scheme, place)) = origin.split_once("://") else { return false };
+    let usual = match scheme {
+        "http" => 80,
+        "https" => 443,
+        _ => return false,
+    };
+    match (named(place, usual), named(host, 80)) {
+        (Some(page), Some(asked)) => is_loopback(place) && page == asked,
+        (None, _) | (_, None) => false,
+    }
+}
+
+/// A name in small letters, and its port.
+fn named(place: &str, usual: u16) -> Option<(String, u16)> {
+    let (name, port) = match place.rsplit_once(':') {
+        // The colons of an address of the sixth version stand in brackets.
+        Some((name, port)) if !port.ends_with(']') => (name, port.parse().ok()?),
+        Some(_) | None => (place, usual),
+    };
+    Some((name.to_ascii_lowercase(), port))
 }
 
 /// Whether a host, with or without its port, names this machine.
@@ -223,7 +290,7 @@ mod tests {
 
     #[test]
     fn who_needs_the_token() {
-        let (local, socket) = (Peer::Tcp(address("127.0.0.1:5")), Peer::Socket);
+        let (local, socket) = (Peer::Tcp(Standing::Owner), Peer::Socket);
         let right = [("authorization", "Bearer token-token")];
         let wrong = [("authorization", "bearer token-tokem")];
         let auto = Policy::new(AuthMode::Auto, Some("token-token"), Some(address(LOCAL))).unwrap();
@@ -239,12 +306,30 @@ mod tests {
         let disabled = Policy::new(AuthMode::Disabled, Some("token-token"), None).unwrap();
         assert_eq!(code(&disabled, local, &[]), Ok(Caller::Loopback));
         let none = Policy::new(AuthMode::Auto, None, Some(address(LOCAL))).unwrap();
-        assert_eq!(code(&none, Peer::Tcp(address("192.168.1.9:5")), &[]), Err(Code::MissingToken));
+        assert_eq!(code(&none, Peer::Tcp(Standing::Remote), &[]), Err(Code::MissingToken));
+        assert_eq!(code(&disabled, Peer::Tcp(Standing::Remote), &[]), Err(Code::MissingToken));
+    }
+
+    #[test]
+    fn without_a_chosen_token_the_kernel_says_who_is_the_owner() {
+        let own = Policy::new(AuthMode::Auto, None, Some(address(LOCAL))).unwrap().with_own("token-token");
+        let right = [("authorization", "Bearer token-token")];
+        assert_eq!(code(&own, Peer::Tcp(Standing::Owner), &[]), Ok(Caller::Owner));
+        assert_eq!(Caller::Owner.admission(), AdmissionContext::LocalProcess);
+        for standing in [Standing::Other, Standing::Hidden, Standing::Confined, Standing::Remote] {
+            assert_eq!(code(&own, Peer::Tcp(standing), &[]), Err(Code::MissingToken), "{standing:?}");
+            assert_eq!(code(&own, Peer::Tcp(standing), &right), Ok(Caller::Token), "{standing:?}");
+        }
+        let disabled = Policy::new(AuthMode::Disabled, None, Some(address(LOCAL))).unwrap();
+        assert_eq!(code(&disabled, Peer::Tcp(Standing::Other), &[]), Ok(Caller::Loopback));
+        let chosen = Policy::new(AuthMode::Auto, Some("another-token"), Some(address(LOCAL))).unwrap();
+        let chosen = chosen.with_own("token-token");
+        assert_eq!(code(&chosen, Peer::Tcp(Standing::Other), &right), Err(Code::WrongToken));
     }
 
     #[test]
     fn a_confined_command_is_no_operator() {
-        let (local, right) = (Peer::Tcp(address("127.0.0.1:5")), [("authorization", "Bearer token-token")]);
+        let (local, right) = (Peer::Tcp(Standing::Owner), [("authorization", "Bearer token-token")]);
         for mode in [AuthMode::Auto, AuthMode::Disabled] {
             let policy = Policy::new(mode, Some("token-token"), Some(address(LOCAL))).unwrap();
             assert_eq!(code(&policy, Peer::Confined, &[]), Ok(Caller::Socket), "nobody is confined here");
@@ -254,6 +339,10 @@ mod tests {
             assert_eq!(code(&policy, Peer::Socket, &[]), Ok(Caller::Socket));
             assert_eq!(code(&policy, local, &[]), Err(Code::MissingToken));
             assert_eq!(code(&policy, local, &right), Ok(Caller::Token));
+            assert_eq!(code(&policy, Peer::Tcp(Standing::Other), &right), Ok(Caller::Token));
+            for standing in [Standing::Confined, Standing::Hidden] {
+                assert_eq!(code(&policy, Peer::Tcp(standing), &right), Err(Code::ConfinedCaller));
+            }
         }
         let without = Policy::new(AuthMode::Auto, None, Some(address(LOCAL))).unwrap().among_commands(true);
         assert_eq!(code(&without, local, &[]), Err(Code::MissingToken));
@@ -263,19 +352,36 @@ mod tests {
     #[test]
     fn pages_of_other_sites_get_nothing_without_a_token() {
         let policy = Policy::new(AuthMode::Auto, None, Some(address(LOCAL))).unwrap();
-        let peer = Peer::Tcp(address("127.0.0.1:5"));
+        let peer = Peer::Tcp(Standing::Owner);
         for host in ["localhost:7878", "127.0.0.1:7878", "[::1]:7878", "localhost", "LOCALHOST", "[::1]"] {
-            assert_eq!(code(&policy, peer, &[("host", host)]), Ok(Caller::Loopback), "{host}");
+            assert_eq!(code(&policy, peer, &[("host", host)]), Ok(Caller::Owner), "{host}");
         }
         for host in ["rebound.example:7878", "localhost.example", "192.168.1.7:7878", "127.0.0.1.example", ""]
         {
             assert_eq!(code(&policy, peer, &[("host", host)]), Err(Code::ForbiddenOrigin), "{host}");
         }
-        for origin in ["http://evil.example", "null", "https://localhost.example"] {
+        let foreign = ["http://evil.example", "null", "https://localhost.example", "http://localhost:5173"];
+        let almost =
+            ["http://localhost", "https://localhost", "http://127.0.0.1:7878", "ftp://localhost:7878"];
+        for origin in foreign.into_iter().chain(almost) {
             let headers = [("host", "localhost:7878"), ("origin", origin)];
             assert_eq!(code(&policy, peer, &headers), Err(Code::ForbiddenOrigin), "{origin}");
         }
-        let headers = [("host", "localhost:7878"), ("origin", "http://localhost:5173")];
-        assert_eq!(code(&policy, peer, &headers), Ok(Caller::Loopback));
+        for (host, origin) in [
+            ("localhost:7878", "http://localhost:7878"),
+            ("LOCALHOST:7878", "http://localhost:7878"),
+            ("[::1]:7878", "http://[::1]:7878"),
+            ("[::1]", "http://[::1]:80"),
+            ("localhost", "http://localhost"),
+        ] {
+            assert_eq!(
+                code(&policy, peer, &[("host", host), ("origin", origin)]),
+                Ok(Caller::Owner),
+                "{host}"
+            );
+        }
+        // A page of the secure port is not one of the plain port.
+        let headers = [("host", "localhost"), ("origin", "https://localhost")];
+        assert_eq!(code(&policy, peer, &headers), Err(Code::ForbiddenOrigin));
     }
 }

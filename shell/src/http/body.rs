@@ -169,7 +169,8 @@ pub(super) async fn collect(body: HttpBody, limit: usize) -> Result<Bytes, Box<F
     }
 }
 
-fn json(headers: &HeaderMap) -> Result<(), Box<Failure>> {
+/// Whether what is sent calls itself JSON.
+pub(super) fn json(headers: &HeaderMap) -> Result<(), Box<Failure>> {
     let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let essence = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     if essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json")) {

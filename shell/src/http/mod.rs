@@ -16,6 +16,7 @@ mod header;
 mod heads;
 mod metrics;
 mod openapi;
+mod peer;
 mod reply;
 mod resource;
 mod route;
@@ -28,6 +29,7 @@ pub(crate) mod tests;
 
 pub use app::{About, App, Parts};
 pub use metrics::Metrics;
-pub use server::{CONNECTIONS, Listener, Peer, serve};
+pub use peer::{OtherEnd, Peer};
+pub use server::{CONNECTIONS, Listener, serve};
 pub use shutdown::Shutdown;
 pub use table::router;

@@ -6,6 +6,7 @@ use std::future::Future;
 use axum::body::Body as HttpBody;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{FromRequestParts, Query, RawPathParams, Request, State};
+use axum::http::header::HOST;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::IntoResponse;
@@ -22,9 +23,9 @@ use super::body::{self, Body, Empty};
 use super::code::Code;
 use super::failure::Failure;
 use super::field;
+use super::peer::OtherEnd;
 use super::reply::Reply;
 use super::resource::triggers;
-use super::server::Peer;
 
 /// Result of a handler.
 pub(super) type Handled<R> = Result<R, Box<Failure>>;
@@ -44,7 +45,7 @@ pub(super) struct Call<Q, B> {
     pub(super) query: Q,
     pub(super) body: B,
     pub(super) headers: HeaderMap,
-    pub(super) peer: Peer,
+    pub(super) other_end: OtherEnd,
     /// None where nobody was asked: on an open route, or where a token or a signature speaks for itself.
     pub(super) caller: Option<Caller>,
 }
@@ -193,7 +194,7 @@ impl Route {
 
     /// Every code that the route can answer with.
     pub(super) fn codes(&self) -> Vec<Code> {
-        let mut codes = vec![Code::InvalidQuery, Code::Draining, Code::Internal];
+        let mut codes = vec![Code::InvalidHead, Code::InvalidQuery, Code::Draining, Code::Internal];
         if matches!(self.name.access, Access::Control | Access::Signed) {
             codes.extend([Code::MissingToken, Code::WrongToken, Code::ForbiddenOrigin, Code::ConfinedCaller]);
         }
@@ -224,13 +225,20 @@ impl<Q: DeserializeOwned, B: Body> Call<Q, B> {
     /// Checks whoever asks before anything that they sent is looked at.
     async fn read(app: &App, access: Access, request: Request) -> Handled<Self> {
         let (mut parts, body) = request.into_parts();
-        let Some(&peer) = parts.extensions.get::<Peer>() else {
+        let Some(other_end) = parts.extensions.get::<OtherEnd>().cloned() else {
             return Err(Failure::internal("the connection does not say who is at its other end"));
         };
+        if parts.headers.get_all(HOST).iter().count() > 1 {
+            let text = "the head of the request names more than one Host";
+            return Err(Failure::new(Code::InvalidHead, text).hint("send the header Host once"));
+        }
         let caller = match access {
             Access::Open | Access::Token => None,
             Access::Signed if app.signatures.are_required() => None,
-            Access::Signed | Access::Control => Some(app.policy.admit(peer, &parts.headers)?),
+            Access::Signed | Access::Control => {
+                let peer = other_end.peer().await;
+                Some(app.policy.admit(peer, &parts.headers)?)
+            }
         };
         let named = Named::read(app, &mut parts).await;
         let Named { agent, task, timer, work_item, token } = match named {
@@ -245,7 +253,18 @@ impl<Q: DeserializeOwned, B: Body> Call<Q, B> {
             Err(failure) => return Err(triggers::refusal(app, trigger.as_ref(), failure).await),
             Ok(sent) => sent,
         };
-        Ok(Self { agent, task, timer, work_item, trigger, query, body, headers: parts.headers, peer, caller })
+        Ok(Self {
+            agent,
+            task,
+            timer,
+            work_item,
+            trigger,
+            query,
+            body,
+            headers: parts.headers,
+            other_end,
+            caller,
+        })
     }
 }
 
@@ -255,6 +274,10 @@ impl<Q: DeserializeOwned, B: Body> Call<Q, B> {
         let body = if B::BYTES == 0 { Bytes::new() } else { body::collect(body, B::BYTES).await? };
         if access == Access::Signed {
             app.signatures.check(&parts.headers, &body)?;
+        }
+        if access == Access::Control && parts.method == Method::POST {
+            // A form of any page could be sent without one, and do what needs no body.
+            body::json(&parts.headers)?;
         }
         Ok((query, B::read(&parts.headers, &body)?))
     }

@@ -2,7 +2,6 @@
 
 use std::future::Future;
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +18,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::guard::{Guarded, TAKEN};
 use super::heads::{Answer, Requests, Worded};
+use super::peer::{OtherEnd, Peer};
 use crate::confine::peer::is_confined;
 use crate::spawn;
 
@@ -35,44 +35,35 @@ const ALIVE: Duration = Duration::from_secs(20);
 /// Requests under way are waited for so long when the server leaves.
 const DRAIN: Duration = Duration::from_secs(5);
 
-/// Who is at the other end; handlers find it among a request's extensions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Peer {
-    /// Whoever may open the home's socket.
-    Socket,
-    /// The same, held back as a confined command is.
-    Confined,
-    Tcp(SocketAddr),
-}
-
 /// Where connections come from.
 pub trait Listener: Send + 'static {
     type Io: AsyncRead + AsyncWrite + Send + Unpin + 'static;
 
-    fn accept(&mut self) -> impl Future<Output = io::Result<(Self::Io, Peer)>> + Send;
+    fn accept(&mut self) -> impl Future<Output = io::Result<(Self::Io, OtherEnd)>> + Send;
 }
 
 impl Listener for UnixListener {
     type Io = tokio::net::UnixStream;
 
-    async fn accept(&mut self) -> io::Result<(Self::Io, Peer)> {
+    async fn accept(&mut self) -> io::Result<(Self::Io, OtherEnd)> {
         let (stream, _) = Self::accept(self).await?;
         // A process that can't be seen from here is none that was begun here.
         let pid = stream.peer_cred()?.pid().and_then(|pid| u32::try_from(pid).ok()).filter(|&pid| pid > 0);
         let peer = if pid.is_some_and(is_confined) { Peer::Confined } else { Peer::Socket };
-        Ok((stream, peer))
+        Ok((stream, OtherEnd::known(peer)))
     }
 }
 
 impl Listener for TcpListener {
     type Io = tokio::net::TcpStream;
 
-    async fn accept(&mut self) -> io::Result<(Self::Io, Peer)> {
+    async fn accept(&mut self) -> io::Result<(Self::Io, OtherEnd)> {
         let (stream, peer) = Self::accept(self).await?;
         stream.set_nodelay(true)?;
         // The other end may be gone without a word: the kernel would send again for a quarter of an hour.
         sockopt::set_tcp_user_timeout(&stream, u32::try_from(TAKEN.as_millis()).unwrap_or(u32::MAX))?;
-        Ok((stream, Peer::Tcp(peer)))
+        let end = OtherEnd::over_tcp(stream.local_addr()?, peer);
+        Ok((stream, end))
     }
 }
 
@@ -95,13 +86,13 @@ pub async fn serve(mut listener: impl Listener, router: Router, leave: impl Futu
             () = &mut leave => break,
             accepted = accept(&mut listener, &room) => accepted,
         };
-        let Ok((stream, peer, place)) = accepted else {
+        let Ok((stream, end, place)) = accepted else {
             tokio::time::sleep(PAUSE).await;
             continue;
         };
         let requests = Requests::default();
         let stream = Worded::new(Guarded::new(stream), requests.clone());
-        let router = TowerToHyperService::new(router.clone().layer(Extension(peer)));
+        let router = TowerToHyperService::new(router.clone().layer(Extension(end)));
         let service = service_fn(move |request| {
             let (begun, answered) = (requests.begin(), router.call(request));
             async move { answered.await.map(|answer| answer.map(|body| Answer { body, _request: begun })) }
@@ -122,8 +113,8 @@ pub async fn serve(mut listener: impl Listener, router: Router, leave: impl Futu
 async fn accept<L: Listener>(
     listener: &mut L,
     room: &Arc<Semaphore>,
-) -> io::Result<(L::Io, Peer, OwnedSemaphorePermit)> {
+) -> io::Result<(L::Io, OtherEnd, OwnedSemaphorePermit)> {
     let place = room.clone().acquire_owned().await.map_err(io::Error::other)?;
-    let (stream, peer) = listener.accept().await?;
-    Ok((stream, peer, place))
+    let (stream, end) = listener.accept().await?;
+    Ok((stream, end, place))
 }

@@ -9,7 +9,9 @@ use tokio::time::{sleep, timeout};
 use turmoil::net::TcpStream;
 
 use super::server::{NAME, PORT, TOKEN};
-use crate::client::{Ask, CONNECT, Client, ClientError, Connect, Connecting, not_reachable, too_long};
+use crate::client::{
+    Ask, CONNECT, Client, ClientError, Connect, Connecting, Reached, not_reachable, too_long,
+};
 use crate::daemon::Token;
 
 #[derive(Debug)]
@@ -20,7 +22,7 @@ impl Connect for Network {
         Box::pin(async {
             match timeout(CONNECT, TcpStream::connect((NAME, PORT))).await.unwrap_or_else(|_| Err(too_long()))
             {
-                Ok(stream) => Ok(Box::new(stream) as _),
+                Ok(stream) => Ok(Reached { stream: Box::new(stream), own_token: None }),
                 Err(error) => Err(not_reachable(&NAME, &error)),
             }
         })

@@ -11,11 +11,12 @@ use turmoil::Sim;
 use turmoil::net::{TcpListener, TcpStream};
 
 use super::Story;
+use crate::confine::peer::Standing;
 use crate::events::Hub;
 use crate::home::Home;
 use crate::http::api::AuthMode;
 use crate::http::tests::{Setup, Started, start};
-use crate::http::{Listener, Peer, router, serve};
+use crate::http::{Listener, OtherEnd, Peer, router, serve};
 
 pub(super) const NAME: &str = "server";
 pub(super) const PORT: u16 = 7878;
@@ -33,8 +34,9 @@ struct Port(TcpListener);
 impl Listener for Port {
     type Io = TcpStream;
 
-    async fn accept(&mut self) -> io::Result<(TcpStream, Peer)> {
-        self.0.accept().await.map(|(stream, peer)| (stream, Peer::Tcp(peer)))
+    async fn accept(&mut self) -> io::Result<(TcpStream, OtherEnd)> {
+        let (stream, _) = self.0.accept().await?;
+        Ok((stream, OtherEnd::known(Peer::Tcp(Standing::Remote))))
     }
 }
 

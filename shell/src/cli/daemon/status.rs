@@ -15,7 +15,7 @@ use crate::cli::output::{self, Failure};
 use crate::cli::server_options::{Effective, ServerOptions};
 use crate::cli::spending;
 use crate::client::{Ask, ClientError};
-use crate::daemon::{Fingerprint, Found, LastFailure, Metadata, leftovers, log, socket};
+use crate::daemon::{Fingerprint, Found, LastFailure, Metadata, TOKEN_VARIABLE, leftovers, log, socket};
 
 #[derive(Debug, Serialize)]
 struct Status {
@@ -38,6 +38,8 @@ struct Status {
     advertise_url: Option<String>,
     access: Option<String>,
     auth: Option<String>,
+    /// Where the control token is that a start would ask others for; null where none is asked for, or made yet.
+    control_token: Option<String>,
     control: Control,
     config: Config,
     /// What keeps new work out, as the runtime tells it.
@@ -131,6 +133,7 @@ async fn gather(place: &Place) -> Result<Status, Failure> {
         State::NotAnswering | State::Busy | State::NotRunning => ledger::problem(&place.home).await?,
     };
     let said = asked.as_ref().cloned().unwrap_or(Value::Null);
+    let control_token = effective.as_ref().ok().and_then(|effective| token(place, effective));
     let own = LastFailure::read(&place.home).and_then(|failure| serde_json::to_value(failure).ok());
     Ok(Status {
         ok: state == State::Running,
@@ -156,7 +159,20 @@ async fn gather(place: &Place) -> Result<Status, Failure> {
         advertise_url: metadata.as_ref().and_then(|metadata| metadata.advertise_url.clone()),
         access: metadata.as_ref().and_then(|metadata| metadata.access.clone()),
         auth: metadata.and_then(|metadata| metadata.auth),
+        control_token,
     })
+}
+
+/// Where the token is, never what it is.
+fn token(place: &Place, effective: &Effective) -> Option<String> {
+    let own = place.home.control_token();
+    if effective.endpoint.has_own_token() {
+        return own.exists().then(|| own.display().to_string());
+    }
+    effective.endpoint.token.as_ref()?;
+    let file = effective.setup.settings.server.token_file.as_ref();
+    let named = file.filter(|_| !place.environment.get(TOKEN_VARIABLE).is_some());
+    Some(named.map_or_else(|| TOKEN_VARIABLE.to_owned(), |file| file.display().to_string()))
 }
 
 fn control(problem: Option<Option<ClientError>>) -> Control {
@@ -211,6 +227,7 @@ fn show(status: &Status) -> Result<(), Failure> {
     rows.extend(some("http", &status.http_addr.as_ref().map(|address| format!("http://{address}"))));
     rows.extend(some("advertised", &status.advertise_url));
     rows.extend(some("access", &status.access));
+    rows.extend(some("token", &status.control_token));
     rows.extend(some("version", &status.version));
     rows.extend(status.started_at.map(|at| row("since", at)));
     if let Some(activity) = status.activity.as_object() {

@@ -44,8 +44,9 @@ pub(in super::super) async fn root(app: App, _: Call<Nothing, Empty>) -> Handled
 }
 
 pub(in super::super) async fn handshake(app: App, call: Call<Nothing, Empty>) -> Handled<Answer<Handshake>> {
-    let required = app.policy.requires(call.peer);
-    let known = app.policy.admit(call.peer, &call.headers).is_ok();
+    let peer = call.other_end.peer().await;
+    let required = app.policy.requires(peer);
+    let known = app.policy.admit(peer, &call.headers).is_ok();
     let about = &app.about;
     Ok(Answer(Handshake {
         ok: true,
