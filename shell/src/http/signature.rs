@@ -3,6 +3,7 @@
 
 use axum::http::HeaderMap;
 use hmac::{Hmac, KeyInit, Mac};
+use holon_core::AgentId;
 use sha2::Sha256;
 
 use super::code::Code;
@@ -27,6 +28,13 @@ impl Signatures {
 
     pub(super) fn are_required(&self) -> bool {
         self.0.is_some()
+    }
+
+    /// Why nothing else than a signed webhook may call itself one.
+    pub(super) fn unsigned(&self, agent: &AgentId) -> Box<Failure> {
+        let text = "kind: webhooks have to be signed here, and this route takes no signatures";
+        let hint = format!("POST /webhooks/generic/{agent} with X-Hub-Signature-256, or kind channel_event");
+        Failure::new(Code::MissingSignature, text).hint(hint).detail("field", "kind")
     }
 
     /// Whether a body is what its sender signed.

@@ -58,6 +58,16 @@ const INGRESS: &[Code] = &[
     Code::TooMany,
     Code::InvalidHeader,
 ];
+const ENQUEUE: &[Code] = &[
+    Code::UnknownAgent,
+    Code::AgentDamaged,
+    Code::AgentStopped,
+    Code::QueueFull,
+    Code::IdempotencyConflict,
+    Code::TooMany,
+    Code::InvalidHeader,
+    Code::MissingSignature,
+];
 
 /// Every route.
 pub(super) fn routes() -> Vec<Route> {
@@ -321,10 +331,10 @@ fn writes() -> Vec<Route> {
     vec![
         Route::post("/agents/{agent_id}/enqueue", "A message from outside", ingress::enqueue)
             .headers(&[IDEMPOTENCY_KEY])
-            .fails(INGRESS),
+            .fails(ENQUEUE),
         Route::post("/enqueue", "A message from outside for the default agent", ingress::enqueue)
             .headers(&[IDEMPOTENCY_KEY])
-            .fails(INGRESS),
+            .fails(ENQUEUE),
         Route::post_by(
             Access::Signed,
             "/webhooks/generic/{agent_id}",

@@ -81,6 +81,9 @@ pub(in super::super) async fn enqueue(
         EnqueueKind::ChannelEvent => {
             (MessageKind::ChannelEvent, Origin::Channel { channel_id: source, sender_id: message.sender })
         }
+        EnqueueKind::WebhookEvent if app.signatures.are_required() => {
+            return Err(app.signatures.unsigned(&call.agent));
+        }
         EnqueueKind::WebhookEvent => {
             (MessageKind::WebhookEvent, Origin::Webhook { source, event_type: message.sender })
         }

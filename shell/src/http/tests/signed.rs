@@ -54,6 +54,29 @@ async fn a_signature_stands_for_the_token_and_nothing_stands_for_a_signature() {
     scene.post("/enqueue", json!({ "body": { "type": "text", "text": "hi" } })).await.ok();
 }
 
+/// A message that says of itself that it is a webhook would be trusted as if somebody had signed it.
+#[tokio::test]
+async fn nothing_but_a_signature_makes_a_webhook() {
+    let setup = Setup { token: Some(TOKEN), webhook_key: Some(KEY), ..Setup::default() };
+    let scene = Scene::with(setup).await;
+    scene.create("main").await;
+    let claims =
+        json!({ "kind": "webhook_event", "source": "forge", "body": { "type": "text", "text": "hi" } });
+    for path in ["/enqueue", "/agents/main/enqueue"] {
+        let refused = scene.post(path, claims.clone()).await;
+        refused.fails(401, "missing_signature");
+        assert_eq!(refused.json["details"]["field"], "kind");
+        assert!(refused.json["hint"].as_str().is_some_and(|hint| hint.contains("/webhooks/generic/main")));
+        let bearer = format!("Bearer {TOKEN}");
+        let headers = [("content-type", "application/json"), ("authorization", bearer.as_str())];
+        let with_token = request(Method::POST, path, &headers, &claims.to_string());
+        scene.send_tcp(with_token).await.fails(401, "missing_signature");
+    }
+    assert_eq!(scene.get("/transcript").await.ok().json["entries"], json!([]));
+    let scene = scene.again(Setup::default()).await;
+    scene.post("/enqueue", claims).await.ok();
+}
+
 #[tokio::test]
 async fn without_a_key_signatures_are_not_looked_at() {
     let scene = Scene::with_main().await;
