@@ -273,3 +273,71 @@ fn no_child_gets_further_than_its_parent() {
         assert_eq!(scene.kept(), before, "{mode}");
     }
 }
+
+/// Says to a supervisor what a runtime would.
+const TYPES: &str = r#"
+use Socket;
+socket(S, AF_UNIX, SOCK_STREAM, 0) or exit;
+connect(S, sockaddr_un("socket")) or exit;
+$SIG{PIPE} = "IGNORE";
+for ('{"say":"hello"}', '{"say":"input","id":1,"text":"typed"}', '{"say":"stop","force":true}') {
+    syswrite S, pack("N", length) . $_;
+}
+sysread S, $answer, 99;
+print "told-", length $answer, "\n";
+"#;
+
+/// What the runtime keeps for itself, and what commands of other agents are given to read: a confined command gets at
+/// neither, also after the runtime was started again. The runtime itself does.
+#[test]
+fn no_command_reaches_the_runtimes_secrets_or_tasks_of_others() {
+    let scene = Scene::new("on");
+    let home = scene.daemon.0.home().canonicalize().expect("a home");
+    scene.daemon.ok(&["agent", "create", "b"]);
+    let cmd = "cat >> got; echo over > over";
+    let task = scene.daemon.ok(&["task", "run", "--agent", "b", "--input", cmd]).stdout.trim().to_owned();
+    let folders = || fs::read_dir(home.join("run/commands")).expect("commands").flatten();
+    wait_for("its supervisor", || folders().any(|entry| entry.path().join("started").exists()));
+    let asks = |what: &str| scene.runs(&format!("home='{}'; {what}", text(&home)));
+    for file in [
+        "trigger.key",
+        "control.token",
+        "ledger.sqlite3",
+        "ledger.sqlite3-wal",
+        "run/daemon.json",
+        "run/commands/*/key",
+        "agents/b/AGENTS.md",
+        "agents/b/task-output/*",
+    ] {
+        let said = asks(&format!("cat $home/{file} > /dev/null && echo read-$((6 * 7))"));
+        assert!(!said.contains("read-42"), "{file}: {said}");
+    }
+    // What lies beside the home, and its own part of it, it can read.
+    let said =
+        asks("cat $out/kept $HOLON_AGENT_HOME/AGENTS.md /etc/passwd > /dev/null && echo read-$((6 * 7))");
+    assert!(said.contains("read-42"), "{said}");
+    fs::write(scene.root.join("types.pl"), TYPES).expect("a script");
+    let types = "script=$PWD/types.pl; for folder in $home/run/commands/*; do (cd $folder && perl $script); done; \
+                 echo done-$((6 * 7))";
+    let others = home.join("agents/b");
+    for again in [false, true] {
+        if again {
+            scene.daemon.kill();
+            scene.daemon.start();
+        }
+        let said = asks(types);
+        assert!(said.contains("done-42") && !said.contains("told-1"), "{said}");
+        assert!(
+            !others.join("over").exists() && fs::read(others.join("got")).is_ok_and(|got| got.is_empty())
+        );
+        let line = if again { "second" } else { "first" };
+        let given = scene.daemon.ok(&["task", "input", "--agent", "b", &task, line, "--json"]).json();
+        assert_eq!(given["accepted_input"], json!(true), "{given}");
+        wait_for("the input", || fs::read_to_string(others.join("got")).is_ok_and(|got| got == line));
+        fs::write(others.join("got"), "").expect("a file");
+    }
+    scene.daemon.ok(&["task", "stop", "--agent", "b", &task]);
+    let gaps = scene.daemon.ok(&["workspace", "list", "--agent", "a", "--json"]).json()["policy"]["gaps"]
+        .to_string();
+    assert!(gaps.contains("but for those of this runtime") && gaps.contains("begun"), "{gaps}");
+}

@@ -1,6 +1,7 @@
 //! How the runtime is reached, as `serve` and `daemon` are told on the command line; and the whole of what a
 //! runtime would be started with.
 
+use std::fmt::Display;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
@@ -8,11 +9,12 @@ use anyhow::{Context, anyhow};
 use clap::{Args, ValueEnum};
 
 use super::output::Failure;
-use super::setup::Setup;
+use super::setup::{self, Setup};
 use crate::daemon::{Endpoint, Fingerprint, TOKEN_VARIABLE, Token};
 use crate::home::Home;
 use crate::settings::credentials::Credentials;
 use crate::settings::{Access, Environment, ServerSettings};
+use crate::trigger_address::TriggerKey;
 
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct ServerOptions {
@@ -109,16 +111,17 @@ impl Effective {
     /// # Errors
     /// A file of theirs that can't be used.
     pub(super) fn with_secrets_of(mut self, home: &Home) -> Result<Self, Failure> {
+        TriggerKey::of(home).map_err(|error| hinted(&error, error.hint()))?;
         if self.endpoint.has_own_token() {
-            let token = Token::of(home).map_err(|error| {
-                let hint = error.hint();
-                Failure::usage(error).hint(hint)
-            })?;
-            self.setup.secrets.push((TOKEN_VARIABLE.to_owned(), token.expose().to_owned()));
-            self.own_token = Some(token);
+            self.own_token = Some(Token::of(home).map_err(|error| hinted(&error, error.hint()))?);
         }
+        self.setup.secrets.extend(setup::of_home(home));
         Ok(self)
     }
+}
+
+fn hinted(error: &dyn Display, hint: String) -> Failure {
+    Failure::usage(anyhow!("{error}")).hint(hint)
 }
 
 /// A key that is named has to be there: nobody's webhooks would be taken otherwise, or everybody's.

@@ -6,6 +6,7 @@ use holon_core::model::ModelRef;
 
 use super::output::Failure;
 use crate::confine::{Confinement, Unconfinable};
+use crate::daemon::{TOKEN_VARIABLE, Token};
 use crate::driver::{Gate, Observer, Start};
 use crate::home::Home;
 use crate::live::LiveSink;
@@ -16,6 +17,7 @@ use crate::settings::credentials::Credentials;
 use crate::settings::providers::Configured;
 use crate::settings::{Environment, Settings};
 use crate::text::Secrets;
+use crate::trigger_address::TriggerKey;
 
 /// Settings, models and keys of a home.
 pub(super) struct Setup {
@@ -46,7 +48,8 @@ impl Setup {
         let credentials = Credentials::load(&home.credentials())?;
         let configured = Configured::new(&settings, environment, &credentials);
         let providers = configured.providers();
-        let secrets = providers.secrets().into_iter().chain(configured.secrets).collect();
+        let of_home = of_home(home).into_iter();
+        let secrets = providers.secrets().into_iter().chain(configured.secrets).chain(of_home).collect();
         let unusable = candidates(&config.models, &providers, model.is_some())?;
         Ok(Self { settings, config, providers, secrets, credentials, confinement, unusable })
     }
@@ -79,6 +82,14 @@ impl Setup {
             observer,
         }
     }
+}
+
+/// Secrets that a home has made for itself, as far as they can be read: commands may print them.
+pub(super) fn of_home(home: &Home) -> Vec<(String, String)> {
+    let token = Token::known(home).ok().flatten().map(|token| token.expose().to_owned());
+    let key = TriggerKey::text(home).ok().flatten();
+    let named = [(TOKEN_VARIABLE, token), ("trigger.key", key)];
+    named.into_iter().filter_map(|(name, secret)| Some((name.to_owned(), secret?))).collect()
 }
 
 /// Nothing starts that would claim more than this machine does.

@@ -5,6 +5,7 @@
 //! command could do as well: see [`within`].
 
 mod calls;
+mod hidden;
 mod network;
 mod others;
 pub mod peer;
@@ -18,6 +19,7 @@ use std::thread;
 
 use serde::{Deserialize, Serialize};
 
+pub use hidden::Hidden;
 pub use profile::{Confinement, Unconfinable};
 pub use report::Report;
 
@@ -37,6 +39,9 @@ pub struct Policy {
     /// the place of, gives no right to anything.
     pub writable: Vec<PathBuf>,
     pub network: Network,
+    /// What it can't read; none where everything can be read that its user may read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hidden: Option<Hidden>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -45,6 +50,8 @@ pub enum ConfineError {
     NoLandlock,
     #[error("the kernel refused to hold back writes: {0}")]
     Writes(#[from] landlock::RulesetError),
+    #[error("the runtime's own files can't be hidden: {0}")]
+    Hidden(io::Error),
     #[error("the kernel refused to hold back the network: {0}")]
     Network(#[from] seccompiler::Error),
     #[error("the network can't be held back on this kind of processor ({})", std::env::consts::ARCH)]
@@ -61,7 +68,8 @@ impl Policy {
     /// # Errors
     /// The kernel doesn't do it; then nothing may be started.
     pub fn enter(&self) -> Result<(), ConfineError> {
-        writes::hold_back(&self.writable, writes::Neighbours::Spared)?;
+        let hidden = self.hidden.as_ref();
+        writes::hold_back(&self.writable, writes::Neighbours::Spared, hidden)?;
         if calls_can_be_refused() {
             others::hold_back()?;
         }
@@ -82,7 +90,7 @@ fn calls_can_be_refused() -> bool {
 /// # Errors
 /// As for [`Policy::enter`].
 pub fn hold_back_writes(writable: &[PathBuf]) -> Result<(), ConfineError> {
-    writes::hold_back(writable, writes::Neighbours::Known).map(drop)
+    writes::hold_back(writable, writes::Neighbours::Known, None).map(drop)
 }
 
 /// Does something that writes into folders of an agent. Where those are all that it may write to, that is done by a

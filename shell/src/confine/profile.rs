@@ -6,7 +6,8 @@ use holon_core::agent::workspace::{ExecutionBinding, ProjectionKind};
 
 use holon_core::execution::ExecutionPolicy;
 
-use super::{Network, Policy, Report};
+use super::{Hidden, Network, Policy, Report, hidden};
+use crate::home::Home;
 
 /// Folders that everybody may put something into.
 const TEMPORARY: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
@@ -19,6 +20,8 @@ pub struct Confinement {
     network: Network,
     /// The runtime's own files.
     home: PathBuf,
+    /// Whether those can be hidden from commands.
+    hides: bool,
 }
 
 /// The kernel does not do what was asked for.
@@ -68,7 +71,20 @@ impl Confinement {
         everywhere.sort();
         everywhere.dedup();
         let home = home.canonicalize().unwrap_or_else(|_| home.to_owned());
-        Ok(Self { everywhere, network, home })
+        let shared = Home::shared(&home);
+        let hides =
+            !everywhere.iter().any(|folder| shared.starts_with(folder)) && hidden::beside(shared).is_ok();
+        Ok(Self { everywhere, network, home, hides })
+    }
+
+    /// What whoever may write there can't read: the home, but for one agent's own part of it.
+    fn hidden(&self, writable: &[PathBuf], agent_home: Option<&Path>) -> Option<Hidden> {
+        let folder = Home::shared(&self.home).to_owned();
+        if !self.hides || writable.iter().any(|writable| folder.starts_with(writable)) {
+            return None;
+        }
+        let own = agent_home.map(Path::to_owned).into_iter();
+        Some(Hidden { folder, shown: own.chain([self.home.join("worktrees")]).collect() })
     }
 
     /// For git, which makes a worktree in this folder for an agent, or removes one: what a repository names as its filters
@@ -76,7 +92,8 @@ impl Confinement {
     pub fn for_worktrees(&self, anchor: &Path, folder: &Path) -> Policy {
         let mut writable = vec![anchor.join(".git"), folder.to_owned()];
         writable.extend(self.everywhere.iter().cloned());
-        Policy { writable, network: self.network }
+        let hidden = self.hidden(&writable, None);
+        Policy { writable, network: self.network, hidden }
     }
 
     /// What commands are held back from under one of its policies, and what not.
@@ -95,7 +112,8 @@ impl Confinement {
 
     /// What all commands have in common.
     pub fn shared(&self) -> Policy {
-        Policy { writable: self.everywhere.clone(), network: self.network }
+        let hidden = self.hidden(&self.everywhere, None);
+        Policy { writable: self.everywhere.clone(), network: self.network, hidden }
     }
 
     /// Whether commands can connect to others.
@@ -120,6 +138,7 @@ impl Confinement {
                 writable.push(folder);
             }
         }
-        Policy { writable, network: self.network }
+        let hidden = self.hidden(&writable, Some(agent_home));
+        Policy { writable, network: self.network, hidden }
     }
 }

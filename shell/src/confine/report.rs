@@ -29,7 +29,7 @@ impl Report {
     pub fn of_this_kernel() -> Self {
         static FOUND: OnceLock<Report> = OnceLock::new();
         *FOUND.get_or_init(|| Self {
-            landlock: tried(|| writes::hold_back(&[], writes::Neighbours::Spared).ok())
+            landlock: tried(|| writes::hold_back(&[], writes::Neighbours::Spared, None).ok())
                 .map_or(0, |version| version as u32),
             sockets: tried(|| network::hold_back().ok()).is_some(),
         })
@@ -38,11 +38,17 @@ impl Report {
     /// What commands are held back from under this policy.
     pub fn of(&self, policy: &Policy) -> ExecutionPolicy {
         let mut gaps = vec![
-            "files elsewhere can be read".to_owned(),
+            match &policy.hidden {
+                Some(hidden) => {
+                    format!("files elsewhere can be read, but for those of this runtime in {}", hidden.folder.display())
+                }
+                None => "files elsewhere can be read, those of this runtime with its secrets among them".to_owned(),
+            },
             "modes, owners, times, attributes and locks of files elsewhere can be changed, as far as the user may"
                 .to_owned(),
             "a file that has a second name elsewhere is changed there, too".to_owned(),
             "terminals of the user can be written to".to_owned(),
+            "commands that were begun without confinement are held back from nothing as long as they run".to_owned(),
         ];
         let mut gap = |there: bool, words: &str| gaps.extend(there.then(|| words.to_owned()));
         gap(self.landlock < TRUNCATE, "files elsewhere can be truncated");
@@ -86,7 +92,7 @@ mod tests {
     use super::*;
 
     fn told(landlock: u32, network: Network) -> ExecutionPolicy {
-        let policy = Policy { writable: vec![PathBuf::from("/w")], network };
+        let policy = Policy { writable: vec![PathBuf::from("/w")], network, hidden: None };
         Report { landlock, sockets: true }.of(&policy)
     }
 
@@ -109,7 +115,7 @@ mod tests {
     fn a_network_is_held_back_when_it_is_off_and_the_kernel_does_it() {
         assert_eq!(told(7, Network::On).network, Enforcement::NotEnforced);
         assert_eq!(told(7, Network::Off).network, Enforcement::Enforced);
-        let policy = Policy { writable: Vec::new(), network: Network::Off };
+        let policy = Policy { writable: Vec::new(), network: Network::Off, hidden: None };
         let without = Report { landlock: 0, sockets: false }.of(&policy);
         assert_eq!((without.writes, without.network), (Enforcement::NotEnforced, Enforcement::NotEnforced));
     }

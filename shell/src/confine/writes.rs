@@ -1,4 +1,5 @@
-//! Writes, by Landlock: files can be made, changed, renamed and removed only below some folders. A process that is held
+//! Writes, by Landlock: files can be made, changed, renamed and removed only below some folders, and what is hidden can't be
+//! read. A process that is held
 //! back can't mount anything either, and can't look into or change processes outside of its own confinement.
 
 use std::fs;
@@ -10,7 +11,7 @@ use landlock::{
     RulesetCreatedAttr, RulesetStatus, Scope,
 };
 
-use super::ConfineError;
+use super::{ConfineError, Hidden};
 
 /// The newest that is asked for. What a kernel doesn't know of it, it doesn't do; [`super::Report`] says so.
 const NEWEST: ABI = ABI::V10;
@@ -37,18 +38,27 @@ pub(super) enum Neighbours {
 }
 
 /// Says how much the kernel knows.
-pub(super) fn hold_back(writable: &[PathBuf], neighbours: Neighbours) -> Result<ABI, ConfineError> {
-    let all = AccessFs::from_write(NEWEST);
+pub(super) fn hold_back(
+    writable: &[PathBuf],
+    neighbours: Neighbours,
+    hidden: Option<&Hidden>,
+) -> Result<ABI, ConfineError> {
+    let reads = if hidden.is_some() { BitFlags::from(AccessFs::ReadFile) } else { BitFlags::EMPTY };
+    let readable =
+        hidden.map(Hidden::readable).transpose().map_err(ConfineError::Hidden)?.unwrap_or_default();
+    let all = AccessFs::from_write(NEWEST) | reads;
     // Device files lead around file systems, for those who may make them.
     let of_folders = all & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev);
-    let of_devices = AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev;
+    let of_devices = AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev | reads;
     let mut ruleset = Ruleset::default().handle_access(all)?;
     if neighbours == Neighbours::Spared {
         ruleset = ruleset.scope(Scope::from_all(NEWEST))?;
     }
     let folders = writable.iter().filter_map(|folder| rule(folder, of_folders));
     let devices = DEVICES.iter().filter_map(|device| rule(Path::new(device), of_devices));
-    let status = ruleset.create()?.add_rules(folders.chain(devices).map(Ok::<_, ConfineError>))?;
+    let readable = readable.iter().filter_map(|path| rule(path, reads));
+    let rules = folders.chain(devices).chain(readable);
+    let status = ruleset.create()?.add_rules(rules.map(Ok::<_, ConfineError>))?;
     let status = status.restrict_self()?;
     match (status.ruleset, status.landlock) {
         (

@@ -13,7 +13,7 @@ use super::api::AuthMode;
 use super::code::Code;
 use super::failure::Failure;
 use super::peer::Peer;
-use crate::confine::peer::Standing;
+use crate::confine::peer::{Care, Standing};
 use crate::text;
 
 /// Which callers need the control token.
@@ -102,6 +102,11 @@ impl Policy {
 
     pub(super) fn mode(&self) -> AuthMode {
         self.mode
+    }
+
+    /// How closely the kernel is asked who is at the other end.
+    pub(super) fn care(&self) -> Care {
+        if self.among_commands { Care::Every } else { Care::First }
     }
 
     /// Whether a caller at that end needs the token.

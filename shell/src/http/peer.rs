@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tokio::sync::OnceCell;
 
-use crate::confine::peer::{Standing, of_tcp};
+use crate::confine::peer::{Care, Standing, of_tcp};
 use crate::spawn;
 
 /// What is known of whoever connected.
@@ -45,14 +45,14 @@ impl OtherEnd {
     }
 
     /// Who that is; asks the kernel the first time.
-    pub(super) async fn peer(&self) -> Peer {
+    pub(super) async fn peer(&self, care: Care) -> Peer {
         match &*self.0 {
             Connected::Known(peer) => *peer,
             Connected::Tcp { own, peer, standing } => {
                 let (own, peer) = (*own, *peer);
                 let ask = || async move {
                     // Who can't be asked for is nobody.
-                    spawn::blocking(move || of_tcp(own, peer)).await.unwrap_or(Standing::Hidden)
+                    spawn::blocking(move || of_tcp(own, peer, care)).await.unwrap_or(Standing::Hidden)
                 };
                 Peer::Tcp(*standing.get_or_init(ask).await)
             }

@@ -1,6 +1,6 @@
 //! The connections of a supervisor: the one that it was started with, and those of runtimes that come later.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -8,10 +8,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::sockopt::socket_peercred;
+use rustix::process::geteuid;
+use subtle::ConstantTimeEq;
 
-use super::SOCKET;
 use super::input::{Answer, ENDED, Given};
 use super::protocol::{self, Identity, Plan, Say, Tell};
+use super::{KEY, SOCKET};
+use crate::confine::peer::is_confined;
 
 /// Connections at a time; further ones wait.
 const CONNECTIONS: usize = 8;
@@ -24,6 +28,8 @@ pub(super) struct Control {
     identity: Identity,
     listener: UnixListener,
     connections: Vec<Connection>,
+    /// What a runtime has to know; none where the one that started this made none.
+    key: Option<String>,
     /// Of the next connection.
     number: u64,
     /// Whether the end of the first connection is a request to end.
@@ -34,6 +40,8 @@ struct Connection {
     number: u64,
     stream: UnixStream,
     arrived: Vec<u8>,
+    /// Whether a runtime is at the other end.
+    proven: bool,
 }
 
 /// What comes of a supervisor that is ready.
@@ -64,11 +72,16 @@ pub(super) enum Wish {
 impl Control {
     /// Makes the socket and says who is there.
     pub(super) fn new(runtime: UnixStream, folder: &Path, identity: Identity) -> io::Result<Self> {
+        let key = match fs::read_to_string(folder.join(KEY)) {
+            Ok(key) => Some(key.trim().to_owned()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
         let folder = File::open(folder)?;
         let listener = UnixListener::bind(inside(&folder, SOCKET))?;
         listener.set_nonblocking(true)?;
-        let connections = vec![Connection { number: 0, stream: runtime, arrived: Vec::new() }];
-        Ok(Self { identity, listener, connections, number: 1, tied: false })
+        let connections = vec![Connection { number: 0, stream: runtime, arrived: Vec::new(), proven: true }];
+        Ok(Self { identity, listener, connections, key, number: 1, tied: false })
     }
 
     /// Says who is there, and waits for the word to go.
@@ -83,7 +96,7 @@ impl Control {
         match said {
             Ok(Say::Go { plan }) => Ok(Word::Go(plan)),
             Ok(Say::Stop { .. }) => Ok(Word::Dismissed),
-            Ok(Say::Hello | Say::Input { .. }) | Err(_) => Ok(Word::Silence),
+            Ok(Say::Hello | Say::Input { .. } | Say::Prove { .. }) | Err(_) => Ok(Word::Silence),
         }
     }
 
@@ -104,13 +117,15 @@ impl Control {
         while self.connections.len() < CONNECTIONS
             && let Ok((stream, _)) = self.listener.accept()
         {
-            if stream.set_nonblocking(true).is_ok() {
-                self.connections.push(Connection { number: self.number, stream, arrived: Vec::new() });
+            if may_be_a_runtime(&stream) && stream.set_nonblocking(true).is_ok() {
+                let (number, proven) = (self.number, self.key.is_none());
+                self.connections.push(Connection { number, stream, arrived: Vec::new(), proven });
                 self.number += 1;
             }
         }
         let mut heard = Heard::default();
-        self.connections.retain_mut(|connection| connection.hear(&mut heard));
+        let key = self.key.as_deref();
+        self.connections.retain_mut(|connection| connection.hear(key, &mut heard));
         if self.tied && !self.connections.iter().any(|connection| connection.number == 0) {
             heard.wish = heard.wish.max(Some(Wish::Stop));
         }
@@ -157,8 +172,8 @@ impl Control {
 }
 
 impl Connection {
-    /// Whether the connection is still one.
-    fn hear(&mut self, heard: &mut Heard) -> bool {
+    /// Whether the connection is still one. `key` is what a runtime has to know.
+    fn hear(&mut self, key: Option<&str>, heard: &mut Heard) -> bool {
         let mut buffer = [0; 4_096];
         let mut read = 0;
         let open = loop {
@@ -178,6 +193,11 @@ impl Connection {
         };
         loop {
             match protocol::take(&mut self.arrived) {
+                Ok(Some(Say::Prove { key: shown })) => {
+                    self.proven |= key.is_some_and(|key| bool::from(key.as_bytes().ct_eq(shown.as_bytes())));
+                }
+                // Whoever it is, it is no runtime of this home.
+                Ok(Some(_)) if !self.proven => return false,
                 Ok(Some(Say::Stop { force })) => {
                     let wanted = if force { Wish::StopNow } else { Wish::Stop };
                     heard.wish = heard.wish.max(Some(wanted));
@@ -205,6 +225,14 @@ impl Connection {
     }
 }
 
+/// Whether a process of the same user that is not held back is at the other end.
+fn may_be_a_runtime(stream: &UnixStream) -> bool {
+    socket_peercred(stream).is_ok_and(|peer| {
+        let pid = peer.pid.as_raw_nonzero().get().unsigned_abs();
+        peer.uid == geteuid() && !is_confined(pid)
+    })
+}
+
 /// A path inside an open folder that is short wherever the folder is: addresses of sockets have 108 bytes.
 pub fn inside(folder: &File, name: &str) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}/{name}", folder.as_raw_fd()))
@@ -218,7 +246,7 @@ mod tests {
 
     fn heard(connection: &mut Connection) -> Vec<u64> {
         let mut heard = Heard::default();
-        connection.hear(&mut heard);
+        connection.hear(Some("key"), &mut heard);
         heard.inputs.iter().map(|given| given.id).collect()
     }
 
@@ -228,7 +256,7 @@ mod tests {
         for bytes in [5, 40 << 10] {
             let (mut theirs, stream) = UnixStream::pair().unwrap();
             stream.set_nonblocking(true).unwrap();
-            let mut connection = Connection { number: 1, stream, arrived: Vec::new() };
+            let mut connection = Connection { number: 1, stream, arrived: Vec::new(), proven: true };
             let mut say = |id| {
                 let input = Say::Input { id, text: "x".repeat(bytes) };
                 theirs.write_all(&protocol::frame(&input).unwrap()).unwrap();
@@ -241,5 +269,29 @@ mod tests {
                 assert!(heard(&mut connection).is_empty(), "{bytes}");
             }
         }
+    }
+
+    #[test]
+    fn who_does_not_know_the_key_is_not_heard() {
+        for (shown, heard_of) in [(Some("key"), 1), (Some("kez"), 0), (Some(""), 0), (None, 0)] {
+            let (mut theirs, stream) = UnixStream::pair().unwrap();
+            stream.set_nonblocking(true).unwrap();
+            let mut connection = Connection { number: 1, stream, arrived: Vec::new(), proven: false };
+            let proof = shown.map(|key| Say::Prove { key: key.into() });
+            let input = Say::Input { id: 1, text: "x".into() };
+            for say in proof.into_iter().chain([input, Say::Stop { force: true }, Say::Hello]) {
+                theirs.write_all(&protocol::frame(&say).unwrap()).unwrap();
+            }
+            let mut heard = Heard::default();
+            let stays = connection.hear(Some("key"), &mut heard);
+            assert_eq!((stays, heard.inputs.len(), heard.asked.len()), (heard_of == 1, heard_of, heard_of));
+            assert_eq!(heard.wish.is_some(), heard_of == 1, "{shown:?}");
+        }
+    }
+
+    #[test]
+    fn this_process_may_be_a_runtime() {
+        let (stream, _other) = UnixStream::pair().unwrap();
+        assert!(may_be_a_runtime(&stream));
     }
 }

@@ -18,6 +18,9 @@
 //! along. Once `go` was said it needs no runtime: it enforces the window, where there is one, reaps everything that the command
 //! has started, wherever that moved to, and leaves a record which the next start of the runtime reads.
 //!
+//! Only runtimes of its home are listened to: a process of the same user that is not confined, and that has the key which
+//! lies in its folder, where no confined command can read. What a command is given to read is thus on record.
+//!
 //! It is one thread without an async runtime, so that it is up in a millisecond or two. It decides nothing
 //! that a plan does not say, and knows no credential: its environment is what the command sees.
 
@@ -55,6 +58,8 @@ pub const SUPERVISE: &str = "__supervise";
 
 /// Names inside the folder of a supervisor.
 pub const SOCKET: &str = "socket";
+/// What a runtime that comes later proves with that it is one: made by the one that starts the supervisor, for its eyes alone.
+pub const KEY: &str = "key";
 /// Made before the command is executed; then it says which process that became.
 pub const STARTED: &str = "started";
 pub const RECORD: &str = "exit.json";

@@ -26,6 +26,9 @@ pub enum Say {
     Go { plan: Plan },
     /// End the command and what it left; at once with `force`, otherwise with time to clean up.
     Stop { force: bool },
+    /// What is said by a runtime: first on each connection but the one that the supervisor was started with. A supervisor of
+    /// an earlier version is not told: it has no key.
+    Prove { key: String },
     /// Who are you? Asked by a runtime that was started later.
     Hello,
     /// Write this to the command's input: its pipe, or its terminal. Said on a connection of its own: a

@@ -26,43 +26,57 @@ pub enum Standing {
     Remote,
 }
 
+/// How many of the processes that have a socket open are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Care {
+    /// One: whoever shares a connection with others asks for all of them.
+    First,
+    /// Each: a confined one may have given it to somebody who keeps it.
+    Every,
+}
+
 /// Who connected from `peer` to `own`.
-pub fn of_tcp(own: SocketAddr, peer: SocketAddr) -> Standing {
+pub fn of_tcp(own: SocketAddr, peer: SocketAddr, care: Care) -> Standing {
     match other_end(own, peer) {
-        Ok(Some(socket)) => of_socket(socket),
+        Ok(Some(socket)) => of_socket(socket, care),
         Ok(None) if is_elsewhere(peer.ip()) => Standing::Remote,
         Ok(None) | Err(_) => Standing::Hidden,
     }
 }
 
-fn of_socket(socket: Socket) -> Standing {
+fn of_socket(socket: Socket, care: Care) -> Standing {
     let own = geteuid();
     // Root may be confined, and be somebody else then.
     if socket.uid != own.as_raw() && !own.is_root() {
         return Standing::Other;
     }
+    let link = PathBuf::from(format!("socket:[{}]", socket.inode));
+    // Nobody has it open any more.
+    let processes = if socket.inode == 0 { Vec::new() } else { newest_first() };
     let mut standing = Standing::Hidden;
-    for process in holders(socket.inode) {
+    for process in processes.into_iter().filter(|pid| has_open(*pid, &link)) {
         if is_confined(process) {
             return Standing::Confined;
         }
         let other = socket.uid != own.as_raw() || !is_in_this_container(process);
         standing = if other || standing == Standing::Other { Standing::Other } else { Standing::Owner };
+        if care == Care::First {
+            return standing;
+        }
     }
     standing
 }
 
-/// The processes that have a socket open, as far as this one may look into them.
-fn holders(inode: u64) -> Vec<u32> {
-    if inode == 0 {
-        return Vec::new();
-    }
-    let link = PathBuf::from(format!("socket:[{inode}]"));
+/// All processes; who has just connected is mostly a young one.
+fn newest_first() -> Vec<u32> {
     let pid = |name: &OsStr| name.to_str()?.parse::<u32>().ok();
     let all = fs::read_dir("/proc").into_iter().flatten().flatten();
-    all.filter_map(|entry| pid(&entry.file_name())).filter(|pid| has_open(*pid, &link)).collect()
+    let mut all: Vec<u32> = all.filter_map(|entry| pid(&entry.file_name())).collect();
+    all.sort_unstable_by(|one, other| other.cmp(one));
+    all
 }
 
+/// As far as this process may look into that one.
 fn has_open(pid: u32, link: &Path) -> bool {
     let open = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
     open.into_iter().any(|entry| fs::read_link(entry.path()).is_ok_and(|target| target == link))
@@ -93,17 +107,19 @@ mod tests {
         let own = listener.local_addr().unwrap();
         let client = TcpStream::connect(own).unwrap();
         let (server, peer) = listener.accept().unwrap();
-        assert_eq!(of_tcp(own, peer), Standing::Owner);
+        for care in [Care::First, Care::Every] {
+            assert_eq!(of_tcp(own, peer, care), Standing::Owner);
+        }
         drop(client);
         // Its end is there without anybody who has it open, and then no more.
-        assert_eq!(of_tcp(own, peer), Standing::Hidden);
+        assert_eq!(of_tcp(own, peer, Care::First), Standing::Hidden);
         drop(server);
-        assert_eq!(of_tcp(own, peer), Standing::Hidden);
+        assert_eq!(of_tcp(own, peer, Care::First), Standing::Hidden);
     }
 
     #[test]
     fn another_machine_is_elsewhere() {
         let [own, peer] = ["127.0.0.1:7", "192.0.2.1:7"].map(|address| address.parse().unwrap());
-        assert_eq!(of_tcp(own, peer), Standing::Remote);
+        assert_eq!(of_tcp(own, peer, Care::First), Standing::Remote);
     }
 }

@@ -44,7 +44,7 @@ pub(in super::super) async fn root(app: App, _: Call<Nothing, Empty>) -> Handled
 }
 
 pub(in super::super) async fn handshake(app: App, call: Call<Nothing, Empty>) -> Handled<Answer<Handshake>> {
-    let peer = call.other_end.peer().await;
+    let peer = call.other_end.peer(app.policy.care()).await;
     let required = app.policy.requires(peer);
     let known = app.policy.admit(peer, &call.headers).is_ok();
     let about = &app.about;

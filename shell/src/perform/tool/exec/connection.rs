@@ -15,7 +15,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::process::{Child, Command};
 
-use super::place::Place;
+use super::place::{self, Place};
 use super::{Refusal, Settings};
 use crate::seal;
 use crate::supervise::protocol::{self, Identity, Plan, Say, Tell};
@@ -115,11 +115,16 @@ impl Drop for Traces {
 }
 
 impl Connection {
-    /// Reaches a supervisor through its named socket.
+    /// Reaches a supervisor through its named socket, and proves to it that this is a runtime of its home.
     pub(super) async fn reach(folder: &Path) -> io::Result<Self> {
+        let key = place::key(folder)?;
         let folder = File::open(folder)?;
         let stream = UnixStream::connect(inside(&folder, SOCKET)).await?;
-        Ok(Self { stream, arrived: Vec::new() })
+        let mut connection = Self { stream, arrived: Vec::new() };
+        if let Some(key) = key {
+            connection.say(&Say::Prove { key }).await?;
+        }
+        Ok(connection)
     }
 
     /// The process at the other end, as the kernel saw it connect or listen.

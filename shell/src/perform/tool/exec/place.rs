@@ -1,8 +1,8 @@
 //! Where a supervisor leaves its traces: a folder for its socket and its record, and the logs of its commands.
 
 use std::fs;
-use std::io;
-use std::os::unix::fs::DirBuilderExt;
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::slice;
 
@@ -12,7 +12,7 @@ use holon_core::outcome::SupervisorIdentity;
 use crate::confine;
 use crate::entropy;
 use crate::perform::Settings;
-use crate::supervise::log_files;
+use crate::supervise::{KEY, log_files};
 use crate::tasks;
 
 /// Folders of supervisors, relative to the home.
@@ -41,6 +41,9 @@ impl Place {
         let name = format!("{FOLDERS}/{}", entropy::name()?);
         let folder = settings.home.join(&name);
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+        let mut key =
+            fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(folder.join(KEY))?;
+        key.write_all(entropy::key()?.as_bytes())?;
         let (outputs, home) = (outputs(settings, agent), settings.bound(agent));
         Ok((Self { folder, outputs, home, logs, kept: false }, name))
     }
@@ -70,6 +73,15 @@ impl Place {
     /// Does something to logs. None when it had to be confined, and could not.
     pub(super) fn among_outputs<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Option<T> {
         confine::within(self.home.as_ref().map(slice::from_ref), work).ok()
+    }
+}
+
+/// What proves to a supervisor that a runtime of its home speaks; none for one of an earlier version.
+pub(super) fn key(folder: &Path) -> io::Result<Option<String>> {
+    match fs::read_to_string(folder.join(KEY)) {
+        Ok(key) => Ok(Some(key)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
