@@ -4,12 +4,13 @@
 use std::future::Future;
 use std::io::{self, ErrorKind, IoSlice};
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
+use super::rest::{Rest, Unread};
 use crate::crash_point::{Point, reached};
 
 /// The first bytes come so soon.
@@ -23,11 +24,15 @@ pub(super) struct Guarded<T> {
     first: Option<Pin<Box<Sleep>>>,
     /// Runs while the other end takes nothing.
     stuck: Option<Pin<Box<Sleep>>>,
+    /// Whether nothing more is written.
+    ended: bool,
+    rest: Rest,
 }
 
 impl<T> Guarded<T> {
-    pub(super) fn new(io: T) -> Self {
-        Self { io, first: Some(Box::pin(sleep(FIRST))), stuck: None }
+    /// `unread` is whether a request was answered before it was read.
+    pub(super) fn new(io: T, unread: Unread) -> Self {
+        Self { io, first: Some(Box::pin(sleep(FIRST))), stuck: None, ended: false, rest: Rest::new(unread) }
     }
 
     /// Watches the time while a write waits.
@@ -62,7 +67,7 @@ impl<T: AsyncRead + Unpin> AsyncRead for Guarded<T> {
     }
 }
 
-impl<T: AsyncWrite + Unpin> AsyncWrite for Guarded<T> {
+impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Guarded<T> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -97,8 +102,13 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Guarded<T> {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let ended = Pin::new(&mut self.io).poll_shutdown(context);
-        self.written(context, ended)
+        if !self.ended {
+            let ended = Pin::new(&mut self.io).poll_shutdown(context);
+            ready!(self.written(context, ended))?;
+            self.ended = true;
+        }
+        let Self { io, rest, .. } = &mut *self;
+        rest.poll_read(io, context).map(Ok)
     }
 }
 
@@ -111,13 +121,13 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn whoever_says_nothing_is_cut() {
         let (server, mut client) = duplex(64);
-        let mut guarded = Guarded::new(server);
+        let mut guarded = Guarded::new(server, Unread::default());
         let began = Instant::now();
         let error = guarded.read_u8().await.unwrap_err();
         assert_eq!((error.kind(), began.elapsed()), (ErrorKind::TimedOut, FIRST));
 
         let (server, mut other) = duplex(64);
-        let mut guarded = Guarded::new(server);
+        let mut guarded = Guarded::new(server, Unread::default());
         other.write_u8(1).await.unwrap();
         guarded.read_u8().await.unwrap();
         let silent = tokio::time::timeout(FIRST * 10, guarded.read_u8()).await;
@@ -128,7 +138,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn whoever_takes_nothing_is_cut_and_whoever_is_slow_is_not() {
         let (server, mut client) = duplex(64);
-        let mut guarded = Guarded::new(server);
+        let mut guarded = Guarded::new(server, Unread::default());
         let slow = crate::spawn::task(async move {
             for _ in 0..8 {
                 sleep(TAKEN / 2).await;

@@ -19,6 +19,7 @@ mod openapi;
 mod peer;
 mod reply;
 mod resource;
+mod rest;
 mod route;
 mod server;
 mod shutdown;

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::{Extension, Router};
+use hyper::Request;
+use hyper::body::Incoming;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
@@ -19,6 +21,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::guard::{Guarded, TAKEN};
 use super::heads::{Answer, Requests, Worded};
 use super::peer::{OtherEnd, Peer};
+use super::rest::{Arriving, Unread};
 use crate::confine::peer::is_confined;
 use crate::spawn;
 
@@ -90,10 +93,11 @@ pub async fn serve(mut listener: impl Listener, router: Router, leave: impl Futu
             tokio::time::sleep(PAUSE).await;
             continue;
         };
-        let requests = Requests::default();
-        let stream = Worded::new(Guarded::new(stream), requests.clone());
+        let (requests, unread) = (Requests::default(), Unread::default());
+        let stream = Worded::new(Guarded::new(stream, unread.clone()), requests.clone());
         let router = TowerToHyperService::new(router.clone().layer(Extension(end)));
-        let service = service_fn(move |request| {
+        let service = service_fn(move |request: Request<Incoming>| {
+            let request = request.map(|body| Arriving::new(body, unread.clone()));
             let (begun, answered) = (requests.begin(), router.call(request));
             async move { answered.await.map(|answer| answer.map(|body| Answer { body, _request: begun })) }
         });
