@@ -39,6 +39,7 @@ pub mod spawn;
 pub mod supervise;
 pub mod tasks;
 pub mod text;
+pub mod threads;
 pub mod trigger_address;
 pub mod work;
 pub mod work_items;

@@ -17,10 +17,11 @@ use crate::daemon::journal::{self, Format};
 use crate::daemon::log::{self, Log};
 use crate::daemon::{LastFailure, Phase};
 use crate::home::Home;
+use crate::ledger::reserve_problem;
 use crate::ledger::{HomeLock, LockError};
-use crate::open_files;
 use crate::settings::Environment;
 use crate::text::Secrets;
+use crate::{open_files, threads};
 
 /// Threads for connections and the driver; models and commands are waited for, not computed.
 const WORKERS: usize = 2;
@@ -53,9 +54,11 @@ pub(super) fn serve(home: Option<PathBuf>, args: ServeArgs) -> Result<Exit, Fail
     begin_journal(&home, &environment, &args)?;
     // On a terminal the error itself says it all.
     let told_in_log = args.detached || args.json || args.log_format == LogFormat::Json;
-    let served = interrupts::block_on_workers(WORKERS, |ending| {
-        let (home, environment) = (home.clone(), environment.clone());
-        Box::pin(locked(home, environment, args.options, ending))
+    let served = enough_threads().and_then(|()| {
+        interrupts::block_on_workers(WORKERS, |ending| {
+            let (home, environment) = (home.clone(), environment.clone());
+            Box::pin(locked(home, environment, args.options, ending))
+        })
     });
     if let Err(failure) = &served
         && told_in_log
@@ -63,6 +66,13 @@ pub(super) fn serve(home: Option<PathBuf>, args: ServeArgs) -> Result<Exit, Fail
         tracing::error!("{:#}", failure.error);
     }
     served
+}
+
+fn enough_threads() -> Result<(), Failure> {
+    threads::probe(WORKERS).map_err(|error| {
+        let hint = error.hint();
+        Failure::new(Exit::Failed, error).hint(hint)
+    })
 }
 
 fn begin_journal(home: &Home, environment: &Environment, args: &ServeArgs) -> Result<(), Failure> {
@@ -145,6 +155,9 @@ async fn whole(
     journal::hide(Secrets::new(environment.secrets().chain(effective.setup.secrets.iter().cloned())));
     tracing::info!("{} begins with the home {}", crate::build::id(), home.root().display());
     take_files();
+    if let Some(problem) = reserve_problem(home.root()) {
+        tracing::warn!("{problem}");
+    }
     for problem in &effective.setup.unusable {
         tracing::warn!("{problem}; the other models are asked");
     }

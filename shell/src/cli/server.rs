@@ -2,12 +2,15 @@
 //! connect; addresses are taken before that, so that one which is in use is known at once.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use axum::Router;
 use holon_core::agent::identity::{AgentKind, AgentSpec};
+use holon_core::agent::workspace::WorkspaceState;
+use holon_core::view::View;
 use holon_core::{AgentId, Answer, Input, Reject};
 use sd_notify::NotifyState;
 use tokio::net::{TcpListener, TcpSocket, UnixListener};
@@ -19,7 +22,8 @@ use super::server_options::Effective;
 use crate::confine::Confinement;
 use crate::crash_point::{Point, reached};
 use crate::daemon::socket::Claim;
-use crate::daemon::{Endpoint, Fingerprint, LastFailure, Metadata, Token, journal};
+use crate::daemon::watch::Removals;
+use crate::daemon::{Endpoint, Fingerprint, LastFailure, Metadata, Token, journal, remove_drafts};
 use crate::driver::{Driver, DriverError};
 use crate::events::Hub;
 use crate::home::Home;
@@ -45,7 +49,7 @@ pub(super) struct Server {
     ended: Ended,
     shutdown: Shutdown,
     serving: Vec<JoinHandle<()>>,
-    _socket: Claim,
+    socket: JoinHandle<Claim>,
 }
 
 /// Addresses that are taken, but not listened on.
@@ -63,6 +67,9 @@ impl Server {
         effective: Effective,
     ) -> Result<Self, Failure> {
         let Effective { setup, endpoint, fingerprint, webhook_key, own_token } = effective;
+        if let Err(error) = remove_drafts(home) {
+            tracing::warn!("what earlier processes left unfinished in run/ stays: {error}");
+        }
         let addresses = Addresses::take(&endpoint)?;
         reached(Point::SocketClaimed);
         let confinement = setup.confinement.clone();
@@ -124,13 +131,13 @@ impl Server {
         tracing::info!("ready at {socket_path} and http://{}", metadata.http_addr.unwrap_or_default());
         tracing::info!("{}", endpoint.who_may_ask(home, among_commands));
         notify(&[NotifyState::Ready]);
-        Ok(Self { home: home.clone(), runtime, ended, shutdown, serving, _socket: socket })
+        Ok(Self { home: home.clone(), runtime, ended, shutdown, serving, socket })
     }
 
     /// Serves until somebody asks for the end, then drains: no new connection, requests under way are answered,
     /// runs are interrupted, everything decided becomes durable.
     pub(super) async fn until_the_end(self, ending: &Ending) -> Result<(), Failure> {
-        let Self { home, runtime, mut ended, shutdown, serving, _socket } = self;
+        let Self { home, runtime, mut ended, shutdown, serving, socket } = self;
         let left = tokio::select! {
             biased;
             () = ending.wait() => None,
@@ -163,6 +170,7 @@ impl Server {
         };
         left.context("the runtime broke down")?.map_err(|error| broke_down(error, &home))?;
         answered.context("a listener broke down")?.context("a listener broke down")?;
+        drop(socket.await.context("the keeper of the socket broke down")?);
         Ok(())
     }
 }
@@ -197,7 +205,11 @@ impl Addresses {
     }
 
     /// Lets everybody in.
-    fn serve(self, router: &Router, shutdown: &Shutdown) -> Result<(Claim, Vec<JoinHandle<()>>), Failure> {
+    fn serve(
+        self,
+        router: &Router,
+        shutdown: &Shutdown,
+    ) -> Result<(JoinHandle<Claim>, Vec<JoinHandle<()>>), Failure> {
         let Self { socket, tcp, listen } = self;
         let unix = UnixListener::from_std(socket.listen()?)?;
         let tcp: TcpListener = tcp.listen(BACKLOG).map_err(|error| {
@@ -208,8 +220,53 @@ impl Addresses {
             spawn::task(http::serve(unix, router.clone(), shutdown.asked())),
             spawn::task(http::serve(tcp, router.clone(), shutdown.asked())),
         ];
-        Ok((socket, serving))
+        Ok((spawn::task(keep_in_place(socket, router.clone(), shutdown.clone())), serving))
     }
+}
+
+/// Makes the socket again when somebody has removed it, until the runtime leaves.
+async fn keep_in_place(mut socket: Claim, router: Router, shutdown: Shutdown) -> Claim {
+    let mut serving = Vec::new();
+    let folder = socket.path().parent().unwrap_or(Path::new("/")).to_owned();
+    let removals = Removals::in_folder(&folder)
+        .inspect_err(|error| tracing::warn!("{} can't be watched: {error}", folder.display()));
+    while let Ok(removals) = &removals {
+        let removed = tokio::select! {
+            biased;
+            () = shutdown.asked() => break,
+            removed = removals.next() => removed,
+        };
+        if removed.is_err() {
+            break;
+        }
+        if !socket.is_in_place() {
+            match again(socket.path(), &router, &shutdown) {
+                Ok((made, server)) => {
+                    tracing::warn!("{} was removed, and is made again", made.path().display());
+                    socket = made;
+                    serving.push(server);
+                }
+                Err(error) => {
+                    tracing::warn!(
+                        "{} was removed, and can't be made again: {error:#}",
+                        socket.path().display()
+                    );
+                }
+            }
+        }
+    }
+    shutdown.asked().await;
+    for server in serving {
+        drop(server.await);
+    }
+    socket
+}
+
+fn again(path: &Path, router: &Router, shutdown: &Shutdown) -> anyhow::Result<(Claim, JoinHandle<()>)> {
+    let socket = Claim::new(path)?;
+    let unix = UnixListener::from_std(socket.listen()?)?;
+    let server = spawn::task(http::serve(unix, router.clone(), shutdown.asked()));
+    Ok((socket, server))
 }
 
 /// Who needs the token: [`Endpoint::new`] has refused what would let strangers in, and this does so again.
@@ -224,7 +281,15 @@ fn policy(endpoint: &Endpoint, own: Option<&Token>, listen: SocketAddr) -> Resul
 async fn ensure_default_agent(runtime: &Runtime, home: &Home, agent: &AgentId) -> Result<(), Failure> {
     let folder = home.create_agent(agent)?;
     let named = agent.clone();
-    if runtime.read(Some(agent), move |view| view.agent(&named).is_some()).await? {
+    let place = move |view: View<'_>| Some(WorkspaceState::of(view.agent(&named)?).execution);
+    if let Some(execution) = runtime.read(Some(agent), place).await? {
+        if workplace::has_moved(&execution, &folder) {
+            tracing::warn!(
+                "{agent} would work in {}, which is not there: if the home was moved, holon workspace use agent_home \
+                 --agent {agent}; holon config doctor names the others",
+                execution.execution_root
+            );
+        }
         return Ok(());
     }
     let spec = AgentSpec::named(AgentKind::Default, workplace::agent_home(&folder)?);

@@ -12,10 +12,12 @@ pub mod metadata;
 mod private;
 pub mod socket;
 mod token;
+pub mod watch;
 
 pub use endpoint::{Endpoint, EndpointError};
 pub use fingerprint::Fingerprint;
 pub use last_failure::{LastFailure, Phase};
 pub use look::{Found, clean, leftovers, look, sockets};
 pub use metadata::Metadata;
+pub use private::remove_drafts;
 pub use token::{Token, TokenError, VARIABLE as TOKEN_VARIABLE};

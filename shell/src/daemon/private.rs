@@ -8,6 +8,8 @@ use std::path::Path;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::home::Home;
+
 /// More than any of these files takes.
 const BYTES: u64 = 1 << 20;
 
@@ -24,6 +26,20 @@ pub(super) fn write(path: &Path, document: &impl Serialize) -> io::Result<()> {
         fs::remove_file(&draft).ok();
     }
     written
+}
+
+/// Takes away what a process that was killed had not finished. Only who has the home may call this.
+///
+/// # Errors
+/// `run/` can't be listed, or changed.
+pub fn remove_drafts(home: &Home) -> io::Result<()> {
+    for entry in fs::read_dir(home.run_file(""))? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|kind| kind == "draft") {
+            remove(&path)?;
+        }
+    }
+    Ok(())
 }
 
 /// The document in a file; none where there is no file.

@@ -71,6 +71,15 @@ impl Claim {
         Ok(Self { path: path.to_owned(), socket, file: (about.dev(), about.ino()) })
     }
 
+    /// Whether it still stands at its path.
+    pub fn is_in_place(&self) -> bool {
+        self.path.symlink_metadata().is_ok_and(|about| (about.dev(), about.ino()) == self.file)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// From now on others can connect.
     ///
     /// # Errors
@@ -83,8 +92,7 @@ impl Claim {
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        let about = self.path.symlink_metadata();
-        if about.is_ok_and(|about| (about.dev(), about.ino()) == self.file) {
+        if self.is_in_place() {
             // One that stays is a leftover, which the next start takes away.
             fs::remove_file(&self.path).ok();
         }

@@ -5,6 +5,7 @@ mod configuration;
 mod home;
 mod machine;
 mod models;
+mod moved;
 
 use std::fmt;
 
@@ -44,6 +45,7 @@ pub fn examine(home: &Home, origin: &Origin, environment: &Environment) -> Vec<F
     let (found, secrets) = models::examine(settings.as_ref(), environment, &credentials);
     findings.extend(found);
     findings.extend(machine::examine(home, settings.as_ref(), environment));
+    findings.extend(moved::examine(home));
     let secrets = Secrets::new(secrets);
     for finding in &mut findings {
         finding.what = secrets.redact(&finding.what);

@@ -67,7 +67,7 @@ pub use lock::{HomeLock, LockError};
 pub use read::Reader;
 pub use recover::{Loss, RecoverError, Recovered, examine, recover};
 pub use replay::{ReplayFailure, replay};
-pub use reserve::RESERVE_BYTES;
+pub use reserve::{RESERVE_BYTES, reserve_problem};
 pub use restore::{Records, Restored};
 pub use verify::{VerifyError, VerifyReport, verify};
 pub use whole::check_end;

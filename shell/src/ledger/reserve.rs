@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FallocateFlags, fallocate};
+use rustix::fs::{FallocateFlags, fallocate, statvfs};
 use rustix::io::Errno;
 
 use super::error::LedgerError;
@@ -16,6 +16,24 @@ use crate::crash_point::{Point, reached};
 pub const RESERVE_BYTES: u64 = 32 << 20;
 
 const FILE_NAME: &str = "ledger.reserve";
+
+/// Why a start would wait for its disk; none where the reserve is held, or there is room for it.
+pub fn reserve_problem(home: &Path) -> Option<String> {
+    if std::fs::metadata(home.join(FILE_NAME)).is_ok_and(|file| file.len() == RESERVE_BYTES) {
+        return None;
+    }
+    let about = statvfs(home).ok()?;
+    let free = about.f_bavail.saturating_mul(about.f_frsize);
+    (free < RESERVE_BYTES).then(|| {
+        format!(
+            "the disk under {} has {} MiB free, less than the {} MiB that a runtime keeps in reserve: nothing new is taken in \
+             before there is room",
+            home.display(),
+            free >> 20,
+            RESERVE_BYTES >> 20
+        )
+    })
+}
 
 #[derive(Debug)]
 pub(super) struct Reserve {

@@ -7,7 +7,7 @@ mod worktree;
 
 use std::path::{Path, PathBuf};
 
-use holon_core::agent::workspace::ExecutionBinding;
+use holon_core::agent::workspace::{ExecutionBinding, WorkspaceKind};
 use rustix::fs::{Access, access};
 
 pub use find::Search;
@@ -66,6 +66,12 @@ pub fn bind(workspace: &Path, cwd: &Path) -> Result<ExecutionBinding, WorkplaceE
 /// As for any other folder.
 pub fn agent_home(home: &Path) -> Result<ExecutionBinding, WorkplaceError> {
     Ok(ExecutionBinding::agent_home(text(&real(Folder::Workspace, home)?)))
+}
+
+/// Whether an agent is bound to a home of its own that is not there any more, although it has one elsewhere.
+pub fn has_moved(execution: &ExecutionBinding, agent_home: &Path) -> bool {
+    let missing = !Path::new(&execution.execution_root).exists();
+    execution.kind == WorkspaceKind::AgentHome && missing && agent_home.is_dir()
 }
 
 /// The top of the repository that a folder is part of: the main one, where it is in a worktree beside that.

@@ -17,6 +17,7 @@ use crate::cli::output::{self, Failure};
 use crate::cli::server_options::Effective;
 use crate::client::{Ask, Client, ClientError};
 use crate::daemon::{Found, Metadata, look};
+use crate::ledger::reserve_problem;
 
 /// How a start ended well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,7 +82,7 @@ async fn begin(
             // It starts or ends: which of the two shows soon.
             Found::Busy { pid } if Instant::now() >= deadline => {
                 let starting = pid.is_some_and(ours);
-                return Err(not_ready(pid, starting, args.wait));
+                return Err(not_ready(place, pid, starting, args.wait));
             }
             Found::Busy { .. } => {}
             Found::Nobody => match &mut child {
@@ -94,7 +95,7 @@ async fn begin(
                         return Err(ended(place, child.id(), status));
                     }
                     if Instant::now() >= deadline {
-                        return Err(not_ready(Some(child.id()), true, args.wait));
+                        return Err(not_ready(place, Some(child.id()), true, args.wait));
                     }
                 }
             },
@@ -198,8 +199,13 @@ fn client(socket: PathBuf, effective: &Effective) -> Client {
     Client::at(socket).with_token(effective.endpoint.token.clone()).within(PATIENCE)
 }
 
-fn not_ready(pid: Option<u32>, starting: bool, seconds: u32) -> Failure {
+fn not_ready(place: &Place, pid: Option<u32>, starting: bool, seconds: u32) -> Failure {
     let pid = pid.map_or_else(|| "a process".to_owned(), |pid| format!("process {pid}"));
+    let reserve = reserve_problem(place.home.root()).filter(|_| starting);
+    if let Some(problem) = reserve {
+        let error = anyhow!("the runtime ({pid}) is not ready after {seconds} s: {problem}");
+        return Failure::new(Exit::NotReachable, error).hint("make room on it; the runtime goes on starting");
+    }
     let error = if starting {
         anyhow!("the runtime ({pid}) is not ready after {seconds} s; it goes on starting")
     } else {

@@ -171,7 +171,7 @@ fn token(place: &Place, effective: &Effective) -> Option<String> {
     }
     effective.endpoint.token.as_ref()?;
     let file = effective.setup.settings.server.token_file.as_ref();
-    let named = file.filter(|_| !place.environment.get(TOKEN_VARIABLE).is_some());
+    let named = file.filter(|_| place.environment.get(TOKEN_VARIABLE).is_none());
     Some(named.map_or_else(|| TOKEN_VARIABLE.to_owned(), |file| file.display().to_string()))
 }
 

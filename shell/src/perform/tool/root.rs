@@ -16,7 +16,10 @@ impl Root {
         let refusal = |problem: &str| {
             let message = format!("the execution root {path} can't be opened: {problem}");
             Refusal::new(ToolErrorKind::ExecutionRootViolation, message)
-                .hint("the operator has to restore the folder or bind the agent to another one")
+                .hint(
+                    "UseWorkspace with workspace_id agent_home leads to your own home; the operator has to restore the \
+                     folder, or: holon workspace use agent_home",
+                )
         };
         let root = Path::new(path).canonicalize().map_err(|problem| refusal(&problem.to_string()))?;
         if confined && root != Path::new(path) {
