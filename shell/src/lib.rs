@@ -35,6 +35,7 @@ pub mod runtime;
 pub mod screen;
 mod seal;
 pub mod settings;
+pub mod shield;
 pub mod spawn;
 pub mod supervise;
 pub mod tasks;

@@ -21,10 +21,12 @@ fn with(provider: &Provider) -> Holon {
         .with("OPENAI_BASE_URL", &provider.url)
         .with("OPENAI_API_KEY", KEY)
         .with("SOME_OTHER_TOKEN", "canary-of-another-service")
+        .with("AWS_SECRET_ACCESS_KEY", "canary-of-another-cloud")
+        .with("NPM_CONFIG__AUTH", "canary-of-another-Registry1")
+        .with("PASSWORD", "canary-of-another-person")
 }
 
-/// Every file below a folder that contains the canary, as bytes. The raw output of commands is for its owner
-/// alone, and redacted when it is read.
+/// Every file below a folder that contains the canary, as bytes. The output of commands is for its owner alone.
 fn leaks(folder: &Path) -> Vec<String> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];
@@ -33,10 +35,13 @@ fn leaks(folder: &Path) -> Vec<String> {
             let path = entry.path();
             if path.is_dir() {
                 folders.push(path);
-            } else if path.parent().is_some_and(|parent| parent.ends_with("task-output")) {
+                continue;
+            }
+            if path.parent().is_some_and(|parent| parent.ends_with("task-output")) {
                 let mode = entry.metadata().expect("a file has a mode").permissions().mode();
                 assert_eq!(mode & 0o777, 0o600, "{}", path.display());
-            } else if std::fs::read(&path).is_ok_and(|bytes| contains(&bytes)) {
+            }
+            if std::fs::read(&path).is_ok_and(|bytes| contains(&bytes)) {
                 found.push(path.display().to_string());
             }
         }
@@ -62,7 +67,11 @@ fn clean(ended: &Ended, provider: &Provider, holon: &Holon) {
 
 /// A model that repeats the key wherever it can, and commands that print it.
 fn talkative() -> [Reply; 5] {
-    let print = format!("printf '%s' '{KEY}'; cat secret.txt; env; cat /proc/$PPID/environ | tr '\\0' '\\n'");
+    // The supervisor's environment, and that of the runtime above it.
+    let print = format!(
+        "printf '%s' '{KEY}'; cat secret.txt; env; read -r pid name state above rest < /proc/$PPID/stat; \
+         cat /proc/$PPID/environ /proc/$above/environ | tr '\\0' '\\n'; grep -c canary /proc/$above/environ"
+    );
     let patch = format!("--- /dev/null\n+++ b/new.txt\n@@ -0,0 +1 @@\n+{KEY}\n");
     [
         calls(&[
@@ -91,7 +100,9 @@ fn no_surface_shows_a_key_that_everything_repeats() {
     for format in ["text", "json", "stream-json"] {
         let provider = Provider::start(talkative());
         let holon = with(&provider);
-        holon.file("secret.txt", &format!("{KEY}\ncanary-of-another-service\n"));
+        let others =
+            ["service", "cloud", "Registry1", "person"].map(|whose| format!("canary-of-another-{whose}\n"));
+        holon.file("secret.txt", &format!("{KEY}\n{}", others.concat()));
         holon.file("AGENTS.md", &format!("The key is {KEY}.\n"));
         let prompt = format!("my key is {KEY}, and {}", KEY.repeat(50));
         let ended =
@@ -174,4 +185,145 @@ fn what_a_message_is_called_shows_no_key() {
     clean(&ended, &provider, &daemon.0);
     assert!(life.leave().success());
     clean(&daemon.ok(&["ledger", "export", "--recorder"]), &provider, &daemon.0);
+}
+
+/// Put together here, so that no file of this project holds what a scanner would report.
+fn tokens() -> [(&'static str, String); 6] {
+    let mixed = "aB3dE5gH7jK9mN1pQ2sT4vW6yZ8bC0dF3gJ5";
+    let line = "MIIEvgIBADANBgkqhkiG9w0BAQEFAASCBKgwggSkAgEAAoIBAQC7VJTUt9Us8cKj";
+    let label = "RSA PRIVATE KEY";
+    [
+        ("anthropic-key", format!("sk-ant-api03-{mixed}-{mixed}AA")),
+        ("github-token", format!("ghp_{mixed}")),
+        ("aws-access-key", format!("AKIA{}", "2345ABCDEFGH67IJ")),
+        ("slack-token", format!("xoxb-123456789012-1234567890123-{}", &mixed[..24])),
+        ("jwt", format!("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.{mixed}")),
+        ("private-key", format!("-----BEGIN {label}-----\n{line}\n{line}\n-----END {label}-----")),
+    ]
+}
+
+/// Nobody has said that these are secret: their shape does.
+#[test]
+fn tokens_in_files_that_commands_print_are_marked_before_anybody_reads_them() {
+    let halves = "for at in 1 3 5; do head -c $((at * 40)) tokens.txt | tail -c 40; sleep 0.1; done";
+    let digest = "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae";
+    let slowly = "while read -r -n 7 -d '' part || [ -n \"$part\" ]; do printf '%s' \"$part\"; done < one.txt; sleep 1";
+    let provider = Provider::start([
+        calls(&[
+            (
+                "ExecCommand",
+                json!({ "cmd": format!("cat tokens.txt; echo {digest}; {halves}"), "login": false }),
+            ),
+            ("ExecCommand", json!({ "cmd": "cat tokens.txt", "tty": true })),
+            ("ExecCommand", json!({ "cmd": "seq 20000; cat tokens.txt; seq 20000" })),
+            ("ExecCommand", json!({ "cmd": slowly, "yield_time_ms": 300 })),
+        ]),
+        says("Done."),
+        says("Done, too."),
+    ]);
+    let holon = with(&provider);
+    let all: String = tokens().iter().map(|(_, token)| format!("a {token} b\n")).collect();
+    holon.file("tokens.txt", &all);
+    holon.file("one.txt", &tokens()[1].1);
+    let ended = holon.run(&["run", "--json", "--agent", "main", "--create-agent", "print them"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let requests: String = provider.requests().iter().map(ToString::to_string).collect();
+    let ledger = holon.home().join("ledger.sqlite3").display().to_string();
+    let exported = holon.run(&["ledger", "export", &ledger]);
+    let outputs = outputs(&holon.home());
+    assert!(outputs.contains("[redacted:github-token]"), "{outputs}");
+    for (name, token) in tokens() {
+        let marked = format!("[redacted:{name}]");
+        assert!(requests.contains(&marked) && exported.stdout.contains(&marked), "{name}");
+        // Its last part, which is in no other.
+        let end = &token[token.len() - 20..];
+        for (what, text) in [("requests", &requests), ("ledger", &exported.stdout), ("logs", &outputs)] {
+            assert!(
+                !text.contains(&token) && !text.contains(&token.replace('\n', "\\n")),
+                "{name} in {what}"
+            );
+            assert!(
+                name == "private-key" || name == "aws-access-key" || !text.contains(end),
+                "{name} in {what}"
+            );
+        }
+    }
+    assert!(requests.contains(digest), "a digest is none");
+}
+
+/// What commands have printed, as the files have it.
+fn outputs(home: &Path) -> String {
+    let folder = home.join("agents/main/task-output");
+    let files = std::fs::read_dir(folder).expect("there was output").flatten();
+    files.map(|file| std::fs::read_to_string(file.path()).expect("a log is text")).collect()
+}
+
+#[test]
+fn shapes_can_be_left_alone() {
+    let token = &tokens()[1].1;
+    let provider = Provider::start([
+        calls(&[("ExecCommand", json!({ "cmd": "cat token.txt", "login": false }))]),
+        says("Done."),
+    ]);
+    let holon = with(&provider);
+    holon.file("token.txt", token);
+    let set = holon.run(&["config", "set", "runtime.redact_token_shapes", "false"]);
+    assert_eq!(set.code, Some(0), "{set:?}");
+    let ended = holon.run(&["run", "go"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(provider.requests()[1].to_string().contains(token.as_str()));
+}
+
+/// A model that makes a token up, for a test, has it written as it says.
+#[test]
+fn what_a_model_writes_itself_stays_whole() {
+    let token = &tokens()[4].1;
+    let patch = format!("--- /dev/null\n+++ b/example.txt\n@@ -0,0 +1 @@\n+{token}\n");
+    let provider = Provider::start([calls(&[("ApplyPatch", json!({ "patch": patch }))]), says("Done.")]);
+    let holon = with(&provider);
+    let ended = holon.run(&["run", "--json", "go"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let written = std::fs::read_to_string(holon.work().join("example.txt")).expect("the patch wrote it");
+    assert_eq!(written.trim_end(), token);
+}
+
+#[test]
+fn commands_get_the_variables_that_were_chosen_and_everybody_reads_their_names_alone() {
+    let provider = Provider::start([
+        calls(&[(
+            "ExecCommand",
+            json!({ "cmd": "echo \"<$SSH_AUTH_SOCK $DOCKER_HOST $CI $GITHUB_TOKEN>\"", "login": false }),
+        )]),
+        says("Done."),
+    ]);
+    let holon = with(&provider)
+        .with("SSH_AUTH_SOCK", "/run/of-the-agent.sock")
+        .with("DOCKER_HOST", "unix:///run/d.sock")
+        .with("DOCKER_AUTH_CONFIG", "canary-of-another-Docker1");
+    for (key, value) in [
+        ("execution.environment.pass", "SSH_AUTH_SOCK,DOCKER_*,NOT_SET_HERE"),
+        ("execution.environment.set", "{ CI = 'yes', GITHUB_TOKEN = 'canary-of-another-forge1' }"),
+    ] {
+        let set = holon.run(&["config", "set", key, value]);
+        assert_eq!(set.code, Some(0), "{set:?}");
+    }
+    let listed = holon.run(&["config", "list"]);
+    let doctor = holon.run(&["config", "doctor"]);
+    let chosen = "CI, DOCKER_HOST, GITHUB_TOKEN, SSH_AUTH_SOCK";
+    assert!(doctor.stdout.contains(chosen) && doctor.stdout.contains("NOT_SET_HERE"), "{doctor:?}");
+    assert!(
+        !contains(doctor.stdout.as_bytes()) && !contains(listed.stdout.as_bytes()),
+        "{doctor:?} {listed:?}"
+    );
+    let ended = holon.run(&["run", "--json", "go"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let asked = provider.requests();
+    let system = asked[0].to_string();
+    assert!(system.contains(&format!("by their operator's choice: {chosen}")), "{system}");
+    assert!(!system.contains("of-the-agent.sock"), "{system}");
+    let result = asked[1].to_string();
+    let printed = "</run/of-the-agent.sock unix:///run/d.sock yes [redacted:GITHUB_TOKEN]>";
+    assert!(result.contains(printed), "{result}");
+    let wrong = holon.run(&["config", "set", "execution.environment.set", "{ HOLON_HOME = '/x' }"]);
+    assert!(wrong.code == Some(2) && wrong.stderr.contains("runtime's own"), "{wrong:?}");
 }

@@ -49,6 +49,9 @@ use trigger::TriggerCommand;
 use work::WorkCommand;
 use workspace::WorkspaceCommand;
 
+use crate::settings::Environment;
+use crate::shield;
+
 /// A durable runtime for long-lived software agents.
 #[derive(Debug, Parser)]
 #[command(name = "holon", version = crate::build::version(), about, max_term_width = 100)]
@@ -64,6 +67,11 @@ impl Cli {
     /// Whether a process with these arguments is a runtime.
     fn serves(arguments: &[String]) -> bool {
         Self::try_parse_from(arguments).is_ok_and(|cli| matches!(cli.command, Command::Serve(_)))
+    }
+
+    /// Whether its commands could look up what it was started with.
+    fn executes_commands(&self) -> bool {
+        matches!(self.command, Command::Run(_) | Command::Serve(_) | Command::Demo(_))
     }
 }
 
@@ -133,6 +141,11 @@ pub fn main() -> std::process::ExitCode {
     };
     if let Some(home) = &cli.home {
         hints::at(home);
+    }
+    if cli.executes_commands() {
+        shield::cover(&Environment::of_process());
+    } else {
+        shield::hide_memory().ok();
     }
     let outcome = match cli.command {
         Command::Run(args) => run::run(cli.home, args),

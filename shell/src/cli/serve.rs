@@ -152,7 +152,8 @@ async fn whole(
     phase: &mut Phase,
 ) -> Result<Exit, Failure> {
     let effective = Effective::load(home, environment, options)?.with_secrets_of(home)?;
-    journal::hide(Secrets::new(environment.secrets().chain(effective.setup.secrets.iter().cloned())));
+    let secrets = Secrets::new(environment.secrets().chain(effective.setup.secrets.iter().cloned()));
+    journal::hide(secrets.with_shapes(effective.setup.settings.redact_token_shapes));
     tracing::info!("{} begins with the home {}", crate::build::id(), home.root().display());
     take_files();
     if let Some(problem) = reserve_problem(home.root()) {

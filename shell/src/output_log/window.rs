@@ -60,7 +60,7 @@ impl Window<'_> {
         let secrets = texts.secrets();
         let Stretch { begins, ends, .. } = *self.stretch;
         // So far one must look to know whether something there is part of a secret.
-        let margin = secrets.longest() as u64 + CONTINUATION;
+        let margin = secrets.reach() as u64 + CONTINUATION;
         let first = from.saturating_sub(margin).max(begins);
         let last = to.saturating_add(margin).min(ends);
         let mut bytes = self.stretch.read(first, last)?;

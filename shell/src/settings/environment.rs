@@ -2,8 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
+use std::sync::OnceLock;
 
 use reqwest::Url;
+
+use super::secret_names::is_secret;
+use crate::text::{LEAST_CHARS, Secrets};
 
 /// The variables that the runtime looks at.
 #[derive(Debug, Clone, Default)]
@@ -18,10 +22,13 @@ impl Environment {
         Self { variables: variables.into_iter().collect(), not_text: BTreeSet::new() }
     }
 
-    /// The environment of this process. Values that are not text are left out, and remembered by name.
+    /// The environment that this process was started with. Values that are not text are left out, and remembered by
+    /// name.
     #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
     pub fn of_process() -> Self {
-        Self::of(std::env::vars_os())
+        // Once: what is secret is taken out of the process's own (crate::shield).
+        static READ: OnceLock<Environment> = OnceLock::new();
+        READ.get_or_init(|| Self::of(std::env::vars_os())).clone()
     }
 
     fn of(all: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
@@ -59,20 +66,27 @@ impl Environment {
     /// Values that must never be seen, with the names that stand for them: what names give away, and passwords
     /// inside the addresses of servers and proxies.
     pub fn secrets(&self) -> impl Iterator<Item = (String, String)> {
-        const SUFFIXES: [&str; 4] = ["_API_KEY", "_TOKEN", "_SECRET", "_PASSWORD"];
-        const ADDRESSES: [&str; 3] = ["_URL", "_proxy", "_PROXY"];
-        self.variables.iter().filter_map(|(name, value)| {
-            let ends = |suffixes: &[&str]| suffixes.iter().any(|suffix| name.ends_with(suffix));
-            let secret = if ends(&SUFFIXES) {
-                Some(value.clone())
-            } else if ends(&ADDRESSES) {
-                password(value)
-            } else {
-                None
-            };
-            secret.map(|secret| (name.clone(), secret))
-        })
+        let secrets = self.variables.iter().filter_map(|(name, value)| {
+            let secret = if is_secret(name, value) { Some(value.clone()) } else { password_of(name, value) };
+            secret.filter(|secret| secret.chars().count() >= LEAST_CHARS).map(|secret| (name.clone(), secret))
+        });
+        secrets.take(MOST_SECRETS)
     }
+
+    /// Whether the whole value of a variable is a credential, by its name or by its shape.
+    pub fn is_secret(&self, name: &str) -> bool {
+        let shaped = |value: &str| !Secrets::default().find(value).is_empty();
+        self.get(name).is_some_and(|value| is_secret(name, value) || shaped(value))
+    }
+}
+
+/// Credentials of an environment, at most: each of them is looked for in every text.
+const MOST_SECRETS: usize = 1_000;
+
+fn password_of(name: &str, value: &str) -> Option<String> {
+    let ends = ["_URL", "_URI", "_DSN", "_PROXY"];
+    let upper = name.to_ascii_uppercase();
+    if ends.iter().any(|end| upper.ends_with(end)) { password(value) } else { None }
 }
 
 /// The password inside an address.
@@ -97,11 +111,16 @@ mod tests {
 
     #[test]
     fn names_and_addresses_give_secrets_away() {
-        let pairs =
-            [("X_API_KEY", "key"), ("https_proxy", "http://me:word@h:1"), ("A_URL", "http://h"), ("B", "b")];
+        let pairs = [
+            ("X_API_KEY", "the-key-1"),
+            ("https_proxy", "http://me:pass-word@h:1"),
+            ("A_URL", "http://h"),
+            ("B", "b"),
+            ("SHORT_TOKEN", "key"),
+        ];
         let environment = Environment::new(pairs.map(|(name, value)| (name.to_owned(), value.to_owned())));
         let secrets: Vec<_> = environment.secrets().collect();
-        let expected = [("X_API_KEY", "key"), ("https_proxy", "word")];
+        let expected = [("X_API_KEY", "the-key-1"), ("https_proxy", "pass-word")];
         assert_eq!(secrets, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
     }
 }

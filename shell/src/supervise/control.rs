@@ -13,7 +13,7 @@ use rustix::process::geteuid;
 use subtle::ConstantTimeEq;
 
 use super::input::{Answer, ENDED, Given};
-use super::protocol::{self, Identity, Plan, Say, Tell};
+use super::protocol::{self, Hidden, Identity, Plan, Say, Tell};
 use super::{KEY, SOCKET};
 use crate::confine::peer::is_confined;
 
@@ -46,7 +46,7 @@ struct Connection {
 
 /// What comes of a supervisor that is ready.
 pub(super) enum Word {
-    Go(Plan),
+    Go(Plan, Hidden),
     /// The runtime thought better of it.
     Dismissed,
     /// The runtime is gone, or takes longer than anybody waits.
@@ -94,7 +94,7 @@ impl Control {
         stream.set_read_timeout(None)?;
         stream.set_nonblocking(true)?;
         match said {
-            Ok(Say::Go { plan }) => Ok(Word::Go(plan)),
+            Ok(Say::Go { plan, hidden }) => Ok(Word::Go(plan, hidden)),
             Ok(Say::Stop { .. }) => Ok(Word::Dismissed),
             Ok(Say::Hello | Say::Input { .. } | Say::Prove { .. }) | Err(_) => Ok(Word::Silence),
         }

@@ -1,5 +1,6 @@
 //! What a runtime and a supervisor say to each other: frames of JSON behind their length, over a socket.
 
+use std::fmt;
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
 
@@ -8,6 +9,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::confine::Policy;
+use crate::text::Secrets;
 
 /// Longest frame in bytes; a plan with the longest commands is far shorter.
 pub const FRAME_BYTES: usize = 4 << 20;
@@ -23,7 +25,11 @@ pub const INPUT_BYTES: usize = 64 << 10;
 #[serde(tag = "say", rename_all = "snake_case")]
 pub enum Say {
     /// Execute this: the identity of the supervisor is durable.
-    Go { plan: Plan },
+    Go {
+        plan: Plan,
+        #[serde(default)]
+        hidden: Hidden,
+    },
     /// End the command and what it left; at once with `force`, otherwise with time to clean up.
     Stop { force: bool },
     /// What is said by a runtime: first on each connection but the one that the supervisor was started with. A supervisor of
@@ -62,6 +68,41 @@ pub enum Tell {
     },
     /// The exit record is durable.
     Ended,
+}
+
+/// What a supervisor keeps out of logs and records. It is in no record itself.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hidden {
+    /// Values with the names that stand for them.
+    pub named: Vec<(String, String)>,
+    /// Whether tokens are known by their shape as well.
+    pub shapes: bool,
+}
+
+/// Bytes of values that a supervisor is given: a frame has room for them beside a plan. Whoever reads a log knows all.
+const HIDDEN_BYTES: usize = 1 << 20;
+
+impl Hidden {
+    /// What is known as secret here.
+    pub fn of(secrets: &Secrets) -> Self {
+        let mut bytes = 0;
+        let within = |(name, value): &&(String, String)| {
+            bytes += name.len() + value.len();
+            bytes <= HIDDEN_BYTES
+        };
+        Self { named: secrets.named().iter().take_while(within).cloned().collect(), shapes: secrets.shapes() }
+    }
+
+    pub(super) fn secrets(self) -> Secrets {
+        Secrets::new(self.named).with_shapes(self.shapes)
+    }
+}
+
+impl fmt::Debug for Hidden {
+    /// Without the values.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Hidden({} values)", self.named.len())
+    }
 }
 
 /// A process that can't be confused with another one.
@@ -223,7 +264,8 @@ mod tests {
             r#"{{"tool":"ExecCommand","items":[{item}],"stop_on_error":false,"total_ms":5000,"grace_ms":1}}"#
         );
         let say: Say = serde_json::from_str(&format!(r#"{{"say":"go","plan":{plan}}}"#)).unwrap();
-        let Say::Go { plan } = say else { panic!("{say:?}") };
+        let Say::Go { plan, hidden } = say else { panic!("{say:?}") };
+        assert_eq!(hidden, Hidden::default());
         assert_eq!((plan.total_ms, plan.items[0].window_ms), (Some(5_000), Some(5_000)));
         assert_eq!((plan.items[0].asked_ms, plan.items[0].input), (Some(6_000), Input::None));
         assert_eq!(plan.items[0].log_bytes, LOG_BYTES);
@@ -253,5 +295,15 @@ mod tests {
     fn a_stranger_is_not_waited_for() {
         assert!(take::<Say>(&mut b"GET / HTTP/1.1".to_vec()).is_err());
         assert!(take::<Say>(&mut [0, 0, 0, 2, b'{', b'}'].to_vec()).is_err());
+    }
+
+    #[test]
+    fn what_is_hidden_fits_into_a_frame_and_is_not_printed() {
+        let value = |number: usize| format!("{number:05}{}", "\u{1}".repeat(10_000));
+        let secrets = Secrets::new((0..200).map(|number| ("NAME".to_owned(), value(number))));
+        let hidden = Hidden::of(&secrets);
+        assert!((90..110).contains(&hidden.named.len()), "{hidden:?}");
+        let few = Hidden::of(&Secrets::new([("A".to_owned(), "canary-1234".to_owned())]));
+        assert!(few.shapes && !format!("{few:?}").contains("canary"));
     }
 }

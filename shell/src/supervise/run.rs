@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
+use std::sync::Arc;
 
 use holon_core::{Millis, Mono};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -21,6 +22,7 @@ use super::tree::Tree;
 use super::{child, process, record};
 use crate::clock;
 use crate::confine::Policy;
+use crate::text::{Redactor, Secrets};
 
 const CHUNK: usize = 64 << 10;
 /// Small pieces of output come together for so long; a pipe takes what comes meanwhile.
@@ -58,6 +60,8 @@ pub(super) struct Conditions<'a> {
     pub(super) grace: Millis,
     pub(super) later: Option<u64>,
     pub(super) confine: Option<&'a Policy>,
+    /// What of the output reaches neither log nor record.
+    pub(super) secrets: &'a Arc<Secrets>,
 }
 
 /// Runs it to its end.
@@ -71,7 +75,7 @@ pub(super) fn run(control: &mut Control, item: &Item, conditions: &Conditions<'_
     };
     let Started { main, stdout, stderr, input } = started;
     let keep = item.budget.saturating_mul(2).clamp(*KEEP.start(), *KEEP.end());
-    let stream = |source| Stream::new(source, keep, item.tty);
+    let stream = |source| Stream::new(source, keep, item.tty, Redactor::new(conditions.secrets.clone()));
     let mut run = Run {
         control,
         later: conditions.later,
@@ -89,9 +93,9 @@ pub(super) fn run(control: &mut Control, item: &Item, conditions: &Conditions<'_
     };
     run.work();
     let duration_ms = clock::since(began).0;
-    let Run { tree, forced, streams, log, remains, .. } = run;
+    let Run { tree, forced, streams, mut log, remains, .. } = run;
     let end = forced.unwrap_or(End::Exited { status: tree.status.unwrap_or(-1) });
-    let [stdout, stderr] = streams.map(Stream::finish);
+    let [stdout, stderr] = streams.map(|stream| stream.finish(&mut log));
     ItemEnd { end, duration_ms, stdout, stderr, remains, log_problem: log.finish() }
 }
 

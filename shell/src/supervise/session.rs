@@ -6,6 +6,7 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use holon_core::Millis;
@@ -17,7 +18,8 @@ use super::protocol::Plan;
 use super::record::{self, End, ExitRecord, ItemEnd};
 use super::run::{Conditions, run};
 use crate::confine::{self, ConfineError};
-use crate::{clock, open_files};
+use crate::text::Secrets;
+use crate::{clock, open_files, shield};
 
 /// Beyond its window a command may take so long to be ended, its grace aside.
 const OVERTIME: u64 = 10_000;
@@ -35,12 +37,14 @@ pub(super) fn supervise(folder: &Path) -> ExitCode {
 }
 
 fn try_to(folder: &Path) -> io::Result<()> {
+    // It will be told what is secret: its own commands must not look it up.
+    shield::hide_memory()?;
     setsid()?;
     set_child_subreaper(Some(getpid()))?;
     let runtime = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let mut control = Control::new(runtime, folder, process::own_identity()?)?;
     let mut record = match control.wait_for_go()? {
-        Word::Go(plan) => {
+        Word::Go(plan, hidden) => {
             plan.open_files.map_or(Ok(()), open_files::lower)?;
             if plan.tied {
                 control.tie();
@@ -48,7 +52,7 @@ fn try_to(folder: &Path) -> io::Result<()> {
             // Where there is none to keep, the record tries to do without.
             record::keep_room(folder, &plan).ok();
             let items = match hold_back(&plan, folder) {
-                Ok(()) => work_off(&mut control, &plan, folder),
+                Ok(()) => work_off(&mut control, &plan, &Arc::new(hidden.secrets()), folder),
                 Err(problem) => not_started(&plan, &problem),
             };
             ExitRecord { plan: Some(plan), items }
@@ -89,7 +93,7 @@ fn write(record: &mut ExitRecord, folder: &Path, control: &mut Control) -> io::R
     record.write(folder)
 }
 
-fn work_off(control: &mut Control, plan: &Plan, folder: &Path) -> Vec<ItemEnd> {
+fn work_off(control: &mut Control, plan: &Plan, secrets: &Arc<Secrets>, folder: &Path) -> Vec<ItemEnd> {
     let began = clock::now();
     let mut ends: Vec<ItemEnd> = Vec::with_capacity(plan.items.len());
     let mut over = false;
@@ -104,7 +108,7 @@ fn work_off(control: &mut Control, plan: &Plan, folder: &Path) -> Vec<ItemEnd> {
             let later = later.iter().map(|item| Some(item.window_ms? + plan.grace_ms + OVERTIME)).sum();
             let window = item.window_ms.into_iter().chain(left).min().map(Millis);
             let (grace, confine) = (Millis(plan.grace_ms), plan.confine.as_ref());
-            let conditions = Conditions { folder, window, grace, later, confine };
+            let conditions = Conditions { folder, window, grace, later, confine, secrets };
             run(control, item, &conditions)
         };
         over |= end.end == End::Stopped || (plan.stop_on_error && !end.succeeded());

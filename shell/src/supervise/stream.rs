@@ -1,4 +1,4 @@
-//! One stream of a command, while it comes.
+//! One stream of a command, while it comes. What is secret goes no further than here: neither log nor record has it.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -7,6 +7,7 @@ use rustix::pipe::fcntl_setpipe_size;
 
 use super::capture::{Capture, Kept};
 use super::log::Log;
+use crate::text::Redactor;
 
 /// Output that comes in pieces of less is let come together: to look at each of them costs as much as to print it.
 const PIECE: usize = 4 << 10;
@@ -18,6 +19,7 @@ const PIECES: usize = 16;
 pub(super) struct Stream {
     /// None once it has ended.
     pub(super) source: Option<File>,
+    redactor: Redactor,
     capture: Capture,
     /// Bytes of what is no small piece.
     piece: usize,
@@ -25,8 +27,8 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    pub(super) fn new(source: Option<File>, keep: usize, terminal: bool) -> Self {
-        Self { source, capture: Capture::new(keep, terminal), piece: PIECE, widened: false }
+    pub(super) fn new(source: Option<File>, keep: usize, terminal: bool, redactor: Redactor) -> Self {
+        Self { source, redactor, capture: Capture::new(keep, terminal), piece: PIECE, widened: false }
     }
 
     /// Takes what has come, at most one buffer of it. Says whether that was a small piece; none where nothing came.
@@ -40,9 +42,8 @@ impl Stream {
                     // A terminal stays as it is, and so does a pipe of a user who has too many.
                     self.piece = fcntl_setpipe_size(source, WIDE).map_or(PIECE, |size| size / PIECES);
                 }
-                let bytes = &buffer[..count];
-                log.push(bytes);
-                self.capture.push(bytes);
+                let bytes = self.redactor.push(&buffer[..count]);
+                self.keep(&bytes, log);
                 Some(small)
             }
             Err(problem)
@@ -53,12 +54,27 @@ impl Stream {
             // A terminal whose other side is closed fails; a pipe ends.
             Ok(0) | Err(_) => {
                 self.source = None;
+                self.flush(log);
                 None
             }
         }
     }
 
-    pub(super) fn finish(self) -> Kept {
+    fn keep(&mut self, bytes: &[u8], log: &mut Log) {
+        if !bytes.is_empty() {
+            log.push(bytes);
+            self.capture.push(bytes);
+        }
+    }
+
+    /// What was held back as the possible beginning of a secret: nothing follows.
+    fn flush(&mut self, log: &mut Log) {
+        let rest = self.redactor.finish();
+        self.keep(&rest, log);
+    }
+
+    pub(super) fn finish(mut self, log: &mut Log) -> Kept {
+        self.flush(log);
         self.capture.finish()
     }
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use holon_core::tool::Tool;
 use holon_shell::output_log;
-use holon_shell::supervise::protocol::{self, Input, Item, LOG_BYTES, Plan, Say, Tell};
+use holon_shell::supervise::protocol::{self, Hidden, Input, Item, LOG_BYTES, Plan, Say, Tell};
 use holon_shell::supervise::record::{self, ExitRecord, ItemEnd};
 use holon_shell::supervise::{SOCKET, SUPERVISE, inside, process};
 use holon_shell::text::{Secrets, Texts};
@@ -73,7 +73,7 @@ impl Supervised {
         };
         let mut runtime = Connection::over(ours);
         assert!(matches!(runtime.hear(), Some(Tell::Ready { .. })));
-        runtime.say(&Say::Go { plan });
+        runtime.say(&Say::Go { plan, hidden: Hidden::default() });
         Self { place, log, process, runtime }
     }
 

@@ -110,7 +110,7 @@ fn arguments(value: Option<&Value>) -> String {
 
 /// A call as it crosses the border.
 fn proposed(texts: &Texts, call_id: String, tool_name: String, json: &str) -> AnswerBlock {
-    let arguments = texts.take(json);
+    let arguments = texts.take_written(json);
     let small = arguments.content().is_some_and(|content| content.bytes <= INLINE_ARGUMENTS);
     // Read back rather than copied: what crosses is the redacted text.
     let inline = if small { texts.resolve(&arguments).ok().map(|whole| whole.to_string()) } else { None };

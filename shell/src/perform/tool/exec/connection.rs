@@ -18,7 +18,7 @@ use tokio::process::{Child, Command};
 use super::place::{self, Place};
 use super::{Refusal, Settings};
 use crate::seal;
-use crate::supervise::protocol::{self, Identity, Plan, Say, Tell};
+use crate::supervise::protocol::{self, Hidden, Identity, Plan, Say, Tell};
 use crate::supervise::{SOCKET, SUPERVISE, inside};
 
 /// A supervisor that says nothing for so long is given up.
@@ -36,6 +36,7 @@ pub(super) struct Prepared {
     pub(super) place: Place,
     connection: Connection,
     plan: Plan,
+    hidden: Hidden,
     /// Kept so that its end is taken note of.
     _process: Child,
     waits: bool,
@@ -51,6 +52,7 @@ impl Prepared {
         agent: &AgentId,
         address: Option<&str>,
         plan: Plan,
+        hidden: Hidden,
     ) -> Result<Self, Refusal> {
         let failed = |problem: io::Error| {
             let message = format!("no supervisor could be started for the command: {problem}");
@@ -76,12 +78,13 @@ impl Prepared {
         }
         let identity = SupervisorIdentity { pid, started, boot_id, socket: format!("{name}/{SOCKET}") };
         traces.0 = None;
-        Ok(Self { identity, place, connection, plan, _process: process, waits: true })
+        Ok(Self { identity, place, connection, plan, hidden, _process: process, waits: true })
     }
 
     /// Gives the word. From then on the command needs nobody: dropping this leaves it alone.
     pub(super) async fn give_word(&mut self) {
-        let Ok(word) = protocol::frame(&Say::Go { plan: self.plan.clone() }) else { return };
+        let go = Say::Go { plan: self.plan.clone(), hidden: std::mem::take(&mut self.hidden) };
+        let Ok(word) = protocol::frame(&go) else { return };
         self.waits = false;
         // One that does not hear it any more has ended, which is noticed next.
         self.connection.stream.write_all(&word).await.ok();

@@ -31,6 +31,7 @@ use super::super::Settings;
 use super::{Refusal, receipt};
 use crate::spawn;
 use crate::supervise::process::{self, Led};
+use crate::supervise::protocol::Hidden;
 use crate::supervise::record::{self, End, ExitRecord};
 use crate::text::Texts;
 use connection::Prepared;
@@ -93,7 +94,8 @@ impl Commands {
         let (plan, command) = plan::plan(texts, settings, agent, task, call, arguments)?;
         let key = (agent.clone(), op);
         lock(&self.preparing).insert(key.clone());
-        let started = Prepared::start(settings, agent, address, plan).await;
+        let hidden = Hidden::of(texts.secrets());
+        let started = Prepared::start(settings, agent, address, plan, hidden).await;
         // Who was given up meanwhile is dropped, and with that dismissed.
         let wanted = lock(&self.preparing).remove(&key);
         let mut prepared = started?;
