@@ -81,10 +81,16 @@ pub struct ExecutionSnapshot {
     pub agent_home: String,
     pub platform: String,
     pub shell: String,
+    /// Names of the variables that an operator chose for commands, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub variables: Vec<String>,
     /// Whether commands find the address of the agent's trigger while there is one.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub external_trigger: bool,
 }
+
+/// Names of variables that the prompt shows.
+const SHOWN_VARIABLES: usize = 64;
 
 fn host_local() -> ExecutionProfile {
     ExecutionProfile::HostLocal
@@ -110,12 +116,27 @@ impl ExecutionSnapshot {
             agent_home: agent_home.into(),
             platform: platform.into(),
             shell: shell.into(),
+            variables: Vec::new(),
             external_trigger: false,
         }
     }
 
     /// Of the boundaries, for the model.
     pub(crate) fn boundaries(&self) -> String {
+        let around = self.around_commands();
+        if self.variables.is_empty() {
+            return around;
+        }
+        let named = self.variables.iter().take(SHOWN_VARIABLES).map(String::as_str).collect::<Vec<_>>();
+        let others = self.variables.len() - named.len();
+        let others = if others > 0 { format!(" and {others} more") } else { String::new() };
+        format!(
+            "{around}\nCommands also find these variables, by their operator's choice: {}{others}",
+            named.join(", ")
+        )
+    }
+
+    fn around_commands(&self) -> String {
         let ExecutionPolicy { paths, writes, network, secrets, child_processes, .. } = &self.policy;
         match self.profile {
             ExecutionProfile::HostLocal => {

@@ -27,7 +27,7 @@ use crate::perform::CommandSettings;
 use crate::perform::model::{Providers, built_in};
 use crate::present::{Level, Presentation};
 use crate::screen::Screen;
-use crate::settings::Environment;
+use crate::settings::{CommandVariables, Environment};
 
 const PROMPT: &str = "The test in this folder fails. Find out why, repair it, and show that it passes.";
 
@@ -78,6 +78,8 @@ pub(super) fn demo(args: DemoArgs) -> Result<Exit, Failure> {
             commands: CommandSettings::default(),
             confinement: None,
             secrets: Vec::new(),
+            redact_token_shapes: true,
+            variables: CommandVariables::default(),
             providers: Providers::new(vec![built_in::scripted()]),
         },
         keep_runs: None,

@@ -17,6 +17,7 @@ use super::errand::{Errand, Target};
 use super::exit::Exit;
 use super::interrupts::Ending;
 use super::output::Failure;
+use super::setup::commands_see;
 use crate::changes::{Before, Changes};
 use crate::confine::Confinement;
 use crate::driver::{Driver, DriverError, Gate, Observer, Start};
@@ -24,11 +25,10 @@ use crate::home::Home;
 use crate::ledger::{Durability, HomeLock, LockError};
 use crate::live::LiveSink;
 use crate::perform::model::Providers;
-use crate::perform::tool::CommandEnvironment;
 use crate::perform::{self, CommandSettings};
 use crate::report::{Ended, RunFold, RunReport};
 use crate::screen::{Screen, Tone};
-use crate::settings::Environment;
+use crate::settings::{CommandVariables, Environment};
 use crate::text::Secrets;
 use crate::{clock, supervise};
 
@@ -50,6 +50,10 @@ pub(super) struct Means {
     pub(super) confinement: Option<Confinement>,
     /// Secrets beyond those that the environment's names give away.
     pub(super) secrets: Vec<(String, String)>,
+    /// Whether tokens are redacted by their shape as well.
+    pub(super) redact_token_shapes: bool,
+    /// Variables that commands get by choice.
+    pub(super) variables: CommandVariables,
     pub(super) providers: Providers,
 }
 
@@ -250,17 +254,15 @@ impl Means {
             ledger: home.ledger(),
             durability: self.durability,
             config: self.config.clone(),
-            secrets: Secrets::new(environment.secrets().chain(self.secrets.iter().cloned())),
+            secrets: Secrets::new(environment.secrets().chain(self.secrets.iter().cloned()))
+                .with_shapes(self.redact_token_shapes),
             providers: self.providers.clone(),
             reserve: (!temporary).then(|| home.root().to_owned()),
             performing: perform::Settings {
                 commands: self.commands,
                 confinement: self.confinement.clone(),
                 tied: temporary,
-                ..perform::Settings::new(
-                    home.root().to_owned(),
-                    CommandEnvironment::new(environment.variables()),
-                )
+                ..perform::Settings::new(home.root().to_owned(), commands_see(environment, &self.variables))
             },
             live: LiveSink::nobody(),
             tools_from: Gate::open(),

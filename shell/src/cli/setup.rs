@@ -15,7 +15,7 @@ use crate::perform::model::Providers;
 use crate::perform::tool::CommandEnvironment;
 use crate::settings::credentials::Credentials;
 use crate::settings::providers::Configured;
-use crate::settings::{Environment, Settings};
+use crate::settings::{CommandVariables, Environment, Settings};
 use crate::text::Secrets;
 use crate::trigger_address::TriggerKey;
 
@@ -66,7 +66,8 @@ impl Setup {
             ledger: home.ledger(),
             durability: self.settings.durability,
             config: self.config,
-            secrets: Secrets::new(environment.secrets().chain(self.secrets)),
+            secrets: Secrets::new(environment.secrets().chain(self.secrets))
+                .with_shapes(self.settings.redact_token_shapes),
             providers: self.providers,
             reserve: Some(home.root().to_owned()),
             performing: perform::Settings {
@@ -74,7 +75,7 @@ impl Setup {
                 confinement: self.confinement,
                 ..perform::Settings::new(
                     home.root().to_owned(),
-                    CommandEnvironment::new(environment.variables()),
+                    commands_see(environment, &self.settings.execution.environment),
                 )
             },
             live,
@@ -90,6 +91,11 @@ pub(super) fn of_home(home: &Home) -> Vec<(String, String)> {
     let key = TriggerKey::text(home).ok().flatten();
     let named = [(TOKEN_VARIABLE, token), ("trigger.key", key)];
     named.into_iter().filter_map(|(name, secret)| Some((name.to_owned(), secret?))).collect()
+}
+
+/// What commands see of the runtime's environment.
+pub(super) fn commands_see(environment: &Environment, chosen: &CommandVariables) -> CommandEnvironment {
+    CommandEnvironment::new(environment.variables()).with(environment.variables(), chosen)
 }
 
 /// Nothing starts that would claim more than this machine does.

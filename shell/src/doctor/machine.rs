@@ -9,12 +9,14 @@ use super::Finding;
 use crate::daemon::{Endpoint, Token};
 use crate::home::Home;
 use crate::ledger::{HomeLock, LockError, Reader};
-use crate::settings::{AuthMode, Environment, Settings};
+use crate::perform::tool::CommandEnvironment;
+use crate::settings::{AuthMode, Environment, Settings, VariablePattern};
 
 pub(super) fn examine(home: &Home, settings: Option<&Settings>, environment: &Environment) -> Vec<Finding> {
     let mut findings = vec![ledger(home), lock(home), shell(environment)];
     findings.extend(settings.map(|settings| execution(home, settings, environment)));
     findings.extend(settings.map(|settings| control(home, settings, environment)));
+    findings.extend(settings.map(|settings| variables(settings, environment)));
     findings
 }
 
@@ -97,6 +99,32 @@ fn control(home: &Home, settings: &Settings, environment: &Environment) -> Findi
         AuthMode::Disabled => Finding::warning(check, who, "holon config set server.auth auto"),
         AuthMode::Auto | AuthMode::Required => Finding::fine(check, who),
     }
+}
+
+/// Which variables commands get by choice, by name: never what they hold.
+fn variables(settings: &Settings, environment: &Environment) -> Finding {
+    let check = "variables";
+    let chosen = &settings.execution.environment;
+    let commands = CommandEnvironment::new([]).with(environment.variables(), chosen);
+    let names = commands.chosen();
+    let there = |pattern: &&VariablePattern| {
+        environment
+            .variables()
+            .any(|(name, value)| pattern.passes(&name.to_string_lossy(), &value.to_string_lossy()))
+    };
+    let missing: Vec<&str> =
+        chosen.pass.iter().filter(|pattern| !there(pattern)).map(VariablePattern::as_str).collect();
+    let shown = if names.is_empty() {
+        "commands get the variables of docs/tools.md and no others".to_owned()
+    } else {
+        format!("beside the variables of docs/tools.md commands get {}", names.join(", "))
+    };
+    if missing.is_empty() {
+        return Finding::fine(check, shown);
+    }
+    let what =
+        format!("{shown}; execution.environment.pass names what is not set here: {}", missing.join(", "));
+    Finding::warning(check, what, "holon config get execution.environment.pass")
 }
 
 fn executable(path: &Path) -> bool {

@@ -9,6 +9,7 @@ use holon_core::agent::workspace::ExecutionBinding;
 use holon_core::execution::{ExecutionPolicy, ExecutionProfile, ExecutionSnapshot};
 use holon_core::outcome::{InstructionSource, SourceScope};
 
+use super::tool::CommandEnvironment;
 use crate::spawn;
 use crate::text::Texts;
 
@@ -29,7 +30,7 @@ pub(super) async fn load(
     texts: &Texts,
     agent_home: PathBuf,
     binding: ExecutionBinding,
-    shell: &str,
+    commands: &CommandEnvironment,
     policy: Option<ExecutionPolicy>,
     external_trigger: bool,
 ) -> Result<(Vec<InstructionSource>, ExecutionSnapshot), ContextError> {
@@ -43,9 +44,11 @@ pub(super) async fn load(
             content: texts.take(&text),
         })
         .collect();
+    let shell = commands.default_shell();
     let platform = format!("{} {}", std::env::consts::OS, std::env::consts::ARCH);
     let bare = ExecutionSnapshot::host_local(binding, agent_home.display().to_string(), platform, shell);
-    let execution = ExecutionSnapshot { external_trigger, ..bare };
+    let variables = commands.chosen().to_vec();
+    let execution = ExecutionSnapshot { external_trigger, variables, ..bare };
     Ok((sources, boundaries(execution, policy)))
 }
 
@@ -118,7 +121,8 @@ mod tests {
 
     async fn sources(home: &Path, root: &Path) -> Result<Vec<(SourceScope, String)>, ContextError> {
         let texts = texts();
-        let (sources, _) = load(&texts, home.to_owned(), binding(root), "sh", None, false).await?;
+        let (sources, _) =
+            load(&texts, home.to_owned(), binding(root), &CommandEnvironment::new([]), None, false).await?;
         let whole = |source: &InstructionSource| texts.resolve(&source.content).unwrap().to_string();
         Ok(sources.iter().map(|source| (source.scope, whole(source))).collect())
     }

@@ -11,6 +11,7 @@ use holon_core::price::{Cost, Prices};
 use serde_json::{Value as Json, json};
 use toml_edit::Value;
 
+use super::execution::{SetVariables, VariablePattern};
 use super::{Access, AuthMode, prices};
 use crate::confine::Network;
 use crate::ledger::Durability;
@@ -118,6 +119,24 @@ impl Field for Vec<PathBuf> {
     }
     fn show(&self) -> Json {
         self.iter().map(PathBuf::show).collect()
+    }
+}
+
+impl Field for Vec<VariablePattern> {
+    fn read(value: &Value) -> Option<Self> {
+        value.as_array()?.iter().map(|item| VariablePattern::new(item.as_str()?)).collect()
+    }
+    fn show(&self) -> Json {
+        self.iter().map(|pattern| json!(pattern.as_str())).collect()
+    }
+}
+
+impl Field for SetVariables {
+    fn read(value: &Value) -> Option<Self> {
+        Self::read(value)
+    }
+    fn show(&self) -> Json {
+        self.shown()
     }
 }
 

@@ -146,6 +146,12 @@ pub const KEYS: &[Key<Settings>] = &[
         number(8_192, 100_000_000),
         "tokens that a model takes, question and answer together; 5 % of it stay free"
     ),
+    key!(
+        "runtime.redact_token_shapes",
+        redact_token_shapes,
+        Kind::Flag,
+        "also redact what has the shape of a credential: keys and tokens of well-known services, private keys"
+    ),
     key!("limits.rounds", core.turn.rounds, number(1, 1_000_000), "most model rounds of one turn"),
     key!("limits.turn_wall_time_ms", core.turn.wall_time, time(1), "most time of one turn"),
     key!(
@@ -347,6 +353,18 @@ pub const KEYS: &[Key<Settings>] = &[
         execution.writable,
         Kind::Paths,
         "folders below which confined commands may write, beside their own"
+    ),
+    key!(
+        "execution.environment.pass",
+        execution.environment.pass,
+        Kind::Variables,
+        "variables of the runtime that commands get too, by name or as `PREFIX_*`"
+    ),
+    key!(
+        "execution.environment.set",
+        execution.environment.set,
+        Kind::SetVariables,
+        "variables that commands get with these values"
     ),
     key!(
         "server.access",

@@ -7,7 +7,7 @@ use reqwest::Url;
 use serde_json::{Value as Json, json};
 use toml_edit::{Array, Value};
 
-use super::execution::FOLDERS;
+use super::execution::{FOLDERS, SetVariables, VARIABLES, VariablePattern};
 use super::prices;
 
 /// What a key accepts.
@@ -38,6 +38,10 @@ pub enum Kind {
     Transport,
     Path,
     Paths,
+    /// Variables by name, or by what their names begin with.
+    Variables,
+    /// Variables with their values.
+    SetVariables,
 }
 
 /// `[a-z0-9][a-z0-9-]{0,62}`, the names of providers and credentials.
@@ -81,6 +85,14 @@ impl Kind {
             Self::Paths => {
                 format!("a list of at most {FOLDERS} folders that start with /, for example [\"/var/cache\"]")
             }
+            Self::Variables => format!(
+                "a list of at most {VARIABLES} variables, by name or as PREFIX_*, for example [\"SSH_AUTH_SOCK\", \
+                 \"DOCKER_*\"]"
+            ),
+            Self::SetVariables => format!(
+                "at most {VARIABLES} variables with texts as their values, for example {{ CI = \"1\" }}; names that \
+                 begin with HOLON_ are the runtime's own"
+            ),
         }
     }
 
@@ -116,6 +128,11 @@ impl Kind {
                 let mut texts = items.iter().map(Value::as_str);
                 items.len() <= FOLDERS && texts.all(|text| text.is_some_and(|text| text.starts_with('/')))
             }),
+            Self::Variables => value.as_array().is_some_and(|items| {
+                let mut texts = items.iter().map(Value::as_str);
+                items.len() <= VARIABLES && texts.all(|text| text.and_then(VariablePattern::new).is_some())
+            }),
+            Self::SetVariables => SetVariables::read(value).is_some(),
         };
         if fits {
             return Ok(());
@@ -127,6 +144,7 @@ impl Kind {
     fn got(&self, value: &Value) -> String {
         let secretive = match self {
             Self::Url(_) | Self::Variable | Self::Name => value.is_str(),
+            Self::SetVariables | Self::Variables => true,
             Self::Flag
             | Self::Number { .. }
             | Self::Dollars
@@ -153,13 +171,13 @@ impl Kind {
         let toml = || trimmed.parse::<Value>().ok().map(|value| value.decorated("", ""));
         let quoted = trimmed.starts_with(['"', '\'']);
         match self {
-            Self::Flag | Self::Number { .. } | Self::Dollars | Self::Prices => {
+            Self::Flag | Self::Number { .. } | Self::Dollars | Self::Prices | Self::SetVariables => {
                 toml().unwrap_or_else(|| trimmed.into())
             }
-            Self::Models | Self::Paths if trimmed.starts_with('[') => {
+            Self::Models | Self::Paths | Self::Variables if trimmed.starts_with('[') => {
                 toml().unwrap_or_else(|| trimmed.into())
             }
-            Self::Models | Self::Paths => {
+            Self::Models | Self::Paths | Self::Variables => {
                 let items = trimmed.split(',').map(str::trim).filter(|item| !item.is_empty());
                 Value::Array(items.collect::<Array>())
             }
@@ -195,6 +213,16 @@ impl Kind {
             Self::Transport => json!({ "type": "string", "pattern": "^[a-z0-9_]{1,64}$" }),
             Self::Path => json!({ "type": "string", "pattern": "^/" }),
             Self::Paths => json!({ "type": "array", "items": Self::Path.schema(), "maxItems": FOLDERS }),
+            Self::Variables => {
+                let name = json!({ "type": "string", "pattern": "^([A-Za-z_][A-Za-z0-9_]*)?\\*?$" });
+                json!({ "type": "array", "items": name, "maxItems": VARIABLES })
+            }
+            Self::SetVariables => json!({
+                "type": "object",
+                "propertyNames": { "pattern": "^(?!HOLON_)[A-Za-z_][A-Za-z0-9_]*$" },
+                "additionalProperties": { "type": "string" },
+                "maxProperties": VARIABLES,
+            }),
         }
     }
 }
@@ -208,7 +236,7 @@ fn is_url(text: &str, schemes: &[&str]) -> bool {
     })
 }
 
-fn is_variable(text: &str) -> bool {
+pub(super) fn is_variable(text: &str) -> bool {
     let bytes = text.as_bytes();
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     !bytes.is_empty() && bytes.len() <= 128 && !bytes[0].is_ascii_digit() && bytes.iter().all(|&b| plain(b))

@@ -62,7 +62,9 @@ impl Settings {
                 | Kind::Name
                 | Kind::Transport
                 | Kind::Path
-                | Kind::Paths => key.get(values),
+                | Kind::Paths
+                | Kind::Variables
+                | Kind::SetVariables => key.get(values),
             };
             Entry { origin: self.origin(&name), key: name, value }
         });

@@ -16,6 +16,7 @@ mod problem;
 pub mod providers;
 mod rules;
 mod schema;
+mod secret_names;
 mod server;
 mod source;
 #[cfg(test)]
@@ -31,7 +32,7 @@ use toml_edit::Value;
 
 pub use edit::{EditError, Editor};
 pub use environment::Environment;
-pub use execution::ExecutionSettings;
+pub use execution::{CommandVariables, ExecutionSettings, SetVariables, VariablePattern};
 pub use keys::{KEYS, Key};
 pub use kind::{Kind, is_name};
 pub use listing::Entry;
@@ -59,6 +60,8 @@ pub struct Settings {
     pub durability: Durability,
     pub commands: CommandSettings,
     pub execution: ExecutionSettings,
+    /// Whether tokens are redacted by their shape as well.
+    pub redact_token_shapes: bool,
     pub run: RunSettings,
     pub server: ServerSettings,
     /// The core's configuration, still without models.
@@ -100,6 +103,7 @@ impl Settings {
             durability: Durability::Full,
             commands: CommandSettings::default(),
             execution: ExecutionSettings::default(),
+            redact_token_shapes: true,
             run: RunSettings::default(),
             server: ServerSettings::default(),
             core: Config::new(Vec::new()),

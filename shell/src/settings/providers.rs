@@ -140,6 +140,7 @@ impl Build<'_> {
 
     fn secrets(&self) -> Vec<(String, String)> {
         let mut secrets: Vec<_> = self.credentials.secrets().chain(self.environment.secrets()).collect();
+        secrets.extend(self.settings.execution.environment.secrets());
         for (id, provider) in &self.settings.providers {
             if let Some(name) = &provider.api_key_env
                 && let Some(value) = self.environment.get(name)

@@ -10,14 +10,12 @@ pub fn schema() -> Json {
     let defaults = Settings::new("".as_ref());
     let mut groups: Map<String, Json> = Map::new();
     for key in KEYS {
-        let Some((group, name)) = key.name.split_once('.') else { continue };
-        let group = groups.entry(group).or_insert_with(|| closed(Map::new()));
         let mut about = about(key);
         let default = key.get(&defaults);
         if !default.is_null() {
             about["default"] = default;
         }
-        group["properties"][name] = about;
+        put(&mut groups, key.name, about);
     }
     let options = OPTIONS.iter().map(|key| (key.name.to_owned(), about(key))).collect();
     groups.insert(
@@ -32,6 +30,18 @@ pub fn schema() -> Json {
     schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
     schema["title"] = json!("config.toml of holon");
     schema
+}
+
+/// Puts what is known of a key into the tables that its name names.
+fn put(groups: &mut Map<String, Json>, name: &str, about: Json) {
+    let Some((group, rest)) = name.split_once('.') else {
+        groups.insert(name.to_owned(), about);
+        return;
+    };
+    let group = groups.entry(group).or_insert_with(|| closed(Map::new()));
+    if let Some(properties) = group["properties"].as_object_mut() {
+        put(properties, rest, about);
+    }
 }
 
 fn about<S>(key: &Key<S>) -> Json {

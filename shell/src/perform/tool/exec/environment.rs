@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use holon_core::tool::ToolErrorKind;
 
 use super::Refusal;
+use crate::settings::CommandVariables;
 
 const NAMES: &str = "\
     PATH HOME USER LOGNAME SHELL LANG LANGUAGE TERM COLORTERM NO_COLOR TMPDIR TZ CARGO_HOME \
@@ -22,6 +23,8 @@ const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 #[derive(Clone)]
 pub struct CommandEnvironment {
     variables: Vec<(OsString, OsString)>,
+    /// The names of those that somebody chose, in order.
+    chosen: Vec<String>,
     bash: Option<PathBuf>,
 }
 
@@ -41,10 +44,50 @@ impl CommandEnvironment {
         }
         // A question on the terminal would never be answered.
         variables.push(("GIT_TERMINAL_PROMPT".into(), "0".into()));
-        variables.sort();
-        let mut environment = Self { variables, bash: None };
-        environment.bash = environment.find("bash");
+        let mut environment = Self { variables, chosen: Vec::new(), bash: None };
+        environment.order();
         environment
+    }
+
+    /// With what is chosen beyond that: variables of the runtime's environment, and values that replace all others.
+    #[must_use]
+    pub fn with(
+        mut self,
+        all: impl IntoIterator<Item = (OsString, OsString)>,
+        chosen: &CommandVariables,
+    ) -> Self {
+        let passes = |name: &OsStr, value: &OsStr| {
+            let (name, value) = (name.to_str()?, value.to_string_lossy());
+            chosen.pass.iter().any(|pattern| pattern.passes(name, &value)).then(|| name.to_owned())
+        };
+        for (name, value) in all {
+            if let Some(chosen) = passes(&name, &value) {
+                self.put(chosen, value);
+            }
+        }
+        for (name, value) in &chosen.set.0 {
+            self.put(name.clone(), value.into());
+        }
+        self.order();
+        self
+    }
+
+    fn put(&mut self, name: String, value: OsString) {
+        self.variables.retain(|(known, _)| *known != *name);
+        self.variables.push((name.clone().into(), value));
+        self.chosen.push(name);
+    }
+
+    fn order(&mut self) {
+        self.variables.sort();
+        self.chosen.sort();
+        self.chosen.dedup();
+        self.bash = self.find("bash");
+    }
+
+    /// The names of the variables that are there by choice.
+    pub fn chosen(&self) -> &[String] {
+        &self.chosen
     }
 
     /// The shell that runs commands when none is asked for: `bash` where there is one, otherwise `sh`.
@@ -89,6 +132,7 @@ fn executable(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::VariablePattern;
 
     #[test]
     fn the_docs_list_what_passes_and_nothing_else_does() {
@@ -112,5 +156,26 @@ mod tests {
         let environment = CommandEnvironment::new(all.map(|name| (name.into(), "value".into())));
         let seen: Vec<_> = environment.variables().filter_map(|(name, _)| name.to_str()).collect();
         assert_eq!(seen, ["GIT_TERMINAL_PROMPT", "LC_ALL", "PATH", "TZ", "XDG_DATA_HOME"]);
+    }
+
+    #[test]
+    fn what_is_chosen_comes_to_it_and_what_is_set_wins() {
+        let mut chosen = CommandVariables::default();
+        let patterns = ["SSH_AUTH_SOCK", "DOCKER_*", "GITHUB_TOKEN", "MISSING"];
+        chosen.pass = patterns.into_iter().filter_map(VariablePattern::new).collect();
+        for (name, value) in [("CI", "1"), ("PATH", "/opt/bin"), ("DOCKER_HOST", "set")] {
+            chosen.set.0.insert(name.into(), value.into());
+        }
+        let names =
+            ["PATH", "SSH_AUTH_SOCK", "DOCKER_HOST", "DOCKER_PASSWORD", "GITHUB_TOKEN", "OPENAI_API_KEY"];
+        let all = || names.map(|name| (OsString::from(name), OsString::from("aB3-dE5-gH7")));
+        let environment = CommandEnvironment::new(all()).with(all(), &chosen);
+        assert_eq!(environment.chosen(), ["CI", "DOCKER_HOST", "GITHUB_TOKEN", "PATH", "SSH_AUTH_SOCK"]);
+        let value =
+            |name: &str| environment.variables().find(|(known, _)| *known == name).map(|(_, value)| value);
+        assert_eq!(value("PATH"), Some(OsStr::new("/opt/bin")));
+        assert_eq!(value("DOCKER_HOST"), Some(OsStr::new("set")));
+        assert_eq!((value("DOCKER_PASSWORD"), value("OPENAI_API_KEY")), (None, None));
+        assert_eq!(value("GITHUB_TOKEN"), Some(OsStr::new("aB3-dE5-gH7")));
     }
 }
