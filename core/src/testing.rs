@@ -308,7 +308,7 @@ impl World {
         let (Some(agent), Some(found)) = (self.host.agent(id), self.found.get(id)) else {
             return RecoveryReport::default();
         };
-        let command = |&op: &OpId| FoundCommand { op, found: found.clone() };
+        let command = |&op: &OpId| FoundCommand::new(op, found.clone());
         RecoveryReport { commands: agent.ops.keys().map(command).collect() }
     }
 

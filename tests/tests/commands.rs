@@ -48,7 +48,7 @@ fn of_first_run(records: &[Value]) -> (Vec<Value>, Vec<Value>) {
 
 #[test]
 fn a_command_that_outlives_its_runtime_goes_on_as_a_task() {
-    let cmd = "echo x >> log; [ -e begun ] && exit; touch begun; sleep 2; echo finished; exit 4";
+    let cmd = "echo x >> log; [ -e begun ] && exit; echo written early; touch begun; sleep 2; echo finished; exit 4";
     let daemon = Daemon::scripted(&one(cmd, 20_000));
     killed_when_there_is(&daemon.0, "begun");
     let records = in_the_end(&daemon);
@@ -56,6 +56,7 @@ fn a_command_that_outlives_its_runtime_goes_on_as_a_task() {
     assert!(failed.is_empty() && executed.len() == 1, "{executed:?} {failed:?}");
     let content = executed[0]["content"].to_string();
     assert!(content.contains("promoted_to_task") && content.contains("task_1"), "{content}");
+    assert!(content.contains("written early"), "its call is shown what it has written: {content}");
     assert_eq!(payloads(&records, "task_created")[0]["cause"], "promoted_at_recovery");
     assert_eq!(ends(&records, "main")["task_1"], ("failed".to_owned(), Some(4)));
     assert!(payloads(&records, "task_status_updated")[0]["result"].to_string().contains("finished"));

@@ -31,7 +31,9 @@ pub(crate) fn recover(tx: &mut Tx<'_>, report: RecoveryReport) {
         return;
     }
     let mut found = found(tx, report);
-    let known = |op: &OpId| children.contains(op) || found.get(op).is_some_and(|found| *found != Found::Lost);
+    let known = |op: &OpId| {
+        children.contains(op) || found.get(op).is_some_and(|command| command.found != Found::Lost)
+    };
     let lost_ops = tx.agent().ops.keys().filter(|op| !known(op)).copied().collect();
     let recovered = RuntimeRecovered { interrupted_run_id, lost_ops };
     // Commands that merely go on are nothing to record.
@@ -43,10 +45,10 @@ pub(crate) fn recover(tx: &mut Tx<'_>, report: RecoveryReport) {
         tx.settle(op, Settlement::Lost);
     }
     for op in of_kind(tx, OpKind::RunCommand) {
-        let found = found.remove(&op).unwrap_or(Found::Lost);
+        let command = found.remove(&op).unwrap_or_else(|| FoundCommand::new(op, Found::Lost));
         match tx.agent().task_of(op) {
-            Some(task) => task::recovery::found(tx, op, task, found),
-            None => of_run(tx, op, found),
+            Some(task) => task::recovery::found(tx, op, task, command.found),
+            None => of_run(tx, command),
         }
     }
     task::recovery::orphans(tx);
@@ -54,13 +56,13 @@ pub(crate) fn recover(tx: &mut Tx<'_>, report: RecoveryReport) {
 }
 
 /// The command of the interrupted run.
-fn of_run(tx: &mut Tx<'_>, op: OpId, found: Found) {
+fn of_run(tx: &mut Tx<'_>, FoundCommand { op, found, shown }: FoundCommand) {
     match found {
         Found::Ended { outcome } => {
             tx.settle(op, Settlement::Done);
             tools::record_result(tx, outcome.receipt, outcome.duration_ms);
         }
-        Found::Running => task::recovery::adopt(tx, op),
+        Found::Running => task::recovery::adopt(tx, op, shown.map(|shown| *shown)),
         Found::NotStarted => tx.settle(op, Settlement::Failed),
         // The end of the run says so.
         Found::Lost => {}
@@ -68,10 +70,10 @@ fn of_run(tx: &mut Tx<'_>, op: OpId, found: Found) {
 }
 
 /// What was found of operations in which a command is executed.
-fn found(tx: &Tx<'_>, report: RecoveryReport) -> BTreeMap<OpId, Found> {
+fn found(tx: &Tx<'_>, report: RecoveryReport) -> BTreeMap<OpId, FoundCommand> {
     let executing = of_kind(tx, OpKind::RunCommand);
     let known = report.commands.into_iter().filter(|command| executing.contains(&command.op));
-    known.map(|FoundCommand { op, found }| (op, found)).collect()
+    known.map(|command| (command.op, command)).collect()
 }
 
 fn of_kind(tx: &Tx<'_>, kind: OpKind) -> Vec<OpId> {

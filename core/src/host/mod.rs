@@ -29,6 +29,7 @@ use crate::outcome::ToolOutcome;
 use crate::record::{Record, Step};
 use crate::scheduler::HostFacts;
 use crate::time::{Millis, Now, Wall};
+use crate::tool::Receipt;
 use crate::view::{ChildObservability, View};
 
 pub use accounts::Accounts;
@@ -129,6 +130,16 @@ pub struct RecoveryReport {
 pub struct FoundCommand {
     pub op: OpId,
     pub found: Found,
+    /// What the call of one that goes on is told, with what it has written so far; none where that was not read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shown: Option<Box<Receipt>>,
+}
+
+impl FoundCommand {
+    /// One of whose output nothing is shown.
+    pub fn new(op: OpId, found: Found) -> Self {
+        Self { op, found, shown: None }
+    }
 }
 
 /// The end of a command that the runtime did not see.

@@ -4,7 +4,7 @@ use holon_core::host::{Found, FoundCommand, RecoveryReport};
 use holon_core::outcome::{Certainty, OpFailure};
 use holon_core::replay::Call;
 use holon_core::snapshot::SnapshotError;
-use holon_core::{AgentId, EventSeq, Input, OpId, Outcome};
+use holon_core::{AgentId, EventSeq, Input, Outcome};
 use tokio::task::JoinSet;
 
 use super::{DiskFull, Driver, DriverError};
@@ -72,9 +72,13 @@ impl Driver {
                 let Some(supervisor) = open.supervisor.clone() else { continue };
                 let (performers, agent, op) = (self.performers.clone(), agent.clone(), *op);
                 let (command, is_task) = (open.command.clone(), state.task_of(op).is_some());
+                let task = open.task_id.filter(|_| !is_task);
                 asked.spawn(async move {
                     let found = performers.probe(&agent, op, &supervisor, command.as_ref(), is_task).await;
-                    (number, op, found)
+                    let goes_on = task.filter(|_| found == Found::Running);
+                    let tty = command.is_some_and(|command| command.tty);
+                    let shown = goes_on.map(|task| Box::new(performers.written_so_far(&agent, task, tty)));
+                    (number, FoundCommand { op, found, shown })
                 });
             }
         }
@@ -176,7 +180,7 @@ impl Driver {
 
 /// Supervisors that were asked what became of their commands.
 struct Probes {
-    asked: JoinSet<(usize, OpId, Found)>,
+    asked: JoinSet<(usize, FoundCommand)>,
     agents: usize,
 }
 
@@ -186,8 +190,8 @@ impl Probes {
         let mut reports = vec![RecoveryReport::default(); self.agents];
         while let Some(probed) = self.asked.join_next().await {
             // A probe that broke down found nothing: its command counts as lost.
-            if let Ok((number, op, found)) = probed {
-                reports[number].commands.push(FoundCommand { op, found });
+            if let Ok((number, command)) = probed {
+                reports[number].commands.push(command);
             }
         }
         reports

@@ -191,7 +191,6 @@ impl Performers {
     pub async fn load_context(&self, agent: &AgentId, execution: &ExecutionBinding) -> Outcome {
         let started = clock::now();
         let settings = &self.inner.settings;
-        let shell = settings.environment.default_shell();
         // One that another agent has begun has none yet.
         let (home, named) = (self.home(), agent.clone());
         let home = match spawn::blocking(move || home.create_agent(&named)).await {
@@ -202,7 +201,14 @@ impl Performers {
         let policy = settings.confinement.as_ref().zip(settings.policy(agent, execution));
         let policy = policy.map(|(confinement, policy)| confinement.told(&policy));
         let triggers = settings.triggers.is_some();
-        let loaded = context::load(&self.inner.texts, home, execution.clone(), shell, policy, triggers);
+        let loaded = context::load(
+            &self.inner.texts,
+            home,
+            execution.clone(),
+            &settings.environment,
+            policy,
+            triggers,
+        );
         match loaded.await {
             Ok((sources, execution)) => {
                 let context_build_ms = clock::since(started);
@@ -385,6 +391,12 @@ impl Performers {
     ) -> Found {
         let Inner { texts, settings, commands, .. } = &*self.inner;
         Box::pin(commands.probe(texts, settings, (agent, op), supervisor, command, is_task)).await
+    }
+
+    /// What the call of a command is told that goes on as a task.
+    pub fn written_so_far(&self, agent: &AgentId, task: TaskId, tty: bool) -> Receipt {
+        let Inner { texts, settings, commands, .. } = &*self.inner;
+        task::written_so_far(&task::Here { texts, settings, commands, agent }, task, tty)
     }
 
     /// The command of an operation goes on as a task: that is durable.

@@ -78,6 +78,11 @@ impl Here<'_> {
     }
 }
 
+/// The same as for a call that has waited long enough, after a start.
+pub(super) fn written_so_far(here: &Here<'_>, task: TaskId, tty: bool) -> Receipt {
+    here.shows(&promoted(here, task, here.settings.commands.default_tokens, tty))
+}
+
 fn handle(task: TaskId) -> Value {
     json!({ "task_id": task, "status": "running" })
 }

@@ -254,7 +254,7 @@ impl Situation {
             };
             asked.found.insert(op, found.clone());
             if setting.sabotage != Some(Sabotage::ForgetEnd) {
-                asked.report.commands.push(FoundCommand { op, found });
+                asked.report.commands.push(FoundCommand::new(op, found));
             }
         }
         Ok(asked)

@@ -421,7 +421,7 @@ impl World<'_> {
                     continue;
                 }
             }
-            report.commands.push(FoundCommand { op, found });
+            report.commands.push(FoundCommand::new(op, found));
         }
         (report, ends)
     }

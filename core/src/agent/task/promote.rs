@@ -40,17 +40,18 @@ pub(crate) fn promoted(tx: &mut Tx<'_>, shown: Option<Receipt>) {
     request::advance(tx);
 }
 
-/// The end of the process or of the run leaves the command as a task; its call is told.
-pub(crate) fn left(tx: &mut Tx<'_>, op: OpId, cause: TaskOrigin) {
+/// The end of the process or of the run leaves the command as a task; its call is told, with what was `shown` of its
+/// output where somebody could look.
+pub(crate) fn left(tx: &mut Tx<'_>, op: OpId, cause: TaskOrigin, shown: Option<Receipt>) {
     if let Some(task) = create(tx, op, cause) {
-        tools::record_result(tx, receipt(task), Millis(0));
+        tools::record_result(tx, shown.unwrap_or_else(|| receipt(task)), Millis(0));
     }
 }
 
 /// A shutdown ends no command.
 pub(crate) fn at_shutdown(tx: &mut Tx<'_>) {
     if let Some(op) = foreground(tx) {
-        left(tx, op, TaskOrigin::PromotedAtShutdown);
+        left(tx, op, TaskOrigin::PromotedAtShutdown, None);
     }
 }
 

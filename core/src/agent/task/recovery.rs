@@ -12,10 +12,11 @@ use crate::event::task::TaskOrigin;
 use crate::host::Found;
 use crate::host::tx::Tx;
 use crate::ids::{OpId, TaskId};
+use crate::tool::Receipt;
 
-/// The command of an interrupted call goes on as a task.
-pub(crate) fn adopt(tx: &mut Tx<'_>, op: OpId) {
-    promote::left(tx, op, TaskOrigin::PromotedAtRecovery);
+/// The command of an interrupted call goes on as a task; the call is `shown` what it has written so far.
+pub(crate) fn adopt(tx: &mut Tx<'_>, op: OpId, shown: Option<Receipt>) {
+    promote::left(tx, op, TaskOrigin::PromotedAtRecovery, shown);
     if tx.agent().task_of(op).is_some() {
         watch(tx, op);
     } else {
