@@ -21,8 +21,8 @@ const MILLION: u64 = 1_000_000;
 pub struct Cost(pub u64);
 
 impl Cost {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
-    pub(crate) fn is_nothing(&self) -> bool {
+    /// By reference, as serde asks.
+    pub fn is_nothing(&self) -> bool {
         self.0 == 0
     }
 }

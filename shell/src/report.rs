@@ -88,6 +88,7 @@ pub struct RunReport {
     pub rounds: u32,
     pub token_usage: TokenUsage,
     /// What the models took, in millionths of a dollar, where they have prices.
+    #[serde(skip_serializing_if = "Cost::is_nothing")]
     pub cost_micros: Cost,
     /// Paths relative to the execution root.
     pub changed_files: Vec<String>,

@@ -137,3 +137,35 @@ fn small_windows_are_enough_for_long_output() {
         assert_eq!(ended.code, Some(0), "{window}: {ended:?}");
     }
 }
+
+/// In a subfolder of a repository the agent works in the repository, and its commands start in the subfolder.
+#[test]
+fn a_run_in_a_subfolder_finds_the_instructions_of_its_repository() {
+    let provider = Provider::start([
+        calls(&[("ExecCommand", json!({ "cmd": "pwd; nohup sleep 600 & echo begun", "login": false }))]),
+        says("done"),
+    ]);
+    let holon = with(&provider);
+    holon.file("AGENTS.md", "Always greet politely.\n");
+    let sub = holon.work().join("src/deep");
+    std::fs::create_dir_all(&sub).expect("a folder");
+    let git = std::process::Command::new("git").args(["init", "-q"]).current_dir(holon.work()).status();
+    assert!(git.expect("git runs").success());
+    let output = holon.command(&["run", "--json", "go"]).current_dir(&sub).output().expect("it runs");
+    let ended: end_to_end::Ended = output.into();
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.json().get("cost_micros").is_none(), "a model without a price costs nothing that is known");
+    let requests = provider.requests();
+    let system = lasting(&requests[0]);
+    assert!(system.contains("Always greet politely."), "{system}");
+    assert!(
+        system.contains(&format!("Current folder: {}", sub.canonicalize().expect("it is there").display()))
+    );
+    let result = requests[1].to_string();
+    assert!(result.contains("/src/deep") && result.contains("begun"), "{result}");
+    assert!(result.contains("give it as a command of its own"), "{result}");
+    // Whoever names a folder means that one.
+    let sub = sub.display().to_string();
+    let ended = holon.run(&["run", "--json", "--workspace-root", &sub, "--model", "scripted/hello", "go"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+}

@@ -66,7 +66,6 @@ fn the_document_has_every_field() {
             "agent_id",
             "changed_files",
             "changed_files_source",
-            "cost_micros",
             "due",
             "duration_ms",
             "exit_code",

@@ -12,6 +12,7 @@ use serde_json::Value;
 pub use super::itself::{AgentGet, Enqueue, FollowUpPriority, NotifyOperator, Sleep, Urgency};
 use super::receipt::{ToolError, ToolErrorKind};
 pub use super::spawn::{MESSAGE_BYTES, SpawnAgent, SpawnPreset};
+use super::unreadable::{self, Unreadable};
 pub use super::wait::WaitFor;
 pub use super::work_items::{
     CompleteWorkItem, CreateWorkItem, GetWorkItem, ListWorkItems, PickWorkItem, UpdateWorkItem, WorkFilter,
@@ -296,6 +297,9 @@ fn leniently<T: DeserializeOwned>(json: &str, problem: &serde_json::Error) -> Re
         Ok(value) if !ambiguous => value,
         Ok(_) | Err(_) => return Err(unreadable(None, problem)),
     };
+    if !value.is_object() {
+        return Err(of(unreadable::not_an_object(&value)));
+    }
     let value = without_nulls(value);
     T::deserialize(&value).map_err(|problem| unreadable(culprit::<T>(&value).as_deref(), &problem))
 }
@@ -325,23 +329,22 @@ fn culprit<T: DeserializeOwned>(value: &Value) -> Option<String> {
 }
 
 fn unreadable(culprit: Option<&str>, problem: &serde_json::Error) -> ToolError {
-    let problem = problem.to_string();
-    let named =
-        ["missing field", "unknown field", "duplicate field"].iter().any(|kind| problem.starts_with(kind));
-    let name = if named { problem.split('`').nth(1) } else { culprit };
-    let message = match name {
-        Some(name) if !named => format!("{}: {problem}", clip(name, 100)),
-        Some(_) | None => problem.clone(),
-    };
+    of(unreadable::explain(culprit, problem))
+}
+
+fn of(Unreadable { field, message }: Unreadable) -> ToolError {
     ToolError {
         kind: ToolErrorKind::InvalidToolInput,
-        message: Text::short(message),
-        field: name.map(|name| clip(name, 100)),
+        message: Text::short(clip(&message, EXPLANATION_BYTES)),
+        field: field.map(|field| clip(&field, 100)),
         hint: Some("send one JSON object that fits the tool's schema".into()),
         retryable: true,
         details: None,
     }
 }
+
+/// Longest message about arguments that can't be read, in bytes.
+const EXPLANATION_BYTES: usize = 600;
 
 pub(super) fn invalid(field: &str, problem: &str, hint: &str) -> ToolError {
     ToolError {
@@ -482,6 +485,37 @@ mod tests {
         let empty = parse::<ApplyPatch>(r#"{"patch":" "}"#).unwrap_err();
         assert_eq!((empty.kind, empty.field.as_deref()), (ToolErrorKind::InvalidToolInput, Some("patch")));
         assert!(parse::<ExecCommand>("[1]").is_err());
+        for (json, says) in [
+            (r#"{"cmd":"ls","cwd":"/"}"#, "there is no field cwd; there are cmd, workdir, "),
+            ("{}", "cmd is missing"),
+            (r#"{"cmd":"ls","cmd":"rm"}"#, "cmd stands there twice"),
+            (r#"{"cmd":["ls"],"login":null}"#, "cmd: expected a text, got a list"),
+            (
+                r#"{"cmd":"ls","yield_time_ms":"5"}"#,
+                "yield_time_ms: expected a whole number, got the text \"5\"",
+            ),
+            (
+                r#"{"cmd":"ls","yield_time_ms":-1}"#,
+                "yield_time_ms: expected a whole number of at least 0, got -1",
+            ),
+            (r#"{"cmd":"ls","yield_time_ms":1.5}"#, "yield_time_ms: expected a whole number, got 1.5"),
+            (r#"{"cmd":"ls","login":"yes"}"#, "login: expected true or false, got the text \"yes\""),
+            (
+                r#"{"cmd":"ls","duplicate_policy":"x"}"#,
+                "duplicate_policy: x is none of reuse_running, start_new",
+            ),
+            (r#"{"cmd":"ls""#, "the arguments end too early"),
+            (r#"{"cmd":ls}"#, "the arguments are no JSON, from line 1, column 8 on"),
+            ("[1]", "expected an object, got a list"),
+            ("7", "expected an object, got 7"),
+        ] {
+            let error = parse::<ExecCommand>(json).unwrap_err();
+            let message = error.message.preview().to_string();
+            assert!(message.starts_with(says) && error.retryable, "{json}: {message}");
+            for word in ["struct", "u64", "sequence", "variant", "invalid type", "EOF", "`"] {
+                assert!(!message.contains(word), "{message}");
+            }
+        }
         let long =
             parse::<ExecCommand>(&format!(r#"{{"cmd":"ls","{}":1}}"#, "x".repeat(50_000))).unwrap_err();
         assert!(long.field.unwrap().len() <= 100);

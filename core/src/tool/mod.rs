@@ -7,6 +7,7 @@ mod itself;
 pub mod receipt;
 pub mod schema;
 mod spawn;
+mod unreadable;
 mod wait;
 mod work_items;
 mod workspace;

@@ -128,6 +128,31 @@ names! {
     }
 }
 
+impl ToolErrorKind {
+    /// Whether another call can be what this one was meant to be, as its hint says: a corrected one, or the same one later.
+    pub fn is_retryable(self) -> bool {
+        match self {
+            Self::InvalidToolInput
+            | Self::UnknownTool
+            | Self::ExecutionRootViolation
+            | Self::CommandSpawnFailed
+            | Self::CommandTimedOut
+            | Self::PatchRejected
+            | Self::UnknownTask
+            | Self::UnknownWorkItem
+            | Self::UnknownAgent
+            | Self::WorkspaceOccupied
+            | Self::LimitReached
+            | Self::MemorySourceNotFound
+            | Self::TruncatedToolCall => true,
+            // What it was meant to do it may have done; the others are refused however they are put.
+            Self::Interrupted | Self::ToolExecutionFailed | Self::ToolNotExposed | Self::PolicyDenied => {
+                false
+            }
+        }
+    }
+}
+
 /// What the core said about a proposed call when the round arrived.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -324,7 +349,8 @@ impl Receipt {
 
 impl ToolError {
     pub fn new(kind: ToolErrorKind, message: impl AsRef<str>) -> Self {
-        Self { kind, message: Text::short(message), field: None, hint: None, retryable: false, details: None }
+        let retryable = kind.is_retryable();
+        Self { kind, message: Text::short(message), field: None, hint: None, retryable, details: None }
     }
 
     #[must_use]
@@ -403,7 +429,7 @@ mod tests {
             let error = ToolError::new(kind, "no").hint("do something else");
             let envelope = json!({
                 "ok": false, "tool_name": "ApplyPatch", "kind": kind.name(), "message": "no",
-                "hint": "do something else", "retryable": false,
+                "hint": "do something else", "retryable": kind.is_retryable(),
             });
             assert_eq!(rendered(&error, "no"), envelope);
             let record = serde_json::to_string(&error).unwrap();

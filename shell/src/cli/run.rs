@@ -26,7 +26,7 @@ use crate::live::LiveSink;
 use crate::report::RunReport;
 use crate::screen::{Screen, Tone};
 use crate::settings::{Environment, Settings};
-use crate::{entropy, spawn};
+use crate::{entropy, spawn, workplace};
 
 /// Longest prompt that is read; the core's own bound is smaller.
 const PROMPT_BYTES: u64 = 64 << 20;
@@ -182,7 +182,7 @@ fn prepare(home: Option<PathBuf>, args: RunArgs) -> Result<Prepared, Failure> {
         }
         None => Terms::Own(Box::new(Setup::load(&home, &environment, args.model.as_deref())?)),
     };
-    let execution = folders(args.workspace_root.as_deref(), args.cwd.as_deref())?;
+    let execution = folders(args.workspace_root.as_deref(), args.cwd.as_deref(), &environment)?;
     let prompt = prompt_text(&args.text)?;
     let screen = screen(format, args.quiet, &environment);
     let (idle_limit, problems) = terms.idle_limit(&home, &environment);
@@ -236,6 +236,8 @@ fn session(
             commands: settings.commands,
             confinement,
             secrets,
+            redact_token_shapes: settings.redact_token_shapes,
+            variables: settings.execution.environment,
             providers,
         },
         keep_runs: Some(settings.run.keep),
@@ -267,16 +269,21 @@ fn own_terms(args: &RunArgs, metadata: &Metadata) -> Result<(), Failure> {
     Err(Failure::usage(error).hint("leave them out, or holon config set, then holon daemon restart"))
 }
 
-/// Where the agent works: the named folders, or the current one.
-fn folders(workspace: Option<&Path>, cwd: Option<&Path>) -> Result<ExecutionBinding, Failure> {
-    let workspace = match workspace {
-        Some(folder) => folder.to_owned(),
-        None => std::env::current_dir().map_err(|error| {
-            let error = anyhow!("the current folder is gone: {error}");
-            Failure::usage(error).hint("go to a folder that exists, or name one with --workspace-root")
-        })?,
-    };
-    execution(&workspace, cwd.unwrap_or(&workspace))
+/// Where the agent works: the named folders, or the current one in the repository around it.
+fn folders(
+    workspace: Option<&Path>,
+    cwd: Option<&Path>,
+    environment: &Environment,
+) -> Result<ExecutionBinding, Failure> {
+    if let Some(workspace) = workspace {
+        return execution(workspace, cwd.unwrap_or(workspace));
+    }
+    let current = std::env::current_dir().map_err(|error| {
+        let error = anyhow!("the current folder is gone: {error}");
+        Failure::usage(error).hint("go to a folder that exists, or name one with --workspace-root")
+    })?;
+    let workspace = workplace::around(&current, environment.get("HOME").map(Path::new));
+    execution(&workspace, cwd.unwrap_or(&current))
 }
 
 /// The prompt as it was given: on the command line, or on standard input.

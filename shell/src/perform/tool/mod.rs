@@ -42,7 +42,14 @@ struct Refused {
 impl Refusal {
     pub(super) fn new(kind: ToolErrorKind, message: impl Into<String>) -> Self {
         let message = message.into();
-        Self(Box::new(Refused { kind, message, hint: None, field: None, details: None, retryable: false }))
+        let retryable = kind.is_retryable();
+        Self(Box::new(Refused { kind, message, hint: None, field: None, details: None, retryable }))
+    }
+
+    /// Whether the same call may succeed once what the hint says is done, where the kind says it otherwise.
+    pub(super) fn retryable(mut self, retryable: bool) -> Self {
+        self.0.retryable = retryable;
+        self
     }
 
     pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {

@@ -6,9 +6,9 @@ use holon_core::tool::ToolErrorKind;
 
 use super::Refusal;
 
-/// A root with all symbolic links resolved.
+/// A root with all symbolic links resolved, and as it was given.
 #[derive(Debug)]
-pub(super) struct Root(PathBuf);
+pub(super) struct Root(PathBuf, PathBuf);
 
 impl Root {
     /// `confined`: the folder must be what was bound, and not a link that has taken its place.
@@ -20,12 +20,20 @@ impl Root {
                     "UseWorkspace with workspace_id agent_home leads to your own home; the operator has to restore the \
                      folder, or: holon workspace use agent_home",
                 )
+                .retryable(false)
         };
         let root = Path::new(path).canonicalize().map_err(|problem| refusal(&problem.to_string()))?;
         if confined && root != Path::new(path) {
             return Err(refusal("a link has taken its place"));
         }
-        Ok(Self(root))
+        Ok(Self(root, PathBuf::from(path)))
+    }
+
+    /// An absolute path inside the root, relative to it; none of any other path.
+    pub(super) fn relative(&self, path: &str) -> Option<String> {
+        let path = Path::new(path);
+        let inside = path.strip_prefix(&self.0).or_else(|_| path.strip_prefix(&self.1)).ok()?;
+        inside.to_str().map(ToOwned::to_owned)
     }
 
     /// A folder to run in: `cwd`, or `workdir` relative to it.

@@ -106,7 +106,11 @@ fn apply(
     given_up: &AtomicBool,
     confined: bool,
 ) -> Result<Vec<Changed>, Refusal> {
-    let files = parse::parse(patch)?;
+    let mut files = parse::parse(patch)?;
+    for file in &mut files {
+        let inside = |path: String| root.relative(&path).unwrap_or(path);
+        file.action = file.action.clone().map(inside);
+    }
     let plan = plan::plan(root, &files)?;
     let root_alone = [root.path().to_owned()];
     let bounds = confined.then_some(&root_alone[..]);

@@ -189,9 +189,13 @@ impl<'p> Draft<'p> {
         if applied.text.len() as u64 > FILE_BYTES {
             return Err(rejected(format!("{path}: it would have more than {FILE_BYTES} bytes")));
         }
-        let changed = self.report(&applied.loose);
+        let mut changed = self.report(&applied.notes);
         if self.new.is_none() {
-            if applied.text.is_empty() {
+            if self.patch.whole {
+                changed.removed =
+                    before.map_or(0, |file| file.bytes.split_inclusive(|&byte| byte == b'\n').count());
+            }
+            if self.patch.whole || applied.text.is_empty() {
                 return Ok((None, changed));
             }
             let rest = applied.text.split_inclusive(|&byte| byte == b'\n').count();
@@ -219,7 +223,7 @@ impl<'p> Draft<'p> {
         }
     }
 
-    fn report(&self, loose: &[usize]) -> Changed {
+    fn report(&self, notes: &[String]) -> Changed {
         let count = |of: fn(&Line<'_>) -> bool| {
             self.patch.hunks.iter().flat_map(|hunk| &hunk.lines).filter(|line| of(line)).count()
         };
@@ -227,10 +231,7 @@ impl<'p> Draft<'p> {
             Action::Rename { from, .. } | Action::Copy { from, .. } => Some(from.clone()),
             Action::Create { .. } | Action::Delete { .. } | Action::Modify { .. } => None,
         };
-        let note = (!loose.is_empty()).then(|| {
-            let hunks: Vec<_> = loose.iter().map(ToString::to_string).collect();
-            format!("white space at the ends of lines was not as hunk {} said; it was kept", hunks.join(", "))
-        });
+        let note = (!notes.is_empty()).then(|| notes.join("; "));
         Changed {
             path: self.patch.action.path().to_owned(),
             change: self.what,

@@ -17,6 +17,7 @@ pub(super) fn rejected(message: impl Into<String>) -> Refusal {
 pub(super) fn failed(path: &str, what: &str, problem: &io::Error) -> Refusal {
     Refusal::new(ToolErrorKind::ToolExecutionFailed, format!("{path} {what}: {problem}"))
         .hint("no file was changed; repair that, then send the patch again")
+        .retryable(true)
 }
 
 /// A hunk that does not apply, for whoever reads it as data.

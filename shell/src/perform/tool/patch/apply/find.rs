@@ -3,7 +3,8 @@
 
 use holon_core::content::clip;
 
-use super::super::parse::Hunk;
+use super::super::parse::{Hunk, Line};
+use super::rows::{How, Old};
 use super::{Mismatch, Rows};
 
 /// Rows that are compared for one file when hunks are not where they say. Enough for every honest patch.
@@ -15,7 +16,9 @@ const CANDIDATES: usize = 5;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) at: usize,
-    pub(super) loose: bool,
+    pub(super) how: How,
+    /// Its lines stand elsewhere, too: this place was the nearest, or the first that could be meant.
+    pub(super) chosen: bool,
 }
 
 pub(super) struct Search<'r, 'a> {
@@ -28,7 +31,9 @@ pub(super) struct Search<'r, 'a> {
 /// A hunk, and the lines that it expects to find.
 struct Expected<'h> {
     hunk: &'h Hunk<'h>,
-    lines: Vec<&'h str>,
+    lines: Vec<Old<'h>>,
+    /// An `@@` named a line before it, and that was found.
+    found_after: bool,
 }
 
 /// Index of the row that a hunk begins with. One without old lines stands after the line that it names.
@@ -45,15 +50,31 @@ impl<'r, 'a> Search<'r, 'a> {
     pub(super) fn place(&mut self, hunk: &Hunk<'_>, from: usize) -> Result<Place, Mismatch> {
         let said = hunk.range.map(|range| index(range.start, range.old));
         let wanted = said.map(|said| said.saturating_add_signed(self.shift).max(from));
-        let expected = Expected { hunk, lines: hunk.old().collect() };
+        let named = self.named_before(hunk, from);
+        let expected = Expected { hunk, lines: old(hunk).collect(), found_after: named.is_some() };
         let place = match expected.lines[..] {
-            [_, ..] => self.among_lines(&expected, from, wanted)?,
-            [] => Place { at: self.insertion(wanted)?, loose: false },
+            [_, ..] => self.among_lines(&expected, named.unwrap_or(from), wanted)?,
+            [] => {
+                let end = hunk.at_end.then_some(self.rows.rows.len());
+                let at = self.insertion(end.or(wanted).or(named.map(|named| named + 1)))?;
+                Place { at, how: How::Exact, chosen: false }
+            }
         };
         if let Some(said) = said {
             self.shift = place.at.cast_signed() - said.cast_signed();
         }
         Ok(place)
+    }
+
+    /// The row of the last line that `@@` names, after those before it; none where they are not all there.
+    fn named_before(&self, hunk: &Hunk<'_>, from: usize) -> Option<usize> {
+        let mut found = None;
+        for named in &hunk.after {
+            let is = |row: &&super::Row<'_>| row.text.trim_ascii() == named.trim().as_bytes();
+            let from = found.map_or(from, |at: usize| at + 1);
+            found = Some(from + self.rows.rows.get(from..)?.iter().position(|row| is(&row))?);
+        }
+        found
     }
 
     /// A hunk that only adds lines stands where it says.
@@ -75,34 +96,32 @@ impl<'r, 'a> Search<'r, 'a> {
         from: usize,
         wanted: Option<usize>,
     ) -> Result<Place, Mismatch> {
-        for loose in [false, true] {
-            if let Some(at) = wanted.filter(|&at| self.stands(hunk, at, loose)) {
-                return Ok(Place { at, loose });
+        for how in [How::Exact, How::Unspaced, How::Loose] {
+            let place = |at| Place { at, how, chosen: false };
+            if let Some(at) = wanted.filter(|&at| self.stands(hunk, at, how)) {
+                return Ok(place(at));
             }
-            let places = self.places(hunk, from, loose)?;
-            match (&places[..], wanted) {
-                ([], _) => {}
-                (&[at], _) => return Ok(Place { at, loose }),
-                (several, Some(wanted)) if !loose => {
-                    return nearest(several, wanted)
-                        .map(|at| Place { at, loose })
-                        .ok_or_else(|| ambiguous(several));
-                }
-                (several, _) => return Err(ambiguous(several)),
-            }
+            let places = self.places(hunk, from, how)?;
+            let several = match places[..] {
+                [] => continue,
+                [at] => return Ok(place(at)),
+                [first, ..] if hunk.found_after && how == How::Exact => Some(first),
+                [..] => wanted.filter(|_| how == How::Exact).and_then(|wanted| nearest(&places, wanted)),
+            };
+            return several.map(|at| Place { chosen: true, ..place(at) }).ok_or_else(|| ambiguous(&places));
         }
         Err(self.explain(hunk, from, wanted.unwrap_or(from)))
     }
 
     /// Every place at or after `from`.
-    fn places(&mut self, hunk: &Expected<'_>, from: usize, loose: bool) -> Result<Vec<usize>, Mismatch> {
+    fn places(&mut self, hunk: &Expected<'_>, from: usize, how: How) -> Result<Vec<usize>, Mismatch> {
         let Some(last) = self.rows.rows.len().checked_sub(hunk.lines.len()).filter(|&last| last >= from)
         else {
             return Ok(Vec::new());
         };
         let mut places = Vec::new();
         for at in from..=last {
-            let agreeing = self.agreeing(hunk, at, loose);
+            let agreeing = self.agreeing(hunk, at, how);
             let Some(left) = self.tries.checked_sub(1 + agreeing) else {
                 let problem =
                     "it is not where it says, and the file is too long to look everywhere".to_owned();
@@ -116,24 +135,25 @@ impl<'r, 'a> Search<'r, 'a> {
         Ok(places)
     }
 
-    fn stands(&self, hunk: &Expected<'_>, at: usize, loose: bool) -> bool {
-        self.agreeing(hunk, at, loose) == hunk.lines.len() && self.ends(hunk, at)
+    fn stands(&self, hunk: &Expected<'_>, at: usize, how: How) -> bool {
+        self.agreeing(hunk, at, how) == hunk.lines.len() && self.ends(hunk, at)
     }
 
     /// Whether the file ends where the hunk says that it does, if it says so.
     fn ends(&self, hunk: &Expected<'_>, at: usize) -> bool {
-        !hunk.hunk.old_unended || (at + hunk.lines.len() == self.rows.rows.len() && !self.rows.ended)
+        let at_end = at + hunk.lines.len() == self.rows.rows.len();
+        (!hunk.hunk.old_unended || (at_end && !self.rows.ended)) && (!hunk.hunk.at_end || at_end)
     }
 
     /// How many of a hunk's old lines agree with the rows from `at` on, until one does not.
-    fn agreeing(&self, hunk: &Expected<'_>, at: usize, loose: bool) -> usize {
-        let agrees = |(offset, text): &(usize, &&str)| self.rows.matches(at + offset, text, loose);
+    fn agreeing(&self, hunk: &Expected<'_>, at: usize, how: How) -> usize {
+        let agrees = |(offset, old): &(usize, &Old<'_>)| self.rows.matches(at + offset, **old, how);
         hunk.lines.iter().enumerate().take_while(agrees).count()
     }
 
     /// Says where the hunk comes closest to standing, and what is different there.
     fn explain(&self, hunk: &Expected<'_>, from: usize, wanted: usize) -> Mismatch {
-        if let Some(at) = (0..from).find(|&at| self.stands(hunk, at, false)) {
+        if let Some(at) = (0..from).find(|&at| self.stands(hunk, at, How::Exact)) {
             let problem = format!("its lines stand at line {}, before the end of the hunk before it", at + 1);
             let hint = "put the hunks in the order of their lines, each line in one hunk only";
             return Mismatch { problem, hint, line: Some(at + 1), ..Mismatch::default() };
@@ -142,12 +162,12 @@ impl<'r, 'a> Search<'r, 'a> {
         // Far away only the first lines are compared: a file may be long.
         let best = (from..rows.len())
             .take(TRIES / 100)
-            .max_by_key(|&at| (self.agreeing(hunk, at, false), std::cmp::Reverse(at.abs_diff(wanted))))
-            .filter(|&at| self.agreeing(hunk, at, false) > 0)
+            .max_by_key(|&at| (self.agreeing(hunk, at, How::Exact), std::cmp::Reverse(at.abs_diff(wanted))))
+            .filter(|&at| self.agreeing(hunk, at, How::Exact) > 0)
             .unwrap_or(wanted.max(from));
-        let differs = self.agreeing(hunk, best, false);
-        let Some(text) = hunk.lines.get(differs) else {
-            let problem = "it says that the file ends without a newline, and the file does not end so there";
+        let differs = self.agreeing(hunk, best, How::Exact);
+        let Some(Old { text, .. }) = hunk.lines.get(differs).copied() else {
+            let problem = "it says that the file ends there, and the file does not end so";
             return Mismatch { problem: problem.to_owned(), hint: NO_MARKER, ..Mismatch::default() };
         };
         let line = best + differs + 1;
@@ -174,13 +194,21 @@ impl<'r, 'a> Search<'r, 'a> {
     }
 
     fn stands_already(&self, hunk: &Expected<'_>, at: usize) -> bool {
-        use super::Line;
         let mut lines = hunk.hunk.lines.iter().filter_map(|line| match line {
-            Line::Context(text) | Line::Added(text) => Some(text),
+            Line::Context(text) | Line::Added(text) => Some(Old { text, unchanged: true }),
             Line::Removed(_) => None,
         });
-        lines.by_ref().enumerate().all(|(offset, text)| self.rows.matches(at + offset, text, false))
+        lines.by_ref().enumerate().all(|(offset, old)| self.rows.matches(at + offset, old, How::Exact))
     }
+}
+
+/// The lines that the file must have.
+fn old<'h>(hunk: &'h Hunk<'h>) -> impl Iterator<Item = Old<'h>> {
+    hunk.lines.iter().filter_map(|line| match line {
+        Line::Context(text) => Some(Old { text, unchanged: true }),
+        Line::Removed(text) => Some(Old { text, unchanged: false }),
+        Line::Added(_) => None,
+    })
 }
 
 /// The nearest of several places, when every other one is at least twice as far away.

@@ -5,7 +5,10 @@ mod rows;
 
 use super::parse::{Hunk, Line};
 use find::Search;
-use rows::{Row, Rows};
+use rows::{How, Row, Rows};
+
+/// What some editors begin a file with.
+const BOM: &[u8] = "\u{FEFF}".as_bytes();
 
 /// Why a hunk doesn't apply.
 #[derive(Debug, Default)]
@@ -27,28 +30,81 @@ pub(super) struct Mismatch {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Applied {
     pub(super) text: Vec<u8>,
-    /// Hunks that stood only when white space at the ends of lines was left out of account.
-    pub(super) loose: Vec<usize>,
+    /// What the patch said otherwise, for whoever sent it.
+    pub(super) notes: Vec<String>,
 }
 
 /// Applies the hunks of one file in their order.
 pub(super) fn apply(old: &[u8], hunks: &[Hunk<'_>]) -> Result<Applied, Mismatch> {
+    // A patch that does not show it means the text behind it.
+    let (mark, old) = match old.strip_prefix(BOM) {
+        Some(rest) if !hunks.iter().any(shows_mark) => (BOM, rest),
+        Some(_) | None => (&[][..], old),
+    };
     let rows = Rows::new(old, hunks);
     let mut search = Search::new(&rows);
     let mut new = Composed { rows: Vec::new(), copied: 0, ended: rows.ended };
-    let mut loose = Vec::new();
+    let mut notes = Notes::default();
     for (index, hunk) in hunks.iter().enumerate() {
         let number = index + 1;
         let named = |mismatch| Mismatch { hunk: number, header: hunk.header, ..mismatch };
         let place = search.place(hunk, new.copied).map_err(named)?;
-        if place.loose {
-            loose.push(number);
-        }
+        notes.take(number, hunk, &place);
         let end = new.take(&rows, hunk, place.at);
         new.ended = rows.ending(hunk, end, new.ended).map_err(named)?;
     }
     new.rows.extend(&rows.rows[new.copied..]);
-    Ok(Applied { text: rows::text(&new.rows, new.ended), loose })
+    let mut text = rows::text(&new.rows, new.ended);
+    if !text.is_empty() {
+        text.splice(0..0, mark.iter().copied());
+    }
+    Ok(Applied { text, notes: notes.said() })
+}
+
+fn shows_mark(hunk: &Hunk<'_>) -> bool {
+    hunk.lines.iter().any(|line| match line {
+        Line::Context(text) | Line::Removed(text) | Line::Added(text) => text.starts_with('\u{FEFF}'),
+    })
+}
+
+/// Hunks that did not stand quite as they said.
+#[derive(Default)]
+struct Notes {
+    unspaced: Vec<String>,
+    loose: Vec<String>,
+    moved: Vec<String>,
+}
+
+impl Notes {
+    fn take(&mut self, number: usize, hunk: &Hunk<'_>, place: &find::Place) {
+        match place.how {
+            How::Exact => {}
+            How::Unspaced => self.unspaced.push(number.to_string()),
+            How::Loose => self.loose.push(number.to_string()),
+        }
+        if place.chosen {
+            let why = match hunk.range {
+                Some(range) => format!("not at line {}: the nearest of several places", range.start),
+                None => "the first of several places after what its @@ names".to_owned(),
+            };
+            self.moved.push(format!("hunk {number} was applied at line {}, {why}", place.at + 1));
+        }
+    }
+
+    fn said(self) -> Vec<String> {
+        let Self { unspaced, loose, mut moved } = self;
+        if !unspaced.is_empty() {
+            moved.push(format!(
+                "unchanged lines of hunk {} had lost their leading space",
+                unspaced.join(", ")
+            ));
+        }
+        if !loose.is_empty() {
+            let hunks = loose.join(", ");
+            moved.push(format!("white space at the ends of lines was not as hunk {hunks} said; it was kept"));
+        }
+        moved
+    }
 }
 
 /// The new text so far.

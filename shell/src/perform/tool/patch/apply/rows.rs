@@ -18,6 +18,23 @@ pub(super) struct Row<'a> {
     pub(super) end: End,
 }
 
+/// A line that the file must have.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Old<'h> {
+    pub(super) text: &'h str,
+    pub(super) unchanged: bool,
+}
+
+/// What may differ between a line of a patch and a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum How {
+    Exact,
+    /// Unchanged lines may have lost the space that they begin with in a patch: then their own was taken for it.
+    Unspaced,
+    /// White space at their ends.
+    Loose,
+}
+
 /// The text of a file.
 pub(super) struct Rows<'a> {
     pub(super) rows: Vec<Row<'a>>,
@@ -37,14 +54,17 @@ impl<'a> Rows<'a> {
         Self { rows: text.split_inclusive(|&byte| byte == b'\n').map(row).collect(), ended, adapted }
     }
 
-    /// Whether a row is the line of a patch. `loose` leaves white space at their ends out of account.
-    pub(super) fn matches(&self, at: usize, text: &str, loose: bool) -> bool {
+    /// Whether a row is the old line of a patch.
+    pub(super) fn matches(&self, at: usize, old: Old<'_>, how: How) -> bool {
         let Some(row) = self.rows.get(at) else { return false };
-        let line = text.as_bytes();
-        match row.end {
-            End::CrLf if !self.adapted => line.strip_suffix(b"\r") == Some(row.text),
-            End::Lf | End::CrLf | End::Bare if loose => trimmed(row.text) == trimmed(line),
-            End::Lf | End::CrLf | End::Bare => row.text == line,
+        let line = old.text.as_bytes();
+        if row.end == End::CrLf && !self.adapted {
+            return line.strip_suffix(b"\r") == Some(row.text);
+        }
+        match how {
+            How::Exact => row.text == line,
+            How::Unspaced => row.text == line || (old.unchanged && row.text.strip_prefix(b" ") == Some(line)),
+            How::Loose => trimmed(row.text) == trimmed(line),
         }
     }
 

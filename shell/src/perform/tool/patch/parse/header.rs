@@ -72,7 +72,7 @@ impl Header {
             return Err(rejected(message).hint(SHAPE));
         }
         let action = self.action()?;
-        Ok(FilePatch { line, action, hunks: Vec::new(), executable })
+        Ok(FilePatch { line, action, hunks: Vec::new(), executable, whole: false })
     }
 
     /// What happens to the file, where no `---` and `+++` lines say it.

@@ -5,10 +5,10 @@ use super::{Hunk, Line, Range, Reader, Refusal, SHAPE, is_signature, rejected};
 impl<'a> Reader<'a> {
     pub(super) fn hunk(&mut self) -> Result<Hunk<'a>, Refusal> {
         let (text, header) = (self.peek(0), self.number());
-        let range = range(text)
+        let Header { range, after } = self::header(text)
             .map_err(|()| rejected(format!("line {header}: {text:?} is not a hunk header")).hint(SHAPE))?;
         self.at += 1;
-        let mut hunk = Hunk { header, range, ..Hunk::default() };
+        let mut hunk = Hunk { header, range, after: after.into_iter().collect(), ..Hunk::default() };
         let mut missing = range.map(|range| (range.old, range.new));
         // Blank lines without a sign, at the end so far: context, unless nothing else follows.
         let mut blanks = 0;
@@ -24,6 +24,8 @@ impl<'a> Reader<'a> {
                 "-" => hunk.push(Line::Removed(text), &mut missing),
                 "+" => hunk.push(Line::Added(text), &mut missing),
                 "" | "\r" => hunk.push(Line::Context(line), &mut missing),
+                // One that has lost its leading space.
+                "\t" if !full => hunk.push(Line::Context(line), &mut missing),
                 "\\" => hunk.unended(),
                 _ => break,
             }
@@ -33,10 +35,7 @@ impl<'a> Reader<'a> {
         if missing != Some((0, 0)) {
             hunk.lines.truncate(hunk.lines.len() - blanks);
         }
-        if !hunk.lines.iter().any(|line| !matches!(line, Line::Context(_))) {
-            let message = format!("line {header}: the hunk changes nothing");
-            return Err(rejected(message).hint("begin changed lines with - or + in the first column"));
-        }
+        hunk.check()?;
         Ok(hunk)
     }
 
@@ -65,6 +64,15 @@ impl<'a> Hunk<'a> {
         })
     }
 
+    /// Refuses one that changes nothing.
+    pub(super) fn check(&self) -> Result<(), Refusal> {
+        if self.lines.iter().any(|line| !matches!(line, Line::Context(_))) {
+            return Ok(());
+        }
+        let message = format!("line {}: the hunk changes nothing", self.header);
+        Err(rejected(message).hint("begin changed lines with - or + in the first column"))
+    }
+
     /// Adds a line. `missing` is how many lines of the old and of the new text the range still promises.
     fn push(&mut self, line: Line<'a>, missing: &mut Option<(usize, usize)>) {
         let (old, new) = match line {
@@ -87,9 +95,25 @@ impl<'a> Hunk<'a> {
     }
 }
 
+/// What a hunk header says.
+pub(super) struct Header<'a> {
+    pub(super) range: Option<Range>,
+    /// A line that stands before the hunk, where there are no ranges.
+    pub(super) after: Option<&'a str>,
+}
+
+/// Reads a hunk header: with ranges, with a line of the file, or bare.
+pub(super) fn header(text: &str) -> Result<Header<'_>, ()> {
+    let rest = text.trim_start_matches('@').trim();
+    if let Some(range) = range(rest)? {
+        return Ok(Header { range: Some(range), after: None });
+    }
+    let named = rest.strip_suffix("@@").unwrap_or(rest).trim_end();
+    Ok(Header { range: None, after: Some(named).filter(|named| !named.is_empty()) })
+}
+
 /// The ranges of a hunk header; none when it has none.
-fn range(header: &str) -> Result<Option<Range>, ()> {
-    let rest = header.trim_start_matches('@').trim_start();
+fn range(rest: &str) -> Result<Option<Range>, ()> {
     if !rest.starts_with('-') {
         return Ok(None);
     }

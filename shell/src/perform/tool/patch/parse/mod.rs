@@ -1,6 +1,7 @@
 //! From the text of a unified diff to its files and hunks. What is read and what is refused is written down
 //! in docs/patches.md.
 
+mod envelope;
 mod header;
 mod hunk;
 mod path;
@@ -22,6 +23,8 @@ pub(super) struct FilePatch<'a> {
     pub(super) hunks: Vec<Hunk<'a>>,
     /// Whether the file is to be executable, where the patch says so.
     pub(super) executable: Option<bool>,
+    /// Whether a file is deleted whatever is in it.
+    pub(super) whole: bool,
 }
 
 /// What happens to the file, with paths relative to the execution root.
@@ -40,6 +43,10 @@ pub(super) struct Hunk<'a> {
     pub(super) header: usize,
     /// None for `@@` without ranges.
     pub(super) range: Option<Range>,
+    /// Lines that stand before it, in order, where `@@` names them instead.
+    pub(super) after: Vec<&'a str>,
+    /// It is the end of the file.
+    pub(super) at_end: bool,
     pub(super) lines: Vec<Line<'a>>,
     /// The old text ends with this hunk, without a newline.
     pub(super) old_unended: bool,
@@ -64,6 +71,17 @@ pub(super) enum Line<'a> {
 }
 
 impl Action {
+    /// The same with other paths.
+    pub(super) fn map(self, mut path_of: impl FnMut(String) -> String) -> Self {
+        match self {
+            Self::Create { path } => Self::Create { path: path_of(path) },
+            Self::Delete { path } => Self::Delete { path: path_of(path) },
+            Self::Modify { path } => Self::Modify { path: path_of(path) },
+            Self::Rename { from, to } => Self::Rename { from: path_of(from), to: path_of(to) },
+            Self::Copy { from, to } => Self::Copy { from: path_of(from), to: path_of(to) },
+        }
+    }
+
     /// The path that the file has afterwards; of a deleted one, the path that it had.
     pub(super) fn path(&self) -> &str {
         match self {
@@ -84,10 +102,10 @@ pub(super) fn parse(patch: &str) -> Result<Vec<FilePatch<'_>>, Refusal> {
         let message = format!("line {line} of the patch contains a NUL byte: it is no text");
         return Err(rejected(message).hint("create binary files by a command"));
     }
-    if patch.trim_start().starts_with("*** Begin Patch") {
-        return Err(rejected("the patch is in the *** Begin Patch form, which is not supported").hint(SHAPE));
-    }
     let mut reader = Reader::new(patch);
+    if envelope::is_meant(&reader.lines) {
+        return envelope::parse(&reader.lines);
+    }
     let mut files = Vec::new();
     while let Some(file) = reader.file()? {
         if files.len() == FILES {
@@ -170,7 +188,7 @@ impl<'a> Reader<'a> {
                 let (line, executable) = (header.line, header.executable);
                 let action = header.action()?;
                 let hunks = self.hunks()?;
-                return Ok(Some(FilePatch { line, action, hunks, executable }));
+                return Ok(Some(FilePatch { line, action, hunks, executable, whole: false }));
             } else if self.begun && line.starts_with(['+', '-']) && !is_signature(line) {
                 let message = format!("line {}: {line:?} belongs to no hunk", self.number());
                 return Err(rejected(message).hint(
@@ -214,7 +232,7 @@ impl<'a> Reader<'a> {
             let message = format!("{}: no hunk follows its +++ line (line {})", action.path(), self.at);
             return Err(rejected(message).hint(SHAPE));
         }
-        Ok(FilePatch { line, action, hunks, executable })
+        Ok(FilePatch { line, action, hunks, executable, whole: false })
     }
 
     fn hunks(&mut self) -> Result<Vec<Hunk<'a>>, Refusal> {

@@ -115,7 +115,7 @@ fn line_ends_stay_what_they_were() {
 fn refusals_say_what_to_do() {
     let place = Place::with(&[("a", ONE), ("tabs", "\tx\n")]);
     for (patch, expected) in [
-        ("*** Begin Patch\n*** Update File: a\n", "send a unified diff"),
+        ("*** Begin Patch\n*** Update File: a\n", "after *** Begin Patch name each file"),
         ("nothing here", "names no file"),
         ("--- /dev/null\n+++ b/a\n@@ -0,0 +1 @@\n+x\n", "there is one already"),
         ("--- a/none\n+++ b/none\n@@ -1 +1 @@\n-x\n+y\n", "none: there is no such file"),

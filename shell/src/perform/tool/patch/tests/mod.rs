@@ -2,6 +2,7 @@
 
 mod basics;
 mod crash;
+mod envelope;
 mod names;
 mod property;
 mod wrapped;
