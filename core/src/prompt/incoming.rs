@@ -185,7 +185,8 @@ pub(crate) fn hints<'a>(
     for pending in pending {
         let Pending { hint, count, last_at, .. } = pending;
         let times = if *count > 1 { format!(", the last of {count}") } else { String::new() };
-        let kept = if pending.folded { " | its text was not kept: hints of too many sources came" } else { "" };
+        let kept =
+            if pending.folded { " | its text was not kept: hints of too many sources came" } else { "" };
         let heading = format!("[hint | class integration_signal | received {last_at}{times}{kept}]\n");
         parts.push(Part::Rendered(heading));
         let mut quoted = alloc::vec![Part::Rendered(about(pending))];
