@@ -96,8 +96,11 @@ async fn a_run_is_aborted_by_its_id_or_whichever_it_is() {
     let aborted = scene.post(path, json!({ "run_id": "run_1" })).await;
     assert_eq!(aborted.ok().json["outcome"]["aborted_run_id"], "run_1");
     scene.post(path, json!({})).await.fails(409, "no_current_run");
-    let without_a_body = request(Method::POST, path, &[], "");
+    let without_a_body = request(Method::POST, path, &[("content-type", "application/json")], "");
     scene.send(without_a_body).await.fails(409, "no_current_run");
+    // A form of any page could be sent like this.
+    let without_a_type = request(Method::POST, path, &[], "");
+    scene.send(without_a_type).await.fails(415, "unsupported_media_type");
     let scene = busy().await;
     let stopped = scene.post(path, json!({ "stop_after_abort": true })).await;
     assert_eq!(stopped.ok().json["outcome"]["next"], "stopped");
