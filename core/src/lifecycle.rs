@@ -51,9 +51,12 @@ pub struct ControlOutcome {
     /// Tasks of whose ends the aborted run was to tell: the next start does.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub untold_tasks: Vec<TaskId>,
-    /// Execution roots that others may write to from now on.
+    /// Execution roots that others may write to from now on, those that its children alone held included.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub released_roots: Vec<String>,
+    /// Execution roots in which a command of it or of its children is still to end: each is released then.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stopping_roots: Vec<String>,
     /// Children that are stopped with it, and theirs with them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stopped_children: Vec<AgentId>,

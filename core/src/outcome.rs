@@ -103,6 +103,9 @@ pub struct InstructionSource {
     pub scope: SourceScope,
     pub path: String,
     pub content: Text,
+    /// The hash of `content`, also where it is short. Earlier builds left it out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content_id: Option<ContentId>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]

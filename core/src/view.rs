@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::budget::BudgetKind;
 use crate::agent::external_trigger::ExternalTrigger;
-use crate::agent::history::LastTurn;
+use crate::agent::history::{LastTurn, LoadedInstructions};
 use crate::agent::identity::AgentSpec;
 use crate::agent::inbox::Seen;
 use crate::agent::model::ModelState;
@@ -128,6 +128,9 @@ pub struct AgentSummary {
     pub run: Option<RunSummary>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_turn: Option<LastTurn>,
+    /// The instruction files that its newest turn was given, in the order of the prompt.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub instruction_sources: Vec<LoadedInstructions>,
     pub event_seq: EventSeq,
 }
 
@@ -384,6 +387,7 @@ impl AgentSummary {
             closure: agent.closure(now).shown(),
             run: run::summary(agent),
             last_turn: agent.history.last_turn.clone(),
+            instruction_sources: agent.history.instructions.clone(),
             event_seq: agent.event_seq,
         }
     }

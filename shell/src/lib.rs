@@ -28,6 +28,7 @@ pub mod open_files;
 pub mod output_log;
 pub mod perform;
 pub mod present;
+pub mod prompt_turn;
 pub mod prune;
 pub mod remains;
 pub mod report;

@@ -106,7 +106,12 @@ pub fn load_context(here: &mut Circumstances<'_>) -> Deliveries {
 
 /// What there is to read, with these instructions in it.
 pub fn context(content: Text, context_build_ms: Millis) -> LoadedContext {
-    let source = InstructionSource { scope: SourceScope::Workspace, path: "AGENTS.md".into(), content };
+    let source = InstructionSource {
+        scope: SourceScope::Workspace,
+        path: "AGENTS.md".into(),
+        content,
+        content_id: None,
+    };
     LoadedContext {
         sources: vec![source],
         execution: ExecutionSnapshot {

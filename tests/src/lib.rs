@@ -18,9 +18,11 @@ pub mod trial;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::flag;
 
 static BINARY: OnceLock<PathBuf> = OnceLock::new();
 
@@ -43,7 +45,13 @@ pub fn crash_binary() -> &'static Path {
     BINARY.get_or_init(|| build("holon-crash", &["--features", "crash-points"]))
 }
 
+/// Names a folder with binaries that are built already, for whoever may not build where the sources are.
+const BINARIES: &str = "HOLON_TEST_BINARIES";
+
 fn build(name: &str, options: &[&str]) -> PathBuf {
+    if let Some(built) = std::env::var_os(BINARIES) {
+        return PathBuf::from(built).join(name);
+    }
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut cargo = Command::new(env!("CARGO"));
     cargo
@@ -59,6 +67,22 @@ fn build(name: &str, options: &[&str]) -> PathBuf {
     assert!(cargo.status().expect("cargo runs").success(), "the binary builds");
     let tests = std::env::current_exe().expect("a test has a path");
     tests.ancestors().nth(2).expect("target/debug/deps").join(name)
+}
+
+/// Tests that run under `nohup`, or in the background of a script, ignore signals, and their children would, too. What is
+/// handled is no more ignored in a child; here nothing happens.
+pub fn signals_as_in_a_terminal() {
+    static ONCE: OnceLock<()> = OnceLock::new();
+    ONCE.get_or_init(|| {
+        let status = std::fs::read_to_string("/proc/self/status").expect("the process has a status");
+        let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).expect("a mask");
+        let ignored = u64::from_str_radix(ignored.trim(), 16).expect("a mask");
+        for signal in
+            [SIGHUP, SIGINT, SIGQUIT, SIGTERM].into_iter().filter(|it| ignored & (1 << (it - 1)) != 0)
+        {
+            flag::register(signal, Arc::default()).expect("a signal can be handled");
+        }
+    });
 }
 
 /// A home and a folder to work in, both temporary.
@@ -101,6 +125,7 @@ impl Holon {
     }
 
     fn at(folder: tempfile::TempDir) -> Self {
+        signals_as_in_a_terminal();
         std::fs::create_dir(folder.path().join("work")).expect("a folder to work in");
         Self { program: binary(), folder, variables: Vec::new() }
     }

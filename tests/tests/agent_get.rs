@@ -10,7 +10,7 @@ fn an_agent_sees_what_its_operator_sees() {
     let daemon = Daemon::scripted(&json!([{ "calls": calls }, { "text": "that is me" }]));
     daemon.start();
     daemon.ok(&["agent", "create", "helper"]);
-    daemon.ok(&["prompt", "--wait", "who are you?"]);
+    daemon.ok(&["prompt", "--wait=settled", "who are you?"]);
     let said = daemon.ok(&["transcript", "--json"]).stdout;
     for part in [
         "scheduling_posture",

@@ -14,7 +14,7 @@ fn answers(replies: &[Reply], answer: &str) {
     let provider = Provider::start(replies.to_vec());
     let daemon = Daemon::new(&provider);
     daemon.start();
-    let prompted = daemon.0.run(&["prompt", "-q", "--wait", "go"]);
+    let prompted = daemon.0.run(&["prompt", "-q", "--wait=settled", "go"]);
     assert_eq!((prompted.stdout.as_str(), prompted.code), (answer, Some(0)), "{prompted:?}");
 }
 
@@ -69,7 +69,7 @@ fn a_timer_of_an_operator_adds_nothing() {
     let daemon = Daemon::new(&provider);
     daemon.start();
     daemon.ok(&["timer", "add", "1s", "look around"]);
-    let prompted = daemon.ok(&["prompt", "-q", "--wait", "go"]);
+    let prompted = daemon.ok(&["prompt", "-q", "--wait=settled", "go"]);
     assert_eq!(prompted.stdout, "Slept.\n");
     assert_eq!(daemon.events_of("turn_terminal"), 2);
 }
@@ -78,7 +78,7 @@ fn a_timer_of_an_operator_adds_nothing() {
 fn a_failure_is_no_answer() {
     let daemon = Daemon::new(&Provider::start([end_to_end::provider::fails(400, "no such thing")]));
     daemon.start();
-    let prompted = daemon.0.run(&["prompt", "-q", "--wait", "go"]);
+    let prompted = daemon.0.run(&["prompt", "-q", "--wait=settled", "go"]);
     assert_eq!((prompted.stdout.as_str(), prompted.code), ("", Some(1)), "{prompted:?}");
     assert!(prompted.stderr.contains("holon: failed: "), "{prompted:?}");
 }

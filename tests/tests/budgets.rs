@@ -42,7 +42,7 @@ fn done(daemon: &Daemon) -> usize {
 #[test]
 fn what_a_budget_stops_goes_on_once_it_is_raised() {
     let daemon = poor("agent_tokens = 40000");
-    let prompted = daemon.0.run(&["prompt", "--wait", "look"]);
+    let prompted = daemon.0.run(&["prompt", "--wait=settled", "look"]);
     assert_eq!(prompted.code, Some(8), "{prompted:?}");
     let status = daemon.ok(&["status"]).stdout;
     assert!(status.contains("30000 tokens, $0.04; today 30000 tokens, $0.04"), "{status}");
@@ -71,9 +71,9 @@ fn what_a_budget_stops_goes_on_once_it_is_raised() {
 #[test]
 fn all_agents_of_a_home_share_what_a_day_may_cost() {
     let daemon = poor("runtime_day_cost = 0.09");
-    daemon.ok(&["prompt", "--wait", "look"]);
+    daemon.ok(&["prompt", "--wait=settled", "look"]);
     daemon.ok(&["agent", "create", "other"]);
-    let prompted = daemon.0.run(&["prompt", "--wait", "--agent", "other", "look"]);
+    let prompted = daemon.0.run(&["prompt", "--wait=settled", "--agent", "other", "look"]);
     assert_eq!(prompted.code, Some(8), "{prompted:?}");
     let why = daemon.ok(&["why", "--agent", "other"]).stdout;
     assert!(why.contains("runtime_day_cost ($0.09)") && why.contains("T00:00:"), "{why}");

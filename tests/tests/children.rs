@@ -53,7 +53,7 @@ fn a_child_works_and_its_report_comes_once() {
     let daemon = Daemon::new(&provider);
     daemon.start();
     // Whoever waits for the agent waits for its child, too.
-    daemon.ok(&["prompt", "--wait", "delegate"]);
+    daemon.ok(&["prompt", "--wait=settled", "delegate"]);
     let told = daemon.ok(&["transcript"]).stdout;
     assert!(told.contains("so it is the cable"), "{told}");
     let task = states(&daemon, "task_1");
@@ -101,7 +101,7 @@ fn a_child_that_waits_asks_its_parent_who_answers() {
     });
     let daemon = Daemon::new(&provider);
     daemon.start();
-    daemon.ok(&["prompt", "--wait", "delegate"]);
+    daemon.ok(&["prompt", "--wait=settled", "delegate"]);
     let told = daemon.ok(&["transcript"]).stdout;
     assert!(told.contains("all is mended"), "{told}");
     daemon.ok(&["daemon", "stop"]);
@@ -268,14 +268,14 @@ fn a_public_agent_is_made_for_good() {
     });
     let daemon = Daemon::new(&provider);
     daemon.start();
-    daemon.ok(&["prompt", "--wait", "hire somebody"]);
+    daemon.ok(&["prompt", "--wait=settled", "hire somebody"]);
     wait_for("what the new one says", || {
         daemon.0.run(&["transcript", "--agent", "clerk"]).stdout.contains("the books are kept")
     });
     assert!(daemon.ok(&["agent", "list"]).stdout.contains("clerk"));
     daemon.kill();
     daemon.start();
-    daemon.ok(&["prompt", "--wait", "--agent", "clerk", "well?"]);
+    daemon.ok(&["prompt", "--wait=settled", "--agent", "clerk", "well?"]);
     let again = daemon.0.run(&["agent", "create", "clerk"]);
     assert_eq!(again.code, Some(4), "{again:?}");
     daemon.ok(&["daemon", "stop"]);

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use end_to_end::daemon::Daemon;
 use end_to_end::provider::{Provider, Reply, calls, fails, says};
 use end_to_end::{Holon, count, payloads};
 use serde_json::{Value, json};
@@ -168,4 +169,24 @@ fn a_run_in_a_subfolder_finds_the_instructions_of_its_repository() {
     let sub = sub.display().to_string();
     let ended = holon.run(&["run", "--json", "--workspace-root", &sub, "--model", "scripted/hello", "go"]);
     assert_eq!(ended.code, Some(0), "{ended:?}");
+}
+
+#[test]
+fn the_summary_names_the_instructions_of_the_last_turn() {
+    let daemon = Daemon::new(&Provider::start([says("one"), says("two")]));
+    daemon.start();
+    daemon.ok(&["prompt", "--wait=settled", "first"]);
+    let sources = || daemon.ok(&["status", "--json"]).json()["instruction_sources"].clone();
+    let before = sources();
+    assert!(before.as_array().is_none_or(|all| all.iter().all(|one| one["scope"] == "agent")), "{before}");
+    let text = "Always greet politely.\n";
+    let file = daemon.0.home().join("agents/main/AGENTS.md");
+    std::fs::write(&file, text).expect("the agent's own instructions");
+    assert_eq!(sources(), before, "they are those of the last turn");
+    daemon.ok(&["prompt", "--wait=settled", "second"]);
+    let told = sources()[0].clone();
+    assert_eq!((&told["scope"], &told["bytes"]), (&json!("agent"), &json!(text.len())), "{told}");
+    assert!(told["path"].as_str().is_some_and(|path| path.ends_with("agents/main/AGENTS.md")), "{told}");
+    assert_eq!(told["content_id"].as_str().map(str::len), Some(64), "{told}");
+    assert!(daemon.ok(&["status"]).stdout.contains("AGENTS.md (23 bytes)"));
 }

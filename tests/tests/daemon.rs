@@ -205,7 +205,7 @@ fn the_log_is_shown_and_followed() {
     daemon.start();
     let mut following =
         daemon.0.command(&["daemon", "logs", "--follow", "-n", "0"]).stdout(Stdio::piped()).spawn().unwrap();
-    daemon.ok(&["prompt", "--wait", "hello"]);
+    daemon.ok(&["prompt", "--wait=settled", "hello"]);
     wait_for("turn in the log", || {
         let logs = daemon.ok(&["daemon", "logs", "--json"]).json();
         logs["tail"].as_array().unwrap().iter().any(|line| line.as_str().unwrap().contains("turn_terminal"))

@@ -17,7 +17,7 @@ fn a_prompt_goes_all_the_way_and_back() {
     ]);
     let daemon = Daemon::new(&provider);
     daemon.start();
-    let ended = daemon.ok(&["prompt", "--wait", "look around"]);
+    let ended = daemon.ok(&["prompt", "--wait=settled", "look around"]);
     assert_eq!(ended.stdout, "Looked around.\n");
     assert!(ended.stderr.contains("echo from a command"), "{ended:?}");
     let tail = daemon.ok(&["tail"]).stdout;
@@ -53,7 +53,7 @@ fn a_prompt_goes_all_the_way_and_back() {
 fn none_is_none_and_more_than_there_may_be_is_refused() {
     let daemon = Daemon::hello();
     daemon.start();
-    daemon.ok(&["prompt", "--wait", "hello"]);
+    daemon.ok(&["prompt", "--wait=settled", "hello"]);
     for command in ["tail", "transcript"] {
         assert_eq!(daemon.ok(&[command, "-n", "0"]).stdout, "", "{command}");
         daemon.0.run(&[command, "nobody", "-n", "0"]).refused(3, &["nobody"]);
@@ -76,7 +76,7 @@ fn the_end_of_a_wait_is_the_verdict() {
     let provider = Provider::start([end_to_end::provider::fails(401, "bad key")]);
     let daemon = Daemon::new(&provider);
     daemon.start();
-    let ended = daemon.0.run(&["prompt", "--wait", "--json", "go"]);
+    let ended = daemon.0.run(&["prompt", "--wait=settled", "--json", "go"]);
     assert_eq!(ended.code, Some(1), "{ended:?}");
     let report = ended.json();
     assert_eq!((&report["verdict"], &report["exit_code"]), (&json!("failed"), &json!(1)));
@@ -127,7 +127,7 @@ fn a_run_is_aborted_and_the_agent_goes_on() {
     provider.wait_for_requests(1);
     daemon.0.run(&["agent", "abort", "--run", "run_99"]).refused(4, &["run_99", "holon why main"]);
     assert!(daemon.ok(&["agent", "abort"]).stdout.contains("was aborted"));
-    assert_eq!(daemon.ok(&["prompt", "--wait", "second"]).stdout, "The second one.\n");
+    assert_eq!(daemon.ok(&["prompt", "--wait=settled", "second"]).stdout, "The second one.\n");
 }
 
 #[test]
@@ -152,16 +152,16 @@ fn what_was_acknowledged_survives_a_kill() {
 fn whoever_follows_misses_nothing_across_a_restart() {
     let daemon = Daemon::hello();
     daemon.start();
-    daemon.ok(&["prompt", "--wait", "one"]);
+    daemon.ok(&["prompt", "--wait=settled", "one"]);
     let mut following = daemon
         .0
         .command(&["tail", "--follow", "--json", "-n", "512"])
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    daemon.ok(&["prompt", "--wait", "two"]);
+    daemon.ok(&["prompt", "--wait=settled", "two"]);
     daemon.ok(&["daemon", "restart"]);
-    daemon.ok(&["prompt", "--wait", "three"]);
+    daemon.ok(&["prompt", "--wait=settled", "three"]);
     let last = daemon.ok(&["status", "--json"]).json()["event_seq"].as_u64().unwrap();
     std::thread::sleep(Duration::from_secs(1));
     end_to_end::signal(&following, "INT");

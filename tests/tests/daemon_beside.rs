@@ -89,7 +89,9 @@ fn a_run_beside_a_runtime_needs_no_configuration_of_its_own() {
 /// The hold after an outage is 30 s, which is less than what is waited for unless something else is configured.
 #[test]
 fn a_wait_beside_a_runtime_ends_as_configured() {
-    for command in [&["prompt", "--wait", "--json", "go"][..], &["run", "--json", "--agent", "main", "go"]] {
+    for command in
+        [&["prompt", "--wait=settled", "--json", "go"][..], &["run", "--json", "--agent", "main", "go"]]
+    {
         let away = || fails(503, "away");
         let provider = Provider::start([away(), away(), away(), says("After the hold.")]);
         let daemon = Daemon::new(&provider);

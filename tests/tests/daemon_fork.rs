@@ -10,17 +10,17 @@ fn an_agent_asks_the_model_that_was_chosen_for_it() {
     let provider = Provider::start([says("One."), says("Two."), says("Three.")]);
     let daemon = Daemon::new(&provider);
     daemon.start();
-    daemon.ok(&["prompt", "--wait", "first"]);
+    daemon.ok(&["prompt", "--wait=settled", "first"]);
     let chosen = daemon.ok(&["agent", "model", "--set", "local/other", "--json"]).json();
     assert_eq!(chosen["source"], "agent_override");
     assert_eq!(chosen["effective_model"], "local/other");
-    daemon.ok(&["prompt", "--wait", "second"]);
+    daemon.ok(&["prompt", "--wait=settled", "second"]);
     // It is durable: the next process knows it, too.
     daemon.kill();
     daemon.start();
     assert_eq!(daemon.ok(&["agent", "model", "--json"]).json()["override_model"], "local/other");
     daemon.ok(&["agent", "model", "--clear"]);
-    daemon.ok(&["prompt", "--wait", "third"]);
+    daemon.ok(&["prompt", "--wait=settled", "third"]);
     let asked: Vec<String> =
         provider.asked().iter().map(|asked| asked.body["model"].as_str().unwrap().to_owned()).collect();
     assert_eq!(asked, ["test", "other", "test"]);
@@ -43,7 +43,7 @@ fn a_fork_tries_again_from_a_past_point() {
     let daemon = Daemon::new(&provider);
     daemon.start();
     std::fs::write(daemon.0.home().join("agents/main/memory/self.md"), "learned").unwrap();
-    daemon.ok(&["prompt", "--wait", "find a way"]);
+    daemon.ok(&["prompt", "--wait=settled", "find a way"]);
     let events = daemon.ok(&["tail", "--json", "-n", "512"]).stdout;
     let executed = events.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
     let executed = executed.rev().find(|event| event["type"] == "tool_executed").unwrap();

@@ -67,7 +67,7 @@ fn the_token_is_asked_for_on_tcp_and_seen_nowhere() {
     assert!(get(&address, "/agents/list", None).starts_with("HTTP/1.1 401"));
     assert!(get(&address, "/agents/list", Some("another-token-0123")).starts_with("HTTP/1.1 401"));
     assert!(get(&address, "/agents/list", Some(TOKEN)).starts_with("HTTP/1.1 200"));
-    daemon.ok(&["prompt", "--wait", "-q", &format!("is {TOKEN} secret?")]);
+    daemon.ok(&["prompt", "--wait=settled", "-q", &format!("is {TOKEN} secret?")]);
     let transcript = daemon.ok(&["transcript"]).stdout;
     assert!(transcript.contains("[redacted:HOLON_CONTROL_TOKEN]"), "{transcript}");
     let metadata = daemon.metadata().unwrap().to_string();
@@ -118,7 +118,7 @@ fn another_home_is_reached_over_tcp() {
     let address = daemon.metadata().unwrap()["http_addr"].as_str().unwrap().to_owned();
     let elsewhere = daemon
         .0
-        .command(&["prompt", "--wait", "hello"])
+        .command(&["prompt", "--wait=settled", "hello"])
         .env("HOLON_HOME", daemon.0.work().join("no-home"))
         .env("HOLON_HTTP_ADDR", &address)
         .output()
@@ -136,7 +136,7 @@ fn a_socket_in_another_place_is_found() {
     let mut start = daemon.0.command(&["daemon", "start"]);
     assert!(start.env("HOLON_SOCKET_PATH", &socket).status().unwrap().success());
     assert!(socket.exists() && !daemon.run_file("holon.sock").exists());
-    daemon.ok(&["prompt", "--wait", "hello"]);
+    daemon.ok(&["prompt", "--wait=settled", "hello"]);
     daemon.ok(&["daemon", "status"]);
     daemon.0.run(&["daemon", "start"]).refused(4, &["server.socket"]);
     daemon.ok(&["daemon", "stop"]);
@@ -170,7 +170,7 @@ fn a_runtime_takes_the_files_that_it_needs_and_its_commands_get_what_it_was_give
     let soft: u64 = files.split_ascii_whitespace().nth(3).unwrap().parse().unwrap();
     let most = hard.trim().parse().unwrap_or(u64::MAX);
     assert_eq!(soft, most.min(16_384), "{files}");
-    daemon.ok(&["prompt", "--wait", "-q", "how many files?"]);
+    daemon.ok(&["prompt", "--wait=settled", "-q", "how many files?"]);
     let transcript = daemon.ok(&["transcript", "--json"]).stdout;
     assert!(transcript.contains("soft=256"), "{transcript}");
     let ended = ended(child);

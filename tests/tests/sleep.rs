@@ -17,7 +17,7 @@ fn sleeper(arguments: &serde_json::Value) -> Daemon {
 #[test]
 fn who_sleeps_is_woken_also_by_a_runtime_that_was_away() {
     let daemon = sleeper(&json!({ "reason": "the build is slow", "duration_ms": 3_000 }));
-    let prompted = daemon.0.run(&["prompt", "--wait", "watch the build"]);
+    let prompted = daemon.0.run(&["prompt", "--wait=settled", "watch the build"]);
     assert_eq!(prompted.code, Some(7), "{prompted:?}");
     assert_eq!(daemon.events_of("turn_terminal"), 1);
     let why = daemon.ok(&["why"]).stdout;
@@ -36,10 +36,10 @@ fn who_sleeps_is_woken_also_by_a_runtime_that_was_away() {
 #[test]
 fn whatever_comes_wakes_it() {
     let daemon = sleeper(&json!({ "duration_ms": 3_600_000 }));
-    daemon.0.run(&["prompt", "--wait", "watch the build"]);
+    daemon.0.run(&["prompt", "--wait=settled", "watch the build"]);
     let told = daemon.ok(&["why", "--json"]).json();
     assert_eq!(told["due"]["reason"], "sleep", "{told}");
-    daemon.0.run(&["prompt", "--wait", "is it green?"]);
+    daemon.0.run(&["prompt", "--wait=settled", "is it green?"]);
     assert_eq!(daemon.events_of("turn_terminal"), 2);
     daemon.ok(&["agent", "start", "main"]);
     let told = daemon.ok(&["why", "--json"]).json();

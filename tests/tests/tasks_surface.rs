@@ -79,7 +79,7 @@ fn an_agent_s_command_that_takes_long_is_shown_by_every_surface() {
                        "login": false, "yield_time_ms": 100 } });
     let daemon = Daemon::scripted(&json!([{ "calls": [call] }, { "text": "it goes on" }]));
     daemon.start();
-    daemon.ok(&["prompt", "-q", "--wait", "go"]);
+    assert_eq!(daemon.0.run(&["prompt", "-q", "--wait", "go"]).code, Some(7), "its task still runs");
     let why = daemon.ok(&["why", "--json"]).json();
     assert_eq!(
         (&why["active_tasks"][0]["task_id"], why["active_tasks"].as_array().unwrap().len()),

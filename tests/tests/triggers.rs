@@ -45,7 +45,7 @@ fn post(url: &str, body: &str) -> u16 {
 #[test]
 fn other_systems_wake_an_agent_at_an_address_that_nothing_tells() {
     let daemon = told_to_wait();
-    let prompted = daemon.0.run(&["prompt", "--wait", "tell the forge where to reach you"]);
+    let prompted = daemon.0.run(&["prompt", "--wait=settled", "tell the forge where to reach you"]);
     assert_eq!(prompted.code, Some(7), "{prompted:?}");
     let url = address(&daemon);
     let home = daemon.0.home();

@@ -48,7 +48,7 @@ fn a_day_without_an_operator_comes_to_an_end() {
     let briefs = daemon.ok(&["tail", "--events", "100", "--json"]).stdout;
     assert!(briefs.contains("limits.unattended_turns_per_day"), "{briefs}");
 
-    let prompted = daemon.0.run(&["prompt", "--wait", "now"]);
+    let prompted = daemon.0.run(&["prompt", "--wait=settled", "now"]);
     assert!(prompted.code == Some(7) && prompted.stdout.starts_with("Hello!"), "{prompted:?}");
     assert_eq!(so_far(&daemon), (3, 1), "a prompt passes, the rest waits");
     daemon.kill();
@@ -75,7 +75,7 @@ fn an_agent_that_only_talks_to_itself_waits_longer_and_longer() {
     std::fs::write(daemon.0.home().join("config.toml"), "[run]\nidle_limit_ms = 1000\n")
         .expect("a configuration");
     daemon.start();
-    let prompted = daemon.0.run(&["prompt", "--wait", "watch the build"]);
+    let prompted = daemon.0.run(&["prompt", "--wait=settled", "watch the build"]);
     assert_eq!(prompted.code, Some(7), "{prompted:?}");
     assert_eq!(so_far(&daemon), (4, 1), "that of the prompt, and three of its own");
     let said = daemon.ok(&["why"]).stdout;

@@ -20,7 +20,7 @@ fn waiter(arguments: &Value) -> Daemon {
 #[test]
 fn an_event_ends_the_wait_for_it_also_after_a_crash() {
     let daemon = waiter(&json!({ "reason": "the build", "wake": "external", "resource": "ci" }));
-    let prompted = daemon.0.run(&["prompt", "--wait", "tell me when it is green"]);
+    let prompted = daemon.0.run(&["prompt", "--wait=settled", "tell me when it is green"]);
     assert_eq!(prompted.code, Some(7), "{prompted:?}");
     let why = daemon.ok(&["why"]).stdout;
     assert!(why.contains("wait_1 (external ci)") && why.contains(": the build"), "{why}");
@@ -47,10 +47,10 @@ fn an_event_ends_the_wait_for_it_also_after_a_crash() {
 #[test]
 fn an_operator_is_asked_and_his_answer_ends_the_wait() {
     let daemon = waiter(&json!({ "reason": "red or blue?", "wake": "operator_input" }));
-    let prompted = daemon.0.run(&["prompt", "--wait", "paint it"]);
+    let prompted = daemon.0.run(&["prompt", "--wait=settled", "paint it"]);
     assert_eq!(prompted.code, Some(6), "{prompted:?}");
     assert_eq!(daemon.events_of("wait_resolved"), 0);
-    daemon.0.run(&["prompt", "--wait", "blue"]);
+    daemon.0.run(&["prompt", "--wait=settled", "blue"]);
     assert_eq!(daemon.events_of("wait_resolved"), 1);
     let events = daemon.ok(&["tail", "--events", "512", "--json"]).stdout;
     assert!(events.contains("The agent waits for you: red or blue?"), "{events}");
@@ -60,7 +60,7 @@ fn an_operator_is_asked_and_his_answer_ends_the_wait() {
 fn a_client_goes_on_while_a_task_is_waited_for() {
     let daemon = waiter(&json!({ "reason": "the tests", "wake": "task_result", "resource": "task_1" }));
     daemon.ok(&["task", "run", "--", "sleep", "2"]);
-    let prompted = daemon.0.run(&["prompt", "--wait", "how do they end?"]);
+    let prompted = daemon.0.run(&["prompt", "--wait=settled", "how do they end?"]);
     assert_eq!(prompted.code, Some(0), "{prompted:?}");
     assert_eq!((daemon.events_of("wait_registered"), daemon.events_of("wait_resolved")), (1, 1));
     assert_eq!(daemon.events_of("turn_terminal"), 2);
@@ -69,7 +69,7 @@ fn a_client_goes_on_while_a_task_is_waited_for() {
 #[test]
 fn a_hint_wakes_who_waits_for_it_and_survives_a_crash() {
     let daemon = waiter(&json!({ "reason": "the build", "wake": "external", "resource": "ci" }));
-    daemon.0.run(&["prompt", "--wait", "tell me when it is green"]);
+    daemon.0.run(&["prompt", "--wait=settled", "tell me when it is green"]);
     let hinted = daemon.ok(&["wake", "it moved", "--source", "mail"]).stdout;
     assert_eq!(hinted, "the hint for main is triggered\n");
     wait_for("the hint to be told", || daemon.events_of("wake_tick_queued") == 1);

@@ -24,7 +24,7 @@ fn an_agent_keeps_its_work_and_delivers_it() {
         { "text": "bye" },
     ]));
     daemon.start();
-    let told = daemon.ok(&["prompt", "--wait", "--json", "go"]).json();
+    let told = daemon.ok(&["prompt", "--wait=settled", "--json", "go"]).json();
     assert_eq!(told["final_text"], "the build is green again", "{told}");
     let done = items(&daemon, "completed");
     assert_eq!((done.len(), &done[0]["completion_report"]), (1, &json!("the build is green again")));
@@ -86,7 +86,7 @@ fn work_goes_on_by_itself_until_it_is_done() {
     ]);
     let daemon = Daemon::new(&provider);
     daemon.start();
-    let told = daemon.ok(&["prompt", "--wait", "--json", "go"]).json();
+    let told = daemon.ok(&["prompt", "--wait=settled", "--json", "go"]).json();
     assert_eq!(told["final_text"], "All is done.", "{told}");
     wait_for("its own turns", || turns(&daemon) == 3);
     let said = daemon.ok(&["transcript"]).stdout;
@@ -117,7 +117,7 @@ fn an_edited_plan_is_seen_by_whatever_it_was_edited() {
     ]);
     let daemon = Daemon::new(&provider);
     daemon.start();
-    daemon.ok(&["prompt", "--wait", "go"]);
+    daemon.ok(&["prompt", "--wait=settled", "go"]);
     wait_for("the end of it", || items(&daemon, "completed").len() == 1);
     let events = daemon.ok(&["tail", "--events", "512", "--json"]).stdout;
     let seen: Vec<Value> = events

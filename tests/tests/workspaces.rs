@@ -171,11 +171,12 @@ fn one_supervision_tree_at_a_time_works_in_a_folder() {
     wait_for("the end of the command", || binding(&daemon, "a").get("occupied_roots").is_none());
     asks(&daemon, "b", &writes);
     assert!(shared.join("mine").exists() && shared.join("new").exists());
-    // A stop releases what the agent has, too.
+    // A stop releases what the agent has, too, with the end of its last command.
     asks(&daemon, "b", &stays("sleep 300"));
     let refused = asks(&daemon, "a", &[command("pwd")]);
     assert!(refused.contains("occupied by the agent b"), "{refused}");
     daemon.ok(&["agent", "stop", "b"]);
+    wait_for("the end of the command", || binding(&daemon, "b").get("occupied_roots").is_none());
     let works = asks(&daemon, "a", &[command("pwd")]);
     assert!(!works.contains("workspace_occupied"), "{works}");
     assert!(life.leave().success());
@@ -187,5 +188,65 @@ fn one_supervision_tree_at_a_time_works_in_a_folder() {
     assert!(of("occupancy_acquired", &shared) >= of("occupancy_released", &shared));
     let causes: Vec<&Value> =
         payloads(&records, "occupancy_released").iter().map(|fact| &fact["cause"]).collect();
-    assert!(causes.contains(&&json!("stopped")) && causes.contains(&&json!("unused")), "{causes:?}");
+    assert!(causes.iter().all(|cause| **cause == json!("unused")), "{causes:?}");
+}
+
+/// A command may ignore what asks it to end: it writes until it is killed, and until then nobody else does.
+#[test]
+fn a_stopped_agent_has_its_folder_until_its_last_command_has_ended() {
+    let (place, _) = files();
+    let shared = folder(place.path(), "shared");
+    let daemon = Daemon::new(&Provider::answering(obedient));
+    daemon.ok(&["config", "set", "runtime.command_grace_ms", "2000"]);
+    daemon.start();
+    for agent in ["a", "b"] {
+        daemon.ok(&["agent", "create", agent]);
+        daemon.ok(&["workspace", "use", text(&shared), "--agent", agent]);
+    }
+    let writes = "trap '' TERM; while :; do date >> log; sleep 0.05; done";
+    let log = shared.join("log");
+    let size = || fs::metadata(&log).map(|about| about.len()).unwrap_or_default();
+    // In the middle of its call, and as a task.
+    for yield_time_ms in [60_000, 200] {
+        let call = json!({ "cmd": writes, "login": false, "yield_time_ms": yield_time_ms });
+        let before = size();
+        daemon.ok(&["prompt", "--agent", "a", &told(&[("ExecCommand", call)])]);
+        wait_for("the command", || size() > before);
+        if yield_time_ms < 1_000 {
+            wait_for("the task", || {
+                daemon.ok(&["status", "--agent", "a", "--json"]).json().get("run").is_none()
+            });
+        }
+        let stopped = daemon.ok(&["agent", "stop", "a", "--json"]).json()["outcome"].clone();
+        assert_eq!(
+            (&stopped["stopping_roots"], stopped.get("released_roots")),
+            (&json!([shared]), None),
+            "{stopped}"
+        );
+        assert_eq!(stopped["cancelling_tasks"].as_array().map(Vec::len), Some(1), "{stopped}");
+        let refused = asks(&daemon, "b", &[command("touch mine")]);
+        assert!(refused.contains("occupied by the agent a, which is stopping"), "{refused}");
+        assert_eq!(binding(&daemon, "a")["stopping_roots"], json!([shared]));
+        let shown = daemon.ok(&["agent", "status", "a"]).stdout;
+        assert!(shown.contains("stays occupied until its last command there has ended"), "{shown}");
+        wait_for("the end of the command", || binding(&daemon, "a").get("occupied_roots").is_none());
+        let written = size();
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        assert_eq!(size(), written, "nobody writes any more");
+        daemon.ok(&["agent", "start", "a"]);
+        wait_for("what the start tells", || {
+            daemon.ok(&["status", "--agent", "a", "--json"]).json()["status"] == json!("asleep")
+        });
+    }
+    asks(&daemon, "b", &[command("touch mine")]);
+    assert!(shared.join("mine").exists());
+    daemon.ok(&["daemon", "stop"]);
+    let records = daemon.0.records(&daemon.ledger());
+    let stops: Vec<&Value> = payloads(&records, "control_applied");
+    let stops: Vec<&Value> = stops.into_iter().filter(|fact| fact["action"] == json!("stop")).collect();
+    assert_eq!(
+        (&stops[0]["previous"], &stops[0]["stopping_roots"]),
+        (&json!("awake_running"), &json!([shared]))
+    );
+    daemon.0.check_ledger(&daemon.ledger());
 }

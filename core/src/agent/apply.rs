@@ -226,6 +226,9 @@ impl Agent {
             self.next.turn = fact.turn_index.next();
             self.set_status(at, Status::AwakeRunning);
         }
+        if let TurnFact::TurnContextBuilt(fact) = fact {
+            self.history.loaded(&fact.context);
+        }
         if let Some(run) = &mut self.run {
             run.apply(fact);
         }

@@ -155,8 +155,15 @@ fn a_stop_ends_the_whole_family() {
         } else {
             let Answer::Controlled(outcome) = world.control("main", ControlRequest::Stop) else { panic!() };
             assert_eq!(outcome.stopped_children, [agent(CHILD)]);
+            let stopping = (outcome.released_roots.len(), outcome.stopping_roots);
+            assert_eq!(
+                stopping,
+                (0, ["/w".into()].into()),
+                "only the youngest has it, and executes a command there"
+            );
         }
-        // The command of the youngest was part of its run, which the stop has ended.
+        assert!(!archived(&world, "main--1--1"), "its command has not ended");
+        world.complete_one("main--1--1", OpKind::RunCommand, command_ends(CommandEnd::Stopped, None));
         for name in [CHILD, "main--1--1"] {
             assert!(archived(&world, name), "{name}, by its parent: {by_parent}");
         }

@@ -9,7 +9,7 @@ use crate::agent::task::{self, TaskStatus};
 use crate::agent::turn::Run;
 use crate::agent::turn::end::{self, End};
 use crate::agent::wake;
-use crate::agent::workspace::occupancy;
+use crate::agent::workspace::occupancy::{self, Roots};
 use crate::effect::Answer;
 use crate::event::lifecycle::{ControlApplied, ControlRequestAdmitted, SchedulerPostureDecision};
 use crate::event::scheduling::{HoldEnd, HoldEnded};
@@ -69,6 +69,8 @@ pub(super) fn stop(tx: &mut Tx<'_>) -> ControlOutcome {
     }
     let running: Vec<MessageId> = tx.agent().run.iter().flat_map(Run::messages).collect();
     let lost_hints = tx.agent().hints.sources(&running);
+    // What it executes now has an end that somebody has to wait for: until then it writes to its root.
+    task::promote::at_stop(tx);
     let told = running.iter().flat_map(|message| tx.agent().tasks.told_by(*message));
     let unshown = told.filter(|task| task.end.as_ref().is_some_and(|end| !end.shown));
     let untold_tasks = unshown.map(|task| task.id).collect();
@@ -109,8 +111,7 @@ struct Aborted {
     tasks: Vec<TaskId>,
     lost_hints: Vec<String>,
     untold_tasks: Vec<TaskId>,
-    /// Execution roots that are released.
-    roots: Vec<String>,
+    roots: Roots,
     children: Vec<AgentId>,
 }
 
@@ -131,7 +132,8 @@ fn admitted(tx: &mut Tx<'_>, action: ControlAction) {
     tx.record(ControlRequestAdmitted { action, previous });
 }
 
-/// Records the change. The caller learns of the whole of it: the end of a run has changed the status already.
+/// Records the whole change, from how things stood when it was asked for: the end of a run has changed the status
+/// already.
 fn applied(
     tx: &mut Tx<'_>,
     action: ControlAction,
@@ -141,7 +143,7 @@ fn applied(
     let status = tx.agent().status;
     tx.record(ControlApplied {
         action,
-        previous: status,
+        previous,
         next,
         boundary: Boundary::Control,
         aborted_run_id: aborted.run_id,
@@ -150,6 +152,9 @@ fn applied(
         cancelling_tasks: aborted.tasks.clone(),
         lost_hints: aborted.lost_hints.clone(),
         untold_tasks: aborted.untold_tasks.clone(),
+        released_roots: Some(aborted.roots.released.clone()),
+        stopping_roots: aborted.roots.stopping.clone(),
+        stopped_children: aborted.children.clone(),
     });
     if status != next {
         let boundary = Boundary::Control;
@@ -166,7 +171,8 @@ fn applied(
         cancelling_tasks: aborted.tasks,
         lost_hints: aborted.lost_hints,
         untold_tasks: aborted.untold_tasks,
-        released_roots: aborted.roots,
+        released_roots: aborted.roots.released,
+        stopping_roots: aborted.roots.stopping,
         stopped_children: aborted.children,
     }
 }
@@ -184,6 +190,7 @@ fn unchanged(action: ControlAction, status: Status) -> ControlOutcome {
         lost_hints: Vec::new(),
         untold_tasks: Vec::new(),
         released_roots: Vec::new(),
+        stopping_roots: Vec::new(),
         stopped_children: Vec::new(),
     }
 }
@@ -194,9 +201,11 @@ mod tests {
     use crate::agent::wake::Hint;
     use crate::content::Text;
     use crate::event::operation::OpKind;
+    use crate::event::{Event, LifecycleFact};
     use crate::input::Input;
     use crate::outcome::CommandEnd;
-    use crate::testing::{World, agent, command_ends, context, prompt};
+    use crate::testing::{World, agent, calls, command_ends, context, prompt, tool_says};
+    use crate::time::Millis;
 
     #[test]
     fn the_outcome_tells_the_whole_change() {
@@ -213,6 +222,64 @@ mod tests {
             assert_eq!(outcome.aborted_messages, [message]);
             assert_eq!(outcome.cancelled_ops.len(), 1);
         }
+    }
+
+    /// It may ignore what asks it to end, and writes until it is killed.
+    #[test]
+    fn a_root_is_held_until_the_last_command_in_it_has_ended() {
+        for at_once in [true, false] {
+            let mut world = World::with_agent("main");
+            world.admit("main", prompt("go"));
+            world.complete("main", context());
+            world.complete("main", calls(&[("", "ExecCommand", r#"{"cmd":"trap '' TERM; work"}"#)]));
+            if !at_once {
+                world.pass(Millis::seconds(600));
+                world.complete_one("main", OpKind::PromoteCommand, tool_says("so far"));
+            }
+            let Answer::Controlled(outcome) = world.control("main", ControlRequest::Stop) else { panic!() };
+            assert_eq!((outcome.previous, outcome.stopping_roots.len()), (Status::AwakeRunning, 1));
+            assert!(outcome.released_roots.is_empty(), "{outcome:?}");
+            assert_eq!(outcome.cancelling_tasks, [TaskId(1)], "somebody waits for its end");
+            let applied = world.log.iter().rev().find_map(|record| {
+                let Event::Lifecycle(LifecycleFact::ControlApplied(fact)) = &record.event else {
+                    return None;
+                };
+                Some(fact)
+            });
+            assert_eq!(applied.expect("it is on record").previous, Status::AwakeRunning);
+            let held = |world: &World| world.agent("main").workspaces.occupied().count();
+            let other = ControlRequest::Start;
+            assert_eq!(held(&world), 1);
+            world.crash();
+            assert_eq!(held(&world), 0, "its supervisor is gone, and so is the command");
+            world.control("main", other);
+        }
+    }
+
+    /// Another tree is told that the holder is stopping, and gets the root with the end of the command.
+    #[test]
+    fn others_get_the_root_with_the_end_of_the_command() {
+        let mut world = World::with_agent("main");
+        world.create("other");
+        let run = |world: &mut World, name: &str| {
+            let (agent, arguments) = (agent(name), Text::short(r#"{"cmd":"make"}"#));
+            world.later(|reply| Input::RunTask { agent, arguments, reply })
+        };
+        run(&mut world, "main");
+        world.control("main", ControlRequest::Stop);
+        let refused = |world: &mut World| {
+            let (agent, arguments) = (agent("other"), Text::short(r#"{"cmd":"make"}"#));
+            let answer = world.ask(|reply| Input::RunTask { agent, arguments, reply });
+            let Answer::Refused { reject: Reject::CommandRefused { error } } = answer else {
+                panic!("{answer:?}")
+            };
+            error.message.preview().into()
+        };
+        let said: String = refused(&mut world);
+        assert!(said.contains("main") && said.contains("stopping"), "{said}");
+        world.complete_one("main", OpKind::RunCommand, command_ends(CommandEnd::Stopped, None));
+        run(&mut world, "other");
+        assert_eq!(world.agent("other").workspaces.occupied().count(), 1);
     }
 
     /// What waited, and what the aborted run was to tell of; the next start says so with what else it has to tell.
@@ -234,7 +301,10 @@ mod tests {
         let roots: Vec<String> =
             world.agent("main").workspaces.occupied().map(|(root, _)| root.into()).collect();
         let Answer::Controlled(outcome) = world.control("main", ControlRequest::Stop) else { panic!() };
-        assert!(!roots.is_empty() && outcome.released_roots == roots, "{outcome:?}");
+        assert!(
+            !roots.is_empty() && outcome.stopping_roots == roots,
+            "its command has not ended: {outcome:?}"
+        );
         assert!(outcome.aborted_run_id.is_some(), "the turn about the first hint");
         assert_eq!(outcome.lost_hints, ["ci", "mail"]);
         world.complete_one("main", OpKind::RunCommand, command_ends(CommandEnd::Stopped, None));

@@ -10,11 +10,12 @@ use serde::{Deserialize, Serialize};
 use crate::agent::task::{Task, TaskStatus, Tasks};
 use crate::agent::turn::{Note, Round, Run};
 use crate::agent::wake::{Hints, Pending};
-use crate::content::{Text, clip};
+use crate::content::{ContentId, Text, clip};
 use crate::event::turn::TurnTerminal;
 use crate::ids::{BriefId, MessageId, TaskId};
 use crate::message::{AuthorityClass, Message, MessageKind, Origin};
 use crate::model::TokenUsage;
+use crate::outcome::{InstructionSource, LoadedContext, SourceScope};
 use crate::terminal::{TurnKind, TurnReason};
 use crate::time::Wall;
 use crate::tool::ToolErrorKind;
@@ -46,6 +47,32 @@ pub struct History {
     pub messages_settled: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_brief: Option<(BriefId, Wall)>,
+    /// The instruction files that the newest turn was given, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub instructions: Vec<LoadedInstructions>,
+}
+
+/// One file of standing instructions that a turn was given.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LoadedInstructions {
+    pub scope: SourceScope,
+    pub path: String,
+    /// Of what the model was shown.
+    pub bytes: u64,
+    /// SHA-256 of what the model was shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content_id: Option<ContentId>,
+}
+
+impl LoadedInstructions {
+    fn of(source: &InstructionSource) -> Self {
+        Self {
+            scope: source.scope,
+            path: source.path.clone(),
+            bytes: source.content.bytes(),
+            content_id: source.content_id.or_else(|| source.content.content().map(|content| content.id)),
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -228,6 +255,11 @@ impl Done {
 }
 
 impl History {
+    /// A turn begins with these instructions.
+    pub(super) fn loaded(&mut self, context: &LoadedContext) {
+        self.instructions = context.sources.iter().map(LoadedInstructions::of).collect();
+    }
+
     /// A run has ended.
     pub(super) fn turn_ended(&mut self, fact: &TurnTerminal, run: Option<Run>) {
         self.last_turn =

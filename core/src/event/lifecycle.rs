@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::family;
 use crate::agent::identity::AgentSpec;
 use crate::agent::task::TaskStatus;
-use crate::ids::{MessageId, OpId, RunId, TaskId};
+use crate::ids::{AgentId, MessageId, OpId, RunId, TaskId};
 use crate::lifecycle::{Boundary, ControlAction, Status};
 use crate::model::ModelRef;
 use crate::terminal::TurnReason;
@@ -63,6 +63,16 @@ pub struct ControlApplied {
     /// Tasks of whose ends the aborted run was to tell: the next start does.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub untold_tasks: Vec<TaskId>,
+    /// Execution roots that it and its children hold no more. Earlier builds did not say, and gave as `previous` what the
+    /// end of the run had left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub released_roots: Option<Vec<String>>,
+    /// Execution roots in which a command is still to end: each is released then.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stopping_roots: Vec<String>,
+    /// Children that are stopped with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stopped_children: Vec<AgentId>,
 }
 
 /// A change of posture outside of turns: falling asleep, being stopped or started.

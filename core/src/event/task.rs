@@ -62,6 +62,8 @@ names! {
         PromotedAtRecovery "promoted_at_recovery",
         /// The runtime shut down during the call.
         PromotedAtShutdown "promoted_at_shutdown",
+        /// The agent was stopped during the call: its end is waited for.
+        PromotedAtStop "promoted_at_stop",
         /// An operator asked for it.
         Operator "operator",
         /// The agent has a child.

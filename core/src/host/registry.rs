@@ -93,6 +93,7 @@ impl Host {
         }
         self.deadlines.set(agent, &Alarms::new(), None);
         self.waiting_for_slot.remove(agent);
+        self.occupied.parked(agent);
         Some(AgentSnapshot::of(&resident.agent))
     }
 
@@ -156,6 +157,7 @@ impl Host {
     /// Puts a new agent into memory; its first record has been made already.
     pub(super) fn enrol(&mut self, agent: Agent) {
         self.names.insert(agent.id.clone());
+        self.occupied.enrolled(&agent);
         let resident = Resident { agent, alarms: Alarms::new(), waiting: Waiting::new() };
         self.agents.insert(resident.agent.id.clone(), resident);
     }

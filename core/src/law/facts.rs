@@ -81,6 +81,9 @@ pub(super) fn applied(
         cancelling_tasks: Vec::new(),
         lost_hints: Vec::new(),
         untold_tasks: Vec::new(),
+        released_roots: None,
+        stopping_roots: Vec::new(),
+        stopped_children: Vec::new(),
     }
 }
 

@@ -1,11 +1,13 @@
 //! Laws about start, stop, abort and posture.
 
 use alloc::format;
+use alloc::string::String;
 
-use super::seen::{Op, Seen, Task};
+use super::seen::{Control, Op, Seen, Task};
 use super::waits::rests;
 use super::{Ruling, rule};
 use crate::agent::task::TaskStatus;
+use crate::event::lifecycle::ControlApplied;
 use crate::event::operation::OpKind;
 use crate::event::{
     Event, InboxFact, LifecycleFact, OperationFact, SchedulingFact, TaskFact, TimerFact, TurnFact, WaitFact,
@@ -63,7 +65,8 @@ pub(super) fn l2(seen: &Seen, record: &Record) -> Ruling {
             rule(left == (false, None, false), || format!("run, operation, hold are left: {left:?}"))?;
             let ending = |task: &Task| task.status == TaskStatus::Cancelling;
             let runs = seen.tasks.live.iter().find(|(_, task)| !ending(task));
-            rule(runs.is_none(), || format!("{runs:?} is not asked to end"))
+            rule(runs.is_none(), || format!("{runs:?} is not asked to end"))?;
+            roots_after_stop(seen, fact)
         }
         ControlAction::Abort => {
             let left = seen.run_ops().next();
@@ -72,9 +75,24 @@ pub(super) fn l2(seen: &Seen, record: &Record) -> Ruling {
     }
 }
 
+/// What no command needs is released and named; what one needs is held until it has ended, and named, too.
+fn roots_after_stop(seen: &Seen, fact: &ControlApplied) -> Ruling {
+    let places = &seen.places;
+    let unused = places.occupied.keys().find(|root| !seen.needs_root(root, None));
+    rule(unused.is_none(), || format!("{unused:?} is occupied, and no command needs it"))?;
+    let Some(released) = &fact.released_roots else { return Ok(true) };
+    let named = |root: &String| released.contains(root) || fact.stopping_roots.contains(root);
+    let unnamed = places.freed.iter().find(|root| !named(root));
+    rule(unnamed.is_none(), || format!("{unnamed:?} is released, and not named"))?;
+    let written = places.freed.iter().find(|root| seen.needs_root(root, None));
+    rule(written.is_none(), || format!("{written:?} is released, and a command is executed there"))?;
+    let hidden = places.occupied.keys().find(|root| !fact.stopping_roots.contains(root));
+    rule(hidden.is_none(), || format!("{hidden:?} is held, and not said to be"))
+}
+
 pub(super) fn l3(seen: &Seen, record: &Record) -> Ruling {
     let Event::Lifecycle(LifecycleFact::ControlApplied(fact)) = &record.event else { return Ok(false) };
-    let Some((action, before)) = seen.posture.control else {
+    let Some(Control { action, waiting: before, .. }) = seen.posture.control else {
         return Err(format!("{} was applied and never admitted", fact.action));
     };
     let after = seen.queue.waiting.len();
@@ -222,6 +240,13 @@ fn changes_run(event: &Event) -> Option<RunId> {
 pub(super) fn s7(seen: &Seen, record: &Record) -> Ruling {
     let previous = match &record.event {
         Event::Lifecycle(LifecycleFact::ControlRequestAdmitted(fact)) => fact.previous,
+        // It is about how things stood when it was asked for.
+        Event::Lifecycle(LifecycleFact::ControlApplied(fact)) if fact.released_roots.is_some() => {
+            let asked = seen.posture.control.map(|control| control.status);
+            return rule(asked == Some(fact.previous), || {
+                format!("{} is applied to {}, and was asked of {asked:?}", fact.action, fact.previous)
+            });
+        }
         Event::Lifecycle(LifecycleFact::ControlApplied(fact)) => fact.previous,
         Event::Lifecycle(LifecycleFact::SchedulerPostureDecision(fact)) => fact.previous,
         Event::Lifecycle(_)

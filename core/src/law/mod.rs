@@ -84,7 +84,7 @@ const LAWS: [Law; 62] = [
     law("L1", "Nothing starts between a stop and the next start.", lifecycle::l1),
     law(
         "L2",
-        "A stop leaves no run, no hold, and no operation but those of tasks that are to end.",
+        "A stop leaves no run, no hold, and no operation but those of tasks that are to end; it releases each root in which no command still runs, holds the others, and names both.",
         lifecycle::l2,
     ),
     law(
@@ -227,7 +227,7 @@ const LAWS: [Law; 62] = [
     ),
     law(
         "O2",
-        "A root is occupied while a run or a command there needs it, and by a stop no longer; what is released was occupied.",
+        "A root is occupied while a run or a command there needs it, after a stop while a command does; what is released was occupied.",
         workspaces::o2,
     ),
     law("O3", "Nothing is executed or changed in a root but by whoever occupies it.", workspaces::o3),
@@ -259,7 +259,11 @@ const LAWS: [Law; 62] = [
         tasks::s5,
     ),
     law("S6", "A task that goes on has an operation that will say how it ended.", tasks::s6),
-    law("S7", "Each change of posture starts from the posture before.", lifecycle::s7),
+    law(
+        "S7",
+        "Each change of posture starts from the posture before; what a command of an operator did is told from how things stood when it was admitted.",
+        lifecycle::s7,
+    ),
     law(
         "S9",
         "Turns that an agent causes itself and that bring nothing on are counted; the next ones wait for a time, then for somebody outside.",

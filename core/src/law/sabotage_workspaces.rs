@@ -4,11 +4,14 @@ use alloc::vec::Vec;
 
 use super::sabotage::{Case, Script};
 use crate::agent::workspace::{ExecutionBinding, WorkspaceChange, WorkspaceId};
+use crate::event::lifecycle::ControlApplied;
 use crate::event::operation::OpKind;
 use crate::event::workspace::{
     OccupancyReleased, ReleaseCause, WorkspaceAttached, WorkspaceDetached, WorkspaceUsed,
 };
+use crate::event::{Event, LifecycleFact};
 use crate::input::{ControlRequest, Input};
+use crate::lifecycle::Status;
 use crate::outcome::{Outcome, Removal};
 use crate::testing::{World, agent, calls, context, prompt, says, tool_says};
 
@@ -57,6 +60,13 @@ fn isolated() -> World {
     world
 }
 
+fn applied(script: &Script) -> ControlApplied {
+    let Event::Lifecycle(LifecycleFact::ControlApplied(applied)) = script.event("control_applied", 0) else {
+        panic!("a stop");
+    };
+    (**applied).clone()
+}
+
 fn of_worktree(what: &'static str, sabotage: impl FnOnce(&mut Script)) -> Case {
     Case::of("O5", what, Script::of(isolated().log), sabotage)
 }
@@ -103,6 +113,24 @@ pub(super) fn cases() -> Vec<Case> {
         case("O2", "a root is taken twice for one run", |s| {
             let again = s.event("occupancy_acquired", 0).clone();
             s.after("occupancy_acquired", 0, again);
+        }),
+        case("L2", "a stop releases a root in which a command still runs", |s| {
+            s.before("control_applied", 0, released("/x", ReleaseCause::Stopped));
+        }),
+        case("L2", "a stop does not say what it still holds", |s| {
+            let mut applied = applied(s);
+            applied.stopping_roots.clear();
+            s.replace("control_applied", 0, applied);
+        }),
+        case("L2", "a stop does not say what it has released", |s| {
+            let mut applied = applied(s);
+            applied.stopping_roots.clear();
+            s.replace("control_applied", 0, applied);
+            s.before("control_applied", 0, released("/x", ReleaseCause::Stopped));
+        }),
+        case("S7", "a stop in the middle of a run says that the agent was idle", |s| {
+            let applied = ControlApplied { previous: Status::AwakeIdle, ..applied(s) };
+            s.replace("control_applied", 0, applied);
         }),
         case("O3", "a command is executed where nothing is occupied", |s| {
             s.remove("occupancy_acquired", 0);

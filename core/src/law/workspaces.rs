@@ -33,7 +33,7 @@ pub(super) fn o2(seen: &Seen, record: &Record) -> Ruling {
             let Some(run) = seen.places.occupied.get(&fact.execution_root) else {
                 return Err(format!("{} is released, and was not occupied", fact.execution_root));
             };
-            let stops = matches!(seen.posture.control, Some((ControlAction::Stop, _)));
+            let stops = seen.posture.control.is_some_and(|control| control.action == ControlAction::Stop);
             let fits = match fact.cause {
                 ReleaseCause::Unused => !seen.needs_root(&fact.execution_root, *run),
                 ReleaseCause::Stopped => stops,

@@ -151,17 +151,50 @@ impl<'a> View<'a> {
     /// How things stood when the last turn had ended.
     pub fn last_verdict(&self, id: &AgentId) -> Option<RunVerdict> {
         let last = self.host.agent(id)?.history.last_turn.as_ref();
-        Some(match last.map(|turn| (turn.kind, turn.reason)) {
-            None | Some((TurnKind::Completed, _)) => RunVerdict::Completed,
-            Some((TurnKind::Aborted, _)) => RunVerdict::Aborted,
-            Some((TurnKind::Failed | TurnKind::ContextLengthExceeded, _)) => RunVerdict::Failed,
-            Some((TurnKind::BudgetExhausted, _)) => RunVerdict::BudgetExhausted,
-            Some((TurnKind::LimitReached, _)) => RunVerdict::MaxTurnsExceeded,
-            Some((TurnKind::Interrupted, Some(TurnReason::Outage | TurnReason::Quota))) => {
-                RunVerdict::WaitingForTimer
-            }
-            Some((TurnKind::Interrupted, _)) => RunVerdict::Interrupted,
-        })
+        Some(last.map_or(RunVerdict::Completed, |turn| RunVerdict::of_turn(turn.kind, turn.reason)))
+    }
+}
+
+impl RunVerdict {
+    /// Of a turn that ended so.
+    pub fn of_turn(kind: TurnKind, reason: Option<TurnReason>) -> Self {
+        match (kind, reason) {
+            (TurnKind::Completed, _) => Self::Completed,
+            (TurnKind::Aborted, _) => Self::Aborted,
+            (TurnKind::Failed | TurnKind::ContextLengthExceeded, _) => Self::Failed,
+            (TurnKind::BudgetExhausted, _) => Self::BudgetExhausted,
+            (TurnKind::LimitReached, _) => Self::MaxTurnsExceeded,
+            (TurnKind::Interrupted, Some(TurnReason::Outage | TurnReason::Quota)) => Self::WaitingForTimer,
+            (TurnKind::Interrupted, _) => Self::Interrupted,
+        }
+    }
+
+    /// Of a prompt whose turn came to `self`. `agent` is the verdict of its agent, if there is one by now; `tasks`
+    /// says whether a task of the turn still runs. What completed is not completed while its agent waits for something,
+    /// or its task runs; how later turns end is not the prompt's end.
+    #[must_use]
+    pub fn of_prompt(self, agent: Option<Self>, tasks: bool) -> Self {
+        match (self, agent) {
+            (
+                Self::Completed,
+                Some(waits @ (Self::WaitingForOperator | Self::WaitingForExternal | Self::WaitingForTimer)),
+            ) => waits,
+            (Self::Completed, _) if tasks => Self::WaitingForExternal,
+            (Self::Aborted, Some(Self::Stopped)) => Self::Stopped,
+            (
+                Self::Completed
+                | Self::WaitingForOperator
+                | Self::WaitingForExternal
+                | Self::WaitingForTimer
+                | Self::Failed
+                | Self::BudgetExhausted
+                | Self::MaxTurnsExceeded
+                | Self::Aborted
+                | Self::Stopped
+                | Self::Interrupted,
+                _,
+            ) => self,
+        }
     }
 }
 
@@ -199,6 +232,20 @@ mod tests {
             assert_eq!(view.settled(&main, Millis::seconds(30)), !waits);
             assert_eq!(view.verdict(&main), Some(RunVerdict::Completed), "nothing is held back");
         }
+    }
+
+    #[test]
+    fn a_prompt_is_completed_when_its_turn_and_its_tasks_are() {
+        use RunVerdict::{Aborted, Completed, Failed, WaitingForExternal, WaitingForOperator};
+        assert_eq!(Completed.of_prompt(Some(Completed), false), Completed);
+        assert_eq!(Completed.of_prompt(None, false), Completed, "its agent is at work for others");
+        assert_eq!(Completed.of_prompt(Some(Failed), false), Completed, "a later turn failed");
+        assert_eq!(Completed.of_prompt(Some(Completed), true), WaitingForExternal);
+        assert_eq!(Completed.of_prompt(None, true), WaitingForExternal);
+        assert_eq!(Completed.of_prompt(Some(WaitingForOperator), true), WaitingForOperator);
+        assert_eq!(Failed.of_prompt(Some(WaitingForOperator), true), Failed);
+        assert_eq!(Aborted.of_prompt(Some(Completed), false), Aborted);
+        assert_eq!(Aborted.of_prompt(Some(RunVerdict::Stopped), false), RunVerdict::Stopped);
     }
 
     #[test]

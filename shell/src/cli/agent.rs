@@ -249,8 +249,14 @@ fn told(agent: &AgentId, reply: &Value) -> String {
         names if names.is_empty() => names,
         names => format!(", and with it {names}"),
     };
+    let stopping = reply.pointer("/outcome/stopping_roots").and_then(Value::as_array);
+    let stopping: Vec<&str> = stopping.into_iter().flatten().filter_map(Value::as_str).collect();
+    let stopping = match stopping.join(", ") {
+        roots if roots.is_empty() => roots,
+        roots => format!("; {roots} stays occupied until its last command there has ended"),
+    };
     if changed || !run.is_empty() {
-        format!("{agent} is {next}{aborted}{family}")
+        format!("{agent} is {next}{aborted}{family}{stopping}")
     } else {
         format!("{agent} is {next} already")
     }

@@ -4,8 +4,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::anyhow;
-use holon_core::view::{ExplainedDeadline, RunVerdict};
+use holon_core::view::RunVerdict;
 use holon_core::{EventSeq, MessageId, Record};
 use serde_json::{Value, json};
 
@@ -15,7 +14,7 @@ use super::interrupts::Ending;
 use super::output::Failure;
 use super::prompt::{Sent, send};
 use super::through::{incomplete, number, text};
-use super::wait::Wait;
+use super::wait::{End, Wait, known_verdict};
 use crate::changes::Before;
 use crate::client::{Ask, Client};
 use crate::clock;
@@ -60,7 +59,7 @@ pub(super) async fn run(
     let message_id: MessageId = serde_json::from_value(message_id).map_err(|_| incomplete("message_id"))?;
     let mut fold = RunFold::of(message_id);
     let mut observer = std::mem::replace(&mut errand.observer, Box::new(|_| {}));
-    let (why, interrupted) = {
+    let end = {
         let mut see = |record: &Record| {
             fold.record(record);
             observer(record);
@@ -69,12 +68,12 @@ pub(super) async fn run(
             Wait::new(&client, &errand.agent, before, errand.idle_limit).for_tasks(errand.wait_for_tasks);
         tokio::select! {
             biased;
-            () = ending.wait() => (abort(&errand, &client).await?, true),
-            why = wait.until_settled(&mut see) => (why?, false),
+            () = ending.wait() => interrupted(abort(&errand, &client).await?)?,
+            end = wait.until_end(&mut see) => end?,
         }
     };
     drop(observer);
-    let verdict = verdict(&why, interrupted)?;
+    let End { verdict, due, why, .. } = end;
     let tools = fold.tools_started();
     let changes =
         if tools { Box::pin(before_files.changes(&workspace)).await } else { before_files.nothing() };
@@ -83,7 +82,7 @@ pub(super) async fn run(
         exit_code: Exit::from(verdict).code(),
         agent_id: errand.agent.clone(),
         message_id,
-        due: why.get("due").and_then(due).into_iter().collect(),
+        due,
         queued: queued(&why),
         duration_ms: clock::since(started).0,
         ledger: errand.home.ledger().display().to_string(),
@@ -133,21 +132,26 @@ async fn abort(errand: &Errand, client: &Client) -> Result<Value, Failure> {
     Ok(client.ask(&Ask::get(&format!("/agents/{agent}/why"), &[])).await?)
 }
 
-fn verdict(why: &Value, interrupted: bool) -> Result<RunVerdict, Failure> {
-    let name = text(why, "/verdict");
-    if interrupted && name.is_empty() {
+/// The end of a run that was asked to end, whatever it was at.
+fn interrupted(mut why: Value) -> Result<End, Failure> {
+    let verdict = match known_verdict(&why)? {
+        Some(ended @ (RunVerdict::Aborted | RunVerdict::Stopped)) => ended,
         // The next message is at work already.
-        let aborted = text(why, "/last_turn/kind") == "aborted";
-        return Ok(if aborted { RunVerdict::Aborted } else { RunVerdict::Interrupted });
-    }
-    let found = RunVerdict::ALL.iter().copied().find(|verdict| verdict.name() == name);
-    let verdict = found.ok_or_else(|| Failure::from(anyhow!("the runtime knows the verdict {name:?}")))?;
-    let ended = matches!(verdict, RunVerdict::Aborted | RunVerdict::Stopped);
-    Ok(if interrupted && !ended { RunVerdict::Interrupted } else { verdict })
-}
-
-fn due(value: &Value) -> Option<ExplainedDeadline> {
-    serde_json::from_value(value.clone()).ok()
+        None if text(&why, "/last_turn/kind") == "aborted" => RunVerdict::Aborted,
+        None
+        | Some(
+            RunVerdict::Completed
+            | RunVerdict::WaitingForOperator
+            | RunVerdict::WaitingForExternal
+            | RunVerdict::WaitingForTimer
+            | RunVerdict::Failed
+            | RunVerdict::BudgetExhausted
+            | RunVerdict::MaxTurnsExceeded
+            | RunVerdict::Interrupted,
+        ) => RunVerdict::Interrupted,
+    };
+    why["verdict"] = json!(verdict);
+    End::of(why, None)
 }
 
 fn queued(why: &Value) -> u64 {
@@ -161,11 +165,11 @@ mod tests {
 
     #[test]
     fn an_aborted_run_says_so_although_the_next_message_is_at_work() {
-        let told = |why: Value| verdict(&why, true).unwrap();
+        let told = |why: Value| interrupted(why).unwrap().verdict;
         assert_eq!(told(json!({ "last_turn": { "kind": "aborted" }, "run": {} })), RunVerdict::Aborted);
         assert_eq!(told(json!({ "last_turn": { "kind": "completed" }, "run": {} })), RunVerdict::Interrupted);
         assert_eq!(told(json!({ "verdict": "aborted" })), RunVerdict::Aborted);
         assert_eq!(told(json!({ "verdict": "waiting_for_timer" })), RunVerdict::Interrupted);
-        assert!(verdict(&json!({ "run": {} }), false).is_err());
+        assert!(End::of(json!({ "run": {} }), None).is_err());
     }
 }

@@ -27,6 +27,13 @@ pub(super) fn summary(answer: &Value) -> Vec<Vec<String>> {
     rows.extend(items(answer, "/active_children").iter().map(|one| row("child", child(one))));
     rows.extend(items(answer, "/waits").iter().map(|one| row("waits", waits(one))));
     rows.extend(past(answer));
+    let instructions = |one: &Value| {
+        row("instructions", format!("{} ({} bytes)", text(one, "/path"), number(one, "/bytes")))
+    };
+    rows.extend(items(answer, "/instruction_sources").iter().map(instructions));
+    rows.extend(items(answer, "/workspace/stopping_roots").iter().map(|root| {
+        row("stopping", format!("{} stays occupied until its last command there has ended", plain(root)))
+    }));
     rows.push(row("tokens", number(answer, "/token_usage/total_tokens")));
     rows.extend(spending::rows(answer));
     rows.push(row("events", number(answer, "/event_seq")));

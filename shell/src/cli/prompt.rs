@@ -12,7 +12,7 @@ use super::interrupts::Ending;
 use super::output::{self, Failure};
 use super::run::prompt_text;
 use super::through::{Through, incomplete, number, text};
-use super::wait::Wait;
+use super::wait::{End, Until, Wait};
 use crate::activity::Activity;
 use crate::answer::Told;
 use crate::client::{Ask, Client};
@@ -29,9 +29,11 @@ pub(super) struct PromptArgs {
     /// The agent [default: the runtime's own, mostly `main`]
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
-    /// Wait until nothing more happens by itself, and print what the agent reports
-    #[arg(long)]
-    wait: bool,
+    /// Wait for the end of the prompt's turn, and print what the agent reports; `settled` waits as `holon run` does,
+    /// until nothing more happens by itself
+    #[arg(long, value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "turn")]
+    #[arg(value_name = "UNTIL")]
+    wait: Option<Until>,
     /// Reach a turn in progress at its next safe point
     #[arg(long)]
     interject: bool,
@@ -63,8 +65,9 @@ async fn whole(through: Through, args: PromptArgs, ending: Ending) -> Result<Exi
         })
         .await?;
     let message: MessageId = text(&admitted, "/message_id").parse().map_err(|_| incomplete("message_id"))?;
-    if args.wait {
-        return outcome(&through, &agent, before, message, &args, &ending).await;
+    if let Some(until) = args.wait {
+        let asked = Asked { agent, before, message, until };
+        return outcome(&through, &asked, &args, &ending).await;
     }
     if args.json {
         output::document(&admitted)?;
@@ -110,36 +113,43 @@ pub(super) async fn send(client: &Client, agent: &AgentId, sent: Sent<'_>) -> Re
     })
 }
 
-async fn outcome(
-    through: &Through,
-    agent: &AgentId,
+/// A prompt that was taken in, and what of it is waited for.
+struct Asked {
+    agent: AgentId,
+    /// The last event before it.
     before: EventSeq,
     message: MessageId,
+    until: Until,
+}
+
+async fn outcome(
+    through: &Through,
+    asked: &Asked,
     args: &PromptArgs,
     ending: &Ending,
 ) -> Result<Exit, Failure> {
+    let Asked { agent, before, message, until } = asked;
     let quiet = args.quiet || args.json;
     let screen = if quiet { Screen::quiet() } else { Screen::stderr(&through.environment) };
     let mut activity = Activity::new(screen.clone());
-    let mut fold = RunFold::of(message);
+    let mut fold = RunFold::of(*message);
     let mut see = |record: &Record| {
         fold.record(record);
         activity.see(record);
     };
-    let wait = Wait::new(&through.client, agent, before, through.idle_limit());
-    let why = tokio::select! {
+    let wait = Wait::new(&through.client, agent, *before, through.idle_limit()).for_prompt(*message, *until);
+    let end = tokio::select! {
         biased;
         () = ending.wait() => {
             output::note(&format!("holon: {agent} goes on with it"));
             let failure = Failure::new(Exit::Interrupted, anyhow::anyhow!("interrupted"));
             return Err(failure.hint(format!("holon agent abort {agent}, or holon tail {agent} --follow")));
         }
-        why = wait.until_settled(&mut see) => why?,
+        end = wait.until_end(&mut see) => end?,
         never = screen.animate() => match never {},
     };
     activity.finish();
-    let verdict = RunVerdict::ALL.iter().copied().find(|verdict| verdict.name() == text(&why, "/verdict"));
-    let exit = verdict.map(Exit::from).ok_or_else(|| incomplete("verdict"))?;
+    let exit = Exit::from(end.verdict);
     let told = match fold.told() {
         Some(told) => Some(ending.or(whole_text(through, agent, told)).await?),
         None => None,
@@ -147,7 +157,8 @@ async fn outcome(
     if args.json {
         output::document(&json!({
             "ok": exit == Exit::Completed, "agent_id": agent, "message_id": message,
-            "verdict": text(&why, "/verdict"), "exit_code": exit.code(), "final_text": told,
+            "verdict": end.verdict, "exit_code": exit.code(), "final_text": told,
+            "due": end.due, "active_tasks": end.tasks,
         }))?;
         return Ok(exit);
     }
@@ -157,14 +168,28 @@ async fn outcome(
     if let Some(stop) = fold.unfinished() {
         output::note(&format!("holon: the model did not finish its answer ({stop})"));
     }
+    for due in &end.due {
+        output::note(&format!("holon: the next thing to do is due at {}", due.at));
+    }
     if exit != Exit::Completed {
-        let asked = || fold.action_required().filter(|_| verdict == Some(RunVerdict::WaitingForOperator));
-        let because = fold.failed().or_else(|| Some(present::one_line(asked()?.preview())));
-        let because = because.map_or_else(String::new, |because| format!(": {because}"));
-        output::note(&format!("holon: {}{because}", text(&why, "/verdict")));
-        output::hint("look", &format!("holon why {agent}, holon transcript {agent}"));
+        explain(agent, &end, &fold);
     }
     Ok(exit)
+}
+
+/// Why it is not completed, and where to look.
+fn explain(agent: &AgentId, end: &End, fold: &RunFold) {
+    let asked = || fold.action_required().filter(|_| end.verdict == RunVerdict::WaitingForOperator);
+    let because = fold.failed().or_else(|| Some(present::one_line(asked()?.preview())));
+    let because = because.map_or_else(String::new, |because| format!(": {because}"));
+    output::note(&format!("holon: {}{because}", end.verdict));
+    if !end.tasks.is_empty() {
+        let named: Vec<String> = end.tasks.iter().map(ToString::to_string).collect();
+        let runs = if named.len() == 1 { "runs" } else { "run" };
+        output::note(&format!("holon: the turn has ended, and {} still {runs}", named.join(", ")));
+        output::hint("wait", "holon prompt --wait=settled waits for tasks and for what their results bring");
+    }
+    output::hint("look", &format!("holon why {agent}, holon transcript {agent}"));
 }
 
 /// The text of a brief; the runtime has the longer ones.

@@ -15,7 +15,7 @@ use super::server_options::{Effective, ServerOptions};
 use crate::crash_point::{Point, reached};
 use crate::daemon::journal::{self, Format};
 use crate::daemon::log::{self, Log};
-use crate::daemon::{LastFailure, Phase};
+use crate::daemon::{LastFailure, Phase, Unit};
 use crate::home::Home;
 use crate::ledger::reserve_problem;
 use crate::ledger::{HomeLock, LockError};
@@ -158,6 +158,9 @@ async fn whole(
     take_files();
     if let Some(problem) = reserve_problem(home.root()) {
         tracing::warn!("{problem}");
+    }
+    if let Some(unit) = Unit::that_kills_all(std::process::id()) {
+        tracing::warn!("{}: {}", unit.warning(), unit.remedy());
     }
     for problem in &effective.setup.unusable {
         tracing::warn!("{problem}; the other models are asked");

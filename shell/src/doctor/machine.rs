@@ -6,7 +6,7 @@ use std::path::Path;
 use holon_core::execution::ExecutionPolicy;
 
 use super::Finding;
-use crate::daemon::{Endpoint, Token};
+use crate::daemon::{Endpoint, Token, Unit};
 use crate::home::Home;
 use crate::ledger::{HomeLock, LockError, Reader};
 use crate::perform::tool::CommandEnvironment;
@@ -14,6 +14,7 @@ use crate::settings::{AuthMode, Environment, Settings, VariablePattern};
 
 pub(super) fn examine(home: &Home, settings: Option<&Settings>, environment: &Environment) -> Vec<Finding> {
     let mut findings = vec![ledger(home), lock(home), shell(environment)];
+    findings.extend(service(home));
     findings.extend(settings.map(|settings| execution(home, settings, environment)));
     findings.extend(settings.map(|settings| control(home, settings, environment)));
     findings.extend(settings.map(|settings| variables(settings, environment)));
@@ -45,6 +46,13 @@ fn lock(home: &Home) -> Finding {
             Finding::problem(check, error.to_string(), remedy)
         }
     }
+}
+
+/// Whether the end of the runtime that has the home would end commands, too.
+fn service(home: &Home) -> Option<Finding> {
+    let Err(LockError::Held { pid: Some(pid), .. }) = HomeLock::probe(home.root()) else { return None };
+    let unit = Unit::that_kills_all(pid)?;
+    Some(Finding::warning("service", unit.warning(), unit.remedy()))
 }
 
 fn shell(environment: &Environment) -> Finding {

@@ -11,7 +11,7 @@ use holon_core::outcome::{InstructionSource, SourceScope};
 
 use super::tool::CommandEnvironment;
 use crate::spawn;
-use crate::text::Texts;
+use crate::text::{Texts, hash};
 
 /// Longest part of an instruction file that the model sees, in bytes.
 pub const INSTRUCTION_BYTES: usize = 64 << 10;
@@ -41,6 +41,7 @@ pub(super) async fn load(
         .map(|(scope, path, text)| InstructionSource {
             scope,
             path: path.display().to_string(),
+            content_id: Some(hash(texts.redact(&text).as_bytes())),
             content: texts.take(&text),
         })
         .collect();

@@ -54,5 +54,13 @@ pub(super) fn told(fact: &LifecycleFact) -> Told {
 
 fn control(fact: &ControlApplied) -> String {
     let aborted = fact.aborted_run_id.map(|run| format!(", {run} was aborted")).unwrap_or_default();
-    format!("{} applied: {}{aborted}", fact.action, fact.next)
+    let list = |what: &str, names: &[String]| match names {
+        [] => String::new(),
+        names => format!(", {what} {}", names.join(", ")),
+    };
+    let released = list("released", fact.released_roots.as_deref().unwrap_or_default());
+    let stopping = list("a command is still to end in", &fact.stopping_roots);
+    let children: Vec<String> = fact.stopped_children.iter().map(ToString::to_string).collect();
+    let children = list("and with it", &children);
+    format!("{} applied: {}{aborted}{released}{stopping}{children}", fact.action, fact.next)
 }

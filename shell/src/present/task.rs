@@ -37,6 +37,7 @@ fn created(fact: &TaskCreated) -> String {
         TaskOrigin::Promoted => "goes on in the background",
         TaskOrigin::PromotedAtRecovery => "was found alive, and goes on in the background",
         TaskOrigin::PromotedAtShutdown => "goes on without its runtime",
+        TaskOrigin::PromotedAtStop => "is ended with its agent",
         TaskOrigin::Operator => "was begun by an operator",
         TaskOrigin::Spawned => "is a child",
     };

@@ -107,7 +107,7 @@ pub const KINDS: [Kind; 125] = [
     kind("IN10", "a hint that nobody waits for", ""),
     kind("CT1", "a stop during a request", ""),
     kind("CT2", "a stop during a tool call", ""),
-    kind("CT2", "a stop during a command", ""),
+    kind("CT2", "a stop during a command", "a command is ended with its agent"),
     kind("CT2", "a stop while a task goes on", ""),
     kind("CT3", "start and stop at one instant", ""),
     kind("CT4", "crash", "crash while a command waits for the disk"),

@@ -55,6 +55,14 @@ pub(crate) fn at_shutdown(tx: &mut Tx<'_>) {
     }
 }
 
+/// A stop ends the command that the run waits for, as it ends every task: with an end that is waited for.
+pub(crate) fn at_stop(tx: &mut Tx<'_>) {
+    if let Some(op) = foreground(tx) {
+        no_more(tx);
+        create(tx, op, TaskOrigin::PromotedAtStop);
+    }
+}
+
 /// The command ended before its call could be told that it goes on.
 pub(crate) fn no_more(tx: &mut Tx<'_>) {
     let reading =

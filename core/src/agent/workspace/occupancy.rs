@@ -1,11 +1,12 @@
 //! Write occupancy of execution roots: exclusive to one supervision tree, from the first tool that needs the root to the
 //! end of the last run and command there. Every command counts as a write, and nobody queues.
 
+use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use crate::agent::Agent;
+use crate::agent::{Agent, OpenOp};
 use crate::event::operation::OpKind;
 use crate::event::workspace::{OccupancyAcquired, OccupancyReleased, ReleaseCause};
 use crate::host::tx::Tx;
@@ -18,9 +19,18 @@ use crate::tool::{ToolError, ToolErrorKind};
 /// When another supervision tree has it: who that is.
 pub(crate) fn take(tx: &mut Tx<'_>, root: &str, run_id: Option<RunId>) -> Result<(), ToolError> {
     if let Some(holder) = tx.occupied.by_other(root, tx.agent().tree()) {
-        let message =
-            format!("{root} is occupied by the agent {holder}: only one works in a folder at a time");
-        let hint = "work in another folder (UseWorkspace), or try again when that one has ended its turn and its commands";
+        let stopping = tx.occupied.is_stopping(root, holder);
+        let why = if stopping {
+            ", which is stopping: its last command there has not ended yet"
+        } else {
+            ": only one works in a folder at a time"
+        };
+        let message = format!("{root} is occupied by the agent {holder}{why}");
+        let hint = if stopping {
+            "try again in a moment, or work in another folder (UseWorkspace)"
+        } else {
+            "work in another folder (UseWorkspace), or try again when that one has ended its turn and its commands"
+        };
         return Err(ToolError::new(ToolErrorKind::WorkspaceOccupied, message).hint(hint));
     }
     let held = tx.agent().workspaces.occupied.get(root);
@@ -42,11 +52,32 @@ pub(crate) fn release(tx: &mut Tx<'_>) {
     released(tx, unused, ReleaseCause::Unused);
 }
 
-/// Releases everything, whatever still runs there: its end is asked for. Says what that was.
-pub(crate) fn stopped(tx: &mut Tx<'_>) -> Vec<String> {
-    let all: Vec<String> = tx.agent().workspaces.occupied().map(|(root, _)| root.to_string()).collect();
-    released(tx, all.clone(), ReleaseCause::Stopped);
-    all
+/// What a stop does to the roots of an agent and of its children.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Roots {
+    /// Held no more.
+    pub(crate) released: Vec<String>,
+    /// Held until the last command there has ended.
+    pub(crate) stopping: Vec<String>,
+}
+
+/// Releases what no command needs. Where one still runs its end is asked for, and `release` follows it. The children are
+/// stopped in the same step: what becomes of their roots is said, too.
+pub(crate) fn stopped(tx: &mut Tx<'_>) -> Roots {
+    let agent = tx.agent();
+    let own = agent.workspaces.occupied().map(|(root, _)| (root, agent.executes_in(root)));
+    let own: Vec<(String, bool)> = own.map(|(root, executes)| (root.to_string(), executes)).collect();
+    let mut all: BTreeMap<String, bool> = BTreeMap::new();
+    for (root, executes) in tx.occupied.below(&agent.id).chain(own.iter().cloned()) {
+        *all.entry(root).or_default() |= executes;
+    }
+    let free = own.into_iter().filter(|(_, executes)| !executes).map(|(root, _)| root).collect();
+    released(tx, free, ReleaseCause::Stopped);
+    let of = |stopping: bool| all.iter().filter(move |(_, executes)| **executes == stopping);
+    Roots {
+        released: of(false).map(|(root, _)| root.clone()).collect(),
+        stopping: of(true).map(|(root, _)| root.clone()).collect(),
+    }
 }
 
 fn released(tx: &mut Tx<'_>, roots: Vec<String>, cause: ReleaseCause) {
@@ -56,6 +87,12 @@ fn released(tx: &mut Tx<'_>, roots: Vec<String>, cause: ReleaseCause) {
 }
 
 impl Agent {
+    /// Whether a command is executed there that has not ended.
+    pub(crate) fn executes_in(&self, root: &str) -> bool {
+        let there = |open: &OpenOp| open.execution_root.as_ref().is_none_or(|there| there == root);
+        self.ops.values().any(|open| open.kind == OpKind::RunCommand && there(open))
+    }
+
     /// Whether a run that took the root goes on, or a command there does.
     fn needs(&self, root: &str, run_id: Option<RunId>) -> bool {
         let runs = run_id.is_some() && self.run.as_ref().map(|run| run.id) == run_id;

@@ -12,6 +12,7 @@ use crate::effect::Answer;
 use crate::event::workspace::WorkspaceDetached;
 use crate::host::tx::Tx;
 use crate::ids::ReplyId;
+use crate::lifecycle::Status;
 use crate::reject::Reject;
 
 /// What an operator asks for. Folders are as a performer found them.
@@ -41,6 +42,9 @@ pub struct WorkspaceState {
     /// Execution roots that its supervision tree alone writes to now, because of it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub occupied_roots: Vec<String>,
+    /// Those of them that it holds although it was stopped: its last command there has not ended yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stopping_roots: Vec<String>,
     /// Worktrees that were made for it and its children, and are not removed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub worktrees: Vec<Worktree>,
@@ -56,6 +60,7 @@ impl WorkspaceState {
     pub fn of(agent: &Agent) -> Self {
         let workspaces = &agent.workspaces;
         let active = workspaces.active();
+        let occupied: Vec<String> = workspaces.occupied().map(|(root, _)| root.into()).collect();
         let attached = workspaces.attached().map(|(id, anchor)| AttachedWorkspace {
             workspace_id: id.clone(),
             workspace_anchor: anchor.into(),
@@ -66,7 +71,8 @@ impl WorkspaceState {
             execution_root_id: active.execution_root_id(),
             projection_kind: active.projection_kind,
             attached_workspaces: attached.collect(),
-            occupied_roots: workspaces.occupied().map(|(root, _)| root.into()).collect(),
+            stopping_roots: if agent.status == Status::Stopped { occupied.clone() } else { Vec::new() },
+            occupied_roots: occupied,
             worktrees: agent.worktrees().cloned().collect(),
         }
     }

@@ -106,7 +106,7 @@ fn a_family_shares_its_folder() {
 }
 
 #[test]
-fn a_command_that_goes_on_keeps_its_folder_and_a_stop_leaves_none() {
+fn a_command_keeps_its_folder_until_it_has_ended_also_after_a_stop() {
     for stops in [false, true] {
         let mut world = World::with_agent("main");
         begin(&mut world, "main");
@@ -122,10 +122,13 @@ fn a_command_that_goes_on_keeps_its_folder_and_a_stop_leaves_none() {
         world.crash();
         assert_eq!(world.agent("main").workspaces.occupied().count(), 1);
         if stops {
-            world.control("main", ControlRequest::Stop);
-        } else {
-            world.complete_one("main", OpKind::RunCommand, command_ends(CommandEnd::Exited, Some(0)));
+            let answer = world.control("main", ControlRequest::Stop);
+            let Answer::Controlled(outcome) = answer else { panic!("{answer:?}") };
+            assert_eq!((outcome.stopping_roots, outcome.released_roots.len()), (["/w".into()].into(), 0));
+            assert_eq!(world.agent("main").workspaces.occupied().count(), 1, "it may still write");
         }
+        let end = if stops { (CommandEnd::Stopped, None) } else { (CommandEnd::Exited, Some(0)) };
+        world.complete_one("main", OpKind::RunCommand, command_ends(end.0, end.1));
         assert_eq!(world.agent("main").workspaces.occupied().count(), 0);
     }
 }

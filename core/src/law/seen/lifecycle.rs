@@ -1,6 +1,6 @@
 //! What operators and the runtime did to the agent, as far as a law looks back.
 
-use super::{Ended, Seen, Told};
+use super::{Control, Ended, Seen, Told};
 use crate::event::LifecycleFact;
 use crate::ids::StepSeq;
 use crate::lifecycle::ControlAction;
@@ -17,7 +17,9 @@ impl Seen {
             | LifecycleFact::AgentArchived(_)
             | LifecycleFact::ModelOverrideChanged(_) => {}
             LifecycleFact::ControlRequestAdmitted(fact) => {
-                self.posture.control = Some((fact.action, self.queue.waiting.len()));
+                let (waiting, status) = (self.queue.waiting.len(), self.posture.status);
+                self.posture.control = Some(Control { action: fact.action, waiting, status });
+                self.places.freed.clear();
             }
             LifecycleFact::ControlApplied(fact) => {
                 self.posture.control = None;

@@ -112,8 +112,17 @@ pub(in crate::law) struct Posture {
     /// Since the last run.
     pub(in crate::law) started: bool,
     pub(in crate::law) admitted_while_stopped: bool,
-    /// A command is being carried out, and so many messages were queued before it.
-    pub(in crate::law) control: Option<(ControlAction, usize)>,
+    /// A command is being carried out.
+    pub(in crate::law) control: Option<Control>,
+}
+
+/// A command of an operator, and how things stood when it was admitted.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::law) struct Control {
+    pub(in crate::law) action: ControlAction,
+    /// So many messages were queued.
+    pub(in crate::law) waiting: usize,
+    pub(in crate::law) status: Status,
 }
 
 /// The run in progress.

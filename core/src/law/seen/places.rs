@@ -6,6 +6,7 @@ use alloc::string::String;
 use super::Seen;
 use crate::agent::workspace::{ExecutionBinding, WorkspaceId, Workspaces, WorktreeState};
 use crate::event::operation::OpKind;
+use crate::event::workspace::ReleaseCause;
 use crate::event::{Event, LifecycleFact, OperationFact, TurnFact, WorkspaceFact};
 use crate::ids::{OpId, RunId, WorktreeId};
 use crate::record::Record;
@@ -20,6 +21,8 @@ pub(in crate::law) struct Places {
     /// Where the last turn works.
     pub(in crate::law) here: Option<ExecutionBinding>,
     pub(in crate::law) occupied: BTreeMap<String, Option<RunId>>,
+    /// What the stop that is being carried out has released.
+    pub(in crate::law) freed: BTreeSet<String>,
     /// The log tells of occupancy: it is not one of an earlier build.
     pub(in crate::law) told: bool,
     /// Where each command comes up or is executed, until it has ended.
@@ -88,7 +91,12 @@ impl Places {
                 self.told = true;
                 self.occupied.insert(fact.execution_root.clone(), fact.run_id);
             }
-            WorkspaceFact::OccupancyReleased(fact) => drop(self.occupied.remove(&fact.execution_root)),
+            WorkspaceFact::OccupancyReleased(fact) => {
+                self.occupied.remove(&fact.execution_root);
+                if fact.cause == ReleaseCause::Stopped {
+                    self.freed.insert(fact.execution_root.clone());
+                }
+            }
             WorkspaceFact::WorktreeCreated(fact) => self.now(fact.worktree_id, WorktreeState::InUse),
             WorkspaceFact::WorktreeLeft(fact) => self.now(fact.worktree_id, WorktreeState::Leaving),
             WorkspaceFact::WorktreeRemoved(fact) => drop(self.worktrees.remove(&fact.worktree_id)),

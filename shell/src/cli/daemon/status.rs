@@ -15,7 +15,9 @@ use crate::cli::output::{self, Failure};
 use crate::cli::server_options::{Effective, ServerOptions};
 use crate::cli::spending;
 use crate::client::{Ask, ClientError};
-use crate::daemon::{Fingerprint, Found, LastFailure, Metadata, TOKEN_VARIABLE, leftovers, log, socket};
+use crate::daemon::{
+    Fingerprint, Found, LastFailure, Metadata, TOKEN_VARIABLE, Unit, leftovers, log, socket,
+};
 
 #[derive(Debug, Serialize)]
 struct Status {
@@ -49,6 +51,11 @@ struct Status {
     /// What all agents have spent together, as the runtime tells it.
     spending: Value,
     last_failure: Value,
+    /// The end of the runtime would end commands of agents, too.
+    service_problem: Option<String>,
+    /// What helps against that.
+    #[serde(skip)]
+    service_remedy: Option<String>,
     stale_files: Vec<PathBuf>,
     log_path: PathBuf,
     metadata_path: PathBuf,
@@ -135,10 +142,13 @@ async fn gather(place: &Place) -> Result<Status, Failure> {
     let said = asked.as_ref().cloned().unwrap_or(Value::Null);
     let control_token = effective.as_ref().ok().and_then(|effective| token(place, effective));
     let own = LastFailure::read(&place.home).and_then(|failure| serde_json::to_value(failure).ok());
+    let unit = pid.and_then(Unit::that_kills_all);
     Ok(Status {
         ok: state == State::Running,
         state,
         pid,
+        service_problem: unit.as_ref().map(Unit::warning),
+        service_remedy: unit.as_ref().map(Unit::remedy),
         stale_files,
         home_dir: place.home.root().to_owned(),
         socket_path: socket,
@@ -223,6 +233,7 @@ fn show(status: &Status) -> Result<(), Failure> {
     rows.push(row("socket", status.socket_path.display()));
     rows.extend(status.socket_problem.as_ref().map(|problem| row("in the way", problem)));
     rows.extend(status.ledger_problem.as_ref().map(|problem| row("ledger", problem)));
+    rows.extend(status.service_problem.as_ref().map(|problem| row("service", problem)));
     let some = |name: &str, value: &Option<String>| value.as_ref().map(|value| row(name, value));
     rows.extend(some("http", &status.http_addr.as_ref().map(|address| format!("http://{address}"))));
     rows.extend(some("advertised", &status.advertise_url));
@@ -255,6 +266,9 @@ fn show(status: &Status) -> Result<(), Failure> {
     }
     rows.extend(status.stale_files.iter().map(|path| row("left behind", path.display())));
     output::table(&rows)?;
+    if let Some(remedy) = &status.service_remedy {
+        output::hint("try", remedy);
+    }
     match status.state {
         State::Running => {}
         State::NotRunning => {

@@ -1,0 +1,83 @@
+//! The turn of a prompt, as a fold over durable records: whether it has ended, how, and which of its tasks still run
+//! (contract: decisions.md, 31). It reads no text.
+
+use std::collections::BTreeSet;
+
+use holon_core::event::{Event, InboxFact, TaskFact, TurnFact};
+use holon_core::ids::{MessageId, RunId, TaskId};
+use holon_core::view::RunVerdict;
+use holon_core::{EventSeq, Record};
+
+/// What the records after the prompt say so far.
+#[derive(Debug)]
+pub struct PromptTurn {
+    prompt: MessageId,
+    /// The run that it was taken into last.
+    run: Option<RunId>,
+    ended: Option<(EventSeq, RunVerdict)>,
+    tasks: BTreeSet<TaskId>,
+}
+
+impl PromptTurn {
+    pub fn of(prompt: MessageId) -> Self {
+        Self { prompt, run: None, ended: None, tasks: BTreeSet::new() }
+    }
+
+    /// How the turn ended, and at which event; none while the prompt is still to be dealt with.
+    pub fn ended(&self) -> Option<(EventSeq, RunVerdict)> {
+        self.ended
+    }
+
+    /// Tasks that the turn began and that have not ended.
+    pub fn tasks(&self) -> &BTreeSet<TaskId> {
+        &self.tasks
+    }
+
+    /// Takes the next durable record of the agent.
+    pub fn record(&mut self, record: &Record) {
+        let ended = match &record.event {
+            Event::Turn(TurnFact::TurnStarted(fact)) if fact.message_id == self.prompt => {
+                self.run = Some(fact.run_id);
+                None
+            }
+            Event::Inbox(InboxFact::OperatorInterjectionAdmitted(fact)) if fact.message_id == self.prompt => {
+                self.run = Some(fact.run_id);
+                None
+            }
+            Event::Turn(TurnFact::TurnTerminal(fact)) if Some(fact.run_id) == self.run && fact.settles() => {
+                Some(RunVerdict::of_turn(fact.kind, fact.reason))
+            }
+            Event::Inbox(InboxFact::MessageDropped(fact)) if fact.message_id == self.prompt => {
+                Some(RunVerdict::Failed)
+            }
+            Event::Task(TaskFact::TaskCreated(fact)) => {
+                if fact.run_id.is_some() && fact.run_id == self.run {
+                    self.tasks.insert(fact.task_id);
+                }
+                None
+            }
+            Event::Task(TaskFact::TaskStatusUpdated(fact)) => {
+                if fact.status.is_terminal() {
+                    self.tasks.remove(&fact.task_id);
+                }
+                None
+            }
+            Event::Turn(_)
+            | Event::Inbox(_)
+            | Event::Task(_)
+            | Event::Lifecycle(_)
+            | Event::Scheduling(_)
+            | Event::Operation(_)
+            | Event::Timer(_)
+            | Event::Work(_)
+            | Event::Wait(_)
+            | Event::Wake(_)
+            | Event::Outbox(_)
+            | Event::Workspace(_)
+            | Event::Brief(_) => None,
+        };
+        if self.ended.is_none() {
+            self.ended = ended.map(|verdict| (record.event_seq, verdict));
+        }
+    }
+}
