@@ -87,6 +87,9 @@ fn urgency(priority: Priority) -> u8 {
 
 /// What it says is new to its agent, and calls for something.
 fn says_something(entry: &Entry) -> bool {
+    if !entry.interjected.is_empty() {
+        return true;
+    }
     let passive = [MessageKind::TaskStatus, MessageKind::BriefAck, MessageKind::BriefResult];
     !entry.known && !passive.contains(&entry.message.kind)
 }
@@ -106,8 +109,11 @@ fn told_of<'a>(agent: &'a Agent, entry: &Entry) -> Option<Vec<&'a WorkItem>> {
     Some(told.filter(still).collect())
 }
 
-/// It says something, and that still holds.
+/// It says something, and that still holds; or an operator has interjected into its turn.
 fn has_news(agent: &Agent, entry: &Entry) -> bool {
+    if !entry.interjected.is_empty() {
+        return true;
+    }
     let Origin::System { subsystem } = &entry.message.origin else { return says_something(entry) };
     let holds = match subsystem.as_str() {
         "sleep_elapsed" => agent.sleep.as_ref().and_then(|sleep| sleep.tick) == Some(entry.message.id),
@@ -143,6 +149,10 @@ fn is_from_others(entry: &Entry) -> bool {
 
 /// Whether an entry has its turn later, although nothing is before it.
 pub(crate) fn has_to_wait(agent: &Agent, entry: &Entry, at: Wall) -> bool {
+    // What was interjected has its turn with the message into whose turn it was taken, and that one waits for nothing.
+    if entry.host.is_some() || !entry.interjected.is_empty() {
+        return entry.host.is_some();
+    }
     let told = told_of(agent, entry).unwrap_or_default();
     let later = !told.is_empty() && (sleeps(agent, at) || told.iter().all(|item| waits(item, at)));
     let counted = &agent.unattended;
@@ -221,6 +231,8 @@ impl<'a> Facts<'a> {
         let order = |entry: &&Entry| (urgency(entry.message.priority), entry.message.id);
         let hold = agent.hold.as_ref().filter(|hold| hold.until.is_none_or(|until| at < until));
         let trial = hold.and_then(|hold| hold.trial);
+        let host = |id| queue().find(|entry| entry.message.id == id).and_then(|entry| entry.host);
+        let trial = trial.map(|id| host(id).unwrap_or(id));
         Self {
             agent,
             queued: queue().count() as u64,

@@ -285,6 +285,7 @@ fn links_lead_somewhere() {
         "docs/timers.md",
         "docs/triggers.md",
         "docs/budgets.md",
+        "docs/context.md",
         "docs/children.md",
         "docs/confinement.md",
         "docs/workspaces.md",

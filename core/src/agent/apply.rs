@@ -4,16 +4,17 @@ use alloc::vec::Vec;
 
 use super::history::Heard;
 use super::hold::Hold;
+use super::inbox::Left;
 use super::novelty::Fingerprint;
 use super::outbox::Letter;
 use super::outside;
 use super::sleep::Sleep;
 use super::task::{Task, TaskStatus};
-use super::turn::recap::Recap;
-use super::turn::{Round, Run};
+use super::turn::Run;
 use super::unattended::Exhausted;
 use super::work::outline::WorkOutline;
 use super::{Agent, OpenOp};
+use crate::event::inbox::MessageRequeued;
 use crate::event::operation::{OperationFact, OperationOpened};
 use crate::event::scheduling::{HoldEnd, SleepElapsed};
 use crate::event::task::TaskResultQueued;
@@ -142,7 +143,7 @@ impl Agent {
                     run.apply_interjection(fact, text);
                 }
             }
-            InboxFact::MessageRequeued(fact) => left = self.take_rounds(fact.message_id),
+            InboxFact::MessageRequeued(fact) => left = self.take_rounds(fact),
             InboxFact::MessageProcessed(fact) => self.settled(fact.message_id),
             InboxFact::MessageAborted(fact) => self.settled(fact.message_id),
             InboxFact::MessageDropped(fact) => self.settled(fact.message_id),
@@ -157,12 +158,18 @@ impl Agent {
     }
 
     /// What a requeued message takes along from the run that was for it.
-    fn take_rounds(&mut self, message: MessageId) -> (Vec<Round>, Recap) {
+    fn take_rounds(&mut self, fact: &MessageRequeued) -> Left {
         match &mut self.run {
-            Some(run) if run.message == message => {
-                (core::mem::take(&mut run.rounds), core::mem::take(&mut run.recap))
+            Some(run) if run.message == fact.message_id => {
+                let mut notes = core::mem::take(&mut run.notes);
+                notes.truncate(fact.carried_notes as usize);
+                Left {
+                    rounds: core::mem::take(&mut run.rounds),
+                    notes,
+                    recap: core::mem::take(&mut run.recap),
+                }
             }
-            Some(_) | None => Default::default(),
+            Some(_) | None => Left::default(),
         }
     }
 
@@ -207,7 +214,7 @@ impl Agent {
             let entry = self.inbox.claimed_mut(fact.message_id);
             self.run = entry.map(|entry| Run::new(at, fact, entry, also, execution));
             if let Some(run) = &mut self.run {
-                run.own = own;
+                run.own = own && fact.interjected.is_empty();
                 let all = core::iter::once(&run.incoming).chain(&run.also);
                 run.heard = all.flat_map(|message| Heard::with(&self.hints, &self.tasks, message)).collect();
                 // Whatever it is for ends a sleep; the one for its end keeps it until that is told.

@@ -14,6 +14,7 @@ use crate::ids::TaskId;
 use crate::input::{ControlRequest, Input};
 use crate::lifecycle::Status;
 use crate::outcome::CommandEnd;
+use crate::prompt::Part;
 use crate::reject::Reject;
 use crate::testing::{World, agent, calls, command_ends, config, context, prompt, says, tool_says};
 use crate::time::Millis;
@@ -69,6 +70,29 @@ fn errors(world: &World) -> Vec<(ToolErrorKind, String)> {
 
 fn archived(world: &World, name: &str) -> bool {
     world.agent(name).childhood.archived
+}
+
+#[test]
+fn what_a_child_is_told_first_is_its_supervisors_instruction_and_what_it_reports_is_quoted() {
+    let shown = |world: &World, name: &str| {
+        let asked = |request: &&crate::model::ModelRequest| request.agent == agent(name);
+        let request = world.requests.iter().rfind(asked).expect("a request");
+        let crate::model::Item::User { parts } = &request.conversation[0] else { panic!("no input") };
+        let about = request.frame.system().flat_map(|block| &block.parts).map(Part::preview);
+        (about.collect::<String>(), parts.iter().map(Part::preview).collect::<String>())
+    };
+    let mut world = with_child();
+    says_in_turn(&mut world, CHILD, "it is the cable");
+    let (about, input) = shown(&world, CHILD);
+    assert!(about.contains("Your supervisor is main."), "{about}");
+    assert!(
+        input.contains("| kind internal_followup | from supervisor | class runtime_instruction |"),
+        "{input}"
+    );
+    world.complete_one("main", OpKind::LoadContext, context());
+    let (about, input) = shown(&world, "main");
+    assert!(!about.contains("Your supervisor"), "{about}");
+    assert!(input.contains("[task task_1 | completed]\n<quoted-"), "{input}");
 }
 
 #[test]

@@ -7,8 +7,8 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use super::turn::Round;
 use super::turn::recap::Recap;
+use super::turn::{Note, Round};
 use super::unattended;
 use crate::config::QueueLimits;
 use crate::content::ContentId;
@@ -61,9 +61,34 @@ pub struct Entry {
     /// What of them is told in short.
     #[serde(default)]
     pub recap: Recap,
+    /// Notes after them, which no round has followed yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<Note>,
+    /// Prompts that interrupted runs have taken in, in that order: the next run takes them along. Whatever else becomes
+    /// of what the message itself says, they are an operator's word that a model has to see.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub interjected: Vec<MessageId>,
+    /// The message into whose turn it was taken: it waits with that one, and not for itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<MessageId>,
     /// What the tags of fences are derived from, since its first run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fence: Option<Fence>,
+}
+
+/// What an interrupted run leaves to the next one of its message.
+#[derive(Debug, Default)]
+pub(super) struct Left {
+    pub(super) rounds: Vec<Round>,
+    pub(super) notes: Vec<Note>,
+    pub(super) recap: Recap,
+}
+
+impl Entry {
+    /// Whether no run has begun with it that the next one goes on from.
+    pub(super) fn is_fresh(&self) -> bool {
+        self.carried.is_empty() && self.notes.is_empty() && self.interjected.is_empty()
+    }
 }
 
 /// Idempotency keys in the order of admission, and by name.
@@ -113,6 +138,20 @@ impl Inbox {
         self.queued.values().find_map(|band| band.get(&id))
     }
 
+    /// The entry that waits for the turn in which a message is shown: its own, or the one into whose turn it was taken.
+    pub fn turn_of(&self, id: MessageId) -> Option<&Entry> {
+        let entry = self.queued_entry(id)?;
+        entry.host.map_or(Some(entry), |host| self.queued_entry(host))
+    }
+
+    /// Prompts that wait with the message into whose turn they were taken, and no such message waits with them.
+    pub(crate) fn stray(&self) -> Option<MessageId> {
+        let bound = self.queued().filter_map(|entry| Some((entry.message.id, entry.host?)));
+        let mut stray = bound
+            .filter(|(id, host)| self.queued_entry(*host).is_none_or(|host| !host.interjected.contains(id)));
+        stray.next().map(|(id, _)| id)
+    }
+
     /// The queued message that tells of a timer.
     pub(super) fn tick_of(&self, timer: TimerId) -> Option<MessageId> {
         self.queued().find(|entry| entry.message.timer() == Some(timer)).map(|entry| entry.message.id)
@@ -136,12 +175,14 @@ impl Inbox {
         self.claimed.len() as u64
     }
 
-    /// The prompts that a turn in progress takes in at its next safe point, in order.
+    /// The prompts that a turn in progress takes in at its next safe point, in order. Those that belong to another turn
+    /// wait for that one.
     pub fn interjections(&self) -> impl Iterator<Item = &Message> {
         self.queued
             .get(&Priority::Interject)
             .into_iter()
             .flat_map(BTreeMap::values)
+            .filter(|entry| entry.host.is_none())
             .map(|entry| &entry.message)
             .filter(|message| message.interjects())
     }
@@ -177,7 +218,7 @@ impl Inbox {
         }
     }
 
-    pub(super) fn apply(&mut self, at: Wall, fact: &InboxFact, left: (Vec<Round>, Recap)) {
+    pub(super) fn apply(&mut self, at: Wall, fact: &InboxFact, left: Left) {
         match fact {
             InboxFact::MessageAdmitted(fact) => self.admit(at, fact),
             InboxFact::MessageDuplicate(_) => {}
@@ -207,6 +248,9 @@ impl Inbox {
             held_since: None,
             carried: Vec::new(),
             recap: Recap::default(),
+            notes: Vec::new(),
+            interjected: Vec::new(),
+            host: None,
             fence: None,
         });
     }
@@ -224,7 +268,7 @@ impl Inbox {
 
     /// What a queued message says is known already. One that a run has taken is told by that run.
     pub(super) fn needs_no_model(&mut self, id: MessageId) {
-        let Some(entry) = self.queued_mut(id) else { return };
+        let Some(entry) = self.queued_mut(id).filter(|entry| entry.interjected.is_empty()) else { return };
         entry.known = true;
         let priority = entry.message.priority;
         self.liveness.insert((priority, id));
@@ -255,17 +299,24 @@ impl Inbox {
     fn claim(&mut self, id: MessageId) {
         let entry = self.queued.values_mut().find_map(|band| band.remove(&id));
         self.queued.retain(|_, band| !band.is_empty());
-        if let Some(entry) = entry {
+        if let Some(mut entry) = entry {
+            entry.host = None;
             self.liveness.remove(&(entry.message.priority, id));
             self.claimed.insert(id, entry);
         }
     }
 
-    fn requeue(&mut self, at: Wall, fact: &MessageRequeued, (rounds, recap): (Vec<Round>, Recap)) {
+    fn requeue(&mut self, at: Wall, fact: &MessageRequeued, left: Left) {
         let Some(mut entry) = self.claimed.remove(&fact.message_id) else { return };
         entry.crashes = fact.crashes;
-        entry.carried.extend(rounds);
-        entry.recap = recap;
+        entry.carried.extend(left.rounds);
+        entry.notes = left.notes;
+        entry.recap = left.recap;
+        let host = fact.interjected_into.and_then(|host| self.claimed.get_mut(&host));
+        entry.host = host.as_ref().map(|host| host.message.id);
+        if let Some(host) = host {
+            host.interjected.push(fact.message_id);
+        }
         if fact.cause == RequeueCause::Hold {
             entry.held_since.get_or_insert(at);
         }
@@ -274,6 +325,12 @@ impl Inbox {
 
     fn settle(&mut self, id: MessageId) {
         if let Some(entry) = self.claimed.remove(&id) {
+            // Its turn has ended without them: each has one of its own.
+            for id in &entry.interjected {
+                if let Some(entry) = self.queued_mut(*id) {
+                    entry.host = None;
+                }
+            }
             let totals = self.totals_of(entry.message.kind);
             totals.entries = totals.entries.saturating_sub(1);
             totals.bytes = totals.bytes.saturating_sub(entry.message.bytes());

@@ -316,6 +316,10 @@ impl Agent {
 
     /// Why a message that would need a model needs none any more.
     pub(crate) fn spent(&self, entry: &Entry, now: Wall) -> Option<Spent> {
+        // Whatever it says itself, what was interjected into it is still to be seen.
+        if !entry.interjected.is_empty() {
+            return None;
+        }
         let message = &entry.message;
         let stale = || match work::debt::tick(message) {
             Some(tick) => self.owed(entry, tick, now).is_none(),
@@ -328,8 +332,11 @@ impl Agent {
     }
 
     /// Whether a message would have its turn now, and has to wait: everything that it tells of is deferred, or turns
-    /// that no operator causes are.
+    /// that no operator causes are. What was interjected waits with the message of its turn, which waits for nothing then.
     pub(crate) fn defers(&self, entry: &Entry, now: Wall) -> bool {
+        if entry.host.is_some() || !entry.interjected.is_empty() {
+            return entry.host.is_some();
+        }
         let owed = work::debt::tick(&entry.message).and_then(|tick| self.owed(entry, tick, now));
         let later = owed.is_some_and(|due| !due || self.sleeps(now).is_some());
         let needs_model = || !liveness_only(entry.message.kind) && self.spent(entry, now).is_none();

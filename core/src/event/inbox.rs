@@ -79,6 +79,13 @@ pub struct MessageRequeued {
     pub cause: RequeueCause,
     /// Crashed runs without anything new, in a row, this one included.
     pub crashes: u32,
+    /// The message into whose turn it was taken, which waits, too: the next run of that one takes it along again, where it
+    /// stood. Without one it waits for itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interjected_into: Option<MessageId>,
+    /// How many notes after the last round the next run shows again.
+    #[serde(default, skip_serializing_if = "crate::event::is_zero")]
+    pub carried_notes: u32,
 }
 
 names! { RequeueCause { Crash "crash", Hold "hold", Shutdown "shutdown" } }

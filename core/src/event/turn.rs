@@ -58,6 +58,9 @@ pub struct TurnStarted {
     pub models: Vec<ModelRef>,
     /// Rounds of interrupted runs of the same message that this run continues from.
     pub carried_rounds: u32,
+    /// Prompts that interrupted runs of the same message had taken in, in that order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub interjected: Vec<MessageId>,
     /// What the tags of its fences are derived from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fence: Option<Fence>,

@@ -113,6 +113,7 @@ impl Host {
                     "queue totals do not add up",
                 ),
                 (agent.run.is_none() && agent.inbox.claimed_entries() > 0, "a message is claimed by no run"),
+                (agent.inbox.stray().is_some(), "a prompt waits with a message that does not wait"),
                 (
                     agent.ops.values().any(|op| agent.is_of_run(op) && op.run_id != run),
                     "an operation belongs to a run that is not in progress",

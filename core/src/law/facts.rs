@@ -48,7 +48,8 @@ pub(super) fn dropped(message: u64, crashes: u32) -> MessageDropped {
 }
 
 pub(super) fn requeued(message: u64, run: u64, cause: RequeueCause, crashes: u32) -> MessageRequeued {
-    MessageRequeued { message_id: MessageId(message), run_id: RunId(run), cause, crashes }
+    let (message_id, run_id) = (MessageId(message), RunId(run));
+    MessageRequeued { message_id, run_id, cause, crashes, interjected_into: None, carried_notes: 0 }
 }
 
 pub(super) fn interjected(round: u32) -> OperatorInterjectionAdmitted {
@@ -136,6 +137,7 @@ pub(super) fn started(run: u64, turn: u64, message: u64) -> TurnStarted {
         models: [model()].into(),
         work_item_id: None,
         carried_rounds: 0,
+        interjected: Vec::new(),
         fence: None,
     }
 }

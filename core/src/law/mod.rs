@@ -25,6 +25,8 @@ mod sabotage_debts;
 #[cfg(test)]
 mod sabotage_hints;
 #[cfg(test)]
+mod sabotage_shown;
+#[cfg(test)]
 mod sabotage_tasks;
 #[cfg(test)]
 mod sabotage_timers;
@@ -39,6 +41,7 @@ mod sabotage_work;
 #[cfg(test)]
 mod sabotage_workspaces;
 mod seen;
+mod shown;
 mod sleep;
 mod tasks;
 #[cfg(test)]
@@ -80,7 +83,7 @@ const fn law(id: &'static str, sentence: &'static str, judge: fn(&Seen, &Record)
 }
 
 /// Every law whose subject exists, by family.
-const LAWS: [Law; 62] = [
+const LAWS: [Law; 64] = [
     law("L1", "Nothing starts between a stop and the next start.", lifecycle::l1),
     law(
         "L2",
@@ -138,6 +141,16 @@ const LAWS: [Law; 62] = [
         "T8",
         "A recap comes between rounds, only grows, leaves two rounds whole, and follows one refusal at most.",
         turns::t8,
+    ),
+    law(
+        "M2",
+        "What was interjected into a turn stands in it again after an interruption, in order, before what is asked next.",
+        shown::m2,
+    ),
+    law(
+        "M10",
+        "The fences of one message's runs carry tags of their own, the same after an interruption.",
+        shown::m10,
     ),
     law("T9", "An interjection enters once, at a safe point, before the next round.", turns::t9),
     law(

@@ -90,6 +90,12 @@ pub(super) fn q3(seen: &Seen, record: &Record) -> Ruling {
 pub(super) fn q4(seen: &Seen, record: &Record) -> Ruling {
     let Event::Inbox(InboxFact::MessageDequeued(fact)) = &record.event else { return Ok(false) };
     let Some(entry) = seen.queue.live.get(&fact.message_id) else { return Ok(false) };
+    if let Some(host) = entry.host {
+        let taken = seen.queue.live.get(&host).and_then(|host| host.claim);
+        return rule(taken.is_some() && taken == fact.run_id.map(Claim::ByRun), || {
+            format!("{} is taken without {host}, into whose turn it was taken", fact.message_id)
+        });
+    }
     let reduced = fact.run_id.is_none();
     let spent = needs_no_model(entry) || seen.stale(fact.message_id, record.at);
     rule(reduced == spent, || {
@@ -108,12 +114,15 @@ fn eligible(seen: &Seen, record: &Record, fact: &MessageDequeued) -> Option<Mess
     };
     match fact.run_id {
         None => queued.find(|id| seen.queue.live.get(id).is_some_and(needs_no_model)),
-        Some(_) => hold.trial,
+        Some(_) => hold.trial.map(|id| {
+            let host = seen.queue.live.get(&id).and_then(|entry| entry.host);
+            host.unwrap_or(id)
+        }),
     }
 }
 
 fn needs_no_model(entry: &Entry) -> bool {
-    entry.known || never_needs_one(entry)
+    (entry.known && entry.interjected.is_empty()) || never_needs_one(entry)
 }
 
 fn never_needs_one(entry: &Entry) -> bool {

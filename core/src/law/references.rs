@@ -307,7 +307,10 @@ fn inbox(fact: &InboxFact, visit: &mut dyn FnMut(Name)) {
         InboxFact::MessageProcessed(fact) => (fact.message_id, fact.run_id),
         InboxFact::MessageAborted(fact) => (fact.message_id, Some(fact.run_id)),
         InboxFact::MessageDropped(fact) => (fact.message_id, None),
-        InboxFact::MessageRequeued(fact) => (fact.message_id, Some(fact.run_id)),
+        InboxFact::MessageRequeued(fact) => {
+            fact.interjected_into.into_iter().for_each(|host| visit(Name::Message(host)));
+            (fact.message_id, Some(fact.run_id))
+        }
         InboxFact::OperatorInterjectionAdmitted(fact) => (fact.message_id, Some(fact.run_id)),
     };
     visit(Name::Message(message));

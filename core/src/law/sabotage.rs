@@ -54,6 +54,7 @@ pub(super) fn cases() -> Vec<Case> {
     cases.extend(bounds());
     cases.extend(authority());
     cases.extend(log());
+    cases.extend(super::sabotage_shown::cases());
     cases.extend(super::sabotage_tasks::cases());
     cases.extend(super::sabotage_timers::cases());
     cases.extend(super::sabotage_work::cases());

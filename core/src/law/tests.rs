@@ -81,6 +81,7 @@ fn crash_and_drain(world: &mut World) {
     world.admit("main", prompt("carry on"));
     world.complete("main", context());
     world.complete("main", calls(&[("c1", "ExecCommand", r#"{"cmd":"make"}"#)]));
+    world.admit("main", interjection("gently"));
     world.crash();
     world.complete("main", context());
     world.drain();

@@ -50,8 +50,8 @@ pub(super) fn s9(seen: &Seen, record: &Record) -> Ruling {
             })
         }
         Event::Turn(TurnFact::TurnStarted(fact)) => {
-            let own =
-                seen.queue.live.get(&fact.message_id).is_some_and(|entry| entry.own && fact.also.is_empty());
+            let alone = fact.also.is_empty() && fact.interjected.is_empty();
+            let own = seen.queue.live.get(&fact.message_id).is_some_and(|entry| entry.own && alone);
             let waits = seen.unattended.waits(record.at);
             rule(!(own && waits), || format!("{} is caused by its agent, and has to wait", fact.run_id))?;
             Ok(own)

@@ -55,10 +55,8 @@ pub(crate) fn current_input(agent: &Agent, message: &Message, fence: Fence) -> V
         parts.push(body);
         return worded_parts(parts);
     }
-    if !told.is_empty() {
-        told.push('\n');
-    }
-    let mut quoted = alloc::vec![Part::Rendered(told), body];
+    let names = (!told.is_empty()).then(|| Part::Rendered(told + "\n"));
+    let mut quoted: Vec<Part> = names.into_iter().chain([body]).collect();
     quoted.extend(rechecks(agent, message.id));
     parts.push(fence.quoted(place, quoted));
     parts.extend(hints(agent.hints.told_by(message.id), fence, place));

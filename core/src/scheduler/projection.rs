@@ -190,7 +190,7 @@ pub fn project(agent: &Agent, host: HostFacts, config: &Config, boundary: Bounda
         hold: hold.map(|hold| HoldFact {
             until: hold.until,
             budget: hold.budget.map(|budget| budget.budget),
-            trial: hold.trial.and_then(|id| agent.inbox.queued_entry(id)).map(as_head),
+            trial: hold.trial.and_then(|id| agent.inbox.turn_of(id)).map(as_head),
         }),
         free_slot: host.free_slot,
         self_hold: agent.unattended.self_hold.then_some(agent.unattended.self_caused_turns),

@@ -28,7 +28,11 @@ pub(super) fn told(fact: &InboxFact) -> Told {
             Told::new(Visibility::Info, Category::OperatorNotification, "message", &summary)
         }
         InboxFact::MessageRequeued(fact) => {
-            debug(&format!("{} is queued again: {} ended by {}", fact.message_id, fact.run_id, fact.cause))
+            let with = fact.interjected_into.map_or_else(String::new, |host| format!(" with {host}"));
+            debug(&format!(
+                "{} is queued again{with}: {} ended by {}",
+                fact.message_id, fact.run_id, fact.cause
+            ))
         }
         InboxFact::OperatorInterjectionAdmitted(fact) => {
             let summary = format!("{} joins the turn", fact.message_id);

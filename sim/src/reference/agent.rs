@@ -41,6 +41,10 @@ pub(super) struct Model {
     claimed: BTreeSet<MessageId>,
     alive: BTreeMap<MessageId, Alive>,
     crashes: BTreeMap<MessageId, u32>,
+    /// Prompts that were interjected into the run in progress, in order.
+    interjected: Vec<MessageId>,
+    /// Those of interrupted runs, by the message into whose turn they were taken.
+    waiting_with: BTreeMap<MessageId, Vec<MessageId>>,
     pub(super) keys: Vec<Key>,
     pub(super) tasks: Tasks,
     pub(super) timers: Timers,
@@ -110,6 +114,10 @@ impl Model {
                 let named = self.decided.iter().copied().eq(took);
                 ensure!(named, "G6", "{fact:?} takes what the decision does not name: {:?}", self.decided);
                 self.run = Some((fact.run_id, fact.message_id));
+                let with = self.waiting_with.remove(&fact.message_id).unwrap_or_default();
+                let same = fact.interjected == with;
+                ensure!(same, "M2", "{} takes {:?} along, right is {with:?}", fact.run_id, fact.interjected);
+                self.interjected = with;
                 let kind = self.alive.get(&fact.message_id).map(|alive| alive.kind);
                 let by_others = self.others.hinted_by_others(fact.message_id);
                 self.unattended.started(record.at, kind, by_others);
@@ -123,6 +131,12 @@ impl Model {
                 let running = self.run.take().map(|(run, _)| run);
                 ensure!(running == Some(fact.run_id), "T4", "{} ends, {running:?} was running", fact.run_id);
                 ensure!(self.claimed.is_empty(), "Q1", "{:?} are claimed by no run", self.claimed);
+                let waits = self.queued.contains(&(self.band(fact.message_id), fact.message_id));
+                let (all, with) =
+                    (core::mem::take(&mut self.interjected), self.waiting_with.get(&fact.message_id));
+                let left = if waits { all } else { Vec::new() };
+                let same = with.map_or(left.is_empty(), |with| *with == left);
+                ensure!(same, "M2", "{with:?} wait with {}, right is {left:?}", fact.message_id);
                 Ok(())
             }
             Event::Lifecycle(LifecycleFact::ControlRequestAdmitted(fact))
@@ -236,8 +250,16 @@ impl Model {
                 ensure!(kept, "Q5", "{} is a duplicate of a key that younger ones replaced", fact.message_id);
                 Ok(())
             }
-            InboxFact::MessageDequeued(fact) => self.claim(fact.message_id, true),
-            InboxFact::OperatorInterjectionAdmitted(fact) => self.claim(fact.message_id, false),
+            InboxFact::MessageDequeued(fact) => {
+                let host = self.waiting_with.iter().find(|(_, with)| with.contains(&fact.message_id));
+                let apart = host.filter(|(host, _)| !self.claimed.contains(host)).map(|(host, _)| *host);
+                ensure!(apart.is_none(), "M2", "{} is taken without {apart:?}", fact.message_id);
+                self.claim(fact.message_id, true)
+            }
+            InboxFact::OperatorInterjectionAdmitted(fact) => {
+                self.interjected.push(fact.message_id);
+                self.claim(fact.message_id, false)
+            }
             InboxFact::MessageProcessed(fact) => self.settle(fact.message_id),
             InboxFact::MessageAborted(fact) => self.settle(fact.message_id),
             InboxFact::MessageDropped(fact) => {
@@ -253,6 +275,17 @@ impl Model {
                     self.crashes.insert(fact.message_id, fact.crashes);
                 }
                 self.queued.insert((self.band(fact.message_id), fact.message_id));
+                if let Some(host) = fact.interjected_into {
+                    let right = self.run.map(|(_, message)| message) == Some(host);
+                    ensure!(
+                        right,
+                        "M2",
+                        "{} was taken into {:?}, not into {host}",
+                        fact.message_id,
+                        self.run
+                    );
+                    self.waiting_with.entry(host).or_default().push(fact.message_id);
+                }
                 Ok(())
             }
         }
@@ -305,6 +338,12 @@ impl Model {
 
     fn settle(&mut self, message: MessageId) -> Result<(), Failure> {
         ensure!(self.claimed.remove(&message), "Q2", "{message} ends but was not claimed");
+        let free = self.run.is_none_or(|(_, host)| host != message);
+        ensure!(
+            !free || !self.waiting_with.contains_key(&message),
+            "M2",
+            "{message} ends before what waits with it"
+        );
         if let Some(Alive { bytes, own, .. }) = self.alive.remove(&message) {
             let used = self.used(own);
             *used = (used.0 - 1, used.1 - bytes);

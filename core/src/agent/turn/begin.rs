@@ -29,10 +29,12 @@ pub(crate) fn begin(tx: &mut Tx<'_>, message_id: MessageId) {
     let Some(entry) = agent.inbox.queued_entry(message_id) else { return };
     let carried_rounds = u32::try_from(entry.carried.len()).unwrap_or(u32::MAX);
     let fence = Some(entry.fence.unwrap_or_else(|| Fence::of(tx.seed, &agent.id, run_id)));
+    let interjected = entry.interjected.clone();
     let (id, execution) = (agent.id.clone(), agent.workspaces.active().clone());
     let models = model::chain(tx.agent(), tx.config);
     let also = further_results(tx.agent(), tx.config, tx.now(), message_id);
-    for message_id in core::iter::once(message_id).chain(also.iter().copied()) {
+    let all = core::iter::once(message_id).chain(also.iter().copied()).chain(interjected.iter().copied());
+    for message_id in all {
         resolve::taken(tx, message_id);
         tx.record(MessageDequeued { message_id, run_id: Some(run_id) });
     }
@@ -45,6 +47,7 @@ pub(crate) fn begin(tx: &mut Tx<'_>, message_id: MessageId) {
         work_item_id,
         models,
         carried_rounds,
+        interjected,
         fence,
     });
     tx.arm(Alarm::TurnLimit, tx.config.turn.wall_time);
@@ -53,7 +56,8 @@ pub(crate) fn begin(tx: &mut Tx<'_>, message_id: MessageId) {
 }
 
 /// The results of tasks that come right after one: they are told together (contract: agent.md, Turns), as long as
-/// they leave the turn its room. The others wait, and so does what has to wait for itself.
+/// they leave the turn its room. The others wait, and so does what has to wait for itself, and what a run of its own has
+/// begun with.
 pub(crate) fn further_results(agent: &Agent, config: &Config, now: Wall, first: MessageId) -> Vec<MessageId> {
     let result = |entry: &&Entry| entry.message.kind == MessageKind::TaskResult && !entry.known;
     if !agent.inbox.queued_entry(first).as_ref().is_some_and(result) {
@@ -61,7 +65,8 @@ pub(crate) fn further_results(agent: &Agent, config: &Config, now: Wall, first: 
     }
     let mut room = Window::of_chain(config, &model::chain(agent, config)).recent();
     let ready = agent.inbox.queued().filter(|entry| !agent.defers(entry, now));
-    let mut results = ready.take_while(result).take_while(|entry| {
+    let fresh = |entry: &&Entry| entry.message.id == first || entry.is_fresh();
+    let mut results = ready.take_while(result).take_while(fresh).take_while(|entry| {
         let left = room.checked_sub(entry.message.body.text.est_tokens());
         room = left.unwrap_or(0);
         left.is_some() || entry.message.id == first

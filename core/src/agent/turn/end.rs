@@ -4,7 +4,7 @@
 use alloc::vec::Vec;
 
 use super::outage::{self, Away};
-use super::{Run, report, tools};
+use super::{Run, interject, report, tools};
 use crate::agent::budget::Exhausted;
 use crate::agent::task;
 use crate::agent::unattended;
@@ -13,7 +13,7 @@ use crate::agent::work::debt::{self, Ended, Way};
 use crate::agent::work::plan;
 use crate::content::Text;
 use crate::event::inbox::{
-    Disposition, MessageAborted, MessageDropped, MessageProcessed, MessageRequeued, RequeueCause,
+    Disposition, MessageAborted, MessageDropped, MessageProcessed, MessageRequeued, RequeueCause, SafePoint,
 };
 use crate::event::lifecycle::CurrentRunAborted;
 use crate::event::operation::Settlement;
@@ -95,13 +95,20 @@ impl Limit {
 /// Ends the run in progress.
 pub(crate) fn end(tx: &mut Tx<'_>, end: End) {
     let Some(run) = &tx.agent().run else { return };
-    let (before, ended) = (Before::of(run), Ended::of(run));
+    let (mut before, mut ended) = (Before::of(run), Ended::of(run));
     if matches!(end, End::ShutDown) {
         task::promote::at_shutdown(tx);
     }
     tools::interrupt(tx);
     tx.cancel_run_ops(if matches!(end, End::Crashed) { Settlement::Lost } else { Settlement::Cancelled });
     tx.disarm_run();
+    if comes_again(tx, &end, &before).is_some_and(|again| !again.dropped) {
+        // What came in the middle of it belongs to it: the next run shows it here, and nothing before what it corrects.
+        interject::take(tx, SafePoint::BeforeRequest);
+        let Some(run) = &tx.agent().run else { return };
+        before.interjected.clone_from(&run.interjected);
+        ended = Ended::of(run);
+    }
     let (kind, reason) = end.kind();
     outage::set_hold(tx, &end);
     let failure = report::failure(&end);
@@ -191,23 +198,46 @@ impl Before {
     }
 }
 
-/// The message of the run and the prompts taken into it reach their next status; says whether the message
-/// was dropped.
-fn settle_messages(tx: &mut Tx<'_>, end: &End, before: &Before) -> bool {
-    let Some(run_id) = tx.agent().run.as_ref().map(|run| run.id) else { return false };
-    let message_id = before.message;
-    let requeue = match end {
-        End::Held { .. } | End::BudgetExhausted { held: true, .. } => Some(RequeueCause::Hold),
-        End::ShutDown => Some(RequeueCause::Shutdown),
-        End::Crashed => Some(RequeueCause::Crash),
+/// How the message of a run waits again.
+#[derive(Clone, Copy)]
+struct Again {
+    cause: RequeueCause,
+    /// Crashed runs without anything new, in a row.
+    crashes: u32,
+    /// It has crashed too often to come again.
+    dropped: bool,
+}
+
+/// None where the end settles it.
+fn comes_again(tx: &Tx<'_>, end: &End, before: &Before) -> Option<Again> {
+    let cause = match end {
+        End::Held { .. } | End::BudgetExhausted { held: true, .. } => RequeueCause::Hold,
+        End::ShutDown => RequeueCause::Shutdown,
+        End::Crashed => RequeueCause::Crash,
         End::Completed
         | End::Aborted { .. }
         | End::Failed { .. }
         | End::ContextLength { .. }
         | End::LimitReached { .. }
-        | End::BudgetExhausted { held: false, .. } => None,
+        | End::BudgetExhausted { held: false, .. } => return None,
     };
-    let Some(cause) = requeue else {
+    let earlier = tx.agent().inbox.claimed(before.message).map_or(0, |entry| entry.crashes);
+    let crashed = u32::from(cause == RequeueCause::Crash);
+    let crashes = if before.recorded_something { 0 } else { earlier.saturating_add(crashed) };
+    Some(Again {
+        cause,
+        crashes,
+        dropped: cause == RequeueCause::Crash && crashes >= tx.config.queue.crashes,
+    })
+}
+
+/// The message of the run and the prompts taken into it reach their next status; says whether the message
+/// was dropped.
+fn settle_messages(tx: &mut Tx<'_>, end: &End, before: &Before) -> bool {
+    let Some(run) = tx.agent().run.as_ref() else { return false };
+    let carried_notes = u32::try_from(run.notes.len()).unwrap_or(u32::MAX);
+    let (run_id, message_id) = (run.id, before.message);
+    let Some(Again { cause, crashes, dropped }) = comes_again(tx, end, before) else {
         for &message_id in &before.interjected {
             let disposition = Disposition::Interjected;
             tx.record(MessageProcessed { message_id, run_id: Some(run_id), disposition });
@@ -221,19 +251,23 @@ fn settle_messages(tx: &mut Tx<'_>, end: &End, before: &Before) -> bool {
         settle(tx, end, run_id, message_id);
         return false;
     };
-    for &message_id in before.interjected.iter().chain(&before.also) {
+    // Where the message is dropped, its turn has ended without what was interjected: each has one of its own.
+    let interjected_into = (!dropped).then_some(message_id);
+    let interjected = before.interjected.iter().map(|message| (*message, interjected_into));
+    for (message_id, interjected_into) in
+        interjected.chain(before.also.iter().map(|message| (*message, None)))
+    {
         let crashes = tx.agent().inbox.claimed(message_id).map_or(0, |entry| entry.crashes);
-        tx.record(MessageRequeued { message_id, run_id, cause, crashes });
+        let carried_notes = 0;
+        tx.record(MessageRequeued { message_id, run_id, cause, crashes, interjected_into, carried_notes });
     }
-    let earlier = tx.agent().inbox.claimed(message_id).map_or(0, |entry| entry.crashes);
-    let crashed = u32::from(cause == RequeueCause::Crash);
-    let crashes = if before.recorded_something { 0 } else { earlier.saturating_add(crashed) };
-    if cause == RequeueCause::Crash && crashes >= tx.config.queue.crashes {
+    if dropped {
         tx.record(MessageDropped { message_id, crashes });
-        return true;
+    } else {
+        let interjected_into = None;
+        tx.record(MessageRequeued { message_id, run_id, cause, crashes, interjected_into, carried_notes });
     }
-    tx.record(MessageRequeued { message_id, run_id, cause, crashes });
-    false
+    dropped
 }
 
 /// The message has been dealt with: by the turn, or by its abortion.

@@ -264,7 +264,11 @@ impl Run {
     ) -> Self {
         let carried = core::mem::take(&mut entry.carried);
         entry.fence = fact.fence;
-        let notes = if carried.is_empty() { Vec::new() } else { alloc::vec![Note::Continuation] };
+        let mut notes = core::mem::take(&mut entry.notes);
+        if !carried.is_empty() && notes.last() != Some(&Note::Continuation) {
+            notes.push(Note::Continuation);
+        }
+        entry.interjected.clear();
         Self {
             id: fact.run_id,
             turn_index: fact.turn_index,
@@ -283,7 +287,7 @@ impl Run {
             carried_rounds: fact.carried_rounds,
             rounds: carried,
             notes,
-            interjected: Vec::new(),
+            interjected: fact.interjected.clone(),
             attempts: Vec::new(),
             usage: TokenUsage::default(),
             spent: Amount::default(),

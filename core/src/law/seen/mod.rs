@@ -34,6 +34,7 @@ use crate::ids::{
 use crate::lifecycle::{ControlAction, Status};
 use crate::message::MessageKind;
 use crate::model::{AttemptOutcome, Block, ModelRef};
+use crate::prompt::Fence;
 use crate::record::Record;
 use crate::scheduler::{DecisionKind, SchedulerDecision};
 use crate::time::Wall;
@@ -79,6 +80,17 @@ pub(in crate::law) struct Seen {
     pub(in crate::law) hold: Option<Hold>,
     pub(in crate::law) decided: Option<(DecisionKind, Option<MessageId>)>,
     pub(in crate::law) owed: Owed,
+    pub(in crate::law) fences: Fences,
+}
+
+/// The fence of the newest run.
+#[derive(Debug, Clone, Default)]
+pub(in crate::law) struct Fences(pub(in crate::law) Option<Fence>);
+
+impl Fences {
+    fn begun(&mut self, fence: Option<Fence>) {
+        self.0 = fence.or(self.0);
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -150,6 +162,11 @@ pub(in crate::law) struct Run {
     pub(in crate::law) progress: bool,
     /// Its agent caused it, and nobody outside has said anything in it.
     pub(in crate::law) own: bool,
+    /// Prompts that were taken into it, those of interrupted runs included.
+    pub(in crate::law) interjected: Vec<MessageId>,
+    /// Those of them that no round has followed yet.
+    pub(in crate::law) tail: u32,
+    pub(in crate::law) fence: Option<Fence>,
 }
 
 #[derive(Debug, Clone)]
@@ -316,10 +333,16 @@ impl Seen {
                 self.queue.claim(fact.message_id, Claim::ByRun(fact.run_id));
                 if let Some(run) = &mut self.run {
                     run.own = false;
+                    run.interjected.push(fact.message_id);
+                    run.tail = run.tail.saturating_add(1);
                 }
             }
             InboxFact::MessageRequeued(fact) => {
-                self.queue.put_back(fact.message_id, fact.crashes);
+                self.queue.put_back(fact);
+                let tail = self.run.as_ref().filter(|run| run.message == fact.message_id).map(|run| run.tail);
+                if let (Some(tail), Some(entry)) = (tail, self.queue.live.get_mut(&fact.message_id)) {
+                    entry.tail = tail;
+                }
                 if fact.cause == RequeueCause::Hold {
                     self.owed.held_back.push(fact.message_id);
                 }
@@ -465,6 +488,9 @@ impl Seen {
         self.next.turn = fact.turn_index.next();
         self.posture.status = Status::AwakeRunning;
         self.posture.started = false;
+        let tail = self.queue.live.get(&fact.message_id).map_or(0, |entry| entry.tail);
+        self.queue.begun(fact.message_id, fact.fence);
+        self.fences.begun(fact.fence);
         self.run = Some(Run {
             id: fact.run_id,
             turn_index: fact.turn_index,
@@ -487,6 +513,9 @@ impl Seen {
                 .filter(|told| !told.shown)
                 .any(|told| told.by == fact.message_id || fact.also.contains(&told.by)),
             own: false,
+            interjected: fact.interjected.clone(),
+            tail,
+            fence: fact.fence,
         });
     }
 
@@ -550,6 +579,7 @@ impl Run {
 
     fn answered(&mut self, fact: &AssistantRoundRecorded) {
         self.recorded_something = true;
+        self.tail = 0;
         self.rounds = self.rounds.saturating_add(1);
         self.attempt = None;
         self.results = 0;

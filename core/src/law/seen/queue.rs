@@ -1,10 +1,12 @@
 //! The messages of the agent that are not terminal, as far as a law looks back.
 
 use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
 
-use crate::event::inbox::MessageAdmitted;
+use crate::event::inbox::{MessageAdmitted, MessageRequeued};
 use crate::ids::{MessageId, RunId};
 use crate::message::{MessageKind, Priority};
+use crate::prompt::Fence;
 
 #[derive(Debug, Clone, Default)]
 pub(in crate::law) struct Queue {
@@ -33,6 +35,14 @@ pub(in crate::law) struct Entry {
     pub(in crate::law) own: bool,
     /// None while it waits.
     pub(in crate::law) claim: Option<Claim>,
+    /// Prompts that were taken into its turn and wait with it.
+    pub(in crate::law) interjected: Vec<MessageId>,
+    /// The message into whose turn it was taken, and with which it waits.
+    pub(in crate::law) host: Option<MessageId>,
+    /// Prompts that were taken in after its last round.
+    pub(in crate::law) tail: u32,
+    /// The fence of its runs.
+    pub(in crate::law) fence: Option<Fence>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +65,10 @@ impl Queue {
             own: matches!(message.kind, MessageKind::SystemTick | MessageKind::InternalFollowup)
                 && !message.is_by_operator(),
             claim: None,
+            interjected: Vec::new(),
+            host: None,
+            tail: 0,
+            fence: None,
         };
         self.waiting.insert((message.priority, message.id));
         self.live.insert(message.id, entry);
@@ -62,7 +76,7 @@ impl Queue {
 
     pub(super) fn known(&mut self, id: MessageId) {
         if let Some(entry) = self.live.get_mut(&id).filter(|entry| entry.claim.is_none()) {
-            entry.known = true;
+            entry.known |= entry.interjected.is_empty();
         }
     }
 
@@ -75,20 +89,44 @@ impl Queue {
     pub(super) fn claim(&mut self, id: MessageId, claim: Claim) {
         if let Some(entry) = self.live.get_mut(&id) {
             entry.claim = Some(claim);
+            entry.host = None;
             self.waiting.remove(&(entry.priority, id));
         }
     }
 
-    pub(super) fn put_back(&mut self, id: MessageId, crashes: u32) {
+    pub(super) fn put_back(&mut self, fact: &MessageRequeued) {
+        let id = fact.message_id;
         if let Some(entry) = self.live.get_mut(&id) {
             entry.claim = None;
-            entry.crashes = crashes;
+            entry.crashes = fact.crashes;
+            entry.host = fact.interjected_into;
             self.waiting.insert((entry.priority, id));
+        }
+        if let Some(host) = fact.interjected_into.and_then(|host| self.live.get_mut(&host)) {
+            host.interjected.push(id);
+        }
+    }
+
+    /// Whether it has to be shown, whatever it says itself: an operator has interjected into its turn.
+    pub(super) fn carries(&self, id: MessageId) -> bool {
+        self.live.get(&id).is_some_and(|entry| !entry.interjected.is_empty())
+    }
+
+    /// A run begins that takes along what waits with its message.
+    pub(super) fn begun(&mut self, id: MessageId, fence: Option<Fence>) {
+        if let Some(entry) = self.live.get_mut(&id) {
+            entry.interjected.clear();
+            entry.fence = fence;
         }
     }
 
     pub(super) fn settle(&mut self, id: MessageId) {
         if let Some(entry) = self.live.remove(&id) {
+            for id in &entry.interjected {
+                if let Some(freed) = self.live.get_mut(id) {
+                    freed.host = None;
+                }
+            }
             self.waiting.remove(&(entry.priority, id));
             self.ticks.remove(&id);
             self.slept.remove(&id);

@@ -70,12 +70,16 @@ impl Seen {
     /// Whether a message has to wait: its agent has brought it about, and that brought nothing on lately.
     pub(in crate::law) fn waits(&self, message: MessageId, at: Wall) -> bool {
         let own = self.queue.live.get(&message).is_some_and(|entry| entry.own && !entry.known);
-        self.deferred(message, at) || (own && self.unattended.waits(at) && !self.stale(message, at))
+        // What was interjected waits with the message of its turn.
+        let with = self.queue.live.get(&message).is_some_and(|entry| entry.host.is_some());
+        let own = own && !self.queue.carries(message);
+        with || self.deferred(message, at) || (own && self.unattended.waits(at) && !self.stale(message, at))
     }
 
     /// Whether the day has had enough turns that no operator caused, unless its limit was raised since.
     pub(in crate::law) fn may_be_exhausted(&self, message: MessageId, at: Wall) -> bool {
-        let entry = self.queue.live.get(&message).filter(|entry| !entry.by_operator);
+        let entry = self.queue.live.get(&message);
+        let entry = entry.filter(|entry| !entry.by_operator && entry.interjected.is_empty());
         entry.is_some() && self.unattended.exhausted.is_some_and(|until| until > at)
     }
 
@@ -108,7 +112,7 @@ impl Seen {
             .all(|id| entry(id).is_some_and(|entry| entry.own));
         let asked = entry(&fact.message_id).is_some_and(|entry| entry.by_operator);
         if let Some(run) = &mut self.run {
-            run.own = own;
+            run.own = own && fact.interjected.is_empty();
         }
         if !asked {
             let outside = self.is_from_outside(fact.message_id);

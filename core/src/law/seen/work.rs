@@ -70,6 +70,9 @@ impl Seen {
 
     /// Whether a message told of work of which nothing is owed any more.
     pub(in crate::law) fn stale(&self, message: MessageId, at: Wall) -> bool {
+        if self.queue.carries(message) {
+            return false;
+        }
         let slept =
             self.queue.slept.contains(&message) && self.sleep.and_then(|sleep| sleep.tick) != Some(message);
         slept
@@ -80,6 +83,9 @@ impl Seen {
 
     /// Whether all that a message tells of is deferred.
     pub(in crate::law) fn deferred(&self, message: MessageId, at: Wall) -> bool {
+        if self.queue.carries(message) {
+            return false;
+        }
         let told = self.told_by(message, at);
         let sleeps = self.sleep.is_some_and(|sleep| sleep.lasts(at));
         !told.is_empty() && (sleeps || !told.contains(&true))
