@@ -321,6 +321,19 @@ impl Checks {
         self.fairness.before.clone_from(&self.fairness.last);
     }
 
+    /// W5: who has left memory comes back when a timer is due.
+    pub fn nobody_absent_is_overdue(&mut self) -> Result<(), Failure> {
+        for id in self.parked.keys() {
+            let overdue = self.reference.overdue(id);
+            ensure!(
+                overdue.is_none(),
+                "W5",
+                "{overdue:?} of {id}, which is not in memory, should have fired"
+            );
+        }
+        Ok(())
+    }
+
     /// Compares the live host with what is on record.
     pub fn live(&mut self, host: &Host, settled: bool) -> Result<(), Failure> {
         host.check().map_err(|violation| safety("G2", violation.to_string()))?;

@@ -56,6 +56,7 @@ fn other_ways_to_break_a_world_are_caught_too() {
     for (sabotage, law) in [
         (Sabotage::DuplicateRecord, "Q2"),
         (Sabotage::ForgetParked, "G5"),
+        (Sabotage::ForgetDeadline, "W5"),
         (Sabotage::SwallowReply, "V6"),
         (Sabotage::SmallBounds, "T6"),
         (Sabotage::BelieveLies, "D2"),

@@ -11,6 +11,7 @@ use end_to_end::durable::{Acknowledged, every_key_once, nothing_is_open, quiet};
 use end_to_end::http::{Answered, ask, get, post_until_acknowledged};
 use end_to_end::life::Life;
 use end_to_end::{mounts, wait_for};
+use rustix::fs::{FlockOperation, fcntl_lock};
 use serde_json::{Value, json};
 
 /// The reserve is 32 MiB of these.
@@ -341,5 +342,34 @@ fn a_ledger_that_becomes_read_only_ends_the_runtime_and_keeps_what_it_acknowledg
     drop(immutable);
     let life = life(&daemon);
     say(&daemon, "during", &mut told);
+    in_the_end(&daemon, life, &told);
+}
+
+/// Any process of this user can take a lock on the shared index: it keeps the runtime waiting, and nothing else.
+#[test]
+fn a_lock_of_another_process_is_told_and_waited_out() {
+    let daemon = Daemon::hello();
+    let life = life(&daemon);
+    let mut told = Acknowledged::new();
+    say(&daemon, "before", &mut told);
+    wait_for("end of the first turn", || quiet(&daemon, &["main"]));
+
+    let index = File::open(format!("{}-shm", daemon.ledger().display())).expect("a shared index");
+    wait_for("a lock", || fcntl_lock(&index, FlockOperation::NonBlockingLockShared).is_ok());
+    try_to_say(&daemon, "during");
+    wait_for("word of the lock", || readiness(&daemon)["ready"] == false);
+    let problem = readiness(&daemon)["problem"].as_str().unwrap_or_default().to_owned();
+    let own = format!("process {}", std::process::id());
+    assert!(problem.contains("locked by") && problem.contains(&own), "{problem}");
+    let socket = daemon.run_file("holon.sock");
+    let refused = ask(&socket, "POST", PROMPT, &[("Idempotency-Key", "no")], Some(&json!({ "text": "no" })));
+    let refused = refused.expect("it answers");
+    assert_eq!((refused.status, &refused.body["code"]), (503, &json!("ledger_locked")), "{}", refused.body);
+
+    drop(index);
+    wait_for("end of the lock", || readiness(&daemon)["ready"] == true);
+    for key in ["during", "after"] {
+        say(&daemon, key, &mut told);
+    }
     in_the_end(&daemon, life, &told);
 }

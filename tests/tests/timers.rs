@@ -110,3 +110,25 @@ fn what_can_be_no_timer_is_refused() {
     daemon.0.run(&["timer", "list", "--agent", "nobody"]).refused(3, &["nobody"]);
     assert_eq!(daemon.ok(&["timer", "list"]).stdout, "main has no timers\n");
 }
+
+/// Who has nothing to do but to wait stays out of memory until something is due.
+#[test]
+fn a_start_leaves_a_waiting_agent_where_it_is_and_loads_it_in_time() {
+    let daemon = started();
+    daemon.ok(&["timer", "add", "6s", "look at the build"]);
+    daemon.ok(&["daemon", "stop"]);
+    daemon.start();
+    wait_for("turn of the tick", || turns(&daemon) == 1);
+    daemon.ok(&["daemon", "stop"]);
+    let exported = daemon.ok(&["ledger", "export", "--recorder"]).stdout;
+    let lines: Vec<Value> =
+        exported.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect();
+    let call = |line: &&Value| line["type"] == "call";
+    let calls: Vec<&Value> = lines.iter().filter(call).map(|line| &line["call"]["call"]).collect();
+    let begins = calls.iter().rposition(|call| **call == "runtime_started").expect("a start");
+    let admitted = calls[begins..].iter().position(|call| **call == "admit").expect("it is loaded");
+    assert!(admitted > 1, "it is loaded when it is due: {:?}", &calls[begins..]);
+    let fired = lines.iter().find(|line| line["type"] == "timer_fired").expect("it fired");
+    assert!(fired["payload"]["late_ms"].as_u64() < Some(5_000), "{fired}");
+    daemon.0.check_ledger(&daemon.ledger());
+}

@@ -306,6 +306,29 @@ impl Agent {
         self.deadlines(now).min_by_key(|(at, _)| *at)
     }
 
+    /// Messages, operations, runs and obligations that are not settled, and a hold: an agent with none of them is not
+    /// loaded by a start before its next deadline has come. Of a child that is alive somebody wants to know how it stands.
+    pub fn open_work(&self) -> u64 {
+        let lives = self.spec.supervisor.is_some() && !self.childhood.archived;
+        let mut rest = usize::from(lives) + self.outbox.open().count();
+        rest += self.ops.len() + usize::from(self.run.is_some()) + usize::from(self.hold.is_some());
+        // After a start a stopped agent is told of its tasks, and it is loaded for that.
+        if self.status != Status::Stopped {
+            rest += self.tasks.untold().count() + self.timers.untold().count();
+            rest += self.work.open().filter(|item| item.is_runnable()).count();
+        }
+        self.inbox.totals().0.saturating_add(rest as u64)
+    }
+
+    /// Waits for the wall clock that builds before this one counted as open work.
+    pub fn armed_waits(&self) -> u64 {
+        if self.status == Status::Stopped {
+            return 0;
+        }
+        let sleeps = self.sleep.as_ref().is_some_and(|sleep| sleep.until.is_some());
+        self.timers.armed().count() as u64 + u64::from(sleeps)
+    }
+
     /// A message as the scheduler sees it.
     pub(crate) fn trigger(&self, entry: &Entry, now: Wall) -> Trigger {
         let Message { kind, trigger_kind, .. } = entry.message;

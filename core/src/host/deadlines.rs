@@ -70,6 +70,10 @@ impl Deadlines {
         }
     }
 
+    pub(super) fn wall_of(&self, agent: &AgentId) -> Option<(Wall, DeadlineReason)> {
+        self.armed.get(agent)?.wall
+    }
+
     /// The agents that wait for the wall clock.
     pub(super) fn on_wall(&self) -> Vec<AgentId> {
         self.wall.iter().map(|(_, agent)| agent.clone()).collect()

@@ -211,6 +211,12 @@ impl Host {
         self.accounts = accounts;
     }
 
+    /// When the newest record of a ledger was made; before any agent is brought in. Whoever stays out of memory counts for
+    /// the clock, too.
+    pub fn resume_clock(&mut self, newest: Wall) {
+        self.clock.floor(newest);
+    }
+
     /// Who else there is in a ledger; before anything happens.
     pub fn resume_names(&mut self, names: impl IntoIterator<Item = AgentId>) {
         self.names.extend(names);
@@ -252,6 +258,10 @@ impl Host {
     /// message of the interrupted run, and lets the scheduler decide.
     pub fn recover(&mut self, now: Now, agent: &AgentId, report: RecoveryReport) -> Step {
         let mut batch = self.begin(now);
+        if self.deadlines.wall_of(agent).is_some() {
+            // The clock may have gone back while it was not in memory.
+            self.with(&mut batch, agent, |tx| tx.follow_clock());
+        }
         self.with(&mut batch, agent, |tx| {
             crate::agent::external_trigger::provision(tx);
             crate::agent::task::child::recover(tx);

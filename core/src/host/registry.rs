@@ -70,16 +70,23 @@ impl Host {
         self.agents.get(agent).map(|resident| AgentSnapshot::of(&resident.agent))
     }
 
-    /// Lets an agent leave memory; none when it is unknown or has something to do. A driver admits it again
-    /// before it hands in anything for it.
+    /// When the wall clock brings an agent in memory something to do, and what; none when it does not.
+    pub fn wall_deadline(&self, agent: &AgentId) -> Option<(Wall, DeadlineReason)> {
+        self.deadlines.wall_of(agent)
+    }
+
+    /// Lets an agent leave memory that has nothing to do but to wait for the wall clock; none when it is unknown or has
+    /// more to do. A driver keeps its [`Host::wall_deadline`], and admits and recovers it when that has come, when the
+    /// clock has gone back, or before it hands in anything for it.
     pub fn park(&mut self, agent: &AgentId) -> Option<AgentSnapshot> {
         let resident = self.agents.get(agent)?;
+        let deadline = self.deadlines.wall_of(agent);
         let idle = resident.agent.run.is_none()
             && resident.agent.ops.is_empty()
             && resident.agent.outbox.is_empty()
             && resident.agent.inbox.totals().0 == 0
             && resident.agent.hold.is_none()
-            && resident.agent.next_deadline(self.clock.wall()).is_none()
+            && deadline.is_none_or(|(at, reason)| at > self.clock.wall() && waits_outside(reason))
             && resident.agent.work.signal().is_none()
             && !resident.agent.timers.is_untold()
             && !self.unsettled.contains(agent);
@@ -221,6 +228,23 @@ impl Host {
             self.names.remove(id);
         }
         Some(result)
+    }
+}
+
+/// Whether an agent needs not be in memory for what it waits for.
+fn waits_outside(reason: DeadlineReason) -> bool {
+    match reason {
+        DeadlineReason::Timer
+        | DeadlineReason::Sleep
+        | DeadlineReason::Recheck
+        | DeadlineReason::UnattendedTurns => true,
+        DeadlineReason::OperationTimeout
+        | DeadlineReason::Backoff
+        | DeadlineReason::TurnLimit
+        | DeadlineReason::StopTask
+        | DeadlineReason::Hold
+        | DeadlineReason::Work
+        | DeadlineReason::SelfDeferral => false,
     }
 }
 

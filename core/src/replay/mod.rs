@@ -22,6 +22,7 @@ use crate::host::{Accounts, Host, RestoreError};
 use crate::ids::{AgentId, EventSeq};
 use crate::record::{Record, Step};
 use crate::snapshot::AgentSnapshot;
+use crate::time::Wall;
 
 pub use audit::{Again, Audit, AuditError, AuditReport};
 pub use call::Call;
@@ -36,6 +37,8 @@ pub use line::{Line, LineError, call_line};
 pub struct Replay {
     host: Option<Host>,
     agents: BTreeMap<AgentId, Agent>,
+    /// When the newest record was made.
+    newest: Option<Wall>,
 }
 
 /// A call that now brings something else than was recorded.
@@ -79,6 +82,7 @@ impl Replay {
     /// When the records do not continue their agent's log.
     pub fn fold(&mut self, recorded: &[Record]) -> Result<(), ReplayError> {
         for record in recorded {
+            self.newest = Some(record.at);
             match self.agents.get_mut(&record.agent) {
                 Some(agent) => agent.fold(record)?,
                 None => {
@@ -105,6 +109,9 @@ impl Replay {
                 // Whoever stays out of memory counts, too, and has its name.
                 let alive = self.agents.values().filter(|agent| !agent.childhood.archived);
                 host.resume_names(alive.map(|agent| agent.id.clone()));
+                if let Some(newest) = self.newest {
+                    host.resume_clock(newest);
+                }
                 self.host = Some(host);
                 Ok(None)
             }

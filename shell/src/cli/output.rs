@@ -72,7 +72,7 @@ fn of_client(error: &ClientError) -> Exit {
                 Exit::of_refused_command(kind.and_then(serde_json::Value::as_str).unwrap_or_default())
             }
             // What is not stored yet was not refused: it is known to be neither done nor undone.
-            (409 | 429, _) | (503, "draining" | "disk_full") => Exit::RefusedByState,
+            (409 | 429, _) | (503, "draining" | "disk_full" | "ledger_locked") => Exit::RefusedByState,
             (400 | 401 | 403 | 413, _) => Exit::Usage,
             _ => Exit::Failed,
         },

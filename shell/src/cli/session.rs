@@ -204,6 +204,7 @@ impl Session {
                 }
                 pumped = driver.pump() => pumped?,
             }
+            driver.load_wanted().await?;
             tell(driver, &self.errand.screen);
         }
         Ok(false)

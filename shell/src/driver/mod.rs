@@ -1,6 +1,7 @@
 //! The loop around the core: select an input (async, decides nothing), step (sync), stage for the ledger,
 //! and release the effects of what has become durable. One task owns it; everybody else asks it.
 
+mod absent;
 mod ask;
 mod effect;
 mod fork;
@@ -13,7 +14,7 @@ mod start;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use holon_core::event::{OperationFact, TaskFact};
@@ -21,16 +22,18 @@ use holon_core::law::Violation;
 use holon_core::replay::Call;
 use holon_core::view::View;
 use holon_core::{
-    AgentId, Config, Durable, Event, EventSeq, Host, Input, Mono, Now, OpId, Record, ReplyId, Step,
+    AgentId, Config, Durable, Event, EventSeq, Host, Input, Millis, Mono, Now, OpId, Record, ReplyId, Step,
+    Wall,
 };
 use tokio::time::Instant;
 
 use crate::clock;
 use crate::crash_point::{Point, reached};
-use crate::ledger::{Batch, EncodeError, EncodedCall, LedgerError, Reader, Report, Writer};
+use crate::ledger::{AgentRow, Batch, EncodeError, EncodedCall, LedgerError, Reader, Report, Stall, Writer};
 use crate::perform::Performers;
 use crate::text::Texts;
 use crate::work::Work;
+use absent::Absent;
 use ask::Waiting;
 use judge::Judge;
 use pace::Pace;
@@ -78,6 +81,12 @@ pub struct Driver {
     room: Room,
     /// Children that have to be told something, with the agent and the operation that ask for them.
     to_load: VecDeque<(AgentId, OpId, AgentId)>,
+    /// Those who are not in memory, and when they are to be loaded.
+    absent: Absent,
+    /// Those who have come into memory.
+    arrived: Vec<AgentId>,
+    /// The host's clock after the last step.
+    wall: Wall,
 }
 
 /// A step on its way to the disk.
@@ -112,6 +121,14 @@ enum Woken {
     Deadline,
 }
 
+/// Whose deadline has come.
+#[derive(Debug, Clone, Copy)]
+enum Whose {
+    Host,
+    /// Of agents that are not in memory.
+    Absent,
+}
+
 impl Driver {
     /// Reads of the state between two steps.
     pub fn view(&self) -> View<'_> {
@@ -135,19 +152,44 @@ impl Driver {
         &self.room
     }
 
-    /// Lets an agent leave memory that has nothing to do; says whether it did. It comes back by
-    /// [`Driver::load`].
+    /// Lets agents leave memory that have nothing to do but to wait; says which. They come back by [`Driver::load`], and
+    /// by themselves when something is due for them.
     ///
     /// # Errors
     /// When the runtime can't go on.
-    pub fn park(&mut self, agent: &AgentId) -> Result<bool, DriverError> {
+    pub fn park(&mut self, agents: &[AgentId]) -> Result<BTreeSet<AgentId>, DriverError> {
+        let mut left = BTreeSet::new();
         // What is not on the disk yet could not be read back.
-        if !self.caught_up() || !self.has_room() || self.host.park(agent).is_none() {
-            return Ok(false);
+        if !self.caught_up() || !self.has_room() {
+            return Ok(left);
         }
-        self.snapshots.remove(agent);
-        self.record_call(&Call::Park { agent: agent.clone() })?;
-        Ok(true)
+        let mut batch = Batch::default();
+        for agent in agents {
+            let deadline = self.host.wall_deadline(agent);
+            let Some(snapshot) = self.host.park(agent) else { continue };
+            self.snapshots.remove(agent);
+            if let Some((at, _)) = deadline {
+                self.absent.wait(agent.clone(), at);
+            }
+            batch.call(EncodedCall::new(&Call::Park { agent: agent.clone() })?);
+            batch.rests(AgentRow::of(&snapshot.agent));
+            left.insert(agent.clone());
+        }
+        if !left.is_empty() {
+            self.writer.send(batch)?;
+        }
+        Ok(left)
+    }
+
+    /// How long until the wall clock brings an agent in memory something to do.
+    pub fn idles_for(&self, agent: &AgentId) -> Option<Millis> {
+        let (at, _) = self.host.wall_deadline(agent)?;
+        Some(self.host.facts().now.until(at))
+    }
+
+    /// Those who have come into memory since the last look.
+    pub fn take_arrived(&mut self) -> Vec<AgentId> {
+        std::mem::take(&mut self.arrived)
     }
 
     /// Reads what is durable.
@@ -191,7 +233,7 @@ impl Driver {
     pub async fn pump(&mut self) -> Result<(), DriverError> {
         // As long as the disk is too far behind, nothing but the disk is listened to.
         let stepping = self.writer.has_room(false);
-        let deadline = self.deadline();
+        let (deadline, whose) = self.deadline();
         let rings = stepping && deadline.is_some();
         let event = tokio::select! {
             biased;
@@ -205,7 +247,14 @@ impl Driver {
                 reached(Point::OutcomeTaken);
                 self.step(*input)
             }
-            Woken::Deadline => self.step(Input::Tick),
+            Woken::Deadline => match whose {
+                Whose::Host => self.step(Input::Tick),
+                // Loading is for whoever can wait for it.
+                Whose::Absent => {
+                    self.absent.rung();
+                    Ok(())
+                }
+            },
         }
     }
 
@@ -227,19 +276,19 @@ impl Driver {
         Ok(())
     }
 
-    /// When to look again; none when the disk comes first.
-    fn deadline(&self) -> Option<Instant> {
-        let wait = if self.look {
-            Duration::ZERO
-        } else if let Some(deadline) = self.host.next_deadline() {
-            let moment = self.stepped_at.after(deadline.wait);
-            self.pace.until(clock::now().mono, self.oldest(), moment)?
-        } else if self.caught_up() {
-            LONGEST_WAIT
-        } else {
-            return None;
+    /// When to look again, and for whom; none when the disk comes first.
+    fn deadline(&self) -> (Option<Instant>, Whose) {
+        if self.look {
+            return (Some(Instant::now()), Whose::Host);
+        }
+        let (host, absent) = (self.host.next_deadline().map(|next| next.wait), self.absent_wait());
+        let sooner = absent.is_some_and(|absent| host.is_none_or(|host| absent < host));
+        let whose = if sooner { Whose::Absent } else { Whose::Host };
+        let wait = match host.into_iter().chain(absent).min() {
+            Some(wait) => self.pace.until(clock::now().mono, self.oldest(), self.stepped_at.after(wait)),
+            None => self.caught_up().then_some(LONGEST_WAIT),
         };
-        Some(Instant::now() + wait.min(LONGEST_WAIT))
+        (wait.map(|wait| Instant::now() + wait.min(LONGEST_WAIT)), whose)
     }
 
     /// When the oldest step was made that is not durable.
@@ -275,6 +324,12 @@ impl Driver {
     /// Hands a step to the ledger; its effects wait here.
     fn stage(&mut self, now: Now, call: EncodedCall, step: Step) -> Result<(), DriverError> {
         (self.stepped_at, self.look) = (now.mono, false);
+        let wall = self.host.facts().now;
+        if wall < std::mem::replace(&mut self.wall, wall) {
+            self.absent.clock_went_back();
+        }
+        let new = step.records().iter().filter(|record| record.event_seq == EventSeq(1));
+        self.arrived.extend(new.map(|record| record.agent.clone()));
         let mut batch = Batch::default();
         batch.step(call, &step, self.host.view(), &self.texts)?;
         self.add_snapshots(&mut batch, &step);
@@ -298,14 +353,18 @@ impl Driver {
     fn report(&mut self, report: Report) -> Result<(), DriverError> {
         match report {
             Report::Durable(durable) => self.release(durable)?,
-            Report::Full => {
-                self.room.is_now(true);
-                self.warnings.push("the disk of the ledger is full; waiting for room".to_owned());
+            Report::Stalled(stall) => {
+                self.warnings.push(stall.to_string());
+                self.room.is_now(Some(stall));
             }
             Report::Waits(through) => self.tell_who_waits(through),
             Report::Recovered => {
-                self.room.is_now(false);
-                self.warnings.push("the disk of the ledger has room again".to_owned());
+                let was = match self.room.stall() {
+                    Some(Stall::Full) | None => "the disk of the ledger has room again",
+                    Some(Stall::Locked { .. }) => "the ledger is not locked any more",
+                };
+                self.room.is_now(None);
+                self.warnings.push(was.to_owned());
             }
             Report::Failed(error) => return Err(error.into()),
         }

@@ -36,10 +36,7 @@ impl From<LoadError> for DriverError {
 
 impl Driver {
     /// Brings back every agent that has something to do, then recovers one after the other.
-    pub(super) async fn recover_all(&mut self) -> Result<(), DriverError> {
-        let rows = self.reader.agents()?;
-        let open: Vec<AgentId> =
-            rows.into_iter().filter(|row| row.open_work > 0).map(|row| row.agent).collect();
+    pub(super) async fn recover_all(&mut self, open: Vec<AgentId>) -> Result<(), DriverError> {
         for agent in &open {
             self.room().await?;
             let restored = self.reader.load(agent)?;
@@ -52,6 +49,10 @@ impl Driver {
             self.room().await?;
             self.recover(agent, report)?;
             reached(Point::AgentRecovered);
+        }
+        if open.is_empty() && self.absent_wait().is_some() {
+            // Nobody's recovery has read the clocks, from which waits are measured.
+            self.step(Input::Tick)?;
         }
         self.performers.sweep().await;
         reached(Point::AllRecovered);
@@ -121,7 +122,7 @@ impl Driver {
     ///
     /// # Errors
     /// When the runtime can't go on.
-    pub async fn load_children(&mut self) -> Result<(), DriverError> {
+    pub(super) async fn load_children(&mut self) -> Result<(), DriverError> {
         while let Some((agent, op, child)) = self.to_load.pop_front() {
             let problem = match self.load(&child).await {
                 Ok(true) => continue,
@@ -160,6 +161,8 @@ impl Driver {
         self.host
             .admit(snapshot, tail)
             .map_err(|source| DriverError::Restore { agent: agent.clone(), source })?;
+        self.absent.forget(agent);
+        self.arrived.push(agent.clone());
         let through = self.host.view().agent(agent).map(|agent| agent.event_seq).unwrap_or_default();
         let log = || self.reader.records(agent, EventSeq(0), through);
         self.judge.brought_in(agent, self.host.view(), log)?;

@@ -1,19 +1,34 @@
-//! Whether the disk of the ledger has room, for whoever wants to know it without standing in line.
+//! Whether the ledger can be written, for whoever wants to know it without standing in line.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::ledger::Stall;
 
 /// Cheap to clone; all clones tell the same.
 #[derive(Debug, Clone, Default)]
-pub struct Room(Arc<AtomicBool>);
+pub struct Room {
+    shut: Arc<AtomicBool>,
+    why: Arc<Mutex<Option<Stall>>>,
+}
 
 impl Room {
     /// Whether nothing new is taken in.
     pub fn is_full(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.shut.load(Ordering::Relaxed)
     }
 
-    pub(super) fn is_now(&self, full: bool) {
-        self.0.store(full, Ordering::Relaxed);
+    /// Why nothing new is taken in.
+    pub fn stall(&self) -> Option<Stall> {
+        if !self.is_full() {
+            return None;
+        }
+        self.why.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn is_now(&self, stall: Option<Stall>) {
+        let shut = stall.is_some();
+        *self.why.lock().unwrap_or_else(PoisonError::into_inner) = stall;
+        self.shut.store(shut, Ordering::Relaxed);
     }
 }

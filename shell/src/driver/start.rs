@@ -1,18 +1,21 @@
 //! The start of a runtime: open the ledger, bring back every agent with open work, recover it.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use holon_core::config::ConfigError;
 use holon_core::replay::Call;
-use holon_core::{Config, Host, Seed};
+use holon_core::{AgentId, Config, Host, Seed};
 
+use super::absent::Absent;
 use super::judge::Judge;
 use super::pace::Pace;
 use super::{Driver, DriverError, Gate, Observer, Room};
-use crate::ledger::{Batch, Durability, EncodedCall, Ledger, LedgerError, Opened, Writer, text_reader};
+use crate::ledger::{
+    Batch, Durability, EncodedCall, Ledger, LedgerError, Opened, Reader, Writer, text_reader,
+};
 use crate::live::LiveSink;
 use crate::perform::model::Providers;
 use crate::perform::{self, Performers};
@@ -50,6 +53,35 @@ pub enum StartError {
     System(#[from] io::Error),
 }
 
+/// Who there is in a ledger, without loading anybody.
+#[derive(Default)]
+struct Roll {
+    /// Of those who may run.
+    names: BTreeSet<AgentId>,
+    /// Those who have something to do now.
+    open: Vec<AgentId>,
+    /// The others with something due later.
+    absent: Absent,
+}
+
+impl Roll {
+    fn read(reader: &Reader) -> Result<Self, LedgerError> {
+        let (mut roll, now) = (Self::default(), clock::now().wall);
+        reader.each_agent(|row| {
+            if !row.archived {
+                roll.names.insert(row.agent.clone());
+            }
+            match row.next_deadline {
+                _ if row.open_work > 0 => roll.open.push(row.agent),
+                Some(at) if at <= now => roll.open.push(row.agent),
+                Some(at) => roll.absent.wait(row.agent, at),
+                None => {}
+            }
+        })?;
+        Ok(roll)
+    }
+}
+
 impl Driver {
     /// Opens the ledger and recovers what it holds; afterwards the loop may run.
     ///
@@ -77,10 +109,14 @@ impl Driver {
         let mut host = Host::new(config.clone(), seed)?;
         host.resume_after(last_step);
         host.resume_accounts(reader.accounts()?);
-        let alive = reader.agents()?.into_iter().filter(|row| !row.archived);
-        host.resume_names(alive.map(|row| row.agent));
+        let roll = Roll::read(&reader)?;
+        host.resume_names(roll.names);
+        if let Some(newest) = reader.newest_record()? {
+            host.resume_clock(newest);
+        }
         warnings.extend(perform::tool::recover(&start.performing));
         let writer = write(ledger, start.reserve.as_deref(), texts.clone())?;
+        let wall = host.facts().now;
         let mut driver = Self {
             host,
             writer,
@@ -101,6 +137,9 @@ impl Driver {
             warnings,
             room: Room::default(),
             to_load: VecDeque::new(),
+            absent: roll.absent,
+            arrived: Vec::new(),
+            wall,
         };
         driver.record_call(&Call::RuntimeStarted {
             build: build::id().to_owned(),
@@ -108,7 +147,7 @@ impl Driver {
             seed,
             after: last_step,
         })?;
-        driver.recover_all().await?;
+        driver.recover_all(roll.open).await?;
         Ok(driver)
     }
 

@@ -110,6 +110,8 @@ codes! {
     Draining "draining" SERVICE_UNAVAILABLE;
     /// There is no room for anything new on the disk: this was not taken in.
     DiskFull "disk_full" SERVICE_UNAVAILABLE;
+    /// Another process has the ledger locked: this was not taken in.
+    LedgerLocked "ledger_locked" SERVICE_UNAVAILABLE;
     /// It was taken in when the disk had become full: it is done once there is room, unless the runtime ends before.
     /// The same with the same key is safe; `details.idempotency_key` is the one that was given.
     NotStoredYet "not_stored_yet" SERVICE_UNAVAILABLE;

@@ -20,6 +20,7 @@ const AGAIN: &str = "again when the runtime is up: holon daemon status";
 const MAKE_ROOM: &str =
     "make room on that disk, then the same again; holon daemon status says whether it is enough";
 
+const LET_GO: &str = "end the process that holds the lock, or wait for it; then the same again";
 const STORED_LATER: &str = "make room on that disk, and look what became of it before the same again: without a key it may be done twice";
 
 /// A request without its answer.
@@ -84,7 +85,10 @@ impl Failure {
         if self.code.status() == StatusCode::UNAUTHORIZED {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static(r#"Bearer realm="holon""#));
         }
-        if matches!(self.code, Code::QueueFull | Code::Draining | Code::DiskFull | Code::NotStoredYet) {
+        if matches!(
+            self.code,
+            Code::QueueFull | Code::Draining | Code::DiskFull | Code::LedgerLocked | Code::NotStoredYet
+        ) {
             headers.insert(RETRY_AFTER, RETRY_SECONDS);
         }
         if let Some(retry_after) = &self.retry_after {
@@ -164,6 +168,7 @@ impl From<Unavailable> for Box<Failure> {
         match &unavailable {
             Unavailable::Leaving => Failure::new(Code::Draining, &unavailable).hint(AGAIN),
             Unavailable::DiskFull => Failure::new(Code::DiskFull, &unavailable).hint(MAKE_ROOM),
+            Unavailable::LedgerLocked { .. } => Failure::new(Code::LedgerLocked, &unavailable).hint(LET_GO),
             Unavailable::NotStoredYet => Failure::new(Code::NotStoredYet, &unavailable).hint(STORED_LATER),
             Unavailable::Damaged { agent, .. } => Failure::new(Code::AgentDamaged, &unavailable)
                 .hint("look at it with `holon ledger verify`")
@@ -182,6 +187,7 @@ impl From<LedgerError> for Box<Failure> {
             LedgerError::Damaged { .. } | LedgerError::Newer { .. } => {
                 Failure::new(Code::AgentDamaged, &error).hint("look at it with `holon ledger verify`")
             }
+            LedgerError::Locked { .. } => Failure::new(Code::LedgerLocked, &error).hint(LET_GO),
             LedgerError::Full => Failure::new(Code::DiskFull, &error).hint(MAKE_ROOM),
             LedgerError::Open { .. }
             | LedgerError::NotALedger { .. }

@@ -211,6 +211,7 @@ impl Route {
                 Code::TooLarge,
                 Code::UnsupportedMediaType,
                 Code::DiskFull,
+                Code::LedgerLocked,
                 Code::NotStoredYet,
             ]);
         }

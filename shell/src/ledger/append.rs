@@ -6,22 +6,30 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
-use holon_core::{Durable, StepSeq};
+use holon_core::{Durable, Millis, StepSeq};
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::batch::Batch;
 use super::error::{AppendError, LedgerError};
 use super::head::HeadFile;
 use super::link::{self, BatchRow};
+use super::locked::Holders;
 use super::open;
 use super::pen::Pen;
 use super::read::Reader;
 use super::row::RecordRow;
 use super::whole::Files;
+use crate::clock;
 use crate::crash_point::{Point, half_of, reached};
 
 /// Pages of 4 KiB in the write-ahead log from which on they are moved into the file.
 const CHECKPOINT_PAGES: i32 = if cfg!(feature = "crash-points") { 40 } else { 1_000 };
+
+/// How long another program may keep the file locked before whoever writes is told.
+const BUSY: Duration = Duration::from_secs(1);
+
+/// How long a start waits for that.
+const LOCKED_AT_START: Millis = Millis::seconds(30);
 
 /// What a batch survives once it is acknowledged (`runtime.durability`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,8 +75,20 @@ impl Ledger {
     /// When the file is not a ledger, is damaged at its end or ends before what was acknowledged, can't be written, or
     /// holds what this build does not know. It is not changed then.
     pub fn open(path: &Path, durability: Durability) -> Result<Opened, LedgerError> {
+        let (began, mut created) = (clock::now(), false);
+        loop {
+            match Self::open_once(path, durability, &mut created) {
+                Err(LedgerError::Locked { .. }) if clock::since(began) < LOCKED_AT_START => {
+                    std::thread::sleep(Duration::from_millis(100));
+                }
+                opened => return opened.map_err(|error| error.naming_holders(path)),
+            }
+        }
+    }
+
+    fn open_once(path: &Path, durability: Durability, created: &mut bool) -> Result<Opened, LedgerError> {
         let files = Files::look(path)?;
-        let created = open::create(path)?;
+        *created |= open::create(path)?;
         reached(Point::LedgerMade);
         let mut connection = open::connect(path, durability)?;
         let (head, warnings) = open::compare(&connection, path, files, durability)?;
@@ -86,6 +106,8 @@ impl Ledger {
             .map_err(LedgerError::sqlite("opening"))?;
         let reader = Reader::open(path)?;
         let last_step = StepSeq(u64::try_from(last.ends.step).unwrap_or(0));
+        connection.busy_timeout(BUSY).map_err(LedgerError::sqlite("opening"))?;
+        let created = *created;
         let ledger = Self { connection, epoch, last, kinds, wal_pages, head, failed: false };
         Ok(Opened { ledger, reader, last_step, created, warnings })
     }
@@ -107,11 +129,17 @@ impl Ledger {
                 Ok(attest(last.ends.step))
             }
             Err(AppendError::Full) => Err(AppendError::Full),
+            Err(AppendError::Locked) => Err(AppendError::Locked),
             Err(AppendError::Fatal(error)) => {
                 self.failed = true;
                 Err(error.into())
             }
         }
+    }
+
+    /// Who has it locked.
+    pub(super) fn holders(&self) -> Holders {
+        Holders::of(Path::new(self.connection.path().unwrap_or_default()))
     }
 
     /// Moves the write-ahead log into the file when it has grown; for a moment at which nobody waits.
@@ -133,7 +161,7 @@ impl Ledger {
                 self.wal_pages.store(0, Ordering::Relaxed);
                 Ok(())
             }
-            Err(LedgerError::Full) => Ok(()),
+            Err(LedgerError::Full | LedgerError::Locked { .. }) => Ok(()),
             Err(error) => {
                 self.failed = true;
                 Err(error)
@@ -150,7 +178,7 @@ impl Ledger {
             .and_then(|()| self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())));
         match moved.map_err(LedgerError::sqlite("closing")) {
             // What is in the write-ahead log is as durable there.
-            Ok(()) | Err(LedgerError::Full) => {}
+            Ok(()) | Err(LedgerError::Full | LedgerError::Locked { .. }) => {}
             Err(error) => return Err(error),
         }
         self.connection.close().map_err(|(_, error)| LedgerError::sqlite("closing")(error))?;

@@ -29,8 +29,8 @@ pub struct AgentRow {
     pub status: Status,
     /// When something happens to it by itself, at the earliest.
     pub next_deadline: Option<Wall>,
-    /// Messages, operations and runs that are not settled, and a hold; an agent with none of them needs not
-    /// be loaded.
+    /// Messages, operations, runs and obligations that are not settled, and a hold; an agent with none of them is not
+    /// loaded before `next_deadline`.
     pub open_work: u64,
     /// It is in no list.
     pub private: bool,
@@ -66,6 +66,8 @@ pub struct Batch {
     /// What they have spent.
     pub(super) accounts: BTreeMap<AgentId, Account>,
     pub(super) snapshots: BTreeMap<AgentId, AgentSnapshot>,
+    /// Agents that leave memory, as their logs leave them.
+    pub(super) rests: Vec<AgentRow>,
     /// Stored states that turned out to be unusable.
     pub(super) rejected: Vec<(AgentId, EventSeq)>,
     pub(super) through: Option<StepSeq>,
@@ -85,24 +87,12 @@ const ROW_BYTES: usize = 100;
 
 impl AgentRow {
     pub fn of(agent: &Agent) -> Self {
-        let (messages, _) = agent.inbox.totals();
-        // Of a child that is alive somebody wants to know how it stands.
-        let lives = agent.spec.supervisor.is_some() && !agent.childhood.archived;
-        let mut rest = usize::from(lives) + agent.outbox.open().count();
-        rest += agent.ops.len() + usize::from(agent.run.is_some()) + usize::from(agent.hold.is_some());
-        // After a start a stopped agent is told of its tasks, and it is loaded for that.
-        if agent.status != Status::Stopped {
-            rest += agent.tasks.untold().count() + agent.timers.untold().count();
-            rest += agent.timers.armed().count();
-            rest += usize::from(agent.sleep.as_ref().is_some_and(|sleep| sleep.until.is_some()));
-            rest += agent.work.open().filter(|item| item.is_runnable()).count();
-        }
         Self {
             agent: agent.id.clone(),
             event_seq: agent.event_seq,
             status: agent.status,
             next_deadline: agent.next_deadline(agent.last_at).map(|(at, _)| at),
-            open_work: messages.saturating_add(rest as u64),
+            open_work: agent.open_work(),
             private: agent.spec.visibility == Visibility::Private,
             archived: agent.childhood.archived,
         }
@@ -164,6 +154,11 @@ impl Batch {
         self.snapshots.insert(snapshot.agent.id.clone(), snapshot.by(build::id()));
     }
 
+    /// An agent leaves memory: what its row says of its next deadline is what a start goes by.
+    pub fn rests(&mut self, row: AgentRow) {
+        self.rests.push(row);
+    }
+
     /// A stored state that can't be used is thrown away: one that is ahead of the log would look right once the
     /// log has grown past it.
     pub fn reject_snapshot(&mut self, agent: AgentId, event_seq: EventSeq) {
@@ -197,6 +192,7 @@ impl Batch {
         self.accounts.extend(next.accounts);
         self.snapshots.extend(next.snapshots);
         self.rejected.extend(next.rejected);
+        self.rests.extend(next.rests);
         self.through = next.through.or(self.through);
         self.steps += next.steps;
         self.bytes += next.bytes;

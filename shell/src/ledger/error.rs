@@ -8,6 +8,8 @@ use holon_core::event::DecodeError;
 use rusqlite::ErrorCode;
 use rusqlite::ffi;
 
+use super::locked::Holders;
+
 /// Where in the ledger something is; as much of it as is known.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Position {
@@ -88,6 +90,8 @@ pub enum LedgerError {
     NoAgent { agent: String },
     #[error("the disk under the ledger is full; make room on it")]
     Full,
+    #[error("the ledger is locked by {by}; it is free again when that lets go of it, or ends")]
+    Locked { by: Holders },
     #[error("the ledger failed while {doing}: {source}")]
     Sqlite { doing: &'static str, source: rusqlite::Error },
     #[error("the number {number} is beyond what the ledger stores")]
@@ -102,6 +106,9 @@ pub enum AppendError {
     /// Nothing of the batch was written; the same batch may be appended again later.
     #[error("the disk under the ledger is full; make room on it")]
     Full,
+    /// Another process holds a lock; the same.
+    #[error("another process has the ledger locked")]
+    Locked,
     /// It is not known what was written. The ledger takes nothing more; the runtime ends.
     #[error("{0}")]
     Fatal(#[from] LedgerError),
@@ -125,7 +132,15 @@ impl LedgerError {
     }
 
     pub(super) fn sqlite(doing: &'static str) -> impl FnOnce(rusqlite::Error) -> Self {
-        move |source| if is_full(&source) { Self::Full } else { Self::Sqlite { doing, source } }
+        move |source| {
+            if is_full(&source) {
+                Self::Full
+            } else if is_locked(&source) {
+                Self::Locked { by: Holders::default() }
+            } else {
+                Self::Sqlite { doing, source }
+            }
+        }
     }
 
     /// A row that SQLite can't give, or not in the shape that was written.
@@ -141,7 +156,7 @@ impl LedgerError {
             );
             let file = source.sqlite_error_code();
             let damaged = shape || matches!(file, Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase));
-            if damaged { Self::damaged(at, source) } else { Self::Sqlite { doing: "reading", source } }
+            if damaged { Self::damaged(at, source) } else { Self::sqlite("reading")(source) }
         }
     }
 }
@@ -160,8 +175,28 @@ impl AppendError {
 
 impl LedgerError {
     pub(super) fn full_or_fatal(self) -> AppendError {
-        if matches!(self, Self::Full) { AppendError::Full } else { AppendError::Fatal(self) }
+        match self {
+            Self::Full => AppendError::Full,
+            Self::Locked { .. } => AppendError::Locked,
+            error => AppendError::Fatal(error),
+        }
     }
+
+    /// Names who has the ledger locked, where somebody has.
+    pub(super) fn naming_holders(self, path: &Path) -> Self {
+        match self {
+            Self::Locked { .. } => Self::Locked { by: Holders::of(path) },
+            error => error,
+        }
+    }
+}
+
+/// Another process holds what this one needs: nothing was changed, and it may be tried again.
+pub(super) fn is_locked(error: &rusqlite::Error) -> bool {
+    matches!(
+        error.sqlite_error_code(),
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::FileLockingProtocolFailed)
+    )
 }
 
 /// No space for the file, or for the shared index beside it, which holds no data.

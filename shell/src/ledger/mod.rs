@@ -31,6 +31,7 @@ mod history;
 mod landmarks;
 mod link;
 mod lock;
+mod locked;
 #[cfg(test)]
 mod losses;
 mod open;
@@ -64,6 +65,7 @@ pub use head::Head;
 pub use history::{Beginning, Wanted};
 pub use landmarks::Landmark;
 pub use lock::{HomeLock, LockError};
+pub use locked::Holders;
 pub use read::Reader;
 pub use recover::{Loss, RecoverError, Recovered, examine, recover};
 pub use replay::{ReplayFailure, replay};
@@ -71,7 +73,7 @@ pub use reserve::{RESERVE_BYTES, reserve_problem};
 pub use restore::{Records, Restored};
 pub use verify::{VerifyError, VerifyReport, verify};
 pub use whole::check_end;
-pub use writer::{GROUP_BYTES, GROUP_STEPS, Report, Writer};
+pub use writer::{GROUP_BYTES, GROUP_STEPS, Report, Stall, Writer};
 
 /// Name of the ledger within a home.
 pub const FILE_NAME: &str = "ledger.sqlite3";

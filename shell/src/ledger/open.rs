@@ -9,9 +9,10 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::append::Durability;
-use super::error::LedgerError;
+use super::error::{LedgerError, is_locked};
 use super::head::HeadFile;
 use super::link::{self, BatchRow};
+use super::locked::Holders;
 use super::whole::Files;
 use super::{read, schema};
 use crate::crash_point::{Point, reached};
@@ -36,15 +37,20 @@ pub(super) fn create(path: &Path) -> Result<bool, LedgerError> {
 }
 
 pub(super) fn connect(path: &Path, durability: Durability) -> Result<Connection, LedgerError> {
-    let open = |problem: String| LedgerError::Open { path: path.to_owned(), problem };
+    let failed = |error: rusqlite::Error| {
+        if is_locked(&error) {
+            return LedgerError::Locked { by: Holders::default() };
+        }
+        LedgerError::Open { path: path.to_owned(), problem: error.to_string() }
+    };
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags).map_err(|error| open(error.to_string()))?;
-    connection
-        .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
-        .map_err(|error| open(error.to_string()))?;
+    let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(failed)?;
     if connection.is_readonly("main").unwrap_or(false) {
-        return Err(open("the file is read-only".into()));
+        let problem = "the file is read-only".to_owned();
+        return Err(LedgerError::Open { path: path.to_owned(), problem });
     }
+    connection.busy_timeout(BUSY).map_err(failed)?;
     read::check_kind(&connection, path)?;
     connection.set_prepared_statement_cache_capacity(32);
     let synchronous = match durability {
@@ -52,12 +58,9 @@ pub(super) fn connect(path: &Path, durability: Durability) -> Result<Connection,
         Durability::Process => "NORMAL",
     };
     connection
-        .busy_timeout(BUSY)
-        .and_then(|()| {
-            connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get::<_, String>(0))
-        })
+        .pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get::<_, String>(0))
         .and_then(|_| connection.pragma_update(None, "synchronous", synchronous))
-        .map_err(|error| open(error.to_string()))?;
+        .map_err(failed)?;
     Ok(connection)
 }
 

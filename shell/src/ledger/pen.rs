@@ -62,6 +62,7 @@ impl Pen<'_> {
         self.calls(batch, number, &mut link)?;
         fresh.iter().for_each(|id| link.row(&id.0));
         self.agents(batch)?;
+        self.rests(batch)?;
         self.snapshots(batch)?;
         let row = BatchRow { batch: number, epoch: self.epoch, ends, link: link.finish() };
         self.execute(
@@ -180,6 +181,23 @@ impl Pen<'_> {
             .optional()
             .map_err(LedgerError::sqlite("reading where a log ends"))?;
         Err(gap(id.as_str(), held.unwrap_or(0) + 1, first))
+    }
+
+    /// Builds before this one counted waits for the wall clock as open work: whoever leaves memory is written anew.
+    fn rests(&self, batch: &Batch) -> Result<(), LedgerError> {
+        for row in &batch.rests {
+            self.execute(
+                "UPDATE agents SET next_deadline = ?3, open_work = ?4
+                 WHERE agent = ?1 AND event_seq = ?2 AND (open_work <> ?4 OR next_deadline IS NOT ?3)",
+                params![
+                    row.agent.as_str(),
+                    stored(row.event_seq.0)?,
+                    row.next_deadline.map(|at| at.0),
+                    stored(row.open_work)?
+                ],
+            )?;
+        }
+        Ok(())
     }
 
     fn snapshots(&self, batch: &Batch) -> Result<(), LedgerError> {

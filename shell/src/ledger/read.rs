@@ -2,11 +2,15 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::error::LedgerError;
 use super::schema;
+
+/// How long a reader waits for another program's lock.
+const BUSY: Duration = Duration::from_secs(5);
 
 /// Reads a ledger, also while it is written. One read at a time; what takes long deserves a reader of its own.
 #[derive(Debug)]
@@ -30,6 +34,7 @@ impl Reader {
             return Err(LedgerError::NotALedger { path: path.to_owned(), problem });
         }
         connection.set_prepared_statement_cache_capacity(32);
+        connection.busy_timeout(BUSY).map_err(LedgerError::sqlite("opening"))?;
         Ok(Self { connection: Mutex::new(connection) })
     }
 

@@ -53,13 +53,32 @@ impl Reader {
         self.read(agent_rows)
     }
 
+    /// The same one by one, in no memory of their number.
+    ///
+    /// # Errors
+    /// When a row can't be read.
+    pub fn each_agent(&self, mut each: impl FnMut(AgentRow)) -> Result<(), LedgerError> {
+        self.read(|connection| rows_of_agents(connection, &mut each))
+    }
+
+    /// When the newest record was made.
+    ///
+    /// # Errors
+    /// When it can't be read.
+    pub fn newest_record(&self) -> Result<Option<Wall>, LedgerError> {
+        let sql = "SELECT at FROM records ORDER BY position DESC LIMIT 1";
+        self.read(|connection| connection.query_row(sql, [], |row| row.get(0)).optional())
+            .map(|at| at.map(Wall))
+            .map_err(LedgerError::unreadable(Position::default()))
+    }
+
     /// What all agents have spent together.
     ///
     /// # Errors
     /// When the rows can't be read.
     pub fn accounts(&self) -> Result<Accounts, LedgerError> {
         let mut accounts = Accounts::default();
-        self.read(accounts_of)?.iter().for_each(|(_, account)| accounts.add_absent(account));
+        self.read(|connection| each_account(connection, &mut |_, account| accounts.add_absent(&account)))?;
         Ok(accounts)
     }
 
@@ -211,22 +230,33 @@ fn usable(row: &Row<'_>, agent: &AgentId, event_seq: EventSeq) -> Result<AgentSn
 
 /// What agents have spent, those who have spent nothing left out.
 pub(super) fn accounts_of(connection: &Connection) -> Result<Vec<(AgentId, Account)>, LedgerError> {
+    let mut accounts = Vec::new();
+    each_account(connection, &mut |agent, account| accounts.push((agent, account)))?;
+    Ok(accounts)
+}
+
+fn each_account(connection: &Connection, each: &mut dyn FnMut(AgentId, Account)) -> Result<(), LedgerError> {
     let sql = "SELECT agent, account FROM agents WHERE account IS NOT NULL ORDER BY agent";
     let failed = || LedgerError::unreadable(Position::default());
     let mut statement = connection.prepare(sql).map_err(failed())?;
     let mut rows = statement.query([]).map_err(failed())?;
-    let mut accounts = Vec::new();
     while let Some(row) = rows.next().map_err(failed())? {
         let (name, json): (String, String) = (row.get(0).map_err(failed())?, row.get(1).map_err(failed())?);
         let at = || Position::event(&name, 0, None);
         let agent = AgentId::new(&name).map_err(|error| LedgerError::damaged(at(), error))?;
         let account = serde_json::from_str(&json).map_err(|error| LedgerError::damaged(at(), error))?;
-        accounts.push((agent, account));
+        each(agent, account);
     }
-    Ok(accounts)
+    Ok(())
 }
 
 pub(super) fn agent_rows(connection: &Connection) -> Result<Vec<AgentRow>, LedgerError> {
+    let mut agents = Vec::new();
+    rows_of_agents(connection, &mut |row| agents.push(row))?;
+    Ok(agents)
+}
+
+fn rows_of_agents(connection: &Connection, each: &mut dyn FnMut(AgentRow)) -> Result<(), LedgerError> {
     let sql = if schema::version(connection)? < schema::CHILDREN {
         "SELECT agent, event_seq, status, next_deadline, open_work, 0, 0 FROM agents ORDER BY agent"
     } else {
@@ -235,11 +265,10 @@ pub(super) fn agent_rows(connection: &Connection) -> Result<Vec<AgentRow>, Ledge
     let failed = || LedgerError::unreadable(Position::default());
     let mut statement = connection.prepare(sql).map_err(failed())?;
     let mut rows = statement.query([]).map_err(failed())?;
-    let mut agents = Vec::new();
     while let Some(row) = rows.next().map_err(failed())? {
-        agents.push(agent_row(row)?);
+        each(agent_row(row)?);
     }
-    Ok(agents)
+    Ok(())
 }
 
 pub(super) fn agent_row(row: &Row<'_>) -> Result<AgentRow, LedgerError> {

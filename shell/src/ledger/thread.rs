@@ -1,5 +1,5 @@
 //! The writing thread: it takes whatever has piled up while it was writing, makes it durable in one
-//! transaction, and says so. A full disk is waited out; any other failure ends it.
+//! transaction, and says so. A full disk and locks of others are waited out; any other failure ends it.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -11,8 +11,9 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::append::Ledger;
 use super::batch::Batch;
 use super::error::{AppendError, LedgerError};
+use super::locked::Holders;
 use super::reserve::Reserve;
-use super::writer::{GROUP_BYTES, GROUP_STEPS, Load, Message, Report};
+use super::writer::{GROUP_BYTES, GROUP_STEPS, Load, Message, Report, Stall};
 use crate::text::Texts;
 
 /// Between two attempts at a full disk.
@@ -27,6 +28,10 @@ pub(super) trait Disk: Send + 'static {
     fn append(&mut self, batch: &Batch) -> Result<Durable, AppendError>;
     fn tend(&mut self) -> Result<(), LedgerError>;
     fn close(self) -> Result<(), LedgerError>;
+    /// Who has it locked.
+    fn holders(&self) -> Holders {
+        Holders::default()
+    }
 }
 
 impl Disk for Ledger {
@@ -41,6 +46,10 @@ impl Disk for Ledger {
     fn close(self) -> Result<(), LedgerError> {
         self.close()
     }
+
+    fn holders(&self) -> Holders {
+        self.holders()
+    }
 }
 
 /// Everything that the thread has.
@@ -51,8 +60,10 @@ pub(super) struct Thread<D> {
     inbox: Receiver<Batch>,
     outbox: UnboundedSender<Message>,
     queue: VecDeque<Batch>,
-    /// While the disk is full, how long to wait before the next attempt.
+    /// While nothing can be written, how long to wait before the next attempt.
     full: Option<Duration>,
+    /// Why, as it was reported.
+    stalled: Option<Stall>,
     closed: bool,
     attempts_left: u32,
     /// The next attempt comes before its pause is over, for something new is there.
@@ -77,6 +88,7 @@ impl<D: Disk> Thread<D> {
             outbox,
             queue: VecDeque::new(),
             full: None,
+            stalled: None,
             closed: false,
             attempts_left: LAST_ATTEMPTS,
             early: false,
@@ -168,6 +180,17 @@ impl<D: Disk> Thread<D> {
                 self.say_who_waits();
                 Ok(())
             }
+            Err(AppendError::Locked) => {
+                self.queue.push_front(group);
+                let by = self.disk.holders();
+                if self.closed {
+                    let left = self.attempts_left.checked_sub(1);
+                    self.attempts_left = left.ok_or_else(|| LedgerError::Locked { by: by.clone() })?;
+                }
+                self.stalls(Stall::Locked { by });
+                self.say_who_waits();
+                Ok(())
+            }
             Err(AppendError::Fatal(error)) => Err(error),
         }
     }
@@ -178,7 +201,7 @@ impl<D: Disk> Thread<D> {
             return Ok(());
         }
         if self.reserve.hold()? {
-            self.full = None;
+            (self.full, self.stalled) = (None, None);
             self.say(Report::Recovered, Load::default());
         } else {
             self.is_full();
@@ -187,16 +210,23 @@ impl<D: Disk> Thread<D> {
     }
 
     fn is_full(&mut self) {
+        self.stalls(Stall::Full);
+    }
+
+    fn stalls(&mut self, why: Stall) {
         match self.full {
-            None => {
-                self.full = Some(FIRST_PAUSE);
-                self.say(Report::Full, Load::default());
-            }
+            None => self.full = Some(FIRST_PAUSE),
             Some(pause) => {
                 // However much comes, only time makes the pauses longer.
                 let longer = if self.early { pause } else { pause * 2 };
-                self.full = Some(longer.clamp(FIRST_PAUSE, LONGEST_PAUSE));
+                // An attempt at a lock waits for it in any case.
+                let longest = if why == Stall::Full { LONGEST_PAUSE } else { FIRST_PAUSE };
+                self.full = Some(longer.clamp(FIRST_PAUSE, longest));
             }
+        }
+        if self.stalled.as_ref() != Some(&why) {
+            self.stalled = Some(why.clone());
+            self.say(Report::Stalled(why), Load::default());
         }
     }
 

@@ -1,5 +1,6 @@
 //! The driver's end of the writing thread: it hands over batches, and hears what became of them.
 
+use std::fmt;
 use std::io;
 use std::path::Path;
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
@@ -11,6 +12,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, error::TryRecvError, unbounded_channe
 use super::append::Ledger;
 use super::batch::Batch;
 use super::error::LedgerError;
+use super::locked::Holders;
 use super::reserve::Reserve;
 use super::thread::{Disk, Thread};
 use crate::spawn;
@@ -31,14 +33,32 @@ pub enum Report {
     /// Every step through this one is on disk.
     Durable(Durable),
     /// Nothing can be written; the writer goes on trying. New input is to be refused until
-    /// [`Report::Recovered`]; a batch that is [`Batch::urgent`] still finds room.
-    Full,
+    /// [`Report::Recovered`]; on a full disk a batch that is [`Batch::urgent`] still finds room.
+    Stalled(Stall),
     /// The steps through this one were handed over, and there is no room for them: they wait.
     Waits(StepSeq),
-    /// There is room again, and the reserve is back.
+    /// It can be written again, and the reserve is back.
     Recovered,
     /// The ledger takes nothing more; the runtime ends. Nothing that was not reported is durable for sure.
     Failed(LedgerError),
+}
+
+/// Why nothing can be written for now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stall {
+    /// The disk has no room.
+    Full,
+    /// Other processes hold locks on the ledger.
+    Locked { by: Holders },
+}
+
+impl fmt::Display for Stall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Full => f.write_str("the disk of the ledger is full; waiting for room"),
+            Self::Locked { by } => write!(f, "the ledger is locked by {by}; waiting until it lets go of it"),
+        }
+    }
 }
 
 /// The driver's end of the writing thread.
@@ -243,7 +263,7 @@ mod tests {
         loop {
             match next(writer) {
                 Report::Durable(durable) if durable.through() == through => return,
-                Report::Durable(_) | Report::Full | Report::Waits(_) | Report::Recovered => {}
+                Report::Durable(_) | Report::Stalled(Stall::Full) | Report::Waits(_) | Report::Recovered => {}
                 Report::Failed(error) => panic!("{error}"),
             }
         }
@@ -289,7 +309,7 @@ mod tests {
         let mut writer = start(&home, &world, &disk);
         let (batch, step) = world.step(created("main"));
         writer.send(batch).unwrap();
-        assert!(matches!(next(&mut writer), Report::Full));
+        assert!(matches!(next(&mut writer), Report::Stalled(Stall::Full)));
         assert!(matches!(next(&mut writer), Report::Waits(through) if through == step.seq()));
         std::thread::sleep(Duration::from_millis(250));
         assert!(writer.try_report().is_none());
@@ -308,7 +328,7 @@ mod tests {
         let mut writer = start(&home, &world, &disk);
         let (batch, first) = world.step(created("main"));
         writer.send(batch).unwrap();
-        assert!(matches!(next(&mut writer), Report::Full));
+        assert!(matches!(next(&mut writer), Report::Stalled(Stall::Full)));
         assert!(matches!(next(&mut writer), Report::Waits(through) if through == first.seq()));
         assert!(reserve.exists());
         let (batch, step) = world.step(stop("main"));

@@ -1,12 +1,19 @@
 //! The task that owns the driver: requests, outcomes, deadlines and reports of the disk come together here.
 
-use holon_core::AgentId;
+use std::time::Duration;
+
+use holon_core::{AgentId, Millis};
 use tokio::time::Instant;
 
 use super::Unavailable;
 use super::mailbox::{Answered, Mailbox, Make, Request, Urgency};
 use super::residents::Residents;
 use crate::driver::{Driver, DriverError, LoadError, NoAnswer};
+
+/// Until those who may leave are looked at again, while something is on its way to the disk.
+const SOON: Duration = Duration::from_millis(100);
+/// Whoever has something due within so long is not worth a way out and back.
+const STAYS_FOR: Millis = Millis::seconds(60);
 
 pub(super) struct Keeper {
     driver: Driver,
@@ -41,7 +48,10 @@ impl Keeper {
                 Woken::Idle => self.park_idle()?,
                 Woken::Pumped(pumped) => pumped?,
             }
-            self.driver.load_children().await?;
+            self.driver.load_wanted().await?;
+            for agent in self.driver.take_arrived() {
+                self.touch(Some(&agent));
+            }
         }
         let Self { driver, mailbox, mut warn, .. } = self;
         // Whoever still asks is told at once.
@@ -136,13 +146,17 @@ impl Keeper {
         }
     }
 
-    /// Lets those leave memory who have nothing to do.
+    /// Lets those leave memory who have nothing to do; whoever has soon stays.
     fn park_idle(&mut self) -> Result<(), DriverError> {
-        for agent in self.residents.due(Instant::now()) {
-            if self.driver.park(&agent)? {
-                self.residents.forget(&agent);
-            }
+        let now = Instant::now();
+        if !self.driver.caught_up() || !self.driver.has_room() {
+            self.residents.postpone(now + SOON);
+            return Ok(());
         }
+        let due = self.residents.due(now);
+        let soon = |agent: &AgentId| self.driver.idles_for(agent).is_some_and(|wait| wait < STAYS_FOR);
+        let idle: Vec<AgentId> = due.into_iter().filter(|agent| !soon(agent)).collect();
+        self.driver.park(&idle)?.iter().for_each(|agent| self.residents.forget(agent));
         Ok(())
     }
 }

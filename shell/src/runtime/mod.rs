@@ -19,7 +19,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::driver::{Driver, DriverError, NoAnswer, Room};
-use crate::ledger::{Fork, ForkError, LedgerError, Reader, Restored};
+use crate::ledger::{Fork, ForkError, LedgerError, Reader, Restored, Stall};
 use crate::perform::Performers;
 use crate::spawn;
 use crate::text::Texts;
@@ -47,10 +47,13 @@ pub enum Unavailable {
          in reserve)"
     )]
     DiskFull,
+    /// Other processes hold locks on the ledger.
+    #[error("the ledger is locked by {by}: the runtime takes nothing new until that lets go of it, or ends")]
+    LedgerLocked { by: String },
     /// It was taken in and can't be taken back.
     #[error(
-        "it is not stored yet: the disk of the ledger is full. It was taken in, and is done as soon as there is \
-         room; it is forgotten if the runtime ends before that"
+        "it is not stored yet: the disk of the ledger is full, or another process has it locked. It was taken in, and is \
+         done as soon as it can be written; it is forgotten if the runtime ends before that"
     )]
     NotStoredYet,
     /// The log of that agent is damaged; others are not concerned.
@@ -132,7 +135,7 @@ impl Runtime {
         let (sender, receiver) = oneshot::channel();
         let read = Box::new(move |view: Result<View<'_>, Unavailable>| drop(sender.send(view.map(read))));
         self.post.send(Urgency::Normal, Request::Read { agent: agent.cloned(), read }).await?;
-        receiver.await.map_err(|_| Unavailable::Leaving)?
+        receiver.await.map_err(|_| Unavailable::Leaving)?.map_err(|unavailable| self.named(unavailable))
     }
 
     /// One agent as the ledger has it, to look at: not as it is now, and without waiting for anybody. Blocks on the
@@ -168,7 +171,21 @@ impl Runtime {
 
     /// What keeps new work out, although the runtime answers.
     pub fn problem(&self) -> Option<Unavailable> {
-        self.room.is_full().then_some(Unavailable::DiskFull)
+        self.room.stall().map(|stall| match stall {
+            Stall::Full => Unavailable::DiskFull,
+            Stall::Locked { by } => Unavailable::LedgerLocked { by: by.to_string() },
+        })
+    }
+
+    /// Says by its name what keeps new work out.
+    fn named(&self, unavailable: Unavailable) -> Unavailable {
+        match unavailable {
+            Unavailable::DiskFull => self.problem().unwrap_or(unavailable),
+            Unavailable::Leaving
+            | Unavailable::LedgerLocked { .. }
+            | Unavailable::NotStoredYet
+            | Unavailable::Damaged { .. } => unavailable,
+        }
     }
 
     pub fn texts(&self) -> &Texts {
@@ -213,6 +230,6 @@ impl Runtime {
         let (answered, receiver) = oneshot::channel();
         let request = Request::Ask { agent: agent.cloned(), urgency, make: Box::new(make), answered };
         self.post.send(urgency, request).await?;
-        receiver.await.map_err(|_| Unavailable::Leaving)?
+        receiver.await.map_err(|_| Unavailable::Leaving)?.map_err(|unavailable| self.named(unavailable))
     }
 }

@@ -9,6 +9,9 @@ use tokio::time::Instant;
 /// An agent that nobody asked for so long, and that has nothing to do, leaves memory.
 pub(super) const IDLE: Duration = Duration::from_secs(60);
 
+/// Agents that leave memory at once at most: they are written down in one transaction.
+const AT_ONCE: usize = 1_024;
+
 /// The agents in memory, each with the moment at which to see whether it may leave.
 #[derive(Debug, Default)]
 pub(super) struct Residents {
@@ -35,15 +38,21 @@ impl Residents {
         self.next
     }
 
-    /// Those who were not needed for long enough. They are asked again later, unless they are forgotten.
+    /// Nobody is looked at before.
+    pub(super) fn postpone(&mut self, until: Instant) {
+        self.next = self.next.map(|next| next.max(until));
+    }
+
+    /// Those who were not needed for long enough, a few at a time. They are asked again later, unless they are forgotten.
     pub(super) fn due(&mut self, now: Instant) -> Vec<AgentId> {
         let due: Vec<AgentId> = {
             let due = self.looked_at.iter_mut().filter(|(_, at)| **at <= now);
-            due.map(|(agent, at)| {
-                *at = now + IDLE;
-                agent.clone()
-            })
-            .collect()
+            due.take(AT_ONCE)
+                .map(|(agent, at)| {
+                    *at = now + IDLE;
+                    agent.clone()
+                })
+                .collect()
         };
         self.next = self.looked_at.values().min().copied();
         due

@@ -11,7 +11,7 @@ use holon_core::ids::{AgentId, EventSeq, MessageId, OpId, StepSeq};
 use holon_core::outcome::SupervisorIdentity;
 use holon_core::record::Step;
 use holon_core::replay::Call;
-use holon_core::{ContentId, Durable, Effect, Event, Record};
+use holon_core::{ContentId, Durable, Effect, Event, Record, Wall};
 
 use crate::failure::{Failure, ensure};
 use image::{Damage, Found, Image, Reader};
@@ -117,6 +117,11 @@ impl Disk {
     /// Number of the last step that was accepted.
     pub fn last_step(&self) -> StepSeq {
         self.rows.iter().rev().find_map(|row| row.step).unwrap_or(StepSeq(0))
+    }
+
+    /// When the newest record was made.
+    pub fn newest(&self) -> Option<Wall> {
+        self.rows.iter().rev().find_map(|row| row.records.last()).map(|record| record.at)
     }
 
     /// Whether the step is on stable storage.

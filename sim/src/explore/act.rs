@@ -52,6 +52,7 @@ impl Situation {
                 self.due = false;
                 if setting.sabotage != Some(Sabotage::LoseWake) {
                     self.input(setting, Input::Tick)?;
+                    self.load_due(setting)?;
                 }
             }
             Move::Sync => self.sync(setting)?,
@@ -172,8 +173,9 @@ impl Situation {
         if let Some(pot) = self.passing() {
             self.pay(pot);
         }
-        if let Some(deadline) = self.host.as_ref().and_then(|host| host.next_deadline()) {
-            self.at += deadline.wait.0.saturating_mul(1_000);
+        let own = self.host.as_ref().and_then(|host| host.next_deadline()).map(|deadline| deadline.wait);
+        if let Some(wait) = own.into_iter().chain(self.absent_wait()).min() {
+            self.at += wait.0.saturating_mul(1_000);
             self.due = true;
         }
     }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use holon_core::AgentId;
 use holon_core::agent::Agent;
 use holon_core::event::operation::OpKind;
 use holon_core::host::Host;
 use holon_core::ids::Seed;
 use holon_core::replay::Call;
 use holon_core::snapshot::AgentSnapshot;
+use holon_core::{AgentId, Millis};
 
 use super::Sabotage;
 use super::situation::{Setting, Situation};
@@ -110,6 +110,26 @@ impl Situation {
         if let Some(snapshot) = host.park(&agent) {
             let read = read_back(&snapshot.agent)?.agent;
             Arc::make_mut(&mut self.checks).parked.insert(agent, read);
+        }
+        Ok(())
+    }
+
+    /// How long until something is due for those who have left memory.
+    pub(super) fn absent_wait(&self) -> Option<Millis> {
+        let now = self.host.as_ref()?.facts().now;
+        let next = |agent: &Agent| agent.next_deadline(agent.last_at).map(|(at, _)| now.until(at));
+        self.checks.parked.values().filter_map(next).min()
+    }
+
+    /// They come back when it is.
+    pub(super) fn load_due(&mut self, setting: Setting<'_>) -> Result<(), Failure> {
+        while self.absent_wait() == Some(Millis(0)) {
+            let Some(now) = self.host.as_ref().map(|host| host.facts().now) else { return Ok(()) };
+            let is_due = |agent: &&Agent| agent.next_deadline(agent.last_at).is_some_and(|(at, _)| at <= now);
+            let Some(agent) = self.checks.parked.values().find(is_due).map(|agent| agent.id.clone()) else {
+                return Ok(());
+            };
+            self.load(setting, &agent)?;
         }
         Ok(())
     }

@@ -171,7 +171,11 @@ impl Situation {
         if !self.shelf.pending.is_empty() || self.due {
             return None;
         }
-        let Deadline { reason, agent, .. } = self.host.as_ref()?.next_deadline()?;
+        let (own, absent) = (self.host.as_ref()?.next_deadline(), self.absent_wait());
+        let Some(Deadline { reason, agent, wait, .. }) = own else { return absent.map(|_| Pot::Free) };
+        if absent.is_some_and(|absent| absent < wait) {
+            return Some(Pot::Free);
+        }
         let silent = match reason {
             DeadlineReason::OperationTimeout if self.lets_go(&agent) => false,
             DeadlineReason::OperationTimeout | DeadlineReason::TurnLimit | DeadlineReason::StopTask => {

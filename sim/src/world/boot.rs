@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use holon_core::Input;
 use holon_core::agent::Agent;
 use holon_core::event::operation::OpKind;
 use holon_core::host::Host;
@@ -258,6 +259,10 @@ impl World<'_> {
         host.resume_accounts(self.checks.accounts());
         let alive = self.checks.agents().values().filter(|agent| !agent.childhood.archived);
         host.resume_names(alive.map(|agent| agent.id.clone()));
+        if let Some(newest) = self.disk.newest() {
+            host.resume_clock(newest);
+        }
+        self.life.wall = Some(host.facts().now);
         let site = self.site("boot", 0, "mono");
         let which = self.choices.below(site.about("unusable"), 6);
         let started = Host::new(form::unusable(&config, which), seed).is_ok();
@@ -270,12 +275,17 @@ impl World<'_> {
         let mut agents = self.disk.agents();
         // Whoever follows an agent catches up from the ledger.
         self.outside.observed.clone_from(&agents);
-        // Who has come to an end stays out of memory until somebody asks.
-        let (all, lost) = (self.checks.agents().values(), &self.outside.lost);
-        let over = all.filter(|agent| {
-            lost.contains(&agent.id) || (agent.childhood.archived && agent.outbox.is_empty())
-        });
+        // Who has come to an end stays out of memory until somebody asks, and who only waits until something is due.
+        let (all, lost, now) = (self.checks.agents().values(), &self.outside.lost, self.now().wall);
+        let rests = |agent: &Agent| {
+            let next = agent.next_deadline(agent.last_at);
+            agent.open_work() == 0 && next.is_none_or(|(at, _)| at > now)
+        };
+        let over = all.filter(|agent| lost.contains(&agent.id) || rests(agent));
         let over: BTreeMap<_, Agent> = over.map(|agent| (agent.id.clone(), agent.clone())).collect();
+        let next = |agent: &Agent| agent.next_deadline(agent.last_at).map(|(at, _)| at);
+        let absent = over.values().filter(|agent| !lost.contains(&agent.id));
+        self.life.absent = absent.filter_map(|agent| Some((agent.id.clone(), next(agent)?))).collect();
         agents.retain(|agent, _| !over.contains_key(agent));
         self.checks.parked.extend(over);
         let before = self.counts.steps;
@@ -305,6 +315,11 @@ impl World<'_> {
             }
         }
         self.life.recovered = true;
+        if agents.is_empty() && !self.life.absent.is_empty() {
+            // Nobody's recovery has read the clocks.
+            let now = self.now();
+            self.call(Call::Step { now, input: Input::Tick })?;
+        }
         self.follow_up()?;
         self.recovery_ends(before, agents.len())
     }

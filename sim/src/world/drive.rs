@@ -182,6 +182,7 @@ impl World<'_> {
             let now = self.now();
             self.call(Call::Step { now, input: Input::Tick })?;
         }
+        self.load_absent()?;
         // Looks at every command are as rare as there are many.
         let rare = 1 + self.outside.supervised.len() as u64 / CROWD;
         if self.options.judges == Judges::All && self.counts.steps.is_multiple_of(rare) {
@@ -307,11 +308,11 @@ impl World<'_> {
     /// Sets the driver's timer.
     fn arm(&mut self) {
         self.life.wake += 1;
-        let deadline = self.life.host.as_ref().and_then(|host| host.next_deadline());
-        if let Some(deadline) = deadline
+        let own = self.life.host.as_ref().and_then(|host| host.next_deadline()).map(|deadline| deadline.wait);
+        if let Some(wait) = own.into_iter().chain(self.absent_wait()).min()
             && self.options.sabotage != Some(Sabotage::LoseWake)
         {
-            let at = self.at.saturating_add(deadline.wait.0.saturating_mul(1_000));
+            let at = self.at.saturating_add(wait.0.saturating_mul(1_000));
             let mut at = self.timer(at);
             if self.options.sabotage == Some(Sabotage::Oversleep) && !self.outside.ending.is_empty() {
                 at = at.saturating_add(OVERSLEPT);

@@ -26,7 +26,7 @@ use holon_core::config::Bounds;
 use holon_core::host::Host;
 use holon_core::ids::TaskId;
 use holon_core::record::Step;
-use holon_core::{AgentId, EventSeq, Input, MessageId, OpId, StepSeq};
+use holon_core::{AgentId, EventSeq, Input, MessageId, OpId, StepSeq, Wall};
 
 use crate::checks::Checks;
 use crate::choices::{Choices, Seeded, Site, splitmix64};
@@ -127,6 +127,10 @@ struct Life {
     more: bool,
     /// Every agent has been recovered.
     recovered: bool,
+    /// When something is due for those who are not in memory.
+    absent: BTreeMap<AgentId, Wall>,
+    /// The host's clock after the last step.
+    wall: Option<Wall>,
     /// The step that shut it down.
     drained: Option<StepSeq>,
     /// It takes no requests any more.

@@ -3,7 +3,7 @@
 use holon_core::outcome::{Certainty, OpFailure, Outcome};
 use holon_core::replay::Call;
 use holon_core::snapshot::AgentSnapshot;
-use holon_core::{AgentId, Input, OpId, Text};
+use holon_core::{AgentId, Input, Millis, OpId, Text};
 
 use super::{Sabotage, World};
 use crate::failure::{Failure, safety};
@@ -26,8 +26,10 @@ impl World<'_> {
         if !self.injector.strikes(faults, &mut *self.choices, site, "parks", faults.parks) {
             return Ok(());
         }
+        let deadline = host.wall_deadline(&agent);
         if let Some(snapshot) = host.park(&agent) {
             self.injector.saw("agent parked");
+            self.life.absent.extend(deadline.map(|(at, _)| (agent.clone(), at)));
             self.checks.parked.insert(agent.clone(), snapshot.agent);
             self.log(Call::Park { agent })?;
         }
@@ -36,7 +38,56 @@ impl World<'_> {
 
     /// Whom an input is for is in memory.
     pub(super) fn bring_in(&mut self, input: &Input) -> Result<(), Failure> {
-        input.agent().map_or(Ok(()), |agent| self.admit(agent))
+        input.agent().map_or(Ok(()), |agent| self.bring_back(agent))
+    }
+
+    /// Who has left memory comes back as a start would bring it in.
+    fn bring_back(&mut self, agent: &AgentId) -> Result<(), Failure> {
+        if !self.checks.parked.contains_key(agent) {
+            return Ok(());
+        }
+        self.admit(agent)?;
+        let there = self.life.host.as_ref().is_some_and(|host| host.view().agent(agent).is_some());
+        if !there {
+            return Ok(());
+        }
+        let (report, ends) = self.probe(agent);
+        self.call_with(Call::Recover { now: self.now(), agent: agent.clone(), report }, &ends)?;
+        while self.life.more && self.life.host.is_some() {
+            let now = self.now();
+            self.call(Call::Step { now, input: Input::Tick })?;
+        }
+        Ok(())
+    }
+
+    /// Who has left memory comes back when something is due, and when the clock has gone back: what is waited for moves
+    /// with it.
+    pub(super) fn load_absent(&mut self) -> Result<(), Failure> {
+        if !self.life.recovered {
+            return Ok(());
+        }
+        while let Some(now) = self.life.host.as_ref().map(|host| host.facts().now) {
+            if self.life.wall.replace(now).is_some_and(|before| now < before) {
+                self.life.absent.values_mut().for_each(|at| *at = now);
+            }
+            let due = self.life.absent.iter().filter(|(_, at)| **at <= now);
+            let Some(agent) =
+                due.min_by_key(|(agent, at)| (**at, (*agent).clone())).map(|(agent, _)| agent.clone())
+            else {
+                return self.checks.nobody_absent_is_overdue();
+            };
+            self.life.absent.remove(&agent);
+            if self.options.sabotage != Some(Sabotage::ForgetDeadline) {
+                self.bring_back(&agent)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// How long until something is due for those who are not in memory, from the host's last step on.
+    pub(super) fn absent_wait(&self) -> Option<Millis> {
+        let now = self.life.host.as_ref()?.facts().now;
+        self.life.absent.values().min().map(|at| now.until(*at))
     }
 
     /// A child is asked for: it comes back, and takes what there is for it. One whose log is damaged is lost to its
@@ -76,6 +127,7 @@ impl World<'_> {
             return Ok(());
         }
         let Some(parked) = self.checks.parked.remove(agent) else { return Ok(()) };
+        self.life.absent.remove(agent);
         let Some(host) = &mut self.life.host else { return Ok(()) };
         let through = parked.event_seq;
         host.admit(Some(AgentSnapshot::of(&parked)), Vec::new())

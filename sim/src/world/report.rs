@@ -85,6 +85,8 @@ pub enum Sabotage {
     Oversleep,
     /// A parked agent is handed something without being brought in.
     ForgetParked,
+    /// Nobody comes back into memory for what is due.
+    ForgetDeadline,
     /// The ledger is read without looking at its links.
     TrustingReader,
     /// A reader gives up more than was damaged.

@@ -73,6 +73,36 @@ fn a_timer_fires_once_and_wakes_its_agent() {
 }
 
 #[test]
+fn whoever_only_waits_leaves_memory_and_its_deadline_is_known() {
+    let mut world = with(spec(3_600, None, Misfire::Once));
+    let due = timer(&world).next_fire_at.unwrap();
+    let deadline = world.host.wall_deadline(&agent("main"));
+    assert_eq!(deadline, Some((due, crate::host::DeadlineReason::Timer)));
+    assert_eq!(world.agent("main").open_work(), 0, "a start leaves it where it is");
+    world.park("main");
+    assert_eq!(world.host.next_deadline(), None, "whoever keeps its deadline loads it");
+    world.pass(Millis::seconds(3_600));
+    assert_eq!(ticks(&world).len(), 0);
+    world.bring_in(&agent("main"));
+    assert!(world.agent("main").run.is_some());
+    work_off(&mut world);
+    assert_eq!(ticks(&world), ["timer_1 fired: look at the build"]);
+}
+
+#[test]
+fn a_step_back_of_the_clock_moves_what_waits_outside_of_memory() {
+    let mut world = with(spec(7_200, None, Misfire::Once));
+    world.park("main");
+    world.pass(Millis::seconds(1_800));
+    world.now.wall = Wall(world.now.wall.0 - 5 * 3_600 * 1_000_000);
+    world.pass(Millis(0));
+    world.bring_in(&agent("main"));
+    let left = world.host.next_deadline().unwrap().wait;
+    // The step is recorded as of its last record, and so much is left of the wait as was then.
+    assert_eq!(left, Millis::seconds(7_200), "it is not hours late");
+}
+
+#[test]
 fn what_fires_during_the_turn_of_a_tick_is_told_afterwards_in_one_message() {
     let mut world = with(spec(60, Some(60), Misfire::Once));
     world.pass(Millis::seconds(60));

@@ -167,7 +167,9 @@ async fn admit(app: &App, agent: AgentId, ingress: Ingress) -> Handled<Answer<Ad
     let idempotency = ingress.idempotency.clone();
     let ask = move |reply| Input::Ingress { agent: named, ingress, reply };
     let answered = match (app.runtime.ask(Some(&agent), ask).await, idempotency) {
-        (Err(Unavailable::DiskFull), Some(idempotency)) => known(app, agent.clone(), idempotency).await?,
+        (Err(Unavailable::DiskFull | Unavailable::LedgerLocked { .. }), Some(idempotency)) => {
+            known(app, agent.clone(), idempotency).await?
+        }
         (answered, idempotency) => {
             answered.map_err(|unavailable| unanswered(unavailable, idempotency.map(|it| it.key)))?
         }

@@ -67,7 +67,9 @@ async fn now<T: Send + 'static>(
     let read = tokio::time::timeout(ANSWERED_WITHIN, app.runtime.read(Some(agent), read));
     let (seen, event_seq) = match read.await {
         Ok(Ok(seen)) => seen.ok_or_else(|| Failure::unknown_agent(agent))?,
-        Ok(Err(full @ (Unavailable::DiskFull | Unavailable::NotStoredYet))) => {
+        Ok(Err(
+            full @ (Unavailable::DiskFull | Unavailable::LedgerLocked { .. } | Unavailable::NotStoredYet),
+        )) => {
             return Ok(Err(full.to_string()));
         }
         Ok(Err(unavailable @ (Unavailable::Leaving | Unavailable::Damaged { .. }))) => {
