@@ -99,7 +99,7 @@ fn absolute_paths_inside_of_the_root_are_as_good() {
     let changed = place.apply(&named(&format!("{root}/sub/a"))).unwrap();
     assert_eq!(changed[0].0, "sub/a");
     place.apply(&wrapped(&format!("*** Update File: {root}/sub/a\n@@\n-1\n+one"))).unwrap();
-    for outside in ["/etc/passwd".to_owned(), format!("{root}/../a"), format!("{root}x/a"), root.clone()] {
+    for outside in ["/etc/passwd".to_owned(), format!("{root}/../a"), format!("{root}x/a"), root] {
         let (kind, _) = place.refused(&named(&outside));
         assert_eq!(kind, ToolErrorKind::ExecutionRootViolation, "{outside}");
     }
