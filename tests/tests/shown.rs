@@ -1,8 +1,6 @@
 //! What the model is shown of operators and outsiders: corrections stand where they stood, whoever died meanwhile, and
 //! text from outside stays between its fences, over every protocol.
 
-use std::time::Duration;
-
 use end_to_end::Holon;
 use end_to_end::daemon::Daemon;
 use end_to_end::http::ask;
@@ -24,7 +22,7 @@ fn corrected(ends: impl Fn(&Daemon)) {
         } else if shown.contains("was interrupted here") {
             says("B it is.")
         } else {
-            Reply::Late(Duration::from_secs(60), Box::new(says("never seen")))
+            Reply::Hang
         }
     });
     let daemon = Daemon::new(&provider);
@@ -42,7 +40,7 @@ fn corrected(ends: impl Fn(&Daemon)) {
     assert_eq!(requests.len(), 3, "no other turn: {requests:#?}");
     let (before, after) = (messages(&requests[1]), messages(&requests[2]));
     assert_eq!(before, &after[..before.len()], "nothing that was sent is said otherwise");
-    let texts: Vec<String> = after.iter().map(|message| message["content"].to_string()).collect();
+    let texts: Vec<String> = after.iter().map(|message| text(&message["content"])).collect();
     let place = |text: &str| {
         let mut places = (0..texts.len()).filter(|at| texts[*at].contains(text));
         let first = places.next().unwrap_or_else(|| panic!("{text:?} is shown: {texts:#?}"));
