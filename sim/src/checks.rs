@@ -322,9 +322,9 @@ impl Checks {
     }
 
     /// W5: who has left memory comes back when a timer is due.
-    pub fn nobody_absent_is_overdue(&mut self) -> Result<(), Failure> {
-        for id in self.parked.keys() {
-            let overdue = self.reference.overdue(id);
+    pub fn nobody_absent_is_overdue(&self, now: Wall, lost: &BTreeSet<AgentId>) -> Result<(), Failure> {
+        for id in self.parked.keys().filter(|id| !lost.contains(*id)) {
+            let overdue = self.reference.overdue_at(id, now);
             ensure!(
                 overdue.is_none(),
                 "W5",

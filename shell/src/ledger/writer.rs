@@ -263,7 +263,7 @@ mod tests {
         loop {
             match next(writer) {
                 Report::Durable(durable) if durable.through() == through => return,
-                Report::Durable(_) | Report::Stalled(Stall::Full) | Report::Waits(_) | Report::Recovered => {}
+                Report::Durable(_) | Report::Stalled(_) | Report::Waits(_) | Report::Recovered => {}
                 Report::Failed(error) => panic!("{error}"),
             }
         }

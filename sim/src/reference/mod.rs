@@ -523,6 +523,12 @@ impl Reference {
         model.timers.overdue()
     }
 
+    /// The same of an agent that is not in memory.
+    pub fn overdue_at(&self, agent: &AgentId, now: holon_core::Wall) -> Option<TimerId> {
+        let model = self.agents.get(agent).filter(|model| !model.stopped)?;
+        model.timers.overdue_at(now)
+    }
+
     /// Agents that should be at work although nothing keeps them: started, idle, something queued.
     pub fn idle_with_work(&self) -> impl Iterator<Item = &AgentId> {
         self.idle_with_work.iter()

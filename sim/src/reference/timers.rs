@@ -130,6 +130,12 @@ impl Timers {
         self.all.iter().find(|(_, timer)| late(timer)).map(|(id, _)| *id)
     }
 
+    /// The same at another moment: nothing was recorded since.
+    pub(super) fn overdue_at(&self, now: Wall) -> Option<TimerId> {
+        let late = |timer: &Timer| timer.next.is_some_and(|next| next <= now);
+        self.all.iter().find(|(_, timer)| late(timer)).map(|(id, _)| *id)
+    }
+
     pub(super) fn make(&self, timer: &TimerSpec) -> Vec<Told> {
         let fits = |length: Millis| (LEAST..=MOST).contains(&length.0);
         let armed = self.all.values().filter(|timer| timer.next.is_some()).count();

@@ -74,7 +74,7 @@ impl World<'_> {
             let Some(agent) =
                 due.min_by_key(|(agent, at)| (**at, (*agent).clone())).map(|(agent, _)| agent.clone())
             else {
-                return self.checks.nobody_absent_is_overdue();
+                return self.checks.nobody_absent_is_overdue(now, &self.outside.lost);
             };
             self.life.absent.remove(&agent);
             if self.options.sabotage != Some(Sabotage::ForgetDeadline) {

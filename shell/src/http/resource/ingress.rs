@@ -215,7 +215,7 @@ async fn known(app: &App, agent: AgentId, idempotency: Idempotency) -> Handled<A
         let host = app.runtime.as_stored(&app.reader, &agent)?;
         match host.view().admitted(&agent, &idempotency) {
             Some(message_id) => Ok(Answered::Admitted { message_id, duplicate: true }),
-            None => Err(Unavailable::DiskFull.into()),
+            None => Err(app.runtime.problem().unwrap_or(Unavailable::DiskFull).into()),
         }
     })
     .await
