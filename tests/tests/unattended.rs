@@ -1,7 +1,7 @@
 //! Turns that no operator causes: a day has so many, prompts pass, and a raised limit goes on where the lower one stopped.
 
 use end_to_end::daemon::Daemon;
-use end_to_end::http::ask;
+use end_to_end::http::{Answered, ask};
 use end_to_end::wait_for;
 use serde_json::{Value, json};
 
@@ -11,9 +11,46 @@ fn limited(daemon: &Daemon, turns: u32) {
     std::fs::write(daemon.0.home().join("config.toml"), config).expect("a configuration");
 }
 
-fn webhook(daemon: &Daemon, number: u32) {
-    let path = format!("/webhooks/generic/main?source=forge&delivery_id={number}");
+fn webhook(daemon: &Daemon, source: &str, number: u32) -> Answered {
+    let path = format!("/webhooks/generic/main?source={source}&delivery_id={number}");
     let answer = ask(&daemon.run_file("holon.sock"), "POST", &path, &[], Some(&json!({ "number": number })));
+    answer.expect("an answer")
+}
+
+/// Strangers use up their own allowance, and neither that of others nor the agent's own.
+#[test]
+fn a_source_that_sends_too_much_is_refused_and_nobody_else() {
+    let daemon = Daemon::hello();
+    std::fs::create_dir_all(daemon.0.home()).expect("a home");
+    let config = "[limits]\nsource_turns_per_day = 2\nunattended_turns_per_day = 1\n";
+    std::fs::write(daemon.0.home().join("config.toml"), config).expect("a configuration");
+    daemon.start();
+    for number in 1..=2 {
+        assert_eq!(webhook(&daemon, "forge", number).status, 200);
+        wait_for("a turn", || so_far(&daemon) == (number as usize, 0));
+    }
+    let refused = webhook(&daemon, "forge", 3);
+    assert_eq!((refused.status, refused.body["code"].as_str()), (429, Some("too_many_events")));
+    assert_eq!(refused.body["details"]["allowance"], "source_day", "{}", refused.body);
+    assert_eq!(webhook(&daemon, "forge", 2).status, 200, "what was taken before is known");
+    daemon.kill();
+    daemon.start();
+    assert_eq!(webhook(&daemon, "forge", 4).status, 429, "a crash brings no other day");
+    assert_eq!(webhook(&daemon, "chat", 1).status, 200);
+    wait_for("a turn", || so_far(&daemon) == (3, 0));
+    timer(&daemon);
+    wait_for("a turn of its own", || so_far(&daemon) == (4, 0));
+    let said = daemon.ok(&["why"]).stdout;
+    assert!(said.contains("from outside") && said.contains("2 by webhook:forge"), "{said}");
+    daemon.ok(&["daemon", "stop"]);
+    daemon.ok(&["ledger", "verify"]);
+    daemon.ok(&["ledger", "replay"]);
+}
+
+/// What the agent causes itself, as far as anybody can tell: the time of a timer comes.
+fn timer(daemon: &Daemon) {
+    let body = json!({ "duration_ms": 1_000 });
+    let answer = ask(&daemon.run_file("holon.sock"), "POST", "/control/agents/main/timers", &[], Some(&body));
     assert_eq!(answer.expect("an answer").status, 200);
 }
 
@@ -35,10 +72,11 @@ fn a_day_without_an_operator_comes_to_an_end() {
     limited(&daemon, 2);
     daemon.start();
     for number in 1..=2 {
-        webhook(&daemon, number);
+        timer(&daemon);
         wait_for("a turn", || so_far(&daemon) == (number as usize, 0));
     }
-    webhook(&daemon, 3);
+    timer(&daemon);
+    wait_for("a message that waits", || so_far(&daemon) == (2, 1));
     let told = why(&daemon);
     assert_eq!(told["decision"]["reason"], "unattended_turns", "{told}");
     assert_eq!((told["queue"]["entries"].as_u64(), told["quiet"].as_bool()), (Some(1), Some(true)), "{told}");

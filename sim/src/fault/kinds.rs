@@ -100,6 +100,7 @@ pub const KINDS: [Kind; 125] = [
     kind("IN2", "a key means something else", ""),
     kind("IN3", "client.ack_lost", "a key is known"),
     kind("IN4", "a flood", "a queue is full"),
+    kind("IN4", "a flood", "others have sent too much"),
     kind("IN4", "a storm of hints", "one tick tells of a storm"),
     kind("IN5 CT5", "restart", "a run is shut down"),
     kind("IN6", "an address is refused", ""),

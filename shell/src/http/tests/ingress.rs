@@ -118,6 +118,31 @@ async fn names_are_as_long_as_the_description_says() {
     );
 }
 
+/// A source that has used up its day is refused with the time at which it has another one; others are taken.
+#[tokio::test]
+async fn a_source_that_sends_too_much_is_told_when_to_come_back() {
+    let change = |config: &mut Config| config.unattended.source_turns_per_day = 2;
+    let scene = Scene::with(Setup { change, ..Setup::default() }).await;
+    scene.create("main").await;
+    let sent = |source: &str| json!({ "source": source, "body": { "type": "text", "text": "x" } });
+    for _ in 0..2 {
+        scene.post("/enqueue", sent("chat")).await.ok();
+    }
+    let refused = scene.post("/enqueue", sent("chat")).await;
+    refused.fails(429, "too_many_events");
+    let details = &refused.json["details"];
+    assert_eq!(
+        (&details["source"], &details["allowance"], &details["setting"], &details["limit"]),
+        (&json!("channel:chat"), &json!("source_day"), &json!("limits.source_turns_per_day"), &json!(2))
+    );
+    assert!(details["retry_at"].is_string() && details["retry_after_ms"].is_u64(), "{}", refused.text);
+    let seconds: u64 = refused.headers["retry-after"].to_str().unwrap().parse().unwrap();
+    assert!((1..=86_460).contains(&seconds), "{seconds}");
+    assert!(refused.json["hint"].as_str().is_some_and(|hint| hint.contains("limits.source_turns_per_day")));
+    scene.post("/enqueue", sent("mail")).await.ok();
+    scene.prompt("main", "an operator is counted by nobody").await.ok();
+}
+
 #[tokio::test]
 async fn a_full_queue_says_when_to_come_back() {
     let change = |config: &mut Config| {
