@@ -51,7 +51,7 @@ fn a_source_that_sends_too_much_is_refused_and_nobody_else() {
 fn timer(daemon: &Daemon) {
     let body = json!({ "duration_ms": 1_000 });
     let answer = ask(&daemon.run_file("holon.sock"), "POST", "/control/agents/main/timers", &[], Some(&body));
-    assert_eq!(answer.expect("an answer").status, 200);
+    assert_eq!(answer.expect("an answer").status, 201);
 }
 
 fn why(daemon: &Daemon) -> Value {
