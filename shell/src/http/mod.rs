@@ -9,6 +9,7 @@ mod app;
 pub mod auth;
 mod body;
 mod code;
+mod crowd;
 mod failure;
 mod field;
 mod guard;

@@ -18,6 +18,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::crowd::Crowd;
 use super::guard::{Guarded, TAKEN};
 use super::heads::{Answer, Requests, Worded};
 use super::peer::{OtherEnd, Peer};
@@ -81,7 +82,7 @@ pub async fn serve(mut listener: impl Listener, router: Router, leave: impl Futu
         .keep_alive_interval(ALIVE)
         .keep_alive_timeout(ALIVE);
     let room = Arc::new(Semaphore::new(CONNECTIONS));
-    let graceful = GracefulShutdown::new();
+    let (graceful, crowd) = (GracefulShutdown::new(), Crowd::default());
     let mut leave = std::pin::pin!(leave);
     loop {
         let accepted = tokio::select! {
@@ -103,10 +104,13 @@ pub async fn serve(mut listener: impl Listener, router: Router, leave: impl Futu
         });
         let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service).into_owned();
         let connection = graceful.watch(connection);
+        let (crowd, places) = (crowd.clone(), room.clone());
+        crowd.came(CONNECTIONS - places.available_permits());
         // How a connection ends is its client's business.
         spawn::task(async move {
             drop(connection.await);
             drop(place);
+            crowd.left(CONNECTIONS - places.available_permits());
         });
     }
     drop(listener);
