@@ -82,6 +82,13 @@ pub struct TurnLimits {
     pub repeats_remind: u32,
     /// … and so many times ends the turn.
     pub repeats_end: u32,
+    /// Rounds in a row that continue an answer that was cut off.
+    #[serde(default = "continuations")]
+    pub continuations: u32,
+}
+
+fn continuations() -> u32 {
+    3
 }
 
 /// What fits a model (contract: providers.md, Keeping context bounded).
@@ -119,6 +126,10 @@ pub struct RetryPolicy {
     pub backoff: Millis,
     /// Longest wait that a provider may ask for.
     pub retry_after_max: Millis,
+    /// Where the agent is not held for it: how long a round goes through the chain again, after all of it has failed
+    /// in ways that may pass.
+    #[serde(default)]
+    pub patience: Millis,
 }
 
 /// When providers are away (contract: scheduler.md, Hold).
@@ -337,9 +348,15 @@ impl Config {
                 tool_timeout: Millis::minutes(10),
                 repeats_remind: 5,
                 repeats_end: 25,
+                continuations: continuations(),
             },
             context: ContextLimits { window_tokens: 128_000, windows: Vec::new(), recent_messages: 8 },
-            retry: RetryPolicy { retries: 2, backoff: Millis(200), retry_after_max: Millis::seconds(60) },
+            retry: RetryPolicy {
+                retries: 2,
+                backoff: Millis(200),
+                retry_after_max: Millis::seconds(60),
+                patience: Millis(0),
+            },
             hold: HoldPolicy {
                 on_outage: true,
                 steps: [Millis::seconds(30), Millis::minutes(2), Millis::minutes(10), Millis::hours(1)]

@@ -98,6 +98,9 @@ pub struct ModelRequest {
     pub tools: Vec<Tool>,
     pub max_output_tokens: u64,
     pub timeout: Millis,
+    /// Texts of the rounds before, in order, that were cut off and that this answer continues.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub continues: Vec<Text>,
 }
 
 impl ModelRequest {
@@ -161,7 +164,45 @@ names! {
     /// Why a model stopped.
     StopReason {
         EndTurn "end_turn", ToolUse "tool_use", MaxOutput "max_output", ContentFilter "content_filter",
-        Other "other",
+        Refusal "refusal", Pause "pause", Other "other",
+    }
+}
+
+names! {
+    /// How a round without tool calls ended; only a finished one ends its turn well.
+    RoundEnd {
+        Finished "finished", OutputLimit "output_limit", Pause "pause", ContentFilter "content_filter",
+        Refusal "refusal", EmptyAnswer "empty_answer", MissingToolCall "missing_tool_call",
+        UnknownStopReason "unknown_stop_reason",
+    }
+}
+
+impl RoundEnd {
+    /// Of a round without tool calls, by its stop reason and by whether it has any text.
+    pub fn of(stop: StopReason, has_text: bool) -> Self {
+        match stop {
+            StopReason::EndTurn if has_text => Self::Finished,
+            StopReason::EndTurn => Self::EmptyAnswer,
+            StopReason::ToolUse => Self::MissingToolCall,
+            StopReason::MaxOutput => Self::OutputLimit,
+            StopReason::ContentFilter => Self::ContentFilter,
+            StopReason::Refusal => Self::Refusal,
+            StopReason::Pause => Self::Pause,
+            StopReason::Other => Self::UnknownStopReason,
+        }
+    }
+
+    /// Whether the model can continue its answer in another round.
+    pub fn continues(self) -> bool {
+        match self {
+            Self::OutputLimit | Self::Pause => true,
+            Self::Finished
+            | Self::ContentFilter
+            | Self::Refusal
+            | Self::EmptyAnswer
+            | Self::MissingToolCall
+            | Self::UnknownStopReason => false,
+        }
     }
 }
 
@@ -200,6 +241,9 @@ pub struct ModelAnswer {
     pub stop: StopReason,
     pub usage: TokenUsage,
     pub timing: Timing,
+    /// The texts that the answer continues and its own, as one; only where it continues any and calls no tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub joined: Option<Text>,
 }
 
 /// A block of an answer as it crosses the border: a call's arguments also come inline, up to 64 KiB, so

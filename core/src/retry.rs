@@ -53,6 +53,26 @@ pub fn next(policy: &RetryPolicy, failure: &AttemptFailure, attempt: u32, jitter
     Next::Retry { after: Millis(backoff.saturating_add(spread).max(asked)) }
 }
 
+/// The first pause before the chain is gone through again; each further one is twice as long.
+const FIRST_PAUSE: Millis = Millis::seconds(1);
+/// The longest pause of its own; a provider may ask for more.
+const LONGEST_PAUSE: Millis = Millis::seconds(30);
+
+/// How long a round waits after the whole chain has failed, for so many times and for so long already: none once its
+/// patience is over. The last pause ends with it.
+pub fn pause(
+    policy: &RetryPolicy,
+    (passes, waited): (u32, Millis),
+    asked: Option<Millis>,
+    jitter: u64,
+) -> Option<Millis> {
+    let left = policy.patience.0.checked_sub(waited.0).filter(|left| *left > 0)?;
+    let doubled = FIRST_PAUSE.0.saturating_mul(1_u64.checked_shl(passes.min(32)).unwrap_or(u64::MAX));
+    let own = doubled.min(LONGEST_PAUSE.0);
+    let asked = asked.map_or(0, |asked| asked.0.min(policy.retry_after_max.0));
+    Some(Millis(own.saturating_add(jitter % (own / 4).max(1)).max(asked).min(left)))
+}
+
 /// A number that is the same for the same seed and the same attempt.
 pub fn jitter(seed: u64, agent: &str, op: u64, attempt: u32) -> u64 {
     let name = crate::hash::fnv(agent.as_bytes());
@@ -62,6 +82,8 @@ pub fn jitter(seed: u64, agent: &str, op: u64, attempt: u32) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
+
     use crate::content::Text;
     use crate::model::Timing;
 
@@ -78,7 +100,12 @@ mod tests {
     }
 
     fn policy() -> RetryPolicy {
-        RetryPolicy { retries: 2, backoff: Millis(200), retry_after_max: Millis(60_000) }
+        RetryPolicy {
+            retries: 2,
+            backoff: Millis(200),
+            retry_after_max: Millis(60_000),
+            patience: Millis(120_000),
+        }
     }
 
     #[test]
@@ -108,5 +135,19 @@ mod tests {
         assert_eq!(next(&policy(), &limited(None), 1, 49), Next::Retry { after: Millis(249) });
         assert_eq!(next(&policy(), &limited(Some(5_000)), 1, 7), Next::Retry { after: Millis(5_000) });
         assert_eq!(next(&policy(), &limited(Some(u64::MAX)), 1, 7), Next::Retry { after: Millis(60_000) });
+    }
+
+    #[test]
+    fn pauses_grow_until_patience_is_over() {
+        let pause = |passes, waited, asked: Option<u64>| {
+            pause(&policy(), (passes, Millis(waited)), asked.map(Millis), 0).map(|pause| pause.0)
+        };
+        let own: Vec<_> = (0..7).map(|passes| pause(passes, 0, None).unwrap() / 1_000).collect();
+        assert_eq!(own, [1, 2, 4, 8, 16, 30, 30]);
+        assert_eq!(pause(u32::MAX, 0, None), Some(30_000));
+        assert_eq!(pause(6, 119_000, None), Some(1_000), "the last one is as long as what is left");
+        assert_eq!((pause(0, 120_000, None), pause(0, u64::MAX, None)), (None, None));
+        assert_eq!(pause(0, 0, Some(20_000)), Some(20_000), "a provider may ask for more");
+        assert_eq!(pause(0, 0, Some(u64::MAX)), Some(60_000));
     }
 }

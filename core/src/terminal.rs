@@ -45,6 +45,49 @@ names! {
         RuntimeDayTokens "runtime_day_tokens", RuntimeDayCost "runtime_day_cost",
         ContextWindow "context_window", ProviderFailure "provider_failure", ContextLoad "context_load",
         Stopped "stopped", OperatorAbort "operator_abort", Shutdown "shutdown", Crash "crash",
-        Outage "outage", Quota "quota",
+        Outage "outage", Quota "quota", Credentials "credentials",
+        OutputLimit "output_limit", Pause "pause", ContentFilter "content_filter", Refusal "refusal",
+        EmptyAnswer "empty_answer", MissingToolCall "missing_tool_call",
+        UnknownStopReason "unknown_stop_reason",
+    }
+}
+
+impl TurnReason {
+    /// Whether the turn failed for an answer that came to no real end.
+    pub fn is_of_answer(self) -> bool {
+        match self {
+            Self::OutputLimit
+            | Self::Pause
+            | Self::ContentFilter
+            | Self::Refusal
+            | Self::EmptyAnswer
+            | Self::MissingToolCall
+            | Self::UnknownStopReason => true,
+            Self::Rounds
+            | Self::WallTime
+            | Self::RepeatedToolCall
+            | Self::TurnTokens
+            | Self::TurnCost
+            | Self::AgentTokens
+            | Self::AgentCost
+            | Self::SubtreeTokens
+            | Self::SubtreeCost
+            | Self::AgentDayTokens
+            | Self::AgentDayCost
+            | Self::RuntimeTokens
+            | Self::RuntimeCost
+            | Self::RuntimeDayTokens
+            | Self::RuntimeDayCost
+            | Self::ContextWindow
+            | Self::ProviderFailure
+            | Self::ContextLoad
+            | Self::Stopped
+            | Self::OperatorAbort
+            | Self::Shutdown
+            | Self::Crash
+            | Self::Outage
+            | Self::Quota
+            | Self::Credentials => false,
+        }
     }
 }

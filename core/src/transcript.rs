@@ -145,6 +145,7 @@ impl Transcript {
             TurnFact::TurnContextBuilt(_)
             | TurnFact::ContextCompacted(_)
             | TurnFact::ProviderRoundCompleted(_)
+            | TurnFact::ProvidersAwaited(_)
             | TurnFact::ToolStarted(_)
             | TurnFact::BudgetReserved(_)
             | TurnFact::BudgetSettled(_)

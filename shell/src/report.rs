@@ -81,7 +81,7 @@ pub struct RunReport {
     pub turn_kind: Option<TurnKind>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn_reason: Option<TurnReason>,
-    /// Why the model stopped at last; `max_output` means that its answer was cut off.
+    /// Why the model stopped at last. A turn completes by `end_turn` alone, or by a call that rests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<StopReason>,
     pub turns: u32,
@@ -134,6 +134,15 @@ pub struct AttemptTimeline {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub winning_model_ref: Option<ModelRef>,
     pub aggregated_token_usage: TokenUsage,
+}
+
+impl RunReport {
+    /// What to print: the answer, or what was said of one that the model did not finish.
+    pub fn said(&self) -> Option<&str> {
+        let of_answer = self.turn_reason.is_some_and(TurnReason::is_of_answer);
+        let unfinished = self.raw_final_text.as_deref().filter(|_| of_answer);
+        self.final_text.as_deref().or(unfinished)
+    }
 }
 
 impl RunFold {
@@ -194,6 +203,7 @@ impl RunFold {
             }
             TurnFact::TurnContextBuilt(_)
             | TurnFact::ProviderRoundCompleted(_)
+            | TurnFact::ProvidersAwaited(_)
             | TurnFact::ToolExecutionFailed(_)
             | TurnFact::ReminderInjected(_)
             | TurnFact::ContextCompacted(_)
@@ -223,11 +233,6 @@ impl RunFold {
     /// The brief that is the answer so far.
     pub fn told(&self) -> Option<&Told> {
         self.answer.told()
-    }
-
-    /// Why the model did not finish its last answer.
-    pub fn unfinished(&self) -> Option<StopReason> {
-        self.stop_reason.filter(|stop| matches!(stop, StopReason::MaxOutput | StopReason::ContentFilter))
     }
 
     /// What an operator was told last that goes on only with him.

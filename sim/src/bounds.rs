@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use holon_core::agent::Agent;
 use holon_core::event::{InboxFact, TurnFact};
+use holon_core::model::StopReason;
 use holon_core::replay::Call;
 use holon_core::terminal::TurnReason;
 use holon_core::tool::Verdict;
@@ -20,13 +21,24 @@ pub struct Bounds {
     /// The message of each agent's run, and the rounds that messages take along to their next one.
     runs: BTreeMap<AgentId, MessageId>,
     carried: BTreeMap<(AgentId, MessageId), u32>,
+    /// Rounds in a row of each agent's run, or of a message's last one, that were cut off.
+    cut_off: BTreeMap<AgentId, u32>,
+    carried_cut_off: BTreeMap<(AgentId, MessageId), u32>,
     /// How often the law had something to say.
     pub said: u64,
 }
 
 impl Bounds {
     pub fn new(config: Config) -> Self {
-        Self { config, rounds: BTreeMap::new(), runs: BTreeMap::new(), carried: BTreeMap::new(), said: 0 }
+        Self {
+            config,
+            rounds: BTreeMap::new(),
+            runs: BTreeMap::new(),
+            carried: BTreeMap::new(),
+            cut_off: BTreeMap::new(),
+            carried_cut_off: BTreeMap::new(),
+            said: 0,
+        }
     }
 
     pub fn config(&self) -> &Config {
@@ -47,6 +59,7 @@ impl Bounds {
         after: Option<&Agent>,
         sabotage: Option<Sabotage>,
     ) -> Result<(), Failure> {
+        self.continued(record, sabotage)?;
         let bounds = &self.config.turn;
         let most = if sabotage == Some(Sabotage::SmallBounds) { 0 } else { bounds.rounds };
         let agent = &record.agent;
@@ -80,6 +93,56 @@ impl Bounds {
         let repeats = after.and_then(|agent| agent.run.as_ref()).map_or(0, |run| run.repeats.count);
         let calls = bounds.repeats_end.saturating_add(bounds.calls_per_round);
         ensure!(repeats <= calls, "T6", "{agent} makes the same call {repeats} times");
+        Ok(())
+    }
+
+    /// An answer that was cut off is continued as often as the configuration says, neither less nor more.
+    fn continued(&mut self, record: &Record, sabotage: Option<Sabotage>) -> Result<(), Failure> {
+        let agent = &record.agent;
+        let most = if sabotage == Some(Sabotage::SmallBounds) { 0 } else { self.config.turn.continuations };
+        match &record.event {
+            Event::Turn(TurnFact::TurnStarted(fact)) => {
+                let carried = self.carried_cut_off.remove(&(agent.clone(), fact.message_id));
+                self.cut_off.insert(agent.clone(), carried.unwrap_or(0));
+            }
+            Event::Inbox(InboxFact::MessageRequeued(fact))
+                if self.runs.get(agent) == Some(&fact.message_id) =>
+            {
+                let cut_off = self.cut_off.get(agent).copied().unwrap_or(0);
+                self.carried_cut_off.insert((agent.clone(), fact.message_id), cut_off);
+            }
+            Event::Inbox(InboxFact::OperatorInterjectionAdmitted(_)) => {
+                self.cut_off.insert(agent.clone(), 0);
+            }
+            Event::Turn(TurnFact::AssistantRoundRecorded(fact)) => {
+                let goes_on = matches!(fact.stop_reason, StopReason::MaxOutput | StopReason::Pause);
+                let before = self.cut_off.get(agent).copied().unwrap_or(0);
+                ensure!(before <= most, "T6", "{agent} continues an answer for the {before}th time");
+                let cut_off = if goes_on && fact.verdicts.is_empty() { before + 1 } else { 0 };
+                self.cut_off.insert(agent.clone(), cut_off);
+                let named = fact.end.is_some() == fact.verdicts.is_empty();
+                ensure!(named, "T12", "{agent} records {:?} of {} calls", fact.end, fact.verdicts.len());
+            }
+            Event::Turn(TurnFact::TurnTerminal(fact)) => {
+                let cut_off = self.cut_off.get(agent).copied().unwrap_or(0);
+                let gives_up = matches!(fact.reason, Some(TurnReason::OutputLimit | TurnReason::Pause));
+                let enough = !gives_up || cut_off > most;
+                ensure!(enough, "T6", "{agent} gives up an answer after {cut_off} parts");
+            }
+            Event::Turn(_)
+            | Event::Inbox(_)
+            | Event::Scheduling(_)
+            | Event::Lifecycle(_)
+            | Event::Operation(_)
+            | Event::Task(_)
+            | Event::Timer(_)
+            | Event::Work(_)
+            | Event::Wait(_)
+            | Event::Wake(_)
+            | Event::Outbox(_)
+            | Event::Workspace(_)
+            | Event::Brief(_) => {}
+        }
         Ok(())
     }
 }

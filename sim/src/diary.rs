@@ -220,6 +220,7 @@ fn turn(fact: &TurnFact) -> Option<String> {
         TurnFact::TurnStarted(_)
         | TurnFact::TurnContextBuilt(_)
         | TurnFact::ProviderRoundCompleted(_)
+        | TurnFact::ProvidersAwaited(_)
         | TurnFact::ToolStarted(_)
         | TurnFact::ReminderInjected(_)
         | TurnFact::ContextCompacted(_)

@@ -74,6 +74,18 @@ pub(crate) fn judge(agent: &Agent, record: &Record, config: &Config) -> Result<(
             let too_long = run.attempts.last().and_then(|last| last.failure_kind);
             let waits = too_long != Some(FailureKind::ContextLength) && waits(agent, run, record.at, config);
             ensure!(!waits, "T10", "{} gives up, and the providers are worth waiting for", agent.id);
+            let again = too_long != Some(FailureKind::ContextLength) && goes_again(run, record.at, config);
+            ensure!(!again, "T10", "{} gives up, and the chain is to be gone through again", agent.id);
+            Ok(())
+        }
+        Event::Turn(TurnFact::ProvidersAwaited(fact)) => {
+            let again = goes_again(run, record.at, config);
+            ensure!(again, "T10", "{} goes through the chain again, which is not worth it", agent.id);
+            let least = 1_000_u64.checked_shl(fact.passes.saturating_sub(1)).unwrap_or(u64::MAX).min(30_000);
+            let left = config.retry.patience.0.saturating_sub(record.at.since(fact.since).0);
+            let longest = (least + least / 4).max(config.retry.retry_after_max.0);
+            let bounded = (least.min(left)..=longest.min(left)).contains(&fact.pause_ms.0);
+            ensure!(bounded, "T10", "a pause of {} is none of {least} to {longest} ms", fact.pause_ms);
             Ok(())
         }
         Event::Scheduling(SchedulingFact::HoldSet(fact)) if fact.cause == HoldCause::Budget => {
@@ -82,9 +94,9 @@ pub(crate) fn judge(agent: &Agent, record: &Record, config: &Config) -> Result<(
         Event::Scheduling(SchedulingFact::HoldSet(fact)) => {
             let waits = waits(agent, run, record.at, config);
             ensure!(waits, "T10", "{} waits for providers that are not worth it", agent.id);
-            let (step, since, until) = hold(agent, run, record.at, config);
-            let right = (step, since, Some(until));
-            let same = (fact.step, fact.since, fact.until) == right;
+            let (cause, step, since, until) = hold(agent, run, record.at, config);
+            let right = (cause, step, since, Some(until));
+            let same = (fact.cause, fact.step, fact.since, fact.until) == right;
             ensure!(same, "T10", "{} is held by {fact:?}, right is {right:?}", agent.id);
             Ok(())
         }
@@ -117,14 +129,19 @@ fn until_there_is_more(agent: &Agent, fact: &HoldSet, at: Wall) -> Result<(), Fa
         (Some(true), None) => at == Wall(i64::MAX),
         (_, _) => false,
     };
-    let same = (fact.step, fact.since) == place(agent, at, true);
+    let same = (fact.step, fact.since) == place(agent, at, HoldCause::Budget);
     ensure!(right && same, "T10", "{} is held by {fact:?} at {at}", agent.id);
     Ok(())
 }
 
 /// The step of a hold, and when the first of its kind in a row began.
-fn place(agent: &Agent, at: Wall, of_budget: bool) -> (u32, Wall) {
-    let before = agent.hold.as_ref().filter(|hold| hold.budget.is_some() == of_budget);
+fn place(agent: &Agent, at: Wall, cause: HoldCause) -> (u32, Wall) {
+    let kind = |cause| match cause {
+        HoldCause::Budget => 0,
+        HoldCause::Credentials => 1,
+        HoldCause::Outage | HoldCause::Quota => 2,
+    };
+    let before = agent.hold.as_ref().filter(|hold| kind(hold.cause) == kind(cause));
     before.map_or((0, at), |hold| (hold.step + 1, hold.since))
 }
 
@@ -149,16 +166,22 @@ fn attempt(attempt: &AttemptRecord, config: &Config) -> Result<(), Failure> {
 
 /// Step, beginning and end of the hold that an outage brings: the next wait of the ladder, or, where nothing but
 /// quotas is in the way, until the first of them is full again, if the provider says a time that can be meant.
-fn hold(agent: &Agent, run: &Run, at: Wall, config: &Config) -> (u32, Wall, Wall) {
-    let (step, since) = place(agent, at, false);
+fn hold(agent: &Agent, run: &Run, at: Wall, config: &Config) -> (HoldCause, u32, Wall, Wall) {
+    if pass(run).iter().all(|attempt| attempt.failure_kind == Some(FailureKind::Auth)) {
+        let (step, since) = place(agent, at, HoldCause::Credentials);
+        let longest = config.hold.steps.last().copied().unwrap_or(Millis::hours(1));
+        return (HoldCause::Credentials, step, since, at.after(longest));
+    }
+    let (step, since) = place(agent, at, HoldCause::Outage);
     let ladder = config.hold.steps.get(step as usize).or(config.hold.steps.last());
     let ladder = at.after(ladder.copied().unwrap_or(Millis::hours(1)));
-    let given_up = || run.attempts.iter().filter(|attempt| attempt.backoff_ms.is_none());
+    let given_up = || pass(run).iter().filter(|attempt| attempt.backoff_ms.is_none());
     let outage = given_up().filter_map(|attempt| attempt.failure_kind).any(|kind| PASSING.contains(&kind));
     let quotas = given_up().filter(|attempt| attempt.failure_kind == Some(FailureKind::Quota));
     let full = quotas.filter_map(|attempt| attempt.resets_at).min().filter(|_| !outage);
     let meant = |full: &Wall| *full > at.after(Millis::seconds(1)) && *full <= at.after(config.hold.give_up);
-    (step, since, full.filter(meant).unwrap_or(ladder))
+    let cause = if outage { HoldCause::Outage } else { HoldCause::Quota };
+    (cause, step, since, full.filter(meant).unwrap_or(ladder))
 }
 
 /// Whether an attempt waits for longer than it must, so that not all come back at one moment.
@@ -172,14 +195,29 @@ pub(crate) fn spread(record: &Record, config: &Config) -> bool {
 
 /// Whether a candidate of the round may come back, and its message has not waited for too long.
 fn waits(agent: &Agent, run: &Run, at: Wall, config: &Config) -> bool {
-    let mut given_up = run.attempts.iter().filter(|attempt| attempt.backoff_ms.is_none());
+    let mut given_up = pass(run).iter().filter(|attempt| attempt.backoff_ms.is_none());
     let worth = given_up.any(|attempt| match attempt.failure_kind {
         Some(FailureKind::Quota) => attempt.resets_at.is_some(),
         Some(kind) => PASSING.contains(&kind),
         None => false,
     });
+    let worth = worth || pass(run).iter().all(|attempt| attempt.failure_kind == Some(FailureKind::Auth));
     let since = agent.inbox.claimed(run.message).and_then(|entry| entry.held_since);
     let waited = since.map_or(0, |since| at.0.saturating_sub(since.0).max(0) / 1_000);
     let patient = since.is_none() || u64::try_from(waited).unwrap_or(0) < config.hold.give_up.0;
     config.hold.on_outage && worth && patient
+}
+
+/// The attempts since the chain was begun.
+fn pass(run: &Run) -> &[AttemptRecord] {
+    &run.attempts[run.awaits.map_or(0, |awaits| awaits.attempts as usize)..]
+}
+
+/// Whether a run that is not held asks the chain again: some of it may come back, and it has not waited for too long.
+fn goes_again(run: &Run, at: Wall, config: &Config) -> bool {
+    let comes_back = |attempt: &AttemptRecord| {
+        attempt.backoff_ms.is_none() && attempt.failure_kind.is_some_and(|kind| PASSING.contains(&kind))
+    };
+    let waited = run.awaits.map_or(0, |awaits| at.since(awaits.since).0);
+    !config.hold.on_outage && waited < config.retry.patience.0 && pass(run).iter().any(comes_back)
 }

@@ -123,6 +123,31 @@ pub fn answer(here: &mut Circumstances<'_>, told: Option<&Round>) -> Deliveries 
     }
 }
 
+/// As the shell hands over an answer that continues others: with all of them as one text.
+pub fn joined(mut deliveries: Deliveries, before: &[Text]) -> Deliveries {
+    for (_, outcome) in &mut deliveries {
+        let Outcome::Answer { answer } = outcome else { continue };
+        let own = answer.blocks.iter().map(|block| match block {
+            AnswerBlock::Text { text } => Some(text),
+            AnswerBlock::ToolCall(_) => None,
+        });
+        let Some(own) = own.collect::<Option<Vec<_>>>().filter(|_| !before.is_empty()) else { continue };
+        let texts: Vec<&Text> = before.iter().chain(own).collect();
+        let bytes =
+            texts.iter().map(|text| text.content().map_or(text.preview().len() as u64, |it| it.bytes));
+        let bytes: u64 = bytes.sum();
+        let whole = texts.iter().map(|text| text.preview()).collect::<String>();
+        let inline = texts.iter().all(|text| text.content().is_none()) && bytes <= 256;
+        answer.joined = Some(if inline { Text::Inline(whole) } else { stored(hash(&whole), bytes.max(257)) });
+    }
+    deliveries
+}
+
+/// Any number, the same for the same text.
+fn hash(text: &str) -> u64 {
+    text.bytes().fold(7, |hash, byte| splitmix64(hash ^ u64::from(byte)))
+}
+
 fn drawn(here: &mut Circumstances<'_>) -> Deliveries {
     if here.fault("silent", here.faults.provider_silent) {
         return Vec::new();
@@ -204,7 +229,10 @@ fn said(here: &mut Circumstances<'_>, timing: Timing) -> ModelAnswer {
         (false, false) => here.below("calls", 3),
     };
     let mut blocks = Vec::new();
-    if calls == 0 || here.below("talks", 2) == 0 {
+    // An odd one may have thought alone.
+    let talks =
+        if calls == 0 { !odd || here.below("says nothing", 4) > 0 } else { here.below("talks", 2) == 0 };
+    if talks {
         blocks.push(AnswerBlock::Text { text: here.text("said") });
     }
     for number in 0..calls {
@@ -218,13 +246,23 @@ fn said(here: &mut Circumstances<'_>, timing: Timing) -> ModelAnswer {
     }
     let stop = match (odd && here.below("cut", 4) == 0, calls) {
         (true, _) => here
-            .pick("stopped by", &[StopReason::MaxOutput, StopReason::ContentFilter, StopReason::Other])
+            .pick(
+                "stopped by",
+                &[
+                    StopReason::MaxOutput,
+                    StopReason::Pause,
+                    StopReason::ContentFilter,
+                    StopReason::Refusal,
+                    StopReason::ToolUse,
+                    StopReason::Other,
+                ],
+            )
             .unwrap_or(StopReason::Other),
         (false, 0) => StopReason::EndTurn,
         (false, _) => StopReason::ToolUse,
     };
     let tokens = if odd { here.pick("usage", &[0, 1_000, u64::MAX]).unwrap_or(0) } else { 100 };
-    ModelAnswer { blocks, stop, usage: usage(tokens), timing }
+    ModelAnswer { blocks, stop, usage: usage(tokens), timing, joined: None }
 }
 
 /// Arguments that fit their tool, as odd as they look, and such that don't.
@@ -383,11 +421,31 @@ fn call(here: &mut Circumstances<'_>, number: u32, odd: bool) -> ProposedCall {
     proposed
 }
 
+/// T12 as the provider sees it: an answer continues what stands last in the conversation, and is asked to.
+fn continues(request: &ModelRequest) -> Result<(), Failure> {
+    let Some(last) = request.continues.last() else { return Ok(()) };
+    let mut items = request.conversation.iter().rev();
+    let asked = matches!(items.next(), Some(Item::User { .. }));
+    let said = items.find_map(|item| match item {
+        Item::Assistant { blocks } => Some(blocks.iter().rev()),
+        Item::User { .. } | Item::ToolResults { .. } => None,
+    });
+    let mut said = said.into_iter().flatten();
+    let text = said.find_map(|block| match block {
+        Block::Text { text } if !text.is_empty() => Some(text),
+        Block::Text { .. } | Block::ToolCall { .. } => None,
+    });
+    let recapped = text.is_none();
+    ensure!(asked && (recapped || text == Some(last)), "T12", "an answer continues {last:?} after {text:?}");
+    Ok(())
+}
+
 /// A request fits its model. T5 as the provider sees it: every call of the transcript is followed by its one result, and no id stands
 /// for two calls.
 pub fn judge(request: &ModelRequest, context: &ContextLimits) -> Result<(), Failure> {
     let (tokens, window) = (request.est_tokens() + request.max_output_tokens, context.window(&request.model));
     ensure!(tokens <= window, "T8", "a request of {tokens} tokens for a window of {window}");
+    continues(request)?;
     let mut ids = std::collections::BTreeSet::new();
     let mut open: Vec<&str> = Vec::new();
     for item in &request.conversation {

@@ -313,6 +313,7 @@ fn of_turn(last: Option<(TurnKind, Option<TurnReason>)>) -> RunVerdict {
         (TurnKind::BudgetExhausted, _) => RunVerdict::BudgetExhausted,
         (TurnKind::LimitReached, _) => RunVerdict::MaxTurnsExceeded,
         (TurnKind::Interrupted, Some(TurnReason::Outage | TurnReason::Quota)) => RunVerdict::WaitingForTimer,
+        (TurnKind::Interrupted, Some(TurnReason::Credentials)) => RunVerdict::WaitingForOperator,
         (TurnKind::Interrupted, _) => RunVerdict::Interrupted,
     }
 }

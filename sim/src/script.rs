@@ -172,5 +172,5 @@ fn answer(
     blocks.extend(asks.iter().map(|(tool, arguments)| proposed(tool, arguments, "")));
     let stop = if silent { StopReason::EndTurn } else { StopReason::ToolUse };
     let usage = TokenUsage { input_tokens: 1, output_tokens: 1, total_tokens: 2, cached_input_tokens: 0 };
-    ModelAnswer { blocks, stop, usage, timing }
+    ModelAnswer { blocks, stop, usage, timing, joined: None }
 }

@@ -142,6 +142,7 @@ impl Spending {
             TurnFact::TurnContextBuilt(_)
             | TurnFact::BudgetExhausted(_)
             | TurnFact::ProviderRoundCompleted(_)
+            | TurnFact::ProvidersAwaited(_)
             | TurnFact::AssistantRoundRecorded(_)
             | TurnFact::ToolStarted(_)
             | TurnFact::ToolExecuted(_)

@@ -239,6 +239,7 @@ impl Witness {
             }
             TurnFact::TurnContextBuilt(_)
             | TurnFact::ProviderRoundCompleted(_)
+            | TurnFact::ProvidersAwaited(_)
             | TurnFact::ToolStarted(_)
             | TurnFact::ToolExecuted(_)
             | TurnFact::ReminderInjected(_)

@@ -47,7 +47,10 @@ impl Trial {
     pub fn new(model: &str) -> Self {
         let trial =
             Self { model: model.to_owned(), config: String::new(), fallbacks: String::new(), agent: false };
-        trial.set("runtime.durability", "\"process\"").set("runtime.retry_backoff_ms", "4")
+        trial
+            .set("runtime.durability", "\"process\"")
+            .set("runtime.retry_backoff_ms", "4")
+            .set("run.patience_ms", "0")
     }
 
     /// A setting; the last one of a key counts.

@@ -26,6 +26,8 @@ fn a_model_that_the_server_does_not_know() {
 #[test]
 fn a_host_that_can_t_be_reached() {
     let holon = Holon::new().with("HOLON_LOCAL_BASE_URL", "http://127.0.0.1:9/v1");
+    // Nobody will be there.
+    assert_eq!(holon.run(&["config", "set", "run.patience_ms", "0"]).code, Some(0));
     let ended = holon.run(&["run", "--model", "local/x", "hello"]);
     ended.refused(1, &["connect", "127.0.0.1:9", "failed"]);
 }

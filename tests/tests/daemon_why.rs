@@ -70,7 +70,11 @@ fn a_command_in_flight_a_queue_and_a_stop() {
 
 #[test]
 fn a_hold_and_a_failure_say_what_went_wrong() {
-    for (kind, row, field) in [("server", "held for", "/hold_error"), ("auth", "failed by", "/failure")] {
+    for (kind, row, field) in [
+        ("server", "held for", "/hold_error"),
+        ("auth", "held for", "/hold_error"),
+        ("client", "failed by", "/failure"),
+    ] {
         let fail = json!({ "kind": kind, "message": "away for lunch", "times": 9 });
         let daemon = Daemon::scripted(&json!([{ "fail": fail, "text": "late" }]));
         daemon.start();

@@ -86,11 +86,13 @@ fn a_server_is_obeyed_that_says_when_it_may_be_asked_again() {
 }
 
 #[test]
-fn the_chain_is_gone_through_in_order_and_again_in_the_next_round() {
+fn the_chain_is_gone_through_in_order_and_rounds_begin_with_whoever_answered() {
     let trial = Trial::new("local/a").fallbacks(&["openai/b", "anthropic/c"]);
     let away = || fails(503, "x");
     let answer = calls(&[command("echo one >> log")]);
-    let (told, provider) = trial.against([away(), away(), away(), fails(401, "x"), answer, says("Done.")]);
+    let other = calls(&[command("echo two >> log")]);
+    let replies = [away(), away(), away(), fails(401, "x"), answer, fails(401, "x"), other, says("Done.")];
+    let (told, provider) = trial.against(replies);
     assert_eq!(
         told.story(),
         [
@@ -99,19 +101,22 @@ fn the_chain_is_gone_through_in_order_and_again_in_the_next_round() {
             "local/a 3/3 server retries_exhausted",
             "openai/b 1/3 auth fail_fast_aborted",
             "anthropic/c 1/3 - succeeded",
+            // The one that failed is not asked first again in this turn, and is still there when others fail.
+            "anthropic/c 1/3 auth fail_fast_aborted",
+            "local/a 1/3 - succeeded",
             "local/a 1/3 - succeeded",
         ]
     );
     let advanced: Vec<bool> =
         told.attempts().iter().map(|attempt| attempt["advanced_to_fallback"] == true).collect();
-    assert_eq!(advanced, [false, false, true, true, false, false]);
+    assert_eq!(advanced, [false, false, true, true, false, true, false, false]);
     let asked = provider.asked();
     let models: Vec<&str> = asked.iter().map(|asked| asked.body["model"].as_str().unwrap()).collect();
-    assert_eq!(models, ["a", "a", "a", "b", "c", "a"]);
+    assert_eq!(models, ["a", "a", "a", "b", "c", "c", "a", "a"]);
     let paths = ["/v1/chat/completions", "/v1/responses", "/v1/messages"];
     assert_eq!([2, 3, 4].map(|at| asked[at].path.as_str()), paths);
     let rounds = told.facts("provider_round_completed");
-    assert_eq!((&rounds[0]["attempts"], &rounds[1]["attempts"]), (&json!(5), &json!(1)));
+    assert_eq!((&rounds[0]["attempts"], &rounds[1]["attempts"]), (&json!(5), &json!(2)));
     assert_eq!(rounds[0]["winning_model_ref"], "anthropic/c");
     assert_eq!(rounds[0]["requested_model_ref"], "local/a");
     assert_eq!(told.report["provider_attempt_timeline"]["requested_model_ref"], "local/a");
@@ -214,4 +219,72 @@ fn each_way_to_be_slow_has_its_message() {
             assert_eq!(told.report["failure_artifact"]["kind"], "timeout");
         }
     }
+}
+
+/// The wait of the second pass is over when the provider is back.
+#[test]
+fn a_run_goes_through_the_chain_again_and_says_so() {
+    let trial = Trial::new("local/a").fallbacks(&["openai/b"]).set("run.patience_ms", "20000");
+    let away = || fails(503, "x");
+    let first = [away(), away(), away(), fails(401, "no key")];
+    let provider = Provider::start(first.into_iter().chain([away(), says("Here again.")]));
+    let holon = trial.home(&provider.url);
+    let ended = holon.run(&["run", "--agent", "main", "--create-agent", "go"]);
+    assert_eq!((ended.code, ended.stdout.trim()), (Some(0), "Here again."), "{ended:?}");
+    assert!(ended.stderr.contains("no model answers: waiting 1"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("s at most, for local/a; Ctrl-C ends the run"), "{}", ended.stderr);
+    let asked = provider.asked();
+    let models: Vec<&str> = asked.iter().map(|asked| asked.body["model"].as_str().unwrap()).collect();
+    assert_eq!(models, ["a", "a", "a", "b", "a", "a"], "whom waiting can't help is not asked again");
+}
+
+#[test]
+fn patience_is_bounded_and_key_errors_have_none() {
+    let trial = Trial::new("local/test").set("run.patience_ms", "1500").set("runtime.retries", "0");
+    let (told, _) =
+        trial.against([fails(529, "overloaded"), fails(529, "overloaded"), fails(529, "overloaded")]);
+    let waits: Vec<u64> =
+        told.facts("providers_awaited").iter().map(|fact| fact["pause_ms"].as_u64().unwrap()).collect();
+    assert!((1_000..1_250).contains(&waits[0]) && waits[1] < 500 && waits.len() == 2, "{waits:?}");
+    assert_eq!((told.ended.code, &told.report["turn_reason"]), (Some(1), &json!("provider_failure")));
+    let (told, _) = Trial::new("local/test").set("run.patience_ms", "60000").against([fails(401, "no key")]);
+    assert_eq!((told.ended.code, &told.report["failure_artifact"]["kind"]), (Some(1), &json!("auth")));
+}
+
+#[test]
+fn a_server_is_obeyed_that_says_it_in_words() {
+    let body = r#"{"error":{"message":"Rate limit reached. Please try again in 0.35s.","code":"rate_limit_exceeded"}}"#;
+    let event = format!("event: error\ndata: {body}\n\n");
+    let stream = Reply::Body { content_type: "text/event-stream", bytes: event.into_bytes() };
+    for trial in streamed() {
+        let (told, _) = trial.against([fails(429, body), stream.clone(), says("Done.")]);
+        assert_eq!(backoffs(told.attempts()), [350, 350]);
+    }
+}
+
+/// In a daemon, a prompt outlives its wrong key.
+#[test]
+fn a_prompt_waits_for_the_right_key() {
+    let refused =
+        fails(401, r#"{"error":{"message":"Incorrect API key provided","code":"invalid_api_key"}}"#);
+    let provider = Provider::start([refused.clone(), refused, says("Done.")]);
+    let daemon = end_to_end::daemon::Daemon::new(&provider);
+    daemon.start();
+    let ended = daemon.0.run(&["prompt", "--wait", "go"]);
+    assert_eq!(ended.code, Some(6), "it waits for its operator: {ended:?}");
+    assert!(ended.stderr.contains("No model accepts its key"), "{ended:?}");
+    let why = daemon.ok(&["why", "--json"]).json();
+    assert_eq!(
+        (&why["verdict"], &why["hold"]["cause"]),
+        (&json!("waiting_for_operator"), &json!("credentials"))
+    );
+    // A start reads the keys anew: still the wrong one, then the right one.
+    daemon.ok(&["daemon", "stop"]);
+    daemon.start();
+    end_to_end::wait_for("second refusal", || provider.asked().len() == 2);
+    daemon.ok(&["daemon", "stop"]);
+    daemon.start();
+    end_to_end::wait_for("answer", || daemon.events_of("hold_ended") >= 1 && provider.asked().len() == 3);
+    end_to_end::wait_for("brief", || daemon.ok(&["why", "--json"]).json()["verdict"] == "completed");
+    assert!(daemon.ok(&["tail", "--events", "512", "--json"]).stdout.contains("Done."));
 }

@@ -142,6 +142,7 @@ fn errors_of_providers_and_of_the_command_line_show_no_key() {
     assert!(!contains(ended.stderr.as_bytes()), "{ended:?}");
     let password = format!("http://user:{CANARY}-password@127.0.0.1:9/v1");
     let holon = Holon::new().with("OPENAI_API_KEY", "k").with("OPENAI_BASE_URL", &password);
+    assert_eq!(holon.run(&["config", "set", "run.patience_ms", "0"]).code, Some(0));
     let ended = holon.run(&["run", "--json", "--model", "openai-chat/test", "go"]);
     assert_eq!(ended.code, Some(1), "{ended:?}");
     assert!(!contains(ended.stderr.as_bytes()) && !contains(ended.stdout.as_bytes()), "{ended:?}");

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::Agent;
+use crate::agent::turn::outage;
 use crate::config::Config;
 use crate::effect::Answer;
 use crate::event::lifecycle::ModelOverrideChanged;
@@ -65,6 +66,7 @@ pub(crate) fn set(tx: &mut Tx<'_>, model: Option<ModelRef>, reply: ReplyId) {
     let changed = previous != model;
     if changed {
         tx.record(ModelOverrideChanged { previous, model });
+        outage::model_changed(tx);
     }
     let state = ModelState::of(tx.agent(), tx.config);
     tx.reply(reply, Answer::ModelSet { state, changed });

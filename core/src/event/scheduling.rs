@@ -63,7 +63,13 @@ pub struct HoldSet {
     pub budget: Option<Budget>,
 }
 
-names! { HoldCause { Outage "outage", Quota "quota", Budget "budget" } }
+names! {
+    HoldCause {
+        Outage "outage", Quota "quota", Budget "budget",
+        /// No provider of the chain accepts its key.
+        Credentials "credentials",
+    }
+}
 
 /// A turn succeeded, the agent was stopped, or the budget was raised.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -125,5 +131,6 @@ pub struct SleepElapsed {
 }
 
 names! {
-    HoldEnd { TurnSucceeded "turn_succeeded", Stopped "stopped", BudgetRaised "budget_raised" }
+    HoldEnd { TurnSucceeded "turn_succeeded", Stopped "stopped", BudgetRaised "budget_raised",
+        Restarted "restarted", ModelChanged "model_changed" }
 }

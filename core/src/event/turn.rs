@@ -13,7 +13,7 @@ use super::family;
 use crate::agent::budget::BudgetKind;
 use crate::content::Text;
 use crate::ids::{MessageId, OpId, RoundIndex, RunId, TaskId, TurnIndex, WorkItemId};
-use crate::model::{AttemptRecord, Block, ModelRef, StopReason, TokenUsage};
+use crate::model::{AttemptRecord, Block, ModelRef, RoundEnd, StopReason, TokenUsage};
 use crate::names::names;
 use crate::outcome::LoadedContext;
 use crate::price::{Amount, Cost};
@@ -29,6 +29,7 @@ family! {
         TurnContextBuilt "turn_context_built" v 1,
         ProviderAttemptRecorded "provider_attempt_recorded" v 1,
         ProviderRoundCompleted "provider_round_completed" v 1,
+        ProvidersAwaited "providers_awaited" v 1,
         AssistantRoundRecorded "assistant_round_recorded" v 1,
         ToolStarted "tool_started" v 1,
         ToolExecuted "tool_executed" v 1,
@@ -79,6 +80,22 @@ pub struct ProviderAttemptRecorded {
     pub attempt: AttemptRecord,
 }
 
+/// Every model of the chain has failed, some of them in ways that may pass: the round asks those again later.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProvidersAwaited {
+    pub run_id: RunId,
+    pub round: RoundIndex,
+    /// Who is asked again.
+    pub models: Vec<ModelRef>,
+    /// When the chain had failed for the first time in this round.
+    pub since: Wall,
+    /// How often it has failed.
+    pub passes: u32,
+    pub pause_ms: Millis,
+    /// After that the round gives up.
+    pub until: Wall,
+}
+
 /// Telemetry of a round that brought an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProviderRoundCompleted {
@@ -105,6 +122,21 @@ pub struct AssistantRoundRecorded {
     pub verdicts: Vec<Verdict>,
     pub stop_reason: StopReason,
     pub token_usage: TokenUsage,
+    /// How a round without tool calls ended. Earlier builds did not record it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<RoundEnd>,
+    /// The whole answer, where the round continues rounds that were cut off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub joined: Option<Text>,
+    /// Which of the turn's models answered, from 0: the next rounds ask that one first. Earlier builds always
+    /// asked the first one first.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub candidate: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_first(candidate: &u32) -> bool {
+    *candidate == 0
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -154,6 +186,8 @@ names! {
         RepeatedToolCall "repeated_tool_call", WorkProgress "work_progress",
         /// An operator has said something, and a work item still says that it needs input.
         NeedsInput "needs_input",
+        /// The answer before was cut off and is to be continued.
+        Continuation "continuation",
     }
 }
 
@@ -304,6 +338,7 @@ impl TurnFact {
                         Block::ToolCall { arguments, .. } => visit(arguments),
                     }
                 }
+                fact.joined.iter().for_each(visit);
             }
             Self::ToolExecuted(fact) => fact.receipt.texts().for_each(visit),
             Self::ToolExecutionFailed(fact) => fact.receipt.texts().for_each(visit),
@@ -312,6 +347,7 @@ impl TurnFact {
             Self::TurnTerminal(fact) => fact.last_assistant_message.iter().for_each(visit),
             Self::TurnStarted(_)
             | Self::ProviderRoundCompleted(_)
+            | Self::ProvidersAwaited(_)
             | Self::ToolStarted(_)
             | Self::ReminderInjected(_)
             | Self::ContextCompacted(_)

@@ -267,6 +267,7 @@ impl Host {
             crate::agent::task::child::recover(tx);
             crate::agent::recovery::recover(tx, report);
             crate::agent::budget::recover(tx);
+            crate::agent::turn::outage::recover(tx);
             crate::agent::unattended::recover(tx);
         });
         self.collect(&mut batch, agent);

@@ -17,7 +17,9 @@ use crate::event::turn::*;
 use crate::ids::{BriefId, MessageId, OpId, RoundIndex, RunId, TaskId, TurnIndex};
 use crate::lifecycle::{Boundary, ControlAction, Status};
 use crate::message::{Message, MessageKind, Origin, Priority};
-use crate::model::{AttemptOutcome, AttemptRecord, Block, FailureKind, ModelRef, StopReason, TokenUsage};
+use crate::model::{
+    AttemptOutcome, AttemptRecord, Block, FailureKind, ModelRef, RoundEnd, StopReason, TokenUsage,
+};
 use crate::price::{Amount, Cost};
 use crate::scheduler::{DecisionKind, DecisionReason};
 use crate::terminal::{TurnKind, TurnReason};
@@ -230,6 +232,8 @@ pub(super) fn called(round: u32, first: &str, second: &str) -> AssistantRoundRec
     AssistantRoundRecorded {
         blocks: Arc::from([call(first), call(second)]),
         verdicts: [Verdict::Accepted(Tool::ExecCommand), refused].into(),
+        stop_reason: StopReason::ToolUse,
+        end: None,
         ..spoken(round)
     }
 }
@@ -242,6 +246,9 @@ pub(super) fn spoken(round: u32) -> AssistantRoundRecorded {
         verdicts: Vec::new(),
         stop_reason: StopReason::EndTurn,
         token_usage: TokenUsage::default(),
+        end: Some(RoundEnd::Finished),
+        joined: None,
+        candidate: 0,
     }
 }
 

@@ -184,6 +184,7 @@ fn changes_run(event: &Event) -> Option<RunId> {
             TurnFact::TurnStarted(_) => None,
             TurnFact::TurnContextBuilt(fact) => Some(fact.run_id),
             TurnFact::ProviderAttemptRecorded(fact) => Some(fact.run_id),
+            TurnFact::ProvidersAwaited(fact) => Some(fact.run_id),
             TurnFact::ProviderRoundCompleted(fact) => Some(fact.run_id),
             TurnFact::AssistantRoundRecorded(fact) => Some(fact.run_id),
             TurnFact::ToolStarted(fact) => Some(fact.run_id),

@@ -3,6 +3,7 @@
 //! own that knows nothing of [`crate::agent::Agent`]) and the next record; it decides nothing and repairs
 //! nothing. What clients were told and what a disk holds is judged elsewhere.
 
+mod answers;
 mod authority;
 mod budgets;
 mod children;
@@ -83,7 +84,7 @@ const fn law(id: &'static str, sentence: &'static str, judge: fn(&Seen, &Record)
 }
 
 /// Every law whose subject exists, by family.
-const LAWS: [Law; 64] = [
+const LAWS: [Law; 65] = [
     law("L1", "Nothing starts between a stop and the next start.", lifecycle::l1),
     law(
         "L2",
@@ -162,6 +163,11 @@ const LAWS: [Law; 64] = [
         "T11",
         "What a model or a tool says admits no message but what an agent leaves itself and what a letter brings, gives no command and stops nobody.",
         authority::t11,
+    ),
+    law(
+        "T12",
+        "A turn completes only by a round that came to a real end or by a call that rests; another end fails it by its name, and only what was cut off is continued. Earlier builds recorded no end.",
+        answers::t12,
     ),
     law("A1", "Trust and authority follow from kind and origin alone.", authority::a1),
     law("A4", "Only operators interject, and nothing else enters a turn in progress.", authority::a4),

@@ -357,6 +357,7 @@ fn turn(fact: &TurnFact, visit: &mut dyn FnMut(Name)) {
         }
         TurnFact::TurnContextBuilt(fact) => (fact.run_id, None),
         TurnFact::ProviderAttemptRecorded(fact) => (fact.run_id, None),
+        TurnFact::ProvidersAwaited(fact) => (fact.run_id, None),
         TurnFact::ProviderRoundCompleted(fact) => (fact.run_id, None),
         TurnFact::AssistantRoundRecorded(fact) => (fact.run_id, None),
         TurnFact::ToolStarted(fact) => (fact.run_id, None),

@@ -15,7 +15,7 @@ use crate::event::{Event, OperationFact};
 use crate::ids::{EventSeq, MessageId, OpId, RunId, StepSeq};
 use crate::lifecycle::{ControlAction, Status};
 use crate::message::{AuthorityClass, Idempotency, Priority};
-use crate::model::{AttemptOutcome, FailureKind};
+use crate::model::{AttemptOutcome, FailureKind, RoundEnd, StopReason};
 use crate::record::Record;
 use crate::scheduler::DecisionKind;
 use crate::terminal::{TurnKind, TurnReason};
@@ -50,6 +50,7 @@ pub(super) fn cases() -> Vec<Case> {
     let mut cases = lifecycle();
     cases.extend(queue());
     cases.extend(turns());
+    cases.extend(answers());
     cases.extend(commands());
     cases.extend(bounds());
     cases.extend(authority());
@@ -192,6 +193,40 @@ fn turns() -> Vec<Case> {
     ]
 }
 
+fn answers() -> Vec<Case> {
+    let end = |stop_reason, end| AssistantRoundRecorded { stop_reason, end: Some(end), ..spoken(1) };
+    let failed = |reason| ended(1, 1, 1, TurnKind::Failed, Some(reason), 2);
+    alloc::vec![
+        case("T12", "an answer that was cut off completes its turn", |s| {
+            s.replace("assistant_round_recorded", 1, end(StopReason::MaxOutput, RoundEnd::OutputLimit));
+        }),
+        case("T12", "a refusal counts as finished", |s| {
+            s.replace("assistant_round_recorded", 1, end(StopReason::Refusal, RoundEnd::Finished));
+        }),
+        case("T12", "an empty answer counts as finished", |s| {
+            let silent = AssistantRoundRecorded { blocks: Vec::new().into(), ..spoken(1) };
+            s.replace("assistant_round_recorded", 1, silent);
+        }),
+        case("T12", "a finished answer fails its turn", |s| {
+            s.replace("turn_terminal", 0, failed(TurnReason::ContentFilter));
+        }),
+        case("T12", "a refusal fails its turn under another name", |s| {
+            s.replace("assistant_round_recorded", 1, end(StopReason::Refusal, RoundEnd::Refusal));
+            s.replace("turn_terminal", 0, failed(TurnReason::ContentFilter));
+        }),
+        case("T12", "what was not cut off is continued", |s| {
+            let text = alloc::string::String::from("go on");
+            let (kind, round) = (ReminderKind::Continuation, crate::ids::RoundIndex(1));
+            let reminder = ReminderInjected { run_id: RunId(1), round, kind, text };
+            s.after("tool_execution_failed", 0, reminder);
+        }),
+        case("T12", "a round joins what no round before it said", |s| {
+            let joined = Some(crate::content::Text::short("a b"));
+            s.replace("assistant_round_recorded", 1, AssistantRoundRecorded { joined, ..spoken(1) });
+        }),
+    ]
+}
+
 fn commands() -> Vec<Case> {
     let unnamed = |op, kind| OperationOpened { supervisor: None, ..opened(op, kind, 1) };
     alloc::vec![
@@ -214,6 +249,24 @@ fn commands() -> Vec<Case> {
             );
         }),
     ]
+}
+
+/// The first attempt was the last of its chain.
+fn given_up(s: &mut Script) {
+    let kind = Some(FailureKind::Server);
+    s.replace("provider_attempt_recorded", 0, attempted(0, 1, AttemptOutcome::RetriesExhausted, kind, None));
+}
+
+fn awaited(pause_ms: Millis, until: Wall) -> ProvidersAwaited {
+    ProvidersAwaited {
+        run_id: RunId(1),
+        round: crate::ids::RoundIndex(0),
+        models: alloc::vec![crate::model::ModelRef::new("local/one").unwrap()],
+        since: Wall(0),
+        passes: 1,
+        pause_ms,
+        until,
+    }
 }
 
 fn bounds() -> Vec<Case> {
@@ -267,6 +320,18 @@ fn bounds() -> Vec<Case> {
             );
         }),
         case("T10", "a retry does not wait", |s| s.join_step("provider_attempt_recorded", 0)),
+        case("T10", "a chain that has not failed is gone through again", |s| {
+            s.after("provider_attempt_recorded", 0, awaited(Millis(1_000), Wall(5_000_000)));
+        }),
+        case("T10", "a chain is gone through again at once", |s| {
+            given_up(s);
+            s.after("provider_attempt_recorded", 0, awaited(Millis(0), Wall(5_000_000)));
+        }),
+        case("T10", "a chain is gone through again for ever", |s| {
+            given_up(s);
+            s.after("provider_attempt_recorded", 0, awaited(Millis(1_000), Wall(9_000_000)));
+            s.after("provider_attempt_recorded", 0, awaited(Millis(1_000), Wall(5_000_000)));
+        }),
     ]
 }
 

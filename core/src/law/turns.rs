@@ -5,7 +5,9 @@ use alloc::format;
 use super::seen::{Attempt, Claim, Run, Seen};
 use super::{Ruling, rule};
 use crate::event::operation::OpKind;
-use crate::event::turn::{AssistantRoundRecorded, CompactionCause, ProviderAttemptRecorded, TurnTerminal};
+use crate::event::turn::{
+    AssistantRoundRecorded, CompactionCause, ProviderAttemptRecorded, ProvidersAwaited, TurnTerminal,
+};
 use crate::event::{Event, InboxFact, OperationFact, SchedulingFact, TurnFact};
 use crate::ids::RoundIndex;
 use crate::model::{AttemptOutcome, Block, FailureKind};
@@ -299,6 +301,7 @@ pub(super) fn t10(seen: &Seen, record: &Record) -> Ruling {
     let Some(run) = &seen.run else { return Ok(false) };
     match &record.event {
         Event::Turn(TurnFact::ProviderAttemptRecorded(fact)) => attempted(run.attempt.as_ref(), fact),
+        Event::Turn(TurnFact::ProvidersAwaited(fact)) => awaited(run, fact, record.at),
         Event::Operation(OperationFact::OperationOpened(fact)) if fact.run_id.is_some() => {
             let Some(attempt) = &run.attempt else { return Ok(false) };
             rule(!attempt.waits || attempt.step != record.step, || "is repeated without a wait".into())
@@ -341,6 +344,24 @@ fn attempted(before: Option<&Attempt>, fact: &ProviderAttemptRecorded) -> Ruling
     };
     rule(fits && attempt.backoff_ms.is_some() == (attempt.outcome == AttemptOutcome::Retrying), || {
         format!("{} after {:?}, waiting {:?}", attempt.outcome, attempt.failure_kind, attempt.backoff_ms)
+    })
+}
+
+/// The chain is gone through again after a wait, until one moment for the whole round, and for nobody whom waiting
+/// can't help.
+fn awaited(run: &Run, fact: &ProvidersAwaited, at: Wall) -> Ruling {
+    let given_up = run.attempt.as_ref().is_some_and(|attempt| attempt.outcome != AttemptOutcome::Retrying);
+    rule(given_up, || "a chain is gone through again that has not failed".into())?;
+    rule(fact.pause_ms.0 > 0 && !fact.models.is_empty(), || {
+        format!("waits {} for {} models", fact.pause_ms, fact.models.len())
+    })?;
+    let bounded = run.awaited_until.is_none_or(|until| until == fact.until);
+    // A clock that steps back tells nothing of how long was waited.
+    rule(bounded && (at.after(fact.pause_ms) <= fact.until || at < fact.since), || {
+        format!(
+            "waits {} at {at}, {:?} was its end, now it is {}",
+            fact.pause_ms, run.awaited_until, fact.until
+        )
     })
 }
 

@@ -41,7 +41,7 @@ pub(crate) fn calls(calls: &[(&str, &str, &str)]) -> Outcome {
 
 pub(crate) fn answer(blocks: Vec<AnswerBlock>, stop: StopReason) -> Outcome {
     let usage = TokenUsage { input_tokens: 10, output_tokens: 5, total_tokens: 15, cached_input_tokens: 0 };
-    Outcome::Answer { answer: ModelAnswer { blocks, stop, usage, timing: Timing::default() } }
+    Outcome::Answer { answer: ModelAnswer { blocks, stop, usage, timing: Timing::default(), joined: None } }
 }
 
 pub(crate) fn fails(kind: FailureKind) -> Outcome {

@@ -119,8 +119,11 @@ impl<'a> View<'a> {
             return Some(RunVerdict::Stopped);
         }
         if let Some(hold) = self.held(id) {
-            let budget = hold.cause == HoldCause::Budget;
-            return Some(if budget { RunVerdict::BudgetExhausted } else { RunVerdict::WaitingForTimer });
+            return Some(match hold.cause {
+                HoldCause::Budget => RunVerdict::BudgetExhausted,
+                HoldCause::Credentials => RunVerdict::WaitingForOperator,
+                HoldCause::Outage | HoldCause::Quota => RunVerdict::WaitingForTimer,
+            });
         }
         let last = self.quiet(id).then(|| self.last_verdict(id)).flatten()?;
         let work = &agent.work;
@@ -165,6 +168,7 @@ impl RunVerdict {
             (TurnKind::BudgetExhausted, _) => Self::BudgetExhausted,
             (TurnKind::LimitReached, _) => Self::MaxTurnsExceeded,
             (TurnKind::Interrupted, Some(TurnReason::Outage | TurnReason::Quota)) => Self::WaitingForTimer,
+            (TurnKind::Interrupted, Some(TurnReason::Credentials)) => Self::WaitingForOperator,
             (TurnKind::Interrupted, _) => Self::Interrupted,
         }
     }

@@ -129,6 +129,7 @@ fn shown_as_step(fact: &TurnFact) -> bool {
         | TurnFact::TurnContextBuilt(_)
         | TurnFact::ProviderAttemptRecorded(_)
         | TurnFact::ProviderRoundCompleted(_)
+        | TurnFact::ProvidersAwaited(_)
         | TurnFact::ToolStarted(_)
         | TurnFact::ReminderInjected(_)
         | TurnFact::ContextCompacted(_)

@@ -51,6 +51,7 @@ impl Steps {
             TurnFact::TurnContextBuilt(_)
             | TurnFact::ProviderAttemptRecorded(_)
             | TurnFact::ProviderRoundCompleted(_)
+            | TurnFact::ProvidersAwaited(_)
             | TurnFact::ToolStarted(_)
             | TurnFact::ReminderInjected(_)
             | TurnFact::ContextCompacted(_)
@@ -147,6 +148,9 @@ mod tests {
             verdicts: vec![Verdict::Accepted(Tool::ExecCommand)],
             stop_reason: StopReason::ToolUse,
             token_usage: TokenUsage::default(),
+            end: None,
+            joined: None,
+            candidate: 0,
         }))
     }
 

@@ -1,7 +1,6 @@
 //! What a run prints when it is over: the answer on stdout, a word about the run on stderr.
 
 use holon_core::AgentId;
-use holon_core::model::StopReason;
 use holon_core::view::RunVerdict;
 
 use super::exit::Exit;
@@ -32,7 +31,7 @@ pub(super) fn print(
     let written = match format {
         Format::Json => output::line(&output::json(&serde_json::to_string_pretty(&report)?)),
         Format::StreamJson => stream(&report, lines)?,
-        Format::Text => report.final_text.as_deref().map_or(Ok(()), output::text),
+        Format::Text => report.said().map_or(Ok(()), output::text),
     };
     if format == Format::Text {
         tell(&report, screen, agent);
@@ -55,9 +54,6 @@ fn stream(report: &RunReport, lines: Option<Lines>) -> Result<std::io::Result<()
 
 /// What a person wants to know beyond the answer.
 fn tell(report: &RunReport, screen: &Screen, agent: Option<&AgentId>) {
-    if let Some(stop @ (StopReason::MaxOutput | StopReason::ContentFilter)) = report.stop_reason {
-        output::note(&format!("holon: the model did not finish its answer ({stop})"));
-    }
     if let Some(problem) = &report.changed_files_problem {
         let text = format!("holon: only what patches changed is known: {problem}");
         screen.line(Tone::Aside, &text);

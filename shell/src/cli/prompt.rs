@@ -165,9 +165,6 @@ async fn outcome(
     if let Some(told) = told {
         output::text(&told)?;
     }
-    if let Some(stop) = fold.unfinished() {
-        output::note(&format!("holon: the model did not finish its answer ({stop})"));
-    }
     for due in &end.due {
         output::note(&format!("holon: the next thing to do is due at {}", due.at));
     }

@@ -221,8 +221,9 @@ fn session(
     rounds: Option<u32>,
 ) -> Result<Session, Failure> {
     let Setup { settings, mut config, providers, secrets, confinement, .. } = setup;
-    // Nobody waits for hours in front of a prompt: a turn that meets an outage fails at once.
+    // Nobody waits for hours in front of a prompt: an outage is waited for as long as the setting says.
     config.hold.on_outage = false;
+    config.retry.patience = settings.run.patience;
     config.turn.rounds = rounds.unwrap_or(config.turn.rounds);
     if prompt.len() as u64 > config.queue.body_bytes {
         let error = anyhow!("the prompt is {} bytes, the limit is {}", prompt.len(), config.queue.body_bytes);

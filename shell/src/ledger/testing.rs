@@ -207,6 +207,7 @@ impl World {
                     stop: StopReason::EndTurn,
                     usage: TokenUsage::default(),
                     timing: Timing::default(),
+                    joined: None,
                 };
                 (agent, op, Outcome::Answer { answer })
             }

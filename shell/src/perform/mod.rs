@@ -226,7 +226,8 @@ impl Performers {
         let live = LiveText::begin(live.clone(), request.agent.clone(), op);
         match Box::pin(providers.attempt(texts, &request, live)).await {
             Ok(Reply { blocks, stop, usage }) => {
-                let answer = ModelAnswer { blocks, stop, usage, timing: timing(started) };
+                let joined = model::joined_answer(texts, &request.continues, &blocks);
+                let answer = ModelAnswer { blocks, stop, usage, timing: timing(started), joined };
                 Outcome::Answer { answer }
             }
             Err(failure) => Outcome::AttemptFailed { failure: report(texts, failure, timing(started)) },

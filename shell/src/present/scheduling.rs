@@ -28,6 +28,7 @@ pub(super) fn told(fact: &SchedulingFact) -> Told {
                 HoldCause::Outage => "the providers are away",
                 HoldCause::Quota => "the quota of the providers is used up",
                 HoldCause::Budget => "a budget is used up",
+                HoldCause::Credentials => "no model accepts its key",
             };
             let next = match (fact.until, fact.budget) {
                 (Some(until), _) => format!("next attempt at {until}"),
@@ -63,6 +64,8 @@ pub(super) fn told(fact: &SchedulingFact) -> Told {
             let summary = match fact.reason {
                 HoldEnd::TurnSucceeded => "a turn has succeeded",
                 HoldEnd::BudgetRaised => "the budget is raised",
+                HoldEnd::Restarted => "the runtime was started, with the keys that there are now",
+                HoldEnd::ModelChanged => "another model is asked now",
                 HoldEnd::Stopped => "stopped: nothing is waited for any more",
             };
             Told::new(Visibility::Verbose, Category::Waiting, "hold", summary)

@@ -3,7 +3,8 @@
 use holon_core::event::TurnFact;
 use holon_core::event::turn::{
     AssistantRoundRecorded, BudgetExhausted, ContextCompacted, ProviderAttemptRecorded,
-    ProviderRoundCompleted, RuntimeError, ToolExecuted, ToolExecutionFailed, TurnStarted, TurnTerminal,
+    ProviderRoundCompleted, ProvidersAwaited, RuntimeError, ToolExecuted, ToolExecutionFailed, TurnStarted,
+    TurnTerminal,
 };
 use holon_core::model::Block;
 use holon_core::price::Amount;
@@ -21,6 +22,7 @@ pub(super) fn told(fact: &TurnFact) -> Told {
         }
         TurnFact::ProviderAttemptRecorded(fact) => attempt(fact),
         TurnFact::ProviderRoundCompleted(fact) => answered(fact),
+        TurnFact::ProvidersAwaited(fact) => awaited(fact),
         TurnFact::AssistantRoundRecorded(fact) => round(fact),
         TurnFact::ToolStarted(fact) => {
             let name = fact.tool.name();
@@ -68,6 +70,15 @@ fn attempt(fact: &ProviderAttemptRecorded) -> Told {
         (None, false) => String::new(),
     };
     let summary = format!("{} {kind}{then}: {what}", attempt.model_ref);
+    Told::new(Visibility::Verbose, Category::OperatorNotification, "attempt", &summary)
+}
+
+/// Whoever waits in front of it may end it.
+fn awaited(fact: &ProvidersAwaited) -> Told {
+    let (pause, left) = (duration(fact.pause_ms), duration(fact.until.since(fact.since)));
+    let models = listed(&fact.models.iter().map(ToString::to_string).collect::<Vec<_>>());
+    let summary =
+        format!("no model answers: waiting {pause}, of {left} at most, for {models}; Ctrl-C ends the run");
     Told::new(Visibility::Verbose, Category::OperatorNotification, "attempt", &summary)
 }
 

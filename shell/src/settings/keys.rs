@@ -107,7 +107,7 @@ pub const KEYS: &[Key<Settings>] = &[
         "runtime.hold_on_outage",
         core.hold.on_outage,
         Kind::Flag,
-        "wait for providers that are away; a one-shot run never does"
+        "wait for providers that are away for hours; a one-shot run waits for `run.patience_ms` instead"
     ),
     key!(
         "runtime.model_timeout_ms",
@@ -189,6 +189,12 @@ pub const KEYS: &[Key<Settings>] = &[
         core.turn.repeats_end,
         number(1, 1_000_000),
         "and so many times ends the turn"
+    ),
+    key!(
+        "limits.continuations",
+        core.turn.continuations,
+        number(0, 1_000),
+        "rounds in a row that continue an answer that was cut off at the output limit, or paused"
     ),
     key!(
         "limits.recent_messages",
@@ -336,6 +342,12 @@ pub const KEYS: &[Key<Settings>] = &[
     ),
     key!("run.keep", run.keep, number(0, 1_000_000), "homes of temporary runs that are kept"),
     key!("run.idle_limit_ms", run.idle_limit, time(0), "a run waits for what is due within so long"),
+    key!(
+        "run.patience_ms",
+        run.patience,
+        time(0),
+        "a run asks models again for so long after all of them have failed in ways that may pass; 0 is not at all"
+    ),
     key!(
         "execution.profile" | "HOLON_EXECUTION_PROFILE",
         execution.profile,

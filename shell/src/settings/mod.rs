@@ -79,11 +79,13 @@ pub struct RunSettings {
     pub keep: u64,
     /// What is due within so long is waited for.
     pub idle_limit: Millis,
+    /// Providers that are away are asked again for so long.
+    pub patience: Millis,
 }
 
 impl Default for RunSettings {
     fn default() -> Self {
-        Self { keep: 50, idle_limit: Millis::seconds(60) }
+        Self { keep: 50, idle_limit: Millis::seconds(60), patience: Millis::seconds(120) }
     }
 }
 

@@ -19,6 +19,7 @@ pub struct ProviderSettings {
     pub strict_tools: Option<bool>,
     pub freeform_tools: Option<bool>,
     pub max_completion_tokens: Option<bool>,
+    pub prompt_cache_key: Option<bool>,
     pub context_window_tokens: Option<u64>,
     pub connect_timeout: Option<Millis>,
     pub first_byte_timeout: Option<Millis>,
@@ -55,7 +56,14 @@ pub const OPTIONS: &[Key<ProviderSettings>] = &[
         "max_completion_tokens",
         max_completion_tokens,
         Kind::Flag,
-        "send `max_completion_tokens` rather than `max_tokens` where the protocol has both"
+        "send `max_completion_tokens` rather than `max_tokens` where the protocol has both; without it at the public \
+         address alone"
+    ),
+    key!(
+        "prompt_cache_key",
+        prompt_cache_key,
+        Kind::Flag,
+        "send `prompt_cache_key` where the protocol has it; without it at the public address alone"
     ),
     key!(
         "context_window_tokens",

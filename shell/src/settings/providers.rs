@@ -168,7 +168,8 @@ pub fn shown(spec: &ProviderSpec, configured: Option<&ProviderSettings>) -> Prov
         stream: Some(options.stream),
         strict_tools: Some(options.strict_tools),
         freeform_tools: Some(options.freeform_tools),
-        max_completion_tokens: Some(options.max_completion_tokens),
+        max_completion_tokens: Some(spec.sends_max_completion_tokens()),
+        prompt_cache_key: Some(spec.sends_prompt_cache_key()),
         context_window_tokens: configured.and_then(|configured| configured.context_window_tokens),
         connect_timeout: Some(options.connect_timeout),
         first_byte_timeout: Some(options.first_byte_timeout),
@@ -205,7 +206,8 @@ fn options(mut options: ProviderOptions, changes: &ProviderSettings) -> Provider
     put(&mut options.stream, changes.stream.as_ref());
     put(&mut options.strict_tools, changes.strict_tools.as_ref());
     put(&mut options.freeform_tools, changes.freeform_tools.as_ref());
-    put(&mut options.max_completion_tokens, changes.max_completion_tokens.as_ref());
+    options.max_completion_tokens = changes.max_completion_tokens.or(options.max_completion_tokens);
+    options.prompt_cache_key = changes.prompt_cache_key.or(options.prompt_cache_key);
     put(&mut options.connect_timeout, changes.connect_timeout.as_ref());
     put(&mut options.first_byte_timeout, changes.first_byte_timeout.as_ref());
     put(&mut options.idle_timeout, changes.idle_timeout.as_ref());

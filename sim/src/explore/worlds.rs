@@ -35,7 +35,12 @@ pub fn worlds() -> Vec<SmallWorld> {
 fn config(models: &[&str]) -> Config {
     let base = Config::new(models.iter().filter_map(|name| ModelRef::new(name).ok()).collect());
     Config {
-        retry: RetryPolicy { retries: 1, backoff: Millis(1), retry_after_max: Millis(1_000) },
+        retry: RetryPolicy {
+            retries: 1,
+            backoff: Millis(1),
+            retry_after_max: Millis(1_000),
+            patience: Millis(0),
+        },
         hold: HoldPolicy { steps: [Millis(10), Millis(50)].into(), ..base.hold },
         turn: TurnLimits { rounds: 3, repeats_remind: 2, repeats_end: 4, ..base.turn },
         while_stopped: WhileStopped::Queue,

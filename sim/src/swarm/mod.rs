@@ -418,6 +418,7 @@ fn config_of(draw: &mut Draw, agents: u32) -> Config {
         retries: draw.below("retries", 3),
         backoff: Millis(draw.of("backoff", &[0, 1, 200])),
         retry_after_max: Millis(draw.of("retry_after_max", &[0, 1_000, 60_000])),
+        patience: Millis(draw.of("patience", &[0, 5_000, 120_000])),
     };
     let steps: &[&[u64]] = &[&[1], &[10, 50], &[30_000, 120_000, 600_000]];
     config.hold = HoldPolicy {
@@ -516,5 +517,6 @@ fn turn(draw: &mut Draw) -> TurnLimits {
         tool_timeout: Millis(draw.of("tool_timeout", &[1_000, 600_000])),
         repeats_remind: draw.below("repeats_remind", 4),
         repeats_end,
+        continuations: draw.of("continuations", &[3, 0, 1]),
     }
 }

@@ -29,7 +29,9 @@ impl World<'_> {
                 wire::lowered(&request, self.disk.texts())?;
                 self.checks.say("P7");
                 let told = self.told(&agent);
-                self.begin(&agent, op, "provider", |here| provider::answer(here, told.as_ref()))
+                self.begin(&agent, op, "provider", |here| {
+                    provider::joined(provider::answer(here, told.as_ref()), &request.continues)
+                })
             }
             Effect::CallTool { agent, op, .. } => self.begin(&agent, op, "tool", tools::call),
             Effect::PrepareCommand { agent, op, task, call, .. } => self.prepare(&agent, op, task, &call),

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::reply::{Answer, Call, Place};
+use super::reply::{Answer, Call, Place, Stop};
 use super::serve::Piece;
 
 pub fn completion(message: &Value, finish_reason: &str) -> Value {
@@ -24,16 +24,26 @@ fn usage(answer: &Answer) -> Value {
 }
 
 fn finish(answer: &Answer) -> &'static str {
-    match (answer.cut_short, answer.calls.is_empty()) {
-        (true, _) => "length",
-        (false, true) => "stop",
-        (false, false) => "tool_calls",
+    match answer.stop {
+        Stop::CutShort => "length",
+        Stop::Filtered => "content_filter",
+        Stop::Paused => "pause_turn",
+        Stop::NoCall => "tool_calls",
+        Stop::Other => "something_new",
+        Stop::Done | Stop::Refused if answer.calls.is_empty() => "stop",
+        Stop::Done | Stop::Refused => "tool_calls",
     }
+}
+
+/// Where the text stands: a refusal has a field of its own.
+fn field(answer: &Answer) -> &'static str {
+    if answer.stop == Stop::Refused { "refusal" } else { "content" }
 }
 
 pub(super) fn document(answer: &Answer) -> Value {
     let content = if answer.text.is_empty() { Value::Null } else { answer.text.clone().into() };
-    let mut message = json!({ "role": "assistant", "content": content });
+    let mut message = json!({ "role": "assistant", "content": null });
+    message[field(answer)] = content;
     if !answer.calls.is_empty() {
         let call = |(at, call): (usize, &Call)| {
             let function = json!({ "name": call.name, "arguments": call.arguments });
@@ -55,7 +65,7 @@ pub(super) fn stream(answer: &Answer) -> Vec<Piece> {
     };
     let mut pieces = vec![Piece::event(Place::Start, None, &chunk(json!({ "role": "assistant" }), None))];
     for part in super::serve::parts(&answer.text) {
-        pieces.push(Piece::event(Place::InText, None, &chunk(json!({ "content": part }), None)));
+        pieces.push(Piece::event(Place::InText, None, &chunk(json!({ field(answer): part }), None)));
     }
     for (at, call) in answer.calls.iter().enumerate() {
         let (id, arguments) = (call.id_or("call", at), &call.arguments);

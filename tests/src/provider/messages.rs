@@ -2,14 +2,18 @@
 
 use serde_json::{Value, json};
 
-use super::reply::{Answer, Call, Place};
+use super::reply::{Answer, Call, Place, Stop};
 use super::serve::{Piece, parts};
 
 fn stop(answer: &Answer) -> &'static str {
-    match (answer.cut_short, answer.calls.is_empty()) {
-        (true, _) => "max_tokens",
-        (false, true) => "end_turn",
-        (false, false) => "tool_use",
+    match answer.stop {
+        Stop::CutShort => "max_tokens",
+        Stop::Filtered | Stop::Refused => "refusal",
+        Stop::Paused => "pause_turn",
+        Stop::NoCall => "tool_use",
+        Stop::Other => "something_new",
+        Stop::Done if answer.calls.is_empty() => "end_turn",
+        Stop::Done => "tool_use",
     }
 }
 

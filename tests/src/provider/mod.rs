@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 pub use chat::completion;
-pub use reply::{Answer, Call, Fault, Place, Reply, calls, command, fails, raw_calls, says};
+pub use reply::{Answer, Call, Fault, Place, Reply, Stop, calls, command, fails, raw_calls, says};
 
 /// A running server; it ends with its process.
 pub struct Provider {

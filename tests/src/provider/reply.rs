@@ -38,10 +38,28 @@ pub enum Reply {
 pub struct Answer {
     pub text: String,
     pub calls: Vec<Call>,
-    /// The bound on the output was reached.
-    pub cut_short: bool,
+    /// Why the model stopped.
+    pub stop: Stop,
     /// What is reported as tokens of input and of output, instead of 100 and 20.
     pub tokens: Option<[Value; 2]>,
+}
+
+/// Why a model stops, in the words of its protocol.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Stop {
+    /// It is done, or calls tools.
+    #[default]
+    Done,
+    /// The bound on the output was reached.
+    CutShort,
+    Filtered,
+    Refused,
+    /// Chat completions and messages only.
+    Paused,
+    /// For a call, which is not there. Chat completions and messages only.
+    NoCall,
+    /// A reason that nobody knows.
+    Other,
 }
 
 /// A call of a tool.
@@ -153,8 +171,13 @@ impl Reply {
     /// Reaching the bound on its output.
     #[must_use]
     pub fn cut_short(self) -> Self {
-        let Self::Answer(answer) = self else { panic!("only an answer is cut short") };
-        Self::Answer(Answer { cut_short: true, ..answer })
+        self.stopped(Stop::CutShort)
+    }
+
+    #[must_use]
+    pub fn stopped(self, stop: Stop) -> Self {
+        let Self::Answer(answer) = self else { panic!("only an answer stops for a reason") };
+        Self::Answer(Answer { stop, ..answer })
     }
 
     /// Reporting these tokens of input and output.

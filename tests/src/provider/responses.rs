@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::reply::{Answer, Place};
+use super::reply::{Answer, Place, Stop};
 use super::serve::{Piece, parts};
 
 /// Whether this tool was offered as a freeform one.
@@ -14,7 +14,10 @@ fn is_custom(request: &Value, name: &str) -> bool {
 fn items(answer: &Answer, request: &Value) -> Vec<Value> {
     let mut items = vec![json!({ "type": "reasoning", "id": "rs_1", "summary": [] })];
     if !answer.text.is_empty() {
-        let content = json!([{ "type": "output_text", "text": answer.text, "annotations": [] }]);
+        let content = match answer.stop {
+            Stop::Refused => json!([{ "type": "refusal", "refusal": answer.text }]),
+            _ => json!([{ "type": "output_text", "text": answer.text, "annotations": [] }]),
+        };
         items.push(json!({ "type": "message", "id": "msg_1", "role": "assistant", "content": content }));
     }
     for (at, call) in answer.calls.iter().enumerate() {
@@ -30,6 +33,16 @@ fn items(answer: &Answer, request: &Value) -> Vec<Value> {
     items
 }
 
+/// Why it is not complete.
+fn incomplete(answer: &Answer) -> Option<&'static str> {
+    match answer.stop {
+        Stop::CutShort => Some("max_output_tokens"),
+        Stop::Filtered => Some("content_filter"),
+        Stop::Other => Some("something_new"),
+        Stop::Done | Stop::Refused | Stop::Paused | Stop::NoCall => None,
+    }
+}
+
 fn response(answer: &Answer, output: Vec<Value>) -> Value {
     let mut response = json!({
         "id": "resp_1", "object": "response", "model": "test", "status": "completed", "error": null,
@@ -42,9 +55,9 @@ fn response(answer: &Answer, output: Vec<Value>) -> Value {
     if answer.tokens.is_none() {
         response["usage"]["total_tokens"] = 120.into();
     }
-    if answer.cut_short {
+    if let Some(reason) = incomplete(answer) {
         response["status"] = "incomplete".into();
-        response["incomplete_details"] = json!({ "reason": "max_output_tokens" });
+        response["incomplete_details"] = json!({ "reason": reason });
     }
     response
 }
@@ -79,7 +92,7 @@ pub(super) fn stream(answer: &Answer, request: &Value) -> Vec<Piece> {
         let done = json!({ "type": "response.output_item.done", "output_index": at, "item": item });
         pieces.push(event(place, done));
     }
-    let last = if answer.cut_short { "response.incomplete" } else { "response.completed" };
+    let last = if incomplete(answer).is_some() { "response.incomplete" } else { "response.completed" };
     let last = json!({ "type": last, "response": response(answer, items) });
     pieces.push(event(Place::BeforeEnd, last));
     pieces

@@ -68,6 +68,7 @@ impl End {
             }
             Self::Held { away: Away::Outage } => (TurnKind::Interrupted, Some(TurnReason::Outage)),
             Self::Held { away: Away::Quota { .. } } => (TurnKind::Interrupted, Some(TurnReason::Quota)),
+            Self::Held { away: Away::Credentials } => (TurnKind::Interrupted, Some(TurnReason::Credentials)),
             Self::ShutDown => (TurnKind::Interrupted, Some(TurnReason::Shutdown)),
             Self::Crashed => (TurnKind::Interrupted, Some(TurnReason::Crash)),
         }

@@ -2,6 +2,7 @@
 //! (contract: agent.md, Turns). This file is its state and `apply`; the others decide.
 
 pub(crate) mod begin;
+pub(crate) mod cut_off;
 pub(crate) mod end;
 pub(crate) mod interject;
 pub(crate) mod itself;
@@ -38,7 +39,7 @@ use crate::event::turn::{
 use crate::hash::Fnv;
 use crate::ids::{MessageId, RoundIndex, RunId, TurnIndex, WorkItemId};
 use crate::message::Message;
-use crate::model::{AttemptOutcome, AttemptRecord, Block, FailureKind, ModelRef, TokenUsage};
+use crate::model::{AttemptOutcome, AttemptRecord, Block, FailureKind, ModelRef, RoundEnd, TokenUsage};
 use crate::outcome::LoadedContext;
 use crate::price::Amount;
 use crate::prompt::Fence;
@@ -71,6 +72,9 @@ pub struct Run {
     pub heard: Vec<Heard>,
     pub started_at: Wall,
     pub models: Vec<ModelRef>,
+    /// Which of them answered last, from 0: each round asks it first.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub candidate: u32,
     /// Where its tools run.
     pub execution: ExecutionBinding,
     pub phase: Phase,
@@ -84,6 +88,9 @@ pub struct Run {
     pub interjected: Vec<MessageId>,
     /// Attempts of the round in progress.
     pub attempts: Vec<AttemptRecord>,
+    /// The chain has failed in the round in progress, and is gone through again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub awaits: Option<Awaits>,
     pub usage: TokenUsage,
     /// What its requests took, as budgets count it.
     #[serde(default, skip_serializing_if = "Amount::is_nothing")]
@@ -116,6 +123,22 @@ fn no_fence() -> Fence {
     Fence::PREVIEW
 }
 
+/// How a round waits for providers that are away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Awaits {
+    /// When the chain had failed for the first time.
+    pub since: Wall,
+    /// How often it has failed.
+    pub passes: u32,
+    /// Attempts of the round before the pass in progress.
+    pub attempts: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_first(candidate: &u32) -> bool {
+    *candidate == 0
+}
+
 /// Where a run stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "phase", rename_all = "snake_case")]
@@ -140,6 +163,12 @@ pub struct Round {
     pub verdicts: Vec<Verdict>,
     /// Results in the order of the calls; complete before the next request.
     pub results: Vec<Arc<Receipt>>,
+    /// How it ended, where it has no calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<RoundEnd>,
+    /// The whole answer, where it continues rounds that were cut off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub joined: Option<Text>,
 }
 
 /// A message inside a turn that is neither the model's nor a tool's.
@@ -216,12 +245,17 @@ impl Round {
         self.results.len() >= self.verdicts.len()
     }
 
-    /// The last text block that says something.
-    pub fn text(&self) -> Option<&Text> {
-        self.blocks.iter().rev().find_map(|block| match block {
+    /// Its text blocks.
+    pub fn texts(&self) -> impl DoubleEndedIterator<Item = &Text> {
+        self.blocks.iter().filter_map(|block| match block {
             Block::Text { text } if !text.is_empty() => Some(text),
             Block::Text { .. } | Block::ToolCall { .. } => None,
         })
+    }
+
+    /// The whole answer where it was cut off before, otherwise the last text block.
+    pub fn text(&self) -> Option<&Text> {
+        self.joined.as_ref().or_else(|| self.texts().next_back())
     }
 }
 
@@ -281,6 +315,7 @@ impl Run {
             heard: Vec::new(),
             started_at: at,
             models: fact.models.clone(),
+            candidate: 0,
             execution,
             phase: Phase::Loading,
             context: None,
@@ -289,6 +324,7 @@ impl Run {
             notes,
             interjected: fact.interjected.clone(),
             attempts: Vec::new(),
+            awaits: None,
             usage: TokenUsage::default(),
             spent: Amount::default(),
             recap: core::mem::take(&mut entry.recap),
@@ -307,9 +343,16 @@ impl Run {
         match fact {
             TurnFact::TurnContextBuilt(fact) => {
                 self.context = Some(fact.context.clone());
-                self.phase = Phase::Requesting { candidate: 0, attempt: 1 };
+                self.phase = self.first_attempt();
             }
             TurnFact::ProviderAttemptRecorded(fact) => self.attempted(fact),
+            TurnFact::ProvidersAwaited(fact) => {
+                let attempts = u32::try_from(self.attempts.len()).unwrap_or(u32::MAX);
+                self.awaits = Some(Awaits { since: fact.since, passes: fact.passes, attempts });
+                if let Some(candidate) = self.first_candidate() {
+                    self.phase = Phase::BackingOff { candidate, attempt: 1 };
+                }
+            }
             TurnFact::AssistantRoundRecorded(fact) => self.answered(fact),
             TurnFact::BudgetSettled(fact) => self.spent = self.spent.plus(fact.amount),
             TurnFact::ToolExecuted(fact) => self.called(&fact.receipt),
@@ -319,6 +362,11 @@ impl Run {
                     ReminderKind::RepeatedToolCall => self.repeats.reminded = self.repeats.count,
                     ReminderKind::WorkProgress => self.unchanged.reminded = Some(0),
                     ReminderKind::NeedsInput => self.question_reminded = true,
+                    // The answer goes on in another round.
+                    ReminderKind::Continuation if self.phase == Phase::Calling => {
+                        self.phase = self.first_attempt();
+                    }
+                    ReminderKind::Continuation => {}
                 }
                 self.notes.push(Note::Reminder { text: fact.text.clone() });
             }
@@ -343,7 +391,7 @@ impl Run {
         self.notes.push(Note::Interjection { message_id: fact.message_id, text });
         // After a text-only round it calls for another round; otherwise the round in progress shows it.
         if self.phase == Phase::Calling {
-            self.phase = Phase::Requesting { candidate: 0, attempt: 1 };
+            self.phase = self.first_attempt();
         }
     }
 
@@ -351,6 +399,49 @@ impl Run {
         if let Phase::BackingOff { candidate, attempt } = self.phase {
             self.phase = Phase::Requesting { candidate, attempt };
         }
+    }
+
+    /// A round begins with the candidate that answered last.
+    fn first_attempt(&self) -> Phase {
+        Phase::Requesting { candidate: self.candidate, attempt: 1 }
+    }
+
+    /// Who is asked after this candidate; nobody after all others were.
+    pub(crate) fn fallback(&self, candidate: u32) -> Option<u32> {
+        self.order().skip_while(|other| *other != candidate).skip(1).find(|other| !self.is_out(*other))
+    }
+
+    /// Who is asked first when the chain is gone through again.
+    fn first_candidate(&self) -> Option<u32> {
+        self.order().find(|candidate| !self.is_out(*candidate))
+    }
+
+    /// Who is asked when the chain is gone through again: whoever failed in a way that may pass.
+    pub(crate) fn worth_asking_again(&self) -> Vec<ModelRef> {
+        let passed = self.pass().iter().filter(|attempt| attempt.outcome == AttemptOutcome::RetriesExhausted);
+        passed.map(|attempt| attempt.model_ref.clone()).collect()
+    }
+
+    /// The attempts since the chain was begun.
+    pub(crate) fn pass(&self) -> &[AttemptRecord] {
+        let from = self.awaits.map_or(0, |awaits| awaits.attempts as usize);
+        self.attempts.get(from..).unwrap_or_default()
+    }
+
+    /// The candidates in the order in which a round asks them.
+    fn order(&self) -> impl Iterator<Item = u32> + use<> {
+        let models = u32::try_from(self.models.len()).unwrap_or(u32::MAX);
+        let first = self.candidate.min(models);
+        (first..models).chain(0..first)
+    }
+
+    /// In a chain that is gone through again: whether waiting can't help this one.
+    fn is_out(&self, candidate: u32) -> bool {
+        let model = self.models.get(candidate as usize);
+        self.awaits.is_some()
+            && self.attempts.iter().any(|attempt| {
+                attempt.outcome == AttemptOutcome::FailFastAborted && Some(&attempt.model_ref) == model
+            })
     }
 
     fn attempted(&mut self, fact: &ProviderAttemptRecorded) {
@@ -370,7 +461,8 @@ impl Run {
                 Phase::Requesting { candidate, attempt: 1 }
             }
             AttemptOutcome::RetriesExhausted | AttemptOutcome::FailFastAborted => {
-                Phase::Requesting { candidate: candidate.saturating_add(1), attempt: 1 }
+                let models = u32::try_from(self.models.len()).unwrap_or(u32::MAX);
+                Phase::Requesting { candidate: self.fallback(candidate).unwrap_or(models), attempt: 1 }
             }
         };
         self.attempts.push(fact.attempt.clone());
@@ -378,6 +470,8 @@ impl Run {
 
     fn answered(&mut self, fact: &AssistantRoundRecorded) {
         self.recorded_something = true;
+        self.candidate = fact.candidate;
+        self.awaits = None;
         self.attempts.clear();
         self.unchanged.rounds = self.unchanged.rounds.saturating_add(1);
         self.unchanged.reminded = self.unchanged.reminded.map(|rounds| rounds.saturating_add(1));
@@ -386,6 +480,8 @@ impl Run {
             blocks: fact.blocks.clone(),
             verdicts: fact.verdicts.clone(),
             results: Vec::new(),
+            end: fact.end,
+            joined: fact.joined.clone(),
         });
         self.phase = Phase::Calling;
     }
@@ -401,7 +497,7 @@ impl Run {
             self.repeats = Repeats { fingerprint, count: 1, reminded: 0 };
         }
         if round.complete() {
-            self.phase = Phase::Requesting { candidate: 0, attempt: 1 };
+            self.phase = self.first_attempt();
         }
     }
 }

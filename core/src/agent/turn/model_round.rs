@@ -19,7 +19,7 @@ use crate::host::tx::{Alarm, Tx};
 use crate::ids::OpId;
 use crate::model::{
     AnswerBlock, AttemptFailure, AttemptOutcome, AttemptRecord, Block, FailureKind, ModelAnswer,
-    ProposedCall, StopReason, Timing,
+    ProposedCall, RoundEnd, StopReason, Timing,
 };
 use crate::outcome::{Certainty, LoadedContext, OpFailure, Outcome, ToolOutcome};
 use crate::retry::{self, Next};
@@ -268,6 +268,7 @@ fn answered(tx: &mut Tx<'_>, op: OpId, answer: ModelAnswer) {
     let Some(run) = &tx.agent().run else { return };
     let Some(mut record) = attempt_record(tx, run, answer.timing) else { return };
     record.token_usage = Some(answer.usage);
+    let Phase::Requesting { candidate, .. } = run.phase else { return };
     let (run_id, round) = (run.id, run.next_round());
     let context_build_ms = run.context.as_ref().map(|context| context.context_build_ms).unwrap_or_default();
     let requested = run.models.first().cloned().unwrap_or_else(|| record.model_ref.clone());
@@ -286,6 +287,7 @@ fn answered(tx: &mut Tx<'_>, op: OpId, answer: ModelAnswer) {
         provider_completed_at: answer.timing.completed_at,
     };
     let (blocks, mut verdicts) = judge(run, answer.blocks, answer.stop, tx.config.turn.calls_per_round);
+    let end = verdicts.is_empty().then(|| RoundEnd::of(answer.stop, blocks.iter().any(has_words)));
     verdicts.iter_mut().for_each(|verdict| keep_letters(verdict, &tx.agent().tasks));
     tx.record(ProviderAttemptRecorded { run_id, round, attempt: record });
     tx.record(completed);
@@ -296,8 +298,20 @@ fn answered(tx: &mut Tx<'_>, op: OpId, answer: ModelAnswer) {
         verdicts,
         stop_reason: answer.stop,
         token_usage: answer.usage,
+        end,
+        joined: answer.joined.filter(|_| end.is_some()),
+        candidate,
     });
     request::advance(tx);
+}
+
+/// Whether it is text with anything but white space.
+fn has_words(block: &Block) -> bool {
+    match block {
+        Block::Text { text: Text::Inline(text) } => !text.trim().is_empty(),
+        Block::Text { text: Text::Stored(_) } => true,
+        Block::ToolCall { .. } => false,
+    }
 }
 
 /// What goes into a command is read from the call by whoever writes it; what a child is told is kept.
@@ -405,7 +419,7 @@ fn attempt_failed(tx: &mut Tx<'_>, op: OpId, failure: &AttemptFailure) {
     let Some(mut record) = attempt_record(tx, run, failure.timing) else { return };
     let jitter = retry::jitter(tx.seed.0, tx.agent().id.as_str(), op.0, attempt);
     let next = retry::next(&tx.config.retry, failure, attempt, jitter);
-    let another = (candidate as usize) + 1 < run.models.len();
+    let another = run.fallback(candidate).is_some();
     record.failure_kind = Some(failure.kind);
     record.message = Some(failure.message.clone());
     record.token_usage = failure.usage;

@@ -13,8 +13,8 @@ use crate::agent::unattended::tomorrow;
 use crate::content::Text;
 use crate::event::brief::{BriefCreated, BriefKind, BriefVisibility};
 use crate::event::scheduling::{HoldCause, HoldEnd, HoldEnded, HoldSet};
-use crate::event::turn::{FailureArtifact, FailureCategory};
-use crate::host::tx::Tx;
+use crate::event::turn::{FailureArtifact, FailureCategory, ProvidersAwaited};
+use crate::host::tx::{Alarm, Tx};
 use crate::model::{AttemptFailure, FailureKind};
 use crate::retry;
 use crate::terminal::TurnReason;
@@ -35,8 +35,34 @@ pub(crate) fn providers_failed(tx: &mut Tx<'_>, last: &AttemptFailure) {
         end(tx, End::Held { away });
         return;
     }
+    if await_providers(tx, last) {
+        return;
+    }
+    let Some(run) = &tx.agent().run else { return };
     let failure = artifact(run, last);
     end(tx, End::Failed { reason: TurnReason::ProviderFailure, failure });
+}
+
+/// Where the agent is not held for an outage, its round goes through the chain again, after growing pauses
+/// (contract: decisions.md 37). False when that is no use, or was done for long enough.
+fn await_providers(tx: &mut Tx<'_>, last: &AttemptFailure) -> bool {
+    let Some(run) = &tx.agent().run else { return false };
+    let models = run.worth_asking_again();
+    if models.is_empty() || tx.config.hold.on_outage {
+        return false;
+    }
+    let (now, patience) = (tx.now(), tx.config.retry.patience);
+    let (since, passes) = run.awaits.map_or((now, 0), |awaits| (awaits.since, awaits.passes));
+    let jitter = retry::jitter(tx.seed.0, tx.agent().id.as_str(), run.id.0, passes);
+    let asked = last.retry_after_ms.filter(|_| retry::retryable(last.kind));
+    let Some(pause) = retry::pause(&tx.config.retry, (passes, now.since(since)), asked, jitter) else {
+        return false;
+    };
+    let (run_id, round, passes) = (run.id, run.next_round(), passes.saturating_add(1));
+    let until = since.after(patience);
+    tx.record(ProvidersAwaited { run_id, round, models, since, passes, pause_ms: pause, until });
+    tx.arm(Alarm::Backoff, pause);
+    true
 }
 
 /// The next request is not covered. What the turn alone may spend is none of the next one's business; anything else
@@ -58,19 +84,27 @@ fn is_patient(tx: &Tx<'_>, run: &Run) -> bool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Away {
     Outage,
-    Quota { resets_at: Wall },
+    Quota {
+        resets_at: Wall,
+    },
+    /// They refuse their keys, or have none.
+    Credentials,
 }
 
 /// What may end by itself for one of the candidates. An outage may be over any moment, so it is waited for
-/// rather than a quota, and of quotas the first that is full again.
+/// rather than a quota, and of quotas the first that is full again. Where nothing but keys is in the way, an operator
+/// can end it.
 fn worth_waiting(run: &Run) -> Option<Away> {
-    let given_up = || run.attempts.iter().filter(|attempt| attempt.backoff_ms.is_none());
+    let given_up = || run.pass().iter().filter(|attempt| attempt.backoff_ms.is_none());
     if given_up().filter_map(|attempt| attempt.failure_kind).any(retry::retryable) {
         return Some(Away::Outage);
     }
     let quotas = given_up().filter(|attempt| attempt.failure_kind == Some(FailureKind::Quota));
-    let resets_at = quotas.filter_map(|attempt| attempt.resets_at).min()?;
-    Some(Away::Quota { resets_at })
+    if let Some(resets_at) = quotas.filter_map(|attempt| attempt.resets_at).min() {
+        return Some(Away::Quota { resets_at });
+    }
+    let refused = given_up().all(|attempt| attempt.failure_kind == Some(FailureKind::Auth));
+    refused.then_some(Away::Credentials)
 }
 
 fn artifact(run: &Run, last: &AttemptFailure) -> FailureArtifact {
@@ -106,6 +140,7 @@ pub(super) fn set_hold(tx: &mut Tx<'_>, end: &End) {
     let (cause, budget) = match end {
         End::Held { away: Away::Outage } => (HoldCause::Outage, None),
         End::Held { away: Away::Quota { .. } } => (HoldCause::Quota, None),
+        End::Held { away: Away::Credentials } => (HoldCause::Credentials, None),
         End::BudgetExhausted { exhausted, agent_held: true, .. } => {
             (HoldCause::Budget, Some(exhausted.budget))
         }
@@ -119,7 +154,11 @@ pub(super) fn set_hold(tx: &mut Tx<'_>, end: &End) {
         | End::Crashed => return,
     };
     let Some(run_id) = tx.agent().run.as_ref().map(|run| run.id) else { return };
-    let before = tx.agent().hold.as_ref().filter(|hold| hold.budget.is_some() == budget.is_some());
+    let of_keys = |cause: HoldCause| cause == HoldCause::Credentials;
+    let before =
+        tx.agent().hold.as_ref().filter(|hold| {
+            hold.budget.is_some() == budget.is_some() && of_keys(hold.cause) == of_keys(cause)
+        });
     let (since, step) = before.map_or((now, 0), |hold| (hold.since, hold.step.saturating_add(1)));
     let until = match (budget, end) {
         // At the last moment that a clock can say there is no other day.
@@ -130,6 +169,10 @@ pub(super) fn set_hold(tx: &mut Tx<'_>, end: &End) {
         (None, End::Held { away: Away::Quota { resets_at } }) if is_plausible(tx, *resets_at) => {
             Some(*resets_at)
         }
+        // Somebody has to do something: asking often is no use.
+        (None, End::Held { away: Away::Credentials }) => {
+            Some(now.after(step_length(&tx.config.hold.steps, u32::MAX)))
+        }
         (None, _) => Some(now.after(step_length(&tx.config.hold.steps, step))),
     };
     tx.record(HoldSet { cause, run_id, since, step, until, budget });
@@ -138,6 +181,26 @@ pub(super) fn set_hold(tx: &mut Tx<'_>, end: &End) {
 /// A reset that is over already, or far beyond a day, is the provider's mistake: the ladder bounds it.
 fn is_plausible(tx: &Tx<'_>, resets_at: Wall) -> bool {
     resets_at > tx.now().after(Millis(1_000)) && resets_at <= tx.now().after(tx.config.hold.give_up)
+}
+
+/// A start of the runtime reads settings and keys anew: what waited for a key is tried at once.
+pub(crate) fn recover(tx: &mut Tx<'_>) {
+    if tx.agent().childhood.retired.is_none() {
+        end_of_keys(tx, HoldEnd::Restarted);
+    }
+}
+
+/// The agent asks another model now, which may accept its key.
+pub(crate) fn model_changed(tx: &mut Tx<'_>) {
+    end_of_keys(tx, HoldEnd::ModelChanged);
+}
+
+fn end_of_keys(tx: &mut Tx<'_>, reason: HoldEnd) {
+    let Some(hold) = &tx.agent().hold else { return };
+    if hold.cause == HoldCause::Credentials {
+        let since = hold.since;
+        tx.record(HoldEnded { since, reason });
+    }
 }
 
 /// A turn has succeeded.
@@ -164,7 +227,10 @@ pub(super) fn end_hold(tx: &mut Tx<'_>) {
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec::Vec;
+
     use crate::event::scheduling::HoldCause;
+    use crate::event::{Event, TurnFact};
     use crate::model::FailureKind;
     use crate::outcome::Outcome;
     use crate::testing::{World, context, fails, prompt};
@@ -242,7 +308,130 @@ mod tests {
                 refused(world);
                 refused(world)
             }),
+            Some((HoldCause::Credentials, 3_600)),
+            "only an operator can help"
+        );
+        assert_eq!(
+            held(|world| {
+                refused(world);
+                world.complete("main", fails(FailureKind::Client))
+            }),
             None
         );
+    }
+
+    /// Nobody accepts the key of a prompt.
+    fn refused() -> World {
+        let mut world = World::with_agent("main");
+        world.admit("main", prompt("go"));
+        world.complete("main", context());
+        world.complete("main", fails(FailureKind::Auth));
+        world.complete("main", fails(FailureKind::Auth));
+        world
+    }
+
+    #[test]
+    fn a_prompt_whose_key_is_wrong_stays_and_goes_on_when_the_key_is_right() {
+        let mut world = refused();
+        let briefs = world.briefs();
+        assert!(briefs.len() == 1 && briefs[0].starts_with("ack: No model accepts its key"), "{briefs:?}");
+        assert_eq!(world.agent("main").inbox.queued_entries(), 1);
+        world.restart(crate::testing::config());
+        assert!(world.agent("main").hold.is_none(), "a start reads the keys anew");
+        world.complete("main", context());
+        world.complete("main", crate::testing::says("done"));
+        assert_eq!(world.briefs().last().map(|brief| brief.as_str()), Some("result: done"));
+    }
+
+    #[test]
+    fn another_prompt_or_another_model_is_a_trial() {
+        let mut world = refused();
+        world.admit("main", prompt("and now?"));
+        world.complete("main", context());
+        world.complete("main", crate::testing::says("now it works"));
+        assert!(
+            world.agent("main").hold.is_none() && world.agent("main").run.is_some(),
+            "the first one goes on"
+        );
+        let mut world = refused();
+        let model = Some("local/three".parse().unwrap());
+        let main = crate::testing::agent("main");
+        world.ask(|reply| crate::input::Input::SetModel { agent: main, model, reply });
+        assert!(world.agent("main").hold.is_none() && world.agent("main").run.is_some());
+    }
+
+    /// A run that nobody holds: of two models, with so much patience in seconds.
+    fn impatient(patience: u64) -> World {
+        let mut config = crate::testing::config();
+        (config.hold.on_outage, config.retry.retries) = (false, 0);
+        config.retry.patience = Millis::seconds(patience);
+        let mut world = World::new(config);
+        world.create("main");
+        world.admit("main", prompt("go"));
+        world.complete("main", context());
+        world
+    }
+
+    fn asked(world: &World) -> Vec<&str> {
+        world.requests.iter().map(|request| request.model.model()).collect()
+    }
+
+    fn pauses(world: &World) -> Vec<u64> {
+        let pause = |record: &crate::Record| match &record.event {
+            Event::Turn(TurnFact::ProvidersAwaited(fact)) => Some(fact.pause_ms.0),
+            _ => None,
+        };
+        world.log.iter().filter_map(pause).collect()
+    }
+
+    #[test]
+    fn a_chain_that_is_away_is_asked_again_until_patience_is_over() {
+        let mut world = impatient(5);
+        for _ in 0..20 {
+            if world.agent("main").run.is_none() {
+                break;
+            }
+            if world.open.is_empty() {
+                world.pass_to_deadline();
+            } else {
+                world.complete("main", fails(FailureKind::Server));
+            }
+        }
+        let pauses = pauses(&world);
+        assert!((1_000..1_250).contains(&pauses[0]) && (2_000..2_500).contains(&pauses[1]), "{pauses:?}");
+        assert_eq!(pauses.len(), 3, "{pauses:?}");
+        assert!(
+            (4_990..=5_000).contains(&pauses.iter().sum::<u64>()),
+            "the last one ends with the rest: {pauses:?}"
+        );
+        assert_eq!(asked(&world), ["one", "two"].repeat(4));
+        assert!(world.briefs()[0].starts_with("failure: The turn failed"), "{:?}", world.briefs());
+    }
+
+    #[test]
+    fn whoever_comes_back_answers_and_whom_waiting_can_t_help_is_left_out() {
+        let mut world = impatient(120);
+        world.complete("main", fails(FailureKind::Auth));
+        world.complete("main", fails(FailureKind::Connect));
+        world.pass_to_deadline();
+        assert_eq!(asked(&world), ["one", "two", "two"]);
+        world.complete("main", crate::testing::says("here I am"));
+        assert_eq!(world.briefs(), ["result: here I am"]);
+        // What fails for good in the second pass ends the round.
+        let mut world = impatient(120);
+        world.complete("main", fails(FailureKind::Connect));
+        world.complete("main", fails(FailureKind::Auth));
+        world.pass_to_deadline();
+        world.complete("main", fails(FailureKind::Auth));
+        assert_eq!(asked(&world), ["one", "two", "one"]);
+        assert!(world.agent("main").run.is_none());
+    }
+
+    #[test]
+    fn without_patience_a_turn_fails_at_once() {
+        let mut world = impatient(0);
+        world.complete("main", fails(FailureKind::Server));
+        world.complete("main", fails(FailureKind::Server));
+        assert!(world.agent("main").run.is_none() && pauses(&world).is_empty());
     }
 }

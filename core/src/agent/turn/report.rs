@@ -5,12 +5,15 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::end::{Before, End, Limit};
-use super::model_round;
+use super::{Run, model_round};
+use crate::agent::hold::Hold;
 use crate::content::{Text, clip};
 use crate::event::brief::{BriefCreated, BriefKind, BriefVisibility};
+use crate::event::scheduling::HoldCause;
 use crate::event::turn::{FailureArtifact, FailureCategory, RuntimeError, TurnTerminal};
 use crate::host::tx::Tx;
 use crate::ids::{BriefId, MessageId, RunId, WorkItemId};
+use crate::time::Wall;
 
 /// What went wrong, where something did.
 pub(super) fn failure(end: &End) -> Option<FailureArtifact> {
@@ -67,9 +70,9 @@ pub(super) fn brief(
             (BriefKind::Failure, BriefVisibility::ActionRequired, text)
         }
         End::Held { .. } if tx.agent().hold.as_ref().is_some_and(|hold| hold.step == 0) => {
-            let until = tx.agent().hold.as_ref().and_then(|hold| hold.until)?;
-            let text = format!("The providers are away; the message waits. Next attempt at {until}.");
-            (BriefKind::Ack, BriefVisibility::TurnResult, Text::short(text))
+            let hold = tx.agent().hold.as_ref()?;
+            let (visibility, text) = waits(hold, hold.until?, tx.agent().run.as_ref());
+            (BriefKind::Ack, visibility, Text::short(text))
         }
         End::Crashed if dropped => failed(format!(
             "The message was dropped: its last {} runs crashed before they recorded anything.",
@@ -87,6 +90,32 @@ pub(super) fn brief(
         related_message_id: Some(before.message),
         interjected_message_ids: before.interjected.clone(),
     })
+}
+
+/// What the message of a held run waits for.
+fn waits(hold: &Hold, until: Wall, run: Option<&Run>) -> (BriefVisibility, String) {
+    match hold.cause {
+        HoldCause::Outage | HoldCause::Budget => {
+            let text = format!("The providers are away; the message waits. Next attempt at {until}.");
+            (BriefVisibility::TurnResult, text)
+        }
+        HoldCause::Quota => {
+            let text = format!(
+                "The quota of the providers is used up; the message waits. Next attempt at {until}, when a \
+                 quota is full again."
+            );
+            (BriefVisibility::TurnResult, text)
+        }
+        HoldCause::Credentials => {
+            let last = run.and_then(|run| run.attempts.last()).and_then(|attempt| attempt.message.as_ref());
+            let error = clip(last.map_or("", |message| message.preview()), 90);
+            let text = format!(
+                "No model accepts its key; the message waits. Correct the key and restart the runtime, or send \
+                 a prompt as a trial. {error}"
+            );
+            (BriefVisibility::ActionRequired, text)
+        }
+    }
 }
 
 /// Hands the operator what the agent says in a turn for that message.

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use crate::agent::turn::end::{self, End};
 use crate::agent::turn::recap::{self, Window};
-use crate::agent::turn::{Note, Round, Run, interject, itself, limits, tools};
+use crate::agent::turn::{Note, Round, Run, cut_off, interject, itself, limits, tools};
 use crate::agent::{Agent, budget};
 use crate::effect::Effect;
 use crate::event::inbox::SafePoint;
@@ -36,13 +36,17 @@ pub(crate) fn advance(tx: &mut Tx<'_>) {
     };
     let bound = limits::reached(run, &tx.config.turn);
     let asked = bound.is_none() && tx.agent().inbox.interjections().next().is_some();
-    if !first && (spoke_only || itself::rests(run)) && !asked {
+    let cut_off = run.rounds.last().and_then(|round| round.end).filter(|end| end.continues());
+    if !first && spoke_only && !asked && (cut_off.is_none() || cut_off::is_enough(tx, run)) {
+        cut_off::end(tx);
+    } else if !first && itself::rests(run) && !asked {
         end::end(tx, End::Completed);
     } else if let Some(limit) = bound {
         // What an operator interjects now is not lost in this turn: it gets one of its own.
         end::end(tx, End::LimitReached { limit });
     } else {
         interject::take(tx, safe_point);
+        cut_off::remind(tx);
         limits::remind(tx);
         limits::remind_of_work(tx);
         limits::remind_of_question(tx);
@@ -146,6 +150,7 @@ fn build(tx: &Tx<'_>) -> Option<ModelRequest> {
         tools: window.tools(agent.spec.depth, tx.config.children.depth),
         max_output_tokens: Window::of(tx.config, model).output,
         timeout: tx.config.turn.model_timeout,
+        continues: cut_off::texts(run),
     })
 }
 

@@ -98,6 +98,7 @@ fn results(world: &World) -> Vec<String> {
             | TurnFact::TurnContextBuilt(_)
             | TurnFact::ProviderAttemptRecorded(_)
             | TurnFact::ProviderRoundCompleted(_)
+            | TurnFact::ProvidersAwaited(_)
             | TurnFact::AssistantRoundRecorded(_)
             | TurnFact::ToolStarted(_)
             | TurnFact::ReminderInjected(_)

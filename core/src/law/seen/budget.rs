@@ -49,6 +49,7 @@ impl Spending {
             | TurnFact::TurnContextBuilt(_)
             | TurnFact::ProviderAttemptRecorded(_)
             | TurnFact::ProviderRoundCompleted(_)
+            | TurnFact::ProvidersAwaited(_)
             | TurnFact::AssistantRoundRecorded(_)
             | TurnFact::ToolStarted(_)
             | TurnFact::ToolExecuted(_)

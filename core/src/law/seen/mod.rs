@@ -20,6 +20,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use crate::content::Text;
 use crate::event::brief::BriefKind;
 use crate::event::inbox::{MessageAdmitted, RequeueCause};
 use crate::event::scheduling::HoldEnd;
@@ -33,7 +34,7 @@ use crate::ids::{
 };
 use crate::lifecycle::{ControlAction, Status};
 use crate::message::MessageKind;
-use crate::model::{AttemptOutcome, Block, ModelRef};
+use crate::model::{AttemptOutcome, Block, ModelRef, RoundEnd};
 use crate::prompt::Fence;
 use crate::record::Record;
 use crate::scheduler::{DecisionKind, SchedulerDecision};
@@ -155,6 +156,8 @@ pub(in crate::law) struct Run {
     /// Of all rounds: an id stands for one call of the conversation.
     pub(in crate::law) call_ids: BTreeSet<String>,
     pub(in crate::law) attempt: Option<Attempt>,
+    /// The chain has failed in the round in progress, and is asked again until then.
+    pub(in crate::law) awaited_until: Option<Wall>,
     pub(in crate::law) recorded_something: bool,
     pub(in crate::law) exhausted: bool,
     pub(in crate::law) work_item: Option<WorkItemId>,
@@ -167,6 +170,12 @@ pub(in crate::law) struct Run {
     /// Those of them that no round has followed yet.
     pub(in crate::law) tail: u32,
     pub(in crate::law) fence: Option<Fence>,
+    /// How the last round ended, where it has no calls.
+    pub(in crate::law) end: Option<RoundEnd>,
+    /// The whole answer of the last round, where it continues others.
+    pub(in crate::law) joined: Option<Text>,
+    /// The last rounds of it that were cut off, in a row.
+    pub(in crate::law) cut_off: u32,
 }
 
 #[derive(Debug, Clone)]
@@ -335,6 +344,7 @@ impl Seen {
                     run.own = false;
                     run.interjected.push(fact.message_id);
                     run.tail = run.tail.saturating_add(1);
+                    run.cut_off = 0;
                 }
             }
             InboxFact::MessageRequeued(fact) => {
@@ -470,6 +480,7 @@ impl Seen {
             | TurnFact::BudgetSettled(_)
             | TurnFact::RuntimeError(_) => {}
             TurnFact::ProviderAttemptRecorded(_)
+            | TurnFact::ProvidersAwaited(_)
             | TurnFact::AssistantRoundRecorded(_)
             | TurnFact::ToolStarted(_)
             | TurnFact::ToolExecuted(_)
@@ -503,6 +514,7 @@ impl Seen {
             results: 0,
             call_ids: BTreeSet::new(),
             attempt: None,
+            awaited_until: None,
             recorded_something: false,
             exhausted: false,
             work_item: fact.work_item_id,
@@ -516,6 +528,9 @@ impl Seen {
             interjected: fact.interjected.clone(),
             tail,
             fence: fact.fence,
+            end: None,
+            joined: None,
+            cut_off: 0,
         });
     }
 
@@ -541,6 +556,12 @@ impl Run {
     fn follow(&mut self, step: StepSeq, fact: &TurnFact) {
         match fact {
             TurnFact::ProviderAttemptRecorded(fact) => self.attempted(step, fact),
+            TurnFact::ProvidersAwaited(fact) => {
+                if let Some(attempt) = &mut self.attempt {
+                    (attempt.waits, attempt.step) = (true, step);
+                }
+                self.awaited_until = Some(fact.until);
+            }
             TurnFact::AssistantRoundRecorded(fact) => self.answered(fact),
             TurnFact::ToolStarted(_) => {
                 if let Some(call) = self.calls.get_mut(self.results) {
@@ -582,6 +603,13 @@ impl Run {
         self.tail = 0;
         self.rounds = self.rounds.saturating_add(1);
         self.attempt = None;
+        self.awaited_until = None;
+        self.end = fact.end;
+        self.joined.clone_from(&fact.joined);
+        self.cut_off = match fact.end {
+            Some(RoundEnd::OutputLimit | RoundEnd::Pause) => self.cut_off.saturating_add(1),
+            Some(_) | None => 0,
+        };
         self.results = 0;
         let ids = fact.blocks.iter().filter_map(|block| match block {
             Block::ToolCall { call_id, .. } => Some(call_id.clone()),

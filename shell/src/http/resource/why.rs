@@ -116,6 +116,7 @@ fn hold_error(records: &[Record], hold: &Hold) -> Option<Trouble> {
         let helps = match hold.cause {
             HoldCause::Outage => retryable(kind),
             HoldCause::Quota => kind == FailureKind::Quota,
+            HoldCause::Credentials => kind == FailureKind::Auth,
             // What is exhausted, the hold says itself.
             HoldCause::Budget => false,
         };

@@ -81,10 +81,10 @@ async fn a_decision_has_its_own_event() {
 
 #[tokio::test]
 async fn a_failure_says_what_it_was_and_with_which_message() {
-    let scene = failing("auth").await;
+    let scene = failing("client").await;
     let told = why_with(&scene, "/failure").await;
     let failure = &told["failure"];
-    assert_eq!((&told["verdict"], &failure["kind"]), (&json!("failed"), &json!("auth")));
+    assert_eq!((&told["verdict"], &failure["kind"]), (&json!("failed"), &json!("client")));
     assert_eq!(
         (&failure["text"], &failure["message_id"]),
         (&json!("away: come back later"), &json!("msg_1"))

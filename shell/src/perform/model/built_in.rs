@@ -74,6 +74,12 @@ pub fn is_public(base_url: &str) -> bool {
     asked.is_some() && [PUBLIC_OPENAI, PUBLIC_ANTHROPIC].iter().any(|public| host(public) == asked)
 }
 
+/// Whether this is the address of the service whose protocol others speak, too.
+pub fn is_public_openai(base_url: &str) -> bool {
+    let host = |url: &str| Url::parse(url.trim()).ok().and_then(|url| url.host_str().map(ToOwned::to_owned));
+    host(base_url).is_some_and(|asked| Some(asked) == host(PUBLIC_OPENAI))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -25,6 +25,7 @@ use serde_json::Value;
 
 pub use built_in::built_in;
 pub use parts::joined;
+pub(super) use parts::joined_answer;
 pub use registry::{ProviderError, Providers};
 
 use crate::live::LiveText;

@@ -1,5 +1,7 @@
-//! Parts of a prompt as text.
+//! Parts of a prompt, and of an answer, as one text.
 
+use holon_core::Text;
+use holon_core::model::AnswerBlock;
 use holon_core::prompt::Part;
 
 use crate::text::{TextError, Texts};
@@ -44,6 +46,28 @@ fn excerpt(text: &str, chars: u32) -> String {
     let start: String = line.chars().take(head).collect();
     let end: String = line.chars().skip(long - tail).collect();
     format!("{start}{GAP}{end}")
+}
+
+/// An answer that was cut off and what continues it, as one text; a call says that the answer comes later.
+pub(in super::super) fn joined_answer(
+    texts: &Texts,
+    before: &[Text],
+    blocks: &[AnswerBlock],
+) -> Option<Text> {
+    if before.is_empty() {
+        return None;
+    }
+    let mut whole = String::new();
+    for text in before {
+        whole.push_str(&texts.resolve(text).ok()?);
+    }
+    for block in blocks {
+        match block {
+            AnswerBlock::Text { text } => whole.push_str(&texts.resolve(text).ok()?),
+            AnswerBlock::ToolCall(_) => return None,
+        }
+    }
+    Some(texts.take(&whole))
 }
 
 #[cfg(test)]

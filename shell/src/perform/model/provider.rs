@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use holon_core::Millis;
 use reqwest::Url;
 
+use super::built_in::is_public_openai;
 use super::http::shown;
 
 /// How a provider is spoken to.
@@ -52,8 +53,10 @@ pub struct ProviderOptions {
     pub strict_tools: bool,
     /// Offer `ApplyPatch` as a freeform tool, where the protocol has them.
     pub freeform_tools: bool,
-    /// Send `max_completion_tokens` rather than `max_tokens`, where the protocol has both.
-    pub max_completion_tokens: bool,
+    /// Send `max_completion_tokens` rather than `max_tokens`, where the protocol has both; none is by the address.
+    pub max_completion_tokens: Option<bool>,
+    /// Send `prompt_cache_key`, where the protocol has it; none is by the address.
+    pub prompt_cache_key: Option<bool>,
     /// Time until a connection stands.
     pub connect_timeout: Millis,
     /// Time from the request to the first byte of the answer; slow local models need much of it.
@@ -66,13 +69,27 @@ pub struct ProviderOptions {
     pub ca_file: Option<PathBuf>,
 }
 
+impl ProviderSpec {
+    /// Whether requests bound their answer by `max_completion_tokens`: what the public address takes for every model.
+    /// Compatible servers know the older name.
+    pub fn sends_max_completion_tokens(&self) -> bool {
+        self.options.max_completion_tokens.unwrap_or_else(|| is_public_openai(&self.base_url))
+    }
+
+    /// Whether requests carry `prompt_cache_key`. Compatible servers refuse a field that they don't know.
+    pub fn sends_prompt_cache_key(&self) -> bool {
+        self.options.prompt_cache_key.unwrap_or_else(|| is_public_openai(&self.base_url))
+    }
+}
+
 impl Default for ProviderOptions {
     fn default() -> Self {
         Self {
             stream: true,
             strict_tools: false,
             freeform_tools: false,
-            max_completion_tokens: false,
+            max_completion_tokens: None,
+            prompt_cache_key: None,
             connect_timeout: Millis::seconds(30),
             first_byte_timeout: Millis::minutes(10),
             idle_timeout: Millis::minutes(5),

@@ -43,10 +43,10 @@ fn call(texts: &Texts, block: &Value) -> Result<AnswerBlock, Malformed> {
 fn stop(reason: Option<&str>, calls: bool) -> StopReason {
     match (reason, calls) {
         (Some("max_tokens" | "model_context_window_exceeded"), _) => StopReason::MaxOutput,
-        (Some("refusal"), _) => StopReason::ContentFilter,
+        (Some("refusal"), _) => StopReason::Refusal,
         (_, true) | (Some("tool_use"), false) => StopReason::ToolUse,
         (Some("end_turn" | "stop_sequence"), false) => StopReason::EndTurn,
-        // `pause_turn` comes with tools of the provider's own, which are never offered.
+        (Some("pause_turn"), false) => StopReason::Pause,
         (Some(_) | None, false) => StopReason::Other,
     }
 }

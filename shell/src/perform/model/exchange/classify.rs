@@ -36,10 +36,14 @@ const NO_QUOTA: [&str; 6] = [
     "exceeded your current quota",
 ];
 
+/// A quota that is full again so soon is a limit on the rate.
+const SOON: u64 = 120_000;
+
 /// A refusal by its status and by what comes with it.
 pub(super) fn status(status: u16, said: &Said) -> FailureKind {
     match status {
         402 => FailureKind::Quota,
+        429 if said.retry_in.is_some_and(|wait| wait <= SOON) => FailureKind::RateLimited,
         400 | 403 | 429 if said.says(&NO_QUOTA) => FailureKind::Quota,
         429 => FailureKind::RateLimited,
         401 | 403 => FailureKind::Auth,
@@ -86,6 +90,11 @@ mod tests {
             (429, r#"{"error":{"type":"insufficient_quota"}}"#, FailureKind::Quota),
             (429, r#"{"error":{"type":"usage_limit_reached"}}"#, FailureKind::Quota),
             (402, "", FailureKind::Quota),
+            (
+                429,
+                r#"{"error":{"message":"You exceeded your current quota. Please retry in 36.5s."}}"#,
+                FailureKind::RateLimited,
+            ),
             (400, r#"{"error":{"message":"Your credit balance is too low to …"}}"#, FailureKind::Quota),
             (401, "", FailureKind::Auth),
             (403, "", FailureKind::Auth),

@@ -16,6 +16,8 @@ pub(super) struct Place<'a> {
     pub(super) texts: &'a Texts,
     pub(super) url: &'a Url,
     pub(super) protocol: &'static str,
+    /// The id of its provider.
+    pub(super) provider: &'a str,
 }
 
 impl Place<'_> {
@@ -89,9 +91,16 @@ impl Place<'_> {
         body: &[u8],
     ) -> Failure {
         let quoted = excerpt(self.texts, said, body);
+        let message = match hint(said).filter(|_| kind == FailureKind::Client) {
+            Some((option, value)) => {
+                let option = format!("providers.{}.{option}", self.provider);
+                format!("{message}; try `holon config set {option} {value}`")
+            }
+            None => message,
+        };
         let message = if quoted.is_empty() { message } else { format!("{message}: {quoted}") };
         let mut failure = Failure::new(kind, message);
-        failure.retry_after_ms = wait::retry_after(&received.headers);
+        failure.retry_after_ms = wait::retry_after(&received.headers, said);
         if kind == FailureKind::Quota {
             failure.resets_at = wait::resets_at(&received.headers, said);
         }
@@ -105,4 +114,21 @@ impl Place<'_> {
             format!("the answer of {} is not one of {}: {problem}{quoted}", self.shown(), self.protocol);
         self.located(Failure::new(FailureKind::InvalidResponse, message), "response", received)
     }
+}
+
+/// The option that sends what the server asks for, or leaves out what it does not know.
+fn hint(said: &Said) -> Option<(&'static str, bool)> {
+    const NEWER: [&str; 4] = [
+        "use 'max_completion_tokens'",
+        "use max_completion_tokens",
+        "use `max_completion_tokens`",
+        "'max_tokens' is not supported",
+    ];
+    if said.says(&NEWER) {
+        return Some(("max_completion_tokens", true));
+    }
+    if said.says(&["max_completion_tokens"]) {
+        return Some(("max_completion_tokens", false));
+    }
+    said.says(&["prompt_cache_key"]).then_some(("prompt_cache_key", false))
 }

@@ -107,7 +107,7 @@ pub(super) async fn attempt<P: Protocol>(
     P::sign(&mut headers, key);
     let ask = Ask { url: &url, headers, body: body.to_string(), options, timeout: request.timeout };
     let mut received = post(client, ask).await?;
-    let place = failure::Place { texts, url: &url, protocol: P::NAME };
+    let place = failure::Place { texts, url: &url, protocol: P::NAME, provider: &spec.id };
     if !received.status.is_success() {
         let body = received.refusal().await;
         return Err(place.of_status(&received, &body));

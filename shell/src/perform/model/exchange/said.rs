@@ -3,6 +3,8 @@
 
 use serde_json::Value;
 
+use super::wait;
+
 /// Words that are looked at, in bytes.
 const WORDS: usize = 8 << 10;
 
@@ -19,6 +21,8 @@ pub(in super::super) struct Said {
     pub(super) resets_at: Option<i64>,
     /// In how many seconds a quota is full again.
     pub(super) resets_in: Option<u64>,
+    /// In how many milliseconds it may be asked again, in a field or in words.
+    pub(super) retry_in: Option<u64>,
 }
 
 impl Said {
@@ -54,14 +58,16 @@ impl Said {
             words.push('\n');
         }
         let number = |key: &str| error.get(key).and_then(Value::as_u64);
+        let words = words.to_lowercase();
         Self {
+            retry_in: delay(error).or_else(|| wait::told(&words)),
             status: ["code", "status", "http_code"]
                 .into_iter()
                 .find_map(|key| number(key).or_else(|| text(key)?.parse().ok()))
                 .and_then(|code| u16::try_from(code).ok())
                 .filter(|code| (400..600).contains(code)),
             message,
-            words: words.to_lowercase(),
+            words,
             resets_at: error.get("resets_at").and_then(Value::as_i64),
             resets_in: number("resets_in_seconds"),
         }
@@ -75,8 +81,8 @@ impl Said {
         match said {
             Some(said) if said.message.is_some() || !said.words.is_empty() => said,
             Some(_) | None => {
-                let text = String::from_utf8_lossy(&body[..body.len().min(WORDS)]);
-                Self { words: text.to_lowercase(), ..Self::default() }
+                let words = String::from_utf8_lossy(&body[..body.len().min(WORDS)]).to_lowercase();
+                Self { retry_in: wait::told(&words), words, ..Self::default() }
             }
         }
     }
@@ -85,6 +91,16 @@ impl Said {
     pub(super) fn says(&self, needles: &[&str]) -> bool {
         needles.iter().any(|needle| self.words.contains(needle))
     }
+}
+
+/// Fields that say it in seconds, or as a time with its unit.
+fn delay(error: &Value) -> Option<u64> {
+    let seconds = ["retry_after", "retry_after_seconds"].into_iter().find_map(|key| error.get(key)?.as_f64());
+    let details = || {
+        let mut details = error.get("details")?.as_array()?.iter();
+        wait::span(details.find_map(|detail| detail.get("retryDelay")?.as_str())?)
+    };
+    seconds.map(|seconds| wait::whole(seconds * 1_000.0)).or_else(details)
 }
 
 #[cfg(test)]

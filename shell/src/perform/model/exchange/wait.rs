@@ -8,8 +8,13 @@ use jiff::fmt::rfc2822::DateTimeParser;
 use super::Said;
 use crate::clock;
 
-/// How long to wait, in milliseconds: `retry-after-ms`, or `retry-after` in seconds or as a date.
-pub(super) fn retry_after(headers: &HeaderMap) -> Option<u64> {
+/// How long to wait, in milliseconds: as the headers say, otherwise as the error does.
+pub(super) fn retry_after(headers: &HeaderMap, said: &Said) -> Option<u64> {
+    named(headers).or(said.retry_in)
+}
+
+/// `retry-after-ms`, or `retry-after` in seconds or as a date.
+fn named(headers: &HeaderMap) -> Option<u64> {
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
     if let Some(ms) = header("retry-after-ms").and_then(|ms| ms.parse::<f64>().ok()) {
         return Some(whole(ms));
@@ -61,26 +66,59 @@ fn moment(text: &str, now: Wall) -> Option<Wall> {
     Some(later(now, span(text)?))
 }
 
+/// How servers begin to say in how long they may be asked again.
+const AGAIN: [&str; 6] = [
+    "try again in ",
+    "retry in ",
+    "retry after ",
+    "try again after ",
+    "retry your request in ",
+    "available in ",
+];
+
+/// The time that words name, in lower case: "please try again in 1.2s", "retry after 26 seconds". In milliseconds.
+pub(super) fn told(words: &str) -> Option<u64> {
+    AGAIN.iter().find_map(|begin| {
+        let (_, rest) = words.split_once(begin)?;
+        let (total, left) = leading(rest);
+        // A number alone is of seconds, where nothing else follows that it may count.
+        let number = || {
+            let end = left.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(left.len());
+            let ends = left[end..].chars().next().is_none_or(|next| !next.is_alphanumeric() && next != ' ');
+            let seconds: f64 = left[..end].trim_end_matches('.').parse().ok()?;
+            ends.then_some(seconds * 1_000.0)
+        };
+        total.or_else(number).map(whole)
+    })
+}
+
 /// `1h2m3.5s` in milliseconds.
-fn span(text: &str) -> Option<u64> {
-    let (mut rest, mut total) = (text, 0.0);
-    while !rest.is_empty() {
-        let digits = rest.find(|c: char| !(c.is_ascii_digit() || c == '.'))?;
-        let number: f64 = rest[..digits].parse().ok()?;
-        rest = &rest[digits..];
-        let letters = rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len());
-        total += number
-            * match &rest[..letters] {
-                "d" => 86_400_000.0,
-                "h" => 3_600_000.0,
-                "m" => 60_000.0,
-                "s" => 1_000.0,
-                "ms" => 1.0,
-                _ => return None,
-            };
-        rest = &rest[letters..];
+pub(super) fn span(text: &str) -> Option<u64> {
+    let (total, rest) = leading(text);
+    total.filter(|_| rest.is_empty()).map(whole)
+}
+
+/// The times with their units that a text begins with, added up, and what follows them.
+fn leading(text: &str) -> (Option<f64>, &str) {
+    let (mut rest, mut total) = (text, None);
+    loop {
+        let begun = rest.trim_start_matches([' ', ',']);
+        let begun = begun.strip_prefix("and ").unwrap_or(begun).trim_start();
+        let digits = begun.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(begun.len());
+        let Ok(number) = begun[..digits].parse::<f64>() else { return (total, rest) };
+        let unit = begun[digits..].trim_start();
+        let letters = unit.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(unit.len());
+        let ms = match &unit[..letters] {
+            "d" | "day" | "days" => 86_400_000.0,
+            "h" | "hr" | "hour" | "hours" => 3_600_000.0,
+            "m" | "min" | "mins" | "minute" | "minutes" => 60_000.0,
+            "s" | "sec" | "secs" | "second" | "seconds" => 1_000.0,
+            "ms" | "millisecond" | "milliseconds" => 1.0,
+            _ => return (total, rest),
+        };
+        total = Some(total.unwrap_or(0.0) + number * ms);
+        rest = &unit[letters..];
     }
-    (!text.is_empty()).then(|| whole(total))
 }
 
 fn later(now: Wall, ms: u64) -> Wall {
@@ -96,7 +134,7 @@ fn signed(number: u64) -> i64 {
     clippy::cast_sign_loss,
     reason = "such a cast saturates, which is what is wanted"
 )]
-fn whole(number: f64) -> u64 {
+pub(super) fn whole(number: f64) -> u64 {
     number.ceil() as u64
 }
 
@@ -115,7 +153,7 @@ mod tests {
 
     #[test]
     fn retry_after_is_seconds_or_a_date() {
-        let after = |value| retry_after(&headers(&[("retry-after", value)]));
+        let after = |value| named(&headers(&[("retry-after", value)]));
         for (value, expected) in [
             ("7", Some(7_000)),
             ("0.5", Some(500)),
@@ -130,7 +168,38 @@ mod tests {
             assert_eq!(after(value), expected, "{value}");
         }
         assert!(after("Wed, 21 Oct 2415 07:28:00 GMT").unwrap() > 1_000_000_000);
-        assert_eq!(retry_after(&headers(&[("retry-after-ms", "20"), ("retry-after", "7")])), Some(20));
+        assert_eq!(named(&headers(&[("retry-after-ms", "20"), ("retry-after", "7")])), Some(20));
+    }
+
+    #[test]
+    fn words_may_say_when_to_ask_again() {
+        for (words, expected) in [
+            ("rate limit reached. please try again in 1.2s. visit the page", Some(1_200)),
+            ("please try again in 28ms.", Some(28)),
+            ("please try again in 7m12s", Some(432_000)),
+            ("retry after 26 seconds.", Some(26_000)),
+            ("retry in 1 minute and 3 seconds", Some(63_000)),
+            ("please retry in 36.5s.", Some(36_500)),
+            ("retry after 30", Some(30_000)),
+            ("retry after 30.", Some(30_000)),
+            ("retry after 3 attempts", None),
+            ("try again in a moment", None),
+            ("try again later", None),
+            ("retry in 99999999999999999999999 hours", Some(u64::MAX)),
+            ("", None),
+        ] {
+            assert_eq!(told(words), expected, "{words}");
+        }
+        for (error, expected) in [
+            (json!({"message": "Slow down", "retry_after": 1.5}), Some(1_500)),
+            (json!({"message": "m", "details": [{"@type": "x"}, {"retryDelay": "36s"}]}), Some(36_000)),
+            (json!({"message": "m", "details": "none"}), None),
+        ] {
+            assert_eq!(Said::of(&error).retry_in, expected, "{error}");
+        }
+        let said = Said::of(&json!({"message": "Please try again in 2s"}));
+        assert_eq!(retry_after(&headers(&[]), &said), Some(2_000));
+        assert_eq!(retry_after(&headers(&[("retry-after", "7")]), &said), Some(7_000), "a header is plainer");
     }
 
     #[test]

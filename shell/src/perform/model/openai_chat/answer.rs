@@ -16,13 +16,12 @@ pub(super) fn read(texts: &Texts, root: &Value) -> Result<Reply, Malformed> {
         .filter(|message| message.is_object())
         .ok_or_else(|| Malformed::shape("its first choice has no message"))?;
     let mut blocks = Vec::new();
-    let mut text = content(message.get("content"))?;
-    if text.is_empty() {
-        text = message.get("refusal").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let said = content(message.get("content"))?;
+    let refusal = message.get("refusal").and_then(Value::as_str).unwrap_or_default();
+    for text in [said.text.as_str(), refusal].into_iter().filter(|text| !text.is_empty()) {
+        blocks.push(AnswerBlock::Text { text: texts.take(text) });
     }
-    if !text.is_empty() {
-        blocks.push(AnswerBlock::Text { text: texts.take(&text) });
-    }
+    let refused = said.refused || !refusal.is_empty();
     let before = blocks.len();
     match message.get("tool_calls") {
         None | Some(Value::Null) => {}
@@ -33,21 +32,31 @@ pub(super) fn read(texts: &Texts, root: &Value) -> Result<Reply, Malformed> {
         }
         Some(_) => return Err(Malformed::shape("its tool_calls are not a list")),
     }
-    let stop = stop(choice.get("finish_reason").and_then(Value::as_str), blocks.len() > before);
+    let stop = stop(choice.get("finish_reason").and_then(Value::as_str), blocks.len() > before, refused);
     Ok(Reply { blocks, stop, usage: tokens(root.get("usage")) })
 }
 
+/// What a message says, and whether any of it is a refusal.
+#[derive(Default)]
+pub(super) struct Content {
+    pub(super) text: String,
+    pub(super) refused: bool,
+}
+
 /// The text of a message, whole or in parts.
-pub(super) fn content(value: Option<&Value>) -> Result<String, Malformed> {
+pub(super) fn content(value: Option<&Value>) -> Result<Content, Malformed> {
     match value {
-        None | Some(Value::Null) => Ok(String::new()),
-        Some(Value::String(text)) => Ok(text.clone()),
+        None | Some(Value::Null) => Ok(Content::default()),
+        Some(Value::String(text)) => Ok(Content { text: text.clone(), refused: false }),
         Some(Value::Array(parts)) => {
-            let text = |part: &Value| {
-                let inner = ["text", "refusal"].iter().find_map(|key| part.get(key)?.as_str());
-                part.as_str().or(inner).map(ToOwned::to_owned)
-            };
-            Ok(parts.iter().filter_map(text).collect())
+            let mut content = Content::default();
+            for part in parts {
+                let refusal = part.get("refusal").and_then(Value::as_str);
+                content.refused |= refusal.is_some();
+                let text = part.as_str().or_else(|| part.get("text")?.as_str()).or(refusal);
+                content.text.push_str(text.unwrap_or_default());
+            }
+            Ok(content)
         }
         Some(_) => Err(Malformed::shape("its content is neither text nor a list of parts")),
     }
@@ -66,13 +75,20 @@ fn call(texts: &Texts, value: &Value) -> Result<AnswerBlock, Malformed> {
     Ok(proposed(texts, id.to_owned(), name.to_owned(), &arguments))
 }
 
-fn stop(reason: Option<&str>, calls: bool) -> StopReason {
-    match (reason, calls) {
-        (Some("length"), _) => StopReason::MaxOutput,
-        (Some("content_filter"), _) => StopReason::ContentFilter,
+/// Servers that only speak the protocol keep the reasons of what stands behind them, in any case of letters.
+fn stop(reason: Option<&str>, calls: bool, refused: bool) -> StopReason {
+    let reason = reason.map(str::to_ascii_lowercase);
+    match (reason.as_deref(), calls) {
+        (Some("length" | "max_tokens" | "model_length"), _) => StopReason::MaxOutput,
+        (Some("content_filter" | "content_filtered" | "safety" | "guardrail_intervened"), _) => {
+            StopReason::ContentFilter
+        }
         (_, true) => StopReason::ToolUse,
-        (Some("stop"), false) => StopReason::EndTurn,
-        (Some("tool_calls" | "function_call"), false) => StopReason::ToolUse,
+        (Some("refusal"), false) => StopReason::Refusal,
+        (_, false) if refused => StopReason::Refusal,
+        (Some("stop" | "end_turn" | "stop_sequence" | "eos"), false) => StopReason::EndTurn,
+        (Some("tool_calls" | "tool_use" | "function_call"), false) => StopReason::ToolUse,
+        (Some("pause_turn"), false) => StopReason::Pause,
         (Some(_) | None, false) => StopReason::Other,
     }
 }

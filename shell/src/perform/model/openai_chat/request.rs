@@ -4,7 +4,6 @@ use holon_core::model::{Block, Item};
 use holon_core::tool::Tool;
 use serde_json::{Value, json};
 
-use super::super::built_in::is_public;
 use super::super::exchange::Lowering;
 use super::super::lower::{Calls, arguments, conversation, instructions, parameters};
 use super::super::parts::joined;
@@ -21,7 +20,7 @@ pub(super) fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
             Item::User { parts } => {
                 messages.push(json!({"role": "user", "content": joined(texts, parts)?}));
             }
-            Item::Assistant { blocks } => messages.push(assistant(texts, blocks)?),
+            Item::Assistant { blocks } => messages.extend(assistant(texts, blocks)?),
             Item::ToolResults { results } => {
                 for result in results {
                     let content = names.result(texts, result)?;
@@ -39,10 +38,9 @@ pub(super) fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
     if options.stream {
         body["stream_options"] = json!({"include_usage": true});
     }
-    let bound = if options.max_completion_tokens { "max_completion_tokens" } else { "max_tokens" };
-    body[bound] = request.max_output_tokens.into();
-    // Compatible servers refuse a field that they don't know, so only its own gets this one.
-    if spec.id == "openai-chat" && is_public(&spec.base_url) {
+    let newer = spec.sends_max_completion_tokens();
+    body[if newer { "max_completion_tokens" } else { "max_tokens" }] = request.max_output_tokens.into();
+    if spec.sends_prompt_cache_key() {
         body["prompt_cache_key"] = request.frame.cache.prompt_cache_key.clone().into();
     }
     if !request.tools.is_empty() {
@@ -51,7 +49,8 @@ pub(super) fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
     Ok(body)
 }
 
-fn assistant(texts: &Texts, blocks: &[Block]) -> Result<Value, TextError> {
+/// Nothing for an answer that was thought alone: several servers refuse a message without content.
+fn assistant(texts: &Texts, blocks: &[Block]) -> Result<Option<Value>, TextError> {
     let (mut content, mut calls) = (String::new(), Vec::new());
     for block in blocks {
         match block {
@@ -63,6 +62,9 @@ fn assistant(texts: &Texts, blocks: &[Block]) -> Result<Value, TextError> {
             })),
         }
     }
+    if content.is_empty() && calls.is_empty() {
+        return Ok(None);
+    }
     let mut message = json!({"role": "assistant", "content": content});
     if !calls.is_empty() {
         if content.is_empty() {
@@ -70,7 +72,7 @@ fn assistant(texts: &Texts, blocks: &[Block]) -> Result<Value, TextError> {
         }
         message["tool_calls"] = calls.into();
     }
-    Ok(message)
+    Ok(Some(message))
 }
 
 fn tool(tool: Tool, options: &ProviderOptions) -> Value {

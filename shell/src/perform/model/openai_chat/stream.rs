@@ -68,9 +68,13 @@ impl Fold for Chunks {
 
 impl Chunks {
     fn delta(&mut self, delta: &Value, shown: &mut Shown) -> Result<(), Malformed> {
-        let text = content(delta.get("content"))?;
-        shown.push(&text);
-        self.text.push_str(&text);
+        let said = content(delta.get("content"))?;
+        shown.push(&said.text);
+        if said.refused {
+            self.refusal.push_str(&said.text);
+        } else {
+            self.text.push_str(&said.text);
+        }
         if let Some(refusal) = delta.get("refusal").and_then(Value::as_str) {
             shown.push(refusal);
             self.refusal.push_str(refusal);

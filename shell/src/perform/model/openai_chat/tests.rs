@@ -37,11 +37,26 @@ fn what_only_some_servers_know_is_sent_to_them_only() {
     };
     let public = lowered("openai-chat", "https://api.openai.com/v1", ProviderOptions::default());
     assert_eq!(public["prompt_cache_key"], "cache-key");
+    assert_eq!((&public["max_completion_tokens"], &public["max_tokens"]), (&json!(77), &Value::Null));
+    let older = ProviderOptions {
+        max_completion_tokens: Some(false),
+        prompt_cache_key: Some(false),
+        ..ProviderOptions::default()
+    };
+    let older = lowered("openai-chat", "https://api.openai.com/v1", older);
+    assert_eq!((&older["max_completion_tokens"], &older["max_tokens"]), (&Value::Null, &json!(77)));
+    assert_eq!(older["prompt_cache_key"], Value::Null);
     let own = lowered("openai-chat", "http://h/v1", ProviderOptions::default());
     assert_eq!((&own["prompt_cache_key"], &own["max_tokens"]), (&Value::Null, &json!(77)));
-    let newer = ProviderOptions { max_completion_tokens: true, stream: false, ..ProviderOptions::default() };
+    let newer = ProviderOptions {
+        max_completion_tokens: Some(true),
+        prompt_cache_key: Some(true),
+        stream: false,
+        ..ProviderOptions::default()
+    };
     let newer = lowered("local", "http://h/v1", newer);
     assert_eq!((&newer["max_completion_tokens"], &newer["max_tokens"]), (&json!(77), &Value::Null));
+    assert_eq!(newer["prompt_cache_key"], "cache-key");
     assert_eq!((&newer["stream"], &newer["stream_options"]), (&json!(false), &Value::Null));
     assert!(lower::Calls::of(&testing::request(&texts, "a/b", 1)).name(&orphan()) == "unknown");
 }
@@ -170,5 +185,24 @@ async fn pieces_of_calls_find_their_call() {
             })
             .collect();
         assert_eq!(found, expected, "{pieces:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_field_that_a_server_refuses_is_named_with_its_option() {
+    for (message, option) in [
+        (
+            "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+            "providers.local.max_completion_tokens true",
+        ),
+        (
+            "Unrecognized request argument supplied: max_completion_tokens",
+            "providers.local.max_completion_tokens false",
+        ),
+        ("Extra inputs are not permitted: prompt_cache_key", "providers.local.prompt_cache_key false"),
+    ] {
+        let failure = refused(400, &[], &json!({"error": {"message": message}}).to_string()).await;
+        let told = failure.message.preview();
+        assert!(told.contains(&format!("try `holon config set {option}`")), "{told}");
     }
 }

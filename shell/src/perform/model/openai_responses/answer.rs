@@ -22,11 +22,11 @@ pub(super) fn read(texts: &Texts, root: &Value) -> Result<Reply, Malformed> {
     let Some(Value::Array(items)) = root.get("output") else {
         return Err(Malformed::shape("it has no list of output"));
     };
-    let (mut blocks, mut calls) = (Vec::new(), false);
+    let (mut blocks, mut calls, mut refused) = (Vec::new(), false, false);
     for item in items {
         match item.get("type").and_then(Value::as_str) {
             Some("message") => {
-                let text = text(item)?;
+                let text = text(item, &mut refused)?;
                 if !text.is_empty() {
                     blocks.push(AnswerBlock::Text { text: texts.take(&text) });
                 }
@@ -46,20 +46,26 @@ pub(super) fn read(texts: &Texts, root: &Value) -> Result<Reply, Malformed> {
         }
     }
     let reason = root.pointer("/incomplete_details/reason").and_then(Value::as_str);
-    Ok(Reply { blocks, stop: stop(status, reason, calls), usage: tokens(root.get("usage")) })
+    let stop = match stop(status, reason, calls) {
+        StopReason::EndTurn if refused => StopReason::Refusal,
+        stop => stop,
+    };
+    Ok(Reply { blocks, stop, usage: tokens(root.get("usage")) })
 }
 
 /// The text of a message, a refusal included.
-fn text(item: &Value) -> Result<String, Malformed> {
+fn text(item: &Value, refused: &mut bool) -> Result<String, Malformed> {
     match item.get("content") {
         None | Some(Value::Null) => Ok(String::new()),
         Some(Value::String(text)) => Ok(text.clone()),
         Some(Value::Array(parts)) => {
-            let text = |part: &Value| {
-                let inner = ["text", "refusal"].iter().find_map(|key| part.get(key)?.as_str());
-                inner.map(ToOwned::to_owned)
-            };
-            Ok(parts.iter().filter_map(text).collect())
+            let mut whole = String::new();
+            for part in parts {
+                let refusal = part.get("refusal").and_then(Value::as_str);
+                *refused |= refusal.is_some() || part.get("type").is_some_and(|kind| kind == "refusal");
+                whole.push_str(part.get("text").and_then(Value::as_str).or(refusal).unwrap_or_default());
+            }
+            Ok(whole)
         }
         Some(_) => Err(Malformed::shape("the content of one of its messages is not a list")),
     }

@@ -9,19 +9,20 @@ use super::super::lower::{Calls, arguments, conversation, instructions, paramete
 use super::super::parts::joined;
 use super::super::provider::ProviderOptions;
 use super::freeform;
-use crate::text::TextError;
+use crate::text::{TextError, hash};
 
 pub(super) fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
     let Lowering { texts, request, spec } = *lowering;
     let options = &spec.options;
     let names = Calls::of(request);
-    let mut input = Vec::new();
+    let mut input: Vec<Value> = Vec::new();
     for item in &conversation(lowering) {
         match &**item {
-            Item::User { parts } => input.push(message("user", "input_text", &joined(texts, parts)?)),
+            Item::User { parts } => input.push(user(&joined(texts, parts)?)),
             Item::Assistant { blocks } => {
                 for block in &**blocks {
-                    input.extend(said(lowering, block)?);
+                    let said = said(lowering, block, input.len())?;
+                    input.extend(said);
                 }
             }
             Item::ToolResults { results } => {
@@ -36,26 +37,42 @@ pub(super) fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
         "instructions": instructions(lowering)?,
         "input": input,
         "max_output_tokens": request.max_output_tokens,
-        "prompt_cache_key": request.frame.cache.prompt_cache_key,
         "store": false,
         "stream": options.stream,
     });
+    if spec.sends_prompt_cache_key() {
+        body["prompt_cache_key"] = request.frame.cache.prompt_cache_key.clone().into();
+    }
     if !request.tools.is_empty() {
         body["tools"] = request.tools.iter().map(|offered| tool(*offered, options)).collect();
     }
     Ok(body)
 }
 
-fn message(role: &str, kind: &str, text: &str) -> Value {
-    json!({"type": "message", "role": role, "content": [{"type": kind, "text": text}]})
+fn user(text: &str) -> Value {
+    json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]})
+}
+
+/// A message as the model gave it. Nothing is stored at the provider, so any id of the right form is good; the same
+/// conversation has the same ones.
+fn assistant(text: &str, place: usize) -> Value {
+    let id =
+        format!("msg_{}", hash(format!("{place} {text}").as_bytes())).chars().take(36).collect::<String>();
+    json!({
+        "type": "message",
+        "id": id,
+        "role": "assistant",
+        "status": "completed",
+        "content": [{"type": "output_text", "text": text, "annotations": []}],
+    })
 }
 
 /// What the model said; nothing for a text without characters.
-fn said(lowering: &Lowering<'_>, block: &Block) -> Result<Option<Value>, TextError> {
+fn said(lowering: &Lowering<'_>, block: &Block, place: usize) -> Result<Option<Value>, TextError> {
     let texts = lowering.texts;
     Ok(match block {
         Block::Text { text } if text.is_empty() => None,
-        Block::Text { text } => Some(message("assistant", "output_text", &texts.resolve(text)?)),
+        Block::Text { text } => Some(assistant(&texts.resolve(text)?, place)),
         Block::ToolCall { call_id, tool_name, arguments: given } if is_freeform(lowering, tool_name) => {
             let input = freeform::input(texts, given)?;
             Some(json!({

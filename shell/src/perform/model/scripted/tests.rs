@@ -44,6 +44,7 @@ pub(crate) fn request(model: &str, rounds: usize, result: &str) -> ModelRequest 
         tools: Vec::new(),
         max_output_tokens: 100,
         timeout: Millis(200),
+        continues: vec![],
     }
 }
 

@@ -37,6 +37,7 @@ pub(in super::super) fn request(texts: &Texts, model: &str, timeout: u64) -> Mod
         tools: vec![Tool::ExecCommand, Tool::ApplyPatch],
         max_output_tokens: 77,
         timeout: Millis(timeout),
+        continues: vec![],
     }
 }
 
