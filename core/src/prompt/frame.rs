@@ -44,7 +44,7 @@ pub enum Part {
     /// Text that is not the runtime's own, between the lines of a fence.
     Quoted {
         tag: Tag,
-        parts: Vec<Part>,
+        parts: Vec<Self>,
     },
 }
 
