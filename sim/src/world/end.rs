@@ -53,6 +53,7 @@ impl World<'_> {
         self.checks.snapshots(&self.disk)?;
         self.snapshots_anywhere()?;
         self.recover_again()?;
+        self.messages_are_taken_once()?;
         self.checks.say("V1");
         self.checks.say("D6");
         if self.options.no_replay { Ok(()) } else { replay::check(&self.disk, self.options.sabotage) }

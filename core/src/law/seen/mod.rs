@@ -9,6 +9,7 @@ mod lifecycle;
 mod places;
 mod queue;
 mod sleep;
+mod stops;
 mod tasks;
 mod timers;
 mod triggers;
@@ -47,6 +48,7 @@ use kin::Kin;
 use places::Places;
 pub(in crate::law) use queue::{Claim, Entry, Queue};
 use sleep::Sleep;
+use stops::Doing;
 pub(in crate::law) use tasks::{Ended, Op, Task, Tasks, Told};
 pub(in crate::law) use timers::{Timer, come};
 use triggers::Trigger;
@@ -72,6 +74,7 @@ pub(in crate::law) struct Seen {
     pub(in crate::law) work: Work,
     pub(in crate::law) waits: Waits,
     pub(in crate::law) hints: Hints,
+    pub(in crate::law) doing: Doing,
     pub(in crate::law) trigger: Trigger,
     pub(in crate::law) unattended: Unattended,
     pub(in crate::law) spending: Spending,
@@ -170,12 +173,17 @@ pub(in crate::law) struct Run {
     /// Those of them that no round has followed yet.
     pub(in crate::law) tail: u32,
     pub(in crate::law) fence: Option<Fence>,
+<<<<<<< HEAD
     /// How the last round ended, where it has no calls.
     pub(in crate::law) end: Option<RoundEnd>,
     /// The whole answer of the last round, where it continues others.
     pub(in crate::law) joined: Option<Text>,
     /// The last rounds of it that were cut off, in a row.
     pub(in crate::law) cut_off: u32,
+=======
+    /// A call of its last round has said that it rests, and nobody has spoken since.
+    pub(in crate::law) rests: bool,
+>>>>>>> 51e8936 (Judges of what is shown and what is promised: requests beside a conversation built from records (M1 to M4, M8 to M11), effects and alarms of each life (E1), messages taken once (E2), what a stop says of itself (E3))
 }
 
 #[derive(Debug, Clone)]
@@ -186,6 +194,7 @@ pub(in crate::law) struct Call {
     pub(in crate::law) reads: Option<TaskId>,
     pub(in crate::law) started: bool,
     pub(in crate::law) enqueues: bool,
+    pub(in crate::law) sleeps: bool,
     /// A supervisor is up for it.
     pub(in crate::law) prepared: bool,
     /// The supervisor was given the word.
@@ -305,6 +314,7 @@ impl Seen {
         }
         self.owed.said |= super::authority::says(self, &record.event);
         self.owed.letter = false;
+        self.done(&record.event);
         self.places.follow(record);
         let numbered = places::numbered(&record.event).map(WorktreeId::next);
         self.next.worktree = self.next.worktree.max(numbered.unwrap_or(self.next.worktree));
@@ -341,7 +351,7 @@ impl Seen {
             InboxFact::OperatorInterjectionAdmitted(fact) => {
                 self.queue.claim(fact.message_id, Claim::ByRun(fact.run_id));
                 if let Some(run) = &mut self.run {
-                    run.own = false;
+                    (run.own, run.rests) = (false, false);
                     run.interjected.push(fact.message_id);
                     run.tail = run.tail.saturating_add(1);
                     run.cut_off = 0;
@@ -528,9 +538,13 @@ impl Seen {
             interjected: fact.interjected.clone(),
             tail,
             fence: fact.fence,
+<<<<<<< HEAD
             end: None,
             joined: None,
             cut_off: 0,
+=======
+            rests: false,
+>>>>>>> 51e8936 (Judges of what is shown and what is promised: requests beside a conversation built from records (M1 to M4, M8 to M11), effects and alarms of each life (E1), messages taken once (E2), what a stop says of itself (E3))
         });
     }
 
@@ -568,7 +582,13 @@ impl Run {
                     call.started = true;
                 }
             }
-            TurnFact::ToolExecuted(_) | TurnFact::ToolExecutionFailed(_) => {
+            TurnFact::ToolExecuted(fact) => {
+                let sleeps = self.calls.get(self.results).is_some_and(|call| call.sleeps);
+                self.rests |= sleeps || fact.receipt.facts.ends_turn;
+                self.recorded_something = true;
+                self.results += 1;
+            }
+            TurnFact::ToolExecutionFailed(_) => {
                 self.recorded_something = true;
                 self.results += 1;
             }
@@ -599,7 +619,7 @@ impl Run {
     }
 
     fn answered(&mut self, fact: &AssistantRoundRecorded) {
-        self.recorded_something = true;
+        (self.recorded_something, self.rests) = (true, false);
         self.tail = 0;
         self.rounds = self.rounds.saturating_add(1);
         self.attempt = None;
@@ -631,6 +651,7 @@ impl Run {
                 reads: reads(verdict),
                 started: false,
                 enqueues: verdict.tool() == Some(Tool::Enqueue),
+                sleeps: verdict.tool() == Some(Tool::Sleep),
                 prepared: false,
                 executed: false,
             })
