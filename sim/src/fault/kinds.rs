@@ -16,7 +16,7 @@ const fn kind(rows: &'static str, name: &'static str, meets: &'static str) -> Ki
 }
 
 /// A swarm in which one of them never strikes, or never meets anything, has lost it.
-pub const KINDS: [Kind; 125] = [
+pub const KINDS: [Kind; 126] = [
     kind("PV1 PV3 PV5 PV6 PV8", "provider.fails", "an attempt has failed"),
     kind("PV4 PV5", "provider.away", "an attempt is repeated"),
     kind("PV4 PV5", "provider.away", "a wait is spread"),
