@@ -176,6 +176,8 @@ const LAWS: [Law; 67] = [
         "T12",
         "A turn completes only by a round that came to a real end or by a call that rests; another end fails it by its name, and only what was cut off is continued. Earlier builds recorded no end.",
         answers::t12,
+    ),
+    law(
         "M11",
         "The end of a task that was shown begins no turn, and a turn that has said that it rests asks no model again.",
         stops::m11,

@@ -308,6 +308,7 @@ impl Talk {
                 }
             }
             TurnFact::TurnContextBuilt(_)
+            | TurnFact::ProvidersAwaited(_)
             | TurnFact::ProviderAttemptRecorded(_)
             | TurnFact::ProviderRoundCompleted(_)
             | TurnFact::ToolStarted(_)

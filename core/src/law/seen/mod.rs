@@ -173,17 +173,14 @@ pub(in crate::law) struct Run {
     /// Those of them that no round has followed yet.
     pub(in crate::law) tail: u32,
     pub(in crate::law) fence: Option<Fence>,
-<<<<<<< HEAD
     /// How the last round ended, where it has no calls.
     pub(in crate::law) end: Option<RoundEnd>,
     /// The whole answer of the last round, where it continues others.
     pub(in crate::law) joined: Option<Text>,
     /// The last rounds of it that were cut off, in a row.
     pub(in crate::law) cut_off: u32,
-=======
     /// A call of its last round has said that it rests, and nobody has spoken since.
     pub(in crate::law) rests: bool,
->>>>>>> 51e8936 (Judges of what is shown and what is promised: requests beside a conversation built from records (M1 to M4, M8 to M11), effects and alarms of each life (E1), messages taken once (E2), what a stop says of itself (E3))
 }
 
 #[derive(Debug, Clone)]
@@ -538,13 +535,10 @@ impl Seen {
             interjected: fact.interjected.clone(),
             tail,
             fence: fact.fence,
-<<<<<<< HEAD
             end: None,
             joined: None,
             cut_off: 0,
-=======
             rests: false,
->>>>>>> 51e8936 (Judges of what is shown and what is promised: requests beside a conversation built from records (M1 to M4, M8 to M11), effects and alarms of each life (E1), messages taken once (E2), what a stop says of itself (E3))
         });
     }
 
