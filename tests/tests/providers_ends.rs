@@ -86,7 +86,7 @@ fn an_answer_that_is_cut_short_before_its_first_word_is_asked_for_again() {
         assert_eq!(told.report["final_text"], "42.");
         let asked = provider.asked()[1].body.to_string();
         assert!(asked.contains("before it had any text"), "{asked}");
-        let (told, _) = trial.against([const { () }; 4].map(|()| says("").cut_short()));
+        let (told, _) = trial.against(std::array::from_fn::<_, 4, _>(|_| says("").cut_short()));
         assert_eq!((told.ended.code, &told.report["turn_reason"]), (Some(1), &json!("output_limit")));
         assert!(told.report["failure_artifact"]["summary"].to_string().contains("4 times in a row"));
     }
@@ -108,7 +108,7 @@ fn a_pause_goes_on() {
     for model in ["local/test", "anthropic/test"] {
         let (told, _) = Trial::new(model).against([says("I search. ").stopped(Stop::Paused), says("Found.")]);
         assert_eq!((told.ended.code, &told.report["final_text"]), (Some(0), &json!("I search. Found.")));
-        let pauses = [const { () }; 4].map(|()| says("I search.").stopped(Stop::Paused));
+        let pauses: [_; 4] = std::array::from_fn(|_| says("I search.").stopped(Stop::Paused));
         let (told, _) = Trial::new(model).against(pauses);
         assert_eq!((told.ended.code, &told.report["turn_reason"]), (Some(1), &json!("pause")));
     }

@@ -32,13 +32,13 @@ fn sends(world: &mut World, source: &str) -> Option<(Allowance, Wall)> {
 }
 
 fn refused(answer: Answer) -> Option<(Allowance, Wall)> {
-    match answer {
-        Answer::Admitted { .. } | Answer::Woken { .. } => None,
-        Answer::Refused { reject: Reject::TooManyEvents { allowance, retry_at, .. } } => {
-            Some((allowance, retry_at))
-        }
-        other => panic!("{other:?}"),
+    if matches!(answer, Answer::Admitted { .. } | Answer::Woken { .. }) {
+        return None;
     }
+    let Answer::Refused { reject: Reject::TooManyEvents { allowance, retry_at, .. } } = answer else {
+        panic!("{answer:?}")
+    };
+    Some((allowance, retry_at))
 }
 
 #[test]

@@ -85,7 +85,39 @@ fn used(execution: ExecutionBinding) -> WorkspaceUsed {
 }
 
 pub(super) fn cases() -> Vec<Case> {
-    let released = |root: &str, cause| OccupancyReleased { execution_root: root.into(), cause };
+    let mut cases = of_roots();
+    cases.extend(of_stops());
+    cases
+}
+
+fn released(root: &str, cause: ReleaseCause) -> OccupancyReleased {
+    OccupancyReleased { execution_root: root.into(), cause }
+}
+
+fn of_stops() -> Vec<Case> {
+    alloc::vec![
+        case("L2", "a stop releases a root in which a command still runs", |s| {
+            s.before("control_applied", 0, released("/x", ReleaseCause::Stopped));
+        }),
+        case("L2", "a stop does not say what it still holds", |s| {
+            let mut applied = applied(s);
+            applied.stopping_roots.clear();
+            s.replace("control_applied", 0, applied);
+        }),
+        case("L2", "a stop does not say what it has released", |s| {
+            let mut applied = applied(s);
+            applied.stopping_roots.clear();
+            s.replace("control_applied", 0, applied);
+            s.before("control_applied", 0, released("/x", ReleaseCause::Stopped));
+        }),
+        case("S7", "a stop in the middle of a run says that the agent was idle", |s| {
+            let applied = ControlApplied { previous: Status::AwakeIdle, ..applied(s) };
+            s.replace("control_applied", 0, applied);
+        }),
+    ]
+}
+
+fn of_roots() -> Vec<Case> {
     alloc::vec![
         of_worktree("a worktree is there that nobody was to make", |s| {
             let again = s.event("worktree_created", 0).clone();
@@ -113,24 +145,6 @@ pub(super) fn cases() -> Vec<Case> {
         case("O2", "a root is taken twice for one run", |s| {
             let again = s.event("occupancy_acquired", 0).clone();
             s.after("occupancy_acquired", 0, again);
-        }),
-        case("L2", "a stop releases a root in which a command still runs", |s| {
-            s.before("control_applied", 0, released("/x", ReleaseCause::Stopped));
-        }),
-        case("L2", "a stop does not say what it still holds", |s| {
-            let mut applied = applied(s);
-            applied.stopping_roots.clear();
-            s.replace("control_applied", 0, applied);
-        }),
-        case("L2", "a stop does not say what it has released", |s| {
-            let mut applied = applied(s);
-            applied.stopping_roots.clear();
-            s.replace("control_applied", 0, applied);
-            s.before("control_applied", 0, released("/x", ReleaseCause::Stopped));
-        }),
-        case("S7", "a stop in the middle of a run says that the agent was idle", |s| {
-            let applied = ControlApplied { previous: Status::AwakeIdle, ..applied(s) };
-            s.replace("control_applied", 0, applied);
         }),
         case("O3", "a command is executed where nothing is occupied", |s| {
             s.remove("occupancy_acquired", 0);

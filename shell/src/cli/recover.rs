@@ -3,14 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use holon_core::Record;
 use holon_core::law::Laws;
 use serde_json::json;
 
 use super::exit::Exit;
 use super::ledger::Which;
 use super::output::{self, Failure};
-use crate::ledger::{self, HomeLock, Loss};
+use crate::ledger::{self, HomeLock, Loss, RecordCheck};
 
 #[derive(Debug, Args)]
 pub(super) struct RecoverArgs {
@@ -36,7 +35,7 @@ pub(super) fn recover(home: Option<PathBuf>, args: RecoverArgs) -> Result<Exit, 
     if args.accept_loss { accept(&path, args.json) } else { look(&path, args.json) }
 }
 
-fn laws() -> Box<dyn FnMut(&Record) -> Result<(), String>> {
+fn laws() -> RecordCheck {
     let mut laws = Laws::new();
     Box::new(move |record| laws.step(record).map_err(|violation| violation.to_string()))
 }

@@ -175,19 +175,15 @@ impl AppendError {
 
 impl LedgerError {
     pub(super) fn full_or_fatal(self) -> AppendError {
-        match self {
-            Self::Full => AppendError::Full,
-            Self::Locked { .. } => AppendError::Locked,
-            error => AppendError::Fatal(error),
+        if matches!(self, Self::Locked { .. }) {
+            return AppendError::Locked;
         }
+        if matches!(self, Self::Full) { AppendError::Full } else { AppendError::Fatal(self) }
     }
 
     /// Names who has the ledger locked, where somebody has.
     pub(super) fn naming_holders(self, path: &Path) -> Self {
-        match self {
-            Self::Locked { .. } => Self::Locked { by: Holders::of(path) },
-            error => error,
-        }
+        if matches!(self, Self::Locked { .. }) { Self::Locked { by: Holders::of(path) } } else { self }
     }
 }
 

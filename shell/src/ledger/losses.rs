@@ -7,8 +7,8 @@ use tempfile::TempDir;
 use super::testing::Home;
 use super::wal::Wal;
 use super::{
-    Durability, FILE_NAME, Head, Ledger, LedgerError, Opened, Reader, check_end, examine, head, recover,
-    verify, wal,
+    Durability, FILE_NAME, Head, Ledger, LedgerError, Opened, Reader, RecordCheck, check_end, examine, head,
+    recover, verify, wal,
 };
 
 /// What the process left.
@@ -84,8 +84,7 @@ impl Place {
     }
 
     fn recovers_up_to(&self) -> i64 {
-        let mut laws =
-            || -> Box<dyn FnMut(&holon_core::Record) -> Result<(), String>> { Box::new(|_| Ok(())) };
+        let mut laws = || -> RecordCheck { Box::new(|_| Ok(())) };
         let told = examine(&self.path(), &mut laws).unwrap().expect("a loss");
         assert!(check_end(&self.path()).is_err(), "a look changes nothing");
         let recovered = recover(&self.path(), &mut laws).unwrap().expect("a loss");

@@ -67,7 +67,7 @@ pub use landmarks::Landmark;
 pub use lock::{HomeLock, LockError};
 pub use locked::Holders;
 pub use read::Reader;
-pub use recover::{Loss, RecoverError, Recovered, examine, recover};
+pub use recover::{Loss, RecordCheck, RecoverError, Recovered, examine, recover};
 pub use replay::{ReplayFailure, replay};
 pub use reserve::{RESERVE_BYTES, reserve_problem};
 pub use restore::{Records, Restored};

@@ -63,8 +63,10 @@ struct Draft {
     file: Option<PathBuf>,
 }
 
-/// Judges the records of a draft.
-type Judge<'a> = &'a mut dyn FnMut() -> Box<dyn FnMut(&Record) -> Result<(), String>>;
+/// Checks one record after the other, and says what is wrong with one.
+pub type RecordCheck = Box<dyn FnMut(&Record) -> Result<(), String>>;
+/// Makes a check for each draft that is tried.
+type Judge<'a> = &'a mut dyn FnMut() -> RecordCheck;
 
 impl Loss {
     /// Whether everything that was acknowledged is in what is left.
@@ -186,7 +188,7 @@ fn assemble(path: &Path, draft: &Path, wal: Option<&Wal>, take: Take) -> io::Res
 }
 
 /// Where a draft ends, if it holds together.
-fn holds(draft: &Path, mut laws: Box<dyn FnMut(&Record) -> Result<(), String>>) -> Result<Head, String> {
+fn holds(draft: &Path, mut laws: RecordCheck) -> Result<Head, String> {
     let reader = Reader::open_alone(draft).map_err(|error| error.to_string())?;
     let checked: rusqlite::Result<String> =
         reader.read(|connection| connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0)));

@@ -58,18 +58,15 @@ impl Files {
         if std::fs::metadata(path).map_or(0, |file| file.len()) == 0 {
             missing(path, head_of(&head), wal.as_ref())?;
         }
-        if let Some(wal) = &wal {
-            if let Some(damage) = wal.damage() {
-                let end =
-                    head_of(&head).map_or(String::new(), |head| format!("; {head} was acknowledged last"));
-                let problem = format!("it is damaged {damage}{end}");
-                if !head_of(&head).is_some_and(Head::may_be_lost) {
-                    return Err(LedgerError::Lost { path: path.to_owned(), problem });
-                }
-                warnings.push(format!(
-                    "the machine has ended meanwhile, and this ledger survives processes only: {problem}"
-                ));
+        if let Some(damage) = wal.as_ref().and_then(Wal::damage) {
+            let end = head_of(&head).map_or(String::new(), |head| format!("; {head} was acknowledged last"));
+            let problem = format!("it is damaged {damage}{end}");
+            if !head_of(&head).is_some_and(Head::may_be_lost) {
+                return Err(LedgerError::Lost { path: path.to_owned(), problem });
             }
+            warnings.push(format!(
+                "the machine has ended meanwhile, and this ledger survives processes only: {problem}"
+            ));
         }
         let torn = wal.filter(Wal::has_torn_end);
         Ok(Self { head, torn, warnings })

@@ -16,7 +16,9 @@ fn items(answer: &Answer, request: &Value) -> Vec<Value> {
     if !answer.text.is_empty() {
         let content = match answer.stop {
             Stop::Refused => json!([{ "type": "refusal", "refusal": answer.text }]),
-            _ => json!([{ "type": "output_text", "text": answer.text, "annotations": [] }]),
+            Stop::Done | Stop::CutShort | Stop::Filtered | Stop::Paused | Stop::NoCall | Stop::Other => {
+                json!([{ "type": "output_text", "text": answer.text, "annotations": [] }])
+            }
         };
         items.push(json!({ "type": "message", "id": "msg_1", "role": "assistant", "content": content }));
     }

@@ -31,12 +31,12 @@ fn begun() -> World {
 
 /// How the last turn ended, and the text that it left.
 fn ended(world: &World) -> Option<(TurnKind, Option<TurnReason>, String)> {
-    let terminals = world.log.iter().filter_map(|record| match &record.event {
-        Event::Turn(TurnFact::TurnTerminal(fact)) => Some(fact),
-        _ => None,
+    let mut terminals = world.log.iter().rev().filter_map(|record| {
+        let Event::Turn(TurnFact::TurnTerminal(fact)) = &record.event else { return None };
+        Some(fact)
     });
     let text = |text: &Option<Text>| text.as_ref().map(|text| text.preview().to_string()).unwrap_or_default();
-    terminals.last().map(|fact| (fact.kind, fact.reason, text(&fact.last_assistant_message)))
+    terminals.next().map(|fact| (fact.kind, fact.reason, text(&fact.last_assistant_message)))
 }
 
 fn last_request(world: &World) -> &ModelRequest {

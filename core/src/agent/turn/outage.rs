@@ -377,9 +377,9 @@ mod tests {
     }
 
     fn pauses(world: &World) -> Vec<u64> {
-        let pause = |record: &crate::Record| match &record.event {
-            Event::Turn(TurnFact::ProvidersAwaited(fact)) => Some(fact.pause_ms.0),
-            _ => None,
+        let pause = |record: &crate::Record| {
+            let Event::Turn(TurnFact::ProvidersAwaited(fact)) = &record.event else { return None };
+            Some(fact.pause_ms.0)
         };
         world.log.iter().filter_map(pause).collect()
     }

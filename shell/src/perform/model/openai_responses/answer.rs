@@ -46,10 +46,8 @@ pub(super) fn read(texts: &Texts, root: &Value) -> Result<Reply, Malformed> {
         }
     }
     let reason = root.pointer("/incomplete_details/reason").and_then(Value::as_str);
-    let stop = match stop(status, reason, calls) {
-        StopReason::EndTurn if refused => StopReason::Refusal,
-        stop => stop,
-    };
+    let stop = stop(status, reason, calls);
+    let stop = if refused && stop == StopReason::EndTurn { StopReason::Refusal } else { stop };
     Ok(Reply { blocks, stop, usage: tokens(root.get("usage")) })
 }
 
