@@ -137,11 +137,7 @@ pub fn input(request: &Request, seed: Seed, reply: ReplyId) -> Option<Input> {
             Some(Input::CreateAgent { agent, spec, reply })
         }
         Action::Message(message) => {
-            let named = |naming: Naming| match (WaitId(naming.wait), naming.token) {
-                (wait, true) => token::of(seed, &agent, wait),
-                (wait, false) => wait.to_string(),
-            };
-            let correlation_id = message.names.map(named);
+            let correlation_id = message.names.map(|naming| name_of(naming, seed, &agent));
             let ingress = Ingress { correlation_id, ..ingress(message) };
             Some(Input::Ingress { agent, ingress, reply })
         }
@@ -202,6 +198,12 @@ pub fn input(request: &Request, seed: Seed, reply: ReplyId) -> Option<Input> {
         Action::Restart => Some(Input::Drain { reply }),
         Action::Kill { .. } | Action::Suspend { .. } | Action::ClockJump { .. } | Action::Tick => None,
     }
+}
+
+/// How a message names a wait: by its token, or by its number.
+fn name_of(naming: Naming, seed: Seed, agent: &AgentId) -> String {
+    let wait = WaitId(naming.wait);
+    if naming.token { token::of(seed, agent, wait) } else { wait.to_string() }
 }
 
 /// Children have the name of their parent and the number of their task.

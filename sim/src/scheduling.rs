@@ -378,6 +378,15 @@ impl<'a> Facts<'a> {
         Ok(())
     }
 
+    fn has_slept(&self) -> bool {
+        self.agent.sleep.as_ref().and_then(|sleep| sleep.until).is_some_and(|until| until <= self.at)
+    }
+
+    fn is_hinted_by_others(&self) -> bool {
+        let mut all = self.agent.hints.pending().chain(self.agent.hints.folded());
+        all.any(|pending| !pending.hint.repeats) || self.agent.hints.others() > 0
+    }
+
     fn table(&self, decision: &SchedulerDecision) -> Result<(), Failure> {
         let id = &self.agent.id;
         let came = Came::of(decision);
@@ -397,11 +406,8 @@ impl<'a> Facts<'a> {
         let empty = free && self.first.is_none();
         // Under either of them nothing is told of what is owed.
         let idle = empty && !self_hold && !exhausted;
-        let slept =
-            self.agent.sleep.as_ref().and_then(|sleep| sleep.until).is_some_and(|until| until <= self.at);
+        let (slept, by_others) = (self.has_slept(), self.is_hinted_by_others());
         let hints = self.agent.hints.count() > 0;
-        let mut all = self.agent.hints.pending().chain(self.agent.hints.folded());
-        let by_others = all.any(|pending| !pending.hint.repeats) || self.agent.hints.others() > 0;
         let quiet = idle && (crowded || !hints);
         let looked = quiet && (crowded || !slept);
         let recheck = self.recheck();

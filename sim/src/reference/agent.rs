@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use holon_core::agent::identity::AgentSpec;
 use holon_core::event::inbox::{MessageAdmitted, RequeueCause};
+use holon_core::event::turn::{TurnStarted, TurnTerminal};
 use holon_core::event::{InboxFact, LifecycleFact, SchedulingFact, TurnFact, WakeFact};
 use holon_core::lifecycle::ControlAction;
 use holon_core::message::{AdmissionContext, Message, MessageKind, Origin, Priority};
@@ -104,41 +105,12 @@ impl Model {
                 self.admitted(record.at, fact, config)
             }
             Event::Inbox(fact) => self.inbox(record.at, fact, config),
-            Event::Turn(TurnFact::TurnStarted(fact)) => {
-                ensure!(self.run.is_none(), "T1", "{} starts while {:?} runs", fact.run_id, self.run);
-                ensure!(!self.stopped, "L1", "{} starts on a stopped agent", fact.run_id);
-                let due = self.models(config);
-                let same = fact.models.iter().eq(due.iter().copied());
-                ensure!(same, "G5", "{} is bound to {:?}, expected {due:?}", fact.run_id, fact.models);
-                let took = std::iter::once(fact.message_id).chain(fact.also.iter().copied());
-                let named = self.decided.iter().copied().eq(took);
-                ensure!(named, "G6", "{fact:?} takes what the decision does not name: {:?}", self.decided);
-                self.run = Some((fact.run_id, fact.message_id));
-                let with = self.waiting_with.remove(&fact.message_id).unwrap_or_default();
-                let same = fact.interjected == with;
-                ensure!(same, "M2", "{} takes {:?} along, right is {with:?}", fact.run_id, fact.interjected);
-                self.interjected = with;
-                let kind = self.alive.get(&fact.message_id).map(|alive| alive.kind);
-                let by_others = self.others.hinted_by_others(fact.message_id);
-                self.unattended.started(record.at, kind, by_others);
-                Ok(())
-            }
+            Event::Turn(TurnFact::TurnStarted(fact)) => self.turn_started(record.at, fact, config),
             Event::Scheduling(SchedulingFact::SchedulerDecision(fact)) => {
                 self.decided = fact.message_id.into_iter().chain(fact.also_message_ids.clone()).collect();
                 Ok(())
             }
-            Event::Turn(TurnFact::TurnTerminal(fact)) => {
-                let running = self.run.take().map(|(run, _)| run);
-                ensure!(running == Some(fact.run_id), "T4", "{} ends, {running:?} was running", fact.run_id);
-                ensure!(self.claimed.is_empty(), "Q1", "{:?} are claimed by no run", self.claimed);
-                let waits = self.queued.contains(&(self.band(fact.message_id), fact.message_id));
-                let (all, with) =
-                    (core::mem::take(&mut self.interjected), self.waiting_with.get(&fact.message_id));
-                let left = if waits { all } else { Vec::new() };
-                let same = with.map_or(left.is_empty(), |with| *with == left);
-                ensure!(same, "M2", "{with:?} wait with {}, right is {left:?}", fact.message_id);
-                Ok(())
-            }
+            Event::Turn(TurnFact::TurnTerminal(fact)) => self.turn_ended(fact),
             Event::Lifecycle(LifecycleFact::ControlRequestAdmitted(fact))
                 if fact.action == ControlAction::Stop =>
             {
@@ -177,6 +149,38 @@ impl Model {
             | Event::Workspace(_)
             | Event::Brief(_) => Ok(()),
         }
+    }
+
+    fn turn_started(&mut self, at: Wall, fact: &TurnStarted, config: &Config) -> Result<(), Failure> {
+        ensure!(self.run.is_none(), "T1", "{} starts while {:?} runs", fact.run_id, self.run);
+        ensure!(!self.stopped, "L1", "{} starts on a stopped agent", fact.run_id);
+        let due = self.models(config);
+        let same = fact.models.iter().eq(due.iter().copied());
+        ensure!(same, "G5", "{} is bound to {:?}, expected {due:?}", fact.run_id, fact.models);
+        let took = std::iter::once(fact.message_id).chain(fact.also.iter().copied());
+        let named = self.decided.iter().copied().eq(took);
+        ensure!(named, "G6", "{fact:?} takes what the decision does not name: {:?}", self.decided);
+        self.run = Some((fact.run_id, fact.message_id));
+        let with = self.waiting_with.remove(&fact.message_id).unwrap_or_default();
+        let same = fact.interjected == with;
+        ensure!(same, "M2", "{} takes {:?} along, right is {with:?}", fact.run_id, fact.interjected);
+        self.interjected = with;
+        let kind = self.alive.get(&fact.message_id).map(|alive| alive.kind);
+        let by_others = self.others.hinted_by_others(fact.message_id);
+        self.unattended.started(at, kind, by_others);
+        Ok(())
+    }
+
+    fn turn_ended(&mut self, fact: &TurnTerminal) -> Result<(), Failure> {
+        let running = self.run.take().map(|(run, _)| run);
+        ensure!(running == Some(fact.run_id), "T4", "{} ends, {running:?} was running", fact.run_id);
+        ensure!(self.claimed.is_empty(), "Q1", "{:?} are claimed by no run", self.claimed);
+        let waits = self.queued.contains(&(self.band(fact.message_id), fact.message_id));
+        let (all, with) = (core::mem::take(&mut self.interjected), self.waiting_with.get(&fact.message_id));
+        let left = if waits { all } else { Vec::new() };
+        let same = with.map_or(left.is_empty(), |with| *with == left);
+        ensure!(same, "M2", "{with:?} wait with {}, right is {left:?}", fact.message_id);
+        Ok(())
     }
 
     /// Hints of a source are one until they are told.

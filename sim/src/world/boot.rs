@@ -1,14 +1,14 @@
 //! Crashes and starts. A crash throws the host away; a start builds another from what the disk kept, and may
 //! crash in its turn.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use holon_core::Input;
 use holon_core::agent::Agent;
 use holon_core::event::operation::OpKind;
 use holon_core::host::Host;
 use holon_core::ids::{EventSeq, Seed};
 use holon_core::replay::Call;
+use holon_core::{AgentId, Input};
 
 use super::agenda::Happening;
 use super::{Judges, Life, Sabotage, World};
@@ -246,6 +246,23 @@ impl World<'_> {
         Ok(())
     }
 
+    /// Who has come to an end stays out of memory until somebody asks, and who only waits until something is due.
+    fn leave_out(&mut self) -> BTreeSet<AgentId> {
+        let (all, lost, now) = (self.checks.agents().values(), &self.outside.lost, self.now().wall);
+        let rests = |agent: &Agent| {
+            let next = agent.next_deadline(agent.last_at);
+            agent.open_work() == 0 && next.is_none_or(|(at, _)| at > now)
+        };
+        let over = all.filter(|agent| lost.contains(&agent.id) || rests(agent));
+        let over: BTreeMap<_, Agent> = over.map(|agent| (agent.id.clone(), agent.clone())).collect();
+        let next = |agent: &Agent| agent.next_deadline(agent.last_at).map(|(at, _)| at);
+        let absent = over.values().filter(|agent| !lost.contains(&agent.id));
+        self.life.absent = absent.filter_map(|agent| Some((agent.id.clone(), next(agent)?))).collect();
+        let ids = over.keys().cloned().collect();
+        self.checks.parked.extend(over);
+        ids
+    }
+
     /// Starts the process from what is on the disk.
     pub(super) fn boot(&mut self) -> Result<(), Failure> {
         let (config, seed) = (self.scenario.config_of(self.life.number).clone(), Seed(self.scenario.seed));
@@ -275,19 +292,8 @@ impl World<'_> {
         let mut agents = self.disk.agents();
         // Whoever follows an agent catches up from the ledger.
         self.outside.observed.clone_from(&agents);
-        // Who has come to an end stays out of memory until somebody asks, and who only waits until something is due.
-        let (all, lost, now) = (self.checks.agents().values(), &self.outside.lost, self.now().wall);
-        let rests = |agent: &Agent| {
-            let next = agent.next_deadline(agent.last_at);
-            agent.open_work() == 0 && next.is_none_or(|(at, _)| at > now)
-        };
-        let over = all.filter(|agent| lost.contains(&agent.id) || rests(agent));
-        let over: BTreeMap<_, Agent> = over.map(|agent| (agent.id.clone(), agent.clone())).collect();
-        let next = |agent: &Agent| agent.next_deadline(agent.last_at).map(|(at, _)| at);
-        let absent = over.values().filter(|agent| !lost.contains(&agent.id));
-        self.life.absent = absent.filter_map(|agent| Some((agent.id.clone(), next(agent)?))).collect();
-        agents.retain(|agent, _| !over.contains_key(agent));
-        self.checks.parked.extend(over);
+        let over = self.leave_out();
+        agents.retain(|agent, _| !over.contains(agent));
         let before = self.counts.steps;
         let mut logs = self.disk.logs();
         for (number, (agent, through)) in agents.iter().enumerate() {

@@ -258,14 +258,7 @@ impl World<'_> {
         }
         let urgent = matches!(&row.call, Call::Step { input, .. } if urgent(input));
         if self.options.moments {
-            let whose = match &row.call {
-                Call::Step { input, .. } => input.agent().cloned(),
-                Call::Recover { agent, .. } => Some(agent.clone()),
-                Call::RuntimeStarted { .. } | Call::Admit { .. } | Call::Park { .. } | Call::Copy { .. } => {
-                    None
-                }
-            };
-            self.counts.stepped.entry(self.at).or_insert(whose);
+            self.counts.stepped.entry(self.at).or_insert_with(|| whose(&row.call));
         }
         self.disk.accept(row);
         self.life.pending.push_back((step, std::mem::take(&mut self.checks.due)));
@@ -339,5 +332,14 @@ fn new_calls(call: &Call) -> usize {
         | Call::Park { .. }
         | Call::Copy { .. }
         | Call::Recover { .. } => 0,
+    }
+}
+
+/// The agent that a call is about.
+fn whose(call: &Call) -> Option<AgentId> {
+    match call {
+        Call::Step { input, .. } => input.agent().cloned(),
+        Call::Recover { agent, .. } => Some(agent.clone()),
+        Call::RuntimeStarted { .. } | Call::Admit { .. } | Call::Park { .. } | Call::Copy { .. } => None,
     }
 }

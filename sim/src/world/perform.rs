@@ -77,20 +77,24 @@ impl World<'_> {
                 Ok(())
             }
             Effect::Cancel { agent, op } => {
-                self.outside.inflight.remove(&(agent.clone(), op));
-                let number = self.number(&agent);
-                let site = self.site("cancel", number, "ignored");
-                let faults = &self.scenario.faults;
-                let late = faults.outcome_late;
-                let late = self.injector.strikes(faults, &mut *self.choices, site, "ignored", late);
-                if self.options.sabotage != Some(Sabotage::LetRun) {
-                    self.dismiss(&agent, op, late);
-                }
-                if !late {
-                    self.outside.cancelled.insert((agent, op));
-                }
+                self.cancel(agent, op);
                 Ok(())
             }
+        }
+    }
+
+    fn cancel(&mut self, agent: AgentId, op: OpId) {
+        self.outside.inflight.remove(&(agent.clone(), op));
+        let number = self.number(&agent);
+        let site = self.site("cancel", number, "ignored");
+        let faults = &self.scenario.faults;
+        let late = faults.outcome_late;
+        let late = self.injector.strikes(faults, &mut *self.choices, site, "ignored", late);
+        if self.options.sabotage != Some(Sabotage::LetRun) {
+            self.dismiss(&agent, op, late);
+        }
+        if !late {
+            self.outside.cancelled.insert((agent, op));
         }
     }
 

@@ -4,31 +4,21 @@
 use alloc::format;
 use alloc::string::String;
 
-use sha2::{Digest, Sha256};
-
 use super::Wait;
+use crate::hash::{Fnv, sip};
 use crate::ids::{AgentId, Seed, WaitId};
 use crate::message::{AdmissionContext, Message};
 
-/// Bytes of the digest that a token shows; the others are never given out.
-const SHOWN: usize = 16;
-/// What the digest is for, so that no other use of the seed gives the same.
-const DOMAIN: &[u8] = b"holon wait token 1";
+/// What sets these apart from all else that is derived from the seed: "waits" in bytes.
+const DOMAIN: u64 = 0x77_61_69_74_73;
 /// The reference of a message that names a wait.
 const WAIT_REF: &str = "wait_id";
 
-/// The token that is given out with a wait.
+/// The token that is given out with a wait: its id and 128 bits of SipHash, keyed by the seed.
 pub fn of(seed: Seed, agent: &AgentId, wait: WaitId) -> String {
-    let name = agent.as_str().as_bytes();
-    let digest = Sha256::new()
-        .chain_update(DOMAIN)
-        .chain_update(seed.0.to_le_bytes())
-        .chain_update((name.len() as u64).to_le_bytes())
-        .chain_update(name)
-        .chain_update(wait.0.to_le_bytes())
-        .finalize();
-    let shown: String = digest.iter().take(SHOWN).map(|byte| format!("{byte:02x}")).collect();
-    format!("{wait}-{shown}")
+    let key = (seed.0, Fnv::START.piece(agent.as_str().as_bytes()).0);
+    let half = |number| sip(key, &[DOMAIN, wait.0, number]);
+    format!("{wait}-{:016x}{:016x}", half(0), half(1))
 }
 
 impl Wait {
