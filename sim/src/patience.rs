@@ -167,7 +167,7 @@ fn attempt(attempt: &AttemptRecord, config: &Config) -> Result<(), Failure> {
 /// Step, beginning and end of the hold that an outage brings: the next wait of the ladder, or, where nothing but
 /// quotas is in the way, until the first of them is full again, if the provider says a time that can be meant.
 fn hold(agent: &Agent, run: &Run, at: Wall, config: &Config) -> (HoldCause, u32, Wall, Wall) {
-    if pass(run).iter().all(|attempt| attempt.failure_kind == Some(FailureKind::Auth)) {
+    if refuses_keys(run) {
         let (step, since) = place(agent, at, HoldCause::Credentials);
         let longest = config.hold.steps.last().copied().unwrap_or(Millis::hours(1));
         return (HoldCause::Credentials, step, since, at.after(longest));
@@ -201,11 +201,17 @@ fn waits(agent: &Agent, run: &Run, at: Wall, config: &Config) -> bool {
         Some(kind) => PASSING.contains(&kind),
         None => false,
     });
-    let worth = worth || pass(run).iter().all(|attempt| attempt.failure_kind == Some(FailureKind::Auth));
+    let worth = worth || refuses_keys(run);
     let since = agent.inbox.claimed(run.message).and_then(|entry| entry.held_since);
     let waited = since.map_or(0, |since| at.0.saturating_sub(since.0).max(0) / 1_000);
     let patient = since.is_none() || u64::try_from(waited).unwrap_or(0) < config.hold.give_up.0;
     config.hold.on_outage && worth && patient
+}
+
+/// Whether each candidate was given up for its key.
+fn refuses_keys(run: &Run) -> bool {
+    let mut given_up = pass(run).iter().filter(|attempt| attempt.backoff_ms.is_none());
+    given_up.all(|attempt| attempt.failure_kind == Some(FailureKind::Auth))
 }
 
 /// The attempts since the chain was begun.

@@ -37,7 +37,6 @@ fn what_a_sleep_ends_with() {
 fn what_an_agent_asks_itself() {
     let asks = call("Enqueue", json!({ "text": "and the rest" }));
     answers(&[asks.clone(), says("So far."), says("And the rest.")], "And the rest.\n");
-    answers(&[asks, says("So far."), says("")], "So far.\n");
 }
 
 #[test]

@@ -73,7 +73,7 @@ fn none_is_none_and_more_than_there_may_be_is_refused() {
 
 #[test]
 fn the_end_of_a_wait_is_the_verdict() {
-    let provider = Provider::start([end_to_end::provider::fails(401, "bad key")]);
+    let provider = Provider::start([end_to_end::provider::fails(400, "bad request")]);
     let daemon = Daemon::new(&provider);
     daemon.start();
     let ended = daemon.0.run(&["prompt", "--wait=settled", "--json", "go"]);

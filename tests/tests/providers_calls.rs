@@ -158,7 +158,7 @@ fn a_thousand_calls_have_a_thousand_results() {
 fn texts_of_any_kind_are_taken() {
     let wide = "aß€😀\u{301}\u{200d}".repeat(40);
     for trial in both() {
-        for (text, expected) in [("", Value::Null), (" \n", json!(" \n")), (&*wide, json!(wide))] {
+        for (text, expected) in [("", Value::Null), (" \n", Value::Null), (&*wide, json!(wide))] {
             let (told, _) = trial.against([says(text).dribble(Duration::from_micros(200))]);
             assert_eq!((&told.report["final_text"], told.results().len()), (&expected, 0));
         }

@@ -1,7 +1,6 @@
 //! The simulated world: virtual time, a disk, a provider, tools, clients, and the one host among them. It has
 //! no randomness of its own: everything follows from the scenario.
 
-mod again;
 mod agenda;
 mod boot;
 mod clocks;
@@ -10,7 +9,6 @@ mod drive;
 mod end;
 mod last;
 mod lies;
-mod misshow;
 mod park;
 mod patterns;
 mod perform;
@@ -36,8 +34,6 @@ use crate::disk::Disk;
 use crate::failure::{Failure, liveness};
 use crate::fault::Injector;
 use crate::ingress::{Clients, Request, agent_id};
-use crate::promise::Due;
-use crate::promise::armed::Armed;
 use crate::scenario::{Action, Meddling, Scenario};
 use crate::story::Progress;
 use crate::trace::Trace;
@@ -125,9 +121,8 @@ struct Life {
     mono: u64,
     /// The machine slept so long meanwhile.
     slept: u64,
-    /// Steps whose effects wait for the disk, and what those are to be.
-    pending: VecDeque<(Step, Due)>,
-    armed: Armed,
+    /// Steps whose effects wait for the disk.
+    pending: VecDeque<Step>,
     writer: Writer,
     more: bool,
     /// Every agent has been recovered.

@@ -8,8 +8,8 @@ mod kin;
 mod lifecycle;
 mod places;
 mod queue;
+mod run;
 mod sleep;
-mod stops;
 mod tasks;
 mod timers;
 mod triggers;
@@ -18,10 +18,8 @@ mod waits;
 mod work;
 
 use alloc::collections::{BTreeMap, BTreeSet};
-use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::content::Text;
 use crate::event::brief::BriefKind;
 use crate::event::inbox::{MessageAdmitted, RequeueCause};
 use crate::event::scheduling::HoldEnd;
@@ -35,7 +33,7 @@ use crate::ids::{
 };
 use crate::lifecycle::{ControlAction, Status};
 use crate::message::MessageKind;
-use crate::model::{AttemptOutcome, Block, ModelRef, RoundEnd};
+use crate::model::{Block, RoundEnd};
 use crate::prompt::Fence;
 use crate::record::Record;
 use crate::scheduler::{DecisionKind, SchedulerDecision};
@@ -47,8 +45,8 @@ pub(in crate::law) use keys::{Keys, Ticks};
 use kin::Kin;
 use places::Places;
 pub(in crate::law) use queue::{Claim, Entry, Queue};
+pub(in crate::law) use run::{Attempt, Call, Run};
 use sleep::Sleep;
-use stops::Doing;
 pub(in crate::law) use tasks::{Ended, Op, Task, Tasks, Told};
 pub(in crate::law) use timers::{Timer, come};
 use triggers::Trigger;
@@ -74,7 +72,6 @@ pub(in crate::law) struct Seen {
     pub(in crate::law) work: Work,
     pub(in crate::law) waits: Waits,
     pub(in crate::law) hints: Hints,
-    pub(in crate::law) doing: Doing,
     pub(in crate::law) trigger: Trigger,
     pub(in crate::law) unattended: Unattended,
     pub(in crate::law) spending: Spending,
@@ -139,73 +136,6 @@ pub(in crate::law) struct Control {
     /// So many messages were queued.
     pub(in crate::law) waiting: usize,
     pub(in crate::law) status: Status,
-}
-
-/// The run in progress.
-#[derive(Debug, Clone)]
-pub(in crate::law) struct Run {
-    pub(in crate::law) id: RunId,
-    pub(in crate::law) turn_index: TurnIndex,
-    pub(in crate::law) message: MessageId,
-    pub(in crate::law) rounds: u32,
-    /// Rounds of interrupted runs that came before.
-    pub(in crate::law) carried: u32,
-    /// Rounds that are told in short.
-    pub(in crate::law) recapped: u32,
-    /// Whether a provider's refusal made it shorter.
-    pub(in crate::law) refused: bool,
-    pub(in crate::law) calls: Vec<Call>,
-    pub(in crate::law) results: usize,
-    /// Of all rounds: an id stands for one call of the conversation.
-    pub(in crate::law) call_ids: BTreeSet<String>,
-    pub(in crate::law) attempt: Option<Attempt>,
-    /// The chain has failed in the round in progress, and is asked again until then.
-    pub(in crate::law) awaited_until: Option<Wall>,
-    pub(in crate::law) recorded_something: bool,
-    pub(in crate::law) exhausted: bool,
-    pub(in crate::law) work_item: Option<WorkItemId>,
-    /// Something in it may have brought something on.
-    pub(in crate::law) progress: bool,
-    /// Its agent caused it, and nobody outside has said anything in it.
-    pub(in crate::law) own: bool,
-    /// Prompts that were taken into it, those of interrupted runs included.
-    pub(in crate::law) interjected: Vec<MessageId>,
-    /// Those of them that no round has followed yet.
-    pub(in crate::law) tail: u32,
-    pub(in crate::law) fence: Option<Fence>,
-    /// How the last round ended, where it has no calls.
-    pub(in crate::law) end: Option<RoundEnd>,
-    /// The whole answer of the last round, where it continues others.
-    pub(in crate::law) joined: Option<Text>,
-    /// The last rounds of it that were cut off, in a row.
-    pub(in crate::law) cut_off: u32,
-    /// A call of its last round has said that it rests, and nobody has spoken since.
-    pub(in crate::law) rests: bool,
-}
-
-#[derive(Debug, Clone)]
-pub(in crate::law) struct Call {
-    pub(in crate::law) id: String,
-    pub(in crate::law) accepted: bool,
-    /// The task whose output it reads.
-    pub(in crate::law) reads: Option<TaskId>,
-    pub(in crate::law) started: bool,
-    pub(in crate::law) enqueues: bool,
-    pub(in crate::law) sleeps: bool,
-    /// A supervisor is up for it.
-    pub(in crate::law) prepared: bool,
-    /// The supervisor was given the word.
-    pub(in crate::law) executed: bool,
-}
-
-/// The last attempt at the round in progress.
-#[derive(Debug, Clone)]
-pub(in crate::law) struct Attempt {
-    pub(in crate::law) model: ModelRef,
-    pub(in crate::law) number: u32,
-    pub(in crate::law) outcome: AttemptOutcome,
-    pub(in crate::law) waits: bool,
-    pub(in crate::law) step: StepSeq,
 }
 
 #[derive(Debug, Clone)]
@@ -274,20 +204,6 @@ impl Default for Posture {
     }
 }
 
-impl Run {
-    /// The first call without a result.
-    pub(in crate::law) fn open_call(&self) -> Option<&Call> {
-        self.calls.get(self.results)
-    }
-}
-
-impl Call {
-    /// Whether a supervisor waits for the word to execute it.
-    pub(in crate::law) fn waits_for_the_word(&self) -> bool {
-        self.prepared && !self.executed
-    }
-}
-
 impl Seen {
     /// Whether a hold keeps the queue waiting at that moment.
     pub(in crate::law) fn held(&self, at: Wall) -> Option<&Hold> {
@@ -311,7 +227,6 @@ impl Seen {
         }
         self.owed.said |= super::authority::says(self, &record.event);
         self.owed.letter = false;
-        self.done(&record.event);
         self.places.follow(record);
         let numbered = places::numbered(&record.event).map(WorktreeId::next);
         self.next.worktree = self.next.worktree.max(numbered.unwrap_or(self.next.worktree));
@@ -348,7 +263,7 @@ impl Seen {
             InboxFact::OperatorInterjectionAdmitted(fact) => {
                 self.queue.claim(fact.message_id, Claim::ByRun(fact.run_id));
                 if let Some(run) = &mut self.run {
-                    (run.own, run.rests) = (false, false);
+                    run.own = false;
                     run.interjected.push(fact.message_id);
                     run.tail = run.tail.saturating_add(1);
                     run.cut_off = 0;
@@ -538,7 +453,6 @@ impl Seen {
             end: None,
             joined: None,
             cut_off: 0,
-            rests: false,
         });
     }
 
@@ -576,13 +490,7 @@ impl Run {
                     call.started = true;
                 }
             }
-            TurnFact::ToolExecuted(fact) => {
-                let sleeps = self.calls.get(self.results).is_some_and(|call| call.sleeps);
-                self.rests |= sleeps || fact.receipt.facts.ends_turn;
-                self.recorded_something = true;
-                self.results += 1;
-            }
-            TurnFact::ToolExecutionFailed(_) => {
+            TurnFact::ToolExecuted(_) | TurnFact::ToolExecutionFailed(_) => {
                 self.recorded_something = true;
                 self.results += 1;
             }
@@ -613,7 +521,7 @@ impl Run {
     }
 
     fn answered(&mut self, fact: &AssistantRoundRecorded) {
-        (self.recorded_something, self.rests) = (true, false);
+        self.recorded_something = true;
         self.tail = 0;
         self.rounds = self.rounds.saturating_add(1);
         self.attempt = None;
@@ -645,7 +553,6 @@ impl Run {
                 reads: reads(verdict),
                 started: false,
                 enqueues: verdict.tool() == Some(Tool::Enqueue),
-                sleeps: verdict.tool() == Some(Tool::Sleep),
                 prepared: false,
                 executed: false,
             })

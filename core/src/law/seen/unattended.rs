@@ -128,7 +128,9 @@ impl Seen {
     /// A run has ended; it was `own` if its agent caused it and nobody said anything in it.
     pub(super) fn unattended_ended(&mut self, fact: &TurnTerminal, own: bool) {
         let counts = match fact.kind {
-            TurnKind::Interrupted => !matches!(fact.reason, Some(TurnReason::Outage | TurnReason::Quota)),
+            TurnKind::Interrupted => {
+                !matches!(fact.reason, Some(TurnReason::Outage | TurnReason::Quota | TurnReason::Credentials))
+            }
             TurnKind::BudgetExhausted => !fact.held,
             TurnKind::Aborted => false,
             TurnKind::Completed

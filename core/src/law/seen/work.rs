@@ -97,7 +97,8 @@ impl Seen {
         fact: &TurnTerminal,
         bound: Option<WorkItemId>,
     ) -> BTreeSet<WorkItemId> {
-        let waits = fact.held || matches!(fact.reason, Some(TurnReason::Outage | TurnReason::Quota));
+        let waits = fact.held
+            || matches!(fact.reason, Some(TurnReason::Outage | TurnReason::Quota | TurnReason::Credentials));
         let ended = match fact.kind {
             TurnKind::Interrupted | TurnKind::BudgetExhausted => !waits,
             TurnKind::Aborted => false,
