@@ -96,7 +96,9 @@ fn killed_and_continued() {
     let step = |name: &str| {
         calls(&[("ExecCommand", json!({ "cmd": format!("echo {name} >> log; sleep 0.3"), "login": false }))])
     };
-    let provider = Provider::start([step("one"), step("two"), says("Both are done."), says("Indeed.")]);
+    // A command that is found alive is a task, and its result may have a turn of its own.
+    let (done, more) = (says("Both are done."), says("Indeed."));
+    let provider = Provider::start([step("one"), step("two"), done, more.clone(), more]);
     let holon = with(&provider);
     let log = holon.work().join("log");
     let mut child = holon.spawn(&["run", "--json", "--agent", "main", "--create-agent", "work"]);

@@ -4,6 +4,7 @@
 
 mod admission;
 mod agent;
+mod applied;
 mod outside;
 mod tasks;
 mod timers;
@@ -19,7 +20,6 @@ use holon_core::agent::wake::{Hint, WakeDisposition};
 use holon_core::event::{InboxFact, LifecycleFact, TaskFact, WorkspaceFact};
 use holon_core::ids::{TaskId, TimerId, WorkItemId};
 use holon_core::input::ControlRequest;
-use holon_core::lifecycle::ControlAction;
 use holon_core::lifecycle::Status;
 use holon_core::message::Surface;
 use holon_core::model::ModelRef;
@@ -29,6 +29,7 @@ use holon_core::{AgentId, Answer, Config, Event, Input, MessageId, Record, Reply
 use crate::failure::{Failure, ensure};
 use admission::New;
 use agent::Model;
+use applied::is_applied;
 use tasks::Tasks;
 
 /// All agents as far as anybody was promised anything.
@@ -594,13 +595,4 @@ fn of_task(before: &Before, told: impl FnOnce(&Tasks) -> Vec<Told>) -> Vec<Told>
 struct Before {
     agent: Option<Model>,
     agents: u64,
-}
-
-/// Whether a step applies what is asked for: a supervisor that had asked for the end of the agent may be heard in it, too.
-fn is_applied(agent: &AgentId, request: &ControlRequest, records: &[Record]) -> bool {
-    let starts = *request == ControlRequest::Start;
-    records.iter().filter(|record| record.agent == *agent).any(|record| {
-        let Event::Lifecycle(LifecycleFact::ControlApplied(fact)) = &record.event else { return false };
-        (fact.action == ControlAction::Start) == starts
-    })
 }

@@ -1,0 +1,15 @@
+//! What the records of a step say of a request to start or stop.
+
+use holon_core::event::LifecycleFact;
+use holon_core::input::ControlRequest;
+use holon_core::lifecycle::ControlAction;
+use holon_core::{AgentId, Event, Record};
+
+/// Whether a step applies what is asked for: a supervisor that had asked for the end of the agent may be heard in it, too.
+pub(super) fn is_applied(agent: &AgentId, request: &ControlRequest, records: &[Record]) -> bool {
+    let starts = *request == ControlRequest::Start;
+    records.iter().filter(|record| record.agent == *agent).any(|record| {
+        let Event::Lifecycle(LifecycleFact::ControlApplied(fact)) = &record.event else { return false };
+        (fact.action == ControlAction::Start) == starts
+    })
+}
