@@ -54,7 +54,7 @@ every_state_drains! {
 /// The failure that a search finds in a broken world, on a path as short as it gets.
 fn caught(name: &str, sabotage: Sabotage) -> (SmallWorld, Found) {
     let world = world(name);
-    let report = search(&world, Some(sabotage), 2 * STATES);
+    let report = search(&world, Some(sabotage), 4 * STATES);
     let found = report.found.unwrap_or_else(|| panic!("{name} does not notice {sabotage:?}"));
     let path = shorten(&world, Some(sabotage), &found);
     assert!(path.len() <= found.path.len() && path.len() <= 12, "{path:?}");

@@ -7,15 +7,20 @@ use serde_json::{Value, json};
 
 /// What both print after these answers of the model, each with an agent of its own.
 fn answers(replies: &[Reply], answer: &str) {
+    ends(replies, answer, 0);
+}
+
+/// What both print and end with.
+fn ends(replies: &[Reply], answer: &str, code: i32) {
     let provider = Provider::start(replies.to_vec());
     let holon = Holon::new().with("HOLON_MODEL", "local/test").with("HOLON_LOCAL_BASE_URL", &provider.url);
     let ran = holon.run(&["run", "-q", "go"]);
-    assert_eq!((ran.stdout.as_str(), ran.code), (answer, Some(0)), "{ran:?}");
+    assert_eq!((ran.stdout.as_str(), ran.code), (answer, Some(code)), "{ran:?}");
     let provider = Provider::start(replies.to_vec());
     let daemon = Daemon::new(&provider);
     daemon.start();
     let prompted = daemon.0.run(&["prompt", "-q", "--wait=settled", "go"]);
-    assert_eq!((prompted.stdout.as_str(), prompted.code), (answer, Some(0)), "{prompted:?}");
+    assert_eq!((prompted.stdout.as_str(), prompted.code), (answer, Some(code)), "{prompted:?}");
 }
 
 fn call(tool: &str, arguments: Value) -> Reply {
@@ -37,6 +42,8 @@ fn what_a_sleep_ends_with() {
 fn what_an_agent_asks_itself() {
     let asks = call("Enqueue", json!({ "text": "and the rest" }));
     answers(&[asks.clone(), says("So far."), says("And the rest.")], "And the rest.\n");
+    // An empty answer is a failure; what was said before stays said.
+    ends(&[asks, says("So far."), says("")], "So far.\n", 1);
 }
 
 #[test]
