@@ -445,7 +445,7 @@ fn report(texts: &Texts, failure: Failure, timing: Timing) -> AttemptFailure {
         message: texts.take(&failure.message),
         retry_after_ms: failure.retry_after_ms.map(Millis),
         resets_at: failure.resets_at,
-        usage: None,
+        usage: failure.usage,
         timing,
         diagnostics,
     }

@@ -54,12 +54,15 @@ pub(super) struct Failure {
     pub(super) retry_after_ms: Option<u64>,
     /// When a quota says that it will be full again.
     pub(super) resets_at: Option<Wall>,
+    /// What it took all the same, where the server says so.
+    pub(super) usage: Option<TokenUsage>,
     pub(super) diagnostics: Option<Box<TransportDiagnostics>>,
 }
 
 impl Failure {
     fn new(kind: FailureKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), retry_after_ms: None, resets_at: None, diagnostics: None }
+        let message = message.into();
+        Self { kind, message, retry_after_ms: None, resets_at: None, usage: None, diagnostics: None }
     }
 }
 

@@ -27,8 +27,11 @@ pub(super) fn read(texts: &Texts, root: &Value) -> Result<Reply, Malformed> {
             Some(_) | None => {}
         }
     }
-    let stop = stop(root.get("stop_reason").and_then(Value::as_str), calls);
-    Ok(Reply { blocks, stop, usage: tokens(root.get("usage")) })
+    let (reason, usage) = (root.get("stop_reason").and_then(Value::as_str), tokens(root.get("usage")));
+    if reason == Some("model_context_window_exceeded") {
+        return Err(Malformed::TooLong(usage));
+    }
+    Ok(Reply { blocks, stop: stop(reason, calls), usage })
 }
 
 fn call(texts: &Texts, block: &Value) -> Result<AnswerBlock, Malformed> {
@@ -42,7 +45,7 @@ fn call(texts: &Texts, block: &Value) -> Result<AnswerBlock, Malformed> {
 
 fn stop(reason: Option<&str>, calls: bool) -> StopReason {
     match (reason, calls) {
-        (Some("max_tokens" | "model_context_window_exceeded"), _) => StopReason::MaxOutput,
+        (Some("max_tokens"), _) => StopReason::MaxOutput,
         (Some("refusal"), _) => StopReason::Refusal,
         (_, true) | (Some("tool_use"), false) => StopReason::ToolUse,
         (Some("end_turn" | "stop_sequence"), false) => StopReason::EndTurn,

@@ -1,6 +1,6 @@
 //! What an answer that is no answer means.
 
-use holon_core::model::FailureKind;
+use holon_core::model::{FailureKind, TokenUsage};
 use http::StatusCode;
 use http::header::LOCATION;
 use reqwest::Url;
@@ -43,6 +43,7 @@ impl Place<'_> {
         match problem {
             Malformed::Reported(said) => self.reported(said, received, FailureKind::InvalidResponse, body),
             Malformed::Shape(problem) => self.invalid(problem, received, body),
+            Malformed::TooLong(usage) => self.too_long(*usage, received),
         }
     }
 
@@ -51,7 +52,15 @@ impl Place<'_> {
         match problem {
             Malformed::Reported(said) => self.reported(said, received, FailureKind::Server, b""),
             Malformed::Shape(problem) => self.invalid(problem, received, b""),
+            Malformed::TooLong(usage) => self.too_long(*usage, received),
         }
+    }
+
+    /// An answer for whose rest the model's context window has no room: a shorter request leaves more.
+    fn too_long(&self, usage: TokenUsage, received: &Received) -> Failure {
+        let message = format!("the answer of {} reached the end of the context window", self.shown());
+        let failure = Failure::new(FailureKind::ContextLength, message);
+        self.located(Failure { usage: Some(usage), ..failure }, "response", received)
     }
 
     /// A stream that ended too early.

@@ -16,7 +16,7 @@ mod tests;
 pub(super) mod usage;
 mod wait;
 
-use holon_core::model::{FailureKind, ModelRequest};
+use holon_core::model::{FailureKind, ModelRequest, TokenUsage};
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use serde_json::Value;
 
@@ -72,6 +72,8 @@ pub(super) enum Malformed {
     /// The server reports an error although it answered.
     Reported(Said),
     Shape(String),
+    /// It ends where the model's context window does, and took so much.
+    TooLong(TokenUsage),
 }
 
 impl Malformed {

@@ -49,7 +49,9 @@ pub(super) async fn read<P: Protocol>(
                 // Some servers leave out the empty line after the last event. A part of an event is no JSON.
                 match events.take(b"\n\n") {
                     Ok(last) => flow = last,
-                    Err(problem @ Malformed::Reported(_)) => return Err(wrong(problem, &received)),
+                    Err(problem @ (Malformed::Reported(_) | Malformed::TooLong(_))) => {
+                        return Err(wrong(problem, &received));
+                    }
                     Err(Malformed::Shape(_)) => {}
                 }
                 break;
