@@ -108,7 +108,7 @@ impl Agent {
             return Some(Need { kind: NeedKind::Operator, subject: wait.id.to_string(), about });
         }
         if let Some(item) = self.work.open().find(|item| item.is_for_operator()) {
-            let stalled = item.state() == super::work::WorkState::Stalled;
+            let stalled = item.state() == super::work::WorkState::Stalled || item.is_too_long();
             return Some(Need::of_item(if stalled { NeedKind::Stalled } else { NeedKind::Operator }, item));
         }
         self.unattended.self_hold.then(|| {

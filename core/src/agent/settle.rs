@@ -56,7 +56,7 @@ fn decide(tx: &mut Tx<'_>, boundary: Boundary, left: &mut u32) -> Settled {
             DecisionKind::StartModelTurn => {
                 if let Some(message) = decision.message_id {
                     resolve(tx, message);
-                    begin::begin(tx, message);
+                    begin::begin(tx, message, boundary);
                 }
                 return Settled::Resting;
             }

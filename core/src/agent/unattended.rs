@@ -123,7 +123,7 @@ pub(super) fn is_own(message: &Message) -> bool {
 
 /// Counts a turn that has ended.
 pub(crate) fn turn_ended(tx: &mut Tx<'_>, ended: &Ended, way: Option<Way>) {
-    let counts = matches!(way, Some(Way::Settled | Way::Interrupted | Way::Dropped));
+    let counts = matches!(way, Some(Way::Settled | Way::Interrupted | Way::Dropped | Way::TooLong));
     if counts && ended.own && !ended.progress {
         count(tx, ended.run_id);
     }

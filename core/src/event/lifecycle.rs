@@ -75,7 +75,8 @@ pub struct ControlApplied {
     pub stopped_children: Vec<AgentId>,
 }
 
-/// A change of posture outside of turns: falling asleep, being stopped or started.
+/// A change of posture, before what it is due to: a turn that begins or ends, falling asleep, being stopped or started.
+/// Earlier builds recorded none for turns, whose first and last fact change the posture by themselves.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SchedulerPostureDecision {
     pub previous: Status,

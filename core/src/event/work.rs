@@ -167,6 +167,8 @@ names! {
         Aborted "aborted",
         /// The message that told of it was dropped: its runs crashed.
         Dropped "dropped",
+        /// A turn about it was longer than the model's window, also in short.
+        ContextLength "context_length_exceeded",
     }
 }
 

@@ -268,14 +268,47 @@ pub(super) fn s7(seen: &Seen, record: &Record) -> Ruling {
     rule(previous == status, || format!("changes from {previous}, but the agent is {status}"))
 }
 
-/// A resting decision that says what the last one said is not recorded again, but still stands.
+/// A resting decision that says what the last one said is not recorded again, but still stands. Logs of earlier builds
+/// have no change of posture for turns; who has recorded one records them all.
 pub(super) fn w2(seen: &Seen, record: &Record) -> Ruling {
-    let Event::Lifecycle(LifecycleFact::SchedulerPostureDecision(fact)) = &record.event else {
-        return Ok(false);
+    let status = seen.posture.status;
+    if seen.begins_step(record) && (status == Status::AwakeRunning) != seen.run.is_some() {
+        return Err(format!(
+            "the agent is {status}, and its run is {:?}",
+            seen.run.as_ref().map(|run| run.id)
+        ));
+    }
+    let fact = match &record.event {
+        Event::Lifecycle(LifecycleFact::SchedulerPostureDecision(fact)) => fact,
+        Event::Turn(TurnFact::TurnStarted(fact)) if seen.posture.names_turns => {
+            return rule(status == Status::AwakeRunning, || format!("{} starts while {status}", fact.run_id));
+        }
+        Event::Turn(TurnFact::TurnTerminal(fact)) if seen.posture.names_turns => {
+            return rule(status != Status::AwakeRunning, || format!("{} ends while {status}", fact.run_id));
+        }
+        Event::Lifecycle(_)
+        | Event::Inbox(_)
+        | Event::Scheduling(_)
+        | Event::Turn(_)
+        | Event::Operation(_)
+        | Event::Task(_)
+        | Event::Timer(_)
+        | Event::Work(_)
+        | Event::Wait(_)
+        | Event::Wake(_)
+        | Event::Outbox(_)
+        | Event::Workspace(_)
+        | Event::Brief(_) => return Ok(false),
     };
     let moved = seen.owed.moved && !seen.begins_step(record);
-    let rests = seen.decided.is_some_and(|(kind, _)| rests(kind));
-    rule(moved || (rests && fact.next == Status::Asleep), || {
+    let decided = seen.decided.map(|(kind, _)| kind);
+    let caused = match fact.next {
+        Status::AwakeRunning => seen.run.is_none() && decided == Some(DecisionKind::StartModelTurn),
+        Status::AwakeIdle if seen.run.is_some() => fact.previous == Status::AwakeRunning,
+        Status::Asleep => moved || decided.is_some_and(rests),
+        Status::Booting | Status::AwakeIdle | Status::Stopped => moved,
+    };
+    rule(caused && fact.previous != fact.next, || {
         format!("the agent goes from {} to {} for no reason", fact.previous, fact.next)
     })
 }

@@ -178,7 +178,7 @@ const LAWS: [Law; 65] = [
     ),
     law(
         "W2",
-        "Posture changes by a command, by a decision to rest, or by a turn, within its step.",
+        "Posture changes by a command, by a decision to rest, or by a turn, within its step, and each change is on record.",
         lifecycle::w2,
     ),
     law(

@@ -11,7 +11,7 @@ use crate::event::inbox::*;
 use crate::event::lifecycle::*;
 use crate::event::operation::{OpKind, OperationOpened};
 use crate::event::turn::*;
-use crate::event::{Event, OperationFact};
+use crate::event::{Event, LifecycleFact, OperationFact, TurnFact};
 use crate::ids::{EventSeq, MessageId, OpId, RunId, StepSeq};
 use crate::lifecycle::{ControlAction, Status};
 use crate::message::{AuthorityClass, Idempotency, Priority};
@@ -102,7 +102,7 @@ fn lifecycle() -> Vec<Case> {
         case("L8", "a result after the end", |s| s.after("turn_terminal", 0, executed(0, 0, "c1"))),
         case("L8", "an operation settles twice", |s| s.after("operation_settled", 0, settled(1))),
         case("S7", "a change from a posture that was not", |s| {
-            s.replace("scheduler_posture_decision", 0, posture(AwakeRunning, Status::Asleep));
+            s.replace("scheduler_posture_decision", 2, posture(AwakeRunning, Status::Asleep));
         }),
     ]
 }
@@ -363,6 +363,18 @@ fn authority() -> Vec<Case> {
         case("W2", "an agent that works falls asleep", |s| {
             s.after("turn_context_built", 0, posture(Status::AwakeRunning, Status::Asleep));
         }),
+        case("W2", "a later turn begins unannounced", |s| s.remove("scheduler_posture_decision", 3)),
+        case("W2", "a turn ends unannounced", |s| s.remove("scheduler_posture_decision", 1)),
+        case("W2", "a turn is announced that does not begin", |s| {
+            s.step().on(decided(DecisionKind::StartModelTurn, Some(9)));
+            s.on(posture(Status::AwakeIdle, Status::AwakeRunning)).step().on(admitted(9, Priority::Normal));
+        }),
+        case("W2", "a turn is said to be over that goes on", |s| {
+            s.after("turn_context_built", 0, posture(Status::AwakeRunning, Status::AwakeIdle));
+        }),
+        case("W2", "a change to what it is already", |s| {
+            s.after("scheduler_posture_decision", 2, posture(Status::Asleep, Status::Asleep));
+        }),
     ]
 }
 
@@ -447,6 +459,8 @@ pub(super) struct Script {
     at: Wall,
     /// In flight.
     request: Option<OpId>,
+    /// Before the next record.
+    status: Option<Status>,
     /// A position of the log that is left out.
     gap_at: Option<usize>,
 }
@@ -466,6 +480,7 @@ impl Script {
             step: StepSeq(0),
             at: Wall(0),
             request: None,
+            status: None,
             gap_at: None,
         }
     }
@@ -484,7 +499,7 @@ impl Script {
         self.at
     }
 
-    /// Requests to models are reserved and settled as they are opened and end.
+    /// Requests to models are reserved and settled as they are opened and end, and turns change the posture.
     pub(super) fn on(&mut self, event: impl Into<Event>) -> &mut Self {
         let event = event.into();
         let (mut before, mut after) = (None, None);
@@ -498,11 +513,23 @@ impl Script {
             && self.request == Some(fact.op)
         {
             self.request = None;
-            before = Some(paid(fact.op.0));
+            before = Some(Event::from(paid(fact.op.0)));
         }
-        let all = before.map(Event::from).into_iter().chain([event]).chain(after.map(Event::from));
+        if let Event::Turn(TurnFact::TurnStarted(_)) = &event {
+            before = Some(self.posture(Status::AwakeRunning).into());
+        } else if let Event::Turn(TurnFact::TurnTerminal(_)) = &event {
+            before = Some(self.posture(Status::AwakeIdle).into());
+        } else if let Event::Lifecycle(LifecycleFact::SchedulerPostureDecision(fact)) = &event {
+            self.status = Some(fact.next);
+        }
+        let all = before.into_iter().chain([event]).chain(after.map(Event::from));
         self.rows.extend(all.map(|event| Row { step: self.step, at: self.at, event }));
         self
+    }
+
+    /// Before the turn that it is due to.
+    fn posture(&mut self, next: Status) -> SchedulerPostureDecision {
+        posture(self.status.replace(next).unwrap_or(Status::Booting), next)
     }
 
     /// A step of the clock, from now to a while ago.

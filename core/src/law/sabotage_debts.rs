@@ -53,6 +53,11 @@ pub(super) fn cases() -> Vec<Case> {
             let stalled = WorkItemStalled { work_item_id: WorkItemId(1), run_id: RunId(1), reason };
             s.after("work_deferred", 0, stalled);
         }),
+        case("S2", "an item is too long for a turn that was not", |s| {
+            let reason = StallReason::ContextLength;
+            let stalled = WorkItemStalled { work_item_id: WorkItemId(1), run_id: RunId(1), reason };
+            s.replace("work_deferred", 0, stalled);
+        }),
         case("S2", "an item is owed a turn by a run that has not ended", |s| {
             s.after("work_deferred", 1, WorkOwed { work_item_id: WorkItemId(1), run_id: RunId(2) });
         }),

@@ -7,7 +7,9 @@ use crate::agent::workspace::ExecutionBinding;
 use crate::config::{Config, WhileStopped};
 use crate::content::{ContentId, Text};
 use crate::effect::Answer;
+use crate::event::lifecycle::SchedulerPostureDecision;
 use crate::event::operation::OpKind;
+use crate::event::{Event, LifecycleFact};
 use crate::input::{ControlRequest, Input};
 use crate::lifecycle::Status;
 use crate::message::{Idempotency, MessageKind, Priority};
@@ -259,6 +261,52 @@ fn a_real_life_breaks_no_law_and_concerns_them_all() {
     let silent: Vec<_> =
         world.laws.antecedents().into_iter().filter(|(_, count)| *count == 0).map(|(id, _)| id).collect();
     assert!(silent.is_empty(), "nothing concerned {silent:?}");
+}
+
+/// Each change of posture, from and to.
+fn postures(world: &World) -> Vec<(Status, Status)> {
+    let all = world.log.iter().filter_map(|record| {
+        let Event::Lifecycle(LifecycleFact::SchedulerPostureDecision(fact)) = &record.event else {
+            return None;
+        };
+        Some((fact.previous, fact.next))
+    });
+    all.collect()
+}
+
+#[test]
+fn each_change_of_posture_is_on_record() {
+    use Status::{Asleep, AwakeIdle, AwakeRunning, Booting, Stopped};
+    let mut world = World::with_agent("main");
+    for text in ["go", "go on"] {
+        world.admit("main", prompt(text));
+        world.complete("main", context());
+        world.complete("main", says("done"));
+    }
+    world.admit("main", prompt("stop here"));
+    world.control("main", ControlRequest::Stop);
+    let turn = [(Asleep, AwakeRunning), (AwakeRunning, AwakeIdle), (AwakeIdle, Asleep)];
+    let stopped = [(Asleep, AwakeRunning), (AwakeRunning, AwakeIdle), (AwakeIdle, Stopped)];
+    assert_eq!(postures(&world), [&[(Booting, Asleep)][..], &turn, &turn, &stopped].concat());
+}
+
+#[test]
+fn turns_of_earlier_builds_change_the_posture_without_a_fact_of_its_own() {
+    let mut world = World::with_agent("main");
+    world.admit("main", prompt("go"));
+    world.complete("main", context());
+    world.complete("main", says("done"));
+    let of_turn = |fact: &SchedulerPostureDecision| {
+        fact.previous == Status::AwakeRunning || fact.next == Status::AwakeRunning
+    };
+    let older = world.log.iter().filter(|record| {
+        !matches!(&record.event, Event::Lifecycle(LifecycleFact::SchedulerPostureDecision(fact)) if of_turn(fact))
+    });
+    let mut laws = Laws::new();
+    let broken = older.flat_map(|record| laws.judge(record));
+    // The log has gaps here.
+    let broken: Vec<_> = broken.filter(|found| found.law != "D3").collect();
+    assert!(broken.is_empty(), "{broken:?}");
 }
 
 #[test]

@@ -140,6 +140,7 @@ pub(super) fn s2(seen: &Seen, record: &Record) -> Ruling {
             let id = fact.work_item_id;
             let due = match fact.reason {
                 StallReason::NoProgress => seen.owed.deferrals.contains(&id),
+                StallReason::ContextLength => seen.owed.too_long == Some(fact.run_id),
                 StallReason::Aborted | StallReason::Dropped => true,
             };
             let runs = seen.work.open.get(&id).is_some_and(super::seen::Item::runnable);

@@ -74,6 +74,10 @@ fn described(how: &str, item: &WorkItem, shown: fn(&Todo) -> bool) -> String {
     if let (WorkState::Blocked, Some(blocked_by)) = (item.state(), &item.blocked_by) {
         told += &format!("Blocked by: {}\n", clip(blocked_by, LINE_BYTES));
     }
+    if item.is_too_long() {
+        told += "Blocked by the runtime: the last turn about it was longer than your context window. Make its next step \
+                 smaller: it goes on with any progress, or once it is changed or picked.\n";
+    }
     let mut steps = item.todo_list.iter().filter(|todo| shown(todo));
     for todo in steps.by_ref().take(STEPS) {
         let mark = match todo.state {

@@ -317,7 +317,8 @@ fn recheck(facts: &SchedulerProjection, due: &RecheckFact) -> SchedulerDecision 
 /// Row 12: of items that need an operator, and of waits.
 fn waits(facts: &SchedulerProjection, awaited: &AwaitedFact) -> SchedulerDecision {
     let AwaitedFact { kind, wait_id, task_id, item } = *awaited;
-    let stalled = item.is_some_and(|item| item.state == WorkState::Stalled);
+    // Who is blocked and waits for an operator all the same is too long for the model.
+    let stalled = item.is_some_and(|item| matches!(item.state, WorkState::Stalled | WorkState::Blocked));
     let (decision, reason) = match kind {
         WaitKind::Operator if wait_id.is_some() => {
             (DecisionKind::WaitForOperator, DecisionReason::OperatorInput)

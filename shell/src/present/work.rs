@@ -49,6 +49,7 @@ fn why(reason: StallReason) -> &'static str {
         StallReason::NoProgress => "as many turns as may be in a row brought nothing",
         StallReason::Aborted => "an operator aborted its turn",
         StallReason::Dropped => "its turns crashed",
+        StallReason::ContextLength => "its turn was longer than the model's context window",
     }
 }
 

@@ -21,6 +21,8 @@ pub struct Follower {
 pub struct Told {
     pub seq: u64,
     pub kind: String,
+    /// Whether the agent falls asleep by it.
+    pub falls_asleep: bool,
 }
 
 impl Follower {
@@ -86,7 +88,7 @@ impl Follower {
         loop {
             let told = self.next().await?;
             ended |= told.kind == "turn_terminal";
-            if ended && told.kind == "scheduler_posture_decision" {
+            if ended && told.falls_asleep {
                 return Ok(());
             }
         }
@@ -139,7 +141,8 @@ fn told(text: &[u8]) -> io::Result<Option<Told>> {
         return Err(odd(&format!("event {id} is not what it says: {data}")));
     }
     let seq = id.parse().map_err(|_| odd(&format!("an event with the number {id}")))?;
-    Ok(Some(Told { seq, kind: kind.to_owned() }))
+    let falls_asleep = kind == "scheduler_posture_decision" && data.contains("\"next\":\"asleep\"");
+    Ok(Some(Told { seq, kind: kind.to_owned(), falls_asleep }))
 }
 
 #[cfg(test)]

@@ -9,10 +9,12 @@ use crate::agent::{Agent, model};
 use crate::config::Config;
 use crate::effect::Effect;
 use crate::event::inbox::MessageDequeued;
+use crate::event::lifecycle::SchedulerPostureDecision;
 use crate::event::operation::OpKind;
 use crate::event::turn::TurnStarted;
 use crate::host::tx::{Alarm, Opening, Tx};
 use crate::ids::MessageId;
+use crate::lifecycle::{Boundary, Status};
 use crate::message::MessageKind;
 use crate::prompt::Fence;
 use crate::time::{Millis, Wall};
@@ -23,7 +25,7 @@ const FURTHER_RESULTS: usize = 15;
 const CONTEXT_TIMEOUT: Millis = Millis::seconds(60);
 
 /// Opens a turn for a queued message.
-pub(crate) fn begin(tx: &mut Tx<'_>, message_id: MessageId) {
+pub(crate) fn begin(tx: &mut Tx<'_>, message_id: MessageId, boundary: Boundary) {
     let agent = tx.agent();
     let (run_id, turn_index) = (agent.next.run, agent.next.turn);
     let Some(entry) = agent.inbox.queued_entry(message_id) else { return };
@@ -39,6 +41,8 @@ pub(crate) fn begin(tx: &mut Tx<'_>, message_id: MessageId) {
         tx.record(MessageDequeued { message_id, run_id: Some(run_id) });
     }
     let work_item_id = tx.agent().work.current().map(|item| item.id);
+    let previous = tx.agent().status;
+    tx.record(SchedulerPostureDecision { previous, next: Status::AwakeRunning, boundary, wakes_at: None });
     tx.record(TurnStarted {
         run_id,
         turn_index,

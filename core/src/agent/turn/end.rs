@@ -15,12 +15,13 @@ use crate::content::Text;
 use crate::event::inbox::{
     Disposition, MessageAborted, MessageDropped, MessageProcessed, MessageRequeued, RequeueCause, SafePoint,
 };
-use crate::event::lifecycle::CurrentRunAborted;
+use crate::event::lifecycle::{CurrentRunAborted, SchedulerPostureDecision};
 use crate::event::operation::Settlement;
 use crate::event::scheduling::ClosureDecided;
 use crate::event::turn::{FailureArtifact, TurnTerminal};
 use crate::host::tx::Tx;
 use crate::ids::{MessageId, RunId, WorkItemId};
+use crate::lifecycle::{Boundary, Status};
 use crate::terminal::{TurnKind, TurnReason};
 
 /// Why a run ends.
@@ -96,7 +97,7 @@ impl Limit {
 /// Ends the run in progress.
 pub(crate) fn end(tx: &mut Tx<'_>, end: End) {
     let Some(run) = &tx.agent().run else { return };
-    let (mut before, mut ended) = (Before::of(run), Ended::of(run));
+    let (mut before, mut ended) = (Before::of(run), Ended::of(run, &tx.agent().inbox));
     if matches!(end, End::ShutDown) {
         task::promote::at_shutdown(tx);
     }
@@ -108,7 +109,7 @@ pub(crate) fn end(tx: &mut Tx<'_>, end: End) {
         interject::take(tx, SafePoint::BeforeRequest);
         let Some(run) = &tx.agent().run else { return };
         before.interjected.clone_from(&run.interjected);
-        ended = Ended::of(run);
+        ended = Ended::of(run, &tx.agent().inbox);
     }
     let (kind, reason) = end.kind();
     outage::set_hold(tx, &end);
@@ -134,6 +135,7 @@ pub(crate) fn end(tx: &mut Tx<'_>, end: End) {
         held: matches!(end, End::BudgetExhausted { held: true, .. }),
     };
     let told = report::brief(tx, &end, failure.as_ref(), &terminal, &before, dropped);
+    rest(tx, &end);
     tx.record(terminal);
     if let Some(told) = told {
         tx.record(told);
@@ -155,15 +157,32 @@ pub(crate) fn end(tx: &mut Tx<'_>, end: End) {
     tx.record(ClosureDecided { closure });
 }
 
+/// The run is over: its last fact follows.
+fn rest(tx: &mut Tx<'_>, end: &End) {
+    let boundary = match end {
+        End::Aborted { .. } => Boundary::Control,
+        End::ShutDown => Boundary::Shutdown,
+        End::Crashed => Boundary::Bootstrap,
+        End::Completed
+        | End::Failed { .. }
+        | End::ContextLength { .. }
+        | End::LimitReached { .. }
+        | End::BudgetExhausted { .. }
+        | End::Held { .. } => Boundary::MessageProcessing,
+    };
+    let previous = tx.agent().status;
+    tx.record(SchedulerPostureDecision { previous, next: Status::AwakeIdle, boundary, wakes_at: None });
+}
+
 /// What the end means for the work that the turn was about. One that waits for providers or a budget has not ended, and
 /// a stop says nothing of what was done.
 fn way(end: &End, dropped: bool) -> Option<Way> {
     match end {
         End::Completed
         | End::Failed { .. }
-        | End::ContextLength { .. }
         | End::LimitReached { .. }
         | End::BudgetExhausted { held: false, .. } => Some(Way::Settled),
+        End::ContextLength { .. } => Some(Way::TooLong),
         End::Aborted { reason: TurnReason::OperatorAbort } => Some(Way::Aborted),
         End::Crashed if dropped => Some(Way::Dropped),
         End::ShutDown | End::Crashed => Some(Way::Interrupted),

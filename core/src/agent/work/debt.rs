@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{PlanStatus, WorkItem};
 use crate::agent::evidence::{self, Evidence};
+use crate::agent::inbox::Inbox;
+use crate::agent::outside;
 use crate::agent::turn::{Run, report};
 use crate::agent::wait::WaitKind;
 use crate::content::{Text, clip};
@@ -107,6 +109,8 @@ pub(crate) struct Ended {
     /// The agent caused it itself.
     pub(crate) own: bool,
     pub(crate) progress: bool,
+    /// Somebody outside caused it.
+    from_outside: bool,
 }
 
 /// How a run has ended for the items that it was about.
@@ -118,11 +122,14 @@ pub(crate) enum Way {
     Interrupted,
     Aborted,
     Dropped,
+    /// It was longer than the model's window.
+    TooLong,
 }
 
 impl Ended {
-    pub(crate) fn of(run: &Run) -> Self {
+    pub(crate) fn of(run: &Run, inbox: &Inbox) -> Self {
         Self {
+            from_outside: inbox.claimed(run.message).is_some_and(outside::causes),
             run_id: run.id,
             item: run.work_item,
             message: run.message,
@@ -147,7 +154,7 @@ pub(crate) fn turn_ended(tx: &mut Tx<'_>, ended: &Ended, way: Way) {
     stalled.extend(bound_to.and_then(|item| bound(tx, ended, way, item, told.contains(&item))));
     for item in told.into_iter().filter(|id| Some(*id) != ended.item && Some(*id) != current) {
         stalled.extend(match way {
-            Way::Settled | Way::Interrupted => unproductive(tx, ended.run_id, item),
+            Way::Settled | Way::Interrupted | Way::TooLong => unproductive(tx, ended.run_id, item),
             Way::Dropped => stall(tx, ended.run_id, item, StallReason::Dropped),
             Way::Aborted => None,
         });
@@ -164,6 +171,8 @@ fn bound(tx: &mut Tx<'_>, ended: &Ended, way: Way, id: WorkItemId, told: bool) -
     match way {
         Way::Aborted => stall(tx, run_id, id, StallReason::Aborted),
         Way::Dropped if told => stall(tx, run_id, id, StallReason::Dropped),
+        // What came from outside says nothing of the item: nobody outside may block it.
+        Way::TooLong if !ended.from_outside => stall(tx, run_id, id, StallReason::ContextLength),
         Way::Settled if ended.progress || (ended.by_operator && item.stalled.is_some()) => {
             if counted && (ended.by_operator || !stays) {
                 tx.record(WorkOwed { work_item_id: id, run_id });
@@ -171,7 +180,7 @@ fn bound(tx: &mut Tx<'_>, ended: &Ended, way: Way, id: WorkItemId, told: bool) -
             None
         }
         Way::Settled | Way::Interrupted if told => unproductive(tx, run_id, id),
-        Way::Settled | Way::Interrupted | Way::Dropped => None,
+        Way::Settled | Way::Interrupted | Way::Dropped | Way::TooLong => None,
     }
 }
 

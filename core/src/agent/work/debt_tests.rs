@@ -10,8 +10,9 @@ use crate::event::{Event, SchedulingFact, WorkFact};
 use crate::ids::WorkItemId;
 use crate::input::{ControlRequest, Input};
 use crate::message::{MessageKind, Origin};
+use crate::model::FailureKind;
 use crate::scheduler::{DecisionKind, DecisionReason};
-use crate::testing::{World, agent, command, config, context, ingress, prepared_for, prompt, says};
+use crate::testing::{World, agent, command, config, context, fails, ingress, prepared_for, prompt, says};
 use crate::time::Millis;
 
 const FIRST: WorkItemId = WorkItemId(1);
@@ -227,6 +228,60 @@ fn a_dropped_tick_stalls_what_it_told_of() {
     assert_eq!(state(&world, 1), WorkState::Stalled);
     let stall = world.agent("main").work.get(FIRST).unwrap().stalled.clone().unwrap();
     assert_eq!(stall.reason, StallReason::Dropped);
+}
+
+/// Ends the run in progress by a refusal for its length, the one after its recap included.
+fn too_long(world: &mut World) {
+    let run = world.agent("main").run.as_ref().map(|run| run.id);
+    world.complete("main", context());
+    while run.is_some() && world.agent("main").run.as_ref().map(|run| run.id) == run {
+        world.complete("main", fails(FailureKind::ContextLength));
+    }
+}
+
+#[test]
+fn an_item_whose_turn_was_too_long_is_blocked_until_somebody_turns_to_it() {
+    let blocked = || {
+        let mut world = at_work();
+        too_long(&mut world);
+        world
+    };
+    let mut world = blocked();
+    assert_eq!(state(&world, 1), WorkState::Blocked);
+    let stall = world.agent("main").work.get(FIRST).unwrap().stalled.clone().unwrap();
+    assert_eq!(stall.reason, StallReason::ContextLength);
+    assert_eq!(decided(&world), (DecisionKind::WaitForOperator, DecisionReason::Stalled, 12));
+    assert_eq!(waits(&world), None, "no ladder sets it going again");
+    let brief = world.briefs().pop().unwrap();
+    assert!(brief.contains("work_1 (context_length_exceeded)"), "{brief}");
+    let pushed = || ingress(MessageKind::WebhookEvent, crate::message::Priority::Normal, "pushed");
+    world.admit("main", pushed());
+    idle(&mut world);
+    assert_eq!(state(&world, 1), WorkState::Blocked, "an event that brings nothing on is not enough");
+    let mut picked = blocked();
+    turn(&mut picked, &[&[PICK]]);
+    assert_eq!(state(&picked, 1), WorkState::Runnable);
+    let mut changed = blocked();
+    changed.admit("main", pushed());
+    plays(&mut changed, &[&[SAYS]]);
+    assert_eq!(state(&changed, 1), WorkState::Runnable);
+    world.admit("main", prompt("take half of it"));
+    plays(&mut world, &[]);
+    assert_eq!(ticks(&world), Some(WorkTick::ContinueActive), "an operator's word sets it going");
+    too_long(&mut world);
+    assert_eq!(state(&world, 1), WorkState::Blocked);
+}
+
+#[test]
+fn nobody_outside_can_block_an_item_with_what_is_too_long() {
+    let mut world = at_work();
+    idle(&mut world);
+    world.admit("main", ingress(MessageKind::WebhookEvent, crate::message::Priority::Normal, "pushed"));
+    too_long(&mut world);
+    assert_eq!(state(&world, 1), WorkState::Runnable);
+    world.admit("main", prompt("all of it"));
+    too_long(&mut world);
+    assert_eq!(state(&world, 1), WorkState::Blocked, "an operator's own turn says it, too");
 }
 
 #[test]

@@ -411,7 +411,7 @@ impl WorkItem {
                 WaitKind::External => WorkState::WaitingExternal,
                 WaitKind::Timer => WorkState::WaitingTimer,
             }
-        } else if self.blocked_by.is_some() {
+        } else if self.is_blocked() {
             WorkState::Blocked
         } else if self.stalled.is_some() {
             WorkState::Stalled
@@ -430,13 +430,21 @@ impl WorkItem {
             WorkFilter::Open => open,
             WorkFilter::Completed => !open,
             WorkFilter::Current => in_focus,
-            WorkFilter::Queued => open && !in_focus && self.blocked_by.is_none(),
-            WorkFilter::Blocked => {
-                open && (self.blocked_by.is_some() || self.wait.as_ref().is_some_and(waits))
-            }
+            WorkFilter::Queued => open && !in_focus && !self.is_blocked(),
+            WorkFilter::Blocked => open && (self.is_blocked() || self.wait.as_ref().is_some_and(waits)),
             WorkFilter::WaitingForOperator => self.is_for_operator(),
             WorkFilter::Runnable => state == WorkState::Runnable,
         }
+    }
+
+    /// Whether something stands in the way, by its agent's word or because its turns are too long for the model.
+    fn is_blocked(&self) -> bool {
+        self.blocked_by.is_some() || self.is_too_long()
+    }
+
+    /// Whether a turn about it was too long for the model, and nothing was done about that.
+    pub(crate) fn is_too_long(&self) -> bool {
+        self.stalled.as_ref().is_some_and(|stall| stall.reason == StallReason::ContextLength)
     }
 
     /// Whether nothing is done for it before an operator has looked at it.
@@ -451,6 +459,7 @@ impl WorkItem {
             WorkState::WaitingTask => Some(WaitKind::Task),
             WorkState::WaitingExternal => Some(WaitKind::External),
             WorkState::WaitingTimer => Some(WaitKind::Timer),
+            WorkState::Blocked if self.blocked_by.is_none() => Some(WaitKind::Operator),
             WorkState::Completed | WorkState::Blocked | WorkState::Runnable => None,
         }
     }

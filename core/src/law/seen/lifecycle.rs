@@ -3,7 +3,7 @@
 use super::{Control, Ended, Seen, Told};
 use crate::event::LifecycleFact;
 use crate::ids::StepSeq;
-use crate::lifecycle::ControlAction;
+use crate::lifecycle::{ControlAction, Status};
 
 impl Seen {
     pub(super) fn lifecycle(&mut self, fact: &LifecycleFact) {
@@ -47,7 +47,10 @@ impl Seen {
                 }
                 self.posture.admitted_while_stopped &= self.posture.stopped;
             }
-            LifecycleFact::SchedulerPostureDecision(fact) => self.posture.status = fact.next,
+            LifecycleFact::SchedulerPostureDecision(fact) => {
+                self.posture.status = fact.next;
+                self.posture.names_turns |= fact.next == Status::AwakeRunning;
+            }
             LifecycleFact::RuntimeRecovered(fact) => {
                 self.owed.end_of = fact.interrupted_run_id;
             }

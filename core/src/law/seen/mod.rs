@@ -37,6 +37,7 @@ use crate::model::{Block, RoundEnd};
 use crate::prompt::Fence;
 use crate::record::Record;
 use crate::scheduler::{DecisionKind, SchedulerDecision};
+use crate::terminal::TurnKind;
 use crate::time::Wall;
 use crate::tool::{TaskCall, Tool, Verdict};
 use budget::Spending;
@@ -120,6 +121,8 @@ pub(in crate::law) struct Next {
 #[derive(Debug, Clone)]
 pub(in crate::law) struct Posture {
     pub(in crate::law) status: Status,
+    /// Whether this log has changes of posture for turns.
+    pub(in crate::law) names_turns: bool,
     /// By the last control command, whatever else was said.
     pub(in crate::law) stopped: bool,
     /// Since the last run.
@@ -170,6 +173,8 @@ pub(in crate::law) struct Owed {
     pub(in crate::law) uncounted: Option<RunId>,
     /// The last run that ended.
     pub(in crate::law) ended: Option<RunId>,
+    /// The same, if it was longer than the model's window.
+    pub(in crate::law) too_long: Option<RunId>,
     /// The timer whose missed occurrences the last record of the step has let go.
     pub(in crate::law) skipped: Option<TimerId>,
 }
@@ -196,6 +201,7 @@ impl Default for Posture {
     fn default() -> Self {
         Self {
             status: Status::Booting,
+            names_turns: false,
             stopped: false,
             started: false,
             admitted_while_stopped: false,
@@ -468,6 +474,7 @@ impl Seen {
         }
         self.owed.deferrals = self.unproductive(fact, bound);
         self.owed.ended = Some(fact.run_id);
+        self.owed.too_long = Some(fact.run_id).filter(|_| fact.kind == TurnKind::ContextLengthExceeded);
         self.posture.status = Status::AwakeIdle;
         self.owed.closure = Some(fact.run_id);
         self.owed.end_of = None;
