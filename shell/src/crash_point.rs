@@ -49,6 +49,10 @@ points! {
     CheckpointBegins "checkpoint_begins",
     CheckpointHalf "checkpoint_half",
     CheckpointEnded "checkpoint_ended",
+    // The same when nobody writes any more, and its cut.
+    LogCutBegins "log_cut_begins",
+    LogCutHalf "log_cut_half",
+    LogCutEnded "log_cut_ended",
     // An effect, before it is performed and after it was, when nobody has heard of its outcome yet.
     ContextBegins "context_begins",
     ContextEnded "context_ended",

@@ -21,12 +21,13 @@ impl Driver {
         if !self.catch_up().await? {
             return Ok(Err(ForkError::DiskFull));
         }
-        let forked = match self.copy(fork) {
+        let mut forked = match self.copy(fork) {
             Ok(forked) => forked,
             Err(ForkError::Encode(error)) => return Err(error.into()),
             Err(refused) => return Ok(Err(refused)),
         };
         let at = self.now().mono;
+        self.add_snapshots(&mut forked.batch);
         self.ahead.extend(forked.steps.into_iter().map(|step| Ahead { at, step }));
         self.writer.send(forked.batch)?;
         reached(Point::ForkDecided);

@@ -11,6 +11,7 @@ mod pace;
 mod restore;
 mod room;
 mod start;
+mod stored;
 #[cfg(test)]
 mod tests;
 
@@ -37,6 +38,7 @@ use absent::Absent;
 use ask::Waiting;
 use judge::Judge;
 use pace::Pace;
+use stored::Stored;
 
 pub use ask::{Answered, DiskFull, NoAnswer};
 pub use gate::{Gate, Latch};
@@ -44,8 +46,6 @@ pub use restore::LoadError;
 pub use room::Room;
 pub use start::{Start, StartError};
 
-/// Records of an agent after which its state is stored again.
-const SNAPSHOT_EVERY: u64 = if cfg!(feature = "crash-points") { 16 } else { 512 };
 /// The longest sleep: a deadline further away is looked at again.
 const LONGEST_WAIT: Duration = Duration::from_hours(24);
 
@@ -68,8 +68,8 @@ pub struct Driver {
     waiting: BTreeMap<ReplyId, Waiting>,
     /// Steps that are on their way to the disk.
     ahead: VecDeque<Ahead>,
-    /// The last stored state of each agent.
-    snapshots: BTreeMap<AgentId, EventSeq>,
+    /// When whose state is stored again.
+    stored: Stored,
     /// When the last step was made.
     stepped_at: Mono,
     pace: Pace,
@@ -167,7 +167,7 @@ impl Driver {
         for agent in agents {
             let deadline = self.host.wall_deadline(agent);
             let Some(snapshot) = self.host.park(agent) else { continue };
-            self.snapshots.remove(agent);
+            self.stored.forget(agent);
             if let Some((at, _)) = deadline {
                 self.absent.wait(agent.clone(), at);
             }
@@ -332,22 +332,21 @@ impl Driver {
         self.arrived.extend(new.map(|record| record.agent.clone()));
         let mut batch = Batch::default();
         batch.step(call, &step, self.host.view(), &self.texts)?;
-        self.add_snapshots(&mut batch, &step);
+        self.add_snapshots(&mut batch);
         self.ahead.push_back(Ahead { at: now.mono, step });
         self.writer.send(batch)?;
         Ok(())
     }
 
-    fn add_snapshots(&mut self, batch: &mut Batch, step: &Step) {
-        let Some(last) = step.records().last() else { return };
-        let stored = self.snapshots.get(&last.agent).copied().unwrap_or_default();
-        if last.event_seq.0.saturating_sub(stored.0) < SNAPSHOT_EVERY {
-            return;
+    fn add_snapshots(&mut self, batch: &mut Batch) {
+        let mut due = Vec::new();
+        for (agent, bytes) in batch.written() {
+            self.stored.grows(agent, *bytes);
+            if self.stored.takes(agent) {
+                due.extend(self.host.snapshot(agent));
+            }
         }
-        if let Some(snapshot) = self.host.snapshot(&last.agent) {
-            self.snapshots.insert(last.agent.clone(), last.event_seq);
-            batch.snapshot(snapshot);
-        }
+        due.into_iter().for_each(|snapshot| batch.snapshot(snapshot));
     }
 
     fn report(&mut self, report: Report) -> Result<(), DriverError> {
@@ -358,6 +357,7 @@ impl Driver {
                 self.room.is_now(Some(stall));
             }
             Report::Waits(through) => self.tell_who_waits(through),
+            Report::Packed { agent, bytes } => self.stored.packed(&agent, bytes),
             Report::Recovered => {
                 let was = match self.room.stall() {
                     Some(Stall::Full) | None => "the disk of the ledger has room again",

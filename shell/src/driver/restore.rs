@@ -143,7 +143,7 @@ impl Driver {
     }
 
     fn bring_in(&mut self, agent: &AgentId, restored: Restored) -> Result<(), DriverError> {
-        let Restored { snapshot, tail, unusable } = restored;
+        let Restored { snapshot, state_bytes, tail, tail_bytes, unusable } = restored;
         let mut batch = Batch::default();
         for (event_seq, error) in unusable {
             match error {
@@ -155,9 +155,7 @@ impl Driver {
             }
             batch.reject_snapshot(agent.clone(), event_seq);
         }
-        if let Some(snapshot) = &snapshot {
-            self.snapshots.insert(agent.clone(), snapshot.agent.event_seq);
-        }
+        self.stored.brought_in(agent, state_bytes, tail_bytes);
         self.host
             .admit(snapshot, tail)
             .map_err(|source| DriverError::Restore { agent: agent.clone(), source })?;
@@ -167,6 +165,12 @@ impl Driver {
         let log = || self.reader.records(agent, EventSeq(0), through);
         self.judge.brought_in(agent, self.host.view(), log)?;
         batch.call(EncodedCall::new(&Call::Admit { agent: agent.clone(), through })?);
+        // Whoever had much to read is not to read it again the next time.
+        if self.stored.takes(agent)
+            && let Some(snapshot) = self.host.snapshot(agent)
+        {
+            batch.snapshot(snapshot);
+        }
         Ok(self.writer.send(batch)?)
     }
 

@@ -12,6 +12,7 @@ use holon_core::{AgentId, Config, Host, Seed};
 use super::absent::Absent;
 use super::judge::Judge;
 use super::pace::Pace;
+use super::stored::Stored;
 use super::{Driver, DriverError, Gate, Observer, Room};
 use crate::ledger::{
     Batch, Durability, EncodedCall, Ledger, LedgerError, Opened, Reader, Writer, text_reader,
@@ -130,7 +131,7 @@ impl Driver {
             next_reply: 1,
             waiting: BTreeMap::new(),
             ahead: VecDeque::new(),
-            snapshots: BTreeMap::new(),
+            stored: Stored::default(),
             stepped_at: clock::now().mono,
             pace: Pace::default(),
             look: false,

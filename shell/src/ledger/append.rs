@@ -15,6 +15,7 @@ use super::head::HeadFile;
 use super::link::{self, BatchRow};
 use super::locked::Holders;
 use super::open;
+use super::packed::Packed;
 use super::pen::Pen;
 use super::read::Reader;
 use super::row::RecordRow;
@@ -26,7 +27,7 @@ use crate::crash_point::{Point, half_of, reached};
 const CHECKPOINT_PAGES: i32 = if cfg!(feature = "crash-points") { 40 } else { 1_000 };
 
 /// How long another program may keep the file locked before whoever writes is told.
-const BUSY: Duration = Duration::from_secs(1);
+pub(super) const BUSY: Duration = Duration::from_secs(1);
 
 /// How long a start waits for that.
 const LOCKED_AT_START: Millis = Millis::seconds(30);
@@ -48,9 +49,9 @@ pub struct Ledger {
     last: BatchRow,
     /// Newest version of each kind of event that was ever written.
     kinds: BTreeMap<String, i64>,
-    wal_pages: Arc<AtomicI32>,
-    head: HeadFile,
-    failed: bool,
+    pub(super) wal_pages: Arc<AtomicI32>,
+    pub(super) head: HeadFile,
+    pub(super) failed: bool,
 }
 
 /// A ledger that was opened for writing.
@@ -167,6 +168,30 @@ impl Ledger {
                 Err(error)
             }
         }
+    }
+
+    /// Writes states of agents that no batch came for.
+    ///
+    /// # Errors
+    /// As [`Ledger::append`].
+    pub(super) fn keep(&mut self, packed: &[Packed]) -> Result<(), AppendError> {
+        if self.failed {
+            return Err(LedgerError::WriterEnded.into());
+        }
+        let kept = self.write_states(packed);
+        self.failed = matches!(kept, Err(AppendError::Fatal(_)));
+        kept
+    }
+
+    fn write_states(&mut self, packed: &[Packed]) -> Result<(), AppendError> {
+        let transaction = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(AppendError::sqlite("storing states of agents"))?;
+        let pen = Pen { transaction: &transaction, epoch: self.epoch, last: self.last };
+        pen.check_epoch().map_err(LedgerError::full_or_fatal)?;
+        pen.packed(packed).map_err(LedgerError::full_or_fatal)?;
+        transaction.commit().map_err(AppendError::sqlite("storing states of agents"))
     }
 
     /// Moves the write-ahead log into the file, where no reader is in the way, and closes it.

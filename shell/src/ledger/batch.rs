@@ -17,7 +17,8 @@ use holon_core::view::View;
 use holon_core::{AgentId, ContentId, EventSeq, Input, Record, StepSeq, Wall};
 
 use super::error::LedgerError;
-use super::row::{RecordRow, stored};
+use super::packed::Packed;
+use super::row::{ROW_BYTES, RecordRow, stored};
 use crate::build;
 use crate::text::Texts;
 
@@ -65,7 +66,12 @@ pub struct Batch {
     pub(super) agents: BTreeMap<AgentId, AgentRow>,
     /// What they have spent.
     pub(super) accounts: BTreeMap<AgentId, Account>,
+    /// States after these steps; they are compressed and written later, with a batch that follows.
     pub(super) snapshots: BTreeMap<AgentId, AgentSnapshot>,
+    /// States after earlier steps.
+    pub(super) packed: Vec<Packed>,
+    /// Bytes that agents' records take on disk, roughly.
+    written: BTreeMap<AgentId, usize>,
     /// Agents that leave memory, as their logs leave them.
     pub(super) rests: Vec<AgentRow>,
     /// Stored states that turned out to be unusable.
@@ -81,9 +87,6 @@ pub(super) struct CallRow {
     pub(super) step: Option<i64>,
     pub(super) json: String,
 }
-
-/// What a row costs beyond its text: a rough figure for the bound on what is under way.
-const ROW_BYTES: usize = 100;
 
 impl AgentRow {
     pub fn of(agent: &Agent) -> Self {
@@ -134,7 +137,8 @@ impl Batch {
         }
         for record in step.records() {
             let row = encode(record)?;
-            self.bytes += row.payload.len() + ROW_BYTES;
+            self.bytes += row.bytes();
+            *self.written.entry(record.agent.clone()).or_default() += row.bytes();
             self.records.push(row);
             let agent = view.agent(&record.agent);
             let agent = agent.ok_or_else(|| EncodeError::NotInMemory(record.agent.clone()))?;
@@ -152,6 +156,11 @@ impl Batch {
     /// The state of an agent after the steps so far.
     pub fn snapshot(&mut self, snapshot: AgentSnapshot) {
         self.snapshots.insert(snapshot.agent.id.clone(), snapshot.by(build::id()));
+    }
+
+    /// Roughly what the records of each agent take on disk.
+    pub fn written(&self) -> &BTreeMap<AgentId, usize> {
+        &self.written
     }
 
     /// An agent leaves memory: what its row says of its next deadline is what a start goes by.
@@ -183,6 +192,13 @@ impl Batch {
         self.urgent
     }
 
+    /// Compresses the states that it brought, so that they are written with it.
+    #[cfg(test)]
+    pub(super) fn pack(&mut self) {
+        let states = std::mem::take(&mut self.snapshots);
+        self.packed.extend(states.values().map(|state| Packed::of(state).unwrap().unwrap()));
+    }
+
     /// Appends what follows.
     pub(super) fn merge(&mut self, next: Self) {
         self.calls.extend(next.calls);
@@ -191,6 +207,10 @@ impl Batch {
         self.agents.extend(next.agents);
         self.accounts.extend(next.accounts);
         self.snapshots.extend(next.snapshots);
+        self.packed.extend(next.packed);
+        for (agent, bytes) in next.written {
+            *self.written.entry(agent).or_default() += bytes;
+        }
         self.rejected.extend(next.rejected);
         self.rests.extend(next.rests);
         self.through = next.through.or(self.through);

@@ -13,7 +13,7 @@
 //! | `recorder` | a call of the host, in the order of the calls | once |
 //! | `content` | a text of more than 256 bytes, by its hash | once; an erased text is null |
 //! | `batches` | a transaction: which rows of the tables above it brought, and its `link` | once |
-//! | `snapshots` | an agent's state at one event; the newest two are kept | and removed |
+//! | `snapshots` | an agent's state at one event, compressed; the newest two are kept | and removed |
 //! | `agents` | what a start has to know of an agent before it loads it | updated |
 //! | `kinds` | the newest version of each kind of event that was ever written | updated |
 //! | `meta` | `schema_version`, `writer_epoch` | updated |
@@ -35,7 +35,9 @@ mod locked;
 #[cfg(test)]
 mod losses;
 mod open;
+mod packed;
 mod pen;
+mod quiet;
 mod read;
 mod recorded;
 mod recover;
@@ -49,6 +51,7 @@ mod stand_still;
 #[cfg(test)]
 pub(crate) mod testing;
 mod thread;
+mod tidy;
 mod verify;
 mod wal;
 mod whole;

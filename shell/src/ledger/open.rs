@@ -53,6 +53,11 @@ pub(super) fn connect(path: &Path, durability: Durability) -> Result<Connection,
     connection.busy_timeout(BUSY).map_err(failed)?;
     read::check_kind(&connection, path)?;
     connection.set_prepared_statement_cache_capacity(32);
+    let pages: i64 = connection.pragma_query_value(None, "page_count", |row| row.get(0)).map_err(failed)?;
+    if pages == 0 {
+        // Pages that become free can be given back: it can be chosen before the first table alone.
+        connection.pragma_update(None, "auto_vacuum", "INCREMENTAL").map_err(failed)?;
+    }
     let synchronous = match durability {
         Durability::Full => "FULL",
         Durability::Process => "NORMAL",

@@ -10,9 +10,9 @@ use super::batch::{AgentRow, Batch};
 use super::error::{LedgerError, Position};
 use super::link::{BatchRow, Ends, Link};
 use super::open;
+use super::packed::Packed;
 use super::row::{RecordRow, call_hash, stored, sum};
 use crate::crash_point::{Point, reached};
-use crate::text::hash;
 
 /// Snapshots that are kept per agent.
 const SNAPSHOTS: i64 = 2;
@@ -207,14 +207,16 @@ impl Pen<'_> {
                 params![id.as_str(), stored(event_seq.0)?],
             )?;
         }
-        for (id, snapshot) in &batch.snapshots {
-            let event_seq = stored(snapshot.agent.event_seq.0)?;
-            let at = || Position::event(id.as_str(), event_seq, None);
-            let state = snapshot.encode().map_err(|error| LedgerError::damaged(at(), error))?;
+        self.packed(&batch.packed)
+    }
+
+    /// States of agents, and those that they take the place of.
+    pub(super) fn packed(&self, packed: &[Packed]) -> Result<(), LedgerError> {
+        for Packed { agent: id, event_seq, version, bytes, hash, .. } in packed {
             self.execute(
-                "INSERT OR REPLACE INTO snapshots (agent, event_seq, version, state, hash)
-                 VALUES (?1, ?2, ?3, ?4, ?5)",
-                params![id.as_str(), event_seq, snapshot.version, state, hash(state.as_bytes()).0],
+                "INSERT OR REPLACE INTO snapshots (agent, event_seq, version, state, hash, packed)
+                 VALUES (?1, ?2, ?3, '', ?4, ?5)",
+                params![id.as_str(), stored(event_seq.0)?, version, hash, bytes],
             )?;
             reached(Point::SnapshotWritten);
             self.execute(

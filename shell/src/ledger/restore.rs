@@ -10,11 +10,11 @@ use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::batch::AgentRow;
 use super::error::{LedgerError, Position};
+use super::packed::Kept;
 use super::read::Reader;
 use super::row::{RECORD_COLUMNS, StoredRecord, stored};
 use super::schema;
 use crate::build;
-use crate::text::hash;
 
 /// Records that are read at once.
 const PAGE: usize = 512;
@@ -23,7 +23,11 @@ const PAGE: usize = 512;
 #[derive(Debug)]
 pub struct Restored {
     pub snapshot: Option<AgentSnapshot>,
+    /// Bytes of it as text.
+    pub state_bytes: usize,
     pub tail: Vec<Record>,
+    /// Bytes of the tail on disk, roughly.
+    pub tail_bytes: usize,
     /// Newer snapshots that could not be used; the log stands in for them.
     pub unusable: Vec<(EventSeq, SnapshotError)>,
 }
@@ -35,6 +39,8 @@ pub struct Records<'a> {
     agent: AgentId,
     next: i64,
     through: i64,
+    /// Of those that were read, roughly.
+    bytes: usize,
     page: std::vec::IntoIter<StoredRecord>,
 }
 
@@ -88,10 +94,12 @@ impl Reader {
     /// When a record that is needed is missing or damaged, with its position; nothing is skipped.
     pub fn load(&self, agent: &AgentId) -> Result<Restored, LedgerError> {
         let last = self.last_event(agent)?;
-        let (snapshot, unusable) = self.read(|connection| newest_snapshot(connection, agent, last))?;
+        let (found, unusable) = self.read(|connection| newest_snapshot(connection, agent, last))?;
+        let (snapshot, state_bytes) = found.map_or((None, 0), |(snapshot, bytes)| (Some(snapshot), bytes));
         let after = snapshot.as_ref().map_or(EventSeq(0), |snapshot| snapshot.agent.event_seq);
-        let tail = self.records(agent, after, last)?.collect::<Result<_, _>>()?;
-        Ok(Restored { snapshot, tail, unusable })
+        let mut records = self.records(agent, after, last)?;
+        let tail = records.by_ref().collect::<Result<_, _>>()?;
+        Ok(Restored { snapshot, state_bytes, tail, tail_bytes: records.bytes, unusable })
     }
 
     /// The records after one event through another. A record that is missing in between is an error.
@@ -102,7 +110,14 @@ impl Reader {
         through: EventSeq,
     ) -> Result<Records<'_>, LedgerError> {
         let (next, through) = (stored(after.0)?.saturating_add(1), stored(through.0)?);
-        Ok(Records { reader: self, agent: agent.clone(), next, through, page: Vec::new().into_iter() })
+        Ok(Records {
+            reader: self,
+            agent: agent.clone(),
+            next,
+            through,
+            bytes: 0,
+            page: Vec::new().into_iter(),
+        })
     }
 
     /// The last event of an agent, as its row and its log agree on.
@@ -153,7 +168,11 @@ impl Records<'_> {
                 self.page.next().ok_or_else(|| self.missing())?
             }
         };
-        if stored.row.event_seq == self.next { stored.decode() } else { Err(self.missing()) }
+        if stored.row.event_seq != self.next {
+            return Err(self.missing());
+        }
+        self.bytes += stored.row.bytes();
+        stored.decode()
     }
 
     fn missing(&self) -> LedgerError {
@@ -188,7 +207,8 @@ impl Records<'_> {
     }
 }
 
-type Snapshots = (Option<AgentSnapshot>, Vec<(EventSeq, SnapshotError)>);
+/// The newest that can be used, with the bytes of its text, and those that can't.
+type Snapshots = (Option<(AgentSnapshot, usize)>, Vec<(EventSeq, SnapshotError)>);
 
 fn newest_snapshot(
     connection: &Connection,
@@ -196,15 +216,16 @@ fn newest_snapshot(
     last: EventSeq,
 ) -> Result<Snapshots, LedgerError> {
     let at = || Position::event(agent.as_str(), 0, None);
-    let sql = "SELECT event_seq, state, hash FROM snapshots WHERE agent = ?1 ORDER BY event_seq DESC";
-    let mut statement = connection.prepare_cached(sql).map_err(LedgerError::unreadable(at()))?;
+    let columns = Kept::columns(connection)?;
+    let sql = format!("SELECT event_seq, {columns} FROM snapshots WHERE agent = ?1 ORDER BY event_seq DESC");
+    let mut statement = connection.prepare_cached(&sql).map_err(LedgerError::unreadable(at()))?;
     let mut rows = statement.query([agent.as_str()]).map_err(LedgerError::unreadable(at()))?;
     let mut unusable = Vec::new();
     while let Some(row) = rows.next().map_err(LedgerError::unreadable(at()))? {
         let event_seq =
             EventSeq(row.get::<_, i64>(0).ok().and_then(|seq| u64::try_from(seq).ok()).unwrap_or(0));
         match usable(row, agent, event_seq) {
-            Ok(snapshot) if event_seq <= last => return Ok((Some(snapshot), unusable)),
+            Ok(found) if event_seq <= last => return Ok((Some(found), unusable)),
             Ok(_) => unusable.push((event_seq, SnapshotError::Damaged("it is ahead of the log".into()))),
             Err(error) => unusable.push((event_seq, error)),
         }
@@ -212,18 +233,19 @@ fn newest_snapshot(
     Ok((None, unusable))
 }
 
-fn usable(row: &Row<'_>, agent: &AgentId, event_seq: EventSeq) -> Result<AgentSnapshot, SnapshotError> {
-    let damaged = |error: rusqlite::Error| SnapshotError::Damaged(error.to_string());
-    let state: String = row.get(1).map_err(damaged)?;
-    if row.get::<_, [u8; 32]>(2).map_err(damaged)? != hash(state.as_bytes()).0 {
-        return Err(SnapshotError::Damaged("it is not what was written".into()));
-    }
+fn usable(
+    row: &Row<'_>,
+    agent: &AgentId,
+    event_seq: EventSeq,
+) -> Result<(AgentSnapshot, usize), SnapshotError> {
+    let kept = Kept::read(row, 1).map_err(|error| SnapshotError::Damaged(error.to_string()))?;
+    let state = kept.text()?;
     let snapshot = AgentSnapshot::decode(&state)?;
     if snapshot.build != build::id() {
         return Err(SnapshotError::Build { got: snapshot.build });
     }
     if snapshot.agent.id == *agent && snapshot.agent.event_seq == event_seq {
-        return Ok(snapshot);
+        return Ok((snapshot, state.len()));
     }
     Err(SnapshotError::Damaged("it is filed under another agent or event".into()))
 }
@@ -350,7 +372,7 @@ mod tests {
         assert_eq!(fold(whole), state);
 
         home.vandal(
-            "UPDATE snapshots SET state = replace(state, 'asleep', 'aslee_')
+            "UPDATE snapshots SET packed = CAST(substr(packed, 1, 90) || x'00' || substr(packed, 92) AS BLOB)
             WHERE event_seq = (SELECT max(event_seq) FROM snapshots)",
         );
         let older = reader.load(&id("main")).unwrap();
@@ -366,6 +388,51 @@ mod tests {
         assert_eq!(log.unusable.len(), 1, "only two are kept");
         assert_eq!(log.tail.len() as u64, event_count(&home));
         assert_eq!(fold(log), state);
+    }
+
+    #[test]
+    fn a_state_is_compressed_and_one_that_an_earlier_build_stored_as_text_is_read() {
+        let home = Home::new();
+        let mut world = home.start();
+        world.create("main");
+        (0..40).for_each(|turn| world.prompt("main", &format!("turn {turn}")));
+        world.snapshot("main");
+        world.ledger.close().unwrap();
+        let (state, restored) = (home.state("main"), home.reader().load(&id("main")).unwrap());
+        let sizes = "SELECT length(state), length(packed) FROM snapshots";
+        let size = home.reader().read(|connection| {
+            connection.query_row(sizes, [], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)))
+        });
+        let (as_text, packed) = size.unwrap();
+        let packed = usize::try_from(packed).unwrap();
+        assert!(as_text == 0 && packed * 4 < state.len(), "{packed} of {}", state.len());
+        assert_eq!(restored.state_bytes, state.len());
+        home.store_as_text(&state);
+        let older = home.reader().load(&id("main")).unwrap();
+        assert_eq!((older.snapshot, older.state_bytes), (restored.snapshot, state.len()));
+        // A schema that has no such column is not changed by those who only read.
+        home.vandal("ALTER TABLE snapshots DROP COLUMN packed; PRAGMA user_version = 5");
+        let reader = home.reader();
+        assert_eq!(reader.load(&id("main")).unwrap().state_bytes, state.len());
+        assert_eq!(super::super::verify(&reader, &mut |_| Ok(())).unwrap().snapshots, 1);
+        let mut world = home.start();
+        world.prompt("main", "it goes on");
+        world.snapshot("main");
+        assert_eq!(super::super::verify(&world.reader, &mut |_| Ok(())).unwrap().snapshots, 2);
+    }
+
+    #[test]
+    fn what_is_restored_says_how_much_was_read() {
+        let home = Home::with_turns(4);
+        let restored = home.reader().load(&id("main")).unwrap();
+        let payload = home.reader().read(|connection| {
+            connection.query_row("SELECT sum(length(CAST(payload AS BLOB))) FROM records", [], |row| {
+                row.get::<_, i64>(0)
+            })
+        });
+        let payload = usize::try_from(payload.unwrap()).unwrap();
+        assert_eq!(restored.tail_bytes, payload + restored.tail.len() * super::super::row::ROW_BYTES);
+        assert_eq!(restored.state_bytes, 0);
     }
 
     #[test]

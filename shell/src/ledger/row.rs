@@ -43,9 +43,17 @@ pub(super) const RECORD_COLUMNS: &str = "batch, sum, agent, event_seq, step, at,
 /// Columns of [`StoredCall::read`].
 pub(super) const CALL_COLUMNS: &str = "position, batch, step, call, sum";
 
+/// What a row costs beyond its text: a rough figure for the bound on what is under way.
+pub(super) const ROW_BYTES: usize = 100;
+
 pub(super) type Hash = [u8; 32];
 
 impl RecordRow {
+    /// Roughly what it takes on disk.
+    pub(super) fn bytes(&self) -> usize {
+        self.payload.len() + ROW_BYTES
+    }
+
     /// Hash of everything in the row, each piece with its length.
     pub(super) fn hash(&self) -> Hash {
         let mut hash = Sha256::new();

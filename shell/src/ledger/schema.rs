@@ -9,7 +9,7 @@ use super::error::LedgerError;
 pub(super) const APPLICATION_ID: i32 = 0x486f_6c6e;
 
 /// Migration `n` brings a ledger from schema version `n` to `n + 1`.
-const MIGRATIONS: &[&str] = &[V1, V2, V3, V4, V5];
+const MIGRATIONS: &[&str] = &[V1, V2, V3, V4, V5, V6];
 
 pub(super) const SCHEMA_VERSION: i64 = MIGRATIONS.len() as i64;
 
@@ -112,6 +112,14 @@ UPDATE agents SET private = 1 WHERE EXISTS (
         AND json_extract(records.payload, '$.spec.visibility') = 'private'
 );
 ";
+
+/// States of agents are compressed: `state` is empty then. `hash` is of what is stored.
+const V6: &str = "
+ALTER TABLE snapshots ADD COLUMN packed BLOB; -- none in rows of earlier versions
+";
+
+/// The first version that compresses states.
+pub(super) const PACKED: i64 = 6;
 
 /// The first version that says so.
 pub(super) const CHILDREN: i64 = 5;

@@ -24,9 +24,10 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 
 use super::batch::{Batch, EncodedCall};
+use super::packed::Kept;
 use super::thread::Disk;
 use super::{AppendError, Durability, FILE_NAME, Ledger, LedgerError, Opened, Reader, text_reader};
-use crate::text::{Secrets, Texts};
+use crate::text::{Secrets, Texts, hash};
 
 pub(crate) const BUILD: &str = "test-build";
 
@@ -72,6 +73,23 @@ impl Home {
 
     pub(crate) fn ledger(&self) -> PathBuf {
         self.folder.path().join(FILE_NAME)
+    }
+
+    /// The newest stored state of an agent, as text.
+    pub(super) fn state(&self, agent: &str) -> String {
+        let kept = self.reader().read(|connection| {
+            let columns = Kept::columns(connection).unwrap();
+            let sql =
+                format!("SELECT {columns} FROM snapshots WHERE agent = ?1 ORDER BY event_seq DESC LIMIT 1");
+            connection.query_row(&sql, [agent], |row| Kept::read(row, 0))
+        });
+        kept.unwrap().text().unwrap()
+    }
+
+    /// All stored states become this one, as builds before compression stored it.
+    pub(super) fn store_as_text(&self, state: &str) {
+        let sum: String = hash(state.as_bytes()).0.iter().map(|byte| format!("{byte:02x}")).collect();
+        self.vandal(&format!("UPDATE snapshots SET state = '{state}', packed = NULL, hash = x'{sum}'"));
     }
 
     pub(crate) fn open(&self) -> Opened {
@@ -261,6 +279,7 @@ impl World {
     pub(crate) fn snapshot(&mut self, agent: &str) {
         let mut batch = Batch::default();
         batch.snapshot(self.host.snapshot(&id(agent)).unwrap());
+        batch.pack();
         self.ledger.append(&batch).unwrap();
     }
 }

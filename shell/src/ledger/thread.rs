@@ -12,6 +12,8 @@ use super::append::Ledger;
 use super::batch::Batch;
 use super::error::{AppendError, LedgerError};
 use super::locked::Holders;
+use super::packed::Packed;
+use super::quiet::{Chore, Quiet, Tidied};
 use super::reserve::Reserve;
 use super::writer::{GROUP_BYTES, GROUP_STEPS, Load, Message, Report, Stall};
 use crate::text::Texts;
@@ -28,6 +30,14 @@ pub(super) trait Disk: Send + 'static {
     fn append(&mut self, batch: &Batch) -> Result<Durable, AppendError>;
     fn tend(&mut self) -> Result<(), LedgerError>;
     fn close(self) -> Result<(), LedgerError>;
+    /// Writes states of agents without a batch.
+    fn keep(&mut self, _packed: &[Packed]) -> Result<(), AppendError> {
+        Ok(())
+    }
+    /// Nobody has written for a while.
+    fn tidy(&mut self) -> Result<Tidied, LedgerError> {
+        Ok(Tidied::Done)
+    }
     /// Who has it locked.
     fn holders(&self) -> Holders {
         Holders::default()
@@ -45,6 +55,14 @@ impl Disk for Ledger {
 
     fn close(self) -> Result<(), LedgerError> {
         self.close()
+    }
+
+    fn keep(&mut self, packed: &[Packed]) -> Result<(), AppendError> {
+        self.keep(packed)
+    }
+
+    fn tidy(&mut self) -> Result<Tidied, LedgerError> {
+        Self::tidy(self)
     }
 
     fn holders(&self) -> Holders {
@@ -70,6 +88,7 @@ pub(super) struct Thread<D> {
     early: bool,
     /// Through which step it was said that they wait.
     said: StepSeq,
+    quiet: Quiet,
 }
 
 impl<D: Disk> Thread<D> {
@@ -93,12 +112,17 @@ impl<D: Disk> Thread<D> {
             attempts_left: LAST_ATTEMPTS,
             early: false,
             said: StepSeq::default(),
+            quiet: Quiet::default(),
         }
     }
 
     pub(super) fn run(mut self) -> Result<(), LedgerError> {
         match self.write_all() {
-            Ok(()) => self.disk.close(),
+            Ok(()) => {
+                self.pack();
+                self.keep_packed()?;
+                self.disk.close()
+            }
             Err(error) => {
                 self.say(Report::Failed(error), Load::default());
                 Err(LedgerError::WriterEnded)
@@ -110,7 +134,7 @@ impl<D: Disk> Thread<D> {
         if !self.reserve.hold()? {
             self.is_full();
         }
-        while self.wait() {
+        while self.wait()? {
             match self.next_group() {
                 Some(group) => self.write(group)?,
                 None => self.mend()?,
@@ -120,7 +144,7 @@ impl<D: Disk> Thread<D> {
     }
 
     /// Waits for work, or for the next attempt; false when there will be none.
-    fn wait(&mut self) -> bool {
+    fn wait(&mut self) -> Result<bool, LedgerError> {
         self.early = false;
         if self.closed {
             std::thread::sleep(self.full.unwrap_or_default());
@@ -134,13 +158,56 @@ impl<D: Disk> Thread<D> {
                 Err(RecvTimeoutError::Disconnected) => self.closed = true,
             }
         } else if self.queue.is_empty() {
-            match self.inbox.recv() {
-                Ok(batch) => self.queue.push_back(batch),
-                Err(_) => self.closed = true,
-            }
+            self.wait_for_a_batch()?;
         }
         self.queue.extend(self.inbox.try_iter());
-        !(self.closed && self.queue.is_empty())
+        Ok(!(self.closed && self.queue.is_empty()))
+    }
+
+    /// Meanwhile it does what was put off until nobody writes.
+    fn wait_for_a_batch(&mut self) -> Result<(), LedgerError> {
+        loop {
+            let next = self.quiet.next();
+            let batch = match next {
+                Some((pause, _)) => self.inbox.recv_timeout(pause),
+                None => self.inbox.recv().map_err(RecvTimeoutError::from),
+            };
+            match (batch, next) {
+                (Ok(batch), _) => {
+                    self.queue.push_back(batch);
+                    return Ok(());
+                }
+                (Err(RecvTimeoutError::Timeout), Some((_, Chore::Pack))) => self.pack(),
+                (Err(RecvTimeoutError::Timeout), Some((_, Chore::Tidy))) => {
+                    self.keep_packed()?;
+                    let tidied = self.disk.tidy()?;
+                    self.quiet.tidied(tidied);
+                }
+                (Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected), _) => {
+                    self.closed = true;
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// Compresses states that wait for it.
+    fn pack(&mut self) {
+        for (agent, bytes) in self.quiet.pack() {
+            self.say(Report::Packed { agent, bytes }, Load::default());
+        }
+    }
+
+    /// States that no batch came for. Where they can't be written now, they are not needed: the log is there.
+    fn keep_packed(&mut self) -> Result<(), LedgerError> {
+        let packed = self.quiet.take_packed();
+        if packed.is_empty() {
+            return Ok(());
+        }
+        match self.disk.keep(&packed) {
+            Ok(()) | Err(AppendError::Full | AppendError::Locked) => Ok(()),
+            Err(AppendError::Fatal(error)) => Err(error),
+        }
     }
 
     /// What has piled up, as one transaction takes it.
@@ -158,11 +225,16 @@ impl<D: Disk> Thread<D> {
         Some(group)
     }
 
-    fn write(&mut self, group: Batch) -> Result<(), LedgerError> {
+    fn write(&mut self, mut group: Batch) -> Result<(), LedgerError> {
+        group.packed.extend(self.quiet.take_packed());
         match self.disk.append(&group) {
             Ok(durable) => {
                 self.texts.stored(group.contents.keys().copied());
                 self.say(Report::Durable(durable), Load::of(&group));
+                self.quiet.written(group.snapshots);
+                if self.quiet.packs_now() {
+                    self.pack();
+                }
                 self.mend()?;
                 self.disk.tend()
             }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 
-use holon_core::{Durable, StepSeq};
+use holon_core::{AgentId, Durable, StepSeq};
 use tokio::sync::mpsc::{UnboundedReceiver, error::TryRecvError, unbounded_channel};
 
 use super::append::Ledger;
@@ -37,6 +37,8 @@ pub enum Report {
     Stalled(Stall),
     /// The steps through this one were handed over, and there is no room for them: they wait.
     Waits(StepSeq),
+    /// The state of an agent goes to the disk, which takes so many bytes as text.
+    Packed { agent: AgentId, bytes: usize },
     /// It can be written again, and the reserve is back.
     Recovered,
     /// The ledger takes nothing more; the runtime ends. Nothing that was not reported is durable for sure.
@@ -263,7 +265,11 @@ mod tests {
         loop {
             match next(writer) {
                 Report::Durable(durable) if durable.through() == through => return,
-                Report::Durable(_) | Report::Stalled(_) | Report::Waits(_) | Report::Recovered => {}
+                Report::Durable(_)
+                | Report::Stalled(_)
+                | Report::Waits(_)
+                | Report::Packed { .. }
+                | Report::Recovered => {}
                 Report::Failed(error) => panic!("{error}"),
             }
         }
@@ -298,6 +304,54 @@ mod tests {
         let report = verify(&reader, &mut |_| Ok(())).unwrap();
         assert_eq!(report.agents, 100);
         assert!(report.batches < 100, "{} batches", report.batches);
+    }
+
+    /// Without a further write, and nothing after it: states are compressed, stored, and the write-ahead log is cut.
+    #[test]
+    fn a_home_that_rests_is_tidied_once() {
+        let home = Home::new();
+        let World { mut host, ledger, reader, texts, .. } = home.start();
+        let log = super::super::wal::path_of(&home.ledger());
+        let mut writer = Writer::start(ledger, Some(home.folder.path()), texts.clone()).unwrap();
+        for name in ["main", "other"] {
+            let (now, input) = (holon_core::Now::default(), created(name));
+            let call = holon_core::replay::Call::Step { now, input: input.clone() };
+            let call = super::super::EncodedCall::new(&call).unwrap();
+            let step = host.step(now, input);
+            let mut batch = Batch::default();
+            batch.step(call, &step, host.view(), &texts).unwrap();
+            batch.snapshot(host.snapshot(&id(name)).unwrap());
+            writer.send(batch).unwrap();
+            until(&mut writer, step.seq());
+            assert!(std::fs::metadata(&log).unwrap().len() > 0);
+            let Report::Packed { agent, bytes } = next(&mut writer) else { panic!("no state") };
+            assert_eq!(agent, id(name));
+            for _ in 0..500 {
+                if std::fs::metadata(&log).unwrap().len() == 0 {
+                    break;
+                }
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            assert_eq!(std::fs::metadata(&log).unwrap().len(), 0, "it is cut again");
+            assert_eq!(reader.load(&id(name)).unwrap().state_bytes, bytes, "the state is there");
+        }
+        assert!(writer.try_report().is_none());
+        writer.close().unwrap();
+        verify(&reader, &mut |_| Ok(())).unwrap();
+    }
+
+    /// A state goes with a later batch, or with the end.
+    #[test]
+    fn a_state_that_no_batch_came_for_is_stored_at_the_end() {
+        let home = Home::new();
+        let mut world = home.start();
+        let (mut batch, step) = world.step(created("main"));
+        batch.snapshot(world.host.snapshot(&id("main")).unwrap());
+        let mut writer = Writer::start(world.ledger, None, world.texts.clone()).unwrap();
+        writer.send(batch).unwrap();
+        until(&mut writer, step.seq());
+        writer.close().unwrap();
+        assert!(world.reader.load(&id("main")).unwrap().snapshot.is_some());
     }
 
     #[test]
