@@ -32,7 +32,7 @@ pub struct RunFold {
     omitted_attempts: u64,
     tools_started: bool,
     usage: TokenUsage,
-    cost: Cost,
+    cost: Option<Cost>,
     rounds: u32,
     turns: u32,
     changed_files: BTreeSet<String>,
@@ -87,9 +87,9 @@ pub struct RunReport {
     pub turns: u32,
     pub rounds: u32,
     pub token_usage: TokenUsage,
-    /// What the models took, in millionths of a dollar, where they have prices.
-    #[serde(skip_serializing_if = "Cost::is_nothing")]
-    pub cost_micros: Cost,
+    /// What the models took, in millionths of a dollar, where they have prices; a price may be 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_micros: Option<Cost>,
     /// Paths relative to the execution root.
     pub changed_files: Vec<String>,
     /// Who was asked for them.
@@ -196,7 +196,8 @@ impl RunFold {
                 // A run that an earlier process left behind was paid for there.
                 if self.run_ids.contains(&fact.run_id) {
                     self.usage = self.usage.plus(fact.token_usage);
-                    self.cost = Cost(self.cost.0.saturating_add(fact.cost_micros.0));
+                    let both = self.cost.into_iter().chain(fact.cost_micros);
+                    self.cost = both.reduce(|sum, cost| Cost(sum.0.saturating_add(cost.0)));
                 }
                 self.last_kind = Some((fact.kind, fact.reason));
                 self.raw_final_text.clone_from(&fact.last_assistant_message);

@@ -114,7 +114,14 @@ fn money_needs_prices() {
     assert!(doctor.code == Some(1) && doctor.stdout.contains("scripted/hello has no price"), "{doctor:?}");
     let price = r#"{ "scripted/hello" = { input = 0, output = 0 } }"#;
     assert_eq!(holon.run(&["config", "set", "model.prices", price]).code, Some(0));
-    assert_eq!(holon.run(&["run", "hello"]).code, Some(0));
+    let free = holon.run(&["run", "--json", "hello"]);
+    assert_eq!(
+        (free.code, &free.json()["cost_micros"]),
+        (Some(0), &0.into()),
+        "a price of 0 is one: {free:?}"
+    );
+    let free = holon.run(&["run", "hello"]);
+    assert!(free.code == Some(0) && free.stderr.contains(", $0.00"), "{free:?}");
     for (key, wrong) in
         [("model.prices", "{ x = 1 }"), ("budget.turn_cost", "-1"), ("budget.agent_tokens", "1.5")]
     {

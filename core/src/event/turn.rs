@@ -306,9 +306,9 @@ pub struct TurnTerminal {
     pub completed_at: Wall,
     pub duration_ms: Millis,
     pub token_usage: TokenUsage,
-    /// What that cost, where the models have prices.
-    #[serde(default, skip_serializing_if = "Cost::is_nothing")]
-    pub cost_micros: Cost,
+    /// What that cost; none where the model has no price. A price of nothing is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_micros: Option<Cost>,
     pub rounds: u32,
     /// Whether it has brought anything on (contract: scheduler.md, Progress).
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]

@@ -295,7 +295,7 @@ pub(super) fn ended(
     rounds: u32,
 ) -> TurnTerminal {
     TurnTerminal {
-        cost_micros: Cost::default(),
+        cost_micros: None,
         held: false,
         progress: false,
         run_id: RunId(run),

@@ -94,9 +94,7 @@ fn summary(report: &RunReport) -> String {
     if report.token_usage.total_tokens > 0 {
         parts.push(plural(report.token_usage.total_tokens, "token"));
     }
-    if report.cost_micros.0 > 0 {
-        parts.push(report.cost_micros.to_string());
-    }
+    parts.extend(report.cost_micros.map(|cost| cost.to_string()));
     if !report.changed_files.is_empty() {
         parts.push(format!("changed {}", present::files(&report.changed_files)));
     }

@@ -119,6 +119,8 @@ pub(crate) fn end(tx: &mut Tx<'_>, end: End) {
     }
     let dropped = settle_messages(tx, &end, &before);
     let Some(run) = &tx.agent().run else { return };
+    let answers = run.models.get(run.candidate as usize);
+    let priced = answers.is_some_and(|model| tx.config.prices.of(model).is_some());
     let terminal = TurnTerminal {
         run_id: run.id,
         turn_index: run.turn_index,
@@ -129,7 +131,7 @@ pub(crate) fn end(tx: &mut Tx<'_>, end: End) {
         completed_at: tx.now(),
         duration_ms: tx.now().since(run.started_at),
         token_usage: run.usage,
-        cost_micros: run.spent.cost_micros,
+        cost_micros: Some(run.spent.cost_micros).filter(|cost| priced || !cost.is_nothing()),
         rounds: before.rounds,
         progress: run.progress,
         held: matches!(end, End::BudgetExhausted { held: true, .. }),
