@@ -95,6 +95,45 @@ fn another_user_of_the_machine_needs_the_token_that_the_first_start_makes() {
     assert!(said.contains("wrong_token"), "{said}");
 }
 
+/// A thousand connections whose first requests come at once: the kernel's processes are gone through for all of them
+/// together, and no thread waits for each.
+#[test]
+fn a_crowd_that_comes_at_once_is_answered_whole() {
+    const CROWD: usize = 1_000;
+    let daemon = Daemon::hello();
+    daemon.start();
+    let address = address(&daemon);
+    let pid = daemon.metadata().expect("it is ready")["pid"].to_string();
+    let request =
+        b"GET /handshake HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+    let (head, last) = request.split_at(request.len() - 1);
+    let connect = |_| {
+        let mut stream = TcpStream::connect(&address).expect("it listens");
+        stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a time-out");
+        stream.write_all(head).expect("it reads");
+        stream
+    };
+    let mut crowd: Vec<TcpStream> = (0..CROWD).map(connect).collect();
+    let threads = || {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
+        let line = status.lines().find_map(|line| line.strip_prefix("Threads:")).expect("a number");
+        line.trim().parse::<usize>().expect("a number")
+    };
+    let before = threads();
+    for stream in &mut crowd {
+        stream.write_all(last).expect("it reads");
+    }
+    let mut most = before;
+    for stream in &mut crowd {
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("it answers");
+        // Each is known as the owner's.
+        assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("home_dir"), "{answer}");
+        most = most.max(threads());
+    }
+    assert!(most < before + 64, "{most} threads, and {before} before");
+}
+
 /// Whoever closes its end at once belongs to nobody any more, and the kernel shows such sockets as root's.
 #[test]
 fn who_leaves_before_the_answer_is_nobody() {

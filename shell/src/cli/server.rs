@@ -29,7 +29,7 @@ use crate::events::Hub;
 use crate::home::Home;
 use crate::http::auth::Policy;
 use crate::http::signature::Signatures;
-use crate::http::{self, About, App, Metrics, Parts, Shutdown};
+use crate::http::{self, About, App, Metrics, Parts, Peers, Shutdown};
 use crate::ledger::Reader;
 use crate::runtime::{Ended, Runtime};
 use crate::settings::Environment;
@@ -113,6 +113,7 @@ impl Server {
                 confinement,
             },
             policy: policy(&endpoint, own_token.as_ref(), addresses.listen)?.among_commands(among_commands),
+            peers: Peers::default(),
             signatures: Signatures::new(webhook_key.as_deref()),
             triggers,
             metrics,

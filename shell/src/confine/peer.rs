@@ -7,7 +7,7 @@ mod standing;
 use std::fs;
 use std::sync::OnceLock;
 
-pub use standing::{Care, Standing, of_tcp};
+pub use standing::{Asked, Care, Standing, of_tcp};
 
 use super::calls_can_be_refused;
 

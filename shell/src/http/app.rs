@@ -9,6 +9,7 @@ use holon_core::{AgentId, EventSeq, Wall};
 use super::auth::Policy;
 use super::failure::Failure;
 use super::metrics::Metrics;
+use super::peer::Peers;
 use super::route::Handled;
 use super::shutdown::Shutdown;
 use super::signature::Signatures;
@@ -35,6 +36,7 @@ pub struct Parts {
     pub home: Home,
     pub about: About,
     pub policy: Policy,
+    pub peers: Peers,
     /// Of webhooks.
     pub signatures: Signatures,
     pub triggers: TriggerAddresses,

@@ -104,9 +104,19 @@ impl Policy {
         self.mode
     }
 
-    /// How closely the kernel is asked who is at the other end.
-    pub(super) fn care(&self) -> Care {
-        if self.among_commands { Care::Every } else { Care::First }
+    /// How closely the kernel is asked who is at the other end, for a request with these headers; none: not at all,
+    /// since whether there is a token decides, or which one.
+    pub(super) fn care(&self, headers: &HeaderMap) -> Option<Care> {
+        if self.among_commands {
+            return Some(Care::Every);
+        }
+        if self.on_tcp || self.token.is_some() && headers.contains_key(AUTHORIZATION) {
+            return None;
+        }
+        match self.mode {
+            AuthMode::Disabled => Some(Care::Machine),
+            AuthMode::Auto | AuthMode::Required => Some(Care::First),
+        }
     }
 
     /// Whether a caller at that end needs the token.
@@ -145,7 +155,7 @@ impl Policy {
                 Peer::Tcp(Standing::Hidden) => {
                     "a control token is required here of whoever the kernel can't name"
                 }
-                Peer::Tcp(Standing::Owner | Standing::Confined | Standing::Remote)
+                Peer::Tcp(Standing::Owner | Standing::Confined | Standing::Remote | Standing::Unasked)
                 | Peer::Socket
                 | Peer::Confined => "a control token is required here",
             };
@@ -167,7 +177,7 @@ fn refuse_commands(peer: Peer) -> Result<(), Box<Failure>> {
         Peer::Confined | Peer::Tcp(Standing::Confined) => {
             "a confined command can't ask the runtime: it would do what the command can't"
         }
-        Peer::Tcp(Standing::Hidden) => {
+        Peer::Tcp(Standing::Hidden | Standing::Unasked) => {
             "the kernel does not say which process asks, so it may be a confined command, which can't ask the runtime"
         }
         Peer::Socket | Peer::Tcp(Standing::Owner | Standing::Other | Standing::Remote) => return Ok(()),
@@ -352,6 +362,44 @@ mod tests {
         let without = Policy::new(AuthMode::Auto, None, Some(address(LOCAL))).unwrap().among_commands(true);
         assert_eq!(code(&without, local, &[]), Err(Code::MissingToken));
         assert_eq!(code(&without, Peer::Socket, &[]), Ok(Caller::Socket));
+    }
+
+    /// Where the kernel is not asked, nothing that it could say would let anybody in or keep anybody out.
+    #[test]
+    fn the_kernel_is_asked_only_where_its_answer_decides() {
+        let policy = |mode, token| Policy::new(mode, token, Some(address(LOCAL))).unwrap();
+        let own = policy(AuthMode::Auto, None).with_own("token-token");
+        let (none, right, wrong) =
+            (&[][..], &[("authorization", "Bearer token-token")][..], &[("authorization", "Bearer no")][..]);
+        let chosen = policy(AuthMode::Auto, Some("token-token"));
+        let disabled = policy(AuthMode::Disabled, None);
+        for (policy, headers, care) in [
+            (&own, none, Some(Care::First)),
+            (&own, right, None),
+            (&own, wrong, None),
+            (&chosen, none, None),
+            (&chosen, right, None),
+            (&policy(AuthMode::Auto, None), right, Some(Care::First)),
+            (&disabled, none, Some(Care::Machine)),
+            (&policy(AuthMode::Disabled, None).with_own("token-token"), right, None),
+            (&own.clone().among_commands(true), right, Some(Care::Every)),
+            (&chosen.clone().among_commands(true), none, Some(Care::Every)),
+        ] {
+            let mut map = HeaderMap::new();
+            for (name, value) in headers {
+                map.insert(*name, HeaderValue::from_static(value));
+            }
+            assert_eq!(policy.care(&map), care, "{policy:?} {headers:?}");
+            let of = |standing| code(policy, Peer::Tcp(standing), headers);
+            let unasked = of(Standing::Unasked);
+            let here = [Standing::Owner, Standing::Confined, Standing::Hidden, Standing::Other];
+            match care {
+                None => assert!(here.into_iter().chain([Standing::Remote]).all(|who| of(who) == unasked)),
+                Some(Care::Machine) => assert!(here.into_iter().all(|who| of(who) == unasked)),
+                Some(Care::First) => assert_eq!(unasked, Err(Code::MissingToken)),
+                Some(Care::Every) => assert_eq!(unasked, Err(Code::ConfinedCaller)),
+            }
+        }
     }
 
     #[test]

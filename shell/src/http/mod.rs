@@ -31,7 +31,7 @@ pub(crate) mod tests;
 
 pub use app::{About, App, Parts};
 pub use metrics::Metrics;
-pub use peer::{OtherEnd, Peer};
+pub use peer::{OtherEnd, Peer, Peers};
 pub use server::{CONNECTIONS, Listener, serve};
 pub use shutdown::Shutdown;
 pub use table::router;

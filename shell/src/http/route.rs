@@ -237,7 +237,7 @@ impl<Q: DeserializeOwned, B: Body> Call<Q, B> {
             Access::Open | Access::Token => None,
             Access::Signed if app.signatures.are_required() => None,
             Access::Signed | Access::Control => {
-                let peer = other_end.peer(app.policy.care()).await;
+                let peer = other_end.peer(&app.peers, app.policy.care(&parts.headers)).await;
                 Some(app.policy.admit(peer, &parts.headers)?)
             }
         };

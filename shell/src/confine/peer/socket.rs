@@ -1,6 +1,7 @@
 //! The socket at the other end of a TCP connection, where that is a socket of this machine: whose it is, and its number.
-//! The kernel is asked for that one socket (`sock_diag`); where it can't be asked, its list is read.
+//! The kernel is asked for that one socket (`sock_diag`); where it can't be asked, its list is read, once for all.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -32,12 +33,24 @@ pub(super) struct Socket {
     pub(super) inode: u64,
 }
 
-/// The socket of whoever connected from `peer` to `own`; none when no such socket is in this network namespace.
-///
-/// # Errors
-/// The kernel tells nobody.
-pub(super) fn other_end(own: SocketAddr, peer: SocketAddr) -> io::Result<Option<Socket>> {
-    ask(own, peer).or_else(|_| list(own, peer))
+/// Two ends of a connection: here, and there.
+pub(super) type Ends = (SocketAddr, SocketAddr);
+
+/// The kernel does not tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Untold;
+
+/// The sockets of whoever connected, in the order of the connections; none where no such socket is in this network
+/// namespace.
+pub(super) fn other_ends(all: &[Ends]) -> Vec<Result<Option<Socket>, Untold>> {
+    let mut found: Vec<_> = all.iter().map(|&(own, peer)| ask(own, peer).map_err(|_| Untold)).collect();
+    if found.contains(&Err(Untold)) {
+        let listed = list(all);
+        for (ends, found) in all.iter().zip(&mut found).filter(|(_, found)| found.is_err()) {
+            *found = listed.of(*ends);
+        }
+    }
+    found
 }
 
 fn ask(own: SocketAddr, peer: SocketAddr) -> io::Result<Option<Socket>> {
@@ -110,38 +123,60 @@ fn octets(ip: IpAddr) -> [u8; 16] {
     }
 }
 
-/// Line by line: there may be many sockets.
-fn list(own: SocketAddr, peer: SocketAddr) -> io::Result<Option<Socket>> {
-    // A program may reach an address of the fourth version through a socket of the sixth.
-    let names = ["tcp", "tcp6"];
-    let mut first = None;
-    for name in names.into_iter().filter(|name| peer.is_ipv4() || *name == "tcp6") {
-        match File::open(format!("/proc/self/net/{name}")) {
-            Ok(file) => {
-                for line in BufReader::new(file).lines().skip(1) {
-                    if let Some(socket) = listed(&line?, own, peer) {
-                        return Ok(Some(socket));
-                    }
-                }
-            }
-            Err(error) => first = first.or(Some(error)),
-        }
-    }
-    first.map_or(Ok(None), Err)
+/// Sockets of the kernel's list, by the ends of their connections.
+struct Listed {
+    found: HashMap<Ends, Option<Socket>>,
+    /// Whether all of the list could be read.
+    whole: bool,
 }
 
-fn listed(line: &str, own: SocketAddr, peer: SocketAddr) -> Option<Socket> {
-    let mut fields = line.split_ascii_whitespace();
-    let (here, there) = (address(fields.nth(1)?)?, address(fields.next()?)?);
-    let is = |found: (IpAddr, u16), wanted: SocketAddr| found == (wanted.ip().to_canonical(), wanted.port());
-    if !is(here, peer) || !is(there, own) {
-        return None;
+impl Listed {
+    fn of(&self, ends: Ends) -> Result<Option<Socket>, Untold> {
+        match self.found.get(&canonical(ends)).copied().flatten() {
+            None if !self.whole => Err(Untold),
+            found => Ok(found),
+        }
     }
-    Some(Socket { uid: fields.nth(4)?.parse().ok()?, inode: fields.nth(1)?.parse().ok()? })
+}
+
+/// Line by line: there may be many sockets.
+fn list(wanted: &[Ends]) -> Listed {
+    let found = wanted.iter().map(|&ends| (canonical(ends), None)).collect();
+    let mut listed = Listed { found, whole: true };
+    // A program may reach an address of the fourth version through a socket of the sixth.
+    for name in ["tcp", "tcp6"] {
+        listed.whole &= read_list(name, &mut listed.found).is_ok();
+    }
+    listed
+}
+
+fn read_list(name: &str, wanted: &mut HashMap<Ends, Option<Socket>>) -> io::Result<()> {
+    for line in BufReader::new(File::open(format!("/proc/self/net/{name}"))?).lines().skip(1) {
+        if let Some((ends, socket)) = listed(&line?)
+            && let Some(place) = wanted.get_mut(&ends)
+        {
+            place.get_or_insert(socket);
+        }
+    }
+    Ok(())
+}
+
+/// A socket of the list, and the connection of which it is the other end.
+fn listed(line: &str) -> Option<(Ends, Socket)> {
+    let mut fields = line.split_ascii_whitespace();
+    let (there, here) = (address(fields.nth(1)?)?, address(fields.next()?)?);
+    let socket = Socket { uid: fields.nth(4)?.parse().ok()?, inode: fields.nth(1)?.parse().ok()? };
+    Some(((here, there), socket))
+}
+
+/// As the list names them, whatever else belongs to an address.
+fn canonical((own, peer): Ends) -> Ends {
+    let bare = |address: SocketAddr| SocketAddr::new(address.ip().to_canonical(), address.port());
+    (bare(own), bare(peer))
 }
 
 /// `0100007F:1EC6`: each four bytes as a number of this machine, and the port.
-fn address(text: &str) -> Option<(IpAddr, u16)> {
+fn address(text: &str) -> Option<SocketAddr> {
     let (ip, port) = text.split_once(':')?;
     let words = ip
         .as_bytes()
@@ -152,7 +187,7 @@ fn address(text: &str) -> Option<(IpAddr, u16)> {
         Ok(four) => IpAddr::V4(Ipv4Addr::from(four)),
         Err(_) => IpAddr::V6(Ipv6Addr::from(<[u8; 16]>::try_from(&bytes[..]).ok()?)).to_canonical(),
     };
-    Some((ip, u16::from_str_radix(port, 16).ok()?))
+    Some(SocketAddr::new(ip, u16::from_str_radix(port, 16).ok()?))
 }
 
 #[cfg(test)]
@@ -169,6 +204,10 @@ mod tests {
         (client, listener.accept().unwrap().0)
     }
 
+    fn list_one(own: SocketAddr, peer: SocketAddr) -> Option<Socket> {
+        list(&[(own, peer)]).of((own, peer)).unwrap()
+    }
+
     #[test]
     fn the_kernel_and_its_list_know_the_same_socket() {
         for place in ["127.0.0.1:0", "[::1]:0"] {
@@ -178,10 +217,10 @@ mod tests {
             let uid = rustix::process::geteuid().as_raw();
             let found = ask(own, peer).unwrap().unwrap();
             assert_eq!((found.uid, format!("socket:[{}]", found.inode)), (uid, link.display().to_string()));
-            assert_eq!(list(own, peer).unwrap(), Some(found));
+            assert_eq!(list_one(own, peer), Some(found));
             drop((client, server));
             let gone = |socket: Option<Socket>| socket.is_none_or(|socket| socket.inode == 0);
-            assert!(gone(ask(own, peer).unwrap()) && gone(list(own, peer).unwrap()));
+            assert!(gone(ask(own, peer).unwrap()) && gone(list_one(own, peer)));
         }
     }
 
@@ -194,7 +233,7 @@ mod tests {
         let (server, peer) = listener.accept().unwrap();
         let found = ask(own, peer).unwrap();
         assert!(found.is_some_and(|socket| socket.inode != 0), "{found:?}");
-        assert_eq!(list(own, peer).unwrap(), found);
+        assert_eq!(list_one(own, peer), found);
         drop((client, server));
     }
 
@@ -203,6 +242,17 @@ mod tests {
         let (listener, another) = (TcpListener::bind("127.0.0.1:0"), TcpListener::bind("127.0.0.1:0"));
         let [own, peer] = [listener, another].map(|listener| listener.unwrap());
         let [own_at, peer_at] = [&own, &peer].map(|listener| listener.local_addr().unwrap());
-        assert_eq!((ask(own_at, peer_at).unwrap(), list(own_at, peer_at).unwrap()), (None, None));
+        assert_eq!((ask(own_at, peer_at).unwrap(), list_one(own_at, peer_at)), (None, None));
+    }
+
+    #[test]
+    fn a_list_that_can_not_be_read_to_its_end_says_of_nobody_that_there_is_none() {
+        let (client, server) = connected("127.0.0.1:0");
+        let ends = (server.local_addr().unwrap(), client.local_addr().unwrap());
+        let nowhere = ("127.0.0.1:1".parse().unwrap(), "127.0.0.1:2".parse().unwrap());
+        let listed = Listed { whole: false, ..list(&[ends, nowhere]) };
+        assert!(listed.of(ends).is_ok_and(|socket| socket.is_some()));
+        assert_eq!(listed.of(nowhere), Err(Untold));
+        drop((client, server));
     }
 }

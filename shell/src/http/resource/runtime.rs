@@ -1,5 +1,6 @@
 //! The runtime as a whole: what it is, whether it is well, and its end.
 
+use axum::http::HeaderMap;
 use holon_core::agent::identity::Visibility;
 use holon_core::lifecycle::Status;
 use holon_core::view::{SchedulingPosture, View};
@@ -44,7 +45,8 @@ pub(in super::super) async fn root(app: App, _: Call<Nothing, Empty>) -> Handled
 }
 
 pub(in super::super) async fn handshake(app: App, call: Call<Nothing, Empty>) -> Handled<Answer<Handshake>> {
-    let peer = call.other_end.peer(app.policy.care()).await;
+    // As if nothing had been shown: what would be asked for is told.
+    let peer = call.other_end.peer(&app.peers, app.policy.care(&HeaderMap::new())).await;
     let required = app.policy.requires(peer);
     let known = app.policy.admit(peer, &call.headers).is_ok();
     let about = &app.about;

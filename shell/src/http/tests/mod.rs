@@ -35,7 +35,7 @@ use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
 use super::api::{Access, AuthMode};
 use super::auth::Policy;
-use super::{About, App, Metrics, Parts, Shutdown, router, serve};
+use super::{About, App, Metrics, Parts, Peers, Shutdown, router, serve};
 use crate::clock;
 use crate::driver::{Driver, Gate, Start};
 use crate::events::Hub;
@@ -141,6 +141,7 @@ pub(crate) async fn start(home: &Home, setup: &Setup, address: SocketAddr) -> St
         signatures: Signatures::new(setup.webhook_key),
         triggers: TriggerAddresses::new("http://holon.example", TriggerKey::of(home).unwrap()),
         policy: Policy::new(setup.mode, setup.token, Some(address)).unwrap(),
+        peers: Peers::default(),
         metrics,
         shutdown: Shutdown::default(),
         models: vec![model],
