@@ -34,6 +34,7 @@ pub mod continuation;
 pub mod effect;
 pub mod event;
 pub mod execution;
+pub mod fence;
 mod hash;
 pub mod host;
 pub mod ids;

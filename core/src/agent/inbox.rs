@@ -15,9 +15,9 @@ use crate::content::ContentId;
 use crate::continuation::liveness_only;
 use crate::event::InboxFact;
 use crate::event::inbox::{MessageAdmitted, MessageRequeued, RequeueCause};
+use crate::fence::Fence;
 use crate::ids::{MessageId, TimerId};
 use crate::message::{Idempotency, Message, MessageKind, Priority};
-use crate::prompt::Fence;
 use crate::time::Wall;
 
 /// Entries that wait, entries that a run has claimed, and the keys that were seen.

@@ -7,8 +7,8 @@ use super::sabotage::{Case, Script};
 use crate::event::inbox::MessageRequeued;
 use crate::event::turn::TurnStarted;
 use crate::event::{Event, InboxFact, TurnFact};
+use crate::fence::Fence;
 use crate::ids::{MessageId, RunId, Seed};
-use crate::prompt::Fence;
 use crate::testing::{World, agent, calls, context, interjection, prompt, says, tool_says};
 
 fn case(law: &'static str, what: &'static str, sabotage: impl FnOnce(&mut Script)) -> Case {

@@ -6,8 +6,9 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use super::fence::{self, Tag};
+use super::fence;
 use crate::content::Text;
+use crate::fence::Tag;
 use crate::ids::AgentId;
 use crate::names::names;
 

@@ -5,10 +5,11 @@ use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use super::Part;
 use super::fence::split;
-use super::{Fence, Part, Place, Tag};
 use crate::agent::wake::Hint;
 use crate::content::Text;
+use crate::fence::{Fence, Place, Tag};
 use crate::ids::{MessageId, RunId, Seed};
 use crate::input::{ControlRequest, Input};
 use crate::message::{Ingress, MessageKind, Origin, Priority};

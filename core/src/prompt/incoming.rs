@@ -6,7 +6,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use super::fence::{Fence, Place, line};
+use super::fence::line;
 use super::frame::Part;
 use super::sections::shortened;
 use super::worded_parts;
@@ -16,6 +16,7 @@ use crate::agent::wait::recheck;
 use crate::agent::wake::Pending;
 use crate::agent::workspace::Retained;
 use crate::content::Text;
+use crate::fence::{Fence, Place};
 use crate::ids::MessageId;
 use crate::message::{Message, MessageKind, Origin};
 

@@ -17,7 +17,6 @@ pub(crate) mod work;
 
 use alloc::vec::Vec;
 
-pub use fence::{Fence, Place, Tag};
 pub use frame::{Part, PromptBlock, PromptCache, PromptFrame, Stability};
 
 /// The last thing that happens to a text that leaves this module. A test rewords every sentence here, and so shows what

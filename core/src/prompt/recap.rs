@@ -5,12 +5,13 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use super::fence::{Fence, Place, line};
+use super::fence::line;
 use super::frame::Part;
 use super::incoming::NAME_BYTES;
 use super::worded_parts;
 use crate::agent::turn::Round;
 use crate::content::Text;
+use crate::fence::{Fence, Place};
 use crate::model::Block;
 use crate::tool::Receipt;
 

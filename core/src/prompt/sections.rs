@@ -5,13 +5,14 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::earlier::recent_messages;
-use super::fence::{Fence, line};
+use super::fence::line;
 use super::frame::{Part, PromptBlock, PromptCache, PromptFrame, Stability};
 use super::{policy, worded, worded_parts};
 use crate::agent::Agent;
 use crate::config::ContextLimits;
 use crate::content::Text;
 use crate::execution::ExecutionSnapshot;
+use crate::fence::Fence;
 use crate::hash::Fnv;
 use crate::outcome::{LoadedContext, SourceScope};
 

@@ -12,11 +12,11 @@ use crate::event::inbox::MessageDequeued;
 use crate::event::lifecycle::SchedulerPostureDecision;
 use crate::event::operation::OpKind;
 use crate::event::turn::TurnStarted;
+use crate::fence::Fence;
 use crate::host::tx::{Alarm, Opening, Tx};
 use crate::ids::MessageId;
 use crate::lifecycle::{Boundary, Status};
 use crate::message::MessageKind;
-use crate::prompt::Fence;
 use crate::time::{Millis, Wall};
 
 /// Results of tasks that one turn takes beside the first.

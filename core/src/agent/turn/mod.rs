@@ -36,13 +36,13 @@ use crate::event::inbox::OperatorInterjectionAdmitted;
 use crate::event::turn::{
     AssistantRoundRecorded, CompactionCause, ProviderAttemptRecorded, ReminderKind, TurnStarted,
 };
+use crate::fence::Fence;
 use crate::hash::Fnv;
 use crate::ids::{MessageId, RoundIndex, RunId, TurnIndex, WorkItemId};
 use crate::message::Message;
 use crate::model::{AttemptOutcome, AttemptRecord, Block, FailureKind, ModelRef, RoundEnd, TokenUsage};
 use crate::outcome::LoadedContext;
 use crate::price::Amount;
-use crate::prompt::Fence;
 use crate::time::Wall;
 use crate::tool::{Receipt, Verdict};
 use recap::Recap;

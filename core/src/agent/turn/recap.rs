@@ -12,9 +12,10 @@ use crate::agent::turn::{Round, Run, model_round};
 use crate::config::Config;
 use crate::content::Text;
 use crate::event::turn::{CompactionCause, ContextCompacted, FailureArtifact, FailureCategory};
+use crate::fence::Fence;
 use crate::host::tx::Tx;
 use crate::model::{Block, ModelRef};
-use crate::prompt::{Fence, notes};
+use crate::prompt::notes;
 use crate::tool::Tool;
 
 /// Rounds at the end that are always shown whole.

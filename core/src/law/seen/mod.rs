@@ -27,6 +27,7 @@ use crate::event::turn::{
     AssistantRoundRecorded, CompactionCause, ProviderAttemptRecorded, TurnStarted, TurnTerminal,
 };
 use crate::event::{BriefFact, Event, InboxFact, SchedulingFact, TurnFact};
+use crate::fence::Fence;
 use crate::ids::{
     BriefId, EventSeq, LetterId, MessageId, OpId, RunId, StepSeq, TaskId, TimerId, TurnIndex, WaitId,
     WorkItemId, WorktreeId,
@@ -34,7 +35,6 @@ use crate::ids::{
 use crate::lifecycle::{ControlAction, Status};
 use crate::message::MessageKind;
 use crate::model::{Block, RoundEnd};
-use crate::prompt::Fence;
 use crate::record::Record;
 use crate::scheduler::{DecisionKind, SchedulerDecision};
 use crate::terminal::TurnKind;

@@ -4,9 +4,9 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 use crate::event::inbox::{MessageAdmitted, MessageRequeued};
+use crate::fence::Fence;
 use crate::ids::{MessageId, RunId};
 use crate::message::{MessageKind, Priority};
-use crate::prompt::Fence;
 
 #[derive(Debug, Clone, Default)]
 pub(in crate::law) struct Queue {

@@ -5,9 +5,9 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::content::Text;
+use crate::fence::Fence;
 use crate::ids::{MessageId, RunId, StepSeq, TaskId, TurnIndex, WorkItemId};
 use crate::model::{AttemptOutcome, ModelRef, RoundEnd};
-use crate::prompt::Fence;
 use crate::time::Wall;
 
 /// The run in progress.
