@@ -173,7 +173,9 @@ fn a_run_in_a_subfolder_finds_the_instructions_of_its_repository() {
 
 #[test]
 fn the_summary_names_the_instructions_of_the_last_turn() {
-    let daemon = Daemon::new(&Provider::start([says("one"), says("two")]));
+    let slow = says("three").late(Duration::from_secs(60));
+    let provider = Provider::start([says("one"), says("two"), slow]);
+    let daemon = Daemon::new(&provider);
     daemon.start();
     daemon.ok(&["prompt", "--wait=settled", "first"]);
     let sources = || daemon.ok(&["status", "--json"]).json()["instruction_sources"].clone();
@@ -188,5 +190,10 @@ fn the_summary_names_the_instructions_of_the_last_turn() {
     assert_eq!((&told["scope"], &told["bytes"]), (&json!("agent"), &json!(text.len())), "{told}");
     assert!(told["path"].as_str().is_some_and(|path| path.ends_with("agents/main/AGENTS.md")), "{told}");
     assert_eq!(told["content_id"].as_str().map(str::len), Some(64), "{told}");
+    assert!(daemon.ok(&["status"]).stdout.contains("AGENTS.md (23 bytes)"));
+    // A turn in progress is the newest one: it is told the same way, once.
+    daemon.ok(&["prompt", "third"]);
+    provider.wait_for_requests(3);
+    assert_eq!(sources(), json!([told]));
     assert!(daemon.ok(&["status"]).stdout.contains("AGENTS.md (23 bytes)"));
 }

@@ -71,6 +71,7 @@ fn none_is_none_and_more_than_there_may_be_is_refused() {
     daemon.0.run(&["daemon", "logs", "-n", "10001"]).refused(2, &["0..=10000"]);
 }
 
+/// (A key that is refused would be no end: the prompt waits for the right one.)
 #[test]
 fn the_end_of_a_wait_is_the_verdict() {
     let provider = Provider::start([end_to_end::provider::fails(400, "bad request")]);

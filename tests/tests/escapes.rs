@@ -267,9 +267,11 @@ fn no_child_gets_further_than_its_parent() {
         );
         let child = told(&[("ExecCommand", json!({ "cmd": cmd, "login": false }))]);
         let spawn = json!({ "initial_message": child, "workspace_mode": mode });
-        scene.calls(&[("SpawnAgent", spawn)]);
-        let said = || scene.daemon.ok(&["transcript", "--agent", "a"]).stdout;
-        wait_for("the report of the child", || said().contains("held-42") && said().contains("done-42"));
+        // The child is waited for, and what its report brings.
+        let asked = told(&[("SpawnAgent", spawn)]);
+        scene.daemon.ok(&["prompt", "--wait=settled", "--agent", "a", &asked]);
+        let said = scene.daemon.ok(&["transcript", "--agent", "a"]).stdout;
+        assert!(said.contains("held-42") && said.contains("done-42"), "{mode}: {said}");
         assert_eq!(scene.kept(), before, "{mode}");
     }
 }

@@ -158,9 +158,13 @@ fn a_thousand_calls_have_a_thousand_results() {
 fn texts_of_any_kind_are_taken() {
     let wide = "aß€😀\u{301}\u{200d}".repeat(40);
     for trial in both() {
-        for (text, expected) in [("", Value::Null), (" \n", Value::Null), (&*wide, json!(wide))] {
+        // Without a word there is no answer, and that is no success.
+        for (text, expected, code) in
+            [("", Value::Null, 1), (" \n", Value::Null, 1), (&*wide, json!(wide), 0)]
+        {
             let (told, _) = trial.against([says(text).dribble(Duration::from_micros(200))]);
             assert_eq!((&told.report["final_text"], told.results().len()), (&expected, 0));
+            assert_eq!(told.ended.code, Some(code), "{text:?}: {}", told.report);
         }
     }
 }

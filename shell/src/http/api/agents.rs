@@ -4,7 +4,6 @@ use holon_core::agent::identity::{AgentKind, Ownership, ProfilePreset, Visibilit
 use holon_core::agent::workspace::ExecutionBinding;
 use holon_core::ids::MessageId;
 use holon_core::lifecycle::Status;
-use holon_core::outcome::SourceScope;
 use holon_core::view::{ActiveChild, AgentSummary, Explanation};
 use holon_core::{AgentId, EventSeq, RunId, Wall};
 use schemars::JsonSchema;
@@ -82,19 +81,9 @@ pub struct AgentStatus {
     /// Its children that are alive, and how they stand.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub active_children: Vec<ActiveChild>,
-    /// The instruction files that the turn in progress has read.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub instruction_sources: Vec<SourceName>,
     /// Why this is the last durable state, and not the present one: the ledger waits for its disk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ledger_waits: Option<String>,
-}
-
-/// A file of standing instructions.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct SourceName {
-    pub scope: SourceScope,
-    pub path: String,
 }
 
 /// Why an agent is as it is, with what its events add.

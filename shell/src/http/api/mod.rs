@@ -20,7 +20,7 @@ mod workspaces;
 
 pub use agents::{
     AgentListEntry, AgentState, AgentStatus, AgentWhy, DamagedAgent, EventMark, ListQuery, Listed,
-    RecentQuery, SourceName, Trouble,
+    RecentQuery, Trouble,
 };
 pub use briefs::{Brief, Briefs};
 pub use control::{

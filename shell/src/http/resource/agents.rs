@@ -1,6 +1,5 @@
 //! Agents as they are: the list, the summary, the explanation, and what a projection begins with.
 
-use holon_core::agent::Agent;
 use holon_core::agent::identity::{AgentSpec, Visibility};
 use holon_core::event::LifecycleFact;
 use holon_core::lifecycle::Status;
@@ -10,7 +9,7 @@ use holon_core::{AgentId, Event, EventSeq, Record};
 use super::super::App;
 use super::super::api::{
     AgentListEntry, AgentState, AgentStatus, AgentWhy, DamagedAgent, ListQuery, Listed, Nothing, PageQuery,
-    RecentQuery, SourceName,
+    RecentQuery,
 };
 use super::super::body::Empty;
 use super::super::code::Code;
@@ -87,7 +86,6 @@ struct Seen {
     summary: AgentSummary,
     why: Explanation,
     children: Vec<ActiveChild>,
-    sources: Vec<SourceName>,
     tasks: Vec<TaskLine>,
     /// Why it is not the present moment.
     waits: Option<String>,
@@ -99,12 +97,11 @@ impl Seen {
             let known = view.agent(agent)?;
             let tasks = known.tasks.active().map(TaskLine::from).collect::<Vec<_>>();
             let children = view.children(agent).collect::<Vec<_>>();
-            Some((view.summary(agent)?, view.explain(agent)?, tasks, children, sources(known)))
+            Some((view.summary(agent)?, view.explain(agent)?, tasks, children))
         };
-        let Looked { seen: (summary, why, mut tasks, children, sources), waits } =
-            look(app, agent, read).await?;
+        let Looked { seen: (summary, why, mut tasks, children), waits } = look(app, agent, read).await?;
         tasks.reverse();
-        Ok(Self { summary, why, children, sources, tasks, waits })
+        Ok(Self { summary, why, children, tasks, waits })
     }
 
     fn status(&self, app: &App) -> AgentStatus {
@@ -112,7 +109,6 @@ impl Seen {
             boundaries: workspaces::boundaries(app, &self.summary.agent_id, &self.summary.workspace),
             summary: self.summary.clone(),
             active_children: self.children.clone(),
-            instruction_sources: self.sources.clone(),
             ledger_waits: self.waits.clone(),
         }
     }
@@ -121,12 +117,6 @@ impl Seen {
         let why = why::with_events(app, self.why.clone())?;
         Ok(AgentWhy { ledger_waits: self.waits.clone(), active_tasks: self.tasks.clone(), ..why })
     }
-}
-
-fn sources(agent: &Agent) -> Vec<SourceName> {
-    let context = agent.run.as_ref().and_then(|run| run.context.as_ref());
-    let sources = context.into_iter().flat_map(|context| &context.sources);
-    sources.map(|source| SourceName { scope: source.scope, path: source.path.clone() }).collect()
 }
 
 /// A number within its bounds, or its default.
