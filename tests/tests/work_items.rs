@@ -1,7 +1,7 @@
 //! Work items: an agent that makes, picks and completes them, and an operator beside it.
 
 use end_to_end::daemon::Daemon;
-use end_to_end::provider::{Provider, calls, says};
+use end_to_end::provider::{Provider, calls, fails, says};
 use end_to_end::wait_for;
 use serde_json::{Value, json};
 
@@ -194,5 +194,37 @@ fn an_aborted_turn_stalls_its_item() {
     assert!(why.contains("work_1"), "{why}");
     daemon.ok(&["prompt", "what is the matter?"]);
     wait_for("its own turn again", || provider.requests().len() == 5);
+    assert_eq!(items(&daemon, "runnable").len(), 1);
+}
+
+/// The same turn again would be as long: nothing asks for it before somebody turns to the item.
+#[test]
+fn a_turn_that_is_too_long_blocks_its_item() {
+    use end_to_end::provider::Reply;
+    let item = json!({ "work_item_id": "work_1" });
+    let refused = || {
+        let text = r#"{"error":{"code":"context_length_exceeded","message":"maximum context length is 10"}}"#;
+        fails(400, text)
+    };
+    let provider = Provider::start([
+        calls(&[("CreateWorkItem", json!({ "objective": "repair the build" })), ("PickWorkItem", item)]),
+        says("I begin."),
+        refused(),
+        refused(),
+        says("I see."),
+        Reply::Late(std::time::Duration::from_secs(60), Box::new(says("never"))),
+    ]);
+    let daemon = Daemon::new(&provider);
+    daemon.start();
+    daemon.ok(&["prompt", "go"]);
+    wait_for("its own turn to end", || !items(&daemon, "waiting_for_operator").is_empty());
+    let blocked = items(&daemon, "blocked");
+    let said = (&blocked[0]["scheduling_state"], &blocked[0]["stall_reason"], &blocked[0]["recheck_at"]);
+    assert_eq!(said, (&json!("blocked"), &json!("context_length_exceeded"), &Value::Null), "{blocked:?}");
+    let events = daemon.ok(&["tail", "--events", "512", "--json"]).stdout;
+    assert!(events.contains("work_1 (context_length_exceeded)"), "{events}");
+    assert_eq!(provider.requests().len(), 4, "once more in short, and never again by itself");
+    daemon.ok(&["prompt", "take half of it"]);
+    wait_for("its own turn again", || provider.requests().len() == 6);
     assert_eq!(items(&daemon, "runnable").len(), 1);
 }
