@@ -21,6 +21,7 @@ use crate::agent::inbox::Seen;
 use crate::agent::model::ModelState;
 use crate::agent::outside::Outside;
 use crate::agent::turn::recap::Window;
+use crate::agent::turn::told::Told;
 use crate::agent::wait::{Wait, WaitKind};
 use crate::agent::wake::Pending;
 use crate::agent::work::WorkState;
@@ -334,6 +335,7 @@ impl<'a> View<'a> {
         let recent = Window::of_chain(config, &config.models).recent();
         let work = WorkOutline::of(&agent.work, agent.waits.own.as_ref());
         let work = work.as_deref().map(prompt::work::told);
+        let told = Told::with(&agent.work, &agent.waits, &agent.tasks, message.id);
         Ok(PromptPreview {
             frame: sections::frame(
                 agent,
@@ -342,7 +344,7 @@ impl<'a> View<'a> {
                 (work.as_deref(), Some(recent)),
                 Fence::PREVIEW,
             ),
-            input: incoming::current_input(agent, &message, Fence::PREVIEW),
+            input: incoming::current_input(agent, &message, &told, Fence::PREVIEW),
             tools: Window::of_chain(config, &config.models).tools(agent.spec.depth, config.children.depth),
         })
     }

@@ -11,6 +11,7 @@ use super::outside;
 use super::sleep::Sleep;
 use super::task::{Task, TaskStatus};
 use super::turn::Run;
+use super::turn::told::Told;
 use super::unattended::Exhausted;
 use super::work::outline::WorkOutline;
 use super::{Agent, OpenOp};
@@ -167,6 +168,7 @@ impl Agent {
                     rounds: core::mem::take(&mut run.rounds),
                     notes,
                     recap: core::mem::take(&mut run.recap),
+                    told: core::mem::take(&mut run.told),
                 }
             }
             Some(_) | None => Left::default(),
@@ -214,6 +216,12 @@ impl Agent {
             let entry = self.inbox.claimed_mut(fact.message_id);
             self.run = entry.map(|entry| Run::new(at, fact, entry, also, execution));
             if let Some(run) = &mut self.run {
+                let known = core::mem::take(&mut run.told);
+                let told = core::iter::once(&fact.message_id).chain(&fact.also).map(|message| {
+                    let known = known.iter().find(|told| told.message == *message).cloned();
+                    known.unwrap_or_else(|| Told::with(&self.work, &self.waits, &self.tasks, *message))
+                });
+                run.told = told.collect();
                 run.own = own && fact.interjected.is_empty();
                 let all = core::iter::once(&run.incoming).chain(&run.also);
                 run.heard = all.flat_map(|message| Heard::with(&self.hints, &self.tasks, message)).collect();

@@ -70,11 +70,12 @@ pub(super) fn stop(tx: &mut Tx<'_>) -> ControlOutcome {
     let running: Vec<MessageId> = tx.agent().run.iter().flat_map(Run::messages).collect();
     let lost_hints = tx.agent().hints.sources(&running);
     // What it executes now has an end that somebody has to wait for: until then it writes to its root.
-    task::promote::at_stop(tx);
+    let given_up = task::promote::at_stop(tx);
     let told = running.iter().flat_map(|message| tx.agent().tasks.told_by(*message));
     let unshown = told.filter(|task| task.end.as_ref().is_some_and(|end| !end.shown));
     let untold_tasks = unshown.map(|task| task.id).collect();
     let mut aborted = Aborted { lost_hints, untold_tasks, ..abort_run(tx, TurnReason::Stopped) };
+    aborted.ops.splice(..0, given_up);
     task::operator::give_up(tx, &Reject::AgentStopped { agent: tx.agent().id.clone() });
     let alive = tx.agent().tasks.children().filter(|(task, _)| task.child_end.is_none());
     aborted.children = alive.map(|(_, child)| child.child_agent_id.clone()).collect();

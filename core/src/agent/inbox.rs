@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use super::turn::recap::Recap;
+use super::turn::told::Told;
 use super::turn::{Note, Round};
 use super::unattended;
 use crate::config::QueueLimits;
@@ -64,6 +65,9 @@ pub struct Entry {
     /// Notes after them, which no round has followed yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Note>,
+    /// What is told with it, and with the results that its runs take beside it, since its first run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub told: Vec<Told>,
     /// Prompts that interrupted runs have taken in, in that order: the next run takes them along. Whatever else becomes
     /// of what the message itself says, they are an operator's word that a model has to see.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -82,6 +86,7 @@ pub(super) struct Left {
     pub(super) rounds: Vec<Round>,
     pub(super) notes: Vec<Note>,
     pub(super) recap: Recap,
+    pub(super) told: Vec<Told>,
 }
 
 impl Entry {
@@ -247,6 +252,7 @@ impl Inbox {
             known: false,
             held_since: None,
             carried: Vec::new(),
+            told: Vec::new(),
             recap: Recap::default(),
             notes: Vec::new(),
             interjected: Vec::new(),
@@ -312,6 +318,7 @@ impl Inbox {
         entry.carried.extend(left.rounds);
         entry.notes = left.notes;
         entry.recap = left.recap;
+        entry.told = left.told;
         let host = fact.interjected_into.and_then(|host| self.claimed.get_mut(&host));
         entry.host = host.as_ref().map(|host| host.message.id);
         if let Some(host) = host {

@@ -269,14 +269,18 @@ impl Hints {
         sources.into_iter().cloned().collect()
     }
 
-    fn told_by_tick(&mut self, fact: &WakeTickQueued) {
+    /// Says whether the agent may have sent itself all that is told.
+    fn told_by_tick(&mut self, fact: &WakeTickQueued) -> bool {
         let left = |source: &String| fact.left.contains(source);
         let pending = core::mem::take(&mut self.pending).into_iter();
         let (left, told): (BTreeMap<_, _>, BTreeMap<_, _>) = pending.partition(|(source, _)| left(source));
         self.pending = left;
-        let told = told.into_values().chain(core::mem::take(&mut self.folded).into_values()).collect();
+        let told: Vec<Pending> =
+            told.into_values().chain(core::mem::take(&mut self.folded).into_values()).collect();
+        let own = self.others == 0 && told.iter().all(|pending| pending.hint.repeats);
         self.told.insert(fact.message_id, told);
         (self.others, self.others_before) = (0, None);
+        own
     }
 
     pub(super) fn settled(&mut self, message: MessageId) {
@@ -334,9 +338,8 @@ impl Agent {
                 self.hinted(at, &fact.hint);
             }
             WakeFact::WakeTickQueued(fact) => {
-                let own = self.hints.are_own();
+                let own = self.hints.told_by_tick(fact);
                 self.inbox.set_own(fact.message_id, own);
-                self.hints.told_by_tick(fact);
                 if fact.contentful && !own {
                     self.outside.told(at, self.hints.told_by(fact.message_id));
                 }

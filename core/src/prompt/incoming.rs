@@ -12,7 +12,8 @@ use super::sections::shortened;
 use super::worded_parts;
 use crate::agent::Agent;
 use crate::agent::task::Task;
-use crate::agent::wait::recheck;
+use crate::agent::turn::told::{Obstacle, Told};
+use crate::agent::wait::Wait;
 use crate::agent::wake::Pending;
 use crate::agent::workspace::Retained;
 use crate::content::Text;
@@ -35,8 +36,8 @@ const EACH_CHARS: u32 = 8_000;
 /// Bytes of each thing that hints were about before the last one.
 const SUBJECT_BYTES: usize = 100;
 
-/// The message that the turn is for, with what it is, and whatever it tells of.
-pub(crate) fn current_input(agent: &Agent, message: &Message, fence: Fence) -> Vec<Part> {
+/// The message that the turn is for, with what it is, and whatever is told with it.
+pub(crate) fn current_input(agent: &Agent, message: &Message, told: &Told, fence: Fence) -> Vec<Part> {
     let place = Place::Message(message.id);
     let mut parts = alloc::vec![Part::Rendered(format!(
         "[message {} | kind {} | from {} | class {} | received {}]\n",
@@ -46,19 +47,19 @@ pub(crate) fn current_input(agent: &Agent, message: &Message, fence: Fence) -> V
         message.authority_class,
         message.created_at
     ))];
-    let (heading, mut told) = ended_waits(agent, message.id);
+    let (heading, waits) = ended_waits(told.waits.iter());
     parts.extend(heading);
-    told.insert_str(0, &names(&message.origin, &message.source_refs, message.correlation_id.as_deref()));
-    parts.extend(tasks(agent, message, fence, &mut told));
+    let mut about = names(&message.origin, &message.source_refs, message.correlation_id.as_deref()) + &waits;
+    parts.extend(tasks(&told.tasks, message, fence, &mut about));
     let body = Part::Given(message.body.text.clone());
     if message.kind == MessageKind::OperatorPrompt {
-        parts.extend((!told.is_empty()).then(|| fence.quoted(place, alloc::vec![Part::Rendered(told)])));
+        parts.extend((!about.is_empty()).then(|| fence.quoted(place, alloc::vec![Part::Rendered(about)])));
         parts.push(body);
         return worded_parts(parts);
     }
-    let names = (!told.is_empty()).then(|| Part::Rendered(told + "\n"));
-    let mut quoted: Vec<Part> = names.into_iter().chain([body]).collect();
-    quoted.extend(rechecks(agent, message.id));
+    let about = (!about.is_empty()).then(|| Part::Rendered(about + "\n"));
+    let mut quoted: Vec<Part> = about.into_iter().chain([body]).collect();
+    quoted.extend(rechecks(&told.rechecks));
     parts.push(fence.quoted(place, quoted));
     parts.extend(hints(agent.hints.told_by(message.id), fence, place));
     worded_parts(parts)
@@ -68,7 +69,7 @@ pub(crate) fn current_input(agent: &Agent, message: &Message, fence: Fence) -> V
 pub(crate) fn interjection(agent: &Agent, message_id: MessageId, text: &Text, fence: Fence) -> Vec<Part> {
     let heading = format!("[message {message_id} | the operator interjects | class operator_instruction]\n");
     let mut parts = alloc::vec![Part::Rendered(heading)];
-    let (heading, told) = ended_waits(agent, message_id);
+    let (heading, told) = ended_waits(agent.waits.ended_by(message_id));
     parts.extend(heading);
     let place = Place::Message(message_id);
     parts.extend((!told.is_empty()).then(|| fence.quoted(place, alloc::vec![Part::Rendered(told)])));
@@ -122,16 +123,16 @@ pub(crate) fn names(
 }
 
 /// The tasks that a message tells of. Of the one that it is about it says the result itself.
-fn tasks(agent: &Agent, message: &Message, fence: Fence, told: &mut String) -> Vec<Part> {
-    let count = agent.tasks.told_by(message.id).count();
-    if let (0, Origin::Task { task_id }) = (count, &message.origin) {
+fn tasks(tasks: &[Task], message: &Message, fence: Fence, told: &mut String) -> Vec<Part> {
+    if let ([], Origin::Task { task_id }) = (tasks, &message.origin) {
         // It ended so long ago that nothing else is remembered of it.
         return alloc::vec![Part::Rendered(format!("[task {task_id}]\n"))];
     }
     let alone = message.kind == MessageKind::TaskResult;
-    let chars = (TOGETHER_CHARS / u32::try_from(count.max(1)).unwrap_or(u32::MAX)).min(EACH_CHARS);
+    let count = u32::try_from(tasks.len().max(1)).unwrap_or(u32::MAX);
+    let chars = (TOGETHER_CHARS / count).min(EACH_CHARS);
     let mut parts = Vec::new();
-    for task in agent.tasks.told_by(message.id) {
+    for task in tasks {
         let status = task.end.as_ref().and_then(|end| end.exit_status);
         let status = status.map_or_else(String::new, |status| format!(", exit status {status}"));
         parts.push(Part::Rendered(format!("[task {} | {}{status}]\n", task.id, task.status)));
@@ -218,16 +219,26 @@ fn about(Pending { hint, about, .. }: &Pending) -> String {
 }
 
 /// What is to be looked at again because of a message.
-fn rechecks(agent: &Agent, message: MessageId) -> Option<Part> {
-    let told = recheck::told_by(agent, message).map(|told| format!("\n{}", line(&told, LINE_BYTES)));
+fn rechecks(obstacles: &[Obstacle]) -> Option<Part> {
+    let told = obstacles.iter().map(|Obstacle { work_item_id, wait, blocked_by }| {
+        let told = match (work_item_id, wait) {
+            (Some(item), Some(wait)) => format!("{item} waits ({}): {}", wait.id, wait.waiting_for),
+            (Some(item), None) => {
+                format!("{item} is blocked by: {}", blocked_by.as_deref().unwrap_or_default())
+            }
+            (None, Some(wait)) => format!("You wait ({}): {}", wait.id, wait.waiting_for),
+            (None, None) => String::new(),
+        };
+        format!("\n{}", line(&told, LINE_BYTES))
+    });
     let told: String = told.collect();
     (!told.is_empty()).then_some(Part::Rendered(told))
 }
 
 /// The waits that a message ends: which, and what for.
-fn ended_waits(agent: &Agent, message: MessageId) -> (Option<Part>, String) {
+fn ended_waits<'a>(waits: impl Iterator<Item = &'a Wait>) -> (Option<Part>, String) {
     let (mut heading, mut told) = (String::new(), String::new());
-    for wait in agent.waits.ended_by(message) {
+    for wait in waits {
         let owner = wait.work_item_id.map_or_else(String::new, |item| format!(" of {item}"));
         heading += &format!("[ends {}{owner}]\n", wait.id);
         told += &format!("{} waited for: {}\n", wait.id, line(&wait.waiting_for, LINE_BYTES));

@@ -55,21 +55,23 @@ pub(crate) fn at_shutdown(tx: &mut Tx<'_>) {
     }
 }
 
-/// A stop ends the command that the run waits for, as it ends every task: with an end that is waited for.
-pub(crate) fn at_stop(tx: &mut Tx<'_>) {
-    if let Some(op) = foreground(tx) {
-        no_more(tx);
-        create(tx, op, TaskOrigin::PromotedAtStop);
-    }
+/// A stop ends the command that the run waits for, as it ends every task: with an end that is waited for. Says which
+/// operation it gives up for that.
+pub(crate) fn at_stop(tx: &mut Tx<'_>) -> Option<OpId> {
+    let op = foreground(tx)?;
+    let given_up = no_more(tx);
+    create(tx, op, TaskOrigin::PromotedAtStop);
+    given_up
 }
 
-/// The command ended before its call could be told that it goes on.
-pub(crate) fn no_more(tx: &mut Tx<'_>) {
+/// The command ended before its call could be told that it goes on: nobody reads what it has written so far.
+pub(crate) fn no_more(tx: &mut Tx<'_>) -> Option<OpId> {
     let reading =
         tx.agent().ops.iter().find(|(_, open)| open.kind == OpKind::PromoteCommand).map(|(op, _)| *op);
     if let Some(op) = reading {
         tx.cancel(op, Settlement::Cancelled);
     }
+    reading
 }
 
 /// The command that the run waits for.

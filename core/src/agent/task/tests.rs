@@ -410,6 +410,24 @@ fn results_that_wait_together_are_told_by_one_turn() {
     assert_eq!(world.agent("main").inbox.totals().0, 0);
 }
 
+/// What it has shown already stays as it was shown: the other result has a turn of its own.
+#[test]
+fn a_turn_that_goes_on_takes_no_further_results() {
+    let mut world = two();
+    end(&mut world, CommandEnd::Exited, Some(0));
+    world.complete_one("main", OpKind::LoadContext, context());
+    let call = calls(&[("", "CreateWorkItem", r#"{"objective":"look"}"#)]);
+    world.complete_one("main", OpKind::CallModel, call);
+    let first = world.agent("main").run.as_ref().unwrap().message;
+    end(&mut world, CommandEnd::Exited, Some(1));
+    world.crash();
+    let run = world.agent("main").run.as_ref().unwrap();
+    assert_eq!((run.message, run.rounds.len(), run.also.len()), (first, 1, 0));
+    world.complete_one("main", OpKind::LoadContext, context());
+    world.complete_one("main", OpKind::CallModel, says("told"));
+    assert!(world.agent("main").run.as_ref().is_some_and(|run| run.message != first));
+}
+
 #[test]
 fn what_a_stopped_run_was_to_tell_is_told_after_the_start() {
     let mut world = two();

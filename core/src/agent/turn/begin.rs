@@ -64,8 +64,11 @@ pub(crate) fn begin(tx: &mut Tx<'_>, message_id: MessageId, boundary: Boundary) 
 /// begun with.
 pub(crate) fn further_results(agent: &Agent, config: &Config, now: Wall, first: MessageId) -> Vec<MessageId> {
     let result = |entry: &&Entry| entry.message.kind == MessageKind::TaskResult && !entry.known;
-    if !agent.inbox.queued_entry(first).as_ref().is_some_and(result) {
-        return Vec::new();
+    let Some(entry) = agent.inbox.queued_entry(first).filter(result) else { return Vec::new() };
+    if !entry.is_fresh() {
+        // Its turn goes on with what it was begun with.
+        let begun = entry.told.iter().map(|told| told.message).filter(|id| *id != first);
+        return begun.filter(|id| agent.inbox.queued_entry(*id).as_ref().is_some_and(result)).collect();
     }
     let mut room = Window::of_chain(config, &model::chain(agent, config)).recent();
     let ready = agent.inbox.queued().filter(|entry| !agent.defers(entry, now));

@@ -14,6 +14,7 @@ pub(crate) mod outage;
 pub mod recap;
 pub(crate) mod report;
 pub(crate) mod request;
+pub mod told;
 pub(crate) mod tools;
 
 use alloc::boxed::Box;
@@ -46,6 +47,7 @@ use crate::price::Amount;
 use crate::time::Wall;
 use crate::tool::{Receipt, Verdict};
 use recap::Recap;
+use told::Told;
 
 /// One attempt at a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,6 +69,9 @@ pub struct Run {
     /// What the tags of its fences are derived from; the same for all runs of a message.
     #[serde(default = "no_fence")]
     pub fence: Fence,
+    /// What is told with its messages: that of the first, then of the others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub told: Vec<Told>,
     /// What its messages tell of, beside what they say themselves.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub heard: Vec<Heard>,
@@ -312,6 +317,7 @@ impl Run {
             work_item: fact.work_item_id,
             work: None,
             fence: fact.fence.unwrap_or_else(no_fence),
+            told: core::mem::take(&mut entry.told),
             heard: Vec::new(),
             started_at: at,
             models: fact.models.clone(),

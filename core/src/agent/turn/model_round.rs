@@ -87,7 +87,9 @@ fn performed(tx: &mut Tx<'_>, op: OpId, kind: OpKind, outcome: ToolOutcome) {
     let ToolOutcome { mut receipt, duration_ms, .. } = outcome;
     match kind {
         OpKind::PromoteCommand => return task::promote::promoted(tx, Some(receipt)),
-        OpKind::RunCommand => task::promote::no_more(tx),
+        OpKind::RunCommand => {
+            task::promote::no_more(tx);
+        }
         OpKind::CallTool => {
             receipt.facts.shown_task = shows.filter(|_| receipt.error.is_none());
             if let (Some(input), Some(task)) = (receipt.facts.input.clone(), tools::open_task(tx)) {

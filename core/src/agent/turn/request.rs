@@ -177,10 +177,10 @@ fn conversation(agent: &Agent, run: &Run, window: Window) -> Vec<Item> {
 
 /// What the turn is for.
 fn input(agent: &Agent, run: &Run) -> Vec<Part> {
-    let mut parts = incoming::current_input(agent, &run.incoming, run.fence);
-    for message in &run.also {
-        parts.push(Part::Rendered("\n".into()));
-        parts.extend(incoming::current_input(agent, message, run.fence));
+    let mut parts = Vec::new();
+    for (message, told) in core::iter::once(&run.incoming).chain(&run.also).zip(&run.told) {
+        parts.extend((!parts.is_empty()).then(|| Part::Rendered("\n".into())));
+        parts.extend(incoming::current_input(agent, message, told, run.fence));
     }
     parts
 }

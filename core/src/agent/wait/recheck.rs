@@ -9,11 +9,12 @@ use alloc::vec::Vec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Wait;
+use super::{Wait, Waits};
 use crate::agent::Agent;
 use crate::agent::evidence::{self, Evidence};
 use crate::agent::turn::report;
-use crate::agent::work::WorkItem;
+use crate::agent::turn::told::Obstacle;
+use crate::agent::work::{WorkItem, WorkItems};
 use crate::content::Text;
 use crate::event::wait::{RecheckGivenUp, Rechecked, WorkItemRecheckDue};
 use crate::host::tx::Tx;
@@ -138,12 +139,16 @@ impl Owner<'_> {
 
 /// Everyone who has a recheck: items in order, then the agent itself.
 fn owners(agent: &Agent) -> impl Iterator<Item = Owner<'_>> {
-    let items = agent.work.open().filter_map(|item| {
+    all_of(&agent.work, &agent.waits)
+}
+
+fn all_of<'a>(work: &'a WorkItems, waits: &'a Waits) -> impl Iterator<Item = Owner<'a>> {
+    let items = work.open().filter_map(|item| {
         let recheck = item.recheck.as_ref()?;
         Some(Owner { work_item: Some(item), wait: item.wait.as_ref(), recheck })
     });
-    let own = agent.waits.recheck.iter();
-    items.chain(own.map(|recheck| Owner { work_item: None, wait: agent.waits.own.as_ref(), recheck }))
+    let own = waits.recheck.iter();
+    items.chain(own.map(|recheck| Owner { work_item: None, wait: waits.own.as_ref(), recheck }))
 }
 
 /// When the next recheck is due that is not due yet.
@@ -201,16 +206,17 @@ fn said(due: &[Owner<'_>]) -> String {
     format!("Look whether this still stands in the way: {}{more}.", named.join(", "))
 }
 
-/// What a message tells to look at, a line for each of the first.
-pub(crate) fn told_by(agent: &Agent, message: MessageId) -> impl Iterator<Item = String> {
-    let told = owners(agent).filter(move |owner| owner.recheck.is_told_by(message));
-    told.take(NAMED).map(|owner| match (owner.work_item, owner.wait) {
-        (Some(item), Some(wait)) => format!("{} waits ({}): {}", item.id, wait.id, wait.waiting_for),
-        (Some(item), None) => {
-            format!("{} is blocked by: {}", item.id, item.blocked_by.as_deref().unwrap_or_default())
-        }
-        (None, Some(wait)) => format!("You wait ({}): {}", wait.id, wait.waiting_for),
-        (None, None) => String::new(),
+/// What a message tells to look at, the first of it.
+pub(in crate::agent) fn told_by<'a>(
+    work: &'a WorkItems,
+    waits: &'a Waits,
+    message: MessageId,
+) -> impl Iterator<Item = Obstacle> + 'a {
+    let told = all_of(work, waits).filter(move |owner| owner.recheck.is_told_by(message));
+    told.take(NAMED).map(|owner| Obstacle {
+        work_item_id: owner.id(),
+        wait: owner.wait.cloned(),
+        blocked_by: owner.work_item.and_then(|item| item.blocked_by.clone()),
     })
 }
 

@@ -1,0 +1,50 @@
+//! What stands beside a message when its first run begins: the waits that it ends, the tasks that it tells of, and what is
+//! to be looked at again. All runs of the message show it so, whatever changes meanwhile; how it is worded is the
+//! prompt's business.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use crate::agent::task::{Task, Tasks};
+use crate::agent::wait::{Wait, Waits, recheck};
+use crate::agent::work::WorkItems;
+use crate::ids::{MessageId, WorkItemId};
+
+/// What is told with a message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Told {
+    pub message: MessageId,
+    /// Waits that it ends, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waits: Vec<Wait>,
+    /// Tasks whose end it tells.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tasks: Vec<Task>,
+    /// The first of whatever is to be looked at again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rechecks: Vec<Obstacle>,
+}
+
+/// What stands in the way of a work item, or of the agent itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Obstacle {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_item_id: Option<WorkItemId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait: Option<Wait>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocked_by: Option<String>,
+}
+
+impl Told {
+    pub(crate) fn with(work: &WorkItems, waits: &Waits, tasks: &Tasks, message: MessageId) -> Self {
+        Self {
+            message,
+            waits: waits.ended_by(message).cloned().collect(),
+            tasks: tasks.told_by(message).cloned().collect(),
+            rechecks: recheck::told_by(work, waits, message).collect(),
+        }
+    }
+}
