@@ -24,10 +24,14 @@ use crate::failure::{Failure, ensure, liveness, safety};
 use crate::kin;
 use crate::patience::{self, Held};
 use crate::places;
+use crate::promise::armed::{Armed, Sleeps};
+use crate::promise::{Due, Promises};
 use crate::readers;
 use crate::reference::Reference;
 use crate::scheduling;
+use crate::shown::Shown;
 use crate::spending::Spending;
+use crate::stops::Stops;
 use crate::totals::{self, Totals};
 use crate::waits;
 use crate::world::{Judges, Sabotage};
@@ -46,6 +50,12 @@ pub struct Checks {
     spending: Spending,
     ends: Ends,
     held: Held,
+    promises: Promises,
+    pub(crate) shown: Shown,
+    pub(crate) stops: Stops,
+    sleeps: Sleeps,
+    /// What the last call has to release.
+    pub(crate) due: Due,
     fairness: Fairness,
     pub(crate) judges: Judges,
     pub(crate) sabotage: Option<Sabotage>,
@@ -73,6 +83,11 @@ impl Checks {
             spending: Spending::default(),
             ends: Ends::default(),
             held: Held::default(),
+            promises: Promises::default(),
+            shown: Shown::default(),
+            stops: Stops::default(),
+            sleeps: Sleeps::default(),
+            due: Due::default(),
             fairness: Fairness::default(),
             judges: Judges::All,
             sabotage: None,
@@ -94,10 +109,14 @@ impl Checks {
 
     /// What a caller was told.
     pub(crate) fn answered(&mut self, reply: ReplyId, answer: &Answer) -> Result<(), Failure> {
-        match self.judges {
-            Judges::All => self.reference.answered(reply, answer),
-            Judges::Laws => Ok(()),
+        if self.judges == Judges::Laws {
+            return Ok(());
         }
+        if let Answer::Controlled(outcome) = answer {
+            let said = self.stops.told(reply, outcome)?;
+            self.say_often("E3", u64::from(said));
+        }
+        self.reference.answered(reply, answer)
     }
 
     /// Judges what the ledger says, without anything live beside it.
@@ -108,6 +127,7 @@ impl Checks {
         self.bounds.call(&row.call);
         for record in &row.records {
             self.laws.step(record).map_err(|broken| safety(broken.law, broken.to_string()))?;
+            self.sleeps.follow(record);
             self.slots(record)?;
             self.commands(row, record)?;
             match self.folded.get_mut(&record.agent) {
@@ -138,6 +158,9 @@ impl Checks {
             let twice = self.sabotage == Some(Sabotage::PaidTwice);
             self.spending.record(record, self.bounds.config(), twice)?;
         }
+        self.due = self.promises.step(&row.call, &row.records)?;
+        self.shown.step(&row.call, &row.records)?;
+        self.stops.step(&row.call, &row.records, &self.folded);
         self.reference.step(&row.call, &row.records)
     }
 
@@ -282,6 +305,9 @@ impl Checks {
     /// How often each law of the world had something to say.
     pub fn said(&mut self) -> BTreeMap<&'static str, u64> {
         let mut said = std::mem::take(&mut self.said);
+        for (law, times) in self.shown.said() {
+            *said.entry(law).or_default() += times;
+        }
         *said.entry("Q8").or_default() += self.reference.admissions;
         *said.entry("B3").or_default() += self.spending.said;
         said
@@ -319,6 +345,8 @@ impl Checks {
         let known = self.clock.map(|clock| clock.recorded);
         self.clock = latest.max(known).map(|recorded| Clock { recorded, at });
         self.fairness.before.clone_from(&self.fairness.last);
+        self.shown.started();
+        self.stops.started();
     }
 
     /// W5: who has left memory comes back when a timer is due.
@@ -366,6 +394,16 @@ impl Checks {
         }
         self.rests(host)?;
         self.no_lost_wake(host)
+    }
+
+    /// E1: the driver looks in time.
+    pub(crate) fn looks_in_time(&mut self, host: &Host, armed: &Armed, now: Now) -> Result<(), Failure> {
+        let blind = self.sabotage == Some(Sabotage::NoAlarm);
+        let (next, wall) = (host.next_deadline().filter(|_| !blind), host.facts().now);
+        let resident = |id: &AgentId| host.view().agent(id).is_some();
+        let said = armed.judge(next.as_ref(), now)? | self.sleeps.judge(next.as_ref(), wall, resident)?;
+        self.say_often("E1", u64::from(said));
+        Ok(())
     }
 
     /// G6: whoever has nothing to do is asleep.

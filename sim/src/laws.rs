@@ -44,7 +44,7 @@ const fn law(id: &'static str, sort: Sort, sabotage: Sabotage, sentence: &'stati
 
 use Sort::{Liveness as L, Pair as P, Safety as S};
 
-pub const WORLD: [WorldLaw; 45] = [
+pub const WORLD: [WorldLaw; 55] = [
     law("A2", S, Sabotage::Promote, "A request shows each message with the authority it was admitted with."),
     law(
         "B3",
@@ -101,6 +101,26 @@ pub const WORLD: [WorldLaw; 45] = [
         "Without one agent the others record the same at the same moments, where slots, bounds of a step, budgets, disk, \
          process and clock are not shared.",
     ),
+    law(
+        "E1",
+        S,
+        Sabotage::LoseEffect,
+        "What the records of a step promise leaves with it, once in each life of the process: operations, cancellations, \
+         ends of commands, watches of those that go on, loads for messages that wait; and what is to happen at a time is \
+         armed.",
+    ),
+    law(
+        "E2",
+        P,
+        Sabotage::TakeAgain,
+        "What one agent has for another is taken once, also where only the receiver's log says so.",
+    ),
+    law(
+        "E3",
+        S,
+        Sabotage::HalfTheStop,
+        "The caller of a stop or an abort is told what it released, ended and cancelled: just what is on record.",
+    ),
     law("G2", S, Sabotage::NoSize, "An agent at rest is no larger than what it must remember."),
     law(
         "G4",
@@ -120,6 +140,50 @@ pub const WORLD: [WorldLaw; 45] = [
         S,
         Sabotage::GoOn,
         "A shutdown ends no command; after it was answered only replies, cancellations and stops leave.",
+    ),
+    law(
+        "M1",
+        S,
+        Sabotage::DropMessage,
+        "Each message that a turn takes stands in its requests once, with its kind, origin, class and text.",
+    ),
+    law(
+        "M2",
+        S,
+        Sabotage::DropInterjection,
+        "Each interjection stands in every later request of its turn once, where it was taken in.",
+    ),
+    law(
+        "M3",
+        S,
+        Sabotage::SwapResults,
+        "Each call is shown with its own arguments and its own result, in the model's order; its own arguments are what \
+         is executed.",
+    ),
+    law(
+        "M4",
+        S,
+        Sabotage::AddWords,
+        "A request shows the rounds and notes of its turn and the newest earlier turns as they are on record, and nothing \
+         else.",
+    ),
+    law(
+        "M8",
+        P,
+        Sabotage::AnotherPrefix,
+        "The next request of a turn begins with the same bytes, in whichever run and life, but for a recap.",
+    ),
+    law(
+        "M9",
+        S,
+        Sabotage::DropHint,
+        "A turn that is for hints or ends of tasks shows each of them, and what a hint said; later turns are told of them.",
+    ),
+    law(
+        "M10",
+        S,
+        Sabotage::Unfence,
+        "What others wrote stands between fences whose tag it does not have, and never in the system role.",
     ),
     law(
         "O6",

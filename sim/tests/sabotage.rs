@@ -72,6 +72,11 @@ fn other_ways_to_break_a_world_are_caught_too() {
         (Sabotage::LostWork, "W11"),
         (Sabotage::KeepBranch, "O6"),
         (Sabotage::LetRun, "P5"),
+        (Sabotage::NoAlarm, "E1"),
+        (Sabotage::MoveInterjection, "M2"),
+        (Sabotage::DropRound, "M3"),
+        (Sabotage::AnotherCall, "M3"),
+        (Sabotage::SwapEarlier, "M4"),
     ] {
         let found = caught(sabotage, law);
         assert!(found.is_ok(), "{law} by {sabotage:?}: caught only by {found:?}");

@@ -28,6 +28,8 @@ mod sabotage_hints;
 #[cfg(test)]
 mod sabotage_shown;
 #[cfg(test)]
+mod sabotage_stops;
+#[cfg(test)]
 mod sabotage_tasks;
 #[cfg(test)]
 mod sabotage_timers;
@@ -44,6 +46,7 @@ mod sabotage_workspaces;
 mod seen;
 mod shown;
 mod sleep;
+mod stops;
 mod tasks;
 #[cfg(test)]
 mod tests;
@@ -84,7 +87,7 @@ const fn law(id: &'static str, sentence: &'static str, judge: fn(&Seen, &Record)
 }
 
 /// Every law whose subject exists, by family.
-const LAWS: [Law; 65] = [
+const LAWS: [Law; 67] = [
     law("L1", "Nothing starts between a stop and the next start.", lifecycle::l1),
     law(
         "L2",
@@ -100,6 +103,11 @@ const LAWS: [Law; 65] = [
         "L4",
         "A start alone starts nothing: the next run names the queued message it is for.",
         lifecycle::l4,
+    ),
+    law(
+        "E3",
+        "A stop or abort names the run, the messages, the operations and the tasks that it ends, and what nobody is told any more.",
+        stops::e3,
     ),
     law("L5", "Posture follows the last control command; one without effect records nothing.", lifecycle::l5),
     law("L6", "Admission to a stopped agent never changes its posture.", lifecycle::l6),
@@ -168,6 +176,11 @@ const LAWS: [Law; 65] = [
         "T12",
         "A turn completes only by a round that came to a real end or by a call that rests; another end fails it by its name, and only what was cut off is continued. Earlier builds recorded no end.",
         answers::t12,
+    ),
+    law(
+        "M11",
+        "The end of a task that was shown begins no turn, and a turn that has said that it rests asks no model again.",
+        stops::m11,
     ),
     law("A1", "Trust and authority follow from kind and origin alone.", authority::a1),
     law("A4", "Only operators interject, and nothing else enters a turn in progress.", authority::a4),

@@ -67,6 +67,7 @@ pub(super) fn cases() -> Vec<Case> {
     cases.extend(super::sabotage_budgets::cases());
     cases.extend(super::sabotage_children::cases());
     cases.extend(super::sabotage_workspaces::cases());
+    cases.extend(super::sabotage_stops::cases());
     cases
 }
 

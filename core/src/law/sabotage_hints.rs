@@ -10,7 +10,7 @@ use super::sabotage_waits::{external, resolved};
 use crate::agent::wake::{Hint, HintWeight, SOURCES};
 use crate::closure::ClosureOutcome;
 use crate::event::inbox::Disposition;
-use crate::event::lifecycle::AgentCreated;
+use crate::event::lifecycle::{AgentCreated, ControlApplied};
 use crate::event::wait::WaitRegistered;
 use crate::event::wake::{WakeHintCoalesced, WakeHintRecorded, WakeHintsShown, WakeTickQueued};
 use crate::ids::{MessageId, RunId};
@@ -123,7 +123,10 @@ fn crowd() -> Script {
     s.on(requested(ControlAction::Stop, running)).on(settled(1)).on(aborted(1, 1));
     s.on(ended(1, 1, 1, TurnKind::Aborted, Some(TurnReason::Stopped), 0));
     s.on(closed(ClosureOutcome::Completed));
-    s.on(applied(ControlAction::Stop, idle, stopped, Some((1, 1)))).on(posture(idle, stopped));
+    let mut lost_hints = kept().left;
+    lost_hints.sort();
+    let applied = applied(ControlAction::Stop, idle, stopped, Some((1, 1)));
+    s.on(ControlApplied { lost_hints, ..applied }).on(posture(idle, stopped));
     s
 }
 

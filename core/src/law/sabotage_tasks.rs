@@ -167,7 +167,9 @@ fn life() -> Script {
     s.on(ended(2, 2, 3, TurnKind::Aborted, Some(TurnReason::Stopped), 0))
         .on(closed(ClosureOutcome::Completed));
     s.on(changed(3, Running, Cancelling, AgentStopped));
-    s.on(applied(ControlAction::Stop, Status::AwakeIdle, Status::Stopped, Some((2, 3))));
+    let stopped = applied(ControlAction::Stop, Status::AwakeIdle, Status::Stopped, Some((2, 3)));
+    let (cancelling_tasks, untold_tasks) = ([TaskId(3)].into(), [TaskId(2)].into());
+    s.on(ControlApplied { cancelling_tasks, untold_tasks, ..stopped });
     s.on(posture(Status::AwakeIdle, Status::Stopped));
     s.step().on(settled(13)).on(changed(3, Cancelling, Interrupted, Unproven));
     s.step().on(requested(ControlAction::Start, Status::Stopped));

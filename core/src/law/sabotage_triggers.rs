@@ -7,7 +7,7 @@ use super::sabotage::{Case, Script};
 use super::sabotage_hints::hint;
 use crate::agent::external_trigger::DeliveryMode;
 use crate::agent::wake::Hint;
-use crate::event::lifecycle::AgentCreated;
+use crate::event::lifecycle::{AgentCreated, ControlApplied};
 use crate::event::wake::{
     ExternalTriggerDelivered, ExternalTriggerProvisioned, ExternalTriggerRevoked, WakeHintCoalesced,
     WakeHintRecorded,
@@ -92,9 +92,11 @@ fn life() -> Script {
         .on(delivered(1, 7))
         .on(WakeHintCoalesced { sequence: 2, hint: Hint { repeats: true, ..hint.clone() } });
     s.step().on(revoked(1)).on(provisioned(2));
+    let lost_hints = [hint.source.clone()].into();
     s.step().on(delivered(2, 8)).on(WakeHintCoalesced { sequence: 3, hint });
     s.step().on(requested(ControlAction::Stop, Status::Booting));
-    s.on(applied(ControlAction::Stop, Status::Booting, Status::Stopped, None));
+    let stopped = applied(ControlAction::Stop, Status::Booting, Status::Stopped, None);
+    s.on(ControlApplied { lost_hints, ..stopped });
     s.on(posture(Status::Booting, Status::Stopped));
     s
 }

@@ -230,6 +230,8 @@ impl World<'_> {
                 self.begins_or_not(asked, &row.records)?;
             }
             let Some(host) = &self.life.host else { return Ok(()) };
+            self.checks.due.loads(|agent| host.view().agent(agent).is_some());
+            self.life.armed.step(&row.records, &self.checks.due, now, host.config());
             self.checks.time(&row, now, self.at)?;
             self.checks.cost(&row, open)?;
             let config = self.scenario.config_of(self.life.number).clone();
@@ -242,6 +244,9 @@ impl World<'_> {
             self.checks.fair(host, &row)?;
             self.checks.keys(host, &row)?;
             // Looks at everybody are as rare as there are many.
+            if settled {
+                self.checks.looks_in_time(host, &self.life.armed, now)?;
+            }
             let rare = 1 + self.checks.agents().len() as u64 / CROWD;
             if self.counts.steps.is_multiple_of(rare) {
                 self.checks.live(host, settled)?;
@@ -256,7 +261,7 @@ impl World<'_> {
             self.counts.stepped.entry(self.at).or_insert_with(|| whose(&row.call));
         }
         self.disk.accept(row);
-        self.life.pending.push_back(step);
+        self.life.pending.push_back((step, std::mem::take(&mut self.checks.due)));
         self.count()?;
         if self.boundary()? {
             return Ok(());

@@ -4,6 +4,7 @@ use holon_core::event::SchedulingFact;
 use holon_core::event::scheduling::HoldCause;
 use holon_core::host::{Host, RecoveryReport};
 use holon_core::ids::{EventSeq, Seed};
+use holon_core::scheduler::DecisionReason;
 use holon_core::snapshot::AgentSnapshot;
 use holon_core::{AgentId, Event, Record};
 
@@ -55,6 +56,7 @@ impl World<'_> {
         self.checks.snapshots(&self.disk)?;
         self.snapshots_anywhere()?;
         self.recover_again()?;
+        self.messages_are_taken_once()?;
         self.checks.say("V1");
         self.checks.say("D6");
         if self.options.no_replay { Ok(()) } else { replay::check(&self.disk, self.options.sabotage) }
@@ -99,7 +101,8 @@ impl World<'_> {
         host.check().map_err(|violation| safety("G2", violation.to_string()))
     }
 
-    /// D8: what is at rest is recovered without a record, however often; but a start tries once what waits for a key.
+    /// D8: what is at rest is recovered without a record, however often; but a start tries once what waits for a key, and
+    /// decides anew where a shutdown was in the way.
     fn recover_again(&mut self) -> Result<(), Failure> {
         let config = self.scenario.config_of(self.life.number).clone();
         let mut host = Host::new(config, Seed(self.scenario.seed))
@@ -119,11 +122,15 @@ impl World<'_> {
             host.admit(Some(snapshot), []).map_err(|error| safety("D8", error.to_string()))?;
         }
         for agent in agents.keys().chain(agents.keys()) {
-            let hold = host.view().agent(agent).and_then(|agent| agent.hold.as_ref());
+            let live = host.view().agent(agent);
+            let hold = live.and_then(|agent| agent.hold.as_ref());
             let waits_for_a_key = hold.is_some_and(|hold| hold.cause == HoldCause::Credentials);
+            let decision = live.and_then(|agent| agent.last_decision.as_ref());
+            let drained = decision.is_some_and(|decision| decision.reason == DecisionReason::Draining);
             let step = host.recover(self.now(), agent, RecoveryReport::default());
             let tried = |record: &&Record| {
                 waits_for_a_key && matches!(record.event, Event::Scheduling(SchedulingFact::HoldEnded(_)))
+                    || drained && record.event.kind() == "scheduler_decision"
             };
             let mut records =
                 step.records().iter().skip_while(|record| record.event.kind() == "clock_stepped");

@@ -1,6 +1,7 @@
 //! The simulated world: virtual time, a disk, a provider, tools, clients, and the one host among them. It has
 //! no randomness of its own: everything follows from the scenario.
 
+mod again;
 mod agenda;
 mod boot;
 mod clocks;
@@ -9,6 +10,7 @@ mod drive;
 mod end;
 mod last;
 mod lies;
+mod misshow;
 mod park;
 mod patterns;
 mod perform;
@@ -34,6 +36,8 @@ use crate::disk::Disk;
 use crate::failure::{Failure, liveness};
 use crate::fault::Injector;
 use crate::ingress::{Clients, Request, agent_id};
+use crate::promise::Due;
+use crate::promise::armed::Armed;
 use crate::scenario::{Action, Meddling, Scenario};
 use crate::story::Progress;
 use crate::trace::Trace;
@@ -121,8 +125,9 @@ struct Life {
     mono: u64,
     /// The machine slept so long meanwhile.
     slept: u64,
-    /// Steps whose effects wait for the disk.
-    pending: VecDeque<Step>,
+    /// Steps whose effects wait for the disk, and what those are to be.
+    pending: VecDeque<(Step, Due)>,
+    armed: Armed,
     writer: Writer,
     more: bool,
     /// Every agent has been recovered.

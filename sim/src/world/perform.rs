@@ -6,7 +6,7 @@ use holon_core::ids::{TaskId, WorkItemId};
 use holon_core::{AgentId, Answer, ContentId, Effect, OpId, ReplyId, StepSeq};
 
 use super::agenda::Happening;
-use super::{Sabotage, World};
+use super::{Judges, Sabotage, World};
 use crate::choices::Site;
 use crate::failure::{Failure, ensure};
 use crate::fault::Ill;
@@ -20,12 +20,16 @@ impl World<'_> {
     pub(super) fn perform(&mut self, effect: Effect, step: StepSeq) -> Result<(), Failure> {
         ensure!(self.disk.holds(step), "D1", "an effect of step {step} before the step is on the disk");
         self.only_farewells(&effect, step)?;
+        self.executes(&effect)?;
         match effect {
             Effect::Reply { reply, answer } => self.reply(reply, answer, step),
             Effect::LoadContext { agent, op, .. } => self.begin(&agent, op, "context", tools::load_context),
             Effect::CallModel { agent, op, request } => {
                 provider::judge(&request, &self.scenario.config_of(self.life.number).context)?;
                 self.checks.authority(&request)?;
+                if self.options.judges == Judges::All {
+                    self.checks.shown.request(op, &request)?;
+                }
                 wire::lowered(&request, self.disk.texts())?;
                 self.checks.say("P7");
                 let told = self.told(&agent);
@@ -91,6 +95,32 @@ impl World<'_> {
         }
         if !late {
             self.outside.cancelled.insert((agent, op));
+        }
+    }
+
+    /// M3: what a performer executes is the call that is open, with its own arguments.
+    fn executes(&mut self, effect: &Effect) -> Result<(), Failure> {
+        let Some((agent, op)) = executed(effect) else { return Ok(()) };
+        let Some(called) = self.checks.shown.called(agent, op) else { return Ok(()) };
+        self.checks.say("M3");
+        match effect {
+            Effect::CallTool { call, .. } | Effect::PrepareCommand { call, .. } => {
+                called.executed(agent, call)
+            }
+            Effect::CallTask { work, .. } => called.on_task(agent, work),
+            Effect::CallWork { view, .. } => called.on_work(agent, view),
+            Effect::Reply { .. }
+            | Effect::LoadContext { .. }
+            | Effect::CallModel { .. }
+            | Effect::RunCommand { .. }
+            | Effect::WatchCommand { .. }
+            | Effect::StopCommand { .. }
+            | Effect::CallAgent { .. }
+            | Effect::LoadChild { .. }
+            | Effect::FindWorkspace { .. }
+            | Effect::RemoveWorktree { .. }
+            | Effect::ProbePlan { .. }
+            | Effect::Cancel { .. } => Ok(()),
         }
     }
 
@@ -314,5 +344,27 @@ impl World<'_> {
         self.checks.say("L7");
         ensure!(farewell || step <= drained, "L7", "{effect:?} of step {step} after the shutdown");
         Ok(())
+    }
+}
+
+/// The operation in which a call is executed.
+fn executed(effect: &Effect) -> Option<(&AgentId, OpId)> {
+    match effect {
+        Effect::CallTool { agent, op, .. }
+        | Effect::PrepareCommand { agent, op, .. }
+        | Effect::CallTask { agent, op, .. }
+        | Effect::CallWork { agent, op, .. }
+        | Effect::CallAgent { agent, op, .. }
+        | Effect::FindWorkspace { agent, op, .. } => Some((agent, *op)),
+        Effect::Reply { .. }
+        | Effect::LoadContext { .. }
+        | Effect::CallModel { .. }
+        | Effect::RunCommand { .. }
+        | Effect::WatchCommand { .. }
+        | Effect::StopCommand { .. }
+        | Effect::LoadChild { .. }
+        | Effect::RemoveWorktree { .. }
+        | Effect::ProbePlan { .. }
+        | Effect::Cancel { .. } => None,
     }
 }

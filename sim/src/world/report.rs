@@ -136,6 +136,36 @@ pub enum Sabotage {
     NoPatience,
     /// A message is shown with another authority.
     Promote,
+    /// Of the effects of a step one never leaves.
+    LoseEffect,
+    /// The driver's timer is not believed to be armed for anything.
+    NoAlarm,
+    /// Who has taken a message of another agent has forgotten so.
+    TakeAgain,
+    /// The caller of a stop is told of less than it did.
+    HalfTheStop,
+    /// A request has lost the message that its turn is for.
+    DropMessage,
+    /// A request has lost what an operator interjected.
+    DropInterjection,
+    /// What stood in a conversation stands at the end of it.
+    MoveInterjection,
+    /// Two results of a round stand under each other's calls.
+    SwapResults,
+    /// A request has lost a round.
+    DropRound,
+    /// A call is executed with the arguments of another.
+    AnotherCall,
+    /// A request says something that nobody has said.
+    AddWords,
+    /// A request shows earlier turns out of order.
+    SwapEarlier,
+    /// What a request has shown is gone from the next one.
+    AnotherPrefix,
+    /// What a hint said is not shown.
+    DropHint,
+    /// A request has lost its fences.
+    Unfence,
     /// An agent's inputs reach its neighbour.
     Interfere,
     /// A caller is answered twice.

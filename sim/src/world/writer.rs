@@ -7,7 +7,7 @@ use holon_core::replay::Call;
 use holon_core::{Durable, Effect, Input};
 
 use super::agenda::Happening;
-use super::{Sabotage, World};
+use super::{Judges, Sabotage, World};
 use crate::choices::Site;
 use crate::failure::{Failure, ensure};
 use crate::fault::Ill;
@@ -225,11 +225,16 @@ impl World<'_> {
     }
 
     pub(super) fn release(&mut self, durable: Durable) -> Result<(), Failure> {
-        while let Some(step) = self.life.pending.pop_front() {
+        while let Some((step, due)) = self.life.pending.pop_front() {
             ensure!(!self.life.writer.failed, "D9", "step {} leaves after a failed sync", step.seq());
             let seq = step.seq();
             self.observe(&step)?;
-            let effects = step.release(durable);
+            let mut effects = step.release(durable);
+            self.misdirect(&mut effects);
+            if self.options.judges == Judges::All {
+                let released = due.judge(&effects)?;
+                self.checks.say_often("E1", released);
+            }
             let told = effects.iter().any(|effect| matches!(effect, Effect::Reply { .. }));
             self.disk.released(seq, &effects, told);
             for effect in effects {

@@ -94,6 +94,11 @@ impl Hints {
             + self.others
     }
 
+    /// Whose hints wait, but for those of which only the number is known.
+    pub(in crate::law) fn sources(&self) -> impl Iterator<Item = &String> {
+        self.pending.keys().chain(self.folded.values().map(|pending| &pending.hint.source))
+    }
+
     pub(in crate::law) fn is_full(&self) -> bool {
         self.pending.len() >= SOURCES
     }

@@ -10,6 +10,7 @@ mod places;
 mod queue;
 mod run;
 mod sleep;
+mod stops;
 mod tasks;
 mod timers;
 mod triggers;
@@ -48,6 +49,7 @@ use places::Places;
 pub(in crate::law) use queue::{Claim, Entry, Queue};
 pub(in crate::law) use run::{Attempt, Call, Run};
 use sleep::Sleep;
+use stops::Doing;
 pub(in crate::law) use tasks::{Ended, Op, Task, Tasks, Told};
 pub(in crate::law) use timers::{Timer, come};
 use triggers::Trigger;
@@ -73,6 +75,7 @@ pub(in crate::law) struct Seen {
     pub(in crate::law) work: Work,
     pub(in crate::law) waits: Waits,
     pub(in crate::law) hints: Hints,
+    pub(in crate::law) doing: Doing,
     pub(in crate::law) trigger: Trigger,
     pub(in crate::law) unattended: Unattended,
     pub(in crate::law) spending: Spending,
@@ -233,6 +236,7 @@ impl Seen {
         }
         self.owed.said |= super::authority::says(self, &record.event);
         self.owed.letter = false;
+        self.done(&record.event);
         self.places.follow(record);
         let numbered = places::numbered(&record.event).map(WorktreeId::next);
         self.next.worktree = self.next.worktree.max(numbered.unwrap_or(self.next.worktree));
@@ -269,7 +273,7 @@ impl Seen {
             InboxFact::OperatorInterjectionAdmitted(fact) => {
                 self.queue.claim(fact.message_id, Claim::ByRun(fact.run_id));
                 if let Some(run) = &mut self.run {
-                    run.own = false;
+                    (run.own, run.rests) = (false, false);
                     run.interjected.push(fact.message_id);
                     run.tail = run.tail.saturating_add(1);
                     run.cut_off = 0;
@@ -459,6 +463,7 @@ impl Seen {
             end: None,
             joined: None,
             cut_off: 0,
+            rests: false,
         });
     }
 
@@ -497,7 +502,13 @@ impl Run {
                     call.started = true;
                 }
             }
-            TurnFact::ToolExecuted(_) | TurnFact::ToolExecutionFailed(_) => {
+            TurnFact::ToolExecuted(fact) => {
+                let sleeps = self.calls.get(self.results).is_some_and(|call| call.sleeps);
+                self.rests |= sleeps || fact.receipt.facts.ends_turn;
+                self.recorded_something = true;
+                self.results += 1;
+            }
+            TurnFact::ToolExecutionFailed(_) => {
                 self.recorded_something = true;
                 self.results += 1;
             }
@@ -528,7 +539,7 @@ impl Run {
     }
 
     fn answered(&mut self, fact: &AssistantRoundRecorded) {
-        self.recorded_something = true;
+        (self.recorded_something, self.rests) = (true, false);
         self.tail = 0;
         self.rounds = self.rounds.saturating_add(1);
         self.attempt = None;
@@ -560,6 +571,7 @@ impl Run {
                 reads: reads(verdict),
                 started: false,
                 enqueues: verdict.tool() == Some(Tool::Enqueue),
+                sleeps: verdict.tool() == Some(Tool::Sleep),
                 prepared: false,
                 executed: false,
             })

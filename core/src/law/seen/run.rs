@@ -48,6 +48,8 @@ pub(in crate::law) struct Run {
     pub(in crate::law) joined: Option<Text>,
     /// The last rounds of it that were cut off, in a row.
     pub(in crate::law) cut_off: u32,
+    /// A call of its last round has said that it rests, and nobody has spoken since.
+    pub(in crate::law) rests: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -58,6 +60,7 @@ pub(in crate::law) struct Call {
     pub(in crate::law) reads: Option<TaskId>,
     pub(in crate::law) started: bool,
     pub(in crate::law) enqueues: bool,
+    pub(in crate::law) sleeps: bool,
     /// A supervisor is up for it.
     pub(in crate::law) prepared: bool,
     /// The supervisor was given the word.

@@ -1,0 +1,223 @@
+//! E1: what is to happen at a time is armed in every life of the process: the end of operations and turns that take too
+//! long, the next attempt, the end of a command that does not obey, the end of a sleep. The driver's next deadline is
+//! never later than the earliest of these that records promise.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use holon_core::config::TaskLimits;
+use holon_core::event::operation::{OpKind, OperationOpened};
+use holon_core::event::{LifecycleFact, OperationFact, SchedulingFact, TaskFact, TurnFact};
+use holon_core::host::Deadline;
+use holon_core::lifecycle::ControlAction;
+use holon_core::{AgentId, Config, Event, Millis, Mono, Now, OpId, Record, Wall};
+
+use super::Due;
+use crate::failure::{Failure, ensure};
+
+/// A supervisor reports within so long, beyond the grace; and once more after it was told to kill.
+const REPORT: Millis = Millis::seconds(15);
+/// What the rounding of recorded time to the deadline's unit may take, in microseconds.
+const ROUNDING: i64 = 2_000;
+
+/// Deadlines of one life of the process.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Armed {
+    at: BTreeMap<(AgentId, Alarm), Mono>,
+    /// All of them, the earliest first.
+    order: BTreeSet<(Mono, AgentId, Alarm)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Alarm {
+    /// An operation takes too long.
+    Op(OpId),
+    Attempt,
+    Turn,
+    /// The command of an operation was asked to end.
+    Stop(OpId),
+}
+
+/// Sleeps that agents chose, as their records leave them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Sleeps {
+    until: BTreeMap<AgentId, Wall>,
+    stopped: BTreeSet<AgentId>,
+}
+
+impl Armed {
+    /// The records of a call at its moment, and what is released with them.
+    pub(crate) fn step(&mut self, records: &[Record], due: &Due, now: Now, config: &Config) {
+        for record in records {
+            self.record(record, now.mono, config);
+        }
+        for (agent, op, force) in due.stops() {
+            let TaskLimits { stop_grace, .. } = config.tasks;
+            let wait = if force { REPORT } else { Millis(stop_grace.0.saturating_add(REPORT.0)) };
+            self.arm(agent, Alarm::Stop(op), now.mono.after(wait));
+        }
+        // Who was asked, and has ended in the same step.
+        for record in records {
+            if let Event::Operation(OperationFact::OperationSettled(fact)) = &record.event {
+                self.disarm(&record.agent, Alarm::Stop(fact.op));
+            }
+        }
+    }
+
+    /// The earliest of all.
+    fn first(&self) -> Option<&(Mono, AgentId, Alarm)> {
+        self.order.first()
+    }
+
+    fn arm(&mut self, agent: &AgentId, alarm: Alarm, at: Mono) {
+        self.disarm(agent, alarm);
+        self.at.insert((agent.clone(), alarm), at);
+        self.order.insert((at, agent.clone(), alarm));
+    }
+
+    fn disarm(&mut self, agent: &AgentId, alarm: Alarm) {
+        if let Some(at) = self.at.remove(&(agent.clone(), alarm)) {
+            self.order.remove(&(at, agent.clone(), alarm));
+        }
+    }
+
+    fn record(&mut self, record: &Record, now: Mono, config: &Config) {
+        let agent = &record.agent;
+        match &record.event {
+            Event::Operation(OperationFact::OperationOpened(fact)) => self.opened(agent, fact, now),
+            Event::Operation(OperationFact::OperationSettled(fact)) => {
+                self.disarm(agent, Alarm::Op(fact.op));
+            }
+            Event::Turn(TurnFact::TurnStarted(_)) => {
+                self.arm(agent, Alarm::Turn, now.after(config.turn.wall_time));
+            }
+            Event::Turn(TurnFact::TurnTerminal(_)) => {
+                self.disarm(agent, Alarm::Turn);
+                self.disarm(agent, Alarm::Attempt);
+            }
+            Event::Turn(TurnFact::ProviderAttemptRecorded(fact)) => match fact.attempt.backoff_ms {
+                Some(wait) => self.arm(agent, Alarm::Attempt, now.after(wait)),
+                None => self.disarm(agent, Alarm::Attempt),
+            },
+            Event::Task(TaskFact::TaskCreated(fact)) => {
+                // It takes as long as it takes.
+                fact.op.into_iter().for_each(|op| self.disarm(agent, Alarm::Op(op)));
+            }
+            Event::Lifecycle(_)
+            | Event::Inbox(_)
+            | Event::Scheduling(_)
+            | Event::Turn(_)
+            | Event::Task(_)
+            | Event::Timer(_)
+            | Event::Work(_)
+            | Event::Wait(_)
+            | Event::Wake(_)
+            | Event::Outbox(_)
+            | Event::Workspace(_)
+            | Event::Brief(_) => {}
+        }
+    }
+
+    fn opened(&mut self, agent: &AgentId, fact: &OperationOpened, now: Mono) {
+        match fact.kind {
+            OpKind::CallModel => self.disarm(agent, Alarm::Attempt),
+            // Its call has waited long enough, and is about to be told so.
+            OpKind::PromoteCommand => {
+                let of_agent =
+                    (agent.clone(), Alarm::Op(OpId(0)))..=(agent.clone(), Alarm::Op(OpId(u64::MAX)));
+                let due = self.at.range(of_agent).filter(|(_, at)| **at <= now);
+                let due: Vec<Alarm> = due.map(|((_, alarm), _)| *alarm).collect();
+                due.into_iter().for_each(|alarm| self.disarm(agent, alarm));
+            }
+            OpKind::RunCommand
+            | OpKind::LoadContext
+            | OpKind::CallTool
+            | OpKind::PrepareCommand
+            | OpKind::AwaitTask
+            | OpKind::SuperviseChild
+            | OpKind::FindWorkspace
+            | OpKind::RemoveWorktree
+            | OpKind::WriteInput => {}
+        }
+        if let Some(timeout) = fact.timeout_ms {
+            self.arm(agent, Alarm::Op(fact.op), now.after(timeout));
+        }
+    }
+
+    /// Judges when the driver will look next; says whether there was anything to look for.
+    pub(crate) fn judge(&self, next: Option<&Deadline>, now: Now) -> Result<bool, Failure> {
+        let Some((at, agent, alarm)) = self.first() else { return Ok(false) };
+        let looks = next.map(|next| now.mono.after(next.wait));
+        ensure!(
+            looks.is_some_and(|looks| looks.0 <= at.0.saturating_add_signed(ROUNDING)),
+            "E1",
+            "{alarm:?} of {agent} is to be at {at:?}, and the driver looks at {looks:?}"
+        );
+        Ok(true)
+    }
+}
+
+impl Sleeps {
+    pub(crate) fn follow(&mut self, record: &Record) {
+        let agent = &record.agent;
+        match &record.event {
+            Event::Scheduling(SchedulingFact::SleepBegun(fact)) => match fact.until {
+                Some(until) => drop(self.until.insert(agent.clone(), until)),
+                None => drop(self.until.remove(agent)),
+            },
+            Event::Scheduling(SchedulingFact::SleepElapsed(_)) | Event::Turn(TurnFact::TurnStarted(_)) => {
+                self.until.remove(agent);
+            }
+            Event::Lifecycle(LifecycleFact::ControlApplied(fact)) => {
+                match fact.action {
+                    ControlAction::Stop => drop(self.stopped.insert(agent.clone())),
+                    ControlAction::Start => drop(self.stopped.remove(agent)),
+                    ControlAction::Abort => return,
+                }
+                self.until.remove(agent);
+            }
+            Event::Lifecycle(LifecycleFact::AgentRetired(_)) => {
+                self.stopped.insert(agent.clone());
+                self.until.remove(agent);
+            }
+            // How long it lasts, the clock does not change.
+            Event::Lifecycle(LifecycleFact::ClockStepped(fact)) => {
+                if let Some(until) = self.until.get_mut(agent) {
+                    until.0 = until.0.saturating_sub(fact.from.0.saturating_sub(fact.to.0));
+                }
+            }
+            Event::Lifecycle(_)
+            | Event::Inbox(_)
+            | Event::Scheduling(_)
+            | Event::Turn(_)
+            | Event::Operation(_)
+            | Event::Task(_)
+            | Event::Timer(_)
+            | Event::Work(_)
+            | Event::Wait(_)
+            | Event::Wake(_)
+            | Event::Outbox(_)
+            | Event::Workspace(_)
+            | Event::Brief(_) => {}
+        }
+    }
+
+    /// Judges when the driver will look next, as recorded time goes; says whether anybody sleeps.
+    pub(crate) fn judge(
+        &self,
+        next: Option<&Deadline>,
+        now: Wall,
+        resident: impl Fn(&AgentId) -> bool,
+    ) -> Result<bool, Failure> {
+        let lasts =
+            |agent: &AgentId, until: Wall| until > now && !self.stopped.contains(agent) && resident(agent);
+        let asleep = self.until.iter().filter(|(agent, until)| lasts(agent, **until));
+        let Some((agent, until)) = asleep.min_by_key(|(_, until)| **until) else { return Ok(false) };
+        let looks = next.map(|next| next.at);
+        ensure!(
+            looks.is_some_and(|looks| looks.0 <= until.0.saturating_add(ROUNDING)),
+            "E1",
+            "{agent} sleeps until {until}, and the driver looks at {looks:?}"
+        );
+        Ok(true)
+    }
+}

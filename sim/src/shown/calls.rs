@@ -1,0 +1,215 @@
+//! M3: what is recorded of a round is what the model said, in its order; what a performer executes are the arguments of
+//! the one call that is open; what it brought is that call's result.
+
+use std::collections::BTreeMap;
+
+use holon_core::effect::{InputSource, TaskWork, ToolCall, WorkView};
+use holon_core::event::operation::Settlement;
+use holon_core::event::{OperationFact, TaskFact, TurnFact};
+use holon_core::ids::TaskId;
+use holon_core::model::{AnswerBlock, Block, ModelAnswer};
+use holon_core::replay::Call;
+use holon_core::tool::{Receipt, TaskCall, Tool, ToolFacts, Verdict};
+use holon_core::{AgentId, Event, Input, OpId, Outcome, Record, Text};
+
+use crate::failure::{Failure, ensure, safety};
+
+/// The open call of a round, as the model made it.
+#[derive(Debug, Clone)]
+pub(crate) struct Called {
+    pub(super) call_id: String,
+    pub(super) tool_name: String,
+    pub(super) arguments: Text,
+    pub(super) verdict: Verdict,
+}
+
+impl Called {
+    /// A performer is to execute it.
+    pub(crate) fn executed(&self, agent: &AgentId, call: &ToolCall) -> Result<(), Failure> {
+        let same = (call.call_id.as_str(), call.tool.name()) == (&self.call_id, &self.tool_name);
+        ensure!(same, "M3", "{agent} executes {} ({}), the open call is {self:?}", call.tool, call.call_id);
+        self.has(agent, &call.arguments)
+    }
+
+    /// A performer looks at a task for it, or writes to it.
+    pub(crate) fn on_task(&self, agent: &AgentId, work: &TaskWork) -> Result<(), Failure> {
+        let (about, tool) = match work {
+            // What a command came to that was begun by a call of its own.
+            TaskWork::Promote { .. } | TaskWork::AlreadyRunning { .. } => return Ok(()),
+            TaskWork::List { .. } => (None, Tool::TaskList),
+            TaskWork::Status { task, .. } => (Some(task.id), Tool::TaskStatus),
+            TaskWork::Output { task, .. } => (Some(task.id), Tool::TaskOutput),
+            TaskWork::Input { task, source, .. } => {
+                if let InputSource::Call { arguments } = source {
+                    self.has(agent, arguments)?;
+                }
+                (Some(task.id), Tool::TaskInput)
+            }
+            TaskWork::Stop { task, .. } => (Some(task.id), Tool::TaskStop),
+        };
+        let asked = match &self.verdict {
+            Verdict::OnTask(call) => task_of(call),
+            Verdict::OnSelf(_) | Verdict::OnWork(_) | Verdict::Accepted(_) | Verdict::Refused(_) => None,
+        };
+        let fits = asked == about && tool.name() == self.tool_name;
+        ensure!(fits, "M3", "{agent} is shown {tool} of {about:?}, the open call is {self:?}");
+        Ok(())
+    }
+
+    /// A performer shows work items for it.
+    pub(crate) fn on_work(&self, agent: &AgentId, view: &WorkView) -> Result<(), Failure> {
+        let fits = matches!(self.verdict, Verdict::OnWork(_));
+        ensure!(fits, "M3", "{agent} is shown work items, the open call is {self:?}");
+        view.plan.as_ref().map_or(Ok(()), |plan| self.has(agent, plan))
+    }
+
+    fn has(&self, agent: &AgentId, arguments: &Text) -> Result<(), Failure> {
+        let same = *arguments == self.arguments;
+        ensure!(same, "M3", "{agent} executes {arguments:?}, the open call is {self:?}");
+        Ok(())
+    }
+}
+
+fn task_of(call: &TaskCall) -> Option<TaskId> {
+    match call {
+        TaskCall::List => None,
+        TaskCall::Status { task }
+        | TaskCall::Output { task, .. }
+        | TaskCall::Input { task, .. }
+        | TaskCall::Stop { task, .. } => Some(*task),
+    }
+}
+
+/// What a step has heard of a model or a performer is what it records.
+pub(super) fn heard(
+    call: &Call,
+    records: &[Record],
+    said: &mut BTreeMap<&'static str, u64>,
+) -> Result<(), Failure> {
+    let Call::Step { input: Input::Completed { agent, op, outcome }, .. } = call else { return Ok(()) };
+    match outcome {
+        Outcome::Answer { answer } => {
+            for record in records.iter().filter(|record| record.agent == *agent) {
+                if let Event::Turn(TurnFact::AssistantRoundRecorded(fact)) = &record.event {
+                    *said.entry("M3").or_default() += 1;
+                    answered(agent, answer, &fact.blocks, &fact.verdicts)?;
+                }
+            }
+            Ok(())
+        }
+        Outcome::Tool { outcome } => {
+            let heard = &outcome.receipt;
+            let Some((settlement, result)) = result_of(agent, *op, records) else { return Ok(()) };
+            if settlement == Settlement::Failed && heard.error.is_none() {
+                // What came fits no operation of that kind, and the call is told so.
+                return Ok(());
+            }
+            *said.entry("M3").or_default() += 1;
+            let facts = ToolFacts { shown_task: heard.facts.shown_task, ..result.facts.clone() };
+            let same = match &heard.error {
+                Some(error) => result.error.as_ref() == Some(error),
+                None => result.error.is_none() && result.content == heard.content && facts == heard.facts,
+            };
+            ensure!(same, "M3", "{agent} has the result {result:?}, what came was {heard:?}");
+            Ok(())
+        }
+        Outcome::Context { .. }
+        | Outcome::AttemptFailed { .. }
+        | Outcome::Prepared { .. }
+        | Outcome::Workspace { .. }
+        | Outcome::Worktree { .. }
+        | Outcome::Failed { .. } => Ok(()),
+    }
+}
+
+/// The result that follows the end of an operation, where it is a call's.
+fn result_of<'a>(agent: &AgentId, op: OpId, records: &'a [Record]) -> Option<(Settlement, &'a Receipt)> {
+    let mut of_agent = records.iter().filter(|record| record.agent == *agent);
+    let settlement = of_agent.find_map(|record| {
+        let Event::Operation(OperationFact::OperationSettled(fact)) = &record.event else { return None };
+        let ends = [Settlement::Done, Settlement::Failed].contains(&fact.settlement);
+        (fact.op == op && ends).then_some(fact.settlement)
+    })?;
+    // A task whose command has ended says so itself.
+    let ended = |record: &&Record| matches!(&record.event, Event::Task(TaskFact::TaskStatusUpdated(fact)) if fact.status.is_terminal());
+    Some((settlement, of_agent.take_while(|record| !ended(record)).find_map(result)?))
+}
+
+fn result(record: &Record) -> Option<&Receipt> {
+    match &record.event {
+        Event::Turn(TurnFact::ToolExecuted(fact)) => Some(&fact.receipt),
+        Event::Turn(TurnFact::ToolExecutionFailed(fact)) => Some(&fact.receipt),
+        Event::Turn(_)
+        | Event::Lifecycle(_)
+        | Event::Inbox(_)
+        | Event::Scheduling(_)
+        | Event::Operation(_)
+        | Event::Task(_)
+        | Event::Timer(_)
+        | Event::Work(_)
+        | Event::Wait(_)
+        | Event::Wake(_)
+        | Event::Outbox(_)
+        | Event::Workspace(_)
+        | Event::Brief(_) => None,
+    }
+}
+
+/// A round is what was answered: each text, and each call with its own arguments and its own verdict.
+fn answered(
+    agent: &AgentId,
+    answer: &ModelAnswer,
+    blocks: &[Block],
+    verdicts: &[Verdict],
+) -> Result<(), Failure> {
+    let wrong = |what: &str| {
+        safety("M3", format!("{what}: {agent} was answered {answer:?}, on record is {blocks:?}"))
+    };
+    if answer.blocks.len() != blocks.len() {
+        return Err(wrong("blocks are missing"));
+    }
+    let mut verdicts = verdicts.iter();
+    for (said, kept) in answer.blocks.iter().zip(blocks) {
+        match (said, kept) {
+            (AnswerBlock::Text { text: said }, Block::Text { text }) if said == text => {}
+            (AnswerBlock::ToolCall(said), Block::ToolCall { tool_name, arguments, .. })
+                if said.arguments == *arguments =>
+            {
+                let named = said.tool_name == *tool_name || Tool::named(&said.tool_name).is_none();
+                let Some(verdict) = verdicts.next().filter(|_| named) else { return Err(wrong("a call")) };
+                let tool = verdict.tool();
+                let right = match (tool, said.json()) {
+                    (None, _) => true,
+                    (Some(tool), Some(json)) => tool.name() == said.tool_name && own(tool, json, verdict),
+                    (Some(tool), None) => tool.name() == said.tool_name,
+                };
+                if !right {
+                    return Err(wrong("a verdict of another call"));
+                }
+            }
+            (
+                AnswerBlock::Text { .. } | AnswerBlock::ToolCall(_),
+                Block::Text { .. } | Block::ToolCall { .. },
+            ) => {
+                return Err(wrong("another block"));
+            }
+        }
+    }
+    if verdicts.next().is_some() { Err(wrong("a verdict of no call")) } else { Ok(()) }
+}
+
+/// Whether a verdict is about these arguments: what the core executes itself is read from them alone.
+fn own(tool: Tool, json: &str, verdict: &Verdict) -> bool {
+    match verdict {
+        Verdict::Accepted(_) => tool.check(json).is_ok(),
+        // What goes into a command is read where it is written.
+        Verdict::OnTask(TaskCall::Input { task, .. }) => {
+            let read = tool.core_call(json).ok().flatten();
+            matches!(read, Some(Verdict::OnTask(TaskCall::Input { task: other, .. })) if other == *task)
+        }
+        Verdict::OnTask(_) | Verdict::OnWork(_) | Verdict::OnSelf(_) => {
+            tool.core_call(json).ok().flatten().as_ref() == Some(verdict)
+        }
+        Verdict::Refused(_) => true,
+    }
+}

@@ -1,0 +1,388 @@
+//! A request beside what the records say that it must show.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use holon_core::message::Origin;
+use holon_core::model::{Block, Item, ModelRequest};
+use holon_core::prompt::{Part, PromptBlock, Stability};
+use holon_core::{AgentId, MessageId, RunId, Text};
+
+use super::talk::{Expected, Hinted, Piece, Round, Told};
+use super::{earlier, fences};
+use crate::failure::{Failure, ensure, safety};
+
+type Items<'a> = std::slice::Iter<'a, Item>;
+
+/// Compares the whole conversation, and what the frame shows of earlier turns.
+pub(super) fn request(
+    request: &ModelRequest,
+    expected: &Expected,
+    said: &mut BTreeMap<&'static str, u64>,
+) -> Result<(), Failure> {
+    let agent = &request.agent;
+    let mut items = request.conversation.iter();
+    let Some(Item::User { parts }) = items.next() else {
+        return Err(safety("M1", format!("a request of {agent} begins with no message")));
+    };
+    input(agent, parts, &expected.messages)?;
+    *said.entry("M1").or_default() += expected.messages.len() as u64;
+    conversation(agent, &mut items, expected, said)?;
+    let left = items.next();
+    ensure!(left.is_none(), "M4", "a request of {agent} shows {left:?}, which nothing on record says");
+    *said.entry("M9").or_default() += earlier::judge(request, &expected.earlier)?;
+    *said.entry("M4").or_default() += 1;
+    *said.entry("M10").or_default() += fences::judge(request, expected)?;
+    Ok(())
+}
+
+/// M1, M9: each message of the turn once, under its heading, with what it tells of.
+fn input(agent: &AgentId, parts: &[Part], messages: &[Told]) -> Result<(), Failure> {
+    let shown: Vec<(usize, MessageId)> =
+        parts.iter().enumerate().filter_map(|(at, part)| Some((at, heading(part, "[message ")?))).collect();
+    let wanted: Vec<MessageId> = messages.iter().map(|told| told.message.id).collect();
+    let ids: Vec<MessageId> = shown.iter().map(|(_, id)| *id).collect();
+    ensure!(ids == wanted, "M1", "a turn of {agent} is for {wanted:?}, its request shows {ids:?}");
+    for (number, (told, (at, _))) in messages.iter().zip(&shown).enumerate() {
+        let end = shown.get(number + 1).map_or(parts.len(), |(next, _)| *next);
+        let parts = parts.get(*at..end).unwrap_or_default();
+        message(agent, parts, told)?;
+    }
+    Ok(())
+}
+
+fn message(agent: &AgentId, parts: &[Part], told: &Told) -> Result<(), Failure> {
+    let Told { message, tasks, hints } = told;
+    let words = rendered(&outside(parts));
+    let head = words.lines().next().unwrap_or_default();
+    for name in [message.kind.name(), message.authority_class.name()] {
+        ensure!(
+            has_word(head, name),
+            "M1",
+            "{} of {agent} is shown as {head:?}, it is {message:?}",
+            message.id
+        );
+    }
+    let from = senders(&message.origin);
+    let named = from.iter().any(|name| has_word(head, name));
+    ensure!(named, "M1", "{} of {agent} is shown as {head:?}, it is from {from:?}", message.id);
+    let all = leaves(parts);
+    let text = &message.body.text;
+    let bodies = all.iter().filter(|part| given(part) == Some(text)).count();
+    ensure!(bodies > 0, "M1", "{} of {agent} is shown without its text", message.id);
+    for task in tasks {
+        let named = words.contains(&format!("[task {task} ")) || words.contains(&format!("[task {task}]"));
+        ensure!(named, "M9", "{} of {agent} tells of {task}, its request does not", message.id);
+    }
+    hints.iter().try_for_each(|hint| hinted(agent, &all, hint))
+}
+
+/// Whom a heading may name.
+fn senders(origin: &Origin) -> Vec<&str> {
+    match origin {
+        Origin::System { .. } => vec!["system", "supervisor", "yourself"],
+        Origin::Operator { .. }
+        | Origin::Channel { .. }
+        | Origin::Webhook { .. }
+        | Origin::Callback { .. }
+        | Origin::Timer { .. }
+        | Origin::Task { .. } => vec![origin.name()],
+    }
+}
+
+/// M9: what a hint said, and whose it was.
+fn hinted(agent: &AgentId, all: &[&Part], hinted: &Hinted) -> Result<(), Failure> {
+    let Hinted { hint, body, .. } = hinted;
+    let words = rendered(all);
+    let named = words.contains(&hint.source) && words.contains(&hint.reason);
+    ensure!(named, "M9", "a hint {hint:?} of {agent} is not shown in {words:?}");
+    let said = |text: &Text| all.iter().any(|part| given(part) == Some(text));
+    let shown = body.as_ref().is_none_or(said);
+    ensure!(shown, "M9", "what {} said to {agent} is not shown: {body:?}", hint.source);
+    Ok(())
+}
+
+fn conversation(
+    agent: &AgentId,
+    items: &mut Items<'_>,
+    expected: &Expected,
+    said: &mut BTreeMap<&'static str, u64>,
+) -> Result<(), Failure> {
+    let recapped = expected.said.recapped;
+    let mut short: Vec<&Piece> = Vec::new();
+    let mut rest = expected.said.pieces.iter();
+    let mut rounds = 0;
+    while rounds < recapped {
+        let Some(piece) = rest.next() else { break };
+        rounds += usize::from(matches!(piece, Piece::Round(_)));
+        short.push(piece);
+    }
+    ensure!(rounds == recapped, "M3", "{agent} tells {recapped} rounds in short, {rounds} are on record");
+    if recapped > 0 {
+        recap(agent, items, &short)?;
+        *said.entry("M3").or_default() += 1;
+        for piece in short {
+            if matches!(piece, Piece::Interjection(_)) {
+                self::piece(agent, items, piece)?;
+            }
+        }
+    }
+    for piece in rest {
+        self::piece(agent, items, piece)?;
+        let law = match piece {
+            Piece::Round(_) => "M3",
+            Piece::Interjection(_) => "M2",
+            Piece::Hints(_) => "M9",
+            Piece::Reminder(_) | Piece::Continuation => "M4",
+        };
+        *said.entry(law).or_default() += 1;
+    }
+    Ok(())
+}
+
+/// The next thing that is said.
+fn piece(agent: &AgentId, items: &mut Items<'_>, piece: &Piece) -> Result<(), Failure> {
+    match piece {
+        Piece::Round(expected) => round(agent, items, expected),
+        Piece::Interjection(message) => {
+            let shown = items.next();
+            let Some(Item::User { parts }) = shown else {
+                return Err(safety("M2", format!("{} of {agent} is due, shown is {shown:?}", message.id)));
+            };
+            let headings: Vec<MessageId> =
+                parts.iter().filter_map(|part| heading(part, "[message ")).collect();
+            ensure!(headings == [message.id], "M2", "{} of {agent} is due, shown is {parts:?}", message.id);
+            let (text, all) = (&message.body.text, leaves(parts));
+            let said = all.iter().filter(|part| given(part) == Some(text)).count();
+            let words = rendered(&outside(parts));
+            let class = has_word(words.lines().next().unwrap_or_default(), message.authority_class.name());
+            ensure!(said == 1 && class, "M2", "{} of {agent} is shown as {parts:?}", message.id);
+            Ok(())
+        }
+        Piece::Reminder(text) => {
+            let shown = items.next();
+            let says = |part: &&Part| matches!(part, Part::Rendered(said) if **said == **text);
+            let same = matches!(shown, Some(Item::User { parts }) if leaves(parts).iter().any(says));
+            ensure!(same, "M4", "{agent} is to be reminded: {text:?}, shown is {shown:?}");
+            Ok(())
+        }
+        Piece::Continuation => {
+            let shown = items.next();
+            let told = matches!(shown, Some(Item::User { parts }) if parts.iter().all(|part| matches!(part, Part::Rendered(_))));
+            ensure!(told, "M4", "{agent} goes on after an interruption, shown is {shown:?}");
+            Ok(())
+        }
+        Piece::Hints(hints) => {
+            let shown = items.next();
+            let Some(Item::User { parts }) = shown else {
+                return Err(safety("M9", format!("hints of {agent} are due, shown is {shown:?}")));
+            };
+            let all = leaves(parts);
+            hints.iter().try_for_each(|hint| hinted(agent, &all, hint))
+        }
+    }
+}
+
+/// M3: what the model said, then of each of its calls its own result, in its order.
+fn round(agent: &AgentId, items: &mut Items<'_>, expected: &Round) -> Result<(), Failure> {
+    let shown = items.next();
+    let same = matches!(shown, Some(Item::Assistant { blocks }) if *blocks == expected.blocks);
+    ensure!(same, "M3", "{agent} said {:?}, shown is {shown:?}", expected.blocks);
+    let calls: Vec<&str> = expected.calls().map(|(id, _, _)| id).collect();
+    if calls.is_empty() {
+        return Ok(());
+    }
+    let shown = items.next();
+    let Some(Item::ToolResults { results }) = shown else {
+        return Err(safety("M3", format!("results of {calls:?} of {agent} are due, shown is {shown:?}")));
+    };
+    let ids: Vec<&str> = results.iter().map(|result| result.call_id.as_str()).collect();
+    ensure!(ids == calls, "M3", "{agent} made the calls {calls:?}, shown are results of {ids:?}");
+    for result in results {
+        let own = expected.result(&result.call_id);
+        let same = own.is_some_and(|own| **own == *result.receipt);
+        ensure!(same, "M3", "{} of {agent} came to {own:?}, shown is {:?}", result.call_id, result.receipt);
+    }
+    Ok(())
+}
+
+/// M3: rounds that are told in short: each call with its own arguments and its own result, in the model's order. The
+/// oldest may only be counted.
+fn recap(agent: &AgentId, items: &mut Items<'_>, short: &[&Piece]) -> Result<(), Failure> {
+    let shown = items.next();
+    let Some(Item::User { parts }) = shown else {
+        return Err(safety("M3", format!("a recap of {agent} is due, shown is {shown:?}")));
+    };
+    let rounds: Vec<&Round> = short
+        .iter()
+        .filter_map(|piece| match piece {
+            Piece::Round(round) => Some(round),
+            Piece::Interjection(_) | Piece::Reminder(_) | Piece::Continuation | Piece::Hints(_) => None,
+        })
+        .collect();
+    let all = leaves(parts);
+    let listed = all.iter().find_map(|part| {
+        let Part::Rendered(text) = part else { return None };
+        text.strip_prefix("round ")?.split_once(':')?.0.parse::<usize>().ok()
+    });
+    let first = listed.map_or(rounds.len(), |first| first.saturating_sub(1));
+    let due: Vec<Text> =
+        rounds.get(first..).unwrap_or_default().iter().flat_map(|round| texts(round)).collect();
+    let told: Vec<&Text> = all.iter().copied().filter_map(given).collect();
+    let same = told.iter().copied().eq(&due);
+    ensure!(same, "M3", "a recap of {agent} tells {told:?}, on record is {due:?}");
+    Ok(())
+}
+
+/// Everything that a round says, in its order.
+fn texts(round: &Round) -> Vec<Text> {
+    let mut texts = Vec::new();
+    for block in round.blocks.iter() {
+        match block {
+            Block::Text { text } => texts.push(text.clone()),
+            Block::ToolCall { call_id, arguments, .. } => {
+                texts.push(arguments.clone());
+                let Some(receipt) = round.result(call_id) else { continue };
+                let error = receipt.error.as_ref().map(|error| error.message.clone());
+                texts.push(error.or_else(|| receipt.content.clone()).unwrap_or_default());
+            }
+        }
+    }
+    texts
+}
+
+/// The message that a heading of the runtime names: never one in a fence.
+pub(super) fn heading(part: &Part, prefix: &str) -> Option<MessageId> {
+    let Part::Rendered(text) = part else { return None };
+    let number = text.lines().find_map(|line| line.strip_prefix(prefix)?.strip_prefix("msg_"))?;
+    number.split([' ', ']']).next()?.parse().ok().map(MessageId)
+}
+
+/// Everything that stands there, in fences or not.
+pub(super) fn leaves(parts: &[Part]) -> Vec<&Part> {
+    let mut all = Vec::new();
+    for part in parts {
+        match part {
+            Part::Rendered(_) | Part::Given(_) | Part::Excerpt { .. } => all.push(part),
+            Part::Quoted { parts, .. } => all.extend(leaves(parts)),
+        }
+    }
+    all
+}
+
+/// What stands in no fence.
+pub(super) fn outside(parts: &[Part]) -> Vec<&Part> {
+    parts.iter().filter(|part| !matches!(part, Part::Quoted { .. })).collect()
+}
+
+/// Words that the core has written, its own or names that it quotes.
+pub(super) fn rendered(parts: &[&Part]) -> String {
+    let words = parts.iter().filter_map(|part| match part {
+        Part::Rendered(text) => Some(text.as_str()),
+        Part::Given(_) | Part::Excerpt { .. } | Part::Quoted { .. } => None,
+    });
+    words.collect()
+}
+
+/// A text that was given, whole or in part.
+pub(super) fn given(part: &Part) -> Option<&Text> {
+    match part {
+        Part::Rendered(_) | Part::Quoted { .. } => None,
+        Part::Given(text) | Part::Excerpt { text, .. } => Some(text),
+    }
+}
+
+pub(super) fn has_word(line: &str, word: &str) -> bool {
+    line.split([' ', ']', '|']).any(|other| other == word)
+}
+
+/// What the last request of a turn was, to be gone on with.
+#[derive(Debug, Clone)]
+pub(super) struct Before {
+    run: RunId,
+    messages: Vec<MessageId>,
+    recapped: (usize, bool),
+    /// Its turn has rounds, or prompts that were taken in.
+    said_something: bool,
+    /// A process has ended since.
+    restarted: bool,
+    request: Arc<Kept>,
+}
+
+#[derive(Debug, Clone)]
+struct Kept {
+    conversation: Vec<Item>,
+    system: String,
+    blocks: Vec<PromptBlock>,
+}
+
+impl Kept {
+    fn of(&self, stability: Stability) -> impl Iterator<Item = &PromptBlock> {
+        self.blocks.iter().filter(move |block| block.stability == stability)
+    }
+}
+
+impl Before {
+    pub(super) fn of(request: &ModelRequest, expected: &Expected) -> Self {
+        let frame = &request.frame;
+        let blocks = frame.system_blocks.iter().chain(&frame.context_blocks).cloned().collect();
+        let conversation = request.conversation.clone();
+        let kept = Kept { conversation, system: frame.system_prompt.clone(), blocks };
+        Self {
+            run: expected.run,
+            messages: expected.messages.iter().map(|told| told.message.id).collect(),
+            recapped: (expected.said.recapped, expected.said.refused),
+            said_something: !expected.said.pieces.is_empty(),
+            restarted: false,
+            request: Arc::new(kept),
+        }
+    }
+
+    pub(super) fn restarted(&mut self) {
+        self.restarted = true;
+    }
+
+    /// M8: the next request of the same turn begins with the same bytes, in whichever run and life.
+    pub(super) fn goes_on(
+        &self,
+        now: &Self,
+        agent: &AgentId,
+        said: &mut BTreeMap<&'static str, u64>,
+    ) -> Result<(), Failure> {
+        let (before, after) = (&self.request, &now.request);
+        ensure!(before.system == after.system, "M8", "{agent} has another policy than before");
+        let same = before.of(Stability::Stable).eq(after.of(Stability::Stable));
+        ensure!(same, "M8", "{agent} is told otherwise what never changes");
+        let goes_on = now.said_something && self.messages.first() == now.messages.first();
+        let further = now.messages.iter().find(|id| !self.messages.contains(id));
+        ensure!(
+            !goes_on || further.is_none(),
+            "M8",
+            "a turn of {agent} goes on, and is now for {further:?}, too"
+        );
+        if self.messages != now.messages || self.recapped != now.recapped {
+            return Ok(());
+        }
+        let turn = before.of(Stability::TurnScoped).eq(after.of(Stability::TurnScoped));
+        let same = self.run != now.run || turn;
+        ensure!(
+            same,
+            "M8",
+            "what a run of {agent} began with is {:?}, and was {:?}",
+            after.blocks,
+            before.blocks
+        );
+        *said.entry("M8").or_default() += u64::from(self.restarted || self.run != now.run);
+        let shown = before.conversation.iter().zip(&after.conversation).position(|(one, other)| one != other);
+        let shown = shown.unwrap_or_else(|| before.conversation.len().min(after.conversation.len()));
+        let same = shown == before.conversation.len();
+        ensure!(
+            same,
+            "M8",
+            "{agent} was shown {:?}, and now {:?} stands there",
+            before.conversation.get(shown),
+            after.conversation.get(shown)
+        );
+        Ok(())
+    }
+}

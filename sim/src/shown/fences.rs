@@ -1,0 +1,103 @@
+//! M10: what others wrote stands in fences, none of which it can close, and nothing of it in the system role.
+
+use std::collections::BTreeSet;
+
+use holon_core::message::MessageKind;
+use holon_core::model::{Item, ModelRequest};
+use holon_core::prompt::{Part, PromptBlock};
+use holon_core::{AgentId, Text};
+
+use super::compare::{given, leaves, outside, rendered};
+use super::talk::{Expected, Piece};
+use crate::failure::{Failure, ensure};
+
+/// Shorter names may stand in anybody's words.
+const NAME: usize = 6;
+
+/// Judges a request; says how many fences it has.
+pub(super) fn judge(request: &ModelRequest, expected: &Expected) -> Result<u64, Failure> {
+    let agent = &request.agent;
+    let frame = &request.frame;
+    frame.system().try_for_each(|block| system(agent, block))?;
+    let mut fences = 0;
+    for block in frame.turn() {
+        let foreign = outside(&block.parts).into_iter().find(|part| given(part).is_some());
+        ensure!(foreign.is_none(), "M10", "{agent} is shown {foreign:?} outside of a fence");
+        fences += closed(agent, &block.parts)?;
+    }
+    let operators = operators(expected);
+    let names = names(expected);
+    for item in &request.conversation {
+        let Item::User { parts } = item else { continue };
+        let foreign = |part: &&Part| given(part).is_some_and(|text| !operators.contains(&text));
+        let foreign = outside(parts).into_iter().find(foreign);
+        ensure!(foreign.is_none(), "M10", "{agent} is shown {foreign:?} outside of a fence");
+        let words = rendered(&outside(parts));
+        let name = names.iter().find(|name| words.contains(**name));
+        ensure!(name.is_none(), "M10", "{agent} is shown the name {name:?} outside of a fence: {words:?}");
+        fences += closed(agent, parts)?;
+    }
+    Ok(fences)
+}
+
+/// The system role has the runtime's words and instruction files.
+fn system(agent: &AgentId, block: &PromptBlock) -> Result<(), Failure> {
+    let instructions = ["agent_instructions", "workspace_instructions"].contains(&block.label.as_str());
+    let foreign = block.parts.iter().find(|part| match part {
+        Part::Rendered(_) => false,
+        Part::Given(_) => !instructions,
+        Part::Excerpt { .. } | Part::Quoted { .. } => true,
+    });
+    ensure!(foreign.is_none(), "M10", "the system role of {agent} has {foreign:?}");
+    Ok(())
+}
+
+/// Nothing in a fence has its tag; says how many fences there are.
+fn closed(agent: &AgentId, parts: &[Part]) -> Result<u64, Failure> {
+    let mut fences = 0;
+    for part in parts {
+        let Part::Quoted { tag, parts } = part else { continue };
+        fences += 1;
+        let tag = tag.to_string();
+        let says = |part: &&Part| match part {
+            Part::Rendered(text) => text.contains(&tag),
+            Part::Given(text) | Part::Excerpt { text, .. } => text.preview().contains(&tag),
+            Part::Quoted { .. } => true,
+        };
+        let broken = leaves(parts).into_iter().find(says);
+        ensure!(broken.is_none(), "M10", "{agent} is shown {broken:?} in its own fence {tag}");
+        let nested = parts.iter().any(|part| matches!(part, Part::Quoted { .. }));
+        ensure!(!nested, "M10", "{agent} is shown a fence in a fence");
+    }
+    Ok(fences)
+}
+
+/// What operators say themselves.
+fn operators(expected: &Expected) -> Vec<&Text> {
+    let messages = expected.messages.iter().map(|told| &told.message);
+    let prompts = messages.filter(|message| message.kind == MessageKind::OperatorPrompt);
+    let interjected = expected.said.pieces.iter().filter_map(|piece| match piece {
+        Piece::Interjection(message) => Some(message),
+        Piece::Round(_) | Piece::Reminder(_) | Piece::Continuation | Piece::Hints(_) => None,
+    });
+    prompts.chain(interjected).map(|message| &message.body.text).collect()
+}
+
+/// Names that others gave.
+fn names(expected: &Expected) -> BTreeSet<&str> {
+    let hints = expected.messages.iter().flat_map(|told| &told.hints);
+    let shown = expected.said.pieces.iter().filter_map(|piece| match piece {
+        Piece::Hints(hints) => Some(hints),
+        Piece::Round(_) | Piece::Reminder(_) | Piece::Continuation | Piece::Interjection(_) => None,
+    });
+    let hints = hints.chain(shown.flatten()).map(|hinted| &hinted.hint);
+    let named = hints.flat_map(|hint| {
+        [
+            Some(hint.source.as_str()),
+            Some(&hint.reason),
+            hint.description.as_deref(),
+            hint.resource.as_deref(),
+        ]
+    });
+    named.flatten().filter(|name| name.len() >= NAME).collect()
+}

@@ -1,0 +1,110 @@
+//! What a request must show, and what a call must execute, by the records alone (laws M1 to M4, M8 to M10): a
+//! conversation of its own beside the core's, built from what was admitted, answered and executed. It shares no rendering
+//! with the core; what the provider gets is compared with it.
+
+mod calls;
+mod compare;
+mod earlier;
+mod fences;
+mod talk;
+
+use std::collections::BTreeMap;
+
+use holon_core::event::OperationFact;
+use holon_core::event::operation::OpKind;
+use holon_core::model::ModelRequest;
+use holon_core::replay::Call;
+use holon_core::{AgentId, Event, OpId, Record};
+
+use crate::failure::Failure;
+pub(crate) use calls::Called;
+use compare::Before;
+use talk::{Expected, Talk};
+
+/// All conversations, and the requests and calls that are about to leave.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Shown {
+    agents: BTreeMap<AgentId, Talk>,
+    /// Requests that have not left, by their operations.
+    requests: BTreeMap<(AgentId, OpId), Expected>,
+    /// Calls that have not left.
+    calls: BTreeMap<(AgentId, OpId), Called>,
+    /// The last request of each agent's turn in progress.
+    before: BTreeMap<AgentId, Before>,
+    /// How often each law had something to say.
+    said: BTreeMap<&'static str, u64>,
+}
+
+impl Shown {
+    /// A call and its records.
+    ///
+    /// # Errors
+    /// When a round is not what was answered, a result not what was heard, or a turn begins that has nothing to tell.
+    pub(crate) fn step(&mut self, call: &Call, records: &[Record]) -> Result<(), Failure> {
+        calls::heard(call, records, &mut self.said)?;
+        for record in records {
+            let talk = self.agents.entry(record.agent.clone()).or_default();
+            if let Event::Operation(OperationFact::OperationOpened(fact)) = &record.event {
+                let key = (record.agent.clone(), fact.op);
+                match fact.kind {
+                    OpKind::CallModel => {
+                        talk.asks(&record.agent, &mut self.said)?;
+                        self.requests.extend(talk.expected().map(|expected| (key, expected)));
+                    }
+                    OpKind::CallTool | OpKind::PrepareCommand | OpKind::FindWorkspace
+                        if fact.run_id.is_some() =>
+                    {
+                        self.calls.extend(talk.called().map(|called| (key, called)));
+                    }
+                    OpKind::LoadContext
+                    | OpKind::CallTool
+                    | OpKind::PrepareCommand
+                    | OpKind::FindWorkspace
+                    | OpKind::RunCommand
+                    | OpKind::PromoteCommand
+                    | OpKind::AwaitTask
+                    | OpKind::SuperviseChild
+                    | OpKind::RemoveWorktree
+                    | OpKind::WriteInput => {}
+                }
+            }
+            talk.follow(record, &mut self.said)?;
+        }
+        Ok(())
+    }
+
+    /// A process has begun: what was about to leave does so no more.
+    pub(crate) fn started(&mut self) {
+        self.requests.clear();
+        self.calls.clear();
+        self.before.values_mut().for_each(Before::restarted);
+    }
+
+    /// A request leaves.
+    pub(crate) fn request(&mut self, op: OpId, request: &ModelRequest) -> Result<(), Failure> {
+        let Some(expected) = self.requests.remove(&(request.agent.clone(), op)) else {
+            return Err(crate::failure::safety(
+                "M4",
+                format!("{op} of {} asks for nothing on record", request.agent),
+            ));
+        };
+        compare::request(request, &expected, &mut self.said)?;
+        let before = self.before.remove(&request.agent);
+        let now = Before::of(request, &expected);
+        if let Some(before) = before {
+            before.goes_on(&now, &request.agent, &mut self.said)?;
+        }
+        self.before.insert(request.agent.clone(), now);
+        Ok(())
+    }
+
+    /// What the call of an operation is; none where it is no call's.
+    pub(crate) fn called(&mut self, agent: &AgentId, op: OpId) -> Option<Called> {
+        self.calls.remove(&(agent.clone(), op))
+    }
+
+    /// How often each law had something to say, since this was asked last.
+    pub(crate) fn said(&mut self) -> BTreeMap<&'static str, u64> {
+        std::mem::take(&mut self.said)
+    }
+}

@@ -1,0 +1,433 @@
+//! The conversation of one agent as its records leave it.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use holon_core::agent::wake::{Hint, HintWeight, SOURCES};
+use holon_core::event::inbox::MessageAdmitted;
+use holon_core::event::turn::{CompactionCause, TurnStarted};
+use holon_core::event::{InboxFact, LifecycleFact, TaskFact, TurnFact, WakeFact};
+use holon_core::ids::TaskId;
+use holon_core::lifecycle::ControlAction;
+use holon_core::message::Message;
+use holon_core::model::Block;
+use holon_core::tool::{Receipt, SelfCall, TaskCall, Verdict};
+use holon_core::{AgentId, Event, MessageId, Record, RunId, Text};
+
+use super::calls::Called;
+use super::earlier::{Exchange, Heard};
+use crate::failure::{Failure, ensure};
+
+/// Earlier turns that any request may show.
+const KEPT: usize = 64;
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Talk {
+    /// Messages that have not come to an end.
+    messages: BTreeMap<MessageId, Arc<Message>>,
+    /// What was said in interrupted turns, by their messages.
+    carried: BTreeMap<MessageId, Said>,
+    turn: Option<Turn>,
+    /// Turns that are over, the newest last.
+    earlier: VecDeque<Arc<Exchange>>,
+    /// Hints that wait, by source; and those that live messages tell of.
+    hints: BTreeMap<String, Hinted>,
+    /// Those that matter of sources that had to make room.
+    folded: Vec<Hinted>,
+    told_hints: BTreeMap<MessageId, Vec<Hinted>>,
+    /// Tasks that live messages tell of.
+    told_tasks: BTreeMap<MessageId, Vec<TaskId>>,
+    ended: BTreeSet<TaskId>,
+}
+
+/// What a source has said last, and the last of its bodies.
+#[derive(Debug, Clone)]
+pub(super) struct Hinted {
+    pub(super) hint: Hint,
+    pub(super) body: Option<Text>,
+    sequence: u64,
+}
+
+#[derive(Debug, Clone)]
+struct Turn {
+    run: RunId,
+    messages: Vec<MessageId>,
+    said: Said,
+    /// What it was told with its messages.
+    heard: Vec<Heard>,
+    /// A result of its last round says that it rests, and nobody has spoken since.
+    rests: bool,
+    /// The task whose end the call in progress looks at.
+    looks: Option<TaskId>,
+}
+
+/// What was said in a turn, in order.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Said {
+    pub(super) pieces: Vec<Piece>,
+    /// So many rounds are told in short.
+    pub(super) recapped: usize,
+    /// A provider has refused a request as too long: earlier turns are shown no more.
+    pub(super) refused: bool,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Piece {
+    Round(Round),
+    Interjection(Arc<Message>),
+    Reminder(Arc<str>),
+    /// An earlier run of the message was interrupted here.
+    Continuation,
+    /// Hints that a call has shown.
+    Hints(Vec<Hinted>),
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Round {
+    pub(super) blocks: Arc<[Block]>,
+    pub(super) verdicts: Arc<[Verdict]>,
+    /// In the order in which they came.
+    pub(super) results: Vec<(Arc<str>, Arc<Receipt>)>,
+}
+
+/// What a request must show.
+#[derive(Debug, Clone)]
+pub(super) struct Expected {
+    pub(super) run: RunId,
+    pub(super) messages: Vec<Told>,
+    pub(super) said: Said,
+    pub(super) earlier: Vec<Arc<Exchange>>,
+}
+
+/// A message that a turn has taken, and what it tells of.
+#[derive(Debug, Clone)]
+pub(super) struct Told {
+    pub(super) message: Arc<Message>,
+    pub(super) tasks: Vec<TaskId>,
+    pub(super) hints: Vec<Hinted>,
+}
+
+impl Round {
+    /// Calls in the model's order: id, name, arguments.
+    pub(super) fn calls(&self) -> impl Iterator<Item = (&str, &str, &Text)> {
+        self.blocks.iter().filter_map(|block| match block {
+            Block::ToolCall { call_id, tool_name, arguments } => {
+                Some((call_id.as_str(), tool_name.as_str(), arguments))
+            }
+            Block::Text { .. } => None,
+        })
+    }
+
+    /// The one result of a call.
+    pub(super) fn result(&self, call_id: &str) -> Option<&Arc<Receipt>> {
+        self.results.iter().find(|(id, _)| &**id == call_id).map(|(_, receipt)| receipt)
+    }
+
+    /// The first call that has no result.
+    fn open(&self) -> Option<(usize, (&str, &str, &Text))> {
+        self.calls().enumerate().find(|(_, (id, _, _))| self.result(id).is_none())
+    }
+}
+
+impl Said {
+    fn last_round(&mut self) -> Option<&mut Round> {
+        self.pieces.iter_mut().rev().find_map(|piece| match piece {
+            Piece::Round(round) => Some(round),
+            Piece::Interjection(_) | Piece::Reminder(_) | Piece::Continuation | Piece::Hints(_) => None,
+        })
+    }
+
+    pub(super) fn rounds(&self) -> usize {
+        self.pieces.iter().filter(|piece| matches!(piece, Piece::Round(_))).count()
+    }
+}
+
+impl Talk {
+    /// What the request that is about to be made must show.
+    pub(super) fn expected(&self) -> Option<Expected> {
+        let turn = self.turn.as_ref()?;
+        let told = |id: &MessageId| {
+            Some(Told {
+                message: self.messages.get(id)?.clone(),
+                tasks: self.told_tasks.get(id).cloned().unwrap_or_default(),
+                hints: self.told_hints.get(id).cloned().unwrap_or_default(),
+            })
+        };
+        Some(Expected {
+            run: turn.run,
+            messages: turn.messages.iter().filter_map(told).collect(),
+            said: turn.said.clone(),
+            earlier: self.earlier.iter().cloned().collect(),
+        })
+    }
+
+    /// M11: a turn that has said that it rests asks no model again.
+    pub(super) fn asks(
+        &self,
+        agent: &AgentId,
+        said: &mut BTreeMap<&'static str, u64>,
+    ) -> Result<(), Failure> {
+        let Some(turn) = &self.turn else { return Ok(()) };
+        *said.entry("M11").or_default() += u64::from(turn.rests);
+        ensure!(!turn.rests, "M11", "{} of {agent} rests, and asks a model again", turn.run);
+        Ok(())
+    }
+
+    /// The call that is about to be executed.
+    pub(super) fn called(&mut self) -> Option<Called> {
+        let turn = self.turn.as_mut()?;
+        let round = turn.said.last_round()?;
+        let (index, (call_id, tool_name, arguments)) = round.open()?;
+        let verdict = round.verdicts.get(index)?.clone();
+        let (call_id, tool_name, arguments) = (call_id.into(), tool_name.into(), arguments.clone());
+        turn.looks = match &verdict {
+            Verdict::OnTask(TaskCall::Output { task, .. }) => {
+                Some(*task).filter(|task| self.ended.contains(task))
+            }
+            Verdict::OnTask(_)
+            | Verdict::OnSelf(_)
+            | Verdict::OnWork(_)
+            | Verdict::Accepted(_)
+            | Verdict::Refused(_) => None,
+        };
+        Some(Called { call_id, tool_name, arguments, verdict })
+    }
+
+    pub(super) fn follow(
+        &mut self,
+        record: &Record,
+        said: &mut BTreeMap<&'static str, u64>,
+    ) -> Result<(), Failure> {
+        match &record.event {
+            Event::Inbox(fact) => self.inbox(fact),
+            Event::Turn(fact) => self.turn(&record.agent, fact, said)?,
+            Event::Wake(fact) => self.wake(fact),
+            Event::Task(TaskFact::TaskStatusUpdated(fact)) if fact.status.is_terminal() => {
+                self.ended.insert(fact.task_id);
+            }
+            Event::Task(TaskFact::TaskResultQueued(fact)) => {
+                self.told_tasks.entry(fact.message_id).or_default().push(fact.task_id);
+            }
+            // What waits is said to be lost (E3).
+            Event::Lifecycle(LifecycleFact::ControlApplied(fact)) if fact.action == ControlAction::Stop => {
+                self.hints.clear();
+                self.folded.clear();
+            }
+            Event::Lifecycle(_)
+            | Event::Scheduling(_)
+            | Event::Operation(_)
+            | Event::Task(_)
+            | Event::Timer(_)
+            | Event::Work(_)
+            | Event::Wait(_)
+            | Event::Outbox(_)
+            | Event::Workspace(_)
+            | Event::Brief(_) => {}
+        }
+        Ok(())
+    }
+
+    fn inbox(&mut self, fact: &InboxFact) {
+        match fact {
+            InboxFact::MessageAdmitted(fact) => self.admitted(fact),
+            InboxFact::OperatorInterjectionAdmitted(fact) => {
+                let message = self.messages.get(&fact.message_id).cloned();
+                if let Some(turn) = &mut self.turn {
+                    turn.said.pieces.extend(message.map(Piece::Interjection));
+                    turn.rests = false;
+                }
+            }
+            InboxFact::MessageRequeued(fact) => {
+                let turn = self.turn.as_mut().filter(|turn| turn.messages.first() == Some(&fact.message_id));
+                if let Some(turn) = turn {
+                    self.carried.insert(fact.message_id, std::mem::take(&mut turn.said));
+                }
+            }
+            InboxFact::MessageProcessed(fact) => self.settled(fact.message_id),
+            InboxFact::MessageAborted(fact) => self.settled(fact.message_id),
+            InboxFact::MessageDropped(fact) => self.settled(fact.message_id),
+            InboxFact::MessageDuplicate(_) | InboxFact::MessageDequeued(_) => {}
+        }
+    }
+
+    fn admitted(&mut self, fact: &MessageAdmitted) {
+        self.messages.insert(fact.message.id, Arc::new(fact.message.clone()));
+    }
+
+    fn settled(&mut self, message: MessageId) {
+        self.carried.remove(&message);
+        self.told_hints.remove(&message);
+        self.told_tasks.remove(&message);
+        // The turn still names what it was for.
+        if self.turn.as_ref().is_none_or(|turn| turn.messages.first() != Some(&message)) {
+            self.messages.remove(&message);
+        }
+    }
+
+    fn turn(
+        &mut self,
+        agent: &AgentId,
+        fact: &TurnFact,
+        said: &mut BTreeMap<&'static str, u64>,
+    ) -> Result<(), Failure> {
+        match fact {
+            TurnFact::TurnStarted(fact) => self.turn_started(agent, fact)?,
+            TurnFact::AssistantRoundRecorded(fact) => {
+                let Some(turn) = &mut self.turn else { return Ok(()) };
+                let (blocks, verdicts) = (fact.blocks.clone(), fact.verdicts.clone().into());
+                turn.said.pieces.push(Piece::Round(Round { blocks, verdicts, results: Vec::new() }));
+                turn.rests = false;
+            }
+            TurnFact::ToolExecuted(fact) => {
+                self.result(agent, &fact.call_id, &fact.tool_name, &fact.receipt, said)?;
+            }
+            TurnFact::ToolExecutionFailed(fact) => {
+                self.result(agent, &fact.call_id, &fact.tool_name, &fact.receipt, said)?;
+            }
+            TurnFact::ReminderInjected(fact) => {
+                if let Some(turn) = &mut self.turn {
+                    turn.said.pieces.push(Piece::Reminder(fact.text.as_str().into()));
+                }
+            }
+            TurnFact::ContextCompacted(fact) => {
+                if let Some(turn) = &mut self.turn {
+                    turn.said.recapped = fact.recapped_rounds as usize;
+                    turn.said.refused |= fact.cause == CompactionCause::Refused;
+                }
+            }
+            TurnFact::TurnTerminal(fact) => {
+                let Some(turn) = self.turn.take() else { return Ok(()) };
+                let Some(first) = turn.messages.first() else { return Ok(()) };
+                if fact.settles()
+                    && let Some(message) = self.messages.remove(first)
+                {
+                    self.earlier.push_back(Arc::new(Exchange::of(message, fact, &turn.said, turn.heard)));
+                    while self.earlier.len() > KEPT {
+                        self.earlier.pop_front();
+                    }
+                }
+            }
+            TurnFact::TurnContextBuilt(_)
+            | TurnFact::ProvidersAwaited(_)
+            | TurnFact::ProviderAttemptRecorded(_)
+            | TurnFact::ProviderRoundCompleted(_)
+            | TurnFact::ToolStarted(_)
+            | TurnFact::RuntimeError(_)
+            | TurnFact::BudgetReserved(_)
+            | TurnFact::BudgetSettled(_)
+            | TurnFact::BudgetExhausted(_) => {}
+        }
+        Ok(())
+    }
+
+    fn turn_started(&mut self, agent: &AgentId, fact: &TurnStarted) -> Result<(), Failure> {
+        let mut said = self.carried.remove(&fact.message_id).unwrap_or_default();
+        let rounds = said.rounds();
+        ensure!(
+            rounds == fact.carried_rounds as usize,
+            "M3",
+            "{} of {agent} goes on after {} rounds, {rounds} are on record",
+            fact.run_id,
+            fact.carried_rounds
+        );
+        if rounds > 0 && !matches!(said.pieces.last(), Some(Piece::Continuation)) {
+            said.pieces.push(Piece::Continuation);
+        }
+        let messages: Vec<MessageId> =
+            std::iter::once(fact.message_id).chain(fact.also.iter().copied()).collect();
+        let mut heard = Vec::new();
+        for id in &messages {
+            heard.extend(self.told_tasks.get(id).into_iter().flatten().map(|task| Heard::task(*task)));
+            heard.extend(self.told_hints.get(id).into_iter().flatten().map(Heard::hint));
+        }
+        let also = messages.iter().skip(1).filter_map(|id| self.messages.get(id));
+        heard.extend(also.map(|message| Heard::message(message)));
+        self.turn = Some(Turn { run: fact.run_id, messages, said, heard, rests: false, looks: None });
+        Ok(())
+    }
+
+    /// A call has its result: the first one that had none, under its own name.
+    fn result(
+        &mut self,
+        agent: &AgentId,
+        call_id: &str,
+        tool_name: &str,
+        receipt: &Arc<Receipt>,
+        said: &mut BTreeMap<&'static str, u64>,
+    ) -> Result<(), Failure> {
+        let Some(turn) = &mut self.turn else { return Ok(()) };
+        let looks = turn.looks.take();
+        let Some(round) = turn.said.last_round() else { return Ok(()) };
+        let open = round.open().map(|(index, (id, name, _))| (index, id.to_owned(), name.to_owned()));
+        let fits = open.as_ref().is_some_and(|(_, id, name)| id == call_id && name == tool_name);
+        *said.entry("M3").or_default() += 1;
+        ensure!(fits, "M3", "{agent} has a result of {tool_name} ({call_id}), the open call is {open:?}");
+        let verdict = open.and_then(|(index, _, _)| round.verdicts.get(index).cloned());
+        round.results.push((call_id.into(), receipt.clone()));
+        let succeeds = receipt.error.is_none();
+        let sleeps = matches!(verdict, Some(Verdict::OnSelf(SelfCall::Sleep { .. })));
+        turn.rests |= receipt.facts.ends_turn || (sleeps && succeeds);
+        let shows = looks.filter(|_| succeeds);
+        let marked = receipt.facts.shown_task;
+        *said.entry("M11").or_default() += u64::from(shows.is_some());
+        ensure!(
+            marked == shows || shows.is_none(),
+            "M11",
+            "{agent} is shown the end of {shows:?}, which is on record as {marked:?}"
+        );
+        Ok(())
+    }
+
+    /// Of a source one is kept, and of as many sources as may wait; then the oldest makes room.
+    fn fold(&mut self, mut folded: Hinted) {
+        let same = self.folded.iter().position(|kept| kept.hint.source == folded.hint.source);
+        let oldest =
+            || self.folded.iter().enumerate().min_by_key(|(_, kept)| kept.sequence).map(|(at, _)| at);
+        let with = same.or_else(|| oldest().filter(|_| self.folded.len() >= SOURCES));
+        if let Some(with) = with {
+            let kept = self.folded.remove(with);
+            folded.body = folded.body.or(kept.body);
+        }
+        self.folded.push(folded);
+    }
+
+    fn wake(&mut self, fact: &WakeFact) {
+        match fact {
+            WakeFact::WakeHintRecorded(fact) => {
+                let (hint, sequence) = (fact.hint.clone(), fact.sequence);
+                let body = hint.body.clone();
+                self.hints.insert(hint.source.clone(), Hinted { hint, body, sequence });
+                let folded = fact.folded.as_ref().and_then(|source| self.hints.remove(source));
+                match fact.folded_as {
+                    Some(HintWeight::Contentful | HintWeight::Awaited) => {
+                        folded.into_iter().for_each(|folded| self.fold(folded));
+                    }
+                    Some(HintWeight::Bare) | None => {}
+                }
+            }
+            WakeFact::WakeHintCoalesced(fact) => {
+                let hint = fact.hint.clone();
+                let before = self.hints.remove(&hint.source).and_then(|before| before.body);
+                let body = hint.body.clone().or(before);
+                self.hints.insert(hint.source.clone(), Hinted { hint, body, sequence: fact.sequence });
+            }
+            WakeFact::WakeTickQueued(fact) => {
+                let all = std::mem::take(&mut self.hints);
+                let (left, told): (BTreeMap<_, _>, BTreeMap<_, _>) =
+                    all.into_iter().partition(|(source, _)| fact.left.contains(source));
+                self.hints = left;
+                let told = told.into_values().chain(std::mem::take(&mut self.folded)).collect();
+                self.told_hints.insert(fact.message_id, told);
+            }
+            WakeFact::WakeHintsShown(fact) => {
+                let shown = fact.sources.iter().filter_map(|source| self.hints.remove(source)).collect();
+                if let Some(turn) = &mut self.turn {
+                    turn.said.pieces.push(Piece::Hints(shown));
+                }
+            }
+            WakeFact::ExternalTriggerProvisioned(_)
+            | WakeFact::ExternalTriggerDelivered(_)
+            | WakeFact::ExternalTriggerRevoked(_) => {}
+        }
+    }
+}

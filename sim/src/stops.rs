@@ -1,0 +1,170 @@
+//! E3: what the caller of a stop or an abort is told that it released, ended and cancelled is what its step did.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use holon_core::agent::Agent;
+use holon_core::agent::outbox::Letter;
+use holon_core::event::lifecycle::ControlApplied;
+use holon_core::event::workspace::ReleaseCause;
+use holon_core::event::{LifecycleFact, OutboxFact, WorkspaceFact};
+use holon_core::lifecycle::{ControlOutcome, Status};
+use holon_core::replay::Call;
+use holon_core::{AgentId, Event, Input, Record, ReplyId};
+
+use crate::failure::{Failure, ensure};
+
+/// What steps have done for callers who have not been answered.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Stops {
+    done: BTreeMap<ReplyId, Done>,
+}
+
+#[derive(Debug, Clone)]
+struct Done {
+    agent: AgentId,
+    previous: Option<Status>,
+    applied: Vec<ControlApplied>,
+    /// Execution roots that it and its children gave up because they stopped, and all that were given up.
+    stopped_roots: BTreeSet<String>,
+    roots: BTreeSet<String>,
+    /// Children that were told to end, and those that lived before.
+    told: BTreeSet<AgentId>,
+    alive: BTreeSet<AgentId>,
+}
+
+impl Stops {
+    /// A command of an operator and its records, with everybody as the step leaves them.
+    pub(crate) fn step(&mut self, call: &Call, records: &[Record], agents: &BTreeMap<AgentId, Agent>) {
+        let Call::Step { input: Input::Control { agent, reply, .. }, .. } = call else { return };
+        let mut done = Done {
+            agent: agent.clone(),
+            previous: agents.get(agent).map(|agent| agent.status),
+            applied: Vec::new(),
+            stopped_roots: BTreeSet::new(),
+            roots: BTreeSet::new(),
+            told: BTreeSet::new(),
+            alive: BTreeSet::new(),
+        };
+        for record in records {
+            match &record.event {
+                Event::Lifecycle(LifecycleFact::ControlRequestAdmitted(fact)) if record.agent == *agent => {
+                    done.previous = Some(fact.previous);
+                }
+                Event::Lifecycle(LifecycleFact::ControlApplied(fact)) if record.agent == *agent => {
+                    done.applied.push((**fact).clone());
+                }
+                Event::Workspace(WorkspaceFact::OccupancyReleased(fact)) => {
+                    if is_of_family(agent, &record.agent) && fact.cause == ReleaseCause::Stopped {
+                        done.stopped_roots.insert(fact.execution_root.clone());
+                    }
+                    done.roots.insert(fact.execution_root.clone());
+                }
+                Event::Outbox(OutboxFact::LetterPosted(fact))
+                    if record.agent == *agent && matches!(fact.letter, Letter::Stop { .. }) =>
+                {
+                    done.told.insert(fact.to.clone());
+                }
+                Event::Lifecycle(_)
+                | Event::Inbox(_)
+                | Event::Scheduling(_)
+                | Event::Turn(_)
+                | Event::Operation(_)
+                | Event::Task(_)
+                | Event::Timer(_)
+                | Event::Work(_)
+                | Event::Wait(_)
+                | Event::Wake(_)
+                | Event::Outbox(_)
+                | Event::Workspace(_)
+                | Event::Brief(_) => {}
+            }
+        }
+        done.alive = alive(agents.get(agent), records, agent);
+        self.done.insert(*reply, done);
+    }
+
+    /// Nobody is answered any more.
+    pub(crate) fn started(&mut self) {
+        self.done.clear();
+    }
+
+    /// A caller is told what became of it; says whether that was anything.
+    pub(crate) fn told(&mut self, reply: ReplyId, outcome: &ControlOutcome) -> Result<bool, Failure> {
+        let Some(done) = self.done.remove(&reply) else { return Ok(false) };
+        let agent = &done.agent;
+        // A supervisor may have stopped it in the same step.
+        let applied = done.applied.iter().find(|applied| applied.action == outcome.action);
+        ensure!(
+            outcome.changed == applied.is_some(),
+            "E3",
+            "{agent}: changed is {}, on record is {applied:?}",
+            outcome.changed
+        );
+        let Some(applied) = applied else { return Ok(false) };
+        ensure!(
+            done.previous == Some(outcome.previous) && outcome.next == applied.next,
+            "E3",
+            "{agent} goes from {:?} to {}, its caller is told {} to {}",
+            done.previous,
+            applied.next,
+            outcome.previous,
+            outcome.next
+        );
+        let said = (
+            outcome.aborted_run_id,
+            &outcome.aborted_messages,
+            &outcome.cancelled_ops,
+            &outcome.cancelling_tasks,
+            &outcome.lost_hints,
+            &outcome.untold_tasks,
+            &outcome.stopping_roots,
+        );
+        let right = (
+            applied.aborted_run_id,
+            &applied.aborted_messages,
+            &applied.cancelled_ops,
+            &applied.cancelling_tasks,
+            &applied.lost_hints,
+            &applied.untold_tasks,
+            &applied.stopping_roots,
+        );
+        ensure!(said == right, "E3", "{agent}: its caller is told {said:?}, on record is {right:?}");
+        let roots: BTreeSet<String> = outcome.released_roots.iter().cloned().collect();
+        // Where another command of the family still ends, the root is held until then.
+        let named = |root: &String| roots.contains(root) || outcome.stopping_roots.contains(root);
+        ensure!(
+            done.stopped_roots.iter().all(named) && roots.is_subset(&done.roots),
+            "E3",
+            "{agent} and its children released {:?}, all together {:?}, its caller is told {roots:?}",
+            done.stopped_roots,
+            done.roots
+        );
+        let children: BTreeSet<AgentId> = outcome.stopped_children.iter().cloned().collect();
+        ensure!(
+            children.is_superset(&done.told) && children.is_subset(&done.alive),
+            "E3",
+            "{agent} told {:?} of {:?} to end, its caller is told {children:?}",
+            done.told,
+            done.alive
+        );
+        Ok(true)
+    }
+}
+
+/// Whether an agent is that one, or below it: the name of a child begins with its parent's.
+fn is_of_family(top: &AgentId, agent: &AgentId) -> bool {
+    agent.as_str().strip_prefix(top.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with("--"))
+}
+
+/// Children that lived before the step: those that still do, and those that ended in it.
+fn alive(known: Option<&Agent>, records: &[Record], agent: &AgentId) -> BTreeSet<AgentId> {
+    let Some(known) = known else { return BTreeSet::new() };
+    let ended = records.iter().filter(|record| record.agent == *agent).filter_map(|record| {
+        let Event::Task(holon_core::event::TaskFact::TaskStatusUpdated(fact)) = &record.event else {
+            return None;
+        };
+        Some(fact.task_id)
+    });
+    let ended = ended.filter_map(|task| known.tasks.get(task)?.child().map(|child| &child.child_agent_id));
+    known.tasks.children().map(|(_, child)| &child.child_agent_id).chain(ended).cloned().collect()
+}

@@ -1,0 +1,123 @@
+//! E2: what one agent has for another is taken once, also where the receiver's log has it and the sender's does not say
+//! so: logs of agents are lost apart from each other. Such pairs are made from the ledger of a run, and recovered.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use holon_core::agent::outbox::Letter;
+use holon_core::event::OutboxFact;
+use holon_core::host::{Host, RecoveryReport};
+use holon_core::ids::{LetterId, Seed};
+use holon_core::{AgentId, Event, EventSeq, Record, StepSeq};
+
+use super::{Sabotage, World};
+use crate::failure::{Failure, ensure, safety};
+
+/// A message that was taken in, and where either log says so.
+struct Taken {
+    from: AgentId,
+    to: AgentId,
+    letter: LetterId,
+    step: StepSeq,
+    delivered: EventSeq,
+}
+
+impl World<'_> {
+    /// Brings back a sender that does not know that one of its messages was delivered, beside who has taken it.
+    pub(super) fn messages_are_taken_once(&mut self) -> Result<(), Failure> {
+        let logs = self.disk.logs();
+        let all = taken(&logs);
+        let site = self.site("outbox", 0, "which");
+        let drawn = self.choices.below(site, u32::try_from(all.len()).unwrap_or(u32::MAX).max(1));
+        let Some(one) = all.get(drawn as usize) else { return Ok(()) };
+        let config = self.scenario.config_of(self.life.number).clone();
+        let mut host = Host::new(config, Seed(self.scenario.seed))
+            .map_err(|error| safety("scenario", error.to_string()))?;
+        host.resume_after(self.disk.last_step());
+        host.resume_accounts(self.checks.accounts());
+        let log = |agent: &AgentId| logs.get(agent).into_iter().flatten().cloned();
+        let forgets = self.options.sabotage == Some(Sabotage::TakeAgain);
+        let known = |step: StepSeq| step < one.step || (step == one.step && !forgets);
+        let sender: Vec<Record> =
+            log(&one.from).take_while(|record| record.event_seq < one.delivered).collect();
+        let receiver: Vec<Record> = log(&one.to).take_while(|record| known(record.step)).collect();
+        for records in [sender, receiver] {
+            host.admit(None, records).map_err(|error| safety("E2", error.to_string()))?;
+        }
+        let mut records = Vec::new();
+        for agent in [&one.from, &one.to] {
+            let step = host.recover(self.now(), agent, RecoveryReport::default());
+            records.extend(step.records().to_vec());
+        }
+        self.checks.say("E2");
+        let again = records.iter().find(|record| one.is_taken_by(record));
+        ensure!(
+            again.is_none(),
+            "E2",
+            "{} of {} is taken again by {}: {again:?}",
+            one.letter,
+            one.from,
+            one.to
+        );
+        let delivered = records.iter().filter(|record| one.is_delivered_by(record)).count();
+        ensure!(
+            delivered == 1,
+            "E2",
+            "{} of {} was taken, and {delivered} times delivered",
+            one.letter,
+            one.from
+        );
+        Ok(())
+    }
+}
+
+impl Taken {
+    fn is_taken_by(&self, record: &Record) -> bool {
+        let Event::Outbox(OutboxFact::LetterReceived(fact)) = &record.event else { return false };
+        record.agent == self.to && fact.from == self.from && fact.letter_id == self.letter
+    }
+
+    fn is_delivered_by(&self, record: &Record) -> bool {
+        let Event::Outbox(OutboxFact::LetterDelivered(fact)) = &record.event else { return false };
+        record.agent == self.from && fact.letter_id == self.letter
+    }
+}
+
+/// Messages after which both sides go on: the first of a child begins it, its last one ends what its parent knows of it.
+fn taken(logs: &BTreeMap<AgentId, Vec<Record>>) -> Vec<Taken> {
+    let mut delivered = BTreeMap::new();
+    let mut goes_on = BTreeSet::new();
+    for record in logs.values().flatten() {
+        match &record.event {
+            Event::Outbox(OutboxFact::LetterPosted(fact)) => match &fact.letter {
+                Letter::FollowUp { .. } | Letter::Stop { .. } | Letter::Needs { .. } => {
+                    goes_on.insert((&record.agent, fact.letter_id));
+                }
+                Letter::Spawn { .. } | Letter::Result { .. } => {}
+            },
+            Event::Outbox(OutboxFact::LetterDelivered(fact)) => {
+                delivered.insert((&record.agent, fact.letter_id), record.event_seq);
+            }
+            Event::Outbox(_)
+            | Event::Lifecycle(_)
+            | Event::Inbox(_)
+            | Event::Scheduling(_)
+            | Event::Turn(_)
+            | Event::Operation(_)
+            | Event::Task(_)
+            | Event::Timer(_)
+            | Event::Work(_)
+            | Event::Wait(_)
+            | Event::Wake(_)
+            | Event::Workspace(_)
+            | Event::Brief(_) => {}
+        }
+    }
+    let received = logs.values().flatten().filter_map(|record| {
+        let Event::Outbox(OutboxFact::LetterReceived(fact)) = &record.event else { return None };
+        let letter = (&fact.from, fact.letter_id);
+        let delivered = *delivered.get(&letter).filter(|_| goes_on.contains(&letter))?;
+        let (from, to) = (fact.from.clone(), record.agent.clone());
+        Some(Taken { from, to, letter: fact.letter_id, step: record.step, delivered })
+    });
+    received.collect()
+}

@@ -1,0 +1,129 @@
+//! Requests and answers that are broken on purpose on their way out.
+
+use std::sync::Arc;
+
+use holon_core::Text;
+use holon_core::effect::{Answer, Effect};
+use holon_core::model::{Item, ModelRequest};
+use holon_core::prompt::Part;
+
+use super::{Sabotage, World};
+
+impl World<'_> {
+    /// What leaves of a step where the world is broken.
+    pub(super) fn misdirect(&self, effects: &mut Vec<Effect>) {
+        match self.options.sabotage {
+            Some(Sabotage::LoseEffect) => {
+                let reply =
+                    |effect: &Effect| matches!(effect, Effect::Reply { .. } | Effect::ProbePlan { .. });
+                if let Some(at) = effects.iter().position(|effect| !reply(effect)) {
+                    effects.remove(at);
+                }
+            }
+            Some(_) => effects.iter_mut().for_each(|effect| self.misshow(effect)),
+            None => {}
+        }
+    }
+
+    fn misshow(&self, effect: &mut Effect) {
+        let Some(sabotage) = self.options.sabotage else { return };
+        if let Effect::Reply { answer: Answer::Controlled(outcome), .. } = effect
+            && sabotage == Sabotage::HalfTheStop
+        {
+            outcome.cancelled_ops.pop();
+        }
+        if let Effect::PrepareCommand { call, .. } | Effect::CallTool { call, .. } = effect
+            && sabotage == Sabotage::AnotherCall
+        {
+            call.arguments = Text::short("{}");
+        }
+        if let Effect::CallModel { request, .. } = effect {
+            let broken = MISSHOWN.iter().find(|(known, _)| *known == sabotage);
+            broken.into_iter().for_each(|(_, breaks)| breaks(request));
+        }
+    }
+}
+
+type Break = fn(&mut ModelRequest);
+
+/// What is done to each request.
+const MISSHOWN: [(Sabotage, Break); 10] = [
+    (Sabotage::DropMessage, |request| {
+        let parts = input(request);
+        *parts = parts.drain(..).map(emptied).filter(|part| !matches!(part, Part::Given(_))).collect();
+    }),
+    (Sabotage::DropInterjection, |request| request.conversation.retain(|item| !interjects(item))),
+    (Sabotage::MoveInterjection, |request| {
+        let items = &mut request.conversation;
+        if let Some(at) = items.iter().position(interjects) {
+            let item = items.remove(at);
+            items.push(item);
+        }
+    }),
+    (Sabotage::SwapResults, |request| {
+        for item in &mut request.conversation {
+            if let Item::ToolResults { results } = item
+                && let [first, second, ..] = results.as_mut_slice()
+            {
+                std::mem::swap(&mut first.receipt, &mut second.receipt);
+            }
+        }
+    }),
+    (Sabotage::DropRound, |request| {
+        request.conversation.retain(|item| !matches!(item, Item::Assistant { .. }));
+    }),
+    (Sabotage::AddWords, |request| {
+        request.conversation.push(Item::User { parts: vec![Part::Rendered("Go on.".into())] });
+    }),
+    (Sabotage::SwapEarlier, |request| {
+        let mut frame = (*request.frame).clone();
+        let earlier = frame.context_blocks.iter_mut().filter(|block| block.label == "recent_messages");
+        earlier.for_each(|block| block.parts.reverse());
+        request.frame = Arc::new(frame);
+    }),
+    (Sabotage::AnotherPrefix, |request| {
+        let words = format!("\n{}", request.rounds);
+        input(request).push(Part::Rendered(words));
+    }),
+    (Sabotage::DropHint, |request| {
+        let hint = |part: &Part| matches!(part, Part::Rendered(text) if text.starts_with("[hint "));
+        let parts = input(request);
+        if let Some(at) = parts.iter().position(hint) {
+            parts.drain(at..parts.len().min(at + 2));
+        }
+    }),
+    (Sabotage::Unfence, |request| {
+        let parts = input(request);
+        let bare = |part| match part {
+            Part::Quoted { parts, .. } => parts,
+            Part::Rendered(_) | Part::Given(_) | Part::Excerpt { .. } => vec![part],
+        };
+        *parts = parts.drain(..).flat_map(bare).collect();
+    }),
+];
+
+/// Without the texts that others gave.
+fn emptied(part: Part) -> Part {
+    match part {
+        Part::Quoted { tag, parts } => Part::Quoted {
+            tag,
+            parts: parts.into_iter().filter(|part| matches!(part, Part::Rendered(_))).collect(),
+        },
+        Part::Rendered(_) | Part::Given(_) | Part::Excerpt { .. } => part,
+    }
+}
+
+fn input(request: &mut ModelRequest) -> &mut Vec<Part> {
+    if !matches!(request.conversation.first(), Some(Item::User { .. })) {
+        request.conversation.insert(0, Item::User { parts: Vec::new() });
+    }
+    match request.conversation.first_mut() {
+        Some(Item::User { parts }) => parts,
+        Some(Item::Assistant { .. } | Item::ToolResults { .. }) | None => unreachable!("it was put there"),
+    }
+}
+
+fn interjects(item: &Item) -> bool {
+    let Item::User { parts } = item else { return false };
+    parts.iter().any(|part| matches!(part, Part::Rendered(text) if text.contains("the operator interjects")))
+}
