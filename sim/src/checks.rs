@@ -1,5 +1,8 @@
 //! The laws, plugged in: per record, per call, and over the whole ledger at the end.
 
+mod authority;
+mod fairness;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use holon_core::agent::Agent;
@@ -9,18 +12,17 @@ use holon_core::event::{LifecycleFact, OperationFact, OutboxFact, SchedulingFact
 use holon_core::host::{Accounts, Host};
 use holon_core::law::Laws;
 use holon_core::lifecycle::Status;
-use holon_core::model::{Item, ModelRequest};
+use holon_core::model::ModelRequest;
 use holon_core::outcome::SupervisorIdentity;
-use holon_core::prompt::Part;
 use holon_core::scheduler::{DecisionKind, Evidence};
 use holon_core::snapshot::AgentSnapshot;
 use holon_core::terminal::TurnReason;
-use holon_core::{AgentId, Answer, Config, Event, MessageId, Now, OpId, Record, ReplyId, Wall};
+use holon_core::{AgentId, Answer, Config, Event, Now, OpId, Record, ReplyId, Wall};
 
 use crate::bounds::Bounds;
 use crate::disk::{Disk, Row};
 use crate::ends::Ends;
-use crate::failure::{Failure, ensure, liveness, safety};
+use crate::failure::{Failure, ensure, safety};
 use crate::kin;
 use crate::patience::{self, Held};
 use crate::places;
@@ -35,6 +37,7 @@ use crate::stops::Stops;
 use crate::totals::{self, Totals};
 use crate::waits;
 use crate::world::{Judges, Sabotage};
+use fairness::Fairness;
 
 /// Everything that is judged while a run goes on.
 #[derive(Debug, Clone)]
@@ -344,7 +347,7 @@ impl Checks {
         let latest = self.folded.values().map(|agent| agent.last_at).max();
         let known = self.clock.map(|clock| clock.recorded);
         self.clock = latest.max(known).map(|recorded| Clock { recorded, at });
-        self.fairness.before.clone_from(&self.fairness.last);
+        self.fairness.started();
         self.shown.started();
         self.stops.started();
     }
@@ -520,7 +523,7 @@ impl Checks {
         if self.judges == Judges::Laws {
             return Ok(());
         }
-        let headings = shown(request);
+        let headings = authority::classes(request);
         *self.said.entry("A2").or_default() += headings.len() as u64;
         for (message, class) in headings {
             let known = self.reference.authority(&request.agent, message);
@@ -577,57 +580,4 @@ fn out_of_place(agent: &mut Agent, before: &[Record]) -> Result<(), Failure> {
     let begins = before.len() == 1 || Agent::created(last).is_err();
     ensure!(begins, "D3", "an agent begins with {last:?}");
     Ok(())
-}
-
-/// The messages that a request names in the runtime's own words, and the authority that it gives them. Only
-/// what the core rendered counts: texts may say of themselves what they like.
-fn shown(request: &ModelRequest) -> Vec<(MessageId, String)> {
-    let blocks = request.frame.context_blocks.iter().flat_map(|block| &block.parts);
-    let items = request.conversation.iter().filter_map(|item| match item {
-        Item::User { parts } => Some(parts),
-        Item::Assistant { .. } | Item::ToolResults { .. } => None,
-    });
-    blocks.chain(items.flatten()).filter_map(heading).collect()
-}
-
-fn heading(part: &Part) -> Option<(MessageId, String)> {
-    let Part::Rendered(text) = part else { return None };
-    let text = text.strip_prefix('[')?;
-    let text = text.strip_prefix("earlier ").unwrap_or(text);
-    let (message, rest) = text.strip_prefix("message msg_")?.split_once(" | ")?;
-    let class = rest.split_once("class ")?.1.split([' ', ']']).next()?;
-    Some((MessageId(message.parse().ok()?), class.into()))
-}
-
-/// Who waits for a slot, and how often others began a turn meanwhile.
-#[derive(Debug, Clone, Default)]
-struct Fairness {
-    passed: BTreeMap<AgentId, u64>,
-    /// The message of each agent's last turn.
-    last: BTreeMap<AgentId, MessageId>,
-    /// The same as the process began.
-    before: BTreeMap<AgentId, MessageId>,
-}
-
-impl Fairness {
-    /// A turn begins. One that goes on where a restart interrupted it passes nobody over.
-    fn began(&mut self, agent: &AgentId, message: MessageId) {
-        self.passed.remove(agent);
-        self.last.insert(agent.clone(), message);
-        if self.before.get(agent) == Some(&message) {
-            return;
-        }
-        self.passed.values_mut().for_each(|times| *times += 1);
-    }
-
-    fn judge(&mut self, waiting: &[AgentId], most: u64) -> Result<(), Failure> {
-        self.passed.retain(|agent, _| waiting.contains(agent));
-        for agent in waiting {
-            let times = *self.passed.entry(agent.clone()).or_default();
-            if times > most {
-                return Err(liveness("V8", format!("{agent} was passed over {times} times")));
-            }
-        }
-        Ok(())
-    }
 }

@@ -1,0 +1,25 @@
+//! Which authority a request gives to the messages that it shows (law A2).
+
+use holon_core::MessageId;
+use holon_core::model::{Item, ModelRequest};
+use holon_core::prompt::Part;
+
+/// The messages that a request names in the runtime's own words, and the authority that it gives them. Only
+/// what the core rendered counts: texts may say of themselves what they like.
+pub(super) fn classes(request: &ModelRequest) -> Vec<(MessageId, String)> {
+    let blocks = request.frame.context_blocks.iter().flat_map(|block| &block.parts);
+    let items = request.conversation.iter().filter_map(|item| match item {
+        Item::User { parts } => Some(parts),
+        Item::Assistant { .. } | Item::ToolResults { .. } => None,
+    });
+    blocks.chain(items.flatten()).filter_map(heading).collect()
+}
+
+fn heading(part: &Part) -> Option<(MessageId, String)> {
+    let Part::Rendered(text) = part else { return None };
+    let text = text.strip_prefix('[')?;
+    let text = text.strip_prefix("earlier ").unwrap_or(text);
+    let (message, rest) = text.strip_prefix("message msg_")?.split_once(" | ")?;
+    let class = rest.split_once("class ")?.1.split([' ', ']']).next()?;
+    Some((MessageId(message.parse().ok()?), class.into()))
+}
