@@ -181,13 +181,13 @@ impl Inbox {
     }
 
     /// The prompts that a turn in progress takes in at its next safe point, in order. Those that belong to another turn
-    /// wait for that one.
+    /// wait for that one, and those with which a turn of their own has begun go on with it.
     pub fn interjections(&self) -> impl Iterator<Item = &Message> {
         self.queued
             .get(&Priority::Interject)
             .into_iter()
             .flat_map(BTreeMap::values)
-            .filter(|entry| entry.host.is_none())
+            .filter(|entry| entry.host.is_none() && entry.is_fresh())
             .map(|entry| &entry.message)
             .filter(|message| message.interjects())
     }

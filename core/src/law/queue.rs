@@ -101,6 +101,11 @@ pub(super) fn q4(seen: &Seen, record: &Record) -> Ruling {
     rule(reduced == spent, || {
         format!("{} is a {}, claimed for {:?}", fact.message_id, entry.kind, fact.run_id)
     })?;
+    let first = entry.beside.and_then(|first| seen.queue.live.get(&first)?.claim);
+    if first.is_some() && first == fact.run_id.map(Claim::ByRun) {
+        // A turn that goes on is for whatever it was begun for.
+        return Ok(true);
+    }
     let expected = eligible(seen, record, fact);
     rule(expected == Some(fact.message_id), || format!("{} is taken before {expected:?}", fact.message_id))
 }

@@ -68,7 +68,8 @@ pub(crate) fn further_results(agent: &Agent, config: &Config, now: Wall, first: 
     if !entry.is_fresh() {
         // Its turn goes on with what it was begun with.
         let begun = entry.told.iter().map(|told| told.message).filter(|id| *id != first);
-        return begun.filter(|id| agent.inbox.queued_entry(*id).as_ref().is_some_and(result)).collect();
+        let waits = |id: &MessageId| agent.inbox.queued_entry(*id).filter(result);
+        return begun.filter(|id| waits(id).is_some_and(Entry::is_fresh)).collect();
     }
     let mut room = Window::of_chain(config, &model::chain(agent, config)).recent();
     let ready = agent.inbox.queued().filter(|entry| !agent.defers(entry, now));

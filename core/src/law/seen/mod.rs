@@ -281,9 +281,14 @@ impl Seen {
             }
             InboxFact::MessageRequeued(fact) => {
                 self.queue.put_back(fact);
-                let tail = self.run.as_ref().filter(|run| run.message == fact.message_id).map(|run| run.tail);
-                if let (Some(tail), Some(entry)) = (tail, self.queue.live.get_mut(&fact.message_id)) {
-                    entry.tail = tail;
+                let run = self.run.as_ref().map(|run| (run.message, run.tail));
+                if let (Some((message, tail)), Some(entry)) = (run, self.queue.live.get_mut(&fact.message_id))
+                {
+                    if message == fact.message_id {
+                        entry.tail = tail;
+                    } else {
+                        entry.beside = fact.interjected_into.is_none().then_some(message);
+                    }
                 }
                 if fact.cause == RequeueCause::Hold {
                     self.owed.held_back.push(fact.message_id);

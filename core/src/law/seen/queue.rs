@@ -39,6 +39,8 @@ pub(in crate::law) struct Entry {
     pub(in crate::law) interjected: Vec<MessageId>,
     /// The message into whose turn it was taken, and with which it waits.
     pub(in crate::law) host: Option<MessageId>,
+    /// The message whose interrupted turn was for it, too.
+    pub(in crate::law) beside: Option<MessageId>,
     /// Prompts that were taken in after its last round.
     pub(in crate::law) tail: u32,
     /// The fence of its runs.
@@ -67,6 +69,7 @@ impl Queue {
             claim: None,
             interjected: Vec::new(),
             host: None,
+            beside: None,
             tail: 0,
             fence: None,
         };
