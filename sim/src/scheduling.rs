@@ -312,11 +312,8 @@ impl<'a> Facts<'a> {
 
     /// Row and outcome of the closure.
     fn closure(&self) -> (u8, ClosureOutcome) {
-        let focus_is_stuck = self
-            .agent
-            .work
-            .current()
-            .is_some_and(|item| [WorkState::WaitingOperator, WorkState::Stalled].contains(&item.state()));
+        let stuck = |item: &WorkItem| item.state() == WorkState::WaitingOperator || is_stalled(item);
+        let focus_is_stuck = self.agent.work.current().is_some_and(stuck);
         let operator = focus_is_stuck || self.waits_for(WaitKind::Operator);
         match (self.agent.history.last_settled, self.hold) {
             (
@@ -465,7 +462,7 @@ impl<'a> Facts<'a> {
     /// Row 12: what is waited for is what the decision says.
     fn rests_for(&self, decision: &SchedulerDecision) -> bool {
         let Some((item, kind, wait)) = self.awaited() else { return false };
-        let stalled = item.is_some_and(|item| item.state() == WorkState::Stalled);
+        let stalled = item.is_some_and(is_stalled);
         let right = match kind {
             WaitKind::Operator if wait.is_some() => Reason::OperatorInput,
             WaitKind::Operator if stalled => Reason::Stalled,
@@ -562,4 +559,18 @@ impl<'a> Facts<'a> {
 
 fn named(entry: Option<&Entry>) -> Option<MessageId> {
     entry.map(|entry| entry.message.id)
+}
+
+/// Whether an item stays as it is until somebody outside acts: nothing came of it, or a turn about it was too long.
+fn is_stalled(item: &WorkItem) -> bool {
+    match item.state() {
+        WorkState::Stalled => true,
+        WorkState::Blocked => item.blocked_by.is_none(),
+        WorkState::WaitingOperator
+        | WorkState::WaitingTask
+        | WorkState::WaitingExternal
+        | WorkState::WaitingTimer
+        | WorkState::Runnable
+        | WorkState::Completed => false,
+    }
 }

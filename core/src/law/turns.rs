@@ -356,9 +356,10 @@ fn awaited(run: &Run, fact: &ProvidersAwaited, at: Wall) -> Ruling {
         format!("waits {} for {} models", fact.pause_ms, fact.models.len())
     })?;
     let bounded = run.awaited_until.is_none_or(|until| until == fact.until);
-    // Pauses are whole milliseconds. A clock that steps back tells nothing of how long was waited.
+    // Pauses are whole milliseconds, and time has an end. A clock that steps back tells nothing of how long was waited.
     let until = fact.until.after(crate::Millis(1));
-    rule(bounded && (at.after(fact.pause_ms) < until || at < fact.since), || {
+    let over = until == fact.until;
+    rule(bounded && (at.after(fact.pause_ms) < until || over || at < fact.since), || {
         format!(
             "waits {} at {at}, {:?} was its end, now it is {}",
             fact.pause_ms, run.awaited_until, fact.until
