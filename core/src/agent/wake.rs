@@ -236,7 +236,12 @@ impl Hints {
 
     /// Whether the agent may have sent itself all that waits.
     pub(crate) fn are_own(&self) -> bool {
-        self.others == 0 && self.pending().chain(self.folded()).all(|pending| pending.hint.repeats)
+        self.are_all_own(self.pending().chain(self.folded()))
+    }
+
+    /// Of hints of which only the number is known, nobody can say it.
+    fn are_all_own<'a>(&self, mut hints: impl Iterator<Item = &'a Pending>) -> bool {
+        self.others == 0 && hints.all(|pending| pending.hint.repeats)
     }
 
     /// What a live message tells of.
@@ -277,7 +282,7 @@ impl Hints {
         self.pending = left;
         let told: Vec<Pending> =
             told.into_values().chain(core::mem::take(&mut self.folded).into_values()).collect();
-        let own = self.others == 0 && told.iter().all(|pending| pending.hint.repeats);
+        let own = self.are_all_own(told.iter());
         self.told.insert(fact.message_id, told);
         (self.others, self.others_before) = (0, None);
         own
