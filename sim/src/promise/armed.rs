@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use holon_core::agent::budget::Scope;
 use holon_core::config::TaskLimits;
 use holon_core::event::operation::{OpKind, OperationOpened};
 use holon_core::event::{LifecycleFact, OperationFact, SchedulingFact, TaskFact, TurnFact};
@@ -16,6 +17,8 @@ use crate::failure::{Failure, ensure};
 
 /// A supervisor reports within so long, beyond the grace; and once more after it was told to kill.
 const REPORT: Millis = Millis::seconds(15);
+/// How long who finds a shared budget reserved by others waits before it asks again.
+const CROWDED: Millis = Millis::seconds(5);
 /// What the rounding of recorded time to the deadline's unit may take, in microseconds.
 const ROUNDING: i64 = 2_000;
 
@@ -55,11 +58,26 @@ impl Armed {
             let wait = if force { REPORT } else { Millis(stop_grace.0.saturating_add(REPORT.0)) };
             self.arm(agent, Alarm::Stop(op), now.mono.after(wait));
         }
+        self.crowded(now.mono, config);
         // Who was asked, and has ended in the same step.
         for record in records {
             if let Event::Operation(OperationFact::OperationSettled(fact)) = &record.event {
                 self.disarm(&record.agent, Alarm::Stop(fact.op));
             }
+        }
+    }
+
+    /// Who was due, and finds a shared budget reserved by others, asks again soon.
+    fn crowded(&mut self, now: Mono, config: &Config) {
+        let shared =
+            config.budgets.bounds().any(|(budget, _)| !matches!(budget.scope(), Scope::Turn | Scope::Agent));
+        if !shared {
+            return;
+        }
+        let due = self.order.iter().take_while(|(at, ..)| *at <= now);
+        let due = due.filter(|(.., alarm)| *alarm == Alarm::Attempt).map(|(_, agent, _)| agent.clone());
+        for agent in due.collect::<Vec<_>>() {
+            self.arm(&agent, Alarm::Attempt, now.after(CROWDED));
         }
     }
 
