@@ -342,6 +342,13 @@ names! {
     }
 }
 
+impl AttemptOutcome {
+    /// Whether its candidate is not asked again before others were.
+    pub fn gives_up(self) -> bool {
+        matches!(self, Self::RetriesExhausted | Self::FailFastAborted)
+    }
+}
+
 /// One attempt in the timeline of a round (spec: ProviderAttemptTimeline).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AttemptRecord {

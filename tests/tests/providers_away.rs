@@ -278,6 +278,9 @@ fn a_prompt_waits_for_the_right_key() {
         (&why["verdict"], &why["hold"]["cause"]),
         (&json!("waiting_for_operator"), &json!("credentials"))
     );
+    let activity = || daemon.ok(&["daemon", "status", "--json"]).json()["activity"].clone();
+    let waits = activity();
+    assert_eq!((&waits["state"], &waits["waiting_agent_count"]), (&json!("waiting"), &json!(1)), "{waits}");
     // A start reads the keys anew: still the wrong one, then the right one.
     daemon.ok(&["daemon", "stop"]);
     daemon.start();
@@ -287,4 +290,5 @@ fn a_prompt_waits_for_the_right_key() {
     end_to_end::wait_for("answer", || daemon.events_of("hold_ended") >= 1 && provider.asked().len() == 3);
     end_to_end::wait_for("brief", || daemon.ok(&["why", "--json"]).json()["verdict"] == "completed");
     assert!(daemon.ok(&["tail", "--events", "512", "--json"]).stdout.contains("Done."));
+    assert_eq!(activity()["state"], "idle");
 }

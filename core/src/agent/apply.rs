@@ -245,7 +245,7 @@ impl Agent {
             self.history.loaded(&fact.context);
         }
         if let Some(run) = &mut self.run {
-            run.apply(fact);
+            run.apply(at, fact);
         }
         self.apply_spent(fact);
         self.apply_shown(fact);

@@ -307,10 +307,11 @@ impl Agent {
     }
 
     /// Messages, operations, runs and obligations that are not settled, and a hold: an agent with none of them is not
-    /// loaded by a start before its next deadline has come. Of a child that is alive somebody wants to know how it stands.
+    /// loaded by a start before its next deadline has come. Of a child that is alive somebody wants to know how it stands,
+    /// and an agent that is awake has not been put to rest yet.
     pub fn open_work(&self) -> u64 {
         let lives = self.spec.supervisor.is_some() && !self.childhood.archived;
-        let mut rest = usize::from(lives) + self.outbox.open().count();
+        let mut rest = usize::from(lives) + usize::from(self.is_awake()) + self.outbox.open().count();
         rest += self.ops.len() + usize::from(self.run.is_some()) + usize::from(self.hold.is_some());
         // After a start a stopped agent is told of its tasks, and it is loaded for that.
         if self.status != Status::Stopped {
@@ -320,13 +321,18 @@ impl Agent {
         self.inbox.totals().0.saturating_add(rest as u64)
     }
 
-    /// Waits for the wall clock that builds before this one counted as open work.
-    pub fn armed_waits(&self) -> u64 {
-        if self.status == Status::Stopped {
-            return 0;
-        }
+    /// Its last step ended before the scheduler said what comes next.
+    fn is_awake(&self) -> bool {
+        self.status == Status::AwakeIdle && !self.childhood.archived
+    }
+
+    /// What builds before this one counted as open work: waits for the wall clock at first, and never that an agent is
+    /// awake.
+    pub fn open_work_before(&self) -> [u64; 2] {
+        let work = self.open_work().saturating_sub(u64::from(self.is_awake()));
         let sleeps = self.sleep.as_ref().is_some_and(|sleep| sleep.until.is_some());
-        self.timers.armed().count() as u64 + u64::from(sleeps)
+        let waits = self.timers.armed().count() as u64 + u64::from(sleeps);
+        [work, if self.status == Status::Stopped { work } else { work.saturating_add(waits) }]
     }
 
     /// A message as the scheduler sees it.

@@ -132,6 +132,9 @@ pub struct AssistantRoundRecorded {
     /// asked the first one first.
     #[serde(default, skip_serializing_if = "is_first")]
     pub candidate: u32,
+    /// The next round asks the first of the turn's models once, to see whether it is back.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub probes: bool,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]

@@ -249,6 +249,7 @@ pub(super) fn spoken(round: u32) -> AssistantRoundRecorded {
         end: Some(RoundEnd::Finished),
         joined: None,
         candidate: 0,
+        probes: false,
     }
 }
 

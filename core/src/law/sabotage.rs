@@ -321,6 +321,15 @@ fn bounds() -> Vec<Case> {
             );
         }),
         case("T10", "a retry does not wait", |s| s.join_step("provider_attempt_recorded", 0)),
+        case("T10", "a round begins with somebody else", |s| {
+            let mut other = first(Retrying, Some(FailureKind::Server), Some(Millis(9)));
+            other.attempt.model_ref = crate::model::ModelRef::new("local/two").unwrap();
+            s.replace("provider_attempt_recorded", 0, other);
+        }),
+        case("T10", "the first model is asked again at once", |s| {
+            let probing = AssistantRoundRecorded { probes: true, candidate: 1, ..called(0, "c1", "c2") };
+            s.replace("assistant_round_recorded", 0, probing);
+        }),
         case("T10", "a chain that has not failed is gone through again", |s| {
             s.after("provider_attempt_recorded", 0, awaited(Millis(1_000), Wall(5_000_000)));
         }),

@@ -4,6 +4,7 @@ use alloc::format;
 
 use super::seen::{Attempt, Claim, Run, Seen};
 use super::{Ruling, rule};
+use crate::agent::turn::PROBE;
 use crate::event::operation::OpKind;
 use crate::event::turn::{
     AssistantRoundRecorded, CompactionCause, ProviderAttemptRecorded, ProvidersAwaited, TurnTerminal,
@@ -300,7 +301,16 @@ pub(super) fn t8(seen: &Seen, record: &Record) -> Ruling {
 pub(super) fn t10(seen: &Seen, record: &Record) -> Ruling {
     let Some(run) = &seen.run else { return Ok(false) };
     match &record.event {
-        Event::Turn(TurnFact::ProviderAttemptRecorded(fact)) => attempted(run.attempt.as_ref(), fact),
+        Event::Turn(TurnFact::ProviderAttemptRecorded(fact)) => {
+            asks_in_order(run, fact)?;
+            attempted(run.attempt.as_ref(), fact)
+        }
+        Event::Turn(TurnFact::AssistantRoundRecorded(fact)) if fact.probes => {
+            let due = run.first_left_at.is_some_and(|left| record.at >= left.after(PROBE));
+            rule(due && fact.candidate > 0, || {
+                format!("the first model, given up at {:?}, is asked again", run.first_left_at)
+            })
+        }
         Event::Turn(TurnFact::ProvidersAwaited(fact)) => awaited(run, fact, record.at),
         Event::Operation(OperationFact::OperationOpened(fact)) if fact.run_id.is_some() => {
             let Some(attempt) = &run.attempt else { return Ok(false) };
@@ -320,6 +330,15 @@ pub(super) fn t10(seen: &Seen, record: &Record) -> Ruling {
         | Event::Workspace(_)
         | Event::Brief(_) => Ok(false),
     }
+}
+
+/// A round begins with whoever answered last, or looks once whether the first of the chain is back.
+fn asks_in_order(run: &Run, fact: &ProviderAttemptRecorded) -> Ruling {
+    let model = &fact.attempt.model_ref;
+    let first = run.attempt.is_some() || run.models.get(run.next) == Some(model);
+    rule(first, || format!("a round begins with {model}, not with number {} of {:?}", run.next, run.models))?;
+    let probe = run.probes && run.models.first() == Some(model);
+    rule(!probe || fact.attempt.max_attempts == 1, || "a look at the first model is repeated".into())
 }
 
 fn attempted(before: Option<&Attempt>, fact: &ProviderAttemptRecorded) -> Ruling {

@@ -151,6 +151,7 @@ mod tests {
             end: None,
             joined: None,
             candidate: 0,
+            probes: false,
         }))
     }
 

@@ -57,7 +57,7 @@ const IGNORED: [(&str, &[&str]); 14] = [
 ];
 
 /// Past moments whose age a limit is compared with.
-const AGES: [&str; 1] = ["held_since"];
+const AGES: [&str; 2] = ["held_since", "first_left_at"];
 
 fn ignored(owner: &str, field: &str) -> bool {
     IGNORED.iter().any(|(name, fields)| *name == owner && fields.contains(&field))

@@ -139,25 +139,3 @@ fn an_operator_who_interjects_begins_another_answer() {
     world.complete("main", part("No.", StopReason::Refusal));
     assert!(world.agent("main").run.is_some(), "whoever is asked again may answer");
 }
-
-#[test]
-fn rounds_ask_the_candidate_first_that_answered() {
-    use crate::model::FailureKind;
-    use crate::testing::fails;
-    let mut world = begun();
-    let model = |world: &World| last_request(world).model.as_str().to_string();
-    let (one, two) =
-        (model(&world), world.agent("main").run.as_ref().unwrap().models[1].as_str().to_string());
-    world.complete("main", fails(FailureKind::Auth));
-    assert_eq!(model(&world), two);
-    world.complete("main", calls(&[("", "ExecCommand", r#"{"cmd":"ls"}"#)]));
-    world.complete("main", tool_says("a file"));
-    assert_eq!(model(&world), two, "the dead one is not asked again");
-    world.complete("main", fails(FailureKind::Auth));
-    assert_eq!(model(&world), one, "the other one may be back");
-    world.complete("main", fails(FailureKind::Client));
-    assert_eq!(ended(&world).map(|(kind, ..)| kind), Some(TurnKind::Failed), "each is asked once in a round");
-    world.admit("main", prompt("again"));
-    world.complete("main", context());
-    assert_eq!(model(&world), one, "another turn tries it again");
-}

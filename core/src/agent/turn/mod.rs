@@ -2,6 +2,8 @@
 //! (contract: agent.md, Turns). This file is its state and `apply`; the others decide.
 
 pub(crate) mod begin;
+#[cfg(test)]
+mod chain_tests;
 pub(crate) mod cut_off;
 pub(crate) mod end;
 pub(crate) mod interject;
@@ -44,7 +46,7 @@ use crate::message::Message;
 use crate::model::{AttemptOutcome, AttemptRecord, Block, FailureKind, ModelRef, RoundEnd, TokenUsage};
 use crate::outcome::LoadedContext;
 use crate::price::Amount;
-use crate::time::Wall;
+use crate::time::{Millis, Wall};
 use crate::tool::{Receipt, Verdict};
 use recap::Recap;
 use told::Told;
@@ -80,6 +82,12 @@ pub struct Run {
     /// Which of them answered last, from 0: each round asks it first.
     #[serde(default, skip_serializing_if = "is_first")]
     pub candidate: u32,
+    /// When the first of them was given up, while another one answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_left_at: Option<Wall>,
+    /// The round in progress asks the first one once, to see whether it is back.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub probes: bool,
     /// Where its tools run.
     pub execution: ExecutionBinding,
     pub phase: Phase,
@@ -127,6 +135,10 @@ pub struct Run {
 fn no_fence() -> Fence {
     Fence::PREVIEW
 }
+
+/// While another one answers, the first of a turn's models is asked again after so long (contract: providers.md, Retry
+/// and fallback).
+pub(crate) const PROBE: Millis = Millis::minutes(5);
 
 /// How a round waits for providers that are away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -322,6 +334,8 @@ impl Run {
             started_at: at,
             models: fact.models.clone(),
             candidate: 0,
+            first_left_at: None,
+            probes: false,
             execution,
             phase: Phase::Loading,
             context: None,
@@ -345,16 +359,17 @@ impl Run {
         }
     }
 
-    pub(super) fn apply(&mut self, fact: &TurnFact) {
+    pub(super) fn apply(&mut self, at: Wall, fact: &TurnFact) {
         match fact {
             TurnFact::TurnContextBuilt(fact) => {
                 self.context = Some(fact.context.clone());
                 self.phase = self.first_attempt();
             }
-            TurnFact::ProviderAttemptRecorded(fact) => self.attempted(fact),
+            TurnFact::ProviderAttemptRecorded(fact) => self.attempted(at, fact),
             TurnFact::ProvidersAwaited(fact) => {
                 let attempts = u32::try_from(self.attempts.len()).unwrap_or(u32::MAX);
                 self.awaits = Some(Awaits { since: fact.since, passes: fact.passes, attempts });
+                self.probes = false;
                 if let Some(candidate) = self.first_candidate() {
                     self.phase = Phase::BackingOff { candidate, attempt: 1 };
                 }
@@ -407,9 +422,20 @@ impl Run {
         }
     }
 
-    /// A round begins with the candidate that answered last.
+    /// A round begins with the candidate that answered last, or looks whether the first one is back.
     fn first_attempt(&self) -> Phase {
-        Phase::Requesting { candidate: self.candidate, attempt: 1 }
+        let candidate = if self.probes { 0 } else { self.candidate };
+        Phase::Requesting { candidate, attempt: 1 }
+    }
+
+    /// Whether the round after one that `candidate` answers at `now` asks the first one again.
+    pub(crate) fn probe_is_due(&self, candidate: u32, now: Wall) -> bool {
+        candidate > 0 && self.first_left_at.is_some_and(|left| now >= left.after(PROBE))
+    }
+
+    /// Whether the attempt in progress is the only one at its candidate.
+    pub(crate) fn is_probe(&self) -> bool {
+        self.probes && matches!(self.phase, Phase::Requesting { candidate: 0, .. })
     }
 
     /// Who is asked after this candidate; nobody after all others were.
@@ -437,8 +463,9 @@ impl Run {
     /// The candidates in the order in which a round asks them.
     fn order(&self) -> impl Iterator<Item = u32> + use<> {
         let models = u32::try_from(self.models.len()).unwrap_or(u32::MAX);
-        let first = self.candidate.min(models);
-        (first..models).chain(0..first)
+        let (first, probes) = (self.candidate.min(models), self.probes);
+        let others = (first..models).chain(0..first).filter(move |candidate| !(probes && *candidate == 0));
+        probes.then_some(0).into_iter().chain(others)
     }
 
     /// In a chain that is gone through again: whether waiting can't help this one.
@@ -450,13 +477,16 @@ impl Run {
             })
     }
 
-    fn attempted(&mut self, fact: &ProviderAttemptRecorded) {
+    fn attempted(&mut self, at: Wall, fact: &ProviderAttemptRecorded) {
         let (Phase::Requesting { candidate, attempt } | Phase::BackingOff { candidate, attempt }) =
             self.phase
         else {
             return;
         };
         self.usage = self.usage.plus(fact.attempt.token_usage.unwrap_or_default());
+        if candidate == 0 {
+            self.first_left_at = fact.attempt.outcome.gives_up().then_some(at);
+        }
         self.phase = match fact.attempt.outcome {
             AttemptOutcome::Succeeded => self.phase,
             AttemptOutcome::Retrying => Phase::BackingOff { candidate, attempt: attempt.saturating_add(1) },
@@ -477,6 +507,7 @@ impl Run {
     fn answered(&mut self, fact: &AssistantRoundRecorded) {
         self.recorded_something = true;
         self.candidate = fact.candidate;
+        self.probes = fact.probes;
         self.awaits = None;
         self.attempts.clear();
         self.unchanged.rounds = self.unchanged.rounds.saturating_add(1);

@@ -290,6 +290,8 @@ fn answered(tx: &mut Tx<'_>, op: OpId, answer: ModelAnswer) {
     };
     let (blocks, mut verdicts) = judge(run, answer.blocks, answer.stop, tx.config.turn.calls_per_round);
     let end = verdicts.is_empty().then(|| RoundEnd::of(answer.stop, blocks.iter().any(has_words)));
+    // What was cut off goes on where it was begun.
+    let probes = end.is_none() && run.probe_is_due(candidate, tx.now());
     verdicts.iter_mut().for_each(|verdict| keep_letters(verdict, &tx.agent().tasks));
     tx.record(ProviderAttemptRecorded { run_id, round, attempt: record });
     tx.record(completed);
@@ -303,6 +305,7 @@ fn answered(tx: &mut Tx<'_>, op: OpId, answer: ModelAnswer) {
         end,
         joined: answer.joined.filter(|_| end.is_some()),
         candidate,
+        probes,
     });
     request::advance(tx);
 }
@@ -420,7 +423,10 @@ fn attempt_failed(tx: &mut Tx<'_>, op: OpId, failure: &AttemptFailure) {
     let Phase::Requesting { candidate, attempt } = run.phase else { return };
     let Some(mut record) = attempt_record(tx, run, failure.timing) else { return };
     let jitter = retry::jitter(tx.seed.0, tx.agent().id.as_str(), op.0, attempt);
-    let next = retry::next(&tx.config.retry, failure, attempt, jitter);
+    let next = match retry::next(&tx.config.retry, failure, attempt, jitter) {
+        Next::Retry { .. } if run.is_probe() => Next::RetriesExhausted,
+        next => next,
+    };
     let another = run.fallback(candidate).is_some();
     record.failure_kind = Some(failure.kind);
     record.message = Some(failure.message.clone());
@@ -457,7 +463,7 @@ fn attempt_record(tx: &Tx<'_>, run: &Run, timing: Timing) -> Option<AttemptRecor
         provider: model_ref.provider().into(),
         model_ref,
         attempt,
-        max_attempts: tx.config.retry.retries.saturating_add(1),
+        max_attempts: if run.is_probe() { 1 } else { tx.config.retry.retries.saturating_add(1) },
         started_at: timing.started_at,
         completed_at: timing.completed_at,
         duration_ms: timing.duration_ms,

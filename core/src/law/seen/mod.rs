@@ -425,7 +425,7 @@ impl Seen {
             | TurnFact::ContextCompacted(_)
             | TurnFact::BudgetExhausted(_) => {
                 if let Some(run) = &mut self.run {
-                    run.follow(record.step, fact);
+                    run.follow(record, fact);
                 }
             }
         }
@@ -451,6 +451,10 @@ impl Seen {
             results: 0,
             call_ids: BTreeSet::new(),
             attempt: None,
+            models: fact.models.clone(),
+            next: 0,
+            first_left_at: None,
+            probes: false,
             awaited_until: None,
             recorded_something: false,
             exhausted: false,
@@ -492,14 +496,14 @@ impl Seen {
 }
 
 impl Run {
-    fn follow(&mut self, step: StepSeq, fact: &TurnFact) {
+    fn follow(&mut self, record: &Record, fact: &TurnFact) {
         match fact {
-            TurnFact::ProviderAttemptRecorded(fact) => self.attempted(step, fact),
+            TurnFact::ProviderAttemptRecorded(fact) => self.attempted(record, fact),
             TurnFact::ProvidersAwaited(fact) => {
                 if let Some(attempt) = &mut self.attempt {
-                    (attempt.waits, attempt.step) = (true, step);
+                    (attempt.waits, attempt.step) = (true, record.step);
                 }
-                self.awaited_until = Some(fact.until);
+                (self.awaited_until, self.probes) = (Some(fact.until), false);
             }
             TurnFact::AssistantRoundRecorded(fact) => self.answered(fact),
             TurnFact::ToolStarted(_) => {
@@ -533,13 +537,16 @@ impl Run {
         }
     }
 
-    fn attempted(&mut self, step: StepSeq, fact: &ProviderAttemptRecorded) {
+    fn attempted(&mut self, record: &Record, fact: &ProviderAttemptRecorded) {
+        if self.models.first() == Some(&fact.attempt.model_ref) {
+            self.first_left_at = fact.attempt.outcome.gives_up().then_some(record.at);
+        }
         self.attempt = Some(Attempt {
             model: fact.attempt.model_ref.clone(),
             number: fact.attempt.attempt,
             outcome: fact.attempt.outcome,
             waits: fact.attempt.backoff_ms.is_some_and(|wait| wait.0 > 0),
-            step,
+            step: record.step,
         });
     }
 
@@ -548,6 +555,8 @@ impl Run {
         self.tail = 0;
         self.rounds = self.rounds.saturating_add(1);
         self.attempt = None;
+        self.probes = fact.probes;
+        self.next = if fact.probes { 0 } else { fact.candidate as usize };
         self.awaited_until = None;
         self.end = fact.end;
         self.joined.clone_from(&fact.joined);

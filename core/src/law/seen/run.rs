@@ -28,6 +28,13 @@ pub(in crate::law) struct Run {
     /// Of all rounds: an id stands for one call of the conversation.
     pub(in crate::law) call_ids: BTreeSet<String>,
     pub(in crate::law) attempt: Option<Attempt>,
+    pub(in crate::law) models: Vec<ModelRef>,
+    /// Which of them the next round asks first.
+    pub(in crate::law) next: usize,
+    /// When the first of them was given up.
+    pub(in crate::law) first_left_at: Option<Wall>,
+    /// The next round asks it once, to see whether it is back.
+    pub(in crate::law) probes: bool,
     /// The chain has failed in the round in progress, and is asked again until then.
     pub(in crate::law) awaited_until: Option<Wall>,
     pub(in crate::law) recorded_something: bool,

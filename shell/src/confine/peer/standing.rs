@@ -84,16 +84,17 @@ struct Wanted {
 impl Sought {
     /// What is known of a socket before any process is looked at.
     fn add(&mut self, at: usize, socket: Socket, care: Care) -> Standing {
+        // Without a number nobody has it open any more; the kernel calls it root's then.
+        if socket.inode == 0 {
+            return Standing::Hidden;
+        }
         let own = geteuid();
         // Root may be confined, and be somebody else then.
         if socket.uid != own.as_raw() && !own.is_root() {
             return Standing::Other;
         }
-        // Without a number nobody has it open any more.
-        if socket.inode != 0 {
-            let wanted = Wanted { at: Vec::new(), care, uid: socket.uid };
-            self.by_inode.entry(socket.inode).or_insert(wanted).at.push(at);
-        }
+        let wanted = Wanted { at: Vec::new(), care, uid: socket.uid };
+        self.by_inode.entry(socket.inode).or_insert(wanted).at.push(at);
         Standing::Hidden
     }
 

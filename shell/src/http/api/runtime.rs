@@ -134,7 +134,7 @@ pub struct Activity {
     /// Agents that start or run.
     #[serde(default)]
     pub processing_agent_count: u64,
-    /// Agents with something to do that do not run: they wait for their providers or for a free slot.
+    /// Agents with something to do that do not run: they wait for a free slot, for providers, for a budget or for an allowance.
     #[serde(default)]
     pub waiting_agent_count: u64,
 }

@@ -136,10 +136,11 @@ fn activity(view: View<'_>) -> Activity {
             continue;
         }
         let processes = matches!(summary.status, Status::Booting | Status::AwakeRunning);
-        let waits = matches!(
+        let pending = matches!(
             summary.scheduling_posture,
-            SchedulingPosture::HasQueuedInput | SchedulingPosture::Blocked
+            SchedulingPosture::HasQueuedInput | SchedulingPosture::HasRunnableWork
         );
+        let waits = pending || summary.hold.is_some();
         activity.processing_agent_count += u64::from(processes);
         activity.waiting_agent_count += u64::from(!processes && waits);
     }
