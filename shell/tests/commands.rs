@@ -8,10 +8,10 @@ use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use holon_core::OpId;
 use holon_core::tool::ToolErrorKind;
-use holon_shell::supervise::SUPERVISE;
+use holon_core::{Millis, OpId};
 use holon_shell::supervise::record::{self, ExitRecord};
+use holon_shell::supervise::{SUPERVISE, process};
 use place::{Place, wait_for};
 use serde_json::json;
 
@@ -27,6 +27,70 @@ async fn output_and_status_come_back_and_a_failing_command_is_data() {
     assert_eq!(place.succeed("kill -TERM $$").await.facts.exit_status, Some(143));
     assert_eq!(place.succeed("kill -KILL $$").await.facts.exit_status, Some(137));
     assert!(place.traces().is_empty(), "{:?}", place.traces());
+}
+
+async fn until(what: &str, condition: impl Fn() -> bool) {
+    for _ in 0..400 {
+        if condition() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    panic!("{what}: it did not happen within 8 s");
+}
+
+/// Nobody waits before the first command: a runtime that executes nothing has no such process.
+#[tokio::test]
+async fn the_next_supervisor_waits_already_and_goes_with_its_runtime() {
+    let place = Place::new();
+    assert!(place.at_rest().is_empty());
+    let look =
+        "env | sort; pwd; ulimit -n; readlink /proc/$PPID/cwd; tr '\\0' '\\n' < /proc/$PPID/environ | sort";
+    let first = place.succeed(look).await.text;
+    until("the next one", || place.next().is_some()).await;
+    let next = place.next().unwrap();
+    let supervisor = place.prepare(3, json!({ "cmd": format!("{look}; echo by $PPID") })).await.unwrap();
+    assert_eq!(supervisor.pid, next);
+    let second = place.run(4, supervisor).await.text;
+    assert_eq!(second.replace(&format!("by {next}\\n"), ""), first, "it is like the first in all");
+    place.performers.settled(&place.agent, OpId(4));
+    until("the one after it", || place.next().is_some_and(|pid| pid != next)).await;
+    let next = place.next().unwrap();
+    // A command with other variables is started anew, and that one goes on waiting.
+    let found = place.call(json!({"cmd": "tty; echo $HOLON_AGENT_ID by $PPID", "tty": true})).await.text;
+    assert!(found.contains("/dev/pts/") && found.contains("main by"), "{found}");
+    assert!(!found.contains(&next.to_string()) && place.next() == Some(next), "{found}");
+    let home = place.home().to_owned();
+    let folder = place.leave();
+    until("its end", || process::stat(next).is_none_or(|stat| stat.ended)).await;
+    assert_eq!(std::fs::read_dir(home.join("run/commands")).unwrap().count(), 0, "no trace is left");
+    drop(folder);
+}
+
+#[tokio::test]
+async fn the_next_supervisor_waits_for_a_while_only() {
+    let place = Place::waiting_for(Millis(300));
+    place.succeed("true").await;
+    until("the next one", || place.next().is_some()).await;
+    let next = place.next().unwrap();
+    until("its end", || process::stat(next).is_none_or(|stat| stat.ended) && place.at_rest().is_empty())
+        .await;
+    assert!(place.succeed("echo again").await.text.contains("again"));
+}
+
+#[tokio::test]
+async fn the_next_supervisor_may_be_killed() {
+    let place = Place::new();
+    place.succeed("true").await;
+    for _ in 0..3 {
+        until("the next one", || place.next().is_some()).await;
+        let killed = place.next().unwrap();
+        assert!(Command::new("kill").args(["-KILL", &killed.to_string()]).status().unwrap().success());
+        until("its end", || process::stat(killed).is_none_or(|stat| stat.ended)).await;
+        let found = place.succeed("echo still").await;
+        assert!(found.text.contains("still"), "{found:?}");
+        assert!(place.traces().is_empty(), "{:?}", place.traces());
+    }
 }
 
 /// Credentials are neither in the command's environment nor in that of its supervisor, nor in any argument.

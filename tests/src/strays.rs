@@ -20,15 +20,26 @@ pub fn inside(folder: &Path) -> Vec<u32> {
         .collect()
 }
 
-/// The supervisors of the commands of this home.
+/// The supervisors of this home: of its commands, and the one that waits for the next command.
 pub fn supervisors(home: &Path) -> Vec<u32> {
-    let home = home.display().to_string();
-    let is_one = |(_, path): &(u32, PathBuf)| {
-        let line = fs::read(path.join("cmdline")).unwrap_or_default();
-        let mut words = line.split(|&byte| byte == 0).skip(1);
-        words.next() == Some(b"__supervise") && words.next().is_some_and(|at| at.starts_with(home.as_bytes()))
+    all().filter(|(_, path)| supervises(path, home).is_some()).map(pid).collect()
+}
+
+/// Those of them that have begun to execute a command.
+pub fn executing(home: &Path) -> Vec<u32> {
+    let has_begun = |(_, path): &(u32, PathBuf)| {
+        supervises(path, home).is_some_and(|folder| folder.join("started").exists())
     };
-    all().filter(is_one).map(pid).collect()
+    all().filter(has_begun).map(pid).collect()
+}
+
+/// The folder in which that process supervises for this home.
+fn supervises(process: &Path, home: &Path) -> Option<PathBuf> {
+    let line = fs::read(process.join("cmdline")).unwrap_or_default();
+    let mut words = line.split(|&byte| byte == 0).skip(1);
+    words.next().filter(|word| *word == b"__supervise")?;
+    let folder = PathBuf::from(std::str::from_utf8(words.next()?).ok()?);
+    folder.as_os_str().as_encoded_bytes().starts_with(home.as_os_str().as_encoded_bytes()).then_some(folder)
 }
 
 /// Whether there is such a process; one that nobody has reaped yet is one.

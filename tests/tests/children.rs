@@ -164,7 +164,7 @@ fn begun(folder: &Path, name: &str) -> Vec<u32> {
 }
 
 fn alive(daemon: &Daemon) -> usize {
-    strays::supervisors(&daemon.0.home()).len()
+    strays::executing(&daemon.0.home()).len()
 }
 
 /// Whether it is still the command that it was.

@@ -93,7 +93,7 @@ fn a_stop_of_the_agent_ends_every_process_and_its_start_tells_of_it_once() {
     prompted.control("stop");
     gone(&processes);
     wait_for("end of both tasks", || active(&prompted.daemon, "main") == Some(0));
-    wait_for("end of the supervisors", || strays::supervisors(&prompted.daemon.0.home()).is_empty());
+    wait_for("end of the supervisors", || strays::executing(&prompted.daemon.0.home()).is_empty());
     assert_eq!(strays::zombies_of(prompted.pid()), [0_u32; 0]);
     assert_eq!(provider.requests().len(), 2, "a stopped agent is told nothing");
     prompted.control("start");

@@ -307,18 +307,12 @@ fn bounds() -> Vec<Case> {
             s.replace("provider_attempt_recorded", 1, attempted(0, 4, Succeeded, None, None));
         }),
         case("T10", "what can't help is repeated", |s| {
-            s.replace(
-                "provider_attempt_recorded",
-                0,
-                first(Retrying, Some(FailureKind::Auth), Some(Millis(9))),
-            );
+            let vain = first(Retrying, Some(FailureKind::Auth), Some(Millis(9)));
+            s.replace("provider_attempt_recorded", 0, vain);
         }),
         case("T10", "what may help is given up at once", |s| {
-            s.replace(
-                "provider_attempt_recorded",
-                0,
-                first(FailFastAborted, Some(FailureKind::Server), None),
-            );
+            let hasty = first(FailFastAborted, Some(FailureKind::Server), None);
+            s.replace("provider_attempt_recorded", 0, hasty);
         }),
         case("T10", "a retry does not wait", |s| s.join_step("provider_attempt_recorded", 0)),
         case("T10", "a round begins with somebody else", |s| {

@@ -83,6 +83,8 @@ pub struct CommandSettings {
     pub max_tokens: u64,
     /// Most bytes of a log: past it head and tail are kept.
     pub log_bytes: u64,
+    /// How long a supervisor waits for a next command; who rests has no process.
+    pub next_within: Millis,
 }
 
 impl Default for CommandSettings {
@@ -92,6 +94,7 @@ impl Default for CommandSettings {
             default_tokens: 8_000,
             max_tokens: 64_000,
             log_bytes: supervise::protocol::LOG_BYTES,
+            next_within: Millis::seconds(60),
         }
     }
 }
@@ -289,7 +292,12 @@ impl Performers {
         let (inner, agent) = (self.inner.clone(), agent.clone());
         async move {
             let Inner { texts, commands, .. } = &*inner;
-            let outcome = Box::pin(commands.run(texts, &agent, op, &supervisor, word)).await;
+            let (outcome, next) = Box::pin(commands.run(texts, &agent, op, &supervisor, word)).await;
+            if let Some(next) = next {
+                // While the model thinks about the result: it may ask for another one.
+                let inner = inner.clone();
+                drop(spawn::task(async move { inner.commands.be_ready(&inner.settings, next).await }));
+            }
             Outcome::Tool { outcome }
         }
     }

@@ -21,8 +21,9 @@ use crate::confine::peer::is_confined;
 const CONNECTIONS: usize = 8;
 /// Bytes that are read from a connection at a time: whoever says much must not hold up the rest.
 const AT_ONCE: usize = 64 << 10;
-/// The word to go comes within a commit of the ledger; a disk that is full may take its time.
-const PATIENCE: Duration = Duration::from_mins(2);
+/// The word to go comes within a commit of the ledger; a disk that is full may take two minutes. One that was started
+/// before there was a command has waited for one minute more.
+const PATIENCE: Duration = Duration::from_mins(3);
 
 pub(super) struct Control {
     identity: Identity,

@@ -97,8 +97,8 @@ impl ItemEnd {
 }
 
 impl ExitRecord {
-    /// Writes it so that it is there wholly or not at all, whatever happens to the machine. Where the disk has
-    /// no room for all of it, without the output: how a command ended must not be lost to what it printed.
+    /// Writes it so that it is there wholly or not at all for whoever looks. Where the disk has no room for all of it,
+    /// without the output: how a command ended must not be lost to what it printed.
     pub(super) fn write(&mut self, folder: &Path) -> io::Result<()> {
         self.try_to_write(folder).or_else(|problem| {
             for item in &mut self.items {
@@ -115,9 +115,7 @@ impl ExitRecord {
         file.write_all(&json)?;
         // Without what is left of the room that was kept.
         file.set_len(json.len() as u64)?;
-        file.sync_data()?;
-        fs::rename(draft, folder.join(RECORD))?;
-        File::open(folder)?.sync_all()
+        fs::rename(draft, folder.join(RECORD))
     }
 
     /// The record of a supervisor; none when it left none.
@@ -133,6 +131,18 @@ impl ExitRecord {
         let mut json = Vec::new();
         file.take(BYTES).read_to_end(&mut json)?;
         Ok(Some(serde_json::from_slice(&json)?))
+    }
+}
+
+/// A record that was written outlives the machine. Where it is gone, somebody has read it and has it on record.
+pub(super) fn keep(folder: &Path) -> io::Result<()> {
+    let kept = File::open(folder.join(RECORD)).and_then(|file| {
+        file.sync_data()?;
+        File::open(folder)?.sync_all()
+    });
+    match kept {
+        Err(problem) if problem.kind() == io::ErrorKind::NotFound => Ok(()),
+        kept => kept,
     }
 }
 

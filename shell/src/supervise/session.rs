@@ -62,8 +62,9 @@ fn try_to(folder: &Path) -> io::Result<()> {
         Word::Silence => ExitRecord { plan: None, items: Vec::new() },
     };
     write(&mut record, folder, &mut control)?;
+    // Whoever waits need not wait for the disk, too: what it has been told it puts on record itself.
     control.tell_end();
-    Ok(())
+    record::keep(folder)
 }
 
 /// A supervisor writes into folders that its commands can put links into: it can write no more than they can, its own

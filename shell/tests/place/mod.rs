@@ -13,7 +13,7 @@ use holon_shell::perform::model::Providers;
 use holon_shell::perform::tool::CommandEnvironment;
 use holon_shell::perform::{CommandSettings, Performers, Settings};
 use holon_shell::remains::Remains;
-use holon_shell::supervise::process;
+use holon_shell::supervise::{RECORD, STARTED, process};
 use holon_shell::text::{Secrets, Texts};
 use serde_json::Value;
 
@@ -40,6 +40,15 @@ impl Place {
     }
 
     pub(crate) fn below(name: &str) -> Self {
+        Self::with(name, CommandSettings { grace: Millis(500), ..CommandSettings::default() })
+    }
+
+    /// In which no supervisor waits longer for a next command.
+    pub(crate) fn waiting_for(idle: Millis) -> Self {
+        Self::with("home", CommandSettings { next_within: idle, ..CommandSettings::default() })
+    }
+
+    fn with(name: &str, commands: CommandSettings) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let home = folder.path().join(name);
         std::fs::create_dir_all(folder.path().join("root")).expect("a folder to work in");
@@ -48,7 +57,7 @@ impl Place {
             home: home.clone(),
             environment: CommandEnvironment::new(variables.map(|(name, value)| (name.into(), value.into()))),
             supervisor: env!("CARGO_BIN_EXE_holon").into(),
-            commands: CommandSettings { grace: Millis(500), ..CommandSettings::default() },
+            commands,
             triggers: None,
             tied: false,
             confinement: None,
@@ -59,6 +68,15 @@ impl Place {
         let performers =
             Performers::new(texts.clone(), Providers::new(Default::default()), settings, LiveSink::nobody());
         Self { folder, home, performers, agent: AgentId::new("main").expect("a name"), texts }
+    }
+
+    pub(crate) fn home(&self) -> &Path {
+        &self.home
+    }
+
+    /// The performers go, as with an orderly end; the folder stays.
+    pub(crate) fn leave(self) -> tempfile::TempDir {
+        self.folder
     }
 
     pub(crate) fn root(&self) -> PathBuf {
@@ -140,9 +158,25 @@ impl Place {
         self.processes(at)
     }
 
+    /// Those that have a command.
     pub(crate) fn supervisors(&self) -> Vec<String> {
-        let home = self.home.display().to_string();
-        self.processes(|pid| command_line(pid).contains(&home))
+        let (home, next) = (self.home.display().to_string(), self.next());
+        self.processes(|pid| command_line(pid).contains(&home) && next != Some(pid))
+    }
+
+    /// The one that waits for a next command. There are never two.
+    pub(crate) fn next(&self) -> Option<u32> {
+        let waits = self.at_rest();
+        assert!(waits.len() < 2, "{waits:?}");
+        let folder = waits.first()?.display().to_string();
+        let pids = process::all().into_iter().filter(|stat| !stat.ended).map(|stat| stat.pid);
+        pids.into_iter().find(|&pid| command_line(pid).contains(&folder))
+    }
+
+    /// Folders of supervisors that have no command.
+    pub(crate) fn at_rest(&self) -> Vec<PathBuf> {
+        let is_new = |folder: &PathBuf| !folder.join(STARTED).exists() && !folder.join(RECORD).exists();
+        list(&self.home.join("run/commands")).into_iter().filter(is_new).collect()
     }
 
     fn processes(&self, is: impl Fn(u32) -> bool) -> Vec<String> {
@@ -151,9 +185,14 @@ impl Place {
         others.map(|pid| format!("{pid} {}", command_line(pid))).collect()
     }
 
-    /// Folders of supervisors that are still there.
+    /// Folders of supervisors that are still there, without the one that waits for a next command.
     pub(crate) fn traces(&self) -> Vec<PathBuf> {
+        let mut at_rest = self.at_rest();
+        let next = at_rest.pop().filter(|_| at_rest.is_empty());
         list(&self.home.join("run/commands"))
+            .into_iter()
+            .filter(|folder| Some(folder) != next.as_ref())
+            .collect()
     }
 
     /// Logs of the agent that are still there.

@@ -1,10 +1,11 @@
 //! The runtime's end of the connection to a supervisor.
 
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream as StdStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -30,89 +31,117 @@ pub(super) struct Connection {
     arrived: Vec<u8>,
 }
 
-/// A supervisor that waits for the word. Dropping it ends it: nothing is executed.
-pub(super) struct Prepared {
-    pub(super) identity: SupervisorIdentity,
-    pub(super) place: Place,
+/// What a supervisor is started with, which its command will see.
+pub(super) type Variables = Vec<(OsString, OsString)>;
+
+/// A supervisor that is up and has been told nothing. Dropping it ends it, without a trace.
+pub(super) struct Supervisor {
+    identity: SupervisorIdentity,
+    folder: PathBuf,
     connection: Connection,
-    plan: Plan,
-    hidden: Hidden,
     /// Kept so that its end is taken note of.
-    _process: Child,
+    process: Child,
     waits: bool,
 }
 
-/// Removes the folder of a supervisor that did not come up.
-struct Traces(Option<Place>);
+/// A supervisor that waits for the word with its plan. Dropping it ends it: nothing is executed.
+pub(super) struct Prepared {
+    pub(super) place: Place,
+    /// What its supervisor was started with.
+    pub(super) environment: Variables,
+    supervisor: Supervisor,
+    plan: Plan,
+    hidden: Hidden,
+}
 
-impl Prepared {
-    /// Starts a supervisor for this plan and waits until it says who it is.
-    pub(super) async fn start(
-        settings: &Settings,
-        agent: &AgentId,
-        address: Option<&str>,
-        plan: Plan,
-        hidden: Hidden,
-    ) -> Result<Self, Refusal> {
-        let failed = |problem: io::Error| {
-            let message = format!("no supervisor could be started for the command: {problem}");
-            Refusal::new(ToolErrorKind::CommandSpawnFailed, message).hint("nothing was executed")
-        };
-        let logs = plan.items.iter().map(|item| item.log.clone()).collect();
-        let (place, name) = Place::make(settings, agent, logs).map_err(failed)?;
-        let mut traces = Traces(Some(place.clone()));
-        let terminal = plan.items.iter().any(|item| item.tty);
-        let mut environment = vec![("HOLON_AGENT_ID", agent.as_str())];
-        environment.extend(address.map(|address| (seal::VARIABLE, address)));
-        if terminal && !settings.environment.has("TERM") {
-            environment.push(("TERM", "xterm-256color"));
-        }
-        let (process, mut connection) = supervisor(settings, agent, &place, environment).map_err(failed)?;
-        let Some(Tell::Ready { identity, .. }) = connection.hear_within(PATIENCE).await.map_err(failed)?
-        else {
-            return Err(failed(io::Error::other("it ended before it was ready")));
+/// Removes the folder of a supervisor that did not come up.
+struct Traces(Option<PathBuf>);
+
+impl Supervisor {
+    /// Starts one and waits until it says who it is.
+    pub(super) async fn start(settings: &Settings, environment: &Variables) -> io::Result<Self> {
+        let (folder, name) = place::make(settings)?;
+        let mut traces = Traces(Some(folder.clone()));
+        let (process, mut connection) = spawned(settings, &folder, environment)?;
+        let Some(Tell::Ready { identity, .. }) = connection.hear_within(PATIENCE).await? else {
+            return Err(io::Error::other("it ended before it was ready"));
         };
         let Identity { pid, started, boot_id } = identity;
         if process.id() != Some(pid) {
-            return Err(failed(io::Error::other("it is not who was started")));
+            return Err(io::Error::other("it is not who was started"));
         }
         let identity = SupervisorIdentity { pid, started, boot_id, socket: format!("{name}/{SOCKET}") };
         traces.0 = None;
-        Ok(Self { identity, place, connection, plan, hidden, _process: process, waits: true })
+        Ok(Self { identity, folder, connection, process, waits: true })
+    }
+
+    /// Whether it is there. One that was ended has told nobody.
+    pub(super) fn is_alive(&mut self) -> bool {
+        self.process.try_wait().is_ok_and(|ended| ended.is_none())
+    }
+}
+
+impl Prepared {
+    /// Brings a supervisor up for this plan: the one that waits, where there is one.
+    pub(super) async fn start(
+        settings: &Settings,
+        agent: &AgentId,
+        environment: Variables,
+        (plan, hidden): (Plan, Hidden),
+        spare: Option<Supervisor>,
+    ) -> Result<Self, Refusal> {
+        let supervisor = match spare {
+            Some(spare) => spare,
+            None => Supervisor::start(settings, &environment).await.map_err(|problem| {
+                let message = format!("no supervisor could be started for the command: {problem}");
+                Refusal::new(ToolErrorKind::CommandSpawnFailed, message).hint("nothing was executed")
+            })?,
+        };
+        let logs = plan.items.iter().map(|item| item.log.clone()).collect();
+        let place = Place::new(settings, agent, supervisor.folder.clone(), logs);
+        Ok(Self { place, environment, supervisor, plan, hidden })
+    }
+
+    pub(super) fn identity(&self) -> &SupervisorIdentity {
+        &self.supervisor.identity
     }
 
     /// Gives the word. From then on the command needs nobody: dropping this leaves it alone.
     pub(super) async fn give_word(&mut self) {
         let go = Say::Go { plan: self.plan.clone(), hidden: std::mem::take(&mut self.hidden) };
         let Ok(word) = protocol::frame(&go) else { return };
-        self.waits = false;
+        self.supervisor.waits = false;
         // One that does not hear it any more has ended, which is noticed next.
-        self.connection.stream.write_all(&word).await.ok();
+        self.supervisor.connection.stream.write_all(&word).await.ok();
     }
 
-    /// Waits for the end; however that comes, the record tells.
-    pub(super) async fn until_ended(mut self) {
-        if !self.waits {
-            self.connection.until_ended().await;
+    /// Waits for the end; however that comes, the record tells. What the supervisor was started with is told.
+    pub(super) async fn until_ended(mut self) -> Variables {
+        if !self.supervisor.waits {
+            self.supervisor.connection.until_ended().await;
         }
+        self.environment
     }
 }
 
-impl Drop for Prepared {
+impl Drop for Supervisor {
     /// One that still waits is dismissed: it leaves without a trace.
     fn drop(&mut self) {
-        if self.waits
-            && let Ok(stop) = protocol::frame(&Say::Stop { force: true })
-        {
-            self.connection.stream.try_write(&stop).ok();
+        if !self.waits {
+            return;
+        }
+        let told = protocol::frame(&Say::Stop { force: true })
+            .and_then(|stop| self.connection.stream.try_write(&stop));
+        if told.is_err() || !self.is_alive() {
+            place::remove(&self.folder);
         }
     }
 }
 
 impl Drop for Traces {
     fn drop(&mut self) {
-        if let Some(place) = &self.0 {
-            place.remove();
+        if let Some(folder) = &self.0 {
+            place::remove(folder);
         }
     }
 }
@@ -163,25 +192,36 @@ impl Connection {
     }
 }
 
-/// Starts the process. Its environment is what the command will see, and its standard input the connection.
-fn supervisor(
+/// What a supervisor of such a command is started with.
+pub(super) fn environment(
     settings: &Settings,
     agent: &AgentId,
-    place: &Place,
-    environment: Vec<(&str, &str)>,
-) -> io::Result<(Child, Connection)> {
+    address: Option<&str>,
+    plan: &Plan,
+) -> Variables {
+    let own = |(name, value): (&OsStr, &OsStr)| (name.to_owned(), value.to_owned());
+    let mut all: Variables = settings.environment.variables().map(own).collect();
+    all.push(("HOLON_RUNTIME".into(), "1".into()));
+    all.push((super::AGENT_HOME.into(), settings.agent_home(agent).into()));
+    all.push(("HOLON_AGENT_ID".into(), agent.as_str().into()));
+    all.extend(address.map(|address| (seal::VARIABLE.into(), address.into())));
+    if plan.items.iter().any(|item| item.tty) && !settings.environment.has("TERM") {
+        all.push(("TERM".into(), "xterm-256color".into()));
+    }
+    all
+}
+
+/// Starts the process, with the connection as its standard input.
+fn spawned(settings: &Settings, folder: &Path, environment: &Variables) -> io::Result<(Child, Connection)> {
     let (ours, theirs) = StdStream::pair()?;
     ours.set_nonblocking(true)?;
     let mut command = Command::new(&settings.supervisor);
     command
         .arg(SUPERVISE)
-        .arg(&place.folder)
+        .arg(folder)
         .current_dir("/")
         .env_clear()
-        .envs(settings.environment.variables())
-        .env("HOLON_RUNTIME", "1")
-        .env("HOLON_AGENT_HOME", settings.agent_home(agent))
-        .envs(environment)
+        .envs(environment.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::from(OwnedFd::from(theirs)))
         .stdout(Stdio::null())
         .stderr(Stdio::null());

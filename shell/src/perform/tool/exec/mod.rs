@@ -15,6 +15,7 @@ mod probe;
 mod reach;
 mod result;
 mod retention;
+mod spare;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -34,8 +35,9 @@ use crate::supervise::process::{self, Led};
 use crate::supervise::protocol::Hidden;
 use crate::supervise::record::{self, End, ExitRecord};
 use crate::text::Texts;
-use connection::Prepared;
+use connection::{Prepared, Variables};
 use place::Place;
+use spare::Spare;
 
 pub use environment::CommandEnvironment;
 pub(crate) use result::output_of;
@@ -47,6 +49,7 @@ pub(in crate::perform) struct Commands {
     preparing: Mutex<BTreeSet<(AgentId, OpId)>>,
     /// By the operation that prepared them.
     prepared: Mutex<BTreeMap<(AgentId, OpId), Prepared>>,
+    spare: Spare,
     /// By the operation in which they were given the word.
     executing: Mutex<BTreeMap<(AgentId, OpId), Executing>>,
 }
@@ -60,6 +63,9 @@ pub(in crate::perform) struct Whose<'a> {
     /// Where the agent's trigger is reached.
     pub(in crate::perform) address: Option<&'a str>,
 }
+
+/// With what a supervisor is started for a command like the one before.
+pub(in crate::perform) struct Next(Variables);
 
 /// A word that is being given.
 pub(in crate::perform) struct Word(JoinHandle<Prepared>);
@@ -95,7 +101,9 @@ impl Commands {
         let key = (agent.clone(), op);
         lock(&self.preparing).insert(key.clone());
         let hidden = Hidden::of(texts.secrets());
-        let started = Prepared::start(settings, agent, address, plan, hidden).await;
+        let environment = connection::environment(settings, agent, address, &plan);
+        let spare = self.spare.take(&environment);
+        let started = Prepared::start(settings, agent, environment, (plan, hidden), spare).await;
         // Who was given up meanwhile is dropped, and with that dismissed.
         let wanted = lock(&self.preparing).remove(&key);
         let mut prepared = started?;
@@ -104,7 +112,7 @@ impl Commands {
         }
         // What an operator starts is a task from the beginning: nobody is told its output, so its log is kept.
         prepared.place.kept = call.run_id.is_none();
-        let identity = prepared.identity.clone();
+        let identity = prepared.identity().clone();
         lock(&self.prepared).insert(key, prepared);
         Ok((identity, command))
     }
@@ -128,7 +136,7 @@ impl Commands {
         })))
     }
 
-    /// Waits until the end of a command that has the word is on record.
+    /// Waits until the end of a command that has the word is on record. Tells with what the next one may be started.
     pub(in crate::perform) async fn run(
         &self,
         texts: &Texts,
@@ -136,16 +144,22 @@ impl Commands {
         op: OpId,
         supervisor: &SupervisorIdentity,
         word: Option<Word>,
-    ) -> ToolOutcome {
-        let Some(Word(word)) = word else { return gone("its supervisor did not wait any more") };
-        if let Ok(prepared) = word.await {
-            prepared.until_ended().await;
-        }
+    ) -> (ToolOutcome, Option<Next>) {
+        let Some(Word(word)) = word else { return (gone("its supervisor did not wait any more"), None) };
+        let next = match word.await {
+            Ok(prepared) => Some(Next(prepared.until_ended().await)),
+            Err(_) => None,
+        };
         let place = lock(&self.executing).get(&(agent.clone(), op)).map(|known| known.place.clone());
         if let Some(place) = place {
             reach::until_ended(&place, supervisor).await;
         }
-        self.told(texts, agent, op)
+        (self.told(texts, agent, op), next)
+    }
+
+    /// Has a supervisor ready for a next command like the one that has ended.
+    pub(in crate::perform) async fn be_ready(&self, settings: &Settings, Next(environment): Next) {
+        self.spare.start(settings, environment).await;
     }
 
     /// Waits for the end of a command that an earlier process gave the word.
@@ -192,7 +206,7 @@ impl Commands {
     /// The supervisor that waits for the word under that name.
     fn waiting(&self, supervisor: &SupervisorIdentity) -> Option<Prepared> {
         let mut prepared = lock(&self.prepared);
-        let key = prepared.iter().find(|(_, waiting)| waiting.identity == *supervisor)?.0.clone();
+        let key = prepared.iter().find(|(_, waiting)| waiting.identity() == supervisor)?.0.clone();
         prepared.remove(&key)
     }
 

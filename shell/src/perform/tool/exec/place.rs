@@ -32,20 +32,10 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// A new folder, for its owner alone; its name is relative to the home.
-    pub(super) fn make(
-        settings: &Settings,
-        agent: &AgentId,
-        logs: Vec<PathBuf>,
-    ) -> io::Result<(Self, String)> {
-        let name = format!("{FOLDERS}/{}", entropy::name()?);
-        let folder = settings.home.join(&name);
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
-        let mut key =
-            fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(folder.join(KEY))?;
-        key.write_all(entropy::key()?.as_bytes())?;
+    /// In the folder of a supervisor that is up.
+    pub(super) fn new(settings: &Settings, agent: &AgentId, folder: PathBuf, logs: Vec<PathBuf>) -> Self {
         let (outputs, home) = (outputs(settings, agent), settings.bound(agent));
-        Ok((Self { folder, outputs, home, logs, kept: false }, name))
+        Self { folder, outputs, home, logs, kept: false }
     }
 
     /// Where a supervisor of an earlier process is.
@@ -74,6 +64,16 @@ impl Place {
     pub(super) fn among_outputs<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Option<T> {
         confine::within(self.home.as_ref().map(slice::from_ref), work).ok()
     }
+}
+
+/// A new folder, for its owner alone; its name is relative to the home.
+pub(super) fn make(settings: &Settings) -> io::Result<(PathBuf, String)> {
+    let name = format!("{FOLDERS}/{}", entropy::name()?);
+    let folder = settings.home.join(&name);
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+    let mut key = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(folder.join(KEY))?;
+    key.write_all(entropy::key()?.as_bytes())?;
+    Ok((folder, name))
 }
 
 /// What proves to a supervisor that a runtime of its home speaks; none for one of an earlier version.
