@@ -64,11 +64,20 @@ impl Held {
     }
 }
 
+/// A long turn that another model answers looks so often whether the first one is back.
+const LOOKS_AFTER: Millis = Millis::minutes(5);
+
 /// Judges a record by its agent before it, and the configuration in force.
 pub(crate) fn judge(agent: &Agent, record: &Record, config: &Config) -> Result<(), Failure> {
     let Some(run) = &agent.run else { return Ok(()) };
     match &record.event {
-        Event::Turn(TurnFact::ProviderAttemptRecorded(fact)) => attempt(&fact.attempt, config),
+        Event::Turn(TurnFact::ProviderAttemptRecorded(fact)) => attempt(run, &fact.attempt, config),
+        Event::Turn(TurnFact::AssistantRoundRecorded(fact)) => {
+            let long_ago = run.first_left_at.is_some_and(|left| record.at.since(left) >= LOOKS_AFTER);
+            let due = long_ago && fact.candidate > 0 && fact.end.is_none();
+            ensure!(fact.probes == due, "T10", "{} looks for the first model: {}", agent.id, fact.probes);
+            Ok(())
+        }
         // Only providers that fail leave attempts in what is told of a failure.
         Event::Turn(TurnFact::RuntimeError(fact)) if fact.failure.metadata.contains_key("attempts") => {
             let too_long = run.attempts.last().and_then(|last| last.failure_kind);
@@ -145,8 +154,9 @@ fn place(agent: &Agent, at: Wall, cause: HoldCause) -> (u32, Wall) {
     before.map_or((0, at), |hold| (hold.step + 1, hold.since))
 }
 
-fn attempt(attempt: &AttemptRecord, config: &Config) -> Result<(), Failure> {
-    let most = config.retry.retries + 1;
+fn attempt(run: &Run, attempt: &AttemptRecord, config: &Config) -> Result<(), Failure> {
+    let looks = run.probes && run.models.first() == Some(&attempt.model_ref);
+    let most = if looks { 1 } else { config.retry.retries + 1 };
     let passes = attempt.failure_kind.is_some_and(|kind| PASSING.contains(&kind));
     let right = match attempt.outcome {
         AttemptOutcome::Retrying => passes && attempt.attempt < most,

@@ -238,6 +238,10 @@ fn said(here: &mut Circumstances<'_>, timing: Timing) -> ModelAnswer {
     for number in 0..calls {
         blocks.push(AnswerBlock::ToolCall(call(here, number, odd)));
     }
+    // Or it says what it has to say in pieces.
+    if odd && !blocks.is_empty() && here.below("says more", 3) == 0 {
+        blocks.push(AnswerBlock::Text { text: here.text("said more") });
+    }
     let commands =
         |block: &AnswerBlock| matches!(block, AnswerBlock::Text { text } if text.preview() == COMMANDS);
     if blocks.iter().any(commands) {

@@ -86,8 +86,8 @@ pub(super) enum Piece {
 pub(super) struct Round {
     pub(super) blocks: Arc<[Block]>,
     pub(super) verdicts: Arc<[Verdict]>,
-    /// In the order in which they came.
-    pub(super) results: Vec<(Arc<str>, Arc<Receipt>)>,
+    /// By their calls.
+    pub(super) results: BTreeMap<Arc<str>, Arc<Receipt>>,
 }
 
 /// What a request must show.
@@ -120,12 +120,12 @@ impl Round {
 
     /// The one result of a call.
     pub(super) fn result(&self, call_id: &str) -> Option<&Arc<Receipt>> {
-        self.results.iter().find(|(id, _)| &**id == call_id).map(|(_, receipt)| receipt)
+        self.results.get(call_id)
     }
 
-    /// The first call that has no result.
+    /// The first call that has no result; they come in the order of the calls.
     fn open(&self) -> Option<(usize, (&str, &str, &Text))> {
-        self.calls().enumerate().find(|(_, (id, _, _))| self.result(id).is_none())
+        self.calls().enumerate().nth(self.results.len())
     }
 }
 
@@ -275,7 +275,7 @@ impl Talk {
             TurnFact::AssistantRoundRecorded(fact) => {
                 let Some(turn) = &mut self.turn else { return Ok(()) };
                 let (blocks, verdicts) = (fact.blocks.clone(), fact.verdicts.clone().into());
-                turn.said.pieces.push(Piece::Round(Round { blocks, verdicts, results: Vec::new() }));
+                turn.said.pieces.push(Piece::Round(Round { blocks, verdicts, results: BTreeMap::new() }));
                 turn.rests = false;
             }
             TurnFact::ToolExecuted(fact) => {
@@ -363,7 +363,7 @@ impl Talk {
         *said.entry("M3").or_default() += 1;
         ensure!(fits, "M3", "{agent} has a result of {tool_name} ({call_id}), the open call is {open:?}");
         let verdict = open.and_then(|(index, _, _)| round.verdicts.get(index).cloned());
-        round.results.push((call_id.into(), receipt.clone()));
+        round.results.insert(call_id.into(), receipt.clone());
         let succeeds = receipt.error.is_none();
         let sleeps = matches!(verdict, Some(Verdict::OnSelf(SelfCall::Sleep { .. })));
         turn.rests |= receipt.facts.ends_turn || (sleeps && succeeds);
