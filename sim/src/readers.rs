@@ -236,9 +236,12 @@ pub(crate) fn past(host: &Host, id: &AgentId, log: &[Record], misread: bool) -> 
     ensure!(told_last == last, "R1", "the last turn of {id} is told to be {told_last:?}, it was {last:?}");
     let verdict = view.verdict(id);
     if verdict != Some(RunVerdict::Stopped) && view.quiet(id) {
-        let fits = verdict
-            == Some(of_work(view.agent(id), host.facts().now, of_turn(if misread { None } else { last })));
-        ensure!(fits, "R1", "{id} is told to have ended as {verdict:?}, its last turn was {last:?}");
+        let right = of_work(view.agent(id), host.facts().now, of_turn(if misread { None } else { last }));
+        ensure!(
+            verdict == Some(right),
+            "R1",
+            "{id} is told to have ended as {verdict:?}, it did as {right:?}"
+        );
     }
     Ok(())
 }
@@ -285,6 +288,9 @@ fn of_work(agent: Option<&Agent>, now: Wall, verdict: RunVerdict) -> RunVerdict 
     let open =
         |state| agent.is_some_and(|agent| agent.work.open().any(|item: &WorkItem| item.state() == state));
     let waits = |kind| agent.is_some_and(|agent| awaits(agent, kind));
+    // Without a word of its agent about what blocks it, it was too long for the model.
+    let of_length = |item: &WorkItem| item.state() == WorkState::Blocked && item.blocked_by.is_none();
+    let too_long = agent.is_some_and(|agent| agent.work.open().any(of_length));
     let sleep = agent.and_then(|agent| agent.sleep.as_ref()?.until).filter(|until| *until > now);
     let queued = sleep.is_some() || agent.is_some_and(|agent| agent.inbox.queued_entries() > 0);
     if verdict != RunVerdict::Completed {
@@ -293,7 +299,7 @@ fn of_work(agent: Option<&Agent>, now: Wall, verdict: RunVerdict) -> RunVerdict 
         RunVerdict::WaitingForOperator
     } else if open(WorkState::Runnable) || queued {
         RunVerdict::WaitingForTimer
-    } else if waits(WaitKind::Operator) || open(WorkState::Stalled) {
+    } else if waits(WaitKind::Operator) || open(WorkState::Stalled) || too_long {
         RunVerdict::WaitingForOperator
     } else if waits(WaitKind::External) {
         RunVerdict::WaitingForExternal

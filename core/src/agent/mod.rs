@@ -323,7 +323,7 @@ impl Agent {
 
     /// Its last step ended before the scheduler said what comes next.
     fn is_awake(&self) -> bool {
-        self.status == Status::AwakeIdle && !self.childhood.archived
+        matches!(self.status, Status::Booting | Status::AwakeIdle) && !self.childhood.archived
     }
 
     /// What builds before this one counted as open work: waits for the wall clock at first, and never that an agent is

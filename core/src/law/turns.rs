@@ -306,7 +306,7 @@ pub(super) fn t10(seen: &Seen, record: &Record) -> Ruling {
             attempted(run.attempt.as_ref(), fact)
         }
         Event::Turn(TurnFact::AssistantRoundRecorded(fact)) if fact.probes => {
-            let due = run.first_left_at.is_some_and(|left| record.at >= left.after(PROBE));
+            let due = run.first_left_at.is_some_and(|left| record.at.since(left) >= PROBE);
             rule(due && fact.candidate > 0, || {
                 format!("the first model, given up at {:?}, is asked again", run.first_left_at)
             })

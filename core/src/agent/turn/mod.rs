@@ -430,7 +430,7 @@ impl Run {
 
     /// Whether the round after one that `candidate` answers at `now` asks the first one again.
     pub(crate) fn probe_is_due(&self, candidate: u32, now: Wall) -> bool {
-        candidate > 0 && self.first_left_at.is_some_and(|left| now >= left.after(PROBE))
+        candidate > 0 && self.first_left_at.is_some_and(|left| now.since(left) >= PROBE)
     }
 
     /// Whether the attempt in progress is the only one at its candidate.
