@@ -53,11 +53,11 @@ fn a_long_turn_looks_now_and_then_whether_the_first_one_is_back() {
     // Once, and no more for the same time.
     world.complete("main", fails(FailureKind::Server));
     assert_eq!(asked(&world).last(), Some(&"two"));
-    let attempts = world.log.iter().filter_map(|record| match &record.event {
-        Event::Turn(TurnFact::ProviderAttemptRecorded(fact)) => Some(&fact.attempt),
-        _ => None,
+    let probe = world.log.iter().rev().find_map(|record| {
+        let Event::Turn(TurnFact::ProviderAttemptRecorded(fact)) = &record.event else { return None };
+        Some(&fact.attempt)
     });
-    let probe = attempts.last().unwrap();
+    let probe = probe.unwrap();
     assert_eq!((probe.max_attempts, probe.backoff_ms, probe.advanced_to_fallback), (1, None, true));
     round(&mut world);
     world.pass(Millis(PROBE.0 - 1));

@@ -423,10 +423,10 @@ fn attempt_failed(tx: &mut Tx<'_>, op: OpId, failure: &AttemptFailure) {
     let Phase::Requesting { candidate, attempt } = run.phase else { return };
     let Some(mut record) = attempt_record(tx, run, failure.timing) else { return };
     let jitter = retry::jitter(tx.seed.0, tx.agent().id.as_str(), op.0, attempt);
-    let next = match retry::next(&tx.config.retry, failure, attempt, jitter) {
-        Next::Retry { .. } if run.is_probe() => Next::RetriesExhausted,
-        next => next,
-    };
+    let mut next = retry::next(&tx.config.retry, failure, attempt, jitter);
+    if run.is_probe() && matches!(next, Next::Retry { .. }) {
+        next = Next::RetriesExhausted;
+    }
     let another = run.fallback(candidate).is_some();
     record.failure_kind = Some(failure.kind);
     record.message = Some(failure.message.clone());
