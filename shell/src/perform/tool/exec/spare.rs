@@ -50,10 +50,17 @@ impl Spare {
     pub(super) async fn start(&self, settings: &Settings, environment: Variables) {
         {
             let mut state = lock(&self.0);
-            match &*state {
-                State::None => *state = State::ComesUp,
-                State::ComesUp | State::Waits { .. } => return,
+            match &mut *state {
+                State::None => {}
+                State::ComesUp => return,
+                State::Waits { supervisor, idle, .. } => {
+                    if supervisor.is_alive() {
+                        return;
+                    }
+                    idle.abort();
+                }
             }
+            *state = State::ComesUp;
         }
         let coming = ComingUp(&self.0);
         tokio::time::sleep(FIRST_THE_RESULT).await;
