@@ -1,4 +1,4 @@
-//! Another build words its prompts otherwise: within [`reworded`] every sentence of this module is another one. The
+//! Of tests alone. Another build words its prompts otherwise: within [`reworded`] every sentence of this module is another one. The
 //! scripted world folds all records so, and what comes out must be what the live state is.
 
 use alloc::format;

@@ -136,8 +136,8 @@ fn no_fence() -> Fence {
     Fence::PREVIEW
 }
 
-/// While another one answers, the first of a turn's models is asked again after so long (contract: providers.md, Retry
-/// and fallback).
+/// While another one answers, the first of a turn's models is asked again after so long (docs/decisions.md, Who is asked
+/// first in a round).
 pub(crate) const PROBE: Millis = Millis::minutes(5);
 
 /// How a round waits for providers that are away.
