@@ -261,7 +261,7 @@ pub(super) fn usage(error: &clap::Error) -> ExitCode {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::api::ErrorBody;
+    use holon_api::ErrorBody;
 
     /// A refusal that another moment would not bring is no failure; what was asked for wrongly is wrong usage.
     #[test]

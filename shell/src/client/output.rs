@@ -1,5 +1,6 @@
 //! What a task writes, as it does, each byte once and in order: after a cut, from behind the last one that was seen.
 
+use holon_api::OutputPiece;
 use holon_core::AgentId;
 use holon_core::ids::TaskId;
 use serde_json::Value;
@@ -7,7 +8,6 @@ use serde_json::Value;
 use super::request::{Ask, odd};
 use super::sse::Sse;
 use super::{Client, ClientError};
-use crate::http::api::OutputPiece;
 
 /// What is followed.
 pub struct FollowOutput {

@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::{Client, ClientError};
-use crate::http::api::ErrorBody;
+use holon_api::ErrorBody;
 
 /// Most bytes of an answer.
 const BODY: usize = 64 << 20;

@@ -5,11 +5,11 @@ use std::net::SocketAddr;
 
 use axum::http::HeaderMap;
 use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
+use holon_api::AuthMode;
 use holon_core::ContentId;
 use holon_core::message::AdmissionContext;
 use subtle::ConstantTimeEq;
 
-use super::api::AuthMode;
 use super::code::Code;
 use super::failure::Failure;
 use super::peer::Peer;

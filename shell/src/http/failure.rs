@@ -3,10 +3,10 @@
 use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use holon_api::ErrorBody;
 use holon_core::{AgentId, Millis, Reject};
 use serde_json::{Map, Value, json};
 
-use super::api::ErrorBody;
 use super::code::Code;
 use crate::events::EventsError;
 use crate::ledger::LedgerError;

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
+use holon_api::Nothing;
 use holon_core::event::TurnFact;
 use holon_core::model::TokenUsage;
 use holon_core::{AgentId, Event, Record, Wall};
@@ -16,7 +17,6 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
 use super::App;
-use super::api::Nothing;
 use super::body::Empty;
 use super::failure::Failure;
 use super::reply::OpenMetrics;

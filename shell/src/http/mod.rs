@@ -4,7 +4,6 @@
 //! A request passes, in this order: who asks ([`auth`]), whom it is about, the query, the body with its bound
 //! and its time; then its handler, which asks the [`Runtime`] or reads the ledger. Handlers decide nothing.
 
-pub mod api;
 mod app;
 pub mod auth;
 mod body;

@@ -5,12 +5,12 @@ use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value, json};
 
 use super::App;
-use super::api::{ErrorBody, Nothing};
 use super::auth::Access;
 use super::reply::Answer;
 use super::route::{self, Call, Described, Handled, Header, Route};
 use super::table;
 use crate::http::body::Empty;
+use holon_api::{ErrorBody, Nothing};
 
 /// The whole description; its order is fixed, so that a change of the surface shows.
 pub(super) fn document() -> Value {

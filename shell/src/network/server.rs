@@ -14,9 +14,9 @@ use super::Story;
 use crate::confine::peer::Standing;
 use crate::events::Hub;
 use crate::home::Home;
-use crate::http::api::AuthMode;
 use crate::http::tests::{Setup, Started, start};
 use crate::http::{Listener, OtherEnd, Peer, router, serve};
+use holon_api::AuthMode;
 
 pub(super) const NAME: &str = "server";
 pub(super) const PORT: u16 = 7878;

@@ -1,5 +1,6 @@
 //! Calls about tasks: what the core has decided of them is rendered, read from a log, or written to a command.
 
+use holon_api::{TaskLine, TaskSnapshot};
 use holon_core::agent::task::Task;
 use holon_core::effect::{InputSource, Retrieval, TaskWork};
 use holon_core::ids::TaskId;
@@ -12,7 +13,7 @@ use super::Settings;
 use super::tool::Commands;
 use crate::clock;
 use crate::output_log;
-use crate::tasks::{self, OutputRequest, TaskInputResult, TaskLine, TaskSnapshot};
+use crate::tasks::{self, OutputRequest};
 use crate::text::Texts;
 
 /// Characters of output that a call is shown (contract: tools.md).
@@ -70,7 +71,7 @@ impl Here<'_> {
     }
 
     fn snapshot(&self, task: &Task) -> TaskSnapshot {
-        TaskSnapshot::of(self.texts, self.agent, task, COMMAND)
+        tasks::snapshot(self.texts, self.agent, task, COMMAND)
     }
 
     fn log(&self, task: TaskId) -> std::path::PathBuf {
@@ -131,7 +132,7 @@ async fn input(here: &Here<'_>, task: &Task, op: Option<OpId>, source: InputSour
             (input, true)
         }
     };
-    let result = TaskInputResult::new(task, input.clone());
+    let result = tasks::input_result(task, input.clone());
     let content = here.texts.take(&serde_json::to_string(&result).unwrap_or_default());
     // What is on its way to a child is on record already.
     Receipt::success(content, ToolFacts { input: new.then_some(input), ..ToolFacts::default() })

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use super::Settings;
 use crate::clock;
 use crate::text::Texts;
-use crate::work_items::{self, Shown, WorkItemSnapshot};
+use crate::work_items::{self, Shown};
 
 /// What it works with.
 pub(super) struct Here<'a> {
@@ -33,7 +33,7 @@ fn shown(here: &Here<'_>, view: &WorkView) -> Result<Receipt, ToolError> {
     let home = here.settings.agent_home(here.agent);
     let snapshot = |item: &WorkItem, todo_list| {
         let shown = Shown { in_focus: view.current == Some(item.id), todo_list };
-        WorkItemSnapshot::of(here.texts, here.agent, &home, item, shown)
+        work_items::snapshot(here.texts, here.agent, &home, item, shown)
     };
     let mut result = Map::new();
     match &view.shown {

@@ -3,60 +3,17 @@
 use std::borrow::Cow;
 use std::path::Path;
 
+use holon_api::{Artifact, TaskOutputResult, TaskResult};
+use holon_core::agent::task::Task;
 use holon_core::agent::task::child::ChildSupervision;
-use holon_core::agent::task::{Task, TaskKind, TaskStatus};
 use holon_core::effect::Retrieval;
-use holon_core::event::turn::FailureArtifact;
-use holon_core::ids::TaskId;
 use holon_core::{AgentId, Text};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use crate::output_log::{self, Preview};
 use crate::perform::tool;
 use crate::supervise::INCOMPLETE;
 use crate::text::Texts;
-
-/// `success` stands for an ended task with an output that stays as it is (contract: tasks.md, Projections).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct TaskOutputResult {
-    pub retrieval_status: Retrieval,
-    pub task: TaskResult,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct TaskResult {
-    pub task_id: TaskId,
-    pub kind: TaskKind,
-    pub status: TaskStatus,
-    pub summary: String,
-    /// Of long output the beginning and the end.
-    pub output_preview: String,
-    pub output_truncated: bool,
-    pub artifacts: Vec<Artifact>,
-    /// The artifact with all of the output: its place among them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub output_artifact: Option<usize>,
-    /// Why what was kept is not all of the output.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub output_problem: Option<String>,
-    /// What the end of the task came to, in words.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub result_summary: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub exit_status: Option<i32>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub failure_artifact: Option<FailureArtifact>,
-    /// Of a child.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub child_supervision: Option<ChildSupervision>,
-}
-
-/// A file that is kept.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Artifact {
-    pub path: String,
-}
 
 /// What is wanted of an output.
 #[derive(Debug, Clone, Copy)]

@@ -5,14 +5,10 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use holon_core::agent::wait::Wait;
-use holon_core::agent::work::{PlanStatus, Todo, WorkItem, WorkState};
-use holon_core::agent::workspace::WorkspaceId;
-use holon_core::event::work::StallReason;
+use holon_api::{ItemState, PlanArtifact, WorkItemSnapshot};
+use holon_core::agent::work::WorkItem;
 use holon_core::ids::WorkItemId;
-use holon_core::{AgentId, ContentId, Wall};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use holon_core::{AgentId, ContentId};
 
 use crate::clock;
 use crate::text::{self, Texts};
@@ -22,77 +18,6 @@ const PREVIEW: usize = 1_600;
 /// Bytes of a plan that are looked at.
 const PLAN_BYTES: u64 = 4 << 20;
 
-/// One work item.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct WorkItemSnapshot {
-    pub work_item_id: WorkItemId,
-    pub agent_id: AgentId,
-    /// Where its agent worked when it was made.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub workspace_id: Option<WorkspaceId>,
-    /// One more with every change.
-    pub revision: u64,
-    pub objective: String,
-    pub state: ItemState,
-    /// How the scheduler sees it.
-    pub scheduling_state: WorkState,
-    pub plan_status: PlanStatus,
-    /// Whether the agent's turns are about it.
-    pub in_focus: bool,
-    /// None where nothing was written yet.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub plan_artifact: Option<PlanArtifact>,
-    /// None where it was not asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub todo_list: Option<Vec<Todo>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub blocked_by: Option<String>,
-    /// What it waits for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub wait: Option<Wait>,
-    /// When its blocker or its wait is looked at again, unless it has changed by then.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub recheck_at: Option<Wall>,
-    /// When that was done last.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub recheck_consumed_at: Option<Wall>,
-    /// Since when nothing is done for it before somebody looks at it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stalled_at: Option<Wall>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stall_reason: Option<StallReason>,
-    /// When it is turned to again, after turns that brought nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub deferred_until: Option<Wall>,
-    /// What the agent reported at its end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub completion_report: Option<String>,
-    pub created_at: Wall,
-    pub updated_at: Wall,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub completed_at: Option<Wall>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ItemState {
-    Open,
-    Completed,
-}
-
-/// The file with the plan of an item.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct PlanArtifact {
-    pub path: String,
-    /// Of its first 4 MiB.
-    pub hash: ContentId,
-    pub bytes: u64,
-    pub updated_at: Wall,
-    /// The beginning, at most 1,600 characters.
-    pub preview: String,
-    pub preview_complete: bool,
-}
-
 /// How much of an item is shown.
 #[derive(Debug, Clone, Copy)]
 pub struct Shown {
@@ -100,58 +25,60 @@ pub struct Shown {
     pub todo_list: bool,
 }
 
-impl WorkItemSnapshot {
-    /// `home` is the agent's.
-    pub fn of(texts: &Texts, agent: &AgentId, home: &Path, item: &WorkItem, shown: Shown) -> Self {
-        let report = item.result_summary.as_ref();
-        Self {
-            work_item_id: item.id,
-            agent_id: agent.clone(),
-            workspace_id: item.workspace_id.clone(),
-            revision: item.revision,
-            objective: item.objective.clone(),
-            state: if item.completed_at.is_none() { ItemState::Open } else { ItemState::Completed },
-            scheduling_state: item.state(),
-            plan_status: item.plan_status,
-            in_focus: shown.in_focus,
-            // A plan that can't be read is none to show: the item is there all the same.
-            plan_artifact: PlanArtifact::read(texts, &plan(home, item.id)).ok(),
-            todo_list: shown.todo_list.then(|| item.todo_list.clone()),
-            blocked_by: item.blocked_by.clone(),
-            wait: item.wait.clone(),
-            recheck_at: item.recheck.as_ref().and_then(|recheck| recheck.recheck_at),
-            recheck_consumed_at: item.recheck.as_ref().and_then(|recheck| recheck.recheck_consumed_at),
-            stalled_at: item.stalled.as_ref().map(|stall| stall.at),
-            stall_reason: item.stalled.as_ref().map(|stall| stall.reason),
-            deferred_until: item.debt.deferred(clock::now().wall).filter(|_| item.is_runnable()),
-            completion_report: report.map(|report| {
-                texts.resolve(report).map_or_else(|_| report.preview().to_owned(), |whole| whole.to_string())
-            }),
-            created_at: item.created_at,
-            updated_at: item.updated_at,
-            completed_at: item.completed_at,
-        }
+/// An item. `home` is the agent's.
+pub fn snapshot(
+    texts: &Texts,
+    agent: &AgentId,
+    home: &Path,
+    item: &WorkItem,
+    shown: Shown,
+) -> WorkItemSnapshot {
+    let report = item.result_summary.as_ref();
+    WorkItemSnapshot {
+        work_item_id: item.id,
+        agent_id: agent.clone(),
+        workspace_id: item.workspace_id.clone(),
+        revision: item.revision,
+        objective: item.objective.clone(),
+        state: if item.completed_at.is_none() { ItemState::Open } else { ItemState::Completed },
+        scheduling_state: item.state(),
+        plan_status: item.plan_status,
+        in_focus: shown.in_focus,
+        // A plan that can't be read is none to show: the item is there all the same.
+        plan_artifact: plan_artifact(texts, &plan(home, item.id)).ok(),
+        todo_list: shown.todo_list.then(|| item.todo_list.clone()),
+        blocked_by: item.blocked_by.clone(),
+        wait: item.wait.clone(),
+        recheck_at: item.recheck.as_ref().and_then(|recheck| recheck.recheck_at),
+        recheck_consumed_at: item.recheck.as_ref().and_then(|recheck| recheck.recheck_consumed_at),
+        stalled_at: item.stalled.as_ref().map(|stall| stall.at),
+        stall_reason: item.stalled.as_ref().map(|stall| stall.reason),
+        deferred_until: item.debt.deferred(clock::now().wall).filter(|_| item.is_runnable()),
+        completion_report: report.map(|report| {
+            texts.resolve(report).map_or_else(|_| report.preview().to_owned(), |whole| whole.to_string())
+        }),
+        created_at: item.created_at,
+        updated_at: item.updated_at,
+        completed_at: item.completed_at,
     }
 }
 
-impl PlanArtifact {
-    fn read(texts: &Texts, path: &Path) -> io::Result<Self> {
-        let metadata = std::fs::metadata(path)?;
-        if !metadata.is_file() {
-            return Err(io::Error::from(io::ErrorKind::InvalidInput));
-        }
-        let bytes = beginning(path)?;
-        let whole = texts.redact(&String::from_utf8_lossy(&bytes));
-        let preview: String = whole.chars().take(PREVIEW).collect();
-        Ok(Self {
-            path: path.display().to_string(),
-            hash: text::hash(&bytes),
-            bytes: metadata.len(),
-            updated_at: clock::wall_of(metadata.modified()?),
-            preview_complete: metadata.len() <= PLAN_BYTES && preview.len() == whole.len(),
-            preview,
-        })
+fn plan_artifact(texts: &Texts, path: &Path) -> io::Result<PlanArtifact> {
+    let metadata = std::fs::metadata(path)?;
+    if !metadata.is_file() {
+        return Err(io::Error::from(io::ErrorKind::InvalidInput));
     }
+    let bytes = beginning(path)?;
+    let whole = texts.redact(&String::from_utf8_lossy(&bytes));
+    let preview: String = whole.chars().take(PREVIEW).collect();
+    Ok(PlanArtifact {
+        path: path.display().to_string(),
+        hash: text::hash(&bytes),
+        bytes: metadata.len(),
+        updated_at: clock::wall_of(metadata.modified()?),
+        preview_complete: metadata.len() <= PLAN_BYTES && preview.len() == whole.len(),
+        preview,
+    })
 }
 
 /// Of the beginning of a plan; none where there is no such file.

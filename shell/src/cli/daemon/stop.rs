@@ -14,9 +14,9 @@ use crate::cli::exit::Exit;
 use crate::cli::output::{self, Failure};
 use crate::client::Ask;
 use crate::daemon::{Found, LastFailure, Metadata, Phase, look};
-use crate::http::api::Nothing;
 use crate::supervise::process;
 use crate::supervise::protocol::Identity;
+use holon_api::Nothing;
 
 /// A command that starts or stops a runtime has the home for less than this.
 const ERRAND: Duration = Duration::from_millis(500);

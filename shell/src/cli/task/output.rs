@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use holon_api::OutputPiece;
 use holon_core::Millis;
 use holon_core::agent::task::TaskStatus;
 use serde_json::{Value, json};
@@ -13,7 +14,6 @@ use super::super::through::{Through, incomplete, number, text};
 use super::show::exit_status;
 use super::{One, OutputArgs, status_of};
 use crate::client::{Ask, FollowOutput, Written};
-use crate::http::api::OutputPiece;
 use crate::present;
 
 /// Seconds; more characters, and a longer wait, the runtime refuses.

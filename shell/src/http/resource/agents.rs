@@ -1,5 +1,10 @@
 //! Agents as they are: the list, the summary, the explanation, and what a projection begins with.
 
+use super::super::route::{Call, Handled};
+use holon_api::{
+    AgentListEntry, AgentState, AgentStatus, AgentWhy, DamagedAgent, ListQuery, Listed, Nothing, PageQuery,
+    RecentQuery,
+};
 use holon_core::agent::identity::{AgentSpec, Visibility};
 use holon_core::event::LifecycleFact;
 use holon_core::lifecycle::Status;
@@ -7,19 +12,14 @@ use holon_core::view::{ActiveChild, AgentSummary, Explanation, View, lifecycle_h
 use holon_core::{AgentId, Event, EventSeq, Record};
 
 use super::super::App;
-use super::super::api::{
-    AgentListEntry, AgentState, AgentStatus, AgentWhy, DamagedAgent, ListQuery, Listed, Nothing, PageQuery,
-    RecentQuery,
-};
 use super::super::body::Empty;
 use super::super::code::Code;
 use super::super::failure::Failure;
 use super::super::reply::Answer;
-use super::super::route::{Call, Handled};
 use super::look::{Looked, look, waits};
 use super::{history, why, workspaces};
 use crate::ledger::{AgentRow, Beginning};
-use crate::tasks::TaskLine;
+use holon_api::TaskLine;
 
 /// Agents in one reply, where nothing else is asked for, and at most.
 const LISTED: (u32, u32) = (500, 1_000);

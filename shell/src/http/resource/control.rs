@@ -1,11 +1,11 @@
 //! What operators do to agents: start, stop, abort, create.
 
+use holon_api::{Abort, Action, Control, ControlReply, CreateAgent, Created, Nothing};
 use holon_core::agent::identity::{AgentKind, AgentSpec, Visibility};
 use holon_core::input::ControlRequest;
 use holon_core::{AgentId, Answer as Answered, EventSeq, Input, Reject};
 
 use super::super::App;
-use super::super::api::{Abort, Action, Control, ControlReply, CreateAgent, Created, Nothing};
 use super::super::body::{Json, OTHER_BYTES, Optional};
 use super::super::failure::Failure;
 use super::super::reply::{Answer, Made};

@@ -1,12 +1,12 @@
 //! What a model would be told, shown and not sent.
 
+use holon_api::{DebugPrompt, DebugPromptReply, Nothing, PromptSection, Source};
 use holon_core::AgentId;
 use holon_core::agent::workspace::ExecutionBinding;
 use holon_core::message::{AdmissionContext, Ingress, Surface};
 use holon_core::prompt::{Part, PromptBlock, Stability};
 
 use super::super::App;
-use super::super::api::{DebugPrompt, DebugPromptReply, Nothing, PromptSection, Source};
 use super::super::body::{Json, PROMPT_BODY_BYTES};
 use super::super::failure::Failure;
 use super::super::reply::Answer;

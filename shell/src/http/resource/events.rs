@@ -1,9 +1,9 @@
 //! Pages of durable events.
 
+use holon_api::{EventsPage, EventsQuery, Order};
 use holon_core::EventSeq;
 
 use super::super::App;
-use super::super::api::{EventsPage, EventsQuery, Order};
 use super::super::body::Empty;
 use super::super::reply::Written;
 use super::super::route::{Call, Handled};

@@ -1,9 +1,9 @@
 //! A new agent that begins as a copy of another.
 
+use holon_api::{ForkAgent, Forked, Nothing};
 use holon_core::Reject;
 
 use super::super::App;
-use super::super::api::{ForkAgent, Forked, Nothing};
 use super::super::body::{Json, OTHER_BYTES};
 use super::super::code::Code;
 use super::super::failure::Failure;

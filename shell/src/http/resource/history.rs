@@ -1,12 +1,12 @@
 //! What was said and told: pages of briefs and of the transcript, with whole texts. The cost is what is
 //! returned.
 
+use holon_api::{Brief, Briefs, PageQuery, Transcript, TranscriptEntry};
 use holon_core::event::BriefFact;
 use holon_core::transcript;
 use holon_core::{AgentId, Event, EventSeq, Record};
 
 use super::super::App;
-use super::super::api::{Brief, Briefs, PageQuery, Transcript, TranscriptEntry};
 use super::super::body::Empty;
 use super::super::reply::Answer;
 use super::super::route::{Call, Handled};

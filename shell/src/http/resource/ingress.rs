@@ -1,6 +1,7 @@
 //! Messages for agents: prompts of the operator, and what comes from outside.
 
 use axum::http::HeaderMap;
+use holon_api::{Admitted, Enqueue, EnqueueKind, EnqueuePriority, Nothing, Payload, Prompt, WebhookQuery};
 use holon_core::message::{
     AdmissionContext, Body, BodyType, Idempotency, Ingress, MessageKind, Origin, Priority, Surface,
 };
@@ -9,9 +10,6 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 use super::super::App;
-use super::super::api::{
-    Admitted, Enqueue, EnqueueKind, EnqueuePriority, Nothing, Payload, Prompt, WebhookQuery,
-};
 use super::super::auth::Caller;
 use super::super::body::{AnyJson, Json, PROMPT_BODY_BYTES, PROMPT_BYTES, WEBHOOK_BYTES};
 use super::super::code::Code;

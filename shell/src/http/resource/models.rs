@@ -1,10 +1,10 @@
 //! The configured models, and which of them an agent asks first.
 
+use holon_api::{Availability, ModelReply, Models, Nothing, SetModel};
 use holon_core::model::ModelRef;
 use holon_core::{AgentId, Answer as Answered, Input};
 
 use super::super::App;
-use super::super::api::{Availability, ModelReply, Models, Nothing, SetModel};
 use super::super::body::{Empty, Json, OTHER_BYTES};
 use super::super::code::Code;
 use super::super::failure::Failure;

@@ -1,15 +1,15 @@
 //! The runtime as a whole: what it is, whether it is well, and its end.
 
 use axum::http::HeaderMap;
+use holon_api::{
+    Activity, Auth, FailurePhase, Handshake, Health, LastFailure, Nothing, PROTOCOL, PROTOCOL_VERSION,
+    Protocol, Readiness, Root, RuntimeInfo, RuntimeState, RuntimeStatus, Shutdown,
+};
 use holon_core::agent::identity::Visibility;
 use holon_core::lifecycle::Status;
 use holon_core::view::{SchedulingPosture, View};
 
 use super::super::App;
-use super::super::api::{
-    Activity, Auth, FailurePhase, Handshake, Health, LastFailure, Nothing, PROTOCOL, PROTOCOL_VERSION,
-    Protocol, Readiness, Root, RuntimeInfo, RuntimeState, RuntimeStatus, Shutdown,
-};
 use super::super::body::{Empty, Optional};
 use super::super::reply::Answer;
 use super::super::route::{Call, Handled};

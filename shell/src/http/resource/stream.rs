@@ -5,10 +5,10 @@ use std::future::Future;
 use std::pin::Pin;
 
 use bytes::Bytes;
+use holon_api::{LiveAttempt, LiveText, StreamQuery};
 use holon_core::EventSeq;
 
 use super::super::App;
-use super::super::api::{LiveAttempt, LiveText, StreamQuery};
 use super::super::body::Empty;
 use super::super::reply::Stream;
 use super::super::route::{Call, Handled};

@@ -1,11 +1,11 @@
 //! Timers of an agent: the list, and what operators do to them.
 
+use holon_api::{CreateTimer, Nothing, TimerReply, TimerSnapshot, Timers, TimersQuery};
 use holon_core::agent::timer::{Misfire, TimerSpec};
 use holon_core::ids::TimerId;
 use holon_core::{AgentId, Answer as Answered, Input, Millis, Reject};
 
 use super::super::App;
-use super::super::api::{CreateTimer, Nothing, TimerReply, TimerSnapshot, Timers, TimersQuery};
 use super::super::body::{Empty, Json};
 use super::super::failure::Failure;
 use super::super::reply::{Answer, Made};

@@ -1,5 +1,6 @@
 //! Triggers: what is sent to their addresses, and what operators do about those.
 
+use holon_api::{Delivered, DeliveryQuery, Nothing, TriggerReply, TriggerSnapshot, Triggers};
 use holon_core::agent::external_trigger::{
     Delivery, DeliveryMode, ExternalTrigger, TriggerChange, TriggerStatus,
 };
@@ -8,7 +9,6 @@ use holon_core::ids::ExternalTriggerId;
 use holon_core::{AgentId, Answer as Answered, Input, Reject};
 
 use super::super::App;
-use super::super::api::{Delivered, DeliveryQuery, Nothing, TriggerReply, TriggerSnapshot, Triggers};
 use super::super::body::{Anything, Empty, WEBHOOK_BYTES};
 use super::super::code::Code;
 use super::super::failure::Failure;

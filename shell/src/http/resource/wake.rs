@@ -1,10 +1,10 @@
 //! Wake hints for agents.
 
+use holon_api::{Nothing, Wake, Woken};
 use holon_core::agent::wake::Hint;
 use holon_core::{Answer as Answered, Input};
 
 use super::super::App;
-use super::super::api::{Nothing, Wake, Woken};
 use super::super::body::{Json, WEBHOOK_BYTES};
 use super::super::code::Code;
 use super::super::reply::Answer;

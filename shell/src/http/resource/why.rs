@@ -1,6 +1,7 @@
 //! What the newest events add to an explanation: which event the last decision is, what a hold and a failure came
 //! from. The cost has a bound, whatever the length of the log.
 
+use holon_api::{AgentWhy, EventMark, Trouble};
 use holon_core::agent::hold::Hold;
 use holon_core::closure::ClosureOutcome;
 use holon_core::event::scheduling::{HoldCause, SchedulerDecision};
@@ -11,7 +12,6 @@ use holon_core::view::Explanation;
 use holon_core::{AgentId, Event, EventSeq, Record};
 
 use super::super::App;
-use super::super::api::{AgentWhy, EventMark, Trouble};
 use super::super::route::Handled;
 use crate::ledger::{Landmark, Reader, Wanted};
 use crate::present;

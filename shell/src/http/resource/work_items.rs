@@ -1,5 +1,7 @@
 //! Work items: the list, one of them, and what operators do to them.
 
+use crate::work_items::{self, Shown};
+use holon_api::{CreateWork, Nothing, WorkItemReply, WorkItemShown, WorkItems, WorkItemsQuery};
 use holon_core::agent::work::PlanStatus;
 use holon_core::agent::work::WorkItem;
 use holon_core::agent::work::operator::NewWorkItem;
@@ -7,7 +9,6 @@ use holon_core::ids::WorkItemId;
 use holon_core::{AgentId, Answer as Answered, Input, Reject};
 
 use super::super::App;
-use super::super::api::{CreateWork, Nothing, WorkItemReply, WorkItemShown, WorkItems, WorkItemsQuery};
 use super::super::body::{Empty, Json};
 use super::super::failure::Failure;
 use super::super::reply::{Answer, Made};
@@ -16,7 +17,7 @@ use super::agents::bounded;
 use super::control::unexpected;
 use super::look::{Looked, look};
 use crate::confine;
-use crate::work_items::{self, Shown, WorkItemSnapshot};
+use holon_api::WorkItemSnapshot;
 
 /// Items of one reply, where nothing else is asked for, and at most.
 const LISTED: (u32, u32) = (100, 500);
@@ -143,7 +144,7 @@ async fn shown(app: &App, agent: AgentId, seen: Vec<Seen>) -> Handled<Vec<WorkIt
         let home = app.home.agent(&agent);
         let show = |(item, in_focus): &Seen| {
             let shown = Shown { in_focus: *in_focus, todo_list: true };
-            WorkItemSnapshot::of(app.runtime.texts(), &agent, &home, item, shown)
+            work_items::snapshot(app.runtime.texts(), &agent, &home, item, shown)
         };
         Ok(seen.iter().map(show).collect())
     })

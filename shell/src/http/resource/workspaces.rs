@@ -1,5 +1,9 @@
 //! Where an agent works: what it knows, and what operators change about that.
 
+use holon_api::{
+    AttachWorkspace, Boundaries, DetachWorkspace, Nothing, UseWorkspace, Workspaces, WorkspacesReply,
+    WorktreeSummary,
+};
 use holon_core::agent::workspace::{
     ExecutionBinding, WorkspaceChange, WorkspaceId, WorkspaceState, WorktreeState,
 };
@@ -7,10 +11,6 @@ use holon_core::execution::{ExecutionPolicy, ExecutionProfile};
 use holon_core::{AgentId, Answer as Answered, Input, Reject};
 
 use super::super::App;
-use super::super::api::{
-    AttachWorkspace, Boundaries, DetachWorkspace, Nothing, UseWorkspace, Workspaces, WorkspacesReply,
-    WorktreeSummary,
-};
 use super::super::body::{Empty, Json, OTHER_BYTES};
 use super::super::code::Code;
 use super::super::failure::Failure;

@@ -5,9 +5,9 @@ use bytes::Bytes;
 use http_body_util::Full;
 
 use super::{Scene, Setup, TOKEN, request};
-use crate::http::api::AuthMode;
 use crate::http::auth::Access;
 use crate::http::table;
+use holon_api::AuthMode;
 
 fn get(path: &str, headers: &[(&str, &str)]) -> Request<Full<Bytes>> {
     request(Method::GET, path, headers, "")

@@ -22,6 +22,7 @@ use std::time::Duration;
 
 use axum::http::{HeaderMap, Method, Request, Response, StatusCode};
 use bytes::Bytes;
+use holon_api::{Access, AuthMode};
 use holon_core::model::ModelRef;
 use holon_core::{AgentId, Config};
 use http_body_util::{BodyExt, Full};
@@ -33,7 +34,6 @@ use tempfile::TempDir;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
-use super::api::{Access, AuthMode};
 use super::auth::Policy;
 use super::{About, App, Metrics, Parts, Peers, Shutdown, router, serve};
 use crate::clock;

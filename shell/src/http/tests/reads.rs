@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Scene, Setup};
-use crate::http::api::{
+use holon_api::{
     AgentListEntry, AgentState, AgentStatus, Briefs, EventsPage, Handshake, Models, RuntimeStatus, Transcript,
 };
 

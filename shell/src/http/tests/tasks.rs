@@ -5,7 +5,7 @@ use axum::http::Method;
 use serde_json::{Value, json};
 
 use super::{Scene, request};
-use crate::http::api::Tasks;
+use holon_api::Tasks;
 
 const TASKS: &str = "/control/agents/main/tasks";
 

@@ -1,10 +1,10 @@
 //! Why an agent is as it is, from facts alone.
 
+use holon_api::{AgentState, AgentWhy};
 use holon_core::Millis;
 use serde_json::{Value, json};
 
 use super::{Scene, Setup};
-use crate::http::api::{AgentState, AgentWhy};
 
 /// A scene whose model fails in this way, with one prompt given.
 async fn failing(kind: &str) -> Scene {

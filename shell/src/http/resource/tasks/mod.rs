@@ -4,15 +4,16 @@ mod ended;
 pub(in super::super) mod output;
 pub(in super::super) mod stream;
 
+use holon_api::{
+    Nothing, RunTask, StopTask, TaskInputReply, TaskLine, TaskReply, TaskShown, TaskSnapshot, Tasks,
+    TasksQuery, WriteTask,
+};
 use holon_core::agent::task::Task;
 use holon_core::ids::TaskId;
 use holon_core::tool::arguments::{COMMAND_BYTES, INPUT_BYTES};
 use holon_core::{AgentId, Answer as Answered, Input, Reject};
 
 use super::super::App;
-use super::super::api::{
-    Nothing, RunTask, StopTask, TaskInputReply, TaskReply, TaskShown, Tasks, TasksQuery, WriteTask,
-};
 use super::super::body::{Empty, Json, Optional};
 use super::super::code::Code;
 use super::super::failure::Failure;
@@ -21,7 +22,7 @@ use super::super::route::{Call, Handled};
 use super::agents::bounded;
 use super::control::unexpected;
 use super::look::{Looked, look};
-use crate::tasks::{TaskInputResult, TaskLine, TaskSnapshot};
+use crate::tasks;
 
 /// Tasks of one reply, where nothing else is asked for, and at most.
 const LISTED: (u32, u32) = (100, 500);
@@ -102,7 +103,7 @@ pub(in super::super) async fn input(
     let ask = move |reply| Input::WriteTask { agent: named, task, text, reply };
     let answered = app.runtime.ask(Some(&agent), ask).await?;
     let Answered::TaskInput { task, input } = answered else { return Err(refused(&agent, answered)) };
-    let result = TaskInputResult::new(&task, input);
+    let result = tasks::input_result(&task, input);
     Ok(Answer(TaskInputReply { ok: true, agent_id: agent, result }))
 }
 
@@ -131,7 +132,7 @@ async fn snapshot(app: &App, agent: AgentId, task: Task) -> Handled<TaskSnapshot
         None
     };
     app.blocking(move |app| {
-        let whole = TaskSnapshot::of(app.runtime.texts(), &agent, &task, usize::MAX);
+        let whole = tasks::snapshot(app.runtime.texts(), &agent, &task, usize::MAX);
         Ok(TaskSnapshot { child_observability, ..whole })
     })
     .await

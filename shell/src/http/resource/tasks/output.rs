@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
+use holon_api::{OutputQuery, TaskOutputResult};
 use holon_core::AgentId;
 use holon_core::agent::task::Task;
 use holon_core::effect::Retrieval;
 use holon_core::ids::TaskId;
 
 use super::super::super::App;
-use super::super::super::api::OutputQuery;
 use super::super::super::body::Empty;
 use super::super::super::reply::Answer;
 use super::super::super::route::{Call, Handled};
@@ -17,7 +17,7 @@ use super::ended::Watch;
 use super::{known, named};
 use crate::output_log;
 use crate::runtime::Unavailable;
-use crate::tasks::{self, OutputRequest, TaskOutputResult};
+use crate::tasks::{self, OutputRequest};
 
 /// Milliseconds to wait, where nothing else is asked for, and at most.
 const WAIT: (u32, u32) = (30_000, 600_000);

@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use bytes::Bytes;
+use holon_api::{OutputEnd, OutputPiece, OutputStreamQuery};
 use holon_core::AgentId;
 use holon_core::agent::task::Task;
 use holon_core::effect::Retrieval;
@@ -13,7 +14,6 @@ use holon_core::ids::TaskId;
 use tokio::time::Instant;
 
 use super::super::super::App;
-use super::super::super::api::{OutputEnd, OutputPiece, OutputStreamQuery};
 use super::super::super::body::Empty;
 use super::super::super::failure::Failure;
 use super::super::super::reply::Stream;

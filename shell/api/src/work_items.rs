@@ -1,4 +1,4 @@
-//! Work items, as they are asked for. Their own shape is the one that agents see (`crate::work_items`).
+//! Work items, as they are asked for and listed.
 
 use holon_core::AgentId;
 use holon_core::agent::work::{PlanStatus, Todo};
@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::word::optional_word;
-use crate::work_items::WorkItemSnapshot;
+use super::work_item::WorkItemSnapshot;
 
 /// Which work items.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

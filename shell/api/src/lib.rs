@@ -1,6 +1,7 @@
 //! What goes over the wire, for the server, its description and every client: one file per resource. Requests
 //! refuse unknown fields; replies may gain fields, so a client ignores those that it does not know.
 
+mod access;
 mod agents;
 mod briefs;
 mod control;
@@ -9,15 +10,18 @@ mod events;
 mod ingress;
 mod models;
 mod runtime;
+mod task;
 mod tasks;
 mod timers;
 mod transcript;
 mod triggers;
 mod wake;
 mod word;
+mod work_item;
 mod work_items;
 mod workspaces;
 
+pub use access::{Access, AuthMode};
 pub use agents::{
     AgentListEntry, AgentState, AgentStatus, AgentWhy, DamagedAgent, EventMark, ListQuery, Listed,
     RecentQuery, Trouble,
@@ -32,8 +36,11 @@ pub use events::{Envelope, EventsPage, EventsQuery, LiveAttempt, LiveText, Order
 pub use ingress::{Admitted, Enqueue, EnqueueKind, EnqueuePriority, Payload, Prompt, WebhookQuery};
 pub use models::{Availability, ModelReply, Models, SetModel};
 pub use runtime::{
-    Access, Activity, Auth, AuthMode, FailurePhase, Handshake, Health, LastFailure, Nothing, Protocol,
-    Readiness, Root, RuntimeInfo, RuntimeState, RuntimeStatus, Shutdown,
+    Activity, Auth, FailurePhase, Handshake, Health, LastFailure, Nothing, Protocol, Readiness, Root,
+    RuntimeInfo, RuntimeState, RuntimeStatus, Shutdown,
+};
+pub use task::{
+    Artifact, CommandSnapshot, TaskInputResult, TaskLine, TaskOutputResult, TaskResult, TaskSnapshot,
 };
 pub use tasks::{
     OutputEnd, OutputPiece, OutputQuery, OutputStreamQuery, RunTask, StopTask, TaskInputReply, TaskReply,
@@ -43,6 +50,7 @@ pub use timers::{CreateTimer, TimerReply, TimerSnapshot, Timers, TimersQuery};
 pub use transcript::{Block, Item, PageQuery, RoundData, Transcript, TranscriptEntry};
 pub use triggers::{Delivered, DeliveryQuery, TriggerReply, TriggerSnapshot, Triggers};
 pub use wake::{Wake, Woken};
+pub use work_item::{ItemState, PlanArtifact, WorkItemSnapshot};
 pub use work_items::{CreateWork, WorkItemReply, WorkItemShown, WorkItems, WorkItemsQuery};
 pub use workspaces::{
     AttachWorkspace, Boundaries, DetachWorkspace, UseWorkspace, Workspaces, WorkspacesReply, WorktreeSummary,

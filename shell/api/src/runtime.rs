@@ -7,7 +7,7 @@ use holon_core::{AgentId, Wall};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use crate::settings::{Access, AuthMode};
+use super::access::{Access, AuthMode};
 
 /// A request or a query without anything in it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -1,5 +1,4 @@
-//! Background tasks, as they are asked for and shown. Their own shapes are those that agents see
-//! (`crate::tasks`).
+//! Background tasks, as they are asked for and listed.
 
 use holon_core::AgentId;
 use holon_core::agent::task::TaskStatus;
@@ -7,8 +6,8 @@ use holon_core::tool::arguments::DuplicatePolicy;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::task::{TaskInputResult, TaskLine, TaskSnapshot};
 use super::word::optional_word;
-use crate::tasks::{TaskInputResult, TaskLine, TaskSnapshot};
 
 /// Which tasks.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -9,8 +9,8 @@ use holon_core::{AgentId, EventSeq, RunId, Wall};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::task::TaskLine;
 use super::{Boundaries, Brief, TranscriptEntry};
-use crate::tasks::TaskLine;
 
 /// Which part of the list of agents.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -1,0 +1,82 @@
+//! A work item, as agents and operators see it (contract: work.md, Work items): the same shapes in the results of
+//! tools and over HTTP.
+
+use holon_core::agent::wait::Wait;
+use holon_core::agent::work::{PlanStatus, Todo, WorkState};
+use holon_core::agent::workspace::WorkspaceId;
+use holon_core::event::work::StallReason;
+use holon_core::ids::WorkItemId;
+use holon_core::{AgentId, ContentId, Wall};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// One work item.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WorkItemSnapshot {
+    pub work_item_id: WorkItemId,
+    pub agent_id: AgentId,
+    /// Where its agent worked when it was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace_id: Option<WorkspaceId>,
+    /// One more with every change.
+    pub revision: u64,
+    pub objective: String,
+    pub state: ItemState,
+    /// How the scheduler sees it.
+    pub scheduling_state: WorkState,
+    pub plan_status: PlanStatus,
+    /// Whether the agent's turns are about it.
+    pub in_focus: bool,
+    /// None where nothing was written yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan_artifact: Option<PlanArtifact>,
+    /// None where it was not asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub todo_list: Option<Vec<Todo>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocked_by: Option<String>,
+    /// What it waits for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait: Option<Wait>,
+    /// When its blocker or its wait is looked at again, unless it has changed by then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recheck_at: Option<Wall>,
+    /// When that was done last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recheck_consumed_at: Option<Wall>,
+    /// Since when nothing is done for it before somebody looks at it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stalled_at: Option<Wall>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stall_reason: Option<StallReason>,
+    /// When it is turned to again, after turns that brought nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deferred_until: Option<Wall>,
+    /// What the agent reported at its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completion_report: Option<String>,
+    pub created_at: Wall,
+    pub updated_at: Wall,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completed_at: Option<Wall>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ItemState {
+    Open,
+    Completed,
+}
+
+/// The file with the plan of an item.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PlanArtifact {
+    pub path: String,
+    /// Of its first 4 MiB.
+    pub hash: ContentId,
+    pub bytes: u64,
+    pub updated_at: Wall,
+    /// The beginning, at most 1,600 characters.
+    pub preview: String,
+    pub preview_complete: bool,
+}
