@@ -14,7 +14,7 @@ use holon_shell::live::LiveSink;
 use holon_shell::perform::model::Providers;
 use holon_shell::perform::tool::CommandEnvironment;
 use holon_shell::perform::{Performers, Settings};
-use holon_shell::text::{Secrets, Texts};
+use holon_text::{Secrets, Texts};
 
 fn main() {
     divan::main();

@@ -12,7 +12,7 @@ use holon_core::model::ModelRef;
 use holon_core::replay::Call;
 use holon_core::{AgentId, Config, Host, Input, Mono, Now, ReplyId, Seed, Wall};
 use holon_shell::ledger::{Batch, Durability, EncodedCall, FILE_NAME, Ledger, Reader};
-use holon_shell::text::{Secrets, Texts};
+use holon_text::{Secrets, Texts};
 use tempfile::TempDir;
 
 const SIZES: [usize; 4] = [1, 8, 64, 512];

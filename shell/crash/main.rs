@@ -2,11 +2,11 @@
 
 use std::process::ExitCode;
 
-use holon_shell::crash_point::Point;
+use holon_platform::crash_point::Point;
 use holon_shell::{cli, supervise};
 
 fn main() -> ExitCode {
-    holon_shell::build::of_commit(holon_commit::commit!());
+    holon_platform::build::of_commit(holon_commit::commit!());
     if std::env::args_os().nth(1).is_some_and(|word| word == "points") {
         let names: String = Point::ALL.iter().map(|point| format!("{}\n", point.name())).collect();
         return match std::io::Write::write_all(&mut std::io::stdout(), names.as_bytes()) {

@@ -10,12 +10,13 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use holon_core::AgentId;
+use holon_platform::Environment;
+use holon_platform::crash_point::{Point, reached};
 use rustix::fs::{Mode, mkdirat, open};
 use rustix::io::Errno;
 
 use self::draft::{Draft, FOLDER, put};
-use crate::crash_point::{Point, reached};
-use crate::settings::{Environment, Origin};
+use crate::settings::Origin;
 
 /// Paths below one home. Making one creates nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -12,11 +12,11 @@ use holon_core::price::Cost;
 use holon_core::terminal::{TurnKind, TurnReason};
 use holon_core::view::{ExplainedDeadline, RunVerdict};
 use holon_core::{Record, Text};
+use holon_text::{TextError, Texts};
 use serde::Serialize;
 
 use crate::answer::{Answer, Told};
 use crate::changes::Changes;
-use crate::text::{TextError, Texts};
 
 /// Attempts that the report shows; a run of hundreds of rounds has as many.
 const ATTEMPTS: usize = 1_000;

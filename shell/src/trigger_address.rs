@@ -8,11 +8,12 @@ use std::path::PathBuf;
 use hmac::{Hmac, KeyInit, Mac};
 use holon_core::AgentId;
 use holon_core::ids::ExternalTriggerId;
+use holon_platform::hex;
+use holon_text::trigger_signature;
 use sha2::Sha256;
 
 use crate::home::Home;
 use crate::home::secret::{self, SecretError};
-use crate::{hex, seal};
 
 /// The route that takes deliveries.
 pub const ROUTE: &str = "/callbacks/wake/";
@@ -103,13 +104,13 @@ impl TriggerKey {
 
     fn token(&self, agent: &AgentId, generation: u64) -> String {
         let digest = self.signed(agent, generation).finalize().into_bytes();
-        format!("{agent}.{generation}.{}", seal::seal(&digest.into()))
+        format!("{agent}.{generation}.{}", trigger_signature::write(&digest.into()))
     }
 
     fn read(&self, token: &str) -> Option<(AgentId, u64)> {
         let mut parts = token.splitn(3, '.');
         let (agent, generation) = (parts.next()?, parts.next()?);
-        let digest = seal::unseal(parts.next()?)?;
+        let digest = trigger_signature::read(parts.next()?)?;
         let (agent, number) = (AgentId::new(agent).ok()?, generation.parse().ok()?);
         // In constant time; and of all ways to write a number, only the one that was signed.
         self.signed(&agent, number).verify_slice(&digest).ok()?;

@@ -8,7 +8,7 @@ use holon_shell::output_log;
 use holon_shell::supervise::log_files;
 use holon_shell::supervise::protocol::{INPUT_BYTES, Input, Say, Tell};
 use holon_shell::supervise::record::End;
-use holon_shell::text::{Secrets, Texts};
+use holon_text::{Secrets, Texts};
 use supervised::{Supervised, wait_for};
 
 fn given(id: u64, text: &str) -> Say {

@@ -1,4 +1,4 @@
-//! The process dies at every named point of the runtime (`shell/src/crash_point.rs`), at the first times that it
+//! The process dies at every named point of the runtime (`shell/platform/src/crash_point.rs`), at the first times that it
 //! gets there: in a first life, and in one that finds open work. Afterwards nothing is missing or done twice.
 //!
 //! It needs a build of its own and minutes: `HOLON_CRASH_POINTS=1 cargo test -p end-to-end --test

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use holon_core::event::{Event, InboxFact, LifecycleFact, TurnFact};
 use holon_core::{Now, Record};
+use holon_platform::clock;
 
-use crate::clock;
 use crate::live::{Live, LiveSink};
 use crate::present::{Category, Level, Presentation};
 use crate::screen::{Screen, Tone};

@@ -6,11 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 use std::time::Duration;
 
+use holon_platform::{Environment, spawn};
 use tokio::process::Command;
 
 use super::status::{self, Status};
-use crate::settings::Environment;
-use crate::spawn;
 use crate::supervise::Helper;
 
 /// The longest time that one question may take.

@@ -9,12 +9,11 @@ mod status;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use holon_platform::{Environment, spawn};
 use tokio::task::JoinHandle;
 
 use crate::confine::{Confinement, Network};
 use crate::driver::{Gate, Latch};
-use crate::settings::Environment;
-use crate::spawn;
 use crate::supervise::Helper;
 use git::Git;
 use print::Print;

@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use holon_core::view::RunVerdict;
 use holon_core::{EventSeq, MessageId, Record};
+use holon_platform::clock;
+use holon_text::{Secrets, Texts, variables};
 use serde_json::{Value, json};
 
 use super::errand::{Errand, Target};
@@ -17,7 +19,6 @@ use super::through::{incomplete, number, text};
 use super::wait::{End, Wait, known_verdict};
 use crate::changes::Before;
 use crate::client::{Ask, Client};
-use crate::clock;
 use crate::daemon::{Found, Metadata, Token, look};
 use crate::home::Home;
 use crate::ledger::{Reader, text_reader};
@@ -25,7 +26,6 @@ use crate::report::{Ended, RunFold, RunReport};
 use crate::screen::Tone;
 use crate::settings::Settings;
 use crate::supervise;
-use crate::text::{Secrets, Texts};
 
 /// The runtime that has the home, if one is ready.
 pub(super) fn living(home: &Home) -> Option<Metadata> {
@@ -90,7 +90,7 @@ pub(super) async fn run(
     };
     let reader = Arc::new(Reader::open(&errand.home.ledger())?);
     // What the runtime knows as secrets was replaced before it was stored.
-    let secrets = Secrets::new(errand.environment.secrets());
+    let secrets = Secrets::new(variables::secrets(&errand.environment));
     Ok(fold.report(ended, &Texts::new(secrets, text_reader(reader)))?)
 }
 

@@ -9,6 +9,7 @@ use holon_core::model::ModelRef;
 use holon_core::replay::{Again, AuditReport};
 use holon_core::view::RunVerdict;
 use holon_core::{AgentId, Config, Millis, Record};
+use holon_platform::{Environment, build, entropy};
 use serde_json::json;
 
 use super::errand::{Errand, Target, execution};
@@ -17,9 +18,7 @@ use super::interrupts;
 use super::ledger::{replayed, verified, verify};
 use super::output::{self, Failure};
 use super::session::{Means, Session};
-use crate::build;
 use crate::driver::Observer;
-use crate::entropy;
 use crate::home::Home;
 use crate::ledger::{self, Durability, Reader, VerifyReport};
 use crate::live::LiveSink;
@@ -27,7 +26,7 @@ use crate::perform::CommandSettings;
 use crate::perform::model::{Providers, built_in};
 use crate::present::{Level, Presentation};
 use crate::screen::Screen;
-use crate::settings::{CommandVariables, Environment};
+use crate::settings::CommandVariables;
 
 const PROMPT: &str = "The test in this folder fails. Find out why, repair it, and show that it passes.";
 

@@ -8,13 +8,14 @@ use anyhow::anyhow;
 use holon_core::agent::workspace::{WorkspaceChange, Worktree, WorktreeState};
 use holon_core::input::ControlRequest;
 use holon_core::{AgentId, Input};
+use holon_platform::{clock, spawn};
 use tokio::task::JoinHandle;
 
 use crate::driver::{Driver, Start};
 use crate::home::Home;
 use crate::ledger::{HomeLock, Reader};
+use crate::prune;
 use crate::settings::quoted;
-use crate::{clock, prune, spawn};
 
 /// A run that has ended waits so long for what it recovers. Whatever is cut short, the next one takes up.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -5,12 +5,12 @@ use std::path::Path;
 use anyhow::anyhow;
 use holon_core::agent::workspace::ExecutionBinding;
 use holon_core::{AgentId, Millis};
+use holon_platform::Environment;
 
 use super::output::Failure;
 use crate::driver::Observer;
 use crate::home::Home;
 use crate::screen::{Screen, Tone};
-use crate::settings::Environment;
 use crate::workplace::{self, WorkplaceError};
 
 /// The agent, where it works, and who watches.

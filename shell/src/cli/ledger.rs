@@ -8,15 +8,14 @@ use clap::{Args, Subcommand};
 use holon_core::AgentId;
 use holon_core::law::Laws;
 use holon_core::replay::{Again, AuditReport};
+use holon_platform::{Environment, build};
 
 use super::exit::Exit;
 use super::fork::{self, ForkArgs};
 use super::output::{self, Failure};
 use super::recover::{self, RecoverArgs};
-use crate::build;
 use crate::home::Home;
 use crate::ledger::{self, Reader, VerifyReport};
-use crate::settings::Environment;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum LedgerCommand {

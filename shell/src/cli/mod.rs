@@ -40,6 +40,8 @@ mod workspace;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
+use holon_platform::{Environment, shield};
+use holon_text::variables;
 
 use agent::AgentCommand;
 pub use exit::Exit;
@@ -49,12 +51,9 @@ use trigger::TriggerCommand;
 use work::WorkCommand;
 use workspace::WorkspaceCommand;
 
-use crate::settings::Environment;
-use crate::shield;
-
 /// A durable runtime for long-lived software agents.
 #[derive(Debug, Parser)]
-#[command(name = "holon", version = crate::build::version(), about, max_term_width = 100)]
+#[command(name = "holon", version = holon_platform::build::version(), about, max_term_width = 100)]
 pub struct Cli {
     /// The folder that holds all state [default: $HOLON_HOME, or ~/.holon]
     #[arg(long, global = true, value_name = "FOLDER")]
@@ -144,7 +143,8 @@ pub fn main() -> std::process::ExitCode {
     }
     // Whoever only asks a runtime stays visible: over TCP that looks for the process that asks.
     if cli.executes_commands() {
-        shield::cover(&Environment::of_process());
+        let environment = Environment::of_process();
+        shield::cover(|name| variables::holds_secret(&environment, name));
     }
     let outcome = match cli.command {
         Command::Run(args) => run::run(cli.home, args),

@@ -5,13 +5,14 @@ use std::process::ExitCode;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
+use holon_platform::spawn;
+
 use super::exit::Exit;
 use super::hints;
 use crate::client::ClientError;
 use crate::home::HomeError;
 use crate::screen::harmless;
 use crate::settings::{EditError, SettingsError};
-use crate::spawn;
 
 /// Lines that may wait for a slow reader; then whoever writes them waits, too.
 const LINES: usize = 4_096;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use holon_core::view::RunVerdict;
 use holon_core::{AgentId, EventSeq, MessageId, Record, Text};
+use holon_platform::{entropy, spawn};
 use serde_json::{Value, json};
 
 use super::exit::Exit;
@@ -20,7 +21,6 @@ use crate::present;
 use crate::report::RunFold;
 use crate::screen::Screen;
 use crate::settings::quoted;
-use crate::{entropy, spawn};
 
 #[derive(Debug, Args)]
 pub(super) struct PromptArgs {

@@ -8,6 +8,7 @@ use anyhow::{Context, anyhow};
 use clap::{Args, ValueEnum};
 use holon_core::agent::workspace::ExecutionBinding;
 use holon_core::{AgentId, Millis, Record};
+use holon_platform::{Environment, entropy, spawn};
 
 use super::beside;
 use super::errand::{Errand, Target, execution};
@@ -25,8 +26,8 @@ use crate::home::Home;
 use crate::live::LiveSink;
 use crate::report::RunReport;
 use crate::screen::{Screen, Tone};
-use crate::settings::{Environment, Settings};
-use crate::{entropy, spawn, workplace};
+use crate::settings::Settings;
+use crate::workplace;
 
 /// Longest prompt that is read; the core's own bound is smaller.
 const PROMPT_BYTES: u64 = 64 << 20;

@@ -6,22 +6,21 @@ use std::path::PathBuf;
 
 use anyhow::anyhow;
 use clap::{Args, ValueEnum};
+use holon_platform::crash_point::{Point, reached};
+use holon_platform::{Environment, open_files, threads};
+use holon_text::{Secrets, variables};
 
 use super::exit::Exit;
 use super::interrupts::{self, Ending};
 use super::output::{self, Failure};
 use super::server::Server;
 use super::server_options::{Effective, ServerOptions};
-use crate::crash_point::{Point, reached};
 use crate::daemon::journal::{self, Format};
 use crate::daemon::log::{self, Log};
 use crate::daemon::{LastFailure, Phase, Unit};
 use crate::home::Home;
 use crate::ledger::reserve_problem;
 use crate::ledger::{HomeLock, LockError};
-use crate::settings::Environment;
-use crate::text::Secrets;
-use crate::{open_files, threads};
 
 /// Threads for connections and the driver; models and commands are waited for, not computed.
 const WORKERS: usize = 2;
@@ -152,9 +151,10 @@ async fn whole(
     phase: &mut Phase,
 ) -> Result<Exit, Failure> {
     let effective = Effective::load(home, environment, options)?.with_secrets_of(home)?;
-    let secrets = Secrets::new(environment.secrets().chain(effective.setup.secrets.iter().cloned()));
+    let secrets =
+        Secrets::new(variables::secrets(environment).chain(effective.setup.secrets.iter().cloned()));
     journal::hide(secrets.with_shapes(effective.setup.settings.redact_token_shapes));
-    tracing::info!("{} begins with the home {}", crate::build::id(), home.root().display());
+    tracing::info!("{} begins with the home {}", holon_platform::build::id(), home.root().display());
     take_files();
     if let Some(problem) = reserve_problem(home.root()) {
         tracing::warn!("{problem}");

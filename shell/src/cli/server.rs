@@ -12,6 +12,8 @@ use holon_core::agent::identity::{AgentKind, AgentSpec};
 use holon_core::agent::workspace::WorkspaceState;
 use holon_core::view::View;
 use holon_core::{AgentId, Answer, Input, Reject};
+use holon_platform::crash_point::{Point, reached};
+use holon_platform::{Environment, clock, spawn};
 use sd_notify::NotifyState;
 use tokio::net::{TcpListener, TcpSocket, UnixListener};
 use tokio::task::{JoinError, JoinHandle};
@@ -20,7 +22,6 @@ use super::interrupts::Ending;
 use super::output::Failure;
 use super::server_options::Effective;
 use crate::confine::Confinement;
-use crate::crash_point::{Point, reached};
 use crate::daemon::socket::Claim;
 use crate::daemon::watch::Removals;
 use crate::daemon::{Endpoint, Fingerprint, LastFailure, Metadata, Token, journal, remove_drafts};
@@ -32,10 +33,9 @@ use crate::http::signature::Signatures;
 use crate::http::{self, About, App, Metrics, Parts, Peers, Shutdown};
 use crate::ledger::Reader;
 use crate::runtime::{Ended, Runtime};
-use crate::settings::Environment;
 use crate::supervise::process;
 use crate::trigger_address::{TriggerAddresses, TriggerKey};
-use crate::{clock, spawn, workplace};
+use crate::workplace;
 
 /// Connections that wait to be accepted.
 const BACKLOG: u32 = 1_024;
@@ -320,7 +320,7 @@ fn metadata(
     fingerprint: Fingerprint,
 ) -> Result<Metadata, Failure> {
     Ok(Metadata {
-        version: Some(crate::build::version().to_owned()),
+        version: Some(holon_platform::build::version().to_owned()),
         home_dir: Some(home.root().to_owned()),
         socket_path: Some(endpoint.socket.clone()),
         http_addr: Some(listen.to_string()),

@@ -7,13 +7,14 @@ use std::path::PathBuf;
 
 use anyhow::{Context, anyhow};
 use clap::{Args, ValueEnum};
+use holon_platform::Environment;
 
 use super::output::Failure;
 use super::setup::{self, Setup};
 use crate::daemon::{Endpoint, Fingerprint, TOKEN_VARIABLE, Token};
 use crate::home::Home;
 use crate::settings::credentials::Credentials;
-use crate::settings::{Access, Environment, ServerSettings};
+use crate::settings::{Access, ServerSettings};
 use crate::trigger_address::TriggerKey;
 
 #[derive(Debug, Clone, Default, Args)]

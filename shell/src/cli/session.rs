@@ -10,6 +10,8 @@ use holon_core::lifecycle::Status;
 use holon_core::message::{AdmissionContext, Ingress, Surface};
 use holon_core::view::{ExplainedDeadline, RunVerdict};
 use holon_core::{AgentId, Answer, Config, Input, MessageId, Record, Reject};
+use holon_platform::{Environment, clock};
+use holon_text::{Secrets, variables};
 
 use super::beside;
 use super::earlier::Earlier;
@@ -28,9 +30,8 @@ use crate::perform::model::Providers;
 use crate::perform::{self, CommandSettings};
 use crate::report::{Ended, RunFold, RunReport};
 use crate::screen::{Screen, Tone};
-use crate::settings::{CommandVariables, Environment};
-use crate::text::Secrets;
-use crate::{clock, supervise};
+use crate::settings::CommandVariables;
+use crate::supervise;
 
 /// What is to be done, and with what.
 pub(super) struct Session {
@@ -255,7 +256,7 @@ impl Means {
             ledger: home.ledger(),
             durability: self.durability,
             config: self.config.clone(),
-            secrets: Secrets::new(environment.secrets().chain(self.secrets.iter().cloned()))
+            secrets: Secrets::new(variables::secrets(environment).chain(self.secrets.iter().cloned()))
                 .with_shapes(self.redact_token_shapes),
             providers: self.providers.clone(),
             reserve: (!temporary).then(|| home.root().to_owned()),

@@ -3,6 +3,8 @@
 use anyhow::anyhow;
 use holon_core::Config;
 use holon_core::model::ModelRef;
+use holon_platform::Environment;
+use holon_text::{Secrets, variables};
 
 use super::output::Failure;
 use crate::confine::{Confinement, Unconfinable};
@@ -15,8 +17,7 @@ use crate::perform::model::Providers;
 use crate::perform::tool::CommandEnvironment;
 use crate::settings::credentials::Credentials;
 use crate::settings::providers::Configured;
-use crate::settings::{CommandVariables, Environment, Settings};
-use crate::text::Secrets;
+use crate::settings::{CommandVariables, Settings};
 use crate::trigger_address::TriggerKey;
 
 /// Settings, models and keys of a home.
@@ -66,7 +67,7 @@ impl Setup {
             ledger: home.ledger(),
             durability: self.settings.durability,
             config: self.config,
-            secrets: Secrets::new(environment.secrets().chain(self.secrets))
+            secrets: Secrets::new(variables::secrets(environment).chain(self.secrets))
                 .with_shapes(self.settings.redact_token_shapes),
             providers: self.providers,
             reserve: Some(home.root().to_owned()),

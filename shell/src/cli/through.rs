@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use holon_core::{AgentId, Millis};
+use holon_platform::Environment;
 use serde_json::Value;
 
 use super::exit::Exit;
@@ -11,7 +12,7 @@ use super::interrupts::{self, Ending};
 use super::output::{self, Failure};
 use crate::client::{Ask, Client, ClientError};
 use crate::home::Home;
-use crate::settings::{Environment, Settings};
+use crate::settings::Settings;
 
 /// Which agent.
 #[derive(Debug, Clone, Args)]

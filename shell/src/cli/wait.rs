@@ -8,12 +8,12 @@ use clap::ValueEnum;
 use holon_core::ids::{MessageId, TaskId};
 use holon_core::view::{ExplainedDeadline, RunVerdict};
 use holon_core::{AgentId, EventSeq, Millis, Record, Wall};
+use holon_platform::clock;
 use serde_json::Value;
 
 use super::output::Failure;
 use super::through::{number, text};
 use crate::client::{Ask, Client, Follow, Followed};
-use crate::clock;
 use crate::envelope;
 use crate::prompt_turn::PromptTurn;
 

@@ -9,6 +9,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use bytes::Bytes;
+use holon_platform::spawn;
 use http::header::AUTHORIZATION;
 use http::{HeaderValue, Request, Response};
 use http_body_util::Full;
@@ -21,8 +22,8 @@ use tokio::time::timeout;
 
 use super::request::odd;
 use super::{Client, ClientError};
+use crate::daemon;
 use crate::daemon::Token;
-use crate::{daemon, spawn};
 
 /// A runtime accepts a connection within this time.
 pub(crate) const CONNECT: Duration = Duration::from_secs(5);

@@ -22,10 +22,11 @@ pub(crate) use connect::Connect;
 use connect::Place;
 #[cfg(test)]
 pub(crate) use connect::{CONNECT, Connecting, Reached, not_reachable, too_long};
+use holon_platform::Environment;
 
 use crate::daemon::{Metadata, Token};
 use crate::home::Home;
-use crate::settings::{Environment, Settings};
+use crate::settings::Settings;
 
 /// A runtime that can be asked. Cheap to clone; connects anew for each request.
 #[derive(Debug, Clone)]

@@ -4,11 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use holon_platform::hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::endpoint::Endpoint;
-use crate::hex;
 use crate::settings::Settings;
 
 /// The effective configuration, by key.

@@ -5,11 +5,11 @@ use std::io::{self, Write};
 use std::sync::{Mutex, OnceLock};
 
 use holon_core::Record;
+use holon_text::Secrets;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::present::{Category, Presentation};
-use crate::text::Secrets;
 
 /// How lines are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

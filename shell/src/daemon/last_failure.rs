@@ -5,10 +5,10 @@ use std::io;
 use std::path::PathBuf;
 
 use holon_core::Wall;
+use holon_platform::clock;
 use serde::{Deserialize, Serialize};
 
 use super::private;
-use crate::clock;
 use crate::home::Home;
 
 /// When in its life a runtime failed.

@@ -4,11 +4,13 @@
 use std::io;
 use std::path::PathBuf;
 
+use holon_platform::Environment;
+
 use super::metadata::Metadata;
 use super::socket;
 use crate::home::Home;
 use crate::ledger::{HomeLock, LockError};
-use crate::settings::{Environment, Settings};
+use crate::settings::Settings;
 
 /// Who has a home.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::clock;
+use holon_platform::clock;
 
 /// How long the service manager may take to say how it kills; a start does not wait longer.
 const ASK_TIMEOUT: Duration = Duration::from_millis(500);

@@ -3,9 +3,10 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use holon_platform::Environment;
+
 use crate::home::Home;
 use crate::home::secret::{self, SecretError};
-use crate::settings::Environment;
 
 /// The variable that holds the token.
 pub const VARIABLE: &str = "HOLON_CONTROL_TOKEN";

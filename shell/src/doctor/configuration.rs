@@ -1,11 +1,13 @@
 //! The files of the configuration, and variables that look like it.
 
+use holon_platform::Environment;
+
 use super::Finding;
 use crate::daemon::TOKEN_VARIABLE;
 use crate::home::Home;
 use crate::nearest::nearest;
 use crate::settings::credentials::Credentials;
-use crate::settings::{Environment, KEYS, Settings, SettingsError};
+use crate::settings::{KEYS, Settings, SettingsError};
 
 /// Variables that mean something and belong to no key.
 const VARIABLES: [&str; 8] = [

@@ -3,13 +3,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use holon_platform::Environment;
 use rustix::fs::{Access, access, statvfs};
 
 use super::Finding;
 use crate::home::Home;
 use crate::ledger::RESERVE_BYTES;
 use crate::prune;
-use crate::settings::{Environment, Origin, quoted};
+use crate::settings::{Origin, quoted};
 use crate::trigger_address::TriggerKey;
 
 /// File systems that are reached over a network: locks and a loss of power may not mean there what they mean

@@ -4,13 +4,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use holon_core::execution::ExecutionPolicy;
+use holon_platform::Environment;
 
 use super::Finding;
 use crate::daemon::{Endpoint, Token, Unit};
 use crate::home::Home;
 use crate::ledger::{HomeLock, LockError, Reader};
 use crate::perform::tool::CommandEnvironment;
-use crate::settings::{AuthMode, Environment, Settings, VariablePattern};
+use crate::settings::{AuthMode, Settings, VariablePattern};
 
 pub(super) fn examine(home: &Home, settings: Option<&Settings>, environment: &Environment) -> Vec<Finding> {
     let mut findings = vec![ledger(home), lock(home), shell(environment)];

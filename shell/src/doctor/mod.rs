@@ -9,11 +9,12 @@ mod moved;
 
 use std::fmt;
 
+use holon_platform::Environment;
+use holon_text::Secrets;
 use serde::Serialize;
 
 use crate::home::Home;
-use crate::settings::{Environment, Origin, Problem};
-use crate::text::Secrets;
+use crate::settings::{Origin, Problem};
 
 /// How bad a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -3,11 +3,14 @@
 use std::fs;
 use std::path::Path;
 
+use holon_platform::Environment;
+use holon_text::variables;
+
 use super::Finding;
 use crate::perform::model::provider::{Credential, ProviderSpec};
 use crate::settings::credentials::Credentials;
 use crate::settings::providers::Configured;
-use crate::settings::{Environment, Kind, Settings, SettingsError};
+use crate::settings::{Kind, Settings, SettingsError};
 
 /// What there is to say, and which values must not be said.
 pub(super) fn examine(
@@ -16,7 +19,7 @@ pub(super) fn examine(
     credentials: &Credentials,
 ) -> (Vec<Finding>, Vec<(String, String)>) {
     let Some(settings) = settings else {
-        let secrets = credentials.secrets().chain(environment.secrets());
+        let secrets = credentials.secrets().chain(variables::secrets(environment));
         return (Vec::new(), secrets.collect());
     };
     let configured = Configured::new(settings, environment, credentials);

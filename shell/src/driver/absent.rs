@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use holon_core::{AgentId, Millis, Wall};
+use holon_platform::clock;
 
 use super::{Driver, DriverError, LoadError};
-use crate::clock;
 use crate::ledger::LedgerError;
 
 /// Agents that are loaded before anything else is listened to.

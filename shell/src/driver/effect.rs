@@ -2,9 +2,9 @@
 
 use holon_core::ids::ReplyId;
 use holon_core::{AgentId, Answer, Effect, OpId, Outcome};
+use holon_platform::crash_point::{Point, between, reached};
 
 use super::Driver;
-use crate::crash_point::{Point, between, reached};
 
 /// What is performed already, and where it has ended.
 async fn ending(work: impl Future<Output = Outcome>, end: Point) -> Outcome {

@@ -2,9 +2,9 @@
 
 use holon_core::EventSeq;
 use holon_core::host::RecoveryReport;
+use holon_platform::crash_point::{Point, reached};
 
 use super::{Ahead, Driver, DriverError};
-use crate::crash_point::{Point, reached};
 use crate::ledger::{Fork, ForkError, Forked, Past};
 
 impl Driver {

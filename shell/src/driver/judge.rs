@@ -68,6 +68,7 @@ impl Judge {
 mod tests {
     use holon_core::model::ModelRef;
     use holon_core::{Config, EventSeq, Host, Input, ReplyId, Seed, Wall};
+    use holon_text::Secrets;
 
     use super::super::{Driver, DriverError, Gate, Start};
     use super::*;
@@ -77,7 +78,6 @@ mod tests {
     use crate::perform;
     use crate::perform::model::{Providers, built_in};
     use crate::perform::tool::CommandEnvironment;
-    use crate::text::Secrets;
 
     fn log(home: &Home) -> Vec<Record> {
         let reader = home.reader();

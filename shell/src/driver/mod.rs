@@ -26,13 +26,13 @@ use holon_core::{
     AgentId, Config, Durable, Event, EventSeq, Host, Input, Millis, Mono, Now, OpId, Record, ReplyId, Step,
     Wall,
 };
+use holon_platform::clock;
+use holon_platform::crash_point::{Point, reached};
+use holon_text::Texts;
 use tokio::time::Instant;
 
-use crate::clock;
-use crate::crash_point::{Point, reached};
 use crate::ledger::{AgentRow, Batch, EncodeError, EncodedCall, LedgerError, Reader, Report, Stall, Writer};
 use crate::perform::Performers;
-use crate::text::Texts;
 use crate::work::Work;
 use absent::Absent;
 use ask::Waiting;

@@ -5,10 +5,10 @@ use holon_core::outcome::{Certainty, OpFailure};
 use holon_core::replay::Call;
 use holon_core::snapshot::SnapshotError;
 use holon_core::{AgentId, EventSeq, Input, Outcome};
+use holon_platform::crash_point::{Point, reached};
 use tokio::task::JoinSet;
 
 use super::{DiskFull, Driver, DriverError};
-use crate::crash_point::{Point, reached};
 use crate::ledger::{Batch, EncodedCall, LedgerError, Restored};
 
 /// One agent that can't be brought into memory.

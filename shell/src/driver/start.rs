@@ -8,6 +8,8 @@ use std::sync::Arc;
 use holon_core::config::ConfigError;
 use holon_core::replay::Call;
 use holon_core::{AgentId, Config, Host, Seed};
+use holon_platform::{build, clock, entropy};
+use holon_text::{Secrets, Texts};
 
 use super::absent::Absent;
 use super::judge::Judge;
@@ -20,9 +22,7 @@ use crate::ledger::{
 use crate::live::LiveSink;
 use crate::perform::model::Providers;
 use crate::perform::{self, Performers};
-use crate::text::{Secrets, Texts};
 use crate::work::Work;
-use crate::{build, clock, entropy};
 
 /// What a runtime is started with.
 pub struct Start {

@@ -10,6 +10,7 @@ use holon_core::message::{AdmissionContext, Idempotency, Ingress, Surface};
 use holon_core::model::ModelRef;
 use holon_core::terminal::TurnKind;
 use holon_core::{AgentId, Answer, Config, ContentId, Input, MessageId, Millis, ReplyId};
+use holon_text::Secrets;
 use tokio::sync::oneshot;
 
 use super::{DiskFull, Driver, Gate, NoAnswer, Start};
@@ -19,7 +20,6 @@ use crate::live::LiveSink;
 use crate::perform;
 use crate::perform::model::{Providers, built_in};
 use crate::perform::tool::CommandEnvironment;
-use crate::text::Secrets;
 
 type Told = oneshot::Receiver<Result<Answer, NoAnswer>>;
 
@@ -169,7 +169,7 @@ async fn whoever_is_patient_waits_for_a_full_disk() {
     full.store(true, Ordering::Relaxed);
     let make = prompt(&driver, "one");
     let room = driver.room_on_disk().clone();
-    let frees = crate::spawn::task(async move {
+    let frees = holon_platform::spawn::task(async move {
         while !room.is_full() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use holon_core::EventSeq;
+use holon_platform::spawn;
 use tokio::sync::{broadcast, watch};
 
 use super::page::{Order, Span, page};
@@ -10,7 +11,6 @@ use super::topic::{Found, Topic};
 use super::{Event, EventsError, Hub};
 use crate::ledger::Reader;
 use crate::live::Live;
-use crate::spawn;
 
 /// Events that are handed over at once.
 const BATCH: usize = 128;

@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
-use crate::entropy;
+use holon_platform::entropy;
 
 /// A file that can't be used. Nothing of it is repeated.
 #[derive(Debug, thiserror::Error)]

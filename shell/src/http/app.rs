@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use holon_core::model::ModelRef;
 use holon_core::{AgentId, EventSeq, Wall};
+use holon_platform::spawn;
 
 use super::auth::Policy;
 use super::failure::Failure;
@@ -20,7 +21,6 @@ use crate::ledger::Reader;
 use crate::perform::model::Providers;
 use crate::runtime::Runtime;
 use crate::settings::Access;
-use crate::spawn;
 use crate::trigger_address::TriggerAddresses;
 
 /// What handlers share. Cheap to clone.

@@ -14,7 +14,6 @@ use super::code::Code;
 use super::failure::Failure;
 use super::peer::Peer;
 use crate::confine::peer::{Care, Standing};
-use crate::text;
 
 /// Which callers need the control token.
 #[derive(Debug, Clone)]
@@ -79,14 +78,14 @@ impl Policy {
             (AuthMode::Auto | AuthMode::Required | AuthMode::Disabled, _, _) => {}
         }
         let on_tcp = mode != AuthMode::Disabled && token.is_some();
-        let token = token.map(|token| text::hash(token.as_bytes()));
+        let token = token.map(|token| holon_text::hash(token.as_bytes()));
         Ok(Self { mode, token, on_tcp, among_commands: false })
     }
 
     /// The same with the token that the home has of its own: it is asked of those alone of whom nothing else is known.
     #[must_use]
     pub fn with_own(self, token: &str) -> Self {
-        Self { token: self.token.or_else(|| Some(text::hash(token.as_bytes()))), ..self }
+        Self { token: self.token.or_else(|| Some(holon_text::hash(token.as_bytes()))), ..self }
     }
 
     /// The same where confined commands can connect: they are refused, and whoever else comes over TCP needs the token.
@@ -140,7 +139,7 @@ impl Policy {
             refuse_commands(peer)?;
         }
         if let (Some(given), Some(token)) = (bearer(headers)?, &self.token) {
-            let given = text::hash(given.as_bytes());
+            let given = holon_text::hash(given.as_bytes());
             if bool::from(given.0.ct_eq(&token.0)) {
                 return Ok(Caller::Token);
             }

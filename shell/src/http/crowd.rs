@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::spawn;
+use holon_platform::spawn;
 
 /// Fewer than this were no crowd.
 const CROWD: usize = 256;

@@ -5,13 +5,13 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use holon_api::ErrorBody;
 use holon_core::{AgentId, Millis, Reject};
+use holon_text::TextError;
 use serde_json::{Map, Value, json};
 
 use super::code::Code;
 use crate::events::EventsError;
 use crate::ledger::LedgerError;
 use crate::runtime::{StoredError, Unavailable};
-use crate::text::TextError;
 
 /// Seconds after which another try makes sense.
 const RETRY_SECONDS: HeaderValue = HeaderValue::from_static("5");

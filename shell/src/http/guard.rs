@@ -7,11 +7,11 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use holon_platform::crash_point::{Point, reached};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
 use super::rest::{Rest, Unread};
-use crate::crash_point::{Point, reached};
 
 /// The first bytes come so soon.
 const FIRST: Duration = Duration::from_secs(10);
@@ -139,7 +139,7 @@ mod tests {
     async fn whoever_takes_nothing_is_cut_and_whoever_is_slow_is_not() {
         let (server, mut client) = duplex(64);
         let mut guarded = Guarded::new(server, Unread::default());
-        let slow = crate::spawn::task(async move {
+        let slow = holon_platform::spawn::task(async move {
             for _ in 0..8 {
                 sleep(TAKEN / 2).await;
                 client.read_exact(&mut [0; 32]).await.unwrap();

@@ -210,7 +210,7 @@ mod tests {
         let mut worded = Worded::new(server, requests.clone());
         let writes: Vec<(String, bool)> =
             writes.iter().map(|(text, flushed)| ((*text).to_owned(), *flushed)).collect();
-        let writing = crate::spawn::task(async move {
+        let writing = holon_platform::spawn::task(async move {
             for (text, flushed) in writes {
                 worded.write_all(text.as_bytes()).await.unwrap();
                 if flushed {

@@ -8,11 +8,11 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use holon_platform::spawn;
 use tokio::sync::{OnceCell, oneshot};
 
 use super::server::CONNECTIONS;
 use crate::confine::peer::{Asked, Care, Standing, of_tcp};
-use crate::spawn;
 
 /// Whoever the kernel has not named by then is nobody.
 const PATIENCE: Duration = Duration::from_secs(10);

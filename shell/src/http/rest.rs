@@ -130,7 +130,7 @@ mod tests {
         let unread = Unread::default();
         unread.mark();
         let (mut server, mut client) = duplex(64);
-        let sent = crate::spawn::task(async move {
+        let sent = holon_platform::spawn::task(async move {
             client.write_all(&[1; 4_096]).await.unwrap();
             client.shutdown().await.unwrap();
             client

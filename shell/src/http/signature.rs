@@ -4,13 +4,13 @@
 use axum::http::HeaderMap;
 use hmac::{Hmac, KeyInit, Mac};
 use holon_core::AgentId;
+use holon_platform::hex;
 use sha2::Sha256;
 
 use super::code::Code;
 use super::failure::Failure;
 use super::header::sole;
 use super::route::Handled;
-use crate::hex;
 
 /// The header, as its name is compared.
 const HEADER: &str = "x-hub-signature-256";

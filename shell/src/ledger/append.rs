@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
 use holon_core::{Durable, Millis, StepSeq};
+use holon_platform::clock;
+use holon_platform::crash_point::{Point, half_of, reached};
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::batch::Batch;
@@ -20,8 +22,6 @@ use super::pen::Pen;
 use super::read::Reader;
 use super::row::RecordRow;
 use super::whole::Files;
-use crate::clock;
-use crate::crash_point::{Point, half_of, reached};
 
 /// Pages of 4 KiB in the write-ahead log from which on they are moved into the file.
 const CHECKPOINT_PAGES: i32 = if cfg!(feature = "crash-points") { 40 } else { 1_000 };

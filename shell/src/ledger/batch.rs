@@ -15,12 +15,12 @@ use holon_core::replay::Call;
 use holon_core::snapshot::AgentSnapshot;
 use holon_core::view::View;
 use holon_core::{AgentId, ContentId, EventSeq, Input, Record, StepSeq, Wall};
+use holon_platform::build;
+use holon_text::Texts;
 
 use super::error::LedgerError;
 use super::packed::Packed;
 use super::row::{ROW_BYTES, RecordRow, stored};
-use crate::build;
-use crate::text::Texts;
 
 /// What a start has to know of an agent before it loads it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,7 +7,6 @@ use rusqlite::OptionalExtension;
 
 use super::error::{LedgerError, Position};
 use super::read::Reader;
-use crate::text;
 
 impl Reader {
     /// The text of this name; none when it is not stored.
@@ -25,7 +24,7 @@ impl Reader {
         match found {
             None => Ok(None),
             Some(None) => Err(LedgerError::Erased { id }),
-            Some(Some(read)) if text::hash(read.as_bytes()) == id => Ok(Some(read)),
+            Some(Some(read)) if holon_text::hash(read.as_bytes()) == id => Ok(Some(read)),
             Some(Some(_)) => Err(LedgerError::damaged(
                 Position::default(),
                 format!("content {id} is not what was written"),
@@ -34,8 +33,8 @@ impl Reader {
     }
 }
 
-/// The ledger as [`crate::text::Texts`] reads it.
-pub fn text_reader(reader: Arc<Reader>) -> text::Reader {
+/// The ledger as [`holon_text::Texts`] reads it.
+pub fn text_reader(reader: Arc<Reader>) -> holon_text::Reader {
     Box::new(move |id| reader.content(id).map_err(|error| error.to_string()))
 }
 
@@ -50,7 +49,7 @@ mod tests {
         let mut world = home.start();
         world.create("main");
         let text = "a text of more than a few bytes ".repeat(20);
-        let name = text::hash(text.as_bytes());
+        let name = holon_text::hash(text.as_bytes());
         assert_eq!(world.reader.content(name).unwrap(), None);
         world.prompt("main", &text);
         assert!(world.texts.pending(name).is_none());

@@ -6,12 +6,12 @@ use holon_core::event::LifecycleFact;
 use holon_core::host::RestoreError;
 use holon_core::replay::Call;
 use holon_core::{AgentId, Event, EventSeq, Host, Record, Step, StepSeq};
+use holon_text::Texts;
 
 use super::batch::{Batch, EncodeError, EncodedCall};
 use super::error::LedgerError;
 use super::read::Reader;
 use crate::home::HomeError;
-use crate::text::Texts;
 
 /// Records that a fork copies at most: they become durable in one transaction.
 pub const FORKED_RECORDS: u64 = 200_000;

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use holon_core::Event;
+use holon_platform::crash_point::{Point, reached};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
@@ -15,7 +16,6 @@ use super::link::{self, BatchRow};
 use super::locked::Holders;
 use super::whole::Files;
 use super::{read, schema};
-use crate::crash_point::{Point, reached};
 
 /// How long another program may keep the file locked.
 const BUSY: Duration = Duration::from_secs(5);

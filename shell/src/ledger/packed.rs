@@ -8,11 +8,11 @@ use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
 use holon_core::snapshot::{AgentSnapshot, SnapshotError};
 use holon_core::{AgentId, EventSeq};
+use holon_text::hash;
 use rusqlite::{Connection, Row};
 
 use super::error::LedgerError;
 use super::schema;
-use crate::text::hash;
 
 /// Bytes of a state as text. A larger one is not stored; the log is.
 const MOST: usize = 64 << 20;

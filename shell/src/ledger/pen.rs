@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use holon_core::agent::budget::Account;
 use holon_core::{AgentId, ContentId};
+use holon_platform::crash_point::{Point, reached};
 use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::batch::{AgentRow, Batch};
@@ -12,7 +13,6 @@ use super::link::{BatchRow, Ends, Link};
 use super::open;
 use super::packed::Packed;
 use super::row::{RecordRow, call_hash, stored, sum};
-use crate::crash_point::{Point, reached};
 
 /// Snapshots that are kept per agent.
 const SNAPSHOTS: i64 = 2;

@@ -7,6 +7,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use holon_core::Record;
+use holon_platform::clock;
 use serde::Serialize;
 
 use super::append::Durability;
@@ -18,7 +19,6 @@ use super::schema;
 use super::verify::verify;
 use super::wal::{self, Take, Wal};
 use super::whole;
-use crate::clock;
 
 /// What a ledger lost, and what is left of it.
 #[derive(Debug, Clone, Serialize)]

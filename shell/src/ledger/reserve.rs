@@ -6,11 +6,11 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use holon_platform::crash_point::{Point, reached};
 use rustix::fs::{FallocateFlags, fallocate, statvfs};
 use rustix::io::Errno;
 
 use super::error::LedgerError;
-use crate::crash_point::{Point, reached};
 
 /// What is held back: four times the bound on what may be under way to the ledger.
 pub const RESERVE_BYTES: u64 = 32 << 20;

@@ -6,6 +6,7 @@ use holon_core::host::Accounts;
 use holon_core::lifecycle::Status;
 use holon_core::snapshot::{AgentSnapshot, SnapshotError};
 use holon_core::{AgentId, EventSeq, Record, StepSeq, Wall};
+use holon_platform::build;
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::batch::AgentRow;
@@ -14,7 +15,6 @@ use super::packed::Kept;
 use super::read::Reader;
 use super::row::{RECORD_COLUMNS, StoredRecord, stored};
 use super::schema;
-use crate::build;
 
 /// Records that are read at once.
 const PAGE: usize = 512;

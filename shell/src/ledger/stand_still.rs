@@ -3,9 +3,8 @@
 
 use std::sync::mpsc::{Sender, channel};
 
+use holon_platform::spawn;
 use tokio::runtime::Handle;
-
-use crate::spawn;
 
 /// Holds the clock of the runtime that it was begun in, as long as something is under way.
 #[derive(Debug, Default)]

@@ -20,6 +20,7 @@ use holon_core::replay::Call;
 use holon_core::{
     AgentId, Durable, Effect, Host, Input, Millis, Mono, Now, Outcome, ReplyId, Seed, StepSeq, Wall,
 };
+use holon_text::{Secrets, Texts, hash};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -27,7 +28,6 @@ use super::batch::{Batch, EncodedCall};
 use super::packed::Kept;
 use super::thread::Disk;
 use super::{AppendError, Durability, FILE_NAME, Ledger, LedgerError, Opened, Reader, text_reader};
-use crate::text::{Secrets, Texts, hash};
 
 pub(crate) const BUILD: &str = "test-build";
 

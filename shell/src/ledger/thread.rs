@@ -6,6 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use holon_core::{Durable, StepSeq};
+use holon_text::Texts;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::append::Ledger;
@@ -16,7 +17,6 @@ use super::packed::Packed;
 use super::quiet::{Chore, Quiet, Tidied};
 use super::reserve::Reserve;
 use super::writer::{GROUP_BYTES, GROUP_STEPS, Load, Message, Report, Stall};
-use crate::text::Texts;
 
 /// Between two attempts at a full disk.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);

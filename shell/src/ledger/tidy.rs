@@ -5,12 +5,12 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use holon_platform::crash_point::{Point, half_of, reached};
 use rusqlite::Connection;
 
 use super::append::{BUSY, Ledger};
 use super::error::LedgerError;
 use super::quiet::Tidied;
-use crate::crash_point::{Point, half_of, reached};
 
 /// Free pages of 4 KiB that are kept for what is written next.
 const KEPT_PAGES: i64 = 256;
@@ -165,9 +165,9 @@ mod tests {
         let other = Connection::open(home.ledger()).unwrap();
         for begins in ["BEGIN; SELECT count(*) FROM records", "BEGIN IMMEDIATE"] {
             other.execute_batch(begins).unwrap();
-            let began = crate::clock::now();
+            let began = holon_platform::clock::now();
             assert_eq!(world.ledger.tidy().unwrap(), Tidied::Hindered, "{begins}");
-            assert!(crate::clock::since(began) < holon_core::Millis(900), "{begins}");
+            assert!(holon_platform::clock::since(began) < holon_core::Millis(900), "{begins}");
             assert!(size(&log) > 0);
             other.execute_batch("ROLLBACK").unwrap();
         }

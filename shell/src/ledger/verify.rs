@@ -7,6 +7,8 @@ use holon_core::agent::budget::Account;
 use holon_core::agent::{Agent, FoldError};
 use holon_core::snapshot::{AgentSnapshot, SNAPSHOT_VERSION, SnapshotHeader};
 use holon_core::{AgentId, ContentId, Record};
+use holon_platform::build;
+use holon_text::hash;
 use rusqlite::{Connection, OptionalExtension};
 
 use super::batch::AgentRow;
@@ -16,8 +18,6 @@ use super::packed::Kept;
 use super::read::Reader;
 use super::restore;
 use super::schema;
-use crate::build;
-use crate::text::hash;
 
 /// How much was found in order.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]

@@ -5,6 +5,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
+use holon_platform::hex;
 use rusqlite::{Connection, OptionalExtension};
 
 use super::append::Durability;
@@ -13,7 +14,6 @@ use super::head::{self, Head, HeadFile, Kept};
 use super::link::{self, BatchRow};
 use super::read::Reader;
 use super::wal::Wal;
-use crate::hex;
 
 /// A runtime that lives writes its log meanwhile: damage stays where it is.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);

@@ -7,6 +7,8 @@ use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 
 use holon_core::{AgentId, Durable, StepSeq};
+use holon_platform::spawn;
+use holon_text::Texts;
 use tokio::sync::mpsc::{UnboundedReceiver, error::TryRecvError, unbounded_channel};
 
 use super::append::Ledger;
@@ -15,8 +17,6 @@ use super::error::LedgerError;
 use super::locked::Holders;
 use super::reserve::Reserve;
 use super::thread::{Disk, Thread};
-use crate::spawn;
-use crate::text::Texts;
 
 /// Calls of the host that one transaction takes at most, and that may be under way before the driver waits.
 pub const GROUP_STEPS: usize = 256;

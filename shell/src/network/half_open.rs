@@ -5,6 +5,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
+use holon_platform::spawn;
 use http_body_util::Empty;
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -17,7 +18,6 @@ use super::client::{at_rest, client, create_main, head, prompt, prompt_head, rea
 use super::server::{NAME, PORT, Server, connections};
 use super::{Story, each_seed};
 use crate::client::Ask;
-use crate::spawn;
 
 const VICTIM: &str = "victim";
 /// Segments that are on their way to a client before the server waits for it.

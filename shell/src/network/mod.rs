@@ -16,10 +16,8 @@ use std::fmt::Display;
 use std::rc::Rc;
 use std::time::Duration;
 
+use holon_platform::{Environment, clock};
 use turmoil::{Builder, Sim};
-
-use crate::clock;
-use crate::settings::Environment;
 
 /// How many seeds each scenario is played with, unless this variable says otherwise.
 const SEEDS: u64 = 2;

@@ -10,7 +10,7 @@ mod window;
 use std::io;
 use std::path::Path;
 
-use crate::text::Texts;
+use holon_text::Texts;
 use parts::{Output, Stretch};
 use window::{Unit, Window};
 

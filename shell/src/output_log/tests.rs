@@ -1,12 +1,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use holon_text::Secrets;
 use proptest::prelude::*;
 
 use super::*;
 use crate::supervise::Log;
 use crate::supervise::log_files::{Joined, pieces};
-use crate::text::Secrets;
 
 const SECRET: &str = "sk-canary-ß-123456";
 

@@ -3,8 +3,9 @@
 use std::io;
 use std::ops::Range;
 
+use holon_text::{Secrets, Texts};
+
 use super::parts::Stretch;
-use crate::text::{Secrets, Texts};
 
 /// Bytes of a character beyond its first one.
 const CONTINUATION: u64 = 3;

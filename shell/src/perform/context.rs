@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use holon_core::agent::workspace::ExecutionBinding;
 use holon_core::execution::{ExecutionPolicy, ExecutionProfile, ExecutionSnapshot};
 use holon_core::outcome::{InstructionSource, SourceScope};
+use holon_platform::spawn;
+use holon_text::{Texts, hash};
 
 use super::tool::CommandEnvironment;
-use crate::spawn;
-use crate::text::{Texts, hash};
 
 /// Longest part of an instruction file that the model sees, in bytes.
 pub const INSTRUCTION_BYTES: usize = 64 << 10;
@@ -107,8 +107,9 @@ fn read_bounded(path: &Path) -> io::Result<String> {
 
 #[cfg(test)]
 mod tests {
+    use holon_text::Secrets;
+
     use super::*;
-    use crate::text::Secrets;
     use std::fs;
 
     fn texts() -> Texts {

@@ -24,15 +24,14 @@ use holon_core::model::{AttemptFailure, ModelAnswer, ModelRequest, Timing};
 use holon_core::outcome::{Certainty, CommandSpec, OpFailure, SupervisorIdentity, ToolOutcome};
 use holon_core::tool::{Receipt, ToolFacts};
 use holon_core::{AgentId, Input, Millis, Now, OpId, Outcome};
+use holon_platform::{clock, spawn};
+use holon_text::Texts;
 
-use crate::clock;
 use crate::confine::{self, ConfineError, Confinement, Policy};
 use crate::home::Home;
 use crate::live::{LiveSink, LiveText};
 use crate::remains::Remains;
-use crate::spawn;
 use crate::supervise;
-use crate::text::Texts;
 use crate::trigger_address::TriggerAddresses;
 use crate::work_items;
 use crate::workplace::Search;

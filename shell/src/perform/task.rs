@@ -7,14 +7,14 @@ use holon_core::ids::TaskId;
 use holon_core::outcome::ToolOutcome;
 use holon_core::tool::{InputReceipt, Receipt, TaskInput, ToolError, ToolErrorKind, ToolFacts, arguments};
 use holon_core::{AgentId, OpId};
+use holon_platform::clock;
+use holon_text::Texts;
 use serde_json::{Value, json};
 
 use super::Settings;
 use super::tool::Commands;
-use crate::clock;
 use crate::output_log;
 use crate::tasks::{self, OutputRequest};
-use crate::text::Texts;
 
 /// Characters of output that a call is shown (contract: tools.md).
 const PREVIEW: usize = 8_000;

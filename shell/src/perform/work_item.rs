@@ -8,11 +8,11 @@ use holon_core::ids::WorkItemId;
 use holon_core::outcome::ToolOutcome;
 use holon_core::tool::{CreateWorkItem, Receipt, ToolError, ToolErrorKind, ToolFacts, arguments};
 use holon_core::{AgentId, Text};
+use holon_platform::clock;
+use holon_text::Texts;
 use serde_json::{Map, Value, json};
 
 use super::Settings;
-use crate::clock;
-use crate::text::Texts;
 use crate::work_items::{self, Shown};
 
 /// What it works with.

@@ -15,14 +15,14 @@ use holon_core::host::RestoreError;
 use holon_core::outcome::LoadedContext;
 use holon_core::view::View;
 use holon_core::{AgentId, Answer, Config, EventSeq, Host, Input, Outcome, ReplyId, Seed};
+use holon_platform::spawn;
+use holon_text::Texts;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::driver::{Driver, DriverError, NoAnswer, Room};
 use crate::ledger::{Fork, ForkError, LedgerError, Reader, Restored, Stall};
 use crate::perform::Performers;
-use crate::spawn;
-use crate::text::Texts;
 use mailbox::{Mailbox, Post, Request, Urgency};
 
 /// A runtime that lives. Cheap to clone; it leaves when [`Runtime::leave`] says so, or when every handle is gone.

@@ -9,6 +9,8 @@ use holon_core::message::{AdmissionContext, Ingress, Surface};
 use holon_core::model::ModelRef;
 use holon_core::replay::Again;
 use holon_core::{AgentId, Answer, Config, EventSeq, Input, Millis, Reject};
+use holon_platform::spawn;
+use holon_text::Secrets;
 use tempfile::TempDir;
 
 use super::{Ended, Runtime, Unavailable, residents::IDLE};
@@ -18,8 +20,6 @@ use crate::live::LiveSink;
 use crate::perform;
 use crate::perform::model::{Providers, built_in};
 use crate::perform::tool::CommandEnvironment;
-use crate::spawn;
-use crate::text::Secrets;
 
 fn id(name: &str) -> AgentId {
     AgentId::new(name).unwrap()

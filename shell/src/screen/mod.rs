@@ -8,8 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
-
-use crate::settings::Environment;
+use holon_platform::Environment;
 
 pub use harmless::{harmless, within};
 

@@ -6,11 +6,11 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use holon_platform::{Environment, entropy};
 use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
 
 use super::source::{Source, SourceError, implicit_table, split};
-use super::{Environment, Problem, Settings, SettingsError, credentials};
-use crate::entropy;
+use super::{Problem, Settings, SettingsError, credentials};
 use crate::home::{Home, HomeError};
 
 /// How often a lock is tried, and how long is waited between.

@@ -5,13 +5,13 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use holon_core::execution::ExecutionProfile;
+use holon_platform::Environment;
 use serde_json::{Value as Json, json};
 use toml_edit::Value;
 
-use super::Environment;
 use super::kind::is_variable;
-use super::secret_names::is_secret;
 use crate::confine::{Confinement, Network, Unconfinable};
+use holon_text::variables::is_secret;
 
 /// Most folders that can be named.
 pub(super) const FOLDERS: usize = 64;

@@ -1,9 +1,9 @@
 //! Settings as a list of values with their origins, fit to be shown.
 
+use holon_text::variables::password;
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
-use super::environment::password;
 use super::{KEYS, Kind, OPTIONS, Origin, ProviderSettings, Settings};
 
 /// One value and where it comes from.

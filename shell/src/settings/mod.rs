@@ -3,7 +3,6 @@
 
 pub mod credentials;
 mod edit;
-mod environment;
 mod execution;
 mod field;
 mod keys;
@@ -16,7 +15,6 @@ mod problem;
 pub mod providers;
 mod rules;
 mod schema;
-mod secret_names;
 mod server;
 mod source;
 #[cfg(test)]
@@ -28,10 +26,10 @@ use std::path::{Path, PathBuf};
 use holon_core::config::ModelWindow;
 use holon_core::model::ModelRef;
 use holon_core::{Config, Millis};
+use holon_platform::Environment;
 use toml_edit::Value;
 
 pub use edit::{EditError, Editor};
-pub use environment::Environment;
 pub use execution::{CommandVariables, ExecutionSettings, SetVariables, VariablePattern};
 pub use keys::{KEYS, Key};
 pub use kind::{Kind, is_name};

@@ -3,9 +3,11 @@
 
 use std::collections::BTreeMap;
 
+use holon_platform::Environment;
+use holon_text::variables::{self, password};
+
 use super::credentials::Credentials;
-use super::environment::password;
-use super::{Environment, ProviderSettings, Settings};
+use super::{ProviderSettings, Settings};
 use crate::perform::model::provider::{Credential, ProviderOptions, ProviderSpec, TransportKind};
 use crate::perform::model::{Providers, built_in};
 
@@ -139,7 +141,8 @@ impl Build<'_> {
     }
 
     fn secrets(&self) -> Vec<(String, String)> {
-        let mut secrets: Vec<_> = self.credentials.secrets().chain(self.environment.secrets()).collect();
+        let mut secrets: Vec<_> =
+            self.credentials.secrets().chain(variables::secrets(self.environment)).collect();
         secrets.extend(self.settings.execution.environment.secrets());
         for (id, provider) in &self.settings.providers {
             if let Some(name) = &provider.api_key_env

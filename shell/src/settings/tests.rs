@@ -1,5 +1,6 @@
 use std::fs;
 
+use holon_platform::Environment;
 use serde_json::{Value as Json, json};
 
 use super::credentials::Credentials;

@@ -7,13 +7,13 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
+use holon_platform::clock;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Signal, getpid, ioctl_tiocsctty, set_child_subreaper, setsid};
 
 use super::phase::KILLED;
 use super::process;
 use super::tree::Tree;
-use crate::clock;
 use crate::confine::Policy;
 
 /// The hidden subcommand that begins a session, with standard input for its terminal.

@@ -5,11 +5,11 @@ use std::io::{self, Read, Write};
 use std::path::PathBuf;
 
 use holon_core::tool::{Tool, ToolErrorKind};
+use holon_text::Secrets;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::confine::Policy;
-use crate::text::Secrets;
 
 /// Longest frame in bytes; a plan with the longest commands is far shorter.
 pub const FRAME_BYTES: usize = 4 << 20;

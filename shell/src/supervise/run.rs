@@ -7,6 +7,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use holon_core::{Millis, Mono};
+use holon_platform::clock;
+use holon_text::{Redactor, Secrets};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::ioctl_fionbio;
 use rustix::process::Signal;
@@ -20,9 +22,7 @@ use super::record::{End, ItemEnd, Remains};
 use super::stream::Stream;
 use super::tree::Tree;
 use super::{child, process, record};
-use crate::clock;
 use crate::confine::Policy;
-use crate::text::{Redactor, Secrets};
 
 const CHUNK: usize = 64 << 10;
 /// Small pieces of output come together for so long; a pipe takes what comes meanwhile.

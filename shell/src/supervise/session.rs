@@ -10,6 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use holon_core::Millis;
+use holon_platform::{clock, open_files, shield};
+use holon_text::Secrets;
 use rustix::process::{getpid, set_child_subreaper, setsid};
 
 use super::control::{Control, Word};
@@ -18,8 +20,6 @@ use super::protocol::Plan;
 use super::record::{self, End, ExitRecord, ItemEnd};
 use super::run::{Conditions, run};
 use crate::confine::{self, ConfineError};
-use crate::text::Secrets;
-use crate::{clock, open_files, shield};
 
 /// Beyond its window a command may take so long to be ended, its grace aside.
 const OVERTIME: u64 = 10_000;

@@ -3,11 +3,11 @@
 use std::fs::File;
 use std::io::{self, Read};
 
+use holon_text::Redactor;
 use rustix::pipe::fcntl_setpipe_size;
 
 use super::capture::{Capture, Kept};
 use super::log::Log;
-use crate::text::Redactor;
 
 /// Output that comes in pieces of less is let come together: to look at each of them costs as much as to print it.
 const PIECE: usize = 4 << 10;

@@ -3,6 +3,8 @@
 
 mod output;
 
+use holon_text::Texts;
+
 use holon_api::{CommandSnapshot, TaskInputResult, TaskSnapshot};
 use holon_core::AgentId;
 use holon_core::agent::task::Task;
@@ -15,7 +17,6 @@ use std::path::{Path, PathBuf};
 pub use output::{OutputRequest, output};
 
 use crate::present;
-use crate::text::Texts;
 
 /// A task, its command whole unless that is longer than `characters`.
 pub fn snapshot(texts: &Texts, agent: &AgentId, task: &Task, characters: usize) -> TaskSnapshot {

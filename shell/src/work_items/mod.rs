@@ -9,9 +9,8 @@ use holon_api::{ItemState, PlanArtifact, WorkItemSnapshot};
 use holon_core::agent::work::WorkItem;
 use holon_core::ids::WorkItemId;
 use holon_core::{AgentId, ContentId};
-
-use crate::clock;
-use crate::text::{self, Texts};
+use holon_platform::clock;
+use holon_text::Texts;
 
 /// Characters of a plan that are shown.
 const PREVIEW: usize = 1_600;
@@ -73,7 +72,7 @@ fn plan_artifact(texts: &Texts, path: &Path) -> io::Result<PlanArtifact> {
     let preview: String = whole.chars().take(PREVIEW).collect();
     Ok(PlanArtifact {
         path: path.display().to_string(),
-        hash: text::hash(&bytes),
+        hash: holon_text::hash(&bytes),
         bytes: metadata.len(),
         updated_at: clock::wall_of(metadata.modified()?),
         preview_complete: metadata.len() <= PLAN_BYTES && preview.len() == whole.len(),
@@ -93,7 +92,7 @@ pub fn hash_of_plan(path: &Path) -> io::Result<Option<ContentId>> {
     if !metadata.is_file() {
         return Ok(None);
     }
-    Ok(Some(text::hash(&beginning(path)?)))
+    Ok(Some(holon_text::hash(&beginning(path)?)))
 }
 
 fn beginning(path: &Path) -> io::Result<Vec<u8>> {

@@ -11,6 +11,7 @@ use std::pin::pin;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
+use holon_platform::{Environment, spawn};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
@@ -20,8 +21,6 @@ use tokio::sync::{Mutex, MutexGuard, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-use crate::settings::Environment;
-use crate::spawn;
 use crate::supervise::{Helper, process};
 
 /// The longest time that one run may take: a checkout of a large repository with filters.

@@ -11,6 +11,7 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 
+use holon_platform::{Environment, spawn};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -18,8 +19,6 @@ use self::ground::{Found, Ground};
 pub use self::removal::{KeptWhy, Removal};
 pub use super::git::GitError;
 use super::git::args;
-use crate::settings::Environment;
-use crate::spawn;
 use crate::supervise::Helper;
 
 /// A worktree that Holon makes and removes. Paths are absolute.

@@ -14,7 +14,7 @@ use holon_shell::perform::tool::CommandEnvironment;
 use holon_shell::perform::{CommandSettings, Performers, Settings};
 use holon_shell::remains::Remains;
 use holon_shell::supervise::{RECORD, STARTED, process};
-use holon_shell::text::{Secrets, Texts};
+use holon_text::{Secrets, Texts};
 use serde_json::Value;
 
 pub(crate) struct Place {

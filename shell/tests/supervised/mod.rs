@@ -13,7 +13,7 @@ use holon_shell::output_log;
 use holon_shell::supervise::protocol::{self, Hidden, Input, Item, LOG_BYTES, Plan, Say, Tell};
 use holon_shell::supervise::record::{self, ExitRecord, ItemEnd};
 use holon_shell::supervise::{SOCKET, SUPERVISE, inside, process};
-use holon_shell::text::{Secrets, Texts};
+use holon_text::{Secrets, Texts};
 
 pub(crate) struct Supervised {
     place: tempfile::TempDir,

@@ -12,6 +12,7 @@ use std::path::PathBuf;
 
 use anyhow::anyhow;
 use clap::{Args, Subcommand};
+use holon_platform::Environment;
 use serde::Serialize;
 
 use super::exit::Exit;
@@ -19,7 +20,7 @@ use super::hints;
 use super::output::{self, Failure};
 use crate::home::Home;
 use crate::settings::credentials::Credentials;
-use crate::settings::{Editor, Environment, Origin, Problem, Settings};
+use crate::settings::{Editor, Origin, Problem, Settings};
 
 #[derive(Debug, Args)]
 pub(super) struct ConfigArgs {

@@ -1,6 +1,7 @@
 //! `holon config get|set|unset|list|schema`.
 
 use anyhow::anyhow;
+use holon_platform::Environment;
 use serde_json::json;
 
 use super::{Place, save, told};
@@ -30,7 +31,7 @@ pub(super) fn set(place: &Place, name: &str, text: &str) -> Result<Exit, Failure
     })?;
     let mut editor = Editor::config(&place.home)?;
     editor.set(name, value)?;
-    let written = editor.settings(&settings::Environment::default())?.entry(name);
+    let written = editor.settings(&Environment::default())?.entry(name);
     save(editor)?;
     changed(place, written.ok_or_else(|| no_key(name))?, "set")
 }

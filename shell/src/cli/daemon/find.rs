@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use holon_platform::spawn;
 use serde_json::Value;
 use tokio::time::timeout;
 
@@ -10,7 +11,6 @@ use super::{PATIENCE, Place, unusable};
 use crate::cli::output::Failure;
 use crate::client::{Ask, Client, ClientError};
 use crate::daemon::{Found, Metadata, look, socket};
-use crate::spawn;
 use crate::supervise::process;
 use crate::supervise::protocol::Identity;
 

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use holon_platform::spawn;
+
 use crate::cli::output::Failure;
 use crate::home::Home;
 use crate::ledger::{Reader, unreadable};
-use crate::spawn;
 
 /// The file and what is wrong with it; none for one that can be read, and for none at all.
 pub(super) async fn problem(home: &Home) -> Result<Option<String>, Failure> {

@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use holon_platform::Environment;
 
 use super::exit::Exit;
 use super::interrupts;
@@ -21,7 +22,7 @@ use crate::client::Client;
 use crate::daemon::{self, Metadata, Token};
 use crate::home::{Home, HomeError};
 use crate::ledger::LockError;
-use crate::settings::{Environment, Settings};
+use crate::settings::Settings;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum DaemonCommand {

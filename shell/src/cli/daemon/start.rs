@@ -5,13 +5,13 @@ use std::process::Child;
 use std::time::Duration;
 
 use anyhow::anyhow;
+use holon_platform::build;
 use serde_json::json;
 use tokio::time::Instant;
 
 use super::find::{at_socket, filled};
 use super::launch::{ended, kept, launch};
 use super::{LOOK, MOMENT, PATIENCE, Place, StartArgs, StopArgs, stop, unusable};
-use crate::build;
 use crate::cli::exit::Exit;
 use crate::cli::output::{self, Failure};
 use crate::cli::server_options::Effective;

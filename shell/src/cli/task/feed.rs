@@ -4,6 +4,7 @@ use std::io::{IsTerminal, Read};
 
 use anyhow::{Context, anyhow};
 use holon_core::tool::arguments::INPUT_BYTES;
+use holon_platform::spawn;
 use serde_json::json;
 
 use super::super::exit::Exit;
@@ -13,7 +14,6 @@ use super::super::through::{Through, number, text};
 use super::{InputArgs, One};
 use crate::client::Ask;
 use crate::present;
-use crate::spawn;
 
 /// Most that is read from standard input.
 const STDIN_BYTES: u64 = 1 << 20;

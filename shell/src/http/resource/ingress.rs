@@ -1,5 +1,8 @@
 //! Messages for agents: prompts of the operator, and what comes from outside.
 
+use holon_platform::crash_point::{Point, reached};
+use holon_text::Texts;
+
 use axum::http::HeaderMap;
 use holon_api::{Admitted, Enqueue, EnqueueKind, EnqueuePriority, Nothing, Payload, Prompt, WebhookQuery};
 use holon_core::message::{
@@ -18,9 +21,7 @@ use super::super::header::sole;
 use super::super::reply::Answer;
 use super::super::route::{Call, Handled};
 use super::control::unexpected;
-use crate::crash_point::{Point, reached};
 use crate::runtime::Unavailable;
-use crate::text::{self, Texts};
 
 /// Longest name, reference or key that comes with a message, in characters: what the description says.
 const NAME: usize = 256;
@@ -278,13 +279,13 @@ fn header(headers: &HeaderMap, name: &str) -> Handled<Option<String>> {
 /// The key of a delivery of a source; of a long one the hash: thousands are kept, and anybody may send them.
 fn delivered(source: &str, id: &str) -> String {
     let key = format!("webhook:{source}:{id}");
-    if key.len() > NAME { format!("webhook:{}", text::hash(key.as_bytes())) } else { key }
+    if key.len() > NAME { format!("webhook:{}", holon_text::hash(key.as_bytes())) } else { key }
 }
 
 /// A key stands for everything that was asked for, and for the surface that it was asked on.
 fn keyed(key: Option<String>, surface: &str, asked: &impl Serialize) -> Handled<Option<Idempotency>> {
     let Some(key) = key else { return Ok(None) };
     let asked = serde_json::to_string(asked).map_err(Failure::internal)?;
-    let payload = text::hash(format!("{surface}\n{asked}").as_bytes());
+    let payload = holon_text::hash(format!("{surface}\n{asked}").as_bytes());
     Ok(Some(Idempotency { key, payload }))
 }

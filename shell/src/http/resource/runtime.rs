@@ -8,12 +8,12 @@ use holon_api::{
 use holon_core::agent::identity::Visibility;
 use holon_core::lifecycle::Status;
 use holon_core::view::{SchedulingPosture, View};
+use holon_platform::build;
 
 use super::super::App;
 use super::super::body::{Empty, Optional};
 use super::super::reply::Answer;
 use super::super::route::{Call, Handled};
-use crate::build;
 use crate::ledger::unreadable;
 
 /// Groups of routes that this build has.

@@ -65,7 +65,8 @@ async fn a_body_without_end_is_refused_when_it_is_too_long() {
     stream.write_all(head.as_bytes()).await.unwrap();
     let chunk = format!("{:x}\r\n{}\r\n", 8_192, "x".repeat(8_192));
     let (mut read, mut write) = stream.into_split();
-    let endless = crate::spawn::task(async move { while write.write_all(chunk.as_bytes()).await.is_ok() {} });
+    let endless =
+        holon_platform::spawn::task(async move { while write.write_all(chunk.as_bytes()).await.is_ok() {} });
     let mut answer = [0; 1_024];
     let count = tokio::time::timeout(Duration::from_secs(10), read.read(&mut answer)).await.unwrap().unwrap();
     let answer = String::from_utf8_lossy(&answer[..count]);
@@ -171,7 +172,7 @@ async fn heads_that_are_refused_have_words() {
             let (mut read, mut write) = stream.into_split();
             let bytes = head.clone().into_bytes();
             // The rest of a head that is too long is not taken.
-            let writing = crate::spawn::task(async move { drop(write.write_all(&bytes).await) });
+            let writing = holon_platform::spawn::task(async move { drop(write.write_all(&bytes).await) });
             answers.clear();
             let mut part = [0; 4_096];
             while let Ok(count @ 1..) = read.read(&mut part).await {

@@ -25,6 +25,8 @@ use bytes::Bytes;
 use holon_api::{Access, AuthMode};
 use holon_core::model::ModelRef;
 use holon_core::{AgentId, Config};
+use holon_platform::{clock, spawn};
+use holon_text::Secrets;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
@@ -36,7 +38,6 @@ use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
 use super::auth::Policy;
 use super::{About, App, Metrics, Parts, Peers, Shutdown, router, serve};
-use crate::clock;
 use crate::driver::{Driver, Gate, Start};
 use crate::events::Hub;
 use crate::home::Home;
@@ -46,8 +47,6 @@ use crate::perform;
 use crate::perform::model::{Providers, built_in};
 use crate::perform::tool::CommandEnvironment;
 use crate::runtime::{Ended, Runtime};
-use crate::spawn;
-use crate::text::Secrets;
 use crate::trigger_address::{TriggerAddresses, TriggerKey};
 
 pub(super) const TOKEN: &str = "a-control-token";

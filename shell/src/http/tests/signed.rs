@@ -3,12 +3,12 @@
 use axum::http::{Method, Request};
 use bytes::Bytes;
 use hmac::{Hmac, KeyInit, Mac};
+use holon_platform::hex;
 use http_body_util::Full;
 use serde_json::json;
 use sha2::Sha256;
 
 use super::{Scene, Setup, TOKEN, request};
-use crate::hex;
 
 const KEY: &str = "canary-of-the-forge";
 const BODY: &str = r#"{ "action": "closed" }"#;

@@ -9,12 +9,12 @@ use holon_core::model::{Block, CallResult, Item, ModelRequest};
 use holon_core::prompt::{Part, PromptBlock};
 use holon_core::tool::Tool;
 use holon_core::tool::schema::{SchemaMode, schema};
+use holon_text::{TextError, Texts};
 use serde_json::{Value, json};
 
 use super::exchange::Lowering;
 use super::parts::joined;
 use super::provider::ProviderOptions;
-use crate::text::{TextError, Texts};
 
 /// Names of the tools that were called, by the id of the call: a result carries only the id.
 pub(super) struct Calls<'a>(BTreeMap<&'a str, &'a str>);

@@ -21,6 +21,7 @@ use holon_core::Wall;
 use holon_core::model::{
     AnswerBlock, FailureKind, ModelRequest, ProposedCall, StopReason, TokenUsage, TransportDiagnostics,
 };
+use holon_text::Texts;
 use serde_json::Value;
 
 pub use built_in::built_in;
@@ -29,7 +30,6 @@ pub(super) use parts::joined_answer;
 pub use registry::{ProviderError, Providers};
 
 use crate::live::LiveText;
-use crate::text::Texts;
 use anthropic::AnthropicMessages;
 use openai_chat::OpenaiChat;
 use openai_responses::OpenaiResponses;

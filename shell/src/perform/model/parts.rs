@@ -3,8 +3,7 @@
 use holon_core::Text;
 use holon_core::model::AnswerBlock;
 use holon_core::prompt::Part;
-
-use crate::text::{TextError, Texts};
+use holon_text::{TextError, Texts};
 
 /// The parts of a text, one after the other.
 pub fn joined(texts: &Texts, parts: &[Part]) -> Result<String, TextError> {

@@ -8,6 +8,7 @@ mod workspace;
 
 use holon_core::effect::ToolCall;
 use holon_core::tool::{Details, Receipt, Tool, ToolError, ToolErrorKind, ToolFacts};
+use holon_text::{Texts, hash};
 use serde::Serialize;
 
 pub use exec::CommandEnvironment;
@@ -16,7 +17,6 @@ pub(super) use exec::{Commands, Whose};
 pub(super) use workspace::{FoundWorkspace, find as find_workspace};
 
 use super::Settings;
-use crate::text::{Texts, hash};
 
 /// What a tool brought: text for the model, and facts for the runtime.
 struct Success {

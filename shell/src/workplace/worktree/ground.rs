@@ -6,10 +6,10 @@ use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
+use holon_platform::Environment;
 use tokio::sync::watch;
 
 use super::{Site, WorktreeError};
-use crate::settings::Environment;
 use crate::workplace::git::{Git, GitError, Printed, args};
 
 /// Bytes of the list of worktrees: some ten thousand of them.

@@ -1,12 +1,12 @@
 //! From the wire to the runtime's answer. Blocks that the runtime has no use for are skipped.
 
 use holon_core::model::{AnswerBlock, StopReason, TokenUsage};
+use holon_text::Texts;
 use serde_json::Value;
 
 use super::super::exchange::Malformed;
 use super::super::exchange::usage::{count, usage};
 use super::super::{Reply, arguments, proposed};
-use crate::text::Texts;
 
 pub(super) fn read(texts: &Texts, root: &Value) -> Result<Reply, Malformed> {
     let Some(Value::Array(content)) = root.get("content") else {

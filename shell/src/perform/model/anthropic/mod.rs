@@ -5,12 +5,12 @@ mod answer;
 mod request;
 mod stream;
 
+use holon_text::{TextError, Texts};
 use http::header::{HeaderMap, HeaderValue};
 use serde_json::Value;
 
 use super::Reply;
 use super::exchange::{Lowering, Malformed, Protocol};
-use crate::text::{TextError, Texts};
 
 const VERSION: &str = "2023-06-01";
 

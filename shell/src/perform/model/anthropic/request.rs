@@ -3,13 +3,13 @@
 use holon_core::model::{Block, Item};
 use holon_core::prompt::Stability;
 use holon_core::tool::Tool;
+use holon_text::TextError;
 use serde_json::{Value, json};
 
 use super::super::exchange::Lowering;
 use super::super::lower::{Calls, arguments, block_text, conversation, parameters};
 use super::super::parts::joined;
 use super::super::provider::ProviderOptions;
-use crate::text::TextError;
 
 pub(super) fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
     let Lowering { request, spec, .. } = *lowering;

@@ -1,9 +1,9 @@
 //! What of a body is quoted in a failure: one line, bounded, without secrets.
 
 use holon_core::content::clip;
+use holon_text::Texts;
 
 use super::Said;
-use crate::text::Texts;
 
 /// How much is quoted, in bytes.
 const EXCERPT: usize = 400;
@@ -28,8 +28,9 @@ pub(super) fn excerpt(texts: &Texts, said: &Said, body: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use holon_text::Secrets;
+
     use super::*;
-    use crate::text::Secrets;
 
     #[test]
     fn neither_cutting_nor_joining_lines_shows_a_secret() {

@@ -1,6 +1,7 @@
 //! What an answer that is no answer means.
 
 use holon_core::model::{FailureKind, TokenUsage};
+use holon_text::Texts;
 use http::StatusCode;
 use http::header::LOCATION;
 use reqwest::Url;
@@ -9,7 +10,6 @@ use super::super::Failure;
 use super::super::http::{Received, located, shown};
 use super::excerpt::excerpt;
 use super::{Malformed, Said, classify, wait};
-use crate::text::Texts;
 
 /// Where an attempt is made, for what is said about it.
 pub(super) struct Place<'a> {

@@ -17,6 +17,7 @@ pub(super) mod usage;
 mod wait;
 
 use holon_core::model::{FailureKind, ModelRequest, TokenUsage};
+use holon_text::{TextError, Texts};
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use serde_json::Value;
 
@@ -25,7 +26,6 @@ use super::http::{Ask, BODY_BYTES, HttpClient, Received, post};
 use super::provider::ProviderSpec;
 use super::{Failure, Reply};
 use crate::live::LiveText;
-use crate::text::{TextError, Texts};
 pub(super) use said::Said;
 use sniff::Form;
 pub(super) use stream::Shown;

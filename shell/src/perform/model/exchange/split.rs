@@ -87,9 +87,9 @@ fn a_long_line_takes_linear_time() {
     let event = format!(
         "data: {{\"choices\":[{{\"delta\":{{\"content\":\"{text}\"}},\"finish_reason\":\"stop\"}}]}}\n\n"
     );
-    let started = crate::clock::now();
+    let started = holon_platform::clock::now();
     let pieces: Vec<&[u8]> = event.as_bytes().chunks(500).collect();
     let whole = folded::<OpenaiChat>(&pieces).unwrap();
     assert_eq!(whole["choices"][0]["message"]["content"].as_str().map(str::len), Some(text.len()));
-    assert!(crate::clock::since(started).0 < 20_000);
+    assert!(holon_platform::clock::since(started).0 < 20_000);
 }

@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 
+use holon_text::{Pieces, Texts};
 use serde_json::Value;
 use sse_core::{SseDecoder, SseEvent};
 
@@ -10,7 +11,6 @@ use super::super::{Failure, Reply};
 use super::failure::Place;
 use super::{Flow, Fold, Malformed, Protocol, Said};
 use crate::live::LiveText;
-use crate::text::{Pieces, Texts};
 
 /// The text of a stream on its way to people, redacted across its pieces.
 pub(in super::super) struct Shown {

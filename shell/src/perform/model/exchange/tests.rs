@@ -181,7 +181,7 @@ async fn dropping_an_attempt_closes_its_connection() {
     for sent in [vec![], events(&chunk("half"))] {
         let mut server = Server::start([vec![Send::Bytes(sent), Send::Hold]]).await;
         let asking = Asking::new("local", &server.base, ProviderOptions::default());
-        let attempt = crate::spawn::task(async move { asking.ask().await });
+        let attempt = holon_platform::spawn::task(async move { asking.ask().await });
         while server.asked.lock().unwrap().is_empty() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }

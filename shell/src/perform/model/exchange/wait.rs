@@ -1,12 +1,12 @@
 //! When a server says that it may be asked again. Nonsense saturates; the core bounds what it follows.
 
 use holon_core::Wall;
+use holon_platform::clock;
 use http::header::HeaderMap;
 use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimeParser;
 
 use super::Said;
-use crate::clock;
 
 /// How long to wait, in milliseconds: as the headers say, otherwise as the error does.
 pub(super) fn retry_after(headers: &HeaderMap, said: &Said) -> Option<u64> {

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use holon_core::Millis;
 use holon_core::model::FailureKind;
+use holon_platform::spawn;
 use reqwest::redirect::Policy;
 use reqwest::{Certificate, Client, NoProxy, Proxy, Url};
 use rustls::RootCertStore;
@@ -19,7 +20,6 @@ use tokio::sync::OnceCell;
 
 use super::super::provider::ProviderOptions;
 use super::reqwest_client::causes;
-use crate::spawn;
 
 /// A connection that answers no ping for so long is given up, so that the next request doesn't wait on it.
 const PING: Duration = Duration::from_secs(30);

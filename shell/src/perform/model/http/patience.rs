@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use holon_core::model::FailureKind;
 use holon_core::{Millis, Now};
+use holon_platform::clock;
 use reqwest::Url;
 
 use super::super::Failure;
 use super::super::provider::ProviderOptions;
 use super::failure::{located, shown};
-use crate::clock;
 use crate::present::exactly;
 
 #[derive(Clone, Copy)]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use holon_core::Millis;
 use holon_core::model::FailureKind;
+use holon_platform::spawn;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::ServerConfig;
 use rustls::pki_types::PrivateKeyDer;
@@ -15,7 +16,6 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::perform::model::provider::ProviderOptions;
 use crate::perform::model::testing::{Asking, Send, Server, answer, choice, read_request};
-use crate::spawn;
 
 fn says(text: &str) -> Vec<u8> {
     answer(200, &[], choice(&json!({"content": text}), &json!("stop")).to_string().as_bytes())

@@ -2,12 +2,12 @@
 //! would change the meaning.
 
 use holon_core::model::{AnswerBlock, StopReason, TokenUsage};
+use holon_text::Texts;
 use serde_json::Value;
 
 use super::super::exchange::Malformed;
 use super::super::exchange::usage::{count, usage};
 use super::super::{Reply, arguments, proposed};
-use crate::text::Texts;
 
 pub(super) fn read(texts: &Texts, root: &Value) -> Result<Reply, Malformed> {
     let choice = root.pointer("/choices/0").ok_or_else(|| Malformed::shape("it has no choices"))?;

@@ -8,11 +8,11 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
+use holon_text::{TextError, Texts};
 use serde_json::Value;
 
 use super::Reply;
 use super::exchange::{Lowering, Malformed, Protocol};
-use crate::text::{TextError, Texts};
 
 pub(super) struct OpenaiChat;
 

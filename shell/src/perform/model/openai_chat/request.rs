@@ -2,13 +2,13 @@
 
 use holon_core::model::{Block, Item};
 use holon_core::tool::Tool;
+use holon_text::{TextError, Texts};
 use serde_json::{Value, json};
 
 use super::super::exchange::Lowering;
 use super::super::lower::{Calls, arguments, conversation, instructions, parameters};
 use super::super::parts::joined;
 use super::super::provider::ProviderOptions;
-use crate::text::{TextError, Texts};
 
 pub(super) fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
     let Lowering { texts, request, spec } = *lowering;

@@ -2,13 +2,13 @@
 //! skipped; so are kinds of items that are not known yet.
 
 use holon_core::model::{AnswerBlock, StopReason, TokenUsage};
+use holon_text::Texts;
 use serde_json::Value;
 
 use super::super::exchange::usage::{count, usage};
 use super::super::exchange::{Malformed, Said};
 use super::super::{Reply, arguments, proposed};
 use super::freeform;
-use crate::text::Texts;
 
 pub(super) fn read(texts: &Texts, root: &Value) -> Result<Reply, Malformed> {
     let status = root.get("status").and_then(Value::as_str);

@@ -3,9 +3,8 @@
 
 use holon_core::Text;
 use holon_core::tool::{ApplyPatch, Tool};
+use holon_text::{TextError, Texts};
 use serde_json::{Value, json};
-
-use crate::text::{TextError, Texts};
 
 /// A unified diff, with the headers that git adds. Counts of lines are the applier's business.
 const GRAMMAR: &str = r"start: file+

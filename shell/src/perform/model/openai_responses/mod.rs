@@ -6,11 +6,11 @@ mod freeform;
 mod request;
 mod stream;
 
+use holon_text::{TextError, Texts};
 use serde_json::Value;
 
 use super::Reply;
 use super::exchange::{Lowering, Malformed, Protocol};
-use crate::text::{TextError, Texts};
 
 pub(super) struct OpenaiResponses;
 

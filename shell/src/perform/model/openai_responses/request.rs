@@ -2,6 +2,7 @@
 
 use holon_core::model::{Block, CallResult, Item};
 use holon_core::tool::Tool;
+use holon_text::{TextError, hash};
 use serde_json::{Value, json};
 
 use super::super::exchange::Lowering;
@@ -9,7 +10,6 @@ use super::super::lower::{Calls, arguments, conversation, instructions, paramete
 use super::super::parts::joined;
 use super::super::provider::ProviderOptions;
 use super::freeform;
-use crate::text::{TextError, hash};
 
 pub(super) fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
     let Lowering { texts, request, spec } = *lowering;

@@ -36,11 +36,11 @@ use std::time::Duration;
 use holon_core::content::clip;
 use holon_core::model::{AnswerBlock, FailureKind, Item, ModelRequest, StopReason, TokenUsage};
 use holon_core::prompt::Part;
+use holon_text::Texts;
 
 pub use scenario::ScenarioError;
 
 use super::{Failure, Reply, proposed};
-use crate::text::Texts;
 use scenario::{Expect, Fail, Round, Scenario};
 
 /// Consumed failures that are remembered.

@@ -5,9 +5,9 @@ use holon_core::model::{Block, CallResult, ModelRef};
 use holon_core::prompt::{PromptCache, PromptFrame};
 use holon_core::tool::{Receipt, ToolFacts};
 use holon_core::{AgentId, Millis, Text};
+use holon_text::Secrets;
 
 use super::*;
-use crate::text::Secrets;
 
 fn texts() -> Texts {
     Texts::new(Secrets::default(), Box::new(|_| Ok(None)))

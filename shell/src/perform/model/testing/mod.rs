@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use holon_core::model::{AttemptFailure, ModelAnswer, ModelRequest};
 use holon_core::{OpId, Outcome};
+use holon_text::{Secrets, Texts};
 use serde_json::Value;
 
 pub(super) use request::request;
@@ -19,7 +20,6 @@ use super::provider::{Credential, ProviderOptions, ProviderSpec};
 use crate::live::{Live, LiveSink};
 use crate::perform::tool::CommandEnvironment;
 use crate::perform::{Performers, Settings};
-use crate::text::{Secrets, Texts};
 
 pub(super) const KEY: &str = "sk-canary-123456";
 

@@ -4,8 +4,7 @@ use holon_core::model::{Block, CallResult, Item, ModelRef, ModelRequest};
 use holon_core::prompt::{Part, PromptBlock, PromptCache, PromptFrame, Stability};
 use holon_core::tool::{Receipt, Tool, ToolError, ToolErrorKind, ToolFacts};
 use holon_core::{AgentId, Millis, Text};
-
-use crate::text::Texts;
+use holon_text::Texts;
 
 /// A request with everything in it that a transport has to care about.
 pub(in super::super) fn request(texts: &Texts, model: &str, timeout: u64) -> ModelRequest {

@@ -1,12 +1,11 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use holon_platform::spawn;
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
-
-use crate::spawn;
 
 /// One thing that a server does with a connection.
 #[derive(Clone)]

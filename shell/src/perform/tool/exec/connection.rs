@@ -12,13 +12,13 @@ use std::time::Duration;
 use holon_core::AgentId;
 use holon_core::outcome::SupervisorIdentity;
 use holon_core::tool::ToolErrorKind;
+use holon_text::trigger_signature;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::process::{Child, Command};
 
 use super::place::{self, Place};
 use super::{Refusal, Settings};
-use crate::seal;
 use crate::supervise::protocol::{self, Hidden, Identity, Plan, Say, Tell};
 use crate::supervise::{SOCKET, SUPERVISE, inside};
 
@@ -204,7 +204,7 @@ pub(super) fn environment(
     all.push(("HOLON_RUNTIME".into(), "1".into()));
     all.push((super::AGENT_HOME.into(), settings.agent_home(agent).into()));
     all.push(("HOLON_AGENT_ID".into(), agent.as_str().into()));
-    all.extend(address.map(|address| (seal::VARIABLE.into(), address.into())));
+    all.extend(address.map(|address| (trigger_signature::VARIABLE.into(), address.into())));
     if plan.items.iter().any(|item| item.tty) && !settings.environment.has("TERM") {
         all.push(("TERM".into(), "xterm-256color".into()));
     }

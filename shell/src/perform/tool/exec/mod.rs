@@ -26,15 +26,15 @@ use holon_core::ids::TaskId;
 use holon_core::outcome::{CommandEnd, CommandSpec, SupervisorIdentity, ToolOutcome};
 use holon_core::tool::{Receipt, ToolError, ToolErrorKind};
 use holon_core::{AgentId, Millis, OpId};
+use holon_platform::spawn;
+use holon_text::Texts;
 use tokio::task::JoinHandle;
 
 use super::super::Settings;
 use super::{Refusal, receipt};
-use crate::spawn;
 use crate::supervise::process::{self, Led};
 use crate::supervise::protocol::Hidden;
 use crate::supervise::record::{self, End, ExitRecord};
-use crate::text::Texts;
 use connection::{Prepared, Variables};
 use place::Place;
 use spare::Spare;

@@ -8,9 +8,9 @@ use std::slice;
 
 use holon_core::AgentId;
 use holon_core::outcome::SupervisorIdentity;
+use holon_platform::entropy;
 
 use crate::confine;
-use crate::entropy;
 use crate::perform::Settings;
 use crate::supervise::{KEY, log_files};
 use crate::tasks;

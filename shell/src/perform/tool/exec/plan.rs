@@ -8,13 +8,13 @@ use holon_core::outcome::CommandSpec;
 use holon_core::tool::arguments::{BatchItem, DuplicatePolicy};
 use holon_core::tool::{ExecCommand, ExecCommandBatch, Tool, ToolErrorKind, arguments};
 use holon_core::{AgentId, Millis};
+use holon_platform::open_files;
+use holon_text::{Texts, hash};
 
 use super::super::root::Root;
 use super::place::outputs;
 use super::{Refusal, Settings};
-use crate::open_files;
 use crate::supervise::protocol::{Input, Item, LOG_BYTES, Plan, Refused};
-use crate::text::{Texts, hash};
 
 const MIN_TOKENS: u64 = 64;
 const CHARACTERS_PER_TOKEN: u64 = 4;

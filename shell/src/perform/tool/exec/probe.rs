@@ -9,6 +9,7 @@ use std::time::Duration;
 use holon_core::host::Found;
 use holon_core::outcome::{CommandSpec, SupervisorIdentity};
 use holon_core::{AgentId, OpId};
+use holon_text::Texts;
 
 use super::connection::Connection;
 use super::place::{self, FOLDERS, Place};
@@ -17,7 +18,6 @@ use super::{Commands, Executing, Settings, lock, told};
 use crate::supervise::process;
 use crate::supervise::protocol::{Say, Tell};
 use crate::supervise::record::{self, ExitRecord};
-use crate::text::Texts;
 
 /// Between two looks at whether a supervisor has left.
 const PAUSE: Duration = Duration::from_millis(20);

@@ -8,11 +8,11 @@ use holon_core::agent::task::Task;
 use holon_core::outcome::SupervisorIdentity;
 use holon_core::tool::InputReceipt;
 use holon_core::{AgentId, OpId};
+use holon_platform::spawn;
 
 use super::connection::Connection;
 use super::place::Place;
 use super::{Commands, Executing, Settings, lock};
-use crate::spawn;
 use crate::supervise::process;
 use crate::supervise::protocol::{Identity, Say, Tell};
 use crate::supervise::record::ExitRecord;

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use holon_core::content::clip;
 use holon_core::tool::{Tool, ToolErrorKind, ToolFacts};
+use holon_text::Texts;
 use serde::Serialize;
 
 use super::super::{Refusal, Success};
@@ -12,7 +13,6 @@ use super::{INTERRUPTED, artifact, output};
 use crate::supervise::Kept;
 use crate::supervise::protocol::{Item, Plan};
 use crate::supervise::record::{End, ItemEnd, Remains};
-use crate::text::Texts;
 
 /// Bytes of a command that a batch repeats, so that its results can be told apart.
 const CMD: usize = 200;
@@ -273,8 +273,9 @@ fn batch(texts: &Texts, place: &Place, plan: &Plan, ends: &[ItemEnd]) -> Success
 
 #[cfg(test)]
 mod tests {
+    use holon_text::Secrets;
+
     use super::*;
-    use crate::text::Secrets;
 
     #[test]
     fn the_output_of_an_error_is_found_again() {

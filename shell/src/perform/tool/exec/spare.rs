@@ -8,11 +8,11 @@ use std::mem;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
+use holon_platform::spawn;
 use tokio::task::JoinHandle;
 
 use super::connection::{Supervisor, Variables};
 use super::{Settings, lock};
-use crate::spawn;
 
 /// Before anything is done for a next command, the result of this one goes on record and to the model.
 const FIRST_THE_RESULT: Duration = Duration::from_millis(5);

@@ -21,12 +21,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use holon_core::tool::{ApplyPatch, ToolErrorKind, ToolFacts, arguments};
+use holon_platform::spawn;
 use serde::Serialize;
 
 use super::root::Root;
 use super::{Refusal, Success};
 use crate::remains::Remains;
-use crate::spawn;
 use refusal::{failed, rejected};
 
 /// What the model reads.

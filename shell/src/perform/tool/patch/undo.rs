@@ -6,8 +6,9 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use holon_text::hash;
+
 use super::journal::{Entry, Journal, sync};
-use crate::text::hash;
 
 /// Puts every file back that is as the patch left it, in the opposite order. Returns those that are neither
 /// as before nor as the patch left them: whoever changed them keeps the change.

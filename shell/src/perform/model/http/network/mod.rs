@@ -6,6 +6,7 @@ mod turn;
 use std::time::Duration;
 
 use bytes::Bytes;
+use holon_platform::spawn;
 use http::header::HOST;
 use http::{HeaderValue, Request, Uri};
 use http_body_util::{BodyExt, Full};
@@ -21,7 +22,6 @@ use super::http_client::{Answer, Broken, How, HttpClient, Sending};
 use crate::perform::model::Providers;
 use crate::perform::model::provider::ProviderOptions;
 use crate::perform::model::testing::{answer, choice, events, read_request, spec};
-use crate::spawn;
 
 const PROVIDER: &str = "provider";
 const PORT: u16 = 80;

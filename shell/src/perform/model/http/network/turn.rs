@@ -10,6 +10,7 @@ use holon_core::event::TurnFact;
 use holon_core::message::{AdmissionContext, Ingress, Surface};
 use holon_core::model::{FailureKind, ModelRef};
 use holon_core::{AgentId, Config, Event, EventSeq, Input, Millis};
+use holon_text::Secrets;
 use tempfile::TempDir;
 
 use super::{PROVIDER, Server, host, providers};
@@ -21,7 +22,6 @@ use crate::perform;
 use crate::perform::model::provider::ProviderOptions;
 use crate::perform::tool::CommandEnvironment;
 use crate::runtime::Runtime;
-use crate::text::Secrets;
 
 async fn begin(home: &Path) -> Runtime {
     let options = ProviderOptions {

@@ -125,8 +125,7 @@ mod armed {
     use rustix::process::{Signal, getpid, kill_process};
 
     use super::Point;
-    use crate::settings::Environment;
-    use crate::spawn;
+    use crate::{Environment, spawn};
 
     /// Where this process dies.
     struct Armed {

@@ -1,12 +1,12 @@
 //! Bytes as hexadecimal digits.
 
 /// Two digits for each.
-pub(crate) fn write(bytes: &[u8]) -> String {
+pub fn write(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The bytes of so many digits, and of nothing else.
-pub(crate) fn read<const N: usize>(digits: &str) -> Option<[u8; N]> {
+pub fn read<const N: usize>(digits: &str) -> Option<[u8; N]> {
     if digits.len() != 2 * N || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return None;
     }

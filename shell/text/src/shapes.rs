@@ -351,7 +351,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::{Redactor, Secrets};
-    use crate::clock;
+    use holon_platform::clock;
 
     /// Put together here, so that no file of this project holds what a scanner would report.
     fn tokens() -> Vec<(&'static str, String)> {

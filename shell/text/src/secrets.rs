@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use super::scan::{Look, Piece, State, show, text};
 use super::shapes;
-use crate::seal;
+use crate::trigger_signature as signature;
 
 /// Shorter values are no secrets: they would redact ordinary words.
 pub const LEAST_CHARS: usize = 8;
@@ -85,7 +85,7 @@ impl Secrets {
         for value in &self.values {
             self.begins.note(value.form.as_bytes());
         }
-        self.begins.note(seal::BEGINS);
+        self.begins.note(signature::BEGINS);
         if self.shapes {
             shapes::beginnings().for_each(|pair| self.begins.note(&pair));
         }
@@ -140,7 +140,7 @@ impl Secrets {
     pub fn reach(&self) -> usize {
         let shapes = if self.shapes { shapes::REACH } else { 0 };
         // They are sorted.
-        self.values.first().map_or(0, |value| value.form.len()).max(seal::BYTES).max(shapes)
+        self.values.first().map_or(0, |value| value.form.len()).max(signature::BYTES).max(shapes)
     }
 
     /// Where they stand, in order, with their names; those that overlap are one.
@@ -178,7 +178,7 @@ impl Secrets {
             let begins = form.char_indices().map(|(at, _)| at).skip(1);
             begins.filter(|begins| text.starts_with(&form[*begins..])).map(|begins| form.len() - begins)
         });
-        ended.max().unwrap_or(0).max(seal::ended_at_start(text))
+        ended.max().unwrap_or(0).max(signature::ended_at_start(text))
     }
 }
 
@@ -200,14 +200,14 @@ impl Secrets {
     /// Which known value begins a text. Where a longer one may, that is waited for.
     pub(super) fn known_at(&self, rest: &[u8], ended: bool) -> Known<'_> {
         let longer = |form: &[u8]| form.len() > rest.len() && form.starts_with(rest);
-        let sealed = rest.get(..seal::BYTES).is_some_and(seal::begins);
-        let may_be_sealed = rest.len() < seal::BYTES && seal::begins(rest);
-        if !ended && (may_be_sealed || self.values.iter().any(|value| longer(value.form.as_bytes()))) {
+        let is_signature = rest.get(..signature::BYTES).is_some_and(signature::begins);
+        let may_be_signature = rest.len() < signature::BYTES && signature::begins(rest);
+        if !ended && (may_be_signature || self.values.iter().any(|value| longer(value.form.as_bytes()))) {
             return Known::Undecided;
         }
         match self.values.iter().find(|value| rest.starts_with(value.form.as_bytes())) {
             Some(Value { name, form }) => Known::Value { name, bytes: form.len() },
-            None if sealed => Known::Value { name: seal::VARIABLE, bytes: seal::BYTES },
+            None if is_signature => Known::Value { name: signature::VARIABLE, bytes: signature::BYTES },
             None => Known::Nothing,
         }
     }
@@ -345,7 +345,7 @@ mod tests {
         let named = [("A", "canary-ß-1"), ("B", "ß-1-more-of-it"), ("C", "abababab")];
         let secrets = Secrets::new(named.map(|(name, value)| (name.into(), value.into())));
         assert_eq!((secrets.reach(), Secrets::default().reach()), (shapes::REACH, shapes::REACH));
-        assert_eq!(Secrets::default().with_shapes(false).reach(), seal::BYTES);
+        assert_eq!(Secrets::default().with_shapes(false).reach(), signature::BYTES);
         let text = "x canary-ß-1 canary-ß-1-more-of-it ababababab y";
         let found: Vec<_> =
             secrets.find(text).into_iter().map(|(range, name)| (&text[range], name)).collect();
@@ -374,13 +374,13 @@ mod tests {
     /// Of whichever agent and generation: the form alone tells.
     #[test]
     fn the_signature_of_a_trigger_is_found_also_where_a_cut_goes_through_it() {
-        let (secrets, sealed) = (Secrets::default(), seal::seal(&[0xab; 32]));
-        let text = format!("hwt_no and ä{sealed}{sealed}hwt_");
+        let (secrets, signature) = (Secrets::default(), signature::write(&[0xab; 32]));
+        let text = format!("hwt_no and ä{signature}{signature}hwt_");
         let found: Vec<_> =
             secrets.find(&text).into_iter().map(|(range, _)| text[range].to_owned()).collect();
-        assert_eq!(found, [sealed.clone(), sealed.clone()]);
-        for cut in 1..seal::BYTES {
-            let (head, tail) = sealed.split_at(cut);
+        assert_eq!(found, [signature.clone(), signature.clone()]);
+        for cut in 1..signature::BYTES {
+            let (head, tail) = signature.split_at(cut);
             let shown =
                 (secrets.redact_head(&format!("say {head}")), secrets.redact_tail(&format!("{tail} it")));
             assert!(!shown.0.contains("ab") && !shown.1.contains("ab"), "{shown:?}");

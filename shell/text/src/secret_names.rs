@@ -70,7 +70,7 @@ const ABOUT: &[&str] = &[
 ];
 
 /// Whether a variable of this name and value is a credential.
-pub(super) fn is_secret(name: &str, value: &str) -> bool {
+pub fn is_secret(name: &str, value: &str) -> bool {
     let upper = name.to_ascii_uppercase();
     let words: Vec<&str> =
         upper.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();

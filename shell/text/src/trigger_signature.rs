@@ -1,26 +1,26 @@
 //! What the signature in a trigger's address looks like, wherever it stands: by its form alone it is known as a secret,
 //! of whichever agent and generation it is.
 
-use crate::hex;
+use holon_platform::hex;
 
 /// Where commands find the address, and what stands for a signature that was replaced.
-pub(crate) const VARIABLE: &str = "HOLON_EXTERNAL_TRIGGER_URL";
+pub const VARIABLE: &str = "HOLON_EXTERNAL_TRIGGER_URL";
 
 /// What each begins with.
-pub(crate) const BEGINS: &[u8] = b"hwt_";
+pub const BEGINS: &[u8] = b"hwt_";
 /// Hexadecimal digits.
 const DIGITS: usize = 64;
 const ENDS: &[u8] = b"_hwt";
 /// Bytes of one.
-pub(crate) const BYTES: usize = BEGINS.len() + DIGITS + ENDS.len();
+pub const BYTES: usize = BEGINS.len() + DIGITS + ENDS.len();
 
 /// A signature as it is written.
-pub(crate) fn seal(digest: &[u8; DIGITS / 2]) -> String {
+pub fn write(digest: &[u8; DIGITS / 2]) -> String {
     format!("hwt_{}_hwt", hex::write(digest))
 }
 
 /// The signature that is written like this.
-pub(crate) fn unseal(text: &str) -> Option<[u8; DIGITS / 2]> {
+pub fn read(text: &str) -> Option<[u8; DIGITS / 2]> {
     if !(text.len() == BYTES && fits(text.as_bytes(), 0)) {
         return None;
     }
@@ -28,12 +28,12 @@ pub(crate) fn unseal(text: &str) -> Option<[u8; DIGITS / 2]> {
 }
 
 /// Whether a text may go on as one: its beginning, or all of it.
-pub(crate) fn begins(text: &[u8]) -> bool {
+pub fn begins(text: &[u8]) -> bool {
     !text.is_empty() && text.len() <= BYTES && fits(text, 0)
 }
 
 /// Bytes at the beginning of a text that may be the end of one which began before a cut, with something of its secret.
-pub(crate) fn ended_at_start(text: &str) -> usize {
+pub fn ended_at_start(text: &str) -> usize {
     let ends = (ENDS.len() + 1..BYTES).rev();
     let bytes = text.as_bytes();
     ends.filter(|length| *length <= bytes.len())
@@ -58,17 +58,17 @@ mod tests {
     #[test]
     fn one_is_written_and_read() {
         let digest = std::array::from_fn(|at| u8::try_from(at * 7).unwrap_or(255));
-        let sealed = seal(&digest);
-        assert_eq!((sealed.len(), unseal(&sealed)), (BYTES, Some(digest)));
-        for wrong in ["", "hwt__hwt", &sealed[1..], &sealed.to_uppercase(), &format!("{sealed}0")] {
-            assert_eq!(unseal(wrong), None, "{wrong}");
+        let written = write(&digest);
+        assert_eq!((written.len(), read(&written)), (BYTES, Some(digest)));
+        for wrong in ["", "hwt__hwt", &written[1..], &written.to_uppercase(), &format!("{written}0")] {
+            assert_eq!(read(wrong), None, "{wrong}");
         }
     }
 
     #[test]
     fn the_beginning_of_one_may_become_one() {
-        let sealed = seal(&[0xab; 32]);
-        assert!(begins(b"h") && begins(sealed.as_bytes()) && !begins(b"hut") && !begins(b""));
+        let written = write(&[0xab; 32]);
+        assert!(begins(b"h") && begins(written.as_bytes()) && !begins(b"hut") && !begins(b""));
         assert_eq!(ended_at_start("wt and more"), 0);
     }
 }

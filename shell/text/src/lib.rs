@@ -2,8 +2,11 @@
 //! the ledger has stored it, and is looked up again when a performer needs it.
 
 mod scan;
+mod secret_names;
 mod secrets;
 mod shapes;
+pub mod trigger_signature;
+pub mod variables;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -38,12 +41,12 @@ pub struct Texts {
 
 struct Inner {
     /// Text that no durable record names yet.
-    pending: Shelf,
-    cached: Shelf,
+    pending: Bounded,
+    cached: Bounded,
 }
 
 /// Texts up to a bound; the oldest leave first.
-struct Shelf {
+struct Bounded {
     texts: BTreeMap<ContentId, Arc<str>>,
     oldest_first: VecDeque<ContentId>,
     bytes: usize,
@@ -61,7 +64,7 @@ pub enum TextError {
 
 impl Texts {
     pub fn new(secrets: Secrets, reader: Reader) -> Self {
-        let inner = Inner { pending: Shelf::new(PENDING_BYTES), cached: Shelf::new(CACHE_BYTES) };
+        let inner = Inner { pending: Bounded::new(PENDING_BYTES), cached: Bounded::new(CACHE_BYTES) };
         let inner = Arc::new(Mutex::new(inner));
         Self { inner, reader: Arc::new(reader), secrets: Arc::new(secrets) }
     }
@@ -156,7 +159,7 @@ impl Inner {
     }
 }
 
-impl Shelf {
+impl Bounded {
     fn new(limit: usize) -> Self {
         Self { texts: BTreeMap::new(), oldest_first: VecDeque::new(), bytes: 0, limit }
     }
@@ -218,15 +221,15 @@ mod tests {
     }
 
     #[test]
-    fn a_shelf_keeps_to_its_bound() {
+    fn a_store_keeps_to_its_bound() {
         const EACH: usize = ENTRY_BYTES + 30;
-        let mut shelf = Shelf::new(3 * EACH + 10);
+        let mut store = Bounded::new(3 * EACH + 10);
         for number in 0..10_u8 {
-            shelf.put(ContentId([number; 32]), Arc::from("x".repeat(30)));
+            store.put(ContentId([number; 32]), Arc::from("x".repeat(30)));
         }
-        assert_eq!((shelf.texts.len(), shelf.oldest_first.len(), shelf.bytes), (3, 3, 3 * EACH));
-        assert!(shelf.take(ContentId([9; 32])).is_some());
-        assert!(shelf.take(ContentId([0; 32])).is_none());
-        assert_eq!((shelf.texts.len(), shelf.oldest_first.len(), shelf.bytes), (2, 2, 2 * EACH));
+        assert_eq!((store.texts.len(), store.oldest_first.len(), store.bytes), (3, 3, 3 * EACH));
+        assert!(store.take(ContentId([9; 32])).is_some());
+        assert!(store.take(ContentId([0; 32])).is_none());
+        assert_eq!((store.texts.len(), store.oldest_first.len(), store.bytes), (2, 2, 2 * EACH));
     }
 }

@@ -4,11 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::sync::OnceLock;
 
-use reqwest::Url;
-
-use super::secret_names::is_secret;
-use crate::text::{LEAST_CHARS, Secrets};
-
 /// The variables that the runtime looks at.
 #[derive(Debug, Clone, Default)]
 pub struct Environment {
@@ -43,6 +38,11 @@ impl Environment {
         environment
     }
 
+    /// Every variable that is text.
+    pub fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.variables.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
     /// A variable that is set to something.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
@@ -62,37 +62,6 @@ impl Environment {
     pub fn variables(&self) -> impl Iterator<Item = (OsString, OsString)> {
         self.variables.iter().map(|(name, value)| (name.into(), value.into()))
     }
-
-    /// Values that must never be seen, with the names that stand for them: what names give away, and passwords
-    /// inside the addresses of servers and proxies.
-    pub fn secrets(&self) -> impl Iterator<Item = (String, String)> {
-        let secrets = self.variables.iter().filter_map(|(name, value)| {
-            let secret = if is_secret(name, value) { Some(value.clone()) } else { password_of(name, value) };
-            secret.filter(|secret| secret.chars().count() >= LEAST_CHARS).map(|secret| (name.clone(), secret))
-        });
-        secrets.take(MOST_SECRETS)
-    }
-
-    /// Whether the whole value of a variable is a credential, by its name or by its shape.
-    pub fn is_secret(&self, name: &str) -> bool {
-        let shaped = |value: &str| !Secrets::default().find(value).is_empty();
-        self.get(name).is_some_and(|value| is_secret(name, value) || shaped(value))
-    }
-}
-
-/// Credentials of an environment, at most: each of them is looked for in every text.
-const MOST_SECRETS: usize = 1_000;
-
-fn password_of(name: &str, value: &str) -> Option<String> {
-    let ends = ["_URL", "_URI", "_DSN", "_PROXY"];
-    let upper = name.to_ascii_uppercase();
-    if ends.iter().any(|end| upper.ends_with(end)) { password(value) } else { None }
-}
-
-/// The password inside an address.
-pub(super) fn password(url: &str) -> Option<String> {
-    let url = Url::parse(url.trim()).ok()?;
-    url.password().map(ToOwned::to_owned)
 }
 
 #[cfg(test)]
@@ -107,20 +76,5 @@ mod tests {
         let environment = Environment::of([("A".into(), odd), ("B".into(), "text".into())]);
         assert!(environment.is_not_text("A") && !environment.is_not_text("B"));
         assert_eq!((environment.get("A"), environment.get("B")), (None, Some("text")));
-    }
-
-    #[test]
-    fn names_and_addresses_give_secrets_away() {
-        let pairs = [
-            ("X_API_KEY", "the-key-1"),
-            ("https_proxy", "http://me:pass-word@h:1"),
-            ("A_URL", "http://h"),
-            ("B", "b"),
-            ("SHORT_TOKEN", "key"),
-        ];
-        let environment = Environment::new(pairs.map(|(name, value)| (name.to_owned(), value.to_owned())));
-        let secrets: Vec<_> = environment.secrets().collect();
-        let expected = [("X_API_KEY", "the-key-1"), ("https_proxy", "pass-word")];
-        assert_eq!(secrets, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
     }
 }

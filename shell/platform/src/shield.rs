@@ -7,8 +7,6 @@ use std::os::unix::fs::FileExt;
 
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
-use crate::settings::Environment;
-
 /// Largest environment that is gone through.
 const ENVIRONMENT_BYTES: u64 = 8 << 20;
 
@@ -22,15 +20,15 @@ pub fn hide_memory() -> io::Result<()> {
 }
 
 /// For a process that executes commands: takes secrets out of the environment that it was started with, once
-/// [`Environment`] has them, and hides its memory. To be done before there are other threads, and before
+/// [`Environment`](crate::Environment) has them, and hides its memory. To be done before there are other threads, and before
 /// [`hide_memory`]. A kernel that does not let a process write there still hides it from everybody but root.
-pub fn cover(environment: &Environment) {
-    forget(environment).ok();
+pub fn cover(is_secret: impl Fn(&str) -> bool) {
+    forget(is_secret).ok();
     hide_memory().ok();
 }
 
 /// Overwrites the values in the block that `/proc/self/environ` shows: they end where they begin.
-fn forget(environment: &Environment) -> io::Result<()> {
+fn forget(is_secret: impl Fn(&str) -> bool) -> io::Result<()> {
     let stat = fs::read_to_string("/proc/self/stat")?;
     let (begins, ends) =
         block(&stat).ok_or_else(|| io::Error::other("/proc/self/stat names no environment"))?;
@@ -44,7 +42,7 @@ fn forget(environment: &Environment) -> io::Result<()> {
         let name = entry.split(|byte| *byte == b'=').next().unwrap_or_default();
         let value = at + name.len() as u64 + 1;
         let bytes = entry.len().saturating_sub(name.len() + 1);
-        if bytes > 0 && std::str::from_utf8(name).is_ok_and(|name| environment.is_secret(name)) {
+        if bytes > 0 && std::str::from_utf8(name).is_ok_and(&is_secret) {
             memory.write_all_at(&vec![0; bytes], value)?;
         }
         at += entry.len() as u64 + 1;
