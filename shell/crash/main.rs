@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use holon_platform::crash_point::Point;
-use holon_shell::{cli, supervise};
+use holon_shell::cli;
 
 fn main() -> ExitCode {
     holon_platform::build::of_commit(holon_commit::commit!());
@@ -14,5 +14,5 @@ fn main() -> ExitCode {
             Err(_) => ExitCode::FAILURE,
         };
     }
-    supervise::asked(std::env::args_os()).unwrap_or_else(cli::main)
+    holon_supervise::asked(std::env::args_os()).unwrap_or_else(cli::main)
 }

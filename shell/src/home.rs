@@ -16,7 +16,6 @@ use rustix::fs::{Mode, mkdirat, open};
 use rustix::io::Errno;
 
 use self::draft::{Draft, FOLDER, put};
-use crate::settings::Origin;
 
 /// Paths below one home. Making one creates nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,15 +76,6 @@ impl Home {
             return Err(HomeError::NotAFolder { path: root });
         }
         Ok(Self { root })
-    }
-
-    /// Where the home that [`Home::find`] finds is named.
-    pub fn origin(flag: Option<&Path>, environment: &Environment) -> Origin {
-        match (flag, environment.get("HOLON_HOME")) {
-            (Some(_), _) => Origin::Flag { flag: "--home".to_owned() },
-            (None, Some(_)) => Origin::Environment { variable: "HOLON_HOME".to_owned() },
-            (None, None) => Origin::Default,
-        }
     }
 
     pub fn root(&self) -> &Path {

@@ -5,5 +5,5 @@ compile_error!("crash points are for the binary `holon-crash` alone: --bin holon
 
 fn main() -> std::process::ExitCode {
     holon_platform::build::of_commit(holon_commit::commit!());
-    holon_shell::supervise::asked(std::env::args_os()).unwrap_or_else(holon_shell::cli::main)
+    holon_supervise::asked(std::env::args_os()).unwrap_or_else(holon_shell::cli::main)
 }

@@ -10,8 +10,9 @@ use std::time::Duration;
 
 use holon_core::tool::ToolErrorKind;
 use holon_core::{Millis, OpId};
-use holon_shell::supervise::record::{self, ExitRecord};
-use holon_shell::supervise::{SUPERVISE, process};
+use holon_platform::process;
+use holon_supervise::SUPERVISE;
+use holon_supervise::record::{self, ExitRecord};
 use place::{Place, wait_for};
 use serde_json::json;
 

@@ -4,10 +4,9 @@ mod supervised;
 
 use std::time::Duration;
 
-use holon_shell::output_log;
-use holon_shell::supervise::log_files;
-use holon_shell::supervise::protocol::{INPUT_BYTES, Input, Say, Tell};
-use holon_shell::supervise::record::End;
+use holon_supervise::protocol::{INPUT_BYTES, Input, Say, Tell};
+use holon_supervise::record::End;
+use holon_supervise::{log_files, output_log};
 use holon_text::{Secrets, Texts};
 use supervised::{Supervised, wait_for};
 
@@ -203,7 +202,7 @@ fn a_stop_of_a_command_that_has_ended_leaves_its_status() {
         let main = supervised.command();
         supervised.signal("-STOP");
         std::fs::write(supervised.work().join("over"), "").unwrap();
-        wait_for(|| holon_shell::supervise::process::stat(main).is_some_and(|stat| stat.ended));
+        wait_for(|| holon_platform::process::stat(main).is_some_and(|stat| stat.ended));
         supervised.runtime.say(&Say::Stop { force });
         supervised.signal("-CONT");
         assert_eq!(supervised.ended().end, End::Exited { status: 7 });
@@ -211,7 +210,7 @@ fn a_stop_of_a_command_that_has_ended_leaves_its_status() {
         let mut supervised = Supervised::start("setsid sleep 61 & touch begun; exit 7", |_| {});
         supervised.until_begun();
         let main = supervised.command();
-        wait_for(|| holon_shell::supervise::process::stat(main).is_none_or(|stat| stat.ended));
+        wait_for(|| holon_platform::process::stat(main).is_none_or(|stat| stat.ended));
         supervised.runtime.say(&Say::Stop { force });
         let end = supervised.ended();
         assert_eq!(end.end, End::Exited { status: 7 });

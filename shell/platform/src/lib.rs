@@ -8,6 +8,7 @@ pub mod entropy;
 mod environment;
 pub mod hex;
 pub mod open_files;
+pub mod process;
 pub mod shield;
 pub mod spawn;
 pub mod threads;

@@ -7,10 +7,10 @@ use std::process::{Output, Stdio};
 use std::time::Duration;
 
 use holon_platform::{Environment, spawn};
+use holon_supervise::Helper;
 use tokio::process::Command;
 
 use super::status::{self, Status};
-use crate::supervise::Helper;
 
 /// The longest time that one question may take.
 const PATIENCE: Duration = Duration::from_secs(2);

@@ -10,11 +10,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use holon_platform::{Environment, spawn};
+use holon_supervise::Helper;
+use holon_supervise::confine::{Confinement, Network};
 use tokio::task::JoinHandle;
 
-use crate::confine::{Confinement, Network};
 use crate::driver::{Gate, Latch};
-use crate::supervise::Helper;
+use crate::home::Home;
 use git::Git;
 use print::Print;
 use status::Status;
@@ -56,7 +57,7 @@ impl Before {
         };
         // The filters that a repository names run with it, and commands may have named them: where the kernel can, they
         // are held back, whatever the profile.
-        let confinement = Confinement::new(Network::On, &[], None, top).ok();
+        let confinement = Confinement::new(Network::On, &[], None, top, Home::shared(top)).ok();
         let helper = helper.zip(confinement);
         let helper = helper.map(|(helper, kernel)| Helper::new(helper, kernel.for_worktrees(top, top)));
         let (git, top) = (Git::new(workspace, environment, helper), top.to_owned());

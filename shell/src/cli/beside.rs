@@ -25,7 +25,6 @@ use crate::ledger::{Reader, text_reader};
 use crate::report::{Ended, RunFold, RunReport};
 use crate::screen::Tone;
 use crate::settings::Settings;
-use crate::supervise;
 
 /// The runtime that has the home, if one is ready.
 pub(super) fn living(home: &Home) -> Option<Metadata> {
@@ -50,7 +49,8 @@ pub(super) async fn run(
     let client = Client::at(socket).with_token(token);
     let workspace = PathBuf::from(&errand.execution.execution_root);
     // Tools of another process can't be made to wait for the look, which takes less than a model's answer.
-    let (before_files, gate) = Before::look(&workspace, &errand.environment, Some(&supervise::program()));
+    let (before_files, gate) =
+        Before::look(&workspace, &errand.environment, Some(&holon_supervise::program()));
     drop(gate);
     let before = Box::pin(ending.or(ensure_agent(&errand, &client))).await?;
     let admitted =

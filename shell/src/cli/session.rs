@@ -11,6 +11,7 @@ use holon_core::message::{AdmissionContext, Ingress, Surface};
 use holon_core::view::{ExplainedDeadline, RunVerdict};
 use holon_core::{AgentId, Answer, Config, Input, MessageId, Record, Reject};
 use holon_platform::{Environment, clock};
+use holon_supervise::confine::Confinement;
 use holon_text::{Secrets, variables};
 
 use super::beside;
@@ -21,7 +22,6 @@ use super::interrupts::Ending;
 use super::output::Failure;
 use super::setup::commands_see;
 use crate::changes::{Before, Changes};
-use crate::confine::Confinement;
 use crate::driver::{Driver, DriverError, Gate, Observer, Start};
 use crate::home::Home;
 use crate::ledger::{Durability, HomeLock, LockError};
@@ -31,7 +31,6 @@ use crate::perform::{self, CommandSettings};
 use crate::report::{Ended, RunFold, RunReport};
 use crate::screen::{Screen, Tone};
 use crate::settings::CommandVariables;
-use crate::supervise;
 
 /// What is to be done, and with what.
 pub(super) struct Session {
@@ -79,7 +78,8 @@ impl Session {
         self.errand.home.create()?;
         let lock = HomeLock::acquire(self.errand.home.root()).map_err(not_reachable)?;
         let workspace = PathBuf::from(&self.errand.execution.execution_root);
-        let (before, gate) = Before::look(&workspace, &self.errand.environment, Some(&supervise::program()));
+        let (before, gate) =
+            Before::look(&workspace, &self.errand.environment, Some(&holon_supervise::program()));
         // The look gets going in another thread while the ledger is opened in this one.
         tokio::task::yield_now().await;
         let fold: Arc<Mutex<RunFold>> = Arc::default();

@@ -4,10 +4,10 @@ use anyhow::anyhow;
 use holon_core::Config;
 use holon_core::model::ModelRef;
 use holon_platform::Environment;
+use holon_supervise::confine::{Confinement, Unconfinable};
 use holon_text::{Secrets, variables};
 
 use super::output::Failure;
-use crate::confine::{Confinement, Unconfinable};
 use crate::daemon::{TOKEN_VARIABLE, Token};
 use crate::driver::{Gate, Observer, Start};
 use crate::home::Home;

@@ -102,9 +102,10 @@ pub fn clean(home: &Home) -> Result<io::Result<()>, LockError> {
 mod tests {
     use std::os::unix::net::UnixListener;
 
+    use holon_platform::process;
+    use holon_platform::process::Identity;
+
     use super::*;
-    use crate::supervise::process;
-    use crate::supervise::protocol::Identity;
 
     fn metadata(process: Identity) -> Metadata {
         let Identity { pid, started, boot_id } = process;

@@ -5,13 +5,13 @@ use std::io;
 use std::path::PathBuf;
 
 use holon_core::Wall;
+use holon_platform::process;
+use holon_platform::process::Identity;
 use serde::{Deserialize, Serialize};
 
 use super::fingerprint::Fingerprint;
 use super::private;
 use crate::home::Home;
-use crate::supervise::process;
-use crate::supervise::protocol::Identity;
 
 /// What other versions may have left out has a default: they must be able to read each other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

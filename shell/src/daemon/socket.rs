@@ -8,11 +8,10 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
+use holon_supervise::inside;
 use rustix::net::sockopt::socket_peercred;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with};
 use rustix::process::getuid;
-
-use crate::supervise::inside;
 
 /// Connections that wait to be accepted.
 const BACKLOG: i32 = 1_024;

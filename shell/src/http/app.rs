@@ -6,6 +6,7 @@ use std::sync::Arc;
 use holon_core::model::ModelRef;
 use holon_core::{AgentId, EventSeq, Wall};
 use holon_platform::spawn;
+use holon_supervise::confine::Confinement;
 
 use super::auth::Policy;
 use super::failure::Failure;
@@ -14,7 +15,6 @@ use super::peer::Peers;
 use super::route::Handled;
 use super::shutdown::Shutdown;
 use super::signature::Signatures;
-use crate::confine::Confinement;
 use crate::events::Hub;
 use crate::home::Home;
 use crate::ledger::Reader;

@@ -8,12 +8,12 @@ use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
 use holon_api::AuthMode;
 use holon_core::ContentId;
 use holon_core::message::AdmissionContext;
+use holon_supervise::confine::peer::{Care, Standing};
 use subtle::ConstantTimeEq;
 
 use super::code::Code;
 use super::failure::Failure;
 use super::peer::Peer;
-use crate::confine::peer::{Care, Standing};
 
 /// Which callers need the control token.
 #[derive(Debug, Clone)]

@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use holon_platform::spawn;
+use holon_supervise::confine::peer::{Asked, Care, Standing, of_tcp};
 use tokio::sync::{OnceCell, oneshot};
 
 use super::server::CONNECTIONS;
-use crate::confine::peer::{Asked, Care, Standing, of_tcp};
 
 /// Whoever the kernel has not named by then is nobody.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use axum::{Extension, Router};
 use holon_platform::spawn;
+use holon_supervise::confine::peer::is_confined;
 use hyper::Request;
 use hyper::body::Incoming;
 use hyper::service::{Service, service_fn};
@@ -24,7 +25,6 @@ use super::guard::{Guarded, TAKEN};
 use super::heads::{Answer, Requests, Worded};
 use super::peer::{OtherEnd, Peer};
 use super::rest::{Arriving, Unread};
-use crate::confine::peer::is_confined;
 
 /// A client has so long to send the head of a request.
 const HEAD: Duration = Duration::from_secs(10);

@@ -11,14 +11,13 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use holon_core::Wall;
-use holon_platform::hex;
+use holon_platform::{hex, process};
 use holon_text::hash;
 use serde::{Deserialize, Serialize};
 
 use super::append::Durability;
 use super::batch::Batch;
 use super::link::BatchRow;
-use crate::supervise::process;
 
 /// Two lines take turns, so that one of them is whole whatever happens to the other.
 const LINE: usize = 512;

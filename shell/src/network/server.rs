@@ -5,13 +5,13 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
+use holon_supervise::confine::peer::Standing;
 use serde_json::Value;
 use tempfile::TempDir;
 use turmoil::Sim;
 use turmoil::net::{TcpListener, TcpStream};
 
 use super::Story;
-use crate::confine::peer::Standing;
 use crate::events::Hub;
 use crate::home::Home;
 use crate::http::tests::{Setup, Started, start};

@@ -25,13 +25,12 @@ use holon_core::outcome::{Certainty, CommandSpec, OpFailure, SupervisorIdentity,
 use holon_core::tool::{Receipt, ToolFacts};
 use holon_core::{AgentId, Input, Millis, Now, OpId, Outcome};
 use holon_platform::{clock, spawn};
+use holon_supervise::confine::{self, ConfineError, Confinement, Policy};
 use holon_text::Texts;
 
-use crate::confine::{self, ConfineError, Confinement, Policy};
 use crate::home::Home;
 use crate::live::{LiveSink, LiveText};
 use crate::remains::Remains;
-use crate::supervise;
 use crate::trigger_address::TriggerAddresses;
 use crate::work_items;
 use crate::workplace::Search;
@@ -58,7 +57,7 @@ pub struct Settings {
     pub home: PathBuf,
     /// What commands see of the runtime's environment.
     pub environment: CommandEnvironment,
-    /// The program that supervises commands: [`crate::supervise::program`] where this is the binary itself.
+    /// The program that supervises commands: [`holon_supervise::program`] where this is the binary itself.
     pub supervisor: PathBuf,
     pub commands: CommandSettings,
     /// Where triggers are reached; none where nothing is served.
@@ -92,7 +91,7 @@ impl Default for CommandSettings {
             grace: Millis::seconds(5),
             default_tokens: 8_000,
             max_tokens: 64_000,
-            log_bytes: supervise::protocol::LOG_BYTES,
+            log_bytes: holon_supervise::protocol::LOG_BYTES,
             next_within: Millis::seconds(60),
         }
     }
@@ -104,7 +103,7 @@ impl Settings {
         Self {
             home,
             environment,
-            supervisor: supervise::program(),
+            supervisor: holon_supervise::program(),
             commands: CommandSettings::default(),
             triggers: None,
             tied: false,

@@ -8,12 +8,12 @@ use holon_core::outcome::ToolOutcome;
 use holon_core::tool::{InputReceipt, Receipt, TaskInput, ToolError, ToolErrorKind, ToolFacts, arguments};
 use holon_core::{AgentId, OpId};
 use holon_platform::clock;
+use holon_supervise::output_log;
 use holon_text::Texts;
 use serde_json::{Value, json};
 
 use super::Settings;
 use super::tool::Commands;
-use crate::output_log;
 use crate::tasks::{self, OutputRequest};
 
 /// Characters of output that a call is shown (contract: tools.md).

@@ -8,11 +8,11 @@ use holon_core::agent::workspace::{ExecutionBinding, ProjectionKind, RetainReaso
 use holon_core::effect::{Isolated, UnwantedWorktree};
 use holon_core::outcome::{Outcome, Removal};
 use holon_core::tool::ToolErrorKind;
+use holon_supervise::Helper;
+use holon_supervise::confine::Confinement;
 
 use super::tool::{FoundWorkspace, Refusal};
 use super::{Performers, Settings};
-use crate::confine::Confinement;
-use crate::supervise::Helper;
 use crate::workplace::{self, KeptWhy, Removal as Removed, Worktree, WorktreeError};
 
 /// The folder that was found, as a worktree of its repository: one that the agent has under that label, or a new one

@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 
 use holon_core::execution::ExecutionProfile;
 use holon_platform::Environment;
+use holon_supervise::confine::{Confinement, Network, Unconfinable};
+use holon_text::variables::is_secret;
 use serde_json::{Value as Json, json};
 use toml_edit::Value;
 
 use super::kind::is_variable;
-use crate::confine::{Confinement, Network, Unconfinable};
-use holon_text::variables::is_secret;
+use crate::home::Home;
 
 /// Most folders that can be named.
 pub(super) const FOLDERS: usize = 64;
@@ -136,7 +137,7 @@ impl ExecutionSettings {
             ExecutionProfile::HostLocal => Ok(None),
             ExecutionProfile::Confined => {
                 let tmpdir = environment.get("TMPDIR").map(Path::new);
-                Confinement::new(self.network, &self.writable, tmpdir, home).map(Some)
+                Confinement::new(self.network, &self.writable, tmpdir, home, Home::shared(home)).map(Some)
             }
         }
     }

@@ -8,12 +8,12 @@ use holon_core::config::WhileStopped;
 use holon_core::execution::ExecutionProfile;
 use holon_core::model::ModelRef;
 use holon_core::price::{Cost, Prices};
+use holon_supervise::confine::Network;
 use serde_json::{Value as Json, json};
 use toml_edit::Value;
 
 use super::execution::{SetVariables, VariablePattern};
 use super::{Access, AuthMode, prices};
-use crate::confine::Network;
 use crate::ledger::Durability;
 
 /// A type that a key of the configuration fills.

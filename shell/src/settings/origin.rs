@@ -1,8 +1,9 @@
 //! Where a value comes from.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use holon_platform::Environment;
 use serde::Serialize;
 
 /// Where a value comes from, strongest last.
@@ -16,6 +17,15 @@ pub enum Origin {
 }
 
 impl Origin {
+    /// Where the home that [`Home::find`](crate::home::Home::find) finds is named.
+    pub fn of_home(flag: Option<&Path>, environment: &Environment) -> Self {
+        match (flag, environment.get("HOLON_HOME")) {
+            (Some(_), _) => Self::Flag { flag: "--home".to_owned() },
+            (None, Some(_)) => Self::variable("HOLON_HOME"),
+            (None, None) => Self::Default,
+        }
+    }
+
     pub(crate) fn variable(name: &str) -> Self {
         Self::Environment { variable: name.to_owned() }
     }

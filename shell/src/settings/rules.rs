@@ -1,9 +1,9 @@
 //! Values that are fine alone and contradict each other.
 
 use holon_core::execution::ExecutionProfile;
+use holon_supervise::confine::Network;
 
 use super::{Problem, Settings, problem};
-use crate::confine::Network;
 
 /// Two keys that have to do with each other.
 struct Rule {

@@ -8,12 +8,12 @@ use holon_core::agent::task::Task;
 use holon_core::agent::task::child::ChildSupervision;
 use holon_core::effect::Retrieval;
 use holon_core::{AgentId, Text};
+use holon_supervise::INCOMPLETE;
+use holon_supervise::output_log::{self, Preview};
 use holon_text::Texts;
 use serde::Deserialize;
 
-use crate::output_log::{self, Preview};
 use crate::perform::tool;
-use crate::supervise::INCOMPLETE;
 
 /// What is wanted of an output.
 #[derive(Debug, Clone, Copy)]

@@ -11,7 +11,8 @@ use std::pin::pin;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use holon_platform::{Environment, spawn};
+use holon_platform::{Environment, process, spawn};
+use holon_supervise::Helper;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
@@ -20,8 +21,6 @@ use tokio::process::{Child, Command};
 use tokio::sync::{Mutex, MutexGuard, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
-
-use crate::supervise::{Helper, process};
 
 /// The longest time that one run may take: a checkout of a large repository with filters.
 const PATIENCE: Duration = Duration::from_mins(10);

@@ -12,6 +12,7 @@ mod tests;
 use std::path::{Path, PathBuf};
 
 use holon_platform::{Environment, spawn};
+use holon_supervise::Helper;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -19,7 +20,6 @@ use self::ground::{Found, Ground};
 pub use self::removal::{KeptWhy, Removal};
 pub use super::git::GitError;
 use super::git::args;
-use crate::supervise::Helper;
 
 /// A worktree that Holon makes and removes. Paths are absolute.
 #[derive(Debug, Clone, Copy)]

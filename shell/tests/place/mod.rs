@@ -8,12 +8,13 @@ use holon_core::ids::TaskId;
 use holon_core::outcome::SupervisorIdentity;
 use holon_core::tool::{Tool, ToolErrorKind, ToolFacts};
 use holon_core::{AgentId, Millis, OpId, Outcome, RunId, Text};
+use holon_platform::process;
 use holon_shell::live::LiveSink;
 use holon_shell::perform::model::Providers;
 use holon_shell::perform::tool::CommandEnvironment;
 use holon_shell::perform::{CommandSettings, Performers, Settings};
 use holon_shell::remains::Remains;
-use holon_shell::supervise::{RECORD, STARTED, process};
+use holon_supervise::{RECORD, STARTED};
 use holon_text::{Secrets, Texts};
 use serde_json::Value;
 

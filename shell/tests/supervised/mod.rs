@@ -9,10 +9,10 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use holon_core::tool::Tool;
-use holon_shell::output_log;
-use holon_shell::supervise::protocol::{self, Hidden, Input, Item, LOG_BYTES, Plan, Say, Tell};
-use holon_shell::supervise::record::{self, ExitRecord, ItemEnd};
-use holon_shell::supervise::{SOCKET, SUPERVISE, inside, process};
+use holon_platform::process;
+use holon_supervise::protocol::{self, Hidden, Input, Item, LOG_BYTES, Plan, Say, Tell};
+use holon_supervise::record::{self, ExitRecord, ItemEnd};
+use holon_supervise::{SOCKET, SUPERVISE, inside, output_log};
 use holon_text::{Secrets, Texts};
 
 pub(crate) struct Supervised {

@@ -77,7 +77,7 @@ struct Place {
 
 pub(super) fn config(home: Option<PathBuf>, args: ConfigArgs) -> Result<Exit, Failure> {
     let environment = Environment::of_process();
-    let home_origin = Home::origin(home.as_deref(), &environment);
+    let home_origin = Origin::of_home(home.as_deref(), &environment);
     let place = Place { home: Home::find(home, &environment)?, home_origin, environment, json: args.json };
     match args.command {
         ConfigCommand::Get { key } => values::get(&place, &key),

@@ -3,7 +3,8 @@
 
 use std::path::PathBuf;
 
-use holon_platform::spawn;
+use holon_platform::process::Identity;
+use holon_platform::{process, spawn};
 use serde_json::Value;
 use tokio::time::timeout;
 
@@ -11,8 +12,6 @@ use super::{PATIENCE, Place, unusable};
 use crate::cli::output::Failure;
 use crate::client::{Ask, Client, ClientError};
 use crate::daemon::{Found, Metadata, look, socket};
-use crate::supervise::process;
-use crate::supervise::protocol::Identity;
 
 /// Who has the home, as files and the lock tell; a runtime that they don't show is looked for at its socket.
 pub(super) async fn find(place: &Place) -> Result<Found, Failure> {

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 use anyhow::{Context, anyhow};
+use holon_supervise::program;
 
 use super::{Place, ledger};
 use crate::cli::exit::Exit;
@@ -14,7 +15,6 @@ use crate::cli::output::{self, Failure};
 use crate::cli::server_options::ServerOptions;
 use crate::daemon::{LastFailure, Phase, TOKEN_VARIABLE, log};
 use crate::ledger::HomeLock;
-use crate::supervise::program;
 
 /// Less than this is no room.
 const SCRAP: u64 = 64 << 10;

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::anyhow;
+use holon_platform::process;
+use holon_platform::process::Identity;
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -14,8 +16,6 @@ use crate::cli::exit::Exit;
 use crate::cli::output::{self, Failure};
 use crate::client::Ask;
 use crate::daemon::{Found, LastFailure, Metadata, Phase, look};
-use crate::supervise::process;
-use crate::supervise::protocol::Identity;
 use holon_api::Nothing;
 
 /// A command that starts or stops a runtime has the home for less than this.

@@ -1,5 +1,7 @@
 //! Work items: the list, one of them, and what operators do to them.
 
+use holon_supervise::confine;
+
 use crate::work_items::{self, Shown};
 use holon_api::{CreateWork, Nothing, WorkItemReply, WorkItemShown, WorkItems, WorkItemsQuery};
 use holon_core::agent::work::PlanStatus;
@@ -16,7 +18,6 @@ use super::super::route::{Call, Handled};
 use super::agents::bounded;
 use super::control::unexpected;
 use super::look::{Looked, look};
-use crate::confine;
 use holon_api::WorkItemSnapshot;
 
 /// Items of one reply, where nothing else is asked for, and at most.

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use holon_core::agent::workspace::ExecutionBinding;
 use holon_core::effect::WorkspaceTarget;
 use holon_core::tool::ToolErrorKind;
+use holon_supervise::confine::Confinement;
 
 use super::Refusal;
-use crate::confine::Confinement;
 use crate::workplace::{self, Folder, Search, WorkplaceError};
 
 /// Where an agent is to work, and the repository that it is part of.

@@ -7,6 +7,7 @@ use holon_core::AgentId;
 use holon_core::agent::task::Task;
 use holon_core::effect::Retrieval;
 use holon_core::ids::TaskId;
+use holon_supervise::output_log;
 
 use super::super::super::App;
 use super::super::super::body::Empty;
@@ -15,7 +16,6 @@ use super::super::super::route::{Call, Handled};
 use super::super::agents::bounded;
 use super::ended::Watch;
 use super::{known, named};
-use crate::output_log;
 use crate::runtime::Unavailable;
 use crate::tasks::{self, OutputRequest};
 

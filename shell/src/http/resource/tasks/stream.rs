@@ -11,6 +11,7 @@ use holon_core::AgentId;
 use holon_core::agent::task::Task;
 use holon_core::effect::Retrieval;
 use holon_core::ids::TaskId;
+use holon_supervise::output_log::{self, Chunk};
 use tokio::time::Instant;
 
 use super::super::super::App;
@@ -21,7 +22,6 @@ use super::super::super::route::{Call, Handled};
 use super::super::sse::{self, ALIVE, HEARTBEAT, Steps};
 use super::ended::{Happened, Watch};
 use super::{known, named, snapshot};
-use crate::output_log::{self, Chunk};
 use crate::tasks::{self, OutputRequest};
 
 /// Most bytes of output in one event.

@@ -5,8 +5,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use holon_supervise::Kept;
+
 use super::retention;
-use crate::supervise::Kept;
 
 /// Keeps a log under a name that follows from its content; none when there is no log. In which order the
 /// lines of two streams came may differ: the first one stays.

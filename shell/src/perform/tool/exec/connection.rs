@@ -12,6 +12,9 @@ use std::time::Duration;
 use holon_core::AgentId;
 use holon_core::outcome::SupervisorIdentity;
 use holon_core::tool::ToolErrorKind;
+use holon_platform::process::Identity;
+use holon_supervise::protocol::{self, Hidden, Plan, Say, Tell};
+use holon_supervise::{SOCKET, SUPERVISE, inside};
 use holon_text::trigger_signature;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
@@ -19,8 +22,6 @@ use tokio::process::{Child, Command};
 
 use super::place::{self, Place};
 use super::{Refusal, Settings};
-use crate::supervise::protocol::{self, Hidden, Identity, Plan, Say, Tell};
-use crate::supervise::{SOCKET, SUPERVISE, inside};
 
 /// A supervisor that says nothing for so long is given up.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -1,4 +1,4 @@
-//! Commands, each under a supervisor of its own (contract: tasks.md, tools.md; `crate::supervise`).
+//! Commands, each under a supervisor of its own (contract: tasks.md, tools.md; `holon_supervise`).
 //!
 //! A call is performed in two operations. `prepare` judges it, brings a supervisor up and learns who it is;
 //! `run` gives the word once that is on record, and waits for the end. From then on the command needs nobody:
@@ -26,15 +26,15 @@ use holon_core::ids::TaskId;
 use holon_core::outcome::{CommandEnd, CommandSpec, SupervisorIdentity, ToolOutcome};
 use holon_core::tool::{Receipt, ToolError, ToolErrorKind};
 use holon_core::{AgentId, Millis, OpId};
+use holon_platform::process::{self, Led};
 use holon_platform::spawn;
+use holon_supervise::protocol::Hidden;
+use holon_supervise::record::{self, End, ExitRecord};
 use holon_text::Texts;
 use tokio::task::JoinHandle;
 
 use super::super::Settings;
 use super::{Refusal, receipt};
-use crate::supervise::process::{self, Led};
-use crate::supervise::protocol::Hidden;
-use crate::supervise::record::{self, End, ExitRecord};
 use connection::{Prepared, Variables};
 use place::Place;
 use spare::Spare;

@@ -1,6 +1,6 @@
 //! Output of a command, shown in a bounded text.
 
-use crate::supervise::Kept;
+use holon_supervise::Kept;
 
 /// A stream as the model sees it.
 pub(super) struct Shown {

@@ -9,10 +9,9 @@ use std::slice;
 use holon_core::AgentId;
 use holon_core::outcome::SupervisorIdentity;
 use holon_platform::entropy;
+use holon_supervise::{KEY, confine, log_files};
 
-use crate::confine;
 use crate::perform::Settings;
-use crate::supervise::{KEY, log_files};
 use crate::tasks;
 
 /// Folders of supervisors, relative to the home.

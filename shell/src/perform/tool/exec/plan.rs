@@ -9,12 +9,12 @@ use holon_core::tool::arguments::{BatchItem, DuplicatePolicy};
 use holon_core::tool::{ExecCommand, ExecCommandBatch, Tool, ToolErrorKind, arguments};
 use holon_core::{AgentId, Millis};
 use holon_platform::open_files;
+use holon_supervise::protocol::{Input, Item, LOG_BYTES, Plan, Refused};
 use holon_text::{Texts, hash};
 
 use super::super::root::Root;
 use super::place::outputs;
 use super::{Refusal, Settings};
-use crate::supervise::protocol::{Input, Item, LOG_BYTES, Plan, Refused};
 
 const MIN_TOKENS: u64 = 64;
 const CHARACTERS_PER_TOKEN: u64 = 4;

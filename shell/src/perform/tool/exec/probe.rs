@@ -9,15 +9,15 @@ use std::time::Duration;
 use holon_core::host::Found;
 use holon_core::outcome::{CommandSpec, SupervisorIdentity};
 use holon_core::{AgentId, OpId};
+use holon_platform::process;
+use holon_supervise::protocol::{Say, Tell};
+use holon_supervise::record::{self, ExitRecord};
 use holon_text::Texts;
 
 use super::connection::Connection;
 use super::place::{self, FOLDERS, Place};
 use super::reach::{ANSWER, identity, reach};
 use super::{Commands, Executing, Settings, lock, told};
-use crate::supervise::process;
-use crate::supervise::protocol::{Say, Tell};
-use crate::supervise::record::{self, ExitRecord};
 
 /// Between two looks at whether a supervisor has left.
 const PAUSE: Duration = Duration::from_millis(20);

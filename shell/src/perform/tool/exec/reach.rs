@@ -8,14 +8,14 @@ use holon_core::agent::task::Task;
 use holon_core::outcome::SupervisorIdentity;
 use holon_core::tool::InputReceipt;
 use holon_core::{AgentId, OpId};
-use holon_platform::spawn;
+use holon_platform::process::Identity;
+use holon_platform::{process, spawn};
+use holon_supervise::protocol::{Say, Tell};
+use holon_supervise::record::ExitRecord;
 
 use super::connection::Connection;
 use super::place::Place;
 use super::{Commands, Executing, Settings, lock};
-use crate::supervise::process;
-use crate::supervise::protocol::{Identity, Say, Tell};
-use crate::supervise::record::ExitRecord;
 
 /// A supervisor that is alive answers at once.
 pub(super) const ANSWER: Duration = Duration::from_secs(5);

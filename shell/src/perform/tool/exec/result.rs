@@ -4,15 +4,15 @@ use std::path::Path;
 
 use holon_core::content::clip;
 use holon_core::tool::{Tool, ToolErrorKind, ToolFacts};
+use holon_supervise::Kept;
+use holon_supervise::protocol::{Item, Plan};
+use holon_supervise::record::{End, ItemEnd, Remains};
 use holon_text::Texts;
 use serde::Serialize;
 
 use super::super::{Refusal, Success};
 use super::place::Place;
 use super::{INTERRUPTED, artifact, output};
-use crate::supervise::Kept;
-use crate::supervise::protocol::{Item, Plan};
-use crate::supervise::record::{End, ItemEnd, Remains};
 
 /// Bytes of a command that a batch repeats, so that its results can be told apart.
 const CMD: usize = 200;

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use crate::supervise::log_files;
+use holon_supervise::log_files;
 
 /// Bounds of each kind, for one agent.
 pub(super) const FILES: usize = 100;

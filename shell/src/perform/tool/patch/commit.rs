@@ -11,12 +11,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use holon_core::tool::ToolErrorKind;
 use holon_platform::crash_point::{Point, reached};
 use holon_platform::entropy;
+use holon_supervise::confine;
 
 use super::journal::{Before, Entry, Held, Journal, sync};
 use super::plan::{Change, File, Mode};
 use super::undo::{self, digest};
 use super::{Refusal, Root, failed, rejected, unheld};
-use crate::confine;
 
 /// One change of the file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

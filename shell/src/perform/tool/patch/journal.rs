@@ -11,10 +11,10 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::slice;
 
+use holon_supervise::confine;
 use serde::{Deserialize, Serialize};
 
 use super::undo;
-use crate::confine;
 
 const UNDO: &str = "undo";
 const DONE: &str = "done";

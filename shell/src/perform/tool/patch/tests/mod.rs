@@ -10,8 +10,9 @@ mod wrapped;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
+use holon_supervise::confine::Report;
+
 use super::*;
-use crate::confine::Report;
 
 /// A folder to work in, and one for journals.
 struct Place {

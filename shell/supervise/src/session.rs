@@ -10,12 +10,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use holon_core::Millis;
-use holon_platform::{clock, open_files, shield};
+use holon_platform::{clock, open_files, process, shield};
 use holon_text::Secrets;
 use rustix::process::{getpid, set_child_subreaper, setsid};
 
 use super::control::{Control, Word};
-use super::process;
 use super::protocol::Plan;
 use super::record::{self, End, ExitRecord, ItemEnd};
 use super::run::{Conditions, run};

@@ -26,6 +26,7 @@
 
 mod capture;
 mod child;
+pub mod confine;
 mod control;
 mod digest;
 mod ends;
@@ -33,8 +34,8 @@ mod helper;
 mod input;
 mod log;
 pub mod log_files;
+pub mod output_log;
 mod phase;
-pub mod process;
 pub mod protocol;
 pub mod record;
 mod run;
@@ -52,7 +53,7 @@ pub use control::inside;
 pub use helper::Helper;
 pub use log::INCOMPLETE;
 #[cfg(test)]
-pub(crate) use log::Log;
+use log::Log;
 
 /// The hidden subcommand of a supervisor; its argument is the folder that it works in.
 pub const SUPERVISE: &str = "__supervise";

@@ -3,11 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use holon_core::agent::workspace::{ExecutionBinding, ProjectionKind};
-
 use holon_core::execution::ExecutionPolicy;
 
 use super::{Hidden, Network, Policy, Report, hidden};
-use crate::home::Home;
 
 /// Folders that everybody may put something into.
 const TEMPORARY: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
@@ -20,7 +18,9 @@ pub struct Confinement {
     network: Network,
     /// The runtime's own files.
     home: PathBuf,
-    /// Whether those can be hidden from commands.
+    /// The folder that is hidden from commands: the home, or the one around a temporary run's home.
+    hidden: PathBuf,
+    /// Whether it can be.
     hides: bool,
 }
 
@@ -49,7 +49,8 @@ impl Unconfinable {
 }
 
 impl Confinement {
-    /// Folders are taken as they really are now: what becomes of their names later changes nothing.
+    /// Folders are taken as they really are now: what becomes of their names later changes nothing. `hidden` is the
+    /// folder that commands can't read: `home`, or one around it.
     ///
     /// # Errors
     /// The kernel doesn't enforce it.
@@ -58,6 +59,7 @@ impl Confinement {
         writable: &[PathBuf],
         tmpdir: Option<&Path>,
         home: &Path,
+        hidden: &Path,
     ) -> Result<Self, Unconfinable> {
         let kernel = Report::of_this_kernel();
         if kernel.landlock == 0 {
@@ -70,16 +72,16 @@ impl Confinement {
         let mut everywhere: Vec<PathBuf> = all.filter_map(|folder| folder.canonicalize().ok()).collect();
         everywhere.sort();
         everywhere.dedup();
-        let home = home.canonicalize().unwrap_or_else(|_| home.to_owned());
-        let shared = Home::shared(&home);
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let (home, hidden) = (real(home), real(hidden));
         let hides =
-            !everywhere.iter().any(|folder| shared.starts_with(folder)) && hidden::beside(shared).is_ok();
-        Ok(Self { everywhere, network, home, hides })
+            !everywhere.iter().any(|folder| hidden.starts_with(folder)) && hidden::beside(&hidden).is_ok();
+        Ok(Self { everywhere, network, home, hidden, hides })
     }
 
     /// What whoever may write there can't read: the home, but for one agent's own part of it.
     fn hidden(&self, writable: &[PathBuf], agent_home: Option<&Path>) -> Option<Hidden> {
-        let folder = Home::shared(&self.home).to_owned();
+        let folder = self.hidden.clone();
         if !self.hides || writable.iter().any(|writable| folder.starts_with(writable)) {
             return None;
         }

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use crate::supervise::log_files::{Joined, PIECE_HEAD_BYTES, PieceHead, open, pieces};
+use crate::log_files::{Joined, PIECE_HEAD_BYTES, PieceHead, open, pieces};
 
 /// Looks again so often when the pieces have only just appeared.
 const LOOKS: usize = 3;

@@ -7,13 +7,14 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use holon_platform::process::Identity;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt::socket_peercred;
 use rustix::process::geteuid;
 use subtle::ConstantTimeEq;
 
 use super::input::{Answer, ENDED, Given};
-use super::protocol::{self, Hidden, Identity, Plan, Say, Tell};
+use super::protocol::{self, Hidden, Plan, Say, Tell};
 use super::{KEY, SOCKET};
 use crate::confine::peer::is_confined;
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use holon_core::{Millis, Mono};
-use holon_platform::clock;
+use holon_platform::{clock, process};
 use holon_text::{Redactor, Secrets};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::ioctl_fionbio;
@@ -21,7 +21,7 @@ use super::protocol::Item;
 use super::record::{End, ItemEnd, Remains};
 use super::stream::Stream;
 use super::tree::Tree;
-use super::{child, process, record};
+use super::{child, record};
 use crate::confine::Policy;
 
 const CHUNK: usize = 64 << 10;

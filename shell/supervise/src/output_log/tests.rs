@@ -5,8 +5,8 @@ use holon_text::Secrets;
 use proptest::prelude::*;
 
 use super::*;
-use crate::supervise::Log;
-use crate::supervise::log_files::{Joined, pieces};
+use crate::Log;
+use crate::log_files::{Joined, pieces};
 
 const SECRET: &str = "sk-canary-ß-123456";
 

@@ -5,6 +5,7 @@ use std::io::{self, Read, Write};
 use std::path::PathBuf;
 
 use holon_core::tool::{Tool, ToolErrorKind};
+use holon_platform::process::Identity;
 use holon_text::Secrets;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -103,15 +104,6 @@ impl fmt::Debug for Hidden {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Hidden({} values)", self.named.len())
     }
-}
-
-/// A process that can't be confused with another one.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Identity {
-    pub pid: u32,
-    /// In ticks since the start of the kernel.
-    pub started: u64,
-    pub boot_id: String,
 }
 
 /// What is to be executed: one command, or several in a row.

@@ -1,6 +1,6 @@
 //! What a command has printed, read from its log while it runs and afterwards (contract: tasks.md, Command
 //! tasks). Only the parts that are shown are read, secrets are redacted before anything is cut, and no character
-//! is split. It writes nothing: logs are their supervisor's (`crate::supervise`).
+//! is split. It writes nothing: logs are their supervisor's ([`crate`]).
 //!
 //! Positions are bytes of output since the command's beginning. What a log had to leave out is counted.
 
@@ -14,7 +14,7 @@ use holon_text::Texts;
 use parts::{Output, Stretch};
 use window::{Unit, Window};
 
-pub use crate::supervise::log_files::remove;
+pub use crate::log_files::remove;
 
 /// Most characters of a preview.
 pub const PREVIEW: usize = 256 << 10;

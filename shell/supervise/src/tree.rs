@@ -6,11 +6,11 @@
 
 use std::collections::BTreeSet;
 
+use holon_platform::process::{self, Stat};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, kill_process_group, wait};
 
 use super::ends::Ends;
-use super::process::{self, Stat};
 
 pub(super) struct Tree {
     main: Pid,

@@ -8,11 +8,19 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
-
-use super::protocol::Identity;
+use serde::{Deserialize, Serialize};
 
 /// Rounds of looking for members of a session that is to end; each finds what the last one missed.
 const ROUNDS: usize = 20;
+
+/// A process that can't be confused with another one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    pub pid: u32,
+    /// In ticks since the start of the kernel.
+    pub started: u64,
+    pub boot_id: String,
+}
 
 /// One line of the process table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,7 +60,7 @@ pub fn all() -> Vec<Stat> {
 }
 
 /// Everybody who descends from this process, as far as the table shows it at this moment.
-pub(super) fn descendants(of: u32) -> Vec<Stat> {
+pub fn descendants(of: u32) -> Vec<Stat> {
     let (mut others, mut found, mut parents) = (all(), Vec::new(), BTreeSet::from([of]));
     // Each round finds one more generation, or ends it.
     loop {
@@ -127,7 +135,7 @@ pub fn arguments(pid: u32) -> Option<Vec<String>> {
     Some(arguments.collect())
 }
 
-pub(super) fn pid(raw: u32) -> Option<Pid> {
+pub fn pid(raw: u32) -> Option<Pid> {
     Pid::from_raw(i32::try_from(raw).ok()?)
 }
 
@@ -171,7 +179,7 @@ pub fn has_variable(pid: u32, name: &str, value: &Path) -> bool {
 }
 
 /// Whether there was somebody to signal: a process may end, and its id be given away, at any moment.
-pub(super) fn signal(member: &Stat, signal: Signal) -> bool {
+pub fn signal(member: &Stat, signal: Signal) -> bool {
     let Some(handle) = pid(member.pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()) else {
         return false;
     };

@@ -7,12 +7,11 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use holon_platform::clock;
+use holon_platform::{clock, process};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Signal, getpid, ioctl_tiocsctty, set_child_subreaper, setsid};
 
 use super::phase::KILLED;
-use super::process;
 use super::tree::Tree;
 use crate::confine::Policy;
 
@@ -46,7 +45,7 @@ impl Helper {
     ///
     /// # Errors
     /// A folder of the policy whose name is not UTF-8.
-    pub(crate) fn command(helper: Option<&Self>, program: &str) -> io::Result<Command> {
+    pub fn command(helper: Option<&Self>, program: &str) -> io::Result<Command> {
         let Some(helper) = helper else {
             let mut command = Command::new(program);
             command.process_group(0);
