@@ -1,41 +1,28 @@
 //! The known name that a wrong one was probably meant to be, for errors that help.
 
+use strsim::levenshtein;
+
 /// Longest part of a name that is compared; what is longer is no typo.
 const COMPARED: usize = 96;
 
 /// The nearest of the known names: one that the wrong one is the beginning of, otherwise the one that is the
 /// fewest edits away, if those are at most a third of its length.
 pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let name = name.to_lowercase();
+    let compared = |name: &str| name.to_lowercase().chars().take(COMPARED).collect::<String>();
+    let name = compared(name);
     if name.is_empty() {
         return None;
     }
     let known: Vec<&str> = known.into_iter().collect();
-    let beginning = known.iter().find(|known| known.starts_with(&name));
-    let near = |known: &str| distance(&name, known) <= (known.chars().count() / 3).max(2);
-    let close = known.iter().filter(|known| near(known));
-    beginning.or_else(|| close.min_by_key(|known| distance(&name, known))).copied()
+    let beginning = known.iter().find(|known| known.starts_with(&name)).copied();
+    let edits = |known: &&str| levenshtein(&name, &compared(known));
+    let close = known.iter().filter(|known| edits(known) <= (known.chars().count() / 3).max(2));
+    beginning.or_else(|| close.min_by_key(|known| edits(known)).copied())
 }
 
 /// The nearest name as the end of a sentence; nothing where none is near.
 pub(crate) fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     nearest(name, known).map_or_else(String::new, |known| format!("; did you mean {known}?"))
-}
-
-/// Levenshtein's distance: letters to insert, remove or replace.
-fn distance(one: &str, other: &str) -> usize {
-    let other: Vec<char> = other.to_lowercase().chars().take(COMPARED).collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (i, a) in one.chars().take(COMPARED).enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, b) in other.iter().enumerate() {
-            let replaced = diagonal + usize::from(a != *b);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[other.len()]
 }
 
 #[cfg(test)]

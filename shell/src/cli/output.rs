@@ -6,6 +6,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
 use holon_platform::spawn;
+use unicode_width::UnicodeWidthStr;
 
 use super::exit::Exit;
 use super::hints;
@@ -178,11 +179,12 @@ pub(super) fn table(rows: &[Vec<String>]) -> io::Result<()> {
     let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));
-        cells.map(|cell| cell.chars().count()).max().unwrap_or_default()
+        cells.map(|cell| cell.width()).max().unwrap_or_default()
     };
     let widths: Vec<usize> = (0..columns).map(width).collect();
     for row in rows {
-        let cells = row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}"));
+        let padded = |(cell, width): (&String, &usize)| cell.clone() + &" ".repeat(width - cell.width());
+        let cells = row.iter().zip(&widths).map(padded);
         line(cells.collect::<Vec<_>>().join("  ").trim_end())?;
     }
     Ok(())

@@ -1,6 +1,8 @@
 //! Text of models, commands and servers, made safe to show: nothing in it moves the cursor, changes the
 //! terminal, or reads in another order than it is written.
 
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
 /// Whether a character would do something to a terminal, or to the order of what is read.
 fn acts(c: char) -> bool {
     let keeps_order =
@@ -17,16 +19,14 @@ pub fn harmless(text: &str) -> String {
     text.chars().map(|c| if acts(c) { '\u{fffd}' } else { c }).collect()
 }
 
-/// As much of a line as fits into so many columns. What is not Latin counts as two: a line that is too short
-/// leaves nothing behind, one that is too long does.
+/// As much of a line as fits into so many columns.
 pub fn within(line: &str, columns: usize) -> String {
-    let wide = |c: char| if u32::from(c) < 0x300 || matches!(c, '⠀'..='⣿' | '…') { 1 } else { 2 };
-    if line.chars().map(wide).sum::<usize>() <= columns {
+    if line.width() <= columns {
         return line.to_owned();
     }
     let mut used = 1;
     let fits = |c: &char| {
-        used += wide(*c);
+        used += c.width().unwrap_or_default();
         used <= columns
     };
     let kept: String = line.chars().take_while(fits).collect();
@@ -53,6 +53,8 @@ mod tests {
         assert_eq!(within("abcdefg", 6), "abcde…");
         assert_eq!(within("漢漢漢", 6), "漢漢漢");
         assert_eq!(within("漢漢漢漢", 6), "漢漢…");
+        assert_eq!(within("Привет, αβγ – мир", 17), "Привет, αβγ – мир");
+        assert_eq!(within("Привет, αβγ – мир", 8), "Привет,…");
         assert_eq!(within("abc", 1), "…");
         assert_eq!(within("abc", 0), "");
     }
