@@ -15,7 +15,8 @@ use super::word::{optional_word, word};
 /// Starts or stops an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Control {
+#[schemars(rename = "Control")]
+pub struct ControlAgent {
     #[serde(deserialize_with = "word")]
     pub action: Action,
 }

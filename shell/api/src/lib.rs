@@ -3,12 +3,20 @@
 
 mod access;
 mod agents;
+mod body;
 mod briefs;
+mod client_error;
+mod code;
 mod control;
+mod endpoint;
 mod error;
 mod events;
+mod follow;
 mod ingress;
 mod models;
+mod path;
+mod reply;
+pub mod rows;
 mod runtime;
 mod task;
 mod tasks;
@@ -28,8 +36,8 @@ pub use agents::{
 };
 pub use briefs::{Brief, Briefs};
 pub use control::{
-    Abort, Action, Control, ControlReply, CreateAgent, Created, DebugPrompt, DebugPromptReply, ForkAgent,
-    Forked, PromptSection, Source,
+    Abort, Action, ControlAgent, ControlReply, CreateAgent, Created, DebugPrompt, DebugPromptReply,
+    ForkAgent, Forked, PromptSection, Source,
 };
 pub use error::ErrorBody;
 pub use events::{Envelope, EventsPage, EventsQuery, LiveAttempt, LiveText, Order, StreamQuery};
@@ -55,6 +63,18 @@ pub use work_items::{CreateWork, WorkItemReply, WorkItemShown, WorkItems, WorkIt
 pub use workspaces::{
     AttachWorkspace, Boundaries, DetachWorkspace, UseWorkspace, Workspaces, WorkspacesReply, WorktreeSummary,
 };
+
+pub use body::{
+    AnyJson, Anything, Body, Empty, Json, OTHER_BYTES, Optional, PROMPT_BODY_BYTES, PROMPT_BYTES,
+    WEBHOOK_BYTES,
+};
+pub use client_error::ClientError;
+pub use code::Code;
+pub use endpoint::{Access as RouteAccess, Ask, Asked, Endpoint, Header, HeaderValue, Request, Row};
+pub use follow::{Events, Follow, Followed, Output, Written};
+pub use path::{AgentPath, Path, TaskPath, TimerPath, TriggerPath, WorkItemPath};
+pub use reply::{Document, OpenApi, OpenMetrics, Reply, Stream};
+pub use rows::Control;
 
 /// Name of the protocol in the handshake.
 pub const PROTOCOL: &str = "holon-control";

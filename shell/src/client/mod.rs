@@ -2,7 +2,7 @@
 //! refused comes back as it was said; what can't be reached says how to start it.
 
 mod connect;
-mod error;
+
 mod follow;
 mod output;
 mod request;
@@ -13,8 +13,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use error::ClientError;
 pub use follow::{Follow, Followed};
+pub use holon_api::ClientError;
 pub use output::{FollowOutput, Written};
 pub use request::Ask;
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use holon_api::ErrorBody;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST};
 use http::{HeaderName, Method, Request, StatusCode};
 use http_body_util::{BodyExt, Full, Limited};
@@ -12,7 +13,6 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::{Client, ClientError};
-use holon_api::ErrorBody;
 
 /// Most bytes of an answer.
 const BODY: usize = 64 << 20;

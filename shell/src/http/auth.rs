@@ -5,13 +5,12 @@ use std::net::SocketAddr;
 
 use axum::http::HeaderMap;
 use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
-use holon_api::AuthMode;
+use holon_api::{AuthMode, Code};
 use holon_core::ContentId;
 use holon_core::message::AdmissionContext;
 use holon_supervise::confine::peer::{Care, Standing};
 use subtle::ConstantTimeEq;
 
-use super::code::Code;
 use super::failure::Failure;
 use super::peer::Peer;
 
@@ -49,19 +48,6 @@ pub(super) enum Caller {
     Owner,
     /// Is on this machine; nobody asked for more.
     Loopback,
-}
-
-/// Who may use a route.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Access {
-    /// Anybody who can connect: nothing is told that is anybody's secret.
-    Open,
-    /// Whoever has a token in the path that was signed here; whether it is in force, the agent says.
-    Token,
-    /// Whoever signs what is sent, where signatures are asked for; otherwise whoever the policy lets in.
-    Signed,
-    /// Whoever the policy lets in.
-    Control,
 }
 
 impl Policy {

@@ -8,78 +8,34 @@ use axum::http::header::CONTENT_TYPE;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
+use holon_api::{AnyJson, Anything, Body, Code, Empty, Json, Optional};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Body as _;
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 
-use super::code::Code;
 use super::failure::Failure;
 use super::field;
 
-/// Longest text of a prompt, in bytes.
-pub(super) const PROMPT_BYTES: usize = 1 << 20;
-/// Longest body with a prompt. Its text is measured as it is, however it is written: six bytes of JSON may be one
-/// byte of it (`\u0000`). The rest is for what comes with it.
-pub(super) const PROMPT_BODY_BYTES: usize = 6 * PROMPT_BYTES + (64 << 10);
-/// Longest body of a message from outside.
-pub(super) const WEBHOOK_BYTES: usize = 256 << 10;
-/// Longest body of anything else.
-pub(super) const OTHER_BYTES: usize = 64 << 10;
 /// A body has so long to arrive.
 pub(super) const ARRIVAL: Duration = Duration::from_secs(30);
 
-/// What a route takes as its body.
-pub(super) trait Body: Sized + Send {
-    /// Longest body, in bytes.
-    const BYTES: usize;
-    /// Whether there must be one.
-    const REQUIRED: bool;
-    /// What kinds of it are taken.
-    const MEDIA: &'static str = "application/json";
-
+/// How a body is read.
+pub(super) trait ReadBody: Body {
     fn read(headers: &HeaderMap, bytes: &Bytes) -> Result<Self, Box<Failure>>;
-    fn schema(generator: &mut SchemaGenerator) -> Option<Schema>;
 }
 
-/// A JSON document of a type.
-pub(super) struct Json<T, const BYTES: usize>(pub(super) T);
-
-/// As [`Json`]; nothing means the default.
-pub(super) struct Optional<T>(pub(super) T);
-
-/// Any JSON document, as it came.
-pub(super) struct AnyJson<const BYTES: usize>(pub(super) String);
-
-/// Anything at all, as it came: JSON and text as they are, and bytes that are no text in base64.
-pub(super) struct Anything<const BYTES: usize> {
-    /// None where nothing came.
-    pub(super) text: Option<String>,
-    /// With `;base64` behind it where that is what the text is.
-    pub(super) content_type: Option<String>,
-}
-
-/// None.
-pub(super) struct Empty;
-
-impl<T: DeserializeOwned + JsonSchema + Send, const BYTES: usize> Body for Json<T, BYTES> {
-    const BYTES: usize = BYTES;
-    const REQUIRED: bool = true;
-
+impl<T: Serialize + DeserializeOwned + JsonSchema + Send + 'static, const BYTES: usize> ReadBody
+    for Json<T, BYTES>
+{
     fn read(headers: &HeaderMap, bytes: &Bytes) -> Result<Self, Box<Failure>> {
         json(headers)?;
         object(bytes).map(Self)
     }
-
-    fn schema(generator: &mut SchemaGenerator) -> Option<Schema> {
-        Some(generator.subschema_for::<T>())
-    }
 }
 
-impl<T: DeserializeOwned + Default + JsonSchema + Send> Body for Optional<T> {
-    const BYTES: usize = OTHER_BYTES;
-    const REQUIRED: bool = false;
-
+impl<T: Serialize + DeserializeOwned + Default + JsonSchema + Send + 'static> ReadBody for Optional<T> {
     fn read(headers: &HeaderMap, bytes: &Bytes) -> Result<Self, Box<Failure>> {
         if bytes.is_empty() {
             return Ok(Self(T::default()));
@@ -87,32 +43,17 @@ impl<T: DeserializeOwned + Default + JsonSchema + Send> Body for Optional<T> {
         json(headers)?;
         object(bytes).map(Self)
     }
-
-    fn schema(generator: &mut SchemaGenerator) -> Option<Schema> {
-        Some(generator.subschema_for::<T>())
-    }
 }
 
-impl<const BYTES: usize> Body for AnyJson<BYTES> {
-    const BYTES: usize = BYTES;
-    const REQUIRED: bool = true;
-
+impl<const BYTES: usize> ReadBody for AnyJson<BYTES> {
     fn read(headers: &HeaderMap, bytes: &Bytes) -> Result<Self, Box<Failure>> {
         json(headers)?;
         let document: serde_json::Value = parse(bytes)?;
         Ok(Self(document.to_string()))
     }
-
-    fn schema(_: &mut SchemaGenerator) -> Option<Schema> {
-        Some(Schema::default())
-    }
 }
 
-impl<const BYTES: usize> Body for Anything<BYTES> {
-    const BYTES: usize = BYTES;
-    const REQUIRED: bool = false;
-    const MEDIA: &'static str = "*/*";
-
+impl<const BYTES: usize> ReadBody for Anything<BYTES> {
     fn read(headers: &HeaderMap, bytes: &Bytes) -> Result<Self, Box<Failure>> {
         let named = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).map(str::trim);
         let content_type = named.filter(|name| !name.is_empty()).map(str::to_owned);
@@ -129,22 +70,11 @@ impl<const BYTES: usize> Body for Anything<BYTES> {
         let text = Some(BASE64_STANDARD.encode(bytes));
         Ok(Self { text, content_type: Some(format!("{content_type};base64")) })
     }
-
-    fn schema(_: &mut SchemaGenerator) -> Option<Schema> {
-        Some(Schema::default())
-    }
 }
 
-impl Body for Empty {
-    const BYTES: usize = 0;
-    const REQUIRED: bool = false;
-
+impl ReadBody for Empty {
     fn read(_: &HeaderMap, _: &Bytes) -> Result<Self, Box<Failure>> {
         Ok(Self)
-    }
-
-    fn schema(_: &mut SchemaGenerator) -> Option<Schema> {
-        None
     }
 }
 

@@ -3,12 +3,11 @@
 use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use holon_api::ErrorBody;
+use holon_api::{ClientError, Code, ErrorBody};
 use holon_core::{AgentId, Millis, Reject};
 use holon_text::TextError;
 use serde_json::{Map, Value, json};
 
-use super::code::Code;
 use crate::events::EventsError;
 use crate::ledger::LedgerError;
 use crate::runtime::{StoredError, Unavailable};
@@ -73,6 +72,12 @@ impl Failure {
         let details = (!self.details.is_empty()).then_some(self.details);
         let (error, code) = (self.text, self.code.name().to_owned());
         ErrorBody { ok: false, error, code, hint: self.hint, details }
+    }
+
+    /// The same for somebody in this process.
+    pub(super) fn refusal(self) -> ClientError {
+        let status = self.code.status().as_u16();
+        ClientError::Refused { status, body: Box::new(self.body()) }
     }
 
     #[cfg(test)]

@@ -2,7 +2,8 @@
 
 use std::fmt::Display;
 
-use super::code::Code;
+use holon_api::Code;
+
 use super::failure::Failure;
 
 /// Begins the parser's words where a field is wrong by being there, or by not being there: no path leads to it.

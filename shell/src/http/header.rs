@@ -1,8 +1,8 @@
 //! Headers that say one thing.
 
 use axum::http::{HeaderMap, HeaderValue};
+use holon_api::Code;
 
-use super::code::Code;
 use super::failure::Failure;
 use super::route::Handled;
 

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
-use holon_api::Nothing;
+use holon_api::OpenMetrics;
+use holon_api::rows::ShowMetrics;
 use holon_core::event::TurnFact;
 use holon_core::model::TokenUsage;
 use holon_core::{AgentId, Event, Record, Wall};
@@ -17,9 +18,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
 use super::App;
-use super::body::Empty;
 use super::failure::Failure;
-use super::reply::OpenMetrics;
+use super::reply::Text;
 use super::route::{Call, Handled};
 
 /// Longest summary of a failure that is shown, in characters.
@@ -99,7 +99,7 @@ impl Metrics {
 }
 
 /// `GET /metrics`
-pub(super) async fn metrics(app: App, _: Call<Nothing, Empty>) -> Handled<OpenMetrics> {
+pub(super) async fn metrics(app: App, _: Call<ShowMetrics>) -> Handled<Text> {
     let now = app.runtime.read(None, |view| {
         let agents = view.agent_ids().filter_map(|id| view.agent(id));
         agents.fold((0, 0, 0), |(agents, runs, queued), agent| {
@@ -115,7 +115,7 @@ pub(super) async fn metrics(app: App, _: Call<Nothing, Empty>) -> Handled<OpenMe
     counted.followed.set(i64::try_from(app.hub.followed()).unwrap_or(i64::MAX));
     let mut text = String::new();
     encode(&mut text, &app.metrics.registry()).map_err(Failure::internal)?;
-    Ok(OpenMetrics(text))
+    Ok(Text(OpenMetrics(text)))
 }
 
 /// Counts every request, under the route that it matched.

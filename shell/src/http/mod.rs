@@ -7,7 +7,6 @@
 mod app;
 pub mod auth;
 mod body;
-mod code;
 mod crowd;
 mod failure;
 mod field;

@@ -1,16 +1,14 @@
 //! The description of the surface, OpenAPI 3.1, made of the table of routes and the types of their handlers.
 
+use holon_api::rows::ShowOpenApi;
+use holon_api::{ErrorBody, Header, HeaderValue, OpenApi, RouteAccess as Access};
+use schemars::Schema;
 use schemars::generate::{SchemaGenerator, SchemaSettings};
-use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value, json};
 
 use super::App;
-use super::auth::Access;
-use super::reply::Answer;
-use super::route::{self, Call, Described, Handled, Header, Route};
+use super::route::{Call, Described, Handled, Route};
 use super::table;
-use crate::http::body::Empty;
-use holon_api::{ErrorBody, Nothing};
 
 /// The whole description; its order is fixed, so that a change of the surface shows.
 pub(super) fn document() -> Value {
@@ -23,8 +21,8 @@ pub(super) fn document() -> Value {
     let mut paths = Map::new();
     for route in table::routes() {
         let operation = operation(&route, &mut generator, &error);
-        let path = paths.entry(route.name.path).or_insert_with(|| json!({}));
-        path[route.name.method.as_str().to_ascii_lowercase()] = operation;
+        let path = paths.entry(route.path).or_insert_with(|| json!({}));
+        path[route.row.method.as_str().to_ascii_lowercase()] = operation;
     }
     let schemas: Map<String, Value> = generator.take_definitions(true).into_iter().collect();
     json!({
@@ -43,29 +41,15 @@ pub(super) fn document() -> Value {
 }
 
 /// `GET /openapi.json`
-pub(super) async fn openapi(_: App, _: Call<Nothing, Empty>) -> Handled<Answer<OpenApi>> {
-    Ok(Answer(OpenApi(document())))
-}
-
-/// The description itself.
-#[derive(serde::Serialize)]
-pub(super) struct OpenApi(Value);
-
-impl JsonSchema for OpenApi {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "OpenApi".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        schemars::json_schema!({ "type": "object", "description": "OpenAPI 3.1" })
-    }
+pub(super) async fn openapi(_: App, _: Call<ShowOpenApi>) -> Handled<OpenApi> {
+    Ok(OpenApi(document()))
 }
 
 fn operation(route: &Route, generator: &mut SchemaGenerator, error: &Schema) -> Value {
     let described = (route.describe)(generator);
     let mut operation = json!({
         "operationId": operation_id(route),
-        "summary": route.name.summary,
+        "summary": route.summary,
         "parameters": parameters(route, &described),
         "responses": responses(route, &described, error),
     });
@@ -76,7 +60,7 @@ fn operation(route: &Route, generator: &mut SchemaGenerator, error: &Schema) -> 
             "content": { body.media: { "schema": body.schema } },
         });
     }
-    if matches!(route.name.access, Access::Control | Access::Signed) {
+    if matches!(route.row.access, Access::Control | Access::Signed) {
         // None, too: the socket, and loopback without a configured token.
         operation["security"] = json!([{ "control_token": [] }, {}]);
     }
@@ -84,38 +68,29 @@ fn operation(route: &Route, generator: &mut SchemaGenerator, error: &Schema) -> 
 }
 
 fn operation_id(route: &Route) -> String {
-    let path = route.name.path.replace(['{', '}'], "").replace(['/', '-', '.'], "_");
+    let path = route.path.replace(['{', '}'], "").replace(['/', '-', '.'], "_");
     let path = if path == "_" { "_root".to_owned() } else { path };
-    format!("{}{path}", route.name.method.as_str().to_ascii_lowercase())
+    format!("{}{path}", route.row.method.as_str().to_ascii_lowercase())
 }
 
 fn parameters(route: &Route, described: &Described) -> Vec<Value> {
     let mut parameters = Vec::new();
-    for (name, schema) in [
-        ("agent_id", "AgentId"),
-        ("task_id", "TaskId"),
-        ("timer_id", "TimerId"),
-        ("work_item_id", "WorkItemId"),
-    ] {
-        if route.name.path.contains(&format!("{{{name}}}")) {
-            let schema = json!({ "$ref": format!("#/components/schemas/{schema}") });
+    let named = described.path.get("properties").and_then(Value::as_object);
+    for (name, schema) in named.into_iter().flatten() {
+        if route.path.contains(&format!("{{{name}}}")) {
             parameters.push(json!({ "name": name, "in": "path", "required": true, "schema": schema }));
         }
-    }
-    if route.name.path.contains("{token}") {
-        let schema = json!({ "type": "string" });
-        parameters.push(json!({ "name": "token", "in": "path", "required": true, "schema": schema }));
     }
     let query = described.query.get("properties").and_then(Value::as_object);
     for (name, schema) in query.into_iter().flatten() {
         parameters.push(json!({ "name": name, "in": "query", "schema": without_null(schema) }));
     }
-    for Header { name, about, value } in route.headers {
+    for Header { name, about, value } in route.row.headers {
         let schema = match value {
-            route::Value::Name => {
+            HeaderValue::Name => {
                 json!({ "type": "string", "minLength": 1, "maxLength": 256, "pattern": "^[!-~]([ -~]*[!-~])?$" })
             }
-            route::Value::Number => json!({ "type": "integer", "minimum": 0, "format": "uint64" }),
+            HeaderValue::Number => json!({ "type": "integer", "minimum": 0, "format": "uint64" }),
         };
         parameters.push(json!({ "name": name, "in": "header", "description": about, "schema": schema }));
     }
@@ -149,7 +124,7 @@ fn without_null(schema: &Value) -> Value {
 fn responses(route: &Route, described: &Described, error: &Schema) -> Value {
     let mut responses = Map::new();
     responses.insert(
-        described.status.as_str().to_owned(),
+        route.row.status.as_str().to_owned(),
         json!({ "description": "Done.", "content": { described.media: { "schema": described.reply } } }),
     );
     let mut by_status: Vec<(String, Vec<&str>)> = Vec::new();

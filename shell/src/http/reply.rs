@@ -1,26 +1,22 @@
-//! Replies that are no failure, and what the description says of them.
+//! Replies that are no failure, on their way to whoever asked.
 
-use axum::http::header::CONTENT_TYPE;
-use axum::http::{HeaderValue, StatusCode};
-use axum::response::{IntoResponse, Response};
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::Serialize;
 use std::marker::PhantomData;
 
-/// What a route replies with.
-pub(super) trait Reply: Send {
-    const STATUS: StatusCode = StatusCode::OK;
-    const MEDIA: &'static str = "application/json";
+use axum::http::HeaderValue;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use holon_api::{ClientError, Document, Endpoint, OpenMetrics, Reply};
+use serde::Serialize;
 
+/// What a handler replies with, over HTTP.
+pub(super) trait Respond<E: Endpoint>: Send {
     fn respond(self) -> Response;
-    fn schema(generator: &mut SchemaGenerator) -> Schema;
 }
 
-/// A JSON document.
-pub(super) struct Answer<T>(pub(super) T);
-
-/// A JSON document that says that something new is there.
-pub(super) struct Made<T>(pub(super) T);
+/// The same to somebody in this process.
+pub(super) trait Answer<E: Endpoint>: Respond<E> {
+    fn document(self) -> Result<Document<E::Reply>, ClientError>;
+}
 
 /// A document of a type that was written as JSON before.
 pub(super) struct Written<T> {
@@ -28,8 +24,8 @@ pub(super) struct Written<T> {
     of: PhantomData<fn() -> T>,
 }
 
-/// Text of some other format.
-pub(super) struct OpenMetrics(pub(super) String);
+/// Text of some other format than JSON.
+pub(super) struct Text(pub(super) OpenMetrics);
 
 /// Server-sent events.
 pub(super) struct Stream(pub(super) Response);
@@ -40,59 +36,46 @@ impl<T> Written<T> {
     }
 }
 
-impl<T: Serialize + JsonSchema + Send> Reply for Answer<T> {
+impl<E: Endpoint<Reply = T>, T: Reply + Serialize> Respond<E> for T {
     fn respond(self) -> Response {
-        axum::Json(self.0).into_response()
-    }
-
-    fn schema(generator: &mut SchemaGenerator) -> Schema {
-        generator.subschema_for::<T>()
+        (E::ROW.status, axum::Json(self)).into_response()
     }
 }
 
-impl<T: Serialize + JsonSchema + Send> Reply for Made<T> {
-    const STATUS: StatusCode = StatusCode::CREATED;
-
-    fn respond(self) -> Response {
-        (Self::STATUS, axum::Json(self.0)).into_response()
-    }
-
-    fn schema(generator: &mut SchemaGenerator) -> Schema {
-        generator.subschema_for::<T>()
+impl<E: Endpoint<Reply = T>, T: Reply + Serialize> Answer<E> for T {
+    fn document(self) -> Result<Document<T>, ClientError> {
+        Ok(self.into())
     }
 }
 
-impl<T: JsonSchema> Reply for Written<T> {
+impl<E: Endpoint> Respond<E> for Written<E::Reply> {
     fn respond(self) -> Response {
-        ([(CONTENT_TYPE, HeaderValue::from_static(Self::MEDIA))], self.json).into_response()
-    }
-
-    fn schema(generator: &mut SchemaGenerator) -> Schema {
-        generator.subschema_for::<T>()
+        ([(CONTENT_TYPE, HeaderValue::from_static(E::Reply::MEDIA))], self.json).into_response()
     }
 }
 
-impl Reply for OpenMetrics {
-    const MEDIA: &'static str = "application/openmetrics-text";
+impl<E: Endpoint> Answer<E> for Written<E::Reply> {
+    fn document(self) -> Result<Document<E::Reply>, ClientError> {
+        E::Reply::read(self.json.as_bytes()).map_err(|error| ClientError::Odd { problem: error.to_string() })
+    }
+}
 
+impl<E: Endpoint<Reply = OpenMetrics>> Respond<E> for Text {
     fn respond(self) -> Response {
         let kind = HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
-        ([(CONTENT_TYPE, kind)], self.0).into_response()
-    }
-
-    fn schema(generator: &mut SchemaGenerator) -> Schema {
-        generator.subschema_for::<String>()
+        let Self(OpenMetrics(text)) = self;
+        ([(CONTENT_TYPE, kind)], text).into_response()
     }
 }
 
-impl Reply for Stream {
-    const MEDIA: &'static str = "text/event-stream";
+impl<E: Endpoint<Reply = OpenMetrics>> Answer<E> for Text {
+    fn document(self) -> Result<Document<OpenMetrics>, ClientError> {
+        Ok(self.0.into())
+    }
+}
 
+impl<E: Endpoint<Reply = holon_api::Stream>> Respond<E> for Stream {
     fn respond(self) -> Response {
         self.0
-    }
-
-    fn schema(generator: &mut SchemaGenerator) -> Schema {
-        generator.subschema_for::<String>()
     }
 }

@@ -3,11 +3,11 @@
 
 use axum::http::HeaderMap;
 use hmac::{Hmac, KeyInit, Mac};
+use holon_api::Code;
 use holon_core::AgentId;
 use holon_platform::hex;
 use sha2::Sha256;
 
-use super::code::Code;
 use super::failure::Failure;
 use super::header::sole;
 use super::route::Handled;

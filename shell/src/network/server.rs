@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
+use holon_api::AuthMode;
 use holon_supervise::confine::peer::Standing;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -16,7 +17,6 @@ use crate::events::Hub;
 use crate::home::Home;
 use crate::http::tests::{Setup, Started, start};
 use crate::http::{Listener, OtherEnd, Peer, router, serve};
-use holon_api::AuthMode;
 
 pub(super) const NAME: &str = "server";
 pub(super) const PORT: u16 = 7878;

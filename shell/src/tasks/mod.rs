@@ -3,7 +3,7 @@
 
 mod output;
 
-use holon_text::Texts;
+use std::path::{Path, PathBuf};
 
 use holon_api::{CommandSnapshot, TaskInputResult, TaskSnapshot};
 use holon_core::AgentId;
@@ -12,7 +12,7 @@ use holon_core::agent::task::child::ChildSupervision;
 use holon_core::ids::TaskId;
 use holon_core::outcome::CommandSpec;
 use holon_core::tool::InputReceipt;
-use std::path::{Path, PathBuf};
+use holon_text::Texts;
 
 pub use output::{OutputRequest, output};
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::anyhow;
+use holon_api::Nothing;
 use holon_platform::process;
 use holon_platform::process::Identity;
 use serde_json::json;
@@ -16,7 +17,6 @@ use crate::cli::exit::Exit;
 use crate::cli::output::{self, Failure};
 use crate::client::Ask;
 use crate::daemon::{Found, LastFailure, Metadata, Phase, look};
-use holon_api::Nothing;
 
 /// A command that starts or stops a runtime has the home for less than this.
 const ERRAND: Duration = Duration::from_millis(500);

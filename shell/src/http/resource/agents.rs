@@ -1,9 +1,8 @@
 //! Agents as they are: the list, the summary, the explanation, and what a projection begins with.
 
-use super::super::route::{Call, Handled};
+use holon_api::rows::{ExplainAgent, ListAgents, ShowAgent, ShowState};
 use holon_api::{
-    AgentListEntry, AgentState, AgentStatus, AgentWhy, DamagedAgent, ListQuery, Listed, Nothing, PageQuery,
-    RecentQuery,
+    AgentListEntry, AgentState, AgentStatus, AgentWhy, Code, DamagedAgent, Listed, PageQuery, TaskLine,
 };
 use holon_core::agent::identity::{AgentSpec, Visibility};
 use holon_core::event::LifecycleFact;
@@ -12,21 +11,18 @@ use holon_core::view::{ActiveChild, AgentSummary, Explanation, View, lifecycle_h
 use holon_core::{AgentId, Event, EventSeq, Record};
 
 use super::super::App;
-use super::super::body::Empty;
-use super::super::code::Code;
 use super::super::failure::Failure;
-use super::super::reply::Answer;
+use super::super::route::{Call, Handled};
 use super::look::{Looked, look, waits};
 use super::{history, why, workspaces};
 use crate::ledger::{AgentRow, Beginning};
-use holon_api::TaskLine;
 
 /// Agents in one reply, where nothing else is asked for, and at most.
 const LISTED: (u32, u32) = (500, 1_000);
 /// Briefs and transcript entries of `/state`.
 const RECENT: (u32, u32) = (20, 100);
 
-pub(in super::super) async fn list(app: App, call: Call<ListQuery, Empty>) -> Handled<Answer<Vec<Listed>>> {
+pub(in super::super) async fn list(app: App, call: Call<ListAgents>) -> Handled<Vec<Listed>> {
     let limit = bounded("limit", call.query.limit, LISTED, 1)?;
     let ledger_waits = app.runtime.problem().map(|problem| waits(&problem));
     app.blocking(move |app| {
@@ -45,23 +41,23 @@ pub(in super::super) async fn list(app: App, call: Call<ListQuery, Empty>) -> Ha
                 break;
             }
         }
-        Ok(Answer(entries))
+        Ok(entries)
     })
     .await
 }
 
-pub(in super::super) async fn status(app: App, call: Call<Nothing, Empty>) -> Handled<Answer<AgentStatus>> {
-    Ok(Answer(Seen::of(&app, &call.agent).await?.status(&app)))
+pub(in super::super) async fn status(app: App, call: Call<ShowAgent>) -> Handled<AgentStatus> {
+    Ok(Seen::of(&app, &call.path.agent_id).await?.status(&app))
 }
 
-pub(in super::super) async fn why(app: App, call: Call<Nothing, Empty>) -> Handled<Answer<AgentWhy>> {
-    let seen = Seen::of(&app, &call.agent).await?;
-    app.blocking(move |app| seen.why(app).map(Answer)).await
+pub(in super::super) async fn why(app: App, call: Call<ExplainAgent>) -> Handled<AgentWhy> {
+    let seen = Seen::of(&app, &call.path.agent_id).await?;
+    app.blocking(move |app| seen.why(app)).await
 }
 
-pub(in super::super) async fn state(app: App, call: Call<RecentQuery, Empty>) -> Handled<Answer<AgentState>> {
+pub(in super::super) async fn state(app: App, call: Call<ShowState>) -> Handled<AgentState> {
     let recent = bounded("recent", call.query.recent, RECENT, 0)?;
-    let agent = call.agent;
+    let agent = call.path.agent_id;
     let seen = Seen::of(&app, &agent).await?;
     app.blocking(move |app| {
         let why = seen.why(app)?;
@@ -76,7 +72,7 @@ pub(in super::super) async fn state(app: App, call: Call<RecentQuery, Empty>) ->
             )
         };
         let (agent, event_seq) = (seen.status(app), seen.summary.event_seq);
-        Ok(Answer(AgentState { agent, why, briefs, transcript, event_seq }))
+        Ok(AgentState { agent, why, briefs, transcript, event_seq })
     })
     .await
 }

@@ -1,48 +1,38 @@
 //! What operators do to agents: start, stop, abort, create.
 
-use holon_api::{Abort, Action, Control, ControlReply, CreateAgent, Created, Nothing};
+use holon_api::rows::{AbortRun, ChangeAgent, MakeAgent};
+use holon_api::{Abort, Action, ControlAgent, ControlReply, Created, Json, Optional};
 use holon_core::agent::identity::{AgentKind, AgentSpec, Visibility};
 use holon_core::input::ControlRequest;
 use holon_core::{AgentId, Answer as Answered, EventSeq, Input, Reject};
 
 use super::super::App;
-use super::super::body::{Json, OTHER_BYTES, Optional};
 use super::super::failure::Failure;
-use super::super::reply::{Answer, Made};
 use super::super::route::{Call, Handled};
 use super::workspace;
 use crate::runtime::Unavailable;
 
-pub(in super::super) async fn control(
-    app: App,
-    call: Call<Nothing, Json<Control, OTHER_BYTES>>,
-) -> Handled<Answer<ControlReply>> {
-    let Json(Control { action }) = call.body;
+pub(in super::super) async fn control(app: App, call: Call<ChangeAgent>) -> Handled<ControlReply> {
+    let Json(ControlAgent { action }) = call.body;
     let (request, deprecated) = match action {
         Action::Start => (ControlRequest::Start, None),
         Action::Stop => (ControlRequest::Stop, None),
         Action::Pause => (ControlRequest::Stop, Some("`pause` means `stop`; say that instead")),
         Action::Resume => (ControlRequest::Start, Some("`resume` means `start`; say that instead")),
     };
-    let mut reply = apply(&app, call.agent, request).await?;
+    let mut reply = apply(&app, call.path.agent_id, request).await?;
     reply.deprecated = deprecated.map(str::to_owned);
-    Ok(Answer(reply))
+    Ok(reply)
 }
 
-pub(in super::super) async fn abort(
-    app: App,
-    call: Call<Nothing, Optional<Abort>>,
-) -> Handled<Answer<ControlReply>> {
+pub(in super::super) async fn abort(app: App, call: Call<AbortRun>) -> Handled<ControlReply> {
     let Optional(Abort { run_id, stop_after_abort }) = call.body;
     let request = ControlRequest::Abort { run_id, stop_after_abort };
-    apply(&app, call.agent, request).await.map(Answer)
+    apply(&app, call.path.agent_id, request).await
 }
 
-pub(in super::super) async fn create(
-    app: App,
-    call: Call<Nothing, Optional<CreateAgent>>,
-) -> Handled<Made<Created>> {
-    let (agent, Optional(wanted)) = (call.agent, call.body);
+pub(in super::super) async fn create(app: App, call: Call<MakeAgent>) -> Handled<Created> {
+    let (agent, Optional(wanted)) = (call.path.agent_id, call.body);
     // Asked before anything is made on the disk; the runtime decides once more.
     let known = agent.clone();
     if app.runtime.read(Some(&agent), move |view| view.agent(&known).is_some()).await? {
@@ -72,7 +62,7 @@ pub(in super::super) async fn create(
     let ask = move |reply| Input::CreateAgent { agent: named, spec, reply };
     let answered = app.runtime.ask(Some(&agent), ask).await?;
     let Answered::Created { agent: agent_id } = answered else { return Err(unexpected(answered)) };
-    Ok(Made(Created { ok: true, agent_id, identity, agent_home: home.display().to_string() }))
+    Ok(Created { ok: true, agent_id, identity, agent_home: home.display().to_string() })
 }
 
 /// Stops and aborts get through whatever else waits.

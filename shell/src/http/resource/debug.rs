@@ -1,24 +1,20 @@
 //! What a model would be told, shown and not sent.
 
-use holon_api::{DebugPrompt, DebugPromptReply, Nothing, PromptSection, Source};
+use holon_api::rows::PreviewPrompt;
+use holon_api::{DebugPrompt, DebugPromptReply, Json, PromptSection, Source};
 use holon_core::AgentId;
 use holon_core::agent::workspace::ExecutionBinding;
 use holon_core::message::{AdmissionContext, Ingress, Surface};
 use holon_core::prompt::{Part, PromptBlock, Stability};
 
 use super::super::App;
-use super::super::body::{Json, PROMPT_BODY_BYTES};
 use super::super::failure::Failure;
-use super::super::reply::Answer;
 use super::super::route::{Call, Handled};
 use super::ingress::check_prompt;
 use crate::perform::model::joined;
 
-pub(in super::super) async fn prompt(
-    app: App,
-    call: Call<Nothing, Json<DebugPrompt, PROMPT_BODY_BYTES>>,
-) -> Handled<Answer<DebugPromptReply>> {
-    let (agent, Json(DebugPrompt { text })) = (call.agent, call.body);
+pub(in super::super) async fn prompt(app: App, call: Call<PreviewPrompt>) -> Handled<DebugPromptReply> {
+    let (agent, Json(DebugPrompt { text })) = (call.path.agent_id, call.body);
     check_prompt(&text)?;
     let execution = execution(&app, &agent).await?;
     let context = app.runtime.look_at_context(&agent, &execution).await.map_err(Failure::internal)?;
@@ -39,7 +35,7 @@ pub(in super::super) async fn prompt(
         let input = joined(app.runtime.texts(), &preview.input)?;
         sections.push(section("current_input", Stability::TurnScoped, input));
         let sources = context.sources.into_iter();
-        Ok(Answer(DebugPromptReply {
+        Ok(DebugPromptReply {
             ok: true,
             agent_id: agent,
             agent_home: context.execution.agent_home,
@@ -49,7 +45,7 @@ pub(in super::super) async fn prompt(
             tools: preview.tools.iter().map(|tool| tool.name().to_owned()).collect(),
             est_tokens,
             prompt_cache_key: frame.cache.prompt_cache_key.clone(),
-        }))
+        })
     })
     .await
 }

@@ -1,10 +1,10 @@
 //! Pages of durable events.
 
-use holon_api::{EventsPage, EventsQuery, Order};
+use holon_api::rows::ListEvents;
+use holon_api::{EventsPage, Order};
 use holon_core::EventSeq;
 
 use super::super::App;
-use super::super::body::Empty;
 use super::super::reply::Written;
 use super::super::route::{Call, Handled};
 use super::agents::{bounded, check_cursor};
@@ -13,17 +13,14 @@ use crate::events::{self, Page, Span};
 /// Events of one page, where nothing else is asked for, and at most.
 const EVENTS: (u32, u32) = (128, 512);
 
-pub(in super::super) async fn events(
-    app: App,
-    call: Call<EventsQuery, Empty>,
-) -> Handled<Written<EventsPage>> {
+pub(in super::super) async fn events(app: App, call: Call<ListEvents>) -> Handled<Written<EventsPage>> {
     let query = call.query;
     let limit = bounded("limit", query.limit, EVENTS, 1)?;
     let order = match query.order.unwrap_or_default() {
         Order::Asc => events::Order::Asc,
         Order::Desc => events::Order::Desc,
     };
-    let agent = call.agent;
+    let agent = call.path.agent_id;
     app.blocking(move |app| {
         let last = app.last_event(&agent)?;
         check_cursor("after_seq", query.after_seq, last)?;

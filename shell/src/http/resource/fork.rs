@@ -1,26 +1,21 @@
 //! A new agent that begins as a copy of another.
 
-use holon_api::{ForkAgent, Forked, Nothing};
+use holon_api::rows::CopyAgent;
+use holon_api::{Code, ForkAgent, Forked, Json};
 use holon_core::Reject;
 
 use super::super::App;
-use super::super::body::{Json, OTHER_BYTES};
-use super::super::code::Code;
 use super::super::failure::Failure;
-use super::super::reply::Made;
 use super::super::route::{Call, Handled};
 use crate::ledger::{Fork, ForkError};
 use crate::runtime::Unavailable;
 
-pub(in super::super) async fn fork(
-    app: App,
-    call: Call<Nothing, Json<ForkAgent, OTHER_BYTES>>,
-) -> Handled<Made<Forked>> {
-    let (from, Json(ForkAgent { agent_id, event_seq })) = (call.agent, call.body);
+pub(in super::super) async fn fork(app: App, call: Call<CopyAgent>) -> Handled<Forked> {
+    let (from, Json(ForkAgent { agent_id, event_seq })) = (call.path.agent_id, call.body);
     let fork = Fork { from: from.clone(), at: event_seq, to: agent_id.clone() };
     let through = app.runtime.fork(fork).await?.map_err(refused)?;
     let home = app.home.agent(&agent_id).display().to_string();
-    Ok(Made(Forked { ok: true, agent_id, forked_from: from, event_seq: through, agent_home: home }))
+    Ok(Forked { ok: true, agent_id, forked_from: from, event_seq: through, agent_home: home })
 }
 
 fn refused(error: ForkError) -> Box<Failure> {

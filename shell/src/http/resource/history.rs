@@ -1,14 +1,13 @@
 //! What was said and told: pages of briefs and of the transcript, with whole texts. The cost is what is
 //! returned.
 
+use holon_api::rows::{ListBriefs, ShowTranscript};
 use holon_api::{Brief, Briefs, PageQuery, Transcript, TranscriptEntry};
 use holon_core::event::BriefFact;
 use holon_core::transcript;
 use holon_core::{AgentId, Event, EventSeq, Record};
 
 use super::super::App;
-use super::super::body::Empty;
-use super::super::reply::Answer;
 use super::super::route::{Call, Handled};
 use super::agents::{bounded, check_cursor};
 use super::texts;
@@ -37,15 +36,12 @@ const ROUND_ENDS: &[&str] = &["turn_started", "assistant_round_recorded"];
 /// Attempts of one page: retries of every round of it, and more.
 const ATTEMPTS: usize = 5_000;
 
-pub(in super::super) async fn briefs(app: App, call: Call<PageQuery, Empty>) -> Handled<Answer<Briefs>> {
-    app.blocking(move |app| page_of_briefs(app, &call.agent, &call.query).map(Answer)).await
+pub(in super::super) async fn briefs(app: App, call: Call<ListBriefs>) -> Handled<Briefs> {
+    app.blocking(move |app| page_of_briefs(app, &call.path.agent_id, &call.query)).await
 }
 
-pub(in super::super) async fn transcript(
-    app: App,
-    call: Call<PageQuery, Empty>,
-) -> Handled<Answer<Transcript>> {
-    app.blocking(move |app| page_of_transcript(app, &call.agent, &call.query).map(Answer)).await
+pub(in super::super) async fn transcript(app: App, call: Call<ShowTranscript>) -> Handled<Transcript> {
+    app.blocking(move |app| page_of_transcript(app, &call.path.agent_id, &call.query)).await
 }
 
 pub(super) fn page_of_briefs(app: &App, agent: &AgentId, query: &PageQuery) -> Handled<Briefs> {

@@ -1,24 +1,22 @@
 //! Messages for agents: prompts of the operator, and what comes from outside.
 
-use holon_platform::crash_point::{Point, reached};
-use holon_text::Texts;
+use std::collections::BTreeMap;
 
 use axum::http::HeaderMap;
-use holon_api::{Admitted, Enqueue, EnqueueKind, EnqueuePriority, Nothing, Payload, Prompt, WebhookQuery};
+use holon_api::rows::{DeliverWebhook, EnqueueMessage, SendPrompt};
+use holon_api::{Admitted, AnyJson, Code, EnqueueKind, EnqueuePriority, Json, PROMPT_BYTES, Payload};
 use holon_core::message::{
     AdmissionContext, Body, BodyType, Idempotency, Ingress, MessageKind, Origin, Priority, Surface,
 };
 use holon_core::{AgentId, Answer as Answered, Input};
+use holon_platform::crash_point::{Point, reached};
+use holon_text::Texts;
 use serde::Serialize;
-use std::collections::BTreeMap;
 
 use super::super::App;
 use super::super::auth::Caller;
-use super::super::body::{AnyJson, Json, PROMPT_BODY_BYTES, PROMPT_BYTES, WEBHOOK_BYTES};
-use super::super::code::Code;
 use super::super::failure::Failure;
 use super::super::header::sole;
-use super::super::reply::Answer;
 use super::super::route::{Call, Handled};
 use super::control::unexpected;
 use crate::runtime::Unavailable;
@@ -26,10 +24,7 @@ use crate::runtime::Unavailable;
 /// Longest name, reference or key that comes with a message, in characters: what the description says.
 const NAME: usize = 256;
 
-pub(in super::super) async fn prompt(
-    app: App,
-    call: Call<Nothing, Json<Prompt, PROMPT_BODY_BYTES>>,
-) -> Handled<Answer<Admitted>> {
+pub(in super::super) async fn prompt(app: App, call: Call<SendPrompt>) -> Handled<Admitted> {
     let Json(prompt) = call.body;
     check_prompt(&prompt.text)?;
     check_names(
@@ -40,7 +35,7 @@ pub(in super::super) async fn prompt(
             ("causation_id", &prompt.causation_id),
         ],
     )?;
-    let idempotency = keyed(key(&call.headers)?, "prompt", &prompt)?;
+    let idempotency = keyed(key(&call.from.headers)?, "prompt", &prompt)?;
     let ingress = Ingress {
         origin: Origin::Operator { actor_id: prompt.actor_id },
         priority: prompt.priority.unwrap_or(Priority::Normal),
@@ -50,16 +45,13 @@ pub(in super::super) async fn prompt(
         ..Ingress::prompt(
             app.runtime.texts().take(&prompt.text),
             Surface::HttpControlPrompt,
-            admission(call.caller),
+            admission(call.from.caller),
         )
     };
-    admit(&app, call.agent, ingress).await
+    admit(&app, call.path.agent_id, ingress).await
 }
 
-pub(in super::super) async fn enqueue(
-    app: App,
-    call: Call<Nothing, Json<Enqueue, WEBHOOK_BYTES>>,
-) -> Handled<Answer<Admitted>> {
+pub(in super::super) async fn enqueue(app: App, call: Call<EnqueueMessage>) -> Handled<Admitted> {
     let Json(message) = call.body;
     check_names(
         Code::InvalidBody,
@@ -73,7 +65,7 @@ pub(in super::super) async fn enqueue(
     if message.source_refs.iter().any(|(name, value)| is_long(name) || is_long(value)) {
         return Err(too_long(Code::InvalidBody, "source_refs"));
     }
-    let idempotency = keyed(key(&call.headers)?, "enqueue", &message)?;
+    let idempotency = keyed(key(&call.from.headers)?, "enqueue", &message)?;
     let texts = app.runtime.texts();
     let source = message.source.unwrap_or_else(|| "http".to_owned());
     let (kind, origin) = match message.kind {
@@ -81,7 +73,7 @@ pub(in super::super) async fn enqueue(
             (MessageKind::ChannelEvent, Origin::Channel { channel_id: source, sender_id: message.sender })
         }
         EnqueueKind::WebhookEvent if app.signatures.are_required() => {
-            return Err(app.signatures.unsigned(&call.agent));
+            return Err(app.signatures.unsigned(&call.path.agent_id));
         }
         EnqueueKind::WebhookEvent => {
             (MessageKind::WebhookEvent, Origin::Webhook { source, event_type: message.sender })
@@ -105,28 +97,25 @@ pub(in super::super) async fn enqueue(
         metadata,
         source_refs: message.source_refs,
         delivery_surface: Surface::HttpPublicEnqueue,
-        admission_context: admission(call.caller),
+        admission_context: admission(call.from.caller),
         correlation_id: message.correlation_id,
         causation_id: message.causation_id,
         idempotency,
     };
-    admit(&app, call.agent, ingress).await
+    admit(&app, call.path.agent_id, ingress).await
 }
 
-pub(in super::super) async fn webhook(
-    app: App,
-    call: Call<WebhookQuery, AnyJson<WEBHOOK_BYTES>>,
-) -> Handled<Answer<Admitted>> {
+pub(in super::super) async fn webhook(app: App, call: Call<DeliverWebhook>) -> Handled<Admitted> {
     let (AnyJson(document), query) = (call.body, call.query);
     check_names(
         Code::InvalidQuery,
         &[("source", &query.source), ("event_type", &query.event_type), ("delivery_id", &query.delivery_id)],
     )?;
     let source = query.source.unwrap_or_else(|| "generic".to_owned());
-    let event_type = query.event_type.or(first(&call.headers, ["x-event-type", "x-github-event"])?);
-    let delivery = query.delivery_id.or(first(&call.headers, ["x-delivery-id", "x-github-delivery"])?);
+    let event_type = query.event_type.or(first(&call.from.headers, ["x-event-type", "x-github-event"])?);
+    let delivery = query.delivery_id.or(first(&call.from.headers, ["x-delivery-id", "x-github-delivery"])?);
     let delivery = delivery.map(|id| delivered(&source, &id));
-    let key = key(&call.headers)?.or(delivery);
+    let key = key(&call.from.headers)?.or(delivery);
     let idempotency = keyed(key, "webhook", &(&source, &event_type, &document))?;
     let ingress = Ingress {
         kind: MessageKind::WebhookEvent,
@@ -136,12 +125,12 @@ pub(in super::super) async fn webhook(
         metadata: None,
         source_refs: BTreeMap::new(),
         delivery_surface: Surface::HttpWebhook,
-        admission_context: admission(call.caller),
+        admission_context: admission(call.from.caller),
         correlation_id: None,
         causation_id: None,
         idempotency,
     };
-    admit(&app, call.agent, ingress).await
+    admit(&app, call.path.agent_id, ingress).await
 }
 
 /// What can't be a prompt: nothing, or more than is taken.
@@ -160,7 +149,7 @@ pub(super) fn check_prompt(text: &str) -> Handled<()> {
 }
 
 /// Asks the runtime, and answers once the message is durable.
-async fn admit(app: &App, agent: AgentId, ingress: Ingress) -> Handled<Answer<Admitted>> {
+async fn admit(app: &App, agent: AgentId, ingress: Ingress) -> Handled<Admitted> {
     let named = agent.clone();
     let ingress = redacted(app.runtime.texts(), ingress);
     let idempotency = ingress.idempotency.clone();
@@ -175,7 +164,7 @@ async fn admit(app: &App, agent: AgentId, ingress: Ingress) -> Handled<Answer<Ad
     };
     let Answered::Admitted { message_id, duplicate } = answered else { return Err(unexpected(answered)) };
     reached(Point::MessageAcknowledged);
-    Ok(Answer(Admitted { ok: true, agent_id: agent, message_id, duplicate }))
+    Ok(Admitted { ok: true, agent_id: agent, message_id, duplicate })
 }
 
 /// Names, references and keys stand in records as they are: whatever a sender has put into them, no secret does.

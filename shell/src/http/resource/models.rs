@@ -1,18 +1,16 @@
 //! The configured models, and which of them an agent asks first.
 
-use holon_api::{Availability, ModelReply, Models, Nothing, SetModel};
+use holon_api::rows::{ChooseModel, ClearModel, ListModels};
+use holon_api::{Availability, Code, Json, ModelReply, Models, SetModel};
 use holon_core::model::ModelRef;
 use holon_core::{AgentId, Answer as Answered, Input};
 
 use super::super::App;
-use super::super::body::{Empty, Json, OTHER_BYTES};
-use super::super::code::Code;
 use super::super::failure::Failure;
-use super::super::reply::Answer;
 use super::super::route::{Call, Handled};
 use super::control::unexpected;
 
-pub(in super::super) async fn models(app: App, _: Call<Nothing, Empty>) -> Handled<Answer<Models>> {
+pub(in super::super) async fn models(app: App, _: Call<ListModels>) -> Handled<Models> {
     // A check may read a scenario or certificates.
     app.blocking(|app| {
         let mut models =
@@ -25,15 +23,12 @@ pub(in super::super) async fn models(app: App, _: Call<Nothing, Empty>) -> Handl
             }
             models.model_availability.insert(model.to_string(), Availability { available, problem });
         }
-        Ok(Answer(models))
+        Ok(models)
     })
     .await
 }
 
-pub(in super::super) async fn set(
-    app: App,
-    call: Call<Nothing, Json<SetModel, OTHER_BYTES>>,
-) -> Handled<Answer<ModelReply>> {
+pub(in super::super) async fn set(app: App, call: Call<ChooseModel>) -> Handled<ModelReply> {
     let Json(SetModel { model }) = call.body;
     let asked = model.clone();
     // A model that can't be asked would fail every turn from now on.
@@ -50,17 +45,17 @@ pub(in super::super) async fn set(
             .hint("set model.prices (0 where it costs nothing): holon config prices")
             .detail("field", "model"));
     }
-    apply(app, call.agent, Some(model)).await
+    apply(app, call.path.agent_id, Some(model)).await
 }
 
-pub(in super::super) async fn clear(app: App, call: Call<Nothing, Empty>) -> Handled<Answer<ModelReply>> {
-    apply(app, call.agent, None).await
+pub(in super::super) async fn clear(app: App, call: Call<ClearModel>) -> Handled<ModelReply> {
+    apply(app, call.path.agent_id, None).await
 }
 
-async fn apply(app: App, agent: AgentId, model: Option<ModelRef>) -> Handled<Answer<ModelReply>> {
+async fn apply(app: App, agent: AgentId, model: Option<ModelRef>) -> Handled<ModelReply> {
     let named = agent.clone();
     let ask = move |reply| Input::SetModel { agent: named, model, reply };
     let answered = app.runtime.ask(Some(&agent), ask).await?;
     let Answered::ModelSet { state, changed } = answered else { return Err(unexpected(answered)) };
-    Ok(Answer(ModelReply { ok: true, agent_id: agent, changed, model: state }))
+    Ok(ModelReply { ok: true, agent_id: agent, changed, model: state })
 }

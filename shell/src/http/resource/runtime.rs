@@ -1,9 +1,10 @@
 //! The runtime as a whole: what it is, whether it is well, and its end.
 
 use axum::http::HeaderMap;
+use holon_api::rows::{ShowHandshake, ShowHealth, ShowReadiness, ShowRoot, ShowRuntime, ShutDown};
 use holon_api::{
-    Activity, Auth, FailurePhase, Handshake, Health, LastFailure, Nothing, PROTOCOL, PROTOCOL_VERSION,
-    Protocol, Readiness, Root, RuntimeInfo, RuntimeState, RuntimeStatus, Shutdown,
+    Activity, Auth, FailurePhase, Handshake, Health, LastFailure, PROTOCOL, PROTOCOL_VERSION, Protocol,
+    Readiness, Root, RuntimeInfo, RuntimeState, RuntimeStatus, Shutdown,
 };
 use holon_core::agent::identity::Visibility;
 use holon_core::lifecycle::Status;
@@ -11,8 +12,6 @@ use holon_core::view::{SchedulingPosture, View};
 use holon_platform::build;
 
 use super::super::App;
-use super::super::body::{Empty, Optional};
-use super::super::reply::Answer;
 use super::super::route::{Call, Handled};
 use crate::ledger::unreadable;
 
@@ -33,24 +32,24 @@ const CAPABILITIES: &[&str] = &[
     "why",
 ];
 
-pub(in super::super) async fn root(app: App, _: Call<Nothing, Empty>) -> Handled<Answer<Root>> {
+pub(in super::super) async fn root(app: App, _: Call<ShowRoot>) -> Handled<Root> {
     let links = [("handshake", "/handshake"), ("openapi", "/openapi.json"), ("agents", "/agents/list")];
-    Ok(Answer(Root {
+    Ok(Root {
         ok: true,
         name: "holon".to_owned(),
         version: build::version().to_owned(),
         default_agent: app.about.default_agent.clone(),
         links: links.map(|(name, path)| (name.to_owned(), path.to_owned())).into(),
-    }))
+    })
 }
 
-pub(in super::super) async fn handshake(app: App, call: Call<Nothing, Empty>) -> Handled<Answer<Handshake>> {
+pub(in super::super) async fn handshake(app: App, call: Call<ShowHandshake>) -> Handled<Handshake> {
     // As if nothing had been shown: what would be asked for is told.
-    let peer = call.other_end.peer(&app.peers, app.policy.care(&HeaderMap::new())).await;
+    let peer = call.from.other_end.peer(&app.peers, app.policy.care(&HeaderMap::new())).await;
     let required = app.policy.requires(peer);
-    let known = app.policy.admit(peer, &call.headers).is_ok();
+    let known = app.policy.admit(peer, &call.from.headers).is_ok();
     let about = &app.about;
-    Ok(Answer(Handshake {
+    Ok(Handshake {
         ok: true,
         protocol: Protocol { name: PROTOCOL.to_owned(), version: PROTOCOL_VERSION },
         auth: Auth { mode: app.policy.mode(), required },
@@ -62,15 +61,15 @@ pub(in super::super) async fn handshake(app: App, call: Call<Nothing, Empty>) ->
             advertise_url: about.advertise_url.clone(),
             version: build::version().to_owned(),
         },
-    }))
+    })
 }
 
-pub(in super::super) async fn healthz(app: App, _: Call<Nothing, Empty>) -> Handled<Answer<Health>> {
+pub(in super::super) async fn healthz(app: App, _: Call<ShowHealth>) -> Handled<Health> {
     app.runtime.read(None, |_| ()).await?;
-    Ok(Answer(Health { ok: true }))
+    Ok(Health { ok: true })
 }
 
-pub(in super::super) async fn readiness(app: App, _: Call<Nothing, Empty>) -> Handled<Answer<Readiness>> {
+pub(in super::super) async fn readiness(app: App, _: Call<ShowReadiness>) -> Handled<Readiness> {
     let problem = app.runtime.problem();
     if problem.is_none() {
         // Whoever can ask has waited for the recovery: listeners come after it.
@@ -78,10 +77,10 @@ pub(in super::super) async fn readiness(app: App, _: Call<Nothing, Empty>) -> Ha
     }
     let config_fingerprint = app.about.config_fingerprint.clone();
     let (ready, problem) = (problem.is_none(), problem.map(|problem| problem.to_string()));
-    Ok(Answer(Readiness { ok: true, ready, problem, pid: std::process::id(), config_fingerprint }))
+    Ok(Readiness { ok: true, ready, problem, pid: std::process::id(), config_fingerprint })
 }
 
-pub(in super::super) async fn status(app: App, _: Call<Nothing, Empty>) -> Handled<Answer<RuntimeStatus>> {
+pub(in super::super) async fn status(app: App, _: Call<ShowRuntime>) -> Handled<RuntimeStatus> {
     let agents = app.blocking(|app| Ok(app.reader.agents())).await?;
     let (mut activity, spending) = app.runtime.read(None, |view| (activity(view), view.spending())).await?;
     let unreadable = match agents {
@@ -100,7 +99,7 @@ pub(in super::super) async fn status(app: App, _: Call<Nothing, Empty>) -> Handl
         detail_hint: Some(format!("holon transcript {agent}")),
         agent_id: Some(agent),
     });
-    Ok(Answer(RuntimeStatus {
+    Ok(RuntimeStatus {
         ok: true,
         pid: std::process::id(),
         version: build::version().to_owned(),
@@ -116,15 +115,12 @@ pub(in super::super) async fn status(app: App, _: Call<Nothing, Empty>) -> Handl
         activity,
         spending: Some(spending),
         last_failure,
-    }))
+    })
 }
 
-pub(in super::super) async fn shutdown(
-    app: App,
-    _: Call<Nothing, Optional<Nothing>>,
-) -> Handled<Answer<Shutdown>> {
+pub(in super::super) async fn shutdown(app: App, _: Call<ShutDown>) -> Handled<Shutdown> {
     app.shutdown.ask();
-    Ok(Answer(Shutdown { ok: true, pid: std::process::id() }))
+    Ok(Shutdown { ok: true, pid: std::process::id() })
 }
 
 /// Whoever has something to do is in memory.

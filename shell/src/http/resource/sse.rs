@@ -10,10 +10,10 @@ use axum::body::Body;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderValue, Response};
 use bytes::Bytes;
+use holon_api::Code;
 use hyper::body::Frame;
 use serde::Serialize;
 
-use super::super::code::Code;
 use super::super::failure::Failure;
 use super::super::header::sole;
 use super::super::reply::Stream;

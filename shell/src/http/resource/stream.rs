@@ -5,11 +5,11 @@ use std::future::Future;
 use std::pin::Pin;
 
 use bytes::Bytes;
-use holon_api::{LiveAttempt, LiveText, StreamQuery};
+use holon_api::rows::FollowEvents;
+use holon_api::{LiveAttempt, LiveText};
 use holon_core::EventSeq;
 
 use super::super::App;
-use super::super::body::Empty;
 use super::super::reply::Stream;
 use super::super::route::{Call, Handled};
 use super::agents::check_cursor;
@@ -20,9 +20,9 @@ use crate::live::Live;
 /// What the client is told to wait before it connects again.
 const BEGIN: &str = ": events\nretry: 1000\n\n";
 
-pub(in super::super) async fn stream(app: App, call: Call<StreamQuery, Empty>) -> Handled<Stream> {
-    let seen = sse::last_event_id(&call.headers, "the number of an event")?.map(EventSeq);
-    let (agent, live) = (call.agent, call.query.live);
+pub(in super::super) async fn stream(app: App, call: Call<FollowEvents>) -> Handled<Stream> {
+    let seen = sse::last_event_id(&call.from.headers, "the number of an event")?.map(EventSeq);
+    let (agent, live) = (call.path.agent_id, call.query.live);
     let (after, name) = match seen {
         Some(seen) => (Some(seen), LAST_EVENT_ID),
         None => (call.query.after_seq, "after_seq"),

@@ -1,21 +1,18 @@
 //! Timers of an agent: the list, and what operators do to them.
 
-use holon_api::{CreateTimer, Nothing, TimerReply, TimerSnapshot, Timers, TimersQuery};
+use holon_api::rows::{CancelTimer, ListTimers, MakeTimer};
+use holon_api::{Json, TimerPath, TimerReply, TimerSnapshot, Timers};
 use holon_core::agent::timer::{Misfire, TimerSpec};
 use holon_core::ids::TimerId;
 use holon_core::{AgentId, Answer as Answered, Input, Millis, Reject};
 
 use super::super::App;
-use super::super::body::{Empty, Json};
 use super::super::failure::Failure;
-use super::super::reply::{Answer, Made};
 use super::super::route::{Call, Handled};
 use super::control::unexpected;
 use super::look::{Looked, look};
 
-const BODY_BYTES: usize = 16 << 10;
-
-pub(in super::super) async fn list(app: App, call: Call<TimersQuery, Empty>) -> Handled<Answer<Timers>> {
+pub(in super::super) async fn list(app: App, call: Call<ListTimers>) -> Handled<Timers> {
     let wanted = call.query.status;
     let read = move |view: holon_core::view::View<'_>, agent: &AgentId| {
         let known = &view.agent(agent)?.timers;
@@ -25,15 +22,12 @@ pub(in super::super) async fn list(app: App, call: Call<TimersQuery, Empty>) -> 
         timers.sort_by_key(|timer| std::cmp::Reverse(timer.timer_id));
         Some(timers)
     };
-    let Looked { seen: timers, .. } = look(&app, &call.agent, read).await?;
-    Ok(Answer(Timers { ok: true, timers }))
+    let Looked { seen: timers, .. } = look(&app, &call.path.agent_id, read).await?;
+    Ok(Timers { ok: true, timers })
 }
 
-pub(in super::super) async fn create(
-    app: App,
-    call: Call<Nothing, Json<CreateTimer, BODY_BYTES>>,
-) -> Handled<Made<TimerReply>> {
-    let (agent, Json(asked)) = (call.agent, call.body);
+pub(in super::super) async fn create(app: App, call: Call<MakeTimer>) -> Handled<TimerReply> {
+    let (agent, Json(asked)) = (call.path.agent_id, call.body);
     let timer = TimerSpec {
         duration_ms: Millis(asked.duration_ms),
         interval_ms: asked.interval_ms.map(Millis),
@@ -43,15 +37,15 @@ pub(in super::super) async fn create(
     let named = agent.clone();
     let ask = move |reply| Input::CreateTimer { agent: named, timer, reply };
     let answered = app.runtime.ask(Some(&agent), ask).await?;
-    reply(agent, answered).map(Made)
+    reply(agent, answered)
 }
 
-pub(in super::super) async fn cancel(app: App, call: Call<Nothing, Empty>) -> Handled<Answer<TimerReply>> {
-    let timer = call.timer.ok_or_else(|| Failure::internal("the path of the route names no timer"))?;
-    let (agent, named) = (call.agent.clone(), call.agent);
+pub(in super::super) async fn cancel(app: App, call: Call<CancelTimer>) -> Handled<TimerReply> {
+    let TimerPath { agent_id: agent, timer_id: timer } = call.path;
+    let named = agent.clone();
     let ask = move |reply| Input::CancelTimer { agent: named, timer, reply };
     let answered = app.runtime.ask(Some(&agent), ask).await?;
-    reply(agent, answered).map(Answer)
+    reply(agent, answered)
 }
 
 fn reply(agent: AgentId, answered: Answered) -> Handled<TimerReply> {

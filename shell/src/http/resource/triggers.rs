@@ -1,6 +1,9 @@
 //! Triggers: what is sent to their addresses, and what operators do about those.
 
-use holon_api::{Delivered, DeliveryQuery, Nothing, TriggerReply, TriggerSnapshot, Triggers};
+use holon_api::rows::{DeliverMessage, DeliverWake, ListTriggers, RevokeTrigger, RotateTrigger};
+use holon_api::{
+    Anything, Code, Delivered, DeliveryQuery, TriggerReply, TriggerSnapshot, Triggers, WEBHOOK_BYTES,
+};
 use holon_core::agent::external_trigger::{
     Delivery, DeliveryMode, ExternalTrigger, TriggerChange, TriggerStatus,
 };
@@ -9,10 +12,7 @@ use holon_core::ids::ExternalTriggerId;
 use holon_core::{AgentId, Answer as Answered, Input, Reject};
 
 use super::super::App;
-use super::super::body::{Anything, Empty, WEBHOOK_BYTES};
-use super::super::code::Code;
 use super::super::failure::Failure;
-use super::super::reply::Answer;
 use super::super::route::{Call, Handled};
 use super::control::unexpected;
 use super::ingress::check_names;
@@ -22,34 +22,28 @@ use super::look::{Looked, look};
 const SOURCE: &str = "external_trigger";
 const REASON: &str = "something was delivered";
 
-pub(in super::super) async fn list(app: App, call: Call<Nothing, Empty>) -> Handled<Answer<Triggers>> {
+pub(in super::super) async fn list(app: App, call: Call<ListTriggers>) -> Handled<Triggers> {
     let read =
         |view: holon_core::view::View<'_>, agent: &AgentId| Some(view.agent(agent)?.external_trigger.clone());
-    let Looked { seen, .. } = look(&app, &call.agent, read).await?;
-    let triggers = seen.map(|trigger| snapshot(&app, &call.agent, trigger)).into_iter().collect();
-    Ok(Answer(Triggers { ok: true, triggers }))
+    let Looked { seen, .. } = look(&app, &call.path.agent_id, read).await?;
+    let triggers = seen.map(|trigger| snapshot(&app, &call.path.agent_id, trigger)).into_iter().collect();
+    Ok(Triggers { ok: true, triggers })
 }
 
-pub(in super::super) async fn rotate(app: App, call: Call<Nothing, Empty>) -> Handled<Answer<TriggerReply>> {
-    change(&app, call.agent, TriggerChange::Rotate).await
+pub(in super::super) async fn rotate(app: App, call: Call<RotateTrigger>) -> Handled<TriggerReply> {
+    change(&app, call.path.agent_id, TriggerChange::Rotate).await
 }
 
-pub(in super::super) async fn revoke(app: App, call: Call<Nothing, Empty>) -> Handled<Answer<TriggerReply>> {
-    change(&app, call.agent, TriggerChange::Revoke).await
+pub(in super::super) async fn revoke(app: App, call: Call<RevokeTrigger>) -> Handled<TriggerReply> {
+    change(&app, call.path.agent_id, TriggerChange::Revoke).await
 }
 
-pub(in super::super) async fn deliver(
-    app: App,
-    call: Call<DeliveryQuery, Anything<WEBHOOK_BYTES>>,
-) -> Handled<Answer<Delivered>> {
-    delivered(&app, call, DeliveryMode::WakeHint).await
+pub(in super::super) async fn deliver(app: App, call: Call<DeliverWake>) -> Handled<Delivered> {
+    delivered(&app, call.from.trigger, call.query, call.body, DeliveryMode::WakeHint).await
 }
 
-pub(in super::super) async fn enqueue(
-    app: App,
-    call: Call<DeliveryQuery, Anything<WEBHOOK_BYTES>>,
-) -> Handled<Answer<Delivered>> {
-    delivered(&app, call, DeliveryMode::EnqueueMessage).await
+pub(in super::super) async fn enqueue(app: App, call: Call<DeliverMessage>) -> Handled<Delivered> {
+    delivered(&app, call.from.trigger, call.query, call.body, DeliveryMode::EnqueueMessage).await
 }
 
 /// What is wrong with a delivery is told to those alone whose address is in force (contract: work.md, External triggers).
@@ -67,11 +61,12 @@ pub(in super::super) async fn refusal(
 
 async fn delivered(
     app: &App,
-    call: Call<DeliveryQuery, Anything<WEBHOOK_BYTES>>,
+    trigger: Option<(AgentId, u64)>,
+    query: DeliveryQuery,
+    body: Anything<WEBHOOK_BYTES>,
     delivery_mode: DeliveryMode,
-) -> Handled<Answer<Delivered>> {
-    let trigger = call.trigger.clone();
-    match take(app, call, delivery_mode).await {
+) -> Handled<Delivered> {
+    match take(app, trigger.clone(), query, body, delivery_mode).await {
         Err(failure) => Err(refusal(app, trigger.as_ref(), failure).await),
         delivered => delivered,
     }
@@ -79,11 +74,12 @@ async fn delivered(
 
 async fn take(
     app: &App,
-    call: Call<DeliveryQuery, Anything<WEBHOOK_BYTES>>,
+    trigger: Option<(AgentId, u64)>,
+    query: DeliveryQuery,
+    body: Anything<WEBHOOK_BYTES>,
     delivery_mode: DeliveryMode,
-) -> Handled<Answer<Delivered>> {
-    let (agent, generation) = call.trigger.ok_or(Reject::UnknownTrigger)?;
-    let query = call.query;
+) -> Handled<Delivered> {
+    let (agent, generation) = trigger.ok_or(Reject::UnknownTrigger)?;
     check_names(
         Code::InvalidQuery,
         &[
@@ -95,7 +91,7 @@ async fn take(
             ("causation_id", &query.causation_id),
         ],
     )?;
-    let Anything { text, content_type } = call.body;
+    let Anything { text, content_type } = body;
     check_names(Code::InvalidHeader, &[("content-type", &content_type)])?;
     let texts = app.runtime.texts();
     let plain = |text: Option<String>| text.map(|text| texts.redact(&text));
@@ -120,17 +116,17 @@ async fn take(
         return Err(Reject::UnknownTrigger.into());
     }
     let Answered::Woken { disposition } = answered else { return Err(unexpected(answered)) };
-    Ok(Answer(Delivered {
+    Ok(Delivered {
         ok: true,
         external_trigger_id: ExternalTriggerId::OF_AGENT,
         disposition,
         delivery_mode: DeliveryMode::WakeHint,
         deprecated: delivery_mode != DeliveryMode::WakeHint,
-    }))
+    })
 }
 
 /// A revocation gets through whatever else waits.
-async fn change(app: &App, agent: AgentId, change: TriggerChange) -> Handled<Answer<TriggerReply>> {
+async fn change(app: &App, agent: AgentId, change: TriggerChange) -> Handled<TriggerReply> {
     let named = agent.clone();
     let ask = move |reply| Input::ChangeTrigger { agent: named, change, reply };
     let answered = match change {
@@ -139,7 +135,7 @@ async fn change(app: &App, agent: AgentId, change: TriggerChange) -> Handled<Ans
     };
     let Answered::ExternalTrigger { trigger, changed } = answered else { return Err(unexpected(answered)) };
     let trigger = snapshot(app, &agent, *trigger);
-    Ok(Answer(TriggerReply { ok: true, agent_id: agent, changed, trigger }))
+    Ok(TriggerReply { ok: true, agent_id: agent, changed, trigger })
 }
 
 fn snapshot(app: &App, agent: &AgentId, trigger: ExternalTrigger) -> TriggerSnapshot {

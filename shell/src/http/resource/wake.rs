@@ -1,13 +1,11 @@
 //! Wake hints for agents.
 
-use holon_api::{Nothing, Wake, Woken};
+use holon_api::rows::WakeAgent;
+use holon_api::{Code, Json, Woken};
 use holon_core::agent::wake::Hint;
 use holon_core::{Answer as Answered, Input};
 
 use super::super::App;
-use super::super::body::{Json, WEBHOOK_BYTES};
-use super::super::code::Code;
-use super::super::reply::Answer;
 use super::super::route::{Call, Handled};
 use super::control::unexpected;
 use super::ingress::check_names;
@@ -15,11 +13,8 @@ use super::ingress::check_names;
 /// Whose hints are an operator's.
 const OPERATOR: &str = "operator";
 
-pub(in super::super) async fn wake(
-    app: App,
-    call: Call<Nothing, Json<Wake, WEBHOOK_BYTES>>,
-) -> Handled<Answer<Woken>> {
-    let (agent, Json(wake)) = (call.agent, call.body);
+pub(in super::super) async fn wake(app: App, call: Call<WakeAgent>) -> Handled<Woken> {
+    let (agent, Json(wake)) = (call.path.agent_id, call.body);
     let reason = Some(wake.reason.clone());
     check_names(
         Code::InvalidBody,
@@ -50,5 +45,5 @@ pub(in super::super) async fn wake(
     let ask = move |reply| Input::Wake { agent: named, hint, reply };
     let answered = app.runtime.ask(Some(&agent), ask).await?;
     let Answered::Woken { disposition } = answered else { return Err(unexpected(answered)) };
-    Ok(Answer(Woken { ok: true, agent_id: agent, disposition }))
+    Ok(Woken { ok: true, agent_id: agent, disposition })
 }

@@ -1,36 +1,29 @@
 //! Work items: the list, one of them, and what operators do to them.
 
-use holon_supervise::confine;
-
-use crate::work_items::{self, Shown};
-use holon_api::{CreateWork, Nothing, WorkItemReply, WorkItemShown, WorkItems, WorkItemsQuery};
+use holon_api::rows::{CompleteWorkItem, ListWorkItems, MakeWorkItem, ShowWorkItem};
+use holon_api::{Json, WorkItemPath, WorkItemReply, WorkItemShown, WorkItemSnapshot, WorkItems};
 use holon_core::agent::work::PlanStatus;
 use holon_core::agent::work::WorkItem;
 use holon_core::agent::work::operator::NewWorkItem;
 use holon_core::ids::WorkItemId;
 use holon_core::{AgentId, Answer as Answered, Input, Reject};
+use holon_supervise::confine;
 
 use super::super::App;
-use super::super::body::{Empty, Json};
 use super::super::failure::Failure;
-use super::super::reply::{Answer, Made};
 use super::super::route::{Call, Handled};
 use super::agents::bounded;
 use super::control::unexpected;
 use super::look::{Looked, look};
-use holon_api::WorkItemSnapshot;
+use crate::work_items::{self, Shown};
 
 /// Items of one reply, where nothing else is asked for, and at most.
 const LISTED: (u32, u32) = (100, 500);
-const BODY_BYTES: usize = 512 << 10;
 
 /// An item, and whether it is in focus.
 type Seen = (WorkItem, bool);
 
-pub(in super::super) async fn list(
-    app: App,
-    call: Call<WorkItemsQuery, Empty>,
-) -> Handled<Answer<WorkItems>> {
+pub(in super::super) async fn list(app: App, call: Call<ListWorkItems>) -> Handled<WorkItems> {
     let limit = bounded("limit", call.query.limit, LISTED, 1)?;
     let filter = call.query.filter.unwrap_or_default();
     let read = move |view: holon_core::view::View<'_>, agent: &AgentId| {
@@ -44,30 +37,27 @@ pub(in super::super) async fn list(
         }
         Some(seen)
     };
-    let Looked { mut seen, .. } = look(&app, &call.agent, read).await?;
+    let Looked { mut seen, .. } = look(&app, &call.path.agent_id, read).await?;
     let more = seen.len() > limit;
     seen.truncate(limit);
-    let work_items = shown(&app, call.agent, seen).await?;
-    Ok(Answer(WorkItems { ok: true, work_items, more }))
+    let work_items = shown(&app, call.path.agent_id, seen).await?;
+    Ok(WorkItems { ok: true, work_items, more })
 }
 
-pub(in super::super) async fn show(app: App, call: Call<Nothing, Empty>) -> Handled<Answer<WorkItemShown>> {
-    let id = named(&call)?;
+pub(in super::super) async fn show(app: App, call: Call<ShowWorkItem>) -> Handled<WorkItemShown> {
+    let WorkItemPath { agent_id: agent, work_item_id: id } = call.path;
     let read = move |view: holon_core::view::View<'_>, agent: &AgentId| {
         let work = &view.agent(agent)?.work;
         let in_focus = work.current().is_some_and(|current| current.id == id);
         Some(work.get(id).map(|item| (item.clone(), in_focus)))
     };
-    let Looked { seen, .. } = look(&app, &call.agent, read).await?;
-    let seen = seen.ok_or_else(|| unknown(&call.agent, id))?;
-    Ok(Answer(WorkItemShown { ok: true, work_item: one(&app, call.agent, seen).await? }))
+    let Looked { seen, .. } = look(&app, &agent, read).await?;
+    let seen = seen.ok_or_else(|| unknown(&agent, id))?;
+    Ok(WorkItemShown { ok: true, work_item: one(&app, agent, seen).await? })
 }
 
-pub(in super::super) async fn create(
-    app: App,
-    call: Call<Nothing, Json<CreateWork, BODY_BYTES>>,
-) -> Handled<Made<WorkItemReply>> {
-    let (agent, Json(asked)) = (call.agent, call.body);
+pub(in super::super) async fn create(app: App, call: Call<MakeWorkItem>) -> Handled<WorkItemReply> {
+    let (agent, Json(asked)) = (call.path.agent_id, call.body);
     let mut item = NewWorkItem {
         objective: app.runtime.texts().redact(&asked.objective),
         plan_status: asked.plan_status.unwrap_or(PlanStatus::Draft),
@@ -83,7 +73,7 @@ pub(in super::super) async fn create(
     if let (Some(plan), Answered::WorkItem { item, .. }) = (asked.plan, &answered) {
         write(&app, agent.clone(), item.id, plan).await?;
     }
-    reply(&app, agent, answered).await.map(Made)
+    reply(&app, agent, answered).await
 }
 
 /// Writes the plan of a new item. The item is there whatever becomes of it.
@@ -104,19 +94,12 @@ async fn write(app: &App, agent: AgentId, item: WorkItemId, plan: String) -> Han
     .await
 }
 
-pub(in super::super) async fn complete(
-    app: App,
-    call: Call<Nothing, Empty>,
-) -> Handled<Answer<WorkItemReply>> {
-    let item = named(&call)?;
-    let (agent, named) = (call.agent.clone(), call.agent);
+pub(in super::super) async fn complete(app: App, call: Call<CompleteWorkItem>) -> Handled<WorkItemReply> {
+    let WorkItemPath { agent_id: agent, work_item_id: item } = call.path;
+    let named = agent.clone();
     let ask = move |reply| Input::CompleteWorkItem { agent: named, item, reply };
     let answered = app.runtime.ask(Some(&agent), ask).await?;
-    reply(&app, agent, answered).await.map(Answer)
-}
-
-fn named<Q, B>(call: &Call<Q, B>) -> Handled<WorkItemId> {
-    call.work_item.ok_or_else(|| Failure::internal("the path of the route names no work item"))
+    reply(&app, agent, answered).await
 }
 
 async fn reply(app: &App, agent: AgentId, answered: Answered) -> Handled<WorkItemReply> {

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use holon_api::Code;
 use holon_core::agent::workspace::ExecutionBinding;
 
-use super::super::code::Code;
 use super::super::failure::Failure;
 use super::super::route::Handled;
 use crate::workplace::{self, Folder, WorkplaceError};

@@ -1,7 +1,10 @@
 //! Where an agent works: what it knows, and what operators change about that.
 
+use holon_api::rows::{
+    AttachFolder, DetachFolder, ExitWorkspace, ListWorktrees, PruneWorktrees, ShowWorkspaces, UseFolder,
+};
 use holon_api::{
-    AttachWorkspace, Boundaries, DetachWorkspace, Nothing, UseWorkspace, Workspaces, WorkspacesReply,
+    AttachWorkspace, Boundaries, Code, DetachWorkspace, Json, UseWorkspace, Workspaces, WorkspacesReply,
     WorktreeSummary,
 };
 use holon_core::agent::workspace::{
@@ -11,37 +14,29 @@ use holon_core::execution::{ExecutionPolicy, ExecutionProfile};
 use holon_core::{AgentId, Answer as Answered, Input, Reject};
 
 use super::super::App;
-use super::super::body::{Empty, Json, OTHER_BYTES};
-use super::super::code::Code;
 use super::super::failure::Failure;
-use super::super::reply::Answer;
 use super::super::route::{Call, Handled};
 use super::control::unexpected;
 use super::look::{Looked, look};
 use super::workspace::{named, unusable};
 use crate::workplace::{Search, WorkplaceError};
 
-pub(in super::super) async fn show(app: App, call: Call<Nothing, Empty>) -> Handled<Answer<Workspaces>> {
-    let state = state(&app, &call.agent).await?;
-    let (agent_home, boundaries) = (home(&app, &call.agent), boundaries(&app, &call.agent, &state));
-    Ok(Answer(Workspaces { ok: true, agent_home, agent_id: call.agent, boundaries, state }))
+pub(in super::super) async fn show(app: App, call: Call<ShowWorkspaces>) -> Handled<Workspaces> {
+    let state = state(&app, &call.path.agent_id).await?;
+    let (agent_home, boundaries) =
+        (home(&app, &call.path.agent_id), boundaries(&app, &call.path.agent_id, &state));
+    Ok(Workspaces { ok: true, agent_home, agent_id: call.path.agent_id, boundaries, state })
 }
 
-pub(in super::super) async fn attach(
-    app: App,
-    call: Call<Nothing, Json<AttachWorkspace, OTHER_BYTES>>,
-) -> Handled<Answer<WorkspacesReply>> {
-    let (agent, Json(AttachWorkspace { path })) = (call.agent, call.body);
+pub(in super::super) async fn attach(app: App, call: Call<AttachFolder>) -> Handled<WorkspacesReply> {
+    let (agent, Json(AttachWorkspace { path })) = (call.path.agent_id, call.body);
     named("path", &path)?;
     let execution = find(&app, &agent, "path", move |search| search.path(&path, None)).await?;
     change(&app, agent, WorkspaceChange::Attach { execution }).await
 }
 
-pub(in super::super) async fn use_it(
-    app: App,
-    call: Call<Nothing, Json<UseWorkspace, OTHER_BYTES>>,
-) -> Handled<Answer<WorkspacesReply>> {
-    let (agent, Json(UseWorkspace { path, workspace_id, cwd })) = (call.agent, call.body);
+pub(in super::super) async fn use_it(app: App, call: Call<UseFolder>) -> Handled<WorkspacesReply> {
+    let (agent, Json(UseWorkspace { path, workspace_id, cwd })) = (call.path.agent_id, call.body);
     let execution = match (path, workspace_id) {
         (Some(path), None) => {
             named("path", &path)?;
@@ -63,34 +58,25 @@ pub(in super::super) async fn use_it(
 }
 
 /// Back to its own home.
-pub(in super::super) async fn exit(app: App, call: Call<Nothing, Empty>) -> Handled<Answer<WorkspacesReply>> {
-    let execution = find(&app, &call.agent, "workspace_id", |search| search.agent_home(None)).await?;
-    change(&app, call.agent, WorkspaceChange::Use { execution }).await
+pub(in super::super) async fn exit(app: App, call: Call<ExitWorkspace>) -> Handled<WorkspacesReply> {
+    let execution = find(&app, &call.path.agent_id, "workspace_id", |search| search.agent_home(None)).await?;
+    change(&app, call.path.agent_id, WorkspaceChange::Use { execution }).await
 }
 
-pub(in super::super) async fn detach(
-    app: App,
-    call: Call<Nothing, Json<DetachWorkspace, OTHER_BYTES>>,
-) -> Handled<Answer<WorkspacesReply>> {
+pub(in super::super) async fn detach(app: App, call: Call<DetachFolder>) -> Handled<WorkspacesReply> {
     let Json(DetachWorkspace { workspace_id }) = call.body;
-    change(&app, call.agent, WorkspaceChange::Detach { workspace_id }).await
+    change(&app, call.path.agent_id, WorkspaceChange::Detach { workspace_id }).await
 }
 
 /// Tidies up; what comes of it is seen in the summary.
-pub(in super::super) async fn prune(
-    app: App,
-    call: Call<Nothing, Empty>,
-) -> Handled<Answer<WorkspacesReply>> {
-    change(&app, call.agent, WorkspaceChange::Prune).await
+pub(in super::super) async fn prune(app: App, call: Call<PruneWorktrees>) -> Handled<WorkspacesReply> {
+    change(&app, call.path.agent_id, WorkspaceChange::Prune).await
 }
 
-pub(in super::super) async fn worktrees(
-    app: App,
-    call: Call<Nothing, Empty>,
-) -> Handled<Answer<WorktreeSummary>> {
-    let worktrees = state(&app, &call.agent).await?.worktrees;
+pub(in super::super) async fn worktrees(app: App, call: Call<ListWorktrees>) -> Handled<WorktreeSummary> {
+    let worktrees = state(&app, &call.path.agent_id).await?.worktrees;
     let retained = worktrees.iter().filter(|one| one.state == WorktreeState::Retained).count();
-    Ok(Answer(WorktreeSummary { ok: true, agent_id: call.agent, worktrees, retained }))
+    Ok(WorktreeSummary { ok: true, agent_id: call.path.agent_id, worktrees, retained })
 }
 
 async fn state(app: &App, agent: &AgentId) -> Handled<WorkspaceState> {
@@ -126,19 +112,19 @@ async fn find(
     .await
 }
 
-async fn change(app: &App, agent: AgentId, change: WorkspaceChange) -> Handled<Answer<WorkspacesReply>> {
+async fn change(app: &App, agent: AgentId, change: WorkspaceChange) -> Handled<WorkspacesReply> {
     let named = agent.clone();
     let ask = move |reply| Input::ChangeWorkspace { agent: named, change, reply };
     let answered = app.runtime.ask(Some(&agent), ask).await?;
     let Answered::Workspaces { state, changed } = answered else { return Err(unexpected(answered)) };
-    Ok(Answer(WorkspacesReply {
+    Ok(WorkspacesReply {
         ok: true,
         agent_home: home(app, &agent),
         boundaries: boundaries(app, &agent, &state),
         agent_id: agent,
         changed,
         state: *state,
-    }))
+    })
 }
 
 pub(super) fn boundaries(app: &App, agent: &AgentId, state: &WorkspaceState) -> Boundaries {

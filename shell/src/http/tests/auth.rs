@@ -2,12 +2,12 @@
 
 use axum::http::{Method, Request};
 use bytes::Bytes;
+use holon_api::AuthMode;
+use holon_api::RouteAccess as Access;
 use http_body_util::Full;
 
 use super::{Scene, Setup, TOKEN, request};
-use crate::http::auth::Access;
 use crate::http::table;
-use holon_api::AuthMode;
 
 fn get(path: &str, headers: &[(&str, &str)]) -> Request<Full<Bytes>> {
     request(Method::GET, path, headers, "")
@@ -46,9 +46,9 @@ async fn required_means_the_socket_too() {
 async fn every_route_but_the_open_ones_asks_for_the_token() {
     let scene = Scene::with(Setup { token: Some(TOKEN), ..Setup::default() }).await;
     for route in table::routes() {
-        let path = route.name.path.replace("{agent_id}", "main").replace("{token}", "main.1.no");
-        let reply = scene.send_tcp(request(route.name.method, &path, &[], "")).await;
-        match route.name.access {
+        let path = route.path.replace("{agent_id}", "main").replace("{token}", "main.1.no");
+        let reply = scene.send_tcp(request(route.row.method, &path, &[], "")).await;
+        match route.row.access {
             Access::Open => assert!(reply.status.is_success(), "{path}"),
             Access::Token => drop(reply.fails(404, "unknown_trigger")),
             Access::Signed | Access::Control => drop(reply.fails(401, "missing_token")),

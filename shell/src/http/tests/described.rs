@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use holon_api::Code;
 use serde_json::Value;
 
 use super::{Scene, request};
-use crate::http::code::Code;
 use crate::http::{openapi, table};
 
 #[tokio::test]
@@ -45,14 +45,13 @@ async fn every_route_of_the_table_is_served() {
     let scene = Scene::with_main().await;
     let mut ids = BTreeSet::new();
     for route in table::routes() {
-        let name = &route.name;
-        assert!(ids.insert((name.path, name.method.to_string())), "{} stands there twice", name.path);
+        assert!(ids.insert((route.path, route.row.method.to_string())), "{} stands there twice", route.path);
         // The stream does not end, and the end is the end.
-        if name.path.ends_with("/stream") || name.path.ends_with("/shutdown") {
+        if route.path.ends_with("/stream") || route.path.ends_with("/shutdown") {
             continue;
         }
-        let path = name.path.replace("{agent_id}", "main").replace("{task_id}", "task_1");
-        let reply = scene.send(request(name.method.clone(), &path, &[], "")).await;
+        let path = route.path.replace("{agent_id}", "main").replace("{task_id}", "task_1");
+        let reply = scene.send(request(route.row.method.clone(), &path, &[], "")).await;
         let code = reply.json["code"].as_str().unwrap_or_default();
         assert!(
             !["unknown_route", "method_not_allowed", "internal"].contains(&code),
@@ -69,8 +68,8 @@ fn the_page_names_every_route_and_every_code() {
     let page = include_str!("../../../../docs/http.md");
     let mut routes = BTreeSet::new();
     for route in table::routes() {
-        let (method, path) = (&route.name.method, route.name.path);
-        let row = format!("| `{method} {path}` | {} |", route.name.summary);
+        let (method, path) = (&route.row.method, route.path);
+        let row = format!("| `{method} {path}` | {} |", route.summary);
         assert!(page.contains(&row), "docs/http.md lacks the row\n{row}");
         routes.insert(format!("{method} {path}"));
     }

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use axum::http::Method;
+use holon_api::{OTHER_BYTES, PROMPT_BYTES, WEBHOOK_BYTES};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::{Scene, request};
 use crate::http::Listener;
-use crate::http::body::{ARRIVAL, OTHER_BYTES, PROMPT_BYTES, WEBHOOK_BYTES};
+use crate::http::body::ARRIVAL;
 
 const JSON: (&str, &str) = ("content-type", "application/json");
 

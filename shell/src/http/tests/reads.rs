@@ -1,11 +1,11 @@
 //! What can be read, of agents and of the runtime.
 
-use serde_json::{Value, json};
-
-use super::{Scene, Setup};
 use holon_api::{
     AgentListEntry, AgentState, AgentStatus, Briefs, EventsPage, Handshake, Models, RuntimeStatus, Transcript,
 };
+use serde_json::{Value, json};
+
+use super::{Scene, Setup};
 
 fn decoded<T: serde::de::DeserializeOwned>(json: &Value) -> T {
     serde_json::from_value(json.clone()).unwrap()

@@ -2,10 +2,10 @@
 //! with the real binary, which is their supervisor (`tests/tests/tasks_surface.rs`).
 
 use axum::http::Method;
+use holon_api::Tasks;
 use serde_json::{Value, json};
 
 use super::{Scene, request};
-use holon_api::Tasks;
 
 const TASKS: &str = "/control/agents/main/tasks";
 

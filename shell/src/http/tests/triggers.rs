@@ -2,11 +2,11 @@
 
 use axum::http::{Method, Request};
 use bytes::Bytes;
+use holon_api::WEBHOOK_BYTES;
 use http_body_util::Full;
 use serde_json::{Value, json};
 
 use super::{Reply, Scene, Setup, TOKEN, request};
-use crate::http::body::WEBHOOK_BYTES;
 
 const BASE: &str = "http://holon.example";
 

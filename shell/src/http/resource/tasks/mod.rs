@@ -4,9 +4,10 @@ mod ended;
 pub(in super::super) mod output;
 pub(in super::super) mod stream;
 
+use holon_api::rows::{EndTask, FeedTask, ListTasks, ShowTask, StartTask};
 use holon_api::{
-    Nothing, RunTask, StopTask, TaskInputReply, TaskLine, TaskReply, TaskShown, TaskSnapshot, Tasks,
-    TasksQuery, WriteTask,
+    Code, Json, Optional, StopTask, TaskInputReply, TaskLine, TaskPath, TaskReply, TaskShown, TaskSnapshot,
+    Tasks, WriteTask,
 };
 use holon_core::agent::task::Task;
 use holon_core::ids::TaskId;
@@ -14,10 +15,7 @@ use holon_core::tool::arguments::{COMMAND_BYTES, INPUT_BYTES};
 use holon_core::{AgentId, Answer as Answered, Input, Reject};
 
 use super::super::App;
-use super::super::body::{Empty, Json, Optional};
-use super::super::code::Code;
 use super::super::failure::Failure;
-use super::super::reply::{Answer, Made};
 use super::super::route::{Call, Handled};
 use super::agents::bounded;
 use super::control::unexpected;
@@ -26,12 +24,8 @@ use crate::tasks;
 
 /// Tasks of one reply, where nothing else is asked for, and at most.
 const LISTED: (u32, u32) = (100, 500);
-/// What comes with a text in a body; of the text itself six bytes of JSON may be one (`\u0000`).
-const BESIDE: usize = 64 << 10;
-const COMMAND_BODY_BYTES: usize = 6 * COMMAND_BYTES + BESIDE;
-const INPUT_BODY_BYTES: usize = 6 * INPUT_BYTES + BESIDE;
 
-pub(in super::super) async fn list(app: App, call: Call<TasksQuery, Empty>) -> Handled<Answer<Tasks>> {
+pub(in super::super) async fn list(app: App, call: Call<ListTasks>) -> Handled<Tasks> {
     let limit = bounded("limit", call.query.limit, LISTED, 1)?;
     let wanted = call.query.status;
     let read = move |view: holon_core::view::View<'_>, agent: &AgentId| {
@@ -44,23 +38,20 @@ pub(in super::super) async fn list(app: App, call: Call<TasksQuery, Empty>) -> H
         lines.sort_by_key(|line| std::cmp::Reverse(line.task_id));
         Some(lines)
     };
-    let Looked { seen: mut tasks, .. } = look(&app, &call.agent, read).await?;
+    let Looked { seen: mut tasks, .. } = look(&app, &call.path.agent_id, read).await?;
     let more = tasks.len() > limit;
     tasks.truncate(limit);
-    Ok(Answer(Tasks { ok: true, tasks, more }))
+    Ok(Tasks { ok: true, tasks, more })
 }
 
-pub(in super::super) async fn show(app: App, call: Call<Nothing, Empty>) -> Handled<Answer<TaskShown>> {
-    let (agent, id) = named(&call)?;
+pub(in super::super) async fn show(app: App, call: Call<ShowTask>) -> Handled<TaskShown> {
+    let TaskPath { agent_id: agent, task_id: id } = call.path;
     let task = known(&app, &agent, id).await?;
-    Ok(Answer(TaskShown { ok: true, task: snapshot(&app, agent, task).await? }))
+    Ok(TaskShown { ok: true, task: snapshot(&app, agent, task).await? })
 }
 
-pub(in super::super) async fn run(
-    app: App,
-    call: Call<Nothing, Json<RunTask, COMMAND_BODY_BYTES>>,
-) -> Handled<Made<TaskReply>> {
-    let (agent, Json(command)) = (call.agent, call.body);
+pub(in super::super) async fn run(app: App, call: Call<StartTask>) -> Handled<TaskReply> {
+    let (agent, Json(command)) = (call.path.agent_id, call.body);
     if command.cmd.trim().is_empty() {
         let failure = Failure::new(Code::InvalidBody, "cmd: there is nothing to execute");
         return Err(failure.detail("field", "cmd"));
@@ -71,27 +62,21 @@ pub(in super::super) async fn run(
     let named = agent.clone();
     let ask = move |reply| Input::RunTask { agent: named, arguments, reply };
     let answered = app.runtime.ask(Some(&agent), ask).await?;
-    reply(&app, agent, answered).await.map(Made)
+    reply(&app, agent, answered).await
 }
 
 /// Gets through whatever else waits.
-pub(in super::super) async fn stop(
-    app: App,
-    call: Call<Nothing, Optional<StopTask>>,
-) -> Handled<Answer<TaskReply>> {
-    let (agent, task) = named(&call)?;
+pub(in super::super) async fn stop(app: App, call: Call<EndTask>) -> Handled<TaskReply> {
+    let TaskPath { agent_id: agent, task_id: task } = call.path;
     let Optional(StopTask { force }) = call.body;
     let named = agent.clone();
     let ask = move |reply| Input::StopTask { agent: named, task, force, reply };
     let answered = app.runtime.ask_urgently(&agent, ask).await?;
-    reply(&app, agent, answered).await.map(Answer)
+    reply(&app, agent, answered).await
 }
 
-pub(in super::super) async fn input(
-    app: App,
-    call: Call<Nothing, Json<WriteTask, INPUT_BODY_BYTES>>,
-) -> Handled<Answer<TaskInputReply>> {
-    let (agent, task) = named(&call)?;
+pub(in super::super) async fn input(app: App, call: Call<FeedTask>) -> Handled<TaskInputReply> {
+    let TaskPath { agent_id: agent, task_id: task } = call.path;
     let Json(WriteTask { input }) = call.body;
     if input.is_empty() {
         let failure = Failure::new(Code::InvalidBody, "input: there is nothing to write");
@@ -104,13 +89,7 @@ pub(in super::super) async fn input(
     let answered = app.runtime.ask(Some(&agent), ask).await?;
     let Answered::TaskInput { task, input } = answered else { return Err(refused(&agent, answered)) };
     let result = tasks::input_result(&task, input);
-    Ok(Answer(TaskInputReply { ok: true, agent_id: agent, result }))
-}
-
-/// The agent and the task of a path.
-fn named<Q, B>(call: &Call<Q, B>) -> Handled<(AgentId, TaskId)> {
-    let task = call.task.ok_or_else(|| Failure::internal("the path of the route names no task"))?;
-    Ok((call.agent.clone(), task))
+    Ok(TaskInputReply { ok: true, agent_id: agent, result })
 }
 
 /// The task as it is now.

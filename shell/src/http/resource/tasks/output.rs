@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use holon_api::{OutputQuery, TaskOutputResult};
+use holon_api::rows::ReadOutput;
+use holon_api::{TaskOutputResult, TaskPath};
 use holon_core::AgentId;
 use holon_core::agent::task::Task;
 use holon_core::effect::Retrieval;
@@ -10,12 +11,10 @@ use holon_core::ids::TaskId;
 use holon_supervise::output_log;
 
 use super::super::super::App;
-use super::super::super::body::Empty;
-use super::super::super::reply::Answer;
 use super::super::super::route::{Call, Handled};
 use super::super::agents::bounded;
 use super::ended::Watch;
-use super::{known, named};
+use super::known;
 use crate::runtime::Unavailable;
 use crate::tasks::{self, OutputRequest};
 
@@ -24,11 +23,8 @@ const WAIT: (u32, u32) = (30_000, 600_000);
 /// Characters of a preview, where nothing else is asked for, and at most.
 const PREVIEW: (u32, u32) = (8_000, output_log::PREVIEW as u32);
 
-pub(in super::super::super) async fn output(
-    app: App,
-    call: Call<OutputQuery, Empty>,
-) -> Handled<Answer<TaskOutputResult>> {
-    let (agent, id) = named(&call)?;
+pub(in super::super::super) async fn output(app: App, call: Call<ReadOutput>) -> Handled<TaskOutputResult> {
+    let TaskPath { agent_id: agent, task_id: id } = call.path;
     let wait = bounded("timeout_ms", call.query.timeout_ms, WAIT, 0)?;
     let characters = bounded("characters", call.query.characters, PREVIEW, 0)?;
     let (task, retrieval) = if call.query.block.unwrap_or(true) {
@@ -41,7 +37,7 @@ pub(in super::super::super) async fn output(
     app.blocking(move |app| {
         let log = tasks::log(&app.home.agent(&agent), id);
         let wanted = OutputRequest { retrieval, characters };
-        Ok(Answer(tasks::output(app.runtime.texts(), &agent, &task, &log, wanted)))
+        Ok(tasks::output(app.runtime.texts(), &agent, &task, &log, wanted))
     })
     .await
 }

@@ -6,7 +6,8 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use bytes::Bytes;
-use holon_api::{OutputEnd, OutputPiece, OutputStreamQuery};
+use holon_api::rows::FollowOutput;
+use holon_api::{OutputEnd, OutputPiece, TaskPath};
 use holon_core::AgentId;
 use holon_core::agent::task::Task;
 use holon_core::effect::Retrieval;
@@ -15,13 +16,12 @@ use holon_supervise::output_log::{self, Chunk};
 use tokio::time::Instant;
 
 use super::super::super::App;
-use super::super::super::body::Empty;
 use super::super::super::failure::Failure;
 use super::super::super::reply::Stream;
 use super::super::super::route::{Call, Handled};
 use super::super::sse::{self, ALIVE, HEARTBEAT, Steps};
 use super::ended::{Happened, Watch};
-use super::{known, named, snapshot};
+use super::{known, snapshot};
 use crate::tasks::{self, OutputRequest};
 
 /// Most bytes of output in one event.
@@ -33,12 +33,9 @@ const GONE: &str = "the log is gone; what its end has left on record of it is sh
 /// What the client is told to wait before it connects again.
 const BEGIN: &str = ": output\nretry: 1000\n\n";
 
-pub(in super::super::super) async fn stream(
-    app: App,
-    call: Call<OutputStreamQuery, Empty>,
-) -> Handled<Stream> {
-    let (agent, id) = named(&call)?;
-    let seen = sse::last_event_id(&call.headers, "a number of bytes")?;
+pub(in super::super::super) async fn stream(app: App, call: Call<FollowOutput>) -> Handled<Stream> {
+    let TaskPath { agent_id: agent, task_id: id } = call.path;
+    let seen = sse::last_event_id(&call.from.headers, "a number of bytes")?;
     let offset = seen.or(call.query.offset).unwrap_or_default();
     let watch = Watch::begin(&app, &agent, id).await?;
     let task = known(&app, &agent, id).await?;

@@ -1,6 +1,6 @@
 //! What can go wrong between a client and its runtime.
 
-use holon_api::ErrorBody;
+use super::ErrorBody;
 
 /// A request without the answer that was hoped for.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

@@ -1,24 +1,24 @@
 //! Every code that stands in an error, with its status: the one list that replies, the description of the
 //! routes and `docs/http.md` are made of.
 
-use axum::http::StatusCode;
 use holon_core::Reject;
+use http::StatusCode;
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $name:ident $text:literal $status:ident;)*) => {
         /// What went wrong, in one word that never changes.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-        pub(super) enum Code { $($(#[$doc])* $name),* }
+        pub enum Code { $($(#[$doc])* $name),* }
 
         impl Code {
-            #[cfg(test)]
-            pub(super) const ALL: &'static [Self] = &[$(Self::$name),*];
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$name),*];
 
-            pub(super) fn name(self) -> &'static str {
+            pub fn name(self) -> &'static str {
                 match self { $(Self::$name => $text),* }
             }
 
-            pub(super) fn status(self) -> StatusCode {
+            pub fn status(self) -> StatusCode {
                 match self { $(Self::$name => StatusCode::$status),* }
             }
         }

@@ -1,0 +1,64 @@
+//! What is followed: events of an agent as they become durable, and what a task writes, each once and in order.
+
+use std::future::Future;
+
+use holon_core::EventSeq;
+
+use super::client_error::ClientError;
+use super::path::{AgentPath, TaskPath};
+use super::reply::Document;
+use super::{Envelope, OutputEnd, OutputPiece};
+
+/// What comes along with an agent.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Followed {
+    /// A durable event.
+    Event(Box<Document<Envelope>>),
+    /// A piece of what the model says, while it does; pieces may be missed.
+    Live { kind: String, data: serde_json::Value },
+}
+
+/// What comes along with a task.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Written {
+    Piece(OutputPiece),
+    /// The task has ended, and everything was handed over.
+    End(Box<Document<OutputEnd>>),
+}
+
+/// Follows the events of an agent.
+pub trait Events: Send {
+    /// Waits for what comes next. Giving the wait up loses nothing.
+    ///
+    /// # Errors
+    /// What can't be followed, or a runtime that stays away.
+    fn next(&mut self) -> impl Future<Output = Result<Followed, ClientError>> + Send;
+
+    /// The last event that was handed over.
+    fn cursor(&self) -> Option<EventSeq>;
+}
+
+/// Follows the output of a task.
+pub trait Output: Send {
+    /// Waits for what comes next; nothing does after the end. Giving the wait up loses nothing.
+    ///
+    /// # Errors
+    /// What can't be followed, or a runtime that stays away.
+    fn next(&mut self) -> impl Future<Output = Result<Written, ClientError>> + Send;
+
+    /// Bytes that were handed over, or left out.
+    fn offset(&self) -> u64;
+}
+
+/// Whoever can be followed.
+pub trait Follow: Sync {
+    type Events: Events;
+    type Output: Output;
+
+    /// Begins after an event: 0 is before the first one, none with what is new. `live` is with pieces of what the model
+    /// says.
+    fn follow(&self, agent: impl Into<AgentPath>, after: Option<EventSeq>, live: bool) -> Self::Events;
+
+    /// Begins after so many bytes.
+    fn follow_output(&self, task: impl Into<TaskPath>, offset: u64) -> Self::Output;
+}

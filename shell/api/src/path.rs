@@ -1,0 +1,96 @@
+//! What a path names: one shape for each kind of thing.
+
+use holon_core::AgentId;
+use holon_core::ids::{TaskId, TimerId, WorkItemId};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::Nothing;
+
+/// The parameters of a path. The names of the fields stand in the path's template.
+pub trait Path: Serialize + DeserializeOwned + JsonSchema + Send + Sync + 'static {
+    /// The same without a name for the agent, on routes that may leave it out.
+    fn of_default(_: &AgentId) -> Option<Self> {
+        None
+    }
+
+    /// The signed token that says whose address it is.
+    fn token(&self) -> Option<&str> {
+        None
+    }
+}
+
+/// An agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AgentPath {
+    pub agent_id: AgentId,
+}
+
+/// A background task of an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TaskPath {
+    pub agent_id: AgentId,
+    pub task_id: TaskId,
+}
+
+/// A timer of an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TimerPath {
+    pub agent_id: AgentId,
+    pub timer_id: TimerId,
+}
+
+/// A work item of an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WorkItemPath {
+    pub agent_id: AgentId,
+    pub work_item_id: WorkItemId,
+}
+
+/// The address of a trigger.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TriggerPath {
+    pub token: String,
+}
+
+impl Path for Nothing {}
+impl Path for TaskPath {}
+impl Path for TimerPath {}
+impl Path for WorkItemPath {}
+
+impl Path for AgentPath {
+    fn of_default(agent: &AgentId) -> Option<Self> {
+        Some(Self { agent_id: agent.clone() })
+    }
+}
+
+impl Path for TriggerPath {
+    fn token(&self) -> Option<&str> {
+        Some(&self.token)
+    }
+}
+
+impl From<&AgentId> for AgentPath {
+    fn from(agent: &AgentId) -> Self {
+        Self { agent_id: agent.clone() }
+    }
+}
+
+impl From<(&AgentId, TaskId)> for TaskPath {
+    fn from((agent, task_id): (&AgentId, TaskId)) -> Self {
+        Self { agent_id: agent.clone(), task_id }
+    }
+}
+
+impl From<(&AgentId, TimerId)> for TimerPath {
+    fn from((agent, timer_id): (&AgentId, TimerId)) -> Self {
+        Self { agent_id: agent.clone(), timer_id }
+    }
+}
+
+impl From<(&AgentId, WorkItemId)> for WorkItemPath {
+    fn from((agent, work_item_id): (&AgentId, WorkItemId)) -> Self {
+        Self { agent_id: agent.clone(), work_item_id }
+    }
+}
