@@ -28,43 +28,33 @@ extern crate std;
 
 pub mod agent;
 pub mod closure;
-pub mod config;
-pub mod content;
 pub mod continuation;
 pub mod effect;
-pub mod event;
-pub mod execution;
-pub mod fence;
-mod hash;
 pub mod host;
-pub mod ids;
 pub mod input;
 pub mod law;
-pub mod lifecycle;
-pub mod message;
-pub mod model;
-mod names;
-pub mod outcome;
-pub mod price;
 pub mod prompt;
 pub mod record;
-pub mod reject;
 pub mod replay;
 pub mod retry;
 pub mod scheduler;
 pub mod snapshot;
-pub mod terminal;
 #[cfg(test)]
 pub(crate) mod testing;
-pub mod time;
 pub mod tool;
 pub mod transcript;
 pub mod view;
+
+use holon_facts::hash;
 
 pub use config::Config;
 pub use content::{Content, ContentId, Text};
 pub use effect::{Answer, Effect};
 pub use event::Event;
+pub use holon_facts::{
+    config, content, event, execution, fence, ids, lifecycle, message, model, outcome, price, reject,
+    terminal, time,
+};
 pub use host::Host;
 pub use ids::{AgentId, EventSeq, MessageId, OpId, ReplyId, RunId, Seed, StepSeq};
 pub use input::Input;

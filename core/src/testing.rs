@@ -21,7 +21,7 @@ use crate::host::{Accounts, DeadlineReason, Found, FoundCommand, Host, RecoveryR
 use crate::ids::{AgentId, MessageId, OpId, ReplyId, Seed, WorkItemId};
 use crate::input::{ControlRequest, Input};
 use crate::law::Laws;
-use crate::message::{AdmissionContext, Body, BodyType, Ingress, MessageKind, Origin, Priority, Surface};
+use crate::message::{AdmissionContext, Ingress, MessageKind, Origin, Priority, Surface};
 use crate::model::{FailureKind, ModelRef, ModelRequest};
 use crate::outcome::Outcome;
 use crate::prompt::reworded::reworded;
@@ -91,19 +91,8 @@ fn binding() -> ExecutionBinding {
 
 /// A message of any kind, from where it may come from.
 pub(crate) fn ingress(kind: MessageKind, priority: Priority, text: &str) -> Ingress {
-    Ingress {
-        kind,
-        origin: origin_of(kind),
-        priority,
-        body: Body { kind: BodyType::Text, text: Text::short(text) },
-        metadata: None,
-        source_refs: BTreeMap::new(),
-        delivery_surface: Surface::CliPrompt,
-        admission_context: AdmissionContext::LocalProcess,
-        correlation_id: None,
-        causation_id: None,
-        idempotency: None,
-    }
+    let prompt = Ingress::prompt(Text::short(text), Surface::CliPrompt, AdmissionContext::LocalProcess);
+    Ingress { kind, origin: origin_of(kind), priority, ..prompt }
 }
 
 pub(crate) fn prompt(text: &str) -> Ingress {

@@ -10,24 +10,29 @@ mod waits;
 
 use alloc::vec::Vec;
 
+use holon_facts::call::ToolName;
+use holon_facts::names;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::agent::Agent;
 use crate::agent::budget::BudgetKind;
 use crate::agent::external_trigger::ExternalTrigger;
 use crate::agent::history::{LastTurn, LoadedInstructions};
+use crate::agent::hold::Hold;
 use crate::agent::identity::AgentSpec;
 use crate::agent::inbox::Seen;
 use crate::agent::model::ModelState;
 use crate::agent::outside::Outside;
+use crate::agent::sleep::Sleep;
 use crate::agent::turn::recap::Window;
 use crate::agent::turn::told::Told;
+use crate::agent::unattended::Unattended;
 use crate::agent::wait::{Wait, WaitKind};
 use crate::agent::wake::Pending;
 use crate::agent::work::WorkState;
 use crate::agent::work::outline::WorkOutline;
 use crate::agent::workspace::WorkspaceState;
-use crate::agent::{Agent, hold::Hold, sleep::Sleep, unattended::Unattended};
 use crate::closure::ClosureDecision;
 use crate::config::Config;
 use crate::fence::Fence;
@@ -36,14 +41,13 @@ use crate::ids::{AgentId, EventSeq, MessageId, WorkItemId};
 use crate::lifecycle::{Boundary, Status};
 use crate::message::{Idempotency, Ingress, Message, MessageKind, Priority};
 use crate::model::{ModelRef, TokenUsage};
-use crate::names::names;
 use crate::outcome::LoadedContext;
 use crate::price::Amount;
 use crate::prompt::{self, Part, PromptFrame, incoming, sections};
 use crate::reject::Reject;
 use crate::scheduler::{SchedulerDecision, decide_next_action, project};
 use crate::time::Wall;
-use crate::tool::Tool;
+
 pub(crate) use children::observe;
 pub use children::{ActiveChild, ChildObservability, ChildPhase};
 pub use deferred::DeferredWork;
@@ -160,7 +164,7 @@ pub struct PromptPreview {
     pub frame: PromptFrame,
     /// The prompt itself.
     pub input: Vec<Part>,
-    pub tools: Vec<Tool>,
+    pub tools: Vec<ToolName>,
 }
 
 /// Why an agent is as it is, and what would change it.
@@ -345,7 +349,11 @@ impl<'a> View<'a> {
                 Fence::PREVIEW,
             ),
             input: incoming::current_input(agent, &message, &told, Fence::PREVIEW),
-            tools: Window::of_chain(config, &config.models).tools(agent.spec.depth, config.children.depth),
+            tools: Window::of_chain(config, &config.models)
+                .tools(agent.spec.depth, config.children.depth)
+                .into_iter()
+                .map(ToolName::from)
+                .collect(),
         })
     }
 

@@ -447,7 +447,8 @@ fn continues(request: &ModelRequest) -> Result<(), Failure> {
 /// A request fits its model. T5 as the provider sees it: every call of the transcript is followed by its one result, and no id stands
 /// for two calls.
 pub fn judge(request: &ModelRequest, context: &ContextLimits) -> Result<(), Failure> {
-    let (tokens, window) = (request.est_tokens() + request.max_output_tokens, context.window(&request.model));
+    let (tokens, window) =
+        (holon_core::prompt::est_tokens(request) + request.max_output_tokens, context.window(&request.model));
     ensure!(tokens <= window, "T8", "a request of {tokens} tokens for a window of {window}");
     continues(request)?;
     let mut ids = std::collections::BTreeSet::new();

@@ -3,131 +3,23 @@
 //! ends the turn; those that outlast a turn hold the agent until they are raised, those of a day until the next one.
 
 use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::turn::Run;
-use crate::config::Budgets;
 use crate::event::scheduling::{HoldCause, HoldEnd, HoldEnded};
 use crate::event::turn::{BudgetExhausted, BudgetReserved, BudgetSettled};
 use crate::host::tx::{Alarm, Tx};
 use crate::ids::{OpId, RunId};
 use crate::model::{FailureKind, ModelAnswer, ModelRef, TokenUsage};
-use crate::names::names;
-use crate::price::{self, Amount, Cost};
-use crate::terminal::TurnReason;
+use crate::price::{self, Amount};
 use crate::time::{Millis, Wall};
+
+pub use holon_facts::budget::{Budget, BudgetKind, Period, Scope};
 
 /// How long a turn waits, time and again, for what others have reserved and may not need.
 const CROWDED: Millis = Millis::seconds(5);
-
-names! {
-    /// What a budget bounds, and over what time. One that needs somebody to raise it is named before one that a new day
-    /// or a new turn has again.
-    BudgetKind {
-        AgentTokens "agent_tokens", AgentCost "agent_cost",
-        SubtreeTokens "subtree_tokens", SubtreeCost "subtree_cost",
-        RuntimeTokens "runtime_tokens", RuntimeCost "runtime_cost",
-        AgentDayTokens "agent_day_tokens", AgentDayCost "agent_day_cost",
-        RuntimeDayTokens "runtime_day_tokens", RuntimeDayCost "runtime_day_cost",
-        TurnTokens "turn_tokens", TurnCost "turn_cost",
-    }
-}
-
-/// For how long what was spent counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Period {
-    Turn,
-    /// A day of UTC.
-    Day,
-    All,
-}
-
-/// Of whom it counts what was spent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
-    Turn,
-    Agent,
-    /// An agent that nobody supervises, with all whom it does, and those whom they do.
-    Subtree,
-    Runtime,
-}
-
-impl BudgetKind {
-    /// Whose spending it counts, over what time, and whether it counts money rather than tokens.
-    pub fn counts(self) -> (Scope, Period, bool) {
-        match self {
-            Self::AgentTokens => (Scope::Agent, Period::All, false),
-            Self::AgentCost => (Scope::Agent, Period::All, true),
-            Self::SubtreeTokens => (Scope::Subtree, Period::All, false),
-            Self::SubtreeCost => (Scope::Subtree, Period::All, true),
-            Self::RuntimeTokens => (Scope::Runtime, Period::All, false),
-            Self::RuntimeCost => (Scope::Runtime, Period::All, true),
-            Self::AgentDayTokens => (Scope::Agent, Period::Day, false),
-            Self::AgentDayCost => (Scope::Agent, Period::Day, true),
-            Self::RuntimeDayTokens => (Scope::Runtime, Period::Day, false),
-            Self::RuntimeDayCost => (Scope::Runtime, Period::Day, true),
-            Self::TurnTokens => (Scope::Turn, Period::Turn, false),
-            Self::TurnCost => (Scope::Turn, Period::Turn, true),
-        }
-    }
-
-    pub fn scope(self) -> Scope {
-        self.counts().0
-    }
-
-    pub fn period(self) -> Period {
-        self.counts().1
-    }
-
-    pub fn is_of_money(self) -> bool {
-        self.counts().2
-    }
-
-    /// As the reason of a turn's end.
-    pub(crate) fn reason(self) -> TurnReason {
-        match self {
-            Self::AgentTokens => TurnReason::AgentTokens,
-            Self::AgentCost => TurnReason::AgentCost,
-            Self::SubtreeTokens => TurnReason::SubtreeTokens,
-            Self::SubtreeCost => TurnReason::SubtreeCost,
-            Self::RuntimeTokens => TurnReason::RuntimeTokens,
-            Self::RuntimeCost => TurnReason::RuntimeCost,
-            Self::AgentDayTokens => TurnReason::AgentDayTokens,
-            Self::AgentDayCost => TurnReason::AgentDayCost,
-            Self::RuntimeDayTokens => TurnReason::RuntimeDayTokens,
-            Self::RuntimeDayCost => TurnReason::RuntimeDayCost,
-            Self::TurnTokens => TurnReason::TurnTokens,
-            Self::TurnCost => TurnReason::TurnCost,
-        }
-    }
-
-    /// What of an amount it counts: tokens, or millionths of a dollar.
-    pub fn measure(self, amount: Amount) -> u64 {
-        if self.is_of_money() { amount.cost_micros.0 } else { amount.tokens }
-    }
-
-    /// A number of it as people read it.
-    pub fn told(self, number: u64) -> String {
-        if self.is_of_money() { Cost(number).to_string() } else { format!("{number} tokens") }
-    }
-}
-
-/// A budget with its limit, in tokens or millionths of a dollar.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Budget {
-    pub budget: BudgetKind,
-    pub limit: u64,
-}
-
-impl Budget {
-    /// Whether the budget is larger by now, or no bound any more.
-    pub fn is_raised(&self, budgets: &Budgets) -> bool {
-        budgets.limit(self.budget).is_none_or(|limit| limit > self.limit)
-    }
-}
 
 /// A budget that does not cover the next request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

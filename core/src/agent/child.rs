@@ -4,53 +4,30 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Agent;
 use super::evidence::{self, Evidence};
 use super::outbox::{self, Letter};
 use super::task::{self, TaskStatus};
 use super::wait::WaitKind;
+use super::work::WorkItem;
 use super::workspace::{Worktree, isolate};
-use super::{control, work::WorkItem};
+use super::{Agent, control};
 use crate::content::{Text, clip};
 use crate::event::brief::{BriefCreated, BriefKind};
 use crate::event::lifecycle::{AgentArchived, AgentRetired, SchedulerPostureDecision};
 use crate::event::task::TaskCause;
 use crate::host::tx::Tx;
-use crate::ids::{AgentId, TaskId};
 use crate::lifecycle::{Boundary, Status};
-use crate::message::{Message, MessageKind, Origin, Priority, Surface};
-use crate::names::names;
+use crate::message::{MessageKind, Origin, Priority, Surface};
 use crate::time::Wall;
 
-/// Whose word a message of a supervisor is.
-pub(crate) const SUBSYSTEM: &str = "supervisor";
+pub use holon_facts::identity::Supervisor;
+pub(crate) use holon_facts::message::SUPERVISOR as SUBSYSTEM;
+pub use holon_facts::task::{Need, NeedKind};
+
 /// Bytes of what a child says of its need.
 const ABOUT: usize = 200;
-
-/// Who supervises an agent, and as which task.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Supervisor {
-    pub agent_id: AgentId,
-    pub task_id: TaskId,
-}
-
-names! {
-    /// Why a child can't go on by itself.
-    NeedKind { Operator "waiting_for_operator", Stalled "stalled", Held "held" }
-}
-
-/// What a child needs its parent for. The same need is told once.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Need {
-    pub kind: NeedKind,
-    /// The wait or the work item that it is about, or since when it is held.
-    pub subject: String,
-    /// In the child's words where it has any.
-    pub about: String,
-}
 
 /// How far the life of a supervised agent is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,12 +66,6 @@ impl Childhood {
     }
 }
 
-impl Need {
-    fn of_item(kind: NeedKind, item: &WorkItem) -> Self {
-        Self { kind, subject: item.id.to_string(), about: clip(&item.objective, ABOUT) }
-    }
-}
-
 impl Agent {
     /// What it needs somebody else for, whatever else goes on.
     pub fn need(&self, now: Wall) -> Option<Need> {
@@ -109,7 +80,7 @@ impl Agent {
         }
         if let Some(item) = self.work.open().find(|item| item.is_for_operator()) {
             let stalled = item.state() == super::work::WorkState::Stalled || item.is_too_long();
-            return Some(Need::of_item(if stalled { NeedKind::Stalled } else { NeedKind::Operator }, item));
+            return Some(need_of_item(if stalled { NeedKind::Stalled } else { NeedKind::Operator }, item));
         }
         self.unattended.self_hold.then(|| {
             let (kind, about) = (NeedKind::Stalled, "turns that it caused itself brought nothing on".into());
@@ -132,15 +103,6 @@ impl Agent {
             && self.hints.count() == 0
             && self.outbox.is_empty()
             && self.sleeps(now).is_none()
-    }
-}
-
-impl Message {
-    /// Whether an operator says it, or who stands in for one: the agent that supervises.
-    pub fn is_by_operator(&self) -> bool {
-        let supervisor = || matches!(&self.origin, Origin::System { subsystem } if subsystem == SUBSYSTEM);
-        self.kind == MessageKind::OperatorPrompt
-            || (self.kind == MessageKind::InternalFollowup && supervisor())
     }
 }
 
@@ -239,4 +201,8 @@ fn final_report(agent: &Agent, status: TaskStatus) -> Option<Text> {
         let fails = || Text::short(format!("its last turn ended {}", last.end));
         status.ne(&TaskStatus::Completed).then(|| told().unwrap_or_else(fails))
     })
+}
+
+fn need_of_item(kind: NeedKind, item: &WorkItem) -> Need {
+    Need { kind, subject: item.id.to_string(), about: clip(&item.objective, ABOUT) }
 }

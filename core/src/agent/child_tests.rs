@@ -235,7 +235,7 @@ fn children_have_limits() {
     assert!(message.contains("limits.children_per_agent"), "{message}");
     world.complete(CHILD, context());
     let offered = &world.requests.last().expect("a request").tools;
-    assert!(!offered.contains(&crate::tool::Tool::SpawnAgent), "none below the deepest");
+    assert!(!offered.contains(&crate::tool::Tool::SpawnAgent.into()), "none below the deepest");
     world.complete(CHILD, calls(&[("", "SpawnAgent", &asked[0])]));
     assert_eq!(errors(&world).pop().map(|(kind, _)| kind), Some(ToolErrorKind::ToolNotExposed));
 }

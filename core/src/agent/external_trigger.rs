@@ -14,25 +14,12 @@ use crate::event::wake::{ExternalTriggerDelivered, ExternalTriggerProvisioned, E
 use crate::hash::Fnv;
 use crate::host::tx::Tx;
 use crate::ids::{ExternalTriggerId, ReplyId};
-use crate::names::names;
 use crate::reject::Reject;
 use crate::time::Wall;
 
+pub use holon_facts::trigger::{Delivery, DeliveryMode, TriggerChange, TriggerStatus};
+
 const ID: ExternalTriggerId = ExternalTriggerId::OF_AGENT;
-
-names! {
-    /// Whether an address wakes its agent.
-    TriggerStatus { Active "active", Revoked "revoked" }
-}
-
-names! {
-    /// What an address promised to do with what is sent to it.
-    DeliveryMode {
-        WakeHint "wake_hint",
-        /// Deprecated: it is a hint all the same.
-        EnqueueMessage "enqueue_message",
-    }
-}
 
 /// A trigger, as of its last change. Its address is nowhere on record: it follows from the generation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -50,25 +37,6 @@ pub struct ExternalTrigger {
     pub last_delivered_at: Option<Wall>,
     /// Of all generations together.
     pub delivery_count: u64,
-}
-
-/// What was sent to an address.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Delivery {
-    /// That the address was signed with.
-    pub generation: u64,
-    pub delivery_mode: DeliveryMode,
-    pub hint: Hint,
-}
-
-/// What an operator does about an address that others know.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TriggerChange {
-    /// Another address takes its place.
-    Rotate,
-    /// None does.
-    Revoke,
 }
 
 impl ExternalTrigger {

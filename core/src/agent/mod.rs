@@ -17,7 +17,7 @@ pub mod external_trigger;
 mod external_trigger_tests;
 pub mod history;
 pub mod hold;
-pub mod identity;
+pub use holon_facts::identity;
 pub mod inbox;
 pub mod model;
 pub mod novelty;

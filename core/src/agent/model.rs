@@ -3,6 +3,7 @@
 
 use alloc::vec::Vec;
 
+use holon_facts::names;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +15,6 @@ use crate::event::lifecycle::ModelOverrideChanged;
 use crate::host::tx::Tx;
 use crate::ids::ReplyId;
 use crate::model::ModelRef;
-use crate::names::names;
 
 names! {
     /// Where the primary model comes from.

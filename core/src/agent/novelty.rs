@@ -5,29 +5,10 @@ use alloc::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use crate::content::Text;
-use crate::hash::Fnv;
-use crate::outcome::CommandSpec;
+pub use holon_facts::task::Fingerprint;
 
 /// Commands that are remembered; those that were begun longest ago are forgotten first.
 const KEPT: usize = 256;
-
-/// A command by its identity.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Fingerprint(u64);
-
-impl Fingerprint {
-    /// Of what a child is begun for.
-    pub(crate) fn of_purpose(message: &Text) -> Self {
-        Self(Fnv::START.text(message).0)
-    }
-
-    pub(crate) fn of(command: &CommandSpec) -> Self {
-        let CommandSpec { cmd_digest, workdir, shell, login, tty, .. } = command;
-        let place = Fnv::START.piece(&cmd_digest.0).piece(workdir.as_bytes()).piece(shell.as_bytes());
-        Self(place.bytes(&[u8::from(*login), u8::from(*tty)]).0)
-    }
-}
 
 /// The last commands of an agent, the newest last.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,6 +45,7 @@ impl Novelty {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::content::Text;
     use crate::testing::command;
 
     #[test]
@@ -81,7 +63,7 @@ mod tests {
     #[test]
     fn the_oldest_are_forgotten() {
         let mut novelty = Novelty::default();
-        let number = |number: usize| Fingerprint(number as u64);
+        let number = |number: usize| Fingerprint::of_purpose(&Text::short(alloc::format!("{number}")));
         assert!((0..=KEPT).all(|at| novelty.begins(number(at))));
         assert!(novelty.begins(number(0)), "forgotten");
         assert!(!novelty.begins(number(KEPT)), "remembered");

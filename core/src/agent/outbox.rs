@@ -1,55 +1,18 @@
 //! What one agent has for another: letters of which the sender keeps each until it is on record with whom it is for,
 //! and of which that one takes each once (contract: tasks.md, Child agents). The host carries them.
 
-use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use super::child::Need;
-use super::identity::AgentSpec;
-use super::task::TaskStatus;
-use super::workspace::Worktree;
-use crate::content::Text;
 use crate::event::OutboxFact;
 use crate::event::outbox::{LetterPosted, LetterReturned};
 use crate::host::tx::Tx;
 use crate::ids::{AgentId, LetterId};
-use crate::model::ModelRef;
-use crate::price::Amount;
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "letter", rename_all = "snake_case")]
-pub enum Letter {
-    /// There is to be an agent of that name.
-    Spawn {
-        spec: Box<AgentSpec>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        model: Option<ModelRef>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        message: Option<Text>,
-    },
-    /// To a child: its supervisor has more to say.
-    FollowUp { text: Text },
-    /// To a child: it is to end.
-    Stop { force: bool },
-    /// From a child: it can't go on by itself.
-    Needs { need: Need },
-    /// From a child, its last one: how it ended.
-    Result {
-        status: TaskStatus,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        report: Option<Text>,
-        /// By it and all whom it supervised.
-        #[serde(default, skip_serializing_if = "Amount::is_nothing")]
-        spent: Amount,
-        /// Worktrees that are there for somebody to look at.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        left: Vec<Worktree>,
-    },
-}
+pub use holon_facts::outbox::Letter;
 
 /// A letter on its way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

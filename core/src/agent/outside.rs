@@ -16,27 +16,18 @@ use crate::config::UnattendedPolicy;
 use crate::content::clip;
 use crate::host::tx::Tx;
 use crate::message::{AdmissionContext, Message, Origin};
-use crate::names::names;
 use crate::reject::Reject;
 use crate::time::Wall;
 
+pub use holon_facts::allowance::Allowance;
+
 /// Sources that are counted apart; further ones share one allowance.
 pub const SOURCES: usize = 256;
+
 /// Bytes of the name of a source.
 const NAME_BYTES: usize = 128;
-const MICROS_PER_MINUTE: i64 = 60_000_000;
 
-names! {
-    /// What is used up when an event from outside is refused.
-    Allowance {
-        /// Events of one source in a minute.
-        SourceMinute "source_minute",
-        /// Turns that one source causes in a day of UTC.
-        SourceDay "source_day",
-        /// Turns that all sources together cause in a day of UTC.
-        OutsideDay "outside_day",
-    }
-}
+const MICROS_PER_MINUTE: i64 = 60_000_000;
 
 /// What came from outside on the day of the last event.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -70,34 +61,6 @@ pub struct SourceCount {
 impl SourceCount {
     fn is_fresh(&self) -> bool {
         *self == Self::default()
-    }
-}
-
-impl Allowance {
-    fn limit(self, policy: &UnattendedPolicy) -> u32 {
-        match self {
-            Self::SourceMinute => policy.source_events_per_minute,
-            Self::SourceDay => policy.source_turns_per_day,
-            Self::OutsideDay => policy.outside_turns_per_day,
-        }
-    }
-
-    /// The setting that says how much it is.
-    pub fn setting(self) -> &'static str {
-        match self {
-            Self::SourceMinute => "limits.source_events_per_minute",
-            Self::SourceDay => "limits.source_turns_per_day",
-            Self::OutsideDay => "limits.outside_turns_per_day",
-        }
-    }
-
-    /// What has come already, in words.
-    pub fn used(self, limit: u32) -> String {
-        match self {
-            Self::SourceMinute => format!("{limit} events of one source in one minute"),
-            Self::SourceDay => format!("{limit} turns in one day because of one source"),
-            Self::OutsideDay => format!("{limit} turns in one day because of events from outside"),
-        }
     }
 }
 

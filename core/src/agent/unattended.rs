@@ -26,7 +26,7 @@ const SPREAD: Millis = Millis::seconds(60);
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Unattended {
     /// Turns in a row that the agent caused itself and that brought nothing on.
-    #[serde(default, skip_serializing_if = "super::work::is_none")]
+    #[serde(default, skip_serializing_if = "holon_facts::is_default")]
     pub self_caused_turns: u32,
     /// A further one does not begin before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -41,7 +41,7 @@ pub struct Unattended {
     #[serde(default)]
     pub turns_of_day: u32,
     /// Turns of that day that events from outside caused.
-    #[serde(default, skip_serializing_if = "super::work::is_none")]
+    #[serde(default, skip_serializing_if = "holon_facts::is_default")]
     pub outside_turns_of_day: u32,
     /// As many as a day may have.
     #[serde(default, skip_serializing_if = "Option::is_none")]

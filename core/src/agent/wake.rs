@@ -2,7 +2,6 @@
 //! one message tells of all.
 
 mod fold;
-
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
@@ -21,60 +20,15 @@ use crate::effect::Answer;
 use crate::event::WakeFact;
 use crate::event::wake::{WakeHintCoalesced, WakeHintRecorded, WakeTickQueued};
 use crate::host::tx::Tx;
-use crate::ids::{ExternalTriggerId, MessageId, ReplyId, WaitId};
+use crate::ids::{MessageId, ReplyId, WaitId};
 use crate::message::{Message, MessageKind, NAME_BYTES, Origin, Priority, Surface};
-use crate::names::names;
 use crate::reject::Reject;
 use crate::time::Wall;
-pub use fold::HintWeight;
 
-/// Sources of which hints wait; then one of them is folded: bare hints that nobody waits for first.
-pub const SOURCES: usize = 64;
-/// Longest body, in bytes: 256 KiB as they come, or as base64 where they are no text.
-pub const BODY_BYTES: u64 = (256_u64 << 10).div_ceil(3) * 4;
-/// Resources, and waits, that are told apart among the hints of a source; beyond, they are only counted.
-pub const SUBJECTS: usize = 16;
+pub use holon_facts::hint::{BODY_BYTES, Hint, HintWeight, SOURCES, SUBJECTS, WakeDisposition};
+
 /// Whose word a tick of hints is.
 const SUBSYSTEM: &str = "wake_hint";
-
-names! {
-    /// What became of a hint.
-    WakeDisposition {
-        /// It is the first of its source that waits.
-        Triggered "triggered",
-        /// One of its source waits already, and stands for both.
-        Coalesced "coalesced",
-    }
-}
-
-/// What somebody outside says.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Hint {
-    pub source: String,
-    pub reason: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
-    /// What it is about.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub resource: Option<String>,
-    /// The trigger that it came through.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub external_trigger_id: Option<ExternalTriggerId>,
-    /// Nothing else than the delivery before it says: the agent may have sent it itself.
-    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
-    pub repeats: bool,
-    /// The wait that it is for: an operator says so, or whoever says its token as `correlation_id`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub wait_id: Option<WaitId>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub body: Option<Text>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub content_type: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub correlation_id: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub causation_id: Option<String>,
-}
 
 /// What several hints of one source are about, each once, in the order in which they came.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -84,7 +38,7 @@ pub struct Subjects {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub wait_ids: Vec<WaitId>,
     /// Hints that named others than these: since nobody knows which, they are about whatever is waited for.
-    #[serde(default, skip_serializing_if = "none")]
+    #[serde(default, skip_serializing_if = "holon_facts::is_default")]
     pub more: u64,
 }
 
@@ -114,13 +68,13 @@ pub struct Hints {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     folded: BTreeMap<String, Pending>,
     /// Hints of other folded sources.
-    #[serde(default, skip_serializing_if = "none")]
+    #[serde(default, skip_serializing_if = "holon_facts::is_default")]
     others: u64,
     /// The first wait that may be registered after the first of those: nobody knows whether it is for one of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     others_before: Option<WaitId>,
     /// Number of the last hint.
-    #[serde(default, skip_serializing_if = "none")]
+    #[serde(default, skip_serializing_if = "holon_facts::is_default")]
     sequence: u64,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     told: BTreeMap<MessageId, Vec<Pending>>,
@@ -129,48 +83,6 @@ pub struct Hints {
     last_said: Option<u64>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     lost: Vec<String>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
-fn none(hints: &u64) -> bool {
-    *hints == 0
-}
-
-impl Hint {
-    /// One that says who gives it and why, and nothing else.
-    pub fn new(source: impl Into<String>, reason: impl Into<String>) -> Self {
-        Self {
-            source: source.into(),
-            reason: reason.into(),
-            description: None,
-            resource: None,
-            external_trigger_id: None,
-            repeats: false,
-            wait_id: None,
-            body: None,
-            content_type: None,
-            correlation_id: None,
-            causation_id: None,
-        }
-    }
-
-    /// Whether it is about what a wait for the outside is for.
-    fn is_about(&self, wait: WaitId, subject: Option<&str>) -> bool {
-        let about = |subject: &str| self.source == subject || self.resource.as_deref() == Some(subject);
-        self.wait_id == Some(wait) || subject.map_or(self.external_trigger_id.is_some(), about)
-    }
-
-    fn names(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        let always = [("source", self.source.as_str()), ("reason", self.reason.as_str())];
-        let may = [
-            ("description", &self.description),
-            ("resource", &self.resource),
-            ("content_type", &self.content_type),
-            ("correlation_id", &self.correlation_id),
-            ("causation_id", &self.causation_id),
-        ];
-        always.into_iter().chain(may.into_iter().filter_map(|(name, text)| Some((name, text.as_deref()?))))
-    }
 }
 
 impl Subjects {

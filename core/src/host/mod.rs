@@ -1,23 +1,36 @@
 //! The host: all agents of one runtime, and the one door through which anything happens to them.
 
 mod accounts;
+
 mod clock;
+
 mod deadlines;
+
 mod dispatch;
+
 pub(crate) mod occupancy;
+
 mod post;
+
 mod registry;
+
 mod slots;
+
 #[cfg(test)]
 mod total;
-pub(crate) mod tx;
 
+pub(crate) mod tx;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 
-use schemars::JsonSchema;
+use clock::Clock;
+use deadlines::Deadlines;
+use occupancy::Occupied;
+use registry::Resident;
 use serde::{Deserialize, Serialize};
+use slots::SlotQueue;
+use tx::Batch;
 
 use crate::agent::FoldError;
 use crate::agent::budget::Account;
@@ -33,12 +46,7 @@ use crate::tool::Receipt;
 use crate::view::{ChildObservability, View};
 
 pub use accounts::Accounts;
-use clock::Clock;
-use deadlines::Deadlines;
-use occupancy::Occupied;
-use registry::Resident;
-use slots::SlotQueue;
-use tx::Batch;
+pub use holon_facts::decision::DeadlineReason;
 
 /// Every call changes state only through records, and in an order that is the same for the same calls. A copy
 /// decides as the original would: whoever explores tries both sides of a race.
@@ -93,28 +101,6 @@ pub struct Deadline {
     pub wait: Millis,
     pub agent: AgentId,
     pub reason: DeadlineReason,
-}
-
-/// What a deadline is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum DeadlineReason {
-    OperationTimeout,
-    Backoff,
-    TurnLimit,
-    StopTask,
-    Hold,
-    Timer,
-    /// A work item is owed a turn or a mention.
-    Work,
-    /// The agent chose to sleep until then.
-    Sleep,
-    /// A blocker or a wait is looked at again.
-    Recheck,
-    /// A turn that the agent causes itself may begin again.
-    SelfDeferral,
-    /// Turns that no operator causes may begin again.
-    UnattendedTurns,
 }
 
 /// What a start of the runtime found out about an agent before it is recovered. Commands have supervisors of

@@ -231,7 +231,7 @@ pub(super) fn called(round: u32, first: &str, second: &str) -> AssistantRoundRec
     let refused = Verdict::Refused(ToolError::new(ToolErrorKind::UnknownTool, "no"));
     AssistantRoundRecorded {
         blocks: Arc::from([call(first), call(second)]),
-        verdicts: [Verdict::Accepted(Tool::ExecCommand), refused].into(),
+        verdicts: [Verdict::Accepted(Tool::ExecCommand.into()), refused].into(),
         stop_reason: StopReason::ToolUse,
         end: None,
         ..spoken(round)
@@ -259,7 +259,7 @@ pub(super) fn tool_started() -> ToolStarted {
         round: RoundIndex(0),
         index: 0,
         call_id: "c1".into(),
-        tool: Tool::ExecCommand,
+        tool: Tool::ExecCommand.into(),
     }
 }
 
@@ -382,13 +382,13 @@ pub(super) fn changed(
 /// A round with a command, and a call that waits for a task.
 pub(super) fn called_about(round: u32, task: u64) -> AssistantRoundRecorded {
     let wait = TaskCall::Output { task: TaskId(task), wait: Some(Millis(1_000)) };
-    let verdicts = [Verdict::Accepted(Tool::ExecCommand), Verdict::OnTask(wait)].into();
+    let verdicts = [Verdict::Accepted(Tool::ExecCommand.into()), Verdict::OnTask(wait)].into();
     AssistantRoundRecorded { verdicts, ..called(round, "c1", "c2") }
 }
 
 /// The second call begins: it looks at a task.
 pub(super) fn looks(index: u32) -> ToolStarted {
-    ToolStarted { index, call_id: "c2".into(), tool: Tool::TaskOutput, ..tool_started() }
+    ToolStarted { index, call_id: "c2".into(), tool: Tool::TaskOutput.into(), ..tool_started() }
 }
 
 /// A result that shows how a task ended.

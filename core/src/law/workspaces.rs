@@ -10,7 +10,6 @@ use crate::event::workspace::ReleaseCause;
 use crate::event::{Event, OperationFact, WorkspaceFact};
 use crate::lifecycle::ControlAction;
 use crate::record::Record;
-use crate::tool::Tool;
 
 /// Speaks of each step after one in which something was occupied, and of each release.
 pub(super) fn o2(seen: &Seen, record: &Record) -> Ruling {
@@ -59,7 +58,9 @@ pub(super) fn o3(seen: &Seen, record: &Record) -> Ruling {
                 format!("a command is executed in {root}, which it does not occupy")
             })
         }
-        (OpKind::CallTool, _) if places.told && places.tool == Some(Tool::ApplyPatch) => {
+        (OpKind::CallTool, _)
+            if places.told && places.tool.as_ref().is_some_and(|tool| *tool == *"ApplyPatch") =>
+        {
             rule(!places.occupied.is_empty(), || "a patch changes what it does not occupy".into())
         }
         _ => Ok(false),

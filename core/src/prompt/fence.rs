@@ -3,47 +3,8 @@
 //! How tags are derived says [`crate::fence`].
 
 use alloc::string::String;
-use alloc::vec::Vec;
 
-use super::frame::Part;
-use crate::fence::{Fence, Place, Tag};
-
-/// What lines of a fence begin with, before the tag.
-const OPEN: &str = "<quoted-";
-const CLOSE: &str = "</quoted-";
-/// Characters that both lines of a fence take.
-pub(crate) const CHARS: u64 = (OPEN.len() + CLOSE.len() + 2 * 18) as u64;
-
-impl Fence {
-    /// Text that is not the runtime's own, at one place.
-    pub(crate) fn quoted(self, place: Place, parts: Vec<Part>) -> Part {
-        Part::Quoted { tag: self.tag(place), parts }
-    }
-}
-
-impl Tag {
-    /// The line that begins the quoted text.
-    pub fn open(self) -> String {
-        alloc::format!("{OPEN}{self}>\n")
-    }
-
-    /// The line that ends it.
-    pub fn close(self) -> String {
-        alloc::format!("{CLOSE}{self}>\n")
-    }
-}
-
-/// What of a prompt stands outside of all fences, the runtime's own words and an operator's, and what stands in them.
-pub fn split(parts: &[Part]) -> (Vec<&Part>, Vec<(Tag, &[Part])>) {
-    let (mut outside, mut quoted) = (Vec::new(), Vec::new());
-    for part in parts {
-        match part {
-            Part::Rendered(_) | Part::Given(_) | Part::Excerpt { .. } => outside.push(part),
-            Part::Quoted { tag, parts } => quoted.push((*tag, &**parts)),
-        }
-    }
-    (outside, quoted)
-}
+pub use holon_facts::frame::split;
 
 /// A name that others gave, on one line and no longer than so many bytes.
 pub(crate) fn line(text: &str, bytes: usize) -> String {

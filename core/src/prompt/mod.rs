@@ -3,7 +3,6 @@
 
 pub(crate) mod earlier;
 pub mod fence;
-pub mod frame;
 #[cfg(test)]
 mod hostile_tests;
 pub(crate) mod incoming;
@@ -17,7 +16,12 @@ pub(crate) mod work;
 
 use alloc::vec::Vec;
 
+use holon_facts::model::{Item, ModelRequest};
+
+use crate::tool::Tool;
+
 pub use frame::{Part, PromptBlock, PromptCache, PromptFrame, Stability};
+pub use holon_facts::frame;
 
 /// The last thing that happens to a text that leaves this module. A test rewords every sentence here, and so shows what
 /// depends on the wording.
@@ -36,4 +40,12 @@ fn worded_parts(parts: Vec<Part>) -> Vec<Part> {
         Part::Quoted { tag, parts } => Part::Quoted { tag, parts: worded_parts(parts) },
     };
     parts.into_iter().map(one).collect()
+}
+
+/// What a request takes of a model's window, estimated at four characters a token.
+pub fn est_tokens(request: &ModelRequest) -> u64 {
+    let conversation: u64 = request.conversation.iter().map(Item::est_tokens).sum();
+    let offered = request.tools.iter().filter_map(|name| Tool::named(name.as_str()));
+    let tools = offered.map(Tool::est_tokens).sum();
+    request.frame.est_tokens().saturating_add(conversation).saturating_add(tools)
 }

@@ -137,11 +137,3 @@ fn hashed(hash: Fnv, part: &Part) -> Fnv {
         Part::Quoted { parts, .. } => parts.iter().fold(hash.piece(b"quoted"), hashed),
     }
 }
-
-impl PromptFrame {
-    pub fn est_tokens(&self) -> u64 {
-        let blocks = self.system_blocks.iter().chain(&self.context_blocks);
-        let blocks: u64 = blocks.flat_map(|block| &block.parts).map(Part::est_tokens).sum();
-        blocks.saturating_add(crate::content::estimate_tokens(self.system_prompt.chars().count() as u64))
-    }
-}

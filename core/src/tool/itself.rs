@@ -9,15 +9,18 @@ use serde::{Deserialize, Serialize};
 use super::arguments::{Check, invalid};
 use super::receipt::ToolError;
 use crate::ids::AgentId;
-use crate::message::Priority;
+
+pub use holon_facts::call::{FollowUpPriority, Urgency};
 
 /// Most bytes of a message to itself, or to the operator.
 const NOTE_BYTES: usize = 4 * 1024;
 
 /// Most bytes of what a sleep is for.
 const REASON_BYTES: usize = 512;
+
 /// Bounds of a sleep in milliseconds; the longest is a year.
 const SHORTEST_SLEEP: u64 = 1_000;
+
 const LONGEST_SLEEP: u64 = 365 * 86_400_000;
 
 /// Look at itself.
@@ -38,26 +41,6 @@ pub struct Enqueue {
     /// Before or after what else waits.
     #[serde(default)]
     pub priority: FollowUpPriority,
-}
-
-/// Where a message to itself is queued.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum FollowUpPriority {
-    Next,
-    #[default]
-    Normal,
-    Background,
-}
-
-impl From<FollowUpPriority> for Priority {
-    fn from(priority: FollowUpPriority) -> Self {
-        match priority {
-            FollowUpPriority::Next => Self::Next,
-            FollowUpPriority::Normal => Self::Normal,
-            FollowUpPriority::Background => Self::Background,
-        }
-    }
 }
 
 /// Rest.
@@ -81,15 +64,6 @@ pub struct NotifyOperator {
     /// Whether somebody has to act.
     #[serde(default)]
     pub urgency: Urgency,
-}
-
-/// What an operator is to do about a message.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Urgency {
-    #[default]
-    Info,
-    ActionRequired,
 }
 
 impl Check for Enqueue {

@@ -1,22 +1,32 @@
 //! The tools that agents are offered: their names, argument types, and results (contract: tools.md).
 
 pub mod arguments;
+
 mod calls;
+
 mod description;
+
 mod itself;
-pub mod receipt;
+
+use alloc::format;
+
+use holon_facts::call::ToolName;
+use holon_facts::content::clip;
+
+pub use holon_facts::receipt;
+
 pub mod schema;
+
 mod spawn;
+
 mod unreadable;
+
 mod wait;
+
 mod work_items;
+
 mod workspace;
-
 use alloc::string::String;
-
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 pub use arguments::{
     AgentGet, ApplyPatch, CompleteWorkItem, CreateWorkItem, Enqueue, ExecCommand, ExecCommandBatch,
     GetWorkItem, ListWorkItems, NotifyOperator, PickWorkItem, Sleep, SpawnAgent, TaskInput, TaskList,
@@ -26,7 +36,46 @@ pub use receipt::{
     Details, InputReceipt, Receipt, SelfCall, TaskCall, ToolError, ToolErrorKind, ToolFacts, Verdict,
     WorkCall,
 };
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 pub use wait::{WaitCall, Wake, WakeOn};
+
+impl From<Tool> for ToolName {
+    fn from(tool: Tool) -> Self {
+        Self::new(tool.name())
+    }
+}
+
+/// Nothing is called that.
+pub(crate) fn unknown(name: &str) -> ToolError {
+    let message = format!("there is no tool {:?}", clip(name, 100));
+    ToolError::new(ToolErrorKind::UnknownTool, message).hint(&format!("the tools are: {}", names()))
+}
+
+/// The names of all tools, for an error that lists them.
+fn names() -> String {
+    let names: alloc::vec::Vec<_> = Tool::ALL.iter().map(|tool| tool.name()).collect();
+    names.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::schema::{SchemaMode, schema};
+    use super::*;
+    use alloc::string::ToString;
+
+    #[test]
+    fn the_estimate_of_a_tool_is_near_and_never_too_low() {
+        for &tool in Tool::ALL {
+            let longest =
+                [SchemaMode::Relaxed, SchemaMode::Strict].map(|mode| schema(tool, mode).to_string().len());
+            let bytes = tool.name().len() + tool.description().len() + longest[0].max(longest[1]);
+            let tokens = crate::content::estimate_tokens(bytes as u64);
+            let estimate = tool.est_tokens();
+            assert!(tokens <= estimate && estimate <= tokens + 100, "{tool}: {tokens}, estimated {estimate}");
+        }
+    }
+}
 
 /// A tool of the catalogue. The order of the variants is the order in which they are offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -233,30 +282,5 @@ impl Tool {
 impl core::fmt::Display for Tool {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str(self.name())
-    }
-}
-
-/// The names of all tools, for an error that lists them.
-pub fn names() -> String {
-    let names: alloc::vec::Vec<_> = Tool::ALL.iter().map(|tool| tool.name()).collect();
-    names.join(", ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::schema::{SchemaMode, schema};
-    use super::*;
-    use alloc::string::ToString;
-
-    #[test]
-    fn the_estimate_of_a_tool_is_near_and_never_too_low() {
-        for &tool in Tool::ALL {
-            let longest =
-                [SchemaMode::Relaxed, SchemaMode::Strict].map(|mode| schema(tool, mode).to_string().len());
-            let bytes = tool.name().len() + tool.description().len() + longest[0].max(longest[1]);
-            let tokens = crate::content::estimate_tokens(bytes as u64);
-            let estimate = tool.est_tokens();
-            assert!(tokens <= estimate && estimate <= tokens + 100, "{tool}: {tokens}, estimated {estimate}");
-        }
     }
 }

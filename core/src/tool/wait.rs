@@ -9,9 +9,11 @@ use serde::{Deserialize, Serialize};
 use super::arguments::{Check, invalid};
 use super::receipt::ToolError;
 use crate::agent::timer::DURATION;
-use crate::agent::wait::{REASON_BYTES, SUBJECT_BYTES, WaitKind, recheck};
-use crate::ids::{TaskId, WorkItemId};
+use crate::agent::wait::{REASON_BYTES, SUBJECT_BYTES, recheck};
+use crate::ids::WorkItemId;
 use crate::time::{Millis, Wall};
+
+pub use holon_facts::call::{WaitCall, Wake};
 
 /// Wait for something.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -41,65 +43,6 @@ pub enum WakeOn {
     TaskResult,
     External,
     Timer,
-}
-
-/// A call that registers a wait.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WaitCall {
-    pub reason: String,
-    pub wake: Wake,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_item: Option<WorkItemId>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub recheck_after: Option<Millis>,
-}
-
-/// What ends it, as it was understood.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "on", rename_all = "snake_case")]
-pub enum Wake {
-    Operator {
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        subject: Option<String>,
-    },
-    Task {
-        task: TaskId,
-    },
-    External {
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        subject: Option<String>,
-    },
-    After {
-        duration: Millis,
-    },
-    At {
-        time: Wall,
-    },
-}
-
-impl Wake {
-    pub fn kind(&self) -> WaitKind {
-        match self {
-            Self::Operator { .. } => WaitKind::Operator,
-            Self::Task { .. } => WaitKind::Task,
-            Self::External { .. } => WaitKind::External,
-            Self::After { .. } | Self::At { .. } => WaitKind::Timer,
-        }
-    }
-
-    pub fn task(&self) -> Option<TaskId> {
-        match self {
-            Self::Task { task } => Some(*task),
-            Self::Operator { .. } | Self::External { .. } | Self::After { .. } | Self::At { .. } => None,
-        }
-    }
-
-    pub fn subject(&self) -> Option<&str> {
-        match self {
-            Self::Operator { subject } | Self::External { subject } => subject.as_deref(),
-            Self::Task { .. } | Self::After { .. } | Self::At { .. } => None,
-        }
-    }
 }
 
 impl Check for WaitFor {

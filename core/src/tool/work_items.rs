@@ -13,6 +13,8 @@ use super::wait::check_recheck;
 use crate::agent::work::{LINE_BYTES, OBJECTIVE_BYTES, PlanStatus, TODOS, Todo};
 use crate::ids::WorkItemId;
 
+pub use holon_facts::call::WorkFilter;
+
 /// Create a work item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -53,21 +55,6 @@ pub struct GetWorkItem {
     /// Whether to show its todo list.
     #[serde(default)]
     pub include_todo_list: bool,
-}
-
-/// Which work items.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum WorkFilter {
-    #[default]
-    All,
-    Open,
-    Completed,
-    Current,
-    Queued,
-    Blocked,
-    WaitingForOperator,
-    Runnable,
 }
 
 /// List work items.

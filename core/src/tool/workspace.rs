@@ -1,59 +1,18 @@
 //! The argument type of the tool that says where an agent works.
 
 use alloc::format;
-use alloc::string::String;
-
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::arguments::{Check, invalid};
 use super::receipt::ToolError;
 use crate::agent::workspace::WorkspaceId;
-use crate::names::names;
+
+pub use holon_facts::call::{UseWorkspace, WorkMode};
 
 /// Most bytes of a path in a call.
 const PATH_BYTES: usize = 4096;
+
 /// Most bytes of what a worktree is called.
 const LABEL_BYTES: usize = 64;
-
-/// Work in another folder.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct UseWorkspace {
-    /// A folder, from the current one on; in a git repository its top is the execution root. Either this or
-    /// workspace_id.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub path: Option<String>,
-    /// A workspace that you have used before, or agent_home for your own home.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub workspace_id: Option<WorkspaceId>,
-    /// Whether to work in the folder itself, or in a git worktree of its repository, on a branch of your own.
-    #[serde(default, skip_serializing_if = "WorkMode::is_direct")]
-    pub mode: WorkMode,
-    /// What to call the worktree: the same label leads back into the same one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub isolation_label: Option<String>,
-    /// Where commands start, from the execution root on and inside of it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cwd: Option<String>,
-}
-
-names! {
-    /// How an agent works in a folder.
-    #[derive(Default)]
-    WorkMode {
-        #[default]
-        Direct "direct",
-        Isolated "isolated",
-    }
-}
-
-impl WorkMode {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
-    fn is_direct(&self) -> bool {
-        *self == Self::Direct
-    }
-}
 
 impl Check for UseWorkspace {
     fn check(&self) -> Result<(), ToolError> {

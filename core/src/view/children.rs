@@ -2,6 +2,7 @@
 
 use alloc::string::String;
 
+use holon_facts::names;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +15,6 @@ use crate::content::clip;
 use crate::effect::{Effect, TaskWork};
 use crate::host::Host;
 use crate::ids::{AgentId, TaskId, WorkItemId};
-use crate::names::names;
 use crate::time::Wall;
 
 /// Bytes of what a work item is for.

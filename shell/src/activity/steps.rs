@@ -145,7 +145,7 @@ mod tests {
             run_id: RunId(1),
             round: RoundIndex(0),
             blocks: Arc::from([said, call]),
-            verdicts: vec![Verdict::Accepted(Tool::ExecCommand)],
+            verdicts: vec![Verdict::Accepted(Tool::ExecCommand.into())],
             stop_reason: StopReason::ToolUse,
             token_usage: TokenUsage::default(),
             end: None,

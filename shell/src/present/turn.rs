@@ -25,7 +25,7 @@ pub(super) fn told(fact: &TurnFact) -> Told {
         TurnFact::ProvidersAwaited(fact) => awaited(fact),
         TurnFact::AssistantRoundRecorded(fact) => round(fact),
         TurnFact::ToolStarted(fact) => {
-            let name = fact.tool.name();
+            let name = fact.tool.as_str();
             Told::new(Visibility::Debug, Category::Tool, name, &format!("{name} begins"))
         }
         TurnFact::ToolExecuted(fact) => executed(fact),

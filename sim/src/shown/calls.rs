@@ -178,10 +178,13 @@ fn answered(
                 let named = said.tool_name == *tool_name || Tool::named(&said.tool_name).is_none();
                 let Some(verdict) = verdicts.next().filter(|_| named) else { return Err(wrong("a call")) };
                 let tool = verdict.tool();
+                let tool = tool.map(|name| (name.clone(), Tool::named(name.as_str())));
                 let right = match (tool, said.json()) {
                     (None, _) => true,
-                    (Some(tool), Some(json)) => tool.name() == said.tool_name && own(tool, json, verdict),
-                    (Some(tool), None) => tool.name() == said.tool_name,
+                    (Some((name, Some(tool))), Some(json)) => {
+                        name == *said.tool_name && own(tool, json, verdict)
+                    }
+                    (Some((name, _)), _) => name == *said.tool_name,
                 };
                 if !right {
                     return Err(wrong("a verdict of another call"));

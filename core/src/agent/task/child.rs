@@ -5,6 +5,8 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use holon_facts::identity::{Ownership, ProfilePreset, Visibility};
+use holon_facts::names;
 use serde::Serialize;
 
 use super::deliver::Telling;
@@ -77,7 +79,7 @@ pub struct ChildWorktree {
     pub retained: Option<Retained>,
 }
 
-crate::names::names! {
+names! {
     /// Whether it is there.
     ChildWorktreeState { InUse "in_use", Removed "removed", Retained "retained" }
 }
@@ -96,11 +98,11 @@ impl ChildWorktree {
     }
 }
 
-crate::names::names! {
+names! {
     /// Who removes what a child leaves behind.
     CleanupOwner { SupervisionTask "supervision_task" }
 }
-crate::names::names! {
+names! {
     /// Through whom a child is told more.
     FollowupTarget { ParentSupervisor "parent_supervisor" }
 }
@@ -133,10 +135,7 @@ pub(crate) fn spawn(
             may_supervise(tx)?;
             workspace::tools::isolate(tx, run_id).map(|()| None)
         }
-        SpawnPreset::PrivateChild => {
-            let spec = |supervisor, agent: &Agent| AgentSpec::child(supervisor, agent);
-            supervise(tx, run_id, asked, None, spec).map(Some)
-        }
+        SpawnPreset::PrivateChild => supervise(tx, run_id, asked, None, child_spec).map(Some),
         SpawnPreset::PublicNamed => {
             let agent = named(tx, asked)?;
             let parent = tx.agent();
@@ -154,6 +153,24 @@ pub(crate) fn spawn(
     }
 }
 
+/// A private agent under supervision, which works where its supervisor does.
+fn child_spec(supervisor: Supervisor, of: &Agent) -> AgentSpec {
+    AgentSpec {
+        kind: AgentKind::Child,
+        visibility: Visibility::Private,
+        ownership: Ownership::ParentSupervised,
+        profile_preset: ProfilePreset::PrivateChild,
+        lineage_parent_agent_id: Some(supervisor.agent_id.clone()),
+        supervisor: Some(supervisor),
+        depth: of.spec.depth.saturating_add(1),
+        forked_from: None,
+        tree: Some(of.tree().clone()),
+        isolated: false,
+        execution: of.execution().clone(),
+        attached: of.workspaces.attached().map(|(_, anchor)| anchor.to_string()).collect(),
+    }
+}
+
 /// Begins a child in the worktree that was made for it.
 pub(crate) fn spawn_isolated(
     tx: &mut Tx<'_>,
@@ -166,7 +183,7 @@ pub(crate) fn spawn_isolated(
     let spec = |supervisor, agent: &Agent| AgentSpec {
         execution: execution.clone(),
         isolated: true,
-        ..AgentSpec::child(supervisor, agent)
+        ..child_spec(supervisor, agent)
     };
     supervise(tx, run_id, asked, plan, spec)
 }

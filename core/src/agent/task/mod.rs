@@ -3,24 +3,34 @@
 //! else says something about it is older.
 
 pub mod child;
+
 pub(crate) mod command;
+
 pub(crate) mod deliver;
+
 pub(crate) mod end;
-pub mod job;
+
 pub(crate) mod operator;
+
 pub(crate) mod promote;
+
 pub(crate) mod recovery;
+
 pub(crate) mod stop;
+
 #[cfg(test)]
 mod tests;
-pub(crate) mod tools;
-pub mod transition;
 
+pub(crate) mod tools;
+
+pub mod transition;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::string::String;
 
+use holon_facts::outcome::CommandSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use transition::TaskTransition;
 
 use crate::agent::child::Need;
 use crate::agent::workspace::Retained;
@@ -29,39 +39,15 @@ use crate::event::TaskFact;
 use crate::event::task::{StopCause, TaskCreated, TaskStatusUpdated};
 use crate::event::turn::FailureArtifact;
 use crate::ids::{AgentId, MessageId, TaskId};
-use crate::names::names;
-use crate::price::Amount;
 use crate::time::{Millis, Wall};
+
 pub use deliver::SUBSYSTEM;
-pub use job::{ChildSpec, Job, WorkspaceMode};
-use transition::TaskTransition;
+pub use holon_facts::task::{
+    ChildEnd, ChildSpec, Fingerprint, Job, TaskKind, TaskStatus, WaitPolicy, WorkspaceMode,
+};
 
 /// Ended tasks that stay in the state; older ones are in the log.
 pub const KEPT: usize = 64;
-
-names! { TaskKind { CommandTask "command_task", ChildAgentTask "child_agent_task" } }
-
-names! {
-    /// Where a task stands (contract: tasks.md, the graph of its phases).
-    TaskStatus {
-        Queued "queued", Running "running", Cancelling "cancelling",
-        Completed "completed", Failed "failed", Cancelled "cancelled", Interrupted "interrupted",
-    }
-}
-
-names! {
-    /// Whether somebody stands still until the task has ended.
-    WaitPolicy { Background "background" }
-}
-
-impl TaskStatus {
-    pub fn is_terminal(self) -> bool {
-        match self {
-            Self::Queued | Self::Running | Self::Cancelling => false,
-            Self::Completed | Self::Failed | Self::Cancelled | Self::Interrupted => true,
-        }
-    }
-}
 
 /// One task (contract: tasks.md, `TaskRecord`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -96,17 +82,6 @@ pub struct Task {
     /// How it ended, once it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<TaskEnd>,
-}
-
-/// What a child said last.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ChildEnd {
-    pub status: TaskStatus,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub result: Option<Text>,
-    /// By it and all whom it supervised.
-    #[serde(default, skip_serializing_if = "Amount::is_nothing")]
-    pub spent: Amount,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -337,5 +312,15 @@ fn created(at: Wall, fact: &TaskCreated) -> Task {
         need: None,
         child_end: None,
         end: None,
+    }
+}
+
+impl Task {
+    pub fn command(&self) -> Option<&CommandSpec> {
+        self.job.command()
+    }
+
+    pub fn child(&self) -> Option<&ChildSpec> {
+        self.job.child()
     }
 }

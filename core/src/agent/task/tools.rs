@@ -4,6 +4,8 @@
 use alloc::boxed::Box;
 use alloc::format;
 
+use holon_facts::names;
+
 use super::{Task, child, stop};
 use crate::agent::turn::tools;
 use crate::content::Text;
@@ -12,7 +14,6 @@ use crate::event::operation::OpKind;
 use crate::event::task::TaskCause;
 use crate::host::tx::{Opening, Tx};
 use crate::ids::{RunId, TaskId};
-use crate::names::names;
 use crate::tool::{TaskCall, ToolError, ToolErrorKind};
 
 names! {

@@ -2,10 +2,11 @@
 //! An occurrence is known by its number, never by the clock: whatever the clock does, each comes once.
 
 pub(crate) mod fire;
+
 pub(crate) mod operator;
+
 #[cfg(test)]
 mod tests;
-
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::string::String;
 
@@ -15,48 +16,17 @@ use serde::{Deserialize, Serialize};
 use crate::event::TimerFact;
 use crate::event::timer::TimerCreated;
 use crate::ids::{MessageId, TimerId, WaitId};
-use crate::names::names;
 use crate::time::{Millis, Wall};
+
+pub use holon_facts::timer::{
+    CAUGHT_UP, DURATION, Misfire, SUMMARY_BYTES, TimerOwner, TimerSpec, TimerStatus,
+};
 
 /// Timers that an agent may have armed.
 pub const ARMED: usize = 256;
+
 /// Timers that have ended and stay in the state; older ones are in the log.
 pub const KEPT: usize = 64;
-/// Shortest and longest duration or interval: a second, a hundred years.
-pub const DURATION: (Millis, Millis) = (Millis::seconds(1), Millis::hours(876_600));
-/// Longest summary, in bytes.
-pub const SUMMARY_BYTES: usize = 200;
-/// Most missed occurrences that fire at once.
-pub const CAUGHT_UP: u64 = 100;
-
-names! { TimerStatus { Active "active", Completed "completed", Cancelled "cancelled" } }
-
-names! {
-    /// What becomes of several occurrences that were missed. One that is merely late always fires.
-    Misfire {
-        /// The last of them fires, late.
-        Once "once",
-        /// None of them fires.
-        Skip "skip",
-        /// Each fires, but at most the last [`CAUGHT_UP`].
-        All "all",
-    }
-}
-
-names! { TimerOwner { Operator "operator", Wait "wait" } }
-
-/// What whoever makes a timer asks for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TimerSpec {
-    /// Until the first occurrence.
-    pub duration_ms: Millis,
-    /// Between further ones; without, there is one occurrence.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub interval_ms: Option<Millis>,
-    pub misfire: Misfire,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub summary: Option<String>,
-}
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Timer {
@@ -83,16 +53,11 @@ pub struct Timer {
     /// Occurrences that have fired or were skipped: the number of the last one.
     pub occurrence: u64,
     /// Occurrences that no message tells of yet.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "holon_facts::is_default")]
     pub untold: u64,
     /// The last message that told of some.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tick: Option<MessageId>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
-fn is_none(occurrences: &u64) -> bool {
-    *occurrences == 0
 }
 
 /// All timers of an agent that it knows of without reading its log.

@@ -6,12 +6,13 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use holon_facts::call::ToolName;
+
 use crate::agent::evidence::{self, Evidence};
-use crate::agent::task;
 use crate::agent::turn::{Run, report, tools};
 use crate::agent::wait::register;
 use crate::agent::work::WorkItem;
-use crate::agent::workspace;
+use crate::agent::{task, workspace};
 use crate::content::Text;
 use crate::effect::AgentView;
 use crate::event::brief::BriefVisibility;
@@ -21,7 +22,7 @@ use crate::ids::{AgentId, RunId};
 use crate::message::{MessageKind, Origin, Surface};
 use crate::time::Millis;
 use crate::tool::arguments::{FollowUpPriority, Urgency};
-use crate::tool::{Receipt, SelfCall, Tool, ToolError, ToolErrorKind, ToolFacts, Verdict};
+use crate::tool::{Receipt, SelfCall, ToolError, ToolErrorKind, ToolFacts, Verdict};
 use crate::view::{ActiveChild, AgentSummary};
 
 /// Waits that an agent is shown of itself.
@@ -34,8 +35,8 @@ pub(crate) const SUBSYSTEM: &str = "follow_up";
 /// Executes a call; its one result, or none where a performer brings it.
 pub(super) fn call(tx: &mut Tx<'_>, run_id: RunId, call: &SelfCall) -> Result<Option<Receipt>, ToolError> {
     let tool = call.tool();
-    let unbounded = matches!(tool, Tool::AgentGet | Tool::SpawnAgent | Tool::UseWorkspace);
-    if !unbounded && made(tx, tool) >= NOTES {
+    let unbounded = matches!(call, SelfCall::Get { .. } | SelfCall::Spawn(_) | SelfCall::Workspace(_));
+    if !unbounded && made(tx, &tool) >= NOTES {
         let error =
             ToolError::new(ToolErrorKind::LimitReached, format!("a turn has {NOTES} calls of {tool}"));
         return Err(error.hint("say several things at once, or keep them in a work item"));
@@ -72,10 +73,10 @@ fn show(tx: &mut Tx<'_>, run_id: RunId, asked: Option<&AgentId>) -> Result<(), T
 }
 
 /// How many calls of a tool the turn has made that did something, those of its interrupted runs included.
-fn made(tx: &Tx<'_>, tool: Tool) -> usize {
+fn made(tx: &Tx<'_>, tool: &ToolName) -> usize {
     let rounds = tx.agent().run.iter().flat_map(|run| &run.rounds);
     let calls = rounds.flat_map(|round| round.verdicts.iter().zip(&round.results));
-    let of_tool = |verdict: &Verdict| matches!(verdict, Verdict::OnSelf(call) if call.tool() == tool);
+    let of_tool = |verdict: &Verdict| verdict.tool().as_ref() == Some(tool);
     calls.filter(|(verdict, result)| of_tool(verdict) && result.error.is_none()).count()
 }
 

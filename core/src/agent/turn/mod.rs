@@ -80,7 +80,7 @@ pub struct Run {
     pub started_at: Wall,
     pub models: Vec<ModelRef>,
     /// Which of them answered last, from 0: each round asks it first.
-    #[serde(default, skip_serializing_if = "is_first")]
+    #[serde(default, skip_serializing_if = "holon_facts::is_default")]
     pub candidate: u32,
     /// When the first of them was given up, while another one answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -149,11 +149,6 @@ pub struct Awaits {
     pub passes: u32,
     /// Attempts of the round before the pass in progress.
     pub attempts: u32,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
-fn is_first(candidate: &u32) -> bool {
-    *candidate == 0
 }
 
 /// Where a run stands.

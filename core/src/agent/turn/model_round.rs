@@ -5,7 +5,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::agent::budget;
-use crate::agent::task::{self, tools::Retrieval};
+use crate::agent::task;
+use crate::agent::task::tools::Retrieval;
 use crate::agent::turn::end::{self, End};
 use crate::agent::turn::{Phase, Run, outage, request, tools};
 use crate::agent::workspace::{self, isolate};
@@ -364,16 +365,14 @@ fn verdict(call: &ProposedCall, cut_off: bool, over: Option<u32>) -> Verdict {
         return Verdict::Refused(error.hint("call the rest in the next round"));
     }
     let Some(tool) = Tool::named(&call.tool_name) else {
-        let message = format!("there is no tool {:?}", crate::content::clip(&call.tool_name, 100));
-        let error = ToolError::new(ToolErrorKind::UnknownTool, message);
-        return Verdict::Refused(error.hint(&format!("the tools are: {}", crate::tool::names())));
+        return Verdict::Refused(crate::tool::unknown(&call.tool_name));
     };
     if tool.is_of_core() {
         return of_core(tool, call.json());
     }
     match call.json().map(|json| tool.check(json)) {
         Some(Err(error)) => Verdict::Refused(error),
-        Some(Ok(())) | None => Verdict::Accepted(tool),
+        Some(Ok(())) | None => Verdict::Accepted(tool.into()),
     }
 }
 
@@ -385,7 +384,7 @@ fn of_core(tool: Tool, json: Option<&str>) -> Verdict {
         return Verdict::Refused(error.hint("send less at a time"));
     };
     match tool.core_call(json) {
-        Ok(call) => call.unwrap_or(Verdict::Accepted(tool)),
+        Ok(call) => call.unwrap_or(Verdict::Accepted(tool.into())),
         Err(error) => Verdict::Refused(error),
     }
 }

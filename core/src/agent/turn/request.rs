@@ -3,6 +3,8 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use holon_facts::call::ToolName;
+
 use crate::agent::turn::end::{self, End};
 use crate::agent::turn::recap::{self, Window};
 use crate::agent::turn::{Note, Round, Run, cut_off, interject, itself, limits, tools};
@@ -70,7 +72,7 @@ pub(crate) fn again(tx: &mut Tx<'_>) {
 pub(crate) fn request(tx: &mut Tx<'_>) {
     let Some(mut request) = build(tx) else { return };
     let limit = Window::of(tx.config, &request.model).input;
-    let mut input = request.est_tokens();
+    let mut input = prompt::est_tokens(&request);
     while input > recap::room(tx, limit) {
         if !recap::shorten(tx, input, recap::room(tx, limit), CompactionCause::OverBudget) {
             // What a provider refused once says little of what it takes now: only the window is a bound.
@@ -82,7 +84,7 @@ pub(crate) fn request(tx: &mut Tx<'_>) {
             return;
         }
         let Some(shorter) = build(tx) else { return };
-        (input, request) = (shorter.est_tokens(), shorter);
+        (input, request) = (prompt::est_tokens(&shorter), shorter);
     }
     let (wanted, sent) = budget::estimate(tx, &request.model, input, request.max_output_tokens);
     if !budget::affords(tx, wanted) {
@@ -100,7 +102,8 @@ pub(crate) fn request(tx: &mut Tx<'_>) {
 /// False when that can't help.
 pub(crate) fn refused(tx: &mut Tx<'_>) -> bool {
     let Some(run) = &tx.agent().run else { return false };
-    let Some(input) = run.recap.refused_at.is_none().then(|| build(tx)).flatten().map(|it| it.est_tokens())
+    let Some(input) =
+        run.recap.refused_at.is_none().then(|| build(tx)).flatten().map(|it| prompt::est_tokens(&it))
     else {
         return false;
     };
@@ -135,6 +138,7 @@ fn build(tx: &Tx<'_>) -> Option<ModelRequest> {
     let run = agent.run.as_ref()?;
     let (model, context) = (run.model()?, run.context.as_ref()?);
     let window = Window::of_chain(tx.config, &run.models);
+    let tools = window.tools(agent.spec.depth, tx.config.children.depth);
     Some(ModelRequest {
         agent: agent.id.clone(),
         model: model.clone(),
@@ -147,7 +151,7 @@ fn build(tx: &Tx<'_>) -> Option<ModelRequest> {
         )),
         conversation: conversation(agent, run, window),
         rounds: u32::try_from(run.rounds.len()).unwrap_or(u32::MAX),
-        tools: window.tools(agent.spec.depth, tx.config.children.depth),
+        tools: tools.into_iter().map(ToolName::from).collect(),
         max_output_tokens: Window::of(tx.config, model).output,
         timeout: tx.config.turn.model_timeout,
         continues: cut_off::texts(run),

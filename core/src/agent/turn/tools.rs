@@ -4,10 +4,12 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
 
-use crate::agent::task::{self, tools::Retrieval};
-use crate::agent::turn::itself;
+use holon_facts::call::ToolName;
+
+use crate::agent::task;
+use crate::agent::task::tools::Retrieval;
 use crate::agent::turn::recap::Window;
-use crate::agent::turn::request;
+use crate::agent::turn::{itself, request};
 use crate::agent::work;
 use crate::agent::workspace::occupancy;
 use crate::content::Text;
@@ -61,9 +63,12 @@ pub(crate) fn call_next(tx: &mut Tx<'_>) -> bool {
     while let Some(call) = first_open(tx) {
         let begun = match call.verdict.clone() {
             Verdict::Refused(error) => Err(error),
-            Verdict::Accepted(tool) => {
-                started(tx, &call, tool);
-                execute(tx, call, tool)
+            Verdict::Accepted(name) => {
+                started(tx, &call, name.clone());
+                match Tool::named(name.as_str()) {
+                    Some(tool) => execute(tx, call, tool),
+                    None => Err(crate::tool::unknown(name.as_str())),
+                }
             }
             Verdict::OnWork(on) => {
                 started(tx, &call, on.tool());
@@ -93,7 +98,7 @@ pub(crate) fn call_next(tx: &mut Tx<'_>) -> bool {
     false
 }
 
-fn started(tx: &mut Tx<'_>, call: &OpenCall, tool: Tool) {
+fn started(tx: &mut Tx<'_>, call: &OpenCall, tool: ToolName) {
     let OpenCall { run_id, round, index, ref call_id, .. } = *call;
     tx.record(ToolStarted { run_id, round, index, call_id: call_id.clone(), tool });
 }

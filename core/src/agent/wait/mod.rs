@@ -2,18 +2,23 @@
 //! them has at most one: it lives with its owner. This file is their state and its `apply`; the others decide.
 
 pub mod recheck;
+
 #[cfg(test)]
 mod recheck_tests;
+
 pub(crate) mod register;
+
 pub(crate) mod resolve;
+
 #[cfg(test)]
 pub(in crate::agent) mod tests;
-pub mod token;
 
+pub mod token;
 use alloc::collections::VecDeque;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use recheck::Recheck;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -21,23 +26,12 @@ use super::Agent;
 use crate::event::WaitFact;
 use crate::event::wait::{Resolution, WaitEnd, WaitRegistered};
 use crate::ids::{MessageId, RoundIndex, RunId, TaskId, TimerId, WaitId, WorkItemId};
-use crate::names::names;
 use crate::time::{Millis, Wall};
-use recheck::Recheck;
+
+pub use holon_facts::wait::{REASON_BYTES, SUBJECT_BYTES, WaitKind, WaitStatus};
 
 /// Waits that have ended and stay in the state; older ones are in the log.
 pub const KEPT: usize = 64;
-/// Longest word of what is waited for, in bytes.
-pub const REASON_BYTES: usize = 512;
-/// Longest name of what an external event has to be about, in bytes.
-pub const SUBJECT_BYTES: usize = 256;
-
-names! {
-    /// What a wait is for; the order in which they are told (contract: scheduler.md, row 12).
-    WaitKind { Operator "operator", Task "task", External "external", Timer "timer" }
-}
-
-names! { WaitStatus { Active "active", Resolved "resolved", Cancelled "cancelled" } }
 
 /// One wait (contract: work.md, `WaitCondition`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -23,18 +23,17 @@ use crate::message::{Message, MessageKind, Origin, Priority, Surface};
 use crate::scheduler::RecheckFact;
 use crate::time::{Millis, Wall};
 
+pub use holon_facts::wait::{IN_A_ROW, LEAST, MOST};
+
 /// Until the first recheck, where nothing else is asked for.
 pub const DEFAULT: Millis = Millis::hours(1);
-/// The shortest that may be asked for.
-pub const LEAST: Millis = Millis::minutes(1);
-/// The longest that may be asked for.
-pub const MOST: Millis = Millis::hours(24 * 365);
+
 /// Doubling ends here.
 pub const LADDER: Millis = Millis::hours(24);
-/// So many rechecks in a row that change nothing are an operator's business.
-pub const IN_A_ROW: u32 = 7;
+
 /// Owners that a tick names.
 const NAMED: usize = 10;
+
 /// Whose word a recheck is.
 const SUBSYSTEM: &str = "recheck";
 
@@ -49,7 +48,7 @@ pub struct Recheck {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recheck_consumed_at: Option<Wall>,
     /// Rechecks in a row that changed nothing.
-    #[serde(default, skip_serializing_if = "crate::agent::work::is_none")]
+    #[serde(default, skip_serializing_if = "holon_facts::is_default")]
     pub count: u32,
     /// The last message that told of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -5,29 +5,19 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use holon_facts::hint::HintWeight;
+
 use super::{Hint, Hints, Pending, SOURCES, Subjects, keep};
 use crate::agent::Agent;
 use crate::content::clip;
 use crate::event::wake::WakeHintRecorded;
 use crate::ids::WaitId;
-use crate::names::names;
 use crate::time::Wall;
 
 /// Sources that a message names, and bytes of each name.
 const NAMED: usize = 10;
-const SOURCE_BYTES: usize = 16;
 
-names! {
-    /// What the hints of a source mean to their agent; the least is folded first.
-    HintWeight {
-        /// Nothing but a sign of life.
-        Bare "bare",
-        /// A body, a correlation, or the number of a wait.
-        Contentful "contentful",
-        /// An active wait is for it.
-        Awaited "awaited",
-    }
-}
+const SOURCE_BYTES: usize = 16;
 
 impl Pending {
     pub(super) fn one(at: Wall, sequence: u64, hint: Hint) -> Self {

@@ -30,7 +30,7 @@ pub(crate) const TICK_BYTES: u64 = crate::content::INLINE_BYTES as u64;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Debt {
     /// Turns without progress, or mentions that left the item where it was, in a row.
-    #[serde(default, skip_serializing_if = "super::is_none")]
+    #[serde(default, skip_serializing_if = "holon_facts::is_default")]
     pub turns: u32,
     /// Not due before; none: at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]

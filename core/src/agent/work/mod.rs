@@ -2,19 +2,26 @@
 //! state and its `apply`; the others decide.
 
 pub mod debt;
+
 #[cfg(test)]
 mod debt_tests;
+
 pub mod operator;
+
 pub mod outline;
+
 pub mod plan;
+
 #[cfg(test)]
 pub(super) mod tests;
-pub(crate) mod tools;
 
+pub(crate) mod tools;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use debt::Debt;
+use plan::PlanSeen;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -27,58 +34,18 @@ use crate::content::Text;
 use crate::event::WorkFact;
 use crate::event::work::{StallReason, WorkAuthor, WorkChange, WorkItemWritten, WorkTick};
 use crate::ids::{MessageId, WaitId, WorkItemId};
-use crate::names::names;
 use crate::time::Wall;
 use crate::tool::arguments::WorkFilter;
-use debt::Debt;
-use plan::PlanSeen;
+
+pub use holon_facts::work::{
+    LINE_BYTES, NoReport, OBJECTIVE_BYTES, PlanStatus, TODOS, Todo, TodoState, WorkState,
+};
 
 /// Items that an agent may have open.
 pub const OPEN: usize = 256;
+
 /// Completed items that stay in the state; older ones are in the log.
 pub const KEPT: usize = 64;
-/// Longest objective, in bytes.
-pub const OBJECTIVE_BYTES: usize = 4 << 10;
-/// Longest entry of a todo list, reason or blocker, in bytes.
-pub const LINE_BYTES: usize = 512;
-/// Most entries of a todo list.
-pub const TODOS: usize = 100;
-
-names! {
-    /// Why a completion has no report.
-    NoReport { NoText "no_report_text", Several "several_completions" }
-}
-
-impl NoReport {
-    pub fn told(self) -> &'static str {
-        match self {
-            Self::NoText => "no report was made: there was no text beside the call",
-            Self::Several => "no report was made: several items were completed in one round",
-        }
-    }
-}
-
-names! { PlanStatus { Draft "draft", Ready "ready", NeedsInput "needs_input" } }
-
-names! { TodoState { Pending "pending", InProgress "in_progress", Completed "completed" } }
-
-names! {
-    /// How the scheduler sees an item, first match wins.
-    WorkState {
-        Completed "completed", WaitingOperator "waiting_operator", WaitingTask "waiting_task",
-        WaitingTimer "waiting_timer", WaitingExternal "waiting_external", Blocked "blocked", Stalled "stalled",
-        Runnable "runnable",
-    }
-}
-
-/// One entry of a todo list.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Todo {
-    /// At most 512 bytes.
-    pub text: String,
-    pub state: TodoState,
-}
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkItem {
@@ -123,11 +90,6 @@ pub struct WorkItem {
 pub struct Stall {
     pub at: Wall,
     pub reason: StallReason,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
-pub(in crate::agent) fn is_none(turns: &u32) -> bool {
-    *turns == 0
 }
 
 /// All items of an agent that it knows of without reading its log.

@@ -1,37 +1,13 @@
 //! The files with the plans of work items, as far as their agent has seen them (contract: work.md, Work items): an edit
 //! by any tool is progress.
 
-use serde::{Deserialize, Serialize};
-
 use crate::content::ContentId;
 use crate::effect::Effect;
 use crate::event::work::WorkPlanSeen;
 use crate::host::tx::Tx;
 use crate::ids::WorkItemId;
 
-/// The plan of an item when it was looked at last.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "plan", rename_all = "snake_case")]
-pub enum PlanSeen {
-    /// There was none.
-    #[default]
-    Absent,
-    /// One came with the item, and was not looked at yet.
-    Unseen,
-    Seen {
-        hash: ContentId,
-    },
-}
-
-impl PlanSeen {
-    pub fn of(hash: Option<ContentId>) -> Self {
-        hash.map_or(Self::Absent, |hash| Self::Seen { hash })
-    }
-
-    pub(super) fn is_absent(&self) -> bool {
-        *self == Self::Absent
-    }
-}
+pub use holon_facts::work::PlanSeen;
 
 /// Lets somebody look at the plan of the item that a turn was bound to.
 pub(crate) fn probe(tx: &mut Tx<'_>, id: WorkItemId) {

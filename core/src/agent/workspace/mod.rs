@@ -1,7 +1,6 @@
 //! The folders that an agent works in (contract: tasks.md, Workspaces): which it knows, which one is its own now, and
 //! which execution roots it occupies.
 
-mod binding;
 pub(crate) mod isolate;
 pub(crate) mod occupancy;
 pub(crate) mod operator;
@@ -21,7 +20,7 @@ use super::identity::AgentSpec;
 use crate::event::WorkspaceFact;
 use crate::ids::RunId;
 
-pub use binding::{AGENT_HOME, ExecutionBinding, ProjectionKind, WorkspaceId, WorkspaceKind};
+pub use holon_facts::workspace::{AGENT_HOME, ExecutionBinding, ProjectionKind, WorkspaceId, WorkspaceKind};
 pub use operator::{AttachedWorkspace, WorkspaceChange, WorkspaceState};
 pub use worktree::{RetainReason, Retained, Worktree, WorktreePlan, WorktreeState, Worktrees};
 

@@ -21,6 +21,17 @@ mod work;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
+use budget::Spending;
+use hints::Hints;
+use kin::Kin;
+use places::Places;
+use sleep::Sleep;
+use stops::Doing;
+use triggers::Trigger;
+use unattended::Unattended;
+use waits::Waits;
+use work::Work;
+
 use crate::event::brief::BriefKind;
 use crate::event::inbox::{MessageAdmitted, RequeueCause};
 use crate::event::scheduling::HoldEnd;
@@ -40,24 +51,15 @@ use crate::record::Record;
 use crate::scheduler::{DecisionKind, SchedulerDecision};
 use crate::terminal::TurnKind;
 use crate::time::Wall;
-use crate::tool::{TaskCall, Tool, Verdict};
-use budget::Spending;
-use hints::Hints;
+use crate::tool::{TaskCall, Verdict};
+
 pub(in crate::law) use keys::{Keys, Ticks};
-use kin::Kin;
-use places::Places;
 pub(in crate::law) use queue::{Claim, Entry, Queue};
 pub(in crate::law) use run::{Attempt, Call, Run};
-use sleep::Sleep;
-use stops::Doing;
 pub(in crate::law) use tasks::{Ended, Op, Task, Tasks, Told};
 pub(in crate::law) use timers::{Timer, come};
-use triggers::Trigger;
-use unattended::Unattended;
-use waits::Waits;
 pub(in crate::law) use waits::{Owner, Recheck};
 pub(in crate::law) use work::Item;
-use work::Work;
 
 /// The agent before the record that is judged.
 #[derive(Debug, Clone, Default)]
@@ -584,8 +586,8 @@ impl Run {
                 accepted: verdict.tool().is_some(),
                 reads: reads(verdict),
                 started: false,
-                enqueues: verdict.tool() == Some(Tool::Enqueue),
-                sleeps: verdict.tool() == Some(Tool::Sleep),
+                enqueues: verdict.tool().is_some_and(|tool| tool == *"Enqueue"),
+                sleeps: verdict.tool().is_some_and(|tool| tool == *"Sleep"),
                 prepared: false,
                 executed: false,
             })

@@ -3,6 +3,8 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 
+use holon_facts::call::ToolName;
+
 use super::Seen;
 use crate::agent::workspace::{ExecutionBinding, WorkspaceId, Workspaces, WorktreeState};
 use crate::event::operation::OpKind;
@@ -10,7 +12,6 @@ use crate::event::workspace::ReleaseCause;
 use crate::event::{Event, LifecycleFact, OperationFact, TurnFact, WorkspaceFact};
 use crate::ids::{OpId, RunId, WorktreeId};
 use crate::record::Record;
-use crate::tool::Tool;
 
 #[derive(Debug, Clone, Default)]
 pub(in crate::law) struct Places {
@@ -34,7 +35,7 @@ pub(in crate::law) struct Places {
     /// The one that a performer looked at last.
     pub(in crate::law) looked_at: Option<WorktreeId>,
     /// The tool of the last call that was started.
-    pub(in crate::law) tool: Option<Tool>,
+    pub(in crate::law) tool: Option<ToolName>,
 }
 
 impl Places {
@@ -46,7 +47,7 @@ impl Places {
                 self.active = Some(known.active().clone());
             }
             Event::Turn(TurnFact::TurnStarted(_)) => self.here.clone_from(&self.active),
-            Event::Turn(TurnFact::ToolStarted(fact)) => self.tool = Some(fact.tool),
+            Event::Turn(TurnFact::ToolStarted(fact)) => self.tool = Some(fact.tool.clone()),
             Event::Operation(OperationFact::OperationOpened(fact)) => {
                 if let Some(root) = &fact.execution_root {
                     self.commands.insert(fact.op, root.clone());

@@ -42,7 +42,7 @@ pub(in super::super) async fn prompt(app: App, call: Call<PreviewPrompt>) -> Han
             execution,
             loaded_sources: sources.map(|source| Source { scope: source.scope, path: source.path }).collect(),
             sections,
-            tools: preview.tools.iter().map(|tool| tool.name().to_owned()).collect(),
+            tools: preview.tools.iter().map(|tool| tool.to_string()).collect(),
             est_tokens,
             prompt_cache_key: frame.cache.prompt_cache_key.clone(),
         })

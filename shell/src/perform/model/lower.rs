@@ -16,6 +16,11 @@ use super::exchange::Lowering;
 use super::parts::joined;
 use super::provider::ProviderOptions;
 
+/// The tools of a request, by their rows in the catalogue.
+pub(super) fn offered(request: &ModelRequest) -> impl Iterator<Item = Tool> {
+    request.tools.iter().filter_map(|name| Tool::named(name.as_str()))
+}
+
 /// Names of the tools that were called, by the id of the call: a result carries only the id.
 pub(super) struct Calls<'a>(BTreeMap<&'a str, &'a str>);
 

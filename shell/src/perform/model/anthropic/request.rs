@@ -7,7 +7,7 @@ use holon_text::TextError;
 use serde_json::{Value, json};
 
 use super::super::exchange::Lowering;
-use super::super::lower::{Calls, arguments, block_text, conversation, parameters};
+use super::super::lower::{Calls, arguments, block_text, conversation, offered, parameters};
 use super::super::parts::joined;
 use super::super::provider::ProviderOptions;
 
@@ -28,7 +28,7 @@ pub(super) fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
         "stream": options.stream,
     });
     if !request.tools.is_empty() {
-        body["tools"] = request.tools.iter().map(|offered| tool(*offered, options)).collect();
+        body["tools"] = offered(request).map(|offered| tool(offered, options)).collect();
     }
     Ok(body)
 }

@@ -6,7 +6,7 @@ use holon_text::{TextError, hash};
 use serde_json::{Value, json};
 
 use super::super::exchange::Lowering;
-use super::super::lower::{Calls, arguments, conversation, instructions, parameters};
+use super::super::lower::{Calls, arguments, conversation, instructions, offered, parameters};
 use super::super::parts::joined;
 use super::super::provider::ProviderOptions;
 use super::freeform;
@@ -44,7 +44,7 @@ pub(super) fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
         body["prompt_cache_key"] = request.frame.cache.prompt_cache_key.clone().into();
     }
     if !request.tools.is_empty() {
-        body["tools"] = request.tools.iter().map(|offered| tool(*offered, options)).collect();
+        body["tools"] = offered(request).map(|offered| tool(offered, options)).collect();
     }
     Ok(body)
 }

@@ -33,7 +33,7 @@ pub(in super::super) fn request(texts: &Texts, model: &str, timeout: u64) -> Mod
         }),
         conversation: conversation(texts),
         rounds: 2,
-        tools: vec![Tool::ExecCommand, Tool::ApplyPatch],
+        tools: vec![Tool::ExecCommand.into(), Tool::ApplyPatch.into()],
         max_output_tokens: 77,
         timeout: Millis(timeout),
         continues: vec![],

@@ -1,0 +1,214 @@
+//! Calls of tools as they were understood, and the names of tools.
+
+use alloc::borrow::Cow;
+use alloc::string::String;
+use core::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{AgentId, TaskId, WorkItemId};
+use crate::message::Priority;
+use crate::model::ModelRef;
+use crate::task::WorkspaceMode;
+use crate::time::{Millis, Wall};
+use crate::wait::WaitKind;
+use crate::workspace::WorkspaceId;
+
+/// What a tool is called: on record, in requests to models, and in what they ask for. Which tools there are is the
+/// catalogue's business, so a record of a tool that a build does not know can be read.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct ToolName(Cow<'static, str>);
+
+impl ToolName {
+    pub const fn new(name: &'static str) -> Self {
+        Self(Cow::Borrowed(name))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for ToolName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl PartialEq<str> for ToolName {
+    fn eq(&self, other: &str) -> bool {
+        self.0 == *other
+    }
+}
+
+/// A call that registers a wait.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WaitCall {
+    pub reason: String,
+    pub wake: Wake,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_item: Option<WorkItemId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recheck_after: Option<Millis>,
+}
+
+/// What ends it, as it was understood.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "on", rename_all = "snake_case")]
+pub enum Wake {
+    Operator {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        subject: Option<String>,
+    },
+    Task {
+        task: TaskId,
+    },
+    External {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        subject: Option<String>,
+    },
+    After {
+        duration: Millis,
+    },
+    At {
+        time: Wall,
+    },
+}
+
+impl Wake {
+    pub fn kind(&self) -> WaitKind {
+        match self {
+            Self::Operator { .. } => WaitKind::Operator,
+            Self::Task { .. } => WaitKind::Task,
+            Self::External { .. } => WaitKind::External,
+            Self::After { .. } | Self::At { .. } => WaitKind::Timer,
+        }
+    }
+
+    pub fn task(&self) -> Option<TaskId> {
+        match self {
+            Self::Task { task } => Some(*task),
+            Self::Operator { .. } | Self::External { .. } | Self::After { .. } | Self::At { .. } => None,
+        }
+    }
+
+    pub fn subject(&self) -> Option<&str> {
+        match self {
+            Self::Operator { subject } | Self::External { subject } => subject.as_deref(),
+            Self::Task { .. } | Self::After { .. } | Self::At { .. } => None,
+        }
+    }
+}
+
+/// Most bytes of what another agent is told.
+pub const MESSAGE_BYTES: usize = 16 * 1024;
+
+/// Begin another agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SpawnAgent {
+    /// What it is told first, and what it is to report; needed for a child. At most 16 KiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub initial_message: Option<String>,
+    /// What kind of agent.
+    #[serde(default)]
+    pub preset: SpawnPreset,
+    /// Its name; only of a public one, which needs it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+    /// Where a child works: where this agent does, or in a git worktree of that repository, on a branch of its own.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub workspace_mode: WorkspaceMode,
+    /// The model that it asks first, as provider/name; the one of this agent when omitted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<ModelRef>,
+}
+
+/// What kind of agent a call begins.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SpawnPreset {
+    /// A private one under supervision, whose result comes as the result of a task.
+    #[default]
+    PrivateChild,
+    /// One of its own, which answers to operators.
+    PublicNamed,
+}
+
+/// Work in another folder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UseWorkspace {
+    /// A folder, from the current one on; in a git repository its top is the execution root. Either this or
+    /// workspace_id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// A workspace that you have used before, or agent_home for your own home.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace_id: Option<WorkspaceId>,
+    /// Whether to work in the folder itself, or in a git worktree of its repository, on a branch of your own.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub mode: WorkMode,
+    /// What to call the worktree: the same label leads back into the same one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub isolation_label: Option<String>,
+    /// Where commands start, from the execution root on and inside of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+}
+
+names! {
+    /// How an agent works in a folder.
+    #[derive(Default)]
+    WorkMode {
+        #[default]
+        Direct "direct",
+        Isolated "isolated",
+    }
+}
+
+/// Which work items.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WorkFilter {
+    #[default]
+    All,
+    Open,
+    Completed,
+    Current,
+    Queued,
+    Blocked,
+    WaitingForOperator,
+    Runnable,
+}
+
+/// Where a message to itself is queued.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FollowUpPriority {
+    Next,
+    #[default]
+    Normal,
+    Background,
+}
+
+/// What an operator is to do about a message.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Urgency {
+    #[default]
+    Info,
+    ActionRequired,
+}
+
+impl From<FollowUpPriority> for Priority {
+    fn from(priority: FollowUpPriority) -> Self {
+        match priority {
+            FollowUpPriority::Next => Self::Next,
+            FollowUpPriority::Normal => Self::Normal,
+            FollowUpPriority::Background => Self::Background,
+        }
+    }
+}

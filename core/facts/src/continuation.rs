@@ -1,0 +1,58 @@
+//! What a message continues, as it is on record.
+
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use crate::closure::{ClosureOutcome, WaitingReason};
+use crate::ids::WaitId;
+use crate::message::{MessageKind, TriggerKind};
+
+names! {
+    ContinuationClass {
+        ResumeExpectedWait "resume_expected_wait", ResumeOverride "resume_override", LocalContinuation "local_continuation",
+        LivenessOnly "liveness_only",
+    }
+}
+
+/// The resolution with what it was derived from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContinuationResolution {
+    pub trigger_kind: TriggerKind,
+    pub class: ContinuationClass,
+    /// Row of the contract's table, 0 for what is waited for. Earlier builds named none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub row: Option<u8>,
+    pub model_reentry: bool,
+    pub model_visible: bool,
+    pub prior_closure_outcome: ClosureOutcome,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prior_waiting_reason: Option<WaitingReason>,
+    pub matched_waiting_reason: bool,
+    pub evidence: Vec<ContinuationEvidence>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "fact", rename_all = "snake_case")]
+pub enum ContinuationEvidence {
+    MessageKind {
+        kind: MessageKind,
+    },
+    /// A turn has shown what it says, or the agent brought it about itself.
+    KnownAlready,
+    /// Nothing of what it tells is still owed.
+    Stale,
+    /// It ends that wait.
+    Wait {
+        wait_id: WaitId,
+    },
+}
+
+/// Why a message that would need a model needs none any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spent {
+    /// The agent knows what it says.
+    Known,
+    /// Nothing of what it tells is still owed.
+    Stale,
+}

@@ -1,0 +1,133 @@
+//! What happened to the agent as a whole.
+
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use super::family;
+use crate::identity::AgentSpec;
+use crate::ids::{AgentId, MessageId, OpId, RunId, TaskId};
+use crate::lifecycle::{Boundary, ControlAction, Status};
+use crate::model::ModelRef;
+use crate::task::TaskStatus;
+use crate::terminal::TurnReason;
+use crate::time::Wall;
+
+family! {
+    /// Creation, control, posture and recovery.
+    LifecycleFact {
+        AgentCreated "agent_created" v 1,
+        ControlRequestAdmitted "control_request_admitted" v 1,
+        ControlApplied "control_applied" v 1,
+        SchedulerPostureDecision "scheduler_posture_decision" v 1,
+        CurrentRunAborted "current_run_aborted" v 1,
+        RuntimeRecovered "runtime_recovered" v 1,
+        ClockStepped "clock_stepped" v 1,
+        ModelOverrideChanged "model_override_changed" v 1,
+        AgentRetired "agent_retired" v 1,
+        AgentArchived "agent_archived" v 1,
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentCreated {
+    pub spec: AgentSpec,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ControlRequestAdmitted {
+    pub action: ControlAction,
+    pub previous: Status,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ControlApplied {
+    pub action: ControlAction,
+    pub previous: Status,
+    pub next: Status,
+    pub boundary: Boundary,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aborted_run_id: Option<RunId>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub aborted_messages: Vec<MessageId>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cancelled_ops: Vec<OpId>,
+    /// Tasks that are asked to end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cancelling_tasks: Vec<TaskId>,
+    /// Sources of the hints that waited, or that the aborted run was to tell of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lost_hints: Vec<String>,
+    /// Tasks of whose ends the aborted run was to tell: the next start does.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub untold_tasks: Vec<TaskId>,
+    /// Execution roots that it and its children hold no more. Earlier builds did not say, and gave as `previous` what the
+    /// end of the run had left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub released_roots: Option<Vec<String>>,
+    /// Execution roots in which a command is still to end: each is released then.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stopping_roots: Vec<String>,
+    /// Children that are stopped with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stopped_children: Vec<AgentId>,
+}
+
+/// A change of posture, before what it is due to: a turn that begins or ends, falling asleep, being stopped or started.
+/// Earlier builds recorded none for turns, whose first and last fact change the posture by themselves.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SchedulerPostureDecision {
+    pub previous: Status,
+    pub next: Status,
+    pub boundary: Boundary,
+    /// The deadline that is expected to wake the agent, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wakes_at: Option<Wall>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CurrentRunAborted {
+    pub run_id: RunId,
+    pub message_id: MessageId,
+    pub reason: TurnReason,
+}
+
+/// A start of the runtime found the agent with open work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RuntimeRecovered {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interrupted_run_id: Option<RunId>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lost_ops: Vec<OpId>,
+}
+
+/// The wall clock went back by more than an hour, and recorded time follows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClockStepped {
+    pub from: Wall,
+    pub to: Wall,
+}
+
+/// An operator gave the agent another primary model, from its next turn on; none is the runtime's own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelOverrideChanged {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous: Option<ModelRef>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<ModelRef>,
+}
+
+/// A child has come to its end; what it still has is being ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentRetired {
+    pub status: TaskStatus,
+}
+
+/// Nothing of a child is left but its log: it is read, and never runs again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentArchived {
+    /// How it has ended.
+    pub status: TaskStatus,
+}

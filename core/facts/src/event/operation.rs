@@ -1,0 +1,99 @@
+//! Effects with an outcome: opened before they are emitted, settled once.
+
+use alloc::boxed::Box;
+use alloc::string::String;
+
+use serde::{Deserialize, Serialize};
+
+use super::family;
+use crate::content::Text;
+use crate::ids::{OpId, RunId, TaskId};
+use crate::outcome::{CommandSpec, SupervisorIdentity};
+use crate::time::Millis;
+use crate::workspace::WorktreePlan;
+
+family! {
+    OperationFact {
+        OperationOpened "operation_opened" v 1,
+        OperationSettled "operation_settled" v 1,
+    }
+}
+
+names! {
+    OpKind {
+        LoadContext "load_context", CallModel "call_model", CallTool "call_tool",
+        /// A supervisor comes up; nothing is executed.
+        PrepareCommand "prepare_command",
+        /// The supervisor that was prepared executes its command.
+        RunCommand "run_command",
+        /// What a command has written so far is read, so that its call can be told that it goes on as a task.
+        PromoteCommand "promote_command",
+        /// A call waits for the end of a task; nobody performs it.
+        AwaitTask "await_task",
+        /// A child lives, until it says how it ended.
+        SuperviseChild "supervise_child",
+        /// The folder that an agent wants to work in is looked for.
+        FindWorkspace "find_workspace",
+        /// A worktree that nobody needs is removed, or found to be worth a look.
+        RemoveWorktree "remove_worktree",
+        /// An operator's text is written to a task.
+        WriteInput "write_input",
+    }
+}
+
+impl OpKind {
+    /// Whether its task ends with it.
+    pub fn brings_end(self) -> bool {
+        self == Self::RunCommand || self == Self::SuperviseChild
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OperationOpened {
+    pub op: OpId,
+    pub kind: OpKind,
+    /// The run that it is part of; a task's is part of none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<RunId>,
+    /// The number that its command has, or the task that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_id: Option<TaskId>,
+    /// After so long the core stops waiting; none for a task, which may take for ever.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<Millis>,
+    /// Who executes the command, when that is what the operation is: on record before anything runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub supervisor: Option<SupervisorIdentity>,
+    /// What that one executes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<CommandSpec>,
+    /// What it needs for itself, when the operation is a command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub execution_root: Option<String>,
+    /// The worktree that it makes or removes: on record before anything of it is there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worktree: Option<WorktreePlan>,
+}
+
+impl OperationFact {
+    pub fn texts<'a>(&'a self, visit: &mut dyn FnMut(&'a Text)) {
+        if let Self::OperationOpened(fact) = self {
+            fact.command.iter().for_each(|command| visit(&command.cmd));
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OperationSettled {
+    pub op: OpId,
+    pub settlement: Settlement,
+}
+
+names! {
+    /// How an operation ended, as far as is known.
+    Settlement {
+        Done "done", Failed "failed", TimedOut "timed_out", Cancelled "cancelled",
+        /// The runtime ended before the outcome was recorded.
+        Lost "lost",
+    }
+}

@@ -1,0 +1,85 @@
+//! Who an agent is and where it works.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{AgentId, EventSeq, TaskId};
+use crate::workspace::ExecutionBinding;
+
+names! { AgentKind { Default "default", Named "named", Child "child" } }
+
+names! { Visibility { Public "public", Private "private" } }
+
+names! { Ownership { SelfOwned "self_owned", ParentSupervised "parent_supervised" } }
+
+names! { ProfilePreset { PublicNamed "public_named", PrivateChild "private_child" } }
+
+/// What is fixed when an agent is created.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AgentSpec {
+    pub kind: AgentKind,
+    pub visibility: Visibility,
+    pub ownership: Ownership,
+    pub profile_preset: ProfilePreset,
+    /// Who created it; audit only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lineage_parent_agent_id: Option<AgentId>,
+    /// Who supervises it; none for those that look after themselves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub supervisor: Option<Supervisor>,
+    /// How many supervisors there are above it.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub depth: u32,
+    /// Of whose log its own begins as a copy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<ForkedFrom>,
+    /// Who is at the top of its supervision tree; none is itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree: Option<AgentId>,
+    /// It works in a worktree of its own.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub isolated: bool,
+    /// Where it works first.
+    pub execution: ExecutionBinding,
+    /// Anchors of workspaces that it knows beside that one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attached: Vec<String>,
+}
+
+/// An agent at a past event.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ForkedFrom {
+    pub agent_id: AgentId,
+    /// The last event that was copied.
+    pub event_seq: EventSeq,
+}
+
+impl AgentSpec {
+    /// A public agent of its own.
+    pub fn named(kind: AgentKind, execution: ExecutionBinding) -> Self {
+        Self {
+            kind,
+            visibility: Visibility::Public,
+            ownership: Ownership::SelfOwned,
+            profile_preset: ProfilePreset::PublicNamed,
+            lineage_parent_agent_id: None,
+            supervisor: None,
+            depth: 0,
+            forked_from: None,
+            tree: None,
+            isolated: false,
+            execution,
+            attached: Vec::new(),
+        }
+    }
+}
+
+/// Who supervises an agent, and as which task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Supervisor {
+    pub agent_id: AgentId,
+    pub task_id: TaskId,
+}

@@ -1,0 +1,62 @@
+//! The words of Holon: ids, time, content, messages, events by family and their wire form, statuses, limits.
+//!
+//! This crate holds plain data and the rules that belong to one value alone. It knows no agent, no state, no
+//! decision; everything else in the project may know it.
+
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+#[macro_use]
+mod macros;
+
+pub mod allowance;
+pub mod budget;
+pub mod call;
+pub mod closure;
+pub mod config;
+pub mod content;
+pub mod continuation;
+pub mod decision;
+pub mod event;
+pub mod execution;
+pub mod fence;
+pub mod frame;
+pub mod hash;
+pub mod hint;
+pub mod identity;
+pub mod ids;
+pub mod lifecycle;
+pub mod message;
+pub mod model;
+pub mod outbox;
+pub mod outcome;
+pub mod price;
+pub mod receipt;
+pub mod record;
+pub mod reject;
+pub mod task;
+pub mod terminal;
+pub mod time;
+pub mod timer;
+pub mod trigger;
+pub mod wait;
+pub mod work;
+pub mod workspace;
+
+pub use config::Config;
+pub use content::{Content, ContentId, Text};
+pub use event::Event;
+pub use ids::{AgentId, EventSeq, MessageId, OpId, ReplyId, RunId, Seed, StepSeq};
+pub use outcome::Outcome;
+pub use record::Record;
+pub use reject::Reject;
+pub use time::{Millis, Mono, Now, Wall};
+
+/// Whether a field has the value that its absence stands for.
+pub fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}

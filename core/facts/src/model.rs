@@ -1,0 +1,364 @@
+//! What is said to a model and what comes back, before any provider's wire format.
+
+use alloc::borrow::Cow;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
+use core::str::FromStr;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::call::ToolName;
+use crate::content::Text;
+use crate::frame::{Part, PromptFrame};
+use crate::ids::AgentId;
+use crate::receipt::Receipt;
+use crate::time::{Millis, Wall};
+
+/// `provider/model`; everything after the first slash is the model's name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ModelRef(Arc<str>);
+
+impl ModelRef {
+    pub fn new(text: &str) -> Result<Self, ModelRefError> {
+        match text.split_once('/') {
+            Some((provider, model)) if !provider.is_empty() && !model.is_empty() && text.len() <= 256 => {
+                Ok(Self(Arc::from(text)))
+            }
+            Some(_) | None => Err(ModelRefError(text.chars().take(80).collect())),
+        }
+    }
+
+    pub fn provider(&self) -> &str {
+        self.0.split_once('/').map_or("", |(provider, _)| provider)
+    }
+
+    pub fn model(&self) -> &str {
+        self.0.split_once('/').map_or("", |(_, model)| model)
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Not a model reference.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("a model is named provider/model, for example local/qwen3; got {0:?}")]
+pub struct ModelRefError(String);
+
+impl fmt::Display for ModelRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl FromStr for ModelRef {
+    type Err = ModelRefError;
+    fn from_str(text: &str) -> Result<Self, ModelRefError> {
+        Self::new(text)
+    }
+}
+
+impl Serialize for ModelRef {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for ModelRef {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::new(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
+}
+
+impl JsonSchema for ModelRef {
+    fn schema_name() -> Cow<'static, str> {
+        "ModelRef".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "maxLength": 256, "pattern": "^[^/]+/.+$" })
+    }
+}
+
+/// One request, whole: what a transport lowers to its wire format.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ModelRequest {
+    pub agent: AgentId,
+    pub model: ModelRef,
+    pub frame: Arc<PromptFrame>,
+    pub conversation: Vec<Item>,
+    /// Rounds of the turn so far, those that are told in short and those of interrupted runs included.
+    pub rounds: u32,
+    /// In the fixed order of the catalogue.
+    pub tools: Vec<ToolName>,
+    pub max_output_tokens: u64,
+    pub timeout: Millis,
+    /// Texts of the rounds before, in order, that were cut off and that this answer continues.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub continues: Vec<Text>,
+}
+
+/// One element of the conversation after the frame. Each tool call is followed by its result before the
+/// next assistant item: another order can't be built.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "role", rename_all = "snake_case")]
+pub enum Item {
+    User { parts: Vec<Part> },
+    Assistant { blocks: Arc<[Block]> },
+    ToolResults { results: Vec<CallResult> },
+}
+
+impl Item {
+    pub fn est_tokens(&self) -> u64 {
+        match self {
+            Self::User { parts } => parts.iter().map(Part::est_tokens).sum(),
+            Self::Assistant { blocks } => blocks.iter().map(Block::est_tokens).sum(),
+            Self::ToolResults { results } => {
+                results.iter().flat_map(|result| result.receipt.texts()).map(Text::est_tokens).sum()
+            }
+        }
+    }
+}
+
+/// What an assistant round consists of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Block {
+    Text { text: Text },
+    ToolCall { call_id: String, tool_name: String, arguments: Text },
+}
+
+impl Block {
+    pub fn est_tokens(&self) -> u64 {
+        match self {
+            Self::Text { text } => text.est_tokens(),
+            Self::ToolCall { tool_name, arguments, .. } => {
+                arguments.est_tokens().saturating_add(crate::content::estimate_tokens(tool_name.len() as u64))
+            }
+        }
+    }
+}
+
+/// The one result of one tool call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallResult {
+    pub call_id: String,
+    pub receipt: Arc<Receipt>,
+}
+
+names! {
+    /// Why a model stopped.
+    StopReason {
+        EndTurn "end_turn", ToolUse "tool_use", MaxOutput "max_output", ContentFilter "content_filter",
+        Refusal "refusal", Pause "pause", Other "other",
+    }
+}
+
+names! {
+    /// How a round without tool calls ended; only a finished one ends its turn well.
+    RoundEnd {
+        Finished "finished", OutputLimit "output_limit", Pause "pause", ContentFilter "content_filter",
+        Refusal "refusal", EmptyAnswer "empty_answer", MissingToolCall "missing_tool_call",
+        UnknownStopReason "unknown_stop_reason",
+    }
+}
+
+impl RoundEnd {
+    /// Of a round without tool calls, by its stop reason and by whether it has any text.
+    pub fn of(stop: StopReason, has_text: bool) -> Self {
+        match stop {
+            StopReason::EndTurn if has_text => Self::Finished,
+            StopReason::EndTurn => Self::EmptyAnswer,
+            StopReason::ToolUse => Self::MissingToolCall,
+            StopReason::MaxOutput => Self::OutputLimit,
+            StopReason::ContentFilter => Self::ContentFilter,
+            StopReason::Refusal => Self::Refusal,
+            StopReason::Pause => Self::Pause,
+            StopReason::Other => Self::UnknownStopReason,
+        }
+    }
+
+    /// Whether the model can continue its answer in another round.
+    pub fn continues(self) -> bool {
+        match self {
+            Self::OutputLimit | Self::Pause => true,
+            Self::Finished
+            | Self::ContentFilter
+            | Self::Refusal
+            | Self::EmptyAnswer
+            | Self::MissingToolCall
+            | Self::UnknownStopReason => false,
+        }
+    }
+}
+
+/// Tokens as the provider reported them; zero where it did not.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TokenUsage {
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+    pub total_tokens: u64,
+    /// Part of the input that the provider had in its cache.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub cached_input_tokens: u64,
+}
+
+impl TokenUsage {
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            input_tokens: self.input_tokens.saturating_add(other.input_tokens),
+            output_tokens: self.output_tokens.saturating_add(other.output_tokens),
+            total_tokens: self.total_tokens.saturating_add(other.total_tokens),
+            cached_input_tokens: self.cached_input_tokens.saturating_add(other.cached_input_tokens),
+        }
+    }
+}
+
+/// What a model answered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelAnswer {
+    pub blocks: Vec<AnswerBlock>,
+    pub stop: StopReason,
+    pub usage: TokenUsage,
+    pub timing: Timing,
+    /// The texts that the answer continues and its own, as one; only where it continues any and calls no tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub joined: Option<Text>,
+}
+
+/// A block of an answer as it crosses the border: a call's arguments also come inline, up to 64 KiB, so
+/// that the core can judge them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum AnswerBlock {
+    Text { text: Text },
+    ToolCall(ProposedCall),
+}
+
+impl AnswerBlock {
+    pub fn est_tokens(&self) -> u64 {
+        match self {
+            Self::Text { text } => text.est_tokens(),
+            Self::ToolCall(call) => call.arguments.est_tokens(),
+        }
+    }
+}
+
+/// A tool call that a model asks for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProposedCall {
+    pub call_id: String,
+    pub tool_name: String,
+    pub arguments: Text,
+    /// The whole of `arguments` where that is stored content of at most 64 KiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inline: Option<String>,
+}
+
+impl ProposedCall {
+    /// The arguments as JSON text, when they are small enough to have come along.
+    pub fn json(&self) -> Option<&str> {
+        match (&self.inline, &self.arguments) {
+            (Some(json), _) => Some(json),
+            (None, Text::Inline(json)) => Some(json),
+            (None, Text::Stored(_)) => None,
+        }
+    }
+}
+
+/// When an attempt was made and how long it took.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Timing {
+    pub started_at: Wall,
+    pub completed_at: Wall,
+    pub duration_ms: Millis,
+}
+
+names! {
+    /// What kind of failure an attempt met; the retry policy looks at nothing else.
+    FailureKind {
+        Timeout "timeout", Connect "connect", RateLimited "rate_limited", Quota "quota",
+        Server "server", StreamCut "stream_cut", Auth "auth", Client "client",
+        InvalidResponse "invalid_response", UnsupportedTransport "unsupported_transport",
+        ContextLength "context_length_exceeded",
+    }
+}
+
+/// An attempt that brought no answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AttemptFailure {
+    pub kind: FailureKind,
+    pub message: Text,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after_ms: Option<Millis>,
+    /// When a quota says that it will be full again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resets_at: Option<Wall>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<TokenUsage>,
+    pub timing: Timing,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diagnostics: Option<TransportDiagnostics>,
+}
+
+/// Where in the transport an attempt failed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TransportDiagnostics {
+    pub stage: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// At most 8 causes, the outermost first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub source_chain: Vec<String>,
+}
+
+names! {
+    /// What became of an attempt.
+    AttemptOutcome {
+        Retrying "retrying", RetriesExhausted "retries_exhausted",
+        FailFastAborted "fail_fast_aborted", Succeeded "succeeded",
+    }
+}
+
+impl AttemptOutcome {
+    /// Whether its candidate is not asked again before others were.
+    pub fn gives_up(self) -> bool {
+        matches!(self, Self::RetriesExhausted | Self::FailFastAborted)
+    }
+}
+
+/// One attempt in the timeline of a round (spec: ProviderAttemptTimeline).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AttemptRecord {
+    pub provider: String,
+    pub model_ref: ModelRef,
+    /// Number of the attempt at this candidate, from 1.
+    pub attempt: u32,
+    pub max_attempts: u32,
+    pub started_at: Wall,
+    pub completed_at: Wall,
+    pub duration_ms: Millis,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure_kind: Option<FailureKind>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<Text>,
+    pub outcome: AttemptOutcome,
+    pub advanced_to_fallback: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backoff_ms: Option<Millis>,
+    /// When a quota said that it would be full again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resets_at: Option<Wall>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_usage: Option<TokenUsage>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transport_diagnostics: Option<TransportDiagnostics>,
+}

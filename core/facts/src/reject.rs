@@ -1,0 +1,194 @@
+//! Every refusal the core gives a caller: what was attempted, what stands against it, what to do next.
+
+use alloc::boxed::Box;
+use alloc::string::String;
+
+use serde::{Deserialize, Serialize};
+
+use crate::allowance::Allowance;
+use crate::ids::{AgentId, MessageId, RunId, TaskId, TimerId, WorkItemId};
+use crate::message::{MessageKind, Priority};
+use crate::receipt::ToolError;
+use crate::time::{Millis, Wall};
+use crate::workspace::WorkspaceId;
+
+/// A request that changed nothing. `code` is stable; `hint` names the next step where there is one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[serde(tag = "code", rename_all = "snake_case")]
+pub enum Reject {
+    #[error("there is no agent {agent}")]
+    UnknownAgent { agent: AgentId },
+    #[error("the agent {agent} exists already")]
+    AgentExists { agent: AgentId },
+    #[error("the agent {agent} is stopped and takes no new input")]
+    AgentStopped { agent: AgentId },
+    #[error("the agent {agent} has come to its end and is kept for reading")]
+    AgentArchived { agent: AgentId },
+    #[error("the agent {agent} is a child of {parent}, which is its operator")]
+    PrivateAgent { agent: AgentId, parent: AgentId, task: TaskId },
+    #[error("{agent} is a name for children of agents: one with \"--\" is given by the runtime")]
+    ReservedAgentId { agent: AgentId },
+    #[error("the runtime is shutting down and takes no new input")]
+    Draining,
+    #[error("the queue of {agent} is full: {entries} entries, {bytes} bytes")]
+    QueueFull { agent: AgentId, entries: u64, bytes: u64 },
+    #[error("{agent} takes no further event of {event_source} before {retry_at}: {}", allowance.used(*limit))]
+    TooManyEvents {
+        agent: AgentId,
+        event_source: String,
+        allowance: Allowance,
+        limit: u32,
+        retry_at: Wall,
+        retry_after_ms: Millis,
+    },
+    #[error("the idempotency key was used before with another payload, for {message_id}")]
+    IdempotencyConflict { message_id: MessageId },
+    #[error("a message of kind {kind} can't come from origin {origin}")]
+    KindFromOrigin { kind: MessageKind, origin: KnownOrigin },
+    #[error("origin {origin} can't send with priority {priority}")]
+    PriorityFromOrigin { priority: Priority, origin: KnownOrigin },
+    #[error("{what} is {bytes} bytes, the limit is {limit}")]
+    TooLarge { what: String, bytes: u64, limit: u64 },
+    #[error("{count} {what} are more than the limit of {limit}")]
+    TooMany { what: String, count: u64, limit: u64 },
+    #[error("{run_id} is not the run in progress ({current})")]
+    StaleRunId { run_id: RunId, current: RunId },
+    #[error("no run is in progress")]
+    NoCurrentRun,
+    #[error("the runtime holds {limit} agents already")]
+    TooManyAgents { limit: u64 },
+    #[error("there is no task {task}, or it ended long ago")]
+    UnknownTask { task: TaskId },
+    #[error("there is no timer {timer}, or it ended long ago")]
+    UnknownTimer { timer: TimerId },
+    #[error("there is no work item {work_item}, or it was completed long ago")]
+    UnknownWorkItem { work_item: WorkItemId },
+    #[error("{agent} knows no workspace {workspace}")]
+    UnknownWorkspace { agent: AgentId, workspace: WorkspaceId },
+    #[error("{agent} {} {workspace}", if workspace.is_agent_home() { "keeps" } else { "works in" })]
+    WorkspaceActive { agent: AgentId, workspace: WorkspaceId },
+    /// What else there is, only who has its address is told.
+    #[error("there is no such trigger")]
+    UnknownTrigger,
+    #[error("{what} is {value}, and must be {least} to {most}")]
+    OutOfRange { field: String, what: String, value: u64, least: u64, most: u64 },
+    #[error("{}", error.message.preview())]
+    CommandRefused { error: Box<ToolError> },
+}
+
+/// The name of an origin, as in [`crate::message::Origin::name`].
+pub type KnownOrigin = alloc::borrow::Cow<'static, str>;
+
+impl Reject {
+    /// Every code that there is.
+    pub const CODES: [&'static str; 25] = [
+        "unknown_agent",
+        "agent_exists",
+        "agent_stopped",
+        "agent_archived",
+        "private_agent",
+        "reserved_agent_id",
+        "draining",
+        "queue_full",
+        "too_many_events",
+        "idempotency_conflict",
+        "kind_from_origin",
+        "priority_from_origin",
+        "too_large",
+        "too_many",
+        "stale_run_id",
+        "no_current_run",
+        "too_many_agents",
+        "unknown_task",
+        "unknown_timer",
+        "unknown_work_item",
+        "unknown_workspace",
+        "workspace_active",
+        "unknown_trigger",
+        "out_of_range",
+        "command_refused",
+    ];
+
+    /// The stable code, as it stands in replies and exit codes.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::UnknownAgent { .. } => "unknown_agent",
+            Self::AgentExists { .. } => "agent_exists",
+            Self::AgentStopped { .. } => "agent_stopped",
+            Self::AgentArchived { .. } => "agent_archived",
+            Self::PrivateAgent { .. } => "private_agent",
+            Self::ReservedAgentId { .. } => "reserved_agent_id",
+            Self::Draining => "draining",
+            Self::QueueFull { .. } => "queue_full",
+            Self::TooManyEvents { .. } => "too_many_events",
+            Self::IdempotencyConflict { .. } => "idempotency_conflict",
+            Self::KindFromOrigin { .. } => "kind_from_origin",
+            Self::PriorityFromOrigin { .. } => "priority_from_origin",
+            Self::TooLarge { .. } => "too_large",
+            Self::TooMany { .. } => "too_many",
+            Self::StaleRunId { .. } => "stale_run_id",
+            Self::NoCurrentRun => "no_current_run",
+            Self::TooManyAgents { .. } => "too_many_agents",
+            Self::UnknownTask { .. } => "unknown_task",
+            Self::UnknownTimer { .. } => "unknown_timer",
+            Self::UnknownWorkItem { .. } => "unknown_work_item",
+            Self::UnknownWorkspace { .. } => "unknown_workspace",
+            Self::WorkspaceActive { .. } => "workspace_active",
+            Self::UnknownTrigger => "unknown_trigger",
+            Self::OutOfRange { .. } => "out_of_range",
+            Self::CommandRefused { .. } => "command_refused",
+        }
+    }
+
+    /// What to do next.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::UnknownAgent { agent } => Some(alloc::format!("create it: holon agent create {agent}")),
+            Self::AgentStopped { agent } => Some(alloc::format!(
+                "start it first: holon agent start {agent}; a wake does not override a stop"
+            )),
+            Self::AgentExists { agent } => Some(alloc::format!(
+                "another name: holon agent list shows those in use, holon status {agent} this agent"
+            )),
+            Self::PrivateAgent { parent, task, .. } => Some(alloc::format!(
+                "tell it through the task of its parent: holon task input --agent {parent} {task} TEXT"
+            )),
+            Self::ReservedAgentId { .. } => Some("another name, without two hyphens in a row".into()),
+            Self::AgentArchived { agent } => {
+                Some(alloc::format!("what it did is there: holon transcript --agent {agent}"))
+            }
+            Self::Draining => Some("again when the runtime is up: holon daemon status".into()),
+            Self::QueueFull { agent, .. } => {
+                Some(alloc::format!("again when the agent has worked through its queue: holon why {agent}"))
+            }
+            Self::TooManyEvents { agent, allowance, .. } => Some(alloc::format!(
+                "again then; {} says how many there may be, and holon why {agent} how many came",
+                allowance.setting()
+            )),
+            Self::TooManyAgents { .. } => Some("one of those that are there: holon agent list".into()),
+            Self::IdempotencyConflict { .. } => Some("use a new key for a new payload".into()),
+            Self::UnknownWorkspace { agent, .. } => {
+                Some(alloc::format!("those that it knows: holon workspace list --agent {agent}"))
+            }
+            Self::WorkspaceActive { workspace, .. } if workspace.is_agent_home() => {
+                Some("its home is what every agent has: only others are detached".into())
+            }
+            Self::WorkspaceActive { agent, .. } => Some(alloc::format!(
+                "let it work elsewhere first: holon workspace use agent_home --agent {agent}"
+            )),
+            Self::CommandRefused { error } => error.hint.clone(),
+            // Which agent it was about, only its caller knows.
+            Self::StaleRunId { .. }
+            | Self::NoCurrentRun
+            | Self::UnknownWorkItem { .. }
+            | Self::UnknownTask { .. }
+            | Self::UnknownTimer { .. }
+            | Self::UnknownTrigger => None,
+            Self::KindFromOrigin { .. }
+            | Self::PriorityFromOrigin { .. }
+            | Self::TooLarge { .. }
+            | Self::OutOfRange { .. }
+            | Self::TooMany { .. } => None,
+        }
+    }
+}
