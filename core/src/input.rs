@@ -93,6 +93,33 @@ impl Input {
             Self::Tick | Self::Drain { .. } => None,
         }
     }
+
+    /// Whether a full disk must not keep it out: the reserve is for what ends something.
+    pub fn is_urgent(&self) -> bool {
+        match self {
+            Self::Drain { .. } | Self::StopTask { .. } => true,
+            Self::Control { request, .. } => match request {
+                ControlRequest::Stop | ControlRequest::Abort { .. } => true,
+                ControlRequest::Start => false,
+            },
+            Self::ChangeTrigger { change, .. } => *change == TriggerChange::Revoke,
+            Self::CreateAgent { .. }
+            | Self::Deliver { .. }
+            | Self::Ingress { .. }
+            | Self::SetModel { .. }
+            | Self::RunTask { .. }
+            | Self::WriteTask { .. }
+            | Self::CreateTimer { .. }
+            | Self::CancelTimer { .. }
+            | Self::CreateWorkItem { .. }
+            | Self::CompleteWorkItem { .. }
+            | Self::ChangeWorkspace { .. }
+            | Self::Wake { .. }
+            | Self::Completed { .. }
+            | Self::PlanProbed { .. }
+            | Self::Tick => false,
+        }
+    }
 }
 
 /// What an operator asks of an agent's lifecycle (contract: agent.md, Lifecycle).

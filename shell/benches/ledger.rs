@@ -11,7 +11,8 @@ use holon_core::message::{
 use holon_core::model::ModelRef;
 use holon_core::replay::Call;
 use holon_core::{AgentId, Config, Host, Input, Mono, Now, ReplyId, Seed, Wall};
-use holon_shell::ledger::{Batch, Durability, EncodedCall, FILE_NAME, Ledger, Reader};
+use holon_ledger::LedgerReader;
+use holon_ledger::sqlite::{Batch, Durability, EncodedCall, FILE_NAME, Ledger};
 use holon_text::{Secrets, Texts};
 use tempfile::TempDir;
 
@@ -130,7 +131,7 @@ fn open_and_load(bencher: divan::Bencher<'_, '_>, records: usize) {
     let path = home.path().join(FILE_NAME);
     bencher.bench_local(|| {
         let opened = Ledger::open(&path, Durability::Full).unwrap();
-        let loaded = Reader::load(&opened.reader, &agent()).unwrap();
+        let loaded = LedgerReader::load(&opened.reader, &agent()).unwrap();
         (opened, loaded)
     });
 }

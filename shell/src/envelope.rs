@@ -15,7 +15,7 @@ use holon_core::message::{AdmissionContext, AuthorityClass, Message, Origin, Sur
 use holon_core::{AgentId, EventSeq, Record, RunId, StepSeq, Wall};
 use serde::{Deserialize, Serialize};
 
-use crate::ledger::{LedgerError, Reader};
+use holon_ledger::sqlite::{LedgerError, Reader};
 
 mod subject;
 

@@ -13,7 +13,6 @@ pub mod envelope;
 pub mod events;
 pub mod home;
 pub mod http;
-pub mod ledger;
 pub mod live;
 mod nearest;
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use crate::ledger::HomeLock;
+use holon_ledger::sqlite::HomeLock;
 
 /// Homes that are removed at once; what is left is for later runs.
 const AT_ONCE: usize = 16;

@@ -21,10 +21,10 @@ use crate::changes::Before;
 use crate::client::{Ask, Client};
 use crate::daemon::{Found, Metadata, Token, look};
 use crate::home::Home;
-use crate::ledger::{Reader, text_reader};
 use crate::report::{Ended, RunFold, RunReport};
 use crate::screen::Tone;
 use crate::settings::Settings;
+use holon_ledger::sqlite::{Reader, text_reader};
 
 /// The runtime that has the home, if one is ready.
 pub(super) fn living(home: &Home) -> Option<Metadata> {

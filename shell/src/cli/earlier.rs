@@ -13,9 +13,9 @@ use tokio::task::JoinHandle;
 
 use crate::driver::{Driver, Start};
 use crate::home::Home;
-use crate::ledger::{HomeLock, Reader};
 use crate::prune;
 use crate::settings::quoted;
+use holon_ledger::sqlite::{HomeLock, Reader};
 
 /// A run that has ended waits so long for what it recovers. Whatever is cut short, the next one takes up.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -15,7 +15,7 @@ use super::fork::{self, ForkArgs};
 use super::output::{self, Failure};
 use super::recover::{self, RecoverArgs};
 use crate::home::Home;
-use crate::ledger::{self, Reader, VerifyReport};
+use holon_ledger::sqlite::{self as ledger, Reader, VerifyReport};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum LedgerCommand {

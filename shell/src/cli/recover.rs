@@ -9,7 +9,7 @@ use serde_json::json;
 use super::exit::Exit;
 use super::ledger::Which;
 use super::output::{self, Failure};
-use crate::ledger::{self, HomeLock, Loss, RecordCheck};
+use holon_ledger::sqlite::{self as ledger, HomeLock, Loss, RecordCheck};
 
 #[derive(Debug, Args)]
 pub(super) struct RecoverArgs {

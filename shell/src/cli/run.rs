@@ -135,7 +135,7 @@ impl Runner {
 
     async fn run(self, prompt: &str, ending: Ending) -> Result<RunReport, Failure> {
         match self {
-            Self::Here(session) => session.run(prompt, ending).await,
+            Self::Here(session) => Box::pin(session.run(prompt, ending)).await,
             Self::Beside(beside) => {
                 let (errand, metadata) = *beside;
                 beside::run(errand, metadata, prompt, ending).await

@@ -19,8 +19,8 @@ use crate::daemon::journal::{self, Format};
 use crate::daemon::log::{self, Log};
 use crate::daemon::{LastFailure, Phase, Unit};
 use crate::home::Home;
-use crate::ledger::reserve_problem;
-use crate::ledger::{HomeLock, LockError};
+use holon_ledger::sqlite::reserve_problem;
+use holon_ledger::sqlite::{HomeLock, LockError};
 
 /// Threads for connections and the driver; models and commands are waited for, not computed.
 const WORKERS: usize = 2;

@@ -31,10 +31,10 @@ use crate::home::Home;
 use crate::http::auth::Policy;
 use crate::http::signature::Signatures;
 use crate::http::{self, About, App, Metrics, Parts, Peers, Shutdown};
-use crate::ledger::Reader;
 use crate::runtime::{Ended, Runtime};
 use crate::trigger_address::{TriggerAddresses, TriggerKey};
 use crate::workplace;
+use holon_ledger::sqlite::Reader;
 
 /// Connections that wait to be accepted.
 const BACKLOG: u32 = 1_024;
@@ -337,7 +337,7 @@ fn broke_down(error: DriverError, home: &Home) -> Failure {
         DriverError::Ledger(_) | DriverError::DiskFull(_) => {
             format!("the disk and the files of {}, then holon daemon start", home.root().display())
         }
-        DriverError::Law(_) | DriverError::Restore { .. } | DriverError::Encode(_) => {
+        DriverError::Law(_) | DriverError::Restore { .. } => {
             "holon ledger verify, then holon daemon start".to_owned()
         }
     };

@@ -24,13 +24,13 @@ use super::setup::commands_see;
 use crate::changes::{Before, Changes};
 use crate::driver::{Driver, DriverError, Gate, Observer, Start};
 use crate::home::Home;
-use crate::ledger::{Durability, HomeLock, LockError};
 use crate::live::LiveSink;
 use crate::perform::model::Providers;
 use crate::perform::{self, CommandSettings};
 use crate::report::{Ended, RunFold, RunReport};
 use crate::screen::{Screen, Tone};
 use crate::settings::CommandVariables;
+use holon_ledger::sqlite::{Durability, HomeLock, LockError};
 
 /// What is to be done, and with what.
 pub(super) struct Session {

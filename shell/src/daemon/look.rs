@@ -9,8 +9,8 @@ use holon_platform::Environment;
 use super::metadata::Metadata;
 use super::socket;
 use crate::home::Home;
-use crate::ledger::{HomeLock, LockError};
 use crate::settings::Settings;
+use holon_ledger::sqlite::{HomeLock, LockError};
 
 /// Who has a home.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,10 +8,10 @@ use rustix::fs::{Access, access, statvfs};
 
 use super::Finding;
 use crate::home::Home;
-use crate::ledger::RESERVE_BYTES;
 use crate::prune;
 use crate::settings::{Origin, quoted};
 use crate::trigger_address::TriggerKey;
+use holon_ledger::sqlite::RESERVE_BYTES;
 
 /// File systems that are reached over a network: locks and a loss of power may not mean there what they mean
 /// on a disk.

@@ -9,9 +9,9 @@ use holon_platform::Environment;
 use super::Finding;
 use crate::daemon::{Endpoint, Token, Unit};
 use crate::home::Home;
-use crate::ledger::{HomeLock, LockError, Reader};
 use crate::perform::tool::CommandEnvironment;
 use crate::settings::{AuthMode, Settings, VariablePattern};
+use holon_ledger::sqlite::{HomeLock, LockError, Reader};
 
 pub(super) fn examine(home: &Home, settings: Option<&Settings>, environment: &Environment) -> Vec<Finding> {
     let mut findings = vec![ledger(home), lock(home), shell(environment)];

@@ -7,8 +7,8 @@ use holon_core::{AgentId, EventSeq};
 
 use super::Finding;
 use crate::home::Home;
-use crate::ledger::{LedgerError, Reader, Wanted};
 use crate::workplace::has_moved;
+use holon_ledger::sqlite::{LedgerError, Reader, Wanted};
 
 /// Agents that are looked at.
 const AGENTS: usize = 512;

@@ -82,7 +82,7 @@ impl Driver {
             Effect::ProbePlan { agent, item, known } => {
                 self.work.look(performers.probe_plan(agent, item, known))
             }
-            Effect::LoadChild { agent, op, child } => self.to_load.push_back((agent, op, child)),
+            Effect::LoadChild { agent, op, child } => self.engine.wants_child(agent, op, child),
             Effect::Cancel { agent, op } => self.cancel(&agent, op),
         }
     }
@@ -94,8 +94,8 @@ impl Driver {
 
     /// Whoever asked may have gone.
     fn answer(&mut self, reply: ReplyId, answer: Answer) {
-        if let Some(waiting) = self.waiting.remove(&reply) {
-            (waiting.answered)(Ok(answer));
+        if let Some(answered) = self.engine.answered(reply) {
+            answered(Ok(answer));
         }
     }
 }

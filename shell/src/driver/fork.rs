@@ -2,10 +2,11 @@
 
 use holon_core::EventSeq;
 use holon_core::host::RecoveryReport;
+use holon_platform::clock;
 use holon_platform::crash_point::{Point, reached};
 
-use super::{Ahead, Driver, DriverError};
-use crate::ledger::{Fork, ForkError, Forked, Past};
+use super::{Driver, DriverError};
+use holon_ledger::sqlite::{Fork, ForkError, Forked, Past};
 
 impl Driver {
     /// Makes the copy durable, and lets it go on from there: what was in flight in it is lost to it. Says which
@@ -14,43 +15,40 @@ impl Driver {
     /// # Errors
     /// When the runtime can't go on; a fork that is refused has changed nothing, but for one that waits.
     pub async fn fork(&mut self, fork: &Fork) -> Result<Result<EventSeq, ForkError>, DriverError> {
-        if self.room.is_full() {
+        if self.engine.stall().is_some() {
             return Ok(Err(ForkError::DiskFull));
         }
         // What is not on the disk yet can't be copied.
         if !self.catch_up().await? {
             return Ok(Err(ForkError::DiskFull));
         }
-        let mut forked = match self.copy(fork) {
+        let Forked { batch, steps, through } = match self.copy(fork) {
             Ok(forked) => forked,
-            Err(ForkError::Encode(error)) => return Err(error.into()),
             Err(refused) => return Ok(Err(refused)),
         };
-        let at = self.now().mono;
-        self.add_snapshots(&mut forked.batch);
-        self.ahead.extend(forked.steps.into_iter().map(|step| Ahead { at, step }));
-        self.writer.send(forked.batch)?;
+        self.engine.stage_copy(clock::now(), steps, batch)?;
         reached(Point::ForkDecided);
         let durable = self.catch_up().await?;
         if durable {
             reached(Point::ForkDurable);
         }
         self.recover(&fork.to, RecoveryReport::default())?;
-        Ok(if durable { Ok(forked.through) } else { Err(ForkError::Waits) })
+        Ok(if durable { Ok(through) } else { Err(ForkError::Waits) })
     }
 
     /// The files first: the copy's first turn reads them, and whoever crashes in between repeats the fork.
     fn copy(&mut self, fork: &Fork) -> Result<Forked, ForkError> {
-        let past = Past::read(&self.reader, fork)?;
-        self.performers.home().copy_agent(&fork.from, &fork.to)?;
-        past.copy(&mut self.host, &self.texts)
+        let past = Past::read(self.engine.reader(), fork)?;
+        let files = self.performers.home().copy_agent(&fork.from, &fork.to);
+        files.map_err(|error| ForkError::Home(error.to_string()))?;
+        past.copy(self.engine.host_mut(), &self.texts)
     }
 
     /// Waits until everything that was decided is durable; nothing else is listened to. False when the disk is full:
     /// nobody knows how long that takes.
     async fn catch_up(&mut self) -> Result<bool, DriverError> {
         while !self.caught_up() {
-            if self.room.is_full() {
+            if self.engine.stall().is_some() {
                 return Ok(false);
             }
             self.hear().await?;

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::ledger::Stall;
+use holon_ledger::Stall;
 
 /// Cheap to clone; all clones tell the same.
 #[derive(Debug, Clone, Default)]
@@ -26,9 +26,10 @@ impl Room {
         self.why.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(super) fn is_now(&self, stall: Option<Stall>) {
-        let shut = stall.is_some();
-        *self.why.lock().unwrap_or_else(PoisonError::into_inner) = stall;
-        self.shut.store(shut, Ordering::Relaxed);
+    pub(super) fn is_now(&self, stall: Option<&Stall>) {
+        if stall.is_some() || self.is_full() {
+            *self.why.lock().unwrap_or_else(PoisonError::into_inner) = stall.cloned();
+            self.shut.store(stall.is_some(), Ordering::Relaxed);
+        }
     }
 }

@@ -1,28 +1,26 @@
 //! The start of a runtime: open the ledger, bring back every agent with open work, recover it.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use holon_core::config::ConfigError;
 use holon_core::replay::Call;
-use holon_core::{AgentId, Config, Host, Seed};
+use holon_core::{Config, Host, Seed};
+use holon_driver::{Engine, Judge, Parts};
+use holon_ledger::Load;
+use holon_ledger::sqlite::{Durability, Ledger, LedgerError, Opened, Writer, text_reader};
 use holon_platform::{build, clock, entropy};
 use holon_text::{Secrets, Texts};
 
-use super::absent::Absent;
-use super::judge::Judge;
-use super::pace::Pace;
-use super::stored::Stored;
 use super::{Driver, DriverError, Gate, Observer, Room};
-use crate::ledger::{
-    Batch, Durability, EncodedCall, Ledger, LedgerError, Opened, Reader, Writer, text_reader,
-};
 use crate::live::LiveSink;
 use crate::perform::model::Providers;
 use crate::perform::{self, Performers};
 use crate::work::Work;
+
+/// Bytes of records after which the state of an agent is stored again, at least.
+const STORE_AFTER: usize = if cfg!(feature = "crash-points") { 6 << 10 } else { 256 << 10 };
 
 /// What a runtime is started with.
 pub struct Start {
@@ -54,42 +52,13 @@ pub enum StartError {
     System(#[from] io::Error),
 }
 
-/// Who there is in a ledger, without loading anybody.
-#[derive(Default)]
-struct Roll {
-    /// Of those who may run.
-    names: BTreeSet<AgentId>,
-    /// Those who have something to do now.
-    open: Vec<AgentId>,
-    /// The others with something due later.
-    absent: Absent,
-}
-
-impl Roll {
-    fn read(reader: &Reader) -> Result<Self, LedgerError> {
-        let (mut roll, now) = (Self::default(), clock::now().wall);
-        reader.each_agent(|row| {
-            if !row.archived {
-                roll.names.insert(row.agent.clone());
-            }
-            match row.next_deadline {
-                _ if row.open_work > 0 => roll.open.push(row.agent),
-                Some(at) if at <= now => roll.open.push(row.agent),
-                Some(at) => roll.absent.wait(row.agent, at),
-                None => {}
-            }
-        })?;
-        Ok(roll)
-    }
-}
-
 impl Driver {
     /// Opens the ledger and recovers what it holds; afterwards the loop may run.
     ///
     /// # Errors
     /// When the ledger can't be opened, is damaged, or holds what this build does not know.
     pub async fn start(start: Start) -> Result<Self, StartError> {
-        Self::start_with(start, Writer::start).await
+        Self::start_with(start, begin_writing).await
     }
 
     /// The same with a writer of one's own.
@@ -107,56 +76,33 @@ impl Driver {
         config.tasks.stop_grace = start.performing.commands.grace;
         config.homes = start.performing.real_homes().display().to_string();
         config.worktrees = start.performing.real_worktrees().display().to_string();
-        let mut host = Host::new(config.clone(), seed)?;
-        host.resume_after(last_step);
-        host.resume_accounts(reader.accounts()?);
-        let roll = Roll::read(&reader)?;
-        host.resume_names(roll.names);
-        if let Some(newest) = reader.newest_record()? {
-            host.resume_clock(newest);
-        }
+        let host = Host::new(config.clone(), seed)?;
         warnings.extend(perform::tool::recover(&start.performing));
         let writer = write(ledger, start.reserve.as_deref(), texts.clone())?;
-        let wall = host.facts().now;
+        let judge = Judge::of_this_build();
+        let parts = Parts { host, writer, reader, group: Load::GROUP, store_after: STORE_AFTER, judge };
+        let build = build::id().to_owned();
+        let started = Call::RuntimeStarted { build, config, seed, after: last_step };
+        let (mut engine, open) = Engine::start(parts, clock::now(), &started)?;
+        engine.warn(warnings);
         let mut driver = Self {
-            host,
-            writer,
-            reader,
+            engine,
             performers: Performers::new(texts.clone(), start.providers, start.performing, start.live),
             texts,
             work: Work::default(),
             observer: start.observer,
-            judge: Judge::of_this_build(),
             tools_from: start.tools_from,
-            next_reply: 1,
-            waiting: BTreeMap::new(),
-            ahead: VecDeque::new(),
-            stored: Stored::default(),
-            stepped_at: clock::now().mono,
-            pace: Pace::default(),
-            look: false,
-            warnings,
             room: Room::default(),
-            to_load: VecDeque::new(),
-            absent: roll.absent,
-            arrived: Vec::new(),
-            wall,
         };
-        driver.record_call(&Call::RuntimeStarted {
-            build: build::id().to_owned(),
-            config,
-            seed,
-            after: last_step,
-        })?;
-        driver.recover_all(roll.open).await?;
+        driver.recover_all(open).await?;
         Ok(driver)
     }
+}
 
-    /// Writes a call down that makes no step.
-    pub(super) fn record_call(&mut self, call: &Call) -> Result<(), DriverError> {
-        let mut batch = Batch::default();
-        batch.call(EncodedCall::new(call)?);
-        self.writer.send(batch)?;
-        Ok(())
-    }
+/// The clock of a test stands still while something is on its way to the disk.
+fn begin_writing(ledger: Ledger, reserve: Option<&Path>, texts: Texts) -> io::Result<Writer> {
+    let writer = Writer::start(ledger, reserve, texts)?;
+    #[cfg(test)]
+    let writer = writer.standing_still();
+    Ok(writer)
 }

@@ -15,8 +15,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use holon_core::{AgentId, EventSeq, Record};
 
-use crate::ledger::{LedgerError, Reader};
 use crate::live::{Live, LiveSink};
+use holon_ledger::sqlite::{LedgerError, Reader};
 use topic::Topic;
 
 pub use page::{Order, Page, Span, page};

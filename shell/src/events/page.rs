@@ -6,7 +6,7 @@ use holon_core::{AgentId, EventSeq};
 
 use super::{Event, EventsError};
 use crate::envelope::Envelopes;
-use crate::ledger::Reader;
+use holon_ledger::sqlite::Reader;
 
 /// Which events a page has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

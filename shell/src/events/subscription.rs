@@ -9,8 +9,8 @@ use tokio::sync::{broadcast, watch};
 use super::page::{Order, Span, page};
 use super::topic::{Found, Topic};
 use super::{Event, EventsError, Hub};
-use crate::ledger::Reader;
 use crate::live::Live;
+use holon_ledger::sqlite::Reader;
 
 /// Events that are handed over at once.
 const BATCH: usize = 128;

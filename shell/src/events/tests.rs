@@ -6,8 +6,8 @@ use std::time::Duration;
 use holon_core::{AgentId, EventSeq, Record};
 
 use super::{EventsError, Hub, Order, Span, page};
-use crate::ledger::Reader;
-use crate::ledger::testing::{Home, World, id};
+use holon_ledger::sqlite::Reader;
+use holon_ledger::sqlite::testing::{Home, World, id};
 
 struct Scene {
     home: Home,

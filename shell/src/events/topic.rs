@@ -8,8 +8,8 @@ use tokio::sync::{broadcast, watch};
 
 use super::Event;
 use crate::envelope::Envelopes;
-use crate::ledger::Reader;
 use crate::live::Live;
+use holon_ledger::sqlite::Reader;
 
 /// Events that are kept for followers who are a little behind; the others read the ledger.
 const KEPT: usize = 1_024;

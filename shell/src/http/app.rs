@@ -17,11 +17,11 @@ use super::shutdown::Shutdown;
 use super::signature::Signatures;
 use crate::events::Hub;
 use crate::home::Home;
-use crate::ledger::Reader;
 use crate::perform::model::Providers;
 use crate::runtime::Runtime;
 use crate::settings::Access;
 use crate::trigger_address::TriggerAddresses;
+use holon_ledger::sqlite::Reader;
 
 /// What handlers share. Cheap to clone.
 #[derive(Clone)]

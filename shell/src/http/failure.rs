@@ -9,8 +9,8 @@ use holon_text::TextError;
 use serde_json::{Map, Value, json};
 
 use crate::events::EventsError;
-use crate::ledger::LedgerError;
 use crate::runtime::{StoredError, Unavailable};
+use holon_ledger::sqlite::LedgerError;
 
 /// Seconds after which another try makes sense.
 const RETRY_SECONDS: HeaderValue = HeaderValue::from_static("5");
@@ -205,7 +205,9 @@ impl From<LedgerError> for Box<Failure> {
             | LedgerError::Overrun { .. }
             | LedgerError::Sqlite { .. }
             | LedgerError::Range { .. }
-            | LedgerError::WriterEnded => Failure::internal(&error),
+            | LedgerError::WriterEnded
+            | LedgerError::Json { .. }
+            | LedgerError::NotInMemory(_) => Failure::internal(&error),
         }
     }
 }

@@ -166,6 +166,6 @@ fn damage(error: &DriverError) -> String {
     match error {
         DriverError::Ledger(error) => error.to_string(),
         DriverError::Restore { source, .. } => source.to_string(),
-        DriverError::Encode(_) | DriverError::DiskFull(_) | DriverError::Law(_) => error.to_string(),
+        DriverError::DiskFull(_) | DriverError::Law(_) => error.to_string(),
     }
 }

@@ -5,7 +5,7 @@ use holon_core::{AgentId, Answer, EventSeq, Input, ReplyId};
 use tokio::sync::{mpsc, oneshot};
 
 use super::Unavailable;
-use crate::ledger::{Fork, ForkError};
+use holon_ledger::sqlite::{Fork, ForkError};
 
 /// Requests that wait in a line at most; whoever comes later waits outside.
 const LINE: usize = 1_024;

@@ -21,8 +21,9 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::driver::{Driver, DriverError, NoAnswer, Room};
-use crate::ledger::{Fork, ForkError, LedgerError, Reader, Restored, Stall};
 use crate::perform::Performers;
+use holon_ledger::sqlite::{Fork, ForkError, LedgerError, Reader};
+use holon_ledger::{LedgerReader, Restored, Stall};
 use mailbox::{Mailbox, Post, Request, Urgency};
 
 /// A runtime that lives. Cheap to clone; it leaves when [`Runtime::leave`] says so, or when every handle is gone.

@@ -15,11 +15,11 @@ use tempfile::TempDir;
 
 use super::{Ended, Runtime, Unavailable, residents::IDLE};
 use crate::driver::{Driver, Gate, Start};
-use crate::ledger::{Durability, Fork, ForkError, Reader, replay};
 use crate::live::LiveSink;
 use crate::perform;
 use crate::perform::model::{Providers, built_in};
 use crate::perform::tool::CommandEnvironment;
+use holon_ledger::sqlite::{Durability, Fork, ForkError, Reader, replay};
 
 fn id(name: &str) -> AgentId {
     AgentId::new(name).unwrap()

@@ -14,7 +14,7 @@ use toml_edit::Value;
 
 use super::execution::{SetVariables, VariablePattern};
 use super::{Access, AuthMode, prices};
-use crate::ledger::Durability;
+use holon_ledger::sqlite::Durability;
 
 /// A type that a key of the configuration fills.
 pub(super) trait Field: Sized {

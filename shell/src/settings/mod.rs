@@ -42,9 +42,9 @@ pub use schema::schema;
 pub use server::{Access, AuthMode, ServerSettings};
 pub use source::SourceError;
 
-use crate::ledger::Durability;
 use crate::nearest::did_you_mean;
 use crate::perform::CommandSettings;
+use holon_ledger::sqlite::Durability;
 use source::{Leaf, Source};
 
 /// A file with so many problems was not written for this: the rest of it is not looked at.

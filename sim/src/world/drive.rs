@@ -6,7 +6,6 @@ use holon_core::{AgentId, Input, OpId, Outcome};
 
 use super::agenda::Happening;
 use super::command::{self, Ends};
-use super::writer::urgent;
 use super::{Judges, Sabotage, World};
 use crate::choices::pick;
 use crate::disk::Row;
@@ -256,7 +255,7 @@ impl World<'_> {
                 self.checks.readers(host)?;
             }
         }
-        let urgent = matches!(&row.call, Call::Step { input, .. } if urgent(input));
+        let urgent = matches!(&row.call, Call::Step { input, .. } if input.is_urgent());
         if self.options.moments {
             self.counts.stepped.entry(self.at).or_insert_with(|| whose(&row.call));
         }

@@ -1,10 +1,8 @@
 //! The ledger's writer as a driver meets it: it groups what piles up, is slow or stuck, meets a full disk and
 //! goes on trying, or fails and ends the process. Effects leave when their rows are down.
 
-use holon_core::agent::external_trigger::TriggerChange;
-use holon_core::input::ControlRequest;
 use holon_core::replay::Call;
-use holon_core::{Durable, Effect, Input};
+use holon_core::{Durable, Effect};
 
 use super::agenda::Happening;
 use super::{Judges, Sabotage, World};
@@ -62,33 +60,6 @@ impl Waits {
     /// The longest of those that ended since a moment.
     pub(super) fn longest(&self, since: u64) -> u64 {
         self.0.iter().filter(|(end, _)| *end >= since).map(|(_, micros)| *micros).max().unwrap_or(0)
-    }
-}
-
-/// What a full disk must not keep out.
-pub(super) fn urgent(input: &Input) -> bool {
-    match input {
-        Input::Drain { .. } | Input::StopTask { .. } => true,
-        Input::Control { request, .. } => match request {
-            ControlRequest::Stop | ControlRequest::Abort { .. } => true,
-            ControlRequest::Start => false,
-        },
-        Input::ChangeTrigger { change, .. } => *change == TriggerChange::Revoke,
-        Input::CreateAgent { .. }
-        | Input::Deliver { .. }
-        | Input::Ingress { .. }
-        | Input::SetModel { .. }
-        | Input::RunTask { .. }
-        | Input::WriteTask { .. }
-        | Input::CreateTimer { .. }
-        | Input::CancelTimer { .. }
-        | Input::CreateWorkItem { .. }
-        | Input::CompleteWorkItem { .. }
-        | Input::ChangeWorkspace { .. }
-        | Input::Wake { .. }
-        | Input::Completed { .. }
-        | Input::PlanProbed { .. }
-        | Input::Tick => false,
     }
 }
 
@@ -185,7 +156,7 @@ impl World<'_> {
         self.life.writer.full = Some(pause);
         self.sync_at(self.at + pause);
         let waits = self.disk.waiting().iter().any(|row| match &row.call {
-            Call::Step { input, .. } => urgent(input),
+            Call::Step { input, .. } => input.is_urgent(),
             Call::RuntimeStarted { .. }
             | Call::Admit { .. }
             | Call::Park { .. }

@@ -14,7 +14,7 @@ use crate::cli::exit::Exit;
 use crate::cli::output::{self, Failure};
 use crate::cli::server_options::ServerOptions;
 use crate::daemon::{LastFailure, Phase, TOKEN_VARIABLE, log};
-use crate::ledger::HomeLock;
+use holon_ledger::sqlite::HomeLock;
 
 /// Less than this is no room.
 const SCRAP: u64 = 64 << 10;

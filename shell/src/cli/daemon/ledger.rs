@@ -6,7 +6,7 @@ use holon_platform::spawn;
 
 use crate::cli::output::Failure;
 use crate::home::Home;
-use crate::ledger::{Reader, unreadable};
+use holon_ledger::sqlite::{Reader, unreadable};
 
 /// The file and what is wrong with it; none for one that can be read, and for none at all.
 pub(super) async fn problem(home: &Home) -> Result<Option<String>, Failure> {
@@ -29,7 +29,7 @@ pub(super) fn look(path: &Path) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::look;
-    use crate::ledger::testing::Home;
+    use holon_ledger::sqlite::testing::Home;
 
     #[test]
     fn a_ledger_that_can_not_be_read_is_named_with_its_reason() {

@@ -21,8 +21,8 @@ use super::server_options::ServerOptions;
 use crate::client::Client;
 use crate::daemon::{self, Metadata, Token};
 use crate::home::{Home, HomeError};
-use crate::ledger::LockError;
 use crate::settings::Settings;
+use holon_ledger::sqlite::LockError;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum DaemonCommand {

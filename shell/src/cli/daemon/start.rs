@@ -17,7 +17,7 @@ use crate::cli::output::{self, Failure};
 use crate::cli::server_options::Effective;
 use crate::client::{Ask, Client, ClientError};
 use crate::daemon::{Found, Metadata, look};
-use crate::ledger::reserve_problem;
+use holon_ledger::sqlite::reserve_problem;
 
 /// How a start ended well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -15,7 +15,8 @@ use super::super::failure::Failure;
 use super::super::route::{Call, Handled};
 use super::look::{Looked, look, waits};
 use super::{history, why, workspaces};
-use crate::ledger::{AgentRow, Beginning};
+use holon_ledger::AgentRow;
+use holon_ledger::sqlite::Beginning;
 
 /// Agents in one reply, where nothing else is asked for, and at most.
 const LISTED: (u32, u32) = (500, 1_000);

@@ -7,8 +7,8 @@ use holon_core::Reject;
 use super::super::App;
 use super::super::failure::Failure;
 use super::super::route::{Call, Handled};
-use crate::ledger::{Fork, ForkError};
 use crate::runtime::Unavailable;
+use holon_ledger::sqlite::{Fork, ForkError};
 
 pub(in super::super) async fn fork(app: App, call: Call<CopyAgent>) -> Handled<Forked> {
     let (from, Json(ForkAgent { agent_id, event_seq })) = (call.path.agent_id, call.body);
@@ -32,6 +32,6 @@ fn refused(error: ForkError) -> Box<Failure> {
         ForkError::DiskFull => Unavailable::DiskFull.into(),
         ForkError::Waits => Unavailable::NotStoredYet.into(),
         ForkError::Ledger(error) => error.into(),
-        ForkError::Encode(_) | ForkError::Restore(_) | ForkError::Home(_) => Failure::internal(text),
+        ForkError::Restore(_) | ForkError::Home(_) => Failure::internal(text),
     }
 }

@@ -11,7 +11,7 @@ use super::super::App;
 use super::super::route::{Call, Handled};
 use super::agents::{bounded, check_cursor};
 use super::texts;
-use crate::ledger::Wanted;
+use holon_ledger::sqlite::Wanted;
 
 /// Entries of one page, where nothing else is asked for, and at most.
 const ENTRIES: (u32, u32) = (50, 500);

@@ -13,7 +13,7 @@ use holon_platform::build;
 
 use super::super::App;
 use super::super::route::{Call, Handled};
-use crate::ledger::unreadable;
+use holon_ledger::sqlite::unreadable;
 
 /// Groups of routes that this build has.
 const CAPABILITIES: &[&str] = &[

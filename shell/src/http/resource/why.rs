@@ -13,8 +13,8 @@ use holon_core::{AgentId, Event, EventSeq, Record};
 
 use super::super::App;
 use super::super::route::Handled;
-use crate::ledger::{Landmark, Reader, Wanted};
 use crate::present;
+use holon_ledger::sqlite::{Landmark, Reader, Wanted};
 
 /// Records that an explanation may need.
 const KINDS: &[&str] =

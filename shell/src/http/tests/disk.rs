@@ -8,7 +8,7 @@ use axum::http::Method;
 use serde_json::{Value, json};
 
 use super::{Reply, Scene, Setup, request};
-use crate::ledger::GROUP_STEPS;
+use holon_ledger::Load;
 
 const PROMPT: &str = "/control/agents/main/prompt";
 
@@ -148,9 +148,9 @@ async fn nobody_waits_in_line_before_a_full_disk() {
             Some("disk_full") => refused += 1,
             other => panic!("{other:?}: {}", reply.text),
         }
-        assert!(waiting <= 2 * GROUP_STEPS, "what is on its way to the disk has a bound");
+        assert!(waiting <= 2 * Load::GROUP.calls, "what is on its way to the disk has a bound");
     }
-    assert!(waiting > GROUP_STEPS, "{waiting} were let through");
+    assert!(waiting > Load::GROUP.calls, "{waiting} were let through");
     scene.get("/healthz").await.ok();
     scene.get("/control/runtime/status").await.ok();
     scene.get("/agents/main/why").await.ok();

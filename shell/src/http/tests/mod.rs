@@ -42,12 +42,12 @@ use crate::driver::{Driver, Gate, Start};
 use crate::events::Hub;
 use crate::home::Home;
 use crate::http::signature::Signatures;
-use crate::ledger::{Durability, Reader, Writer};
 use crate::perform;
 use crate::perform::model::{Providers, built_in};
 use crate::perform::tool::CommandEnvironment;
 use crate::runtime::{Ended, Runtime};
 use crate::trigger_address::{TriggerAddresses, TriggerKey};
+use holon_ledger::sqlite::{Durability, Reader, Writer};
 
 pub(super) const TOKEN: &str = "a-control-token";
 

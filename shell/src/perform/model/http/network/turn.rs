@@ -15,13 +15,13 @@ use tempfile::TempDir;
 
 use super::{PROVIDER, Server, host, providers};
 use crate::driver::{Driver, Gate, Start};
-use crate::ledger::Durability;
 use crate::live::LiveSink;
 use crate::network::each_seed;
 use crate::perform;
 use crate::perform::model::provider::ProviderOptions;
 use crate::perform::tool::CommandEnvironment;
 use crate::runtime::Runtime;
+use holon_ledger::sqlite::Durability;
 
 async fn begin(home: &Path) -> Runtime {
     let options = ProviderOptions {

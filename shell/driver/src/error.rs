@@ -1,0 +1,56 @@
+//! Why the driver can't go on, or one agent can't be brought into memory.
+
+use holon_core::AgentId;
+use holon_core::host::RestoreError;
+use holon_core::law::Violation;
+use holon_ledger::StoreError;
+
+/// Nothing new is taken in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the disk of the ledger is full (a home keeps 32 MiB in reserve): free some space and try again")]
+pub struct DiskFull;
+
+/// The runtime can't go on; what the ledger acknowledged is safe.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError<E: StoreError> {
+    #[error("the ledger failed, so the runtime ends: {0}")]
+    Ledger(#[source] E),
+    #[error(transparent)]
+    DiskFull(DiskFull),
+    #[error("the agent {agent} can't be loaded: {source}")]
+    Restore { agent: AgentId, source: RestoreError },
+    #[error(
+        "a law is broken, so the runtime ends: {0}. This is a defect of Holon; nothing was done on the ground of \
+         that record, and `holon ledger verify` shows it"
+    )]
+    Law(#[source] Violation),
+}
+
+/// One agent that can't be brought into memory.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError<E: StoreError> {
+    /// Its log is damaged, or this build can't read it.
+    #[error(transparent)]
+    Damaged(EngineError<E>),
+    /// Bringing it in takes room that there is none of.
+    #[error(transparent)]
+    DiskFull(#[from] DiskFull),
+    /// The runtime can't go on.
+    #[error(transparent)]
+    Driver(#[from] EngineError<E>),
+}
+
+impl<E: StoreError> From<E> for EngineError<E> {
+    fn from(error: E) -> Self {
+        Self::Ledger(error)
+    }
+}
+
+impl<E: StoreError> From<LoadError<E>> for EngineError<E> {
+    fn from(error: LoadError<E>) -> Self {
+        match error {
+            LoadError::Damaged(error) | LoadError::Driver(error) => error,
+            LoadError::DiskFull(full) => Self::DiskFull(full),
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Builds with debug assertions judge themselves: every durable record goes through the laws before the effects
+//! of its step, and a broken law ends the runtime. Other builds do nothing here; for them there is
+//! `holon ledger verify`.
+
+use holon_core::law::{Laws, Violation};
+use holon_core::view::View;
+use holon_core::{AgentId, Record};
+
+/// What the laws remember of each agent in memory, and the first law that was broken.
+#[derive(Debug)]
+pub struct Judge {
+    /// None where nothing is judged.
+    laws: Option<Laws>,
+    broken: Option<Violation>,
+}
+
+impl Judge {
+    /// Judges in builds with debug assertions.
+    pub fn of_this_build() -> Self {
+        if cfg!(debug_assertions) { Self::judging() } else { Self::idle() }
+    }
+
+    pub fn judging() -> Self {
+        Self { laws: Some(Laws::new()), broken: None }
+    }
+
+    /// For whoever is judged from outside.
+    pub fn idle() -> Self {
+        Self { laws: None, broken: None }
+    }
+
+    /// Takes in what an agent's log says so far, when the agent is brought in: laws look back further than a
+    /// snapshot does. It is not judged again. Agents that have left memory are forgotten.
+    ///
+    /// # Errors
+    /// When the log is damaged.
+    pub fn brought_in<E>(
+        &mut self,
+        agent: &AgentId,
+        others: View<'_>,
+        log: impl FnOnce(&mut dyn FnMut(Record)) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let Some(laws) = &mut self.laws else { return Ok(()) };
+        laws.keep(|known| known != agent && others.agent(known).is_some());
+        log(&mut |record| laws.follow(&record))
+    }
+
+    /// Judges the records of a durable step.
+    ///
+    /// # Errors
+    /// The first broken law; nothing is in order any more afterwards.
+    pub fn durable(&mut self, records: &[Record]) -> Result<(), Violation> {
+        let Some(laws) = &mut self.laws else { return Ok(()) };
+        for record in records {
+            if let Err(violation) = laws.step(record) {
+                self.broken.get_or_insert(violation);
+            }
+        }
+        self.holds()
+    }
+
+    /// Whether every law has held so far.
+    ///
+    /// # Errors
+    /// The first one that has not.
+    pub fn holds(&self) -> Result<(), Violation> {
+        self.broken.clone().map_or(Ok(()), Err)
+    }
+}

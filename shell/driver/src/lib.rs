@@ -1,0 +1,26 @@
+//! What decides in the loop around the core: when it steps, how far it may be ahead of the disk, what a full disk keeps
+//! out and who is told so, whose effects leave when, which agents are brought in and let go, and when their states are
+//! stored. An [`Engine`] waits for nothing, reads no clock and performs nothing. The runtime runs it in real time with
+//! SQLite; the simulator runs the same one in virtual time.
+//!
+//! ```text
+//! input ──► admits? ──► ask / step ──► batch ──► LedgerWriter
+//!                                                    │ Message
+//!           effects ◄── release, until there is none ◄┘ report
+//! ```
+
+mod absent;
+mod ask;
+mod engine;
+mod error;
+mod judge;
+mod load;
+mod pace;
+mod park;
+mod stored;
+
+pub use ask::{Admits, NoAnswer};
+pub use engine::{Engine, Parts, Whose};
+pub use error::{DiskFull, EngineError, LoadError};
+pub use judge::Judge;
+pub use load::{Commands, Loaded, Wanted};

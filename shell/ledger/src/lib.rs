@@ -1,0 +1,20 @@
+//! What a ledger is to the driver, whatever stores it: [`LedgerWriter`] takes what was decided, [`LedgerReader`] gives it
+//! back, and a [`Queue`] decides what a writer does next: which batches become durable together, how long a full disk
+//! is waited for, who may use the room that is held back, and what is put off until nobody writes.
+//!
+//! Nothing here waits, and nothing here touches a disk. A thread performs what the queue says on SQLite; the simulator
+//! performs it in virtual time, on a disk that crashes, fills up and lies.
+
+mod load;
+mod queue;
+mod quiet;
+mod report;
+#[cfg(feature = "sqlite")]
+pub mod sqlite;
+mod store;
+
+pub use load::Load;
+pub use queue::{AppendError, Queue, Reserve, Turn};
+pub use quiet::Tidied;
+pub use report::{Holders, Message, Report, Stall};
+pub use store::{AgentRow, Batch, LedgerReader, LedgerWriter, Restored, State, StoreError};

@@ -1,0 +1,206 @@
+//! What is to become durable together: calls of the host, what they recorded, the texts that they name.
+//! Encoded when it is put together, so that its size is known and the writer only writes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use holon_core::agent::budget::Account;
+use holon_core::record::Step;
+use holon_core::replay::Call;
+use holon_core::snapshot::AgentSnapshot;
+use holon_core::view::View;
+use holon_core::{AgentId, ContentId, EventSeq, Record, StepSeq};
+use holon_platform::build;
+use holon_text::Texts;
+
+use super::error::LedgerError;
+use super::packed::Packed;
+use super::row::{ROW_BYTES, RecordRow, stored};
+use crate::load::Load;
+#[cfg(any(test, feature = "testing"))]
+use crate::store::State;
+use crate::store::{self, AgentRow};
+
+/// A call of the host, written down before it is made: making it consumes its input.
+#[derive(Debug, Clone)]
+pub struct EncodedCall {
+    json: String,
+    urgent: bool,
+}
+
+/// Steps in the order in which they were made, with everything that becomes durable together with them.
+#[derive(Debug, Default)]
+pub struct Batch {
+    pub(super) calls: Vec<CallRow>,
+    pub(super) records: Vec<RecordRow>,
+    pub(super) contents: BTreeMap<ContentId, Arc<str>>,
+    pub(super) agents: BTreeMap<AgentId, AgentRow>,
+    /// What they have spent.
+    pub(super) accounts: BTreeMap<AgentId, Account>,
+    /// States after these steps; they are compressed and written later, with a batch that follows.
+    pub(super) snapshots: BTreeMap<AgentId, AgentSnapshot>,
+    /// States after earlier steps.
+    pub(super) packed: Vec<Packed>,
+    /// Bytes that agents' records take on disk, roughly.
+    written: BTreeMap<AgentId, usize>,
+    /// Agents that leave memory, as their logs leave them.
+    pub(super) rests: Vec<AgentRow>,
+    /// Stored states that turned out to be unusable.
+    pub(super) rejected: Vec<(AgentId, EventSeq)>,
+    pub(super) through: Option<StepSeq>,
+    steps: usize,
+    bytes: usize,
+    urgent: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct CallRow {
+    pub(super) step: Option<i64>,
+    pub(super) json: String,
+}
+
+impl EncodedCall {
+    pub fn new(call: &Call) -> Result<Self, LedgerError> {
+        let json = serde_json::to_string(call)
+            .map_err(|source| LedgerError::Json { what: "a call of the host", source })?;
+        Ok(Self { json, urgent: matches!(call, Call::Step { input, .. } if input.is_urgent()) })
+    }
+}
+
+impl Batch {
+    /// A call that is not a step: a start of the runtime, an agent brought in or let go.
+    pub fn call(&mut self, call: EncodedCall) {
+        self.push(call, None);
+    }
+
+    /// A call that made a step. `view` is the host after it; `texts` holds the texts that it names.
+    pub fn step(
+        &mut self,
+        call: EncodedCall,
+        step: &Step,
+        view: View<'_>,
+        texts: &Texts,
+    ) -> Result<(), LedgerError> {
+        for content in step.contents() {
+            if let Some(text) = texts.pending(content.id) {
+                self.bytes += text.len() + ROW_BYTES;
+                self.contents.insert(content.id, text);
+            }
+        }
+        for record in step.records() {
+            let row = encode(record)?;
+            self.bytes += row.bytes();
+            *self.written.entry(record.agent.clone()).or_default() += row.bytes();
+            self.records.push(row);
+            let agent = view.agent(&record.agent);
+            let agent = agent.ok_or_else(|| LedgerError::NotInMemory(record.agent.clone()))?;
+            if self.agents.get(&record.agent).is_none_or(|row| row.event_seq < agent.event_seq) {
+                self.agents.insert(record.agent.clone(), AgentRow::of(agent));
+                self.accounts.insert(record.agent.clone(), agent.account);
+            }
+        }
+        self.push(call, Some(stored(step.seq().0)?));
+        self.steps += 1;
+        self.through = Some(step.seq());
+        Ok(())
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.calls.is_empty() && self.snapshots.is_empty()
+    }
+
+    pub fn steps(&self) -> usize {
+        self.steps
+    }
+
+    /// Roughly what it takes on disk, snapshots aside.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Compresses the states that it brought, so that they are written with it.
+    #[cfg(any(test, feature = "testing"))]
+    pub(super) fn pack(&mut self) {
+        let states = std::mem::take(&mut self.snapshots);
+        self.packed.extend(states.values().filter_map(State::of));
+    }
+
+    fn push(&mut self, call: EncodedCall, step: Option<i64>) {
+        self.bytes += call.json.len() + ROW_BYTES;
+        self.urgent |= call.urgent;
+        self.calls.push(CallRow { step, json: call.json });
+    }
+}
+
+impl store::Batch for Batch {
+    type State = Packed;
+
+    fn load(&self) -> Load {
+        Load { calls: self.calls.len(), bytes: self.bytes }
+    }
+
+    fn is_urgent(&self) -> bool {
+        self.urgent
+    }
+
+    fn through(&self) -> Option<StepSeq> {
+        self.through
+    }
+
+    fn written(&self) -> &BTreeMap<AgentId, usize> {
+        &self.written
+    }
+
+    fn snapshot(&mut self, snapshot: AgentSnapshot) {
+        self.snapshots.insert(snapshot.agent.id.clone(), snapshot.by(build::id()));
+    }
+
+    fn reject_snapshot(&mut self, agent: AgentId, event_seq: EventSeq) {
+        self.rejected.push((agent, event_seq));
+    }
+
+    fn rests(&mut self, row: AgentRow) {
+        self.rests.push(row);
+    }
+
+    fn merge(&mut self, next: Self) {
+        self.calls.extend(next.calls);
+        self.records.extend(next.records);
+        self.contents.extend(next.contents);
+        self.agents.extend(next.agents);
+        self.accounts.extend(next.accounts);
+        self.snapshots.extend(next.snapshots);
+        self.packed.extend(next.packed);
+        for (agent, bytes) in next.written {
+            *self.written.entry(agent).or_default() += bytes;
+        }
+        self.rejected.extend(next.rejected);
+        self.rests.extend(next.rests);
+        self.through = next.through.or(self.through);
+        self.steps += next.steps;
+        self.bytes += next.bytes;
+        self.urgent |= next.urgent;
+    }
+
+    fn take_snapshots(&mut self) -> BTreeMap<AgentId, AgentSnapshot> {
+        std::mem::take(&mut self.snapshots)
+    }
+
+    fn add_states(&mut self, states: Vec<Packed>) {
+        self.packed.extend(states);
+    }
+}
+
+fn encode(record: &Record) -> Result<RecordRow, LedgerError> {
+    let payload =
+        record.event.payload().map_err(|source| LedgerError::Json { what: record.event.kind(), source })?;
+    Ok(RecordRow {
+        agent: record.agent.as_str().to_owned(),
+        event_seq: stored(record.event_seq.0)?,
+        step: stored(record.step.0)?,
+        at: record.at.0,
+        kind: record.event.kind().to_owned(),
+        version: i64::from(record.event.version()),
+        payload,
+    })
+}

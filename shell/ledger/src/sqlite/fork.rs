@@ -1,0 +1,210 @@
+//! A new agent whose log begins as a copy of another's, up to a past event: to try again from there. Texts are
+//! shared, they are stored once anyway.
+
+use holon_core::agent::identity::{AgentKind, ForkedFrom};
+use holon_core::event::LifecycleFact;
+use holon_core::host::RestoreError;
+use holon_core::replay::Call;
+use holon_core::{AgentId, Event, EventSeq, Host, Record, Step, StepSeq};
+use holon_text::Texts;
+
+use super::batch::{Batch, EncodedCall};
+use super::error::LedgerError;
+use super::read::Reader;
+
+/// Records that a fork copies at most: they become durable in one transaction.
+pub const FORKED_RECORDS: u64 = 200_000;
+
+/// Who is to begin where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fork {
+    pub from: AgentId,
+    /// The last event of the copy at most; a step is copied whole or not at all, the first one always. None for
+    /// all of them.
+    pub at: Option<EventSeq>,
+    pub to: AgentId,
+}
+
+/// A fork that was not made.
+#[derive(Debug, thiserror::Error)]
+pub enum ForkError {
+    #[error("there is no agent {0}")]
+    NoAgent(AgentId),
+    #[error("the agent {0} exists already")]
+    Exists(AgentId),
+    #[error("{agent} is a child of {supervisor}: what it is about belongs to that one's task")]
+    Child { agent: AgentId, supervisor: AgentId },
+    #[error("{agent} has no event {at}: its log ends at {last}")]
+    Beyond { agent: AgentId, at: EventSeq, last: EventSeq },
+    #[error("{records} records are more than the {FORKED_RECORDS} that a fork copies at most")]
+    TooLarge { records: u64 },
+    #[error("the disk of the ledger is full: nothing new is taken in until there is room")]
+    DiskFull,
+    /// The only one that is not undone: the copy is there as soon as there is room.
+    #[error("the copy waits for room on the disk of the ledger: it is there as soon as there is some")]
+    Waits,
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    #[error("the copy can't be brought in: {0}")]
+    Restore(#[from] RestoreError),
+    /// The files of the home that belong to it can't be copied.
+    #[error("{0}")]
+    Home(String),
+}
+
+/// A fork on its way to the disk. The new agent is in the host's memory already, as the copy leaves it: in the
+/// middle of a turn, maybe, which [`Host::recover`] ends.
+#[derive(Debug)]
+pub struct Forked {
+    pub batch: Batch,
+    /// To be released when the batch is durable.
+    pub steps: Vec<Step>,
+    /// The last event that was copied.
+    pub through: EventSeq,
+}
+
+/// The records of one step, and its number in the log that is copied.
+type Copied = (StepSeq, Vec<Record>);
+
+/// What a fork copies. Nothing has changed yet.
+#[derive(Debug)]
+pub struct Past {
+    fork: Fork,
+    steps: Vec<Copied>,
+}
+
+impl Past {
+    /// # Errors
+    /// When there is nothing to copy or the name is taken.
+    pub fn read(reader: &Reader, fork: &Fork) -> Result<Self, ForkError> {
+        match reader.last_event(&fork.to) {
+            Err(LedgerError::NoAgent { .. }) => {}
+            Ok(_) => return Err(ForkError::Exists(fork.to.clone())),
+            Err(error) => return Err(error.into()),
+        }
+        let last = reader.last_event(&fork.from).map_err(|error| {
+            let unknown = matches!(error, LedgerError::NoAgent { .. });
+            if unknown { ForkError::NoAgent(fork.from.clone()) } else { error.into() }
+        })?;
+        let at = fork.at.unwrap_or(last);
+        if at > last {
+            return Err(ForkError::Beyond { agent: fork.from.clone(), at, last });
+        }
+        if at.0 > FORKED_RECORDS {
+            return Err(ForkError::TooLarge { records: at.0 });
+        }
+        let mut steps: Vec<Copied> = Vec::new();
+        for record in reader.records(&fork.from, EventSeq(0), last)? {
+            let record = record?;
+            may_be_copied(&record)?;
+            match steps.last_mut() {
+                Some((step, records)) if *step == record.step => records.push(record),
+                Some(_) if record.event_seq > at => break,
+                Some(_) | None => steps.push((record.step, vec![record])),
+            }
+        }
+        // The step of the creation is copied in any case.
+        let cut =
+            steps.last().and_then(|(_, records)| records.last()).is_some_and(|last| last.event_seq > at);
+        if cut && steps.len() > 1 {
+            steps.pop();
+        }
+        Ok(Self { fork: fork.clone(), steps })
+    }
+
+    /// Copies, and brings the copy into the host.
+    ///
+    /// # Errors
+    /// When the copy can't be brought in; the host is as before then.
+    pub fn copy(self, host: &mut Host, texts: &Texts) -> Result<Forked, ForkError> {
+        let Self { fork, steps } = self;
+        let last = steps.last().and_then(|(_, records)| records.last());
+        let through = last.map_or(EventSeq(0), |record| record.event_seq);
+        let mut log = Vec::new();
+        let mut made = Vec::new();
+        for (of, records) in steps {
+            let records: Vec<Record> =
+                records.into_iter().map(|record| renamed(record, &fork, through)).collect();
+            log.extend(records.iter().cloned());
+            made.push((of, host.copy(records)));
+        }
+        host.admit(None, log)?;
+        let mut batch = Batch::default();
+        for (of, step) in &made {
+            let call = Call::Copy { agent: fork.to.clone(), from: fork.from.clone(), of: *of };
+            batch.step(EncodedCall::new(&call)?, step, host.view(), texts)?;
+        }
+        batch.call(EncodedCall::new(&Call::Admit { agent: fork.to, through })?);
+        Ok(Forked { batch, steps: made.into_iter().map(|(_, step)| step).collect(), through })
+    }
+}
+
+/// A copy of a child would have a supervisor that knows nothing of it.
+fn may_be_copied(record: &Record) -> Result<(), ForkError> {
+    let Event::Lifecycle(LifecycleFact::AgentCreated(fact)) = &record.event else { return Ok(()) };
+    match &fact.spec.supervisor {
+        None => Ok(()),
+        Some(supervisor) => {
+            Err(ForkError::Child { agent: record.agent.clone(), supervisor: supervisor.agent_id.clone() })
+        }
+    }
+}
+
+fn renamed(record: Record, fork: &Fork, through: EventSeq) -> Record {
+    let mut record = Record { agent: fork.to.clone(), ..record };
+    if let Event::Lifecycle(LifecycleFact::AgentCreated(fact)) = &mut record.event {
+        // There is one default agent.
+        if fact.spec.kind == AgentKind::Default {
+            fact.spec.kind = AgentKind::Named;
+        }
+        fact.spec.tree = None;
+        fact.spec.forked_from = Some(ForkedFrom { agent_id: fork.from.clone(), event_seq: through });
+    }
+    record
+}
+
+#[cfg(test)]
+mod tests {
+    use holon_core::law::Laws;
+    use holon_core::replay::Again;
+
+    use super::super::testing::{BUILD, Home, id};
+    use super::super::{replay, verify};
+    use super::*;
+
+    fn asked(at: Option<u64>) -> Fork {
+        Fork { from: id("main"), at: at.map(EventSeq), to: id("other") }
+    }
+
+    #[test]
+    fn a_fork_at_any_event_is_a_log_of_its_own() {
+        let last = Home::with_turns(2).reader().last_event(&id("main")).unwrap().0;
+        for at in 0..=last {
+            let home = Home::with_turns(2);
+            let mut world = home.start();
+            let past = Past::read(&world.reader, &asked(Some(at))).unwrap();
+            let forked = past.copy(&mut world.host, &world.texts).unwrap();
+            assert!(forked.through.0 <= at.max(4) && forked.through.0 + 24 > at, "{at}: {}", forked.through);
+            world.ledger.append(&forked.batch).unwrap();
+            let copy = world.host.view().agent(&id("other")).unwrap();
+            assert_eq!(copy.event_seq, forked.through);
+            world.recover("other");
+            world.prompt("other", "from here on it is another story");
+            let mut laws = Laws::new();
+            verify(&home.reader(), &mut |record| laws.step(record).map_err(|broken| broken.to_string()))
+                .unwrap();
+            replay(&home.reader(), Again::Build(BUILD.to_owned())).unwrap();
+        }
+    }
+
+    #[test]
+    fn what_can_not_be_forked_changes_nothing() {
+        let home = Home::with_turns(1);
+        let mut world = home.start();
+        world.create("taken");
+        let refused = |fork: Fork| Past::read(&world.reader, &fork).unwrap_err();
+        assert!(matches!(refused(asked(Some(10_000))), ForkError::Beyond { .. }));
+        assert!(matches!(refused(Fork { to: id("taken"), ..asked(None) }), ForkError::Exists(_)));
+        assert!(matches!(refused(Fork { from: id("nobody"), ..asked(None) }), ForkError::NoAgent(_)));
+    }
+}

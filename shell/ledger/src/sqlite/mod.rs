@@ -1,0 +1,81 @@
+//! Everything that lasts, in one SQLite file: records, the flight recorder, texts by hash, snapshots, and one
+//! small row per agent.
+//!
+//! One thread writes ([`Writer`] around a [`Ledger`]), in batches of many steps, each batch one transaction
+//! with a hash link to the one before. Everybody else reads through a [`Reader`], on a connection that can't
+//! write. Nothing is acknowledged before its transaction is committed, and nothing after a failed write: only
+//! a restart can tell what the disk holds then. This module decides nothing about agents; it knows their
+//! records as facts with a name, a version and a payload.
+//!
+//! | table | one row is | written |
+//! | --- | --- | --- |
+//! | `records` | a fact: `position` over all agents, `(agent, event_seq)` within one, its payload, its `sum`; two indexes find runs, admissions and briefs | once |
+//! | `recorder` | a call of the host, in the order of the calls | once |
+//! | `content` | a text of more than 256 bytes, by its hash | once; an erased text is null |
+//! | `batches` | a transaction: which rows of the tables above it brought, and its `link` | once |
+//! | `snapshots` | an agent's state at one event, compressed; the newest two are kept | and removed |
+//! | `agents` | what a start has to know of an agent before it loads it | updated |
+//! | `kinds` | the newest version of each kind of event that was ever written | updated |
+//! | `meta` | `schema_version`, `writer_epoch` | updated |
+//!
+//! Beside it stands its head, which names the last batch that was acknowledged: a start compares.
+
+mod append;
+mod batch;
+mod content;
+mod error;
+mod export;
+mod fork;
+mod head;
+mod history;
+mod landmarks;
+mod link;
+mod lock;
+mod locked;
+#[cfg(test)]
+mod losses;
+mod open;
+mod packed;
+mod pen;
+mod read;
+mod recorded;
+mod recover;
+mod replay;
+mod reserve;
+mod restore;
+mod row;
+mod schema;
+#[cfg(any(test, feature = "testing"))]
+mod stand_still;
+#[cfg(any(test, feature = "testing"))]
+#[expect(clippy::unwrap_used, reason = "only tests use it")]
+pub mod testing;
+mod thread;
+mod tidy;
+mod verify;
+mod wal;
+mod whole;
+mod writer;
+
+pub use append::{Durability, Ledger, Opened};
+pub use batch::{Batch, EncodedCall};
+pub use content::text_reader;
+pub use error::{AppendError, LedgerError, Position, unreadable};
+pub use export::{ExportError, export, export_recorder};
+pub use fork::{FORKED_RECORDS, Fork, ForkError, Forked, Past};
+pub use head::Head;
+pub use history::{Beginning, Wanted};
+pub use landmarks::Landmark;
+pub use lock::{HomeLock, LockError};
+pub use packed::Packed;
+pub use read::Reader;
+pub use recover::{Loss, RecordCheck, RecoverError, Recovered, examine, recover};
+pub use replay::{ReplayFailure, replay};
+pub use reserve::{RESERVE_BYTES, reserve_problem};
+pub use restore::Records;
+pub use verify::{VerifyError, VerifyReport, verify};
+pub use whole::check_end;
+pub use writer::Writer;
+
+/// Name of the ledger within a home.
+pub const FILE_NAME: &str = "ledger.sqlite3";

@@ -1,0 +1,127 @@
+//! Opening a ledger for writing: nothing is changed before it is clear that this build may write it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use holon_core::Event;
+use holon_platform::crash_point::{Point, reached};
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+
+use super::append::Durability;
+use super::error::{LedgerError, is_locked};
+use super::head::HeadFile;
+use super::link::{self, BatchRow};
+use super::whole::Files;
+use super::{read, schema};
+use crate::report::Holders;
+
+/// How long another program may keep the file locked.
+const BUSY: Duration = Duration::from_secs(5);
+
+/// Creates the file where there is none, for this user alone: it holds everything that was said.
+pub(super) fn create(path: &Path) -> Result<bool, LedgerError> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let failed =
+        |error: std::io::Error| LedgerError::Open { path: path.to_owned(), problem: error.to_string() };
+    match options.open(path) {
+        // SQLite syncs the file and its folder when it writes the first page.
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(failed(error)),
+    }
+}
+
+pub(super) fn connect(path: &Path, durability: Durability) -> Result<Connection, LedgerError> {
+    let failed = |error: rusqlite::Error| {
+        if is_locked(&error) {
+            return LedgerError::Locked { by: Holders::default() };
+        }
+        LedgerError::Open { path: path.to_owned(), problem: error.to_string() }
+    };
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(failed)?;
+    if connection.is_readonly("main").unwrap_or(false) {
+        let problem = "the file is read-only".to_owned();
+        return Err(LedgerError::Open { path: path.to_owned(), problem });
+    }
+    connection.busy_timeout(BUSY).map_err(failed)?;
+    read::check_kind(&connection, path)?;
+    connection.set_prepared_statement_cache_capacity(32);
+    let pages: i64 = connection.pragma_query_value(None, "page_count", |row| row.get(0)).map_err(failed)?;
+    if pages == 0 {
+        // Pages that become free can be given back: it can be chosen before the first table alone.
+        connection.pragma_update(None, "auto_vacuum", "INCREMENTAL").map_err(failed)?;
+    }
+    let synchronous = match durability {
+        Durability::Full => "FULL",
+        Durability::Process => "NORMAL",
+    };
+    connection
+        .pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get::<_, String>(0))
+        .and_then(|_| connection.pragma_update(None, "synchronous", synchronous))
+        .map_err(failed)?;
+    Ok(connection)
+}
+
+/// Compares what opens with what was acknowledged, before anything is changed.
+pub(super) fn compare(
+    connection: &Connection,
+    path: &Path,
+    files: Files,
+    durability: Durability,
+) -> Result<(HeadFile, Vec<String>), LedgerError> {
+    let newest = match schema::version(connection)? {
+        0 => BatchRow::START,
+        found if found > schema::SCHEMA_VERSION => {
+            return Err(LedgerError::NewerSchema { found, known: schema::SCHEMA_VERSION });
+        }
+        _ => link::newest(connection)?,
+    };
+    let found = files.compare(path, connection, &newest, durability)?;
+    // What is in the write-ahead log is what was acknowledged: it may be moved into the file from here on.
+    connection
+        .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)
+        .map_err(LedgerError::sqlite("opening"))?;
+    Ok(found)
+}
+
+/// Brings the schema up to date and raises the epoch, unless the ledger is for newer builds only.
+pub(super) fn take_over(connection: &mut Connection) -> Result<i64, LedgerError> {
+    let failed = "taking over the ledger";
+    let transaction = connection
+        .transaction_with_behavior(TransactionBehavior::Immediate)
+        .map_err(LedgerError::sqlite(failed))?;
+    schema::migrate(&transaction)?;
+    reached(Point::SchemaChanged);
+    for (kind, version) in kinds(&transaction)? {
+        if !Event::kinds().any(|(known, up_to)| known == kind && i64::from(up_to) >= version) {
+            return Err(LedgerError::NewerEvents { kind, version });
+        }
+    }
+    transaction
+        .execute("UPDATE meta SET value = value + 1 WHERE key = 'writer_epoch'", [])
+        .map_err(LedgerError::sqlite(failed))?;
+    let epoch = epoch(&transaction)?;
+    transaction.commit().map_err(LedgerError::sqlite(failed))?;
+    Ok(epoch)
+}
+
+pub(super) fn epoch(connection: &Connection) -> Result<i64, LedgerError> {
+    connection
+        .prepare_cached("SELECT value FROM meta WHERE key = 'writer_epoch'")
+        .and_then(|mut statement| statement.query_row([], |row| row.get(0)))
+        .map_err(LedgerError::sqlite("reading the writer's epoch"))
+}
+
+pub(super) fn kinds(connection: &Connection) -> Result<BTreeMap<String, i64>, LedgerError> {
+    let mut statement =
+        connection.prepare("SELECT kind, v FROM kinds").map_err(LedgerError::sqlite("reading the kinds"))?;
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
+    rows.and_then(Iterator::collect).map_err(LedgerError::sqlite("reading the kinds"))
+}

@@ -1,0 +1,495 @@
+//! What a start reads: which agents there are, and each of them as its newest snapshot and the records after
+//! it. The time that takes does not depend on how much happened before.
+
+use holon_core::agent::budget::Account;
+use holon_core::host::Accounts;
+use holon_core::lifecycle::Status;
+use holon_core::snapshot::{AgentSnapshot, SnapshotError};
+use holon_core::{AgentId, EventSeq, Record, StepSeq, Wall};
+use holon_platform::build;
+use rusqlite::{Connection, OptionalExtension, Row};
+
+use super::error::{LedgerError, Position};
+use super::packed::Kept;
+use super::read::Reader;
+use super::row::{RECORD_COLUMNS, StoredRecord, stored};
+use super::schema;
+use crate::store::{AgentRow, LedgerReader, Restored};
+
+/// Records that are read at once.
+const PAGE: usize = 512;
+
+/// Records of one agent in their order, read page by page; ends after the first error.
+#[derive(Debug)]
+pub struct Records<'a> {
+    reader: &'a Reader,
+    agent: AgentId,
+    next: i64,
+    through: i64,
+    /// Of those that were read, roughly.
+    bytes: usize,
+    page: std::vec::IntoIter<StoredRecord>,
+}
+
+impl LedgerReader for Reader {
+    type Error = LedgerError;
+
+    fn last_step(&self) -> Result<StepSeq, LedgerError> {
+        let sql = "SELECT through_step FROM batches ORDER BY batch DESC LIMIT 1";
+        let step = self
+            .read(|connection| connection.query_row(sql, [], |row| row.get::<_, i64>(0)).optional())
+            .map_err(LedgerError::unreadable(Position::default()))?;
+        Ok(StepSeq(u64::try_from(step.unwrap_or(0)).unwrap_or(0)))
+    }
+
+    fn each_agent(&self, mut each: impl FnMut(AgentRow)) -> Result<(), LedgerError> {
+        self.read(|connection| rows_of_agents(connection, &mut each))
+    }
+
+    fn newest_record(&self) -> Result<Option<Wall>, LedgerError> {
+        let sql = "SELECT at FROM records ORDER BY position DESC LIMIT 1";
+        self.read(|connection| connection.query_row(sql, [], |row| row.get(0)).optional())
+            .map(|at| at.map(Wall))
+            .map_err(LedgerError::unreadable(Position::default()))
+    }
+
+    fn accounts(&self) -> Result<Accounts, LedgerError> {
+        let mut accounts = Accounts::default();
+        self.read(|connection| each_account(connection, &mut |_, account| accounts.add_absent(&account)))?;
+        Ok(accounts)
+    }
+
+    fn load(&self, agent: &AgentId) -> Result<Restored, LedgerError> {
+        let last = self.last_event(agent)?;
+        let (found, unusable) = self.read(|connection| newest_snapshot(connection, agent, last))?;
+        let (snapshot, state_bytes) = found.map_or((None, 0), |(snapshot, bytes)| (Some(snapshot), bytes));
+        let after = snapshot.as_ref().map_or(EventSeq(0), |snapshot| snapshot.agent.event_seq);
+        let mut records = self.records(agent, after, last)?;
+        let tail = records.by_ref().collect::<Result<_, _>>()?;
+        Ok(Restored { snapshot, state_bytes, tail, tail_bytes: records.bytes, unusable })
+    }
+
+    fn each_record(
+        &self,
+        agent: &AgentId,
+        through: EventSeq,
+        mut each: impl FnMut(Record),
+    ) -> Result<(), LedgerError> {
+        for record in self.records(agent, EventSeq(0), through)? {
+            each(record?);
+        }
+        Ok(())
+    }
+}
+
+impl Reader {
+    /// All agents, in the order of their names.
+    pub fn agents(&self) -> Result<Vec<AgentRow>, LedgerError> {
+        self.read(agent_rows)
+    }
+
+    /// The records after one event through another. A record that is missing in between is an error.
+    pub fn records(
+        &self,
+        agent: &AgentId,
+        after: EventSeq,
+        through: EventSeq,
+    ) -> Result<Records<'_>, LedgerError> {
+        let (next, through) = (stored(after.0)?.saturating_add(1), stored(through.0)?);
+        Ok(Records {
+            reader: self,
+            agent: agent.clone(),
+            next,
+            through,
+            bytes: 0,
+            page: Vec::new().into_iter(),
+        })
+    }
+
+    /// The last event of an agent, as its row and its log agree on.
+    pub fn last_event(&self, agent: &AgentId) -> Result<EventSeq, LedgerError> {
+        let sql = "SELECT (SELECT event_seq FROM agents WHERE agent = ?1),
+            (SELECT max(event_seq) FROM records WHERE agent = ?1)";
+        let ends = self.read(|connection| {
+            let ends = |row: &Row<'_>| Ok((row.get::<_, Option<i64>>(0)?, row.get::<_, Option<i64>>(1)?));
+            connection.query_row(sql, [agent.as_str()], ends)
+        });
+        let at = |event_seq| Position::event(agent.as_str(), event_seq, None);
+        let (last, stored) = match ends.map_err(LedgerError::unreadable(at(0)))? {
+            (None, None) => return Err(LedgerError::NoAgent { agent: agent.as_str().to_owned() }),
+            (None, Some(_)) => return Err(LedgerError::damaged(at(1), "the agent has a log, but no row")),
+            (Some(last), stored) => (last, stored.unwrap_or(0)),
+        };
+        if stored != last {
+            let problem = format!("the log ends at event {stored}, the agent's row says {last}");
+            return Err(LedgerError::damaged(at(stored.min(last).saturating_add(1)), problem));
+        }
+        u64::try_from(last).map(EventSeq).map_err(|error| LedgerError::damaged(at(last), error))
+    }
+}
+
+impl Iterator for Records<'_> {
+    type Item = Result<Record, LedgerError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.next > self.through {
+            return None;
+        }
+        let record = self.read_next();
+        if record.is_ok() {
+            self.next += 1;
+        } else {
+            self.through = 0;
+        }
+        Some(record)
+    }
+}
+
+impl Records<'_> {
+    fn read_next(&mut self) -> Result<Record, LedgerError> {
+        let stored = match self.page.next() {
+            Some(stored) => stored,
+            None => {
+                self.page = self.read_page()?.into_iter();
+                self.page.next().ok_or_else(|| self.missing())?
+            }
+        };
+        if stored.row.event_seq != self.next {
+            return Err(self.missing());
+        }
+        self.bytes += stored.row.bytes();
+        stored.decode()
+    }
+
+    fn missing(&self) -> LedgerError {
+        LedgerError::damaged(Position::event(self.agent.as_str(), self.next, None), "the record is missing")
+    }
+
+    fn read_page(&self) -> Result<Vec<StoredRecord>, LedgerError> {
+        let sql = format!(
+            "SELECT {RECORD_COLUMNS} FROM records WHERE agent = ?1 AND event_seq BETWEEN ?2 AND ?3
+             ORDER BY event_seq LIMIT {PAGE}"
+        );
+        let mut page = Vec::new();
+        // A row that SQLite can't give is the one after those that it gave.
+        let unreadable = |read: usize| {
+            let event_seq = self.next.saturating_add(i64::try_from(read).unwrap_or(0));
+            LedgerError::unreadable(Position::event(self.agent.as_str(), event_seq, None))
+        };
+        self.reader.read(|connection| {
+            let mut statement = connection.prepare_cached(&sql).map_err(unreadable(0))?;
+            let rows =
+                statement.query_map((self.agent.as_str(), self.next, self.through), StoredRecord::read);
+            for row in rows.map_err(unreadable(0))? {
+                match row {
+                    Ok(row) => page.push(row),
+                    Err(error) if page.is_empty() => return Err(unreadable(0)(error)),
+                    // What was read is good; the next page begins with what is not.
+                    Err(_) => break,
+                }
+            }
+            Ok(page)
+        })
+    }
+}
+
+/// The newest that can be used, with the bytes of its text, and those that can't.
+type Snapshots = (Option<(AgentSnapshot, usize)>, Vec<(EventSeq, SnapshotError)>);
+
+fn newest_snapshot(
+    connection: &Connection,
+    agent: &AgentId,
+    last: EventSeq,
+) -> Result<Snapshots, LedgerError> {
+    let at = || Position::event(agent.as_str(), 0, None);
+    let columns = Kept::columns(connection)?;
+    let sql = format!("SELECT event_seq, {columns} FROM snapshots WHERE agent = ?1 ORDER BY event_seq DESC");
+    let mut statement = connection.prepare_cached(&sql).map_err(LedgerError::unreadable(at()))?;
+    let mut rows = statement.query([agent.as_str()]).map_err(LedgerError::unreadable(at()))?;
+    let mut unusable = Vec::new();
+    while let Some(row) = rows.next().map_err(LedgerError::unreadable(at()))? {
+        let event_seq =
+            EventSeq(row.get::<_, i64>(0).ok().and_then(|seq| u64::try_from(seq).ok()).unwrap_or(0));
+        match usable(row, agent, event_seq) {
+            Ok(found) if event_seq <= last => return Ok((Some(found), unusable)),
+            Ok(_) => unusable.push((event_seq, SnapshotError::Damaged("it is ahead of the log".into()))),
+            Err(error) => unusable.push((event_seq, error)),
+        }
+    }
+    Ok((None, unusable))
+}
+
+fn usable(
+    row: &Row<'_>,
+    agent: &AgentId,
+    event_seq: EventSeq,
+) -> Result<(AgentSnapshot, usize), SnapshotError> {
+    let kept = Kept::read(row, 1).map_err(|error| SnapshotError::Damaged(error.to_string()))?;
+    let state = kept.text()?;
+    let snapshot = AgentSnapshot::decode(&state)?;
+    if snapshot.build != build::id() {
+        return Err(SnapshotError::Build { got: snapshot.build });
+    }
+    if snapshot.agent.id == *agent && snapshot.agent.event_seq == event_seq {
+        return Ok((snapshot, state.len()));
+    }
+    Err(SnapshotError::Damaged("it is filed under another agent or event".into()))
+}
+
+/// What agents have spent, those who have spent nothing left out.
+pub(super) fn accounts_of(connection: &Connection) -> Result<Vec<(AgentId, Account)>, LedgerError> {
+    let mut accounts = Vec::new();
+    each_account(connection, &mut |agent, account| accounts.push((agent, account)))?;
+    Ok(accounts)
+}
+
+fn each_account(connection: &Connection, each: &mut dyn FnMut(AgentId, Account)) -> Result<(), LedgerError> {
+    let sql = "SELECT agent, account FROM agents WHERE account IS NOT NULL ORDER BY agent";
+    let failed = || LedgerError::unreadable(Position::default());
+    let mut statement = connection.prepare(sql).map_err(failed())?;
+    let mut rows = statement.query([]).map_err(failed())?;
+    while let Some(row) = rows.next().map_err(failed())? {
+        let (name, json): (String, String) = (row.get(0).map_err(failed())?, row.get(1).map_err(failed())?);
+        let at = || Position::event(&name, 0, None);
+        let agent = AgentId::new(&name).map_err(|error| LedgerError::damaged(at(), error))?;
+        let account = serde_json::from_str(&json).map_err(|error| LedgerError::damaged(at(), error))?;
+        each(agent, account);
+    }
+    Ok(())
+}
+
+pub(super) fn agent_rows(connection: &Connection) -> Result<Vec<AgentRow>, LedgerError> {
+    let mut agents = Vec::new();
+    rows_of_agents(connection, &mut |row| agents.push(row))?;
+    Ok(agents)
+}
+
+fn rows_of_agents(connection: &Connection, each: &mut dyn FnMut(AgentRow)) -> Result<(), LedgerError> {
+    let sql = if schema::version(connection)? < schema::CHILDREN {
+        "SELECT agent, event_seq, status, next_deadline, open_work, 0, 0 FROM agents ORDER BY agent"
+    } else {
+        "SELECT agent, event_seq, status, next_deadline, open_work, private, archived FROM agents ORDER BY agent"
+    };
+    let failed = || LedgerError::unreadable(Position::default());
+    let mut statement = connection.prepare(sql).map_err(failed())?;
+    let mut rows = statement.query([]).map_err(failed())?;
+    while let Some(row) = rows.next().map_err(failed())? {
+        each(agent_row(row)?);
+    }
+    Ok(())
+}
+
+pub(super) fn agent_row(row: &Row<'_>) -> Result<AgentRow, LedgerError> {
+    let name: String = row.get(0).map_err(LedgerError::unreadable(Position::default()))?;
+    let at = || Position::event(&name, 0, None);
+    let number = |column: usize| -> Result<u64, LedgerError> {
+        let number = row.get::<_, i64>(column).map_err(LedgerError::unreadable(at()))?;
+        u64::try_from(number).map_err(|error| LedgerError::damaged(at(), error))
+    };
+    let status: String = row.get(2).map_err(LedgerError::unreadable(at()))?;
+    let status = Status::ALL.iter().find(|known| known.name() == status);
+    let deadline = row.get::<_, Option<i64>>(3).map_err(LedgerError::unreadable(at()))?;
+    Ok(AgentRow {
+        agent: AgentId::new(&name).map_err(|error| LedgerError::damaged(at(), error))?,
+        event_seq: EventSeq(number(1)?),
+        status: *status.ok_or_else(|| LedgerError::damaged(at(), "the agent's status is unknown"))?,
+        next_deadline: deadline.map(Wall),
+        open_work: number(4)?,
+        private: number(5)? > 0,
+        archived: number(6)? > 0,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Home, id};
+    use super::*;
+
+    fn event_count(home: &Home) -> u64 {
+        home.reader().last_event(&id("main")).unwrap().0
+    }
+
+    #[test]
+    fn what_is_restored_is_what_was() {
+        let home = Home::new();
+        let mut world = home.start();
+        world.create("main");
+        world.create("other");
+        world.prompt("main", &"a long prompt ".repeat(100));
+        world.prompt("other", "a short one");
+        world.snapshot("main");
+        world.prompt("main", "once more");
+        let before: Vec<_> = ["main", "other"].map(|name| world.host.snapshot(&id(name)).unwrap()).into();
+        let last_step = world.reader.last_step().unwrap();
+        world.ledger.close().unwrap();
+
+        let world = home.start();
+        let after: Vec<_> = ["main", "other"].map(|name| world.host.snapshot(&id(name)).unwrap()).into();
+        assert_eq!(before, after);
+        assert!(world.reader.last_step().unwrap() > last_step);
+        let restored = world.reader.load(&id("main")).unwrap();
+        assert!(restored.snapshot.is_some() && !restored.tail.is_empty());
+        let rows = world.reader.agents().unwrap();
+        let live: Vec<_> = before.iter().map(|snapshot| AgentRow::of(&snapshot.agent)).collect();
+        assert_eq!(rows, live);
+        assert!(rows.iter().all(|row| row.open_work == 0));
+    }
+
+    #[test]
+    fn a_snapshot_that_is_no_good_gives_way_to_the_older_one_and_then_to_the_log() {
+        let home = Home::new();
+        let mut world = home.start();
+        world.create("main");
+        for turn in 0..4 {
+            world.prompt("main", &format!("turn {turn}"));
+            world.snapshot("main");
+        }
+        let state = world.host.snapshot(&id("main")).unwrap();
+        world.ledger.close().unwrap();
+        let reader = home.reader();
+        let fold = |restored: Restored| {
+            let mut host =
+                holon_core::Host::new(home.start().host.config().clone(), holon_core::Seed(7)).unwrap();
+            host.admit(restored.snapshot, restored.tail).unwrap();
+            host.snapshot(&id("main")).unwrap()
+        };
+        let whole = reader.load(&id("main")).unwrap();
+        assert!(whole.tail.is_empty());
+        assert_eq!(fold(whole), state);
+
+        home.vandal(
+            "UPDATE snapshots SET packed = CAST(substr(packed, 1, 90) || x'00' || substr(packed, 92) AS BLOB)
+            WHERE event_seq = (SELECT max(event_seq) FROM snapshots)",
+        );
+        let older = reader.load(&id("main")).unwrap();
+        assert_eq!(older.unusable.len(), 1);
+        assert!(older.snapshot.is_some() && !older.tail.is_empty());
+        assert_eq!(fold(older), state);
+
+        home.vandal("DELETE FROM snapshots WHERE event_seq = (SELECT max(event_seq) FROM snapshots)");
+        let snapshots = "UPDATE snapshots SET hash = zeroblob(32)";
+        home.vandal(snapshots);
+        let log = reader.load(&id("main")).unwrap();
+        assert!(log.snapshot.is_none());
+        assert_eq!(log.unusable.len(), 1, "only two are kept");
+        assert_eq!(log.tail.len() as u64, event_count(&home));
+        assert_eq!(fold(log), state);
+    }
+
+    #[test]
+    fn a_state_is_compressed_and_one_that_an_earlier_build_stored_as_text_is_read() {
+        let home = Home::new();
+        let mut world = home.start();
+        world.create("main");
+        (0..40).for_each(|turn| world.prompt("main", &format!("turn {turn}")));
+        world.snapshot("main");
+        world.ledger.close().unwrap();
+        let (state, restored) = (home.state("main"), home.reader().load(&id("main")).unwrap());
+        let sizes = "SELECT length(state), length(packed) FROM snapshots";
+        let size = home.reader().read(|connection| {
+            connection.query_row(sizes, [], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)))
+        });
+        let (as_text, packed) = size.unwrap();
+        let packed = usize::try_from(packed).unwrap();
+        assert!(as_text == 0 && packed * 4 < state.len(), "{packed} of {}", state.len());
+        assert_eq!(restored.state_bytes, state.len());
+        home.store_as_text(&state);
+        let older = home.reader().load(&id("main")).unwrap();
+        assert_eq!((older.snapshot, older.state_bytes), (restored.snapshot, state.len()));
+        // A schema that has no such column is not changed by those who only read.
+        home.vandal("ALTER TABLE snapshots DROP COLUMN packed; PRAGMA user_version = 5");
+        let reader = home.reader();
+        assert_eq!(reader.load(&id("main")).unwrap().state_bytes, state.len());
+        assert_eq!(super::super::verify(&reader, &mut |_| Ok(())).unwrap().snapshots, 1);
+        let mut world = home.start();
+        world.prompt("main", "it goes on");
+        world.snapshot("main");
+        assert_eq!(super::super::verify(&world.reader, &mut |_| Ok(())).unwrap().snapshots, 2);
+    }
+
+    #[test]
+    fn what_is_restored_says_how_much_was_read() {
+        let home = Home::with_turns(4);
+        let restored = home.reader().load(&id("main")).unwrap();
+        let payload = home.reader().read(|connection| {
+            connection.query_row("SELECT sum(length(CAST(payload AS BLOB))) FROM records", [], |row| {
+                row.get::<_, i64>(0)
+            })
+        });
+        let payload = usize::try_from(payload.unwrap()).unwrap();
+        assert_eq!(restored.tail_bytes, payload + restored.tail.len() * super::super::row::ROW_BYTES);
+        assert_eq!(restored.state_bytes, 0);
+    }
+
+    #[test]
+    fn damage_is_named_with_its_position_and_not_skipped() {
+        for (sql, problem) in [
+            (
+                "UPDATE records SET payload = replace(payload, '/work', '/wor_') WHERE event_seq = 1",
+                "not what was written",
+            ),
+            ("UPDATE records SET at = at + 1 WHERE event_seq = 1", "not what was written"),
+            ("UPDATE records SET payload = CAST(x'7bff' AS TEXT) WHERE event_seq = 1", "event 1"),
+            ("DELETE FROM records WHERE event_seq = 1", "missing"),
+            ("UPDATE records SET agent = 'mein' WHERE event_seq = 1", "missing"),
+        ] {
+            let home = Home::with_turns(1);
+            home.vandal(sql);
+            let error = home.reader().load(&id("main")).unwrap_err();
+            let LedgerError::Damaged { at, .. } = &error else { panic!("{sql}: {error}") };
+            assert_eq!((at.agent.as_deref(), at.event_seq), (Some("main"), Some(1)), "{sql}");
+            assert!(error.to_string().contains(problem), "{sql}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_log_without_its_end_is_damaged() {
+        let home = Home::with_turns(1);
+        let last = event_count(&home);
+        home.vandal(&format!("DELETE FROM records WHERE event_seq = {last}"));
+        let error = home.reader().load(&id("main")).unwrap_err();
+        assert!(error.to_string().contains(&format!("event {last}")), "{error}");
+    }
+
+    #[test]
+    fn what_a_newer_build_wrote_is_told_apart_from_damage() {
+        for change in ["kind = 'agent_dreamt'", "v = 99"] {
+            let home = Home::with_turns(1);
+            home.vandal(&format!("UPDATE records SET {change} WHERE event_seq = 3"));
+            let reader = home.reader();
+            let sum = reader.read(|connection| {
+                let sql = format!("SELECT {RECORD_COLUMNS} FROM records WHERE event_seq = 3");
+                connection.query_row(&sql, [], StoredRecord::read)
+            });
+            let sum = super::super::row::sum(&sum.unwrap().row.hash());
+            home.vandal(&format!("UPDATE records SET sum = {sum} WHERE event_seq = 3"));
+            let error = reader.load(&id("main")).unwrap_err();
+            assert!(matches!(&error, LedgerError::Newer { at, .. } if at.event_seq == Some(3)), "{error}");
+        }
+    }
+
+    #[test]
+    fn records_are_read_in_pages_without_a_gap() {
+        let home = Home::with_turns(60);
+        let reader = home.reader();
+        let last = reader.last_event(&id("main")).unwrap();
+        assert!(last.0 > PAGE as u64);
+        let read: Vec<_> =
+            reader.records(&id("main"), EventSeq(3), last).unwrap().map(|record| record.unwrap()).collect();
+        assert!(read.iter().map(|record| record.event_seq.0).eq(4..=last.0));
+    }
+
+    #[test]
+    fn a_log_without_its_row_is_damage() {
+        let home = Home::with_turns(1);
+        home.vandal("DELETE FROM agents");
+        let error = home.reader().load(&id("main")).unwrap_err();
+        assert!(error.to_string().contains("no row"), "{error}");
+    }
+
+    #[test]
+    fn an_agent_that_is_not_there_is_named() {
+        let error = Home::with_turns(0).reader().load(&id("nobody")).unwrap_err();
+        assert!(matches!(error, LedgerError::NoAgent { .. }), "{error}");
+    }
+}

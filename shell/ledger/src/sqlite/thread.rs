@@ -1,0 +1,172 @@
+//! The writing thread: it performs what the [`Queue`] says.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use holon_core::Durable;
+use holon_text::Texts;
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::append::Ledger;
+use super::batch::Batch;
+use super::error::{AppendError, LedgerError};
+use super::packed::Packed;
+use super::reserve::Reserve;
+use crate::load::Load;
+use crate::queue::{self, Queue, Turn};
+use crate::quiet::Tidied;
+use crate::report::{Holders, Message};
+
+/// Without a batch for so long, the disk is tidied.
+const TIDY_AFTER: Duration = Duration::from_millis(if QUICK { 300 } else { 5_000 });
+const QUICK: bool = cfg!(any(test, feature = "crash-points"));
+
+/// What the thread writes to; a ledger, but in tests.
+pub(super) trait Disk: Send + 'static {
+    fn append(&mut self, batch: &Batch) -> Result<Durable, AppendError>;
+    fn tend(&mut self) -> Result<(), LedgerError>;
+    fn close(self) -> Result<(), LedgerError>;
+    /// Writes states of agents without a batch.
+    fn keep(&mut self, _packed: &[Packed]) -> Result<(), AppendError> {
+        Ok(())
+    }
+    /// Nobody has written for a while.
+    fn tidy(&mut self) -> Result<Tidied, LedgerError> {
+        Ok(Tidied::Done)
+    }
+    /// Who has it locked.
+    fn holders(&self) -> Holders {
+        Holders::default()
+    }
+}
+
+impl Disk for Ledger {
+    fn append(&mut self, batch: &Batch) -> Result<Durable, AppendError> {
+        self.append(batch)
+    }
+
+    fn tend(&mut self) -> Result<(), LedgerError> {
+        self.tend()
+    }
+
+    fn close(self) -> Result<(), LedgerError> {
+        self.close()
+    }
+
+    fn keep(&mut self, packed: &[Packed]) -> Result<(), AppendError> {
+        self.keep(packed)
+    }
+
+    fn tidy(&mut self) -> Result<Tidied, LedgerError> {
+        Self::tidy(self)
+    }
+
+    fn holders(&self) -> Holders {
+        self.holders()
+    }
+}
+
+/// Everything that the thread has.
+pub(super) struct Thread<D> {
+    disk: D,
+    reserve: Reserve,
+    texts: Texts,
+    inbox: Receiver<Batch>,
+    outbox: UnboundedSender<Message<LedgerError>>,
+    queue: Queue<Batch, LedgerError>,
+}
+
+impl<D: Disk> Thread<D> {
+    pub(super) fn new(
+        disk: D,
+        reserve: Reserve,
+        texts: Texts,
+        inbox: Receiver<Batch>,
+        outbox: UnboundedSender<Message<LedgerError>>,
+    ) -> Self {
+        Self { disk, reserve, texts, inbox, outbox, queue: Queue::new(Load::GROUP, TIDY_AFTER) }
+    }
+
+    pub(super) fn run(mut self) -> Result<(), LedgerError> {
+        match self.write_all() {
+            Ok(()) => self.disk.close(),
+            Err(error) => {
+                self.queue.failed(error);
+                self.report();
+                Err(LedgerError::WriterEnded)
+            }
+        }
+    }
+
+    fn write_all(&mut self) -> Result<(), LedgerError> {
+        self.queue.begin(&mut self.reserve)?;
+        loop {
+            self.inbox.try_iter().for_each(|batch| self.queue.push(batch));
+            let turn = self.queue.turn();
+            self.report();
+            match turn {
+                Turn::Append(group) => self.write(group)?,
+                Turn::Mend => self.queue.mend(&mut self.reserve)?,
+                Turn::Tidy(states) => {
+                    self.keep(&states)?;
+                    let tidied = self.disk.tidy()?;
+                    self.queue.tidied(tidied);
+                }
+                Turn::Wait(pause) => self.wait(pause),
+                Turn::End(states) => return self.keep(&states),
+            }
+        }
+    }
+
+    fn wait(&mut self, pause: Option<Duration>) {
+        let batch = match pause {
+            Some(pause) => self.inbox.recv_timeout(pause),
+            None => self.inbox.recv().map_err(RecvTimeoutError::from),
+        };
+        match batch {
+            Ok(batch) => self.queue.push(batch),
+            Err(RecvTimeoutError::Timeout) => self.queue.waited(),
+            Err(RecvTimeoutError::Disconnected) if self.queue.is_closed() => {
+                // Nobody sends any more, and the disk is still full.
+                std::thread::sleep(pause.unwrap_or_default());
+                self.queue.waited();
+            }
+            Err(RecvTimeoutError::Disconnected) => self.queue.close(),
+        }
+    }
+
+    fn write(&mut self, group: Batch) -> Result<(), LedgerError> {
+        let result = self.disk.append(&group);
+        if result.is_ok() {
+            self.texts.stored(group.contents.keys().copied());
+        }
+        let durable = result.is_ok();
+        let result = result.map_err(|error| match error {
+            AppendError::Full => queue::AppendError::Full,
+            AppendError::Locked => queue::AppendError::Locked { by: self.disk.holders() },
+            AppendError::Fatal(error) => queue::AppendError::Fatal(error),
+        });
+        let appended = self.queue.appended(group, result, &mut self.reserve);
+        self.report();
+        appended?;
+        if durable { self.disk.tend() } else { Ok(()) }
+    }
+
+    /// States that no batch came for. Where they can't be written now, they are not needed: the log is there.
+    fn keep(&mut self, states: &[Packed]) -> Result<(), LedgerError> {
+        if states.is_empty() {
+            return Ok(());
+        }
+        match self.disk.keep(states) {
+            Ok(()) | Err(AppendError::Full | AppendError::Locked) => Ok(()),
+            Err(AppendError::Fatal(error)) => Err(error),
+        }
+    }
+
+    /// A driver that is gone needs no report.
+    fn report(&mut self) {
+        for message in self.queue.take_messages() {
+            self.outbox.send(message).unwrap_or_default();
+        }
+    }
+}
