@@ -14,7 +14,6 @@ pub mod events;
 pub mod home;
 pub mod http;
 pub mod live;
-mod nearest;
 #[cfg(test)]
 mod network;
 pub mod perform;

@@ -49,8 +49,6 @@ impl LiveText {
 
     /// Shows what is redacted already.
     pub fn show(&self, piece: String) {
-        if !piece.is_empty() {
-            self.sink.send(Live::Text { agent: self.agent.clone(), op: self.op, piece });
-        }
+        self.sink.send(Live::Text { agent: self.agent.clone(), op: self.op, piece });
     }
 }

@@ -7,6 +7,7 @@ use holon_core::event::TurnFact;
 use holon_core::event::turn::{AssistantRoundRecorded, ToolExecuted, ToolExecutionFailed};
 use holon_core::model::Block;
 use holon_core::tool::ToolErrorKind;
+use holon_text::time;
 
 use crate::present;
 use crate::screen::Tone;
@@ -123,7 +124,7 @@ impl Steps {
 
 /// How long something took, where that is worth a word.
 fn took(duration: Millis) -> String {
-    if duration < NOTICEABLE { String::new() } else { format!(" ({})", present::duration(duration)) }
+    if duration < NOTICEABLE { String::new() } else { format!(" ({})", time::duration(duration)) }
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use holon_core::event::operation::OpKind;
 use holon_core::event::{Event, OperationFact, TurnFact};
 use holon_core::{Millis, Now, Record};
+use holon_text::time;
 
 use super::steps::Steps;
 use crate::present;
@@ -93,19 +94,19 @@ impl Waiting {
     pub(super) fn line(&self, now: Now, began: Now, partial: &Partial) -> String {
         let since = |earlier: Now| now.mono.since(earlier.mono);
         let waited = since(self.since);
-        let for_long = if waited.0 < 2_000 { String::new() } else { format!(" {}", present::clock(waited)) };
+        let for_long = if waited.0 < 2_000 { String::new() } else { format!(" {}", time::clock(waited)) };
         let what = match &self.what {
             What::Instructions => format!("reading the instructions{for_long}"),
             What::Model if partial.tail.is_empty() => format!("waiting for the model{for_long}"),
             What::Model => present::one_line_from_end(&partial.tail),
             What::Backoff(wait) => {
                 let left = Millis(wait.0.saturating_sub(waited.0).div_ceil(1_000) * 1_000);
-                format!("next attempt in {}", present::clock(left))
+                format!("next attempt in {}", time::clock(left))
             }
             What::Call(title) => format!("{title}{for_long}"),
             What::End => "finishing".to_owned(),
         };
-        format!("{} {what}", present::clock(since(began)))
+        format!("{} {what}", time::clock(since(began)))
     }
 }
 

@@ -1,5 +1,8 @@
 //! `holon demo`: the whole loop without a network or a key.
 
+#[cfg(test)]
+mod tests;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -9,6 +12,7 @@ use holon_core::model::ModelRef;
 use holon_core::replay::{Again, AuditReport};
 use holon_core::view::RunVerdict;
 use holon_core::{AgentId, Config, Millis, Record};
+use holon_models::{Providers, built_in};
 use holon_platform::{Environment, build, entropy};
 use serde_json::json;
 
@@ -22,7 +26,6 @@ use crate::driver::Observer;
 use crate::home::Home;
 use crate::live::LiveSink;
 use crate::perform::CommandSettings;
-use crate::perform::model::{Providers, built_in};
 use crate::present::{Level, Presentation};
 use crate::screen::Screen;
 use crate::settings::CommandVariables;

@@ -7,12 +7,12 @@ use std::path::PathBuf;
 use anyhow::{Context, anyhow};
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
+use holon_text::nearest::did_you_mean;
 use serde_json::json;
 
 use super::Cli;
 use super::exit::Exit;
 use super::output::{self, Failure};
-use crate::nearest::did_you_mean;
 
 #[derive(Debug, Args)]
 pub(super) struct CompletionsArgs {

@@ -3,6 +3,7 @@
 use anyhow::anyhow;
 use holon_core::Config;
 use holon_core::model::ModelRef;
+use holon_models::Providers;
 use holon_platform::Environment;
 use holon_supervise::confine::{Confinement, Unconfinable};
 use holon_text::{Secrets, variables};
@@ -13,7 +14,6 @@ use crate::driver::{Gate, Observer, Start};
 use crate::home::Home;
 use crate::live::LiveSink;
 use crate::perform;
-use crate::perform::model::Providers;
 use crate::perform::tool::CommandEnvironment;
 use crate::settings::credentials::Credentials;
 use crate::settings::providers::Configured;

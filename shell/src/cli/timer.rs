@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 use holon_core::Millis;
 use holon_core::agent::timer::{Misfire, TimerStatus};
 use holon_core::ids::TimerId;
+use holon_text::time;
 use jiff::SignedDuration;
 use serde_json::{Map, Value, json};
 
@@ -101,7 +102,7 @@ async fn list(through: &Through, args: ListArgs) -> Result<Exit, Failure> {
             text(timer, "/timer_id").to_owned(),
             text(timer, "/status").to_owned(),
             or_none(text(timer, "/next_fire_at").chars().take(19).collect()),
-            if every == 0 { "-".to_owned() } else { present::exactly(Millis(every)) },
+            if every == 0 { "-".to_owned() } else { time::exactly(Millis(every)) },
             number(timer, "/fire_count").to_string(),
             or_none(present::one_line(text(timer, "/summary"))),
         ]

@@ -4,7 +4,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
-use reqwest::Url;
+use url::Url;
 
 use super::token::Token;
 use crate::home::Home;

@@ -1,11 +1,11 @@
 //! The files of the configuration, and variables that look like it.
 
 use holon_platform::Environment;
+use holon_text::nearest::nearest;
 
 use super::Finding;
 use crate::daemon::TOKEN_VARIABLE;
 use crate::home::Home;
-use crate::nearest::nearest;
 use crate::settings::credentials::Credentials;
 use crate::settings::{KEYS, Settings, SettingsError};
 

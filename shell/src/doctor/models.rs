@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::Path;
 
+use holon_models::{Credential, ProviderSpec};
 use holon_platform::Environment;
 use holon_text::variables;
 
 use super::Finding;
-use crate::perform::model::provider::{Credential, ProviderSpec};
 use crate::settings::credentials::Credentials;
 use crate::settings::providers::Configured;
 use crate::settings::{Kind, Settings, SettingsError};

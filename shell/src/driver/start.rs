@@ -10,12 +10,12 @@ use holon_core::{Config, Host, Seed};
 use holon_driver::{Engine, Judge, Parts};
 use holon_ledger::Load;
 use holon_ledger::sqlite::{Durability, Ledger, LedgerError, Opened, Writer, text_reader};
+use holon_models::Providers;
 use holon_platform::{build, clock, entropy};
 use holon_text::{Secrets, Texts};
 
 use super::{Driver, DriverError, Gate, Observer, Room};
 use crate::live::LiveSink;
-use crate::perform::model::Providers;
 use crate::perform::{self, Performers};
 use crate::work::Work;
 

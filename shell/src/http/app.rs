@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use holon_core::model::ModelRef;
 use holon_core::{AgentId, EventSeq, Wall};
+use holon_models::Providers;
 use holon_platform::spawn;
 use holon_supervise::confine::Confinement;
 
@@ -17,7 +18,6 @@ use super::shutdown::Shutdown;
 use super::signature::Signatures;
 use crate::events::Hub;
 use crate::home::Home;
-use crate::perform::model::Providers;
 use crate::runtime::Runtime;
 use crate::settings::Access;
 use crate::trigger_address::TriggerAddresses;

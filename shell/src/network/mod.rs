@@ -6,6 +6,7 @@
 mod client;
 mod follower;
 mod half_open;
+mod models;
 mod once;
 mod reset;
 mod server;

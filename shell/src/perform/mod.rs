@@ -5,7 +5,6 @@
 //! written. A patch that is being written is written to its end, so that it stays whole.
 
 pub mod context;
-pub mod model;
 mod task;
 pub mod tool;
 mod work_item;
@@ -20,10 +19,11 @@ use holon_core::agent::workspace::ExecutionBinding;
 use holon_core::effect::{AgentView, TaskWork, ToolCall, WantedWorkspace, WorkView};
 use holon_core::host::Found;
 use holon_core::ids::{TaskId, WorkItemId};
-use holon_core::model::{AttemptFailure, ModelAnswer, ModelRequest, Timing};
+use holon_core::model::ModelRequest;
 use holon_core::outcome::{Certainty, CommandSpec, OpFailure, SupervisorIdentity, ToolOutcome};
 use holon_core::tool::{Receipt, ToolFacts};
-use holon_core::{AgentId, Input, Millis, Now, OpId, Outcome};
+use holon_core::{AgentId, Input, Millis, OpId, Outcome};
+use holon_models::Providers;
 use holon_platform::{clock, spawn};
 use holon_supervise::confine::{self, ConfineError, Confinement, Policy};
 use holon_text::Texts;
@@ -34,7 +34,6 @@ use crate::remains::Remains;
 use crate::trigger_address::TriggerAddresses;
 use crate::work_items;
 use crate::workplace::Search;
-use model::{Failure, Providers, Reply};
 use tool::{CommandEnvironment, Commands, Whose};
 
 /// Everything that performs effects. Cheap to clone.
@@ -222,16 +221,11 @@ impl Performers {
 
     /// Makes one attempt; ends in `Answer` or `AttemptFailed`, within `request.timeout`.
     pub async fn call_model(&self, op: OpId, request: ModelRequest) -> Outcome {
-        let started = clock::now();
         let Inner { texts, providers, live, .. } = &*self.inner;
         let live = LiveText::begin(live.clone(), request.agent.clone(), op);
-        match Box::pin(providers.attempt(texts, &request, live)).await {
-            Ok(Reply { blocks, stop, usage }) => {
-                let joined = model::joined_answer(texts, &request.continues, &blocks);
-                let answer = ModelAnswer { blocks, stop, usage, timing: timing(started), joined };
-                Outcome::Answer { answer }
-            }
-            Err(failure) => Outcome::AttemptFailed { failure: report(texts, failure, timing(started)) },
+        match providers.ask(texts, &request, &|piece| live.show(piece)).await {
+            Ok(answer) => Outcome::Answer { answer },
+            Err(failure) => Outcome::AttemptFailed { failure },
         }
     }
 
@@ -430,29 +424,5 @@ impl Performers {
     fn failed(&self, problem: &str) -> Outcome {
         let message = self.inner.texts.take(problem);
         Outcome::Failed { failure: OpFailure { certainty: Certainty::Definite, message } }
-    }
-}
-
-fn timing(started: Now) -> Timing {
-    let ended = clock::now();
-    // The wall clock may have been set back meanwhile; a timeline never runs backwards.
-    let completed_at = ended.wall.max(started.wall);
-    Timing { started_at: started.wall, completed_at, duration_ms: ended.mono.since(started.mono) }
-}
-
-fn report(texts: &Texts, failure: Failure, timing: Timing) -> AttemptFailure {
-    let diagnostics = failure.diagnostics.map(|mut found| {
-        found.url = found.url.map(|url| texts.brief(&url));
-        found.source_chain = found.source_chain.iter().map(|cause| texts.brief(cause)).collect();
-        *found
-    });
-    AttemptFailure {
-        kind: failure.kind,
-        message: texts.take(&failure.message),
-        retry_after_ms: failure.retry_after_ms.map(Millis),
-        resets_at: failure.resets_at,
-        usage: failure.usage,
-        timing,
-        diagnostics,
     }
 }

@@ -16,7 +16,6 @@ mod scheduling;
 mod task;
 #[cfg(test)]
 mod tests;
-mod time;
 mod timer;
 mod turn;
 mod wait;
@@ -33,7 +32,6 @@ pub use category::Category;
 pub use level::{Level, Visibility};
 pub use line::{files, one_line, one_line_from_end, whole_line};
 pub use task::bytes;
-pub use time::{clock, duration, exactly};
 
 /// A durable event for people.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -6,8 +6,9 @@ use holon_core::event::TaskFact;
 use holon_core::event::task::{
     TaskCause, TaskCreated, TaskInputDelivered, TaskOrigin, TaskResultQueued, TaskStatusUpdated,
 };
+use holon_text::time::duration;
 
-use super::{Category, Told, Visibility, duration};
+use super::{Category, Told, Visibility};
 
 pub(super) fn told(fact: &TaskFact) -> Told {
     let (visibility, summary) = match fact {

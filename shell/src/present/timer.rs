@@ -2,8 +2,9 @@
 
 use holon_core::event::TimerFact;
 use holon_core::event::timer::{TimerCreated, TimerFired, TimerSkipped};
+use holon_text::time::{duration, exactly};
 
-use super::{Category, Told, Visibility, duration, exactly};
+use super::{Category, Told, Visibility};
 
 pub(super) fn told(fact: &TimerFact) -> Told {
     let (visibility, summary) = match fact {

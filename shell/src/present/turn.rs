@@ -8,9 +8,10 @@ use holon_core::event::turn::{
 };
 use holon_core::model::Block;
 use holon_core::price::Amount;
+use holon_text::time::duration;
 
 use super::call::command;
-use super::{Category, Told, Visibility, duration, files, one_line};
+use super::{Category, Told, Visibility, files, one_line};
 
 pub(super) fn told(fact: &TurnFact) -> Told {
     match fact {

@@ -5,8 +5,9 @@ use holon_core::event::WorkFact;
 use holon_core::event::work::{
     StallReason, WorkAuthor, WorkChange, WorkItemWritten, WorkTick, WorkTickQueued,
 };
+use holon_text::time::exactly;
 
-use super::{Category, Told, Visibility, exactly};
+use super::{Category, Told, Visibility};
 
 pub(super) fn told(fact: &WorkFact) -> Told {
     let (visibility, summary) = match fact {

@@ -9,6 +9,7 @@ use holon_core::message::{AdmissionContext, Ingress, Surface};
 use holon_core::model::ModelRef;
 use holon_core::replay::Again;
 use holon_core::{AgentId, Answer, Config, EventSeq, Input, Millis, Reject};
+use holon_models::{Providers, built_in};
 use holon_platform::spawn;
 use holon_text::Secrets;
 use tempfile::TempDir;
@@ -17,7 +18,6 @@ use super::{Ended, Runtime, Unavailable, residents::IDLE};
 use crate::driver::{Driver, Gate, Start};
 use crate::live::LiveSink;
 use crate::perform;
-use crate::perform::model::{Providers, built_in};
 use crate::perform::tool::CommandEnvironment;
 use holon_ledger::sqlite::{Durability, Fork, ForkError, Reader, replay};
 

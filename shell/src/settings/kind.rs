@@ -3,9 +3,9 @@
 use std::net::SocketAddr;
 
 use holon_core::model::ModelRef;
-use reqwest::Url;
 use serde_json::{Value as Json, json};
 use toml_edit::{Array, Value};
+use url::Url;
 
 use super::execution::{FOLDERS, SetVariables, VARIABLES, VariablePattern};
 use super::prices;

@@ -27,6 +27,7 @@ use holon_core::config::ModelWindow;
 use holon_core::model::ModelRef;
 use holon_core::{Config, Millis};
 use holon_platform::Environment;
+use holon_text::nearest::did_you_mean;
 use toml_edit::Value;
 
 pub use edit::{EditError, Editor};
@@ -42,7 +43,6 @@ pub use schema::schema;
 pub use server::{Access, AuthMode, ServerSettings};
 pub use source::SourceError;
 
-use crate::nearest::did_you_mean;
 use crate::perform::CommandSettings;
 use holon_ledger::sqlite::Durability;
 use source::{Leaf, Source};

@@ -3,21 +3,12 @@
 
 use std::collections::BTreeMap;
 
+use holon_models::{Credential, ProviderOptions, ProviderSpec, Providers, TRANSPORTS, Transport, built_in};
 use holon_platform::Environment;
 use holon_text::variables::{self, password};
 
 use super::credentials::Credentials;
 use super::{ProviderSettings, Settings};
-use crate::perform::model::provider::{Credential, ProviderOptions, ProviderSpec, TransportKind};
-use crate::perform::model::{Providers, built_in};
-
-/// Every transport that this version speaks, by the name that it has in the file.
-pub const TRANSPORTS: [(&str, TransportKind); 4] = [
-    ("openai_responses", TransportKind::OpenaiResponses),
-    ("openai_chat_completions", TransportKind::OpenaiChatCompletions),
-    ("anthropic_messages", TransportKind::AnthropicMessages),
-    ("scripted", TransportKind::Scripted),
-];
 
 /// All providers of a runtime.
 #[derive(Debug)]
@@ -88,15 +79,10 @@ impl Build<'_> {
             return Err(format!("it has no transport; {}", set(id, "transport", "openai_chat_completions")));
         };
         let transport = transport(id, name)?;
-        let base_url = match (&changes.base_url, transport) {
-            (Some(base_url), _) => base_url.clone(),
-            (None, TransportKind::Scripted) => String::new(),
-            (
-                None,
-                TransportKind::OpenaiResponses
-                | TransportKind::OpenaiChatCompletions
-                | TransportKind::AnthropicMessages,
-            ) => {
+        let base_url = match &changes.base_url {
+            Some(base_url) => base_url.clone(),
+            None if !transport.has_address() => String::new(),
+            None => {
                 return Err(format!(
                     "it has no address; {}",
                     set(id, "base_url", "http://127.0.0.1:8080/v1")
@@ -162,9 +148,8 @@ impl Build<'_> {
 /// A provider's spec as values of the table of options, for whoever shows them.
 pub fn shown(spec: &ProviderSpec, configured: Option<&ProviderSettings>) -> ProviderSettings {
     let options = &spec.options;
-    let name = TRANSPORTS.iter().find(|(_, kind)| *kind == spec.transport).map(|(name, _)| *name);
     ProviderSettings {
-        transport: name.map(ToOwned::to_owned),
+        transport: Some(spec.transport.name().to_owned()),
         base_url: Some(spec.base_url.clone()).filter(|base_url| !base_url.is_empty()),
         api_key_env: configured.and_then(|configured| configured.api_key_env.clone()),
         credential: configured.and_then(|configured| configured.credential.clone()),
@@ -184,11 +169,11 @@ pub fn shown(spec: &ProviderSpec, configured: Option<&ProviderSettings>) -> Prov
 
 /// The names of all transports, for errors.
 pub fn transports() -> String {
-    TRANSPORTS.map(|(name, _)| name).join(", ")
+    TRANSPORTS.map(Transport::name).join(", ")
 }
 
-fn transport(id: &str, name: &str) -> Result<TransportKind, String> {
-    TRANSPORTS.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind).ok_or_else(|| {
+fn transport(id: &str, name: &str) -> Result<Transport, String> {
+    Transport::named(name).ok_or_else(|| {
         format!(
             "providers.{id}.transport is {name:?}, which this version does not support; it supports {}",
             transports()

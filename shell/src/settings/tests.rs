@@ -1,12 +1,12 @@
 use std::fs;
 
+use holon_models::{Credential, ProviderSpec};
 use holon_platform::Environment;
 use serde_json::{Value as Json, json};
 
 use super::credentials::Credentials;
 use super::providers::Configured;
 use super::*;
-use crate::perform::model::provider::{Credential, ProviderSpec, TransportKind};
 
 fn environment(variables: &[(&str, &str)]) -> Environment {
     Environment::new(variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())))
@@ -241,10 +241,7 @@ fn providers_of_the_file_alone() {
     "#;
     let found = configured(text, &[], "");
     let mine = spec(&found, "mine");
-    assert_eq!(
-        (mine.transport, mine.credential),
-        (TransportKind::OpenaiChatCompletions, Credential::Unneeded)
-    );
+    assert_eq!((mine.transport.name(), mine.credential), ("openai_chat_completions", Credential::Unneeded));
     assert!(found.secrets.contains(&("providers.mine.base_url".into(), "password1".into())));
     assert!(matches!(spec(&found, "keyed").credential, Credential::Missing { .. }));
     assert!(found.unusable["half"].contains("config set providers.half.transport"), "{found:?}");

@@ -1,10 +1,12 @@
 //! Text at the border of the core: short text passes as it is, longer text is kept here by its hash until
 //! the ledger has stored it, and is looked up again when a performer needs it.
 
+pub mod nearest;
 mod scan;
 mod secret_names;
 mod secrets;
 mod shapes;
+pub mod time;
 pub mod trigger_signature;
 pub mod variables;
 

@@ -4,14 +4,14 @@ use std::io::{IsTerminal, Read};
 
 use anyhow::{Context, anyhow};
 use clap::Subcommand;
+use holon_models::Credential;
+use holon_text::nearest::did_you_mean;
 use serde_json::json;
 
 use super::{Place, told};
 use crate::cli::exit::Exit;
 use crate::cli::output::{self, Failure};
 use crate::cli::terminal;
-use crate::nearest::did_you_mean;
-use crate::perform::model::provider::Credential;
 use crate::settings::credentials::{Credentials, check};
 use crate::settings::providers::Configured;
 use crate::settings::{Editor, Kind, is_name};

@@ -2,6 +2,8 @@
 
 use anyhow::anyhow;
 use clap::Subcommand;
+use holon_models::{Credential, ProviderSpec};
+use holon_text::nearest::did_you_mean;
 use serde_json::{Value as Json, json};
 
 use super::flags::OptionFlags;
@@ -9,8 +11,6 @@ use super::{Place, save, told};
 use crate::cli::exit::Exit;
 use crate::cli::hints;
 use crate::cli::output::{self, Failure};
-use crate::nearest::did_you_mean;
-use crate::perform::model::provider::{Credential, ProviderSpec};
 use crate::settings::providers::{Configured, shown};
 use crate::settings::{Editor, Entry, Kind, Origin, Settings, is_name, kind_of};
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use holon_api::OutputPiece;
 use holon_core::Millis;
 use holon_core::agent::task::TaskStatus;
+use holon_text::time;
 use serde_json::{Value, json};
 
 use super::super::exit::Exit;
@@ -14,7 +15,6 @@ use super::super::through::{Through, incomplete, number, text};
 use super::show::exit_status;
 use super::{One, OutputArgs, status_of};
 use crate::client::{Ask, FollowOutput, Written};
-use crate::present;
 
 /// Seconds; more characters, and a longer wait, the runtime refuses.
 pub(super) const LONGEST_WAIT: u32 = 600;
@@ -116,7 +116,7 @@ pub(super) async fn follow(one: &One<'_>, offset: u64, json: bool, ending: &Endi
 pub(super) fn told(one: &One<'_>, task: &Value) {
     let status = exit_status(task).map(|status| format!(", exit status {status}")).unwrap_or_default();
     let took = task.get("duration_ms").map(|_| {
-        let took = present::duration(Millis(number(task, "/duration_ms")));
+        let took = time::duration(Millis(number(task, "/duration_ms")));
         format!(" after {took}")
     });
     let took = took.unwrap_or_default();

@@ -1,6 +1,7 @@
 //! `holon task list` and `holon task status`.
 
 use holon_core::Millis;
+use holon_text::time;
 use serde_json::Value;
 
 use super::super::exit::Exit;
@@ -74,7 +75,7 @@ fn rows(task: &Value) -> Vec<Vec<String>> {
     }
     rows.extend(exit_status(task).map(|status| row("exit status", &status)));
     if task.get("duration_ms").is_some() {
-        rows.push(row("took", &present::duration(Millis(number(task, "/duration_ms")))));
+        rows.push(row("took", &time::duration(Millis(number(task, "/duration_ms")))));
     }
     let failure = text(task, "/failure_artifact/summary");
     rows.extend(Some(failure).filter(|failure| !failure.is_empty()).map(|failure| row("failed by", failure)));

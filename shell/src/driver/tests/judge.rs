@@ -3,6 +3,7 @@
 use holon_core::law::Laws;
 use holon_core::model::ModelRef;
 use holon_core::{Config, EventSeq, Host, Input, Record, ReplyId, Seed, Wall};
+use holon_models::{Providers, built_in};
 
 use holon_driver::Judge;
 use holon_ledger::LedgerReader;
@@ -12,7 +13,6 @@ use holon_ledger::sqlite::testing::{Home, created, id};
 use super::super::{Driver, DriverError, Gate, Start};
 use crate::live::LiveSink;
 use crate::perform;
-use crate::perform::model::{Providers, built_in};
 use crate::perform::tool::CommandEnvironment;
 use holon_text::Secrets;
 

@@ -12,13 +12,13 @@ use holon_core::message::{AdmissionContext, Idempotency, Ingress, Surface};
 use holon_core::model::ModelRef;
 use holon_core::terminal::TurnKind;
 use holon_core::{AgentId, Answer, Config, ContentId, Input, MessageId, Millis, ReplyId};
+use holon_models::{Providers, built_in};
 use holon_text::Secrets;
 use tokio::sync::oneshot;
 
 use super::{DiskFull, Driver, Gate, NoAnswer, Start};
 use crate::live::LiveSink;
 use crate::perform;
-use crate::perform::model::{Providers, built_in};
 use crate::perform::tool::CommandEnvironment;
 use holon_ledger::sqlite::testing::{Home, id};
 use holon_ledger::sqlite::{Durability, Writer};

@@ -6,12 +6,12 @@ use holon_core::AgentId;
 use holon_core::agent::workspace::ExecutionBinding;
 use holon_core::message::{AdmissionContext, Ingress, Surface};
 use holon_core::prompt::{Part, PromptBlock, Stability};
+use holon_models::joined;
 
 use super::super::App;
 use super::super::failure::Failure;
 use super::super::route::{Call, Handled};
 use super::ingress::check_prompt;
-use crate::perform::model::joined;
 
 pub(in super::super) async fn prompt(app: App, call: Call<PreviewPrompt>) -> Handled<DebugPromptReply> {
     let (agent, Json(DebugPrompt { text })) = (call.path.agent_id, call.body);

@@ -1,0 +1,79 @@
+//! What an attempt comes to, before and after it is redacted.
+
+use holon_core::model::{
+    AnswerBlock, AttemptFailure, FailureKind, ProposedCall, StopReason, Timing, TokenUsage,
+    TransportDiagnostics,
+};
+use holon_core::{Millis, Wall};
+use holon_text::Texts;
+use serde_json::Value;
+
+/// Longest arguments that come along with a call, in bytes.
+const INLINE_ARGUMENTS: u64 = 64 << 10;
+
+/// What an attempt brought.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) blocks: Vec<AnswerBlock>,
+    pub(crate) stop: StopReason,
+    pub(crate) usage: TokenUsage,
+}
+
+/// Why an attempt brought nothing. Not redacted yet.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) kind: FailureKind,
+    pub(crate) message: String,
+    pub(crate) retry_after_ms: Option<u64>,
+    /// When a quota says that it will be full again.
+    pub(crate) resets_at: Option<Wall>,
+    /// What it took all the same, where the server says so.
+    pub(crate) usage: Option<TokenUsage>,
+    pub(crate) diagnostics: Option<Box<TransportDiagnostics>>,
+}
+
+impl Failure {
+    pub(crate) fn new(kind: FailureKind, message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self { kind, message, retry_after_ms: None, resets_at: None, usage: None, diagnostics: None }
+    }
+
+    /// Without secrets, as it crosses the border.
+    pub(crate) fn redacted(self, texts: &Texts, timing: Timing) -> AttemptFailure {
+        let diagnostics = self.diagnostics.map(|mut found| {
+            found.url = found.url.map(|url| texts.brief(&url));
+            found.source_chain = found.source_chain.iter().map(|cause| texts.brief(cause)).collect();
+            *found
+        });
+        AttemptFailure {
+            kind: self.kind,
+            message: texts.take(&self.message),
+            retry_after_ms: self.retry_after_ms.map(Millis),
+            resets_at: self.resets_at,
+            usage: self.usage,
+            timing,
+            diagnostics,
+        }
+    }
+}
+
+/// The arguments of a call as text: as a server sends it, perhaps cut off, or any other JSON. Whether that is an
+/// object is the core's to judge, so that the model reads what was wrong with one call and the others run.
+pub(crate) fn arguments(value: Option<&Value>) -> String {
+    match value {
+        None | Some(Value::Null) => "{}".to_owned(),
+        Some(Value::String(json)) => json.clone(),
+        Some(json) => json.to_string(),
+    }
+}
+
+/// A call as it crosses the border.
+pub(crate) fn proposed(texts: &Texts, call_id: String, tool_name: String, json: &str) -> AnswerBlock {
+    let arguments = texts.take_written(json);
+    let small = arguments.content().is_some_and(|content| content.bytes <= INLINE_ARGUMENTS);
+    // Read back rather than copied: what crosses is the redacted text.
+    let inline = if small { texts.resolve(&arguments).ok().map(|whole| whole.to_string()) } else { None };
+    // A name or an id may repeat a secret, too.
+    let (call_id, tool_name) = (texts.redact(&call_id), texts.redact(&tool_name));
+    AnswerBlock::ToolCall(ProposedCall { call_id, tool_name, arguments, inline })
+}

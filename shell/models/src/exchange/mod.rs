@@ -1,0 +1,173 @@
+//! One attempt over HTTP, the same for every protocol: lower, send, and read the answer as one document or as
+//! a stream of events. A protocol says what the request looks like, how events add up to a document, and what
+//! a document means; so a streamed answer and a whole one are read by the same code, and nothing partial is
+//! ever returned.
+
+pub(super) mod classify;
+mod excerpt;
+mod failure;
+mod reported;
+mod sniff;
+#[cfg(test)]
+mod split;
+mod stream;
+#[cfg(test)]
+mod tests;
+pub(super) mod usage;
+mod wait;
+
+use std::marker::PhantomData;
+
+use holon_core::model::{FailureKind, ModelRef, ModelRequest, TokenUsage};
+use holon_text::{TextError, Texts};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
+use serde_json::Value;
+
+use super::answer::{Failure, Reply};
+use super::endpoint::Endpoint;
+use super::http::{Ask, BODY_BYTES, Received, check, post};
+use super::provider::{Attempt, Attempting, Provider};
+use super::registry::ProviderError;
+use super::spec::ProviderSpec;
+pub(super) use reported::ReportedError;
+use sniff::Form;
+pub(super) use stream::Shown;
+
+/// A wire protocol over HTTP.
+pub(crate) trait Protocol: Send + Sync {
+    /// What its answers are called in errors.
+    const NAME: &'static str;
+    type Fold: Fold + Send;
+
+    /// The path of its method, below this path of a base.
+    fn path(base: &str) -> &'static str;
+
+    /// A key as its header carries it.
+    fn credential(key: &str) -> String {
+        format!("Bearer {key}")
+    }
+
+    /// The body of a request: equal requests are equal bytes.
+    fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError>;
+
+    /// Adds the key, and whatever else the protocol wants in the head.
+    fn sign(headers: &mut HeaderMap, key: Option<HeaderValue>) {
+        if let Some(key) = key {
+            headers.insert(AUTHORIZATION, key);
+        }
+    }
+
+    /// What a whole answer means.
+    fn read(texts: &Texts, root: &Value) -> Result<Reply, Malformed>;
+}
+
+/// Adds the events of a stream up to the document that a server would have sent without streaming.
+pub(super) trait Fold: Default {
+    /// Takes an event in; `shown` gets what of it is text for people.
+    fn push(&mut self, name: &str, event: Value, shown: &mut Shown<'_>) -> Result<Flow, Malformed>;
+
+    /// The document; none before the event that ends an answer was seen.
+    fn finish(self) -> Option<Value>;
+}
+
+/// Whether a stream goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Flow {
+    More,
+    Last,
+}
+
+/// What is wrong with an answer that came with a status of success.
+#[derive(Debug)]
+pub(super) enum Malformed {
+    /// The server reports an error although it answered.
+    Reported(ReportedError),
+    Shape(String),
+    /// It ends where the model's context window does, and took so much.
+    TooLong(TokenUsage),
+}
+
+impl Malformed {
+    pub(super) fn shape(problem: &str) -> Self {
+        Self::Shape(problem.to_owned())
+    }
+}
+
+/// What a request is made of.
+pub(super) struct Lowering<'a> {
+    pub(super) texts: &'a Texts,
+    pub(super) request: &'a ModelRequest,
+    pub(super) spec: &'a ProviderSpec,
+}
+
+/// A provider that speaks this protocol.
+pub(crate) struct OverHttp<P>(PhantomData<P>);
+
+impl<P> Default for OverHttp<P> {
+    fn default() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<P: Protocol> Provider for OverHttp<P> {
+    fn check(&self, spec: &ProviderSpec, model: &ModelRef) -> Result<(), ProviderError> {
+        Endpoint::new::<P>(spec, model)?;
+        check(&spec.options).map_err(|problem| {
+            let provider = spec.id.clone();
+            ProviderError::BadOption { provider, problem: problem.to_string() }
+        })
+    }
+
+    fn attempt<'a>(&'a self, attempt: Attempt<'a>) -> Attempting<'a> {
+        Box::pin(exchange::<P>(attempt))
+    }
+}
+
+/// One attempt.
+async fn exchange<P: Protocol>(attempt: Attempt<'_>) -> Result<Reply, Failure> {
+    let Attempt { client, texts, spec, request, show } = attempt;
+    let Endpoint { url, key, spec } = Endpoint::new::<P>(spec, &request.model)?;
+    let body = P::lower(&Lowering { texts, request, spec }).map_err(|problem| {
+        Failure::new(FailureKind::Client, format!("the request can't be built: {problem}"))
+    })?;
+    let options = &spec.options;
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    let accepted = if options.stream { "text/event-stream, application/json" } else { "application/json" };
+    headers.insert(ACCEPT, HeaderValue::from_static(accepted));
+    P::sign(&mut headers, key);
+    let ask = Ask { url: &url, headers, body: body.to_string(), options, timeout: request.timeout };
+    let mut received = post(client, ask).await?;
+    let place = failure::Place { texts, url: &url, protocol: P::NAME, provider: &spec.id };
+    if !received.status.is_success() {
+        let body = received.refusal().await;
+        return Err(place.of_status(&received, &body));
+    }
+    let (form, head) = sniff::form(&mut received).await?;
+    match form {
+        Form::Document => document::<P>(&place, received, head).await,
+        Form::Events => stream::read::<P>(&place, received, &head, show).await,
+    }
+}
+
+/// A whole answer.
+async fn document<P: Protocol>(
+    place: &failure::Place<'_>,
+    mut received: Received,
+    mut body: Vec<u8>,
+) -> Result<Reply, Failure> {
+    while let Some(chunk) = received.chunk().await? {
+        body.extend_from_slice(&chunk);
+    }
+    debug_assert!(body.len() <= BODY_BYTES);
+    let text = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&body);
+    let read = match serde_json::from_slice::<Value>(text) {
+        Ok(root) => match ReportedError::reported(&root) {
+            Some(said) => Err(Malformed::Reported(said)),
+            None => P::read(place.texts, &root),
+        },
+        Err(_) if text.is_empty() => Err(Malformed::shape("it is empty")),
+        Err(_) => Err(Malformed::shape("it is not JSON")),
+    };
+    read.map_err(|problem| place.of_document(&problem, &received, &body))
+}

@@ -1,0 +1,54 @@
+//! One POST of JSON and its answer, piece by piece. Knows nothing of providers: it says where in the transport
+//! a request failed, and leaves the meaning of statuses and bodies to the caller. Dropping what it returns
+//! closes the connection. What carries the request is an [`HttpClient`].
+
+mod body;
+mod client;
+mod failure;
+mod http_client;
+mod reqwest_client;
+#[cfg(test)]
+mod tests;
+mod timeouts;
+
+use holon_core::Millis;
+use http::header::HeaderMap;
+use http::{Method, Request, Uri};
+use url::Url;
+
+pub(super) use body::Received;
+pub(super) use client::{Clients, check};
+pub(super) use failure::{located, shown};
+pub use http_client::{Answer, Broken, How, HttpClient, Sending};
+
+use super::answer::Failure;
+use super::spec::ProviderOptions;
+use timeouts::Timeouts;
+
+/// Longest answer that is read, in bytes.
+pub(super) const BODY_BYTES: usize = 32 << 20;
+
+/// What is sent, and how long it may take.
+pub(super) struct Ask<'a> {
+    pub(super) url: &'a Url,
+    pub(super) headers: HeaderMap,
+    pub(super) body: String,
+    pub(super) options: &'a ProviderOptions,
+    /// Bound on the whole of it.
+    pub(super) timeout: Millis,
+}
+
+/// Sends, and waits for the head of the answer.
+pub(super) async fn post(client: &dyn HttpClient, ask: Ask<'_>) -> Result<Received, Failure> {
+    let Ask { url, headers, body, options, timeout } = ask;
+    let timeouts = Timeouts::begin(options, timeout);
+    let (left, late) = timeouts.until_first_byte();
+    let uri: Uri = url.as_str().parse().map_err(|error| failure::no_address(&error, url))?;
+    let mut request = Request::new(body);
+    (*request.method_mut(), *request.uri_mut(), *request.headers_mut()) = (Method::POST, uri, headers);
+    match tokio::time::timeout(left, client.send(request, options)).await {
+        Ok(Ok(answer)) => Ok(Received::new(answer, url.clone(), timeouts)),
+        Ok(Err(broken)) => Err(failure::not_sent(broken, url, options)),
+        Err(_) => Err(timeouts.failure(late, url)),
+    }
+}

@@ -1,0 +1,31 @@
+//! Models: one attempt at a request, over whichever wire protocol its provider speaks (contract: providers.md). It knows
+//! what a request and an answer are, how text is kept and redacted, and nothing of settings, ledgers or runtimes.
+//!
+//! [`Providers`] is made of [`ProviderSpec`]s and asked for answers; [`HttpClient`] carries the requests. To add a wire
+//! protocol, add its folder and its row in `protocol/`.
+
+mod answer;
+pub mod built_in;
+mod endpoint;
+mod exchange;
+mod http;
+mod lower;
+mod parts;
+mod protocol;
+mod provider;
+mod registry;
+mod spec;
+#[cfg(any(test, feature = "testing"))]
+#[expect(clippy::unwrap_used, reason = "only tests come here")]
+pub mod testing;
+#[cfg(test)]
+mod wire;
+
+pub use built_in::built_in;
+pub use http::{Answer, Broken, How, HttpClient, Sending};
+pub use parts::joined;
+pub use protocol::TRANSPORTS;
+pub use protocol::scripted::ScenarioError;
+pub use provider::{Show, Transport};
+pub use registry::{ProviderError, Providers};
+pub use spec::{Credential, ProviderOptions, ProviderSpec};

@@ -1,0 +1,115 @@
+//! What all protocols do with a request: texts in full, arguments that every server accepts, results as the
+//! model reads them.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use holon_core::Text;
+use holon_core::model::{Block, CallResult, Item, ModelRequest};
+use holon_core::prompt::{Part, PromptBlock};
+use holon_core::tool::Tool;
+use holon_core::tool::schema::{SchemaMode, schema};
+use holon_text::{TextError, Texts};
+use serde_json::{Value, json};
+
+use super::exchange::Lowering;
+use super::parts::joined;
+use super::spec::ProviderOptions;
+
+/// The tools of a request, by their rows in the catalogue.
+pub(super) fn offered(request: &ModelRequest) -> impl Iterator<Item = Tool> {
+    request.tools.iter().filter_map(|name| Tool::named(name.as_str()))
+}
+
+/// Names of the tools that were called, by the id of the call: a result carries only the id.
+pub(super) struct Calls<'a>(BTreeMap<&'a str, &'a str>);
+
+impl<'a> Calls<'a> {
+    pub(super) fn of(request: &'a ModelRequest) -> Self {
+        let blocks = request.conversation.iter().flat_map(|item| match item {
+            Item::Assistant { blocks } => &blocks[..],
+            Item::User { .. } | Item::ToolResults { .. } => &[],
+        });
+        Self(
+            blocks
+                .filter_map(|block| match block {
+                    Block::ToolCall { call_id, tool_name, .. } => {
+                        Some((call_id.as_str(), tool_name.as_str()))
+                    }
+                    Block::Text { .. } => None,
+                })
+                .collect(),
+        )
+    }
+
+    pub(super) fn name(&self, result: &CallResult) -> &'a str {
+        self.0.get(result.call_id.as_str()).copied().unwrap_or("unknown")
+    }
+
+    /// What the model reads of a result.
+    pub(super) fn result(&self, texts: &Texts, result: &CallResult) -> Result<String, TextError> {
+        let receipt = &result.receipt;
+        if let Some(error) = &receipt.error {
+            let message = texts.resolve(&error.message)?;
+            return Ok(error.render(self.name(result), &message));
+        }
+        match &receipt.content {
+            Some(content) => Ok(texts.resolve(content)?.to_string()),
+            None => Ok(String::new()),
+        }
+    }
+}
+
+/// What stands in the system role, as one text.
+pub(super) fn instructions(lowering: &Lowering<'_>) -> Result<String, TextError> {
+    let frame = &lowering.request.frame;
+    let mut pieces = vec![frame.system_prompt.clone()];
+    for block in frame.system() {
+        pieces.push(block_text(lowering.texts, block)?);
+    }
+    pieces.retain(|piece| !piece.is_empty());
+    Ok(pieces.join("\n\n"))
+}
+
+/// The conversation with what the turn begins with at its head, in the role of the user.
+pub(super) fn conversation<'a>(lowering: &Lowering<'a>) -> Vec<Cow<'a, Item>> {
+    let request = lowering.request;
+    let end = || Part::Rendered("\n".into());
+    let blocks = request.frame.turn().map(|block| block.parts.iter().cloned().chain([end()]));
+    let head: Vec<Part> = blocks.flatten().collect();
+    let mut items: Vec<Cow<'a, Item>> = request.conversation.iter().map(Cow::Borrowed).collect();
+    if head.is_empty() {
+        return items;
+    }
+    match items.first_mut() {
+        Some(first) if matches!(&**first, Item::User { .. }) => {
+            if let Item::User { parts } = first.to_mut() {
+                parts.splice(0..0, head);
+            }
+        }
+        Some(_) | None => items.insert(0, Cow::Owned(Item::User { parts: head })),
+    }
+    items
+}
+
+pub(super) fn block_text(texts: &Texts, block: &PromptBlock) -> Result<String, TextError> {
+    joined(texts, &block.parts)
+}
+
+/// The arguments as a JSON object. Several servers refuse a conversation with anything else in it, so that
+/// one malformed call would end every later round.
+pub(super) fn arguments(texts: &Texts, arguments: &Text) -> Result<String, TextError> {
+    let raw = texts.resolve(arguments)?;
+    if raw.trim().is_empty() {
+        return Ok("{}".to_owned());
+    }
+    match serde_json::from_str::<Value>(&raw) {
+        Ok(Value::Object(_)) => Ok(raw.to_string()),
+        Ok(_) | Err(_) => Ok(json!({"invalid_arguments": &*raw}).to_string()),
+    }
+}
+
+/// The schema of a tool's arguments, as the options ask for.
+pub(super) fn parameters(tool: Tool, options: &ProviderOptions) -> Value {
+    schema(tool, if options.strict_tools { SchemaMode::Strict } else { SchemaMode::Relaxed })
+}

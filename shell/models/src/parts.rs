@@ -1,0 +1,81 @@
+//! Parts of a prompt, and of an answer, as one text.
+
+use holon_core::Text;
+use holon_core::model::AnswerBlock;
+use holon_core::prompt::Part;
+use holon_text::{TextError, Texts};
+
+/// The parts of a text, one after the other.
+pub fn joined(texts: &Texts, parts: &[Part]) -> Result<String, TextError> {
+    let mut joined = String::new();
+    for part in parts {
+        match part {
+            Part::Rendered(text) => joined.push_str(text),
+            Part::Given(text) => joined.push_str(&texts.resolve(text)?),
+            Part::Excerpt { text, chars } => joined.push_str(&excerpt(&texts.resolve(text)?, *chars)),
+            Part::Quoted { tag, parts: quoted } => {
+                begin_line(&mut joined);
+                joined.push_str(&tag.open());
+                joined.push_str(&self::joined(texts, quoted)?);
+                begin_line(&mut joined);
+                joined.push_str(&tag.close());
+            }
+        }
+    }
+    Ok(joined)
+}
+
+fn begin_line(text: &mut String) {
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+}
+
+/// On one line, the beginning and the end of what is longer than `chars` characters.
+fn excerpt(text: &str, chars: u32) -> String {
+    const GAP: &str = " … ";
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let line = words.join(" ");
+    let (chars, long) = (chars as usize, line.chars().count());
+    if long <= chars {
+        return line;
+    }
+    let kept = chars.saturating_sub(GAP.chars().count());
+    let (head, tail) = (kept - kept / 3, kept / 3);
+    let start: String = line.chars().take(head).collect();
+    let end: String = line.chars().skip(long - tail).collect();
+    format!("{start}{GAP}{end}")
+}
+
+/// An answer that was cut off and what continues it, as one text; a call says that the answer comes later.
+pub(crate) fn joined_answer(texts: &Texts, before: &[Text], blocks: &[AnswerBlock]) -> Option<Text> {
+    if before.is_empty() {
+        return None;
+    }
+    let mut whole = String::new();
+    for text in before {
+        whole.push_str(&texts.resolve(text).ok()?);
+    }
+    for block in blocks {
+        match block {
+            AnswerBlock::Text { text } => whole.push_str(&texts.resolve(text).ok()?),
+            AnswerBlock::ToolCall(_) => return None,
+        }
+    }
+    Some(texts.take(&whole))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_excerpt_keeps_both_ends_on_one_line() {
+        assert_eq!(excerpt("a\n  b\tc", 10), "a b c");
+        let text = format!("begin {} end", "ä".repeat(500));
+        let short = excerpt(&text, 33);
+        assert_eq!(short.chars().count(), 33);
+        assert!(short.starts_with("begin ä") && short.ends_with("ä end") && short.contains(" … "));
+        assert_eq!(excerpt("abcdef", 2).chars().count(), 3);
+    }
+}

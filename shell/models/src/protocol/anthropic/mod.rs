@@ -1,0 +1,49 @@
+//! `anthropic_messages`: `POST {base}/v1/messages` (contract: providers.md, Transports). Thinking is never
+//! asked for.
+
+mod answer;
+mod request;
+mod stream;
+
+use holon_text::{TextError, Texts};
+use http::header::{HeaderMap, HeaderValue};
+use serde_json::Value;
+
+use crate::answer::Reply;
+use crate::exchange::{Lowering, Malformed, Protocol};
+use crate::provider::Transport;
+
+const VERSION: &str = "2023-06-01";
+
+pub(crate) const TRANSPORT: Transport = Transport::http::<AnthropicMessages>("anthropic_messages");
+
+pub(crate) struct AnthropicMessages;
+
+impl Protocol for AnthropicMessages {
+    const NAME: &'static str = "the messages protocol";
+    type Fold = stream::Blocks;
+
+    /// The base is without the version; who writes it all the same is understood.
+    fn path(base: &str) -> &'static str {
+        if base.ends_with("/v1") { "/messages" } else { "/v1/messages" }
+    }
+
+    fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
+        request::lower(lowering)
+    }
+
+    fn credential(key: &str) -> String {
+        key.to_owned()
+    }
+
+    fn sign(headers: &mut HeaderMap, key: Option<HeaderValue>) {
+        headers.insert("anthropic-version", HeaderValue::from_static(VERSION));
+        if let Some(key) = key {
+            headers.insert("x-api-key", key);
+        }
+    }
+
+    fn read(texts: &Texts, root: &Value) -> Result<Reply, Malformed> {
+        answer::read(texts, root)
+    }
+}

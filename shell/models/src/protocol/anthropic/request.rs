@@ -1,0 +1,132 @@
+//! From the runtime's request to the wire.
+
+use holon_core::model::{Block, Item};
+use holon_core::prompt::Stability;
+use holon_core::tool::Tool;
+use holon_text::TextError;
+use serde_json::{Value, json};
+
+use crate::exchange::Lowering;
+use crate::lower::{Calls, arguments, block_text, conversation, offered, parameters};
+use crate::parts::joined;
+use crate::spec::ProviderOptions;
+
+pub(super) fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
+    let Lowering { request, spec, .. } = *lowering;
+    let options = &spec.options;
+    let mut messages = messages(lowering)?;
+    // Wherever the conversation goes on from here, its beginning up to here is the same.
+    if let Some(last) = messages.last_mut().and_then(|message| message["content"].as_array_mut()?.last_mut())
+    {
+        mark(last);
+    }
+    let mut body = json!({
+        "model": request.model.model(),
+        "max_tokens": request.max_output_tokens,
+        "system": system(lowering)?,
+        "messages": messages,
+        "stream": options.stream,
+    });
+    if !request.tools.is_empty() {
+        body["tools"] = offered(request).map(|offered| tool(offered, options)).collect();
+    }
+    Ok(body)
+}
+
+/// What comes before a marked block, tools included, is kept by the provider. There are three markers, of the
+/// four that it allows: here the last stable block and the last block of the agent, then the conversation's.
+fn system(lowering: &Lowering<'_>) -> Result<Vec<Value>, TextError> {
+    let frame = &lowering.request.frame;
+    let mut blocks = vec![(frame.system_prompt.clone(), Stability::Stable)];
+    for block in frame.system() {
+        blocks.push((block_text(lowering.texts, block)?, block.stability));
+    }
+    // The provider refuses text blocks without words.
+    blocks.retain(|(text, _)| !text.trim().is_empty());
+    let last = |wanted| blocks.iter().rposition(|(_, stability)| *stability == wanted);
+    let marked = [last(Stability::Stable), last(Stability::AgentScoped)];
+    Ok(blocks
+        .iter()
+        .enumerate()
+        .map(|(at, (text, _))| {
+            let mut block = json!({"type": "text", "text": text});
+            if marked.contains(&Some(at)) {
+                mark(&mut block);
+            }
+            block
+        })
+        .collect())
+}
+
+fn mark(block: &mut Value) {
+    block["cache_control"] = json!({"type": "ephemeral"});
+}
+
+/// Roles alternate: what stands side by side becomes one message. The results of calls come first in theirs,
+/// as the provider demands, since they follow the calls at once.
+fn messages(lowering: &Lowering<'_>) -> Result<Vec<Value>, TextError> {
+    let texts = lowering.texts;
+    let names = Calls::of(lowering.request);
+    let mut messages: Vec<(&str, Vec<Value>)> = Vec::new();
+    for item in &conversation(lowering) {
+        let mut content = Vec::new();
+        let role = match &**item {
+            Item::User { parts } => {
+                content.extend(text(&joined(texts, parts)?));
+                "user"
+            }
+            Item::Assistant { blocks } => {
+                for block in &**blocks {
+                    content.extend(said(lowering, block)?);
+                }
+                "assistant"
+            }
+            Item::ToolResults { results } => {
+                for result in results {
+                    let mut block = json!({
+                        "type": "tool_result",
+                        "tool_use_id": result.call_id,
+                        "content": names.result(texts, result)?,
+                    });
+                    if result.receipt.error.is_some() {
+                        block["is_error"] = true.into();
+                    }
+                    content.push(block);
+                }
+                "user"
+            }
+        };
+        match messages.last_mut() {
+            Some((last, blocks)) if *last == role => blocks.append(&mut content),
+            Some(_) | None if content.is_empty() => {}
+            Some(_) | None => messages.push((role, content)),
+        }
+    }
+    Ok(messages.into_iter().map(|(role, content)| json!({"role": role, "content": content})).collect())
+}
+
+fn text(text: &str) -> Option<Value> {
+    (!text.trim().is_empty()).then(|| json!({"type": "text", "text": text}))
+}
+
+fn said(lowering: &Lowering<'_>, block: &Block) -> Result<Option<Value>, TextError> {
+    match block {
+        Block::Text { text: given } => Ok(text(&lowering.texts.resolve(given)?)),
+        Block::ToolCall { call_id, tool_name, arguments: given } => {
+            let input: Value = serde_json::from_str(&arguments(lowering.texts, given)?).unwrap_or_default();
+            Ok(Some(json!({"type": "tool_use", "id": call_id, "name": tool_name, "input": input})))
+        }
+    }
+}
+
+fn tool(tool: Tool, options: &ProviderOptions) -> Value {
+    let mut offered = json!({
+        "name": tool.name(),
+        "description": tool.description(),
+        "input_schema": parameters(tool, options),
+    });
+    if options.strict_tools {
+        offered["strict"] = true.into();
+    }
+    offered
+}

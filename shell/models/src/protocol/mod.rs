@@ -1,0 +1,14 @@
+//! The wire protocols: one folder and one row for each.
+
+pub(crate) mod anthropic;
+pub(crate) mod openai_chat;
+pub(crate) mod openai_responses;
+pub(crate) mod scripted;
+#[cfg(test)]
+mod tests;
+
+use super::provider::Transport;
+
+/// Every transport that this version speaks.
+pub const TRANSPORTS: [Transport; 4] =
+    [openai_responses::TRANSPORT, openai_chat::TRANSPORT, anthropic::TRANSPORT, scripted::TRANSPORT];

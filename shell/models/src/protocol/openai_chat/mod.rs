@@ -1,0 +1,37 @@
+//! `openai_chat_completions`: `POST {base}/chat/completions` (contract: providers.md, Transports). Also every
+//! compatible local server, so reading is lenient where servers differ, and what is sent is what all of them
+//! know.
+
+mod answer;
+mod request;
+mod stream;
+#[cfg(test)]
+mod tests;
+
+use holon_text::{TextError, Texts};
+use serde_json::Value;
+
+use crate::answer::Reply;
+use crate::exchange::{Lowering, Malformed, Protocol};
+use crate::provider::Transport;
+
+pub(crate) const TRANSPORT: Transport = Transport::http::<OpenaiChat>("openai_chat_completions");
+
+pub(crate) struct OpenaiChat;
+
+impl Protocol for OpenaiChat {
+    const NAME: &'static str = "chat completions";
+    type Fold = stream::Chunks;
+
+    fn path(_: &str) -> &'static str {
+        "/chat/completions"
+    }
+
+    fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
+        request::lower(lowering)
+    }
+
+    fn read(texts: &Texts, root: &Value) -> Result<Reply, Malformed> {
+        answer::read(texts, root)
+    }
+}

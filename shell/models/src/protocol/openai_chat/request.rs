@@ -1,0 +1,88 @@
+//! From the runtime's request to the wire.
+
+use holon_core::model::{Block, Item};
+use holon_core::tool::Tool;
+use holon_text::{TextError, Texts};
+use serde_json::{Value, json};
+
+use crate::exchange::Lowering;
+use crate::lower::{Calls, arguments, conversation, instructions, offered, parameters};
+use crate::parts::joined;
+use crate::spec::ProviderOptions;
+
+pub(super) fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
+    let Lowering { texts, request, spec } = *lowering;
+    let options = &spec.options;
+    let mut messages = vec![json!({"role": "system", "content": instructions(lowering)?})];
+    let names = Calls::of(request);
+    for item in &conversation(lowering) {
+        match &**item {
+            Item::User { parts } => {
+                messages.push(json!({"role": "user", "content": joined(texts, parts)?}));
+            }
+            Item::Assistant { blocks } => messages.extend(assistant(texts, blocks)?),
+            Item::ToolResults { results } => {
+                for result in results {
+                    let content = names.result(texts, result)?;
+                    let id = &result.call_id;
+                    messages.push(json!({"role": "tool", "tool_call_id": id, "content": content}));
+                }
+            }
+        }
+    }
+    let mut body = json!({
+        "model": request.model.model(),
+        "messages": messages,
+        "stream": options.stream,
+    });
+    if options.stream {
+        body["stream_options"] = json!({"include_usage": true});
+    }
+    let newer = spec.sends_max_completion_tokens();
+    body[if newer { "max_completion_tokens" } else { "max_tokens" }] = request.max_output_tokens.into();
+    if spec.sends_prompt_cache_key() {
+        body["prompt_cache_key"] = request.frame.cache.prompt_cache_key.clone().into();
+    }
+    if !request.tools.is_empty() {
+        body["tools"] = offered(request).map(|offered| tool(offered, options)).collect();
+    }
+    Ok(body)
+}
+
+/// Nothing for an answer that was thought alone: several servers refuse a message without content.
+fn assistant(texts: &Texts, blocks: &[Block]) -> Result<Option<Value>, TextError> {
+    let (mut content, mut calls) = (String::new(), Vec::new());
+    for block in blocks {
+        match block {
+            Block::Text { text } => content.push_str(&texts.resolve(text)?),
+            Block::ToolCall { call_id, tool_name, arguments: given } => calls.push(json!({
+                "id": call_id,
+                "type": "function",
+                "function": {"name": tool_name, "arguments": arguments(texts, given)?},
+            })),
+        }
+    }
+    if content.is_empty() && calls.is_empty() {
+        return Ok(None);
+    }
+    let mut message = json!({"role": "assistant", "content": content});
+    if !calls.is_empty() {
+        if content.is_empty() {
+            message["content"] = Value::Null;
+        }
+        message["tool_calls"] = calls.into();
+    }
+    Ok(Some(message))
+}
+
+fn tool(tool: Tool, options: &ProviderOptions) -> Value {
+    json!({
+        "type": "function",
+        "function": {
+            "name": tool.name(),
+            "description": tool.description(),
+            "parameters": parameters(tool, options),
+            "strict": options.strict_tools,
+        },
+    })
+}

@@ -1,0 +1,35 @@
+//! `openai_responses`: `POST {base}/responses`, stateless (contract: providers.md, Transports). The whole
+//! conversation is sent each time; nothing is stored at the provider.
+
+mod answer;
+mod freeform;
+mod request;
+mod stream;
+
+use holon_text::{TextError, Texts};
+use serde_json::Value;
+
+use crate::answer::Reply;
+use crate::exchange::{Lowering, Malformed, Protocol};
+use crate::provider::Transport;
+
+pub(crate) const TRANSPORT: Transport = Transport::http::<OpenaiResponses>("openai_responses");
+
+pub(crate) struct OpenaiResponses;
+
+impl Protocol for OpenaiResponses {
+    const NAME: &'static str = "the responses protocol";
+    type Fold = stream::Items;
+
+    fn path(_: &str) -> &'static str {
+        "/responses"
+    }
+
+    fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
+        request::lower(lowering)
+    }
+
+    fn read(texts: &Texts, root: &Value) -> Result<Reply, Malformed> {
+        answer::read(texts, root)
+    }
+}

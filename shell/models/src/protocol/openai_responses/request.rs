@@ -1,0 +1,112 @@
+//! From the runtime's request to the wire.
+
+use holon_core::model::{Block, CallResult, Item};
+use holon_core::tool::Tool;
+use holon_text::{TextError, hash};
+use serde_json::{Value, json};
+
+use super::freeform;
+use crate::exchange::Lowering;
+use crate::lower::{Calls, arguments, conversation, instructions, offered, parameters};
+use crate::parts::joined;
+use crate::spec::ProviderOptions;
+
+pub(super) fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
+    let Lowering { texts, request, spec } = *lowering;
+    let options = &spec.options;
+    let names = Calls::of(request);
+    let mut input: Vec<Value> = Vec::new();
+    for item in &conversation(lowering) {
+        match &**item {
+            Item::User { parts } => input.push(user(&joined(texts, parts)?)),
+            Item::Assistant { blocks } => {
+                for block in &**blocks {
+                    let said = said(lowering, block, input.len())?;
+                    input.extend(said);
+                }
+            }
+            Item::ToolResults { results } => {
+                for one in results {
+                    input.push(result(options, one, &names, names.result(texts, one)?));
+                }
+            }
+        }
+    }
+    let mut body = json!({
+        "model": request.model.model(),
+        "instructions": instructions(lowering)?,
+        "input": input,
+        "max_output_tokens": request.max_output_tokens,
+        "store": false,
+        "stream": options.stream,
+    });
+    if spec.sends_prompt_cache_key() {
+        body["prompt_cache_key"] = request.frame.cache.prompt_cache_key.clone().into();
+    }
+    if !request.tools.is_empty() {
+        body["tools"] = offered(request).map(|offered| tool(offered, options)).collect();
+    }
+    Ok(body)
+}
+
+fn user(text: &str) -> Value {
+    json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]})
+}
+
+/// A message as the model gave it. Nothing is stored at the provider, so any id of the right form is good; the same
+/// conversation has the same ones.
+fn assistant(text: &str, place: usize) -> Value {
+    let id =
+        format!("msg_{}", hash(format!("{place} {text}").as_bytes())).chars().take(36).collect::<String>();
+    json!({
+        "type": "message",
+        "id": id,
+        "role": "assistant",
+        "status": "completed",
+        "content": [{"type": "output_text", "text": text, "annotations": []}],
+    })
+}
+
+/// What the model said; nothing for a text without characters.
+fn said(lowering: &Lowering<'_>, block: &Block, place: usize) -> Result<Option<Value>, TextError> {
+    let texts = lowering.texts;
+    Ok(match block {
+        Block::Text { text } if text.is_empty() => None,
+        Block::Text { text } => Some(assistant(&texts.resolve(text)?, place)),
+        Block::ToolCall { call_id, tool_name, arguments: given } if is_freeform(lowering, tool_name) => {
+            let input = freeform::input(texts, given)?;
+            Some(json!({
+                "type": "custom_tool_call", "call_id": call_id, "name": tool_name, "input": input,
+            }))
+        }
+        Block::ToolCall { call_id, tool_name, arguments: given } => Some(json!({
+            "type": "function_call",
+            "call_id": call_id,
+            "name": tool_name,
+            "arguments": arguments(texts, given)?,
+        })),
+    })
+}
+
+fn is_freeform(lowering: &Lowering<'_>, name: &str) -> bool {
+    lowering.spec.options.freeform_tools && freeform::is_freeform(name)
+}
+
+fn result(options: &ProviderOptions, result: &CallResult, names: &Calls<'_>, output: String) -> Value {
+    let freeform = options.freeform_tools && freeform::is_freeform(names.name(result));
+    let kind = if freeform { "custom_tool_call_output" } else { "function_call_output" };
+    json!({"type": kind, "call_id": result.call_id, "output": output})
+}
+
+fn tool(tool: Tool, options: &ProviderOptions) -> Value {
+    if options.freeform_tools && freeform::is_freeform(tool.name()) {
+        return freeform::tool(tool);
+    }
+    json!({
+        "type": "function",
+        "name": tool.name(),
+        "description": tool.description(),
+        "parameters": parameters(tool, options),
+        "strict": options.strict_tools,
+    })
+}

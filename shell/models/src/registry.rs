@@ -1,0 +1,240 @@
+//! Which providers there are, and whether a model could be asked.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use holon_core::Now;
+use holon_core::model::{AttemptFailure, FailureKind, ModelAnswer, ModelRef, ModelRequest, Timing};
+use holon_platform::clock;
+use holon_text::Texts;
+use url::Url;
+
+use super::TRANSPORTS;
+use super::answer::{Failure, Reply};
+use super::http::{Clients, HttpClient};
+use super::parts::joined_answer;
+use super::protocol::scripted::ScenarioError;
+use super::provider::{Attempt, Provider, Show};
+use super::spec::{Credential, ProviderSpec};
+
+/// Why a model can't be asked at all.
+#[derive(Debug, thiserror::Error)]
+pub enum ProviderError {
+    #[error("there is no provider {provider:?}{}; the providers are: {}", nearest(provider, known), known.join(", "))]
+    Unknown { provider: String, known: Vec<String> },
+    #[error("{model} needs a key: {remedy}")]
+    MissingKey { model: ModelRef, remedy: String },
+    #[error("{origin} contains characters that no key has; copy it again without line breaks")]
+    BadKey { origin: String },
+    #[error(
+        "{origin} is not an address of a server: {problem}; expected something like http://127.0.0.1:11434/v1"
+    )]
+    BadUrl { origin: String, problem: String },
+    #[error("provider {provider}: {problem}")]
+    BadOption { provider: String, problem: String },
+    #[error("the provider {provider} can't be used: {problem}")]
+    Unusable { provider: String, problem: String },
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+}
+
+/// All providers of the runtime. Cheap to clone; clients are made when they are first needed.
+#[derive(Clone)]
+pub struct Providers {
+    known: Arc<BTreeMap<String, Known>>,
+    /// Providers that are configured in a way that nothing can be made of, with the reason.
+    unusable: Arc<BTreeMap<String, String>>,
+    client: Arc<dyn HttpClient>,
+}
+
+/// A provider as it is configured, and what speaks to it.
+struct Known {
+    spec: ProviderSpec,
+    provider: Arc<dyn Provider>,
+}
+
+impl Providers {
+    /// Of two specs with the same id the later one counts.
+    pub fn new(specs: Vec<ProviderSpec>) -> Self {
+        let made = TRANSPORTS.map(|transport| (transport, (transport.provider)()));
+        let of = |spec: &ProviderSpec| {
+            let found = made.iter().find(|(transport, _)| *transport == spec.transport);
+            found.map_or_else(spec.transport.provider, |(_, provider)| provider.clone())
+        };
+        let known = specs.into_iter().map(|spec| (spec.id.clone(), Known { provider: of(&spec), spec }));
+        Self {
+            known: Arc::new(known.collect()),
+            unusable: Arc::default(),
+            client: Arc::new(Clients::default()),
+        }
+    }
+
+    /// Providers that fail closed when they are chosen, with the reason.
+    #[must_use]
+    pub fn except(self, unusable: BTreeMap<String, String>) -> Self {
+        Self { unusable: Arc::new(unusable), ..self }
+    }
+
+    /// The same servers on another network.
+    #[must_use]
+    pub fn over(self, client: impl HttpClient + 'static) -> Self {
+        Self { client: Arc::new(client), ..self }
+    }
+
+    /// Whether a model could be asked: its provider exists, has its key, its certificates and its scenario can
+    /// be read. Sends nothing.
+    pub fn check(&self, model: &ModelRef) -> Result<(), ProviderError> {
+        let (spec, provider) = self.find(model)?;
+        provider.check(spec, model)
+    }
+
+    /// Every value that must never be written down, with the name that stands for it.
+    pub fn secrets(&self) -> Vec<(String, String)> {
+        self.known.values().flat_map(|known| secrets(&known.spec)).collect()
+    }
+
+    /// One attempt, without retry, within the request's time for it.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    pub async fn ask(
+        &self,
+        texts: &Texts,
+        request: &ModelRequest,
+        show: Show<'_>,
+    ) -> Result<ModelAnswer, AttemptFailure> {
+        let started = clock::now();
+        let client = &*self.client;
+        let attempted = match self.find(&request.model) {
+            Ok((spec, provider)) => provider.attempt(Attempt { client, texts, spec, request, show }).await,
+            Err(problem) => Err(problem.into()),
+        };
+        match attempted {
+            Ok(Reply { blocks, stop, usage }) => {
+                let joined = joined_answer(texts, &request.continues, &blocks);
+                Ok(ModelAnswer { blocks, stop, usage, timing: timing(started), joined })
+            }
+            Err(failure) => Err(failure.redacted(texts, timing(started))),
+        }
+    }
+
+    /// The provider of a model, and how it is spoken to.
+    fn find(&self, model: &ModelRef) -> Result<(&ProviderSpec, &dyn Provider), ProviderError> {
+        if let Some(problem) = self.unusable.get(model.provider()) {
+            let (provider, problem) = (model.provider().to_owned(), problem.clone());
+            return Err(ProviderError::Unusable { provider, problem });
+        }
+        let known = self.known.get(model.provider());
+        known.map(|known| (&known.spec, &*known.provider)).ok_or_else(|| {
+            let known = self.known.keys().cloned().collect();
+            ProviderError::Unknown { provider: model.provider().to_owned(), known }
+        })
+    }
+}
+
+impl From<ProviderError> for Failure {
+    fn from(problem: ProviderError) -> Self {
+        let kind = match &problem {
+            ProviderError::Unknown { .. } | ProviderError::Unusable { .. } => {
+                FailureKind::UnsupportedTransport
+            }
+            ProviderError::MissingKey { .. } | ProviderError::BadKey { .. } => FailureKind::Auth,
+            ProviderError::BadUrl { .. } | ProviderError::BadOption { .. } | ProviderError::Scenario(_) => {
+                FailureKind::Client
+            }
+        };
+        Self::new(kind, problem.to_string())
+    }
+}
+
+fn timing(started: Now) -> Timing {
+    let ended = clock::now();
+    // The wall clock may have been set back meanwhile; a timeline never runs backwards.
+    let completed_at = ended.wall.max(started.wall);
+    Timing { started_at: started.wall, completed_at, duration_ms: ended.mono.since(started.mono) }
+}
+
+/// The key, and passwords inside addresses.
+fn secrets(spec: &ProviderSpec) -> Vec<(String, String)> {
+    let mut secrets = Vec::new();
+    if let Credential::Key { value, origin } = &spec.credential {
+        secrets.push((origin.clone(), value.trim().to_owned()));
+    }
+    let proxy = spec.options.proxy.as_deref().map(|proxy| (format!("proxy of {}", spec.id), proxy));
+    for (name, url) in proxy.into_iter().chain([(spec.base_url_origin.clone(), spec.base_url.as_str())]) {
+        let parsed = Url::parse(url.trim()).ok();
+        let password = parsed.and_then(|url| url.password().map(ToOwned::to_owned));
+        secrets.extend(password.map(|password| (name, password)));
+    }
+    secrets
+}
+
+/// Names the known provider that was probably meant.
+fn nearest(name: &str, known: &[String]) -> String {
+    let meant = holon_text::nearest::nearest(name, known.iter().map(String::as_str));
+    meant.map(|known| format!(", did you mean {known:?}?")).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::built_in::built_in;
+
+    fn check(variables: &[(&str, &str)], model: &str) -> Result<(), String> {
+        let model = ModelRef::new(model).unwrap();
+        providers(variables).check(&model).map_err(|error| error.to_string())
+    }
+
+    fn providers(variables: &[(&str, &str)]) -> Providers {
+        let get = |name: &str| {
+            variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+        };
+        Providers::new(built_in(get))
+    }
+
+    #[test]
+    fn unknown_providers_get_the_nearest_and_all() {
+        for (wrong, meant) in
+            [("opena-chat/x", "openai-chat"), ("opena/x", "openai"), ("antropic/x", "anthropic")]
+        {
+            let error = check(&[], wrong).unwrap_err();
+            assert!(error.contains(&format!("did you mean {meant:?}?")), "{error}");
+            assert!(error.contains("anthropic, local, openai, openai-chat, scripted"), "{error}");
+        }
+        let error = check(&[], "zzzzzzzzzz/x").unwrap_err();
+        assert!(!error.contains("mean"), "{error}");
+    }
+
+    #[test]
+    fn a_missing_key_is_told_with_its_remedy() {
+        for (model, variable) in [("openai-chat/x", "OPENAI_API_KEY"), ("anthropic/x", "ANTHROPIC_API_KEY")] {
+            let error = check(&[], model).unwrap_err();
+            assert!(error.contains(model) && error.contains(&format!("set {variable}")), "{error}");
+            assert_eq!(check(&[(variable, "sk-canary-123456")], model), Ok(()));
+        }
+        assert_eq!(check(&[("OPENAI_BASE_URL", "http://127.0.0.1:1/v1/")], "openai/x"), Ok(()));
+        assert_eq!(check(&[], "local/qwen3"), Ok(()));
+    }
+
+    #[test]
+    fn options_that_can_t_work_are_told_with_their_provider() {
+        let mut specs = built_in(|_| None);
+        for spec in &mut specs {
+            spec.options.ca_file = Some("/nowhere/ca.pem".into());
+        }
+        let model = ModelRef::new("local/x").unwrap();
+        let error = Providers::new(specs).check(&model).unwrap_err().to_string();
+        assert!(error.starts_with("provider local: the certificates in /nowhere/ca.pem"), "{error}");
+    }
+
+    #[test]
+    fn keys_and_passwords_are_secrets() {
+        let found = providers(&[
+            ("OPENAI_API_KEY", "sk-canary-123456"),
+            ("HOLON_LOCAL_BASE_URL", "http://me:password1@h/v1"),
+        ]);
+        let secrets = found.secrets();
+        assert!(secrets.contains(&("OPENAI_API_KEY".into(), "sk-canary-123456".into())));
+        assert!(secrets.contains(&("HOLON_LOCAL_BASE_URL".into(), "password1".into())));
+    }
+}

@@ -1,0 +1,145 @@
+//! A provider as it is configured: where it is, how it is spoken to, and with which key (contract:
+//! providers.md, Transports). Who reads settings makes these; the registry only looks them up.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use holon_core::Millis;
+use url::Url;
+
+use super::built_in::is_public_openai;
+use super::http::shown;
+use super::provider::Transport;
+
+/// One provider.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ProviderSpec {
+    /// What stands before the first slash of a model reference.
+    pub id: String,
+    pub transport: Transport,
+    /// The base that the path of the method is added to; empty for `scripted`.
+    pub base_url: String,
+    /// Where the base comes from, for errors: a variable, or a key of `config.toml`.
+    pub base_url_origin: String,
+    pub credential: Credential,
+    pub options: ProviderOptions,
+}
+
+/// The key of a provider. Its value never shows, not even in debug output.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Credential {
+    /// The provider asks for none.
+    Unneeded,
+    /// `origin` says where the key comes from, for errors; it is also the name of the redaction.
+    Key { value: String, origin: String },
+    /// A key is needed and there is none; `remedy` says how to give one.
+    Missing { remedy: String },
+}
+
+/// What differs between servers that speak the same protocol.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ProviderOptions {
+    /// Ask for server-sent events rather than for one JSON document.
+    pub stream: bool,
+    /// Offer tools with strict schemas.
+    pub strict_tools: bool,
+    /// Offer `ApplyPatch` as a freeform tool, where the protocol has them.
+    pub freeform_tools: bool,
+    /// Send `max_completion_tokens` rather than `max_tokens`, where the protocol has both; none is by the address.
+    pub max_completion_tokens: Option<bool>,
+    /// Send `prompt_cache_key`, where the protocol has it; none is by the address.
+    pub prompt_cache_key: Option<bool>,
+    /// Time until a connection stands.
+    pub connect_timeout: Millis,
+    /// Time from the request to the first byte of the answer; slow local models need much of it.
+    pub first_byte_timeout: Millis,
+    /// Longest silence inside an answer.
+    pub idle_timeout: Millis,
+    /// `http://`, `https://`, `socks5://` or `socks5h://`; none is what the environment says.
+    pub proxy: Option<String>,
+    /// PEM certificates to trust besides those of the system.
+    pub ca_file: Option<PathBuf>,
+}
+
+impl ProviderSpec {
+    /// Whether requests bound their answer by `max_completion_tokens`: what the public address takes for every model.
+    /// Compatible servers know the older name.
+    pub fn sends_max_completion_tokens(&self) -> bool {
+        self.options.max_completion_tokens.unwrap_or_else(|| is_public_openai(&self.base_url))
+    }
+
+    /// Whether requests carry `prompt_cache_key`. Compatible servers refuse a field that they don't know.
+    pub fn sends_prompt_cache_key(&self) -> bool {
+        self.options.prompt_cache_key.unwrap_or_else(|| is_public_openai(&self.base_url))
+    }
+}
+
+impl Default for ProviderOptions {
+    fn default() -> Self {
+        Self {
+            stream: true,
+            strict_tools: false,
+            freeform_tools: false,
+            max_completion_tokens: None,
+            prompt_cache_key: None,
+            connect_timeout: Millis::seconds(30),
+            first_byte_timeout: Millis::minutes(10),
+            idle_timeout: Millis::minutes(5),
+            proxy: None,
+            ca_file: None,
+        }
+    }
+}
+
+impl fmt::Debug for Credential {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unneeded => f.write_str("Unneeded"),
+            Self::Key { origin, .. } => write!(f, "Key({origin})"),
+            Self::Missing { .. } => f.write_str("Missing"),
+        }
+    }
+}
+
+impl fmt::Debug for ProviderSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ProviderSpec")
+            .field("id", &self.id)
+            .field("transport", &self.transport)
+            .field("base_url", &without_password(&self.base_url))
+            .field("credential", &self.credential)
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for ProviderOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ProviderOptions")
+            .field("stream", &self.stream)
+            .field("strict_tools", &self.strict_tools)
+            .field("freeform_tools", &self.freeform_tools)
+            .field("proxy", &self.proxy.as_deref().map(without_password))
+            .field("ca_file", &self.ca_file)
+            .finish_non_exhaustive()
+    }
+}
+
+/// An address as it may be shown; what is no address is not shown at all.
+fn without_password(url: &str) -> String {
+    Url::parse(url.trim()).map_or_else(|_| "…".to_owned(), |url| shown(&url))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::built_in::built_in;
+
+    #[test]
+    fn debug_output_shows_no_secret() {
+        let url = |_: &str| Some("http://me:canary-1@host:1/v1?key=canary-2".to_owned());
+        let mut specs = built_in(url);
+        specs[0].options.proxy = Some("http://me:canary-3@proxy".into());
+        let shown = format!("{specs:?}");
+        assert!(shown.contains("http://host:1/v1") && !shown.contains("canary"), "{shown}");
+    }
+}

@@ -1,0 +1,88 @@
+use std::sync::Arc;
+
+use holon_core::model::{Block, CallResult, Item, ModelRef, ModelRequest};
+use holon_core::prompt::{Part, PromptBlock, PromptCache, PromptFrame, Stability};
+use holon_core::tool::{Receipt, Tool, ToolError, ToolErrorKind, ToolFacts};
+use holon_core::{AgentId, Millis, Text};
+use holon_text::Texts;
+
+/// A request with everything in it that a transport has to care about.
+pub fn request(texts: &Texts, model: &str, timeout: u64) -> ModelRequest {
+    let agent = AgentId::new("main").unwrap();
+    ModelRequest {
+        agent: agent.clone(),
+        model: ModelRef::new(model).unwrap(),
+        frame: Arc::new(PromptFrame {
+            system_prompt: "The policy.".into(),
+            system_blocks: vec![
+                block("guidance", Stability::Stable, "Guidance."),
+                block("instructions", Stability::AgentScoped, "Be polite."),
+            ],
+            context_blocks: vec![
+                block("agent", Stability::AgentScoped, "You are main."),
+                block("empty", Stability::AgentScoped, ""),
+                block("recent", Stability::TurnScoped, "Nothing recent."),
+            ],
+            cache: PromptCache {
+                agent_id: agent,
+                prompt_cache_key: "cache-key".into(),
+                context_fingerprint: String::new(),
+                working_memory_revision: 0,
+                compression_epoch: 0,
+            },
+        }),
+        conversation: conversation(texts),
+        rounds: 2,
+        tools: vec![Tool::ExecCommand.into(), Tool::ApplyPatch.into()],
+        max_output_tokens: 77,
+        timeout: Millis(timeout),
+        continues: vec![],
+    }
+}
+
+fn block(label: &str, stability: Stability, text: &str) -> PromptBlock {
+    let given = Part::Given(Text::short(text));
+    let parts = if text.is_empty() { vec![] } else { vec![Part::Rendered("# A heading\n".into()), given] };
+    PromptBlock { label: label.into(), parts, stability, cache_breakpoint: false }
+}
+
+fn conversation(texts: &Texts) -> Vec<Item> {
+    let user = |text: &str| Item::User { parts: vec![Part::Rendered(text.into())] };
+    let call = |id: &str, tool: &str, arguments: &str| Block::ToolCall {
+        call_id: id.into(),
+        tool_name: tool.into(),
+        arguments: texts.take(arguments),
+    };
+    let result = |id: &str, receipt: Receipt| CallResult { call_id: id.into(), receipt: Arc::new(receipt) };
+    let success = |text: &str| Receipt::success(Text::short(text), ToolFacts::default());
+    let error = ToolError::new(ToolErrorKind::InvalidToolInput, "cmd is empty");
+    let patch = r#"{"patch":"--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+ä\n"}"#;
+    vec![
+        Item::User {
+            parts: vec![Part::Rendered("[message]\n".into()), Part::Given(texts.take(&"long ".repeat(60)))],
+        },
+        user("A second message."),
+        Item::Assistant {
+            blocks: vec![
+                Block::Text { text: Text::short("I look.") },
+                call("c1", "ExecCommand", r#"{"cmd":"ls"}"#),
+                call("c2", "ExecCommand", "oops"),
+                call("c3", "ApplyPatch", patch),
+                call("c4", "ApplyPatch", "not a patch"),
+            ]
+            .into(),
+        },
+        Item::ToolResults {
+            results: vec![
+                result("c1", success("a.txt")),
+                result("c2", Receipt::failure(error.clone())),
+                result("c3", success("changed x")),
+                result("c4", Receipt::failure(error)),
+            ],
+        },
+        user("An interjection."),
+        Item::Assistant { blocks: vec![Block::Text { text: Text::short("So be it.") }].into() },
+        Item::Assistant { blocks: vec![Block::Text { text: Text::short("") }].into() },
+        user("Go on."),
+    ]
+}

@@ -1,0 +1,42 @@
+//! The known name that a wrong one was probably meant to be, for errors that help.
+
+use strsim::levenshtein;
+
+/// Longest part of a name that is compared; what is longer is no typo.
+const COMPARED: usize = 96;
+
+/// The nearest of the known names: one that the wrong one is the beginning of, otherwise the one that is the
+/// fewest edits away, if those are at most a third of its length.
+pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let compared = |name: &str| name.to_lowercase().chars().take(COMPARED).collect::<String>();
+    let name = compared(name);
+    if name.is_empty() {
+        return None;
+    }
+    let known: Vec<&str> = known.into_iter().collect();
+    let beginning = known.iter().find(|known| known.starts_with(&name)).copied();
+    let edits = |known: &&str| levenshtein(&name, &compared(known));
+    let close = known.iter().filter(|known| edits(known) <= (known.chars().count() / 3).max(2));
+    beginning.or_else(|| close.min_by_key(|known| edits(known)).copied())
+}
+
+/// The nearest name as the end of a sentence; nothing where none is near.
+pub fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    nearest(name, known).map_or_else(String::new, |known| format!("; did you mean {known}?"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_name_is_found_and_a_far_one_is_not() {
+        let known = ["model.default", "model.fallbacks", "limits.rounds"];
+        assert_eq!(nearest("model.defualt", known), Some("model.default"));
+        assert_eq!(nearest("limits.round", known), Some("limits.rounds"));
+        assert_eq!(nearest("Limits.Rounds", known), Some("limits.rounds"));
+        assert_eq!(nearest("zzzzzzzzzzz", known), None);
+        assert_eq!(nearest("", known), None);
+        assert_eq!(did_you_mean("openai", ["local", "openai-chat"]), "; did you mean openai-chat?");
+    }
+}
