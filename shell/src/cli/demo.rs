@@ -25,10 +25,9 @@ use super::session::{Means, Session};
 use crate::driver::Observer;
 use crate::home::Home;
 use crate::live::LiveSink;
-use crate::perform::CommandSettings;
 use crate::present::{Level, Presentation};
 use crate::screen::Screen;
-use crate::settings::CommandVariables;
+use crate::settings::{CommandSettings, CommandVariables};
 use holon_ledger::sqlite::{self as ledger, Durability, Reader, VerifyReport};
 
 const PROMPT: &str = "The test in this folder fails. Find out why, repair it, and show that it passes.";

@@ -26,10 +26,10 @@ use crate::changes::{Before, Changes};
 use crate::driver::{Driver, DriverError, Gate, Observer, Start};
 use crate::home::Home;
 use crate::live::LiveSink;
-use crate::perform::{self, CommandSettings};
+use crate::perform;
 use crate::report::{Ended, RunFold, RunReport};
 use crate::screen::{Screen, Tone};
-use crate::settings::CommandVariables;
+use crate::settings::{CommandSettings, CommandVariables};
 use holon_ledger::sqlite::{Durability, HomeLock, LockError};
 
 /// What is to be done, and with what.

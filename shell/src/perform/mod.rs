@@ -22,7 +22,7 @@ use holon_core::ids::{TaskId, WorkItemId};
 use holon_core::model::ModelRequest;
 use holon_core::outcome::{Certainty, CommandSpec, OpFailure, SupervisorIdentity, ToolOutcome};
 use holon_core::tool::{Receipt, ToolFacts};
-use holon_core::{AgentId, Input, Millis, OpId, Outcome};
+use holon_core::{AgentId, Input, OpId, Outcome};
 use holon_models::Providers;
 use holon_platform::{clock, spawn};
 use holon_supervise::confine::{self, ConfineError, Confinement, Policy};
@@ -31,6 +31,7 @@ use holon_text::Texts;
 use crate::home::Home;
 use crate::live::{LiveSink, LiveText};
 use crate::remains::Remains;
+use crate::settings::CommandSettings;
 use crate::trigger_address::TriggerAddresses;
 use crate::work_items;
 use crate::workplace::Search;
@@ -67,33 +68,6 @@ pub struct Settings {
     pub confinement: Option<Confinement>,
     /// What goes on although nobody waits for its outcome.
     pub remains: Remains,
-}
-
-/// How commands are ended, and how much of their output is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CommandSettings {
-    /// Between the request to end and the end.
-    pub grace: Millis,
-    /// Shown when a call asks for no bound of its own, in estimated tokens.
-    pub default_tokens: u64,
-    /// Shown at most.
-    pub max_tokens: u64,
-    /// Most bytes of a log: past it head and tail are kept.
-    pub log_bytes: u64,
-    /// How long a supervisor waits for a next command; who rests has no process.
-    pub next_within: Millis,
-}
-
-impl Default for CommandSettings {
-    fn default() -> Self {
-        Self {
-            grace: Millis::seconds(5),
-            default_tokens: 8_000,
-            max_tokens: 64_000,
-            log_bytes: holon_supervise::protocol::LOG_BYTES,
-            next_within: Millis::seconds(60),
-        }
-    }
 }
 
 impl Settings {

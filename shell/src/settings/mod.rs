@@ -1,6 +1,7 @@
 //! What a user configures: flag over environment over `config.toml` over default (contract: surface.md,
 //! Configuration). Two tables name everything there is, [`KEYS`] and [`OPTIONS`]; nothing else reads the files.
 
+mod commands;
 pub mod credentials;
 mod edit;
 mod execution;
@@ -30,6 +31,7 @@ use holon_platform::Environment;
 use holon_text::nearest::did_you_mean;
 use toml_edit::Value;
 
+pub use commands::CommandSettings;
 pub use edit::{EditError, Editor};
 pub use execution::{CommandVariables, ExecutionSettings, SetVariables, VariablePattern};
 pub use keys::{KEYS, Key};
@@ -43,7 +45,6 @@ pub use schema::schema;
 pub use server::{Access, AuthMode, ServerSettings};
 pub use source::SourceError;
 
-use crate::perform::CommandSettings;
 use holon_ledger::sqlite::Durability;
 use source::{Leaf, Source};
 

@@ -2,6 +2,7 @@
 //! filled for the results of tools and over HTTP.
 
 mod output;
+mod partial;
 
 use std::path::{Path, PathBuf};
 
@@ -15,6 +16,7 @@ use holon_core::tool::InputReceipt;
 use holon_text::Texts;
 
 pub use output::{OutputRequest, output};
+pub(crate) use partial::PartialOutput;
 
 use crate::present;
 

@@ -13,7 +13,7 @@ use holon_supervise::output_log::{self, Preview};
 use holon_text::Texts;
 use serde::Deserialize;
 
-use crate::perform::tool;
+use super::partial::output_of;
 
 /// What is wanted of an output.
 #[derive(Debug, Clone, Copy)]
@@ -92,7 +92,7 @@ fn said(result: &str) -> (Cow<'_, str>, bool) {
         Ok(Previews { stdout_preview, stderr_preview, truncated }) => {
             (Cow::Owned(stdout_preview + &stderr_preview), truncated)
         }
-        Err(_) => (Cow::Owned(tool::output_of(result)), false),
+        Err(_) => (Cow::Owned(output_of(result)), false),
     }
 }
 

@@ -12,7 +12,6 @@ use holon_text::{Texts, hash};
 use serde::Serialize;
 
 pub use exec::CommandEnvironment;
-pub(crate) use exec::output_of;
 pub(super) use exec::{Commands, Whose};
 pub(super) use workspace::{FoundWorkspace, find as find_workspace};
 

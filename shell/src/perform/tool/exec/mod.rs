@@ -40,7 +40,6 @@ use place::Place;
 use spare::Spare;
 
 pub use environment::CommandEnvironment;
-pub(crate) use result::output_of;
 
 /// The commands of this process: those that wait for the word, and those that are executed.
 #[derive(Default)]

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use holon_api::Artifact;
 use holon_core::content::clip;
 use holon_core::tool::{Tool, ToolErrorKind, ToolFacts};
 use holon_supervise::Kept;
@@ -13,21 +14,17 @@ use serde::Serialize;
 use super::super::{Refusal, Success};
 use super::place::Place;
 use super::{INTERRUPTED, artifact, output};
+use crate::tasks::PartialOutput;
 
 /// Bytes of a command that a batch repeats, so that its results can be told apart.
 const CMD: usize = 200;
-
-/// A file with the whole of an output.
-#[derive(Serialize)]
-struct Artifact {
-    path: String,
-}
 
 /// Both streams of a command as they are shown.
 struct Streams {
     stdout: String,
     stderr: String,
     truncated: (bool, bool),
+    /// The files with the whole of an output.
     artifacts: Vec<Artifact>,
     notes: Option<String>,
 }
@@ -210,34 +207,10 @@ fn timed_out(window: u64, asked: Option<u64>, streams: &Streams) -> Refusal {
     Refusal::new(ToolErrorKind::CommandTimedOut, message).hint(hint).field("yield_time_ms")
 }
 
-/// What stands before each part of an error with output.
-const STDOUT: &str = "\nstdout so far:\n";
-const STDERR: &str = "\nstderr so far:\n";
-const WHOLE: &str = "\nthe whole output: ";
-const NOTE: &str = "\nnote: ";
-
-/// The output that such an error has.
-pub(crate) fn output_of(message: &str) -> String {
-    let part = |begins: &str| {
-        let (_, rest) = message.split_once(begins)?;
-        let end = [STDERR, WHOLE, NOTE].iter().filter_map(|next| rest.find(next)).min();
-        Some(&rest[..end.unwrap_or(rest.len())])
-    };
-    [STDOUT, STDERR].into_iter().filter_map(part).collect()
-}
-
 /// An error with the output that there was.
 fn so_far(what: &str, streams: &Streams) -> String {
-    let mut message = what.to_owned();
-    let artifacts = streams.artifacts.iter().map(|artifact| (WHOLE, &artifact.path));
-    let parts = [(STDOUT, &streams.stdout), (STDERR, &streams.stderr)].into_iter().chain(artifacts);
-    for (begins, part) in parts.chain(streams.notes.iter().map(|notes| (NOTE, notes))) {
-        if !part.is_empty() {
-            message.push_str(begins);
-            message.push_str(part);
-        }
-    }
-    message
+    let Streams { stdout, stderr, artifacts, notes, .. } = streams;
+    PartialOutput { stdout, stderr, artifacts, note: notes.as_deref() }.after(what)
 }
 
 fn batch(texts: &Texts, place: &Place, plan: &Plan, ends: &[ItemEnd]) -> Success {
@@ -276,21 +249,6 @@ mod tests {
     use holon_text::Secrets;
 
     use super::*;
-
-    #[test]
-    fn the_output_of_an_error_is_found_again() {
-        let streams = |stdout: &str, stderr: &str| Streams {
-            stdout: stdout.into(),
-            stderr: stderr.into(),
-            truncated: (true, false),
-            artifacts: vec![Artifact { path: "/log".into() }],
-            notes: Some("processes were ended".into()),
-        };
-        for (stdout, stderr) in [("", ""), ("one\n", ""), ("", "two"), ("one\n", "two\n")] {
-            let message = so_far("the command was stopped before its end", &streams(stdout, stderr));
-            assert_eq!(output_of(&message), format!("{stdout}{stderr}"), "{message}");
-        }
-    }
 
     /// What redaction shortens lets the end of a kept head into what is shown.
     #[test]
