@@ -1,13 +1,11 @@
 //! The providers that are built in, and what the environment says about them (contract: providers.md,
 //! Transports).
 
-use url::Url;
-
+use super::address::{PUBLIC_ANTHROPIC, PUBLIC_OPENAI, is_public};
+use super::options::ProviderOptions;
 use super::protocol::{self, anthropic, openai_chat, openai_responses};
-use super::spec::{Credential, ProviderOptions, ProviderSpec};
+use super::provider::{Credential, ProviderSpec};
 
-const PUBLIC_OPENAI: &str = "https://api.openai.com/v1";
-const PUBLIC_ANTHROPIC: &str = "https://api.anthropic.com";
 const LOCAL: &str = "http://127.0.0.1:11434/v1";
 
 /// The built-in providers. `get` gives the value of an environment variable; an empty one counts as absent.
@@ -68,19 +66,6 @@ pub fn credential(
     }
 }
 
-/// Whether this is the address of a service that everybody needs a key for.
-pub fn is_public(base_url: &str) -> bool {
-    let host = |url: &str| Url::parse(url).ok().and_then(|url| url.host_str().map(ToOwned::to_owned));
-    let asked = host(base_url);
-    asked.is_some() && [PUBLIC_OPENAI, PUBLIC_ANTHROPIC].iter().any(|public| host(public) == asked)
-}
-
-/// Whether this is the address of the service whose protocol others speak, too.
-pub fn is_public_openai(base_url: &str) -> bool {
-    let host = |url: &str| Url::parse(url.trim()).ok().and_then(|url| url.host_str().map(ToOwned::to_owned));
-    host(base_url).is_some_and(|asked| Some(asked) == host(PUBLIC_OPENAI))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -117,6 +102,5 @@ mod tests {
         assert_eq!(found(&[], "local").base_url, LOCAL);
         assert_eq!(found(&[("HOLON_LOCAL_BASE_URL", "")], "local").base_url, LOCAL);
         assert_eq!(found(&[("HOLON_LOCAL_BASE_URL", "http://h/v1")], "local").base_url, "http://h/v1");
-        assert!(is_public("https://api.openai.com:443/v1/") && !is_public("nonsense"));
     }
 }

@@ -4,17 +4,17 @@
 //! [`Providers`] is made of [`ProviderSpec`]s and asked for answers; [`HttpClient`] carries the requests. To add a wire
 //! protocol, add its folder and its row in `protocol/`.
 
+mod address;
 mod answer;
 pub mod built_in;
-mod endpoint;
 mod exchange;
 mod http;
 mod lower;
+mod options;
 mod parts;
 mod protocol;
 mod provider;
 mod registry;
-mod spec;
 #[cfg(any(test, feature = "testing"))]
 #[expect(clippy::unwrap_used, reason = "only tests come here")]
 pub mod testing;
@@ -23,9 +23,8 @@ mod wire;
 
 pub use built_in::built_in;
 pub use http::{Answer, Broken, How, HttpClient, Sending};
+pub use options::ProviderOptions;
 pub use parts::joined;
-pub use protocol::TRANSPORTS;
-pub use protocol::scripted::ScenarioError;
-pub use provider::{Show, Transport};
-pub use registry::{ProviderError, Providers};
-pub use spec::{Credential, ProviderOptions, ProviderSpec};
+pub use protocol::{TRANSPORTS, transport};
+pub use provider::{Credential, ProviderError, ProviderSpec, Show, Transport};
+pub use registry::Providers;

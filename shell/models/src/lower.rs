@@ -13,8 +13,8 @@ use holon_text::{TextError, Texts};
 use serde_json::{Value, json};
 
 use super::exchange::Lowering;
+use super::options::ProviderOptions;
 use super::parts::joined;
-use super::spec::ProviderOptions;
 
 /// The tools of a request, by their rows in the catalogue.
 pub(super) fn offered(request: &ModelRequest) -> impl Iterator<Item = Tool> {

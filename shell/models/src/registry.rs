@@ -4,39 +4,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use holon_core::Now;
-use holon_core::model::{AttemptFailure, FailureKind, ModelAnswer, ModelRef, ModelRequest, Timing};
+use holon_core::model::{AttemptFailure, ModelAnswer, ModelRef, ModelRequest, Timing};
 use holon_platform::clock;
 use holon_text::Texts;
 use url::Url;
 
-use super::TRANSPORTS;
-use super::answer::{Failure, Reply};
+use super::answer::Reply;
 use super::http::{Clients, HttpClient};
 use super::parts::joined_answer;
-use super::protocol::scripted::ScenarioError;
-use super::provider::{Attempt, Provider, Show};
-use super::spec::{Credential, ProviderSpec};
-
-/// Why a model can't be asked at all.
-#[derive(Debug, thiserror::Error)]
-pub enum ProviderError {
-    #[error("there is no provider {provider:?}{}; the providers are: {}", nearest(provider, known), known.join(", "))]
-    Unknown { provider: String, known: Vec<String> },
-    #[error("{model} needs a key: {remedy}")]
-    MissingKey { model: ModelRef, remedy: String },
-    #[error("{origin} contains characters that no key has; copy it again without line breaks")]
-    BadKey { origin: String },
-    #[error(
-        "{origin} is not an address of a server: {problem}; expected something like http://127.0.0.1:11434/v1"
-    )]
-    BadUrl { origin: String, problem: String },
-    #[error("provider {provider}: {problem}")]
-    BadOption { provider: String, problem: String },
-    #[error("the provider {provider} can't be used: {problem}")]
-    Unusable { provider: String, problem: String },
-    #[error(transparent)]
-    Scenario(#[from] ScenarioError),
-}
+use super::protocol::TRANSPORTS;
+use super::provider::{Attempt, Credential, Provider, ProviderError, ProviderSpec, Show};
 
 /// All providers of the runtime. Cheap to clone; clients are made when they are first needed.
 #[derive(Clone)]
@@ -132,21 +109,6 @@ impl Providers {
     }
 }
 
-impl From<ProviderError> for Failure {
-    fn from(problem: ProviderError) -> Self {
-        let kind = match &problem {
-            ProviderError::Unknown { .. } | ProviderError::Unusable { .. } => {
-                FailureKind::UnsupportedTransport
-            }
-            ProviderError::MissingKey { .. } | ProviderError::BadKey { .. } => FailureKind::Auth,
-            ProviderError::BadUrl { .. } | ProviderError::BadOption { .. } | ProviderError::Scenario(_) => {
-                FailureKind::Client
-            }
-        };
-        Self::new(kind, problem.to_string())
-    }
-}
-
 fn timing(started: Now) -> Timing {
     let ended = clock::now();
     // The wall clock may have been set back meanwhile; a timeline never runs backwards.
@@ -167,12 +129,6 @@ fn secrets(spec: &ProviderSpec) -> Vec<(String, String)> {
         secrets.extend(password.map(|password| (name, password)));
     }
     secrets
-}
-
-/// Names the known provider that was probably meant.
-fn nearest(name: &str, known: &[String]) -> String {
-    let meant = holon_text::nearest::nearest(name, known.iter().map(String::as_str));
-    meant.map(|known| format!(", did you mean {known:?}?")).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -9,10 +9,10 @@ use holon_core::model::{AttemptFailure, ModelAnswer};
 use serde_json::{Value, json};
 
 use super::exchange::{Lowering, Protocol};
+use super::options::ProviderOptions;
 use super::protocol::anthropic::AnthropicMessages;
 use super::protocol::openai_chat::OpenaiChat;
 use super::protocol::openai_responses::OpenaiResponses;
-use super::spec::ProviderOptions;
 use super::testing::{Asking, KEY, Send, Server, answer, events, request, spec, texts};
 
 fn folder(transport: &str) -> PathBuf {

@@ -173,7 +173,7 @@ pub fn transports() -> String {
 }
 
 fn transport(id: &str, name: &str) -> Result<Transport, String> {
-    Transport::named(name).ok_or_else(|| {
+    holon_models::transport(name).ok_or_else(|| {
         format!(
             "providers.{id}.transport is {name:?}, which this version does not support; it supports {}",
             transports()

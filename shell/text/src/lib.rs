@@ -2,10 +2,8 @@
 //! the ledger has stored it, and is looked up again when a performer needs it.
 
 pub mod nearest;
-mod scan;
 mod secret_names;
 mod secrets;
-mod shapes;
 pub mod time;
 pub mod trigger_signature;
 pub mod variables;
@@ -17,8 +15,7 @@ use holon_core::content::{INLINE_BYTES, clip, estimate_tokens};
 use holon_core::{Content, ContentId, Text};
 use sha2::{Digest, Sha256};
 
-pub use scan::{Pieces, Redactor};
-pub use secrets::{LEAST_CHARS, Secrets};
+pub use secrets::{LEAST_CHARS, Pieces, Redactor, Secrets};
 
 /// Bytes that stored texts for re-reading may take in memory.
 const CACHE_BYTES: usize = 16 << 20;

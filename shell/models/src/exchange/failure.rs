@@ -6,9 +6,10 @@ use http::StatusCode;
 use http::header::LOCATION;
 use url::Url;
 
-use super::super::http::{Received, located, shown};
+use super::super::http::{Received, located};
 use super::excerpt::excerpt;
 use super::{Malformed, ReportedError, classify, wait};
+use crate::address::shown;
 use crate::answer::Failure;
 
 /// Where an attempt is made, for what is said about it.

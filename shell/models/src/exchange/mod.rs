@@ -4,12 +4,13 @@
 //! ever returned.
 
 pub(super) mod classify;
+mod endpoint;
 mod excerpt;
 mod failure;
 mod reported;
 mod sniff;
 #[cfg(test)]
-mod split;
+mod split_tests;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -17,6 +18,7 @@ pub(super) mod usage;
 mod wait;
 
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use holon_core::model::{FailureKind, ModelRef, ModelRequest, TokenUsage};
 use holon_text::{TextError, Texts};
@@ -24,11 +26,9 @@ use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use serde_json::Value;
 
 use super::answer::{Failure, Reply};
-use super::endpoint::Endpoint;
 use super::http::{Ask, BODY_BYTES, Received, check, post};
-use super::provider::{Attempt, Attempting, Provider};
-use super::registry::ProviderError;
-use super::spec::ProviderSpec;
+use super::provider::{Attempt, Attempting, Provider, ProviderError, ProviderSpec, Transport};
+use endpoint::Endpoint;
 pub(super) use reported::ReportedError;
 use sniff::Form;
 pub(super) use stream::Shown;
@@ -100,8 +100,13 @@ pub(super) struct Lowering<'a> {
     pub(super) spec: &'a ProviderSpec,
 }
 
+/// The transport of a protocol.
+pub(crate) const fn transport<P: Protocol + 'static>(name: &'static str) -> Transport {
+    Transport::remote(name, || Arc::new(OverHttp::<P>::default()))
+}
+
 /// A provider that speaks this protocol.
-pub(crate) struct OverHttp<P>(PhantomData<P>);
+struct OverHttp<P>(PhantomData<P>);
 
 impl<P> Default for OverHttp<P> {
     fn default() -> Self {

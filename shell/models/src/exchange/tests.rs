@@ -5,7 +5,7 @@ use holon_core::{Millis, Text};
 use serde_json::json;
 use tokio::net::TcpListener;
 
-use crate::spec::ProviderOptions;
+use crate::options::ProviderOptions;
 use crate::testing::{Asking, KEY, Send, Server, answer, choice, events, local, refused};
 
 fn says(text: &str) -> String {

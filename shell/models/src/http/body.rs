@@ -12,7 +12,8 @@ use url::Url;
 
 use super::http_client::{Answer, Broken};
 use super::timeouts::Timeouts;
-use super::{BODY_BYTES, failure, located, shown};
+use super::{BODY_BYTES, failure, located};
+use crate::address::shown;
 use crate::answer::Failure;
 
 /// How much of a refusal is read, in bytes, and for how long: its status says most.

@@ -18,8 +18,8 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use tokio::sync::OnceCell;
 
-use super::super::spec::ProviderOptions;
 use super::reqwest_client::causes;
+use crate::options::ProviderOptions;
 
 /// A connection that answers no ping for so long is given up, so that the next request doesn't wait on it.
 const PING: Duration = Duration::from_secs(30);

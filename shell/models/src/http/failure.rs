@@ -3,9 +3,10 @@
 use holon_core::model::{FailureKind, TransportDiagnostics};
 use url::Url;
 
-use super::super::spec::ProviderOptions;
 use super::http_client::{Broken, How};
+use crate::address::shown;
 use crate::answer::Failure;
+use crate::options::ProviderOptions;
 use holon_text::time::exactly;
 
 pub(super) fn not_sent(broken: Broken, url: &Url, options: &ProviderOptions) -> Failure {
@@ -60,22 +61,4 @@ fn with_causes(mut failure: Failure, chain: Vec<String>) -> Failure {
         found.source_chain = chain;
     }
     failure
-}
-
-/// The address without credentials, query and fragment.
-pub(crate) fn shown(url: &Url) -> String {
-    let host = url.host_str().unwrap_or_default();
-    let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
-    format!("{}://{host}{port}{}", url.scheme(), url.path())
-}
-
-#[cfg(test)]
-mod unit_tests {
-    use super::*;
-
-    #[test]
-    fn addresses_are_shown_without_secrets() {
-        let url = Url::parse("https://user:pass@host:8443/v1/x?key=canary#y").unwrap();
-        assert_eq!(shown(&url), "https://host:8443/v1/x");
-    }
 }

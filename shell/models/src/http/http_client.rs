@@ -10,7 +10,7 @@ use holon_core::model::FailureKind;
 use http::{Request, Response};
 use http_body_util::combinators::UnsyncBoxBody;
 
-use super::super::spec::ProviderOptions;
+use crate::options::ProviderOptions;
 
 /// An answer whose body comes piece by piece. Dropping it closes the connection, or ends its stream.
 pub type Answer = Response<UnsyncBoxBody<Bytes, Broken>>;

@@ -18,11 +18,11 @@ use url::Url;
 
 pub(super) use body::Received;
 pub(super) use client::{Clients, check};
-pub(super) use failure::{located, shown};
+pub(super) use failure::located;
 pub use http_client::{Answer, Broken, How, HttpClient, Sending};
 
 use super::answer::Failure;
-use super::spec::ProviderOptions;
+use crate::options::ProviderOptions;
 use timeouts::Timeouts;
 
 /// Longest answer that is read, in bytes.

@@ -6,9 +6,9 @@ use http::{Request, Response};
 use http_body_util::BodyExt;
 use url::Url;
 
-use super::super::spec::ProviderOptions;
 use super::client::{ClientError, Clients};
 use super::http_client::{Answer, Broken, How, HttpClient, Sending};
+use crate::options::ProviderOptions;
 
 /// Causes of an error that are told.
 const CAUSES: usize = 8;

@@ -14,7 +14,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
-use crate::spec::ProviderOptions;
+use crate::options::ProviderOptions;
 use crate::testing::{Asking, Send, Server, answer, choice, read_request};
 
 fn says(text: &str) -> Vec<u8> {

@@ -8,9 +8,10 @@ use holon_core::{Millis, Now};
 use holon_platform::clock;
 use url::Url;
 
-use super::super::spec::ProviderOptions;
-use super::failure::{located, shown};
+use super::failure::located;
+use crate::address::shown;
 use crate::answer::Failure;
+use crate::options::ProviderOptions;
 use holon_text::time::exactly;
 
 #[derive(Clone, Copy)]

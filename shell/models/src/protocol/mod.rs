@@ -12,3 +12,8 @@ use super::provider::Transport;
 /// Every transport that this version speaks.
 pub const TRANSPORTS: [Transport; 4] =
     [openai_responses::TRANSPORT, openai_chat::TRANSPORT, anthropic::TRANSPORT, scripted::TRANSPORT];
+
+/// The transport of this name; none that this version does not speak.
+pub fn transport(name: &str) -> Option<Transport> {
+    TRANSPORTS.into_iter().find(|known| known.name() == name)
+}

@@ -15,7 +15,8 @@ pub use server::{Send, Server, answer, events, read_request};
 
 use super::Providers;
 use super::built_in::built_in;
-use super::spec::{Credential, ProviderOptions, ProviderSpec};
+use super::options::ProviderOptions;
+use super::provider::{Credential, ProviderSpec};
 
 pub const KEY: &str = "sk-canary-123456";
 

@@ -10,12 +10,12 @@ use http::header::{HeaderMap, HeaderValue};
 use serde_json::Value;
 
 use crate::answer::Reply;
-use crate::exchange::{Lowering, Malformed, Protocol};
+use crate::exchange::{Lowering, Malformed, Protocol, transport};
 use crate::provider::Transport;
 
 const VERSION: &str = "2023-06-01";
 
-pub(crate) const TRANSPORT: Transport = Transport::http::<AnthropicMessages>("anthropic_messages");
+pub(crate) const TRANSPORT: Transport = transport::<AnthropicMessages>("anthropic_messages");
 
 pub(crate) struct AnthropicMessages;
 

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use crate::exchange::Lowering;
 use crate::lower::{Calls, arguments, block_text, conversation, offered, parameters};
+use crate::options::ProviderOptions;
 use crate::parts::joined;
-use crate::spec::ProviderOptions;
 
 pub(super) fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
     let Lowering { request, spec, .. } = *lowering;

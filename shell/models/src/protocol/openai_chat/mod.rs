@@ -12,10 +12,10 @@ use holon_text::{TextError, Texts};
 use serde_json::Value;
 
 use crate::answer::Reply;
-use crate::exchange::{Lowering, Malformed, Protocol};
+use crate::exchange::{Lowering, Malformed, Protocol, transport};
 use crate::provider::Transport;
 
-pub(crate) const TRANSPORT: Transport = Transport::http::<OpenaiChat>("openai_chat_completions");
+pub(crate) const TRANSPORT: Transport = transport::<OpenaiChat>("openai_chat_completions");
 
 pub(crate) struct OpenaiChat;
 

@@ -2,7 +2,7 @@ use holon_core::Text;
 use holon_core::model::{AnswerBlock, ModelAnswer, StopReason};
 use serde_json::{Value, json};
 
-use crate::spec::ProviderOptions;
+use crate::options::ProviderOptions;
 use crate::testing::{Asking, Send, Server, answer, choice, events, local, refused, spec, texts};
 use crate::{exchange::Lowering, lower, testing};
 

@@ -10,10 +10,10 @@ use holon_text::{TextError, Texts};
 use serde_json::Value;
 
 use crate::answer::Reply;
-use crate::exchange::{Lowering, Malformed, Protocol};
+use crate::exchange::{Lowering, Malformed, Protocol, transport};
 use crate::provider::Transport;
 
-pub(crate) const TRANSPORT: Transport = Transport::http::<OpenaiResponses>("openai_responses");
+pub(crate) const TRANSPORT: Transport = transport::<OpenaiResponses>("openai_responses");
 
 pub(crate) struct OpenaiResponses;
 

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use super::freeform;
 use crate::exchange::Lowering;
 use crate::lower::{Calls, arguments, conversation, instructions, offered, parameters};
+use crate::options::ProviderOptions;
 use crate::parts::joined;
-use crate::spec::ProviderOptions;
 
 pub(super) fn lower(lowering: &Lowering<'_>) -> Result<Value, TextError> {
     let Lowering { texts, request, spec } = *lowering;

@@ -38,13 +38,9 @@ use holon_core::model::{AnswerBlock, FailureKind, Item, ModelRef, ModelRequest, 
 use holon_core::prompt::Part;
 use holon_text::Texts;
 
-pub use scenario::ScenarioError;
-
 use crate::answer::{Failure, Reply, proposed};
-use crate::provider::{Attempt, Attempting, Provider, Transport};
-use crate::registry::ProviderError;
-use crate::spec::ProviderSpec;
-use scenario::{Expect, Fail, Round, Scenario};
+use crate::provider::{Attempt, Attempting, Provider, ProviderError, ProviderSpec, Transport};
+use scenario::{Expect, Fail, Round, Scenario, ScenarioError};
 
 /// Consumed failures that are remembered.
 const REMEMBERED: usize = 4_096;
@@ -62,8 +58,7 @@ struct Scripted {
 impl Provider for Scripted {
     /// Whether the scenario exists and is valid.
     fn check(&self, _: &ProviderSpec, model: &ModelRef) -> Result<(), ProviderError> {
-        self.find(model.model())?;
-        Ok(())
+        self.find(model.model()).map(drop).map_err(|problem| ProviderError::Scenario(problem.to_string()))
     }
 
     fn attempt<'a>(&'a self, attempt: Attempt<'a>) -> Attempting<'a> {

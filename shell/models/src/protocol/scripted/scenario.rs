@@ -86,7 +86,7 @@ impl Round {
 
 /// A scenario that can't be played.
 #[derive(Debug, Clone, thiserror::Error)]
-pub enum ScenarioError {
+pub(super) enum ScenarioError {
     #[error(
         "there is no scenario {0:?}; built in are demo and hello, anything else is a path that ends in .json"
     )]

@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use super::secrets::{Known, Secrets};
 use super::shapes::{self, BEFORE, More, Rest, Seen};
+use super::{Known, Secrets};
 
 /// Where in a text a scan is. Positions count from the beginning of the bytes that are scanned next.
 #[derive(Default)]
@@ -183,7 +183,7 @@ pub(super) fn show(shown: &mut Vec<u8>, piece: Piece<'_>) {
 pub struct Pieces(Redactor);
 
 impl Pieces {
-    pub(super) fn new(secrets: Arc<Secrets>) -> Self {
+    pub(crate) fn new(secrets: Arc<Secrets>) -> Self {
         Self(Redactor::new(secrets))
     }
 

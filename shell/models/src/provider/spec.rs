@@ -2,14 +2,10 @@
 //! providers.md, Transports). Who reads settings makes these; the registry only looks them up.
 
 use std::fmt;
-use std::path::PathBuf;
 
-use holon_core::Millis;
-use url::Url;
-
-use super::built_in::is_public_openai;
-use super::http::shown;
-use super::provider::Transport;
+use super::Transport;
+use crate::address::{is_public_openai, without_password};
+use crate::options::ProviderOptions;
 
 /// One provider.
 #[derive(Clone, PartialEq, Eq)]
@@ -36,31 +32,6 @@ pub enum Credential {
     Missing { remedy: String },
 }
 
-/// What differs between servers that speak the same protocol.
-#[derive(Clone, PartialEq, Eq)]
-pub struct ProviderOptions {
-    /// Ask for server-sent events rather than for one JSON document.
-    pub stream: bool,
-    /// Offer tools with strict schemas.
-    pub strict_tools: bool,
-    /// Offer `ApplyPatch` as a freeform tool, where the protocol has them.
-    pub freeform_tools: bool,
-    /// Send `max_completion_tokens` rather than `max_tokens`, where the protocol has both; none is by the address.
-    pub max_completion_tokens: Option<bool>,
-    /// Send `prompt_cache_key`, where the protocol has it; none is by the address.
-    pub prompt_cache_key: Option<bool>,
-    /// Time until a connection stands.
-    pub connect_timeout: Millis,
-    /// Time from the request to the first byte of the answer; slow local models need much of it.
-    pub first_byte_timeout: Millis,
-    /// Longest silence inside an answer.
-    pub idle_timeout: Millis,
-    /// `http://`, `https://`, `socks5://` or `socks5h://`; none is what the environment says.
-    pub proxy: Option<String>,
-    /// PEM certificates to trust besides those of the system.
-    pub ca_file: Option<PathBuf>,
-}
-
 impl ProviderSpec {
     /// Whether requests bound their answer by `max_completion_tokens`: what the public address takes for every model.
     /// Compatible servers know the older name.
@@ -71,23 +42,6 @@ impl ProviderSpec {
     /// Whether requests carry `prompt_cache_key`. Compatible servers refuse a field that they don't know.
     pub fn sends_prompt_cache_key(&self) -> bool {
         self.options.prompt_cache_key.unwrap_or_else(|| is_public_openai(&self.base_url))
-    }
-}
-
-impl Default for ProviderOptions {
-    fn default() -> Self {
-        Self {
-            stream: true,
-            strict_tools: false,
-            freeform_tools: false,
-            max_completion_tokens: None,
-            prompt_cache_key: None,
-            connect_timeout: Millis::seconds(30),
-            first_byte_timeout: Millis::minutes(10),
-            idle_timeout: Millis::minutes(5),
-            proxy: None,
-            ca_file: None,
-        }
     }
 }
 
@@ -113,26 +67,9 @@ impl fmt::Debug for ProviderSpec {
     }
 }
 
-impl fmt::Debug for ProviderOptions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ProviderOptions")
-            .field("stream", &self.stream)
-            .field("strict_tools", &self.strict_tools)
-            .field("freeform_tools", &self.freeform_tools)
-            .field("proxy", &self.proxy.as_deref().map(without_password))
-            .field("ca_file", &self.ca_file)
-            .finish_non_exhaustive()
-    }
-}
-
-/// An address as it may be shown; what is no address is not shown at all.
-fn without_password(url: &str) -> String {
-    Url::parse(url.trim()).map_or_else(|_| "…".to_owned(), |url| shown(&url))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::built_in::built_in;
+    use crate::built_in::built_in;
 
     #[test]
     fn debug_output_shows_no_secret() {

@@ -5,9 +5,8 @@ use holon_core::model::ModelRef;
 use http::header::HeaderValue;
 use url::Url;
 
-use super::exchange::Protocol;
-use super::registry::ProviderError;
-use super::spec::{Credential, ProviderSpec};
+use super::Protocol;
+use crate::provider::{Credential, ProviderError, ProviderSpec};
 
 /// A server and what it wants to see.
 pub(super) struct Endpoint<'a> {

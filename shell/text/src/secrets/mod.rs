@@ -1,11 +1,16 @@
 //! Values that never reach the core, the ledger, a log or a reply, with the names that stand for them.
 
+mod scan;
+mod shapes;
+
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::scan::{Look, Piece, State, show, text};
-use super::shapes;
+use scan::{Look, Piece, State, show, text};
+
+pub use scan::{Pieces, Redactor};
+
 use crate::trigger_signature as signature;
 
 /// Shorter values are no secrets: they would redact ordinary words.
@@ -251,8 +256,8 @@ fn forms((name, value): &(String, String)) -> Vec<Value> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Texts;
     use super::*;
+    use crate::Texts;
 
     fn texts() -> Texts {
         let secrets = Secrets::new([("OPENAI_API_KEY".into(), "sk-canary-123456".into())]);

@@ -1,0 +1,62 @@
+//! How a server is spoken to, whatever the protocol.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use holon_core::Millis;
+
+use super::address::without_password;
+
+/// What differs between servers that speak the same protocol.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ProviderOptions {
+    /// Ask for server-sent events rather than for one JSON document.
+    pub stream: bool,
+    /// Offer tools with strict schemas.
+    pub strict_tools: bool,
+    /// Offer `ApplyPatch` as a freeform tool, where the protocol has them.
+    pub freeform_tools: bool,
+    /// Send `max_completion_tokens` rather than `max_tokens`, where the protocol has both; none is by the address.
+    pub max_completion_tokens: Option<bool>,
+    /// Send `prompt_cache_key`, where the protocol has it; none is by the address.
+    pub prompt_cache_key: Option<bool>,
+    /// Time until a connection stands.
+    pub connect_timeout: Millis,
+    /// Time from the request to the first byte of the answer; slow local models need much of it.
+    pub first_byte_timeout: Millis,
+    /// Longest silence inside an answer.
+    pub idle_timeout: Millis,
+    /// `http://`, `https://`, `socks5://` or `socks5h://`; none is what the environment says.
+    pub proxy: Option<String>,
+    /// PEM certificates to trust besides those of the system.
+    pub ca_file: Option<PathBuf>,
+}
+
+impl Default for ProviderOptions {
+    fn default() -> Self {
+        Self {
+            stream: true,
+            strict_tools: false,
+            freeform_tools: false,
+            max_completion_tokens: None,
+            prompt_cache_key: None,
+            connect_timeout: Millis::seconds(30),
+            first_byte_timeout: Millis::minutes(10),
+            idle_timeout: Millis::minutes(5),
+            proxy: None,
+            ca_file: None,
+        }
+    }
+}
+
+impl fmt::Debug for ProviderOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ProviderOptions")
+            .field("stream", &self.stream)
+            .field("strict_tools", &self.strict_tools)
+            .field("freeform_tools", &self.freeform_tools)
+            .field("proxy", &self.proxy.as_deref().map(without_password))
+            .field("ca_file", &self.ca_file)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,42 @@
+//! A kind of provider, as the registry asks it.
+
+mod error;
+mod spec;
+mod transport;
+
+use std::pin::Pin;
+
+use holon_core::model::{ModelRef, ModelRequest};
+use holon_text::Texts;
+
+pub use error::ProviderError;
+pub use spec::{Credential, ProviderSpec};
+pub use transport::Transport;
+
+use super::answer::{Failure, Reply};
+use super::http::HttpClient;
+
+/// Takes the text of an answer on its way, piece by piece, without secrets.
+pub type Show<'a> = &'a (dyn Fn(String) + Send + Sync);
+
+/// Answers requests to models, one attempt at a time.
+pub(crate) trait Provider: Send + Sync {
+    /// Whether a model could be asked. Sends nothing.
+    fn check(&self, spec: &ProviderSpec, model: &ModelRef) -> Result<(), ProviderError>;
+
+    /// One attempt, without retry.
+    fn attempt<'a>(&'a self, attempt: Attempt<'a>) -> Attempting<'a>;
+}
+
+/// What an attempt is made with.
+#[derive(Clone, Copy)]
+pub(crate) struct Attempt<'a> {
+    pub(crate) client: &'a dyn HttpClient,
+    pub(crate) texts: &'a Texts,
+    pub(crate) spec: &'a ProviderSpec,
+    pub(crate) request: &'a ModelRequest,
+    pub(crate) show: Show<'a>,
+}
+
+/// Until the answer is there. Dropping it gives the attempt up.
+pub(crate) type Attempting<'a> = Pin<Box<dyn Future<Output = Result<Reply, Failure>> + Send + 'a>>;

@@ -1,0 +1,49 @@
+//! The kinds of providers, as configuration names them.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::Provider;
+
+/// How a provider is spoken to, by the name that it has in configuration.
+#[derive(Clone, Copy)]
+pub struct Transport {
+    name: &'static str,
+    has_address: bool,
+    pub(crate) provider: fn() -> Arc<dyn Provider>,
+}
+
+impl Transport {
+    /// One that needs no server.
+    pub(crate) const fn local(name: &'static str, provider: fn() -> Arc<dyn Provider>) -> Self {
+        Self { name, has_address: false, provider }
+    }
+
+    /// One that speaks to a server.
+    pub(crate) const fn remote(name: &'static str, provider: fn() -> Arc<dyn Provider>) -> Self {
+        Self { name, has_address: true, provider }
+    }
+
+    pub fn name(self) -> &'static str {
+        self.name
+    }
+
+    /// Whether it speaks to a server.
+    pub fn has_address(self) -> bool {
+        self.has_address
+    }
+}
+
+impl PartialEq for Transport {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Transport {}
+
+impl fmt::Debug for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
