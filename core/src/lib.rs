@@ -32,7 +32,8 @@ pub mod continuation;
 pub mod effect;
 pub mod host;
 pub mod input;
-pub mod law;
+#[cfg(test)]
+mod law_tests;
 pub mod prompt;
 pub mod record;
 pub mod replay;

@@ -7,6 +7,8 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use holon_law::Laws;
+
 use crate::agent::Agent;
 use crate::agent::budget::Account;
 use crate::agent::identity::{AgentKind, AgentSpec};
@@ -20,7 +22,6 @@ use crate::event::{BriefFact, Event};
 use crate::host::{Accounts, DeadlineReason, Found, FoundCommand, Host, RecoveryReport};
 use crate::ids::{AgentId, MessageId, OpId, ReplyId, Seed, WorkItemId};
 use crate::input::{ControlRequest, Input};
-use crate::law::Laws;
 use crate::message::{AdmissionContext, Ingress, MessageKind, Origin, Priority, Surface};
 use crate::model::{FailureKind, ModelRef, ModelRequest};
 use crate::outcome::Outcome;

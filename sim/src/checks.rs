@@ -10,7 +10,6 @@ use holon_core::config::TaskLimits;
 use holon_core::event::operation::{OpKind, Settlement};
 use holon_core::event::{LifecycleFact, OperationFact, OutboxFact, SchedulingFact, TaskFact, TurnFact};
 use holon_core::host::{Accounts, Host};
-use holon_core::law::Laws;
 use holon_core::lifecycle::Status;
 use holon_core::model::ModelRequest;
 use holon_core::outcome::SupervisorIdentity;
@@ -18,6 +17,7 @@ use holon_core::scheduler::{DecisionKind, Evidence};
 use holon_core::snapshot::AgentSnapshot;
 use holon_core::terminal::TurnReason;
 use holon_core::{AgentId, Answer, Config, Event, Now, OpId, Record, ReplyId, Wall};
+use holon_law::Laws;
 
 use crate::bounds::Bounds;
 use crate::disk::{Disk, Row};

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use holon_core::law::Laws;
+use holon_law::Laws;
 
 use crate::explore;
 use crate::fault::kinds::{KINDS, PATTERNS};

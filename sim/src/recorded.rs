@@ -3,7 +3,8 @@
 
 use std::io::{BufRead, Read};
 
-use holon_core::replay::{
+use holon_core::replay::{CallError, Replay};
+use holon_law::replay::{
     Again, AuditError, AuditReport, ExportError, ExportProblem, ExportReader, ReplayError,
 };
 
@@ -41,7 +42,7 @@ pub fn replay(ledger: &mut dyn BufRead, ask: Ask) -> Result<AuditReport, Problem
         Ask::Laws => Again::Nobody,
     };
     let judged = caught(|| {
-        let mut reader = ExportReader::new(again);
+        let mut reader = ExportReader::<Replay>::new(again);
         each_line(ledger, &mut |line| reader.line(line).map_err(problem))?;
         reader.finish().map_err(problem)
     });
@@ -73,21 +74,21 @@ fn each_line(
     }
 }
 
-fn problem(error: ExportError) -> Problem {
+fn problem(error: ExportError<CallError>) -> Problem {
     let problem = error.to_string();
     let fails = |kind, law: &str| Problem::Fails(Failure { kind, law: law.into(), problem: problem.clone() });
     match error.problem {
         ExportProblem::Line(_) | ExportProblem::NoCall => Problem::Unusable(problem),
         ExportProblem::Audit(error) => match *error {
-            AuditError::Unreadable(_) | AuditError::Replay(ReplayError::NoSegment) => {
+            AuditError::Unreadable(_) | AuditError::Replay(ReplayError::Machine(CallError::NoSegment)) => {
                 Problem::Unusable(problem)
             }
             AuditError::Law(violation) => fails(Kind::Safety, violation.law),
-            AuditError::Replay(ReplayError::Fold(_)) => fails(Kind::Safety, "D3"),
+            AuditError::Replay(ReplayError::Machine(CallError::Fold(_))) => fails(Kind::Safety, "D3"),
             AuditError::Replay(
-                ReplayError::Config(_)
-                | ReplayError::Restore(_)
-                | ReplayError::Elsewhere { .. }
+                ReplayError::Machine(CallError::Config(_))
+                | ReplayError::Machine(CallError::Restore(_))
+                | ReplayError::Machine(CallError::Elsewhere { .. })
                 | ReplayError::Differs(_),
             ) => fails(Kind::Nondeterminism, "D6"),
         },

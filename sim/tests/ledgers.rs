@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use holon_core::replay::AuditReport;
+use holon_law::replay::AuditReport;
 use sim::failure::Kind;
 use sim::recorded::{Ask, Problem, replay};
 

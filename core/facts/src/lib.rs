@@ -38,6 +38,7 @@ pub mod price;
 pub mod receipt;
 pub mod record;
 pub mod reject;
+pub mod replay;
 pub mod task;
 pub mod terminal;
 pub mod time;

@@ -85,6 +85,10 @@ impl JsonSchema for ModelRef {
     }
 }
 
+/// While another one answers, the first of a turn's models is asked again after so long (docs/decisions.md, Who is asked
+/// first in a round).
+pub const PROBE: Millis = Millis::minutes(5);
+
 /// One request, whole: what a transport lowers to its wire format.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ModelRequest {

@@ -49,29 +49,24 @@ pub enum Call {
     },
 }
 
-/// What is read of a call before it is known whether this build understands it.
+/// A call of the kind that nearly all are.
 #[derive(Deserialize)]
-pub(super) struct Head<'a> {
+struct Head<'a> {
     #[serde(borrow)]
     call: Cow<'a, str>,
-    #[serde(borrow)]
-    pub(super) build: Option<Cow<'a, str>>,
     now: Option<Now>,
     #[serde(borrow)]
     input: Option<&'a RawValue>,
 }
 
-impl Head<'_> {
-    pub(super) fn begins_segment(&self) -> bool {
-        self.call == "runtime_started"
-    }
-
-    /// The whole call, of which `text` is the JSON. Nearly all are steps: reading their inputs by themselves saves
-    /// going through each of them twice for the tag around it.
-    pub(super) fn whole(&self, text: &str) -> Result<Call, serde_json::Error> {
-        match (self.now, self.input) {
-            (Some(now), Some(input)) if self.call == "step" => {
-                Ok(Call::Step { now, input: serde_json::from_str(input.get())? })
+impl Call {
+    /// Reads a call. Nearly all are steps: reading their inputs by themselves saves going through each of them twice for the
+    /// tag around it.
+    pub(super) fn read(text: &str) -> Result<Self, serde_json::Error> {
+        let head: Head<'_> = serde_json::from_str(text)?;
+        match (head.now, head.input) {
+            (Some(now), Some(input)) if head.call == "step" => {
+                Ok(Self::Step { now, input: serde_json::from_str(input.get())? })
             }
             _ => serde_json::from_str(text),
         }

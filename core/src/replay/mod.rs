@@ -1,20 +1,15 @@
-//! Recorded history, taken again: the calls of a flight recorder are made once more, and what they record must
-//! be the same bytes.
-//!
-//! [`Replay`] is that and nothing else; the simulator's check D6 uses it as it is. [`Audit`] adds the laws, and
-//! passes over what another build decided; `holon ledger replay` feeds it rows. [`ExportReader`] feeds it the
-//! lines of `holon ledger export --recorder`, for `sim replay`.
+//! The host as a replay drives it: recorded calls are made again, and what they recorded is folded. Who compares is
+//! another one (`holon-law`).
 
-mod audit;
 mod call;
-mod difference;
-mod export;
-mod line;
 #[cfg(test)]
 mod tests;
 
-use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::{String, ToString};
+
+use holon_facts::replay::Machine;
 
 use crate::agent::{Agent, FoldError};
 use crate::config::ConfigError;
@@ -24,15 +19,10 @@ use crate::record::{Record, Step};
 use crate::snapshot::AgentSnapshot;
 use crate::time::Wall;
 
-pub use audit::{Again, Audit, AuditError, AuditReport};
 pub use call::Call;
-pub use difference::Difference;
-pub use export::{ExportError, ExportProblem, ExportReader};
-pub use line::{Line, LineError, call_line};
 
-/// Where a replay stands; feed it the calls in order, with the records that each of them brought. It folds the
-/// records as it goes, so that an agent that is brought in again costs nothing but a copy of its state. Its
-/// memory grows with the agents, not with what happened.
+/// Where a replay stands. It folds the records as it goes, so that an agent that is brought in again costs nothing but a
+/// copy of its state. Its memory grows with the agents, not with what happened.
 #[derive(Debug, Default)]
 pub struct Replay {
     host: Option<Host>,
@@ -41,9 +31,9 @@ pub struct Replay {
     newest: Option<Wall>,
 }
 
-/// A call that now brings something else than was recorded.
+/// A call that can't be made again.
 #[derive(Debug, thiserror::Error)]
-pub enum ReplayError {
+pub enum CallError {
     #[error("the recorded configuration is refused: {0}")]
     Config(#[from] ConfigError),
     #[error("an agent can't be brought in: {0}")]
@@ -54,51 +44,22 @@ pub enum ReplayError {
     Elsewhere { agent: AgentId, through: EventSeq, found: EventSeq },
     #[error("the recorder does not begin with runtime_started")]
     NoSegment,
-    #[error("{0}")]
-    Differs(Box<Difference>),
 }
 
-impl Replay {
-    /// Makes one call again; `recorded` are the records that it brought then. A call that makes a step gives it
-    /// back: its records are the recorded ones, and its effects may be compared by whoever kept those, too.
-    ///
-    /// # Errors
-    /// At the first difference, or when the call can't be made.
-    pub fn call(&mut self, call: &Call, recorded: &[Record]) -> Result<Option<Step>, ReplayError> {
-        let step = self.make(call, recorded)?;
-        let made = step.as_ref().map_or(&[][..], Step::records);
-        if made != recorded {
-            let before = |agent: &AgentId| self.agents.get(agent);
-            let difference = Difference::between(call, before, recorded, made);
-            return Err(ReplayError::Differs(Box::new(difference)));
-        }
-        self.fold(recorded)?;
-        Ok(step)
+impl Machine for Replay {
+    type Call = Call;
+    type Step = Step;
+    type Error = CallError;
+
+    fn read(&self, call: &str) -> Result<Call, serde_json::Error> {
+        Call::read(call)
     }
 
-    /// Passes over records that another build decided: they are folded, but not decided again.
-    ///
-    /// # Errors
-    /// When the records do not continue their agent's log.
-    pub fn fold(&mut self, recorded: &[Record]) -> Result<(), ReplayError> {
-        for record in recorded {
-            self.newest = Some(record.at);
-            match self.agents.get_mut(&record.agent) {
-                Some(agent) => agent.fold(record)?,
-                None => {
-                    self.agents.insert(record.agent.clone(), Agent::created(record)?);
-                }
-            }
-        }
-        Ok(())
+    fn written(call: &Call) -> String {
+        serde_json::to_string(call).unwrap_or_else(|error| error.to_string())
     }
 
-    /// How many agents there are so far.
-    pub fn agents(&self) -> usize {
-        self.agents.len()
-    }
-
-    fn make(&mut self, call: &Call, recorded: &[Record]) -> Result<Option<Step>, ReplayError> {
+    fn make(&mut self, call: &Call, recorded: &[Record]) -> Result<Option<Step>, CallError> {
         match call {
             Call::RuntimeStarted { config, seed, after, .. } => {
                 let mut host = Host::new(config.clone(), *seed)?;
@@ -119,7 +80,7 @@ impl Replay {
                 let folded = self.agents.get(agent).ok_or(RestoreError::Empty)?;
                 if folded.event_seq != *through {
                     let (agent, found) = (agent.clone(), folded.event_seq);
-                    return Err(ReplayError::Elsewhere { agent, through: *through, found });
+                    return Err(CallError::Elsewhere { agent, through: *through, found });
                 }
                 let snapshot = AgentSnapshot::of(folded);
                 self.host()?.admit(Some(snapshot), [])?;
@@ -137,7 +98,44 @@ impl Replay {
         }
     }
 
-    fn host(&mut self) -> Result<&mut Host, ReplayError> {
-        self.host.as_mut().ok_or(ReplayError::NoSegment)
+    fn records(step: &Step) -> &[Record] {
+        step.records()
     }
+
+    fn fold(&mut self, recorded: &[Record]) -> Result<(), CallError> {
+        for record in recorded {
+            self.newest = Some(record.at);
+            match self.agents.get_mut(&record.agent) {
+                Some(agent) => agent.fold(record)?,
+                None => {
+                    self.agents.insert(record.agent.clone(), Agent::created(record)?);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn stands(&self, agent: &AgentId) -> Option<String> {
+        self.agents.get(agent).map(stands)
+    }
+
+    fn agents(&self) -> usize {
+        self.agents.len()
+    }
+}
+
+impl Replay {
+    fn host(&mut self) -> Result<&mut Host, CallError> {
+        self.host.as_mut().ok_or(CallError::NoSegment)
+    }
+}
+
+fn stands(agent: &Agent) -> String {
+    let run = agent.run.as_ref().map_or("no run".to_string(), |run| run.id.to_string());
+    let (messages, _) = agent.inbox.totals();
+    let Agent { id, event_seq, status, ops, .. } = agent;
+    format!(
+        "{id} stood at #{event_seq}: {status}, {run}, {messages} messages that are not settled, {} operations",
+        ops.len()
+    )
 }

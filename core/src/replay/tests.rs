@@ -4,7 +4,12 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use super::{Again, Audit, AuditError, Call, Difference, Line, Replay, ReplayError, call_line};
+use holon_facts::replay::Machine;
+use holon_law::replay::{Again, AuditError, Difference, Line, ReplayError, again, call_line};
+
+use super::{Call, CallError, Replay};
+
+type Audit = holon_law::replay::Audit<Replay>;
 use crate::agent::identity::{AgentKind, AgentSpec};
 use crate::agent::workspace::ExecutionBinding;
 use crate::config::HostLimits;
@@ -30,7 +35,7 @@ fn tick() -> Call {
 }
 
 fn between(then: &[Record], now: &[Record]) -> String {
-    Difference::between(&tick(), |_| None, then, now).to_string()
+    Difference::between(Replay::written(&tick()), |_| None, then, now).to_string()
 }
 
 #[test]
@@ -60,8 +65,7 @@ fn a_step_is_read_as_the_whole_call_is() {
     let call = Call::Step { now: Now::default(), input: Input::Drain { reply: ReplyId(3) } };
     for call in [call, tick()] {
         let text = serde_json::to_string(&call).unwrap();
-        let head: super::call::Head<'_> = serde_json::from_str(&text).unwrap();
-        assert_eq!(head.whole(&text).unwrap(), call);
+        assert_eq!(Replay::default().read(&text).unwrap(), call);
     }
     let lacking = r#"{"call":"step","input":{"input":"tick"}}"#;
     let error = Audit::new(Again::Every).call(lacking, &[]).unwrap_err();
@@ -72,7 +76,7 @@ fn a_step_is_read_as_the_whole_call_is() {
 fn nothing_is_asked_of_a_host_that_was_not_started() {
     let call = serde_json::to_string(&tick()).unwrap();
     let error = Audit::new(Again::Every).call(&call, &[]).unwrap_err();
-    assert!(matches!(error, AuditError::Replay(ReplayError::NoSegment)), "{error}");
+    assert!(matches!(error, AuditError::Replay(ReplayError::Machine(CallError::NoSegment))), "{error}");
     let mut nobody = Audit::new(Again::Nobody);
     nobody.call(&call, &records()).unwrap();
     assert_eq!((nobody.report().calls, nobody.report().skipped_calls), (0, 1));
@@ -95,8 +99,9 @@ fn agents_out_of_memory_count_when_calls_are_made_again() {
         let mut replay = Replay::default();
         replay.fold(&records).unwrap();
         let after = StepSeq(1_000);
-        replay.call(&Call::RuntimeStarted { build: "test".into(), config, seed, after }, &[]).unwrap();
-        let step = replay.call(&create(name), &[]).expect("nobody is created").unwrap();
+        let started = Call::RuntimeStarted { build: "test".into(), config, seed, after };
+        again(&mut replay, &started, &[]).unwrap();
+        let step = again(&mut replay, &create(name), &[]).expect("nobody is created").unwrap();
         assert!(step.records().is_empty(), "{name}");
     }
 }
@@ -128,7 +133,7 @@ fn a_difference_is_no_longer_than_a_person_reads() {
     let build: String = "é".repeat(100_000);
     let config = config();
     let call = Call::RuntimeStarted { build, config, seed: Seed(1), after: StepSeq(0) };
-    let text = Difference::between(&call, |_| None, &then, &now).to_string();
+    let text = Difference::between(Replay::written(&call), |_| None, &then, &now).to_string();
     assert!(text.chars().count() < 1_000, "{} characters", text.chars().count());
     assert!(text.contains("é… (10"), "{text}");
 }

@@ -2,7 +2,7 @@
 
 use holon_core::AgentId;
 use holon_core::host::RestoreError;
-use holon_core::law::Violation;
+use holon_law::Violation;
 use holon_ledger::StoreError;
 
 /// Nothing new is taken in.

@@ -2,9 +2,9 @@
 //! of its step, and a broken law ends the runtime. Other builds do nothing here; for them there is
 //! `holon ledger verify`.
 
-use holon_core::law::{Laws, Violation};
 use holon_core::view::View;
 use holon_core::{AgentId, Record};
+use holon_law::{Laws, Violation};
 
 /// What the laws remember of each agent in memory, and the first law that was broken.
 #[derive(Debug)]

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use clap::{Args, Subcommand};
 use holon_core::AgentId;
-use holon_core::law::Laws;
-use holon_core::replay::{Again, AuditReport};
+use holon_law::Laws;
+use holon_law::replay::{Again, AuditReport};
 use holon_platform::{Environment, build};
 
 use super::exit::Exit;

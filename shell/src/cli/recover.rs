@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use holon_core::law::Laws;
+use holon_law::Laws;
 use serde_json::json;
 
 use super::exit::Exit;

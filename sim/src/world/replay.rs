@@ -3,6 +3,7 @@
 
 use holon_core::record::Step;
 use holon_core::replay::Replay;
+use holon_law::replay::again;
 
 use super::Sabotage;
 use crate::disk::{Disk, Row, effects_of};
@@ -20,7 +21,7 @@ pub(super) fn check(disk: &Disk, sabotage: Option<Sabotage>) -> Result<(), Failu
         if sabotage == Some(Sabotage::ForgetCall) && forgotten == Some(at + 1) {
             continue;
         }
-        let step = replay.call(&row.call, &row.records).map_err(|error| differs(error.to_string()))?;
+        let step = again(&mut replay, &row.call, &row.records).map_err(|error| differs(error.to_string()))?;
         step.map_or(Ok(()), |step| same_effects(row, step))?;
     }
     Ok(())

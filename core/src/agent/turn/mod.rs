@@ -24,8 +24,10 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use recap::Recap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use told::Told;
 
 use super::history::Heard;
 use super::inbox::Entry;
@@ -46,10 +48,8 @@ use crate::message::Message;
 use crate::model::{AttemptOutcome, AttemptRecord, Block, FailureKind, ModelRef, RoundEnd, TokenUsage};
 use crate::outcome::LoadedContext;
 use crate::price::Amount;
-use crate::time::{Millis, Wall};
+use crate::time::Wall;
 use crate::tool::{Receipt, Verdict};
-use recap::Recap;
-use told::Told;
 
 /// One attempt at a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -136,9 +136,7 @@ fn no_fence() -> Fence {
     Fence::PREVIEW
 }
 
-/// While another one answers, the first of a turn's models is asked again after so long (docs/decisions.md, Who is asked
-/// first in a round).
-pub(crate) const PROBE: Millis = Millis::minutes(5);
+pub(crate) use holon_facts::model::PROBE;
 
 /// How a round waits for providers that are away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -216,7 +216,7 @@ mod tests {
         let mut world = working();
         for number in 0..40 {
             round(&mut world, number, 700);
-            assert!(crate::prompt::est_tokens(&last_request(&world)) <= window());
+            assert!(crate::prompt::est_tokens(last_request(&world)) <= window());
         }
         let found = compactions(&world);
         assert!((4..=14).contains(&found.len()), "seldom, so that a cache has something to keep: {found:?}");
@@ -248,11 +248,11 @@ mod tests {
         for number in 0..4 {
             round(&mut world, number, 200);
         }
-        let before = crate::prompt::est_tokens(&last_request(&world));
+        let before = crate::prompt::est_tokens(last_request(&world));
         world.complete("main", fails(FailureKind::ContextLength));
         let found = compactions(&world);
         assert_eq!((found.len(), found[0].cause, found[0].recapped_rounds), (1, CompactionCause::Refused, 2));
-        assert!(crate::prompt::est_tokens(&last_request(&world)) < before);
+        assert!(crate::prompt::est_tokens(last_request(&world)) < before);
         world.complete("main", fails(FailureKind::ContextLength));
         assert!(world.agent("main").run.is_none());
         let last = world.agent("main").history.last_turn.clone().unwrap();

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use holon_core::replay::call_line;
 use holon_core::{AgentId, StepSeq, Wall};
+use holon_law::replay::call_line;
 
 use super::error::{LedgerError, Position};
 use super::read::Reader;
@@ -112,7 +112,7 @@ fn write_line(record: &StoredRecord, out: &mut dyn Write) -> io::Result<()> {
 mod tests {
     use super::super::testing::{Home, id};
     use super::*;
-    use holon_core::replay::{Again, ExportReader};
+    use holon_law::replay::{Again, ExportReader};
 
     fn exported(home: &Home, agent: Option<&str>) -> Result<Vec<serde_json::Value>, ExportError> {
         let mut out = Vec::new();
@@ -156,7 +156,7 @@ mod tests {
         let lines = export_recorder(&home.reader(), &mut out).unwrap();
         let text = String::from_utf8(out).unwrap();
         assert_eq!(text.lines().count() as u64, lines);
-        let mut reader = ExportReader::new(Again::Every);
+        let mut reader = ExportReader::<holon_core::replay::Replay>::new(Again::Every);
         for line in text.lines() {
             reader.line(line).unwrap();
         }

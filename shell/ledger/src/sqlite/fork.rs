@@ -165,8 +165,8 @@ fn renamed(record: Record, fork: &Fork, through: EventSeq) -> Record {
 
 #[cfg(test)]
 mod tests {
-    use holon_core::law::Laws;
-    use holon_core::replay::Again;
+    use holon_law::Laws;
+    use holon_law::replay::Again;
 
     use super::super::testing::{BUILD, Home, id};
     use super::super::{replay, verify};

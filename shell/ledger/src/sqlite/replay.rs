@@ -2,7 +2,8 @@
 //! judges all records by the laws.
 
 use holon_core::Record;
-use holon_core::replay::{Again, Audit, AuditError, AuditReport};
+use holon_core::replay::{CallError, Replay};
+use holon_law::replay::{Again, Audit, AuditError, AuditReport};
 
 use super::error::{LedgerError, Position};
 use super::read::Reader;
@@ -15,7 +16,7 @@ pub enum ReplayFailure {
     #[error(transparent)]
     Ledger(#[from] LedgerError),
     #[error("{at}: {source}")]
-    Audit { at: Box<Position>, source: Box<AuditError> },
+    Audit { at: Box<Position>, source: Box<AuditError<CallError>> },
 }
 
 /// Replays the ledger as it is at one moment: every segment whose decisions are asked for, and the folds and
@@ -25,7 +26,7 @@ pub enum ReplayFailure {
 /// # Errors
 /// At the first difference, broken law, or damage.
 pub fn replay(reader: &Reader, again: Again) -> Result<AuditReport, ReplayFailure> {
-    let mut audit = Audit::new(again);
+    let mut audit = Audit::<Replay>::new(again);
     reader.at_one_moment(|connection| {
         each_call::<ReplayFailure>(connection, |call, records| {
             let records: Vec<Record> = records.iter().map(StoredRecord::decode).collect::<Result<_, _>>()?;
@@ -44,7 +45,7 @@ mod tests {
     use super::super::testing::{BUILD, Home};
     use super::*;
     use holon_core::AgentId;
-    use holon_core::replay::ReplayError;
+    use holon_law::replay::ReplayError;
 
     fn this_build() -> Again {
         Again::Build(BUILD.to_owned())

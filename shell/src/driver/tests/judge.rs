@@ -1,8 +1,8 @@
 //! A law that is broken ends the runtime.
 
-use holon_core::law::Laws;
 use holon_core::model::ModelRef;
 use holon_core::{Config, EventSeq, Host, Input, Record, ReplyId, Seed, Wall};
+use holon_law::Laws;
 use holon_models::{Providers, built_in};
 
 use holon_driver::Judge;

@@ -1,0 +1,174 @@
+//! Laws about who may say what: authority is fixed at admission, and nothing that a model says adds to it.
+
+use alloc::format;
+
+use holon_facts::event::operation::{OpKind, Settlement};
+use holon_facts::event::{Event, InboxFact, LifecycleFact, OperationFact, OutboxFact, TurnFact};
+use holon_facts::message::{AuthorityClass, Message, MessageKind, Origin, Priority, Trust};
+use holon_facts::record::Record;
+
+use super::seen::Seen;
+use super::{Ruling, rule};
+
+/// Whose word a message of a supervisor is.
+const SUPERVISOR: &str = "supervisor";
+
+/// Speaks of steps in which a model or a tool has said something.
+pub(super) fn t11(seen: &Seen, record: &Record) -> Ruling {
+    if seen.owed.letter {
+        let brought = matches!(&record.event, Event::Outbox(OutboxFact::LetterReceived(_)));
+        return rule(brought && !seen.begins_step(record), || {
+            "a follow-up that no letter has brought, in the step in which something was said".into()
+        });
+    }
+    if !seen.owed.said || seen.begins_step(record) {
+        return Ok(false);
+    }
+    let acts = match &record.event {
+        Event::Lifecycle(
+            LifecycleFact::ControlRequestAdmitted(_)
+            | LifecycleFact::ControlApplied(_)
+            | LifecycleFact::CurrentRunAborted(_)
+            | LifecycleFact::AgentCreated(_),
+        ) => true,
+        // What a start of the runtime finds may be the end of a call and of tasks: those tell of themselves. A timer
+        // tells of what has fired once its last tick is done with. To itself an agent may leave a message, by a call.
+        Event::Inbox(InboxFact::MessageAdmitted(fact)) => match fact.message.kind {
+            MessageKind::TaskResult | MessageKind::SystemTick | MessageKind::TimerTick => false,
+            // What its supervisor says may have waited for the room that an answer makes; its letter comes along.
+            MessageKind::InternalFollowup => !seen.enqueues() && !is_of_supervisor(seen, &fact.message),
+            MessageKind::OperatorPrompt
+            | MessageKind::Control
+            | MessageKind::ChannelEvent
+            | MessageKind::WebhookEvent
+            | MessageKind::CallbackEvent
+            | MessageKind::TaskStatus
+            | MessageKind::BriefAck
+            | MessageKind::BriefResult => true,
+        },
+        Event::Inbox(InboxFact::MessageDuplicate(_)) => true,
+        Event::Lifecycle(_)
+        | Event::Inbox(_)
+        | Event::Scheduling(_)
+        | Event::Turn(_)
+        | Event::Operation(_)
+        | Event::Task(_)
+        | Event::Timer(_)
+        | Event::Work(_)
+        | Event::Wait(_)
+        | Event::Wake(_)
+        | Event::Outbox(_)
+        | Event::Workspace(_)
+        | Event::Brief(_) => false,
+    };
+    rule(!acts, || format!("{} in the step in which something was said", record.event.kind()))
+}
+
+/// Whether a message is what the supervisor of a child has to say.
+pub(super) fn is_of_supervisor(seen: &Seen, message: &Message) -> bool {
+    let named = matches!(&message.origin, Origin::System { subsystem } if subsystem == SUPERVISOR);
+    seen.kin.depth > 0 && named && message.kind == MessageKind::InternalFollowup
+}
+
+/// Whether the record is what a model or a tool said. What the runtime itself tells a call is neither.
+pub(super) fn says(seen: &Seen, event: &Event) -> bool {
+    match event {
+        Event::Turn(TurnFact::AssistantRoundRecorded(_)) => true,
+        Event::Operation(OperationFact::OperationSettled(fact)) => {
+            let asked = seen.ops.get(&fact.op);
+            fact.settlement == Settlement::Done
+                && asked.is_some_and(|op| match op.kind {
+                    OpKind::CallModel | OpKind::CallTool | OpKind::RunCommand | OpKind::PromoteCommand => {
+                        true
+                    }
+                    OpKind::LoadContext
+                    | OpKind::PrepareCommand
+                    | OpKind::AwaitTask
+                    | OpKind::SuperviseChild
+                    | OpKind::FindWorkspace
+                    | OpKind::RemoveWorktree
+                    | OpKind::WriteInput => false,
+                })
+        }
+        Event::Lifecycle(_)
+        | Event::Inbox(_)
+        | Event::Scheduling(_)
+        | Event::Turn(_)
+        | Event::Operation(_)
+        | Event::Task(_)
+        | Event::Timer(_)
+        | Event::Work(_)
+        | Event::Wait(_)
+        | Event::Wake(_)
+        | Event::Outbox(_)
+        | Event::Workspace(_)
+        | Event::Brief(_) => false,
+    }
+}
+
+pub(super) fn a1(_: &Seen, record: &Record) -> Ruling {
+    let Event::Inbox(InboxFact::MessageAdmitted(fact)) = &record.event else { return Ok(false) };
+    let message = &fact.message;
+    let got = (message.trust, message.authority_class);
+    let expected = standing(message.kind, &message.origin);
+    rule(expected == Some(got), || {
+        format!("a {} from {} has {got:?}, expected {expected:?}", message.kind, message.origin.name())
+    })
+}
+
+/// What each kind may be, by its only origin.
+fn standing(kind: MessageKind, origin: &Origin) -> Option<(Trust, AuthorityClass)> {
+    let runtime = (Trust::TrustedSystem, AuthorityClass::RuntimeInstruction);
+    let integration = (Trust::TrustedIntegration, AuthorityClass::IntegrationSignal);
+    match (kind, origin) {
+        (MessageKind::OperatorPrompt, Origin::Operator { .. }) => {
+            Some((Trust::TrustedOperator, AuthorityClass::OperatorInstruction))
+        }
+        (MessageKind::ChannelEvent, Origin::Channel { .. }) => {
+            Some((Trust::UntrustedExternal, AuthorityClass::ExternalEvidence))
+        }
+        (MessageKind::WebhookEvent, Origin::Webhook { .. })
+        | (MessageKind::CallbackEvent, Origin::Callback { .. }) => Some(integration),
+        (MessageKind::TimerTick, Origin::Timer { .. })
+        | (MessageKind::TaskResult | MessageKind::TaskStatus, Origin::Task { .. })
+        | (
+            MessageKind::SystemTick
+            | MessageKind::InternalFollowup
+            | MessageKind::BriefAck
+            | MessageKind::BriefResult,
+            Origin::System { .. },
+        ) => Some(runtime),
+        (
+            MessageKind::OperatorPrompt
+            | MessageKind::Control
+            | MessageKind::ChannelEvent
+            | MessageKind::WebhookEvent
+            | MessageKind::CallbackEvent
+            | MessageKind::TimerTick
+            | MessageKind::SystemTick
+            | MessageKind::InternalFollowup
+            | MessageKind::TaskResult
+            | MessageKind::TaskStatus
+            | MessageKind::BriefAck
+            | MessageKind::BriefResult,
+            Origin::Operator { .. }
+            | Origin::Channel { .. }
+            | Origin::Webhook { .. }
+            | Origin::Callback { .. }
+            | Origin::Timer { .. }
+            | Origin::System { .. }
+            | Origin::Task { .. },
+        ) => None,
+    }
+}
+
+pub(super) fn a4(_: &Seen, record: &Record) -> Ruling {
+    let Event::Inbox(InboxFact::MessageAdmitted(fact)) = &record.event else { return Ok(false) };
+    let message = &fact.message;
+    if message.priority != Priority::Interject {
+        return Ok(false);
+    }
+    rule(message.authority_class == AuthorityClass::OperatorInstruction, || {
+        format!("{} of class {} interjects", message.id, message.authority_class)
+    })
+}

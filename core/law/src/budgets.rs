@@ -1,0 +1,100 @@
+//! Laws about what may be spent.
+
+use alloc::format;
+
+use holon_facts::budget::Period;
+use holon_facts::event::operation::OpKind;
+use holon_facts::event::scheduling::{HoldCause, HoldEnd, HoldSet};
+use holon_facts::event::{Event, OperationFact, SchedulingFact, TurnFact};
+use holon_facts::record::Record;
+use holon_facts::time::Wall;
+
+use super::seen::Seen;
+use super::{Ruling, rule};
+
+pub(super) fn b1(seen: &Seen, record: &Record) -> Ruling {
+    if let Some(owed) = seen.spending.owed {
+        let reserves =
+            matches!(&record.event, Event::Turn(TurnFact::BudgetReserved(fact)) if fact.op == owed);
+        rule(reserves, || format!("nothing is reserved for {owed}"))?;
+    }
+    let reserved = seen.spending.reserved.as_ref();
+    match &record.event {
+        Event::Turn(TurnFact::BudgetReserved(fact)) => {
+            let requests = seen.ops.get(&fact.op).is_some_and(|op| op.kind == OpKind::CallModel);
+            rule(requests && reserved.is_none(), || {
+                format!("is reserved for {}, a request: {requests}; before it: {reserved:?}", fact.op)
+            })?;
+            let day = record.at.day();
+            let part = fact.sent.minus(fact.amount).is_nothing();
+            rule(fact.day == day && part, || format!("{fact:?} on day {day}"))
+        }
+        Event::Turn(TurnFact::BudgetSettled(fact)) => {
+            let fits = reserved.is_some_and(|reserved| (reserved.op, reserved.day) == (fact.op, fact.day));
+            rule(fits, || format!("{} of day {} is settled, reserved is {reserved:?}", fact.op, fact.day))
+        }
+        Event::Operation(OperationFact::OperationSettled(fact)) => {
+            let requests = seen.ops.get(&fact.op).is_some_and(|op| op.kind == OpKind::CallModel);
+            rule(!requests || reserved.is_none(), || format!("{} is over and not settled", fact.op))?;
+            Ok(requests)
+        }
+        Event::Lifecycle(_)
+        | Event::Inbox(_)
+        | Event::Scheduling(_)
+        | Event::Turn(_)
+        | Event::Operation(_)
+        | Event::Task(_)
+        | Event::Timer(_)
+        | Event::Work(_)
+        | Event::Wait(_)
+        | Event::Wake(_)
+        | Event::Outbox(_)
+        | Event::Workspace(_)
+        | Event::Brief(_) => Ok(false),
+    }
+}
+
+pub(super) fn b2(seen: &Seen, record: &Record) -> Ruling {
+    match &record.event {
+        Event::Scheduling(SchedulingFact::HoldSet(fact)) => held(seen, fact, record.at),
+        Event::Scheduling(SchedulingFact::HoldEnded(fact)) if fact.reason == HoldEnd::BudgetRaised => {
+            let of_budget = seen.hold.as_ref().is_some_and(|hold| hold.of_budget);
+            rule(of_budget && seen.run.is_none(), || "no budget is what the agent waits for".into())
+        }
+        Event::Turn(TurnFact::TurnTerminal(fact)) if fact.held => {
+            let waits = seen.queue.live.get(&fact.message_id).is_some_and(|entry| entry.claim.is_none());
+            rule(
+                seen.lacks().is_some() && seen.hold.as_ref().is_some_and(|hold| hold.of_budget) && waits,
+                || format!("{} is held and {} does not wait for a budget", fact.run_id, fact.message_id),
+            )
+        }
+        Event::Lifecycle(_)
+        | Event::Inbox(_)
+        | Event::Scheduling(_)
+        | Event::Turn(_)
+        | Event::Operation(_)
+        | Event::Task(_)
+        | Event::Timer(_)
+        | Event::Work(_)
+        | Event::Wait(_)
+        | Event::Wake(_)
+        | Event::Outbox(_)
+        | Event::Workspace(_)
+        | Event::Brief(_) => Ok(false),
+    }
+}
+
+/// A hold is for what the run has met, and ends by itself unless it takes somebody to end it.
+fn held(seen: &Seen, fact: &HoldSet, at: Wall) -> Ruling {
+    let of_budget = fact.cause == HoldCause::Budget;
+    rule(fact.budget == seen.lacks() && of_budget == fact.budget.is_some(), || {
+        format!("a hold for {}, {:?}; exhausted is {:?}", fact.cause, fact.budget, seen.lacks())
+    })?;
+    // At the last moment that a clock can say there is no other day.
+    let last = fact.budget.is_some() && at == Wall(i64::MAX);
+    let for_good = last || fact.budget.is_some_and(|budget| budget.budget.period() == Period::All);
+    rule(fact.until.is_none() == for_good, || {
+        format!("a hold for {:?} until {:?}", fact.budget, fact.until)
+    })?;
+    Ok(of_budget)
+}

@@ -1,0 +1,369 @@
+//! What must always hold, as folds over records: the same functions judge simulated runs, fuzzed runs and the
+//! ledger of a real daemon. A law reads what the agent's log has said so far ([`seen::Seen`], a fold of its
+//! own that knows nothing of the core's) and the next record; it decides nothing and repairs
+//! nothing. What clients were told and what a disk holds is judged elsewhere.
+
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod answers;
+mod authority;
+mod budgets;
+mod children;
+mod commands;
+mod hints;
+mod lifecycle;
+mod log;
+mod queue;
+mod references;
+pub mod replay;
+mod seen;
+mod shown;
+mod sleep;
+mod stops;
+mod tasks;
+mod timers;
+mod triggers;
+mod turns;
+mod unattended;
+mod waits;
+mod work;
+mod workspaces;
+
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use holon_facts::ids::{AgentId, EventSeq};
+use holon_facts::record::Record;
+use seen::Seen;
+
+/// What a law says of a record: false when the record is none of its business.
+type Ruling = Result<bool, String>;
+
+/// The law has something to say, and it holds exactly if `holds`.
+fn rule(holds: bool, problem: impl FnOnce() -> String) -> Ruling {
+    if holds { Ok(true) } else { Err(problem()) }
+}
+
+/// One law. `judge` sees everything before the record, and the record.
+#[derive(Debug)]
+struct Law {
+    id: &'static str,
+    sentence: &'static str,
+    judge: fn(&Seen, &Record) -> Ruling,
+}
+
+const fn law(id: &'static str, sentence: &'static str, judge: fn(&Seen, &Record) -> Ruling) -> Law {
+    Law { id, sentence, judge }
+}
+
+/// Every law whose subject exists, by family.
+const LAWS: [Law; 67] = [
+    law("L1", "Nothing starts between a stop and the next start.", lifecycle::l1),
+    law(
+        "L2",
+        "A stop leaves no run, no hold, and no operation but those of tasks that are to end; it releases each root in which no command still runs, holds the others, and names both.",
+        lifecycle::l2,
+    ),
+    law(
+        "L3",
+        "A stop or abort takes nothing from the queue, and aborts the message of its run.",
+        lifecycle::l3,
+    ),
+    law(
+        "L4",
+        "A start alone starts nothing: the next run names the queued message it is for.",
+        lifecycle::l4,
+    ),
+    law(
+        "E3",
+        "A stop or abort names the run, the messages, the operations and the tasks that it ends, and what nobody is told any more.",
+        stops::e3,
+    ),
+    law("L5", "Posture follows the last control command; one without effect records nothing.", lifecycle::l5),
+    law("L6", "Admission to a stopped agent never changes its posture.", lifecycle::l6),
+    law("L8", "A record that names a run or an operation names one in progress.", lifecycle::l8),
+    law("P1", "Phases of a task never go back, and its first end stays.", tasks::p1),
+    law(
+        "P2",
+        "Each end of a task is told by one message, in its step or with others by a tick, before its agent rests.",
+        tasks::p2,
+    ),
+    law("P4", "A command is executed once, by a supervisor that is on record before.", commands::p4),
+    law(
+        "Q1",
+        "Each admitted message is queued, claimed or terminal, and claimed only by what runs.",
+        queue::q1,
+    ),
+    law("Q2", "What is terminal stays as it is.", queue::q2),
+    law("Q3", "A message is claimed from the queue, by one run.", queue::q3),
+    law("Q4", "The claimed message is the first of the eligible queue.", queue::q4),
+    law("Q5", "A known key admits nothing new.", queue::q5),
+    law(
+        "Q7",
+        "Crashes without anything new are counted, and the last one drops with a failure brief.",
+        queue::q7,
+    ),
+    law("Q9", "Each id is given once, in order, and named only afterwards.", references::q9),
+    law(
+        "Q10",
+        "A message comes back exactly if its run was interrupted, and for the same cause.",
+        queue::q10,
+    ),
+    law("T1", "At most one run is in progress.", turns::t1),
+    law("T2", "Each run is for one message that it claimed, and that no settled run was for.", turns::t2),
+    law("T3", "Rounds are counted from 0, with one request at a time.", turns::t3),
+    law("T4", "Each run ends once, after its operations, under its own name.", turns::t4),
+    law("T5", "Each tool call has one result, in order, before anything else is asked.", turns::t5),
+    law("T6", "A crossed bound ends the run with its name, and a run tells its rounds.", turns::t6),
+    law("T7", "A run follows another of its message only after another process, or a wait.", turns::t7),
+    law(
+        "T8",
+        "A recap comes between rounds, only grows, leaves two rounds whole, and follows one refusal at most.",
+        turns::t8,
+    ),
+    law(
+        "M2",
+        "What was interjected into a turn stands in it again after an interruption, in order, before what is asked next.",
+        shown::m2,
+    ),
+    law(
+        "M10",
+        "The fences of one message's runs carry tags of their own, the same after an interruption.",
+        shown::m10,
+    ),
+    law("T9", "An interjection enters once, at a safe point, before the next round.", turns::t9),
+    law(
+        "T10",
+        "Attempts stay within their policy, wait before they repeat, and never repeat in vain.",
+        turns::t10,
+    ),
+    law(
+        "T11",
+        "What a model or a tool says admits no message but what an agent leaves itself and what a letter brings, gives no command and stops nobody.",
+        authority::t11,
+    ),
+    law(
+        "T12",
+        "A turn completes only by a round that came to a real end or by a call that rests; another end fails it by its name, and only what was cut off is continued. Earlier builds recorded no end.",
+        answers::t12,
+    ),
+    law(
+        "M11",
+        "The end of a task that was shown begins no turn, and a turn that has said that it rests asks no model again.",
+        stops::m11,
+    ),
+    law("A1", "Trust and authority follow from kind and origin alone.", authority::a1),
+    law("A4", "Only operators interject, and nothing else enters a turn in progress.", authority::a4),
+    law(
+        "A5",
+        "Only the address in force wakes an agent, and none that is stopped; a delivery is one hint, which says whether its body came again.",
+        triggers::a5,
+    ),
+    law(
+        "W2",
+        "Posture changes by a command, by a decision to rest, or by a turn, within its step, and each change is on record.",
+        lifecycle::w2,
+    ),
+    law(
+        "W3",
+        "Hints of a source are one until a tick tells of all that wait, and none of them is forgotten.",
+        hints::w3,
+    ),
+    law(
+        "W5",
+        "Occurrences of a timer come once, in order, when they are due, never after its end; one message at a time tells of them.",
+        timers::w5,
+    ),
+    law("W6", "Occurrences that were missed fire or are let go as their timer's policy says.", timers::w6),
+    law("W7", "Recorded time goes back only by a recorded step of the clock.", log::w7),
+    law(
+        "W8",
+        "A wait is over when a turn takes what it waits for, and each message ends all that wait for it.",
+        waits::w8,
+    ),
+    law(
+        "W9",
+        "An item, or the agent, has one wait at a time, which something can end, and none once it is completed.",
+        waits::w9,
+    ),
+    law("W10", "Each end of a run has one closure, which waits exactly if it says what for.", log::w10),
+    law(
+        "W11",
+        "What is completed is written and picked no more; a turn is bound to the item in focus, which is open.",
+        work::w11,
+    ),
+    law(
+        "B1",
+        "What a request may take is reserved as it is opened, and settled as it ends, against the day of the reservation. Earlier builds reserved nothing.",
+        budgets::b1,
+    ),
+    law(
+        "B2",
+        "A hold for a budget follows its exhaustion, ends with its day or not by itself, and only such a hold is ended by raising it.",
+        budgets::b2,
+    ),
+    law(
+        "C1",
+        "A child is private, one deeper than its supervisor, and begins with the task that supervises it.",
+        children::c1,
+    ),
+    law(
+        "C2",
+        "A child says once how it ended, and its task ends when it has said so, or when nobody can say.",
+        children::c2,
+    ),
+    law(
+        "C4",
+        "Whoever is begun by another knows no folder that the other does not, and works where it does, or in its own home.",
+        children::c4,
+    ),
+    law(
+        "C5",
+        "What one agent has for another is delivered or comes back once, and is taken in once.",
+        children::c5,
+    ),
+    law(
+        "C6",
+        "A child that has come to its end takes nothing and runs no more; nothing of it is left when it is archived.",
+        children::c6,
+    ),
+    law(
+        "O2",
+        "A root is occupied while a run or a command there needs it, after a stop while a command does; what is released was occupied.",
+        workspaces::o2,
+    ),
+    law("O3", "Nothing is executed or changed in a root but by whoever occupies it.", workspaces::o3),
+    law(
+        "O4",
+        "An agent works inside of a workspace that it knows, or in its home, and none in which it works is taken from it.",
+        workspaces::o4,
+    ),
+    law(
+        "O5",
+        "A worktree is on record before anything of it is there; one that nobody needs is removed, or retained with a reason.",
+        workspaces::o5,
+    ),
+    law("D3", "A log starts with its agent and has no gap; steps never go back.", log::d3),
+    law(
+        "S1",
+        "What an open item is owed is told when it is due, by one message; what is not owed is not told.",
+        work::s1,
+    ),
+    law(
+        "S2",
+        "A turn that brings an item nothing defers the next one, by turns in a row, and the last one stalls it.",
+        work::s2,
+    ),
+    law("S4", "What waits to be told under a key is told by no second message.", queue::s4),
+    law(
+        "S5",
+        "A task's result needs no model only if a turn has shown it or its agent ended the task.",
+        tasks::s5,
+    ),
+    law("S6", "A task that goes on has an operation that will say how it ended.", tasks::s6),
+    law(
+        "S7",
+        "Each change of posture starts from the posture before; what a command of an operator did is told from how things stood when it was admitted.",
+        lifecycle::s7,
+    ),
+    law(
+        "S9",
+        "Turns that an agent causes itself and that bring nothing on are counted; the next ones wait for a time, then for somebody outside.",
+        unattended::s9,
+    ),
+    law("S10", "The end of a sleep is told once, when it has come, unless a turn began before.", sleep::s10),
+    law(
+        "S11",
+        "Blockers and waits are looked at again when that is due, each time twice as late, and at last by an operator.",
+        waits::s11,
+    ),
+];
+
+const TABLE: [(&str, &str); LAWS.len()] = {
+    let mut table = [("", ""); LAWS.len()];
+    let mut at = 0;
+    while at < LAWS.len() {
+        table[at] = (LAWS[at].id, LAWS[at].sentence);
+        at += 1;
+    }
+    table
+};
+
+/// Judges records in the order of each agent's log; the logs of several agents may be interleaved.
+#[derive(Debug, Clone)]
+pub struct Laws {
+    agents: BTreeMap<AgentId, Seen>,
+    antecedents: [u64; LAWS.len()],
+}
+
+/// A law that a record broke.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{law} at {agent} #{event_seq}: {problem}")]
+pub struct Violation {
+    pub law: &'static str,
+    pub agent: AgentId,
+    pub event_seq: EventSeq,
+    pub problem: String,
+}
+
+impl Laws {
+    pub fn new() -> Self {
+        Self { agents: BTreeMap::new(), antecedents: [0; LAWS.len()] }
+    }
+
+    /// Id and sentence of every law.
+    pub fn table() -> &'static [(&'static str, &'static str)] {
+        &TABLE
+    }
+
+    /// Judges the next record.
+    ///
+    /// # Errors
+    /// The first law of the table that it breaks. Judging may go on: the record counts as seen.
+    pub fn step(&mut self, record: &Record) -> Result<(), Violation> {
+        self.judge(record).into_iter().next().map_or(Ok(()), Err)
+    }
+
+    /// Judges the next record by every law.
+    pub fn judge(&mut self, record: &Record) -> Vec<Violation> {
+        let mut violations = Vec::new();
+        let seen = self.agents.entry(record.agent.clone()).or_default();
+        for (law, antecedents) in LAWS.iter().zip(&mut self.antecedents) {
+            match (law.judge)(seen, record) {
+                Ok(said) => *antecedents += u64::from(said),
+                Err(problem) => {
+                    *antecedents += 1;
+                    let (agent, event_seq) = (record.agent.clone(), record.event_seq);
+                    violations.push(Violation { law: law.id, agent, event_seq, problem });
+                }
+            }
+        }
+        seen.follow(record);
+        violations
+    }
+
+    /// Takes a record in without judging it: what came before the records that are to be judged.
+    pub fn follow(&mut self, record: &Record) {
+        self.agents.entry(record.agent.clone()).or_default().follow(record);
+    }
+
+    /// Forgets the agents of which `stays` is false; their logs have to be followed again before they are judged.
+    pub fn keep(&mut self, mut stays: impl FnMut(&AgentId) -> bool) {
+        self.agents.retain(|agent, _| stays(agent));
+    }
+
+    /// How often each law had something to say: one that never had proves nothing.
+    pub fn antecedents(&self) -> Vec<(&'static str, u64)> {
+        LAWS.iter().map(|law| law.id).zip(self.antecedents).collect()
+    }
+}
+
+impl Default for Laws {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,74 @@
+//! What operators and the runtime did to the agent, as far as a law looks back.
+
+use holon_facts::event::LifecycleFact;
+use holon_facts::ids::StepSeq;
+use holon_facts::lifecycle::{ControlAction, Status};
+
+use super::{Control, Ended, Seen, Told};
+
+impl Seen {
+    pub(super) fn lifecycle(&mut self, fact: &LifecycleFact) {
+        match fact {
+            LifecycleFact::AgentCreated(fact) => self.kin.depth = fact.spec.depth,
+            LifecycleFact::AgentRetired(fact) => {
+                self.kin.retired = Some(fact.status);
+                (self.posture.stopped, self.owed.moved, self.sleep) = (true, true, None);
+            }
+            LifecycleFact::CurrentRunAborted(_)
+            | LifecycleFact::AgentArchived(_)
+            | LifecycleFact::ModelOverrideChanged(_) => {}
+            LifecycleFact::ControlRequestAdmitted(fact) => {
+                let (waiting, status) = (self.queue.waiting.len(), self.posture.status);
+                self.posture.control = Some(Control { action: fact.action, waiting, status });
+                self.places.freed.clear();
+            }
+            LifecycleFact::ControlApplied(fact) => {
+                self.posture.control = None;
+                self.owed.moved = true;
+                match fact.action {
+                    ControlAction::Stop => {
+                        self.posture.stopped = true;
+                        self.sleep = None;
+                        self.work_stopped();
+                        self.hints.stopped();
+                        // The run that was to tell of them is gone: the next start does.
+                        let ended = |(task, Told { repeated, .. })| {
+                            (task, Ended { by_agent: false, repeated, shown: false, step: StepSeq(0) })
+                        };
+                        let withdrawn = core::mem::take(&mut self.owed.withdrawn).into_iter();
+                        self.tasks.untold.extend(withdrawn.map(ended));
+                    }
+                    ControlAction::Start => {
+                        self.posture.stopped = false;
+                        self.heard();
+                        self.sleep = None;
+                        self.posture.started = true;
+                    }
+                    ControlAction::Abort => {}
+                }
+                self.posture.admitted_while_stopped &= self.posture.stopped;
+            }
+            LifecycleFact::SchedulerPostureDecision(fact) => {
+                self.posture.status = fact.next;
+                self.posture.names_turns |= fact.next == Status::AwakeRunning;
+            }
+            LifecycleFact::RuntimeRecovered(fact) => {
+                self.owed.end_of = fact.interrupted_run_id;
+            }
+            LifecycleFact::ClockStepped(fact) => {
+                if let Some(hold) = &mut self.hold {
+                    hold.until = hold.until.map(|until| until.shifted(fact.from, fact.to));
+                }
+                self.timers_stepped(fact.from, fact.to);
+                self.work_stepped(fact.from, fact.to);
+                self.waits_stepped(fact.from, fact.to);
+                self.unattended.stepped(fact.from, fact.to);
+                self.spending.stepped(fact.to);
+                if let Some(sleep) = &mut self.sleep {
+                    sleep.stepped(fact.from, fact.to);
+                }
+                self.keys.muddle();
+            }
+        }
+    }
+}

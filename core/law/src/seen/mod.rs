@@ -1,0 +1,596 @@
+//! What the log of one agent has said so far, as far as a law looks back. Bounded by what is live: ids are
+//! handed out in order, so a message that was admitted and is neither queued nor claimed is terminal.
+
+mod budget;
+mod hints;
+mod keys;
+mod kin;
+mod lifecycle;
+mod places;
+mod queue;
+mod run;
+mod sleep;
+mod stops;
+mod tasks;
+mod timers;
+mod triggers;
+mod unattended;
+mod waits;
+mod work;
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+
+use budget::Spending;
+use hints::Hints;
+use holon_facts::decision::{DecisionKind, SchedulerDecision};
+use holon_facts::event::brief::BriefKind;
+use holon_facts::event::inbox::{MessageAdmitted, RequeueCause};
+use holon_facts::event::scheduling::HoldEnd;
+use holon_facts::event::turn::{
+    AssistantRoundRecorded, CompactionCause, ProviderAttemptRecorded, TurnStarted, TurnTerminal,
+};
+use holon_facts::event::{BriefFact, Event, InboxFact, SchedulingFact, TurnFact};
+use holon_facts::fence::Fence;
+use holon_facts::ids::{
+    BriefId, EventSeq, LetterId, MessageId, OpId, RunId, StepSeq, TaskId, TimerId, TurnIndex, WaitId,
+    WorkItemId, WorktreeId,
+};
+use holon_facts::lifecycle::{ControlAction, Status};
+use holon_facts::message::MessageKind;
+use holon_facts::model::{Block, RoundEnd};
+use holon_facts::receipt::{TaskCall, Verdict};
+use holon_facts::record::Record;
+use holon_facts::terminal::TurnKind;
+use holon_facts::time::Wall;
+use kin::Kin;
+use places::Places;
+use sleep::Sleep;
+use stops::Doing;
+use triggers::Trigger;
+use unattended::Unattended;
+use waits::Waits;
+use work::Work;
+
+pub(crate) use keys::{Keys, Ticks};
+pub(crate) use queue::{Claim, Entry, Queue};
+pub(crate) use run::{Attempt, Call, Run};
+pub(crate) use tasks::{Ended, Op, Task, Tasks, Told};
+pub(crate) use timers::{Timer, come};
+pub(crate) use waits::{Owner, Recheck};
+pub(crate) use work::Item;
+
+/// The agent before the record that is judged.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Seen {
+    pub(crate) last: Option<Position>,
+    pub(crate) next: Next,
+    pub(crate) posture: Posture,
+    pub(crate) queue: Queue,
+    pub(crate) keys: Keys,
+    pub(crate) ticks: Ticks,
+    pub(crate) run: Option<Run>,
+    pub(crate) ops: BTreeMap<OpId, Op>,
+    pub(crate) tasks: Tasks,
+    pub(crate) timers: BTreeMap<TimerId, Timer>,
+    pub(crate) work: Work,
+    pub(crate) waits: Waits,
+    pub(crate) hints: Hints,
+    pub(crate) doing: Doing,
+    pub(crate) trigger: Trigger,
+    pub(crate) unattended: Unattended,
+    pub(crate) spending: Spending,
+    pub(crate) kin: Kin,
+    pub(crate) places: Places,
+    pub(crate) sleep: Option<Sleep>,
+    pub(crate) hold: Option<Hold>,
+    pub(crate) decided: Option<(DecisionKind, Option<MessageId>)>,
+    pub(crate) owed: Owed,
+    pub(crate) fences: Fences,
+}
+
+/// The fence of the newest run.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Fences(pub(crate) Option<Fence>);
+
+impl Fences {
+    fn begun(&mut self, fence: Option<Fence>) {
+        self.0 = fence.or(self.0);
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Position {
+    pub(crate) event_seq: EventSeq,
+    pub(crate) step: StepSeq,
+    pub(crate) at: Wall,
+}
+
+/// The ids that are given next.
+#[derive(Debug, Clone)]
+pub(crate) struct Next {
+    pub(crate) message: MessageId,
+    pub(crate) run: RunId,
+    pub(crate) op: OpId,
+    pub(crate) brief: BriefId,
+    pub(crate) turn: TurnIndex,
+    pub(crate) task: TaskId,
+    pub(crate) timer: TimerId,
+    pub(crate) work_item: WorkItemId,
+    pub(crate) wait: WaitId,
+    pub(crate) letter: LetterId,
+    pub(crate) worktree: WorktreeId,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Posture {
+    pub(crate) status: Status,
+    /// Whether this log has changes of posture for turns.
+    pub(crate) names_turns: bool,
+    /// By the last control command, whatever else was said.
+    pub(crate) stopped: bool,
+    /// Since the last run.
+    pub(crate) started: bool,
+    pub(crate) admitted_while_stopped: bool,
+    /// A command is being carried out.
+    pub(crate) control: Option<Control>,
+}
+
+/// A command of an operator, and how things stood when it was admitted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Control {
+    pub(crate) action: ControlAction,
+    /// So many messages were queued.
+    pub(crate) waiting: usize,
+    pub(crate) status: Status,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Hold {
+    pub(crate) until: Option<Wall>,
+    pub(crate) of_budget: bool,
+    /// The first operator prompt since the hold was set.
+    pub(crate) trial: Option<MessageId>,
+}
+
+/// What records of this step have promised for the same step.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Owed {
+    pub(crate) closure: Option<RunId>,
+    /// A model or a tool has said something in this step.
+    pub(crate) said: bool,
+    /// The last record admits what a supervisor says, after something was said: the next one is its letter.
+    pub(crate) letter: bool,
+    /// A command was applied, or a decision to rest was taken or stands.
+    pub(crate) moved: bool,
+    /// Messages that a hold put back.
+    pub(crate) held_back: Vec<MessageId>,
+    pub(crate) failure_brief: Option<MessageId>,
+    pub(crate) end_of: Option<RunId>,
+    /// Messages that were admitted.
+    pub(crate) admitted: Vec<MessageId>,
+    /// Tasks of whose ends an aborted run was to tell.
+    pub(crate) withdrawn: Vec<(TaskId, Told)>,
+    /// Items that a turn without progress was about.
+    pub(crate) deferrals: BTreeSet<WorkItemId>,
+    /// A run that its agent caused and that brought nothing on.
+    pub(crate) uncounted: Option<RunId>,
+    /// The last run that ended.
+    pub(crate) ended: Option<RunId>,
+    /// The same, if it was longer than the model's window.
+    pub(crate) too_long: Option<RunId>,
+    /// The timer whose missed occurrences the last record of the step has let go.
+    pub(crate) skipped: Option<TimerId>,
+}
+
+impl Default for Next {
+    fn default() -> Self {
+        Self {
+            message: MessageId(1),
+            run: RunId(1),
+            op: OpId(1),
+            brief: BriefId(1),
+            turn: TurnIndex(1),
+            task: TaskId(1),
+            timer: TimerId(1),
+            work_item: WorkItemId(1),
+            wait: WaitId(1),
+            letter: LetterId(1),
+            worktree: WorktreeId(1),
+        }
+    }
+}
+
+impl Default for Posture {
+    fn default() -> Self {
+        Self {
+            status: Status::Booting,
+            names_turns: false,
+            stopped: false,
+            started: false,
+            admitted_while_stopped: false,
+            control: None,
+        }
+    }
+}
+
+impl Seen {
+    /// Whether a hold keeps the queue waiting at that moment.
+    pub(crate) fn held(&self, at: Wall) -> Option<&Hold> {
+        self.hold.as_ref().filter(|hold| hold.until.is_none_or(|until| at < until))
+    }
+
+    /// The run in progress, if it is that one.
+    pub(crate) fn running(&self, run: RunId) -> Option<&Run> {
+        self.run.as_ref().filter(|current| current.id == run)
+    }
+
+    /// Whether the record begins another step: what the last one owed is overdue.
+    pub(crate) fn begins_step(&self, record: &Record) -> bool {
+        self.last.is_some_and(|last| last.step != record.step)
+    }
+
+    /// Takes a record in, whatever the laws said of it.
+    pub(crate) fn follow(&mut self, record: &Record) {
+        if self.begins_step(record) {
+            self.owed = Owed::default();
+        }
+        self.owed.said |= super::authority::says(self, &record.event);
+        self.owed.letter = false;
+        self.done(&record.event);
+        self.places.follow(record);
+        let numbered = places::numbered(&record.event).map(WorktreeId::next);
+        self.next.worktree = self.next.worktree.max(numbered.unwrap_or(self.next.worktree));
+        self.last = Some(Position { event_seq: record.event_seq, step: record.step, at: record.at });
+        match &record.event {
+            Event::Lifecycle(fact) => self.lifecycle(fact),
+            Event::Inbox(fact) => self.inbox(fact),
+            Event::Scheduling(fact) => self.scheduling(fact),
+            Event::Turn(fact) => self.turn(record, fact),
+            Event::Operation(fact) => self.operation(fact),
+            Event::Task(fact) => self.task(record.step, fact),
+            Event::Timer(fact) => self.timer(fact),
+            Event::Work(fact) => self.work(fact),
+            Event::Wait(fact) => self.wait(fact),
+            Event::Wake(fact) => self.wake(fact),
+            Event::Outbox(fact) => self.outbox(fact),
+            Event::Workspace(_) => {}
+            Event::Brief(BriefFact::BriefCreated(fact)) => {
+                self.next.brief = fact.id.next();
+                if fact.kind == BriefKind::Failure && fact.related_message_id == self.owed.failure_brief {
+                    self.owed.failure_brief = None;
+                }
+            }
+        }
+    }
+
+    fn inbox(&mut self, fact: &InboxFact) {
+        match fact {
+            InboxFact::MessageAdmitted(fact) => self.admitted(fact),
+            InboxFact::MessageDuplicate(_) => {}
+            InboxFact::MessageDequeued(fact) => {
+                self.queue.claim(fact.message_id, fact.run_id.map_or(Claim::Reduced, Claim::ByRun));
+            }
+            InboxFact::OperatorInterjectionAdmitted(fact) => {
+                self.queue.claim(fact.message_id, Claim::ByRun(fact.run_id));
+                if let Some(run) = &mut self.run {
+                    (run.own, run.rests) = (false, false);
+                    run.interjected.push(fact.message_id);
+                    run.tail = run.tail.saturating_add(1);
+                    run.cut_off = 0;
+                }
+            }
+            InboxFact::MessageRequeued(fact) => {
+                self.queue.put_back(fact);
+                let run = self.run.as_ref().map(|run| (run.message, run.tail));
+                if let (Some((message, tail)), Some(entry)) = (run, self.queue.live.get_mut(&fact.message_id))
+                {
+                    if message == fact.message_id {
+                        entry.tail = tail;
+                    } else {
+                        entry.beside = fact.interjected_into.is_none().then_some(message);
+                    }
+                }
+                if fact.cause == RequeueCause::Hold {
+                    self.owed.held_back.push(fact.message_id);
+                }
+            }
+            InboxFact::MessageProcessed(fact) => self.settled(fact.message_id),
+            InboxFact::MessageAborted(fact) => {
+                let told = self.tasks.told.iter();
+                let told = told.filter(|(_, told)| told.by == fact.message_id && !told.shown);
+                self.owed.withdrawn.extend(told.map(|(task, told)| (*task, *told)));
+                self.settled(fact.message_id);
+                self.queue.aborted = Some(fact.message_id);
+            }
+            InboxFact::MessageDropped(fact) => {
+                self.settled(fact.message_id);
+                self.owed.failure_brief = Some(fact.message_id);
+            }
+        }
+    }
+
+    /// A turn has shown the result of a task: a message that tells nothing else needs no model, unless it is waited for.
+    fn shown(&mut self, task: TaskId) {
+        if let Some(ended) = self.tasks.untold.get_mut(&task) {
+            ended.shown = true;
+        }
+        let Some(told) = self.tasks.told.get_mut(&task) else { return };
+        told.shown = true;
+        let by = told.by;
+        let all = self.tasks.told.values().filter(|told| told.by == by).all(|told| told.shown);
+        if all && !self.awaits_told(by) {
+            self.queue.known(by);
+        }
+    }
+
+    fn settled(&mut self, message: MessageId) {
+        self.queue.settle(message);
+        self.tasks.told.retain(|_, told| told.by != message);
+        self.kin.ticks.remove(&message);
+        self.ticks.settled(message);
+        self.settled_about(message);
+    }
+
+    fn admitted(&mut self, fact: &MessageAdmitted) {
+        let message = &fact.message;
+        self.next.message = message.id.next();
+        self.posture.admitted_while_stopped |= self.posture.stopped;
+        self.queue.admit(fact);
+        self.owed.admitted.push(message.id);
+        self.owed.letter = self.owed.said && super::authority::is_of_supervisor(self, message);
+        self.keys.admit(fact);
+        self.ticks.admitted(message.id);
+        self.admitted_about(fact);
+        match message.kind {
+            _ if message.is_by_operator() => self.heard_operator(),
+            MessageKind::ChannelEvent | MessageKind::WebhookEvent | MessageKind::CallbackEvent => {
+                self.heard()
+            }
+            MessageKind::OperatorPrompt
+            | MessageKind::Control
+            | MessageKind::TimerTick
+            | MessageKind::SystemTick
+            | MessageKind::InternalFollowup
+            | MessageKind::TaskResult
+            | MessageKind::TaskStatus
+            | MessageKind::BriefAck
+            | MessageKind::BriefResult => {}
+        }
+        if let Some(hold) = self.hold.as_mut().filter(|_| message.is_by_operator()) {
+            hold.trial.get_or_insert(message.id);
+        }
+    }
+
+    fn scheduling(&mut self, fact: &SchedulingFact) {
+        match fact {
+            SchedulingFact::SchedulerDecision(fact) => {
+                let SchedulerDecision { kind, message_id, .. } = &**fact;
+                self.decided = Some((*kind, *message_id));
+                self.owed.moved |= fact.rests();
+                self.ticks.decided(fact.idempotency_key.as_deref());
+            }
+            SchedulingFact::ContinuationResolved(_) => {}
+            SchedulingFact::ClosureDecided(_) => self.owed.closure = None,
+            SchedulingFact::HoldSet(fact) => {
+                let of_budget = fact.budget.is_some();
+                self.hold = Some(Hold { until: fact.until, of_budget, trial: None });
+            }
+            SchedulingFact::HoldEnded(fact) => {
+                self.hold = None;
+                if fact.reason == HoldEnd::BudgetRaised {
+                    self.heard();
+                }
+            }
+            SchedulingFact::SelfTurnCounted(fact) => {
+                self.owed.uncounted = None;
+                self.unattended.counted(fact);
+            }
+            SchedulingFact::UnattendedTurnsExhausted(fact) => self.unattended.exhausted(fact),
+            SchedulingFact::UnattendedTurnsRaised(_) => self.unattended.raised(),
+            SchedulingFact::SleepBegun(fact) => self.sleep = Some(Sleep::begun(fact)),
+            SchedulingFact::SleepElapsed(fact) => self.slept(fact),
+        }
+    }
+
+    fn turn(&mut self, record: &Record, fact: &TurnFact) {
+        if let TurnFact::ToolExecuted(fact) = fact
+            && let Some(task) = fact.receipt.facts.shown_task
+        {
+            self.shown(task);
+        }
+        // A call may have patched something, or begun or ended a command.
+        if let (TurnFact::ToolExecuted(_), Some(run)) = (fact, &mut self.run) {
+            run.progress = true;
+        }
+        self.spending.follow(fact);
+        match fact {
+            TurnFact::TurnStarted(fact) => {
+                self.run_started(fact);
+                self.unattended_started(fact, record.at);
+                self.sleep = self.sleep.filter(|sleep| sleep.tick == Some(fact.message_id));
+            }
+            TurnFact::TurnTerminal(fact) => self.run_ended(fact),
+            TurnFact::TurnContextBuilt(_)
+            | TurnFact::ProviderRoundCompleted(_)
+            | TurnFact::ReminderInjected(_)
+            | TurnFact::BudgetReserved(_)
+            | TurnFact::BudgetSettled(_)
+            | TurnFact::RuntimeError(_) => {}
+            TurnFact::ProviderAttemptRecorded(_)
+            | TurnFact::ProvidersAwaited(_)
+            | TurnFact::AssistantRoundRecorded(_)
+            | TurnFact::ToolStarted(_)
+            | TurnFact::ToolExecuted(_)
+            | TurnFact::ToolExecutionFailed(_)
+            | TurnFact::ContextCompacted(_)
+            | TurnFact::BudgetExhausted(_) => {
+                if let Some(run) = &mut self.run {
+                    run.follow(record, fact);
+                }
+            }
+        }
+    }
+
+    fn run_started(&mut self, fact: &TurnStarted) {
+        self.next.run = fact.run_id.next();
+        self.next.turn = fact.turn_index.next();
+        self.posture.status = Status::AwakeRunning;
+        self.posture.started = false;
+        let tail = self.queue.live.get(&fact.message_id).map_or(0, |entry| entry.tail);
+        self.queue.begun(fact.message_id, fact.fence);
+        self.fences.begun(fact.fence);
+        self.run = Some(Run {
+            id: fact.run_id,
+            turn_index: fact.turn_index,
+            message: fact.message_id,
+            rounds: 0,
+            carried: fact.carried_rounds,
+            recapped: 0,
+            refused: false,
+            calls: Vec::new(),
+            results: 0,
+            call_ids: BTreeSet::new(),
+            attempt: None,
+            models: fact.models.clone(),
+            next: 0,
+            first_left_at: None,
+            probes: false,
+            awaited_until: None,
+            recorded_something: false,
+            exhausted: false,
+            work_item: fact.work_item_id,
+            progress: self
+                .tasks
+                .told
+                .values()
+                .filter(|told| !told.shown)
+                .any(|told| told.by == fact.message_id || fact.also.contains(&told.by)),
+            own: false,
+            interjected: fact.interjected.clone(),
+            tail,
+            fence: fact.fence,
+            end: None,
+            joined: None,
+            cut_off: 0,
+            rests: false,
+        });
+    }
+
+    fn run_ended(&mut self, fact: &TurnTerminal) {
+        let run = self.run.take();
+        let live = self.queue.live.contains_key(&fact.message_id);
+        self.sleep = self.sleep.filter(|sleep| live || sleep.tick != Some(fact.message_id));
+        self.unattended_ended(fact, run.as_ref().is_some_and(|run| run.own));
+        let bound = run.and_then(|run| run.work_item);
+        if fact.progress {
+            self.renew_recheck(None);
+            bound.into_iter().for_each(|item| self.renew_recheck(Some(item)));
+        }
+        self.owed.deferrals = self.unproductive(fact, bound);
+        self.owed.ended = Some(fact.run_id);
+        self.owed.too_long = Some(fact.run_id).filter(|_| fact.kind == TurnKind::ContextLengthExceeded);
+        self.posture.status = Status::AwakeIdle;
+        self.owed.closure = Some(fact.run_id);
+        self.owed.end_of = None;
+    }
+}
+
+impl Run {
+    fn follow(&mut self, record: &Record, fact: &TurnFact) {
+        match fact {
+            TurnFact::ProviderAttemptRecorded(fact) => self.attempted(record, fact),
+            TurnFact::ProvidersAwaited(fact) => {
+                if let Some(attempt) = &mut self.attempt {
+                    (attempt.waits, attempt.step) = (true, record.step);
+                }
+                (self.awaited_until, self.probes) = (Some(fact.until), false);
+            }
+            TurnFact::AssistantRoundRecorded(fact) => self.answered(fact),
+            TurnFact::ToolStarted(_) => {
+                if let Some(call) = self.calls.get_mut(self.results) {
+                    call.started = true;
+                }
+            }
+            TurnFact::ToolExecuted(fact) => {
+                let sleeps = self.calls.get(self.results).is_some_and(|call| call.sleeps);
+                self.rests |= sleeps || fact.receipt.facts.ends_turn;
+                self.recorded_something = true;
+                self.results += 1;
+            }
+            TurnFact::ToolExecutionFailed(_) => {
+                self.recorded_something = true;
+                self.results += 1;
+            }
+            TurnFact::BudgetExhausted(_) => self.exhausted = true,
+            TurnFact::ContextCompacted(fact) => {
+                self.recapped = fact.recapped_rounds;
+                self.refused |= fact.cause == CompactionCause::Refused;
+            }
+            TurnFact::TurnStarted(_)
+            | TurnFact::TurnContextBuilt(_)
+            | TurnFact::ProviderRoundCompleted(_)
+            | TurnFact::ReminderInjected(_)
+            | TurnFact::BudgetReserved(_)
+            | TurnFact::BudgetSettled(_)
+            | TurnFact::RuntimeError(_)
+            | TurnFact::TurnTerminal(_) => {}
+        }
+    }
+
+    fn attempted(&mut self, record: &Record, fact: &ProviderAttemptRecorded) {
+        if self.models.first() == Some(&fact.attempt.model_ref) {
+            self.first_left_at = fact.attempt.outcome.gives_up().then_some(record.at);
+        }
+        self.attempt = Some(Attempt {
+            model: fact.attempt.model_ref.clone(),
+            number: fact.attempt.attempt,
+            outcome: fact.attempt.outcome,
+            waits: fact.attempt.backoff_ms.is_some_and(|wait| wait.0 > 0),
+            step: record.step,
+        });
+    }
+
+    fn answered(&mut self, fact: &AssistantRoundRecorded) {
+        (self.recorded_something, self.rests) = (true, false);
+        self.tail = 0;
+        self.rounds = self.rounds.saturating_add(1);
+        self.attempt = None;
+        self.probes = fact.probes;
+        self.next = if fact.probes { 0 } else { fact.candidate as usize };
+        self.awaited_until = None;
+        self.end = fact.end;
+        self.joined.clone_from(&fact.joined);
+        self.cut_off = match fact.end {
+            Some(RoundEnd::OutputLimit | RoundEnd::Pause) => self.cut_off.saturating_add(1),
+            Some(_) | None => 0,
+        };
+        self.results = 0;
+        let ids = fact.blocks.iter().filter_map(|block| match block {
+            Block::ToolCall { call_id, .. } => Some(call_id.clone()),
+            Block::Text { .. } => None,
+        });
+        let reads = |verdict: &Verdict| match verdict {
+            Verdict::OnTask(TaskCall::Output { task, .. }) => Some(*task),
+            Verdict::OnTask(_)
+            | Verdict::OnWork(_)
+            | Verdict::OnSelf(_)
+            | Verdict::Accepted(_)
+            | Verdict::Refused(_) => None,
+        };
+        self.calls = ids
+            .zip(&fact.verdicts)
+            .map(|(id, verdict)| Call {
+                id,
+                accepted: verdict.tool().is_some(),
+                reads: reads(verdict),
+                started: false,
+                enqueues: verdict.tool().is_some_and(|tool| tool == *"Enqueue"),
+                sleeps: verdict.tool().is_some_and(|tool| tool == *"Sleep"),
+                prepared: false,
+                executed: false,
+            })
+            .collect();
+        self.call_ids.extend(self.calls.iter().map(|call| call.id.clone()));
+    }
+}

@@ -1,0 +1,95 @@
+//! What the last command of an operator or supervisor has done so far, as far as a law looks back.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use holon_facts::event::operation::Settlement;
+use holon_facts::event::{Event, InboxFact, LifecycleFact, OperationFact, TurnFact, WakeFact};
+use holon_facts::ids::{MessageId, OpId, RunId, TaskId};
+
+use super::Seen;
+
+/// Since it was admitted.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Doing {
+    pub(crate) run: Option<RunId>,
+    /// What the run was for, and what it has taken in.
+    pub(crate) messages: Vec<MessageId>,
+    pub(crate) ops: Vec<OpId>,
+    /// Sources of hints that nobody is told of any more.
+    pub(crate) hints: Vec<String>,
+    /// Ends of tasks that the run was to tell of.
+    pub(crate) untold: BTreeSet<TaskId>,
+    /// Sources of the hints that live messages tell of.
+    told: BTreeMap<MessageId, BTreeSet<String>>,
+    /// The messages of the run in progress, in the order in which it took them.
+    taken: Vec<MessageId>,
+    admitted: bool,
+}
+
+impl Seen {
+    /// Before the record is taken in by anything else.
+    pub(super) fn done(&mut self, event: &Event) {
+        match event {
+            Event::Lifecycle(LifecycleFact::ControlRequestAdmitted(_)) => self.control_begins(),
+            Event::Lifecycle(LifecycleFact::ControlApplied(_)) => {
+                let Doing { told, taken, .. } = core::mem::take(&mut self.doing);
+                self.doing = Doing { told, taken, ..Doing::default() };
+            }
+            Event::Operation(OperationFact::OperationSettled(fact)) if self.doing.admitted => {
+                let of_run = self.ops.get(&fact.op).is_some_and(|op| self.is_of_run(op));
+                if of_run && fact.settlement == Settlement::Cancelled {
+                    self.doing.ops.push(fact.op);
+                }
+            }
+            Event::Turn(TurnFact::TurnTerminal(fact)) => {
+                let taken = core::mem::take(&mut self.doing.taken);
+                if self.doing.admitted {
+                    (self.doing.run, self.doing.messages) = (Some(fact.run_id), taken);
+                }
+            }
+            Event::Turn(TurnFact::TurnStarted(fact)) => {
+                let all = core::iter::once(fact.message_id).chain(fact.also.iter().copied());
+                self.doing.taken = all.chain(fact.interjected.iter().copied()).collect();
+            }
+            Event::Inbox(InboxFact::OperatorInterjectionAdmitted(fact)) => {
+                self.doing.taken.push(fact.message_id);
+            }
+            Event::Wake(WakeFact::WakeTickQueued(fact)) => {
+                let told = self.hints.sources().filter(|source| !fact.left.contains(source));
+                let told = told.cloned().collect();
+                self.doing.told.insert(fact.message_id, told);
+            }
+            Event::Inbox(InboxFact::MessageProcessed(fact)) => drop(self.doing.told.remove(&fact.message_id)),
+            Event::Inbox(InboxFact::MessageAborted(fact)) => drop(self.doing.told.remove(&fact.message_id)),
+            Event::Inbox(InboxFact::MessageDropped(fact)) => drop(self.doing.told.remove(&fact.message_id)),
+            Event::Lifecycle(_)
+            | Event::Inbox(_)
+            | Event::Scheduling(_)
+            | Event::Turn(_)
+            | Event::Operation(_)
+            | Event::Task(_)
+            | Event::Timer(_)
+            | Event::Work(_)
+            | Event::Wait(_)
+            | Event::Wake(_)
+            | Event::Outbox(_)
+            | Event::Workspace(_)
+            | Event::Brief(_) => {}
+        }
+    }
+
+    fn control_begins(&mut self) {
+        let taken = &self.doing.taken;
+        let told = taken.iter().filter_map(|id| self.doing.told.get(id)).flatten();
+        let hints: BTreeSet<String> = self.hints.sources().chain(told).cloned().collect();
+        let tells = |by: MessageId| taken.contains(&by);
+        let untold = self.tasks.told.iter().filter(|(_, told)| tells(told.by) && !told.shown);
+        self.doing.untold = untold.map(|(task, _)| *task).collect();
+        self.doing.hints = hints.into_iter().collect();
+        (self.doing.run, self.doing.admitted) = (None, true);
+        self.doing.messages.clear();
+        self.doing.ops.clear();
+    }
+}

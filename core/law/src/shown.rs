@@ -1,0 +1,94 @@
+//! Laws about what a model is shown, as far as records alone say it: the requests themselves are judged where they are
+//! sent.
+
+use alloc::format;
+
+use holon_facts::event::inbox::MessageRequeued;
+use holon_facts::event::turn::TurnTerminal;
+use holon_facts::event::{Event, InboxFact, TurnFact};
+use holon_facts::record::Record;
+
+use super::seen::{Run, Seen};
+use super::{Ruling, rule};
+
+/// What was interjected into a turn goes on with it: with the message, in the same order, and after the last round where
+/// no other one followed. Runs of builds that carried nothing have no fence either.
+pub(super) fn m2(seen: &Seen, record: &Record) -> Ruling {
+    match &record.event {
+        Event::Turn(TurnFact::TurnStarted(fact)) => {
+            let Some(entry) = seen.queue.live.get(&fact.message_id) else { return Ok(false) };
+            rule(fact.interjected == entry.interjected, || {
+                format!(
+                    "{} takes {:?} along, with {} wait {:?}",
+                    fact.run_id, fact.interjected, fact.message_id, entry.interjected
+                )
+            })?;
+            Ok(!fact.interjected.is_empty())
+        }
+        Event::Inbox(InboxFact::MessageRequeued(fact)) => {
+            let Some(run) = carrying(seen).filter(|run| run.id == fact.run_id) else { return Ok(false) };
+            notes(run, fact)
+        }
+        Event::Turn(TurnFact::TurnTerminal(fact)) => {
+            carrying(seen).map_or(Ok(false), |run| left(seen, run, fact))
+        }
+        Event::Lifecycle(_)
+        | Event::Inbox(_)
+        | Event::Scheduling(_)
+        | Event::Turn(_)
+        | Event::Operation(_)
+        | Event::Task(_)
+        | Event::Timer(_)
+        | Event::Work(_)
+        | Event::Wait(_)
+        | Event::Wake(_)
+        | Event::Outbox(_)
+        | Event::Workspace(_)
+        | Event::Brief(_) => Ok(false),
+    }
+}
+
+/// The run in progress, where something was interjected into it.
+fn carrying(seen: &Seen) -> Option<&Run> {
+    seen.run.as_ref().filter(|run| run.fence.is_some() && !run.interjected.is_empty())
+}
+
+fn notes(run: &Run, fact: &MessageRequeued) -> Ruling {
+    if fact.message_id != run.message {
+        return Ok(false);
+    }
+    rule(fact.carried_notes >= run.tail, || {
+        format!(
+            "{} takes {} notes along, {} prompts came after its last round",
+            fact.message_id, fact.carried_notes, run.tail
+        )
+    })
+}
+
+/// Whatever was interjected waits with the message, if that waits.
+fn left(seen: &Seen, run: &Run, fact: &TurnTerminal) -> Ruling {
+    let live = &seen.queue.live;
+    if live.get(&fact.message_id).is_none_or(|entry| entry.claim.is_some()) {
+        return Ok(false);
+    }
+    let with = |id| live.get(id).and_then(|entry| entry.host);
+    let apart = run.interjected.iter().find(|id| with(id) != Some(fact.message_id));
+    rule(apart.is_none(), || {
+        format!("{apart:?} was interjected into the turn of {}, and does not wait with it", fact.message_id)
+    })
+}
+
+/// The tags of one message's runs are derived from one secret, those of another from another.
+pub(super) fn m10(seen: &Seen, record: &Record) -> Ruling {
+    let Event::Turn(TurnFact::TurnStarted(fact)) = &record.event else { return Ok(false) };
+    let Some(entry) = seen.queue.live.get(&fact.message_id) else { return Ok(false) };
+    match (entry.fence, fact.fence) {
+        (Some(before), now) => rule(now == Some(before), || {
+            format!("{} has another fence than the run of {} before it", fact.run_id, fact.message_id)
+        }),
+        (None, Some(now)) => rule(seen.fences.0 != Some(now), || {
+            format!("{} has the fence of another message's run", fact.run_id)
+        }),
+        (None, None) => Ok(false),
+    }
+}

@@ -1,0 +1,113 @@
+//! Laws about timers: each occurrence comes once, and what was missed follows the timer's policy.
+
+use alloc::format;
+
+use holon_facts::event::{Event, TimerFact};
+use holon_facts::ids::TimerId;
+use holon_facts::message::MessageKind;
+use holon_facts::record::Record;
+use holon_facts::time::Wall;
+use holon_facts::timer::{CAUGHT_UP, Misfire};
+
+use super::seen::{Seen, Timer, come};
+use super::{Ruling, rule};
+
+/// What a record says of occurrences that have come.
+struct Passing {
+    timer: TimerId,
+    occurrence: u64,
+    occurrences: u64,
+    due_at: Wall,
+    next: Option<Wall>,
+}
+
+fn passing(fact: &TimerFact) -> Option<Passing> {
+    match fact {
+        TimerFact::TimerFired(fact) => Some(Passing {
+            timer: fact.timer_id,
+            occurrence: fact.occurrence,
+            occurrences: fact.occurrences,
+            due_at: fact.due_at,
+            next: fact.next_fire_at,
+        }),
+        TimerFact::TimerSkipped(fact) => Some(Passing {
+            timer: fact.timer_id,
+            occurrence: fact.occurrence,
+            occurrences: fact.occurrences,
+            due_at: fact.due_at,
+            next: fact.next_fire_at,
+        }),
+        TimerFact::TimerCreated(_) | TimerFact::TimerTickQueued(_) | TimerFact::TimerCancelled(_) => None,
+    }
+}
+
+pub(super) fn w5(seen: &Seen, record: &Record) -> Ruling {
+    let Event::Timer(fact) = &record.event else { return Ok(false) };
+    if let TimerFact::TimerCreated(fact) = fact {
+        return rule(fact.next_fire_at == record.at.after(fact.duration_ms), || {
+            format!("{} lasts {}, and is due at {}", fact.timer_id, fact.duration_ms, fact.next_fire_at)
+        });
+    }
+    if let TimerFact::TimerCancelled(fact) = fact {
+        let armed = seen.timers.get(&fact.timer_id).is_some_and(|timer| timer.next.is_some());
+        return rule(armed, || format!("{} is cancelled, and had ended", fact.timer_id));
+    }
+    if let TimerFact::TimerTickQueued(fact) = fact {
+        let timer = seen.timers.get(&fact.timer_id);
+        let untold = timer.map_or(0, |timer| timer.untold);
+        rule(untold > 0 && untold == fact.occurrences, || {
+            format!("{} tells of {} occurrences, of {untold}", fact.timer_id, fact.occurrences)
+        })?;
+        let told = seen.queue.live.get(&fact.message_id).map(|entry| entry.kind);
+        let admitted = !seen.begins_step(record) && seen.owed.admitted.contains(&fact.message_id);
+        rule(told == Some(MessageKind::TimerTick) && admitted, || {
+            format!("{} is told by a {told:?} that was there before", fact.timer_id)
+        })?;
+        let before = timer.and_then(|timer| timer.tick).filter(|tick| seen.queue.live.contains_key(tick));
+        return rule(before.is_none(), || format!("{} is told, and so it is by {before:?}", fact.timer_id));
+    }
+    let Some(passing) = passing(fact) else { return Ok(false) };
+    let id = passing.timer;
+    let Some(Timer { next: Some(next), interval, occurrence, .. }) = seen.timers.get(&id) else {
+        return Err(format!("{id} comes, and had ended"));
+    };
+    let follows = passing.occurrence == occurrence + 1 && passing.occurrences > 0;
+    rule(follows, || format!("occurrence {} of {id} follows {occurrence}", passing.occurrence))?;
+    rule(passing.due_at == *next && *next <= record.at, || {
+        format!("{id} is due at {next}, and comes for {} at {}", passing.due_at, record.at)
+    })?;
+    let first = seen.next_timer() == Some((*next, id)) || seen.owed.skipped == Some(id);
+    rule(first, || format!("{id} comes before {:?}", seen.next_timer()))?;
+    let later = interval.and_then(|interval| {
+        let micros = interval.0.checked_mul(1_000)?.checked_mul(passing.occurrences)?;
+        next.0.checked_add_unsigned(micros).map(Wall)
+    });
+    rule(passing.next == later, || format!("after {next}, {id} comes at {:?}", passing.next))
+}
+
+pub(super) fn w6(seen: &Seen, record: &Record) -> Ruling {
+    let Event::Timer(fact) = &record.event else { return Ok(false) };
+    let Some(passing) = passing(fact) else { return Ok(false) };
+    let Some(Timer { next: Some(next), interval, misfire, .. }) = seen.timers.get(&passing.timer) else {
+        return Ok(false);
+    };
+    let come = come(*next, *interval, record.at);
+    let fires = match misfire {
+        Misfire::Once => 1,
+        Misfire::Skip if come > 1 => 0,
+        Misfire::Skip => 1,
+        Misfire::All => come.min(CAUGHT_UP),
+    };
+    let expected = match fact {
+        TimerFact::TimerSkipped(_) => come - fires,
+        TimerFact::TimerFired(_) if come == fires => come,
+        TimerFact::TimerFired(_)
+        | TimerFact::TimerCreated(_)
+        | TimerFact::TimerTickQueued(_)
+        | TimerFact::TimerCancelled(_) => 0,
+    };
+    rule(passing.occurrences == expected, || {
+        let kind = record.event.kind();
+        format!("{kind} of {}: {} of {come} that have come", passing.timer, passing.occurrences)
+    })
+}

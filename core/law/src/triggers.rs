@@ -1,0 +1,63 @@
+//! The law about triggers: what their addresses bring about, and when no more.
+
+use alloc::format;
+
+use holon_facts::event::{Event, WakeFact};
+use holon_facts::hint::Hint;
+use holon_facts::record::Record;
+
+use super::seen::Seen;
+use super::{Ruling, rule};
+
+pub(super) fn a5(seen: &Seen, record: &Record) -> Ruling {
+    let trigger = &seen.trigger;
+    let hint = hint(&record.event);
+    if let Some((source, repeats)) = &trigger.delivered {
+        let told = hint.is_some_and(|hint| {
+            hint.external_trigger_id.is_some() && hint.source == *source && hint.repeats == *repeats
+        });
+        return rule(told && !seen.begins_step(record), || {
+            format!("the delivery of {source} is no such hint")
+        });
+    }
+    if let Some(hint) = hint {
+        let through = hint.external_trigger_id.is_some() || hint.repeats;
+        return rule(!through, || format!("the hint of {} came through no trigger", hint.source));
+    }
+    let Event::Wake(fact) = &record.event else { return Ok(false) };
+    match fact {
+        WakeFact::ExternalTriggerProvisioned(fact) => {
+            let next = trigger.generation + 1;
+            rule(fact.generation == next && !trigger.active, || {
+                format!("generation {} comes, {next} is next", fact.generation)
+            })
+        }
+        WakeFact::ExternalTriggerRevoked(fact) => in_force(seen, fact.generation),
+        WakeFact::ExternalTriggerDelivered(fact) => {
+            rule(!seen.posture.stopped, || "a stopped agent is woken".into())?;
+            in_force(seen, fact.generation)
+        }
+        WakeFact::WakeHintRecorded(_)
+        | WakeFact::WakeHintCoalesced(_)
+        | WakeFact::WakeTickQueued(_)
+        | WakeFact::WakeHintsShown(_) => Ok(false),
+    }
+}
+
+fn in_force(seen: &Seen, generation: u64) -> Ruling {
+    let right = seen.trigger.active && seen.trigger.generation == generation;
+    rule(right, || format!("generation {generation} is not in force"))
+}
+
+fn hint(event: &Event) -> Option<&Hint> {
+    let Event::Wake(fact) = event else { return None };
+    match fact {
+        WakeFact::WakeHintRecorded(fact) => Some(&fact.hint),
+        WakeFact::WakeHintCoalesced(fact) => Some(&fact.hint),
+        WakeFact::WakeTickQueued(_)
+        | WakeFact::WakeHintsShown(_)
+        | WakeFact::ExternalTriggerProvisioned(_)
+        | WakeFact::ExternalTriggerDelivered(_)
+        | WakeFact::ExternalTriggerRevoked(_) => None,
+    }
+}

@@ -1,0 +1,163 @@
+//! Laws about where an agent works, as far as its own log tells. Who else works there, only the logs of all do.
+
+use alloc::format;
+
+use holon_facts::event::operation::OpKind;
+use holon_facts::event::workspace::ReleaseCause;
+use holon_facts::event::{Event, OperationFact, WorkspaceFact};
+use holon_facts::lifecycle::ControlAction;
+use holon_facts::record::Record;
+use holon_facts::workspace::{ExecutionBinding, WorkspaceKind, WorktreeState};
+
+use super::seen::Seen;
+use super::{Ruling, rule};
+
+/// Speaks of each step after one in which something was occupied, and of each release.
+pub(super) fn o2(seen: &Seen, record: &Record) -> Ruling {
+    let mut said = false;
+    if seen.begins_step(record) {
+        for (root, run) in &seen.places.occupied {
+            said = rule(seen.needs_root(root, *run), || format!("{root} is occupied, and nothing needs it"))?;
+        }
+    }
+    let Event::Workspace(fact) = &record.event else { return Ok(said) };
+    match fact {
+        WorkspaceFact::OccupancyAcquired(fact) => {
+            let mine = fact.run_id.is_none_or(|run| seen.running(run).is_some());
+            let before = seen.places.occupied.get(&fact.execution_root);
+            rule(mine && before.is_none_or(|run| *run != fact.run_id), || {
+                format!("{} is taken for {:?}, and was for {before:?}", fact.execution_root, fact.run_id)
+            })
+        }
+        WorkspaceFact::OccupancyReleased(fact) => {
+            let Some(run) = seen.places.occupied.get(&fact.execution_root) else {
+                return Err(format!("{} is released, and was not occupied", fact.execution_root));
+            };
+            let stops = seen.posture.control.is_some_and(|control| control.action == ControlAction::Stop);
+            let fits = match fact.cause {
+                ReleaseCause::Unused => !seen.needs_root(&fact.execution_root, *run),
+                ReleaseCause::Stopped => stops,
+            };
+            rule(fits, || format!("{} is released as {}", fact.execution_root, fact.cause))
+        }
+        WorkspaceFact::WorkspaceAttached(_)
+        | WorkspaceFact::WorkspaceUsed(_)
+        | WorkspaceFact::WorkspaceDetached(_)
+        | WorkspaceFact::WorktreeCreated(_)
+        | WorkspaceFact::WorktreeLeft(_)
+        | WorkspaceFact::WorktreeRemoved(_)
+        | WorkspaceFact::WorktreeRetained(_) => Ok(said),
+    }
+}
+
+pub(super) fn o3(seen: &Seen, record: &Record) -> Ruling {
+    let Event::Operation(OperationFact::OperationOpened(fact)) = &record.event else { return Ok(false) };
+    let places = &seen.places;
+    match (fact.kind, &fact.execution_root) {
+        (OpKind::PrepareCommand | OpKind::RunCommand, Some(root)) => {
+            rule(places.occupied.contains_key(root), || {
+                format!("a command is executed in {root}, which it does not occupy")
+            })
+        }
+        (OpKind::CallTool, _)
+            if places.told && places.tool.as_ref().is_some_and(|tool| *tool == *"ApplyPatch") =>
+        {
+            rule(!places.occupied.is_empty(), || "a patch changes what it does not occupy".into())
+        }
+        _ => Ok(false),
+    }
+}
+
+pub(super) fn o4(seen: &Seen, record: &Record) -> Ruling {
+    let Event::Workspace(fact) = &record.event else { return Ok(false) };
+    let places = &seen.places;
+    match fact {
+        WorkspaceFact::WorkspaceAttached(fact) => {
+            rule(!fact.workspace_id.is_agent_home() && !places.attached.contains(&fact.workspace_id), || {
+                format!("{} is attached, and was known", fact.workspace_id)
+            })
+        }
+        WorkspaceFact::WorkspaceUsed(fact) => {
+            let known = fact.execution.kind == WorkspaceKind::AgentHome
+                || places.attached.contains(&fact.workspace_id);
+            let inside = lies_in(&fact.execution.cwd, &fact.execution.execution_root);
+            rule(known && inside && fact.workspace_id == fact.execution.workspace_id(), || {
+                format!("{} is used, known: {known}, at {}", fact.workspace_id, fact.execution.cwd)
+            })
+        }
+        WorkspaceFact::WorkspaceDetached(fact) => {
+            let known = places.attached.contains(&fact.workspace_id);
+            let active = places.active.as_ref().map(ExecutionBinding::workspace_id);
+            rule(known && active.as_ref() != Some(&fact.workspace_id), || {
+                format!("{} is detached, known: {known}, active: {active:?}", fact.workspace_id)
+            })
+        }
+        WorkspaceFact::OccupancyAcquired(_)
+        | WorkspaceFact::OccupancyReleased(_)
+        | WorkspaceFact::WorktreeCreated(_)
+        | WorkspaceFact::WorktreeLeft(_)
+        | WorkspaceFact::WorktreeRemoved(_)
+        | WorkspaceFact::WorktreeRetained(_) => Ok(false),
+    }
+}
+
+/// Speaks of what becomes of each worktree, and of the end of a task whose child had one.
+pub(super) fn o5(seen: &Seen, record: &Record) -> Ruling {
+    let places = &seen.places;
+    let state = |id| places.worktrees.get(&id).copied();
+    match &record.event {
+        Event::Workspace(WorkspaceFact::WorktreeCreated(fact)) => {
+            let made =
+                state(fact.worktree_id) == Some(WorktreeState::Making) && places.is_awaited(fact.worktree_id);
+            rule(made, || format!("{} is there, and nobody was to make it", fact.worktree_id))
+        }
+        Event::Workspace(WorkspaceFact::WorktreeLeft(fact)) => {
+            let was = state(fact.worktree_id);
+            rule(matches!(was, Some(WorktreeState::InUse | WorktreeState::Retained)), || {
+                format!("{} is left, and was {was:?}", fact.worktree_id)
+            })
+        }
+        Event::Workspace(WorkspaceFact::WorktreeRemoved(fact)) => {
+            let was = state(fact.worktree_id);
+            // One that was not needed after all was never made.
+            let unmade = was == Some(WorktreeState::Making) && places.is_awaited(fact.worktree_id);
+            let gone = places.looked_at == Some(fact.worktree_id)
+                && matches!(was, Some(WorktreeState::Making | WorktreeState::Leaving));
+            rule(unmade || gone, || format!("{} is gone, and nobody has removed it", fact.worktree_id))
+        }
+        Event::Workspace(WorkspaceFact::WorktreeRetained(fact)) => {
+            let was = state(fact.plan.worktree_id);
+            let inherited = was.is_none() && fact.left_by.is_some();
+            let looked = matches!(was, Some(WorktreeState::Making | WorktreeState::Leaving));
+            rule(inherited || looked, || format!("{} stays, and was {was:?}", fact.plan.worktree_id))
+        }
+        Event::Operation(OperationFact::OperationOpened(fact)) if fact.kind == OpKind::RemoveWorktree => {
+            let id = fact.worktree.as_ref().map(|plan| plan.worktree_id);
+            let was = id.and_then(state);
+            let unneeded = match was {
+                Some(WorktreeState::Making) => id.is_some_and(|id| !places.is_awaited(id)),
+                Some(WorktreeState::Leaving) => true,
+                Some(WorktreeState::InUse | WorktreeState::Retained) | None => false,
+            };
+            rule(unneeded, || format!("{} removes {id:?}, which is {was:?}", fact.op))
+        }
+        Event::Operation(_)
+        | Event::Workspace(_)
+        | Event::Lifecycle(_)
+        | Event::Inbox(_)
+        | Event::Scheduling(_)
+        | Event::Turn(_)
+        | Event::Task(_)
+        | Event::Timer(_)
+        | Event::Work(_)
+        | Event::Wait(_)
+        | Event::Wake(_)
+        | Event::Outbox(_)
+        | Event::Brief(_) => Ok(false),
+    }
+}
+
+fn lies_in(path: &str, root: &str) -> bool {
+    path.strip_prefix(root)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || root.ends_with('/'))
+}

@@ -1,0 +1,339 @@
+//! A real host, driven through its life, breaks no law and gives each of them something to say.
+
+use alloc::vec::Vec;
+
+use holon_law::Laws;
+
+use super::sabotage;
+use crate::agent::external_trigger::{Delivery, DeliveryMode};
+use crate::agent::workspace::ExecutionBinding;
+use crate::config::{Config, WhileStopped};
+use crate::content::{ContentId, Text};
+use crate::effect::Answer;
+use crate::event::lifecycle::SchedulerPostureDecision;
+use crate::event::operation::OpKind;
+use crate::event::{Event, LifecycleFact};
+use crate::input::{ControlRequest, Input};
+use crate::lifecycle::Status;
+use crate::message::{Idempotency, MessageKind, Priority};
+use crate::model::FailureKind;
+use crate::outcome::{Certainty, CommandEnd, OpFailure, Outcome, Removal};
+use crate::testing::{
+    World, calls, command_ends, config, context, fails, ingress, interjection, prompt, says, tool_says,
+};
+use crate::time::Millis;
+
+const ABORT: ControlRequest = ControlRequest::Abort { run_id: None, stop_after_abort: false };
+
+fn patient() -> Config {
+    Config { while_stopped: WhileStopped::Queue, ..config() }
+}
+
+/// A turn with tools and an interjection; a stop in the middle of the next one.
+fn work_and_stop(world: &mut World) {
+    world.admit("main", prompt("look around"));
+    world.complete("main", context());
+    let list = ("c1", "ExecCommand", r#"{"cmd":"ls"}"#);
+    world.complete("main", calls(&[list, ("c2", "Levitate", "{}")]));
+    assert_eq!(world.waits_for("main"), Some(OpKind::RunCommand));
+    world.admit("main", interjection("only the tests"));
+    world.complete("main", tool_says("a b"));
+    world.complete("main", says("done"));
+    assert_eq!(world.agent("main").status, Status::Asleep);
+
+    let key = Idempotency { key: "k".into(), payload: ContentId([1; 32]) };
+    let keyed = crate::message::Ingress { idempotency: Some(key), ..prompt("again") };
+    let first = world.admit("main", keyed.clone());
+    assert_eq!(world.send("main", keyed), Answer::Admitted { message_id: first, duplicate: true });
+    world.complete("main", context());
+    world.admit("main", prompt("wait in the queue"));
+    world.control("main", ControlRequest::Stop);
+    world.control("main", ControlRequest::Stop);
+    world.admit("main", prompt("while stopped"));
+    assert_eq!(world.agent("main").status, Status::Stopped);
+}
+
+/// Start, abort, an outage with its hold and trial.
+fn start_and_hold(world: &mut World) {
+    world.control("main", ControlRequest::Start);
+    world.control("main", ControlRequest::Start);
+    world.control("main", ABORT);
+    world.complete("main", context());
+    for _ in 0..2 {
+        for _ in 0..3 {
+            world.complete("main", fails(FailureKind::Server));
+            if world.waits_for("main").is_none() {
+                world.pass(Millis::seconds(1));
+            }
+        }
+    }
+    assert!(world.agent("main").hold.is_some());
+    world.admit("main", ingress(MessageKind::BriefAck, Priority::Background, "seen"));
+    world.admit("main", prompt("the trial"));
+    world.complete("main", context());
+    world.complete("main", says("here again"));
+    assert!(world.agent("main").hold.is_none());
+}
+
+/// What was held runs again, and crashes until it is dropped; then a shutdown.
+fn crash_and_drain(world: &mut World) {
+    for _ in 0..3 {
+        assert_eq!(world.waits_for("main"), Some(OpKind::LoadContext));
+        world.crash();
+    }
+    assert!(world.briefs().last().unwrap().starts_with("failure: The message was dropped"));
+    world.admit("main", prompt("carry on"));
+    world.complete("main", context());
+    world.complete("main", calls(&[("c1", "ExecCommand", r#"{"cmd":"make"}"#)]));
+    world.admit("main", interjection("gently"));
+    world.crash();
+    world.complete("main", context());
+    world.drain();
+    world.crash();
+    world.complete("main", context());
+    world.complete("main", fails(FailureKind::Auth));
+    world.complete("main", fails(FailureKind::ContextLength));
+    world.complete("main", says("finished"));
+    assert_eq!(world.agent("main").status, Status::Asleep);
+}
+
+/// A command that goes on as a task, whose end a turn sees; one that its agent ends; one that a stop ends.
+fn tasks(world: &mut World) {
+    let make = ("c1", "ExecCommand", r#"{"cmd":"make"}"#);
+    world.admit("main", prompt("build"));
+    world.complete("main", context());
+    world.complete("main", calls(&[make]));
+    world.pass(Millis::seconds(11));
+    world.complete_one("main", OpKind::PromoteCommand, tool_says("it goes on"));
+    let task = world.agent("main").tasks.active().next().unwrap().id;
+    let about = |rest: &str| alloc::format!(r#"{{"task_id":"{task}"{rest}}}"#);
+    world.complete_one("main", OpKind::CallModel, calls(&[("c2", "TaskOutput", &about(""))]));
+    world.complete_one("main", OpKind::RunCommand, command_ends(CommandEnd::Exited, Some(0)));
+    world.complete_one("main", OpKind::CallTool, tool_says("built"));
+    world.complete_one("main", OpKind::CallModel, says("done"));
+    assert_eq!(world.agent("main").status, Status::Asleep);
+    world.later(|reply| Input::RunTask {
+        agent: crate::testing::agent("main"),
+        arguments: Text::short(r#"{"cmd":"make"}"#),
+        reply,
+    });
+    world.control("main", ControlRequest::Stop);
+    world.complete_one("main", OpKind::RunCommand, command_ends(CommandEnd::Stopped, None));
+    world.control("main", ControlRequest::Start);
+    world.complete("main", context());
+    world.complete("main", says("seen"));
+}
+
+/// A timer that fires, misses some occurrences, and is cancelled.
+fn timers(world: &mut World) {
+    let main = || crate::testing::agent("main");
+    let (interval_ms, misfire) = (Some(Millis::seconds(60)), crate::agent::timer::Misfire::Once);
+    let timer = crate::agent::timer::TimerSpec {
+        duration_ms: Millis::seconds(60),
+        interval_ms,
+        misfire,
+        summary: None,
+    };
+    world.ask(|reply| Input::CreateTimer { agent: main(), timer, reply });
+    world.pass(Millis::minutes(5));
+    world.complete("main", context());
+    world.complete("main", says("seen"));
+    let timer = crate::ids::TimerId(1);
+    world.ask(|reply| Input::CancelTimer { agent: main(), timer, reply });
+}
+
+/// An item that is made, picked and completed.
+fn work(world: &mut World) {
+    let picks = ("", "PickWorkItem", r#"{"work_item_id":"work_1"}"#);
+    let completes = ("", "CompleteWorkItem", r#"{"work_item_id":"work_1"}"#);
+    world.admit("main", prompt("plan"));
+    world.complete("main", context());
+    for call in [("", "CreateWorkItem", r#"{"objective":"go"}"#), picks, completes] {
+        world.complete("main", calls(&[call]));
+        world.complete("main", tool_says("shown"));
+    }
+    world.complete("main", says("done"));
+    let objective = alloc::string::String::from("go on");
+    let (plan_status, todo_list) = (crate::agent::work::PlanStatus::Ready, Vec::new());
+    let item = crate::agent::work::operator::NewWorkItem { objective, plan_status, todo_list, plan: false };
+    world.ask(|reply| Input::CreateWorkItem { agent: crate::testing::agent("main"), item, reply });
+    world.complete("main", context());
+    world.complete("main", says("later"));
+    assert_eq!(world.agent("main").status, Status::Asleep);
+}
+
+/// A sleep that comes to its end.
+fn sleep(world: &mut World) {
+    world.admit("main", prompt("rest"));
+    world.complete("main", context());
+    world.complete("main", calls(&[("", "Sleep", r#"{"duration_ms":2000}"#)]));
+    world.pass(Millis::seconds(2));
+    world.complete("main", context());
+    world.complete("main", says("up again"));
+}
+
+/// A wait that is looked at again, and ends.
+fn waits(world: &mut World) {
+    let wait = r#"{"reason":"the build","wake":"external","resource":"ci","recheck_after_ms":60000}"#;
+    world.admit("main", prompt("wait"));
+    world.complete("main", context());
+    world.complete("main", calls(&[("", "WaitFor", wait)]));
+    world.pass(Millis::minutes(1));
+    world.complete("main", context());
+    world.complete("main", says("not yet"));
+    let sent = ingress(MessageKind::WebhookEvent, Priority::Normal, "passed");
+    let origin = crate::message::Origin::Webhook { source: "ci".into(), event_type: None };
+    world.admit("main", crate::message::Ingress { origin, ..sent });
+    world.complete("main", context());
+    world.complete("main", says("it passed"));
+    let hint = r#"{"source":"ci","reason":"it moved"}"#;
+    let hint: crate::agent::wake::Hint = serde_json::from_str(hint).unwrap();
+    let of_trigger = hint.clone();
+    world.ask(|reply| Input::Wake { agent: crate::testing::agent("main"), hint, reply });
+    let (generation, delivery_mode) = (1, DeliveryMode::EnqueueMessage);
+    let delivery = Delivery { generation, delivery_mode, hint: of_trigger };
+    world.ask(|reply| Input::Deliver { agent: crate::testing::agent("main"), delivery, reply });
+}
+
+/// A budget that is exhausted, and raised.
+fn budgets(world: &mut World) {
+    let mut poor = patient();
+    poor.budgets.agent.tokens = Some(1);
+    world.restart(poor);
+    world.admit("main", prompt("what is it worth?"));
+    world.complete_one("main", OpKind::LoadContext, context());
+    assert!(world.agent("main").hold.is_some());
+    world.restart(patient());
+    world.complete_one("main", OpKind::LoadContext, context());
+    world.complete_one("main", OpKind::CallModel, says("a lot"));
+}
+
+/// A child that is told more, and reports.
+fn children(world: &mut World) {
+    world.admit("main", prompt("delegate"));
+    world.complete_one("main", OpKind::LoadContext, context());
+    world.complete_one(
+        "main",
+        OpKind::CallModel,
+        calls(&[("", "SpawnAgent", r#"{"initial_message":"go"}"#)]),
+    );
+    world.complete_one("main", OpKind::CallModel, says("delegated"));
+    let child = world.agent("main").tasks.children().next().unwrap().1.child_agent_id.clone();
+    world.complete(child.as_str(), context());
+    world.complete(child.as_str(), says("done"));
+    assert!(world.agent(child.as_str()).childhood.archived);
+}
+
+/// A turn that goes elsewhere.
+fn workspaces(world: &mut World) {
+    world.admit("main", prompt("look elsewhere"));
+    while world.waits_for("main") != Some(OpKind::LoadContext) {
+        world.complete_one("main", OpKind::CallModel, says("first this"));
+    }
+    world.complete_one("main", OpKind::LoadContext, context());
+    world.complete_one("main", OpKind::CallModel, calls(&[("", "UseWorkspace", r#"{"path":"/x"}"#)]));
+    let execution = ExecutionBinding::project("/x", "/x/src");
+    world.complete_one("main", OpKind::FindWorkspace, Outcome::found(execution));
+    world.complete_one(
+        "main",
+        OpKind::CallModel,
+        calls(&[("", "UseWorkspace", r#"{"path":"/x","mode":"isolated"}"#)]),
+    );
+    let missing = OpFailure { certainty: Certainty::Definite, message: Text::short("there is no git") };
+    world.complete_one("main", OpKind::FindWorkspace, Outcome::Failed { failure: missing });
+    world.complete_one("main", OpKind::RemoveWorktree, Outcome::Worktree { removal: Removal::Removed });
+    world.complete_one("main", OpKind::CallModel, says("done"));
+}
+
+#[test]
+fn a_real_life_breaks_no_law_and_concerns_them_all() {
+    let mut world = World::new(patient());
+    world.create("main");
+    work_and_stop(&mut world);
+    start_and_hold(&mut world);
+    crash_and_drain(&mut world);
+    tasks(&mut world);
+    timers(&mut world);
+    work(&mut world);
+    sleep(&mut world);
+    waits(&mut world);
+    budgets(&mut world);
+    children(&mut world);
+    workspaces(&mut world);
+    let silent: Vec<_> =
+        world.laws.antecedents().into_iter().filter(|(_, count)| *count == 0).map(|(id, _)| id).collect();
+    assert!(silent.is_empty(), "nothing concerned {silent:?}");
+}
+
+/// Each change of posture, from and to.
+fn postures(world: &World) -> Vec<(Status, Status)> {
+    let all = world.log.iter().filter_map(|record| {
+        let Event::Lifecycle(LifecycleFact::SchedulerPostureDecision(fact)) = &record.event else {
+            return None;
+        };
+        Some((fact.previous, fact.next))
+    });
+    all.collect()
+}
+
+#[test]
+fn each_change_of_posture_is_on_record() {
+    use Status::{Asleep, AwakeIdle, AwakeRunning, Booting, Stopped};
+    let mut world = World::with_agent("main");
+    for text in ["go", "go on"] {
+        world.admit("main", prompt(text));
+        world.complete("main", context());
+        world.complete("main", says("done"));
+    }
+    world.admit("main", prompt("stop here"));
+    world.control("main", ControlRequest::Stop);
+    let turn = [(Asleep, AwakeRunning), (AwakeRunning, AwakeIdle), (AwakeIdle, Asleep)];
+    let stopped = [(Asleep, AwakeRunning), (AwakeRunning, AwakeIdle), (AwakeIdle, Stopped)];
+    assert_eq!(postures(&world), [&[(Booting, Asleep)][..], &turn, &turn, &stopped].concat());
+}
+
+#[test]
+fn turns_of_earlier_builds_change_the_posture_without_a_fact_of_its_own() {
+    let mut world = World::with_agent("main");
+    world.admit("main", prompt("go"));
+    world.complete("main", context());
+    world.complete("main", says("done"));
+    let of_turn = |fact: &SchedulerPostureDecision| {
+        fact.previous == Status::AwakeRunning || fact.next == Status::AwakeRunning
+    };
+    let older = world.log.iter().filter(|record| {
+        !matches!(&record.event, Event::Lifecycle(LifecycleFact::SchedulerPostureDecision(fact)) if of_turn(fact))
+    });
+    let mut laws = Laws::new();
+    let broken = older.flat_map(|record| laws.judge(record));
+    // The log has gaps here.
+    let broken: Vec<_> = broken.filter(|found| found.law != "D3").collect();
+    assert!(broken.is_empty(), "{broken:?}");
+}
+
+#[test]
+fn each_law_accepts_what_keeps_it_and_catches_what_breaks_it() {
+    let cases = sabotage::cases();
+    for (id, _) in Laws::table() {
+        assert!(cases.iter().any(|case| case.law == *id), "nothing sabotages {id}");
+    }
+    for case in &cases {
+        let said = |laws: &Laws| laws.antecedents().iter().find(|(id, _)| *id == case.law).map(|(_, n)| *n);
+        let mut laws = Laws::new();
+        let broken: Vec<_> = case.kept.iter().flat_map(|record| laws.judge(record)).collect();
+        assert!(broken.is_empty(), "{} ({}): {broken:?}", case.law, case.what);
+        assert!(said(&laws) > Some(0), "{} ({}) has nothing to say", case.law, case.what);
+
+        let mut laws = Laws::new();
+        let broken: Vec<_> = case.broken.iter().flat_map(|record| laws.judge(record)).collect();
+        assert!(broken.iter().any(|found| found.law == case.law), "{} ({}): {broken:?}", case.law, case.what);
+    }
+}
+
+#[test]
+fn the_table_names_each_law_once() {
+    let mut ids: Vec<_> = Laws::table().iter().map(|(id, _)| *id).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), Laws::table().len());
+}

@@ -1,0 +1,19 @@
+//! The laws, tried on what this crate decides: real lives break none of them and give each something to say; hand-made lives
+//! break each of them in the ways that it is there for.
+
+mod budgets;
+mod children;
+mod debts;
+mod facts;
+mod hints;
+mod lives;
+mod sabotage;
+mod shown;
+mod stops;
+mod tasks;
+mod timers;
+mod triggers;
+mod unattended;
+mod waits;
+mod work;
+mod workspaces;
