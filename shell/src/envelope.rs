@@ -12,8 +12,8 @@ use holon_core::event::{
 };
 use holon_core::ids::{ExternalTriggerId, MessageId, TaskId, WorkItemId};
 use holon_core::message::{AdmissionContext, AuthorityClass, Message, Origin, Surface, Trust};
-use holon_core::{AgentId, EventSeq, Record, RunId, StepSeq, Wall};
-use serde::{Deserialize, Serialize};
+use holon_core::{AgentId, EventSeq, Record, RunId, StepSeq};
+use serde::Serialize;
 
 use holon_ledger::sqlite::{LedgerError, Reader};
 
@@ -182,33 +182,15 @@ impl Envelopes {
     }
 }
 
-/// The record in an envelope that came from elsewhere. Which step it belongs to is not told there.
+/// The record in an envelope that came from elsewhere. Which step it belongs to is not in there.
 ///
 /// # Errors
-/// What is no envelope, or holds an event that this build does not know.
-pub fn record(envelope: &serde_json::Value) -> Result<Record, NotARecord> {
-    #[derive(Deserialize)]
-    struct Head {
-        agent_id: AgentId,
-        event_seq: EventSeq,
-        ts: Wall,
-        #[serde(rename = "type")]
-        kind: String,
-        v: u16,
-        payload: serde_json::Value,
-    }
-    let Head { agent_id, event_seq, ts, kind, v, payload } = Head::deserialize(envelope)?;
-    let event = Event::decode(&kind, v, &payload.to_string())?;
-    Ok(Record { step: StepSeq(0), agent: agent_id, event_seq, at: ts, event })
-}
-
-/// An envelope that this build can't read.
-#[derive(Debug, thiserror::Error)]
-pub enum NotARecord {
-    #[error("it is no envelope: {0}")]
-    Envelope(#[from] serde_json::Error),
-    #[error(transparent)]
-    Event(#[from] DecodeError),
+/// An event that this build does not know.
+pub fn record(envelope: &holon_api::Envelope) -> Result<Record, DecodeError> {
+    let payload = serde_json::Value::Object(envelope.payload.clone()).to_string();
+    let event = Event::decode(&envelope.kind, envelope.v, &payload)?;
+    let (agent, event_seq, at) = (envelope.agent_id.clone(), envelope.event_seq, envelope.ts);
+    Ok(Record { step: StepSeq(0), agent, event_seq, at, event })
 }
 
 /// Of what came through a trigger.

@@ -132,3 +132,61 @@ fn files_stay_small() {
         assert!(lines <= 600, "{} has {lines} lines: split it", file.display());
     }
 }
+
+/// The code of a file, without its tests and comments.
+fn code(file: &Path) -> String {
+    let text = fs::read_to_string(file).unwrap();
+    let shipped = text.split("#[cfg(test)]\nmod tests").next().unwrap_or(&text);
+    shipped.lines().map(|line| line.split("//").next().unwrap_or(line)).collect::<Vec<_>>().join("\n")
+}
+
+/// Replies are read as their types: a field that is renamed breaks the build, not a command.
+#[test]
+fn the_command_line_reads_no_json_by_pointer() {
+    let mut files = Vec::new();
+    rust_files(&root().join("shell/src/cli"), &mut files);
+    for file in files {
+        let code = code(&file);
+        for banned in [".pointer(", "Value::as_", ".as_u64()", "\"/agents/", "\"/control/"] {
+            assert!(!code.contains(banned), "{} has {banned}: ask through `Control`", file.display());
+        }
+    }
+}
+
+/// A route is a row with its types, a line of the table, and its handler; what else needs it asks through `Control`.
+#[test]
+fn a_route_touches_three_files_beside_its_types() {
+    let rows = root().join("shell/api/src/rows.rs");
+    let row = |line: &str| {
+        let mut words = line.strip_prefix("        ")?.split(' ');
+        let (endpoint, what) = (words.next()?, words.nth(1)?);
+        let starts = endpoint.starts_with(|c: char| c.is_ascii_uppercase());
+        (starts && matches!(what, "GET" | "POST")).then(|| endpoint.to_owned())
+    };
+    let endpoints: Vec<String> = code(&rows).lines().filter_map(row).collect();
+    assert!(endpoints.len() > 50, "{endpoints:?}");
+    let mut files = Vec::new();
+    for folder in ["shell/api/src", "shell/src"] {
+        rust_files(&root().join(folder), &mut files);
+    }
+    // What only tests have.
+    files.retain(|file| {
+        !file.components().any(|part| part.as_os_str() == "tests" || part.as_os_str() == "network")
+    });
+    let files: Vec<(PathBuf, String)> = files.into_iter().map(|file| (file.clone(), code(&file))).collect();
+    for endpoint in endpoints {
+        let names = |text: &str| {
+            text.match_indices(&endpoint).any(|(at, _)| {
+                let word = |c: char| c.is_alphanumeric() || c == '_';
+                !text[..at].ends_with(word) && !text[at + endpoint.len()..].starts_with(word)
+            })
+        };
+        let named: Vec<&PathBuf> =
+            files.iter().filter(|(_, text)| names(text)).map(|(file, _)| file).collect();
+        assert!(named.len() <= 3, "{endpoint} is named in {named:?}");
+    }
+    for (file, text) in files {
+        let templates = text.contains("\"/agents/{") || text.contains("\"/control/agents/{");
+        assert!(!templates || file == rows, "{} has the path of a route", file.display());
+    }
+}

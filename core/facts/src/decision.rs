@@ -156,24 +156,24 @@ impl SchedulerDecision {
     }
 }
 
-/// What a deadline is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum DeadlineReason {
-    OperationTimeout,
-    Backoff,
-    TurnLimit,
-    StopTask,
-    Hold,
-    Timer,
-    /// A work item is owed a turn or a mention.
-    Work,
-    /// The agent chose to sleep until then.
-    Sleep,
-    /// A blocker or a wait is looked at again.
-    Recheck,
-    /// A turn that the agent causes itself may begin again.
-    SelfDeferral,
-    /// Turns that no operator causes may begin again.
-    UnattendedTurns,
+names! {
+    /// What a deadline is for.
+    DeadlineReason {
+        OperationTimeout "operation_timeout",
+        Backoff "backoff",
+        TurnLimit "turn_limit",
+        StopTask "stop_task",
+        Hold "hold",
+        Timer "timer",
+        /// A work item is owed a turn or a mention.
+        Work "work",
+        /// The agent chose to sleep until then.
+        Sleep "sleep",
+        /// A blocker or a wait is looked at again.
+        Recheck "recheck",
+        /// A turn that the agent causes itself may begin again.
+        SelfDeferral "self_deferral",
+        /// Turns that no operator causes may begin again.
+        UnattendedTurns "unattended_turns",
+    }
 }

@@ -60,6 +60,15 @@ pub enum Listed {
     Damaged(DamagedAgent),
 }
 
+impl Listed {
+    pub fn agent_id(&self) -> &AgentId {
+        match self {
+            Self::Agent(entry) => &entry.agent_id,
+            Self::Damaged(agent) => &agent.agent_id,
+        }
+    }
+}
+
 /// An agent whose first event is damaged: the others are not kept from whoever asks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DamagedAgent {

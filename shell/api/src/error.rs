@@ -19,3 +19,10 @@ pub struct ErrorBody {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<serde_json::Map<String, serde_json::Value>>,
 }
+
+impl ErrorBody {
+    /// A text among the details.
+    pub fn detail(&self, name: &str) -> Option<&str> {
+        self.details.as_ref()?.get(name)?.as_str()
+    }
+}

@@ -4,6 +4,8 @@ use holon_core::{AgentId, EventSeq, OpId, Wall};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::reply::Document;
+
 /// Which page of an agent's events.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -36,7 +38,7 @@ pub enum Order {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EventsPage {
     pub ok: bool,
-    pub events: Vec<Envelope>,
+    pub events: Vec<Document<Envelope>>,
     /// The last event of the agent.
     pub last_event_seq: EventSeq,
     /// Whether the span has more in the direction of the order.

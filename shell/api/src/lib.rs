@@ -5,6 +5,7 @@ mod access;
 mod agents;
 mod body;
 mod briefs;
+mod client;
 mod client_error;
 mod code;
 mod control;
@@ -67,6 +68,10 @@ pub use workspaces::{
 pub use body::{
     AnyJson, Anything, Body, Empty, Json, OTHER_BYTES, Optional, PROMPT_BODY_BYTES, PROMPT_BYTES,
     WEBHOOK_BYTES,
+};
+pub use client::{
+    Bearer, ByteStream, CONNECT_TIMEOUT, Client, Connect, Connecting, Connection, HttpEvents, HttpOutput,
+    not_reachable, silent,
 };
 pub use client_error::ClientError;
 pub use code::Code;

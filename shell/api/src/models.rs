@@ -8,6 +8,8 @@ use holon_core::model::ModelRef;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::reply::Document;
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Models {
     pub ok: bool,
@@ -40,5 +42,5 @@ pub struct ModelReply {
     pub agent_id: AgentId,
     /// Whether it was chosen otherwise before.
     pub changed: bool,
-    pub model: ModelState,
+    pub model: Document<ModelState>,
 }

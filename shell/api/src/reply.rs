@@ -20,7 +20,7 @@ pub trait Reply: Sized + Send + 'static {
 }
 
 /// A reply, and the JSON that it came as: fields that this build does not know are kept there.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Document<T> {
     reply: T,
     /// None where the reply never was JSON.

@@ -9,7 +9,7 @@ use super::code::Code;
 use super::endpoint::{Access, Ask, Asked, Endpoint, Header, HeaderValue, Request, Row};
 use super::follow::Follow;
 use super::path::{AgentPath, TaskPath, TimerPath, TriggerPath, WorkItemPath};
-use super::reply::{OpenApi, OpenMetrics, Stream};
+use super::reply::{Document, OpenApi, OpenMetrics, Stream};
 use super::{
     Abort, Admitted, AgentState, AgentStatus, AgentWhy, AttachWorkspace, Briefs, ControlAgent, ControlReply,
     CreateAgent, CreateTimer, CreateWork, Created, DebugPrompt, DebugPromptReply, Delivered, DeliveryQuery,
@@ -207,7 +207,7 @@ endpoints! {
         ShutDown shut_down POST "/control/runtime/shutdown"
             "Leave in good order; nothing is written as stopped", body Optional<Nothing> => Shutdown;
 
-        ListAgents agents GET "/agents/list" "Public agents, by name", query ListQuery => Vec<Listed>;
+        ListAgents agents GET "/agents/list" "Public agents, by name", query ListQuery => Vec<Document<Listed>>;
         ShowAgent status GET "/agents/{agent_id}/status" "The concise summary of an agent",
             or "/status" "The summary of the default agent", path AgentPath, fails READ => AgentStatus;
         ShowState state GET "/agents/{agent_id}/state" "What a projection begins with",
@@ -232,7 +232,7 @@ endpoints! {
             "What a task has written, at once or at its end",
             path TaskPath, query OutputQuery, fails TASK => TaskOutputResult;
 
-        EnqueueMessage enqueue POST "/agents/{agent_id}/enqueue" "A message from outside",
+        PostMessage enqueue POST "/agents/{agent_id}/enqueue" "A message from outside",
             or "/enqueue" "A message from outside for the default agent",
             path AgentPath, body Json<Enqueue, WEBHOOK_BYTES>, once key,
             headers &[IDEMPOTENCY_KEY], fails ENQUEUE => Admitted;
@@ -337,14 +337,14 @@ endpoints! {
         RevokeTrigger revoke_trigger POST "/control/agents/{agent_id}/triggers/revoke"
             "No address for the trigger any more", path AgentPath, fails READ => TriggerReply;
 
-        ListWorkItems work_items GET "/agents/{agent_id}/work-items" "Work items, the open ones first",
+        ShowWorkItems work_items GET "/agents/{agent_id}/work-items" "Work items, the open ones first",
             path AgentPath, query WorkItemsQuery, fails READ => WorkItems;
         ShowWorkItem work_item GET "/agents/{agent_id}/work-items/{work_item_id}" "One work item",
             path WorkItemPath, fails ITEM => WorkItemShown;
         MakeWorkItem create_work_item POST "/control/agents/{agent_id}/work-items" "A new work item",
             path AgentPath, body Json<CreateWork, WORK_ITEM_BODY_BYTES>, fails NEW, status CREATED
             => WorkItemReply;
-        CompleteWorkItem complete_work_item POST
+        FinishWorkItem complete_work_item POST
             "/control/agents/{agent_id}/work-items/{work_item_id}/complete" "Say that a work item is done",
             path WorkItemPath, fails ITEM => WorkItemReply;
     }

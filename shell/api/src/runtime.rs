@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::access::{Access, AuthMode};
+use super::reply::Document;
 
 /// A request or a query without anything in it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -112,13 +113,13 @@ pub struct RuntimeStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
     #[serde(default)]
-    pub activity: Activity,
+    pub activity: Document<Activity>,
     /// What all agents have spent together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub spending: Option<Spending>,
+    pub spending: Option<Document<Spending>>,
     /// The newest turn that failed since the runtime began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last_failure: Option<LastFailure>,
+    pub last_failure: Option<Document<LastFailure>>,
 }
 
 /// Public agents by what they are up to.
@@ -173,4 +174,24 @@ pub enum FailurePhase {
 pub struct Shutdown {
     pub ok: bool,
     pub pid: u32,
+}
+
+impl RuntimeState {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Waiting => "waiting",
+            Self::Processing => "processing",
+        }
+    }
+}
+
+impl FailurePhase {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Startup => "startup",
+            Self::Shutdown => "shutdown",
+            Self::RuntimeTurn => "runtime_turn",
+        }
+    }
 }

@@ -6,6 +6,7 @@ use holon_core::tool::arguments::DuplicatePolicy;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::reply::Document;
 use super::task::{TaskInputResult, TaskLine, TaskSnapshot};
 use super::word::optional_word;
 
@@ -35,7 +36,7 @@ pub struct Tasks {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskShown {
     pub ok: bool,
-    pub task: TaskSnapshot,
+    pub task: Document<TaskSnapshot>,
 }
 
 /// How much of an output, and whether the end of the task is waited for.
@@ -82,7 +83,7 @@ pub struct OutputPiece {
 pub struct OutputEnd {
     /// Bytes of the whole output.
     pub next_offset: u64,
-    pub task: TaskSnapshot,
+    pub task: Document<TaskSnapshot>,
     /// Why this is not all of the output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
@@ -138,7 +139,7 @@ pub struct TaskReply {
     pub agent_id: AgentId,
     /// Whether the request changed anything.
     pub changed: bool,
-    pub task: TaskSnapshot,
+    pub task: Document<TaskSnapshot>,
 }
 
 /// Text for a task.

@@ -3,15 +3,16 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use holon_api::{Abort, Action, Control, ControlAgent, CreateAgent, Document, ListQuery, Listed, SetModel};
+use holon_core::lifecycle::ControlOutcome;
 use holon_core::model::ModelRef;
 use holon_core::{AgentId, RunId};
-use serde_json::{Map, Value, json};
 
 use super::exit::Exit;
+use super::explained::named;
 use super::output::{self, Failure};
 use super::status::{self, StatusArgs};
-use super::through::{Through, Whom, incomplete, number, text};
-use crate::client::Ask;
+use super::through::{Through, Whom};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum AgentCommand {
@@ -91,31 +92,24 @@ pub(super) fn agent(home: Option<PathBuf>, command: AgentCommand) -> Result<Exit
         AgentCommand::Create(args) => {
             Through::work(home, |through, ending| async move { ending.or(create(&through, args)).await })
         }
-        AgentCommand::Start(args) => lifecycle(home, args, "start"),
-        AgentCommand::Stop(args) => lifecycle(home, args, "stop"),
-        AgentCommand::Pause(args) => old_name(home, args, "pause", "stop"),
-        AgentCommand::Resume(args) => old_name(home, args, "resume", "start"),
+        AgentCommand::Start(args) => lifecycle(home, args, Action::Start),
+        AgentCommand::Stop(args) => lifecycle(home, args, Action::Stop),
+        AgentCommand::Pause(args) => old_name(home, args, ("pause", Action::Pause), "stop"),
+        AgentCommand::Resume(args) => old_name(home, args, ("resume", Action::Resume), "start"),
         AgentCommand::Model(args) => {
             Through::work(home, |through, ending| async move { ending.or(model(&through, args)).await })
         }
-        AgentCommand::Abort(args) => {
-            let mut body = json!({ "stop_after_abort": args.stop });
-            if let Some(run) = args.run {
-                body["run_id"] = json!(run);
-            }
-            control(home, args.whom, args.json, "current-run/abort", body)
-        }
+        AgentCommand::Abort(args) => abort(home, args),
     }
 }
 
 async fn list(through: &Through, json: bool) -> Result<Exit, Failure> {
-    let mut agents: Vec<Value> = Vec::new();
+    const PAGE: u32 = 1_000;
+    let mut agents: Vec<Document<Listed>> = Vec::new();
     loop {
-        let after = agents.last().map(|last| text(last, "/agent_id").to_owned());
-        let ask = Ask::get("/agents/list", &[("after", after), ("limit", Some("1000".to_owned()))]);
-        let page = through.client.ask(&ask).await?;
-        let page = page.as_array().or_else(|| page.get("agents")?.as_array()).cloned().unwrap_or_default();
-        let whole = page.len() < 1_000;
+        let after = agents.last().map(|last| last.agent_id().clone());
+        let page = through.client.agents(ListQuery { after, limit: Some(PAGE) }).await?.into_reply();
+        let whole = page.len() < PAGE as usize;
         agents.extend(page);
         if whole {
             break;
@@ -127,41 +121,57 @@ async fn list(through: &Through, json: bool) -> Result<Exit, Failure> {
     }
     let heads = ["AGENT", "STATUS", "KIND", "OPEN WORK", "NEXT", "WORKS IN"];
     let mut rows = vec![heads.map(ToOwned::to_owned).to_vec()];
-    rows.extend(agents.iter().map(|agent| {
-        let mark = if agent.get("is_default") == Some(&Value::Bool(true)) { " *" } else { "" };
-        let next = Some(text(agent, "/next_deadline")).filter(|next| !next.is_empty()).unwrap_or("-");
-        vec![
-            format!("{}{mark}", text(agent, "/agent_id")),
-            text(agent, "/status").to_owned(),
-            if agent.get("damaged").is_some() { "damaged" } else { text(agent, "/kind") }.to_owned(),
-            number(agent, "/open_work").to_string(),
-            next.to_owned(),
-            text(agent, "/execution/cwd").to_owned(),
-        ]
-    }));
+    rows.extend(agents.iter().map(|agent| row(agent)));
     output::table(&rows)?;
-    let waits = agents.iter().map(|agent| text(agent, "/ledger_waits")).find(|waits| !waits.is_empty());
+    let waits = agents.iter().find_map(|agent| match &**agent {
+        Listed::Agent(entry) => entry.ledger_waits.as_ref(),
+        Listed::Damaged(_) => None,
+    });
     if let Some(waits) = waits {
         output::note(&format!("holon: {waits}"));
     }
     Ok(Exit::Completed)
 }
 
+fn row(agent: &Listed) -> Vec<String> {
+    let cells = match agent {
+        Listed::Agent(entry) => [
+            format!("{}{}", entry.agent_id, if entry.is_default { " *" } else { "" }),
+            entry.status.to_string(),
+            entry.kind.to_string(),
+            entry.open_work.to_string(),
+            entry.next_deadline.map_or_else(|| "-".to_owned(), |next| next.to_string()),
+            entry.execution.cwd.clone(),
+        ],
+        Listed::Damaged(agent) => [
+            agent.agent_id.to_string(),
+            agent.status.to_string(),
+            "damaged".to_owned(),
+            "0".to_owned(),
+            "-".to_owned(),
+            String::new(),
+        ],
+    };
+    cells.into()
+}
+
 async fn create(through: &Through, args: CreateArgs) -> Result<Exit, Failure> {
     let agent = AgentId::new(&args.id).map_err(Failure::usage)?;
-    let mut body = Map::new();
-    for (name, folder) in [("workspace_root", args.workspace_root), ("cwd", args.cwd)] {
-        if let Some(folder) = folder {
-            let folder = std::path::absolute(folder).map_err(Failure::usage)?;
-            body.insert(name.to_owned(), json!(folder));
-        }
-    }
-    let ask = Ask::post(&format!("/control/agents/{agent}/create"), &body)?;
-    let created = through.client.ask(&ask).await?;
+    let named = |folder: PathBuf| -> Result<String, Failure> {
+        let folder = std::path::absolute(folder).map_err(Failure::usage)?;
+        let unreadable = || Failure::usage(anyhow::anyhow!("{} is no UTF-8", folder.display()));
+        folder.to_str().map(str::to_owned).ok_or_else(unreadable)
+    };
+    let wanted = CreateAgent {
+        workspace_root: args.workspace_root.map(named).transpose()?,
+        cwd: args.cwd.map(named).transpose()?,
+        visibility: None,
+    };
+    let created = through.client.create_agent(&agent, wanted).await?;
     if args.json {
         output::document(&created)?;
     } else {
-        output::line(&format!("created {agent}; it works in {}", text(&created, "/identity/execution/cwd")))?;
+        output::line(&format!("created {agent}; it works in {}", created.identity.execution.cwd))?;
         output::hint("try", &format!("holon prompt --agent {agent} \"…\""));
     }
     Ok(Exit::Completed)
@@ -171,92 +181,77 @@ async fn model(through: &Through, args: ModelArgs) -> Result<Exit, Failure> {
     let wanted = args.set.as_deref().map(ModelRef::new).transpose();
     let wanted = wanted.map_err(|error| Failure::usage(error).hint("holon config providers list"))?;
     let agent = through.agent(args.whom.name()).await?;
-    let ask = match (wanted, args.clear) {
-        (Some(model), _) => Ask::post(&format!("/control/agents/{agent}/model"), &json!({ "model": model }))?,
-        (None, true) => Ask::post(&format!("/control/agents/{agent}/model/clear"), &json!({}))?,
-        (None, false) => Ask::get(&format!("/agents/{agent}/status"), &[]),
+    let client = &through.client;
+    let state = match (wanted, args.clear) {
+        (Some(model), _) => client.set_model(&agent, SetModel { model }).await?.into_reply().model,
+        (None, true) => client.clear_model(&agent).await?.into_reply().model,
+        (None, false) => client.status(&agent).await?.into_reply().summary.model.into(),
     };
-    let reply = through.client.ask(&ask).await?;
-    let state = reply.get("model").ok_or_else(|| incomplete("model"))?;
-    if args.json {
-        output::document(state)?;
-        return Ok(Exit::Completed);
-    }
-    let fallbacks: Vec<&str> = state
-        .get("effective_fallback_models")
-        .and_then(Value::as_array)
-        .map(|models| models.iter().filter_map(Value::as_str).collect())
-        .unwrap_or_default();
-    let fallbacks = if fallbacks.is_empty() { "none".to_owned() } else { fallbacks.join(", ") };
-    output::table(&[
-        vec!["agent".to_owned(), agent.to_string()],
-        vec!["model".to_owned(), text(state, "/effective_model").to_owned()],
-        vec!["chosen by".to_owned(), text(state, "/source").to_owned()],
-        vec!["fallbacks".to_owned(), fallbacks],
-        vec!["runtime's own".to_owned(), text(state, "/runtime_default_model").to_owned()],
-    ])?;
-    Ok(Exit::Completed)
+    output::shown(&state, args.json, || {
+        let fallbacks: Vec<String> =
+            state.effective_fallback_models.iter().map(ToString::to_string).collect();
+        let fallbacks = if fallbacks.is_empty() { "none".to_owned() } else { fallbacks.join(", ") };
+        output::table(&[
+            vec!["agent".to_owned(), agent.to_string()],
+            vec!["model".to_owned(), named(state.effective_model.as_ref())],
+            vec!["chosen by".to_owned(), state.source.to_string()],
+            vec!["fallbacks".to_owned(), fallbacks],
+            vec!["runtime's own".to_owned(), named(state.runtime_default_model.as_ref())],
+        ])
+    })
 }
 
-fn lifecycle(home: Option<PathBuf>, args: StatusArgs, action: &'static str) -> Result<Exit, Failure> {
-    control(home, args.whom, args.json, "control", json!({ "action": action }))
+fn lifecycle(home: Option<PathBuf>, args: StatusArgs, action: Action) -> Result<Exit, Failure> {
+    Through::work(home, |through, ending| async move {
+        ending
+            .or(async {
+                let agent = through.agent(args.whom.name()).await?;
+                let reply = through.client.control(&agent, ControlAgent { action }).await?;
+                output::shown(&reply, args.json, || output::line(&in_words(&agent, &reply.outcome)))
+            })
+            .await
+    })
+}
+
+fn abort(home: Option<PathBuf>, args: AbortArgs) -> Result<Exit, Failure> {
+    Through::work(home, |through, ending| async move {
+        ending
+            .or(async {
+                let agent = through.agent(args.whom.name()).await?;
+                let wanted = Abort { run_id: args.run, stop_after_abort: args.stop };
+                let reply = through.client.abort(&agent, wanted).await?;
+                output::shown(&reply, args.json, || output::line(&in_words(&agent, &reply.outcome)))
+            })
+            .await
+    })
 }
 
 /// The runtime gets the old word, too: its reply says so in `deprecated`.
 fn old_name(
     home: Option<PathBuf>,
     args: StatusArgs,
-    old: &'static str,
+    (old, action): (&'static str, Action),
     new: &'static str,
 ) -> Result<Exit, Failure> {
     output::note(&format!("holon: `{old}` is an old name of `holon agent {new}`; say that instead"));
-    lifecycle(home, args, old)
-}
-
-fn control(
-    home: Option<PathBuf>,
-    whom: Whom,
-    json: bool,
-    what: &'static str,
-    body: Value,
-) -> Result<Exit, Failure> {
-    Through::work(home, |through, ending| async move {
-        ending
-            .or(async {
-                let agent = through.agent(whom.name()).await?;
-                let ask = Ask::post(&format!("/control/agents/{agent}/{what}"), &body)?;
-                let reply = through.client.ask(&ask).await?;
-                if json {
-                    output::document(&reply)?;
-                } else {
-                    output::line(&told(&agent, &reply))?;
-                }
-                Ok(Exit::Completed)
-            })
-            .await
-    })
+    lifecycle(home, args, action)
 }
 
 /// What a control request did.
-fn told(agent: &AgentId, reply: &Value) -> String {
-    let next = text(reply, "/outcome/next");
-    let changed = reply.pointer("/outcome/changed") == Some(&Value::Bool(true));
-    let run = text(reply, "/outcome/aborted_run_id");
-    let aborted = if run.is_empty() { String::new() } else { format!(", {run} was aborted") };
-    let children = reply.pointer("/outcome/stopped_children").and_then(Value::as_array);
-    let children: Vec<&str> = children.into_iter().flatten().filter_map(Value::as_str).collect();
-    let family = match children.join(", ") {
+fn in_words(agent: &AgentId, outcome: &ControlOutcome) -> String {
+    let names = |ids: &[AgentId]| ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let ControlOutcome { next, changed, aborted_run_id, stopped_children, stopping_roots, .. } = outcome;
+    let aborted = aborted_run_id.map(|run| format!(", {run} was aborted")).unwrap_or_default();
+    let children = match names(stopped_children) {
         names if names.is_empty() => names,
         names => format!(", and with it {names}"),
     };
-    let stopping = reply.pointer("/outcome/stopping_roots").and_then(Value::as_array);
-    let stopping: Vec<&str> = stopping.into_iter().flatten().filter_map(Value::as_str).collect();
-    let stopping = match stopping.join(", ") {
+    let stopping = match stopping_roots.join(", ") {
         roots if roots.is_empty() => roots,
         roots => format!("; {roots} stays occupied until its last command there has ended"),
     };
-    if changed || !run.is_empty() {
-        format!("{agent} is {next}{aborted}{family}{stopping}")
+    if *changed || aborted_run_id.is_some() {
+        format!("{agent} is {next}{aborted}{children}{stopping}")
     } else {
         format!("{agent} is {next} already")
     }

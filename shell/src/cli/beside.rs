@@ -4,21 +4,21 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use holon_api::{Abort, AgentWhy, Client, Control, CreateAgent};
+use holon_core::terminal::TurnKind;
 use holon_core::view::RunVerdict;
-use holon_core::{EventSeq, MessageId, Record};
+use holon_core::{EventSeq, Record};
 use holon_platform::clock;
 use holon_text::{Secrets, Texts, variables};
-use serde_json::{Value, json};
 
 use super::errand::{Errand, Target};
 use super::exit::Exit;
 use super::interrupts::Ending;
 use super::output::Failure;
 use super::prompt::{Sent, send};
-use super::through::{incomplete, number, text};
-use super::wait::{End, Wait, known_verdict};
+use super::wait::{End, Wait};
 use crate::changes::Before;
-use crate::client::{Ask, Client};
+use crate::client;
 use crate::daemon::{Found, Metadata, Token, look};
 use crate::home::Home;
 use crate::report::{Ended, RunFold, RunReport};
@@ -46,7 +46,7 @@ pub(super) async fn run(
     let configured = || Settings::socket(&errand.home.config(), &errand.environment);
     let socket = metadata.socket_path.or_else(configured).unwrap_or_else(|| errand.home.socket());
     let token = Token::find(None, &errand.environment, None).map_err(Failure::usage)?;
-    let client = Client::at(socket).with_token(token);
+    let client = client::at(socket, token.as_ref());
     let workspace = PathBuf::from(&errand.execution.execution_root);
     // Tools of another process can't be made to wait for the look, which takes less than a model's answer.
     let (before_files, gate) =
@@ -55,8 +55,7 @@ pub(super) async fn run(
     let before = Box::pin(ending.or(ensure_agent(&errand, &client))).await?;
     let admitted =
         ending.or(send(&client, &errand.agent, Sent { prompt, interject: false, key: None })).await?;
-    let message_id = admitted.get("message_id").cloned().unwrap_or_default();
-    let message_id: MessageId = serde_json::from_value(message_id).map_err(|_| incomplete("message_id"))?;
+    let message_id = admitted.message_id;
     let mut fold = RunFold::of(message_id);
     let mut observer = std::mem::replace(&mut errand.observer, Box::new(|_| {}));
     let end = {
@@ -83,7 +82,7 @@ pub(super) async fn run(
         agent_id: errand.agent.clone(),
         message_id,
         due,
-        queued: queued(&why),
+        queued: why.explanation.queue.queued.iter().map(|(_, count)| count).sum(),
         duration_ms: clock::since(started).0,
         ledger: errand.home.ledger().display().to_string(),
         changes,
@@ -97,19 +96,19 @@ pub(super) async fn run(
 /// Makes the agent if that was asked for; gives its last event.
 async fn ensure_agent(errand: &Errand, client: &Client) -> Result<EventSeq, Failure> {
     let agent = &errand.agent;
-    let status = Ask::get(&format!("/agents/{agent}/status"), &[]);
-    match client.ask(&status).await {
+    match client.status(agent).await {
         Ok(status) => {
-            let own = status.pointer("/workspace/execution").cloned().unwrap_or_default();
-            errand.check_folder(&serde_json::from_value(own)?)?;
-            Ok(EventSeq(number(&status, "/event_seq")))
+            errand.check_folder(&status.summary.workspace.execution)?;
+            Ok(status.summary.event_seq)
         }
         Err(error) if error.code() == Some("unknown_agent") && errand.target == Target::Created => {
-            let folders = json!({
-                "workspace_root": errand.execution.workspace_anchor, "cwd": errand.execution.cwd,
-            });
-            client.ask(&Ask::post(&format!("/control/agents/{agent}/create"), &folders)?).await?;
-            Ok(EventSeq(number(&client.ask(&status).await?, "/event_seq")))
+            let wanted = CreateAgent {
+                workspace_root: Some(errand.execution.workspace_anchor.clone()),
+                cwd: Some(errand.execution.cwd.clone()),
+                visibility: None,
+            };
+            client.create_agent(agent, wanted).await?;
+            Ok(client.status(agent).await?.summary.event_seq)
         }
         Err(error) if error.code() == Some("unknown_agent") => {
             let hint = format!("holon run --agent {agent} --create-agent …");
@@ -120,24 +119,29 @@ async fn ensure_agent(errand: &Errand, client: &Client) -> Result<EventSeq, Fail
 }
 
 /// Ends the run in progress; what else is queued stays the runtime's business.
-async fn abort(errand: &Errand, client: &Client) -> Result<Value, Failure> {
+async fn abort(errand: &Errand, client: &Client) -> Result<AgentWhy, Failure> {
     errand.screen.line(Tone::Aside, "holon: interrupted, the run ends (once more: at once)");
     let agent = &errand.agent;
-    let abort = Ask::post(&format!("/control/agents/{agent}/current-run/abort"), &json!({}))?;
-    match client.ask(&abort).await {
+    match client.abort(agent, Abort::default()).await {
         Ok(_) => {}
         Err(error) if error.code() == Some("no_current_run") => {}
         Err(error) => return Err(error.into()),
     }
-    Ok(client.ask(&Ask::get(&format!("/agents/{agent}/why"), &[])).await?)
+    Ok(client.why(agent).await?.into_reply())
 }
 
 /// The end of a run that was asked to end, whatever it was at.
-fn interrupted(mut why: Value) -> Result<End, Failure> {
-    let verdict = match known_verdict(&why)? {
+fn interrupted(mut why: AgentWhy) -> Result<End, Failure> {
+    let last = why.explanation.last_turn.as_ref().map(|turn| turn.kind);
+    why.explanation.verdict = Some(verdict(why.explanation.verdict, last));
+    End::of(why, None)
+}
+
+fn verdict(now: Option<RunVerdict>, last: Option<TurnKind>) -> RunVerdict {
+    match now {
         Some(ended @ (RunVerdict::Aborted | RunVerdict::Stopped)) => ended,
         // The next message is at work already.
-        None if text(&why, "/last_turn/kind") == "aborted" => RunVerdict::Aborted,
+        None if last == Some(TurnKind::Aborted) => RunVerdict::Aborted,
         None
         | Some(
             RunVerdict::Completed
@@ -149,14 +153,7 @@ fn interrupted(mut why: Value) -> Result<End, Failure> {
             | RunVerdict::MaxTurnsExceeded
             | RunVerdict::Interrupted,
         ) => RunVerdict::Interrupted,
-    };
-    why["verdict"] = json!(verdict);
-    End::of(why, None)
-}
-
-fn queued(why: &Value) -> u64 {
-    let bands = why.pointer("/queue/queued").and_then(Value::as_array).into_iter().flatten();
-    bands.map(|band| number(band, "/1")).sum()
+    }
 }
 
 #[cfg(test)]
@@ -165,11 +162,9 @@ mod tests {
 
     #[test]
     fn an_aborted_run_says_so_although_the_next_message_is_at_work() {
-        let told = |why: Value| interrupted(why).unwrap().verdict;
-        assert_eq!(told(json!({ "last_turn": { "kind": "aborted" }, "run": {} })), RunVerdict::Aborted);
-        assert_eq!(told(json!({ "last_turn": { "kind": "completed" }, "run": {} })), RunVerdict::Interrupted);
-        assert_eq!(told(json!({ "verdict": "aborted" })), RunVerdict::Aborted);
-        assert_eq!(told(json!({ "verdict": "waiting_for_timer" })), RunVerdict::Interrupted);
-        assert!(End::of(json!({ "run": {} }), None).is_err());
+        assert_eq!(verdict(None, Some(TurnKind::Aborted)), RunVerdict::Aborted);
+        assert_eq!(verdict(None, Some(TurnKind::Completed)), RunVerdict::Interrupted);
+        assert_eq!(verdict(Some(RunVerdict::Aborted), None), RunVerdict::Aborted);
+        assert_eq!(verdict(Some(RunVerdict::WaitingForTimer), None), RunVerdict::Interrupted);
     }
 }

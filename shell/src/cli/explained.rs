@@ -1,9 +1,21 @@
-//! An agent in words: what a summary and an explanation of any version say of it, row by row.
+//! An agent in words: what its summary and its explanation say, row by row.
 
-use holon_core::Text;
-use serde_json::Value;
+use holon_api::{AgentStatus, AgentWhy, EventMark, TaskLine, Trouble};
+use holon_core::agent::history::LastTurn;
+use holon_core::agent::hold::Hold;
+use holon_core::agent::outside::{Outside, SourceCount};
+use holon_core::agent::sleep::Sleep;
+use holon_core::agent::turn::Phase;
+use holon_core::agent::unattended::Unattended;
+use holon_core::agent::wake::Pending;
+use holon_core::closure::{ClosureDecision, ClosureEvidence, ClosureOutcome};
+use holon_core::lifecycle::Status;
+use holon_core::model::ModelRef;
+use holon_core::scheduler::{Evidence, SchedulerDecision};
+use holon_core::view::{
+    ActiveChild, ActiveWait, CallSummary, DeferredWork, QueueSummary, RunSummary, RunVerdict, StatusLabel,
+};
 
-use super::through::{number, text};
 use super::{hints, spending};
 use crate::present;
 use crate::screen::harmless;
@@ -11,386 +23,351 @@ use crate::screen::harmless;
 /// Sources of events that a line names.
 const SOURCES: usize = 3;
 
-pub(super) fn summary(answer: &Value) -> Vec<Vec<String>> {
-    let mut rows = ledger(answer);
+pub(super) fn summary(answer: &AgentStatus) -> Vec<Vec<String>> {
+    let agent = &answer.summary;
+    let mut rows = ledger(answer.ledger_waits.as_ref());
     rows.extend([
-        row("agent", text(answer, "/agent_id")),
-        row("status", format!("{} since {}", status(answer), text(answer, "/status_since"))),
-        row("posture", text(answer, "/scheduling_posture")),
-        row("works in", text(answer, "/workspace/execution/cwd")),
-        row("model", text(answer, "/model/effective_model")),
+        row("agent", &agent.agent_id),
+        row("status", format!("{} since {}", status(agent.status, agent.status_label), agent.status_since)),
+        row("posture", agent.scheduling_posture),
+        row("works in", &agent.workspace.execution.cwd),
+        row("model", named(agent.model.effective_model.as_ref())),
     ]);
-    rows.extend(doing(answer));
-    rows.extend(restrained(answer));
-    rows.extend(given(answer, "/current_work_item_id").map(|item| row("in focus", item)));
-    rows.push(row("tasks", tasks(answer)));
-    rows.extend(items(answer, "/active_children").iter().map(|one| row("child", child(one))));
-    rows.extend(items(answer, "/waits").iter().map(|one| row("waits", waits(one))));
-    rows.extend(past(answer));
-    let instructions = |one: &Value| {
-        row("instructions", format!("{} ({} bytes)", text(one, "/path"), number(one, "/bytes")))
-    };
-    rows.extend(items(answer, "/instruction_sources").iter().map(instructions));
-    rows.extend(items(answer, "/workspace/stopping_roots").iter().map(|root| {
-        row("stopping", format!("{} stays occupied until its last command there has ended", plain(root)))
+    rows.extend(doing(agent.run.as_ref(), &agent.queue));
+    rows.extend(restrained(agent.hold.as_ref(), None, agent.unattended.as_ref(), agent.outside.as_ref()));
+    rows.extend(agent.current_work_item_id.map(|item| row("in focus", item)));
+    rows.push(row("tasks", tasks(agent.active_task_count)));
+    rows.extend(answer.active_children.iter().map(|one| row("child", child(one))));
+    rows.extend(agent.waits.iter().map(|one| row("waits", waits(one))));
+    let pending = pending(agent.run.is_some(), &agent.queue, &agent.closure, agent.status);
+    rows.extend(past(pending, &agent.closure, agent.last_turn.as_ref()));
+    rows.extend(
+        agent
+            .instruction_sources
+            .iter()
+            .map(|one| row("instructions", format!("{} ({} bytes)", one.path, one.bytes))),
+    );
+    rows.extend(agent.workspace.stopping_roots.iter().map(|root| {
+        row("stopping", format!("{root} stays occupied until its last command there has ended"))
     }));
-    rows.push(row("tokens", number(answer, "/token_usage/total_tokens")));
-    rows.extend(spending::rows(answer));
-    rows.push(row("events", number(answer, "/event_seq")));
-    rows.extend(given(answer, "/lifecycle_hint").map(|hint| row("hint", hints::hint(hint))));
+    rows.push(row("tokens", agent.token_usage.total_tokens));
+    rows.extend(spending::rows(&agent.spending));
+    rows.push(row("events", agent.event_seq));
+    rows.extend(agent.lifecycle_hint.as_ref().map(|hint| row("hint", hints::hint(hint))));
     rows
 }
 
-pub(super) fn explanation(answer: &Value) -> Vec<Vec<String>> {
-    let mut rows = ledger(answer);
+pub(super) fn explanation(answer: &AgentWhy) -> Vec<Vec<String>> {
+    let why = &answer.explanation;
+    let mut rows = ledger(answer.ledger_waits.as_ref());
     rows.extend([
-        row("agent", text(answer, "/agent_id")),
-        row("status", format!("{} since {}", status(answer), text(answer, "/since"))),
-        row("posture", text(answer, "/scheduling_posture")),
-        row("verdict", verdict(answer)),
+        row("agent", &why.agent_id),
+        row("status", format!("{} since {}", status(why.status, why.status_label), why.since)),
+        row("posture", why.scheduling_posture),
+        row("verdict", verdict(why.verdict, &why.closure)),
     ]);
-    rows.extend(doing(answer));
-    rows.extend(items(answer, "/active_tasks").iter().map(|one| row("task", task(one))));
-    rows.extend(past(answer));
-    rows.extend(trouble(answer, "/failure").map(|error| row("failed by", error)));
-    rows.extend(restrained(answer));
-    rows.extend(object(answer, "/sleep").map(|sleep| row("sleeps", sleeps(sleep))));
-    rows.extend(items(answer, "/waits").iter().map(|one| row("waits", waits(one))));
-    rows.extend(items(answer, "/deferred_work").iter().map(|one| row("deferred", deferred(one))));
-    rows.extend(items(answer, "/hints").iter().map(|one| row("hint", hint(one))));
-    let others = Some(number(answer, "/other_hints")).filter(|others| *others > 0);
+    rows.extend(doing(why.run.as_ref(), &why.queue));
+    rows.extend(answer.active_tasks.iter().map(|one| row("task", task(one))));
+    let pending = pending(why.run.is_some(), &why.queue, &why.closure, why.status);
+    rows.extend(past(pending, &why.closure, why.last_turn.as_ref()));
+    rows.extend(answer.failure.as_ref().map(|error| row("failed by", trouble(error))));
+    let hold_error = answer.hold_error.as_ref();
+    rows.extend(restrained(why.hold.as_ref(), hold_error, why.unattended.as_ref(), why.outside.as_ref()));
+    rows.extend(why.sleep.as_ref().map(|sleep| row("sleeps", sleeps(sleep))));
+    rows.extend(why.waits.iter().map(|one| row("waits", waits(one))));
+    rows.extend(why.deferred_work.iter().map(|one| row("deferred", deferred(one))));
+    rows.extend(why.hints.iter().map(|one| row("hint", hint(one))));
     rows.extend(
-        others.map(|others| row("hint", format!("{others} more, of which only the number is known"))),
+        why.other_hints
+            .filter(|others| *others > 0)
+            .map(|others| row("hint", format!("{others} more, of which only the number is known"))),
     );
-    if object(answer, "/last_decision").is_some() {
-        let event = object(answer, "/last_decision_event").map(mark);
+    if let Some(last) = &why.last_decision {
+        let event = answer.last_decision_event.as_ref().map(mark);
         let event = event.unwrap_or_else(|| "before the events that were looked at".to_owned());
-        rows.push(row("decided last", format!("{}, {event}", decision(answer, "/last_decision"))));
-        rows.extend(because(answer, "/last_decision/evidence"));
+        rows.push(row("decided last", format!("{}, {event}", decision(last))));
+        rows.extend(last.evidence.iter().map(because));
     }
-    rows.push(row("would decide", format!("{}, now", decision(answer, "/decision"))));
-    rows.extend(because(answer, "/decision/evidence"));
-    let woken = items(answer, "/woken_by").iter().map(plain).collect::<Vec<_>>().join(", ");
+    rows.push(row("would decide", format!("{}, now", decision(&why.decision))));
+    rows.extend(why.decision.evidence.iter().map(because));
+    let woken = why.woken_by.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     rows.push(row("woken by", if woken.is_empty() { "nothing".to_owned() } else { woken }));
-    let deadline =
-        |one: &Value| row("looks again", format!("{} ({})", text(one, "/at"), text(one, "/reason")));
-    rows.extend(items(answer, "/deadlines").iter().map(deadline));
-    rows.extend(given(answer, "/events_damaged").map(|problem| row("damaged", problem)));
-    rows.push(row("tokens", number(answer, "/token_usage/total_tokens")));
-    rows.extend(spending::rows(answer));
-    rows.push(row("events", number(answer, "/event_seq")));
+    rows.extend(why.deadlines.iter().map(|one| row("looks again", format!("{} ({})", one.at, one.reason))));
+    rows.extend(answer.events_damaged.as_ref().map(|problem| row("damaged", problem)));
+    rows.push(row("tokens", why.token_usage.total_tokens));
+    rows.extend(spending::rows(&why.spending));
+    rows.push(row("events", why.event_seq));
     rows
 }
 
 /// That everything below is not of now comes first.
-fn ledger(answer: &Value) -> Vec<Vec<String>> {
-    given(answer, "/ledger_waits").map(|waits| row("ledger", waits)).into_iter().collect()
+fn ledger(waits: Option<&String>) -> Vec<Vec<String>> {
+    waits.map(|waits| row("ledger", waits)).into_iter().collect()
 }
 
 /// What it is at, and what waits for that.
-fn doing(answer: &Value) -> Vec<Vec<String>> {
-    let Some(run) = object(answer, "/run") else {
-        return vec![row("run", "none"), row("queue", queue(answer))];
+fn doing(run: Option<&RunSummary>, waiting: &QueueSummary) -> Vec<Vec<String>> {
+    let Some(run) = run else {
+        return vec![row("run", "none"), row("queue", queue(waiting))];
     };
-    let part = |name: &str| text(run, name);
-    let (rounds, turn) = (number(run, "/rounds"), number(run, "/turn_index"));
-    let about = format!("{} for {}, turn {turn}, rounds {rounds}", part("/run_id"), part("/message_id"));
-    let phase = run.get("phase").map(phase).unwrap_or_default();
+    let about =
+        format!("{} for {}, turn {}, rounds {}", run.run_id, run.message_id, run.turn_index, run.rounds);
     let mut rows = vec![
-        row("run", format!("{about}, since {}", part("/started_at"))),
-        row("phase", format!("{phase} since {}", part("/since"))),
+        row("run", format!("{about}, since {}", run.started_at)),
+        row("phase", format!("{} since {}", phase(run.phase), run.since)),
     ];
-    if let Some(call) = object(run, "/call") {
-        let (number, of) = (number(call, "/number"), number(call, "/of"));
-        let place = format!("{number} of {of}, {} {}", text(call, "/operation"), text(call, "/op_id"));
-        rows.push(row("call", format!("{} since {} ({place})", said(call), text(call, "/since"))));
+    if let Some(call) = &run.call {
+        let place = format!("{} of {}, {} {}", call.number, call.of, call.operation, call.op_id);
+        rows.push(row("call", format!("{} since {} ({place})", said(call), call.since)));
     }
-    if let Some(error) = object(run, "/last_attempt_error") {
-        let told = error.get("message").and_then(|it| serde_json::from_value::<Text>(it.clone()).ok());
-        let told = told.map(|it| present::whole_line(it.preview())).unwrap_or_default();
-        rows.push(row("last error", format!("{}: {told}, at {}", text(error, "/kind"), text(error, "/at"))));
+    if let Some(error) = &run.last_attempt_error {
+        let message = error.message.as_ref().map(|it| present::whole_line(it.preview())).unwrap_or_default();
+        rows.push(row("last error", format!("{}: {message}, at {}", error.kind, error.at)));
     }
-    rows.push(row("queue", queue(answer)));
+    rows.push(row("queue", queue(waiting)));
     rows
 }
 
 /// What keeps turns from beginning.
-fn restrained(answer: &Value) -> Vec<Vec<String>> {
+fn restrained(
+    hold: Option<&Hold>,
+    hold_error: Option<&Trouble>,
+    others: Option<&Unattended>,
+    from_outside: Option<&Outside>,
+) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
-    if let Some(hold) = object(answer, "/hold") {
+    if let Some(hold) = hold {
         rows.push(row("held by", held(hold)));
-        rows.extend(trouble(answer, "/hold_error").map(|error| row("held for", error)));
+        rows.extend(hold_error.map(|error| row("held for", trouble(error))));
     }
-    rows.extend(object(answer, "/unattended").map(|counted| row("unattended", unattended(counted))));
-    rows.extend(object(answer, "/outside").map(|counted| row("from outside", outside(counted))));
+    rows.extend(others.map(|counted| row("unattended", unattended(counted))));
+    rows.extend(from_outside.map(|counted| row("from outside", outside(counted))));
     rows
 }
 
 /// A child that is alive, and how it stands.
-fn child(child: &Value) -> String {
-    let part = |name: &str| present::one_line(text(child, name));
-    let why = ["/blocked_reason", "/waiting_reason", "/work_summary"].iter().find_map(|at| given(child, at));
-    let why = why.map(|why| format!(": {}", present::one_line(why))).unwrap_or_default();
-    let (id, task, phase) = (part("/child_agent_id"), part("/supervision_task_id"), part("/phase"));
-    format!("{id} {phase} ({task}) since {}{why}", part("/created_at"))
+fn child(child: &ActiveChild) -> String {
+    let observed = child.observed.as_ref();
+    let blocked = observed.and_then(|it| it.blocked_reason.clone());
+    let waiting = observed.and_then(|it| Some(it.waiting_reason?.to_string()));
+    let why = blocked.or(waiting).or_else(|| observed?.work_summary.clone());
+    let why = why.map(|why| format!(": {}", present::one_line(&why))).unwrap_or_default();
+    let phase = observed.map(|it| it.phase.name()).unwrap_or_default();
+    let (id, task) = (&child.child_agent_id, child.supervision_task_id);
+    format!("{id} {phase} ({task}) since {}{why}", child.created_at)
 }
 
 /// What nothing begins for, and how long.
-fn held(hold: &Value) -> String {
-    let (cause, since, step) = (text(hold, "/cause"), text(hold, "/since"), number(hold, "/step") + 1);
-    let budget = given(hold, "/budget/budget");
-    let what =
-        budget.map(|budget| format!(" {budget} ({})", spending::told(budget, number(hold, "/budget/limit"))));
-    let until = match (given(hold, "/until"), budget) {
+fn held(hold: &Hold) -> String {
+    let what = hold.budget.map(|it| format!(" {} ({})", it.budget, it.budget.told(it.limit)));
+    let until = match (hold.until, hold.budget) {
         (Some(until), _) => format!(", until {until}"),
-        (None, Some(budget)) => format!(", until budget.{budget} is raised and the runtime started again"),
+        (None, Some(it)) => format!(", until budget.{} is raised and the runtime started again", it.budget),
         (None, None) => String::new(),
     };
-    format!("{cause}{} since {since}{until}, wait {step}", what.unwrap_or_default())
+    let what = what.unwrap_or_default();
+    format!("{}{what} since {}{until}, wait {}", hold.cause, hold.since, hold.step + 1)
 }
 
 /// With what it means beyond itself.
-fn status(answer: &Value) -> String {
-    let label = given(answer, "/status_label").map(|label| format!(" ({label})")).unwrap_or_default();
-    format!("{}{label}", text(answer, "/status"))
+fn status(status: Status, label: Option<StatusLabel>) -> String {
+    let label = label.map(|label| format!(" ({label})")).unwrap_or_default();
+    format!("{status}{label}")
 }
 
-/// Work that is owed later.
-fn deferred(item: &Value) -> String {
-    let (id, until, times) = (text(item, "/work_item_id"), text(item, "/until"), number(item, "/times"));
-    let focus = item.get("in_focus").and_then(Value::as_bool).unwrap_or_default();
-    let (focus, what) = if focus { (" in focus", "turns") } else { ("", "mentions") };
-    let about = present::one_line(text(item, "/objective"));
+/// Work that is due later.
+fn deferred(item: &DeferredWork) -> String {
+    let (id, until, times) = (item.work_item_id, item.until, item.times);
+    let (focus, what) = if item.in_focus { (" in focus", "turns") } else { ("", "mentions") };
+    let about = present::one_line(&item.objective);
     format!("{id}{focus} until {until}, after {times} {what} without progress: {about}")
 }
 
 /// The rest that the agent chose.
-fn sleeps(sleep: &Value) -> String {
-    let until = given(sleep, "/until").map(|until| format!(" until {until}")).unwrap_or_default();
-    let reason = given(sleep, "/reason").map(|it| format!(": {}", present::one_line(it))).unwrap_or_default();
-    format!("since {}{until}{reason}", text(sleep, "/since"))
+fn sleeps(sleep: &Sleep) -> String {
+    let until = sleep.until.map(|until| format!(" until {until}")).unwrap_or_default();
+    let reason = sleep.reason.as_ref().map(|it| format!(": {}", present::one_line(it))).unwrap_or_default();
+    format!("since {}{until}{reason}", sleep.since)
 }
 
-/// A hint that waits to be told.
-fn hint(pending: &Value) -> String {
-    let part = |name: &str| present::one_line(text(pending, name));
-    let (source, reason, count) = (part("/hint/source"), part("/hint/reason"), number(pending, "/count"));
-    let folded = pending.get("folded").and_then(Value::as_bool).unwrap_or_default();
-    let folded = if folded { " (folded: its text was not kept)" } else { "" };
-    format!("{count} of {source} since {}: {reason}{folded}", text(pending, "/first_at"))
+/// A hint that waits to be delivered.
+fn hint(pending: &Pending) -> String {
+    let (source, reason) = (present::one_line(&pending.hint.source), present::one_line(&pending.hint.reason));
+    let folded = if pending.folded { " (folded: its text was not kept)" } else { "" };
+    format!("{} of {source} since {}: {reason}{folded}", pending.count, pending.first_at)
 }
 
 /// What it waits for, for whom, and since when.
-fn waits(wait: &Value) -> String {
-    let part = |name: &str| text(wait, name);
-    let owner = given(wait, "/work_item_id").map(|item| format!(" for {item}")).unwrap_or_default();
-    let sources: Vec<String> = items(wait, "/wake_sources").iter().map(plain).collect();
-    let about = if sources.is_empty() { String::new() } else { format!(" {}", sources.join(", ")) };
-    let must = wait.get("operator_must_act").and_then(Value::as_bool).unwrap_or_default();
-    let must = if must { ", an operator must act" } else { "" };
-    let again = given(wait, "/recheck_at").map(|at| format!(", looked at again {at}")).unwrap_or_default();
-    let (id, kind, since) = (part("/wait_id"), part("/kind"), part("/created_at"));
-    let reason = present::one_line(part("/waiting_for"));
+fn waits(active: &ActiveWait) -> String {
+    let ActiveWait { wait, recheck_at } = active;
+    let owner = wait.work_item_id.map(|item| format!(" for {item}")).unwrap_or_default();
+    let sources = wait.wake_sources.join(", ");
+    let about = if sources.is_empty() { String::new() } else { format!(" {sources}") };
+    let must = if wait.operator_must_act { ", an operator must act" } else { "" };
+    let again = recheck_at.map(|at| format!(", looked at again {at}")).unwrap_or_default();
+    let (id, kind, since) = (wait.id, wait.kind, wait.created_at);
+    let reason = present::one_line(&wait.waiting_for);
     format!("{id}{owner} ({kind}{about}) since {since}{again}{must}: {reason}")
 }
 
 /// Turns that no operator caused.
-fn unattended(counted: &Value) -> String {
-    let (row, day) = (number(counted, "/self_caused_turns"), number(counted, "/turns_of_day"));
-    let held = counted.get("self_hold").and_then(Value::as_bool).unwrap_or_default();
-    let next = match given(counted, "/self_deferred_until") {
-        _ if held => ", no further one".to_owned(),
+fn unattended(counted: &Unattended) -> String {
+    let next = match counted.self_deferred_until {
+        _ if counted.self_hold => ", no further one".to_owned(),
         Some(until) => format!(", the next not before {until}"),
         None => String::new(),
     };
-    let over = given(counted, "/exhausted/until").map(|until| format!(", all of them until {until}"));
-    let over = over.unwrap_or_default();
+    let over = counted.exhausted.as_ref().map(|it| format!(", all of them until {}", it.until));
+    let (row, day, over) = (counted.self_caused_turns, counted.turns_of_day, over.unwrap_or_default());
     format!("{row} of its own in a row without progress{next}; {day} in one day{over}")
 }
 
 /// Turns of one day that others caused, and by whom most of them.
-fn outside(counted: &Value) -> String {
-    let turns = number(counted, "/turns_of_day");
-    let sources = counted.get("sources").and_then(Value::as_object);
-    let of = |source: (&String, &Value)| (number(source.1, "/turns_of_day"), present::one_line(source.0));
-    let mut sources: Vec<(u64, String)> = sources.into_iter().flatten().map(of).collect();
+fn outside(counted: &Outside) -> String {
+    let of = |(source, count): (&String, &SourceCount)| (count.turns_of_day, present::one_line(source));
+    let mut sources: Vec<(u32, String)> = counted.sources.iter().map(of).collect();
     sources.sort_by(|one, other| other.cmp(one));
     let more = sources.len().saturating_sub(SOURCES);
     let mut named: Vec<String> =
         sources.iter().take(SOURCES).map(|(turns, source)| format!("{turns} by {source}")).collect();
     named.extend((more > 0).then(|| format!("{more} more sources")));
-    format!("{turns} turns in one day: {}", named.join(", "))
+    format!("{} turns in one day: {}", counted.turns_of_day, named.join(", "))
 }
 
-fn tasks(answer: &Value) -> String {
-    match number(answer, "/active_task_count") {
+fn tasks(active: u64) -> String {
+    match active {
         0 => "none".to_owned(),
         active => format!("{active} under way"),
     }
 }
 
-fn task(task: &Value) -> String {
-    let part = |name: &str| text(task, name);
-    let (id, status, since) = (part("/task_id"), part("/status"), part("/updated_at"));
-    format!("{id} {status} since {since}: {}", present::one_line(part("/summary")))
+fn task(task: &TaskLine) -> String {
+    let TaskLine { task_id, status, updated_at, summary, .. } = task;
+    format!("{task_id} {status} since {updated_at}: {}", present::one_line(summary))
 }
 
 /// How the last turn left it. Its closure says how things stand only while nothing is pending.
-fn past(answer: &Value) -> Vec<Vec<String>> {
+fn past(pending: bool, closure: &ClosureDecision, last: Option<&LastTurn>) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
-    if !pending(answer) {
-        let (outcome, reason) = (text(answer, "/closure/outcome"), given(answer, "/closure/waiting_reason"));
-        let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
-        rows.push(row("closure", format!("{outcome}{}{reason}", no_turn(answer))));
+    if !pending {
+        let reason = closure.waiting_reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+        rows.push(row("closure", format!("{}{}{reason}", closure.outcome, no_turn(closure))));
     }
-    let last = object(answer, "/last_turn").map(|turn| {
-        let reason = given(turn, "/reason").map(|reason| format!(" ({reason})")).unwrap_or_default();
-        format!("{}{reason} at {}", text(turn, "/kind"), text(turn, "/completed_at"))
+    let last = last.map(|turn| {
+        let reason = turn.reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
+        format!("{}{reason} at {}", turn.kind, turn.completed_at)
     });
     rows.push(row("last turn", last.unwrap_or_else(|| "none yet".to_owned())));
     rows
 }
 
-fn verdict(answer: &Value) -> String {
-    match given(answer, "/verdict") {
+fn verdict(verdict: Option<RunVerdict>, closure: &ClosureDecision) -> String {
+    match verdict {
         None => "none yet: something is pending".to_owned(),
-        Some("completed") => format!("completed{}", no_turn(answer)),
-        Some(verdict) => verdict.to_owned(),
+        Some(RunVerdict::Completed) => format!("completed{}", no_turn(closure)),
+        Some(verdict) => verdict.to_string(),
     }
 }
 
 /// What is completed without a turn says so.
-fn no_turn(answer: &Value) -> &'static str {
-    let none = items(answer, "/closure/evidence").iter().any(|fact| text(fact, "/fact") == "no_turn");
-    if none { " with no turn" } else { "" }
+fn no_turn(closure: &ClosureDecision) -> &'static str {
+    if closure.evidence.contains(&ClosureEvidence::NoTurn) { " with no turn" } else { "" }
 }
 
 /// Whether it is at work, or about to be.
-fn pending(answer: &Value) -> bool {
-    let waits = text(answer, "/closure/outcome") == "waiting" || text(answer, "/status") == "stopped";
-    object(answer, "/run").is_some() || (number(answer, "/queue/entries") > 0 && !waits)
+fn pending(runs: bool, queue: &QueueSummary, closure: &ClosureDecision, status: Status) -> bool {
+    let waits = closure.outcome == ClosureOutcome::Waiting || status == Status::Stopped;
+    runs || (queue.entries > 0 && !waits)
+}
+
+/// A model, where there is one.
+pub(super) fn named(model: Option<&ModelRef>) -> String {
+    model.map(ToString::to_string).unwrap_or_default()
 }
 
 /// A call as one short line: its tool, and its command or what its arguments begin with.
-fn said(call: &Value) -> String {
-    let tool = text(call, "/tool_name");
-    let arguments = call.get("arguments").and_then(|it| serde_json::from_value::<Text>(it.clone()).ok());
-    let said = arguments.map(|arguments| present::call(tool, &arguments)).unwrap_or_default();
+fn said(call: &CallSummary) -> String {
+    let tool = &call.tool_name;
+    let said = present::call(tool, &call.arguments);
     if said.starts_with(tool) { said } else { format!("{tool}: {said}") }
 }
 
-fn phase(phase: &Value) -> String {
-    let name = text(phase, "/phase");
-    if phase.get("attempt").is_none() {
-        return name.to_owned();
+fn phase(phase: Phase) -> String {
+    let tried = |name: &str, attempt: u32, candidate: u32| {
+        format!("{name} (attempt {attempt} at model {})", candidate + 1)
+    };
+    match phase {
+        Phase::Loading => "loading".to_owned(),
+        Phase::Requesting { candidate, attempt } => tried("requesting", attempt, candidate),
+        Phase::BackingOff { candidate, attempt } => tried("backing_off", attempt, candidate),
+        Phase::Calling => "calling".to_owned(),
     }
-    let (attempt, candidate) = (number(phase, "/attempt"), number(phase, "/candidate") + 1);
-    format!("{name} (attempt {attempt} at model {candidate})")
 }
 
-fn queue(answer: &Value) -> String {
-    let bands = items(answer, "/queue/queued");
-    if bands.is_empty() {
-        return match number(answer, "/queue/entries") {
+fn queue(queue: &QueueSummary) -> String {
+    if queue.queued.is_empty() {
+        return match queue.entries {
             0 => "empty".to_owned(),
             entries => format!("{entries} under way"),
         };
     }
-    let band = |band: &Value| format!("{} {}", number(band, "/1"), text(band, "/0"));
-    let bands = bands.iter().map(band).collect::<Vec<_>>().join(", ");
-    match object(answer, "/queue/head") {
-        Some(head) => {
-            let (id, since) = (text(head, "/message_id"), text(head, "/created_at"));
-            format!("{bands}; next is {id} since {since}")
-        }
+    let bands = queue.queued.iter().map(|(priority, count)| format!("{count} {priority}"));
+    let bands = bands.collect::<Vec<_>>().join(", ");
+    match &queue.head {
+        Some(head) => format!("{bands}; next is {} since {}", head.message_id, head.created_at),
         None => bands,
     }
 }
 
-fn decision(answer: &Value, at: &str) -> String {
-    let part = |name: &str| text(answer, &format!("{at}/{name}")).to_owned();
-    let about =
-        [part("message_id"), part("work_item_id"), part("wait_id")].into_iter().find(|id| !id.is_empty());
+fn decision(decision: &SchedulerDecision) -> String {
+    let message = decision.message_id.map(|id| id.to_string());
+    let item = decision.work_item_id.map(|id| id.to_string());
+    let about = message.or(item).or_else(|| Some(decision.wait_id?.to_string()));
     let about = about.map(|id| format!(" for {id}")).unwrap_or_default();
-    let row = number(answer, &format!("{at}/row"));
-    format!("{}{about}: {} (row {row})", part("kind"), part("reason"))
+    format!("{}{about}: {} (row {})", decision.kind, decision.reason, decision.row)
 }
 
-/// The evidence of the decision in the row above.
-fn because(answer: &Value, at: &str) -> Vec<Vec<String>> {
-    items(answer, at).iter().map(|fact| row("  because", evidence(fact))).collect()
+/// A piece of the evidence of the decision in the row above.
+fn because(fact: &Evidence) -> Vec<String> {
+    row("  because", evidence(fact))
 }
 
-fn evidence(fact: &Value) -> String {
-    let part = |name: &str| text(fact, name);
-    let entries = number(fact, "/entries");
-    match part("/fact") {
-        "status" => format!("its status was {}", part("/status")),
-        "draining" => "the runtime is leaving".to_owned(),
-        "run" => format!("{} for {} is in progress", part("/run_id"), part("/message_id")),
-        "head" => {
-            let how = format!("{}, {}", part("/priority"), part("/class"));
-            format!("{} is next ({how})", part("/message_id"))
+fn evidence(fact: &Evidence) -> String {
+    match fact {
+        Evidence::Status { status } => format!("its status was {status}"),
+        Evidence::Draining => "the runtime is leaving".to_owned(),
+        Evidence::Run { run_id, message_id } => format!("{run_id} for {message_id} is in progress"),
+        Evidence::Head { message_id, priority, class } => {
+            format!("{message_id} is next ({priority}, {class})")
         }
-        "queued" => format!("{entries} in the queue"),
-        "hold" => match part("/until") {
-            "" => "it is held".to_owned(),
-            until => format!("it is held until {until}"),
-        },
-        "budget" => format!("the budget {} is exhausted", part("/budget")),
-        "no_free_slot" => "no turn slot is free".to_owned(),
-        "work_item" => format!("{} is {}", part("/work_item_id"), part("/state")),
-        "self_caused_turns" => {
-            let turns = number(fact, "/turns");
+        Evidence::Queued { entries } => format!("{entries} in the queue"),
+        Evidence::Hold { until: None } => "it is held".to_owned(),
+        Evidence::Hold { until: Some(until) } => format!("it is held until {until}"),
+        Evidence::Budget { budget } => format!("the budget {budget} is exhausted"),
+        Evidence::NoFreeSlot => "no turn slot is free".to_owned(),
+        Evidence::Deadline { at, reason } => format!("at {at}, fact deadline, reason {reason}"),
+        Evidence::WorkItem { work_item_id, state } => format!("{work_item_id} is {state}"),
+        Evidence::SelfCausedTurns { turns } => {
             format!("{turns} turns in a row that it caused itself brought nothing on")
         }
-        "hints" => format!("{} hints waited", number(fact, "/hints")),
-        "wait" => format!("{} waits ({})", part("/wait_id"), part("/kind")),
-        "recheck_due" => format!("{} was to be looked at again at {}", part("/owner"), part("/at")),
-        "slept" => format!("its sleep was over at {}", part("/until")),
-        "unattended_turns" => format!("turns without an operator wait until {}", part("/until")),
-        "ignored_queue" => format!("{entries} in the queue, ignored because of the hold"),
-        // A newer runtime may know more.
-        _ => plain(fact),
+        Evidence::Hints { hints } => format!("{hints} hints waited"),
+        Evidence::Wait { wait_id, kind } => format!("{wait_id} waits ({kind})"),
+        Evidence::RecheckDue { owner, at } => format!("{owner} was to be looked at again at {at}"),
+        Evidence::Slept { until } => format!("its sleep was over at {until}"),
+        Evidence::UnattendedTurns { until } => format!("turns without an operator wait until {until}"),
+        Evidence::IgnoredQueue { entries } => format!("{entries} in the queue, ignored because of the hold"),
     }
 }
 
 /// An error with the message that it concerns.
-fn trouble(answer: &Value, at: &str) -> Option<String> {
-    let error = object(answer, at)?;
-    let message = given(error, "/message_id").map(|id| format!("{id}, ")).unwrap_or_default();
-    let event = error.get("event").map(mark).unwrap_or_default();
-    let (kind, said, run) = (text(error, "/kind"), text(error, "/text"), text(error, "/run_id"));
-    Some(format!("{kind}: {said} ({message}{run}, {event})"))
+fn trouble(error: &Trouble) -> String {
+    let Trouble { kind, text, run_id, message_id, event } = error;
+    let message = message_id.map(|id| format!("{id}, ")).unwrap_or_default();
+    format!("{kind}: {text} ({message}{run_id}, {})", mark(event))
 }
 
-fn mark(event: &Value) -> String {
-    format!("event {} at {}", number(event, "/event_seq"), text(event, "/at"))
-}
-
-pub(super) fn object<'a>(answer: &'a Value, at: &str) -> Option<&'a Value> {
-    answer.pointer(at).filter(|value| value.is_object())
-}
-
-fn given<'a>(answer: &'a Value, at: &str) -> Option<&'a str> {
-    Some(text(answer, at)).filter(|text| !text.is_empty())
-}
-
-pub(super) fn items(answer: &Value, at: &str) -> Vec<Value> {
-    answer.pointer(at).and_then(Value::as_array).cloned().unwrap_or_default()
-}
-
-/// A small value in words: `name value` for each of its fields.
-fn plain(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Object(fields) => {
-            let field = |(name, value): (&String, &Value)| format!("{name} {}", plain(value));
-            fields.iter().map(field).collect::<Vec<_>>().join(", ")
-        }
-        Value::Array(items) => items.iter().map(plain).collect::<Vec<_>>().join(" "),
-        Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string(),
-    }
+fn mark(event: &EventMark) -> String {
+    format!("event {} at {}", event.event_seq, event.at)
 }
 
 pub(super) fn row(name: &str, value: impl std::fmt::Display) -> Vec<String> {
@@ -399,43 +376,57 @@ pub(super) fn row(name: &str, value: impl std::fmt::Display) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use holon_core::message::Priority;
     use serde_json::json;
 
     use super::*;
 
+    fn waiting(queued: Vec<(Priority, u64)>, entries: u64) -> QueueSummary {
+        QueueSummary { entries, bytes: 0, queued, head: None }
+    }
+
     #[test]
-    fn what_an_answer_lacks_is_left_out() {
-        let rows = summary(&json!({ "agent_id": "main", "run": null }));
-        assert!(rows.contains(&vec!["run".to_owned(), "none".to_owned()]), "{rows:?}");
-        let bands = json!({ "queue": { "queued": [["next", 2], ["normal", 1]] } });
-        assert_eq!(queue(&bands), "2 next, 1 normal");
-        assert_eq!(evidence(&json!({ "fact": "moon", "phase": 3 })), "fact moon, phase 3");
-        assert!(!explanation(&json!({})).is_empty());
-        for rows in [summary, explanation] {
-            assert_eq!(rows(&json!({ "ledger_waits": "full" }))[0], ["ledger", "full"]);
-        }
+    fn a_queue_is_its_bands() {
+        assert_eq!(queue(&waiting(vec![(Priority::Next, 2), (Priority::Normal, 1)], 3)), "2 next, 1 normal");
+        assert_eq!(
+            (queue(&waiting(vec![], 0)), queue(&waiting(vec![], 1))),
+            ("empty".into(), "1 under way".into())
+        );
+        assert_eq!(doing(None, &waiting(vec![], 0))[0], ["run", "none"]);
+        assert_eq!(ledger(Some(&"full".to_owned()))[0], ["ledger", "full"]);
     }
 
     #[test]
     fn a_call_is_one_bounded_line() {
-        let call = |tool: &str, arguments: Value| said(&json!({ "tool_name": tool, "arguments": arguments }));
-        assert_eq!(call("ExecCommand", json!(r#"{"cmd":"sleep\n 30"}"#)), "ExecCommand: sleep 30");
-        assert_eq!(call("ApplyPatch", json!(r#"{"patch":"+++ b/x\n"}"#)), "ApplyPatch x");
-        let long = call("ExecCommand", json!(format!("{{\"cmd\":\"{}\"}}", "x".repeat(200))));
+        let call = |tool: &str, arguments: &str| {
+            said(
+                &serde_json::from_value(json!({
+                    "call_id": "c1", "tool_name": tool, "arguments": arguments, "number": 1, "of": 1,
+                    "op_id": "op_1", "operation": "run_command", "since": "2026-01-01T00:00:00Z",
+                }))
+                .unwrap(),
+            )
+        };
+        assert_eq!(call("ExecCommand", r#"{"cmd":"sleep\n 30"}"#), "ExecCommand: sleep 30");
+        assert_eq!(call("ApplyPatch", r#"{"patch":"+++ b/x\n"}"#), "ApplyPatch x");
+        let long = call("ExecCommand", &format!("{{\"cmd\":\"{}\"}}", "x".repeat(200)));
         assert!(long.ends_with('…') && long.chars().count() < 120, "{long}");
     }
 
     #[test]
     fn the_past_is_no_closure_of_what_is_pending() {
-        let answer = |run: Value, entries: u64, outcome: &str| {
-            let last = json!({ "kind": "completed", "completed_at": "T" });
-            json!({ "run": run, "queue": { "entries": entries }, "closure": { "outcome": outcome }, "last_turn": last })
+        let named = |runs: bool, entries: u64, outcome: &str| {
+            let closure: ClosureDecision = serde_json::from_value(json!({
+                "outcome": outcome, "runtime_posture": "sleeping", "row": 1, "evidence": [],
+            }))
+            .unwrap();
+            let pending = pending(runs, &waiting(vec![], entries), &closure, Status::Asleep);
+            past(pending, &closure, None).iter().map(|row| row[0].clone()).collect::<Vec<_>>()
         };
-        let named = |answer: &Value| past(answer).iter().map(|row| row[0].clone()).collect::<Vec<_>>();
-        assert_eq!(named(&answer(json!({}), 0, "completed")), ["last turn"]);
-        assert_eq!(named(&answer(Value::Null, 1, "completed")), ["last turn"]);
+        assert_eq!(named(true, 0, "completed"), ["last turn"]);
+        assert_eq!(named(false, 1, "completed"), ["last turn"]);
         for (entries, outcome) in [(0, "completed"), (1, "waiting")] {
-            assert_eq!(named(&answer(Value::Null, entries, outcome)), ["closure", "last turn"]);
+            assert_eq!(named(false, entries, outcome), ["closure", "last turn"]);
         }
     }
 }

@@ -3,13 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use holon_core::AgentId;
-use serde_json::{Map, json};
+use holon_api::{Control, ForkAgent};
+use holon_core::{AgentId, EventSeq};
 
 use super::exit::Exit;
 use super::output::{self, Failure};
-use super::through::{Through, number};
-use crate::client::Ask;
+use super::through::Through;
 
 #[derive(Debug, Args)]
 pub(super) struct ForkArgs {
@@ -31,16 +30,12 @@ pub(super) fn fork(home: Option<PathBuf>, args: ForkArgs) -> Result<Exit, Failur
 async fn ask(through: &Through, args: ForkArgs) -> Result<Exit, Failure> {
     let from = AgentId::new(&args.from).map_err(Failure::usage)?;
     let to = AgentId::new(&args.to).map_err(Failure::usage)?;
-    let mut body = Map::new();
-    body.insert("agent_id".to_owned(), json!(to));
-    if let Some(at) = args.at {
-        body.insert("event_seq".to_owned(), json!(at));
-    }
-    let forked = through.client.ask(&Ask::post(&format!("/control/agents/{from}/fork"), &body)?).await?;
+    let body = ForkAgent { agent_id: to.clone(), event_seq: args.at.map(EventSeq) };
+    let forked = through.client.fork(&from, body).await?;
     if args.json {
         output::document(&forked)?;
     } else {
-        output::line(&format!("{to} begins as {from} was at event {}", number(&forked, "/event_seq")))?;
+        output::line(&format!("{to} begins as {from} was at event {}", forked.event_seq))?;
         output::hint("try", &format!("holon why {to}"));
     }
     Ok(Exit::Completed)

@@ -5,15 +5,16 @@ use std::process::ExitCode;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
+use holon_core::Wall;
 use holon_platform::spawn;
 use unicode_width::UnicodeWidthStr;
 
 use super::exit::Exit;
 use super::hints;
-use crate::client::ClientError;
 use crate::home::HomeError;
 use crate::screen::harmless;
 use crate::settings::{EditError, SettingsError};
+use holon_api::ClientError;
 
 /// Lines that may wait for a slow reader; then whoever writes them waits, too.
 const LINES: usize = 4_096;
@@ -69,10 +70,7 @@ fn of_client(error: &ClientError) -> Exit {
             (404, _) => Exit::NotFound,
             // What stands against these is what was asked for, not what is there.
             (409, "invalid_model" | "invalid_workspace") => Exit::Usage,
-            (409, "command_refused") => {
-                let kind = body.details.as_ref().and_then(|details| details.get("kind"));
-                Exit::of_refused_command(kind.and_then(serde_json::Value::as_str).unwrap_or_default())
-            }
+            (409, "command_refused") => Exit::of_refused_command(body.detail("kind").unwrap_or_default()),
             // What is not stored yet was not refused: it is known to be neither done nor undone.
             (409 | 429, _) | (503, "draining" | "disk_full" | "ledger_locked") => Exit::RefusedByState,
             (400 | 401 | 403 | 413, _) => Exit::Usage,
@@ -174,6 +172,20 @@ pub(super) fn document(document: &impl serde::Serialize) -> Result<(), Failure> 
     Ok(line(&json(&serde_json::to_string_pretty(document)?))?)
 }
 
+/// Writes an answer: as the document for programs, or in words.
+pub(super) fn shown(
+    answer: &impl serde::Serialize,
+    json: bool,
+    in_words: impl FnOnce() -> io::Result<()>,
+) -> Result<Exit, Failure> {
+    if json {
+        document(answer)?;
+    } else {
+        in_words()?;
+    }
+    Ok(Exit::Completed)
+}
+
 /// Writes rows to stdout, their columns one below the other.
 pub(super) fn table(rows: &[Vec<String>]) -> io::Result<()> {
     let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
@@ -188,6 +200,11 @@ pub(super) fn table(rows: &[Vec<String>]) -> io::Result<()> {
         line(cells.collect::<Vec<_>>().join("  ").trim_end())?;
     }
     Ok(())
+}
+
+/// A time to the second.
+pub(super) fn second(at: Wall) -> String {
+    at.to_string().chars().take(19).collect()
 }
 
 /// Writes a line to stderr; where that is closed, there is nobody to tell.

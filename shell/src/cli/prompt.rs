@@ -3,20 +3,21 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use holon_api::{Admitted, Client, ClientError, Control, Document, PageQuery, Prompt};
+use holon_core::message::Priority;
 use holon_core::view::RunVerdict;
 use holon_core::{AgentId, EventSeq, MessageId, Record, Text};
 use holon_platform::{entropy, spawn};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::exit::Exit;
 use super::interrupts::Ending;
 use super::output::{self, Failure};
 use super::run::prompt_text;
-use super::through::{Through, incomplete, number, text};
+use super::through::Through;
 use super::wait::{End, Until, Wait};
 use crate::activity::Activity;
 use crate::answer::Told;
-use crate::client::{Ask, Client};
 use crate::present;
 use crate::report::RunFold;
 use crate::screen::Screen;
@@ -57,14 +58,13 @@ async fn whole(through: Through, args: PromptArgs, ending: Ending) -> Result<Exi
     let (agent, before, admitted) = ending
         .or(async {
             let agent = through.agent(args.agent.as_deref()).await?;
-            let path = format!("/agents/{agent}/status");
-            let before = through.client.ask(&Ask::get(&path, &[])).await?;
+            let before = through.client.status(&agent).await?.summary.event_seq;
             let sent = Sent { prompt: &prompt, interject: args.interject, key: args.key.clone() };
             let admitted = send(&through.client, &agent, sent).await?;
-            Ok((agent, EventSeq(number(&before, "/event_seq")), admitted))
+            Ok((agent, before, admitted))
         })
         .await?;
-    let message: MessageId = text(&admitted, "/message_id").parse().map_err(|_| incomplete("message_id"))?;
+    let message = admitted.message_id;
     if let Some(until) = args.wait {
         let asked = Asked { agent, before, message, until };
         return outcome(&through, &asked, &args, &ending).await;
@@ -88,17 +88,23 @@ pub(super) struct Sent<'a> {
     pub(super) key: Option<String>,
 }
 
-pub(super) async fn send(client: &Client, agent: &AgentId, sent: Sent<'_>) -> Result<Value, Failure> {
-    let mut body = json!({ "text": sent.prompt });
-    if sent.interject {
-        body["priority"] = json!("interject");
-    }
+pub(super) async fn send(
+    client: &Client,
+    agent: &AgentId,
+    sent: Sent<'_>,
+) -> Result<Document<Admitted>, Failure> {
+    let prompt = Prompt {
+        text: sent.prompt.to_owned(),
+        priority: sent.interject.then_some(Priority::Interject),
+        actor_id: None,
+        correlation_id: None,
+        causation_id: None,
+    };
     let key = match sent.key {
         Some(key) => key,
         None => format!("cli-{}{}", entropy::name()?, entropy::name()?),
     };
-    let ask = Ask::post(&format!("/control/agents/{agent}/prompt"), &body)?.once(key.clone());
-    client.ask(&ask).await.map_err(|error| {
+    client.prompt(agent, prompt, Some(key.clone())).await.map_err(|error| {
         let again = error.code() == Some("not_stored_yet");
         let failure = Failure::from(error);
         if !again {
@@ -194,10 +200,10 @@ async fn whole_text(through: &Through, agent: &AgentId, told: &Told) -> Result<S
     if let Text::Inline(text) = &told.text {
         return Ok(text.clone());
     }
-    let path = format!("/agents/{agent}/briefs");
-    let before = told.event_seq.0.saturating_sub(1).to_string();
-    let query = [("after", Some(before)), ("limit", Some("1".to_owned()))];
-    let answer = through.client.ask(&Ask::get(&path, &query)).await?;
-    let brief = answer.pointer("/briefs/0").filter(|brief| text(brief, "/id") == told.id.to_string());
-    brief.map(|brief| text(brief, "/text").to_owned()).ok_or_else(|| incomplete("brief"))
+    let after = EventSeq(told.event_seq.0.saturating_sub(1));
+    let query = PageQuery { before: None, after: Some(after), limit: Some(1) };
+    let page = through.client.briefs(agent, query).await?.into_reply();
+    let brief = page.briefs.into_iter().find(|brief| brief.id == told.id);
+    let missing = || ClientError::Odd { problem: "it has no brief".to_owned() };
+    Ok(brief.ok_or_else(missing)?.text)
 }

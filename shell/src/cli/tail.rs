@@ -3,14 +3,18 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use holon_api::{
+    Block, Control, Document, Envelope, Events, EventsQuery, Follow, Followed, Item, Order, PageQuery,
+    Transcript, TranscriptEntry,
+};
+use holon_core::message::Origin;
 use holon_core::{AgentId, EventSeq};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::exit::Exit;
 use super::interrupts::Ending;
 use super::output::{self, Failure};
-use super::through::{Through, Whom, number, text};
-use crate::client::{Ask, Follow, Followed};
+use super::through::{Through, Whom};
 use crate::envelope;
 use crate::present::{Level, Presentation};
 
@@ -59,7 +63,7 @@ async fn whole(through: Through, args: TailArgs, ending: Ending) -> Result<Exit,
     if !args.follow {
         return Ok(Exit::Completed);
     }
-    let mut follow = Follow::after(through.client, agent, Some(cursor));
+    let mut follow = through.client.follow(&agent, Some(cursor), false);
     loop {
         let next = tokio::select! {
             biased;
@@ -76,30 +80,29 @@ async fn whole(through: Through, args: TailArgs, ending: Ending) -> Result<Exit,
 /// Prints the end of what is there, and says where it is.
 async fn newest(through: &Through, agent: &AgentId, args: &TailArgs) -> Result<EventSeq, Failure> {
     // Where no event is wanted, the last one says where to go on.
-    let limit = args.events.max(1).to_string();
-    let query = [("limit", Some(limit)), ("order", Some("desc".to_owned()))];
-    let page = through.client.ask(&Ask::get(&format!("/agents/{agent}/events"), &query)).await?;
-    let events = page.get("events").and_then(Value::as_array).cloned().unwrap_or_default();
-    let cursor = events.first().map_or(0, |event| number(event, "/event_seq"));
+    let limit = Some(args.events.max(1));
+    let query = EventsQuery { limit, order: Some(Order::Desc), ..EventsQuery::default() };
+    let events = through.client.events(agent, query).await?.into_reply().events;
+    let cursor = events.first().map_or(EventSeq(0), |event| event.event_seq);
     for event in events.iter().take(args.events as usize).rev() {
         print(event, args)?;
     }
-    Ok(EventSeq(cursor))
+    Ok(cursor)
 }
 
-fn print(event: &Value, args: &TailArgs) -> Result<(), Failure> {
+fn print(event: &Document<Envelope>, args: &TailArgs) -> Result<(), Failure> {
     if args.json {
-        return Ok(output::line(&output::json(&event.to_string()))?);
+        return Ok(output::line(&output::json(&serde_json::to_string(event)?))?);
     }
-    let at: String = text(event, "/ts").chars().take(19).collect();
     let shown = match envelope::record(event) {
         Ok(record) => Some(Presentation::of(&record))
             .filter(|told| args.level.shows(told.visibility))
             .map(|told| told.text()),
         // A newer runtime has events that this program does not know.
-        Err(_) => Some(text(event, "/type").to_owned()),
+        Err(_) => Some(event.kind.clone()),
     };
     if let Some(shown) = shown {
+        let at = output::second(event.ts);
         output::text(&format!("{at}  {}", shown.replace('\n', "\n                     ")))?;
     }
     Ok(())
@@ -110,61 +113,60 @@ pub(super) fn transcript(home: Option<PathBuf>, args: TranscriptArgs) -> Result<
         ending
             .or(async {
                 let agent = through.agent(args.whom.name()).await?;
-                let query = [("limit", Some(args.entries.max(1).to_string()))];
-                let path = format!("/agents/{agent}/transcript");
-                let mut answer = through.client.ask(&Ask::get(&path, &query)).await?;
+                let query = PageQuery { limit: Some(args.entries.max(1)), ..PageQuery::default() };
+                let answer = through.client.transcript(&agent, query).await?;
                 if args.entries == 0 {
-                    answer = none_of(&answer);
+                    return none_of(&answer, args.json);
                 }
-                if args.json {
-                    output::document(&answer)?;
-                    return Ok(Exit::Completed);
-                }
-                for entry in answer.get("entries").and_then(Value::as_array).into_iter().flatten() {
-                    output::text(&said(entry))?;
-                }
-                Ok(Exit::Completed)
+                output::shown(&answer, args.json, || {
+                    answer.entries.iter().try_for_each(|entry| output::text(&said(entry)))
+                })
             })
             .await
     })
 }
 
 /// A page without entries: the runtime gives one at least.
-fn none_of(page: &Value) -> Value {
-    let some = page.get("entries").and_then(Value::as_array).is_some_and(|entries| !entries.is_empty());
-    json!({ "ok": true, "entries": [], "more": some })
+fn none_of(page: &Transcript, json: bool) -> Result<Exit, Failure> {
+    let none = json!({ "ok": true, "entries": [], "more": !page.entries.is_empty() });
+    output::shown(&none, json, || Ok(()))
 }
 
 /// One entry for people.
-fn said(entry: &Value) -> String {
-    let at: String = text(entry, "/at").chars().take(19).collect();
-    let body = match text(entry, "/kind") {
-        "incoming_message" => {
-            let (id, origin) = (text(entry, "/message_id"), text(entry, "/origin/kind"));
-            format!(
-                "{id} from {}\n{}",
-                if origin.is_empty() { "outside" } else { origin },
-                text(entry, "/text")
-            )
+fn said(entry: &TranscriptEntry) -> String {
+    let body = match &entry.item {
+        Item::IncomingMessage { message_id, origin, text, .. } => {
+            format!("{message_id} from {}\n{text}", sender(origin))
         }
-        "assistant_round" => {
-            let blocks = entry.get("blocks").and_then(Value::as_array).into_iter().flatten();
-            let block = |block: &Value| match text(block, "/type") {
-                "tool_call" => format!("$ {} {}", text(block, "/tool_name"), text(block, "/arguments")),
-                _ => text(block, "/text").to_owned(),
+        Item::AssistantRound { blocks, .. } => {
+            let block = |block: &Block| match block {
+                Block::ToolCall { tool_name, arguments, .. } => format!("$ {tool_name} {arguments}"),
+                Block::Text { text } => text.clone(),
             };
-            format!("assistant\n{}", blocks.map(block).collect::<Vec<_>>().join("\n"))
+            format!("assistant\n{}", blocks.iter().map(block).collect::<Vec<_>>().join("\n"))
         }
-        "tool_results" => {
-            let failed = entry.get("error").filter(|error| error.is_object());
-            let told = failed.map_or(text(entry, "/text"), |error| text(error, "/message"));
-            let mark = if failed.is_some() { "failed: " } else { "" };
-            format!("{}\n{mark}{told}", text(entry, "/tool_name"))
+        Item::ToolResults { tool_name, error: Some(error), .. } => {
+            format!("{tool_name}\nfailed: {}", error.message.preview())
         }
-        "runtime_failure" => format!("the turn failed\n{}", text(entry, "/text")),
-        other => format!("{other}\n{}", text(entry, "/text")),
+        Item::ToolResults { tool_name, text, .. } => {
+            format!("{tool_name}\n{}", text.as_deref().unwrap_or_default())
+        }
+        Item::RuntimeFailure { text, .. } => format!("the turn failed\n{text}"),
+        Item::ContinuationPrompt { text, .. } => format!("continuation_prompt\n{text}"),
     };
-    format!("── {at}  {}\n", body.trim_end())
+    format!("── {}  {}\n", output::second(entry.at), body.trim_end())
+}
+
+fn sender(origin: &Origin) -> &'static str {
+    match origin {
+        Origin::Operator { .. } => "operator",
+        Origin::Channel { .. } => "channel",
+        Origin::Webhook { .. } => "webhook",
+        Origin::Callback { .. } => "callback",
+        Origin::Timer { .. } => "timer",
+        Origin::System { .. } => "system",
+        Origin::Task { .. } => "task",
+    }
 }
 
 #[cfg(test)]
@@ -172,14 +174,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_kind_of_entry_is_told() {
-        let call = json!({ "kind": "assistant_round", "at": "2026-01-01T00:00:00.123Z", "blocks": [
-            { "type": "text", "text": "I look." },
-            { "type": "tool_call", "tool_name": "ExecCommand", "arguments": "{}" },
+    fn each_kind_of_entry_is_shown() {
+        let said = |entry| said(&serde_json::from_value(entry).unwrap());
+        let round = json!({ "kind": "assistant_round", "event_seq": 1, "at": "2026-01-01T00:00:00.123Z",
+            "run_id": "run_1", "round": 0, "stop_reason": "tool_use", "input_tokens": 1, "output_tokens": 1,
+            "data": {
+                "token_usage": { "input_tokens": 1, "output_tokens": 1, "total_tokens": 2 }, "attempts": [],
+            },
+            "blocks": [
+                { "type": "text", "text": "I look." },
+                { "type": "tool_call", "call_id": "c1", "tool_name": "ExecCommand", "arguments": "{}" },
         ] });
-        assert_eq!(said(&call), "── 2026-01-01T00:00:00  assistant\nI look.\n$ ExecCommand {}\n");
-        let failed = json!({ "kind": "tool_results", "tool_name": "X", "error": { "message": "no" } });
-        assert_eq!(said(&failed), "──   X\nfailed: no\n");
-        assert!(said(&json!({ "kind": "newer", "text": "t" })).contains("newer\nt"));
+        assert_eq!(said(round), "── 2026-01-01T00:00:00  assistant\nI look.\n$ ExecCommand {}\n");
+        let result = json!({ "kind": "tool_results", "event_seq": 1, "at": "2026-01-01T00:00:00Z",
+            "run_id": "run_1", "round": 0, "tool_name": "X", "text": "done" });
+        assert_eq!(said(result), "── 2026-01-01T00:00:00  X\ndone\n");
     }
 }

@@ -3,14 +3,15 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use holon_api::{Client, Control};
 use holon_core::{AgentId, Millis};
 use holon_platform::Environment;
-use serde_json::Value;
 
 use super::exit::Exit;
 use super::interrupts::{self, Ending};
 use super::output::{self, Failure};
-use crate::client::{Ask, Client, ClientError};
+use crate::client;
 use crate::home::Home;
 use crate::settings::Settings;
 
@@ -43,7 +44,7 @@ impl Through {
     {
         let environment = Environment::of_process();
         let home = Home::find(home, &environment)?;
-        let client = Client::of(&home, &environment)?;
+        let client = client::of(&home, &environment)?;
         interrupts::block_on(|ending| async move {
             Box::pin(work(Self { client, environment, home }, ending.clone())).await
         })
@@ -67,9 +68,7 @@ impl Through {
         if let Some(named) = named {
             return AgentId::new(named).map_err(Failure::usage);
         }
-        let handshake = self.client.ask(&Ask::get("/handshake", &[])).await?;
-        let default = handshake.pointer("/runtime/default_agent").and_then(Value::as_str).unwrap_or("main");
-        Ok(AgentId::new(default)?)
+        Ok(self.client.handshake().await?.runtime.default_agent.clone())
     }
 }
 
@@ -79,17 +78,10 @@ impl Whom {
     }
 }
 
-/// A text inside an answer of any version.
-pub(super) fn text<'a>(answer: &'a Value, pointer: &str) -> &'a str {
-    answer.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
-}
-
-/// A number inside an answer of any version.
-pub(super) fn number(answer: &Value, pointer: &str) -> u64 {
-    answer.pointer(pointer).and_then(Value::as_u64).unwrap_or_default()
-}
-
-/// An answer that lacks what the command is about.
-pub(super) fn incomplete(what: &str) -> Failure {
-    Failure::from(ClientError::Odd { problem: format!("it has no {what}") })
+/// One of several words, as the value that it stands for.
+pub(super) fn one_of<T: Copy + std::fmt::Display + Send + Sync + 'static>(
+    all: &'static [T],
+) -> impl TypedValueParser<Value = T> {
+    let words = PossibleValuesParser::new(all.iter().map(ToString::to_string));
+    words.try_map(|word| all.iter().copied().find(|one| one.to_string() == word).ok_or("an unknown word"))
 }

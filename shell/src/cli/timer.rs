@@ -2,19 +2,17 @@
 
 use std::path::PathBuf;
 
-use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
+use holon_api::{Control, CreateTimer, TimersQuery};
 use holon_core::Millis;
 use holon_core::agent::timer::{Misfire, TimerStatus};
 use holon_core::ids::TimerId;
 use holon_text::time;
 use jiff::SignedDuration;
-use serde_json::{Map, Value, json};
 
 use super::exit::Exit;
 use super::output::{self, Failure};
-use super::through::{Through, incomplete, number, text};
-use crate::client::Ask;
+use super::through::{Through, one_of};
 use crate::present;
 
 #[derive(Debug, Subcommand)]
@@ -33,8 +31,8 @@ pub(super) struct ListArgs {
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
     /// Only timers that stand like this
-    #[arg(long, value_parser = PossibleValuesParser::new(TimerStatus::ALL.iter().map(|status| status.name())))]
-    status: Option<String>,
+    #[arg(long, value_parser = one_of(TimerStatus::ALL))]
+    status: Option<TimerStatus>,
     #[arg(long)]
     json: bool,
 }
@@ -50,9 +48,8 @@ pub(super) struct AddArgs {
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     every: Option<Millis>,
     /// What becomes of several occurrences that were missed: the last one fires, none, or all (at most 100)
-    #[arg(long, default_value = Misfire::Once.name())]
-    #[arg(value_parser = PossibleValuesParser::new(Misfire::ALL.iter().map(|misfire| misfire.name())))]
-    misfire: String,
+    #[arg(long, default_value = Misfire::Once.name(), value_parser = one_of(Misfire::ALL))]
+    misfire: Misfire,
     /// The agent [default: the runtime's own, mostly `main`]
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
@@ -83,28 +80,26 @@ pub(super) fn timer(home: Option<PathBuf>, command: TimerCommand) -> Result<Exit
 
 async fn list(through: &Through, args: ListArgs) -> Result<Exit, Failure> {
     let agent = through.agent(args.agent.as_deref()).await?;
-    let ask = Ask::get(&format!("/agents/{agent}/timers"), &[("status", args.status)]);
-    let answer = through.client.ask(&ask).await?;
+    let answer = through.client.timers(&agent, TimersQuery { status: args.status }).await?;
     if args.json {
         output::document(&answer)?;
         return Ok(Exit::Completed);
     }
-    let timers = answer.get("timers").and_then(Value::as_array).ok_or_else(|| incomplete("timers"))?;
-    if timers.is_empty() {
+    if answer.timers.is_empty() {
         output::line(&format!("{agent} has no timers"))?;
         return Ok(Exit::Completed);
     }
     let heads = ["TIMER", "STATUS", "NEXT", "EVERY", "FIRED", "SUMMARY"];
     let mut rows = vec![heads.map(ToOwned::to_owned).to_vec()];
-    rows.extend(timers.iter().map(|timer| {
-        let every = number(timer, "/interval_ms");
+    rows.extend(answer.timers.iter().map(|timer| {
+        let summary = timer.summary.as_deref().map(present::one_line);
         vec![
-            text(timer, "/timer_id").to_owned(),
-            text(timer, "/status").to_owned(),
-            or_none(text(timer, "/next_fire_at").chars().take(19).collect()),
-            if every == 0 { "-".to_owned() } else { time::exactly(Millis(every)) },
-            number(timer, "/fire_count").to_string(),
-            or_none(present::one_line(text(timer, "/summary"))),
+            timer.timer_id.to_string(),
+            timer.status.to_string(),
+            or_none(timer.next_fire_at.map(output::second)),
+            or_none(timer.interval_ms.map(time::exactly)),
+            timer.fire_count.to_string(),
+            or_none(summary.filter(|summary| !summary.is_empty())),
         ]
     }));
     output::table(&rows)?;
@@ -113,38 +108,30 @@ async fn list(through: &Through, args: ListArgs) -> Result<Exit, Failure> {
 
 async fn add(through: &Through, args: AddArgs) -> Result<Exit, Failure> {
     let agent = through.agent(args.agent.as_deref()).await?;
-    let mut body = Map::new();
-    body.insert("duration_ms".to_owned(), json!(args.after));
-    body.insert("misfire".to_owned(), json!(args.misfire));
-    body.extend(args.every.map(|every| ("interval_ms".to_owned(), json!(every))));
-    body.extend(args.summary.map(|summary| ("summary".to_owned(), json!(summary))));
-    let ask = Ask::post(&format!("/control/agents/{agent}/timers"), &body)?;
-    let answer = through.client.ask(&ask).await?;
-    if args.json {
-        output::document(&answer)?;
-    } else {
-        let timer = answer.get("timer").ok_or_else(|| incomplete("timer"))?;
-        output::line(&format!("{} fires at {}", text(timer, "/timer_id"), text(timer, "/next_fire_at")))?;
-    }
-    Ok(Exit::Completed)
+    let timer = CreateTimer {
+        duration_ms: args.after.0,
+        interval_ms: args.every.map(|every| every.0),
+        misfire: Some(args.misfire),
+        summary: args.summary,
+    };
+    let answer = through.client.create_timer(&agent, timer).await?;
+    output::shown(&answer, args.json, || {
+        let next = answer.timer.next_fire_at.map(|at| at.to_string()).unwrap_or_default();
+        output::line(&format!("{} fires at {next}", answer.timer.timer_id))
+    })
 }
 
 async fn cancel(through: &Through, args: CancelArgs) -> Result<Exit, Failure> {
     let agent = through.agent(args.agent.as_deref()).await?;
-    let path = format!("/control/agents/{agent}/timers/{}/cancel", args.timer);
-    let answer = through.client.ask(&Ask::post(&path, &json!({}))?).await?;
-    if args.json {
-        output::document(&answer)?;
-        return Ok(Exit::Completed);
-    }
-    let changed = answer.get("changed") == Some(&Value::Bool(true));
-    let already = if changed { "" } else { " already" };
-    output::line(&format!("{} is {}{already}", args.timer, text(&answer, "/timer/status")))?;
-    Ok(Exit::Completed)
+    let answer = through.client.cancel_timer((&agent, args.timer)).await?;
+    output::shown(&answer, args.json, || {
+        let already = if answer.changed { "" } else { " already" };
+        output::line(&format!("{} is {}{already}", args.timer, answer.timer.status))
+    })
 }
 
-fn or_none(text: String) -> String {
-    if text.is_empty() { "-".to_owned() } else { text }
+fn or_none(text: Option<String>) -> String {
+    text.unwrap_or_else(|| "-".to_owned())
 }
 
 /// A number with its unit, or several: `90s`, `10m`, `1h30m`, `2 days`.

@@ -1,14 +1,15 @@
 //! `holon trigger`: the address at which other systems wake an agent.
 
+use std::io;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
+use holon_api::{Control, TriggerSnapshot};
+use holon_core::agent::external_trigger::ExternalTrigger;
 
 use super::exit::Exit;
 use super::output::{self, Failure};
-use super::through::{Through, incomplete, number, text};
-use crate::client::Ask;
+use super::through::Through;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum TriggerCommand {
@@ -33,59 +34,51 @@ pub(super) fn trigger(home: Option<PathBuf>, command: TriggerCommand) -> Result<
     Through::work(home, |through, ending| async move {
         match command {
             TriggerCommand::Show(args) => ending.or(show(&through, args)).await,
-            TriggerCommand::Rotate(args) => ending.or(change(&through, args, "rotate")).await,
-            TriggerCommand::Revoke(args) => ending.or(change(&through, args, "revoke")).await,
+            TriggerCommand::Rotate(args) => ending.or(rotate(&through, args)).await,
+            TriggerCommand::Revoke(args) => ending.or(revoke(&through, args)).await,
         }
     })
 }
 
 async fn show(through: &Through, args: TriggerArgs) -> Result<Exit, Failure> {
     let agent = through.agent(args.agent.as_deref()).await?;
-    let answer = through.client.ask(&Ask::get(&format!("/control/agents/{agent}/triggers"), &[])).await?;
-    if args.json {
-        output::document(&answer)?;
-        return Ok(Exit::Completed);
-    }
-    let triggers = answer.get("triggers").and_then(Value::as_array).ok_or_else(|| incomplete("triggers"))?;
-    if triggers.is_empty() {
-        output::line(&format!("{agent} has no trigger yet: holon trigger rotate --agent {agent}"))?;
-    }
-    triggers.iter().try_for_each(print)?;
-    Ok(Exit::Completed)
+    let answer = through.client.triggers(&agent).await?;
+    output::shown(&answer, args.json, || {
+        if answer.triggers.is_empty() {
+            output::line(&format!("{agent} has no trigger yet: holon trigger rotate --agent {agent}"))?;
+        }
+        answer.triggers.iter().try_for_each(print)
+    })
 }
 
-async fn change(through: &Through, args: TriggerArgs, change: &str) -> Result<Exit, Failure> {
+async fn rotate(through: &Through, args: TriggerArgs) -> Result<Exit, Failure> {
     let agent = through.agent(args.agent.as_deref()).await?;
-    let path = format!("/control/agents/{agent}/triggers/{change}");
-    let answer = through.client.ask(&Ask::post(&path, &json!({}))?).await?;
-    if args.json {
-        output::document(&answer)?;
-        return Ok(Exit::Completed);
-    }
-    print(answer.get("trigger").ok_or_else(|| incomplete("trigger"))?)?;
-    Ok(Exit::Completed)
+    let answer = through.client.rotate_trigger(&agent).await?;
+    output::shown(&answer, args.json, || print(&answer.trigger))
 }
 
-fn print(trigger: &Value) -> Result<(), Failure> {
+async fn revoke(through: &Through, args: TriggerArgs) -> Result<Exit, Failure> {
+    let agent = through.agent(args.agent.as_deref()).await?;
+    let answer = through.client.revoke_trigger(&agent).await?;
+    output::shown(&answer, args.json, || print(&answer.trigger))
+}
+
+fn print(snapshot: &TriggerSnapshot) -> io::Result<()> {
+    let trigger = &snapshot.trigger;
     let mut rows = vec![
-        ["trigger", text(trigger, "/external_trigger_id")].map(ToOwned::to_owned).to_vec(),
+        vec!["trigger".to_owned(), trigger.external_trigger_id.to_string()],
         vec!["status".to_owned(), status(trigger)],
     ];
-    if let Some(url) = trigger.get("trigger_url").and_then(Value::as_str) {
-        rows.push(vec!["address".to_owned(), url.to_owned()]);
-    }
-    let last = text(trigger, "/last_delivered_at");
-    let last = if last.is_empty() { String::new() } else { format!(", the last at {last}") };
-    rows.push(vec!["deliveries".to_owned(), format!("{}{last}", number(trigger, "/delivery_count"))]);
-    output::table(&rows)?;
-    Ok(())
+    rows.extend(snapshot.trigger_url.as_ref().map(|url| vec!["address".to_owned(), url.clone()]));
+    let last = trigger.last_delivered_at.map(|last| format!(", the last at {last}")).unwrap_or_default();
+    rows.push(vec!["deliveries".to_owned(), format!("{}{last}", trigger.delivery_count)]);
+    output::table(&rows)
 }
 
-fn status(trigger: &Value) -> String {
-    let generation = number(trigger, "/generation");
-    let (word, since) = match text(trigger, "/revoked_at") {
-        "" => ("active", text(trigger, "/created_at")),
-        revoked => ("revoked", revoked),
+fn status(trigger: &ExternalTrigger) -> String {
+    let (word, since) = match trigger.revoked_at {
+        None => ("active", trigger.created_at),
+        Some(revoked) => ("revoked", revoked),
     };
-    format!("{word} since {since}, generation {generation}")
+    format!("{word} since {since}, generation {}", trigger.generation)
 }

@@ -5,15 +5,16 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use clap::ValueEnum;
+use holon_api::{AgentWhy, Client, Control, Events, Follow, Followed, HttpEvents};
+use holon_core::host::DeadlineReason;
 use holon_core::ids::{MessageId, TaskId};
+use holon_core::lifecycle::Status;
+use holon_core::view::Explanation;
 use holon_core::view::{ExplainedDeadline, RunVerdict};
-use holon_core::{AgentId, EventSeq, Millis, Record, Wall};
+use holon_core::{AgentId, EventSeq, Millis, Record};
 use holon_platform::clock;
-use serde_json::Value;
 
 use super::output::Failure;
-use super::through::{number, text};
-use crate::client::{Ask, Client, Follow, Followed};
 use crate::envelope;
 use crate::prompt_turn::PromptTurn;
 
@@ -46,7 +47,7 @@ pub(super) struct End {
     pub(super) due: Vec<ExplainedDeadline>,
     /// Tasks of the prompt's turn that still run.
     pub(super) tasks: Vec<TaskId>,
-    pub(super) why: Value,
+    pub(super) why: AgentWhy,
 }
 
 impl End {
@@ -55,38 +56,25 @@ impl End {
     ///
     /// # Errors
     /// A runtime whose verdict this build does not know.
-    pub(super) fn of(why: Value, turn: Option<&PromptTurn>) -> Result<Self, Failure> {
+    pub(super) fn of(why: AgentWhy, turn: Option<&PromptTurn>) -> Result<Self, Failure> {
         let turn = turn.and_then(|turn| Some((turn.ended()?.1, turn.tasks())));
         let tasks = turn.map(|(_, tasks)| tasks.iter().copied().collect()).unwrap_or_default();
         let verdict = match turn {
-            Some((ended, tasks)) => ended.of_prompt(known_verdict(&why)?, !tasks.is_empty()),
-            None => known_verdict(&why)?.ok_or_else(|| {
+            Some((ended, tasks)) => ended.of_prompt(why.explanation.verdict, !tasks.is_empty()),
+            None => why.explanation.verdict.ok_or_else(|| {
                 Failure::from(anyhow!("the runtime gives no verdict, though nothing goes on"))
             })?,
         };
-        let due = why.get("due").and_then(|due| serde_json::from_value(due.clone()).ok());
-        Ok(Self { verdict, due: due.into_iter().collect(), tasks, why })
+        let due = why.explanation.due.clone().into_iter().collect();
+        Ok(Self { verdict, due, tasks, why })
     }
-}
-
-/// None while the agent is at work.
-///
-/// # Errors
-/// A runtime whose verdict this build does not know.
-pub(super) fn known_verdict(why: &Value) -> Result<Option<RunVerdict>, Failure> {
-    let name = text(why, "/verdict");
-    let found = RunVerdict::ALL.iter().copied().find(|verdict| verdict.name() == name);
-    if found.is_none() && !name.is_empty() {
-        return Err(Failure::from(anyhow!("the runtime knows the verdict {name:?}")));
-    }
-    Ok(found)
 }
 
 /// An agent that is waited for.
 pub(super) struct Wait {
     client: Client,
     agent: AgentId,
-    follow: Follow,
+    follow: HttpEvents,
     /// What is due later is not waited for.
     idle_limit: Millis,
     for_tasks: bool,
@@ -96,7 +84,7 @@ pub(super) struct Wait {
 impl Wait {
     /// `after` is the last event before what is waited for.
     pub(super) fn new(client: &Client, agent: &AgentId, after: EventSeq, idle_limit: Millis) -> Self {
-        let follow = Follow::after(client.clone(), agent.clone(), Some(after));
+        let follow = client.follow(agent, Some(after), false);
         Self {
             client: client.clone(),
             agent: agent.clone(),
@@ -122,7 +110,6 @@ impl Wait {
 
     /// Shows what happens, and says how it ended. Events of a newer build are not shown.
     pub(super) async fn until_end(mut self, see: &mut dyn FnMut(&Record)) -> Result<End, Failure> {
-        let path = format!("/agents/{}/why", self.agent);
         loop {
             let last = match tokio::time::timeout(LOOK, self.follow.next()).await {
                 Ok(followed) => show(&followed?, self.turn.as_mut(), see),
@@ -132,10 +119,10 @@ impl Wait {
             if !last {
                 continue;
             }
-            match self.client.ask(&Ask::get(&path, &[])).await {
+            match self.client.why(&self.agent).await {
                 Ok(why) if self.has_ended(&why) => {
                     self.catch_up(&why, see).await?;
-                    return End::of(why, self.turn.as_ref());
+                    return End::of(why.into_reply(), self.turn.as_ref());
                 }
                 Ok(_) => {}
                 Err(error) if error.may_pass() => {}
@@ -145,16 +132,17 @@ impl Wait {
     }
 
     /// Whether the turn has, and its agent has decided what follows; or nothing more happens by itself soon.
-    fn has_ended(&self, why: &Value) -> bool {
+    fn has_ended(&self, why: &AgentWhy) -> bool {
         let turn = self.turn.as_ref().and_then(PromptTurn::ended);
-        let after = |(ended, _): (EventSeq, RunVerdict)| number(why, "/event_seq") >= ended.0;
-        turn.is_some_and(after) || (settled(why, self.idle_limit) && !(self.for_tasks && has_tasks(why)))
+        let after = |(ended, _): (EventSeq, RunVerdict)| why.explanation.event_seq >= ended;
+        turn.is_some_and(after)
+            || (settled(&why.explanation, self.idle_limit) && !(self.for_tasks && has_tasks(why)))
     }
 
     /// What was durable when the end was seen is shown, too.
-    async fn catch_up(&mut self, why: &Value, see: &mut dyn FnMut(&Record)) -> Result<(), Failure> {
-        let end = why.get("event_seq").and_then(Value::as_u64).unwrap_or_default();
-        while self.follow.cursor().is_some_and(|seq| seq.0 < end) {
+    async fn catch_up(&mut self, why: &AgentWhy, see: &mut dyn FnMut(&Record)) -> Result<(), Failure> {
+        let end = why.explanation.event_seq;
+        while self.follow.cursor().is_some_and(|seq| seq < end) {
             show(&self.follow.next().await?, self.turn.as_mut(), see);
         }
         Ok(())
@@ -168,56 +156,83 @@ fn show(followed: &Followed, turn: Option<&mut PromptTurn>, see: &mut dyn FnMut(
         turn.into_iter().for_each(|turn| turn.record(&record));
         see(&record);
     }
-    LAST.contains(&text(event, "/type"))
+    LAST.contains(&event.kind.as_str())
 }
 
 /// Whether commands go on whose results its agent will be told.
-fn has_tasks(why: &Value) -> bool {
-    let active = why.get("active_tasks").and_then(Value::as_array);
-    text(why, "/status") != "stopped" && active.is_some_and(|tasks| !tasks.is_empty())
+fn has_tasks(why: &AgentWhy) -> bool {
+    why.explanation.status != Status::Stopped && !why.active_tasks.is_empty()
 }
 
 /// Whether nothing more happens by itself soon.
-fn settled(why: &Value, idle_limit: Millis) -> bool {
-    let runs = why.get("run").is_some_and(Value::is_object);
-    let quiet = why.get("quiet").and_then(Value::as_bool).unwrap_or(false);
-    let due = why.pointer("/due/at").and_then(|at| serde_json::from_value::<Wall>(at.clone()).ok());
-    let soon = due.is_some_and(|at| clock::now().wall.until(at) <= idle_limit);
+fn settled(why: &Explanation, idle_limit: Millis) -> bool {
+    let runs = why.run.is_some();
+    let soon = why.due.as_ref().is_some_and(|due| clock::now().wall.until(due.at) <= idle_limit);
     // Some holds end only by somebody else.
-    let for_good =
-        !runs && why.get("hold").is_some_and(Value::is_object) && why.pointer("/hold/until").is_none();
-    let held = for_good || (due.is_some() && text(why, "/due/reason") == "hold");
-    if text(why, "/status") == "stopped" { !runs } else { (quiet || held) && !soon }
+    let for_good = !runs && why.hold.as_ref().is_some_and(|hold| hold.until.is_none());
+    let held = for_good || why.due.as_ref().is_some_and(|due| due.reason == DeadlineReason::Hold);
+    if why.status == Status::Stopped { !runs } else { (why.quiet || held) && !soon }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use holon_core::Wall;
+    use serde_json::{Value, json};
 
     use super::*;
 
+    /// As the runtime answers about an agent, with these facts.
+    fn why(facts: Value) -> Explanation {
+        let decision = json!({
+            "kind": "sleep", "reason": "nothing_pending", "row": 19, "boundary": "run_loop_idle",
+            "model_reentry": false, "liveness_only": false, "evidence": [],
+        });
+        let nothing = json!({ "tokens": 0 });
+        let mut why = json!({
+            "agent_id": "main", "since": "2026-01-01T00:00:00Z", "scheduling_posture": "idle",
+            "decision": decision,
+            "closure": { "outcome": "completed", "runtime_posture": "sleeping", "row": 1, "evidence": [] },
+            "deadlines": [], "woken_by": [], "queue": { "entries": 0, "bytes": 0, "queued": [] },
+            "token_usage": { "input_tokens": 0, "output_tokens": 0, "total_tokens": 0 },
+            "spending": { "total": nothing, "today": nothing }, "event_seq": 1,
+        });
+        why.as_object_mut().unwrap().extend(facts.as_object().cloned().unwrap());
+        serde_json::from_value(why).unwrap()
+    }
+
+    fn run() -> Value {
+        json!({
+            "run_id": "run_1", "turn_index": 1, "message_id": "msg_1", "started_at": "2026-01-01T00:00:00Z",
+            "phase": { "phase": "loading" }, "since": "2026-01-01T00:00:00Z", "rounds": 0,
+        })
+    }
+
     #[test]
     fn the_end_is_known_from_facts() {
-        let settled = |why: &Value| settled(why, Millis::seconds(60));
-        assert!(settled(&json!({ "status": "asleep", "quiet": true })));
-        assert!(!settled(&json!({ "status": "awake_running", "quiet": false, "run": {} })));
-        assert!(settled(&json!({ "status": "stopped", "quiet": false })));
-        assert!(!settled(&json!({ "status": "stopped", "quiet": false, "run": {} })));
-        let held = json!({ "cause": "budget", "budget": { "budget": "agent_cost" } });
-        assert!(settled(&json!({ "status": "asleep", "quiet": false, "hold": held })));
-        assert!(!settled(&json!({ "status": "awake_running", "quiet": false, "hold": held, "run": {} })));
+        let settled = |facts: Value| settled(&why(facts), Millis::seconds(60));
+        assert!(settled(json!({ "status": "asleep", "quiet": true })));
+        assert!(!settled(json!({ "status": "awake_running", "quiet": false, "run": run() })));
+        assert!(settled(json!({ "status": "stopped", "quiet": false })));
+        assert!(!settled(json!({ "status": "stopped", "quiet": false, "run": run() })));
+        let held = json!({
+            "cause": "budget", "since": "2026-01-01T00:00:00Z", "step": 0,
+            "budget": { "budget": "agent_cost", "limit": 1 },
+        });
+        assert!(settled(json!({ "status": "asleep", "quiet": false, "hold": held })));
+        assert!(!settled(json!({ "status": "awake_running", "quiet": false, "hold": held, "run": run() })));
     }
 
     #[test]
     fn what_is_due_within_the_limit_is_waited_for() {
         let due = |seconds: i64, limit: u64| {
             let at = Wall(clock::now().wall.0 + seconds * 1_000_000);
-            let why = json!({ "status": "asleep", "quiet": false, "due": { "at": at, "reason": "hold" } });
-            settled(&why, Millis::seconds(limit))
+            let facts = json!({ "status": "asleep", "quiet": false, "due": { "at": at, "reason": "hold" } });
+            settled(&why(facts), Millis::seconds(limit))
         };
         assert!(due(3_600, 60) && !due(1_800, 3_600) && due(1_800, 0));
         let at = Wall(clock::now().wall.0 + 30 * 1_000_000);
         let timer = json!({ "status": "asleep", "quiet": true, "due": { "at": at, "reason": "timer" } });
+        let timer = why(timer);
         assert!(!settled(&timer, Millis::seconds(60)) && settled(&timer, Millis::seconds(10)));
     }
 }

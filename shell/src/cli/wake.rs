@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use serde_json::{Map, json};
+use holon_api::{Control, Wake};
+use holon_core::ids::WaitId;
 
 use super::exit::Exit;
 use super::output::{self, Failure};
-use super::through::{Through, text};
-use crate::client::Ask;
+use super::through::Through;
 
 #[derive(Debug, Args)]
 pub(super) struct WakeArgs {
@@ -25,7 +25,7 @@ pub(super) struct WakeArgs {
     resource: Option<String>,
     /// The wait that it is for, for example wait_1
     #[arg(long, value_name = "WAIT")]
-    wait: Option<String>,
+    wait: Option<WaitId>,
     /// The agent [default: the runtime's own, mostly `main`]
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
@@ -39,18 +39,19 @@ pub(super) fn wake(home: Option<PathBuf>, args: WakeArgs) -> Result<Exit, Failur
 
 async fn send(through: &Through, args: WakeArgs) -> Result<Exit, Failure> {
     let agent = through.agent(args.agent.as_deref()).await?;
-    let mut body = Map::new();
-    body.insert("reason".to_owned(), json!(args.reason));
-    for (name, value) in
-        [("body", args.body), ("source", args.source), ("resource", args.resource), ("wait_id", args.wait)]
-    {
-        body.extend(value.map(|value| (name.to_owned(), json!(value))));
-    }
-    let answer = through.client.ask(&Ask::post(&format!("/control/agents/{agent}/wake"), &body)?).await?;
-    if args.json {
-        output::document(&answer)?;
-    } else {
-        output::line(&format!("the hint for {agent} is {}", text(&answer, "/disposition")))?;
-    }
-    Ok(Exit::Completed)
+    let hint = Wake {
+        reason: args.reason,
+        source: args.source,
+        description: None,
+        resource: args.resource,
+        wait_id: args.wait,
+        body: args.body,
+        content_type: None,
+        correlation_id: None,
+        causation_id: None,
+    };
+    let answer = through.client.wake(&agent, hint).await?;
+    output::shown(&answer, args.json, || {
+        output::line(&format!("the hint for {agent} is {}", answer.disposition))
+    })
 }

@@ -1,17 +1,18 @@
 //! `holon work`: what an agent is about, over many turns.
 
+use std::fmt::Display;
 use std::path::PathBuf;
 
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
-use holon_core::agent::work::PlanStatus;
+use holon_api::{Control, CreateWork, WorkItemSnapshot, WorkItemsQuery};
+use holon_core::agent::work::{PlanStatus, Todo, TodoState};
 use holon_core::ids::WorkItemId;
-use serde_json::{Map, Value, json};
+use holon_core::tool::arguments::WorkFilter;
 
 use super::exit::Exit;
 use super::output::{self, Failure};
-use super::through::{Through, incomplete, text};
-use crate::client::Ask;
+use super::through::{Through, one_of};
 use crate::present;
 
 /// Which items a list may be asked for.
@@ -36,8 +37,8 @@ pub(super) struct ListArgs {
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
     /// Only items of this kind
-    #[arg(long, value_parser = PossibleValuesParser::new(FILTERS))]
-    filter: Option<String>,
+    #[arg(long, value_parser = filter())]
+    filter: Option<WorkFilter>,
     #[arg(long)]
     json: bool,
 }
@@ -53,9 +54,8 @@ pub(super) struct AddArgs {
     #[arg(long, value_name = "TEXT")]
     plan: Option<String>,
     /// How far its plan is
-    #[arg(long, default_value = PlanStatus::Draft.name())]
-    #[arg(value_parser = PossibleValuesParser::new(PlanStatus::ALL.iter().map(|status| status.name())))]
-    plan_status: String,
+    #[arg(long, default_value = PlanStatus::Draft.name(), value_parser = one_of(PlanStatus::ALL))]
+    plan_status: PlanStatus,
     /// The agent [default: the runtime's own, mostly `main`]
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
@@ -87,116 +87,96 @@ pub(super) fn work(home: Option<PathBuf>, command: WorkCommand) -> Result<Exit, 
 
 async fn list(through: &Through, args: ListArgs) -> Result<Exit, Failure> {
     let agent = through.agent(args.agent.as_deref()).await?;
-    let query = [("filter", args.filter), ("limit", Some("500".to_owned()))];
-    let answer = through.client.ask(&Ask::get(&format!("/agents/{agent}/work-items"), &query)).await?;
+    let query = WorkItemsQuery { filter: args.filter, limit: Some(500) };
+    let answer = through.client.work_items(&agent, query).await?;
     if args.json {
         output::document(&answer)?;
         return Ok(Exit::Completed);
     }
-    let items = answer.get("work_items").and_then(Value::as_array).ok_or_else(|| incomplete("work_items"))?;
-    if items.is_empty() {
+    if answer.work_items.is_empty() {
         output::line(&format!("{agent} has no such work items"))?;
         return Ok(Exit::Completed);
     }
     let heads = ["ITEM", "STATE", "PLAN", "STEPS", "OBJECTIVE"];
     let mut rows = vec![heads.map(ToOwned::to_owned).to_vec()];
-    rows.extend(items.iter().map(|item| {
-        let focus = if item.get("in_focus") == Some(&Value::Bool(true)) { ", in focus" } else { "" };
+    rows.extend(answer.work_items.iter().map(|item| {
+        let focus = if item.in_focus { ", in focus" } else { "" };
         vec![
-            text(item, "/work_item_id").to_owned(),
-            format!("{}{focus}", text(item, "/scheduling_state")),
-            text(item, "/plan_status").to_owned(),
-            steps(item),
-            present::one_line(text(item, "/objective")),
+            item.work_item_id.to_string(),
+            format!("{}{focus}", item.scheduling_state),
+            item.plan_status.to_string(),
+            steps(item.todo_list.as_deref().unwrap_or_default()),
+            present::one_line(&item.objective),
         ]
     }));
     output::table(&rows)?;
     Ok(Exit::Completed)
 }
 
+fn filter() -> impl TypedValueParser<Value = WorkFilter> {
+    PossibleValuesParser::new(FILTERS).try_map(|word| serde_json::from_value::<WorkFilter>(word.into()))
+}
+
 /// How many of the steps are done.
-fn steps(item: &Value) -> String {
-    let list = item.get("todo_list").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    let done = list.iter().filter(|todo| text(todo, "/state") == "completed").count();
+fn steps(list: &[Todo]) -> String {
+    let done = list.iter().filter(|todo| todo.state == TodoState::Completed).count();
     if list.is_empty() { "-".to_owned() } else { format!("{done}/{}", list.len()) }
 }
 
 async fn add(through: &Through, args: AddArgs) -> Result<Exit, Failure> {
     let agent = through.agent(args.agent.as_deref()).await?;
-    let steps: Vec<Value> =
-        args.steps.iter().map(|step| json!({ "text": step, "state": "pending" })).collect();
-    let mut body = Map::new();
-    body.insert("objective".to_owned(), json!(args.objective));
-    body.insert("plan_status".to_owned(), json!(args.plan_status));
-    body.insert("todo_list".to_owned(), json!(steps));
-    if let Some(plan) = args.plan {
-        body.insert("plan".to_owned(), json!(plan));
-    }
-    let ask = Ask::post(&format!("/control/agents/{agent}/work-items"), &body)?;
-    let answer = through.client.ask(&ask).await?;
-    if args.json {
-        output::document(&answer)?;
-    } else {
-        output::line(text(&answer, "/work_item/work_item_id"))?;
-    }
-    Ok(Exit::Completed)
+    let steps = args.steps.into_iter().map(|text| Todo { text, state: TodoState::Pending });
+    let item = CreateWork {
+        objective: args.objective,
+        plan_status: Some(args.plan_status),
+        todo_list: steps.collect(),
+        plan: args.plan,
+    };
+    let answer = through.client.create_work_item(&agent, item).await?;
+    output::shown(&answer, args.json, || output::line(&answer.work_item.work_item_id.to_string()))
 }
 
 async fn show(through: &Through, args: ItemArgs) -> Result<Exit, Failure> {
     let agent = through.agent(args.agent.as_deref()).await?;
-    let path = format!("/agents/{agent}/work-items/{}", args.item);
-    let answer = through.client.ask(&Ask::get(&path, &[])).await?;
-    let item = answer.get("work_item").ok_or_else(|| incomplete("work_item"))?;
-    if args.json {
-        output::document(&answer)?;
-    } else {
-        output::table(&rows(item))?;
-    }
-    Ok(Exit::Completed)
+    let answer = through.client.work_item((&agent, args.item)).await?;
+    output::shown(&answer, args.json, || output::table(&rows(&answer.work_item)))
 }
 
-fn rows(item: &Value) -> Vec<Vec<String>> {
-    let row = |name: &str, value: &str| vec![name.to_owned(), present::whole_line(value)];
+fn rows(item: &WorkItemSnapshot) -> Vec<Vec<String>> {
+    let row =
+        |name: &str, value: &dyn Display| vec![name.to_owned(), present::whole_line(&value.to_string())];
     let mut rows = vec![
-        row("item", text(item, "/work_item_id")),
-        row("agent", text(item, "/agent_id")),
-        row("objective", text(item, "/objective")),
-        row("state", text(item, "/scheduling_state")),
-        row("in focus", if item.get("in_focus") == Some(&Value::Bool(true)) { "yes" } else { "no" }),
-        row("plan", text(item, "/plan_status")),
+        row("item", &item.work_item_id),
+        row("agent", &item.agent_id),
+        row("objective", &item.objective),
+        row("state", &item.scheduling_state),
+        row("in focus", &if item.in_focus { "yes" } else { "no" }),
+        row("plan", &item.plan_status),
     ];
-    let mut more = |name: &str, pointer: &str| {
-        let value = text(item, pointer);
-        rows.extend(Some(value).filter(|value| !value.is_empty()).map(|value| row(name, value)));
-    };
-    more("plan file", "/plan_artifact/path");
-    more("blocked by", "/blocked_by");
-    more("waits for", "/wait/waiting_for");
-    more("wait", "/wait/wait_id");
-    more("looked at", "/recheck_at");
-    more("stalled by", "/stall_reason");
-    more("stalled at", "/stalled_at");
-    more("next turn at", "/deferred_until");
-    more("began", "/created_at");
-    more("changed", "/updated_at");
-    more("completed", "/completed_at");
-    more("report", "/completion_report");
-    for todo in item.get("todo_list").and_then(Value::as_array).into_iter().flatten() {
-        rows.push(row("step", &format!("{}: {}", text(todo, "/state"), text(todo, "/text"))));
+    let mut more = |name: &str, value: Option<&dyn Display>| rows.extend(value.map(|value| row(name, value)));
+    more("plan file", item.plan_artifact.as_ref().map(|plan| &plan.path as _));
+    more("blocked by", item.blocked_by.as_ref().map(|it| it as _));
+    more("waits for", item.wait.as_ref().map(|wait| &wait.waiting_for as _));
+    more("wait", item.wait.as_ref().map(|wait| &wait.id as _));
+    more("looked at", item.recheck_at.as_ref().map(|it| it as _));
+    more("stalled by", item.stall_reason.as_ref().map(|it| it as _));
+    more("stalled at", item.stalled_at.as_ref().map(|it| it as _));
+    more("next turn at", item.deferred_until.as_ref().map(|it| it as _));
+    more("began", Some(&item.created_at));
+    more("changed", Some(&item.updated_at));
+    more("completed", item.completed_at.as_ref().map(|it| it as _));
+    more("report", item.completion_report.as_ref().map(|it| it as _));
+    for todo in item.todo_list.iter().flatten() {
+        rows.push(row("step", &format!("{}: {}", todo.state, todo.text)));
     }
     rows
 }
 
 async fn complete(through: &Through, args: ItemArgs) -> Result<Exit, Failure> {
     let agent = through.agent(args.agent.as_deref()).await?;
-    let path = format!("/control/agents/{agent}/work-items/{}/complete", args.item);
-    let answer = through.client.ask(&Ask::post(&path, &json!({}))?).await?;
-    if args.json {
-        output::document(&answer)?;
-        return Ok(Exit::Completed);
-    }
-    let changed = answer.get("changed") == Some(&Value::Bool(true));
-    let already = if changed { "" } else { " already" };
-    output::line(&format!("{} is completed{already}", args.item))?;
-    Ok(Exit::Completed)
+    let answer = through.client.complete_work_item((&agent, args.item)).await?;
+    output::shown(&answer, args.json, || {
+        let already = if answer.changed { "" } else { " already" };
+        output::line(&format!("{} is completed{already}", args.item))
+    })
 }

@@ -1,16 +1,18 @@
 //! `holon workspace`: the folders that an agent knows, and where it works.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use holon_api::{AttachWorkspace, Boundaries, Control, DetachWorkspace, UseWorkspace};
 use holon_core::agent::workspace::AGENT_HOME;
-use serde_json::{Map, Value, json};
+use holon_core::agent::workspace::{WorkspaceId, Worktree, WorktreeState};
+use holon_core::execution::ExecutionPolicy;
 
 use super::exit::Exit;
 use super::output::{self, Failure};
-use super::through::{Through, incomplete, text};
-use crate::client::Ask;
+use super::through::Through;
 
 /// How often the end of a removal is looked for, and how long in between.
 const PRUNE_LOOKS: u32 = 600;
@@ -89,41 +91,40 @@ pub(super) fn workspace(home: Option<PathBuf>, command: WorkspaceCommand) -> Res
 
 async fn list(through: &Through, args: ListArgs) -> Result<Exit, Failure> {
     let agent = through.agent(args.whose.agent.as_deref()).await?;
-    let answer = through.client.ask(&Ask::get(&path(agent.as_str(), ""), &[])).await?;
+    let answer = through.client.workspaces(&agent).await?;
     if args.whose.json {
         output::document(&answer)?;
         return Ok(Exit::Completed);
     }
-    let active = text(&answer, "/active_workspace_id").to_owned();
+    let state = &answer.state;
     let mut rows = vec![["", "workspace", "folder"].map(str::to_owned).to_vec()];
-    let known = answer.get("attached_workspaces").and_then(Value::as_array);
-    let known = known.ok_or_else(|| incomplete("attached_workspaces"))?;
-    let mark = |id: &str| if id == active { "*" } else { "" }.to_owned();
-    rows.extend(known.iter().map(|workspace| {
-        let id = text(workspace, "/workspace_id");
-        vec![mark(id), id.to_owned(), text(workspace, "/workspace_anchor").to_owned()]
+    let mark = |id: &str| if id == state.active_workspace_id.as_str() { "*" } else { "" }.to_owned();
+    rows.extend(state.attached_workspaces.iter().map(|known| {
+        let id = known.workspace_id.as_str();
+        vec![mark(id), id.to_owned(), known.workspace_anchor.clone()]
     }));
-    rows.push(vec![mark(AGENT_HOME), AGENT_HOME.to_owned(), text(&answer, "/agent_home").to_owned()]);
+    rows.push(vec![mark(AGENT_HOME), AGENT_HOME.to_owned(), answer.agent_home.clone()]);
     output::table(&rows)?;
-    output::line(&format!("commands: {}", boundaries(&answer)))?;
+    output::line(&format!("commands: {}", boundaries(&answer.boundaries)))?;
     Ok(Exit::Completed)
 }
 
 /// What commands are held back from, on one line.
-fn boundaries(answer: &Value) -> String {
-    let profile = text(answer, "/profile");
-    let of = |name: &str| format!("{name} {}", text(answer, &format!("/policy/{name}")));
-    let all = ["writes", "network", "child_processes", "paths", "secrets"].map(of).join(", ");
-    format!("{profile} ({all})")
+fn boundaries(boundaries: &Boundaries) -> String {
+    let Boundaries { profile, policy } = boundaries;
+    let ExecutionPolicy { writes, network, child_processes, paths, secrets, .. } = policy;
+    let processes = format!("child_processes {child_processes}");
+    format!("{profile} (writes {writes}, network {network}, {processes}, paths {paths}, secrets {secrets})")
 }
 
 async fn attach(through: &Through, args: AttachArgs) -> Result<Exit, Failure> {
-    let body = json!({ "path": absolute(&args.folder)? });
-    let (agent, answer) = ask(through, &args.whose, "attach", &body).await?;
+    let agent = through.agent(args.whose.agent.as_deref()).await?;
+    let body = AttachWorkspace { path: absolute(&args.folder)? };
+    let answer = through.client.attach_workspace(&agent, body).await?;
     if args.whose.json {
         output::document(&answer)?;
     } else {
-        let already = if changed(&answer) { "" } else { " already" };
+        let already = if answer.changed { "" } else { " already" };
         output::line(&format!("{agent} knows {}{already}", args.folder.display()))?;
         output::hint("try", &format!("holon workspace list --agent {agent}"));
     }
@@ -132,35 +133,30 @@ async fn attach(through: &Through, args: AttachArgs) -> Result<Exit, Failure> {
 
 async fn use_it(through: &Through, args: UseArgs) -> Result<Exit, Failure> {
     let agent = through.agent(args.whose.agent.as_deref()).await?;
-    let state = through.client.ask(&Ask::get(&path(agent.as_str(), ""), &[])).await?;
-    let known = state.get("attached_workspaces").and_then(Value::as_array).into_iter().flatten();
-    let is_known = known.map(|known| text(known, "/workspace_id")).any(|id| id == args.workspace);
-    let mut body = Map::new();
-    if is_known || args.workspace == AGENT_HOME {
-        body.insert("workspace_id".to_owned(), json!(args.workspace));
-    } else {
-        body.insert("path".to_owned(), json!(absolute(Path::new(&args.workspace))?));
-    }
-    body.extend(args.cwd.clone().map(|cwd| ("cwd".to_owned(), json!(cwd))));
-    let (agent, answer) = ask(through, &args.whose, "use", &Value::Object(body)).await?;
-    if args.whose.json {
-        output::document(&answer)?;
-    } else {
-        let when = if changed(&answer) { "from its next turn on" } else { "already" };
-        output::line(&format!("{agent} works in {} {when}", text(&answer, "/execution/cwd")))?;
-    }
-    Ok(Exit::Completed)
+    let known = through.client.workspaces(&agent).await?.into_reply().state.attached_workspaces;
+    let named = known.into_iter().map(|known| known.workspace_id).chain([WorkspaceId::agent_home()]);
+    let workspace_id = named.into_iter().find(|id| id.as_str() == args.workspace);
+    let path = match &workspace_id {
+        Some(_) => None,
+        None => Some(absolute(Path::new(&args.workspace))?),
+    };
+    let body = UseWorkspace { path, workspace_id, cwd: args.cwd };
+    let answer = through.client.use_workspace(&agent, body).await?;
+    output::shown(&answer, args.whose.json, || {
+        let when = if answer.changed { "from its next turn on" } else { "already" };
+        output::line(&format!("{agent} works in {} {when}", answer.state.execution.cwd))
+    })
 }
 
 async fn worktrees(through: &Through, args: ListArgs) -> Result<Exit, Failure> {
     let agent = through.agent(args.whose.agent.as_deref()).await?;
-    let answer = summary(through, agent.as_str()).await?;
+    let answer = through.client.worktrees(&agent).await?;
     if args.whose.json {
         output::document(&answer)?;
         return Ok(Exit::Completed);
     }
-    tell(&listed(&answer)?)?;
-    if answer.get("retained").and_then(Value::as_u64).unwrap_or(0) > 0 {
+    listed(&answer.worktrees)?;
+    if answer.retained > 0 {
         output::hint(
             "try",
             &format!("look at what is retained, then: holon workspace prune --agent {agent}"),
@@ -171,81 +167,48 @@ async fn worktrees(through: &Through, args: ListArgs) -> Result<Exit, Failure> {
 
 /// Waits until it is known what stays.
 async fn prune(through: &Through, args: ListArgs) -> Result<Exit, Failure> {
-    let agent = through.agent(args.whose.agent.as_deref()).await?.to_string();
-    let before = listed(&summary(through, &agent).await?)?.len();
-    ask(through, &args.whose, "prune", &json!({})).await?;
-    let mut answer = summary(through, &agent).await?;
+    let agent = through.agent(args.whose.agent.as_deref()).await?;
+    let before = through.client.worktrees(&agent).await?.worktrees.len();
+    through.client.prune_worktrees(&agent).await?;
+    let mut answer = through.client.worktrees(&agent).await?;
     let mut left = PRUNE_LOOKS;
-    while listed(&answer)?.iter().any(|one| text(one, "/state") == "leaving") && left > 0 {
+    while answer.worktrees.iter().any(|one| one.state == WorktreeState::Leaving) && left > 0 {
         tokio::time::sleep(PRUNE_PAUSE).await;
-        answer = summary(through, &agent).await?;
+        answer = through.client.worktrees(&agent).await?;
         left -= 1;
     }
-    if args.whose.json {
-        output::document(&answer)?;
-        return Ok(Exit::Completed);
-    }
-    let stay = listed(&answer)?;
-    output::line(&format!("{} removed, {} stay", before.saturating_sub(stay.len()), stay.len()))?;
-    tell(&stay)?;
-    Ok(Exit::Completed)
+    output::shown(&answer, args.whose.json, || {
+        let stay = answer.worktrees.len();
+        output::line(&format!("{} removed, {stay} stay", before.saturating_sub(stay)))?;
+        listed(&answer.worktrees)
+    })
 }
 
-async fn summary(through: &Through, agent: &str) -> Result<Value, Failure> {
-    Ok(through.client.ask(&Ask::get(&format!("/agents/{agent}/worktree-summary"), &[])).await?)
-}
-
-fn listed(answer: &Value) -> Result<Vec<Value>, Failure> {
-    answer.get("worktrees").and_then(Value::as_array).cloned().ok_or_else(|| incomplete("worktrees"))
-}
-
-fn tell(worktrees: &[Value]) -> Result<(), Failure> {
+fn listed(worktrees: &[Worktree]) -> io::Result<()> {
     if worktrees.is_empty() {
         return Ok(());
     }
     let mut rows = vec![["worktree", "state", "branch", "folder"].map(str::to_owned).to_vec()];
     rows.extend(worktrees.iter().map(|one| {
-        let reason = text(one, "/retained/reason");
-        let state = text(one, "/state");
-        let state = if reason.is_empty() { state.to_owned() } else { format!("{state}: {reason}") };
-        vec![text(one, "/worktree_id").into(), state, text(one, "/branch").into(), text(one, "/path").into()]
+        let reason = one.retained.as_ref().map(|retained| format!(": {}", retained.reason));
+        let state = format!("{}{}", one.state, reason.unwrap_or_default());
+        vec![one.plan.worktree_id.to_string(), state, one.plan.branch.clone(), one.plan.path.clone()]
     }));
-    output::table(&rows)?;
-    Ok(())
+    output::table(&rows)
 }
 
 async fn detach(through: &Through, args: DetachArgs) -> Result<Exit, Failure> {
-    let body = json!({ "workspace_id": args.workspace });
-    let (agent, answer) = ask(through, &args.whose, "detach", &body).await?;
-    if args.whose.json {
-        output::document(&answer)?;
-    } else {
-        output::line(&format!("{agent} knows {} no longer", args.workspace))?;
-    }
-    Ok(Exit::Completed)
-}
-
-async fn ask(
-    through: &Through,
-    whose: &Whose,
-    change: &str,
-    body: &Value,
-) -> Result<(String, Value), Failure> {
-    let agent = through.agent(whose.agent.as_deref()).await?.to_string();
-    let answer = through.client.ask(&Ask::post(&path(&agent, change), body)?).await?;
-    Ok((agent, answer))
-}
-
-fn path(agent: &str, change: &str) -> String {
-    let change = if change.is_empty() { String::new() } else { format!("/{change}") };
-    format!("/control/agents/{agent}/workspace{change}")
+    let agent = through.agent(args.whose.agent.as_deref()).await?;
+    let workspace_id = WorkspaceId::named(&args.workspace);
+    let answer = through.client.detach_workspace(&agent, DetachWorkspace { workspace_id }).await?;
+    output::shown(&answer, args.whose.json, || {
+        output::line(&format!("{agent} knows {} no longer", args.workspace))
+    })
 }
 
 /// The runtime may have begun in another folder.
-fn absolute(folder: &Path) -> Result<PathBuf, Failure> {
-    std::path::absolute(folder).map_err(Failure::usage)
-}
-
-fn changed(answer: &Value) -> bool {
-    answer.get("changed") == Some(&Value::Bool(true))
+fn absolute(folder: &Path) -> Result<String, Failure> {
+    let folder = std::path::absolute(folder).map_err(Failure::usage)?;
+    let unreadable = || Failure::usage(anyhow::anyhow!("{} is no UTF-8", folder.display()));
+    folder.to_str().map(str::to_owned).ok_or_else(unreadable)
 }

@@ -13,6 +13,7 @@ mod field;
 mod guard;
 mod header;
 mod heads;
+mod local;
 mod metrics;
 mod openapi;
 mod peer;
@@ -28,6 +29,7 @@ mod table;
 pub(crate) mod tests;
 
 pub use app::{About, App, Parts};
+pub use local::{LocalEvents, LocalOutput};
 pub use metrics::Metrics;
 pub use peer::{OtherEnd, Peer, Peers};
 pub use server::{CONNECTIONS, Listener, serve};

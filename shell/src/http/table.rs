@@ -60,7 +60,7 @@ handlers! {
         ListTasks tasks::list,
         ShowTask tasks::show,
         ReadOutput tasks::output::output,
-        EnqueueMessage ingress::enqueue,
+        PostMessage ingress::enqueue,
         DeliverWebhook ingress::webhook,
         SendPrompt ingress::prompt,
         ChangeAgent control::control,
@@ -89,10 +89,10 @@ handlers! {
         ListTriggers triggers::list,
         RotateTrigger triggers::rotate,
         RevokeTrigger triggers::revoke,
-        ListWorkItems work_items::list,
+        ShowWorkItems work_items::list,
         ShowWorkItem work_items::show,
         MakeWorkItem work_items::create,
-        CompleteWorkItem work_items::complete,
+        FinishWorkItem work_items::complete,
     }
     followed {
         FollowEvents stream::stream,

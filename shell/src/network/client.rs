@@ -2,17 +2,18 @@
 
 use std::time::Duration;
 
-use holon_core::AgentId;
+use holon_api::{
+    Admitted, Bearer, CONNECT_TIMEOUT, Client, ClientError, Connect, Connecting, Connection, Control,
+    CreateAgent, Document, EventsQuery, Nothing, Prompt, not_reachable, silent,
+};
+use holon_core::lifecycle::Status;
+use holon_core::{AgentId, EventSeq};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{sleep, timeout};
 use turmoil::net::TcpStream;
 
 use super::server::{NAME, PORT, TOKEN};
-use crate::client::{
-    Ask, CONNECT, Client, ClientError, Connect, Connecting, Reached, not_reachable, too_long,
-};
-use crate::daemon::Token;
 
 #[derive(Debug)]
 struct Network;
@@ -20,9 +21,9 @@ struct Network;
 impl Connect for Network {
     fn connect(&self) -> Connecting<'_> {
         Box::pin(async {
-            match timeout(CONNECT, TcpStream::connect((NAME, PORT))).await.unwrap_or_else(|_| Err(too_long()))
-            {
-                Ok(stream) => Ok(Reached { stream: Box::new(stream), own_token: None }),
+            let connected = timeout(CONNECT_TIMEOUT, TcpStream::connect((NAME, PORT))).await;
+            match connected.unwrap_or_else(|_| Err(silent())) {
+                Ok(stream) => Ok(Connection { stream: Box::new(stream), own_bearer: None }),
                 Err(error) => Err(not_reachable(&NAME, &error)),
             }
         })
@@ -31,7 +32,7 @@ impl Connect for Network {
 
 /// The product's client.
 pub(super) fn client() -> Client {
-    Client::over(Network).with_token(Some(Token::new("a test", TOKEN).unwrap()))
+    Client::over(Network).with_bearer(Bearer::new(TOKEN))
 }
 
 pub(super) fn main() -> AgentId {
@@ -40,9 +41,8 @@ pub(super) fn main() -> AgentId {
 
 /// Makes the agent `main`, once the server is there.
 pub(super) async fn create_main() {
-    let ask = Ask::post("/control/agents/main/create", &json!({})).unwrap();
     for _ in 0..100 {
-        match client().ask(&ask).await {
+        match client().create_agent(&main(), CreateAgent::default()).await {
             Ok(_) => return,
             Err(ClientError::NotReachable { .. }) => sleep(Duration::from_millis(100)).await,
             Err(error) => panic!("{error}"),
@@ -51,16 +51,21 @@ pub(super) async fn create_main() {
     panic!("there is no server");
 }
 
-pub(super) fn prompt(text: &str) -> Ask {
-    Ask::post("/control/agents/main/prompt", &json!({ "text": text })).unwrap()
+/// Prompts `main`, once under a key.
+pub(super) async fn prompt(text: &str, key: Option<String>) -> Document<Admitted> {
+    client().prompt(&main(), prompted(text), key).await.unwrap()
+}
+
+pub(super) fn prompted(text: &str) -> Prompt {
+    serde_json::from_value(json!({ "text": text })).unwrap()
 }
 
 /// Waits until `main` has nothing left to do; says which event was its last.
 pub(super) async fn at_rest() -> u64 {
     for _ in 0..1_000 {
-        let status = client().ask(&Ask::get("/status", &[])).await.unwrap();
-        if status["status"] == "asleep" && status["queue"]["entries"] == 0 {
-            return status["event_seq"].as_u64().unwrap();
+        let status = client().status(&main()).await.unwrap();
+        if status.summary.status == Status::Asleep && status.summary.queue.entries == 0 {
+            return status.summary.event_seq.0;
         }
         sleep(Duration::from_millis(500)).await;
     }
@@ -69,22 +74,20 @@ pub(super) async fn at_rest() -> u64 {
 
 /// Events of `main` of one kind.
 pub(super) async fn events(kind: &str) -> Vec<Value> {
-    let (mut found, mut after) = (Vec::new(), 0);
+    let (mut found, mut after) = (Vec::new(), EventSeq(0));
     loop {
-        let query = [("after_seq", Some(after.to_string())), ("limit", Some("512".to_owned()))];
-        let page = client().ask(&Ask::get("/agents/main/events", &query)).await.unwrap();
-        let Some(events) = page["events"].as_array().filter(|events| !events.is_empty()) else {
-            return found;
-        };
-        after = events.last().unwrap()["event_seq"].as_u64().unwrap();
-        found.extend(events.iter().filter(|event| event["type"] == kind).cloned());
+        let query = EventsQuery { after_seq: Some(after), limit: Some(512), ..EventsQuery::default() };
+        let events = client().events(&main(), query).await.unwrap().into_reply().events;
+        let Some(last) = events.last() else { return found };
+        after = last.event_seq;
+        let of_kind = events.into_iter().filter(|event| event.kind == kind);
+        found.extend(of_kind.map(|event| serde_json::to_value(event).unwrap()));
     }
 }
 
 /// Asks the server to leave.
 pub(super) async fn shut_down() {
-    let ask = Ask::post("/control/runtime/shutdown", &json!({})).unwrap();
-    client().ask(&ask).await.unwrap();
+    client().shut_down(Nothing {}).await.unwrap();
 }
 
 /// A bare connection, over which `text` was sent.

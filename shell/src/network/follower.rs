@@ -11,7 +11,7 @@ use tokio::time::sleep;
 use super::client::{at_rest, client, create_main, main, prompt};
 use super::server::{NAME, Server};
 use super::{Story, each_seed};
-use crate::client::{Follow, Followed};
+use holon_api::{Events, Follow, Followed};
 
 const PROMPTS: usize = 6;
 
@@ -25,7 +25,7 @@ struct Last {
 async fn operate(last: &Last) {
     create_main().await;
     for number in 0..PROMPTS {
-        client().ask(&prompt(&format!("prompt {number}"))).await.unwrap();
+        prompt(&format!("prompt {number}"), None).await;
         sleep(Duration::from_secs(15)).await;
     }
     last.seq.set(Some(at_rest().await));
@@ -33,7 +33,7 @@ async fn operate(last: &Last) {
 }
 
 async fn follow(story: &Story, last: &Last) -> Vec<u64> {
-    let mut follow = Follow::after(client(), main(), Some(holon_core::EventSeq(0)));
+    let mut follow = client().follow(&main(), Some(holon_core::EventSeq(0)), false);
     let mut seen = Vec::new();
     while last.seq.get().is_none_or(|last| seen.last() != Some(&last)) {
         let next = tokio::select! {
@@ -42,8 +42,8 @@ async fn follow(story: &Story, last: &Last) -> Vec<u64> {
             () = last.known.notified() => continue,
         };
         let Followed::Event(event) = next else { panic!("{next:?}") };
-        let seq = event["event_seq"].as_u64().unwrap();
-        story.tell(format!("{seq} {}", event["type"].as_str().unwrap()));
+        let seq = event.event_seq.0;
+        story.tell(format!("{seq} {}", event.kind));
         seen.push(seq);
     }
     assert_eq!(follow.cursor().map(|cursor| cursor.0), last.seq.get());

@@ -17,7 +17,7 @@ use turmoil::net::TcpStream;
 use super::client::{at_rest, client, create_main, head, prompt, prompt_head, read_head, say, shut_down};
 use super::server::{NAME, PORT, Server, connections};
 use super::{Story, each_seed};
-use crate::client::Ask;
+use holon_api::Control;
 
 const VICTIM: &str = "victim";
 /// Segments that are on their way to a client before the server waits for it.
@@ -122,7 +122,7 @@ fn connections_of_a_client_that_is_gone_are_let_go_of() {
                     }
                     sleep(Duration::from_millis(100)).await;
                 }
-                client().ask(&prompt("others are served")).await.unwrap();
+                prompt("others are served", None).await;
                 at_rest().await;
                 Ok(())
             });
@@ -150,14 +150,14 @@ fn the_end_does_not_wait_for_who_is_gone() {
                 gone.vanish(&told).await;
                 // So many events wait for the follower that its connection takes no more.
                 for number in 0..CAPACITY {
-                    client().ask(&prompt(&number.to_string())).await.unwrap();
+                    prompt(&number.to_string(), None).await;
                     sleep(Duration::from_secs(1)).await;
                 }
                 sleep(moment).await;
                 shut_down().await;
                 asked_at.set(turmoil::sim_elapsed());
                 told.tell("asked to leave");
-                let away = client().ask(&Ask::get("/healthz", &[])).await.unwrap_err();
+                let away = client().health().await.unwrap_err();
                 assert!(away.may_pass(), "{away}");
                 Ok(())
             });

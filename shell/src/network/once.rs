@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use holon_api::Control;
 use serde_json::json;
 use tokio::time::sleep;
 
-use super::client::{at_rest, client, create_main, events, prompt};
+use super::client::{at_rest, client, create_main, events, main, prompted};
 use super::each_seed;
 use super::server::{NAME, Server};
 
@@ -38,17 +39,17 @@ fn a_prompt_whose_answer_is_lost_is_taken_once() {
                         sleep(AWAY).await;
                         turmoil::repair("operator", NAME);
                     });
-                    let ask = prompt(&format!("prompt {number}")).once(format!("key {number}"));
-                    let taken = operator.ask(&ask).await.unwrap();
-                    lost += u64::from(taken["duplicate"] == true);
-                    story.tell(format!("{number}: {} ms, {}", moment.as_millis(), taken["duplicate"]));
+                    let ask = async || {
+                        let (text, key) = (format!("prompt {number}"), format!("key {number}"));
+                        operator.prompt(&main(), prompted(&text), Some(key)).await
+                    };
+                    let taken = ask().await.unwrap();
+                    lost += u64::from(taken.duplicate);
+                    story.tell(format!("{number}: {} ms, {}", moment.as_millis(), taken.duplicate));
                     sleep(AWAY * 2).await;
-                    let again = operator.ask(&ask).await.unwrap();
-                    assert_eq!(
-                        (&again["message_id"], &again["duplicate"]),
-                        (&taken["message_id"], &json!(true))
-                    );
-                    ids.insert(taken["message_id"].to_string());
+                    let again = ask().await.unwrap();
+                    assert_eq!((again.message_id, again.duplicate), (taken.message_id, true));
+                    ids.insert(json!(taken.message_id).to_string());
                 }
                 at_rest().await;
                 assert!((1..PROMPTS).contains(&lost), "{lost} answers were lost");

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::time::sleep;
 
-use super::client::{at_rest, client, create_main, events, head, prompt, prompt_head, read_head, say};
+use super::client::{at_rest, create_main, events, head, prompt, prompt_head, read_head, say};
 use super::each_seed;
 use super::server::{Server, connections};
 
@@ -38,7 +38,7 @@ fn half_a_prompt_is_none() {
                     }
                 }
                 assert_eq!(events("message_admitted").await.len(), 0);
-                client().ask(&prompt("a whole one")).await.unwrap();
+                prompt("a whole one", None).await;
                 at_rest().await;
                 assert_eq!(events("message_admitted").await.len(), 1);
                 story.tell("taken");
@@ -64,7 +64,7 @@ fn a_follower_that_resets_its_connection_is_forgotten_at_once() {
                     read_head(&mut gone).await;
                     read_head(&mut stays).await;
                     assert_eq!((connections(), server.followed()), (2, 1));
-                    client().ask(&prompt(&format!("prompt {number}"))).await.unwrap();
+                    prompt(&format!("prompt {number}"), None).await;
                     sleep(dice.time(0, 300)).await;
                     drop(gone);
                     sleep(ARRIVED).await;

@@ -11,7 +11,7 @@ use turmoil::net::TcpStream;
 use super::client::{at_rest, client, create_main, events, head, main, prompt, prompt_head, say};
 use super::each_seed;
 use super::server::{NAME, PORT, Server};
-use crate::client::{Follow, Followed};
+use holon_api::{Events, Follow, Followed};
 
 /// A head has so long to arrive, and a body.
 const HEAD: Duration = Duration::from_secs(10);
@@ -28,15 +28,15 @@ fn a_network_with_much_delay_is_a_network() {
             let story = story.clone();
             sim.client("operator", async move {
                 create_main().await;
-                let mut follow = Follow::after(client(), main(), Some(holon_core::EventSeq(0)));
+                let mut follow = client().follow(&main(), Some(holon_core::EventSeq(0)), false);
                 for number in 0..4 {
-                    client().ask(&prompt(&format!("prompt {number}"))).await.unwrap();
+                    prompt(&format!("prompt {number}"), None).await;
                     story.tell_untimed(number);
                 }
                 let last = at_rest().await;
                 for expected in 1..=last {
                     let Followed::Event(event) = follow.next().await.unwrap() else { panic!("{expected}") };
-                    assert_eq!(event["event_seq"], expected);
+                    assert_eq!(event.event_seq.0, expected);
                 }
                 Ok(())
             });
@@ -115,8 +115,8 @@ fn what_was_held_up_on_its_way_arrives() {
                         sleep(away).await;
                         turmoil::release("operator", NAME);
                     });
-                    let taken = client().ask(&prompt(&format!("prompt {number}"))).await.unwrap();
-                    assert_eq!(taken["duplicate"], false);
+                    let taken = prompt(&format!("prompt {number}"), None).await;
+                    assert!(!taken.duplicate);
                     story.tell(number);
                     sleep(Duration::from_secs(5)).await;
                 }

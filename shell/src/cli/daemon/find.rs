@@ -3,14 +3,13 @@
 
 use std::path::PathBuf;
 
+use holon_api::{Client, ClientError, Control};
 use holon_platform::process::Identity;
 use holon_platform::{process, spawn};
-use serde_json::Value;
 use tokio::time::timeout;
 
 use super::{PATIENCE, Place, unusable};
 use crate::cli::output::Failure;
-use crate::client::{Ask, Client, ClientError};
 use crate::daemon::{Found, Metadata, look, socket};
 
 /// Who has the home, as files and the lock tell; a runtime that they don't show is looked for at its socket.
@@ -48,19 +47,17 @@ pub(super) async fn at_socket(
 /// # Errors
 /// A runtime that does not answer.
 pub(super) async fn filled(metadata: Metadata, client: &Client) -> Result<Metadata, ClientError> {
-    let said = client.ask(&Ask::get("/control/runtime/status", &[])).await?;
-    let text = |name: &str| said.get(name).and_then(Value::as_str).map(str::to_owned);
-    let started_at = said.get("started_at").and_then(|at| serde_json::from_value(at.clone()).ok());
+    let runtime = client.runtime_status().await?.into_reply();
     Ok(Metadata {
-        started_at: metadata.started_at.or(started_at),
-        version: metadata.version.or_else(|| text("version")),
-        home_dir: metadata.home_dir.or_else(|| text("home_dir").map(PathBuf::from)),
-        socket_path: metadata.socket_path.or_else(|| text("socket_path").map(PathBuf::from)),
-        http_addr: metadata.http_addr.or_else(|| text("http_addr")),
-        advertise_url: metadata.advertise_url.or_else(|| text("advertise_url")),
-        access: metadata.access.or_else(|| text("access")),
-        auth: metadata.auth.or_else(|| text("auth")),
-        fingerprint_digest: text("config_fingerprint"),
+        started_at: metadata.started_at.or(runtime.started_at),
+        version: metadata.version.or_else(|| Some(runtime.version).filter(|version| !version.is_empty())),
+        home_dir: metadata.home_dir.or_else(|| Some(PathBuf::from(runtime.home_dir))),
+        socket_path: metadata.socket_path.or_else(|| Some(PathBuf::from(runtime.socket_path))),
+        http_addr: metadata.http_addr.or(runtime.http_addr),
+        advertise_url: metadata.advertise_url.or(runtime.advertise_url),
+        access: metadata.access.or_else(|| Some(runtime.access?.name().to_owned())),
+        auth: metadata.auth.or_else(|| Some(runtime.auth?.name().to_owned())),
+        fingerprint_digest: runtime.config_fingerprint,
         ..metadata
     })
 }

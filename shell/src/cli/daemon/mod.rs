@@ -12,13 +12,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use holon_api::Client;
 use holon_platform::Environment;
 
 use super::exit::Exit;
 use super::interrupts;
 use super::output::Failure;
 use super::server_options::ServerOptions;
-use crate::client::Client;
+use crate::client;
 use crate::daemon::{self, Metadata, Token};
 use crate::home::{Home, HomeError};
 use crate::settings::Settings;
@@ -106,7 +107,7 @@ impl Place {
         let settings = Settings::load(&self.home.config(), &self.environment).ok();
         let file = settings.and_then(|settings| settings.server.token_file);
         let token = Token::find(None, &self.environment, file.as_deref()).ok().flatten();
-        Client::at(socket).with_token(token).within(PATIENCE)
+        client::at(socket, token.as_ref()).within(PATIENCE)
     }
 }
 

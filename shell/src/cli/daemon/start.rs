@@ -5,6 +5,7 @@ use std::process::Child;
 use std::time::Duration;
 
 use anyhow::anyhow;
+use holon_api::{Client, ClientError, Control as _};
 use holon_platform::build;
 use serde_json::json;
 use tokio::time::Instant;
@@ -15,7 +16,7 @@ use super::{LOOK, MOMENT, PATIENCE, Place, StartArgs, StopArgs, stop, unusable};
 use crate::cli::exit::Exit;
 use crate::cli::output::{self, Failure};
 use crate::cli::server_options::Effective;
-use crate::client::{Ask, Client, ClientError};
+use crate::client;
 use crate::daemon::{Found, Metadata, look};
 use holon_ledger::sqlite::reserve_problem;
 
@@ -180,7 +181,7 @@ async fn checked(
             | ClientError::Token { .. } => Unfit::Stays(failure),
         }
     };
-    client.ask(&Ask::get("/healthz", &[])).await.map_err(silent)?;
+    client.health().await.map_err(silent)?;
     if ours {
         return Ok(metadata);
     }
@@ -196,7 +197,7 @@ async fn checked(
 }
 
 fn client(socket: PathBuf, effective: &Effective) -> Client {
-    Client::at(socket).with_token(effective.endpoint.token.clone()).within(PATIENCE)
+    client::at(socket, effective.endpoint.token.as_ref()).within(PATIENCE)
 }
 
 fn not_ready(place: &Place, pid: Option<u32>, starting: bool, seconds: u32) -> Failure {

@@ -3,9 +3,10 @@
 
 use std::path::PathBuf;
 
+use holon_api::{Activity, ClientError, Control as _, Document};
 use holon_core::Wall;
+use holon_core::view::Spending;
 use serde::Serialize;
-use serde_json::{Value, json};
 
 use super::Place;
 use super::find::find;
@@ -14,7 +15,6 @@ use crate::cli::exit::Exit;
 use crate::cli::output::{self, Failure};
 use crate::cli::server_options::{Effective, ServerOptions};
 use crate::cli::spending;
-use crate::client::{Ask, ClientError};
 use crate::daemon::{
     Fingerprint, Found, LastFailure, Metadata, TOKEN_VARIABLE, Unit, leftovers, log, socket,
 };
@@ -45,12 +45,12 @@ struct Status {
     control: Control,
     config: Config,
     /// What keeps new work out, as the runtime tells it.
-    problem: Value,
+    problem: Option<String>,
     /// As the runtime tells it; null when it can't be asked.
-    activity: Value,
+    activity: Option<Document<Activity>>,
     /// What all agents have spent together, as the runtime tells it.
-    spending: Value,
-    last_failure: Value,
+    spending: Option<Document<Spending>>,
+    last_failure: Option<Document<holon_api::LastFailure>>,
     /// The end of the runtime would end commands of agents, too.
     service_problem: Option<String>,
     /// What helps against that.
@@ -119,14 +119,14 @@ async fn gather(place: &Place) -> Result<Status, Failure> {
     let said_socket = metadata.as_ref().and_then(|metadata| metadata.socket_path.clone());
     let socket = said_socket.unwrap_or_else(|| place.socket());
     let asked = match &metadata {
-        Some(_) => {
-            place.client(socket.clone()).ask(&Ask::get("/control/runtime/status", &[])).await.map_err(Some)
-        }
+        Some(_) => place.client(socket.clone()).runtime_status().await.map_err(Some),
         None => Err(None),
     };
     let state = match (&metadata, &asked, pid) {
-        // A refusal is an answer: the token may be another one, or the version.
-        (Some(_), Ok(_) | Err(Some(ClientError::Refused { .. })), _) => State::Running,
+        // A refusal is an answer: the token may be another one, or the version. So is one that is of another version.
+        (Some(_), Ok(_) | Err(Some(ClientError::Refused { .. } | ClientError::Odd { .. })), _) => {
+            State::Running
+        }
         (Some(_), Err(_), _) => State::NotAnswering,
         (None, _, Some(_)) => State::Busy,
         (None, _, None) => State::NotRunning,
@@ -139,9 +139,14 @@ async fn gather(place: &Place) -> Result<Status, Failure> {
         State::Running => None,
         State::NotAnswering | State::Busy | State::NotRunning => ledger::problem(&place.home).await?,
     };
-    let said = asked.as_ref().cloned().unwrap_or(Value::Null);
     let control_token = effective.as_ref().ok().and_then(|effective| token(place, effective));
     let own = LastFailure::read(&place.home).and_then(|failure| serde_json::to_value(failure).ok());
+    let own = own.and_then(|failure| serde_json::from_value(failure).ok());
+    let (problem, runtime) = match asked {
+        Ok(runtime) => (None, Some(runtime.into_reply())),
+        Err(problem) => (Some(problem), None),
+    };
+    let told = runtime.as_ref().and_then(|runtime| runtime.config_fingerprint.clone());
     let unit = pid.and_then(Unit::that_kills_all);
     Ok(Status {
         ok: state == State::Running,
@@ -155,12 +160,12 @@ async fn gather(place: &Place) -> Result<Status, Failure> {
         socket_problem: in_the_way.as_ref().map(ToString::to_string),
         next: in_the_way.and_then(|error| error.hint()),
         ledger_problem,
-        control: control(asked.err()),
-        config: config(metadata.as_ref(), &said, effective),
-        problem: said.get("problem").cloned().unwrap_or_default(),
-        activity: said.get("activity").cloned().unwrap_or_default(),
-        spending: said.get("spending").cloned().unwrap_or_default(),
-        last_failure: own.or_else(|| said.get("last_failure").cloned()).unwrap_or_default(),
+        control: control(problem),
+        config: config(metadata.as_ref(), told, effective),
+        problem: runtime.as_ref().and_then(|runtime| runtime.problem.clone()),
+        activity: runtime.as_ref().map(|runtime| runtime.activity.clone()),
+        spending: runtime.as_ref().and_then(|runtime| runtime.spending.clone()),
+        last_failure: own.or_else(|| runtime?.last_failure),
         log_path: log::path(&place.home),
         metadata_path: Metadata::path(&place.home),
         version: metadata.as_ref().and_then(|metadata| metadata.version.clone()),
@@ -192,10 +197,13 @@ fn control(problem: Option<Option<ClientError>>) -> Control {
     Control { ok: problem.is_none(), problem }
 }
 
-fn config(metadata: Option<&Metadata>, said: &Value, effective: Result<Effective, Failure>) -> Config {
+fn config(
+    metadata: Option<&Metadata>,
+    told: Option<String>,
+    effective: Result<Effective, Failure>,
+) -> Config {
     let name = Fingerprint::digest;
     let running = metadata.and_then(|metadata| metadata.fingerprint.as_ref());
-    let told = said.get("config_fingerprint").and_then(Value::as_str).map(str::to_owned);
     match (running, effective) {
         (running, Err(failure)) => Config {
             running: running.map(name).or(told),
@@ -228,7 +236,7 @@ fn show(status: &Status) -> Result<(), Failure> {
     if let (State::Running, Some(problem)) = (status.state, &status.control.problem) {
         rows.push(row("control", problem));
     }
-    rows.extend(status.problem.as_str().map(|problem| row("problem", problem)));
+    rows.extend(status.problem.as_ref().map(|problem| row("problem", problem)));
     rows.push(row("home", status.home_dir.display()));
     rows.push(row("socket", status.socket_path.display()));
     rows.extend(status.socket_problem.as_ref().map(|problem| row("in the way", problem)));
@@ -241,27 +249,24 @@ fn show(status: &Status) -> Result<(), Failure> {
     rows.extend(some("token", &status.control_token));
     rows.extend(some("version", &status.version));
     rows.extend(status.started_at.map(|at| row("since", at)));
-    if let Some(activity) = status.activity.as_object() {
-        let count = |name: &str| activity.get(name).and_then(Value::as_u64).unwrap_or_default();
-        let state = activity.get("state").and_then(Value::as_str).unwrap_or("unknown");
+    if let Some(activity) = &status.activity {
         let text = format!(
-            "{state}: {} active, {} processing, {} waiting, {} tasks",
-            count("active_agent_count"),
-            count("processing_agent_count"),
-            count("waiting_agent_count"),
-            count("active_task_count")
+            "{}: {} active, {} processing, {} waiting, {} tasks",
+            activity.state.name(),
+            activity.active_agent_count,
+            activity.processing_agent_count,
+            activity.waiting_agent_count,
+            activity.active_task_count
         );
         rows.push(row("activity", text));
     }
-    rows.extend(spending::rows(&json!({ "spending": status.spending })));
+    rows.extend(status.spending.iter().flat_map(|spending| spending::rows(spending)));
     rows.push(row("configuration", configuration(&status.config)));
-    let failure = |name: &str| status.last_failure.get(name).and_then(Value::as_str).unwrap_or_default();
-    if status.last_failure.is_object() {
-        let agent = status.last_failure.get("agent_id").and_then(Value::as_str);
-        let of = agent.map_or_else(String::new, |agent| format!(" of {agent}"));
-        let text = format!("{}{of} at {}: {}", failure("phase"), failure("occurred_at"), failure("summary"));
-        rows.push(row("last failure", text));
-        let hint = Some(failure("detail_hint")).filter(|hint| !hint.is_empty());
+    if let Some(failure) = &status.last_failure {
+        let of = failure.agent_id.as_ref().map_or_else(String::new, |agent| format!(" of {agent}"));
+        let (phase, at) = (failure.phase.name(), failure.occurred_at);
+        rows.push(row("last failure", format!("{phase}{of} at {at}: {}", failure.summary)));
+        let hint = failure.detail_hint.as_ref().filter(|hint| !hint.is_empty());
         rows.extend(hint.map(|hint| row("about it", output::with_home(hint))));
     }
     rows.extend(status.stale_files.iter().map(|path| row("left behind", path.display())));

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::anyhow;
-use holon_api::Nothing;
+use holon_api::{Control, Nothing};
 use holon_platform::process;
 use holon_platform::process::Identity;
 use serde_json::json;
@@ -15,7 +15,6 @@ use super::{LOOK, MOMENT, Place, StopArgs, unusable};
 use crate::cli::Cli;
 use crate::cli::exit::Exit;
 use crate::cli::output::{self, Failure};
-use crate::client::Ask;
 use crate::daemon::{Found, LastFailure, Metadata, Phase, look};
 
 /// A command that starts or stops a runtime has the home for less than this.
@@ -115,13 +114,8 @@ async fn holder(place: &Place) -> Result<Holder, Failure> {
 /// asked is ended by its process.
 async fn ask(place: &Place, process: &Identity, socket: PathBuf) -> bool {
     let client = place.client(socket);
-    let readiness = client.ask(&Ask::get("/control/runtime/readiness", &[])).await;
-    let pid = readiness.ok().and_then(|said| said.get("pid")?.as_u64());
-    if pid != Some(u64::from(process.pid)) {
-        return false;
-    }
-    let Ok(shutdown) = Ask::post("/control/runtime/shutdown", &Nothing {}) else { return false };
-    client.ask(&shutdown).await.is_ok()
+    let readiness = client.readiness().await;
+    readiness.is_ok_and(|runtime| runtime.pid == process.pid) && client.shut_down(Nothing {}).await.is_ok()
 }
 
 /// Nobody has the home: what was left behind goes, and so does the memory of failures.

@@ -2,20 +2,21 @@
 
 use std::time::Duration;
 
-use serde_json::{Map, Value, json};
+use holon_api::{Control, Document, OutputQuery, RunTask, TaskSnapshot};
+use holon_core::effect::Retrieval;
+use serde_json::json;
 use tokio::time::Instant;
 
 use super::super::exit::Exit;
 use super::super::interrupts::Ending;
 use super::super::output::{self, Failure};
-use super::super::through::{Through, incomplete, text};
+use super::super::through::Through;
 use super::output::{exit, follow, told};
 use super::{One, RunArgs};
-use crate::client::Ask;
 use crate::settings::quoted;
 
 /// The end is asked for so long at a time, in milliseconds.
-const LOOK: u64 = 30_000;
+const LOOK: u32 = 30_000;
 /// A runtime that is restarted is waited for so long.
 const AWAY: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(200);
@@ -24,15 +25,14 @@ pub(super) async fn run(through: &Through, args: RunArgs, ending: &Ending) -> Re
     let (begun, agent) = ending
         .or(async {
             let agent = through.agent(args.whose.agent.as_deref()).await?;
-            let ask = Ask::post(&format!("/control/agents/{agent}/tasks"), &body(&args))?;
-            Ok((through.client.ask(&ask).await?, agent))
+            Ok((through.client.run_task(&agent, body(&args)).await?, agent))
         })
         .await?;
-    let task = text(&begun, "/task/task_id").parse().map_err(|_| incomplete("task_id"))?;
+    let task = begun.task.task_id;
     let one = One { through, agent, task, named: args.whose.agent.is_some() };
     if args.follow {
         if args.json {
-            let line = json!({ "type": "task", "task": begun.get("task") });
+            let line = json!({ "type": "task", "task": begun.task });
             output::line(&output::json(&line.to_string()))?;
         } else {
             output::note(&format!("holon: {task} for {}", one.agent));
@@ -55,29 +55,27 @@ pub(super) async fn run(through: &Through, args: RunArgs, ending: &Ending) -> Re
         () = ending.wait() => return Err(one.goes_on()),
         ended = ended(&one) => ended?,
     };
-    let exit = exit(&ended);
+    let exit = exit(ended.status);
     if args.json {
         output::document(&json!({
             "ok": exit == Exit::Completed, "agent_id": one.agent, "exit_code": exit.code(), "task": ended,
         }))?;
     } else {
-        told(&one, &ended);
+        told(&one, ended.status, ended.exit_status, ended.duration_ms);
     }
     Ok(exit)
 }
 
-fn body(args: &RunArgs) -> Value {
-    let mut body = Map::new();
-    body.insert("cmd".to_owned(), json!(command(&args.command)));
-    for (name, value) in [("workdir", &args.workdir), ("shell", &args.shell)] {
-        body.extend(value.as_ref().map(|value| (name.to_owned(), json!(value))));
+fn body(args: &RunArgs) -> RunTask {
+    RunTask {
+        cmd: command(&args.command),
+        workdir: args.workdir.clone(),
+        shell: args.shell.clone(),
+        login: args.no_login.then_some(false),
+        tty: args.tty.then_some(true),
+        accepts_input: args.input.then_some(true),
+        ..RunTask::default()
     }
-    for (name, given, value) in
-        [("login", args.no_login, false), ("tty", args.tty, true), ("accepts_input", args.input, true)]
-    {
-        body.extend(given.then(|| (name.to_owned(), json!(value))));
-    }
-    Value::Object(body)
 }
 
 /// One word is a line of the shell as it stands; of several each stays the word that it is.
@@ -89,18 +87,16 @@ fn command(words: &[String]) -> String {
 }
 
 /// Waits for the end of the task, also while its runtime is restarted; gives the task as it stands then.
-async fn ended(one: &One<'_>) -> Result<Value, Failure> {
-    let query = [("timeout_ms", Some(LOOK.to_string())), ("characters", Some("0".to_owned()))];
-    let look = Ask::get(&format!("{}/output", one.path()), &query);
+async fn ended(one: &One<'_>) -> Result<Document<TaskSnapshot>, Failure> {
     let client = &one.through.client;
     let mut away: Option<Instant> = None;
     loop {
-        match client.ask(&look).await {
+        let query = OutputQuery { block: None, timeout_ms: Some(LOOK), characters: Some(0) };
+        match client.task_output(one.path(), query).await {
             Ok(answer) => {
                 away = None;
-                if text(&answer, "/retrieval_status") == "success" {
-                    let answer = client.ask(&Ask::get(&one.path(), &[])).await?;
-                    return answer.get("task").cloned().ok_or_else(|| incomplete("task"));
+                if answer.retrieval_status == Retrieval::Success {
+                    return Ok(client.task(one.path()).await?.into_reply().task);
                 }
             }
             Err(error) => {

@@ -3,6 +3,7 @@
 use std::io::{IsTerminal, Read};
 
 use anyhow::{Context, anyhow};
+use holon_api::{Control, WriteTask};
 use holon_core::tool::arguments::INPUT_BYTES;
 use holon_platform::spawn;
 use serde_json::json;
@@ -10,9 +11,8 @@ use serde_json::json;
 use super::super::exit::Exit;
 use super::super::interrupts::Ending;
 use super::super::output::{self, Failure};
-use super::super::through::{Through, number, text};
+use super::super::through::Through;
 use super::{InputArgs, One};
-use crate::client::Ask;
 use crate::present;
 
 /// Most that is read from standard input.
@@ -30,9 +30,10 @@ pub(super) async fn input(through: &Through, args: InputArgs, ending: &Ending) -
     }
     let mut written = 0;
     for piece in pieces(&whole) {
-        let ask = Ask::post(&one.control("input"), &json!({ "input": piece }))?;
-        let mut receipt = ending.or(async { Ok(through.client.ask(&ask).await?) }).await?;
-        let taken = number(&receipt, "/bytes_written");
+        let body = WriteTask { input: piece.to_owned() };
+        let asked = async { Ok(through.client.write_task((&one.agent, one.task), body).await?) };
+        let receipt = ending.or(asked).await?;
+        let taken = receipt.result.input.bytes_written;
         written += taken;
         let all = taken == piece.len() as u64;
         if all && written < whole.len() as u64 {
@@ -44,15 +45,16 @@ pub(super) async fn input(through: &Through, args: InputArgs, ending: &Ending) -
             (false, _) => Exit::Failed,
         };
         if args.json {
-            receipt["bytes_written"] = json!(written);
-            output::document(&receipt)?;
+            let mut document = serde_json::to_value(&receipt)?;
+            document["bytes_written"] = json!(written);
+            output::document(&document)?;
             return Ok(exit);
         }
         if all {
             output::line(&format!("{} written to {}", present::bytes(written), one.task))?;
             return Ok(exit);
         }
-        let problem = text(&receipt, "/problem");
+        let problem = receipt.result.input.problem.as_deref().unwrap_or_default();
         let error = anyhow!("{written} of {} bytes were written to {}: {problem}", whole.len(), one.task);
         return Err(Failure::new(exit, error).hint(one.command("status", "")));
     }

@@ -8,17 +8,16 @@ mod show;
 
 use std::path::PathBuf;
 
-use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, ValueHint};
+use holon_api::TaskPath;
 use holon_core::AgentId;
 use holon_core::agent::task::TaskStatus;
 use holon_core::ids::TaskId;
-use serde_json::Value;
 
 use super::exit::Exit;
 use super::interrupts::Ending;
 use super::output::Failure;
-use super::through::{Through, text};
+use super::through::{Through, one_of};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum TaskCommand {
@@ -49,8 +48,8 @@ pub(super) struct ListArgs {
     #[command(flatten)]
     whose: Whose,
     /// Only tasks that stand like this
-    #[arg(long, value_parser = statuses())]
-    status: Option<String>,
+    #[arg(long, value_parser = one_of(TaskStatus::ALL))]
+    status: Option<TaskStatus>,
     #[arg(long)]
     json: bool,
 }
@@ -178,14 +177,9 @@ impl<'a> One<'a> {
         Ok(Self { through, agent, task, named: whose.agent.is_some() })
     }
 
-    /// Where it is read.
-    fn path(&self) -> String {
-        format!("/agents/{}/tasks/{}", self.agent, self.task)
-    }
-
-    /// Where something is asked of it.
-    fn control(&self, what: &str) -> String {
-        format!("/control/agents/{}/tasks/{}/{what}", self.agent, self.task)
+    /// Where it stands.
+    fn path(&self) -> TaskPath {
+        (&self.agent, self.task).into()
     }
 
     /// A command about it.
@@ -200,13 +194,4 @@ impl<'a> One<'a> {
         let hint = format!("{}, or {}", self.command("output", " --follow"), self.command("stop", ""));
         Failure::new(Exit::Interrupted, error).hint(hint)
     }
-}
-
-/// The status of a task in an answer of any version.
-fn status_of(task: &Value) -> Option<TaskStatus> {
-    TaskStatus::ALL.iter().copied().find(|status| status.name() == text(task, "/status"))
-}
-
-fn statuses() -> PossibleValuesParser {
-    PossibleValuesParser::new(TaskStatus::ALL.iter().map(|status| status.name()))
 }

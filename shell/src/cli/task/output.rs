@@ -2,19 +2,17 @@
 
 use std::time::Duration;
 
-use holon_api::OutputPiece;
+use holon_api::{Control, Follow, Output, OutputPiece, OutputQuery, TaskResult, Written};
 use holon_core::Millis;
 use holon_core::agent::task::TaskStatus;
 use holon_text::time;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::super::exit::Exit;
 use super::super::interrupts::Ending;
 use super::super::output::{self, Failure};
-use super::super::through::{Through, incomplete, number, text};
-use super::show::exit_status;
-use super::{One, OutputArgs, status_of};
-use crate::client::{Ask, FollowOutput, Written};
+use super::super::through::Through;
+use super::{One, OutputArgs};
 
 /// Seconds; more characters, and a longer wait, the runtime refuses.
 pub(super) const LONGEST_WAIT: u32 = 600;
@@ -28,49 +26,46 @@ pub(super) async fn output(through: &Through, args: OutputArgs, ending: &Ending)
         return follow(&one, args.offset.unwrap_or_default(), args.json, ending).await;
     }
     let wait = args.wait.unwrap_or_default();
-    let query = [
-        ("block", Some((wait > 0).to_string())),
-        ("timeout_ms", Some((u64::from(wait) * 1_000).to_string())),
-        ("characters", Some(args.characters.to_string())),
-    ];
-    let ask = Ask::get(&format!("{}/output", one.path()), &query);
+    let query = OutputQuery {
+        block: Some(wait > 0),
+        timeout_ms: Some(wait.saturating_mul(1_000)),
+        characters: Some(args.characters),
+    };
     let client = through.client.clone().within(Duration::from_secs(wait.into()) + BEYOND);
-    let asked = async { client.ask(&ask).await.map_err(Failure::from) };
+    let asked = async { client.task_output(one.path(), query).await.map_err(Failure::from) };
     let answer = tokio::select! {
         biased;
         () = ending.wait() => return Err(one.goes_on()),
         answer = asked => answer?,
     };
-    let task = answer.get("task").ok_or_else(|| incomplete("task"))?;
     if args.json {
         output::document(&answer)?;
     } else {
-        preview(&one, task)?;
+        preview(&one, &answer.task)?;
     }
-    // Whoever looks has seen; whoever waits is told how it ended.
-    Ok(if args.wait.is_some() { exit(task) } else { Exit::Completed })
+    // Whoever looks has seen; whoever waits is shown how it ended.
+    Ok(if args.wait.is_some() { exit(answer.task.status) } else { Exit::Completed })
 }
 
-fn preview(one: &One<'_>, task: &Value) -> Result<(), Failure> {
-    let said = text(task, "/output_preview");
-    if !said.is_empty() {
-        output::text(said)?;
+fn preview(one: &One<'_>, task: &TaskResult) -> Result<(), Failure> {
+    if !task.output_preview.is_empty() {
+        output::text(&task.output_preview)?;
     }
-    if let Some(problem) = task.get("output_problem").and_then(Value::as_str) {
+    if let Some(problem) = &task.output_problem {
         output::note(&format!("holon: this is not all of it: {problem}"));
-    } else if task.get("output_truncated") == Some(&Value::Bool(true)) {
+    } else if task.output_truncated {
         output::note("holon: this is the beginning and the end of it");
-        let whole = text(task, "/artifacts/0/path");
-        let file = if whole.is_empty() { String::new() } else { format!(", or the file {whole}") };
+        let file = task.artifacts.first().map(|whole| format!(", or the file {}", whole.path));
+        let file = file.unwrap_or_default();
         output::hint("all of it", &format!("{}{file}", one.command("output", " --follow")));
     }
-    told(one, task);
+    told(one, task.status, task.exit_status, None);
     Ok(())
 }
 
 /// Prints what the task writes until it ends; ends like the task.
 pub(super) async fn follow(one: &One<'_>, offset: u64, json: bool, ending: &Ending) -> Result<Exit, Failure> {
-    let mut follow = FollowOutput::from(one.through.client.clone(), &one.agent, one.task, offset);
+    let mut follow = one.through.client.follow_output(one.path(), offset);
     loop {
         let next = tokio::select! {
             biased;
@@ -91,8 +86,9 @@ pub(super) async fn follow(one: &One<'_>, offset: u64, json: bool, ending: &Endi
                 }
                 output::piece(&text)?;
             }
-            Written::End { task, problem } => {
-                let exit = exit(&task);
+            Written::End(end) => {
+                let (task, problem) = (&end.task, &end.problem);
+                let exit = exit(task.status);
                 if json {
                     let code = exit.code();
                     let line = json!({ "type": "end", "task": task, "exit_code": code, "problem": problem });
@@ -104,7 +100,7 @@ pub(super) async fn follow(one: &One<'_>, offset: u64, json: bool, ending: &Endi
                     output::hint("look", &one.command("output", ""));
                 }
                 if exit != Exit::Completed {
-                    told(one, &task);
+                    told(one, task.status, task.exit_status, task.duration_ms);
                 }
                 return Ok(exit);
             }
@@ -113,24 +109,19 @@ pub(super) async fn follow(one: &One<'_>, offset: u64, json: bool, ending: &Endi
 }
 
 /// How the task stands, to whoever reads its output.
-pub(super) fn told(one: &One<'_>, task: &Value) {
-    let status = exit_status(task).map(|status| format!(", exit status {status}")).unwrap_or_default();
-    let took = task.get("duration_ms").map(|_| {
-        let took = time::duration(Millis(number(task, "/duration_ms")));
-        format!(" after {took}")
-    });
-    let took = took.unwrap_or_default();
-    output::note(&format!("holon: {} is {}{took}{status}", one.task, text(task, "/status")));
+pub(super) fn told(one: &One<'_>, status: TaskStatus, exit_status: Option<i32>, took: Option<Millis>) {
+    let exit_status = exit_status.map(|status| format!(", exit status {status}")).unwrap_or_default();
+    let took = took.map(|took| format!(" after {}", time::duration(took))).unwrap_or_default();
+    output::note(&format!("holon: {} is {status}{took}{exit_status}", one.task));
 }
 
 /// The code of a command that ends like its task.
-pub(super) fn exit(task: &Value) -> Exit {
-    match status_of(task) {
-        Some(TaskStatus::Completed) => Exit::Completed,
-        Some(TaskStatus::Cancelled | TaskStatus::Interrupted) => Exit::Interrupted,
-        Some(TaskStatus::Queued | TaskStatus::Running | TaskStatus::Cancelling) => Exit::Waiting,
-        // A newer runtime may have other ends; none of them is known to be good.
-        Some(TaskStatus::Failed) | None => Exit::Failed,
+pub(super) fn exit(status: TaskStatus) -> Exit {
+    match status {
+        TaskStatus::Completed => Exit::Completed,
+        TaskStatus::Cancelled | TaskStatus::Interrupted => Exit::Interrupted,
+        TaskStatus::Queued | TaskStatus::Running | TaskStatus::Cancelling => Exit::Waiting,
+        TaskStatus::Failed => Exit::Failed,
     }
 }
 
@@ -141,15 +132,14 @@ mod tests {
     #[test]
     fn a_command_ends_like_its_task() {
         for (status, code) in [
-            ("completed", 0),
-            ("failed", 1),
-            ("cancelled", 130),
-            ("interrupted", 130),
-            ("running", 7),
-            ("cancelling", 7),
-            ("evaporated", 1),
+            (TaskStatus::Completed, 0),
+            (TaskStatus::Failed, 1),
+            (TaskStatus::Cancelled, 130),
+            (TaskStatus::Interrupted, 130),
+            (TaskStatus::Running, 7),
+            (TaskStatus::Cancelling, 7),
         ] {
-            assert_eq!(exit(&json!({ "status": status })).code(), code, "{status}");
+            assert_eq!(exit(status).code(), code, "{status}");
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use holon_api::rows::{ExplainAgent, ListAgents, ShowAgent, ShowState};
 use holon_api::{
-    AgentListEntry, AgentState, AgentStatus, AgentWhy, Code, DamagedAgent, Listed, PageQuery, TaskLine,
+    AgentListEntry, AgentState, AgentStatus, AgentWhy, Code, DamagedAgent, Document, Listed, PageQuery,
+    TaskLine,
 };
 use holon_core::agent::identity::{AgentSpec, Visibility};
 use holon_core::event::LifecycleFact;
@@ -23,7 +24,7 @@ const LISTED: (u32, u32) = (500, 1_000);
 /// Briefs and transcript entries of `/state`.
 const RECENT: (u32, u32) = (20, 100);
 
-pub(in super::super) async fn list(app: App, call: Call<ListAgents>) -> Handled<Vec<Listed>> {
+pub(in super::super) async fn list(app: App, call: Call<ListAgents>) -> Handled<Vec<Document<Listed>>> {
     let limit = bounded("limit", call.query.limit, LISTED, 1)?;
     let ledger_waits = app.runtime.problem().map(|problem| waits(&problem));
     app.blocking(move |app| {
@@ -42,7 +43,7 @@ pub(in super::super) async fn list(app: App, call: Call<ListAgents>) -> Handled<
                 break;
             }
         }
-        Ok(entries)
+        Ok(entries.into_iter().map(Document::from).collect())
     })
     .await
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use axum::http::HeaderMap;
-use holon_api::rows::{DeliverWebhook, EnqueueMessage, SendPrompt};
+use holon_api::rows::{DeliverWebhook, PostMessage, SendPrompt};
 use holon_api::{Admitted, AnyJson, Code, EnqueueKind, EnqueuePriority, Json, PROMPT_BYTES, Payload};
 use holon_core::message::{
     AdmissionContext, Body, BodyType, Idempotency, Ingress, MessageKind, Origin, Priority, Surface,
@@ -51,7 +51,7 @@ pub(in super::super) async fn prompt(app: App, call: Call<SendPrompt>) -> Handle
     admit(&app, call.path.agent_id, ingress).await
 }
 
-pub(in super::super) async fn enqueue(app: App, call: Call<EnqueueMessage>) -> Handled<Admitted> {
+pub(in super::super) async fn enqueue(app: App, call: Call<PostMessage>) -> Handled<Admitted> {
     let Json(message) = call.body;
     check_names(
         Code::InvalidBody,

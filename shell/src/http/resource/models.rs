@@ -57,5 +57,5 @@ async fn apply(app: App, agent: AgentId, model: Option<ModelRef>) -> Handled<Mod
     let ask = move |reply| Input::SetModel { agent: named, model, reply };
     let answered = app.runtime.ask(Some(&agent), ask).await?;
     let Answered::ModelSet { state, changed } = answered else { return Err(unexpected(answered)) };
-    Ok(ModelReply { ok: true, agent_id: agent, changed, model: state })
+    Ok(ModelReply { ok: true, agent_id: agent, changed, model: state.into() })
 }

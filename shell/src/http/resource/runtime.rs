@@ -112,9 +112,9 @@ pub(in super::super) async fn status(app: App, _: Call<ShowRuntime>) -> Handled<
         config_fingerprint: app.about.config_fingerprint.clone(),
         started_at: Some(app.about.started_at),
         problem: problem.into_iter().chain(unreadable).reduce(|first, second| format!("{first}; {second}")),
-        activity,
-        spending: Some(spending),
-        last_failure,
+        activity: activity.into(),
+        spending: Some(spending.into()),
+        last_failure: last_failure.map(holon_api::Document::from),
     })
 }
 

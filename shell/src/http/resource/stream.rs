@@ -7,7 +7,7 @@ use std::pin::Pin;
 use bytes::Bytes;
 use holon_api::rows::FollowEvents;
 use holon_api::{LiveAttempt, LiveText};
-use holon_core::EventSeq;
+use holon_core::{AgentId, EventSeq};
 
 use super::super::App;
 use super::super::reply::Stream;
@@ -27,17 +27,26 @@ pub(in super::super) async fn stream(app: App, call: Call<FollowEvents>) -> Hand
         Some(seen) => (Some(seen), LAST_EVENT_ID),
         None => (call.query.after_seq, "after_seq"),
     };
-    let shared = app.clone();
-    let subscription = app
-        .blocking(move |app| {
-            let last = app.last_event(&agent)?;
-            check_cursor(name, after, last)?;
-            Ok(app.hub.follow(shared.reader.clone(), &agent, after.unwrap_or(last))?)
-        })
-        .await?;
+    let (_, subscription) = subscribe(&app, agent, after, name).await?;
     let leave = Box::pin(app.shutdown.asked());
     let follower = Follower { subscription, live, leave };
     Ok(sse::stream(follower, BEGIN))
+}
+
+/// Follows an agent from behind an event, or from what is new; says which event is before the first one.
+pub(in super::super) async fn subscribe(
+    app: &App,
+    agent: AgentId,
+    after: Option<EventSeq>,
+    name: &'static str,
+) -> Handled<(EventSeq, Subscription)> {
+    app.blocking(move |app| {
+        let last = app.last_event(&agent)?;
+        check_cursor(name, after, last)?;
+        let after = after.unwrap_or(last);
+        Ok((after, app.hub.follow(app.reader.clone(), &agent, after)?))
+    })
+    .await
 }
 
 /// One who follows.

@@ -1,6 +1,6 @@
 //! Work items: the list, one of them, and what operators do to them.
 
-use holon_api::rows::{CompleteWorkItem, ListWorkItems, MakeWorkItem, ShowWorkItem};
+use holon_api::rows::{FinishWorkItem, MakeWorkItem, ShowWorkItem, ShowWorkItems};
 use holon_api::{Json, WorkItemPath, WorkItemReply, WorkItemShown, WorkItemSnapshot, WorkItems};
 use holon_core::agent::work::PlanStatus;
 use holon_core::agent::work::WorkItem;
@@ -23,7 +23,7 @@ const LISTED: (u32, u32) = (100, 500);
 /// An item, and whether it is in focus.
 type Seen = (WorkItem, bool);
 
-pub(in super::super) async fn list(app: App, call: Call<ListWorkItems>) -> Handled<WorkItems> {
+pub(in super::super) async fn list(app: App, call: Call<ShowWorkItems>) -> Handled<WorkItems> {
     let limit = bounded("limit", call.query.limit, LISTED, 1)?;
     let filter = call.query.filter.unwrap_or_default();
     let read = move |view: holon_core::view::View<'_>, agent: &AgentId| {
@@ -94,7 +94,7 @@ async fn write(app: &App, agent: AgentId, item: WorkItemId, plan: String) -> Han
     .await
 }
 
-pub(in super::super) async fn complete(app: App, call: Call<CompleteWorkItem>) -> Handled<WorkItemReply> {
+pub(in super::super) async fn complete(app: App, call: Call<FinishWorkItem>) -> Handled<WorkItemReply> {
     let WorkItemPath { agent_id: agent, work_item_id: item } = call.path;
     let named = agent.clone();
     let ask = move |reply| Input::CompleteWorkItem { agent: named, item, reply };

@@ -5,6 +5,7 @@ mod bad_input;
 mod control;
 mod described;
 mod disk;
+mod in_process;
 mod ingress;
 mod limits;
 mod reads;
@@ -58,6 +59,7 @@ pub(super) struct Scene {
     pub(super) runtime: Runtime,
     pub(super) hub: Hub,
     pub(super) shutdown: Shutdown,
+    pub(super) app: App,
     pub(super) ended: Ended,
     folder: TempDir,
 }
@@ -170,6 +172,10 @@ impl Scene {
         scene
     }
 
+    pub(super) fn main(&self) -> AgentId {
+        AgentId::new("main").unwrap()
+    }
+
     pub(super) async fn with(setup: Setup) -> Self {
         Self::of(tempfile::tempdir().unwrap(), setup).await
     }
@@ -191,8 +197,8 @@ impl Scene {
         let Started { app, ended } = start(&home, &setup, address).await;
         let (runtime, hub, shutdown) = (app.runtime.clone(), app.hub.clone(), app.shutdown.clone());
         spawn::task(serve(unix, router(app.clone()), shutdown.asked()));
-        spawn::task(serve(tcp, router(app), shutdown.asked()));
-        Self { home, address, runtime, hub, shutdown, ended, folder }
+        spawn::task(serve(tcp, router(app.clone()), shutdown.asked()));
+        Self { app, home, address, runtime, hub, shutdown, ended, folder }
     }
 
     pub(super) async fn create(&self, agent: &str) -> Reply {

@@ -47,7 +47,7 @@ pub(in super::super) async fn list(app: App, call: Call<ListTasks>) -> Handled<T
 pub(in super::super) async fn show(app: App, call: Call<ShowTask>) -> Handled<TaskShown> {
     let TaskPath { agent_id: agent, task_id: id } = call.path;
     let task = known(&app, &agent, id).await?;
-    Ok(TaskShown { ok: true, task: snapshot(&app, agent, task).await? })
+    Ok(TaskShown { ok: true, task: snapshot(&app, agent, task).await?.into() })
 }
 
 pub(in super::super) async fn run(app: App, call: Call<StartTask>) -> Handled<TaskReply> {
@@ -120,7 +120,7 @@ async fn snapshot(app: &App, agent: AgentId, task: Task) -> Handled<TaskSnapshot
 async fn reply(app: &App, agent: AgentId, answered: Answered) -> Handled<TaskReply> {
     let Answered::Task { task, changed } = answered else { return Err(refused(&agent, answered)) };
     let task = snapshot(app, agent.clone(), *task).await?;
-    Ok(TaskReply { ok: true, agent_id: agent, changed, task })
+    Ok(TaskReply { ok: true, agent_id: agent, changed, task: task.into() })
 }
 
 /// Whose task it was, the core leaves to whoever asked.

@@ -37,28 +37,20 @@ pub(in super::super::super) async fn stream(app: App, call: Call<FollowOutput>) 
     let TaskPath { agent_id: agent, task_id: id } = call.path;
     let seen = sse::last_event_id(&call.from.headers, "a number of bytes")?;
     let offset = seen.or(call.query.offset).unwrap_or_default();
-    let watch = Watch::begin(&app, &agent, id).await?;
-    let task = known(&app, &agent, id).await?;
-    let ended = task.status.is_terminal();
-    let leave = app.shutdown.asked();
-    let mut follower = Follower {
-        app,
-        agent,
-        id,
-        offset,
-        watch,
-        stage: if ended { Stage::Ended(Box::new(task)) } else { Stage::Running },
-        pause: SOON,
-        said: Instant::now(),
-        leave: Box::pin(leave),
-    };
-    // What can't be read is refused, rather than a stream that breaks again and again.
-    follower.read().await?;
-    Ok(sse::stream(follower, BEGIN))
+    Ok(sse::stream(Follower::open(app, agent, id, offset).await?, BEGIN))
+}
+
+/// What comes next for a follower.
+pub(in super::super::super) enum Moment {
+    Piece(OutputPiece),
+    /// The task has ended, and everything was sent.
+    End(Box<OutputEnd>),
+    /// Nothing came for a while.
+    Silence,
 }
 
 /// One who follows.
-struct Follower {
+pub(in super::super::super) struct Follower {
     app: App,
     agent: AgentId,
     id: TaskId,
@@ -84,14 +76,38 @@ enum Stage {
 impl Steps for Follower {
     async fn step(mut self) -> Option<(Self, Bytes)> {
         // A stream that can't go on ends; the client resumes behind what it has, and is told why.
-        let text = self.next().await.ok()??;
+        let text = match self.next().await.ok()?? {
+            Moment::Piece(piece) => Bytes::from(sse::at(piece.next_offset, "output", &piece)?),
+            Moment::End(end) => Bytes::from(sse::at(end.next_offset, "end", &*end)?),
+            Moment::Silence => ALIVE,
+        };
         self.said = Instant::now();
         Some((self, text))
     }
 }
 
 impl Follower {
-    async fn next(&mut self) -> Handled<Option<Bytes>> {
+    /// # Errors
+    /// What can't be read is refused, rather than a stream that breaks again and again.
+    pub(in super::super::super) async fn open(
+        app: App,
+        agent: AgentId,
+        id: TaskId,
+        offset: u64,
+    ) -> Handled<Self> {
+        let watch = Watch::begin(&app, &agent, id).await?;
+        let task = known(&app, &agent, id).await?;
+        let ended = task.status.is_terminal();
+        let leave = Box::pin(app.shutdown.asked());
+        let stage = if ended { Stage::Ended(Box::new(task)) } else { Stage::Running };
+        let said = Instant::now();
+        let mut follower = Self { app, agent, id, offset, watch, stage, pause: SOON, said, leave };
+        follower.read().await?;
+        Ok(follower)
+    }
+
+    /// None at the end.
+    pub(in super::super::super) async fn next(&mut self) -> Handled<Option<Moment>> {
         loop {
             if matches!(self.stage, Stage::Told) {
                 return Ok(None);
@@ -99,10 +115,10 @@ impl Follower {
             let chunk = self.read().await?;
             if chunk.next_offset > self.offset {
                 self.pause = SOON;
-                return Ok(self.piece(chunk));
+                return Ok(Some(self.piece(chunk)));
             }
             if let Stage::Ended(task) = std::mem::replace(&mut self.stage, Stage::Told) {
-                return self.end(*task).await;
+                return self.end(*task).await.map(Some);
             }
             self.stage = Stage::Running;
             if let Some(said) = self.wait().await? {
@@ -122,18 +138,17 @@ impl Follower {
         self.app.blocking(read).await
     }
 
-    fn piece(&mut self, chunk: Chunk) -> Option<Bytes> {
+    fn piece(&mut self, chunk: Chunk) -> Moment {
         let Chunk { offset, next_offset, text, lost_bytes } = chunk;
         self.offset = next_offset;
-        sse::at(next_offset, "output", &OutputPiece { offset, next_offset, text, lost_bytes })
-            .map(Bytes::from)
+        Moment::Piece(OutputPiece { offset, next_offset, text, lost_bytes })
     }
 
-    async fn end(&mut self, task: Task) -> Handled<Option<Bytes>> {
+    async fn end(&mut self, task: Task) -> Handled<Moment> {
         let problem = self.missing(task.clone()).await?;
         let task = snapshot(&self.app, self.agent.clone(), task).await?;
-        let end = OutputEnd { next_offset: self.offset, task, problem };
-        Ok(sse::at(self.offset, "end", &end).map(Bytes::from))
+        let end = OutputEnd { next_offset: self.offset, task: task.into(), problem };
+        Ok(Moment::End(Box::new(end)))
     }
 
     /// Why this is not all of the output. A log that is gone is told from an output that there never was by what the end
@@ -151,7 +166,7 @@ impl Follower {
     }
 
     /// Waits until there may be more. Inside: what is to be said at once, none to end.
-    async fn wait(&mut self) -> Handled<Option<Option<Bytes>>> {
+    async fn wait(&mut self) -> Handled<Option<Option<Moment>>> {
         let silent_until = self.said + HEARTBEAT;
         tokio::select! {
             biased;
@@ -167,7 +182,7 @@ impl Follower {
                 }
                 Ok(None)
             }
-            () = tokio::time::sleep_until(silent_until) => Ok(Some(Some(ALIVE))),
+            () = tokio::time::sleep_until(silent_until) => Ok(Some(Some(Moment::Silence))),
             () = tokio::time::sleep(self.pause) => {
                 self.pause = (self.pause * 2).min(LATER);
                 Ok(None)

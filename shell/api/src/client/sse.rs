@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
-use serde_json::Value;
 use sse_core::{SseDecoder, SseEvent};
 use tokio::time::{Instant, timeout};
 
-use super::request::{Ask, body, odd, refused};
-use super::{Client, ClientError};
+use super::Client;
+use super::request::{Prepared, body, odd, refused};
+use crate::ClientError;
 
 /// Most bytes of one event.
 const EVENT: usize = 16 << 20;
@@ -33,7 +33,7 @@ pub(super) struct Sse {
 /// One event.
 pub(super) struct Message {
     pub(super) kind: String,
-    pub(super) data: Value,
+    pub(super) data: String,
 }
 
 struct Stream {
@@ -46,17 +46,17 @@ impl Sse {
         Self { client, stream: None, ready: VecDeque::new(), away: None }
     }
 
-    /// Waits for the next event. `ask` asks for the stream from behind the last one on. Giving the wait up loses
+    /// Waits for the next event. `prepared` asks for the stream from behind the last one on. Giving the wait up loses
     /// nothing.
     ///
     /// # Errors
     /// What can't be followed, or a runtime that stays away.
-    pub(super) async fn next(&mut self, ask: &Ask) -> Result<Message, ClientError> {
+    pub(super) async fn next(&mut self, prepared: &Prepared) -> Result<Message, ClientError> {
         loop {
             if let Some(next) = self.ready.pop_front() {
                 return Ok(next);
             }
-            match self.read(ask).await {
+            match self.read(prepared).await {
                 Ok(()) => self.away = None,
                 Err(error) => {
                     self.stream = None;
@@ -70,11 +70,11 @@ impl Sse {
         }
     }
 
-    async fn read(&mut self, ask: &Ask) -> Result<(), ClientError> {
+    async fn read(&mut self, prepared: &Prepared) -> Result<(), ClientError> {
         let stream = match &mut self.stream {
             Some(stream) => stream,
             None => {
-                let stream = open(&self.client, ask).await?;
+                let stream = open(&self.client, prepared).await?;
                 self.stream.insert(stream)
             }
         };
@@ -89,8 +89,8 @@ impl Sse {
         while let Some(next) = stream.decoder.next(&mut bytes) {
             match next {
                 Ok(SseEvent::Message(message)) => {
-                    let data: Value = serde_json::from_str(&message.data).map_err(|error| odd(&error))?;
-                    self.ready.push_back(Message { kind: message.event.to_string(), data });
+                    let (kind, data) = (message.event.to_string(), message.data.to_string());
+                    self.ready.push_back(Message { kind, data });
                 }
                 Ok(SseEvent::Retry(_)) => {}
                 Err(error) => return Err(odd(&error)),
@@ -100,8 +100,8 @@ impl Sse {
     }
 }
 
-async fn open(client: &Client, ask: &Ask) -> Result<Stream, ClientError> {
-    let answer = client.send(ask.request(client, "text/event-stream")?).await?;
+async fn open(client: &Client, prepared: &Prepared) -> Result<Stream, ClientError> {
+    let answer = client.send(prepared.request(client)?).await?;
     let status = answer.status();
     if !status.is_success() {
         return Err(refused(status, &body(answer.into_body()).await?));
