@@ -8,12 +8,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{AgentId, TaskId, WorkItemId};
-use crate::message::Priority;
-use crate::model::ModelRef;
-use crate::task::WorkspaceMode;
+use crate::model_ref::ModelRef;
+use crate::provenance::Priority;
 use crate::time::{Millis, Wall};
 use crate::wait::WaitKind;
-use crate::workspace::WorkspaceId;
+use crate::workspace::{WorkspaceId, WorkspaceMode};
 
 /// What a tool is called: on record, in requests to models, and in what they ask for. Which tools there are is the
 /// catalogue's business, so a record of a tool that a build does not know can be read.

@@ -7,10 +7,11 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use crate::budget::{BudgetKind, Period, Scope};
-use crate::model::ModelRef;
-use crate::price::{Cost, Prices};
+use crate::model_ref::ModelRef;
+use crate::price::Prices;
 use crate::time::Millis;
+
+pub use crate::budget::{Bounds, Budgets};
 
 /// The smallest window that the runtime's own words and a task fit into, in tokens.
 const SMALLEST_WINDOW: u64 = 8_192;
@@ -240,62 +241,6 @@ impl Default for UnattendedPolicy {
             source_turns_per_day: 1_000,
             source_events_per_minute: 600,
         }
-    }
-}
-
-/// What may be spent (contract: agent.md, Turns); none is no bound.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Budgets {
-    /// By one turn.
-    pub turn: Bounds,
-    /// By each agent, in all and in a day of UTC.
-    pub agent: Bounds,
-    pub agent_day: Bounds,
-    /// By an agent with all whom it supervises, and those whom they do.
-    pub subtree: Bounds,
-    /// By all agents together.
-    pub runtime: Bounds,
-    pub runtime_day: Bounds,
-}
-
-/// Input and output tokens of all requests, and what they cost.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Bounds {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tokens: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cost_micros: Option<Cost>,
-}
-
-impl Budgets {
-    /// The limit of a budget, in tokens or millionths of a dollar.
-    pub fn limit(&self, budget: BudgetKind) -> Option<u64> {
-        let (scope, period, of_money) = budget.counts();
-        let bounds = match (scope, period) {
-            (Scope::Turn, _) => self.turn,
-            (Scope::Agent, Period::Day) => self.agent_day,
-            (Scope::Agent, Period::All | Period::Turn) => self.agent,
-            (Scope::Subtree, _) => self.subtree,
-            (Scope::Runtime, Period::Day) => self.runtime_day,
-            (Scope::Runtime, Period::All | Period::Turn) => self.runtime,
-        };
-        if of_money { bounds.cost_micros.map(|cost| cost.0) } else { bounds.tokens }
-    }
-
-    /// Those that there are, with their limits.
-    pub fn bounds(&self) -> impl Iterator<Item = (BudgetKind, u64)> + use<> {
-        let budgets = *self;
-        BudgetKind::ALL.iter().filter_map(move |budget| Some((*budget, budgets.limit(*budget)?)))
-    }
-
-    /// The first that counts money.
-    pub fn of_money(&self) -> Option<BudgetKind> {
-        self.bounds().map(|(budget, _)| budget).find(|budget| budget.is_of_money())
-    }
-
-    fn is_none(&self) -> bool {
-        *self == Self::default()
     }
 }
 

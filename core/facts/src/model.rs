@@ -1,15 +1,11 @@
 //! What is said to a model and what comes back, before any provider's wire format.
 
-use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::fmt;
-use core::str::FromStr;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::call::ToolName;
 use crate::content::Text;
@@ -18,72 +14,8 @@ use crate::ids::AgentId;
 use crate::receipt::Receipt;
 use crate::time::{Millis, Wall};
 
-/// `provider/model`; everything after the first slash is the model's name.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ModelRef(Arc<str>);
-
-impl ModelRef {
-    pub fn new(text: &str) -> Result<Self, ModelRefError> {
-        match text.split_once('/') {
-            Some((provider, model)) if !provider.is_empty() && !model.is_empty() && text.len() <= 256 => {
-                Ok(Self(Arc::from(text)))
-            }
-            Some(_) | None => Err(ModelRefError(text.chars().take(80).collect())),
-        }
-    }
-
-    pub fn provider(&self) -> &str {
-        self.0.split_once('/').map_or("", |(provider, _)| provider)
-    }
-
-    pub fn model(&self) -> &str {
-        self.0.split_once('/').map_or("", |(_, model)| model)
-    }
-
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-/// Not a model reference.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("a model is named provider/model, for example local/qwen3; got {0:?}")]
-pub struct ModelRefError(String);
-
-impl fmt::Display for ModelRef {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl FromStr for ModelRef {
-    type Err = ModelRefError;
-    fn from_str(text: &str) -> Result<Self, ModelRefError> {
-        Self::new(text)
-    }
-}
-
-impl Serialize for ModelRef {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.0)
-    }
-}
-
-impl<'de> Deserialize<'de> for ModelRef {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::new(&String::deserialize(deserializer)?).map_err(D::Error::custom)
-    }
-}
-
-impl JsonSchema for ModelRef {
-    fn schema_name() -> Cow<'static, str> {
-        "ModelRef".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "maxLength": 256, "pattern": "^[^/]+/.+$" })
-    }
-}
+pub use crate::model_ref::{ModelRef, ModelRefError};
+pub use crate::usage::TokenUsage;
 
 /// While another one answers, the first of a turn's models is asked again after so long (docs/decisions.md, Who is asked
 /// first in a round).
@@ -197,29 +129,6 @@ impl RoundEnd {
             | Self::EmptyAnswer
             | Self::MissingToolCall
             | Self::UnknownStopReason => false,
-        }
-    }
-}
-
-/// Tokens as the provider reported them; zero where it did not.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct TokenUsage {
-    pub input_tokens: u64,
-    pub output_tokens: u64,
-    pub total_tokens: u64,
-    /// Part of the input that the provider had in its cache.
-    #[serde(default, skip_serializing_if = "crate::is_default")]
-    pub cached_input_tokens: u64,
-}
-
-impl TokenUsage {
-    #[must_use]
-    pub fn plus(self, other: Self) -> Self {
-        Self {
-            input_tokens: self.input_tokens.saturating_add(other.input_tokens),
-            output_tokens: self.output_tokens.saturating_add(other.output_tokens),
-            total_tokens: self.total_tokens.saturating_add(other.total_tokens),
-            cached_input_tokens: self.cached_input_tokens.saturating_add(other.cached_input_tokens),
         }
     }
 }

@@ -14,6 +14,8 @@ use crate::receipt::Receipt;
 use crate::time::Millis;
 use crate::workspace::{ExecutionBinding, Retained};
 
+pub use crate::receipt::InputTarget;
+
 /// The end of one operation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -160,8 +162,6 @@ impl CommandSpec {
         self.accepts_input.then_some(if self.tty { InputTarget::Tty } else { InputTarget::Stdin })
     }
 }
-
-names! { InputTarget { Stdin "stdin", Tty "tty", ChildFollowup "child_followup" } }
 
 names! {
     /// How a command ended, as far as its supervisor can tell.

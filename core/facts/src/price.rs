@@ -7,7 +7,8 @@ use core::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::model::{ModelRef, TokenUsage};
+use crate::model_ref::ModelRef;
+use crate::usage::TokenUsage;
 
 /// No request takes more, whatever a provider says: what one of them makes of its counters is nobody's bankruptcy.
 const MOST: u64 = 1 << 40;

@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 use crate::call::{FollowUpPriority, SpawnAgent, ToolName, Urgency, UseWorkspace, WaitCall, WorkFilter};
 use crate::content::{ContentId, Text, clip_middle};
 use crate::ids::{AgentId, TaskId, WorkItemId};
-use crate::outcome::InputTarget;
 use crate::time::Millis;
 use crate::work::{PlanStatus, Todo};
 
@@ -389,6 +388,8 @@ impl ToolError {
 fn quoted(text: &str) -> String {
     serde_json::to_string(text).unwrap_or_default()
 }
+
+names! { InputTarget { Stdin "stdin", Tty "tty", ChildFollowup "child_followup" } }
 
 #[cfg(test)]
 mod tests {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::allowance::Allowance;
 use crate::ids::{AgentId, MessageId, RunId, TaskId, TimerId, WorkItemId};
-use crate::message::{MessageKind, Priority};
+use crate::provenance::{MessageKind, Priority};
 use crate::receipt::ToolError;
 use crate::time::{Millis, Wall};
 use crate::workspace::WorkspaceId;

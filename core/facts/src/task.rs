@@ -12,6 +12,8 @@ use crate::outcome::CommandSpec;
 use crate::price::Amount;
 use crate::workspace::WorktreePlan;
 
+pub use crate::workspace::WorkspaceMode;
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Job {
@@ -30,16 +32,6 @@ pub struct ChildSpec {
     /// What it was begun for: to begin the same again is no progress.
     #[schemars(skip)]
     pub purpose: Fingerprint,
-}
-
-names! {
-    /// Where a child works: where its parent does, or in a worktree of its own.
-    #[derive(Default)]
-    WorkspaceMode {
-        #[default]
-        Inherit "inherit",
-        Worktree "worktree",
-    }
 }
 
 impl Job {

@@ -257,6 +257,16 @@ impl Worktree {
     }
 }
 
+names! {
+    /// Where a child works: where its parent does, or in a worktree of its own.
+    #[derive(Default)]
+    WorkspaceMode {
+        #[default]
+        Inherit "inherit",
+        Worktree "worktree",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
