@@ -1,10 +1,10 @@
 //! What an attempt comes to, before and after it is redacted.
 
-use holon_core::model::{
-    AnswerBlock, AttemptFailure, FailureKind, ProposedCall, StopReason, Timing, TokenUsage,
-    TransportDiagnostics,
+use holon_facts::model::{
+    AnswerBlock, AttemptFailure, FailureKind, ProposedCall, StopReason, Timing, TransportDiagnostics,
 };
-use holon_core::{Millis, Wall};
+use holon_facts::usage::TokenUsage;
+use holon_facts::{Millis, Wall};
 use holon_text::Texts;
 use serde_json::Value;
 

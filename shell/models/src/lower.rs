@@ -4,11 +4,11 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use holon_core::Text;
-use holon_core::model::{Block, CallResult, Item, ModelRequest};
-use holon_core::prompt::{Part, PromptBlock};
 use holon_core::tool::Tool;
 use holon_core::tool::schema::{SchemaMode, schema};
+use holon_facts::Text;
+use holon_facts::frame::{Part, PromptBlock};
+use holon_facts::model::{Block, CallResult, Item, ModelRequest};
 use holon_text::{TextError, Texts};
 use serde_json::{Value, json};
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use holon_core::Millis;
+use holon_facts::Millis;
 
 use super::address::without_password;
 

@@ -1,8 +1,8 @@
 //! Parts of a prompt, and of an answer, as one text.
 
-use holon_core::Text;
-use holon_core::model::AnswerBlock;
-use holon_core::prompt::Part;
+use holon_facts::Text;
+use holon_facts::frame::Part;
+use holon_facts::model::AnswerBlock;
 use holon_text::{TextError, Texts};
 
 /// The parts of a text, one after the other.

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use holon_core::Now;
-use holon_core::model::{AttemptFailure, ModelAnswer, ModelRef, ModelRequest, Timing};
+use holon_facts::Now;
+use holon_facts::model::{AttemptFailure, ModelAnswer, ModelRequest, Timing};
+use holon_facts::model_ref::ModelRef;
 use holon_platform::clock;
 use holon_text::Texts;
 use url::Url;

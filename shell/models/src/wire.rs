@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use holon_core::model::{AttemptFailure, ModelAnswer};
+use holon_facts::model::{AttemptFailure, ModelAnswer};
 use serde_json::{Value, json};
 
 use super::exchange::{Lowering, Protocol};

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use holon_core::{Millis, Mono, Now, Wall};
+use holon_facts::{Millis, Mono, Now, Wall};
 use tokio::time::Instant;
 
 /// Both clocks at one moment; the monotonic one starts with the process. It is the one that timers follow, so

@@ -1,8 +1,7 @@
 //! The only place that starts tasks and threads.
 
 use std::future::Future;
-use std::io;
-use std::thread;
+use std::{io, thread};
 
 use tokio::task::JoinHandle;
 

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 
-use holon_core::{Millis, Mono};
+use holon_facts::{Millis, Mono};
 
 use super::protocol::{INPUT_BYTES, Tell};
 

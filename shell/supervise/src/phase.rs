@@ -1,6 +1,6 @@
 //! Where a command stands, and how long each phase may take.
 
-use holon_core::{Millis, Mono};
+use holon_facts::{Millis, Mono};
 
 /// How long output and what was left behind is waited for after the command itself has ended.
 pub(super) const DRAIN: Millis = Millis::seconds(2);

@@ -4,7 +4,8 @@ use std::fmt;
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
 
-use holon_core::tool::{Tool, ToolErrorKind};
+use holon_core::tool::Tool;
+use holon_facts::receipt::ToolErrorKind;
 use holon_platform::process::Identity;
 use holon_text::Secrets;
 use serde::de::DeserializeOwned;

@@ -6,22 +6,22 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use std::sync::Arc;
 
-use holon_core::{Millis, Mono};
+use holon_facts::{Millis, Mono};
 use holon_platform::{clock, process};
 use holon_text::{Redactor, Secrets};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::ioctl_fionbio;
 use rustix::process::Signal;
 
+use super::child;
 use super::control::{Control, Heard, Wish};
 use super::input::{self, Input};
 use super::log::Log;
 use super::phase::{DRAIN, KILLED, Phase, SHORT_GRACE};
 use super::protocol::Item;
-use super::record::{End, ItemEnd, Remains};
+use super::record::{self, End, ItemEnd, Remains};
 use super::stream::Stream;
 use super::tree::Tree;
-use super::{child, record};
 use crate::confine::Policy;
 
 const CHUNK: usize = 64 << 10;

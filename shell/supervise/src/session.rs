@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use holon_core::Millis;
+use holon_facts::Millis;
 use holon_platform::{clock, open_files, process, shield};
 use holon_text::Secrets;
 use rustix::process::{getpid, set_child_subreaper, setsid};

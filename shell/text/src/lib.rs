@@ -11,8 +11,8 @@ pub mod variables;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use holon_core::content::{INLINE_BYTES, clip, estimate_tokens};
-use holon_core::{Content, ContentId, Text};
+use holon_facts::content::{INLINE_BYTES, clip, estimate_tokens};
+use holon_facts::{Content, ContentId, Text};
 use sha2::{Digest, Sha256};
 
 pub use secrets::{LEAST_CHARS, Pieces, Redactor, Secrets};

@@ -1,6 +1,6 @@
 //! Times for people.
 
-use holon_core::Millis;
+use holon_facts::Millis;
 
 /// How long something took: `1.5 s`, `2 min 3 s`, `1 h 2 min`.
 pub fn duration(duration: Millis) -> String {

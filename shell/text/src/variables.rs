@@ -3,8 +3,9 @@
 use holon_platform::Environment;
 use url::Url;
 
-pub use crate::secret_names::is_secret;
 use crate::{LEAST_CHARS, Secrets};
+
+pub use crate::secret_names::is_secret;
 
 /// Credentials of an environment, at most: each of them is looked for in every text.
 const MOST_SECRETS: usize = 1_000;

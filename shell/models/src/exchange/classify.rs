@@ -1,6 +1,6 @@
 //! What kind of failure a status or an error is (contract: providers.md, Retry and fallback).
 
-use holon_core::model::FailureKind;
+use holon_facts::model::FailureKind;
 
 use super::ReportedError;
 

@@ -1,7 +1,7 @@
 //! Where a provider is asked, and what it gets to see: made from its spec for each attempt, since only then
 //! does a wrong value matter.
 
-use holon_core::model::ModelRef;
+use holon_facts::model_ref::ModelRef;
 use http::header::HeaderValue;
 use url::Url;
 

@@ -1,6 +1,6 @@
 //! What of a body is quoted in a failure: one line, bounded, without secrets.
 
-use holon_core::content::clip;
+use holon_facts::content::clip;
 use holon_text::Texts;
 
 use super::ReportedError;

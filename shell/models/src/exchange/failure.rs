@@ -1,6 +1,7 @@
 //! What an answer that is no answer means.
 
-use holon_core::model::{FailureKind, TokenUsage};
+use holon_facts::model::FailureKind;
+use holon_facts::usage::TokenUsage;
 use holon_text::Texts;
 use http::StatusCode;
 use http::header::LOCATION;

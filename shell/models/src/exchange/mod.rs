@@ -20,17 +20,20 @@ mod wait;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use holon_core::model::{FailureKind, ModelRef, ModelRequest, TokenUsage};
+use endpoint::Endpoint;
+use holon_facts::model::{FailureKind, ModelRequest};
+use holon_facts::model_ref::ModelRef;
+use holon_facts::usage::TokenUsage;
 use holon_text::{TextError, Texts};
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use serde_json::Value;
+use sniff::Form;
 
 use super::answer::{Failure, Reply};
 use super::http::{Ask, BODY_BYTES, Received, check, post};
 use super::provider::{Attempt, Attempting, Provider, ProviderError, ProviderSpec, Transport};
-use endpoint::Endpoint;
+
 pub(super) use reported::ReportedError;
-use sniff::Form;
 pub(super) use stream::Shown;
 
 /// A wire protocol over HTTP.

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
-use holon_core::model::{AnswerBlock, FailureKind};
-use holon_core::{Millis, Text};
+use holon_facts::model::{AnswerBlock, FailureKind};
+use holon_facts::{Millis, Text};
 use serde_json::json;
 use tokio::net::TcpListener;
 
@@ -27,7 +27,7 @@ async fn refusals_are_classified() {
     let reset = [("x-ratelimit-reset-tokens", "1767322800")];
     let quota = refused(429, &reset, r#"{"error":{"message":"pay","code":"insufficient_quota"}}"#).await;
     assert_eq!(quota.kind, FailureKind::Quota);
-    assert_eq!(quota.resets_at, Some(holon_core::Wall(1_767_322_800_000_000)));
+    assert_eq!(quota.resets_at, Some(holon_facts::Wall(1_767_322_800_000_000)));
     assert_eq!(refused(429, &reset, "").await.resets_at, None, "only a quota has a moment");
     let auth = refused(401, &[], r#"{"error":{"message":"Incorrect API key"}}"#).await;
     assert_eq!(auth.kind, FailureKind::Auth);

@@ -1,6 +1,6 @@
 //! Numbers of tokens, as servers report them.
 
-use holon_core::model::TokenUsage;
+use holon_facts::usage::TokenUsage;
 use serde_json::Value;
 
 /// The number at `path` of a usage object: negative ones are none, huge ones the largest.

@@ -1,6 +1,6 @@
 //! When a server says that it may be asked again. Nonsense saturates; the core bounds what it follows.
 
-use holon_core::Wall;
+use holon_facts::Wall;
 use holon_platform::clock;
 use http::header::HeaderMap;
 use jiff::Timestamp;

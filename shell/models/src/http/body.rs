@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use holon_core::model::FailureKind;
+use holon_facts::model::FailureKind;
 use http::StatusCode;
 use http::header::HeaderMap;
 use http_body_util::BodyExt;

@@ -2,14 +2,13 @@
 //! its connections.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
+use std::{fs, io};
 
-use holon_core::Millis;
-use holon_core::model::FailureKind;
+use holon_facts::Millis;
+use holon_facts::model::FailureKind;
 use holon_platform::spawn;
 use reqwest::redirect::Policy;
 use reqwest::{Certificate, Client, NoProxy, Proxy, Url};

@@ -1,13 +1,13 @@
 //! Requests and answers that break: what is said about them.
 
-use holon_core::model::{FailureKind, TransportDiagnostics};
+use holon_facts::model::{FailureKind, TransportDiagnostics};
+use holon_text::time::exactly;
 use url::Url;
 
 use super::http_client::{Broken, How};
 use crate::address::shown;
 use crate::answer::Failure;
 use crate::options::ProviderOptions;
-use holon_text::time::exactly;
 
 pub(super) fn not_sent(broken: Broken, url: &Url, options: &ProviderOptions) -> Failure {
     let (kind, stage, what) = match broken.how {

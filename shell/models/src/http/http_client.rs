@@ -6,7 +6,7 @@ use std::future::Future;
 use std::pin::Pin;
 
 use bytes::Bytes;
-use holon_core::model::FailureKind;
+use holon_facts::model::FailureKind;
 use http::{Request, Response};
 use http_body_util::combinators::UnsyncBoxBody;
 

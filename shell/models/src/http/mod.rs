@@ -11,19 +11,19 @@ mod reqwest_client;
 mod tests;
 mod timeouts;
 
-use holon_core::Millis;
+use holon_facts::Millis;
 use http::header::HeaderMap;
 use http::{Method, Request, Uri};
+use timeouts::Timeouts;
 use url::Url;
+
+use super::answer::Failure;
+use crate::options::ProviderOptions;
 
 pub(super) use body::Received;
 pub(super) use client::{Clients, check};
 pub(super) use failure::located;
 pub use http_client::{Answer, Broken, How, HttpClient, Sending};
-
-use super::answer::Failure;
-use crate::options::ProviderOptions;
-use timeouts::Timeouts;
 
 /// Longest answer that is read, in bytes.
 pub(super) const BODY_BYTES: usize = 32 << 20;

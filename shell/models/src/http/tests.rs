@@ -2,8 +2,8 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use holon_core::Millis;
-use holon_core::model::FailureKind;
+use holon_facts::Millis;
+use holon_facts::model::FailureKind;
 use holon_platform::spawn;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::ServerConfig;

@@ -3,16 +3,16 @@
 
 use std::time::Duration;
 
-use holon_core::model::FailureKind;
-use holon_core::{Millis, Now};
+use holon_facts::model::FailureKind;
+use holon_facts::{Millis, Now};
 use holon_platform::clock;
+use holon_text::time::exactly;
 use url::Url;
 
 use super::failure::located;
 use crate::address::shown;
 use crate::answer::Failure;
 use crate::options::ProviderOptions;
-use holon_text::time::exactly;
 
 #[derive(Clone, Copy)]
 pub(super) struct Timeouts {

@@ -1,6 +1,7 @@
 //! Why a model can't be asked at all.
 
-use holon_core::model::{FailureKind, ModelRef};
+use holon_facts::model::FailureKind;
+use holon_facts::model_ref::ModelRef;
 
 use crate::answer::Failure;
 

@@ -6,15 +6,16 @@ mod transport;
 
 use std::pin::Pin;
 
-use holon_core::model::{ModelRef, ModelRequest};
+use holon_facts::model::ModelRequest;
+use holon_facts::model_ref::ModelRef;
 use holon_text::Texts;
+
+use super::answer::{Failure, Reply};
+use super::http::HttpClient;
 
 pub use error::ProviderError;
 pub use spec::{Credential, ProviderSpec};
 pub use transport::Transport;
-
-use super::answer::{Failure, Reply};
-use super::http::HttpClient;
 
 /// Takes the text of an answer on its way, piece by piece, without secrets.
 pub type Show<'a> = &'a (dyn Fn(String) + Send + Sync);

@@ -6,17 +6,17 @@ mod server;
 
 use std::sync::{Arc, Mutex};
 
-use holon_core::model::{AttemptFailure, ModelAnswer, ModelRequest};
+use holon_facts::model::{AttemptFailure, ModelAnswer, ModelRequest};
 use holon_text::{Secrets, Texts};
 use serde_json::Value;
-
-pub use request::request;
-pub use server::{Send, Server, answer, events, read_request};
 
 use super::Providers;
 use super::built_in::built_in;
 use super::options::ProviderOptions;
 use super::provider::{Credential, ProviderSpec};
+
+pub use request::request;
+pub use server::{Send, Server, answer, events, read_request};
 
 pub const KEY: &str = "sk-canary-123456";
 

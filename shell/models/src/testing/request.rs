@@ -1,9 +1,11 @@
 use std::sync::Arc;
 
-use holon_core::model::{Block, CallResult, Item, ModelRef, ModelRequest};
-use holon_core::prompt::{Part, PromptBlock, PromptCache, PromptFrame, Stability};
-use holon_core::tool::{Receipt, Tool, ToolError, ToolErrorKind, ToolFacts};
-use holon_core::{AgentId, Millis, Text};
+use holon_core::tool::Tool;
+use holon_facts::frame::{Part, PromptBlock, PromptCache, PromptFrame, Stability};
+use holon_facts::model::{Block, CallResult, Item, ModelRequest};
+use holon_facts::model_ref::ModelRef;
+use holon_facts::receipt::{Receipt, ToolError, ToolErrorKind, ToolFacts};
+use holon_facts::{AgentId, Millis, Text};
 use holon_text::Texts;
 
 /// A request with everything in it that a transport has to care about.

@@ -1,9 +1,8 @@
 //! A folder whose files can't be read. Landlock knows what is allowed alone: everything that lies beside the folder, or
 //! beside one that it lies in, is. What comes to lie there later can't be read either by whoever was confined before.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use serde::{Deserialize, Serialize};
 

@@ -13,9 +13,8 @@ mod profile;
 mod report;
 mod writes;
 
-use std::io;
 use std::path::PathBuf;
-use std::thread;
+use std::{io, thread};
 
 use serde::{Deserialize, Serialize};
 

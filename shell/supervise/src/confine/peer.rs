@@ -7,9 +7,9 @@ mod standing;
 use std::fs;
 use std::sync::OnceLock;
 
-pub use standing::{Asked, Care, Standing, of_tcp};
-
 use super::calls_can_be_refused;
+
+pub use standing::{Asked, Care, Standing, of_tcp};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Marks {

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use holon_core::agent::workspace::{ExecutionBinding, ProjectionKind};
-use holon_core::execution::ExecutionPolicy;
+use holon_facts::execution::ExecutionPolicy;
+use holon_facts::workspace::{ExecutionBinding, ProjectionKind};
 
 use super::{Hidden, Network, Policy, Report, hidden};
 

@@ -3,8 +3,7 @@
 use std::sync::OnceLock;
 use std::thread;
 
-use holon_core::execution::{Enforcement, ExecutionPolicy};
-
+use holon_facts::execution::{Enforcement, ExecutionPolicy};
 use rustix::process::geteuid;
 
 use super::{Network, Policy, calls_can_be_refused, network, peer, writes};

@@ -9,9 +9,9 @@ use std::ops::Range;
 
 use scan::{Look, Piece, State, show, text};
 
-pub use scan::{Pieces, Redactor};
-
 use crate::trigger_signature as signature;
+
+pub use scan::{Pieces, Redactor};
 
 /// Shorter values are no secrets: they would redact ordinary words.
 pub const LEAST_CHARS: usize = 8;
@@ -267,7 +267,7 @@ mod tests {
     #[test]
     fn secrets_never_pass() {
         let taken = texts().take("the key is sk-canary-123456!");
-        assert_eq!(taken, holon_core::Text::Inline("the key is [redacted:OPENAI_API_KEY]!".into()));
+        assert_eq!(taken, holon_facts::Text::Inline("the key is [redacted:OPENAI_API_KEY]!".into()));
         let awkward = "two\nlines with \"quotes\"";
         let secrets = Secrets::new([("DEPLOY_SECRET".into(), awkward.into())]);
         let printed = awkward.replace('\n', "\r\n");

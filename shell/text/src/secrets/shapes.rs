@@ -347,7 +347,7 @@ impl Pem {
 mod tests {
     use std::sync::Arc;
 
-    use holon_core::Millis;
+    use holon_facts::Millis;
     use proptest::prelude::*;
 
     use super::super::{Redactor, Secrets};

@@ -1,6 +1,7 @@
 //! From the wire to the runtime's answer. Blocks that the runtime has no use for are skipped.
 
-use holon_core::model::{AnswerBlock, StopReason, TokenUsage};
+use holon_facts::model::{AnswerBlock, StopReason};
+use holon_facts::usage::TokenUsage;
 use holon_text::Texts;
 use serde_json::Value;
 

@@ -1,8 +1,8 @@
 //! From the runtime's request to the wire.
 
-use holon_core::model::{Block, Item};
-use holon_core::prompt::Stability;
 use holon_core::tool::Tool;
+use holon_facts::frame::Stability;
+use holon_facts::model::{Block, Item};
 use holon_text::TextError;
 use serde_json::{Value, json};
 

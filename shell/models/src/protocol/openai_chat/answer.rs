@@ -1,7 +1,8 @@
 //! From the wire to the runtime's answer. Lenient about what servers leave out, strict about types that
 //! would change the meaning.
 
-use holon_core::model::{AnswerBlock, StopReason, TokenUsage};
+use holon_facts::model::{AnswerBlock, StopReason};
+use holon_facts::usage::TokenUsage;
 use holon_text::Texts;
 use serde_json::Value;
 

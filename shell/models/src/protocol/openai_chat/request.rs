@@ -1,7 +1,7 @@
 //! From the runtime's request to the wire.
 
-use holon_core::model::{Block, Item};
 use holon_core::tool::Tool;
+use holon_facts::model::{Block, Item};
 use holon_text::{TextError, Texts};
 use serde_json::{Value, json};
 

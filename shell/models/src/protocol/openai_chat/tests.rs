@@ -1,10 +1,11 @@
-use holon_core::Text;
-use holon_core::model::{AnswerBlock, ModelAnswer, StopReason};
+use holon_facts::Text;
+use holon_facts::model::{AnswerBlock, ModelAnswer, StopReason};
 use serde_json::{Value, json};
 
+use crate::exchange::Lowering;
+use crate::lower;
 use crate::options::ProviderOptions;
-use crate::testing::{Asking, Send, Server, answer, choice, events, local, refused, spec, texts};
-use crate::{exchange::Lowering, lower, testing};
+use crate::testing::{self, Asking, Send, Server, answer, choice, events, local, refused, spec, texts};
 
 async fn whole(body: Value) -> ModelAnswer {
     local(answer(200, &[], body.to_string().as_bytes())).await.answer().await
@@ -59,9 +60,9 @@ fn what_only_some_servers_know_is_sent_to_them_only() {
     assert!(lower::Calls::of(&testing::request(&texts, "a/b", 1)).name(&orphan()) == "unknown");
 }
 
-fn orphan() -> holon_core::model::CallResult {
-    let receipt = holon_core::tool::Receipt::success(Text::short(""), Default::default());
-    holon_core::model::CallResult { call_id: "nobody".into(), receipt: std::sync::Arc::new(receipt) }
+fn orphan() -> holon_facts::model::CallResult {
+    let receipt = holon_facts::receipt::Receipt::success(Text::short(""), Default::default());
+    holon_facts::model::CallResult { call_id: "nobody".into(), receipt: std::sync::Arc::new(receipt) }
 }
 
 #[tokio::test]
@@ -123,7 +124,7 @@ async fn unusable_answers_are_invalid() {
         (r#"{"choices":[{"message":{"tool_calls":[{"function":{}}]}}]}"#, "no name"),
     ] {
         let failure = refused(200, &[], body).await;
-        assert_eq!(failure.kind, holon_core::model::FailureKind::InvalidResponse, "{body}");
+        assert_eq!(failure.kind, holon_facts::model::FailureKind::InvalidResponse, "{body}");
         assert!(failure.message.preview().contains(expected), "{body}: {}", failure.message.preview());
     }
 }

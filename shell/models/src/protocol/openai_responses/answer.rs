@@ -1,7 +1,8 @@
 //! From the wire to the runtime's answer. Items that the runtime has no use for, reasoning among them, are
 //! skipped; so are kinds of items that are not known yet.
 
-use holon_core::model::{AnswerBlock, StopReason, TokenUsage};
+use holon_facts::model::{AnswerBlock, StopReason};
+use holon_facts::usage::TokenUsage;
 use holon_text::Texts;
 use serde_json::Value;
 

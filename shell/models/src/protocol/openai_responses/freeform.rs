@@ -1,8 +1,8 @@
 //! `ApplyPatch` as a freeform tool: the model writes the diff itself instead of quoting it in JSON. On this
 //! side of the wire its arguments are JSON all the same, so that no other part knows the difference.
 
-use holon_core::Text;
 use holon_core::tool::{ApplyPatch, Tool};
+use holon_facts::Text;
 use holon_text::{TextError, Texts};
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! From the runtime's request to the wire.
 
-use holon_core::model::{Block, CallResult, Item};
 use holon_core::tool::Tool;
+use holon_facts::model::{Block, CallResult, Item};
 use holon_text::{TextError, hash};
 use serde_json::{Value, json};
 

@@ -33,14 +33,16 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use holon_core::content::clip;
-use holon_core::model::{AnswerBlock, FailureKind, Item, ModelRef, ModelRequest, StopReason, TokenUsage};
-use holon_core::prompt::Part;
+use holon_facts::content::clip;
+use holon_facts::frame::Part;
+use holon_facts::model::{AnswerBlock, FailureKind, Item, ModelRequest, StopReason};
+use holon_facts::model_ref::ModelRef;
+use holon_facts::usage::TokenUsage;
 use holon_text::Texts;
+use scenario::{Expect, Fail, Round, Scenario, ScenarioError};
 
 use crate::answer::{Failure, Reply, proposed};
 use crate::provider::{Attempt, Attempting, Provider, ProviderError, ProviderSpec, Transport};
-use scenario::{Expect, Fail, Round, Scenario, ScenarioError};
 
 /// Consumed failures that are remembered.
 const REMEMBERED: usize = 4_096;

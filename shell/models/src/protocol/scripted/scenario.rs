@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::Read;
 
-use holon_core::model::{FailureKind, StopReason};
+use holon_facts::model::{FailureKind, StopReason};
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -1,9 +1,10 @@
 use std::sync::Arc;
 
-use holon_core::model::{Block, CallResult, ModelRef};
-use holon_core::prompt::{PromptCache, PromptFrame};
-use holon_core::tool::{Receipt, ToolFacts};
-use holon_core::{AgentId, Millis, Text};
+use holon_facts::frame::{PromptCache, PromptFrame};
+use holon_facts::model::{Block, CallResult};
+use holon_facts::model_ref::ModelRef;
+use holon_facts::receipt::{Receipt, ToolFacts};
+use holon_facts::{AgentId, Millis, Text};
 use holon_text::Secrets;
 
 use super::*;
