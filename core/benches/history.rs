@@ -5,20 +5,24 @@
 
 use std::hint::black_box;
 
-use holon_core::agent::external_trigger::{Delivery, DeliveryMode};
-use holon_core::agent::identity::{AgentKind, AgentSpec};
-use holon_core::agent::wake::Hint;
-use holon_core::agent::work::PlanStatus;
+use holon_core::Input;
 use holon_core::agent::work::operator::NewWorkItem;
-use holon_core::agent::workspace::ExecutionBinding;
-use holon_core::execution::ExecutionSnapshot;
 use holon_core::host::Host;
-use holon_core::ids::WorkItemId;
-use holon_core::message::{AdmissionContext, Ingress, Surface};
-use holon_core::model::{AnswerBlock, ModelAnswer, ModelRef, ProposedCall, StopReason, Timing, TokenUsage};
-use holon_core::outcome::{LoadedContext, ToolOutcome};
-use holon_core::tool::{Receipt, ToolFacts};
-use holon_core::{AgentId, Config, Input, Millis, Mono, Now, Outcome, ReplyId, Seed, Text, Wall};
+use holon_facts::execution::ExecutionSnapshot;
+use holon_facts::hint::Hint;
+use holon_facts::identity::{AgentKind, AgentSpec};
+use holon_facts::ids::WorkItemId;
+use holon_facts::message::Ingress;
+use holon_facts::model::{AnswerBlock, ModelAnswer, ProposedCall, StopReason, Timing};
+use holon_facts::model_ref::ModelRef;
+use holon_facts::outcome::{LoadedContext, ToolOutcome};
+use holon_facts::provenance::{AdmissionContext, Surface};
+use holon_facts::receipt::{Receipt, ToolFacts};
+use holon_facts::trigger::{Delivery, DeliveryMode};
+use holon_facts::usage::TokenUsage;
+use holon_facts::work::PlanStatus;
+use holon_facts::workspace::ExecutionBinding;
+use holon_facts::{AgentId, Config, Millis, Mono, Now, Outcome, ReplyId, Seed, Text, Wall};
 
 /// Turns that are measured.
 const TURNS: u64 = 100;

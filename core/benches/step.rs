@@ -1,11 +1,13 @@
 //! What one step costs: `cargo bench -p holon-core`.
 
 use divan::{Bencher, black_box};
-use holon_core::agent::identity::{AgentKind, AgentSpec};
-use holon_core::agent::workspace::ExecutionBinding;
-use holon_core::message::{AdmissionContext, Ingress, Surface};
-use holon_core::model::ModelRef;
-use holon_core::{AgentId, Config, Host, Input, Mono, Now, ReplyId, Seed, Text, Wall};
+use holon_core::{Host, Input};
+use holon_facts::identity::{AgentKind, AgentSpec};
+use holon_facts::message::Ingress;
+use holon_facts::model_ref::ModelRef;
+use holon_facts::provenance::{AdmissionContext, Surface};
+use holon_facts::workspace::ExecutionBinding;
+use holon_facts::{AgentId, Config, Mono, Now, ReplyId, Seed, Text, Wall};
 
 fn main() {
     divan::main();

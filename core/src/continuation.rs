@@ -3,10 +3,10 @@
 
 use alloc::vec::Vec;
 
-use crate::agent::wait::WaitKind;
-use crate::closure::{ClosureOutcome, WaitingReason};
-use crate::ids::WaitId;
-use crate::message::{MessageKind, TriggerKind};
+use holon_facts::closure::{ClosureOutcome, WaitingReason};
+use holon_facts::ids::WaitId;
+use holon_facts::provenance::{MessageKind, TriggerKind};
+use holon_facts::wait::WaitKind;
 
 pub use holon_facts::continuation::{ContinuationClass, ContinuationEvidence, ContinuationResolution, Spent};
 

@@ -3,26 +3,29 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use holon_facts::content::Text;
+use holon_facts::hint::WakeDisposition;
+use holon_facts::ids::{AgentId, MessageId, OpId, ReplyId, RunId, TaskId, WorkItemId};
+use holon_facts::lifecycle::ControlOutcome;
+use holon_facts::model::ModelRequest;
+use holon_facts::outcome::SupervisorIdentity;
+use holon_facts::receipt::InputReceipt;
+use holon_facts::reject::Reject;
+use holon_facts::time::Millis;
+use holon_facts::work::{NoReport, PlanSeen};
+use holon_facts::workspace::{ExecutionBinding, WorktreePlan};
 use serde::{Deserialize, Serialize};
 
 use crate::agent::external_trigger::ExternalTrigger;
 use crate::agent::model::ModelState;
 use crate::agent::task::Task;
-pub use crate::agent::task::tools::Retrieval;
 use crate::agent::timer::Timer;
-use crate::agent::wake::WakeDisposition;
-use crate::agent::work::plan::PlanSeen;
-use crate::agent::work::{NoReport, WorkItem};
-use crate::agent::workspace::{ExecutionBinding, WorkspaceState, WorktreePlan};
-use crate::content::Text;
-use crate::ids::{AgentId, MessageId, OpId, ReplyId, RunId, TaskId, WorkItemId};
-use crate::lifecycle::ControlOutcome;
-use crate::model::ModelRequest;
-use crate::outcome::SupervisorIdentity;
-use crate::reject::Reject;
-use crate::time::Millis;
-use crate::tool::{InputReceipt, Tool};
+use crate::agent::work::WorkItem;
+use crate::agent::workspace::WorkspaceState;
+use crate::tool::Tool;
 use crate::view::{ActiveChild, AgentSummary, ChildObservability};
+
+pub use crate::agent::task::tools::Retrieval;
 
 /// Something to be done in the world, after the records of its step are durable.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -30,7 +33,7 @@ use crate::view::{ActiveChild, AgentSummary, ChildObservability};
 pub enum Effect {
     /// Answer the caller. No outcome: a caller who is gone is gone.
     Reply { reply: ReplyId, answer: Answer },
-    /// Read instruction files and the environment; ends in [`crate::Outcome::Context`].
+    /// Read instruction files and the environment; ends in [`holon_facts::Outcome::Context`].
     LoadContext { agent: AgentId, op: OpId, execution: ExecutionBinding },
     /// Make one attempt at a round; ends in `Answer` or `AttemptFailed`.
     CallModel { agent: AgentId, op: OpId, request: ModelRequest },
@@ -64,10 +67,10 @@ pub enum Effect {
     /// Bring a child into memory, which has to be told something; its parent's operation ends in `Failed` when that
     /// can't be done, and goes on otherwise.
     LoadChild { agent: AgentId, op: OpId, child: AgentId },
-    /// Look for the folder that an agent wants to work in; ends in [`crate::Outcome::Workspace`], or in `Tool` with the
+    /// Look for the folder that an agent wants to work in; ends in [`holon_facts::Outcome::Workspace`], or in `Tool` with the
     /// error that refuses the call.
     FindWorkspace { agent: AgentId, op: OpId, wanted: WantedWorkspace },
-    /// Remove a worktree that nobody needs, if nothing in it is new; ends in [`crate::Outcome::Worktree`].
+    /// Remove a worktree that nobody needs, if nothing in it is new; ends in [`holon_facts::Outcome::Worktree`].
     RemoveWorktree { agent: AgentId, op: OpId, worktree: UnwantedWorktree },
     /// Look at the plan of a work item; ends in [`crate::Input::PlanProbed`] where that is another than is known, and else in
     /// nothing. Whoever is not told looks again after the next turn.

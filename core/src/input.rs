@@ -1,18 +1,18 @@
 //! Everything that can happen to the host, as data. A row of the flight recorder holds one of these.
 
+use holon_facts::content::{ContentId, Text};
+use holon_facts::hint::Hint;
+use holon_facts::identity::AgentSpec;
+use holon_facts::ids::{AgentId, OpId, ReplyId, RunId, TaskId, TimerId, WorkItemId};
+use holon_facts::message::Ingress;
+use holon_facts::model_ref::ModelRef;
+use holon_facts::outcome::Outcome;
+use holon_facts::timer::TimerSpec;
+use holon_facts::trigger::{Delivery, TriggerChange};
 use serde::{Deserialize, Serialize};
 
-use crate::agent::external_trigger::{Delivery, TriggerChange};
-use crate::agent::identity::AgentSpec;
-use crate::agent::timer::TimerSpec;
-use crate::agent::wake::Hint;
 use crate::agent::work::operator::NewWorkItem;
 use crate::agent::workspace::WorkspaceChange;
-use crate::content::{ContentId, Text};
-use crate::ids::{AgentId, OpId, ReplyId, RunId, TaskId, TimerId, WorkItemId};
-use crate::message::Ingress;
-use crate::model::ModelRef;
-use crate::outcome::Outcome;
 
 /// One input of [`crate::Host::step`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,9 +2,10 @@
 
 use alloc::vec::Vec;
 
-use crate::content::Content;
+use holon_facts::content::Content;
+use holon_facts::ids::StepSeq;
+
 use crate::effect::Effect;
-use crate::ids::StepSeq;
 
 pub use holon_facts::record::Record;
 

@@ -1,9 +1,9 @@
 //! What follows a failed attempt: a pure table over the kind of failure (contract: providers.md, Retry and
 //! fallback).
 
-use crate::config::RetryPolicy;
-use crate::model::{AttemptFailure, FailureKind};
-use crate::time::Millis;
+use holon_facts::config::RetryPolicy;
+use holon_facts::model::{AttemptFailure, FailureKind};
+use holon_facts::time::Millis;
 
 /// What happens next in the round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,8 +75,8 @@ pub fn pause(
 
 /// A number that is the same for the same seed and the same attempt.
 pub fn jitter(seed: u64, agent: &str, op: u64, attempt: u32) -> u64 {
-    let name = crate::hash::fnv(agent.as_bytes());
-    crate::hash::mix(seed ^ name ^ op.rotate_left(17) ^ u64::from(attempt).rotate_left(47))
+    let name = holon_facts::hash::fnv(agent.as_bytes());
+    holon_facts::hash::mix(seed ^ name ^ op.rotate_left(17) ^ u64::from(attempt).rotate_left(47))
 }
 
 #[cfg(test)]
@@ -84,8 +84,8 @@ mod tests {
     use super::*;
     use alloc::vec::Vec;
 
-    use crate::content::Text;
-    use crate::model::Timing;
+    use holon_facts::content::Text;
+    use holon_facts::model::Timing;
 
     fn failure(kind: FailureKind, retry_after_ms: Option<u64>) -> AttemptFailure {
         AttemptFailure {

@@ -7,28 +7,32 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use holon_facts::config::Config;
+use holon_facts::content::Text;
+use holon_facts::decision::{DeadlineReason, DecisionKind};
+use holon_facts::event::operation::OpKind;
+use holon_facts::event::{BriefFact, Event};
+use holon_facts::identity::{AgentKind, AgentSpec};
+use holon_facts::ids::{AgentId, MessageId, OpId, ReplyId, WorkItemId};
+use holon_facts::message::{Ingress, Origin};
+use holon_facts::model::{FailureKind, ModelRequest};
+use holon_facts::model_ref::ModelRef;
+use holon_facts::outcome::Outcome;
+use holon_facts::provenance::{AdmissionContext, MessageKind, Priority, Surface};
+use holon_facts::record::Record;
+use holon_facts::time::{Millis, Mono, Now, Wall};
+use holon_facts::work::PlanSeen;
+use holon_facts::workspace::ExecutionBinding;
 use holon_law::Laws;
 
 use crate::agent::Agent;
 use crate::agent::budget::Account;
-use crate::agent::identity::{AgentKind, AgentSpec};
-use crate::agent::work::plan::PlanSeen;
-use crate::agent::workspace::ExecutionBinding;
-use crate::config::Config;
-use crate::content::Text;
 use crate::effect::{AgentView, Answer, Effect, InputSource, TaskWork, WorkView};
-use crate::event::operation::OpKind;
-use crate::event::{BriefFact, Event};
-use crate::host::{Accounts, DeadlineReason, Found, FoundCommand, Host, RecoveryReport};
-use crate::ids::{AgentId, MessageId, OpId, ReplyId, Seed, WorkItemId};
+use crate::host::{Accounts, Found, FoundCommand, Host, RecoveryReport};
+use crate::ids::Seed;
 use crate::input::{ControlRequest, Input};
-use crate::message::{AdmissionContext, Ingress, MessageKind, Origin, Priority, Surface};
-use crate::model::{FailureKind, ModelRef, ModelRequest};
-use crate::outcome::Outcome;
 use crate::prompt::reworded::reworded;
-use crate::record::{Durable, Record, Step};
-use crate::scheduler::DecisionKind;
-use crate::time::{Millis, Mono, Now, Wall};
+use crate::record::{Durable, Step};
 
 pub(crate) use outcomes::*;
 

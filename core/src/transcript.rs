@@ -4,17 +4,17 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use holon_facts::content::Text;
+use holon_facts::event::turn::{FailureArtifact, TurnFact};
+use holon_facts::event::{Event, InboxFact};
+use holon_facts::ids::{EventSeq, MessageId, RoundIndex, RunId};
+use holon_facts::message::Message;
+use holon_facts::model::{AttemptRecord, Block, StopReason};
+use holon_facts::receipt::{Receipt, ToolError};
+use holon_facts::record::Record;
+use holon_facts::time::Wall;
+use holon_facts::usage::TokenUsage;
 use serde::Serialize;
-
-use crate::content::Text;
-use crate::event::turn::{FailureArtifact, TurnFact};
-use crate::event::{Event, InboxFact};
-use crate::ids::{EventSeq, MessageId, RoundIndex, RunId};
-use crate::message::Message;
-use crate::model::{AttemptRecord, Block, StopReason, TokenUsage};
-use crate::record::Record;
-use crate::time::Wall;
-use crate::tool::{Receipt, ToolError};
 
 /// One entry, at the position of the record that it comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -178,7 +178,7 @@ mod tests {
         world.complete("main", context());
         world.complete("main", calls(&[("a", "ExecCommand", r#"{"cmd":"ls"}"#), ("b", "Nothing", "{}")]));
         world.complete("main", tool_says("a file"));
-        world.complete("main", fails(crate::model::FailureKind::ContextLength));
+        world.complete("main", fails(holon_facts::model::FailureKind::ContextLength));
         let mut transcript = Transcript::default();
         let kinds: Vec<_> = world
             .log

@@ -10,17 +10,34 @@ mod waits;
 
 use alloc::vec::Vec;
 
+use holon_facts::budget::BudgetKind;
 use holon_facts::call::ToolName;
+use holon_facts::closure::ClosureDecision;
+use holon_facts::config::Config;
+use holon_facts::decision::{DeadlineReason, SchedulerDecision};
+use holon_facts::fence::Fence;
+use holon_facts::frame::{Part, PromptFrame};
+use holon_facts::identity::AgentSpec;
+use holon_facts::ids::{AgentId, EventSeq, MessageId, WorkItemId};
+use holon_facts::lifecycle::{Boundary, Status};
+use holon_facts::message::{Idempotency, Ingress, Message};
+use holon_facts::model_ref::ModelRef;
 use holon_facts::names;
+use holon_facts::outcome::LoadedContext;
+use holon_facts::price::Amount;
+use holon_facts::provenance::{MessageKind, Priority};
+use holon_facts::reject::Reject;
+use holon_facts::time::Wall;
+use holon_facts::usage::TokenUsage;
+use holon_facts::wait::WaitKind;
+use holon_facts::work::WorkState;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::Agent;
-use crate::agent::budget::BudgetKind;
 use crate::agent::external_trigger::ExternalTrigger;
 use crate::agent::history::{LastTurn, LoadedInstructions};
 use crate::agent::hold::Hold;
-use crate::agent::identity::AgentSpec;
 use crate::agent::inbox::Seen;
 use crate::agent::model::ModelState;
 use crate::agent::outside::Outside;
@@ -28,25 +45,13 @@ use crate::agent::sleep::Sleep;
 use crate::agent::turn::recap::Window;
 use crate::agent::turn::told::Told;
 use crate::agent::unattended::Unattended;
-use crate::agent::wait::{Wait, WaitKind};
+use crate::agent::wait::Wait;
 use crate::agent::wake::Pending;
-use crate::agent::work::WorkState;
 use crate::agent::work::outline::WorkOutline;
 use crate::agent::workspace::WorkspaceState;
-use crate::closure::ClosureDecision;
-use crate::config::Config;
-use crate::fence::Fence;
-use crate::host::{DeadlineReason, Host, Stats};
-use crate::ids::{AgentId, EventSeq, MessageId, WorkItemId};
-use crate::lifecycle::{Boundary, Status};
-use crate::message::{Idempotency, Ingress, Message, MessageKind, Priority};
-use crate::model::{ModelRef, TokenUsage};
-use crate::outcome::LoadedContext;
-use crate::price::Amount;
-use crate::prompt::{self, Part, PromptFrame, incoming, sections};
-use crate::reject::Reject;
-use crate::scheduler::{SchedulerDecision, decide_next_action, project};
-use crate::time::Wall;
+use crate::host::{Host, Stats};
+use crate::prompt::{self, incoming, sections};
+use crate::scheduler::{decide_next_action, project};
 
 pub(crate) use children::observe;
 pub use children::{ActiveChild, ChildObservability, ChildPhase};
@@ -473,7 +478,7 @@ fn queue(agent: &Agent) -> QueueSummary {
 }
 
 fn wake_sources(agent: &Agent, decision: &SchedulerDecision, deadline: bool) -> Vec<WakeSource> {
-    use crate::scheduler::DecisionReason as Reason;
+    use holon_facts::decision::DecisionReason as Reason;
     let mut sources = match decision.reason {
         Reason::Stopped if agent.childhood.retired.is_some() => Vec::new(),
         Reason::Stopped => alloc::vec![WakeSource::Start],
@@ -529,7 +534,7 @@ mod tests {
     #[test]
     fn a_key_is_known_with_its_payload_alone() {
         let mut world = World::with_agent("main");
-        let key = |payload| Idempotency { key: "k".into(), payload: crate::ContentId([payload; 32]) };
+        let key = |payload| Idempotency { key: "k".into(), payload: holon_facts::ContentId([payload; 32]) };
         let known = |world: &World, payload| world.host.view().admitted(&agent("main"), &key(payload));
         assert_eq!(known(&world, 1), None);
         let sent = Ingress { idempotency: Some(key(1)), ..crate::testing::prompt("once") };
@@ -551,7 +556,9 @@ mod tests {
         world.admit("main", crate::testing::prompt("before"));
         world.complete("main", crate::testing::context());
         world.complete("main", crate::testing::says("done"));
-        let crate::Outcome::Context { context } = crate::testing::context() else { panic!("a context") };
+        let holon_facts::Outcome::Context { context } = crate::testing::context() else {
+            panic!("a context")
+        };
         let (prompt, before) = (crate::testing::prompt("now"), world.host.view().agent(&main).cloned());
         let preview = world.host.view().preview(&main, &context, prompt.clone()).unwrap();
         assert_eq!(world.host.view().agent(&main).cloned(), before);

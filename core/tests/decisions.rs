@@ -3,7 +3,8 @@
 
 use std::path::Path;
 
-use holon_core::scheduler::{SchedulerDecision, SchedulerProjection, decide_next_action};
+use holon_core::scheduler::{SchedulerProjection, decide_next_action};
+use holon_facts::decision::SchedulerDecision;
 use serde::{Deserialize, Serialize};
 
 #[derive(Deserialize)]

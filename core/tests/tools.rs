@@ -4,8 +4,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use holon_core::tool::Tool;
 use holon_core::tool::schema::{SchemaMode, schema};
-use holon_core::tool::{Tool, ToolErrorKind};
+use holon_facts::receipt::ToolErrorKind;
 
 #[test]
 fn schemas_are_those_of_the_fixtures() {

@@ -1,15 +1,17 @@
 //! Admission: refuse first, then normalise once, then record (contract: agent.md, Messages and Queue).
 
+use holon_facts::config::WhileStopped;
+use holon_facts::event::inbox::{MessageAdmitted, MessageDuplicate};
+use holon_facts::ids::{MessageId, ReplyId};
+use holon_facts::lifecycle::Status;
+use holon_facts::message::{Ingress, Message};
+use holon_facts::provenance::AdmissionContext;
+use holon_facts::reject::Reject;
+
 use crate::agent::inbox::Seen;
 use crate::agent::outside;
-use crate::config::WhileStopped;
 use crate::effect::Answer;
-use crate::event::inbox::{MessageAdmitted, MessageDuplicate};
 use crate::host::tx::Tx;
-use crate::ids::{MessageId, ReplyId};
-use crate::lifecycle::Status;
-use crate::message::{AdmissionContext, Ingress, Message};
-use crate::reject::Reject;
 
 /// Admits or refuses, and answers the caller.
 pub(crate) fn admit(tx: &mut Tx<'_>, ingress: Ingress, reply: ReplyId) {

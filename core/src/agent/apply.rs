@@ -2,34 +2,34 @@
 
 use alloc::vec::Vec;
 
+use holon_facts::event::inbox::MessageRequeued;
+use holon_facts::event::operation::{OperationFact, OperationOpened};
+use holon_facts::event::scheduling::{HoldEnd, SleepElapsed};
+use holon_facts::event::task::TaskResultQueued;
+use holon_facts::event::turn::TurnTerminal;
+use holon_facts::event::work::WorkAuthor;
+use holon_facts::event::{
+    BriefFact, Event, InboxFact, LifecycleFact, OutboxFact, SchedulingFact, TaskFact, TimerFact, TurnFact,
+    WorkFact, WorkspaceFact,
+};
+use holon_facts::ids::{MessageId, TaskId};
+use holon_facts::lifecycle::{ControlAction, Status};
+use holon_facts::price::Amount;
+use holon_facts::record::Record;
+use holon_facts::time::Wall;
+
 use super::history::Heard;
 use super::hold::Hold;
 use super::inbox::Left;
 use super::novelty::Fingerprint;
 use super::outbox::Letter;
-use super::outside;
 use super::sleep::Sleep;
 use super::task::{Task, TaskStatus};
 use super::turn::Run;
 use super::turn::told::Told;
 use super::unattended::Exhausted;
 use super::work::outline::WorkOutline;
-use super::{Agent, OpenOp};
-use crate::event::inbox::MessageRequeued;
-use crate::event::operation::{OperationFact, OperationOpened};
-use crate::event::scheduling::{HoldEnd, SleepElapsed};
-use crate::event::task::TaskResultQueued;
-use crate::event::turn::TurnTerminal;
-use crate::event::work::WorkAuthor;
-use crate::event::{
-    BriefFact, Event, InboxFact, LifecycleFact, OutboxFact, SchedulingFact, TaskFact, TimerFact, TurnFact,
-    WorkFact, WorkspaceFact,
-};
-use crate::ids::{MessageId, TaskId};
-use crate::lifecycle::{ControlAction, Status};
-use crate::price::Amount;
-use crate::record::Record;
-use crate::time::Wall;
+use super::{Agent, OpenOp, outside};
 
 impl Agent {
     /// The only writer of durable state: the live path and a restart both come through here.

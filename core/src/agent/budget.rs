@@ -5,16 +5,18 @@
 use alloc::format;
 use alloc::string::String;
 
+use holon_facts::event::scheduling::{HoldCause, HoldEnd, HoldEnded};
+use holon_facts::event::turn::{BudgetExhausted, BudgetReserved, BudgetSettled};
+use holon_facts::ids::{OpId, RunId};
+use holon_facts::model::{FailureKind, ModelAnswer};
+use holon_facts::model_ref::ModelRef;
+use holon_facts::price::{self, Amount};
+use holon_facts::time::{Millis, Wall};
+use holon_facts::usage::TokenUsage;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::turn::Run;
-use crate::event::scheduling::{HoldCause, HoldEnd, HoldEnded};
-use crate::event::turn::{BudgetExhausted, BudgetReserved, BudgetSettled};
 use crate::host::tx::{Alarm, Tx};
-use crate::ids::{OpId, RunId};
-use crate::model::{FailureKind, ModelAnswer, ModelRef, TokenUsage};
-use crate::price::{self, Amount};
-use crate::time::{Millis, Wall};
 
 pub use holon_facts::budget::{Budget, BudgetKind, Period, Scope};
 
@@ -188,7 +190,7 @@ pub(crate) fn reserve(tx: &mut Tx<'_>, run_id: RunId, op: OpId, (amount, sent): 
 /// A model has answered. Where its provider does not say what that took, what was said on both sides is counted.
 pub(crate) fn answered(tx: &mut Tx<'_>, op: OpId, answer: &ModelAnswer) {
     let estimated = || {
-        let said = answer.blocks.iter().map(crate::model::AnswerBlock::est_tokens).sum();
+        let said = answer.blocks.iter().map(holon_facts::model::AnswerBlock::est_tokens).sum();
         let sent = tx.agent().account.reserved.map_or(0, |reservation| reservation.sent.tokens);
         TokenUsage { input_tokens: sent, output_tokens: said, total_tokens: 0, cached_input_tokens: 0 }
     };

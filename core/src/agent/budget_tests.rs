@@ -3,18 +3,21 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::agent::budget::BudgetKind;
-use crate::config::{Bounds, Budgets, Config};
-use crate::event::scheduling::{HoldCause, HoldEnd};
-use crate::event::{Event, SchedulingFact, TurnFact};
+use holon_facts::budget::{Bounds, BudgetKind, Budgets};
+use holon_facts::config::Config;
+use holon_facts::decision::DecisionKind;
+use holon_facts::event::scheduling::{HoldCause, HoldEnd};
+use holon_facts::event::{Event, SchedulingFact, TurnFact};
+use holon_facts::model::FailureKind;
+use holon_facts::model_ref::ModelRef;
+use holon_facts::outcome::Outcome;
+use holon_facts::price::{Amount, Cost, ModelPrice, Price, Prices};
+use holon_facts::terminal::{TurnKind, TurnReason};
+use holon_facts::time::Millis;
+use holon_facts::usage::TokenUsage;
+
 use crate::input::ControlRequest;
-use crate::model::{FailureKind, ModelRef, TokenUsage};
-use crate::outcome::Outcome;
-use crate::price::{Amount, Cost, ModelPrice, Price, Prices};
-use crate::scheduler::DecisionKind;
-use crate::terminal::{TurnKind, TurnReason};
 use crate::testing::{World, agent, calls, config, context, fails, prompt, says, tool_says};
-use crate::time::Millis;
 use crate::view::RunVerdict;
 
 /// What is reserved for any request: the question, and the longest answer.

@@ -4,6 +4,14 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 
+use holon_facts::content::{Text, clip};
+use holon_facts::event::brief::{BriefCreated, BriefKind};
+use holon_facts::event::lifecycle::{AgentArchived, AgentRetired, SchedulerPostureDecision};
+use holon_facts::event::task::TaskCause;
+use holon_facts::lifecycle::{Boundary, Status};
+use holon_facts::message::Origin;
+use holon_facts::provenance::{MessageKind, Priority, Surface};
+use holon_facts::time::Wall;
 use serde::{Deserialize, Serialize};
 
 use super::evidence::{self, Evidence};
@@ -13,14 +21,7 @@ use super::wait::WaitKind;
 use super::work::WorkItem;
 use super::workspace::{Worktree, isolate};
 use super::{Agent, control};
-use crate::content::{Text, clip};
-use crate::event::brief::{BriefCreated, BriefKind};
-use crate::event::lifecycle::{AgentArchived, AgentRetired, SchedulerPostureDecision};
-use crate::event::task::TaskCause;
 use crate::host::tx::Tx;
-use crate::lifecycle::{Boundary, Status};
-use crate::message::{MessageKind, Origin, Priority, Surface};
-use crate::time::Wall;
 
 pub use holon_facts::identity::Supervisor;
 pub(crate) use holon_facts::message::SUPERVISOR as SUBSYSTEM;
@@ -143,7 +144,7 @@ pub(super) fn rest(tx: &mut Tx<'_>) -> bool {
     }
     let now = tx.now();
     if tx.agent().has_finished(now) {
-        let failed = tx.agent().history.last_settled.is_some_and(crate::terminal::TurnKind::failed);
+        let failed = tx.agent().history.last_settled.is_some_and(holon_facts::terminal::TurnKind::failed);
         finish(tx, if failed { TaskStatus::Failed } else { TaskStatus::Completed });
         return true;
     }

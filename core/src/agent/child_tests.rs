@@ -4,21 +4,22 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use crate::agent::task::TaskStatus;
-use crate::config::{ChildLimits, Config};
-use crate::content::Text;
+use holon_facts::config::{ChildLimits, Config};
+use holon_facts::content::Text;
+use holon_facts::event::operation::OpKind;
+use holon_facts::event::{Event, InboxFact, TurnFact};
+use holon_facts::frame::Part;
+use holon_facts::ids::TaskId;
+use holon_facts::lifecycle::Status;
+use holon_facts::outcome::CommandEnd;
+use holon_facts::receipt::ToolErrorKind;
+use holon_facts::reject::Reject;
+use holon_facts::task::TaskStatus;
+use holon_facts::time::Millis;
+
 use crate::effect::{Answer, TaskWork};
-use crate::event::operation::OpKind;
-use crate::event::{Event, InboxFact, TurnFact};
-use crate::ids::TaskId;
 use crate::input::{ControlRequest, Input};
-use crate::lifecycle::Status;
-use crate::outcome::CommandEnd;
-use crate::prompt::Part;
-use crate::reject::Reject;
 use crate::testing::{World, agent, calls, command_ends, config, context, prompt, says, tool_says};
-use crate::time::Millis;
-use crate::tool::ToolErrorKind;
 use crate::view::{ChildPhase, RunVerdict};
 
 const CHILD: &str = "main--1";
@@ -48,7 +49,7 @@ fn says_in_turn(world: &mut World, name: &str, text: &str) {
 
 /// The messages of an agent, as kind and text.
 fn messages(world: &World, name: &str) -> Vec<String> {
-    let admitted = |record: &crate::Record| {
+    let admitted = |record: &holon_facts::Record| {
         let Event::Inbox(InboxFact::MessageAdmitted(fact)) = &record.event else { return None };
         let message = &fact.message;
         (record.agent.as_str() == name).then(|| format!("{}: {}", message.kind, message.body.text.preview()))
@@ -61,7 +62,7 @@ fn status(world: &World, task: u64) -> TaskStatus {
 }
 
 fn errors(world: &World) -> Vec<(ToolErrorKind, String)> {
-    let failed = |record: &crate::Record| {
+    let failed = |record: &holon_facts::Record| {
         let Event::Turn(TurnFact::ToolExecutionFailed(fact)) = &record.event else { return None };
         fact.receipt.error.as_ref().map(|error| (error.kind, error.message.preview().to_string()))
     };
@@ -75,9 +76,9 @@ fn archived(world: &World, name: &str) -> bool {
 #[test]
 fn what_a_child_is_told_first_is_its_supervisors_instruction_and_what_it_reports_is_quoted() {
     let shown = |world: &World, name: &str| {
-        let asked = |request: &&crate::model::ModelRequest| request.agent == agent(name);
+        let asked = |request: &&holon_facts::model::ModelRequest| request.agent == agent(name);
         let request = world.requests.iter().rfind(asked).expect("a request");
-        let crate::model::Item::User { parts } = &request.conversation[0] else { panic!("no input") };
+        let holon_facts::model::Item::User { parts } = &request.conversation[0] else { panic!("no input") };
         let about = request.frame.system().flat_map(|block| &block.parts).map(Part::preview);
         (about.collect::<String>(), parts.iter().map(Part::preview).collect::<String>())
     };
@@ -305,8 +306,8 @@ fn nobody_but_its_parent_tells_a_child_anything() {
         refused,
         Answer::Refused { reject: Reject::PrivateAgent { agent: agent(CHILD), parent, task } }
     );
-    let delivery_surface = crate::message::Surface::HttpPublicEnqueue;
-    let refused = world.send(CHILD, crate::message::Ingress { delivery_surface, ..prompt("psst") });
+    let delivery_surface = holon_facts::provenance::Surface::HttpPublicEnqueue;
+    let refused = world.send(CHILD, holon_facts::message::Ingress { delivery_surface, ..prompt("psst") });
     assert_eq!(refused, Answer::Refused { reject: Reject::UnknownAgent { agent: agent(CHILD) } });
     world.control(CHILD, ControlRequest::Stop);
     assert!(archived(&world, CHILD), "anybody may end it");
@@ -366,7 +367,7 @@ fn to_begin_a_child_for_the_same_again_is_no_progress() {
 /// Each request may take 16,384 tokens for its answer, and takes 15 in truth.
 #[test]
 fn a_family_shares_what_it_may_spend() {
-    let mut budgets = crate::config::Budgets::default();
+    let mut budgets = holon_facts::budget::Budgets::default();
     budgets.subtree.tokens = Some(24_000);
     let mut world = World::with_config("main", Config { budgets, ..config() });
     begins_child(&mut world, "look into it");
@@ -377,12 +378,12 @@ fn a_family_shares_what_it_may_spend() {
     let of_tree = |world: &World, name: &str| summary(world, name).spending.budgets[0].used;
     assert_eq!((of_tree(&world, "main"), of_tree(&world, CHILD)), (30 + 15, 30 + 15), "once, whoever looks");
     world.complete_one("main", OpKind::LoadContext, context());
-    let usage = |tokens| crate::model::TokenUsage { input_tokens: tokens, ..Default::default() };
-    let crate::Outcome::Answer { answer } = calls(&[("", "SpawnAgent", &spawn("once more"))]) else {
+    let usage = |tokens| holon_facts::usage::TokenUsage { input_tokens: tokens, ..Default::default() };
+    let holon_facts::Outcome::Answer { answer } = calls(&[("", "SpawnAgent", &spawn("once more"))]) else {
         panic!()
     };
-    let answer = crate::model::ModelAnswer { usage: usage(5_000), ..answer };
-    world.complete_one("main", OpKind::CallModel, crate::Outcome::Answer { answer });
+    let answer = holon_facts::model::ModelAnswer { usage: usage(5_000), ..answer };
+    world.complete_one("main", OpKind::CallModel, holon_facts::Outcome::Answer { answer });
     // What is left is not enough for another question of either of them.
     assert_eq!(
         world.agent("main").hold.as_ref().and_then(|hold| hold.budget).map(|it| it.budget.name()),

@@ -4,22 +4,22 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::agent::child;
-use crate::agent::task::{self, TaskStatus};
+use holon_facts::event::lifecycle::{ControlApplied, ControlRequestAdmitted, SchedulerPostureDecision};
+use holon_facts::event::scheduling::{HoldEnd, HoldEnded};
+use holon_facts::event::task::TaskCause;
+use holon_facts::ids::{AgentId, MessageId, OpId, ReplyId, RunId, TaskId};
+use holon_facts::lifecycle::{Boundary, ControlAction, ControlOutcome, Status};
+use holon_facts::reject::Reject;
+use holon_facts::task::TaskStatus;
+use holon_facts::terminal::TurnReason;
+
 use crate::agent::turn::Run;
 use crate::agent::turn::end::{self, End};
-use crate::agent::wake;
 use crate::agent::workspace::occupancy::{self, Roots};
+use crate::agent::{child, task, wake};
 use crate::effect::Answer;
-use crate::event::lifecycle::{ControlApplied, ControlRequestAdmitted, SchedulerPostureDecision};
-use crate::event::scheduling::{HoldEnd, HoldEnded};
-use crate::event::task::TaskCause;
 use crate::host::tx::Tx;
-use crate::ids::{AgentId, MessageId, OpId, ReplyId, RunId, TaskId};
 use crate::input::ControlRequest;
-use crate::lifecycle::{Boundary, ControlAction, ControlOutcome, Status};
-use crate::reject::Reject;
-use crate::terminal::TurnReason;
 
 /// Applies the request and answers the caller.
 pub(crate) fn control(tx: &mut Tx<'_>, request: &ControlRequest, reply: ReplyId) {
@@ -199,14 +199,14 @@ fn unchanged(action: ControlAction, status: Status) -> ControlOutcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::wake::Hint;
-    use crate::content::Text;
-    use crate::event::operation::OpKind;
-    use crate::event::{Event, LifecycleFact};
     use crate::input::Input;
-    use crate::outcome::CommandEnd;
     use crate::testing::{World, agent, calls, command_ends, context, prompt, tool_says};
-    use crate::time::Millis;
+    use holon_facts::content::Text;
+    use holon_facts::event::operation::OpKind;
+    use holon_facts::event::{Event, LifecycleFact};
+    use holon_facts::hint::Hint;
+    use holon_facts::outcome::CommandEnd;
+    use holon_facts::time::Millis;
 
     #[test]
     fn the_outcome_tells_the_whole_change() {

@@ -1,10 +1,9 @@
 //! The ids that an agent hands out next: each of its kind is given once.
 
-use serde::{Deserialize, Serialize};
-
-use crate::ids::{
+use holon_facts::ids::{
     BriefId, LetterId, MessageId, OpId, RunId, TaskId, TimerId, TurnIndex, WaitId, WorkItemId, WorktreeId,
 };
+use serde::{Deserialize, Serialize};
 
 /// The ids that will be handed out next.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

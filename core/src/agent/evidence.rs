@@ -2,13 +2,13 @@
 
 use alloc::collections::BTreeMap;
 
-use crate::content::Text;
-use crate::event::inbox::MessageAdmitted;
+use holon_facts::content::Text;
+use holon_facts::event::inbox::MessageAdmitted;
+use holon_facts::ids::MessageId;
+use holon_facts::message::{Body, Ingress, Message, Origin};
+use holon_facts::provenance::{AdmissionContext, BodyType, MessageKind, Priority, Surface};
+
 use crate::host::tx::Tx;
-use crate::ids::MessageId;
-use crate::message::{
-    AdmissionContext, Body, BodyType, Ingress, Message, MessageKind, Origin, Priority, Surface,
-};
 
 pub(crate) struct Evidence {
     pub(crate) kind: MessageKind,

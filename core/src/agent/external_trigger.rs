@@ -4,18 +4,20 @@
 
 use alloc::boxed::Box;
 
+use holon_facts::event::wake::{
+    ExternalTriggerDelivered, ExternalTriggerProvisioned, ExternalTriggerRevoked,
+};
+use holon_facts::hash::Fnv;
+use holon_facts::ids::{ExternalTriggerId, ReplyId};
+use holon_facts::reject::Reject;
+use holon_facts::time::Wall;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::wake::{self, Hint};
 use super::{admission, outside};
 use crate::effect::Answer;
-use crate::event::wake::{ExternalTriggerDelivered, ExternalTriggerProvisioned, ExternalTriggerRevoked};
-use crate::hash::Fnv;
 use crate::host::tx::Tx;
-use crate::ids::{ExternalTriggerId, ReplyId};
-use crate::reject::Reject;
-use crate::time::Wall;
 
 pub use holon_facts::trigger::{Delivery, DeliveryMode, TriggerChange, TriggerStatus};
 

@@ -1,11 +1,13 @@
 use alloc::format;
 
-use crate::agent::external_trigger::{ExternalTrigger, TriggerChange, TriggerStatus};
+use holon_facts::content::Text;
+use holon_facts::hint::{Hint, WakeDisposition};
+use holon_facts::trigger::{TriggerChange, TriggerStatus};
+
+use crate::agent::external_trigger::ExternalTrigger;
 use crate::agent::wait::tests::waits;
-use crate::agent::wake::{Hint, WakeDisposition};
 use crate::agent::wake_tests::{delivers, hint, says_something, woken};
 use crate::agent::work::tests::idle;
-use crate::content::Text;
 use crate::effect::Answer;
 use crate::input::{ControlRequest, Input};
 use crate::testing::{World, agent, calls, context, prompt, says, tool_says};

@@ -4,21 +4,23 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use holon_facts::content::{ContentId, Text, clip};
+use holon_facts::event::turn::TurnTerminal;
+use holon_facts::ids::{BriefId, MessageId, TaskId};
+use holon_facts::message::{Message, Origin};
+use holon_facts::outcome::{InstructionSource, LoadedContext, SourceScope};
+use holon_facts::provenance::{AuthorityClass, MessageKind};
+use holon_facts::receipt::ToolErrorKind;
+use holon_facts::task::TaskStatus;
+use holon_facts::terminal::{TurnKind, TurnReason};
+use holon_facts::time::Wall;
+use holon_facts::usage::TokenUsage;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::agent::task::{Task, TaskStatus, Tasks};
+use crate::agent::task::{Task, Tasks};
 use crate::agent::turn::{Note, Round, Run};
 use crate::agent::wake::{Hints, Pending};
-use crate::content::{ContentId, Text, clip};
-use crate::event::turn::TurnTerminal;
-use crate::ids::{BriefId, MessageId, TaskId};
-use crate::message::{AuthorityClass, Message, MessageKind, Origin};
-use crate::model::TokenUsage;
-use crate::outcome::{InstructionSource, LoadedContext, SourceScope};
-use crate::terminal::{TurnKind, TurnReason};
-use crate::time::Wall;
-use crate::tool::ToolErrorKind;
 
 /// Exchanges that are kept for prompts; a prompt shows as many of the newest as its configuration says.
 const KEPT: usize = 64;
@@ -300,9 +302,9 @@ impl History {
 #[cfg(test)]
 mod tests {
     use crate::input::ControlRequest;
-    use crate::prompt::Part;
     use crate::testing::{World, calls, context, prompt, says, tool_says};
     use alloc::string::String;
+    use holon_facts::frame::Part;
 
     /// What the newest request shows of earlier messages.
     fn recent(world: &World) -> String {

@@ -1,13 +1,12 @@
 //! Waiting for providers that are away, or for a budget (contract: scheduler.md, Hold).
 
+use holon_facts::budget::Budget;
+use holon_facts::event::scheduling::{HoldCause, HoldSet};
+use holon_facts::ids::MessageId;
+use holon_facts::message::Message;
+use holon_facts::time::Wall;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use crate::agent::budget::Budget;
-use crate::event::scheduling::{HoldCause, HoldSet};
-use crate::ids::MessageId;
-use crate::message::Message;
-use crate::time::Wall;
 
 /// Set by a turn that met an outage or an exhausted budget, ended by one that succeeds. Between its deadline and the
 /// next trial the queue runs as always: whatever is first is the trial.
@@ -53,16 +52,16 @@ impl Hold {
 }
 
 /// How long the given step of the ladder lasts; the last one repeats.
-pub(crate) fn step_length(steps: &[crate::time::Millis], step: u32) -> crate::time::Millis {
+pub(crate) fn step_length(steps: &[holon_facts::time::Millis], step: u32) -> holon_facts::time::Millis {
     let at = (step as usize).min(steps.len().saturating_sub(1));
-    steps.get(at).copied().unwrap_or(crate::time::Millis::hours(1))
+    steps.get(at).copied().unwrap_or(holon_facts::time::Millis::hours(1))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::time::Millis;
     use alloc::vec::Vec;
+    use holon_facts::time::Millis;
 
     #[test]
     fn the_last_step_repeats() {

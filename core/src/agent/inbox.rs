@@ -5,21 +5,22 @@ use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use holon_facts::config::QueueLimits;
+use holon_facts::content::ContentId;
+use holon_facts::event::InboxFact;
+use holon_facts::event::inbox::{MessageAdmitted, MessageRequeued, RequeueCause};
+use holon_facts::fence::Fence;
+use holon_facts::ids::{MessageId, TimerId};
+use holon_facts::message::{Idempotency, Message};
+use holon_facts::provenance::{MessageKind, Priority};
+use holon_facts::time::Wall;
 use serde::{Deserialize, Serialize};
 
 use super::turn::recap::Recap;
 use super::turn::told::Told;
 use super::turn::{Note, Round};
 use super::unattended;
-use crate::config::QueueLimits;
-use crate::content::ContentId;
 use crate::continuation::liveness_only;
-use crate::event::InboxFact;
-use crate::event::inbox::{MessageAdmitted, MessageRequeued, RequeueCause};
-use crate::fence::Fence;
-use crate::ids::{MessageId, TimerId};
-use crate::message::{Idempotency, Message, MessageKind, Priority};
-use crate::time::Wall;
 
 /// Entries that wait, entries that a run has claimed, and the keys that were seen.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -375,10 +376,11 @@ impl Keys {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Config;
     use crate::effect::Answer;
-    use crate::message::{AdmissionContext, Ingress};
     use crate::testing::{World, config, ingress, prompt};
+    use holon_facts::config::Config;
+    use holon_facts::message::Ingress;
+    use holon_facts::provenance::AdmissionContext;
 
     fn send(world: &mut World, kind: MessageKind) -> bool {
         let sent = ingress(kind, Priority::Background, "");

@@ -49,20 +49,22 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use crate::closure::{self, ClosureDecision, ClosureFacts, RuntimePosture};
-use crate::continuation::{Spent, Trigger, liveness_only};
-use crate::event::operation::OpKind;
-use crate::event::work::WorkTick;
-use crate::event::{Event, LifecycleFact};
-use crate::host::DeadlineReason;
-use crate::ids::{AgentId, EventSeq, OpId, RunId, TaskId, WorktreeId};
-use crate::lifecycle::Status;
-use crate::message::Message;
-use crate::model::ModelRef;
-use crate::outcome::{CommandSpec, SupervisorIdentity};
-use crate::record::Record;
-use crate::scheduler::SchedulerDecision;
-use crate::time::Wall;
+use crate::closure::{self, ClosureFacts};
+use crate::continuation::{Trigger, liveness_only};
+use holon_facts::closure::{ClosureDecision, RuntimePosture};
+use holon_facts::continuation::Spent;
+use holon_facts::decision::DeadlineReason;
+use holon_facts::decision::SchedulerDecision;
+use holon_facts::event::operation::OpKind;
+use holon_facts::event::work::WorkTick;
+use holon_facts::event::{Event, LifecycleFact};
+use holon_facts::ids::{AgentId, EventSeq, OpId, RunId, TaskId, WorktreeId};
+use holon_facts::lifecycle::Status;
+use holon_facts::message::Message;
+use holon_facts::model_ref::ModelRef;
+use holon_facts::outcome::{CommandSpec, SupervisorIdentity};
+use holon_facts::record::Record;
+use holon_facts::time::Wall;
 
 use budget::Account;
 use child::Childhood;

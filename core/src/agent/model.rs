@@ -3,18 +3,18 @@
 
 use alloc::vec::Vec;
 
+use holon_facts::config::Config;
+use holon_facts::event::lifecycle::ModelOverrideChanged;
+use holon_facts::ids::ReplyId;
+use holon_facts::model_ref::ModelRef;
 use holon_facts::names;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::Agent;
 use crate::agent::turn::outage;
-use crate::config::Config;
 use crate::effect::Answer;
-use crate::event::lifecycle::ModelOverrideChanged;
 use crate::host::tx::Tx;
-use crate::ids::ReplyId;
-use crate::model::ModelRef;
 
 names! {
     /// Where the primary model comes from.
@@ -75,9 +75,9 @@ pub(crate) fn set(tx: &mut Tx<'_>, model: Option<ModelRef>, reply: ReplyId) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Config;
     use crate::input::Input;
     use crate::testing::{World, agent, config, context, prompt, says};
+    use holon_facts::config::Config;
 
     fn model(name: &str) -> ModelRef {
         ModelRef::new(name).unwrap()

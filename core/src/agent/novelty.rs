@@ -45,8 +45,8 @@ impl Novelty {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::content::Text;
     use crate::testing::command;
+    use holon_facts::content::Text;
 
     #[test]
     fn a_repetition_is_known_and_a_new_end_is_news() {

@@ -5,12 +5,12 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use holon_facts::event::OutboxFact;
+use holon_facts::event::outbox::{LetterPosted, LetterReturned};
+use holon_facts::ids::{AgentId, LetterId};
 use serde::{Deserialize, Serialize};
 
-use crate::event::OutboxFact;
-use crate::event::outbox::{LetterPosted, LetterReturned};
 use crate::host::tx::Tx;
-use crate::ids::{AgentId, LetterId};
 
 pub use holon_facts::outbox::Letter;
 

@@ -6,18 +6,19 @@ use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 
+use holon_facts::config::UnattendedPolicy;
+use holon_facts::content::clip;
+use holon_facts::message::{Message, Origin};
+use holon_facts::provenance::AdmissionContext;
+use holon_facts::reject::Reject;
+use holon_facts::time::Wall;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::inbox::Entry;
 use super::unattended;
 use super::wake::{self, Hint, Pending};
-use crate::config::UnattendedPolicy;
-use crate::content::clip;
 use crate::host::tx::Tx;
-use crate::message::{AdmissionContext, Message, Origin};
-use crate::reject::Reject;
-use crate::time::Wall;
 
 pub use holon_facts::allowance::Allowance;
 

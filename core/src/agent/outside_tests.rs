@@ -1,17 +1,20 @@
 use alloc::format;
 
-use crate::agent::outside::{Allowance, SOURCES};
+use holon_facts::allowance::Allowance;
+use holon_facts::config::{Config, UnattendedPolicy};
+use holon_facts::content::Text;
+use holon_facts::hint::Hint;
+use holon_facts::message::{Ingress, Origin};
+use holon_facts::provenance::{MessageKind, Priority};
+use holon_facts::reject::Reject;
+use holon_facts::time::{Millis, Wall};
+
+use crate::agent::outside::SOURCES;
 use crate::agent::unattended;
-use crate::agent::wake::Hint;
 use crate::agent::wake_tests::{delivers, hint, says_something, woken};
 use crate::agent::work::tests::idle;
-use crate::config::{Config, UnattendedPolicy};
-use crate::content::Text;
 use crate::effect::Answer;
-use crate::message::{Ingress, MessageKind, Origin, Priority};
-use crate::reject::Reject;
 use crate::testing::{World, agent, config, ingress, prompt};
-use crate::time::{Millis, Wall};
 
 fn limited(policy: UnattendedPolicy) -> World {
     World::with_config("main", Config { unattended: policy, ..config() })

@@ -4,15 +4,16 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
+use holon_facts::event::lifecycle::RuntimeRecovered;
+use holon_facts::event::operation::{OpKind, Settlement};
+use holon_facts::ids::OpId;
+use holon_facts::reject::Reject;
+
 use crate::agent::task;
 use crate::agent::turn::end::{self, End};
 use crate::agent::turn::tools;
-use crate::event::lifecycle::RuntimeRecovered;
-use crate::event::operation::{OpKind, Settlement};
 use crate::host::tx::Tx;
 use crate::host::{Found, FoundCommand, RecoveryReport};
-use crate::ids::OpId;
-use crate::reject::Reject;
 
 /// Shutdown: the run is interrupted, its message comes again, commands go on, nothing is written as stopped.
 pub(crate) fn shut_down(tx: &mut Tx<'_>) {
@@ -82,13 +83,13 @@ fn of_kind(tx: &Tx<'_>, kind: OpKind) -> Vec<OpId> {
 
 #[cfg(test)]
 mod tests {
-    use crate::config::Config;
-    use crate::event::{Event, TurnFact};
     use crate::host::Found;
-    use crate::outcome::Outcome;
     use crate::testing::{World, calls, config, context, fails, prompt, tool_says};
-    use crate::time::{Millis, Wall};
     use alloc::vec::Vec;
+    use holon_facts::config::Config;
+    use holon_facts::event::{Event, TurnFact};
+    use holon_facts::outcome::Outcome;
+    use holon_facts::time::{Millis, Wall};
 
     /// What the results after `from` say to the model.
     fn failures(world: &World, from: usize) -> Vec<&str> {
@@ -160,7 +161,7 @@ mod tests {
         world.crash();
         assert_eq!(world.agent("main").run.as_ref().map(|run| run.id.0), Some(3));
         world.complete("main", context());
-        world.complete("main", fails(crate::model::FailureKind::Server));
+        world.complete("main", fails(holon_facts::model::FailureKind::Server));
         let smaller = {
             let mut config = config();
             config.queue.crashes = 2;
@@ -189,7 +190,7 @@ mod tests {
     /// A process that dies again and again, each time a round further, ends its turn as any other would.
     #[test]
     fn rounds_are_counted_over_all_runs_of_a_message() {
-        let turn = crate::config::TurnLimits { rounds: 4, ..config().turn };
+        let turn = holon_facts::config::TurnLimits { rounds: 4, ..config().turn };
         let mut world = World::new(Config { turn, ..config() });
         world.create("main");
         world.admit("main", prompt("build"));
@@ -201,14 +202,14 @@ mod tests {
         world.complete("main", context());
         let agent = world.agent("main");
         assert!(agent.run.is_none());
-        assert_eq!(agent.history.last_settled, Some(crate::terminal::TurnKind::LimitReached));
+        assert_eq!(agent.history.last_settled, Some(holon_facts::terminal::TurnKind::LimitReached));
     }
 
     /// A hold that is over stays over when the clock goes back while the agent waits for a slot.
     #[test]
     fn a_hold_that_is_over_does_not_come_back_with_the_clock() {
         let config = Config {
-            limits: crate::config::HostLimits { concurrent_turns: 1, ..config().limits },
+            limits: holon_facts::config::HostLimits { concurrent_turns: 1, ..config().limits },
             models: config().models[..1].into(),
             ..config()
         };
@@ -218,7 +219,7 @@ mod tests {
         world.admit("main", prompt("try"));
         world.complete("main", context());
         for _ in 0..3 {
-            world.complete("main", fails(crate::model::FailureKind::Server));
+            world.complete("main", fails(holon_facts::model::FailureKind::Server));
             world.pass(Millis::seconds(1));
         }
         assert!(world.agent("main").hold.is_some());

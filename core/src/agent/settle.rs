@@ -1,18 +1,19 @@
 //! Decisions at a boundary, one after the other, until the agent rests or runs.
 
+use holon_facts::decision::{DecisionKind, DecisionReason, SchedulerDecision};
+use holon_facts::event::inbox::{Disposition, MessageDequeued, MessageProcessed};
+use holon_facts::event::lifecycle::SchedulerPostureDecision;
+use holon_facts::event::scheduling::ContinuationResolved;
+use holon_facts::event::work::WorkTick;
+use holon_facts::ids::MessageId;
+use holon_facts::lifecycle::{Boundary, Status};
+
 use crate::agent::turn::begin;
 use crate::agent::wait::recheck;
 use crate::agent::{child, sleep, task, timer, wake, work};
-use crate::closure;
-use crate::continuation;
-use crate::event::inbox::{Disposition, MessageDequeued, MessageProcessed};
-use crate::event::lifecycle::SchedulerPostureDecision;
-use crate::event::scheduling::ContinuationResolved;
-use crate::event::work::WorkTick;
 use crate::host::tx::Tx;
-use crate::ids::MessageId;
-use crate::lifecycle::{Boundary, Status};
-use crate::scheduler::{DecisionKind, DecisionReason, SchedulerDecision, decide_next_action, project};
+use crate::scheduler::{decide_next_action, project};
+use crate::{closure, continuation};
 
 /// How a round of decisions ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,17 +4,18 @@
 use alloc::format;
 use alloc::string::String;
 
+use holon_facts::content::Text;
+use holon_facts::event::scheduling::{SleepBegun, SleepElapsed};
+use holon_facts::ids::MessageId;
+use holon_facts::message::{Message, Origin};
+use holon_facts::provenance::{MessageKind, Priority, Surface};
+use holon_facts::time::{Millis, Wall};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::evidence::{self, Evidence};
 use super::timer::DELIBERATE;
-use crate::content::Text;
-use crate::event::scheduling::{SleepBegun, SleepElapsed};
 use crate::host::tx::Tx;
-use crate::ids::MessageId;
-use crate::message::{Message, MessageKind, Origin, Priority, Surface};
-use crate::time::{Millis, Wall};
 
 /// Whose word the end of a sleep is.
 const SUBSYSTEM: &str = "sleep_elapsed";

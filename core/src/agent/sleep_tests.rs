@@ -1,13 +1,14 @@
 use alloc::vec::Vec;
 
+use holon_facts::closure::{ClosureOutcome, WaitingReason};
+use holon_facts::decision::{DecisionKind, DecisionReason};
+use holon_facts::event::{Event, TurnFact};
+use holon_facts::message::Origin;
+use holon_facts::time::Millis;
+
 use crate::agent::work::tests::{CREATE, PICK, idle, turn};
-use crate::closure::{ClosureOutcome, WaitingReason};
-use crate::event::{Event, TurnFact};
 use crate::input::ControlRequest;
-use crate::message::Origin;
-use crate::scheduler::{DecisionKind, DecisionReason};
 use crate::testing::{World, agent, calls, context, interjection, prompt, says};
-use crate::time::Millis;
 use crate::view::RunVerdict;
 
 const MINUTES: (&str, &str) = ("Sleep", r#"{"reason":"the build is slow","duration_ms":600000}"#);

@@ -4,6 +4,12 @@
 
 use alloc::format;
 
+use holon_facts::config::UnattendedPolicy;
+use holon_facts::event::scheduling::{SelfTurnCounted, UnattendedTurnsExhausted, UnattendedTurnsRaised};
+use holon_facts::ids::{AgentId, RunId};
+use holon_facts::message::Message;
+use holon_facts::provenance::MessageKind;
+use holon_facts::time::{Millis, Wall};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -11,13 +17,8 @@ use super::inbox::Entry;
 use super::outside;
 use super::turn::report;
 use super::work::debt::{Ended, Way};
-use crate::config::UnattendedPolicy;
-use crate::event::scheduling::{SelfTurnCounted, UnattendedTurnsExhausted, UnattendedTurnsRaised};
 use crate::hash;
 use crate::host::tx::Tx;
-use crate::ids::{AgentId, RunId};
-use crate::message::{Message, MessageKind};
-use crate::time::{Millis, Wall};
 
 /// Agents go on within so long after midnight, so that not all of them do at once.
 const SPREAD: Millis = Millis::seconds(60);

@@ -1,13 +1,14 @@
+use holon_facts::closure::ClosureOutcome;
+use holon_facts::config::{Config, UnattendedPolicy};
+use holon_facts::decision::{DeadlineReason, DecisionKind, DecisionReason};
+use holon_facts::message::{Ingress, Origin};
+use holon_facts::provenance::{AdmissionContext, MessageKind, Priority};
+use holon_facts::time::{Millis, Wall};
+
 use crate::agent::work::tests::idle;
-use crate::closure::ClosureOutcome;
-use crate::config::{Config, UnattendedPolicy};
 use crate::effect::Answer;
-use crate::host::DeadlineReason;
 use crate::input::{ControlRequest, Input};
-use crate::message::{AdmissionContext, Ingress, MessageKind, Origin, Priority};
-use crate::scheduler::{DecisionKind, DecisionReason};
 use crate::testing::{World, agent, calls, command, config, context, ingress, prepared_for, prompt, says};
-use crate::time::{Millis, Wall};
 use crate::view::{RunVerdict, SchedulingPosture};
 
 /// What the agent leaves for itself.
@@ -145,7 +146,7 @@ fn progress_counts_anew_and_deferrals_move_with_the_clock() {
 
 /// Begins a command that becomes a task, and lets that end.
 fn task(world: &mut World, name: &str, id: &str) {
-    use crate::event::operation::OpKind;
+    use holon_facts::event::operation::OpKind;
     world.prepares = false;
     world.admit("main", prompt("go"));
     world.complete("main", context());
@@ -154,7 +155,7 @@ fn task(world: &mut World, name: &str, id: &str) {
     world.pass(Millis::seconds(10));
     world.complete_one("main", OpKind::PromoteCommand, crate::testing::tool_says("so far"));
     world.complete_one("main", OpKind::CallModel, says("it runs"));
-    let end = crate::outcome::CommandEnd::Exited;
+    let end = holon_facts::outcome::CommandEnd::Exited;
     world.complete("main", crate::testing::command_ends(end, Some(0)));
 }
 

@@ -7,6 +7,14 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use holon_facts::content::Text;
+use holon_facts::event::WakeFact;
+use holon_facts::event::wake::{WakeHintCoalesced, WakeHintRecorded, WakeTickQueued};
+use holon_facts::ids::{MessageId, ReplyId, WaitId};
+use holon_facts::message::{Message, NAME_BYTES, Origin};
+use holon_facts::provenance::{MessageKind, Priority, Surface};
+use holon_facts::reject::Reject;
+use holon_facts::time::Wall;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -15,15 +23,8 @@ use super::external_trigger::ExternalTrigger;
 use super::turn::Note;
 use super::wait::Wait;
 use super::{Agent, admission};
-use crate::content::Text;
 use crate::effect::Answer;
-use crate::event::WakeFact;
-use crate::event::wake::{WakeHintCoalesced, WakeHintRecorded, WakeTickQueued};
 use crate::host::tx::Tx;
-use crate::ids::{MessageId, ReplyId, WaitId};
-use crate::message::{Message, MessageKind, NAME_BYTES, Origin, Priority, Surface};
-use crate::reject::Reject;
-use crate::time::Wall;
 
 pub use holon_facts::hint::{BODY_BYTES, Hint, HintWeight, SOURCES, SUBJECTS, WakeDisposition};
 

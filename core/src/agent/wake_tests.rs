@@ -2,19 +2,21 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use crate::agent::external_trigger::{Delivery, DeliveryMode};
+use holon_facts::content::Text;
+use holon_facts::decision::DecisionReason;
+use holon_facts::event::{Event, InboxFact, WakeFact};
+use holon_facts::hint::{Hint, SOURCES, SUBJECTS, WakeDisposition};
+use holon_facts::ids::{ExternalTriggerId, WaitId};
+use holon_facts::message::Origin;
+use holon_facts::time::Millis;
+use holon_facts::trigger::{Delivery, DeliveryMode};
+
 use crate::agent::wait::tests::{EXTERNAL, item_waits, makes, waits};
-use crate::agent::wake::{Hint, SOURCES, SUBJECTS, WakeDisposition, is_tick};
+use crate::agent::wake::is_tick;
 use crate::agent::work::tests::idle;
-use crate::content::Text;
 use crate::effect::Answer;
-use crate::event::{Event, InboxFact, WakeFact};
-use crate::ids::{ExternalTriggerId, WaitId};
 use crate::input::{ControlRequest, Input};
-use crate::message::Origin;
-use crate::scheduler::DecisionReason;
 use crate::testing::{World, agent, context, long, prompt, says};
-use crate::time::Millis;
 
 pub(super) fn hint(source: &str) -> Hint {
     Hint::new(source, "it moved")
@@ -73,7 +75,11 @@ fn a_bare_hint_wakes_no_model_and_one_that_says_something_does() {
     );
     assert!(shown.contains("all passed"), "{shown}");
     world.complete("main", says("seen"));
-    assert_eq!(world.agent("main").hints.told_by(crate::MessageId(2)).count(), 0, "nothing is kept of it");
+    assert_eq!(
+        world.agent("main").hints.told_by(holon_facts::MessageId(2)).count(),
+        0,
+        "nothing is kept of it"
+    );
 }
 
 #[test]

@@ -2,12 +2,12 @@
 
 use alloc::collections::BTreeMap;
 
-use crate::agent::Agent;
-use crate::agent::budget::{Account, Others, Subtree};
-use crate::ids::AgentId;
-use crate::price::Amount;
+use holon_facts::ids::AgentId;
+use holon_facts::price::Amount;
 
 use super::Host;
+use crate::agent::Agent;
+use crate::agent::budget::{Account, Others, Subtree};
 
 /// The sum of their accounts. It follows from them: a start of the runtime adds up what it finds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

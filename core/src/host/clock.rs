@@ -1,6 +1,6 @@
 //! Recorded time: never goes back by itself (contract: agent.md, Clock).
 
-use crate::time::{Millis, Mono, Now, Wall};
+use holon_facts::time::{Millis, Mono, Now, Wall};
 
 /// A step back by more than this is believed and recorded; a smaller one is slept through.
 const BELIEVED: Millis = Millis::hours(1);

@@ -1,23 +1,22 @@
 //! Routing: one line per input, then decisions for every agent that something happened to.
 
+use holon_facts::event::lifecycle::AgentCreated;
+use holon_facts::identity::{AgentSpec, Supervisor};
+use holon_facts::ids::{AgentId, EventSeq, OpId, ReplyId, TaskId};
+use holon_facts::lifecycle::Boundary;
+use holon_facts::outcome::Outcome;
+use holon_facts::provenance::Surface;
+use holon_facts::record::Record;
+use holon_facts::reject::Reject;
+
+use super::Host;
+use super::tx::{Alarm, Batch};
 use crate::agent::{
     Agent, admission, control, external_trigger, model, recovery, settle, task, timer, turn, wake, work,
     workspace,
 };
 use crate::effect::{Answer, Effect};
-use crate::event::lifecycle::AgentCreated;
-use crate::ids::{AgentId, EventSeq, OpId, ReplyId, TaskId};
 use crate::input::Input;
-use crate::lifecycle::Boundary;
-use crate::message::Surface;
-use crate::outcome::Outcome;
-use crate::record::Record;
-use crate::reject::Reject;
-
-use super::Host;
-use super::tx::{Alarm, Batch};
-use crate::agent::child::Supervisor;
-use crate::agent::identity::AgentSpec;
 
 impl Host {
     /// Hands the input to its handler, and says which boundary its agent's decisions are taken at.
@@ -286,8 +285,8 @@ impl Host {
 
 #[cfg(test)]
 mod tests {
-    use crate::config::{Config, HostLimits};
     use crate::testing::{World, config, context, prompt, says};
+    use holon_facts::config::{Config, HostLimits};
 
     #[test]
     fn a_slot_goes_to_whoever_asked_first() {

@@ -26,6 +26,13 @@ use alloc::vec::Vec;
 
 use clock::Clock;
 use deadlines::Deadlines;
+use holon_facts::config::{Config, ConfigError};
+use holon_facts::ids::{AgentId, LetterId, OpId, StepSeq};
+use holon_facts::lifecycle::Boundary;
+use holon_facts::outcome::ToolOutcome;
+use holon_facts::receipt::Receipt;
+use holon_facts::record::Record;
+use holon_facts::time::{Millis, Now, Wall};
 use occupancy::Occupied;
 use registry::Resident;
 use serde::{Deserialize, Serialize};
@@ -34,15 +41,10 @@ use tx::Batch;
 
 use crate::agent::FoldError;
 use crate::agent::budget::Account;
-use crate::config::{Config, ConfigError};
-use crate::ids::{AgentId, LetterId, OpId, Seed, StepSeq};
+use crate::ids::Seed;
 use crate::input::Input;
-use crate::lifecycle::Boundary;
-use crate::outcome::ToolOutcome;
-use crate::record::{Record, Step};
+use crate::record::Step;
 use crate::scheduler::HostFacts;
-use crate::time::{Millis, Now, Wall};
-use crate::tool::Receipt;
 use crate::view::{ChildObservability, View};
 
 pub use accounts::Accounts;

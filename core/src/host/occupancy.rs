@@ -4,11 +4,12 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::{String, ToString};
 
+use holon_facts::event::{Event, WorkspaceFact};
+use holon_facts::ids::AgentId;
+use holon_facts::lifecycle::Status;
+use holon_facts::record::Record;
+
 use crate::agent::Agent;
-use crate::event::{Event, WorkspaceFact};
-use crate::ids::AgentId;
-use crate::lifecycle::Status;
-use crate::record::Record;
 
 /// Who needs each root, and who supervises whom.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -3,19 +3,19 @@
 
 use alloc::collections::BTreeSet;
 
-use crate::agent::child;
-use crate::agent::outbox::{Envelope, Letter};
-use crate::agent::task::{self, ChildEnd};
-use crate::agent::{Agent, external_trigger};
-use crate::effect::Effect;
-use crate::event::lifecycle::{AgentCreated, ModelOverrideChanged};
-use crate::event::outbox::{LetterDelivered, LetterReceived, LetterReturned};
-use crate::ids::{AgentId, EventSeq, LetterId};
-use crate::message::Priority;
-use crate::record::Record;
+use holon_facts::event::lifecycle::{AgentCreated, ModelOverrideChanged};
+use holon_facts::event::outbox::{LetterDelivered, LetterReceived, LetterReturned};
+use holon_facts::ids::{AgentId, EventSeq, LetterId};
+use holon_facts::outbox::Letter;
+use holon_facts::provenance::Priority;
+use holon_facts::record::Record;
+use holon_facts::task::ChildEnd;
 
 use super::Host;
 use super::tx::{Batch, Tx};
+use crate::agent::outbox::Envelope;
+use crate::agent::{Agent, child, external_trigger, task};
+use crate::effect::Effect;
 
 /// What became of a letter.
 enum Carried {

@@ -1,18 +1,18 @@
 //! Which agents are in memory, and the way in to one of them.
 
-use crate::agent::Agent;
-use crate::agent::budget::{Others, Subtree};
-use crate::agent::workspace::{isolate, occupancy};
-use crate::config::Bounds;
-use crate::ids::{AgentId, TaskId};
-use crate::price::Amount;
-use crate::record::Record;
-use crate::snapshot::AgentSnapshot;
-use crate::time::Wall;
-use crate::view::observe;
+use holon_facts::budget::Bounds;
+use holon_facts::ids::{AgentId, TaskId};
+use holon_facts::price::Amount;
+use holon_facts::record::Record;
+use holon_facts::time::Wall;
 
 use super::tx::{Alarm, Alarms, Batch, Tx, TxParts, Waiting};
 use super::{DeadlineReason, Host, ParkedChild, RestoreError, Violation};
+use crate::agent::Agent;
+use crate::agent::budget::{Others, Subtree};
+use crate::agent::workspace::{isolate, occupancy};
+use crate::snapshot::AgentSnapshot;
+use crate::view::observe;
 
 /// An agent with what ends with its process.
 #[derive(Debug, Clone)]

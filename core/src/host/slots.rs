@@ -2,7 +2,7 @@
 
 use alloc::collections::BTreeMap;
 
-use crate::ids::AgentId;
+use holon_facts::ids::AgentId;
 
 /// Each agent waits once, however often it asks.
 #[derive(Debug, Clone, Default)]

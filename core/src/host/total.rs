@@ -6,34 +6,37 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
+use holon_facts::budget::{Bounds, Budgets};
+use holon_facts::config::{ChildLimits, Config, WhileStopped};
+use holon_facts::content::{Content, ContentId, Text};
+use holon_facts::event::operation::OpKind;
+use holon_facts::hint::Hint;
+use holon_facts::ids::{AgentId, OpId, ReplyId, RunId, TaskId, TimerId, WaitId, WorkItemId};
+use holon_facts::message::{Idempotency, Ingress, Origin};
+use holon_facts::model::{AnswerBlock, AttemptFailure, FailureKind, ProposedCall, StopReason, Timing};
+use holon_facts::model_ref::ModelRef;
+use holon_facts::outcome::{Certainty, CommandEnd, OpFailure, Outcome, Removal};
+use holon_facts::price::{Cost, ModelPrice, Price, Prices};
+use holon_facts::provenance::{MessageKind, Priority};
+use holon_facts::receipt::{InputReceipt, InputTarget};
+use holon_facts::time::{Millis, Mono, Wall};
+use holon_facts::timer::{Misfire, TimerSpec};
+use holon_facts::trigger::{Delivery, DeliveryMode, TriggerChange};
+use holon_facts::work::PlanStatus;
+use holon_facts::workspace::ExecutionBinding;
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
-use crate::agent::external_trigger::{Delivery, DeliveryMode, TriggerChange};
-use crate::agent::timer::{Misfire, TimerSpec};
-use crate::agent::wake::Hint;
-use crate::agent::work::PlanStatus;
 use crate::agent::work::operator::NewWorkItem;
-use crate::agent::workspace::{ExecutionBinding, WorkspaceChange};
-use crate::config::{Bounds, Budgets, ChildLimits, Config, WhileStopped};
-use crate::content::{Content, ContentId, Text};
-use crate::event::operation::OpKind;
+use crate::agent::workspace::WorkspaceChange;
 use crate::host::Found;
-use crate::ids::{AgentId, OpId, ReplyId, RunId, TaskId, TimerId, WaitId, WorkItemId};
 use crate::input::{ControlRequest, Input};
-use crate::message::{Idempotency, Ingress, MessageKind, Origin, Priority};
-use crate::model::{AnswerBlock, AttemptFailure, FailureKind, ModelRef, ProposedCall, StopReason, Timing};
-use crate::outcome::Removal;
-use crate::outcome::{Certainty, CommandEnd, InputTarget, OpFailure, Outcome};
-use crate::price::{Cost, ModelPrice, Price, Prices};
 use crate::testing::{
     World, agent, answer, calls, command_ends, config, context, fails, ingress, long, prepared, says,
     tool_gives, tool_says,
 };
-use crate::time::{Millis, Mono, Wall};
-use crate::tool::InputReceipt;
 
 /// Something that happens to a world.
 #[derive(Debug, Clone)]

@@ -5,20 +5,22 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use holon_facts::config::Config;
+use holon_facts::event::Event;
+use holon_facts::event::lifecycle::ClockStepped;
+use holon_facts::event::operation::{OpKind, OperationOpened, OperationSettled, Settlement};
+use holon_facts::ids::{AgentId, OpId, ReplyId, RunId, StepSeq, TaskId};
+use holon_facts::outcome::{CommandSpec, SupervisorIdentity};
+use holon_facts::record::Record;
+use holon_facts::time::{Millis, Mono, Wall};
+use holon_facts::workspace::WorktreePlan;
+
 use crate::agent::Agent;
 use crate::agent::budget::{self, Others};
-use crate::agent::workspace::WorktreePlan;
-use crate::config::Config;
 use crate::effect::{Answer, Effect};
-use crate::event::Event;
-use crate::event::lifecycle::ClockStepped;
-use crate::event::operation::{OpKind, OperationOpened, OperationSettled, Settlement};
 use crate::host::occupancy::Occupied;
-use crate::ids::{AgentId, OpId, ReplyId, RunId, Seed, StepSeq, TaskId};
-use crate::outcome::{CommandSpec, SupervisorIdentity};
-use crate::record::Record;
+use crate::ids::Seed;
 use crate::scheduler::HostFacts;
-use crate::time::{Millis, Mono, Wall};
 
 /// What a step has brought so far.
 #[derive(Debug, Default)]

@@ -151,7 +151,9 @@ pub(super) fn model() -> ModelRef {
 }
 
 pub(super) fn loaded() -> holon_facts::outcome::LoadedContext {
-    let crate::Outcome::Context { context } = crate::testing::context() else { panic!("not a context") };
+    let holon_facts::Outcome::Context { context } = crate::testing::context() else {
+        panic!("not a context")
+    };
     context
 }
 

@@ -2,26 +2,27 @@
 
 use alloc::vec::Vec;
 
+use holon_facts::config::{Config, WhileStopped};
+use holon_facts::content::{ContentId, Text};
+use holon_facts::event::lifecycle::SchedulerPostureDecision;
+use holon_facts::event::operation::OpKind;
+use holon_facts::event::{Event, LifecycleFact};
+use holon_facts::lifecycle::Status;
+use holon_facts::message::Idempotency;
+use holon_facts::model::FailureKind;
+use holon_facts::outcome::{Certainty, CommandEnd, OpFailure, Outcome, Removal};
+use holon_facts::provenance::{MessageKind, Priority};
+use holon_facts::time::Millis;
+use holon_facts::trigger::{Delivery, DeliveryMode};
+use holon_facts::workspace::ExecutionBinding;
 use holon_law::Laws;
 
 use super::sabotage;
-use crate::agent::external_trigger::{Delivery, DeliveryMode};
-use crate::agent::workspace::ExecutionBinding;
-use crate::config::{Config, WhileStopped};
-use crate::content::{ContentId, Text};
 use crate::effect::Answer;
-use crate::event::lifecycle::SchedulerPostureDecision;
-use crate::event::operation::OpKind;
-use crate::event::{Event, LifecycleFact};
 use crate::input::{ControlRequest, Input};
-use crate::lifecycle::Status;
-use crate::message::{Idempotency, MessageKind, Priority};
-use crate::model::FailureKind;
-use crate::outcome::{Certainty, CommandEnd, OpFailure, Outcome, Removal};
 use crate::testing::{
     World, calls, command_ends, config, context, fails, ingress, interjection, prompt, says, tool_says,
 };
-use crate::time::Millis;
 
 const ABORT: ControlRequest = ControlRequest::Abort { run_id: None, stop_after_abort: false };
 
@@ -42,7 +43,7 @@ fn work_and_stop(world: &mut World) {
     assert_eq!(world.agent("main").status, Status::Asleep);
 
     let key = Idempotency { key: "k".into(), payload: ContentId([1; 32]) };
-    let keyed = crate::message::Ingress { idempotency: Some(key), ..prompt("again") };
+    let keyed = holon_facts::message::Ingress { idempotency: Some(key), ..prompt("again") };
     let first = world.admit("main", keyed.clone());
     assert_eq!(world.send("main", keyed), Answer::Admitted { message_id: first, duplicate: true });
     world.complete("main", context());
@@ -127,8 +128,8 @@ fn tasks(world: &mut World) {
 /// A timer that fires, misses some occurrences, and is cancelled.
 fn timers(world: &mut World) {
     let main = || crate::testing::agent("main");
-    let (interval_ms, misfire) = (Some(Millis::seconds(60)), crate::agent::timer::Misfire::Once);
-    let timer = crate::agent::timer::TimerSpec {
+    let (interval_ms, misfire) = (Some(Millis::seconds(60)), holon_facts::timer::Misfire::Once);
+    let timer = holon_facts::timer::TimerSpec {
         duration_ms: Millis::seconds(60),
         interval_ms,
         misfire,
@@ -138,7 +139,7 @@ fn timers(world: &mut World) {
     world.pass(Millis::minutes(5));
     world.complete("main", context());
     world.complete("main", says("seen"));
-    let timer = crate::ids::TimerId(1);
+    let timer = holon_facts::ids::TimerId(1);
     world.ask(|reply| Input::CancelTimer { agent: main(), timer, reply });
 }
 
@@ -154,7 +155,7 @@ fn work(world: &mut World) {
     }
     world.complete("main", says("done"));
     let objective = alloc::string::String::from("go on");
-    let (plan_status, todo_list) = (crate::agent::work::PlanStatus::Ready, Vec::new());
+    let (plan_status, todo_list) = (holon_facts::work::PlanStatus::Ready, Vec::new());
     let item = crate::agent::work::operator::NewWorkItem { objective, plan_status, todo_list, plan: false };
     world.ask(|reply| Input::CreateWorkItem { agent: crate::testing::agent("main"), item, reply });
     world.complete("main", context());
@@ -182,12 +183,12 @@ fn waits(world: &mut World) {
     world.complete("main", context());
     world.complete("main", says("not yet"));
     let sent = ingress(MessageKind::WebhookEvent, Priority::Normal, "passed");
-    let origin = crate::message::Origin::Webhook { source: "ci".into(), event_type: None };
-    world.admit("main", crate::message::Ingress { origin, ..sent });
+    let origin = holon_facts::message::Origin::Webhook { source: "ci".into(), event_type: None };
+    world.admit("main", holon_facts::message::Ingress { origin, ..sent });
     world.complete("main", context());
     world.complete("main", says("it passed"));
     let hint = r#"{"source":"ci","reason":"it moved"}"#;
-    let hint: crate::agent::wake::Hint = serde_json::from_str(hint).unwrap();
+    let hint: holon_facts::hint::Hint = serde_json::from_str(hint).unwrap();
     let of_trigger = hint.clone();
     world.ask(|reply| Input::Wake { agent: crate::testing::agent("main"), hint, reply });
     let (generation, delivery_mode) = (1, DeliveryMode::EnqueueMessage);

@@ -4,15 +4,16 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use holon_facts::config::ContextLimits;
+use holon_facts::fence::{Fence, Place};
+use holon_facts::ids::MessageId;
+
 use super::fence::line;
 use super::frame::{Part, PromptBlock, Stability};
 use super::incoming::{NAME_BYTES, names, sender};
 use super::sections::{block, shortened};
 use crate::agent::Agent;
 use crate::agent::history::{Done, Exchange, Heard};
-use crate::config::ContextLimits;
-use crate::fence::{Fence, Place};
-use crate::ids::MessageId;
 
 /// Characters of an earlier message, or of the answer to it, that a prompt shows.
 const TEXT_CHARS: u32 = 8_000;

@@ -1,6 +1,6 @@
 //! Fences: text that is not the runtime's own stands between two lines that carry a tag (contract: context.md, Provider
 //! lowering). Whoever wrote the text can't know the tag, so nothing in it can close the fence and go on as the runtime.
-//! How tags are derived says [`crate::fence`].
+//! How tags are derived says [`holon_facts::fence`].
 
 use alloc::string::String;
 
@@ -9,7 +9,7 @@ pub use holon_facts::frame::split;
 /// A name that others gave, on one line and no longer than so many bytes.
 pub(crate) fn line(text: &str, bytes: usize) -> String {
     let text: String = text.chars().map(|char| if breaks(char) { ' ' } else { char }).collect();
-    crate::content::clip(text.trim(), bytes)
+    holon_facts::content::clip(text.trim(), bytes)
 }
 
 /// Whether a character begins another line, or changes how its neighbours are read.

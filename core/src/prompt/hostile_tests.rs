@@ -5,15 +5,18 @@ use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use holon_facts::content::Text;
+use holon_facts::fence::{Fence, Place, Tag};
+use holon_facts::hint::Hint;
+use holon_facts::ids::{MessageId, RunId};
+use holon_facts::message::{Ingress, Origin};
+use holon_facts::model::{FailureKind, Item, ModelRequest};
+use holon_facts::provenance::{MessageKind, Priority};
+
 use super::Part;
 use super::fence::split;
-use crate::agent::wake::Hint;
-use crate::content::Text;
-use crate::fence::{Fence, Place, Tag};
-use crate::ids::{MessageId, RunId, Seed};
+use crate::ids::Seed;
 use crate::input::{ControlRequest, Input};
-use crate::message::{Ingress, MessageKind, Origin, Priority};
-use crate::model::{FailureKind, Item, ModelRequest};
 use crate::testing::{World, agent, calls, context, fails, ingress, interjection, prompt, says, tool_says};
 
 /// What an outsider writes, with the tags that he could know: of other runs, and made up.

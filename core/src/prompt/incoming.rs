@@ -6,6 +6,13 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use holon_facts::content::Text;
+use holon_facts::fence::{Fence, Place};
+use holon_facts::ids::MessageId;
+use holon_facts::message::{Message, Origin};
+use holon_facts::provenance::MessageKind;
+use holon_facts::workspace::Retained;
+
 use super::fence::line;
 use super::frame::Part;
 use super::sections::shortened;
@@ -15,11 +22,6 @@ use crate::agent::task::Task;
 use crate::agent::turn::told::{Obstacle, Told};
 use crate::agent::wait::Wait;
 use crate::agent::wake::Pending;
-use crate::agent::workspace::Retained;
-use crate::content::Text;
-use crate::fence::{Fence, Place};
-use crate::ids::MessageId;
-use crate::message::{Message, MessageKind, Origin};
 
 /// Files that are named of what a child has left.
 const LEFT_FILES: usize = 16;

@@ -2,11 +2,12 @@
 
 use alloc::vec::Vec;
 
+use holon_facts::fence::{Fence, Place};
+
 use super::frame::Part;
 use super::{incoming, policy, worded_parts};
 use crate::agent::Agent;
 use crate::agent::turn::Note;
-use crate::fence::{Fence, Place};
 
 /// What a note shows, which stands before that round, at that position.
 pub(crate) fn parts(agent: &Agent, fence: Fence, (round, at): (usize, usize), note: &Note) -> Vec<Part> {

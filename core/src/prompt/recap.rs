@@ -5,15 +5,16 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use holon_facts::content::Text;
+use holon_facts::fence::{Fence, Place};
+use holon_facts::model::Block;
+use holon_facts::receipt::Receipt;
+
 use super::fence::line;
 use super::frame::Part;
 use super::incoming::NAME_BYTES;
 use super::worded_parts;
 use crate::agent::turn::Round;
-use crate::content::Text;
-use crate::fence::{Fence, Place};
-use crate::model::Block;
-use crate::tool::Receipt;
 
 /// Characters of the shortest and of the longest excerpt.
 const SHORTEST: u64 = 60;

@@ -25,11 +25,11 @@ mod tests {
     use super::*;
     use crate::Input;
     use crate::agent::Agent;
-    use crate::agent::wake::Hint;
-    use crate::prompt::{Part, PromptFrame};
     use crate::snapshot::AgentSnapshot;
     use crate::testing::{World, agent, calls, context, prompt, says, tool_says};
     use alloc::vec::Vec;
+    use holon_facts::frame::{Part, PromptFrame};
+    use holon_facts::hint::Hint;
 
     const CREATE: &str =
         r#"{"objective":"repair the build","todo_list":[{"text":"look","state":"pending"}]}"#;
@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn every_sentence_is_another_one() {
         let world = reminded_and_hinted();
-        let crate::Outcome::Context { context } = context() else { panic!("no context") };
+        let holon_facts::Outcome::Context { context } = context() else { panic!("no context") };
         let frame = || world.host.view().preview(&agent("main"), &context, prompt("go")).unwrap().frame;
         let (here, there) = (frame(), reworded(frame));
         let (here, there): (Vec<_>, Vec<_>) = (rendered(&here).collect(), rendered(&there).collect());

@@ -4,17 +4,18 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use holon_facts::config::ContextLimits;
+use holon_facts::content::Text;
+use holon_facts::execution::ExecutionSnapshot;
+use holon_facts::fence::Fence;
+use holon_facts::hash::Fnv;
+use holon_facts::outcome::{LoadedContext, SourceScope};
+
 use super::earlier::recent_messages;
 use super::fence::line;
 use super::frame::{Part, PromptBlock, PromptCache, PromptFrame, Stability};
 use super::{policy, worded, worded_parts};
 use crate::agent::Agent;
-use crate::config::ContextLimits;
-use crate::content::Text;
-use crate::execution::ExecutionSnapshot;
-use crate::fence::Fence;
-use crate::hash::Fnv;
-use crate::outcome::{LoadedContext, SourceScope};
 
 /// Bytes of a path: longer ones can't be opened.
 const PATH_BYTES: usize = 4_096;
@@ -102,7 +103,7 @@ fn environment(agent: &Agent, execution: &ExecutionSnapshot) -> String {
 
 /// The whole text, unless it is long.
 pub(crate) fn shortened(text: &Text, chars: u32) -> Part {
-    if text.est_tokens() <= crate::content::estimate_tokens(chars.into()) {
+    if text.est_tokens() <= holon_facts::content::estimate_tokens(chars.into()) {
         Part::Given(text.clone())
     } else {
         Part::Excerpt { text: text.clone(), chars }

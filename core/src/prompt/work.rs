@@ -3,11 +3,13 @@
 use alloc::format;
 use alloc::string::String;
 
+use holon_facts::content::clip;
+use holon_facts::work::{Todo, TodoState, WorkState};
+
 use super::worded;
 use crate::agent::wait::Wait;
+use crate::agent::work::WorkItem;
 use crate::agent::work::outline::{OpenItem, WorkOutline};
-use crate::agent::work::{Todo, TodoState, WorkItem, WorkState};
-use crate::content::clip;
 
 /// Steps that are listed.
 const STEPS: usize = 20;

@@ -9,15 +9,16 @@ use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
 
+use holon_facts::config::ConfigError;
+use holon_facts::ids::{AgentId, EventSeq};
+use holon_facts::record::Record;
 use holon_facts::replay::Machine;
+use holon_facts::time::Wall;
 
 use crate::agent::{Agent, FoldError};
-use crate::config::ConfigError;
 use crate::host::{Accounts, Host, RestoreError};
-use crate::ids::{AgentId, EventSeq};
-use crate::record::{Record, Step};
+use crate::record::Step;
 use crate::snapshot::AgentSnapshot;
-use crate::time::Wall;
 
 pub use call::Call;
 

@@ -10,14 +10,15 @@ use holon_law::replay::{Again, AuditError, Difference, Line, ReplayError, again,
 use super::{Call, CallError, Replay};
 
 type Audit = holon_law::replay::Audit<Replay>;
-use crate::agent::identity::{AgentKind, AgentSpec};
-use crate::agent::workspace::ExecutionBinding;
-use crate::config::HostLimits;
-use crate::ids::{Seed, StepSeq};
+use crate::ids::Seed;
 use crate::input::Input;
 use crate::testing::{World, agent, calls, config, context, prompt, says, tool_says};
-use crate::time::Now;
-use crate::{Config, Record, ReplyId};
+use holon_facts::config::HostLimits;
+use holon_facts::identity::{AgentKind, AgentSpec};
+use holon_facts::ids::StepSeq;
+use holon_facts::time::Now;
+use holon_facts::workspace::ExecutionBinding;
+use holon_facts::{Config, Record, ReplyId};
 
 /// The records of a turn with a command.
 fn records() -> Vec<Record> {

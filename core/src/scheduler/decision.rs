@@ -4,15 +4,16 @@
 use alloc::format;
 use alloc::vec::Vec;
 
+use holon_facts::continuation::ContinuationClass;
+use holon_facts::event::work::WorkTick;
+use holon_facts::lifecycle::Status;
+use holon_facts::wait::WaitKind;
+use holon_facts::work::WorkState;
+
 use super::projection::{
     ArmedDeadline, AwaitedFact, Head, HintsFact, HoldFact, ItemFact, RecheckFact, RunFact,
     SchedulerProjection,
 };
-use crate::agent::wait::WaitKind;
-use crate::agent::work::WorkState;
-use crate::continuation::ContinuationClass;
-use crate::event::work::WorkTick;
-use crate::lifecycle::Status;
 
 pub use holon_facts::decision::{DecisionKind, DecisionReason, Evidence, SchedulerDecision};
 

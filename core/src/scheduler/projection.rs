@@ -3,22 +3,25 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use holon_facts::budget::BudgetKind;
+use holon_facts::config::Config;
+use holon_facts::continuation::{ContinuationClass, Spent};
+use holon_facts::decision::DeadlineReason;
+use holon_facts::ids::{MessageId, RunId, TaskId, WaitId, WorkItemId};
+use holon_facts::lifecycle::{Boundary, Status};
+use holon_facts::provenance::{MessageKind, Priority};
+use holon_facts::time::Wall;
+use holon_facts::wait::WaitKind;
+use holon_facts::work::{PlanStatus, WorkState};
 use serde::{Deserialize, Serialize};
 
 use crate::agent::Agent;
-use crate::agent::budget::BudgetKind;
 use crate::agent::inbox::Entry;
 use crate::agent::turn::begin;
-use crate::agent::wait::{Wait, WaitKind, recheck};
+use crate::agent::wait::{Wait, recheck};
+use crate::agent::work::WorkItem;
 use crate::agent::work::debt::TICK_BYTES;
-use crate::agent::work::{PlanStatus, WorkItem, WorkState};
-use crate::config::Config;
-use crate::continuation::{self, ContinuationClass, Spent};
-use crate::host::DeadlineReason;
-use crate::ids::{MessageId, RunId, TaskId, WaitId, WorkItemId};
-use crate::lifecycle::{Boundary, Status};
-use crate::message::{MessageKind, Priority};
-use crate::time::Wall;
+use crate::continuation;
 
 /// One agent as the scheduler sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,15 +2,19 @@
 
 use alloc::vec::Vec;
 
-use super::binding;
-use crate::content::{Content, ContentId, Text};
-use crate::execution::ExecutionSnapshot;
-use crate::model::{
-    AnswerBlock, AttemptFailure, FailureKind, ModelAnswer, ProposedCall, StopReason, Timing, TokenUsage,
+use holon_facts::content::{Content, ContentId, Text};
+use holon_facts::execution::ExecutionSnapshot;
+use holon_facts::model::{
+    AnswerBlock, AttemptFailure, FailureKind, ModelAnswer, ProposedCall, StopReason, Timing,
 };
-use crate::outcome::{CommandEnd, CommandSpec, LoadedContext, Outcome, SupervisorIdentity, ToolOutcome};
-use crate::time::Millis;
-use crate::tool::{Receipt, ToolError, ToolErrorKind, ToolFacts};
+use holon_facts::outcome::{
+    CommandEnd, CommandSpec, LoadedContext, Outcome, SupervisorIdentity, ToolOutcome,
+};
+use holon_facts::receipt::{Receipt, ToolError, ToolErrorKind, ToolFacts};
+use holon_facts::time::Millis;
+use holon_facts::usage::TokenUsage;
+
+use super::binding;
 
 pub(crate) fn context() -> Outcome {
     let execution = ExecutionSnapshot {
@@ -33,7 +37,7 @@ pub(crate) fn calls(calls: &[(&str, &str, &str)]) -> Outcome {
             call_id: id.into(),
             tool_name: tool.into(),
             arguments: Text::short(arguments),
-            inline: (arguments.len() > crate::content::INLINE_BYTES).then(|| arguments.into()),
+            inline: (arguments.len() > holon_facts::content::INLINE_BYTES).then(|| arguments.into()),
         })
     };
     answer(calls.iter().map(call).collect(), StopReason::ToolUse)

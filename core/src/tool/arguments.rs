@@ -4,22 +4,23 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use holon_facts::content::{Text, clip};
+use holon_facts::ids::TaskId;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use super::itself::{AgentGet, Enqueue, FollowUpPriority, NotifyOperator, Sleep, Urgency};
 use super::receipt::{ToolError, ToolErrorKind};
-pub use super::spawn::{MESSAGE_BYTES, SpawnAgent, SpawnPreset};
 use super::unreadable::{self, Unreadable};
+
+pub use super::itself::{AgentGet, Enqueue, FollowUpPriority, NotifyOperator, Sleep, Urgency};
+pub use super::spawn::{MESSAGE_BYTES, SpawnAgent, SpawnPreset};
 pub use super::wait::WaitFor;
 pub use super::work_items::{
     CompleteWorkItem, CreateWorkItem, GetWorkItem, ListWorkItems, PickWorkItem, UpdateWorkItem, WorkFilter,
 };
 pub use super::workspace::{UseWorkspace, WorkMode};
-use crate::content::{Text, clip};
-use crate::ids::TaskId;
 
 /// Longest command in bytes; the kernel's own limit for one argument is 128 KiB.
 pub const COMMAND_BYTES: usize = 100 * 1024;

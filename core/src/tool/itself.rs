@@ -3,12 +3,12 @@
 use alloc::format;
 use alloc::string::String;
 
+use holon_facts::ids::AgentId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::arguments::{Check, invalid};
 use super::receipt::ToolError;
-use crate::ids::AgentId;
 
 pub use holon_facts::call::{FollowUpPriority, Urgency};
 

@@ -70,7 +70,7 @@ mod tests {
             let longest =
                 [SchemaMode::Relaxed, SchemaMode::Strict].map(|mode| schema(tool, mode).to_string().len());
             let bytes = tool.name().len() + tool.description().len() + longest[0].max(longest[1]);
-            let tokens = crate::content::estimate_tokens(bytes as u64);
+            let tokens = holon_facts::content::estimate_tokens(bytes as u64);
             let estimate = tool.est_tokens();
             assert!(tokens <= estimate && estimate <= tokens + 100, "{tool}: {tokens}, estimated {estimate}");
         }

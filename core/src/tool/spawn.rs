@@ -3,9 +3,10 @@
 use alloc::format;
 use alloc::string::String;
 
+use holon_facts::workspace::WorkspaceMode;
+
 use super::arguments::{Check, invalid};
 use super::receipt::ToolError;
-use crate::agent::task::WorkspaceMode;
 
 pub use holon_facts::call::{MESSAGE_BYTES, SpawnAgent, SpawnPreset};
 

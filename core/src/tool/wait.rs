@@ -3,15 +3,16 @@
 use alloc::format;
 use alloc::string::String;
 
+use holon_facts::ids::WorkItemId;
+use holon_facts::time::{Millis, Wall};
+use holon_facts::timer::DURATION;
+use holon_facts::wait::{REASON_BYTES, SUBJECT_BYTES};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::arguments::{Check, invalid};
 use super::receipt::ToolError;
-use crate::agent::timer::DURATION;
-use crate::agent::wait::{REASON_BYTES, SUBJECT_BYTES, recheck};
-use crate::ids::WorkItemId;
-use crate::time::{Millis, Wall};
+use crate::agent::wait::recheck;
 
 pub use holon_facts::call::{WaitCall, Wake};
 

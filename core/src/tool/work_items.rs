@@ -4,14 +4,14 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use holon_facts::ids::WorkItemId;
+use holon_facts::work::{LINE_BYTES, OBJECTIVE_BYTES, PlanStatus, TODOS, Todo};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::arguments::{Check, invalid};
 use super::receipt::ToolError;
 use super::wait::check_recheck;
-use crate::agent::work::{LINE_BYTES, OBJECTIVE_BYTES, PlanStatus, TODOS, Todo};
-use crate::ids::WorkItemId;
 
 pub use holon_facts::call::WorkFilter;
 

@@ -2,9 +2,10 @@
 
 use alloc::format;
 
+use holon_facts::workspace::WorkspaceId;
+
 use super::arguments::{Check, invalid};
 use super::receipt::ToolError;
-use crate::agent::workspace::WorkspaceId;
 
 pub use holon_facts::call::{UseWorkspace, WorkMode};
 

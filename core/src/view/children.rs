@@ -2,20 +2,20 @@
 
 use alloc::string::String;
 
+use holon_facts::closure::WaitingReason;
+use holon_facts::content::clip;
+use holon_facts::ids::{AgentId, TaskId, WorkItemId};
 use holon_facts::names;
+use holon_facts::task::NeedKind;
+use holon_facts::time::Wall;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::View;
 use crate::agent::Agent;
-use crate::agent::child::NeedKind;
 use crate::agent::task::Task;
-use crate::closure::WaitingReason;
-use crate::content::clip;
 use crate::effect::{Effect, TaskWork};
 use crate::host::Host;
-use crate::ids::{AgentId, TaskId, WorkItemId};
-use crate::time::Wall;
 
 /// Bytes of what a work item is for.
 const SUMMARY: usize = 200;

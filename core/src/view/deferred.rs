@@ -3,14 +3,14 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use holon_facts::content::clip;
+use holon_facts::ids::WorkItemId;
+use holon_facts::time::Wall;
+use holon_facts::work::WorkState;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::Agent;
-use crate::agent::work::WorkState;
-use crate::content::clip;
-use crate::ids::WorkItemId;
-use crate::time::Wall;
 
 /// Items that are named, the earliest first.
 const NAMED: usize = 20;

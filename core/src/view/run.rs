@@ -2,16 +2,16 @@
 
 use alloc::string::String;
 
+use holon_facts::content::Text;
+use holon_facts::event::operation::OpKind;
+use holon_facts::ids::{MessageId, OpId, RunId, TurnIndex};
+use holon_facts::model::FailureKind;
+use holon_facts::time::Wall;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::turn::{Phase, Run};
 use crate::agent::{Agent, OpenOp};
-use crate::content::Text;
-use crate::event::operation::OpKind;
-use crate::ids::{MessageId, OpId, RunId, TurnIndex};
-use crate::model::FailureKind;
-use crate::time::Wall;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunSummary {
@@ -117,7 +117,7 @@ fn call(run: &Run, op_id: OpId, open: &OpenOp) -> Option<CallSummary> {
 mod tests {
     use super::*;
     use crate::testing::{World, agent, calls, context, fails, prompt, tool_says};
-    use crate::time::Millis;
+    use holon_facts::time::Millis;
 
     fn told(world: &World) -> RunSummary {
         world.host.view().summary(&agent("main")).unwrap().run.unwrap()

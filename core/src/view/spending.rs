@@ -2,15 +2,15 @@
 
 use alloc::vec::Vec;
 
+use holon_facts::budget::{Budget, BudgetKind, Period, Scope};
+use holon_facts::config::Config;
+use holon_facts::price::Amount;
+use holon_facts::time::Wall;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::Agent;
-use crate::agent::budget::{Budget, BudgetKind, Period, Scope};
-use crate::config::Config;
 use crate::host::Accounts;
-use crate::price::Amount;
-use crate::time::Wall;
 
 /// Of one agent, or of all together. Money counts where the models have prices.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

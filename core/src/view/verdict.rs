@@ -1,17 +1,19 @@
 //! Whether an agent is quiet, what it waits for, and how things stand with it (contract: agent.md, Idle).
 
+use holon_facts::closure::WaitingReason;
+use holon_facts::decision::DeadlineReason;
+use holon_facts::event::scheduling::HoldCause;
+use holon_facts::ids::AgentId;
+use holon_facts::lifecycle::Status;
+use holon_facts::terminal::{TurnKind, TurnReason};
+use holon_facts::time::Millis;
+use holon_facts::wait::WaitKind;
+
 use super::{ChildObservability, ChildPhase, ExplainedDeadline, RunVerdict, View};
 use crate::agent::Agent;
 use crate::agent::hold::Hold;
 use crate::agent::task::Task;
-use crate::agent::wait::{Wait, WaitKind};
-use crate::closure::WaitingReason;
-use crate::event::scheduling::HoldCause;
-use crate::host::DeadlineReason;
-use crate::ids::AgentId;
-use crate::lifecycle::Status;
-use crate::terminal::{TurnKind, TurnReason};
-use crate::time::Millis;
+use crate::agent::wait::Wait;
 
 impl<'a> View<'a> {
     /// Whether nothing runs, no task goes on that is waited for, and nothing is queued but what has to wait.
@@ -228,8 +230,8 @@ mod tests {
             let mut world = World::with_agent("main");
             let duration_ms = Millis::seconds(30);
             let interval_ms = repeats.then_some(duration_ms);
-            let misfire = crate::agent::timer::Misfire::Once;
-            let timer = crate::agent::timer::TimerSpec { duration_ms, interval_ms, misfire, summary: None };
+            let misfire = holon_facts::timer::Misfire::Once;
+            let timer = holon_facts::timer::TimerSpec { duration_ms, interval_ms, misfire, summary: None };
             world.ask(|reply| crate::Input::CreateTimer { agent: agent("main"), timer, reply });
             let view = world.host.view();
             assert!(view.quiet(&main) && view.settled(&main, Millis::seconds(29)));

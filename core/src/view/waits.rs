@@ -2,12 +2,12 @@
 
 use alloc::vec::Vec;
 
+use holon_facts::time::Wall;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::Agent;
 use crate::agent::wait::Wait;
-use crate::time::Wall;
 
 /// A wait that nothing has ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -5,33 +5,32 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use holon_facts::identity::{Ownership, ProfilePreset, Visibility};
+use holon_facts::call::{MESSAGE_BYTES, SpawnAgent, SpawnPreset};
+use holon_facts::content::{Text, clip};
+use holon_facts::event::operation::{OpKind, Settlement};
+use holon_facts::event::task::{
+    ChildEnded, ChildNeedNoted, ChildNeedTold, TaskCause, TaskCreated, TaskInputDelivered, TaskOrigin,
+};
+use holon_facts::identity::{AgentKind, AgentSpec, Ownership, ProfilePreset, Supervisor, Visibility};
+use holon_facts::ids::{AgentId, OpId, RunId, TaskId, WorktreeId};
+use holon_facts::lifecycle::Status;
+use holon_facts::message::{Message, Origin};
 use holon_facts::names;
+use holon_facts::outbox::Letter;
+use holon_facts::provenance::{MessageKind, Priority, Surface};
+use holon_facts::receipt::{InputReceipt, InputTarget, Receipt, ToolError, ToolErrorKind, ToolFacts};
+use holon_facts::task::{Fingerprint, Need};
+use holon_facts::workspace::{ExecutionBinding, Retained, Worktree, WorktreePlan};
 use serde::Serialize;
 
 use super::deliver::Telling;
 use super::end::{self, End};
 use super::{ChildEnd, ChildSpec, Job, Task, TaskStatus, ToldNeed, WaitPolicy, WorkspaceMode};
-use crate::agent::Agent;
-use crate::agent::child::{Need, Supervisor};
 use crate::agent::evidence::{self, Evidence};
-use crate::agent::identity::{AgentKind, AgentSpec};
-use crate::agent::novelty::Fingerprint;
-use crate::agent::outbox::{self, Letter};
-use crate::agent::workspace::{self, ExecutionBinding, Retained, Worktree, WorktreePlan, isolate};
-use crate::content::{Text, clip};
-use crate::event::operation::{OpKind, Settlement};
-use crate::event::task::{
-    ChildEnded, ChildNeedNoted, ChildNeedTold, TaskCause, TaskCreated, TaskInputDelivered, TaskOrigin,
-};
+use crate::agent::workspace::{self, isolate};
+use crate::agent::{Agent, outbox};
 use crate::hash;
 use crate::host::tx::{Opening, Tx};
-use crate::ids::{AgentId, OpId, RunId, TaskId, WorktreeId};
-use crate::lifecycle::Status;
-use crate::message::{Message, MessageKind, Origin, Priority, Surface};
-use crate::outcome::InputTarget;
-use crate::tool::arguments::{MESSAGE_BYTES, SpawnAgent, SpawnPreset};
-use crate::tool::{InputReceipt, Receipt, ToolError, ToolErrorKind, ToolFacts};
 
 /// The subsystem that a tick about the needs of children comes from.
 const SUBSYSTEM: &str = "child_needs_parent";
@@ -199,7 +198,7 @@ fn told(agent_id: &AgentId, supervision: Option<ChildSupervision>) -> Receipt {
 }
 
 /// The model that is asked for it first: one of those that the runtime asks.
-fn model(tx: &Tx<'_>, asked: &SpawnAgent) -> Result<Option<crate::model::ModelRef>, ToolError> {
+fn model(tx: &Tx<'_>, asked: &SpawnAgent) -> Result<Option<holon_facts::model_ref::ModelRef>, ToolError> {
     let Some(model) = &asked.model else { return Ok(tx.agent().model_override.clone()) };
     if tx.config.models.contains(model) {
         return Ok(Some(model.clone()));

@@ -3,16 +3,17 @@
 use alloc::boxed::Box;
 use alloc::format;
 
+use holon_facts::event::operation::{OpKind, Settlement};
+use holon_facts::ids::{OpId, RunId};
+use holon_facts::outcome::{CommandSpec, SupervisorIdentity};
+use holon_facts::receipt::{ToolError, ToolErrorKind};
+use holon_facts::time::Millis;
+
 use super::{Task, TaskStatus};
 use crate::agent::OpenOp;
 use crate::agent::turn::tools;
 use crate::effect::{Effect, TaskWork, ToolCall};
-use crate::event::operation::{OpKind, Settlement};
 use crate::host::tx::{Opening, Tx};
-use crate::ids::{OpId, RunId};
-use crate::outcome::{CommandSpec, SupervisorIdentity};
-use crate::time::Millis;
-use crate::tool::{ToolError, ToolErrorKind};
 
 /// Bringing up a supervisor takes no longer than this.
 const PREPARE_TIMEOUT: Millis = Millis::seconds(60);

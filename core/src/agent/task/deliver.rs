@@ -4,14 +4,16 @@
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use holon_facts::content::{Text, clip};
+use holon_facts::event::task::{StopCause, TaskResultQueued};
+use holon_facts::ids::TaskId;
+use holon_facts::lifecycle::Status;
+use holon_facts::message::Origin;
+use holon_facts::provenance::{MessageKind, Priority, Surface};
+
 use super::{Task, TaskStatus};
 use crate::agent::evidence::{self, Evidence};
-use crate::content::{Text, clip};
-use crate::event::task::{StopCause, TaskResultQueued};
 use crate::host::tx::Tx;
-use crate::ids::TaskId;
-use crate::lifecycle::Status;
-use crate::message::{MessageKind, Origin, Priority, Surface};
 
 /// When the end of a task is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,13 +81,13 @@ fn reason(task: &Task) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::content::Text;
-    use crate::event::operation::OpKind;
-    use crate::ids::TaskId;
     use crate::input::{ControlRequest, Input};
-    use crate::message::{MessageKind, Priority};
-    use crate::outcome::CommandEnd;
     use crate::testing::{World, agent, calls, command_ends, context, ingress, tool_says};
+    use holon_facts::content::Text;
+    use holon_facts::event::operation::OpKind;
+    use holon_facts::ids::TaskId;
+    use holon_facts::outcome::CommandEnd;
+    use holon_facts::provenance::{MessageKind, Priority};
 
     /// Whoever is started again is told at once, also by a runtime that is about to end.
     #[test]

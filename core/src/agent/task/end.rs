@@ -2,20 +2,21 @@
 
 use alloc::format;
 
+use holon_facts::content::Text;
+use holon_facts::event::operation::{OpKind, Settlement};
+use holon_facts::event::task::{TaskCause, TaskStatusUpdated};
+use holon_facts::event::turn::{FailureArtifact, FailureCategory};
+use holon_facts::ids::{OpId, TaskId};
+use holon_facts::outcome::{Certainty, CommandEnd, OpFailure, ToolOutcome};
+use holon_facts::price::Amount;
+use holon_facts::time::Millis;
+use holon_facts::workspace::Retained;
+
 use super::deliver::{self, Telling};
 use super::{Task, TaskKind, TaskStatus};
 use crate::agent::turn::model_round::artifact;
 use crate::agent::turn::tools;
-use crate::agent::workspace::Retained;
-use crate::content::Text;
-use crate::event::operation::{OpKind, Settlement};
-use crate::event::task::{TaskCause, TaskStatusUpdated};
-use crate::event::turn::{FailureArtifact, FailureCategory};
 use crate::host::tx::{Alarm, Tx};
-use crate::ids::{OpId, TaskId};
-use crate::outcome::{Certainty, CommandEnd, OpFailure, ToolOutcome};
-use crate::price::Amount;
-use crate::time::Millis;
 
 /// What is known of the end.
 pub(crate) struct End {

@@ -27,19 +27,18 @@ pub mod transition;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::string::String;
 
+use holon_facts::content::Text;
+use holon_facts::event::TaskFact;
+use holon_facts::event::task::{StopCause, TaskCreated, TaskStatusUpdated};
+use holon_facts::event::turn::FailureArtifact;
+use holon_facts::ids::{AgentId, MessageId, TaskId};
 use holon_facts::outcome::CommandSpec;
+use holon_facts::task::Need;
+use holon_facts::time::{Millis, Wall};
+use holon_facts::workspace::Retained;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use transition::TaskTransition;
-
-use crate::agent::child::Need;
-use crate::agent::workspace::Retained;
-use crate::content::Text;
-use crate::event::TaskFact;
-use crate::event::task::{StopCause, TaskCreated, TaskStatusUpdated};
-use crate::event::turn::FailureArtifact;
-use crate::ids::{AgentId, MessageId, TaskId};
-use crate::time::{Millis, Wall};
 
 pub use deliver::SUBSYSTEM;
 pub use holon_facts::task::{

@@ -4,21 +4,22 @@ use alloc::boxed::Box;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 
+use holon_facts::content::Text;
+use holon_facts::event::operation::{OpKind, Settlement};
+use holon_facts::event::task::{TaskCause, TaskInputDelivered, TaskOrigin};
+use holon_facts::ids::{OpId, ReplyId, TaskId};
+use holon_facts::outcome::{CommandSpec, OpFailure, SupervisorIdentity, ToolOutcome};
+use holon_facts::receipt::{InputReceipt, ToolError, ToolErrorKind};
+use holon_facts::reject::Reject;
+use holon_facts::time::Millis;
+
 use super::{Task, TaskStatus, command, promote, stop};
-use crate::agent::OpenOp;
-use crate::agent::admission;
 use crate::agent::workspace::occupancy;
-use crate::content::Text;
+use crate::agent::{OpenOp, admission};
 use crate::effect::{Answer, Effect, InputSource, TaskWork, ToolCall};
-use crate::event::operation::{OpKind, Settlement};
-use crate::event::task::{TaskCause, TaskInputDelivered, TaskOrigin};
 use crate::host::tx::{Opening, Tx};
-use crate::ids::{OpId, ReplyId, TaskId};
-use crate::outcome::{CommandSpec, OpFailure, SupervisorIdentity, ToolOutcome};
-use crate::reject::Reject;
-use crate::time::Millis;
+use crate::tool::Tool;
 use crate::tool::arguments::INPUT_BYTES;
-use crate::tool::{InputReceipt, Tool, ToolError, ToolErrorKind};
 
 /// Writing to a command takes no longer than this.
 const INPUT_TIMEOUT: Millis = Millis::seconds(15);
@@ -219,20 +220,20 @@ impl Task {
 
 #[cfg(test)]
 mod tests {
-    use crate::config::{Config, TaskLimits};
-    use crate::content::Text;
     use crate::effect::Answer;
-    use crate::event::operation::OpKind;
-    use crate::ids::TaskId;
     use crate::input::{ControlRequest, Input};
     use crate::testing::{World, agent, calls, config, context, prompt};
-    use crate::time::Millis;
+    use holon_facts::config::{Config, TaskLimits};
+    use holon_facts::content::Text;
+    use holon_facts::event::operation::OpKind;
+    use holon_facts::ids::TaskId;
+    use holon_facts::time::Millis;
 
-    fn run(reply: crate::ids::ReplyId) -> Input {
+    fn run(reply: holon_facts::ids::ReplyId) -> Input {
         Input::RunTask { agent: agent("main"), arguments: Text::short(r#"{"cmd":"make"}"#), reply }
     }
 
-    fn write(reply: crate::ids::ReplyId) -> Input {
+    fn write(reply: holon_facts::ids::ReplyId) -> Input {
         Input::WriteTask { agent: agent("main"), task: TaskId(1), text: Text::short("y"), reply }
     }
 

@@ -2,18 +2,19 @@
 
 use alloc::format;
 
+use holon_facts::content::{ContentId, Text, clip};
+use holon_facts::event::operation::{OpKind, Settlement};
+use holon_facts::event::task::{TaskCreated, TaskOrigin};
+use holon_facts::ids::{OpId, TaskId};
+use holon_facts::outcome::CommandSpec;
+use holon_facts::receipt::{Receipt, ToolFacts};
+use holon_facts::time::Millis;
+
 use super::{Job, TaskKind, TaskStatus, WaitPolicy};
 use crate::agent::OpenOp;
 use crate::agent::turn::{request, tools};
-use crate::content::{ContentId, Text, clip};
 use crate::effect::{Effect, TaskWork};
-use crate::event::operation::{OpKind, Settlement};
-use crate::event::task::{TaskCreated, TaskOrigin};
 use crate::host::tx::{Alarm, Opening, Tx};
-use crate::ids::{OpId, TaskId};
-use crate::outcome::CommandSpec;
-use crate::time::Millis;
-use crate::tool::{Receipt, ToolFacts};
 
 /// Reading what a command has written takes no longer than this.
 const READ_TIMEOUT: Millis = Millis::seconds(10);
@@ -97,7 +98,7 @@ pub(super) fn record(
     open: OpenOp,
     cause: TaskOrigin,
     command: CommandSpec,
-    parent_message_id: Option<crate::ids::MessageId>,
+    parent_message_id: Option<holon_facts::ids::MessageId>,
 ) {
     let Some(task_id) = open.task_id else { return };
     tx.record(TaskCreated {

@@ -3,16 +3,17 @@
 
 use alloc::vec::Vec;
 
+use holon_facts::event::operation::{OpKind, Settlement};
+use holon_facts::event::task::TaskOrigin;
+use holon_facts::ids::{OpId, TaskId};
+use holon_facts::receipt::Receipt;
+
 use super::deliver::Telling;
 use super::end::{self, End};
 use super::{promote, stop};
 use crate::effect::Effect;
-use crate::event::operation::{OpKind, Settlement};
-use crate::event::task::TaskOrigin;
 use crate::host::Found;
 use crate::host::tx::Tx;
-use crate::ids::{OpId, TaskId};
-use crate::tool::Receipt;
 
 /// The command of an interrupted call goes on as a task; the call is `shown` what it has written so far.
 pub(crate) fn adopt(tx: &mut Tx<'_>, op: OpId, shown: Option<Receipt>) {

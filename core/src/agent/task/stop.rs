@@ -3,17 +3,19 @@
 
 use alloc::vec::Vec;
 
+use holon_facts::event::operation::Settlement;
+use holon_facts::event::task::{TaskCause, TaskStatusUpdated};
+use holon_facts::ids::{OpId, TaskId};
+use holon_facts::outbox::Letter;
+use holon_facts::price::Amount;
+use holon_facts::time::Millis;
+
 use super::deliver::Telling;
 use super::end::{self, End};
 use super::{Task, TaskStatus};
-use crate::agent::outbox::{self, Letter};
+use crate::agent::outbox;
 use crate::effect::Effect;
-use crate::event::operation::Settlement;
-use crate::event::task::{TaskCause, TaskStatusUpdated};
 use crate::host::tx::{Alarm, Tx};
-use crate::ids::{OpId, TaskId};
-use crate::price::Amount;
-use crate::time::Millis;
 
 /// Beyond the grace, its supervisor has so long to report; and as long again once it was told to kill.
 const REPORT: Millis = Millis::seconds(15);

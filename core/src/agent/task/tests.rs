@@ -1,21 +1,23 @@
+use alloc::vec::Vec;
+
+use holon_facts::config::{Config, QueueLimits, TaskLimits};
+use holon_facts::event::operation::OpKind;
+use holon_facts::event::{Event, TurnFact};
+use holon_facts::frame::Part;
+use holon_facts::lifecycle::Status;
+use holon_facts::outcome::{CommandEnd, Outcome};
+use holon_facts::provenance::{MessageKind, Priority};
+use holon_facts::receipt::ToolErrorKind;
+use holon_facts::reject::Reject;
+
 use super::*;
-use crate::config::{Config, QueueLimits, TaskLimits};
 use crate::effect::{Answer, Retrieval, TaskWork};
-use crate::event::operation::OpKind;
-use crate::event::{Event, TurnFact};
 use crate::host::Found;
 use crate::input::{ControlRequest, Input};
-use crate::lifecycle::Status;
-use crate::message::{MessageKind, Priority};
-use crate::outcome::{CommandEnd, Outcome};
-use crate::prompt::Part;
-use crate::reject::Reject;
 use crate::testing::{
     World, agent, calls, command, command_ends, config, context, ingress, long, prepared_for, prompt, says,
     tool_says,
 };
-use crate::tool::ToolErrorKind;
-use alloc::vec::Vec;
 
 const MAKE: (&str, &str, &str) = ("", "ExecCommand", r#"{"cmd":"make"}"#);
 
@@ -60,7 +62,7 @@ fn queued(world: &World) -> Vec<(MessageKind, bool)> {
 
 /// The results of calls so far.
 fn results(world: &World) -> Vec<&str> {
-    let told = |record: &'_ crate::Record| match &record.event {
+    let told = |record: &'_ holon_facts::Record| match &record.event {
         Event::Turn(TurnFact::ToolExecuted(fact)) => fact.receipt.content.clone(),
         Event::Turn(TurnFact::ToolExecutionFailed(fact)) => {
             fact.receipt.error.as_ref().map(|error| error.message.clone())
@@ -109,9 +111,9 @@ fn an_end_that_has_no_room_is_told_when_the_queue_has_some() {
     world.later(|reply| Input::RunTask { agent: main(), arguments: Text::short(r#"{"cmd":"make"}"#), reply });
     world.admit("main", prompt("go"));
     let notice = ingress(MessageKind::BriefAck, Priority::Normal, "");
-    let body = crate::message::Body { text: long(1, 98), ..notice.body };
-    let admission_context = crate::message::AdmissionContext::RuntimeOwned;
-    world.admit("main", crate::message::Ingress { body, admission_context, ..notice });
+    let body = holon_facts::message::Body { text: long(1, 98), ..notice.body };
+    let admission_context = holon_facts::provenance::AdmissionContext::RuntimeOwned;
+    world.admit("main", holon_facts::message::Ingress { body, admission_context, ..notice });
     world.complete_one("main", OpKind::RunCommand, command_ends(CommandEnd::Exited, Some(0)));
     let untold = |world: &World| world.agent("main").tasks.untold().count();
     assert_eq!(untold(&world), 1, "evidence may take four times the room, and that is full");
@@ -136,7 +138,7 @@ fn a_command_that_takes_long_goes_on_and_brings_its_result() {
     assert_eq!((run.message, run.incoming.kind), (message, MessageKind::TaskResult));
     world.complete("main", context());
     let request = world.requests.last().unwrap();
-    let crate::model::Item::User { parts } = &request.conversation[0] else { panic!() };
+    let holon_facts::model::Item::User { parts } = &request.conversation[0] else { panic!() };
     let shown: String = parts.iter().map(Part::preview).collect();
     assert!(shown.contains("[task task_1 | failed, exit status 3]\n<quoted-"), "{shown}");
     assert!(shown.contains(">\ntask: make\n\nits output\n</quoted-"), "{shown}");
@@ -396,7 +398,7 @@ fn results_that_wait_together_are_told_by_one_turn() {
     let run = world.agent("main").run.as_ref().unwrap();
     assert_eq!((Some(run.message), Some(run.also[0].id)), (told[1], told[0]));
     world.complete_one("main", OpKind::LoadContext, context());
-    let crate::model::Item::User { parts } = &world.requests.last().unwrap().conversation[0] else {
+    let holon_facts::model::Item::User { parts } = &world.requests.last().unwrap().conversation[0] else {
         panic!()
     };
     let named = |name: &str| {

@@ -4,17 +4,17 @@
 use alloc::boxed::Box;
 use alloc::format;
 
+use holon_facts::content::Text;
+use holon_facts::event::operation::OpKind;
+use holon_facts::event::task::TaskCause;
+use holon_facts::ids::{RunId, TaskId};
 use holon_facts::names;
+use holon_facts::receipt::{TaskCall, ToolError, ToolErrorKind};
 
 use super::{Task, child, stop};
 use crate::agent::turn::tools;
-use crate::content::Text;
 use crate::effect::{InputSource, TaskWork};
-use crate::event::operation::OpKind;
-use crate::event::task::TaskCause;
 use crate::host::tx::{Opening, Tx};
-use crate::ids::{RunId, TaskId};
-use crate::tool::{TaskCall, ToolError, ToolErrorKind};
 
 names! {
     /// How far the output of a task is what it will ever be (contract: tasks.md, Projections).

@@ -3,15 +3,17 @@
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use holon_facts::content::Text;
+use holon_facts::event::timer::{TimerFired, TimerSkipped, TimerTickQueued};
+use holon_facts::ids::TimerId;
+use holon_facts::lifecycle::Status;
+use holon_facts::message::Origin;
+use holon_facts::provenance::{MessageKind, Priority, Surface};
+use holon_facts::time::{Millis, Wall};
+
 use super::{CAUGHT_UP, Misfire, Timer};
 use crate::agent::evidence::{self, Evidence};
-use crate::content::Text;
-use crate::event::timer::{TimerFired, TimerSkipped, TimerTickQueued};
 use crate::host::tx::Tx;
-use crate::ids::TimerId;
-use crate::lifecycle::Status;
-use crate::message::{MessageKind, Origin, Priority, Surface};
-use crate::time::{Millis, Wall};
 
 /// Fires what is due, in the order of times, and tells of it. A stopped agent's timers are looked at after its start.
 /// `left` is how much the step may still do; false when it was not enough.

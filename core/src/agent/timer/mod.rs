@@ -10,13 +10,12 @@ mod tests;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::string::String;
 
+use holon_facts::event::TimerFact;
+use holon_facts::event::timer::TimerCreated;
+use holon_facts::ids::{MessageId, TimerId, WaitId};
+use holon_facts::time::{Millis, Wall};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use crate::event::TimerFact;
-use crate::event::timer::TimerCreated;
-use crate::ids::{MessageId, TimerId, WaitId};
-use crate::time::{Millis, Wall};
 
 pub use holon_facts::timer::{
     CAUGHT_UP, DURATION, Misfire, SUMMARY_BYTES, TimerOwner, TimerSpec, TimerStatus,

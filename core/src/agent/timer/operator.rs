@@ -2,15 +2,16 @@
 
 use alloc::boxed::Box;
 
+use holon_facts::event::timer::{TimerCancelled, TimerCreated};
+use holon_facts::event::wait::WaitEnd;
+use holon_facts::ids::{ReplyId, TimerId};
+use holon_facts::reject::Reject;
+
 use super::{ARMED, DURATION, SUMMARY_BYTES, TimerOwner, TimerSpec};
 use crate::agent::admission;
 use crate::agent::wait::{Wait, resolve};
 use crate::effect::Answer;
-use crate::event::timer::{TimerCancelled, TimerCreated};
-use crate::event::wait::WaitEnd;
 use crate::host::tx::Tx;
-use crate::ids::{ReplyId, TimerId};
-use crate::reject::Reject;
 
 pub(crate) fn create(tx: &mut Tx<'_>, spec: TimerSpec, reply: ReplyId) {
     if let Some(reject) = admission::closed(tx).or_else(|| refusal(tx, &spec)) {

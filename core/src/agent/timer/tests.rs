@@ -1,16 +1,17 @@
 use alloc::vec::Vec;
 
+use holon_facts::config::{Config, HostLimits};
+use holon_facts::event::{Event, InboxFact, TimerFact};
+use holon_facts::ids::TimerId;
+use holon_facts::lifecycle::Status;
+use holon_facts::provenance::MessageKind;
+use holon_facts::time::{Millis, Wall};
+
 use super::{Misfire, Timer, TimerSpec, TimerStatus};
 use crate::agent::hold::Hold;
-use crate::config::{Config, HostLimits};
 use crate::effect::Answer;
-use crate::event::{Event, InboxFact, TimerFact};
-use crate::ids::TimerId;
 use crate::input::{ControlRequest, Input};
-use crate::lifecycle::Status;
-use crate::message::MessageKind;
 use crate::testing::{World, agent, config, context, prompt, says};
-use crate::time::{Millis, Wall};
 
 fn spec(seconds: u64, interval: Option<u64>, misfire: Misfire) -> TimerSpec {
     let summary = Some("look at the build".into());
@@ -77,7 +78,7 @@ fn whoever_only_waits_leaves_memory_and_its_deadline_is_known() {
     let mut world = with(spec(3_600, None, Misfire::Once));
     let due = timer(&world).next_fire_at.unwrap();
     let deadline = world.host.wall_deadline(&agent("main"));
-    assert_eq!(deadline, Some((due, crate::host::DeadlineReason::Timer)));
+    assert_eq!(deadline, Some((due, holon_facts::decision::DeadlineReason::Timer)));
     assert_eq!(world.agent("main").open_work(), 0, "a start leaves it where it is");
     world.park("main");
     assert_eq!(world.host.next_deadline(), None, "whoever keeps its deadline loads it");

@@ -2,22 +2,23 @@
 
 use alloc::vec::Vec;
 
+use holon_facts::config::Config;
+use holon_facts::event::inbox::MessageDequeued;
+use holon_facts::event::lifecycle::SchedulerPostureDecision;
+use holon_facts::event::operation::OpKind;
+use holon_facts::event::turn::TurnStarted;
+use holon_facts::fence::Fence;
+use holon_facts::ids::MessageId;
+use holon_facts::lifecycle::{Boundary, Status};
+use holon_facts::provenance::MessageKind;
+use holon_facts::time::{Millis, Wall};
+
 use crate::agent::inbox::Entry;
 use crate::agent::turn::recap::Window;
 use crate::agent::wait::resolve;
 use crate::agent::{Agent, model};
-use crate::config::Config;
 use crate::effect::Effect;
-use crate::event::inbox::MessageDequeued;
-use crate::event::lifecycle::SchedulerPostureDecision;
-use crate::event::operation::OpKind;
-use crate::event::turn::TurnStarted;
-use crate::fence::Fence;
 use crate::host::tx::{Alarm, Opening, Tx};
-use crate::ids::MessageId;
-use crate::lifecycle::{Boundary, Status};
-use crate::message::MessageKind;
-use crate::time::{Millis, Wall};
 
 /// Results of tasks that one turn takes beside the first.
 const FURTHER_RESULTS: usize = 15;

@@ -2,11 +2,12 @@
 
 use alloc::vec::Vec;
 
+use holon_facts::event::{Event, TurnFact};
+use holon_facts::model::FailureKind;
+use holon_facts::time::Millis;
+
 use super::PROBE;
-use crate::event::{Event, TurnFact};
-use crate::model::FailureKind;
 use crate::testing::{World, calls, context, fails, prompt, says, tool_says};
-use crate::time::Millis;
 
 /// A turn whose first model is away, so that the second one answers.
 fn fallen_back() -> World {

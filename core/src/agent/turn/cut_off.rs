@@ -5,13 +5,14 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use holon_facts::content::{Text, clip};
+use holon_facts::event::turn::{FailureArtifact, FailureCategory, ReminderInjected, ReminderKind};
+use holon_facts::model::RoundEnd;
+use holon_facts::terminal::TurnReason;
+
 use super::end::{End, end as end_run};
 use super::{Note, Round, Run, model_round};
-use crate::content::{Text, clip};
-use crate::event::turn::{FailureArtifact, FailureCategory, ReminderInjected, ReminderKind};
 use crate::host::tx::Tx;
-use crate::model::RoundEnd;
-use crate::terminal::TurnReason;
 
 /// Bytes of what the model said that the failure repeats.
 const EXCERPT: usize = 160;

@@ -1,12 +1,13 @@
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use crate::content::Text;
-use crate::event::{Event, TurnFact};
-use crate::model::{AnswerBlock, Item, ModelRequest, StopReason};
-use crate::outcome::Outcome;
-use crate::prompt::frame::Part;
-use crate::terminal::{TurnKind, TurnReason};
+use holon_facts::content::Text;
+use holon_facts::event::{Event, TurnFact};
+use holon_facts::frame::Part;
+use holon_facts::model::{AnswerBlock, Item, ModelRequest, StopReason};
+use holon_facts::outcome::Outcome;
+use holon_facts::terminal::{TurnKind, TurnReason};
+
 use crate::testing::{World, answer, calls, context, interjection, prompt, says, tool_says};
 
 fn part(text: &str, stop: StopReason) -> Outcome {

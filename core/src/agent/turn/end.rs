@@ -3,26 +3,26 @@
 
 use alloc::vec::Vec;
 
+use holon_facts::content::Text;
+use holon_facts::event::inbox::{
+    Disposition, MessageAborted, MessageDropped, MessageProcessed, MessageRequeued, RequeueCause, SafePoint,
+};
+use holon_facts::event::lifecycle::{CurrentRunAborted, SchedulerPostureDecision};
+use holon_facts::event::operation::Settlement;
+use holon_facts::event::scheduling::ClosureDecided;
+use holon_facts::event::turn::{FailureArtifact, TurnTerminal};
+use holon_facts::ids::{MessageId, RunId, WorkItemId};
+use holon_facts::lifecycle::{Boundary, Status};
+use holon_facts::terminal::{TurnKind, TurnReason};
+
 use super::outage::{self, Away};
 use super::{Run, interject, report, tools};
 use crate::agent::budget::Exhausted;
-use crate::agent::task;
-use crate::agent::unattended;
 use crate::agent::wait::recheck;
 use crate::agent::work::debt::{self, Ended, Way};
 use crate::agent::work::plan;
-use crate::content::Text;
-use crate::event::inbox::{
-    Disposition, MessageAborted, MessageDropped, MessageProcessed, MessageRequeued, RequeueCause, SafePoint,
-};
-use crate::event::lifecycle::{CurrentRunAborted, SchedulerPostureDecision};
-use crate::event::operation::Settlement;
-use crate::event::scheduling::ClosureDecided;
-use crate::event::turn::{FailureArtifact, TurnTerminal};
+use crate::agent::{task, unattended};
 use crate::host::tx::Tx;
-use crate::ids::{MessageId, RunId, WorkItemId};
-use crate::lifecycle::{Boundary, Status};
-use crate::terminal::{TurnKind, TurnReason};
 
 /// Why a run ends.
 pub(crate) enum End {

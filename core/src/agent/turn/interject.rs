@@ -2,10 +2,11 @@
 
 use alloc::vec::Vec;
 
+use holon_facts::event::inbox::{OperatorInterjectionAdmitted, SafePoint};
+use holon_facts::ids::MessageId;
+
 use crate::agent::wait::resolve;
-use crate::event::inbox::{OperatorInterjectionAdmitted, SafePoint};
 use crate::host::tx::Tx;
-use crate::ids::MessageId;
 
 /// Takes in every interjection that waits.
 pub(crate) fn take(tx: &mut Tx<'_>, safe_point: SafePoint) {
@@ -20,17 +21,17 @@ pub(crate) fn take(tx: &mut Tx<'_>, safe_point: SafePoint) {
 
 #[cfg(test)]
 mod tests {
-    use crate::config::{Config, TurnLimits};
-    use crate::event::{Event, TurnFact};
-    use crate::model::{FailureKind, Item};
-    use crate::prompt::Part;
     use crate::testing::{World, calls, config, context, fails, interjection, prompt, says, tool_says};
-    use crate::time::Millis;
     use alloc::string::{String, ToString};
     use alloc::vec::Vec;
+    use holon_facts::config::{Config, TurnLimits};
+    use holon_facts::event::{Event, TurnFact};
+    use holon_facts::frame::Part;
+    use holon_facts::model::{FailureKind, Item};
+    use holon_facts::time::Millis;
 
     fn attempts(world: &World) -> Vec<(String, u32)> {
-        let attempt = |record: &crate::Record| {
+        let attempt = |record: &holon_facts::Record| {
             let Event::Turn(TurnFact::ProviderAttemptRecorded(fact)) = &record.event else { return None };
             Some((fact.attempt.model_ref.model().to_string(), fact.attempt.attempt))
         };

@@ -6,23 +6,23 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use holon_facts::call::ToolName;
+use holon_facts::call::{FollowUpPriority, ToolName, Urgency};
+use holon_facts::content::Text;
+use holon_facts::event::brief::BriefVisibility;
+use holon_facts::event::scheduling::SleepBegun;
+use holon_facts::ids::{AgentId, RunId};
+use holon_facts::message::Origin;
+use holon_facts::provenance::{MessageKind, Surface};
+use holon_facts::receipt::{Receipt, SelfCall, ToolError, ToolErrorKind, ToolFacts, Verdict};
+use holon_facts::time::Millis;
 
 use crate::agent::evidence::{self, Evidence};
 use crate::agent::turn::{Run, report, tools};
 use crate::agent::wait::register;
 use crate::agent::work::WorkItem;
 use crate::agent::{task, workspace};
-use crate::content::Text;
 use crate::effect::AgentView;
-use crate::event::brief::BriefVisibility;
-use crate::event::scheduling::SleepBegun;
 use crate::host::tx::Tx;
-use crate::ids::{AgentId, RunId};
-use crate::message::{MessageKind, Origin, Surface};
-use crate::time::Millis;
-use crate::tool::arguments::{FollowUpPriority, Urgency};
-use crate::tool::{Receipt, SelfCall, ToolError, ToolErrorKind, ToolFacts, Verdict};
 use crate::view::{ActiveChild, AgentSummary};
 
 /// Waits that an agent is shown of itself.

@@ -1,10 +1,11 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use holon_facts::event::brief::{BriefKind, BriefVisibility};
+use holon_facts::event::{BriefFact, Event, TurnFact};
+use holon_facts::provenance::{MessageKind, Priority};
+
 use crate::agent::work::tests::{idle, plays, turn};
-use crate::event::brief::{BriefKind, BriefVisibility};
-use crate::event::{BriefFact, Event, TurnFact};
-use crate::message::{MessageKind, Priority};
 use crate::testing::{World, agent, calls, context, prompt, tool_says};
 
 const LATER: (&str, &str) = ("Enqueue", r#"{"text":"look again","priority":"background"}"#);

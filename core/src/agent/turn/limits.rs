@@ -3,11 +3,13 @@
 use alloc::format;
 use alloc::vec::Vec;
 
+use holon_facts::config::{TurnLimits, WorkPolicy};
+use holon_facts::event::turn::{ReminderInjected, ReminderKind};
+use holon_facts::work::{PlanStatus, WorkState};
+
 use crate::agent::turn::end::{self, End, Limit};
 use crate::agent::turn::{Repeats, Run, Unchanged};
-use crate::agent::work::{PlanStatus, WorkItem, WorkState};
-use crate::config::{TurnLimits, WorkPolicy};
-use crate::event::turn::{ReminderInjected, ReminderKind};
+use crate::agent::work::WorkItem;
 use crate::host::tx::{Alarm, Tx};
 use crate::prompt;
 
@@ -78,10 +80,10 @@ pub(crate) fn out_of_time(tx: &mut Tx<'_>) {
 
 #[cfg(test)]
 mod tests {
-    use crate::event::turn::ReminderKind;
-    use crate::event::{Event, TurnFact};
     use crate::testing::{World, calls, context, prompt, tool_says};
     use alloc::vec::Vec;
+    use holon_facts::event::turn::ReminderKind;
+    use holon_facts::event::{Event, TurnFact};
 
     /// The repetitions after which the model was reminded, when a round makes so many equal calls; and how
     /// many there were in the end.

@@ -24,6 +24,23 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use holon_facts::content::Text;
+use holon_facts::event::TurnFact;
+use holon_facts::event::inbox::OperatorInterjectionAdmitted;
+use holon_facts::event::turn::{
+    AssistantRoundRecorded, CompactionCause, ProviderAttemptRecorded, ReminderKind, TurnStarted,
+};
+use holon_facts::fence::Fence;
+use holon_facts::hash::Fnv;
+use holon_facts::ids::{MessageId, RoundIndex, RunId, TurnIndex, WorkItemId};
+use holon_facts::message::Message;
+use holon_facts::model::{AttemptOutcome, AttemptRecord, Block, FailureKind, RoundEnd};
+use holon_facts::model_ref::ModelRef;
+use holon_facts::outcome::LoadedContext;
+use holon_facts::price::Amount;
+use holon_facts::receipt::{Receipt, Verdict};
+use holon_facts::time::Wall;
+use holon_facts::usage::TokenUsage;
 use recap::Recap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -35,21 +52,6 @@ use super::novelty::Fingerprint;
 use super::wake::Pending;
 use super::work::outline::WorkOutline;
 use super::workspace::ExecutionBinding;
-use crate::content::Text;
-use crate::event::TurnFact;
-use crate::event::inbox::OperatorInterjectionAdmitted;
-use crate::event::turn::{
-    AssistantRoundRecorded, CompactionCause, ProviderAttemptRecorded, ReminderKind, TurnStarted,
-};
-use crate::fence::Fence;
-use crate::hash::Fnv;
-use crate::ids::{MessageId, RoundIndex, RunId, TurnIndex, WorkItemId};
-use crate::message::Message;
-use crate::model::{AttemptOutcome, AttemptRecord, Block, FailureKind, ModelRef, RoundEnd, TokenUsage};
-use crate::outcome::LoadedContext;
-use crate::price::Amount;
-use crate::time::Wall;
-use crate::tool::{Receipt, Verdict};
 
 /// One attempt at a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

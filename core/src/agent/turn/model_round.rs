@@ -4,29 +4,30 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::agent::budget;
-use crate::agent::task;
+use holon_facts::content::Text;
+use holon_facts::event::operation::{OpKind, Settlement};
+use holon_facts::event::turn::{
+    AssistantRoundRecorded, FailureArtifact, FailureCategory, ProviderAttemptRecorded,
+    ProviderRoundCompleted, TurnContextBuilt,
+};
+use holon_facts::ids::OpId;
+use holon_facts::model::{
+    AnswerBlock, AttemptFailure, AttemptOutcome, AttemptRecord, Block, FailureKind, ModelAnswer,
+    ProposedCall, RoundEnd, StopReason, Timing,
+};
+use holon_facts::outcome::{Certainty, LoadedContext, OpFailure, Outcome, ToolOutcome};
+use holon_facts::receipt::{TaskCall, ToolError, ToolErrorKind, Verdict};
+use holon_facts::terminal::TurnReason;
+use holon_facts::time::Millis;
+
 use crate::agent::task::tools::Retrieval;
 use crate::agent::turn::end::{self, End};
 use crate::agent::turn::{Phase, Run, outage, request, tools};
 use crate::agent::workspace::{self, isolate};
-use crate::content::Text;
-use crate::event::operation::{OpKind, Settlement};
-use crate::event::turn::{
-    AssistantRoundRecorded, FailureArtifact, FailureCategory, ProviderAttemptRecorded,
-    ProviderRoundCompleted, TurnContextBuilt,
-};
+use crate::agent::{budget, task};
 use crate::host::tx::{Alarm, Tx};
-use crate::ids::OpId;
-use crate::model::{
-    AnswerBlock, AttemptFailure, AttemptOutcome, AttemptRecord, Block, FailureKind, ModelAnswer,
-    ProposedCall, RoundEnd, StopReason, Timing,
-};
-use crate::outcome::{Certainty, LoadedContext, OpFailure, Outcome, ToolOutcome};
 use crate::retry::{self, Next};
-use crate::terminal::TurnReason;
-use crate::time::Millis;
-use crate::tool::{TaskCall, Tool, ToolError, ToolErrorKind, Verdict};
+use crate::tool::Tool;
 
 /// The end of an operation that the agent is waiting for.
 pub(crate) fn completed(tx: &mut Tx<'_>, op: OpId, outcome: Outcome) {
@@ -495,11 +496,11 @@ pub(crate) fn artifact(category: FailureCategory, kind: &str, summary: Text) -> 
 
 #[cfg(test)]
 mod tests {
-    use crate::event::{Event, TurnFact};
-    use crate::model::Block;
     use crate::testing::{World, calls, context, prompt};
     use alloc::string::String;
     use alloc::vec::Vec;
+    use holon_facts::event::{Event, TurnFact};
+    use holon_facts::model::Block;
 
     /// The ids and tools of these calls, as the round keeps them.
     fn kept(proposed: &[(&str, &str, &str)]) -> Vec<(String, String)> {

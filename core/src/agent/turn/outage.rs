@@ -5,20 +5,22 @@ use alloc::format;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 
+use holon_facts::budget::Period;
+use holon_facts::content::Text;
+use holon_facts::event::brief::{BriefCreated, BriefKind, BriefVisibility};
+use holon_facts::event::scheduling::{HoldCause, HoldEnd, HoldEnded, HoldSet};
+use holon_facts::event::turn::{FailureArtifact, FailureCategory, ProvidersAwaited};
+use holon_facts::model::{AttemptFailure, FailureKind};
+use holon_facts::terminal::TurnReason;
+use holon_facts::time::{Millis, Wall};
+
 use super::end::{End, end};
 use super::{Run, model_round};
-use crate::agent::budget::{Exhausted, Period};
+use crate::agent::budget::Exhausted;
 use crate::agent::hold::step_length;
 use crate::agent::unattended::tomorrow;
-use crate::content::Text;
-use crate::event::brief::{BriefCreated, BriefKind, BriefVisibility};
-use crate::event::scheduling::{HoldCause, HoldEnd, HoldEnded, HoldSet};
-use crate::event::turn::{FailureArtifact, FailureCategory, ProvidersAwaited};
 use crate::host::tx::{Alarm, Tx};
-use crate::model::{AttemptFailure, FailureKind};
 use crate::retry;
-use crate::terminal::TurnReason;
-use crate::time::{Millis, Wall};
 
 /// Every candidate failed: an outage or a quota holds the agent, anything else fails the turn.
 pub(crate) fn providers_failed(tx: &mut Tx<'_>, last: &AttemptFailure) {
@@ -229,12 +231,12 @@ pub(super) fn end_hold(tx: &mut Tx<'_>) {
 mod tests {
     use alloc::vec::Vec;
 
-    use crate::event::scheduling::HoldCause;
-    use crate::event::{Event, TurnFact};
-    use crate::model::FailureKind;
-    use crate::outcome::Outcome;
     use crate::testing::{World, context, fails, prompt};
-    use crate::time::Millis;
+    use holon_facts::event::scheduling::HoldCause;
+    use holon_facts::event::{Event, TurnFact};
+    use holon_facts::model::FailureKind;
+    use holon_facts::outcome::Outcome;
+    use holon_facts::time::Millis;
 
     fn quota(world: &World, resets_in: Option<Millis>) -> Outcome {
         let Outcome::AttemptFailed { mut failure } = fails(FailureKind::Quota) else { panic!() };
@@ -377,7 +379,7 @@ mod tests {
     }
 
     fn pauses(world: &World) -> Vec<u64> {
-        let pause = |record: &crate::Record| {
+        let pause = |record: &holon_facts::Record| {
             let Event::Turn(TurnFact::ProvidersAwaited(fact)) = &record.event else { return None };
             Some(fact.pause_ms.0)
         };

@@ -5,16 +5,17 @@
 use alloc::format;
 use alloc::vec::Vec;
 
+use holon_facts::config::Config;
+use holon_facts::content::Text;
+use holon_facts::event::turn::{CompactionCause, ContextCompacted, FailureArtifact, FailureCategory};
+use holon_facts::fence::Fence;
+use holon_facts::model::Block;
+use holon_facts::model_ref::ModelRef;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::Agent;
 use crate::agent::turn::{Round, Run, model_round};
-use crate::config::Config;
-use crate::content::Text;
-use crate::event::turn::{CompactionCause, ContextCompacted, FailureArtifact, FailureCategory};
-use crate::fence::Fence;
 use crate::host::tx::Tx;
-use crate::model::{Block, ModelRef};
 use crate::prompt::notes;
 use crate::tool::Tool;
 
@@ -155,18 +156,18 @@ fn est_tokens(agent: &Agent, round: &Round) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use crate::config::{Config, ContextLimits};
-    use crate::event::turn::{CompactionCause, ContextCompacted};
-    use crate::event::{Event, TurnFact};
-    use crate::model::{FailureKind, Item, ModelRequest};
-    use crate::prompt::Part;
-    use crate::terminal::{TurnKind, TurnReason};
     use crate::testing::{
         World, calls, config, context, fails, interjection, long, prompt, says, tool_gives,
     };
     use alloc::format;
     use alloc::string::String;
     use alloc::vec::Vec;
+    use holon_facts::config::{Config, ContextLimits};
+    use holon_facts::event::turn::{CompactionCause, ContextCompacted};
+    use holon_facts::event::{Event, TurnFact};
+    use holon_facts::frame::Part;
+    use holon_facts::model::{FailureKind, Item, ModelRequest};
+    use holon_facts::terminal::{TurnKind, TurnReason};
 
     /// What all tools take, and as much as made a turn short of room when there were few of them.
     fn window() -> u64 {

@@ -4,16 +4,17 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use holon_facts::content::{Text, clip};
+use holon_facts::event::brief::{BriefCreated, BriefKind, BriefVisibility};
+use holon_facts::event::scheduling::HoldCause;
+use holon_facts::event::turn::{FailureArtifact, FailureCategory, RuntimeError, TurnTerminal};
+use holon_facts::ids::{BriefId, MessageId, RunId, WorkItemId};
+use holon_facts::time::Wall;
+
 use super::end::{Before, End, Limit};
 use super::{Run, model_round};
 use crate::agent::hold::Hold;
-use crate::content::{Text, clip};
-use crate::event::brief::{BriefCreated, BriefKind, BriefVisibility};
-use crate::event::scheduling::HoldCause;
-use crate::event::turn::{FailureArtifact, FailureCategory, RuntimeError, TurnTerminal};
 use crate::host::tx::Tx;
-use crate::ids::{BriefId, MessageId, RunId, WorkItemId};
-use crate::time::Wall;
 
 /// What went wrong, where something did.
 pub(super) fn failure(end: &End) -> Option<FailureArtifact> {

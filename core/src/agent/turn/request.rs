@@ -4,21 +4,21 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use holon_facts::call::ToolName;
+use holon_facts::event::inbox::SafePoint;
+use holon_facts::event::operation::OpKind;
+use holon_facts::event::turn::CompactionCause;
+use holon_facts::frame::Part;
+use holon_facts::model::{CallResult, Item, ModelRequest};
+use holon_facts::terminal::TurnReason;
+use holon_facts::time::Millis;
 
 use crate::agent::turn::end::{self, End};
 use crate::agent::turn::recap::{self, Window};
 use crate::agent::turn::{Note, Round, Run, cut_off, interject, itself, limits, tools};
 use crate::agent::{Agent, budget};
 use crate::effect::Effect;
-use crate::event::inbox::SafePoint;
-use crate::event::operation::OpKind;
-use crate::event::turn::CompactionCause;
 use crate::host::tx::{Alarm, Opening, Tx};
-use crate::model::{CallResult, Item, ModelRequest};
-use crate::prompt::frame::Part;
 use crate::prompt::{self, incoming, notes, recap as recap_text, sections};
-use crate::terminal::TurnReason;
-use crate::time::Millis;
 
 /// How much longer than the shell the core waits for an attempt.
 const PATIENCE: Millis = Millis::seconds(15);

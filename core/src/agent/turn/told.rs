@@ -5,12 +5,12 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use holon_facts::ids::{MessageId, WorkItemId};
 use serde::{Deserialize, Serialize};
 
 use crate::agent::task::{Task, Tasks};
 use crate::agent::wait::{Wait, Waits, recheck};
 use crate::agent::work::WorkItems;
-use crate::ids::{MessageId, WorkItemId};
 
 /// What is told with a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

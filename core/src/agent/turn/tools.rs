@@ -4,22 +4,22 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
 
-use holon_facts::call::ToolName;
+use holon_facts::call::{SpawnAgent, ToolName};
+use holon_facts::content::Text;
+use holon_facts::event::operation::OpKind;
+use holon_facts::event::turn::{ToolExecuted, ToolExecutionFailed, ToolStarted};
+use holon_facts::ids::{RoundIndex, RunId, TaskId};
+use holon_facts::receipt::{Receipt, SelfCall, ToolError, ToolErrorKind, Verdict};
+use holon_facts::time::Millis;
 
-use crate::agent::task;
 use crate::agent::task::tools::Retrieval;
 use crate::agent::turn::recap::Window;
 use crate::agent::turn::{itself, request};
-use crate::agent::work;
 use crate::agent::workspace::occupancy;
-use crate::content::Text;
+use crate::agent::{task, work};
 use crate::effect::{AgentView, Effect, TaskWork, ToolCall, WorkView};
-use crate::event::operation::OpKind;
-use crate::event::turn::{ToolExecuted, ToolExecutionFailed, ToolStarted};
 use crate::host::tx::{Opening, Tx};
-use crate::ids::{RoundIndex, RunId, TaskId};
-use crate::time::Millis;
-use crate::tool::{Receipt, SelfCall, SpawnAgent, Tool, ToolError, ToolErrorKind, Verdict};
+use crate::tool::Tool;
 
 /// What every call may say, however little room there is.
 const FEWEST_TOKENS: u64 = 128;

@@ -18,15 +18,15 @@ use alloc::collections::VecDeque;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use holon_facts::event::WaitFact;
+use holon_facts::event::wait::{Resolution, WaitEnd, WaitRegistered};
+use holon_facts::ids::{MessageId, RoundIndex, RunId, TaskId, TimerId, WaitId, WorkItemId};
+use holon_facts::time::{Millis, Wall};
 use recheck::Recheck;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Agent;
-use crate::event::WaitFact;
-use crate::event::wait::{Resolution, WaitEnd, WaitRegistered};
-use crate::ids::{MessageId, RoundIndex, RunId, TaskId, TimerId, WaitId, WorkItemId};
-use crate::time::{Millis, Wall};
 
 pub use holon_facts::wait::{REASON_BYTES, SUBJECT_BYTES, WaitKind, WaitStatus};
 

@@ -6,6 +6,12 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use holon_facts::content::Text;
+use holon_facts::event::wait::{RecheckGivenUp, Rechecked, WorkItemRecheckDue};
+use holon_facts::ids::{MessageId, RunId, WorkItemId};
+use holon_facts::message::{Message, Origin};
+use holon_facts::provenance::{MessageKind, Priority, Surface};
+use holon_facts::time::{Millis, Wall};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -15,13 +21,8 @@ use crate::agent::evidence::{self, Evidence};
 use crate::agent::turn::report;
 use crate::agent::turn::told::Obstacle;
 use crate::agent::work::{WorkItem, WorkItems};
-use crate::content::Text;
-use crate::event::wait::{RecheckGivenUp, Rechecked, WorkItemRecheckDue};
 use crate::host::tx::Tx;
-use crate::ids::{MessageId, RunId, WorkItemId};
-use crate::message::{Message, MessageKind, Origin, Priority, Surface};
 use crate::scheduler::RecheckFact;
-use crate::time::{Millis, Wall};
 
 pub use holon_facts::wait::{IN_A_ROW, LEAST, MOST};
 

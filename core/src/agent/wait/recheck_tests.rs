@@ -1,14 +1,15 @@
 use alloc::vec::Vec;
 
+use holon_facts::decision::{DecisionKind, DecisionReason};
+use holon_facts::event::{Event, WaitFact};
+use holon_facts::ids::WorkItemId;
+use holon_facts::message::Origin;
+use holon_facts::time::{Millis, Wall};
+use holon_facts::work::{PlanStatus, WorkState};
+
 use super::tests::{EXTERNAL, does, item_waits, makes, waits};
 use crate::agent::work::tests::{CREATE, PICK, idle};
-use crate::agent::work::{PlanStatus, WorkState};
-use crate::event::{Event, WaitFact};
-use crate::ids::WorkItemId;
-use crate::message::Origin;
-use crate::scheduler::{DecisionKind, DecisionReason};
 use crate::testing::{World, agent, context, prompt, says};
-use crate::time::{Millis, Wall};
 
 const BLOCK: (&str, &str) =
     ("UpdateWorkItem", r#"{"work_item_id":"work_1","blocked_by":"a review","recheck_after_ms":60000}"#);
@@ -79,8 +80,8 @@ fn what_is_to_be_looked_at_again_is_shown_as_it_stood() {
     assert_eq!(item.blocked_by, None);
     let inputs = world.requests.iter().map(|request| &request.conversation[0]);
     let shown = inputs.filter_map(|input| {
-        let crate::model::Item::User { parts } = input else { return None };
-        let shown: alloc::string::String = parts.iter().map(crate::prompt::Part::preview).collect();
+        let holon_facts::model::Item::User { parts } = input else { return None };
+        let shown: alloc::string::String = parts.iter().map(holon_facts::frame::Part::preview).collect();
         shown.contains("from system (recheck)").then_some(shown)
     });
     let shown: Vec<_> = shown.collect();

@@ -4,21 +4,24 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use holon_facts::call::{WaitCall, Wake};
+use holon_facts::content::{Text, clip};
+use holon_facts::event::brief::BriefVisibility;
+use holon_facts::event::timer::TimerCreated;
+use holon_facts::event::wait::{Resolution, WaitEnd, WaitRegistered, WaitResolved};
+use holon_facts::event::wake::WakeHintsShown;
+use holon_facts::ids::{RunId, TaskId, TimerId, WaitId, WorkItemId};
+use holon_facts::receipt::{Receipt, ToolError, ToolErrorKind, ToolFacts};
+use holon_facts::time::Millis;
+use holon_facts::timer::{DURATION, Misfire, TimerOwner};
+
 use super::recheck::DEFAULT;
 use super::{Wait, WaitKind, resolve, token};
-use crate::agent::timer::{ARMED, DURATION, Misfire, TimerOwner};
+use crate::agent::timer::ARMED;
 use crate::agent::turn::report;
 use crate::agent::wake::Pending;
 use crate::agent::work;
-use crate::content::{Text, clip};
-use crate::event::brief::BriefVisibility;
-use crate::event::timer::TimerCreated;
-use crate::event::wait::{Resolution, WaitEnd, WaitRegistered, WaitResolved};
-use crate::event::wake::WakeHintsShown;
 use crate::host::tx::Tx;
-use crate::ids::{RunId, TaskId, TimerId, WaitId, WorkItemId};
-use crate::time::Millis;
-use crate::tool::{Receipt, ToolError, ToolErrorKind, ToolFacts, WaitCall, Wake};
 
 /// Bytes of what is waited for that the summary of a timer shows.
 const SUMMARY_BYTES: usize = 100;

@@ -3,13 +3,15 @@
 
 use alloc::vec::Vec;
 
+use holon_facts::event::timer::TimerCancelled;
+use holon_facts::event::wait::{Resolution, WaitCancelled, WaitEnd, WaitResolved};
+use holon_facts::ids::{MessageId, TimerId, WaitId, WorkItemId};
+use holon_facts::message::Message;
+use holon_facts::provenance::{AdmissionContext, MessageKind};
+
 use super::{Wait, WaitKind};
 use crate::agent::Agent;
-use crate::event::timer::TimerCancelled;
-use crate::event::wait::{Resolution, WaitCancelled, WaitEnd, WaitResolved};
 use crate::host::tx::Tx;
-use crate::ids::{MessageId, TimerId, WaitId, WorkItemId};
-use crate::message::{AdmissionContext, Message, MessageKind};
 
 /// The active waits that a message ends, those of items in order, then the agent's own.
 pub(crate) fn matched<'a>(agent: &'a Agent, message: &'a Message) -> impl Iterator<Item = &'a Wait> {

@@ -1,22 +1,24 @@
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use holon_facts::closure::WaitingReason;
+use holon_facts::continuation::ContinuationClass;
+use holon_facts::decision::{DecisionKind, DecisionReason};
+use holon_facts::event::operation::OpKind;
+use holon_facts::event::{Event, SchedulingFact, TurnFact};
+use holon_facts::ids::{TimerId, WorkItemId};
+use holon_facts::message::{Ingress, Origin};
+use holon_facts::outcome::CommandEnd;
+use holon_facts::provenance::{AdmissionContext, MessageKind, Priority};
+use holon_facts::time::Millis;
+use holon_facts::work::WorkState;
+
 use super::WaitKind;
-use crate::agent::work::WorkState;
 use crate::agent::work::tests::{CREATE, PICK, idle};
-use crate::closure::WaitingReason;
-use crate::continuation::ContinuationClass;
-use crate::event::operation::OpKind;
-use crate::event::{Event, SchedulingFact, TurnFact};
-use crate::ids::{TimerId, WorkItemId};
 use crate::input::{ControlRequest, Input};
-use crate::message::{AdmissionContext, Ingress, MessageKind, Origin, Priority};
-use crate::outcome::CommandEnd;
-use crate::scheduler::{DecisionKind, DecisionReason};
 use crate::testing::{
     World, agent, calls, command_ends, context, ingress, interjection, prompt, says, tool_says,
 };
-use crate::time::Millis;
 use crate::view::{RunVerdict, SchedulingPosture, StatusLabel};
 
 pub(in crate::agent) const OPERATOR: (&str, &str) =
@@ -121,7 +123,7 @@ fn webhook(source: &str) -> Ingress {
 fn starts_task(world: &mut World) {
     world.later(|reply| Input::RunTask {
         agent: agent("main"),
-        arguments: crate::content::Text::short(r#"{"cmd":"make"}"#),
+        arguments: holon_facts::content::Text::short(r#"{"cmd":"make"}"#),
         reply,
     });
 }
@@ -374,10 +376,10 @@ fn a_timer_that_is_forgotten_still_belongs_to_its_wait() {
         world.admit("main", prompt("something else"));
         world.complete("main", context());
         for _ in 0..65 {
-            let timer = crate::agent::timer::TimerSpec {
+            let timer = holon_facts::timer::TimerSpec {
                 duration_ms: Millis::seconds(31),
                 interval_ms: None,
-                misfire: crate::agent::timer::Misfire::Once,
+                misfire: holon_facts::timer::Misfire::Once,
                 summary: None,
             };
             world.ask(|reply| Input::CreateTimer { agent: agent("main"), timer, reply });

@@ -4,10 +4,13 @@
 use alloc::format;
 use alloc::string::String;
 
+use holon_facts::hash::{Fnv, sip};
+use holon_facts::ids::{AgentId, WaitId};
+use holon_facts::message::Message;
+use holon_facts::provenance::AdmissionContext;
+
 use super::Wait;
-use crate::hash::{Fnv, sip};
-use crate::ids::{AgentId, Seed, WaitId};
-use crate::message::{AdmissionContext, Message};
+use crate::ids::Seed;
 
 /// What sets these apart from all else that is derived from the seed: "waits" in bytes.
 const DOMAIN: u64 = 0x77_61_69_74_73;

@@ -5,14 +5,14 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use holon_facts::content::clip;
+use holon_facts::event::wake::WakeHintRecorded;
 use holon_facts::hint::HintWeight;
+use holon_facts::ids::WaitId;
+use holon_facts::time::Wall;
 
 use super::{Hint, Hints, Pending, SOURCES, Subjects, keep};
 use crate::agent::Agent;
-use crate::content::clip;
-use crate::event::wake::WakeHintRecorded;
-use crate::ids::WaitId;
-use crate::time::Wall;
 
 /// Sources that a message names, and bytes of each name.
 const NAMED: usize = 10;

@@ -5,6 +5,16 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use holon_facts::content::{Text, clip};
+use holon_facts::event::brief::BriefVisibility;
+use holon_facts::event::work::{
+    StallReason, WorkDeferred, WorkItemStalled, WorkOwed, WorkTick, WorkTickQueued,
+};
+use holon_facts::ids::{MessageId, RunId, WorkItemId};
+use holon_facts::message::{Message, Origin};
+use holon_facts::provenance::{MessageKind, Priority, Surface};
+use holon_facts::time::Wall;
+use holon_facts::wait::WaitKind;
 use serde::{Deserialize, Serialize};
 
 use super::{PlanStatus, WorkItem};
@@ -12,19 +22,12 @@ use crate::agent::evidence::{self, Evidence};
 use crate::agent::inbox::Inbox;
 use crate::agent::outside;
 use crate::agent::turn::{Run, report};
-use crate::agent::wait::WaitKind;
-use crate::content::{Text, clip};
-use crate::event::brief::BriefVisibility;
-use crate::event::work::{StallReason, WorkDeferred, WorkItemStalled, WorkOwed, WorkTick, WorkTickQueued};
 use crate::host::tx::Tx;
-use crate::ids::{MessageId, RunId, WorkItemId};
-use crate::message::{Message, MessageKind, Origin, Priority, Surface};
-use crate::time::Wall;
 
 /// Items that a tick names.
 const NAMED: usize = 10;
 /// Most bytes that a tick takes.
-pub(crate) const TICK_BYTES: u64 = crate::content::INLINE_BYTES as u64;
+pub(crate) const TICK_BYTES: u64 = holon_facts::content::INLINE_BYTES as u64;
 
 /// When the debt of an item is due, as long as the item can be worked on.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,19 +1,21 @@
 use alloc::vec::Vec;
 
+use holon_facts::closure::{ClosureOutcome, WaitingReason};
+use holon_facts::config::QueueLimits;
+use holon_facts::decision::{DecisionKind, DecisionReason};
+use holon_facts::event::work::{StallReason, WorkTick};
+use holon_facts::event::{Event, SchedulingFact, WorkFact};
+use holon_facts::ids::WorkItemId;
+use holon_facts::message::Origin;
+use holon_facts::model::FailureKind;
+use holon_facts::provenance::MessageKind;
+use holon_facts::time::Millis;
+
 use super::operator::NewWorkItem;
 use super::tests::{CREATE, PICK, facts, idle, plays, turn};
 use super::{PlanStatus, WorkState};
-use crate::closure::{ClosureOutcome, WaitingReason};
-use crate::config::QueueLimits;
-use crate::event::work::{StallReason, WorkTick};
-use crate::event::{Event, SchedulingFact, WorkFact};
-use crate::ids::WorkItemId;
 use crate::input::{ControlRequest, Input};
-use crate::message::{MessageKind, Origin};
-use crate::model::FailureKind;
-use crate::scheduler::{DecisionKind, DecisionReason};
 use crate::testing::{World, agent, command, config, context, fails, ingress, prepared_for, prompt, says};
-use crate::time::Millis;
 
 const FIRST: WorkItemId = WorkItemId(1);
 const ABORT: ControlRequest = ControlRequest::Abort { run_id: None, stop_after_abort: false };
@@ -114,10 +116,15 @@ fn commands_are_progress_when_they_are_new() {
         world.complete("main", context());
         world.complete("main", crate::testing::calls(&[("", "ExecCommand", r#"{"cmd":"make"}"#)]));
         world.complete("main", prepared_for(command(name)));
-        world.complete("main", crate::testing::command_ends(crate::outcome::CommandEnd::Exited, Some(0)));
+        world.complete(
+            "main",
+            crate::testing::command_ends(holon_facts::outcome::CommandEnd::Exited, Some(0)),
+        );
         world.complete("main", says("made"));
         let ends = world.log.iter().rev().find_map(|record| {
-            let Event::Turn(crate::event::TurnFact::TurnTerminal(fact)) = &record.event else { return None };
+            let Event::Turn(holon_facts::event::TurnFact::TurnTerminal(fact)) = &record.event else {
+                return None;
+            };
             Some(fact.progress)
         });
         if !ends.unwrap() {
@@ -187,7 +194,10 @@ fn other_messages_pass_a_tick_that_waits() {
     let mut world = at_work();
     world.crash();
     assert_eq!(world.agent("main").inbox.queued_entries(), 1);
-    world.admit("main", ingress(MessageKind::WebhookEvent, crate::message::Priority::Background, "pushed"));
+    world.admit(
+        "main",
+        ingress(MessageKind::WebhookEvent, holon_facts::provenance::Priority::Background, "pushed"),
+    );
     assert_eq!(world.agent("main").run.as_ref().unwrap().incoming.kind, MessageKind::WebhookEvent);
     idle(&mut world);
     assert_eq!(waits(&world), Some(5_000), "a turn of another message moves nothing");
@@ -200,7 +210,10 @@ fn an_abort_stalls_the_item_and_only_an_operator_or_a_pick_sets_it_going() {
     let stall = world.agent("main").work.get(FIRST).unwrap().stalled.clone().unwrap();
     assert_eq!(stall.reason, StallReason::Aborted);
     assert!(world.agent("main").run.is_none());
-    world.admit("main", ingress(MessageKind::WebhookEvent, crate::message::Priority::Normal, "pushed"));
+    world.admit(
+        "main",
+        ingress(MessageKind::WebhookEvent, holon_facts::provenance::Priority::Normal, "pushed"),
+    );
     plays(&mut world, &[&[SAYS]]);
     assert_eq!(state(&world, 1), WorkState::Stalled, "progress is not enough");
     let mut other = world;
@@ -254,7 +267,7 @@ fn an_item_whose_turn_was_too_long_is_blocked_until_somebody_turns_to_it() {
     assert_eq!(waits(&world), None, "no ladder sets it going again");
     let brief = world.briefs().pop().unwrap();
     assert!(brief.contains("work_1 (context_length_exceeded)"), "{brief}");
-    let pushed = || ingress(MessageKind::WebhookEvent, crate::message::Priority::Normal, "pushed");
+    let pushed = || ingress(MessageKind::WebhookEvent, holon_facts::provenance::Priority::Normal, "pushed");
     world.admit("main", pushed());
     idle(&mut world);
     assert_eq!(state(&world, 1), WorkState::Blocked, "an event that brings nothing on is not enough");
@@ -276,7 +289,10 @@ fn an_item_whose_turn_was_too_long_is_blocked_until_somebody_turns_to_it() {
 fn nobody_outside_can_block_an_item_with_what_is_too_long() {
     let mut world = at_work();
     idle(&mut world);
-    world.admit("main", ingress(MessageKind::WebhookEvent, crate::message::Priority::Normal, "pushed"));
+    world.admit(
+        "main",
+        ingress(MessageKind::WebhookEvent, holon_facts::provenance::Priority::Normal, "pushed"),
+    );
     too_long(&mut world);
     assert_eq!(state(&world, 1), WorkState::Runnable);
     world.admit("main", prompt("all of it"));
@@ -287,12 +303,12 @@ fn nobody_outside_can_block_an_item_with_what_is_too_long() {
 #[test]
 fn what_has_no_room_stays_owed() {
     let queue = QueueLimits { entries: 2, reserved_entries: 1, ..config().queue };
-    let mut world = World::with_config("main", crate::config::Config { queue, ..config() });
+    let mut world = World::with_config("main", holon_facts::config::Config { queue, ..config() });
     world.admit("main", prompt("a long turn"));
     for _ in 0..7 {
-        let tick = ingress(MessageKind::TaskResult, crate::message::Priority::Next, "");
-        let context = crate::message::AdmissionContext::RuntimeOwned;
-        world.send("main", crate::message::Ingress { admission_context: context, ..tick });
+        let tick = ingress(MessageKind::TaskResult, holon_facts::provenance::Priority::Next, "");
+        let context = holon_facts::provenance::AdmissionContext::RuntimeOwned;
+        world.send("main", holon_facts::message::Ingress { admission_context: context, ..tick });
     }
     make(&mut world, "first");
     let full = world.agent("main").inbox.totals().0;
@@ -305,7 +321,7 @@ fn what_has_no_room_stays_owed() {
 fn deferrals_move_with_the_clock() {
     let mut world = at_work();
     idle(&mut world);
-    world.now.wall = crate::time::Wall(world.now.wall.0 - 3_600_000_000);
+    world.now.wall = holon_facts::time::Wall(world.now.wall.0 - 3_600_000_000);
     world.pass(Millis(1));
     assert!(waits(&world).unwrap() <= 5_000);
 }

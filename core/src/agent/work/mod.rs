@@ -21,21 +21,22 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use debt::Debt;
+use holon_facts::call::WorkFilter;
+use holon_facts::closure::WorkSignal;
+use holon_facts::content::Text;
+use holon_facts::event::WorkFact;
+use holon_facts::event::work::{StallReason, WorkAuthor, WorkChange, WorkItemWritten, WorkTick};
+use holon_facts::ids::{MessageId, WaitId, WorkItemId};
+use holon_facts::time::Wall;
+use holon_facts::wait::WaitKind;
+use holon_facts::workspace::{ExecutionBinding, WorkspaceId};
 use plan::PlanSeen;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::inbox::Inbox;
 use crate::agent::wait::recheck::Recheck;
-use crate::agent::wait::{self, Wait, WaitKind};
-use crate::agent::workspace::{ExecutionBinding, WorkspaceId};
-use crate::closure::WorkSignal;
-use crate::content::Text;
-use crate::event::WorkFact;
-use crate::event::work::{StallReason, WorkAuthor, WorkChange, WorkItemWritten, WorkTick};
-use crate::ids::{MessageId, WaitId, WorkItemId};
-use crate::time::Wall;
-use crate::tool::arguments::WorkFilter;
+use crate::agent::wait::{self, Wait};
 
 pub use holon_facts::work::{
     LINE_BYTES, NoReport, OBJECTIVE_BYTES, PlanStatus, TODOS, Todo, TodoState, WorkState,

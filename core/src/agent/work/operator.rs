@@ -3,14 +3,15 @@
 use alloc::boxed::Box;
 use alloc::string::String;
 
+use holon_facts::event::work::{WorkAuthor, WorkChange};
+use holon_facts::ids::{ReplyId, WorkItemId};
+use holon_facts::reject::Reject;
+use serde::{Deserialize, Serialize};
+
 use super::{LINE_BYTES, OBJECTIVE_BYTES, PlanStatus, TODOS, Todo, tools};
 use crate::agent::admission;
 use crate::effect::Answer;
-use crate::event::work::{WorkAuthor, WorkChange};
 use crate::host::tx::Tx;
-use crate::ids::{ReplyId, WorkItemId};
-use crate::reject::Reject;
-use serde::{Deserialize, Serialize};
 
 /// What an operator asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,12 +5,12 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use holon_facts::content::clip;
+use holon_facts::ids::WorkItemId;
 use serde::{Deserialize, Serialize};
 
 use super::{LINE_BYTES, WorkItem, WorkItems, WorkState};
 use crate::agent::wait::Wait;
-use crate::content::clip;
-use crate::ids::WorkItemId;
 
 /// Other open items that are named.
 const OTHERS: usize = 10;

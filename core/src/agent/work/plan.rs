@@ -1,11 +1,12 @@
 //! The files with the plans of work items, as far as their agent has seen them (contract: work.md, Work items): an edit
 //! by any tool is progress.
 
-use crate::content::ContentId;
+use holon_facts::content::ContentId;
+use holon_facts::event::work::WorkPlanSeen;
+use holon_facts::ids::WorkItemId;
+
 use crate::effect::Effect;
-use crate::event::work::WorkPlanSeen;
 use crate::host::tx::Tx;
-use crate::ids::WorkItemId;
 
 pub use holon_facts::work::PlanSeen;
 

@@ -1,14 +1,15 @@
 use alloc::vec::Vec;
 
+use holon_facts::content::Text;
+use holon_facts::event::{Event, TurnFact, WorkFact};
+use holon_facts::ids::WorkItemId;
+use holon_facts::model::AnswerBlock;
+use holon_facts::outcome::Outcome;
+
 use super::operator::NewWorkItem;
 use super::{NoReport, PlanStatus, TodoState, WorkState};
-use crate::content::Text;
 use crate::effect::{Answer, WorkShown};
-use crate::event::{Event, TurnFact, WorkFact};
-use crate::ids::WorkItemId;
 use crate::input::Input;
-use crate::model::AnswerBlock;
-use crate::outcome::Outcome;
 use crate::testing::{World, agent, calls, context, prompt, says, tool_says};
 
 pub(super) const FIRST: WorkItemId = WorkItemId(1);
@@ -156,8 +157,8 @@ fn what_is_completed_leaves_the_focus_and_stays_as_it_is() {
 
 #[test]
 fn the_text_beside_one_completion_is_what_is_delivered() {
-    use crate::content::Text;
-    use crate::model::{ProposedCall, StopReason};
+    use holon_facts::content::Text;
+    use holon_facts::model::{ProposedCall, StopReason};
     let complete = |item: u64| {
         AnswerBlock::ToolCall(ProposedCall {
             call_id: "".into(),

@@ -5,19 +5,21 @@ use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::vec::Vec;
 
+use holon_facts::call::WorkFilter;
+use holon_facts::content::Text;
+use holon_facts::event::brief::{BriefCreated, BriefKind, BriefVisibility};
+use holon_facts::event::wait::WaitEnd;
+use holon_facts::event::work::{
+    DeliverySummaryRecorded, WorkAuthor, WorkChange, WorkItemPicked, WorkItemWritten,
+};
+use holon_facts::ids::{RunId, WorkItemId};
+use holon_facts::receipt::{ToolError, ToolErrorKind, Verdict, WorkCall};
+
 use super::{NoReport, OPEN, WorkItem, WorkState};
 use crate::agent::turn::tools;
-use crate::agent::wait::recheck;
-use crate::agent::wait::resolve;
-use crate::content::Text;
+use crate::agent::wait::{recheck, resolve};
 use crate::effect::{WorkShown, WorkView};
-use crate::event::brief::{BriefCreated, BriefKind, BriefVisibility};
-use crate::event::wait::WaitEnd;
-use crate::event::work::{DeliverySummaryRecorded, WorkAuthor, WorkChange, WorkItemPicked, WorkItemWritten};
 use crate::host::tx::Tx;
-use crate::ids::{RunId, WorkItemId};
-use crate::tool::arguments::WorkFilter;
-use crate::tool::{ToolError, ToolErrorKind, Verdict, WorkCall};
 
 /// Begins a call.
 ///

@@ -5,17 +5,18 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use holon_facts::event::operation::{OpKind, Settlement};
+use holon_facts::event::workspace::{WorktreeCreated, WorktreeLeft, WorktreeRemoved, WorktreeRetained};
+use holon_facts::ids::{AgentId, OpId, WorktreeId};
+use holon_facts::outcome::Removal;
+use holon_facts::receipt::{ToolError, ToolErrorKind};
+use holon_facts::time::Millis;
+
 use super::ExecutionBinding;
 use super::worktree::{LISTED, RetainReason, Retained, WORKTREES, Worktree, WorktreePlan, WorktreeState};
 use crate::agent::task::child;
 use crate::effect::{Effect, UnwantedWorktree};
-use crate::event::operation::{OpKind, Settlement};
-use crate::event::workspace::{WorktreeCreated, WorktreeLeft, WorktreeRemoved, WorktreeRetained};
 use crate::host::tx::{Opening, Tx};
-use crate::ids::{AgentId, OpId, WorktreeId};
-use crate::outcome::Removal;
-use crate::time::Millis;
-use crate::tool::{ToolError, ToolErrorKind};
 
 /// A large repository takes its time.
 pub(super) const MAKE_TIMEOUT: Millis = Millis::seconds(600);

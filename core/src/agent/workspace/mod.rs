@@ -14,11 +14,11 @@ mod worktree_tests;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 
+use holon_facts::event::WorkspaceFact;
+use holon_facts::ids::RunId;
 use serde::{Deserialize, Serialize};
 
 use super::identity::AgentSpec;
-use crate::event::WorkspaceFact;
-use crate::ids::RunId;
 
 pub use holon_facts::workspace::{AGENT_HOME, ExecutionBinding, ProjectionKind, WorkspaceId, WorkspaceKind};
 pub use operator::{AttachedWorkspace, WorkspaceChange, WorkspaceState};

@@ -6,12 +6,13 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use holon_facts::event::operation::OpKind;
+use holon_facts::event::workspace::{OccupancyAcquired, OccupancyReleased, ReleaseCause};
+use holon_facts::ids::RunId;
+use holon_facts::receipt::{ToolError, ToolErrorKind};
+
 use crate::agent::{Agent, OpenOp};
-use crate::event::operation::OpKind;
-use crate::event::workspace::{OccupancyAcquired, OccupancyReleased, ReleaseCause};
 use crate::host::tx::Tx;
-use crate::ids::RunId;
-use crate::tool::{ToolError, ToolErrorKind};
 
 /// Takes a root for a run, or for an operator's command.
 ///

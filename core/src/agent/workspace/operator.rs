@@ -3,17 +3,17 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use holon_facts::event::workspace::WorkspaceDetached;
+use holon_facts::ids::ReplyId;
+use holon_facts::lifecycle::Status;
+use holon_facts::reject::Reject;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{ATTACHED, ExecutionBinding, ProjectionKind, WorkspaceId, Worktree, isolate, tools};
 use crate::agent::Agent;
 use crate::effect::Answer;
-use crate::event::workspace::WorkspaceDetached;
 use crate::host::tx::Tx;
-use crate::ids::ReplyId;
-use crate::lifecycle::Status;
-use crate::reject::Reject;
 
 /// What an operator asks for. Folders are as a performer found them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,16 +3,17 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use holon_facts::event::Event;
+use holon_facts::event::operation::OpKind;
+use holon_facts::outcome::{CommandEnd, Outcome};
+use holon_facts::reject::Reject;
+use holon_facts::time::Millis;
+
 use super::{ExecutionBinding, WorkspaceChange, WorkspaceId, WorkspaceState};
 use crate::effect::Answer;
-use crate::event::Event;
-use crate::event::operation::OpKind;
 use crate::host::Found;
 use crate::input::{ControlRequest, Input};
-use crate::outcome::{CommandEnd, Outcome};
-use crate::reject::Reject;
 use crate::testing::{World, agent, calls, command_ends, context, prompt, says, tool_says};
-use crate::time::Millis;
 
 const LIST: (&str, &str, &str) = ("", "ExecCommand", r#"{"cmd":"ls"}"#);
 

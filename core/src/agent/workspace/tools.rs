@@ -4,21 +4,22 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use holon_facts::call::{UseWorkspace, WorkMode};
+use holon_facts::content::Text;
+use holon_facts::event::operation::{OpKind, Settlement};
+use holon_facts::event::workspace::{WorkspaceAttached, WorkspaceUsed};
+use holon_facts::ids::{OpId, RunId};
+use holon_facts::receipt::{Receipt, ToolError, ToolErrorKind, ToolFacts};
+use holon_facts::time::Millis;
 use serde::Serialize;
 
-use super::{ATTACHED, ExecutionBinding, ProjectionKind, WorkspaceId, WorkspaceKind, WorktreePlan};
-use super::{isolate, occupancy};
+use super::{
+    ATTACHED, ExecutionBinding, ProjectionKind, WorkspaceId, WorkspaceKind, WorktreePlan, isolate, occupancy,
+};
 use crate::agent::task::child;
 use crate::agent::turn::{request, tools};
-use crate::content::Text;
 use crate::effect::{Effect, Isolated, WantedWorkspace, WorkspaceTarget};
-use crate::event::operation::{OpKind, Settlement};
-use crate::event::workspace::{WorkspaceAttached, WorkspaceUsed};
 use crate::host::tx::{Opening, Tx};
-use crate::ids::{OpId, RunId};
-use crate::time::Millis;
-use crate::tool::arguments::WorkMode;
-use crate::tool::{Receipt, ToolError, ToolErrorKind, ToolFacts, UseWorkspace};
 
 /// Looking for a folder takes no longer than this.
 const FIND_TIMEOUT: Millis = Millis::seconds(60);

@@ -3,11 +3,11 @@
 
 use alloc::collections::BTreeMap;
 
+use holon_facts::event::workspace::{WorktreeCreated, WorktreeRetained};
+use holon_facts::ids::{TaskId, WorktreeId};
 use serde::{Deserialize, Serialize};
 
 use crate::agent::Agent;
-use crate::event::workspace::{WorktreeCreated, WorktreeRetained};
-use crate::ids::{TaskId, WorktreeId};
 
 pub use holon_facts::workspace::{RetainReason, Retained, Worktree, WorktreePlan, WorktreeState};
 

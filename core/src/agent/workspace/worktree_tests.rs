@@ -4,14 +4,15 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use holon_facts::config::{Config, TurnLimits};
+use holon_facts::event::operation::OpKind;
+use holon_facts::outcome::{Outcome, Removal};
+use holon_facts::time::Millis;
+
 use super::{ExecutionBinding, ProjectionKind, RetainReason, Retained, WorkspaceChange, WorktreeState};
-use crate::config::{Config, TurnLimits};
 use crate::effect::Answer;
-use crate::event::operation::OpKind;
 use crate::input::{ControlRequest, Input};
-use crate::outcome::{Outcome, Removal};
 use crate::testing::{World, agent, calls, config, context, prompt, says, tool_says};
-use crate::time::Millis;
 
 const BASE: &str = "c0ffee";
 
