@@ -1,6 +1,7 @@
 //! The simulated disk: rows are accepted, then synced; a crash keeps a prefix that holds at least what an honest
 //! sync wrote. The disk remembers what was acknowledged to anybody, and so it, not the core, judges durability.
 
+pub mod group;
 pub mod image;
 pub mod shelf;
 
@@ -84,20 +85,27 @@ impl Disk {
 
     /// Everything that was accepted is on stable storage now; what an earlier sync lied about, too.
     pub fn sync(&mut self) -> Durable {
-        self.stable = self.rows.len();
-        self.lie()
+        self.sync_rows(self.unsynced())
+    }
+
+    /// The next rows are on stable storage, too.
+    pub fn sync_rows(&mut self, rows: usize) -> Durable {
+        let durable = self.lie(rows);
+        self.stable = self.synced;
+        durable
     }
 
     /// A sync that returns without having written anything.
-    pub fn lie(&mut self) -> Durable {
-        self.note(self.synced);
-        self.synced = self.rows.len();
-        self.attest(self.last_step())
+    pub fn lie(&mut self, rows: usize) -> Durable {
+        let from = self.synced;
+        self.synced = self.rows.len().min(from + rows);
+        self.note(from);
+        self.attest(self.rows[..self.synced].iter().rev().find_map(|row| row.step).unwrap_or(StepSeq(0)))
     }
 
     /// Remembers what the rows from one on bring.
     fn note(&mut self, from: usize) {
-        for row in &self.rows[from..] {
+        for row in &self.rows[from..self.synced] {
             for record in &row.records {
                 if let Event::Operation(OperationFact::OperationOpened(fact)) = &record.event {
                     self.opened.insert((record.agent.clone(), fact.op), fact.supervisor.clone());
@@ -165,11 +173,6 @@ impl Disk {
 
     pub fn stable(&self) -> usize {
         self.stable
-    }
-
-    /// The rows that no sync has spoken of yet.
-    pub fn waiting(&self) -> &[Row] {
-        &self.rows[self.synced..]
     }
 
     /// The process has died: all that is stable survives, and `more` of the other rows. Says what went although

@@ -223,20 +223,15 @@ impl World<'_> {
     /// The process leaves in good order: everything is on the disk first.
     pub(super) fn shut_down(&mut self) -> Result<(), Failure> {
         self.life.leaving = true;
-        if self.life.writer.due.is_some() && self.life.writer.full.is_none() {
+        let life = self.life.number;
+        self.close_writer()?;
+        if self.life.number != life || self.life.host.is_none() {
+            return Ok(());
+        }
+        if self.disk.unsynced() > 0 {
             // What was handed to the disk is waited for.
             self.agenda.plan(self.at + 50_000, 0, Happening::Shutdown(self.life.number));
             return Ok(());
-        }
-        if self.disk.unsynced() > 0 {
-            self.sync()?;
-        }
-        if self.life.host.is_none() {
-            return Ok(());
-        }
-        if self.disk.unsynced() > 0 {
-            // A full disk took nothing of the rest: it is given up, as nobody was told of it.
-            return self.crash();
         }
         self.trace.note(self.at, "the process leaves");
         for request in self.outside.clients.disconnected() {
@@ -288,6 +283,7 @@ impl World<'_> {
         self.life.first_boundary = self.counts.boundaries;
         self.life.mono = u64::from(self.choices.below(site, 4)) * 1_000_003_000_000;
         self.trace.note(self.at, "the process starts");
+        self.begin_writing()?;
         self.log(Call::RuntimeStarted { build: "sim".into(), config, seed, after })?;
         let mut agents = self.disk.agents();
         // Whoever follows an agent catches up from the ledger.
@@ -358,6 +354,7 @@ impl World<'_> {
         self.trace.row(&row, self.at);
         self.checks.row(&row)?;
         self.disk.accept(row);
+        self.life.writer.push(1, None, false, self.at);
         Ok(())
     }
 }

@@ -110,7 +110,7 @@ impl World<'_> {
             self.plan(self.at + AGAIN, request.agent, Happening::Request(request));
             return Ok(());
         }
-        if self.life.writer.full.is_some() && !request.urgent() {
+        if self.life.writer.is_stalled() && !request.urgent() {
             // The driver refuses it by itself: the core never hears of it.
             self.injector.saw("a full disk refuses an input");
             self.checks.say("D10");
@@ -255,6 +255,7 @@ impl World<'_> {
                 self.checks.readers(host)?;
             }
         }
+        let through = step.seq();
         let urgent = matches!(&row.call, Call::Step { input, .. } if input.is_urgent());
         if self.options.moments {
             self.counts.stepped.entry(self.at).or_insert_with(|| whose(&row.call));
@@ -266,7 +267,7 @@ impl World<'_> {
             return Ok(());
         }
         self.snapshot();
-        self.write(urgent)
+        self.write(through, urgent)
     }
 
     fn count(&mut self) -> Result<(), Failure> {
@@ -298,7 +299,7 @@ impl World<'_> {
             if self.options.sabotage == Some(Sabotage::StaleSnapshot) {
                 snapshot.agent.next.brief = holon_core::ids::BriefId(99);
             }
-            self.disk.snapshots.keep(snapshot);
+            self.life.writer.snapshots.push(snapshot);
         }
     }
 

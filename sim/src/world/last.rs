@@ -21,10 +21,8 @@ impl World<'_> {
     pub(super) fn grow_quiet(&mut self) -> Result<(), Failure> {
         self.quiet = true;
         self.trace.note(self.at, "quiet");
-        if self.life.writer.due.is_some() {
-            // Whatever the disk was stuck in is over.
-            self.sync()?;
-        }
+        // Whatever the disk was stuck in is over.
+        self.writer_wakes()?;
         for agent in 1..=self.scenario.agents {
             for agent in iter::once(agent).chain(families::public(agent)) {
                 self.agenda.plan(self.at + TIDY, 0, Happening::Tidy(agent));

@@ -376,7 +376,7 @@ impl<'a> World<'a> {
                 self.patterns.over(what, &mut self.injector);
                 Ok(())
             }
-            Happening::Sync(_) => self.sync(),
+            Happening::Sync(_) => self.writer_wakes(),
             Happening::Shutdown(_) => self.shut_down(),
             Happening::Start => self.boot(),
             Happening::Last(agent) => self.last_word(agent),

@@ -1,35 +1,45 @@
-//! The ledger's writer as a driver meets it: it groups what piles up, is slow or stuck, meets a full disk and
-//! goes on trying, or fails and ends the process. Effects leave when their rows are down.
+//! The real writer's queue over the simulated disk, which is slow or stuck, full, or fails and ends the process. Effects
+//! leave when their rows are down.
 
-use holon_core::replay::Call;
-use holon_core::{Durable, Effect};
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use holon_core::snapshot::AgentSnapshot;
+use holon_core::{Durable, Effect, StepSeq};
+use holon_ledger::{AppendError, Batch, Load, Queue, Report, Tidied, Turn};
 
 use super::agenda::Happening;
 use super::{Judges, Sabotage, World};
 use crate::choices::Site;
+use crate::disk::group::{GivenUp, Group, Held};
 use crate::failure::{Failure, ensure};
 use crate::fault::Ill;
 
-/// Steps that a real driver may be ahead of the disk.
-const AHEAD: u64 = 256;
-/// Between attempts at a full disk, in microseconds: the first pause doubles up to the last.
-const PAUSES: (u64, u64) = (100_000, 5_000_000);
+/// Without a write for so long, a real disk is tidied.
+const TIDY_AFTER: Duration = Duration::from_secs(5);
 /// Who waits for a stuck disk looks again after so long.
 const LOOK: u64 = 1_000_000;
 /// A broken disk stays broken for so long, when it does.
 const BROKEN: u64 = 4_000_000;
 
-/// What the writer of one life is at.
-#[derive(Debug, Default)]
+/// The writer of one life: what the real one decides, in virtual time.
+#[derive(Debug)]
 pub(super) struct Writer {
-    /// When the sync under way will be done.
+    queue: Queue<Group, GivenUp>,
+    /// What the disk is given at this moment.
+    under_way: Option<Group>,
+    /// When the disk is done with it, or when the writer goes on by itself.
     pub(super) due: Option<u64>,
-    /// When the oldest row that waits was handed over.
-    since: Option<u64>,
-    /// The disk is full, and this is the pause before the next attempt.
-    pub(super) full: Option<u64>,
+    /// When each batch was handed over that is not durable.
+    handed: VecDeque<u64>,
+    /// States that go with the next batch.
+    pub(super) snapshots: Vec<AgentSnapshot>,
     /// Nothing more is written, or acknowledged.
     failed: bool,
+    /// Nobody hands anything over any more.
+    closed: bool,
+    /// The room that was held back is free for now.
+    free: bool,
     /// What is released now owes it to the room held back.
     pub(super) by_reserve: bool,
 }
@@ -38,10 +48,43 @@ pub(super) struct Writer {
 #[derive(Debug, Default)]
 pub(super) struct Waits(Vec<(u64, u64)>);
 
+impl Default for Writer {
+    fn default() -> Self {
+        Self::new(Load::GROUP)
+    }
+}
+
 impl Writer {
+    pub(super) fn new(group: Load) -> Self {
+        Self {
+            queue: Queue::new(group, TIDY_AFTER),
+            under_way: None,
+            due: None,
+            handed: VecDeque::new(),
+            snapshots: Vec::new(),
+            failed: false,
+            closed: false,
+            free: false,
+            by_reserve: false,
+        }
+    }
+
     /// How long the oldest row that waits has done so.
     pub(super) fn waits(&self, at: u64) -> u64 {
-        self.since.map_or(0, |since| at.saturating_sub(since))
+        self.handed.front().map_or(0, |since| at.saturating_sub(*since))
+    }
+
+    /// Whether nothing new is taken in.
+    pub(super) fn is_stalled(&self) -> bool {
+        self.queue.is_stalled()
+    }
+
+    /// Rows were handed over.
+    pub(super) fn push(&mut self, rows: usize, through: Option<StepSeq>, urgent: bool, at: u64) {
+        self.handed.push_back(at);
+        let mut group = Group { rows, through, urgent, handed: vec![at], ..Group::default() };
+        self.snapshots.drain(..).for_each(|snapshot| group.snapshot(snapshot));
+        self.queue.push(group);
     }
 }
 
@@ -64,44 +107,100 @@ impl Waits {
 }
 
 impl World<'_> {
+    /// What one transaction takes, and how far the driver may be ahead.
+    pub(super) fn group(&self) -> Load {
+        match usize::try_from(self.scenario.faults.ahead) {
+            Ok(0) | Err(_) => Load::GROUP,
+            Ok(calls) => Load { calls, ..Load::GROUP },
+        }
+    }
+
     /// When the driver looks again whether it has room for one more step; none when it has.
     pub(super) fn waits_for_the_disk(&self, at: u64, urgent: bool) -> Option<u64> {
-        let ahead = match self.scenario.faults.ahead {
-            0 => AHEAD,
-            steps => steps,
-        };
-        let most = if urgent { ahead.saturating_mul(2) } else { ahead };
-        let full = self.life.pending.len() as u64 >= most;
+        let under_way = Load { calls: self.life.pending.len(), bytes: 0 };
+        let full = !under_way.is_below(self.group(), if urgent { 2 } else { 1 });
         // The end of the faults may free it before.
         self.life.writer.due.filter(|_| full).map(|due| due.min(at + LOOK).max(at) + 1)
     }
 
+    /// The writer of a new life begins.
+    pub(super) fn begin_writing(&mut self) -> Result<(), Failure> {
+        self.life.writer = Writer::new(self.group());
+        let begun = self.with_reserve(|queue, reserve| queue.begin(reserve));
+        ensure!(begun.is_ok(), "D10", "the room held back can't be set aside: {begun:?}");
+        Ok(())
+    }
+
+    fn with_reserve<T>(&mut self, with: impl FnOnce(&mut Queue<Group, GivenUp>, &mut Held<'_>) -> T) -> T {
+        let full = self.is_full();
+        let writer = &mut self.life.writer;
+        let mut reserve = Held { full, used: &mut self.disk.reserve_used, free: &mut writer.free };
+        with(&mut writer.queue, &mut reserve)
+    }
+
     /// A row was handed over.
-    pub(super) fn write(&mut self, urgent: bool) -> Result<(), Failure> {
-        self.life.writer.since.get_or_insert(self.at);
+    pub(super) fn write(&mut self, through: StepSeq, urgent: bool) -> Result<(), Failure> {
+        self.life.writer.push(1, Some(through), urgent, self.at);
         if self.options.sabotage == Some(Sabotage::ReleaseEarly) {
             return self.release(self.disk.attest(self.disk.last_step()));
         }
-        if self.life.writer.full.is_some() {
-            // The writer wakes up for every batch, and uses its reserve for an urgent one.
-            return if urgent { self.sync() } else { Ok(()) };
+        self.go_on_writing()
+    }
+
+    /// Does what the queue says, until there is something to wait for.
+    pub(super) fn go_on_writing(&mut self) -> Result<(), Failure> {
+        let life = self.life.number;
+        while self.life.number == life && self.life.writer.under_way.is_none() {
+            match self.life.writer.queue.turn() {
+                Turn::Append(group) => {
+                    self.life.writer.under_way = Some(group);
+                    let takes = self.takes();
+                    if takes == 0 {
+                        self.sync()?;
+                    } else {
+                        self.sync_at(self.at + takes);
+                    }
+                }
+                Turn::Mend => {
+                    let mended = self.with_reserve(|queue, reserve| queue.mend(reserve));
+                    ensure!(mended.is_ok(), "D10", "the room held back can't be set aside: {mended:?}");
+                }
+                Turn::Tidy(states) => {
+                    states.into_iter().for_each(|state| self.disk.snapshots.keep(state.0));
+                    self.life.writer.queue.tidied(Tidied::Done);
+                }
+                Turn::Wait(Some(pause)) if pause.is_zero() => self.life.writer.queue.waited(),
+                Turn::Wait(pause) => {
+                    self.life.writer.due = None;
+                    if let Some(pause) = pause {
+                        self.sync_at(self.at + u64::try_from(pause.as_micros()).unwrap_or(u64::MAX));
+                    }
+                    return Ok(());
+                }
+                Turn::End(states) => {
+                    states.into_iter().for_each(|state| self.disk.snapshots.keep(state.0));
+                    self.life.writer.due = None;
+                    return Ok(());
+                }
+            }
         }
-        if self.life.writer.due.is_some() {
-            return Ok(());
+        Ok(())
+    }
+
+    /// How long the disk takes for what it is given.
+    fn takes(&mut self) -> u64 {
+        if self.life.writer.is_stalled() {
+            return 0;
         }
         let site = self.site("disk", 0, "");
-        let mut takes = self.scenario.faults.sync;
+        let takes = self.scenario.faults.sync;
         let sticks = self.scenario.faults.sync_sticks;
-        if !self.quiet
-            && self.injector.strikes(&self.scenario.faults, &mut *self.choices, site, "sticks", sticks)
-        {
-            takes += 1_000_000 * (1 + u64::from(self.choices.below(site.about("stuck for"), 600)));
+        let stuck = !self.quiet
+            && self.injector.strikes(&self.scenario.faults, &mut *self.choices, site, "sticks", sticks);
+        if !stuck {
+            return takes;
         }
-        if takes == 0 {
-            return self.sync();
-        }
-        self.sync_at(self.at + takes);
-        Ok(())
+        takes + 1_000_000 * (1 + u64::from(self.choices.below(site.about("stuck for"), 600)))
     }
 
     fn sync_at(&mut self, at: u64) {
@@ -109,11 +208,32 @@ impl World<'_> {
         self.agenda.plan(at, 0, Happening::Sync(self.life.number));
     }
 
-    /// The disk is done with what it was given, in one way or another.
-    pub(super) fn sync(&mut self) -> Result<(), Failure> {
+    /// The disk is done with what it was given, in one way or another, or the writer goes on by itself.
+    pub(super) fn writer_wakes(&mut self) -> Result<(), Failure> {
         self.life.writer.due = None;
-        if self.is_full() {
-            return self.full();
+        if self.life.writer.under_way.is_some() {
+            self.sync()?;
+        } else {
+            self.life.writer.queue.waited();
+        }
+        self.go_on_writing()
+    }
+
+    /// Nobody hands anything over any more: what waits is written, or given up.
+    pub(super) fn close_writer(&mut self) -> Result<(), Failure> {
+        if !std::mem::replace(&mut self.life.writer.closed, true) {
+            self.life.writer.queue.close();
+            return self.go_on_writing();
+        }
+        Ok(())
+    }
+
+    /// The disk is done with what it was given.
+    fn sync(&mut self) -> Result<(), Failure> {
+        self.life.writer.due = None;
+        let Some(group) = self.life.writer.under_way.take() else { return Ok(()) };
+        if self.is_full() && !self.life.writer.free {
+            return self.full(group);
         }
         let site = self.site("disk", 0, "");
         let (faults, broken) = (&self.scenario.faults, self.at < self.broken_until);
@@ -121,59 +241,65 @@ impl World<'_> {
             && (broken
                 || self.injector.strikes(faults, &mut *self.choices, site, "fails", faults.sync_fails));
         if fails {
+            self.life.writer.under_way = Some(group);
             return self.fail(site);
-        }
-        if self.life.writer.full.take().is_some() {
-            self.disk.reserve_used = false;
         }
         let lies =
             !self.quiet && self.injector.strikes(faults, &mut *self.choices, site, "lies", faults.sync_lies);
-        self.written(lies)
+        self.written(group, lies)
     }
 
     fn is_full(&self) -> bool {
         !self.quiet && self.scenario.faults.ill(Ill::DiskFull, self.at)
     }
 
-    /// Everything that was handed over is down; a disk that lies only says so.
-    fn written(&mut self, lies: bool) -> Result<(), Failure> {
-        if let Some(since) = self.life.writer.since.take() {
+    /// What it was given is down; a disk that lies only says so.
+    fn written(&mut self, mut group: Group, lies: bool) -> Result<(), Failure> {
+        let writer = &mut self.life.writer;
+        let by_reserve = std::mem::take(&mut writer.free);
+        if by_reserve {
+            self.injector.saw("a full disk takes a stop");
+            self.injector.saw("disk full, then stop");
+        } else if let Some(since) = group.handed.first() {
             self.waits.took(self.at, self.at - since);
         }
-        let durable = if lies { self.disk.lie() } else { self.disk.sync() };
+        writer.handed.drain(..group.handed.len().min(writer.handed.len()));
+        let durable = if lies { self.disk.lie(group.rows) } else { self.disk.sync_rows(group.rows) };
+        group.states.drain(..).for_each(|state| self.disk.snapshots.keep(state.0));
         if self.boundary()? {
             return Ok(());
         }
-        self.release(durable)
+        self.life.writer.by_reserve = by_reserve;
+        let heard = self.appended(group, Ok(durable));
+        self.life.writer.by_reserve = false;
+        heard
     }
 
     /// D10: with a full disk, what is urgent finds the room that was held back; the rest waits.
-    fn full(&mut self) -> Result<(), Failure> {
+    fn full(&mut self, group: Group) -> Result<(), Failure> {
         self.injector.saw("disk full");
-        let since = self.life.writer.since.filter(|_| self.life.writer.full.is_none());
-        self.waits.took(self.at, self.at - since.unwrap_or(self.at));
-        let pause = self.life.writer.full.map_or(PAUSES.0, |pause| (pause * 2).min(PAUSES.1));
-        self.life.writer.full = Some(pause);
-        self.sync_at(self.at + pause);
-        let waits = self.disk.waiting().iter().any(|row| match &row.call {
-            Call::Step { input, .. } => input.is_urgent(),
-            Call::RuntimeStarted { .. }
-            | Call::Admit { .. }
-            | Call::Park { .. }
-            | Call::Copy { .. }
-            | Call::Recover { .. } => false,
-        });
-        if !waits || self.disk.reserve_used {
-            return Ok(());
+        let since = group.handed.first().filter(|_| !self.life.writer.is_stalled());
+        self.waits.took(self.at, self.at - since.unwrap_or(&self.at));
+        self.appended(group, Err(AppendError::Full))
+    }
+
+    /// Says how it went, and hears what the writer says to that.
+    fn appended(
+        &mut self,
+        group: Group,
+        result: Result<Durable, AppendError<GivenUp>>,
+    ) -> Result<(), Failure> {
+        let goes_on = self.with_reserve(|queue, reserve| queue.appended(group, result, reserve));
+        for message in self.life.writer.queue.take_messages() {
+            let Report::Durable(durable) = message.report else { continue };
+            let life = self.life.number;
+            self.release(durable)?;
+            if self.life.number != life {
+                return Ok(());
+            }
         }
-        self.disk.reserve_used = true;
-        self.injector.saw("a full disk takes a stop");
-        self.injector.saw("disk full, then stop");
-        self.life.writer.by_reserve = true;
-        self.life.writer.since = None;
-        self.written(false)?;
-        self.life.writer.by_reserve = false;
-        Ok(())
+        // It was tried often enough: what nobody was told of is given up.
+        if goes_on.is_err() { self.crash() } else { Ok(()) }
     }
 
     /// D9: after a failed sync nothing more is acknowledged: the process ends, and the next start reads what
@@ -189,14 +315,17 @@ impl World<'_> {
             self.broken_until = self.at + u64::from(self.choices.below(site.about("broken for"), 4)) * BROKEN;
         }
         self.trace.note(self.at, "a sync fails");
-        if self.options.sabotage == Some(Sabotage::IgnoreFailure) {
-            return self.written(false);
+        if let Some(group) = self.life.writer.under_way.take()
+            && self.options.sabotage == Some(Sabotage::IgnoreFailure)
+        {
+            return self.written(group, false);
         }
         self.crash()
     }
 
     pub(super) fn release(&mut self, durable: Durable) -> Result<(), Failure> {
-        while let Some((step, due)) = self.life.pending.pop_front() {
+        let covers = |(step, _): &mut (holon_core::Step, _)| step.seq() <= durable.through();
+        while let Some((step, due)) = self.life.pending.pop_front_if(covers) {
             ensure!(!self.life.writer.failed, "D9", "step {} leaves after a failed sync", step.seq());
             let seq = step.seq();
             self.observe(&step)?;
