@@ -30,30 +30,33 @@ const WORK_ITEM_BODY_BYTES: usize = 512 << 10;
 
 const IDEMPOTENCY_KEY: Header = Header {
     name: "Idempotency-Key",
-    about: "Names one intention: a repetition within 24 h admits nothing new.",
+    about: "Identifies one request: a retry within 24 h adds nothing new.",
     value: HeaderValue::Name,
 };
 const LAST_EVENT_ID: Header = Header {
     name: "Last-Event-ID",
-    about: "The last event that was seen; stands before `after_seq`.",
+    about: "Resumes after this event; takes precedence over `after_seq`.",
     value: HeaderValue::Number,
 };
 const DELIVERY: Header =
-    Header { name: "X-Delivery-Id", about: "Stands in for `delivery_id`.", value: HeaderValue::Name };
+    Header { name: "X-Delivery-Id", about: "Replaces a missing `delivery_id`.", value: HeaderValue::Name };
 const LAST_OFFSET: Header = Header {
     name: "Last-Event-ID",
-    about: "Bytes of output that were seen; stands before `offset`.",
+    about: "Resumes after this many bytes of output; takes precedence over `offset`.",
     value: HeaderValue::Number,
 };
 const EVENT_TYPE: Header =
-    Header { name: "X-Event-Type", about: "Stands in for `event_type`.", value: HeaderValue::Name };
-const FORGE_DELIVERY: Header =
-    Header { name: "X-GitHub-Delivery", about: "Stands in for `X-Delivery-Id`.", value: HeaderValue::Name };
+    Header { name: "X-Event-Type", about: "Replaces a missing `event_type`.", value: HeaderValue::Name };
+const FORGE_DELIVERY: Header = Header {
+    name: "X-GitHub-Delivery",
+    about: "Replaces a missing `X-Delivery-Id`.",
+    value: HeaderValue::Name,
+};
 const FORGE_EVENT: Header =
-    Header { name: "X-GitHub-Event", about: "Stands in for `X-Event-Type`.", value: HeaderValue::Name };
+    Header { name: "X-GitHub-Event", about: "Replaces a missing `X-Event-Type`.", value: HeaderValue::Name };
 const SIGNATURE: Header = Header {
     name: "X-Hub-Signature-256",
-    about: "`sha256=` and the HMAC-SHA-256 of the body, where `server.webhook_credential` asks for it.",
+    about: "`sha256=` and the HMAC-SHA-256 of the body; required when `server.webhook_credential` is set.",
     value: HeaderValue::Name,
 };
 
@@ -195,164 +198,164 @@ macro_rules! endpoints {
 
 endpoints! {
     asked {
-        ShowRoot root GET "/" "What listens here, and where to read on", by Open => Root;
-        ShowHandshake handshake GET "/handshake" "Protocol, authentication and capabilities", by Open => Handshake;
-        ShowHealth health GET "/healthz" "Whether the runtime answers", by Open => Health;
-        ShowOpenApi openapi GET "/openapi.json" "This description", by Open => OpenApi;
-        ShowMetrics metrics GET "/metrics" "Counters and gauges for Prometheus" => OpenMetrics;
-        ListModels models GET "/models" "The configured models, and whether they can be asked" => Models;
-        ShowReadiness readiness GET "/control/runtime/readiness" "Whether new work is taken" => Readiness;
-        ShowRuntime runtime_status GET "/control/runtime/status" "Process, configuration, activity"
+        ShowRoot root GET "/" "Name this server and link its description", by Open => Root;
+        ShowHandshake handshake GET "/handshake" "Show protocol, authentication and capabilities", by Open => Handshake;
+        ShowHealth health GET "/healthz" "Check the health of the runtime", by Open => Health;
+        ShowOpenApi openapi GET "/openapi.json" "Show this OpenAPI description", by Open => OpenApi;
+        ShowMetrics metrics GET "/metrics" "Export counters and gauges for Prometheus" => OpenMetrics;
+        ListModels models GET "/models" "List the configured models and whether each is available" => Models;
+        ShowReadiness readiness GET "/control/runtime/readiness" "Check whether the runtime accepts new work" => Readiness;
+        ShowRuntime runtime_status GET "/control/runtime/status" "Show process, configuration and activity"
             => RuntimeStatus;
         ShutDown shut_down POST "/control/runtime/shutdown"
-            "Leave in good order; nothing is written as stopped", body Optional<Nothing> => Shutdown;
+            "Shut the runtime down; agents resume at the next start", body Optional<Nothing> => Shutdown;
 
-        ListAgents agents GET "/agents/list" "Public agents, by name", query ListQuery => Vec<Document<Listed>>;
-        ShowAgent status GET "/agents/{agent_id}/status" "The concise summary of an agent",
-            or "/status" "The summary of the default agent", path AgentPath, fails READ => AgentStatus;
-        ShowState state GET "/agents/{agent_id}/state" "What a projection begins with",
-            or "/state" "What a projection of the default agent begins with",
+        ListAgents agents GET "/agents/list" "List public agents by name", query ListQuery => Vec<Document<Listed>>;
+        ShowAgent status GET "/agents/{agent_id}/status" "Summarize an agent",
+            or "/status" "Summarize the default agent", path AgentPath, fails READ => AgentStatus;
+        ShowState state GET "/agents/{agent_id}/state" "Show the state a projection starts from",
+            or "/state" "Show the state a projection of the default agent starts from",
             path AgentPath, query RecentQuery, fails READ => AgentState;
-        ExplainAgent why GET "/agents/{agent_id}/why" "Why an agent is as it is, and what would change it",
+        ExplainAgent why GET "/agents/{agent_id}/why" "Explain why an agent is in its state and what would change it",
             path AgentPath, fails READ => AgentWhy;
-        ListBriefs briefs GET "/agents/{agent_id}/briefs" "What an agent told its operator",
-            or "/briefs" "What the default agent told its operator",
+        ListBriefs briefs GET "/agents/{agent_id}/briefs" "List an agent's briefs for its operator",
+            or "/briefs" "List the default agent's briefs for its operator",
             path AgentPath, query PageQuery, fails CURSOR => Briefs;
-        ShowTranscript transcript GET "/agents/{agent_id}/transcript" "What was said in turns",
-            or "/transcript" "What was said in turns of the default agent",
+        ShowTranscript transcript GET "/agents/{agent_id}/transcript" "Show the transcript of turns",
+            or "/transcript" "Show the transcript of the default agent",
             path AgentPath, query PageQuery, fails CURSOR => Transcript;
-        ListEvents events GET "/agents/{agent_id}/events" "A page of durable events",
+        ListEvents events GET "/agents/{agent_id}/events" "List durable events, page by page",
             path AgentPath, query EventsQuery, fails CURSOR => EventsPage;
 
-        ListTasks tasks GET "/agents/{agent_id}/tasks" "Background tasks, the newest first",
+        ListTasks tasks GET "/agents/{agent_id}/tasks" "List background tasks, newest first",
             path AgentPath, query TasksQuery, fails READ => Tasks;
-        ShowTask task GET "/agents/{agent_id}/tasks/{task_id}" "One background task, without its output",
+        ShowTask task GET "/agents/{agent_id}/tasks/{task_id}" "Show one background task, without its output",
             path TaskPath, fails TASK => TaskShown;
         ReadOutput task_output GET "/agents/{agent_id}/tasks/{task_id}/output"
-            "What a task has written, at once or at its end",
+            "Read the output of a task, now or when it ends",
             path TaskPath, query OutputQuery, fails TASK => TaskOutputResult;
 
-        PostMessage enqueue POST "/agents/{agent_id}/enqueue" "A message from outside",
-            or "/enqueue" "A message from outside for the default agent",
+        PostMessage enqueue POST "/agents/{agent_id}/enqueue" "Enqueue an external message",
+            or "/enqueue" "Enqueue an external message for the default agent",
             path AgentPath, body Json<Enqueue, WEBHOOK_BYTES>, once key,
             headers &[IDEMPOTENCY_KEY], fails ENQUEUE => Admitted;
-        DeliverWebhook webhook POST "/webhooks/generic/{agent_id}" "Any JSON document of another system",
+        DeliverWebhook webhook POST "/webhooks/generic/{agent_id}" "Deliver a webhook: any JSON document of another system",
             by Signed, path AgentPath, query WebhookQuery, body AnyJson<WEBHOOK_BYTES>, once key,
             headers &[IDEMPOTENCY_KEY, DELIVERY, FORGE_DELIVERY, EVENT_TYPE, FORGE_EVENT, SIGNATURE],
             fails INGRESS => Admitted;
-        SendPrompt prompt POST "/control/agents/{agent_id}/prompt" "A prompt of the operator",
+        SendPrompt prompt POST "/control/agents/{agent_id}/prompt" "Send a prompt as the operator",
             path AgentPath, body Json<Prompt, PROMPT_BODY_BYTES>, once key,
             headers &[IDEMPOTENCY_KEY], fails INGRESS => Admitted;
         ChangeAgent control POST "/control/agents/{agent_id}/control" "Start or stop an agent",
             path AgentPath, body Json<ControlAgent, OTHER_BYTES>, fails READ => ControlReply;
-        AbortRun abort POST "/control/agents/{agent_id}/current-run/abort" "End the run in progress",
+        AbortRun abort POST "/control/agents/{agent_id}/current-run/abort" "Abort the run in progress",
             path AgentPath, body Optional<Abort>,
             fails &[Code::UnknownAgent, Code::AgentDamaged, Code::StaleRunId, Code::NoCurrentRun]
             => ControlReply;
-        MakeAgent create_agent POST "/control/agents/{agent_id}/create" "A new agent",
+        MakeAgent create_agent POST "/control/agents/{agent_id}/create" "Create an agent",
             path AgentPath, body Optional<CreateAgent>,
             fails &[Code::AgentExists, Code::AgentDamaged, Code::TooManyAgents, Code::InvalidWorkspace],
             status CREATED => Created;
         CopyAgent fork POST "/control/agents/{agent_id}/fork"
-            "A new agent that begins as this one was at a past event",
+            "Fork an agent from a past event",
             path AgentPath, body Json<ForkAgent, OTHER_BYTES>,
             fails &[
                 Code::UnknownAgent, Code::AgentDamaged, Code::AgentExists, Code::CursorAhead, Code::TooLarge,
             ],
             status CREATED => Forked;
-        ChooseModel set_model POST "/control/agents/{agent_id}/model" "Another model from the next turn on",
+        ChooseModel set_model POST "/control/agents/{agent_id}/model" "Set the model from the next turn on",
             path AgentPath, body Json<SetModel, OTHER_BYTES>,
             fails &[Code::UnknownAgent, Code::AgentDamaged, Code::InvalidModel] => ModelReply;
-        ClearModel clear_model POST "/control/agents/{agent_id}/model/clear" "The runtime's own model again",
+        ClearModel clear_model POST "/control/agents/{agent_id}/model/clear" "Return to the runtime's own model",
             path AgentPath, fails READ => ModelReply;
         PreviewPrompt debug_prompt POST "/control/agents/{agent_id}/debug-prompt"
-            "What the model would be told, without telling it",
+            "Preview the model's prompt without sending it",
             path AgentPath, body Json<DebugPrompt, PROMPT_BODY_BYTES>, fails READ => DebugPromptReply;
 
-        StartTask run_task POST "/control/agents/{agent_id}/tasks" "Execute a command as a task",
+        StartTask run_task POST "/control/agents/{agent_id}/tasks" "Run a command as a background task",
             path AgentPath, body Json<RunTask, COMMAND_BODY_BYTES>,
             fails &[Code::UnknownAgent, Code::AgentDamaged, Code::AgentStopped, Code::CommandRefused],
             status CREATED => TaskReply;
         EndTask stop_task POST "/control/agents/{agent_id}/tasks/{task_id}/stop"
-            "End a task, with all that it has started",
+            "Stop a task and every process it started",
             path TaskPath, body Optional<StopTask>, fails TASK => TaskReply;
         FeedTask write_task POST "/control/agents/{agent_id}/tasks/{task_id}/input"
-            "Write to the command of a task",
+            "Write to the standard input of a task",
             path TaskPath, body Json<WriteTask, INPUT_BODY_BYTES>, fails TASK => TaskInputReply;
 
-        ListTimers timers GET "/agents/{agent_id}/timers" "Timers, the newest first",
+        ListTimers timers GET "/agents/{agent_id}/timers" "List timers, newest first",
             path AgentPath, query TimersQuery, fails READ => Timers;
-        MakeTimer create_timer POST "/control/agents/{agent_id}/timers" "Wake an agent after a while",
+        MakeTimer create_timer POST "/control/agents/{agent_id}/timers" "Create a timer that wakes the agent",
             path AgentPath, body Json<CreateTimer, TIMER_BODY_BYTES>, fails NEW, status CREATED => TimerReply;
-        CancelTimer cancel_timer POST "/control/agents/{agent_id}/timers/{timer_id}/cancel" "End a timer",
+        CancelTimer cancel_timer POST "/control/agents/{agent_id}/timers/{timer_id}/cancel" "Cancel a timer",
             path TimerPath, fails &[Code::UnknownAgent, Code::UnknownTimer, Code::AgentDamaged]
             => TimerReply;
 
-        ShowWorkspaces workspaces GET "/control/agents/{agent_id}/workspace" "Where the agent works",
+        ShowWorkspaces workspaces GET "/control/agents/{agent_id}/workspace" "Show the agent's workspaces",
             path AgentPath, fails READ => Workspaces;
         AttachFolder attach_workspace POST "/control/agents/{agent_id}/workspace/attach"
-            "A folder that the agent is to know",
+            "Attach a folder as a workspace",
             path AgentPath, body Json<AttachWorkspace, OTHER_BYTES>, fails PLACE => WorkspacesReply;
         UseFolder use_workspace POST "/control/agents/{agent_id}/workspace/use"
-            "Where the agent works from its next turn on",
+            "Switch the active workspace from the next turn on",
             path AgentPath, body Json<UseWorkspace, OTHER_BYTES>,
             fails &[
                 Code::UnknownAgent, Code::AgentDamaged, Code::PrivateAgent, Code::UnknownWorkspace,
                 Code::InvalidWorkspace, Code::TooMany,
             ] => WorkspacesReply;
         ExitWorkspace exit_workspace POST "/control/agents/{agent_id}/workspace/exit"
-            "Back to the agent's own home from its next turn on", path AgentPath,
+            "Return to the agent's own home from the next turn on", path AgentPath,
             fails &[Code::UnknownAgent, Code::AgentDamaged, Code::PrivateAgent, Code::InvalidWorkspace]
             => WorkspacesReply;
         PruneWorktrees prune_worktrees POST "/control/agents/{agent_id}/workspace/prune"
-            "Remove worktrees that nobody works in and that have nothing new", path AgentPath,
+            "Remove unused worktrees without changes", path AgentPath,
             fails &[Code::UnknownAgent, Code::AgentDamaged, Code::PrivateAgent] => WorkspacesReply;
         ListWorktrees worktrees GET "/agents/{agent_id}/worktree-summary"
-            "The worktrees that were made for the agent and its children", path AgentPath, fails READ
+            "List the worktrees of the agent and its children", path AgentPath, fails READ
             => WorktreeSummary;
         DetachFolder detach_workspace POST "/control/agents/{agent_id}/workspace/detach"
-            "A workspace that the agent is to know no longer",
+            "Detach a workspace",
             path AgentPath, body Json<DetachWorkspace, OTHER_BYTES>,
             fails &[
                 Code::UnknownAgent, Code::AgentDamaged, Code::PrivateAgent, Code::UnknownWorkspace,
                 Code::WorkspaceActive,
             ] => WorkspacesReply;
 
-        WakeAgent wake POST "/control/agents/{agent_id}/wake" "A signal for an agent, told with all others",
+        WakeAgent wake POST "/control/agents/{agent_id}/wake" "Send a wake hint; the agent handles it when idle",
             path AgentPath, body Json<Wake, WEBHOOK_BYTES>,
             fails &[
                 Code::UnknownAgent, Code::AgentDamaged, Code::AgentStopped, Code::OutOfRange, Code::TooLarge,
             ] => Woken;
-        DeliverWake deliver POST "/callbacks/wake/{token}" "Wake the agent whose trigger this is",
+        DeliverWake deliver POST "/callbacks/wake/{token}" "Wake the agent that owns this trigger",
             by Token, path TriggerPath, query DeliveryQuery, body Anything<WEBHOOK_BYTES>, fails DELIVERED
             => Delivered;
         DeliverMessage deliver_message POST "/callbacks/enqueue/{token}"
             "Deprecated: the same as /callbacks/wake/{token}",
             by Token, path TriggerPath, query DeliveryQuery, body Anything<WEBHOOK_BYTES>, fails DELIVERED
             => Delivered;
-        ListTriggers triggers GET "/control/agents/{agent_id}/triggers" "The trigger, with its address",
+        ListTriggers triggers GET "/control/agents/{agent_id}/triggers" "Show the trigger with its address",
             path AgentPath, fails READ => Triggers;
         RotateTrigger rotate_trigger POST "/control/agents/{agent_id}/triggers/rotate"
-            "Another address for the trigger", path AgentPath, fails READ => TriggerReply;
+            "Replace the trigger's address", path AgentPath, fails READ => TriggerReply;
         RevokeTrigger revoke_trigger POST "/control/agents/{agent_id}/triggers/revoke"
-            "No address for the trigger any more", path AgentPath, fails READ => TriggerReply;
+            "Revoke the trigger's address", path AgentPath, fails READ => TriggerReply;
 
-        ShowWorkItems work_items GET "/agents/{agent_id}/work-items" "Work items, the open ones first",
+        ShowWorkItems work_items GET "/agents/{agent_id}/work-items" "List work items, open ones first",
             path AgentPath, query WorkItemsQuery, fails READ => WorkItems;
-        ShowWorkItem work_item GET "/agents/{agent_id}/work-items/{work_item_id}" "One work item",
+        ShowWorkItem work_item GET "/agents/{agent_id}/work-items/{work_item_id}" "Show one work item",
             path WorkItemPath, fails ITEM => WorkItemShown;
-        MakeWorkItem create_work_item POST "/control/agents/{agent_id}/work-items" "A new work item",
+        MakeWorkItem create_work_item POST "/control/agents/{agent_id}/work-items" "Create a work item",
             path AgentPath, body Json<CreateWork, WORK_ITEM_BODY_BYTES>, fails NEW, status CREATED
             => WorkItemReply;
         FinishWorkItem complete_work_item POST
-            "/control/agents/{agent_id}/work-items/{work_item_id}/complete" "Say that a work item is done",
+            "/control/agents/{agent_id}/work-items/{work_item_id}/complete" "Mark a work item as completed",
             path WorkItemPath, fails ITEM => WorkItemReply;
     }
     followed {
-        FollowEvents "/agents/{agent_id}/events/stream" "Durable events as they happen",
+        FollowEvents "/agents/{agent_id}/events/stream" "Stream durable events as they happen",
             path AgentPath, query StreamQuery, headers &[LAST_EVENT_ID], fails STREAM;
         FollowOutput "/agents/{agent_id}/tasks/{task_id}/output/stream"
-            "What a task writes, as it does, to its end",
+            "Stream the output of a task until it ends",
             path TaskPath, query OutputStreamQuery, headers &[LAST_OFFSET], fails OUTPUT;
     }
 }

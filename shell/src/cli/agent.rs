@@ -16,28 +16,28 @@ use super::through::{Through, Whom};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum AgentCommand {
-    /// Every public agent
+    /// List every public agent
     List {
         #[arg(long)]
         json: bool,
     },
-    /// One agent in short
+    /// Summarize one agent
     Status(StatusArgs),
-    /// Make an agent that stays
+    /// Create a durable agent
     Create(CreateArgs),
-    /// Let a stopped agent go on
+    /// Start a stopped agent
     Start(StatusArgs),
-    /// End its run, and take nothing in until it is started
+    /// Stop an agent: end its run and refuse messages until it starts
     Stop(StatusArgs),
-    /// The old name of `stop`
+    /// Stop an agent (old name of `stop`)
     #[command(hide = true)]
     Pause(StatusArgs),
-    /// The old name of `start`
+    /// Start an agent (old name of `start`)
     #[command(hide = true)]
     Resume(StatusArgs),
-    /// End the run in progress; the agent goes on with what is next
+    /// Abort the run in progress; the agent continues with its queue
     Abort(AbortArgs),
-    /// Show or choose the model that an agent asks from its next turn on
+    /// Show or set the model of an agent from its next turn on
     Model(ModelArgs),
 }
 
@@ -45,10 +45,10 @@ pub(super) enum AgentCommand {
 pub(super) struct ModelArgs {
     #[command(flatten)]
     whom: Whom,
-    /// Ask this one first, as provider/model
+    /// Set the first model, as provider/model
     #[arg(long, value_name = "MODEL", conflicts_with = "clear")]
     set: Option<String>,
-    /// Go back to the runtime's own model
+    /// Return to the runtime's own model
     #[arg(long)]
     clear: bool,
     #[arg(long)]
@@ -57,12 +57,12 @@ pub(super) struct ModelArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct CreateArgs {
-    /// Its name: a-z, 0-9 and '-'
+    /// Name the agent: a-z, 0-9 and '-'
     id: String,
-    /// The folder that it works in [default: its own home]
+    /// Work in this folder [default: the agent's own home]
     #[arg(long, value_name = "FOLDER")]
     workspace_root: Option<PathBuf>,
-    /// Where its commands start, inside the workspace [default: the workspace]
+    /// Start commands here, inside the workspace [default: the workspace]
     #[arg(long, value_name = "FOLDER", requires = "workspace_root")]
     cwd: Option<PathBuf>,
     #[arg(long)]
@@ -73,7 +73,7 @@ pub(super) struct CreateArgs {
 pub(super) struct AbortArgs {
     #[command(flatten)]
     whom: Whom,
-    /// Only this run; another one is left alone
+    /// Abort only this run
     #[arg(long, value_name = "RUN")]
     run: Option<RunId>,
     /// Stop the agent as well

@@ -44,7 +44,7 @@ pub(super) struct DemoArgs {
     /// Print only the outcome
     #[arg(long, short)]
     quiet: bool,
-    /// Print one JSON document: the report of the run, and what the ledger says of itself afterwards
+    /// Print one JSON document: the report of the run and of the checked ledger
     #[arg(long)]
     json: bool,
 }

@@ -12,11 +12,11 @@ use super::through::Through;
 
 #[derive(Debug, Args)]
 pub(super) struct ForkArgs {
-    /// The agent whose log is copied
+    /// Copy the log of this agent
     from: String,
-    /// The name of the new agent
+    /// Name the new agent
     to: String,
-    /// The last event to copy, or the end of the step before it [default: all of them]
+    /// Copy up to this event, or to the end of the step before it [default: all events]
     #[arg(long, value_name = "EVENT_SEQ")]
     at: Option<u64>,
     #[arg(long)]

@@ -23,13 +23,13 @@ pub(super) enum LedgerCommand {
     Export {
         #[command(flatten)]
         ledger: Which,
-        /// Only the records of this agent
+        /// Export only the records of this agent
         #[arg(long, value_name = "ID")]
         agent: Option<String>,
-        /// The flight recorder, too: each call, followed by the records that it brought
+        /// Include the flight recorder: each call, followed by its records
         #[arg(long, conflicts_with = "agent")]
         recorder: bool,
-        /// As every other command; an export is lines of JSON in any case
+        /// Accept --json like every command; an export is always lines of JSON
         #[arg(long)]
         json: bool,
     },
@@ -40,25 +40,25 @@ pub(super) enum LedgerCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Take every recorded decision again and compare byte for byte; judge all records by the laws
+    /// Replay every recorded decision, compare byte for byte, and check all records against the laws
     Replay {
         #[command(flatten)]
         ledger: Which,
-        /// Take the decisions of other builds again, too: where would this build differ?
+        /// Replay decisions of other builds too, to show where this build differs
         #[arg(long)]
         all_builds: bool,
         #[arg(long)]
         json: bool,
     },
-    /// Make an agent that begins as another one was at a past event
+    /// Create an agent from a past event of another one
     Fork(ForkArgs),
-    /// Show what a damaged ledger lost; with --accept-loss, go on without it
+    /// Show what a damaged ledger lost; --accept-loss continues without it
     Recover(RecoverArgs),
 }
 
 #[derive(Debug, Args)]
 pub(super) struct Which {
-    /// The ledger's file [default: the home's]
+    /// Read this ledger file [default: the home's]
     path: Option<PathBuf>,
 }
 

@@ -51,11 +51,11 @@ use trigger::TriggerCommand;
 use work::WorkCommand;
 use workspace::WorkspaceCommand;
 
-/// A durable runtime for long-lived software agents.
+/// Run long-lived software agents with durable history
 #[derive(Debug, Parser)]
-#[command(name = "holon", version = holon_platform::build::version(), about, max_term_width = 100)]
+#[command(name = "holon", version = holon_platform::build::version(), max_term_width = 100)]
 pub struct Cli {
-    /// The folder that holds all state [default: $HOLON_HOME, or ~/.holon]
+    /// Use this folder for all state [default: $HOLON_HOME, or ~/.holon]
     #[arg(long, global = true, value_name = "FOLDER")]
     home: Option<PathBuf>,
     #[command(subcommand)]
@@ -76,55 +76,55 @@ impl Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Give an agent one prompt, and wait for its end
+    /// Run one prompt to its end
     Run(run::RunArgs),
-    /// Keep the runtime of a home going in the foreground
+    /// Run the runtime of a home in the foreground
     Serve(serve::ServeArgs),
-    /// The same in the background: start, stop and look after it
+    /// Start, stop and inspect the runtime in the background
     #[command(subcommand)]
     Daemon(daemon::DaemonCommand),
-    /// Give an agent of the runtime a prompt
+    /// Send a prompt to an agent of the runtime
     Prompt(prompt::PromptArgs),
-    /// One agent of the runtime in short
+    /// Summarize one agent
     Status(status::StatusArgs),
-    /// Why an agent is as it is, and what would change it
+    /// Explain why an agent is in its state and what would change it
     Why(status::StatusArgs),
-    /// What happened to an agent
+    /// Show an agent's events
     Tail(tail::TailArgs),
-    /// What was said in an agent's turns
+    /// Show the transcript of an agent's turns
     Transcript(tail::TranscriptArgs),
-    /// Agents of the runtime and their lifecycle
+    /// Manage agents and their lifecycle
     #[command(subcommand)]
     Agent(AgentCommand),
-    /// Commands in the background: start, look, write, end
+    /// Run commands in the background: start, inspect, write, stop
     #[command(subcommand)]
     Task(TaskCommand),
-    /// What an agent is about, over many turns
+    /// Manage work items: goals of an agent over many turns
     #[command(subcommand)]
     Work(WorkCommand),
-    /// The folders that an agent knows, and where it works
+    /// Manage an agent's workspaces
     #[command(subcommand)]
     Workspace(WorkspaceCommand),
-    /// What wakes an agent at a time
+    /// Manage timers that wake an agent
     #[command(subcommand)]
     Timer(TimerCommand),
-    /// The address at which other systems wake an agent
+    /// Manage the address at which other systems wake an agent
     #[command(subcommand)]
     Trigger(TriggerCommand),
-    /// Hint at something: an agent looks when nothing else is to be done
+    /// Send a wake hint; the agent handles it when idle
     Wake(wake::WakeArgs),
-    /// The old name of `agent stop`
+    /// Stop an agent (old name of `agent stop`)
     #[command(hide = true)]
     Pause(status::StatusArgs),
-    /// The old name of `agent start`
+    /// Start an agent (old name of `agent start`)
     #[command(hide = true)]
     Resume(status::StatusArgs),
-    /// Show the whole loop offline: a scripted model repairs a small project
+    /// Run the whole loop offline: a scripted model repairs a small project
     Demo(demo::DemoArgs),
-    /// Look at durable history
+    /// Export, verify, replay or fork durable history
     #[command(subcommand)]
     Ledger(ledger::LedgerCommand),
-    /// Look at the configuration, change it, and find what is wrong with it
+    /// Show, change and check the configuration
     Config(config::ConfigArgs),
     /// Print the completions of a shell
     Completions(pages::CompletionsArgs),

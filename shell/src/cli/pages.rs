@@ -18,14 +18,14 @@ use super::output::{self, Failure};
 pub(super) struct CompletionsArgs {
     #[arg(value_enum)]
     shell: Shell,
-    /// Print one JSON document: the shell, and its completions as text
+    /// Print one JSON document: the shell and its completions as text
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct ManArgs {
-    /// The command whose page it is, for example `daemon start` [default: holon itself]
+    /// Print the page of this command, for example `daemon start` [default: holon itself]
     #[arg(value_name = "COMMAND")]
     path: Vec<String>,
     /// Write the pages of all commands into this folder instead, one file each

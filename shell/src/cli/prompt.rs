@@ -25,23 +25,23 @@ use crate::settings::quoted;
 
 #[derive(Debug, Args)]
 pub(super) struct PromptArgs {
-    /// The prompt; `-` reads it from standard input
+    /// Send this prompt; `-` reads it from standard input
     text: String,
-    /// The agent [default: the runtime's own, mostly `main`]
+    /// Use this agent [default: the runtime's default, usually `main`]
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
-    /// Wait for the end of the prompt's turn, and print what the agent reports; `settled` waits as `holon run` does,
-    /// until nothing more happens by itself
+    /// Wait for the end of the prompt's turn and print the agent's report; `settled` waits as `holon run` does, until
+    /// no work is left
     #[arg(long, value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "turn")]
     #[arg(value_name = "UNTIL")]
     wait: Option<Until>,
-    /// Reach a turn in progress at its next safe point
+    /// Deliver into the turn in progress at its next safe point
     #[arg(long)]
     interject: bool,
-    /// A name for this prompt: the same again under the same name is taken once [default: a new one]
+    /// Name this prompt: a repeat under the same name counts once [default: a new one]
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
-    /// Show nothing on stderr but errors
+    /// Show only errors on stderr
     #[arg(long, short)]
     quiet: bool,
     #[arg(long)]

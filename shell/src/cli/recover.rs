@@ -15,7 +15,7 @@ use holon_ledger::sqlite::{self as ledger, HomeLock, Loss, RecordCheck};
 pub(super) struct RecoverArgs {
     #[command(flatten)]
     ledger: Which,
-    /// Put what is whole in the place of the ledger, and keep the damaged files aside
+    /// Replace the ledger with its intact records and keep the damaged files aside
     #[arg(long)]
     accept_loss: bool,
     #[arg(long)]

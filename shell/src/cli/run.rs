@@ -34,37 +34,37 @@ const PROMPT_BYTES: u64 = 64 << 20;
 
 #[derive(Debug, Args)]
 pub(super) struct RunArgs {
-    /// The prompt; `-` reads it from standard input
+    /// Send this prompt; `-` reads it from standard input
     text: String,
-    /// The model, as provider/model
+    /// Use this model, as provider/model
     #[arg(long)]
     model: Option<String>,
-    /// Most model rounds of the turn; a run that needs more ends with exit code 8
+    /// Limit the model rounds of the turn; a run that needs more ends with exit code 8
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     max_turns: Option<u32>,
-    /// An agent that stays, in the ledger of the home; without it a temporary one
+    /// Use this durable agent, in the ledger of the home; without it a temporary one
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
-    /// Make the agent when there is none of that name
+    /// Create the agent if it does not exist
     #[arg(long, requires = "agent")]
     create_agent: bool,
-    /// Leave background tasks alone when nothing else is to be done; those of a temporary agent end with the run
+    /// Exit without waiting for background tasks; those of a temporary agent end with the run
     #[arg(long)]
     no_wait_for_tasks: bool,
-    /// The folder that the agent works in [default: the current one]
+    /// Work in this folder [default: the current one]
     #[arg(long, value_name = "FOLDER")]
     workspace_root: Option<PathBuf>,
-    /// Where its commands start, inside the workspace [default: the workspace]
+    /// Start commands here, inside the workspace [default: the workspace]
     #[arg(long, value_name = "FOLDER")]
     cwd: Option<PathBuf>,
-    /// How to print the outcome
+    /// Print the outcome in this format
     #[arg(long, value_enum, default_value_t = Format::Text, value_name = "FORMAT")]
     output_format: Format,
-    /// The same as --output-format json
+    /// Print one JSON document; same as --output-format json
     #[arg(long, conflicts_with = "output_format")]
     json: bool,
-    /// Show nothing on stderr but errors
+    /// Show only errors on stderr
     #[arg(long, short)]
     quiet: bool,
 }

@@ -29,10 +29,10 @@ const WORKERS: usize = 2;
 pub(super) struct ServeArgs {
     #[command(flatten)]
     options: ServerOptions,
-    /// How to write the log
+    /// Write the log in this format
     #[arg(long, value_enum, default_value_t = LogFormat::Text, value_name = "FORMAT")]
     log_format: LogFormat,
-    /// The same as --log-format json
+    /// Write the log as JSON; same as --log-format json
     #[arg(long, conflicts_with = "log_format")]
     json: bool,
     /// Leave the terminal and write to the log of the home; `daemon start` does this

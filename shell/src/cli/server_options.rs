@@ -19,26 +19,25 @@ use crate::trigger_address::TriggerKey;
 
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct ServerOptions {
-    /// Who reaches the runtime over TCP: this machine alone, whoever comes through a tunnel, a private network,
-    /// or a tailnet
+    /// Set who reaches the runtime over TCP: this machine, clients of a tunnel, a private network, or a tailnet
     #[arg(long, value_enum, value_name = "WHO")]
     access: Option<Who>,
-    /// The address to listen on
+    /// Listen on this address
     #[arg(long, value_name = "IP", conflicts_with = "listen")]
     host: Option<IpAddr>,
-    /// The port to listen on; 0 takes any that is free
+    /// Listen on this port; 0 picks a free one
     #[arg(long, value_name = "PORT", conflicts_with = "listen")]
     port: Option<u16>,
-    /// Address and port in one [default: 127.0.0.1:7878]
+    /// Listen on this address and port [default: 127.0.0.1:7878]
     #[arg(long, value_name = "IP:PORT")]
     listen: Option<SocketAddr>,
-    /// The address under which others reach it
+    /// Advertise this address to clients
     #[arg(long, value_name = "URL")]
     advertise: Option<String>,
-    /// The control token; other users of this machine may see it while the command runs
+    /// Use this control token; other users of this machine may see it while the command runs
     #[arg(long, value_name = "TOKEN", conflicts_with = "token_file")]
     token: Option<String>,
-    /// The file that holds the control token
+    /// Read the control token from this file
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
 }

@@ -26,14 +26,14 @@ const ENTRIES: u32 = 500;
 pub(super) struct TailArgs {
     #[command(flatten)]
     whom: Whom,
-    /// How many events of the end to begin with, at most 512; those of the level are shown
+    /// Begin with this many last events, at most 512; shows those of the level
     #[arg(long, short = 'n', value_name = "N", default_value_t = 64, allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(..=i64::from(EVENTS)))]
     events: u32,
-    /// Go on with what happens from now on
+    /// Follow new events
     #[arg(long, short)]
     follow: bool,
-    /// How much to show
+    /// Show events up to this level
     #[arg(long, value_enum, default_value_t = Level::Verbose, value_name = "LEVEL")]
     level: Level,
     /// Print each event as a line of JSON, in its envelope, whatever its level
@@ -45,7 +45,7 @@ pub(super) struct TailArgs {
 pub(super) struct TranscriptArgs {
     #[command(flatten)]
     whom: Whom,
-    /// How many entries of the end, at most 500
+    /// Show this many last entries, at most 500
     #[arg(long, short = 'n', value_name = "N", default_value_t = 50, allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(..=i64::from(ENTRIES)))]
     entries: u32,

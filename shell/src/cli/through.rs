@@ -18,10 +18,10 @@ use crate::settings::Settings;
 /// Which agent.
 #[derive(Debug, Clone, Args)]
 pub(super) struct Whom {
-    /// The agent [default: the runtime's own, mostly `main`]
+    /// Use this agent [default: the runtime's default, usually `main`]
     #[arg(value_name = "AGENT")]
     agent: Option<String>,
-    /// The same, as `run` and `prompt` take it
+    /// Use this agent; same as AGENT
     #[arg(long = "agent", value_name = "AGENT", conflicts_with = "agent", hide = true)]
     named: Option<String>,
 }

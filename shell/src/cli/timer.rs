@@ -17,20 +17,20 @@ use crate::present;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum TimerCommand {
-    /// Those that will fire and those that ended lately
+    /// List armed and recently ended timers
     List(ListArgs),
-    /// Wake an agent after a while, once or again and again
+    /// Create a timer that wakes an agent once or repeatedly
     Add(AddArgs),
-    /// End a timer
+    /// Cancel a timer
     Cancel(CancelArgs),
 }
 
 #[derive(Debug, Args)]
 pub(super) struct ListArgs {
-    /// The agent [default: the runtime's own, mostly `main`]
+    /// Use this agent [default: the runtime's default, usually `main`]
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
-    /// Only timers that stand like this
+    /// List only timers with this status
     #[arg(long, value_parser = one_of(TimerStatus::ALL))]
     status: Option<TimerStatus>,
     #[arg(long)]
@@ -39,18 +39,18 @@ pub(super) struct ListArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct AddArgs {
-    /// Until it fires for the first time, for example 90s, 10m or 1h30m
+    /// Fire after this duration, for example 90s, 10m or 1h30m
     #[arg(value_parser = duration)]
     after: Millis,
-    /// What the agent is told when it fires
+    /// Deliver this text when it fires
     summary: Option<String>,
-    /// Fire again and again, so much later each time
+    /// Fire again after each such interval
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     every: Option<Millis>,
-    /// What becomes of several occurrences that were missed: the last one fires, none, or all (at most 100)
+    /// Choose what several missed occurrences do: the last one fires, none, or all (at most 100)
     #[arg(long, default_value = Misfire::Once.name(), value_parser = one_of(Misfire::ALL))]
     misfire: Misfire,
-    /// The agent [default: the runtime's own, mostly `main`]
+    /// Use this agent [default: the runtime's default, usually `main`]
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
     #[arg(long)]
@@ -59,9 +59,9 @@ pub(super) struct AddArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct CancelArgs {
-    /// The timer, for example timer_2
+    /// Name the timer, for example timer_2
     timer: TimerId,
-    /// The agent [default: the runtime's own, mostly `main`]
+    /// Use this agent [default: the runtime's default, usually `main`]
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
     #[arg(long)]

@@ -13,17 +13,17 @@ use super::through::Through;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum TriggerCommand {
-    /// The address, and what came through it
+    /// Show the address and its deliveries
     Show(TriggerArgs),
-    /// Another address takes its place, and the one before wakes nobody any more
+    /// Replace the address; the old one stops working
     Rotate(TriggerArgs),
-    /// No address wakes the agent any more, until it is rotated
+    /// Revoke the address until the next rotation
     Revoke(TriggerArgs),
 }
 
 #[derive(Debug, Args)]
 pub(super) struct TriggerArgs {
-    /// The agent [default: the runtime's own, mostly `main`]
+    /// Use this agent [default: the runtime's default, usually `main`]
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
     #[arg(long)]

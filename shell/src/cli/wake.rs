@@ -12,21 +12,21 @@ use super::through::Through;
 
 #[derive(Debug, Args)]
 pub(super) struct WakeArgs {
-    /// Why it should look
+    /// Give the reason for the hint
     reason: String,
-    /// What the model is to read; without it, and unless somebody waits for the hint, no model is woken
+    /// Add text for the model; without text, a model runs only if a wait matches the hint
     #[arg(long, value_name = "TEXT")]
     body: Option<String>,
-    /// Whose hint it is: those of a source are one until they are told [default: operator]
+    /// Name the source of the hint; pending hints of one source are coalesced [default: operator]
     #[arg(long, value_name = "NAME")]
     source: Option<String>,
-    /// What it is about
+    /// Name the subject of the hint
     #[arg(long, value_name = "NAME")]
     resource: Option<String>,
-    /// The wait that it is for, for example wait_1
+    /// Name the wait to wake, for example wait_1
     #[arg(long, value_name = "WAIT")]
     wait: Option<WaitId>,
-    /// The agent [default: the runtime's own, mostly `main`]
+    /// Use this agent [default: the runtime's default, usually `main`]
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
     #[arg(long)]

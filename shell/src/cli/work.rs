@@ -21,22 +21,22 @@ const FILTERS: [&str; 8] =
 
 #[derive(Debug, Subcommand)]
 pub(super) enum WorkCommand {
-    /// Those that are open and those that were completed lately
+    /// List open and recently completed items
     List(ListArgs),
-    /// Give an agent something to bring about; it does not take the focus
+    /// Add an item; the focus does not move
     Add(AddArgs),
-    /// One item, with its steps and the beginning of its plan
+    /// Show one item with its steps and the start of its plan
     Show(ItemArgs),
-    /// Say that an item is done
+    /// Mark an item as completed
     Complete(ItemArgs),
 }
 
 #[derive(Debug, Args)]
 pub(super) struct ListArgs {
-    /// The agent [default: the runtime's own, mostly `main`]
+    /// Use this agent [default: the runtime's default, usually `main`]
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
-    /// Only items of this kind
+    /// List only items of this kind
     #[arg(long, value_parser = filter())]
     filter: Option<WorkFilter>,
     #[arg(long)]
@@ -45,18 +45,18 @@ pub(super) struct ListArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct AddArgs {
-    /// What is to be brought about
+    /// State the objective
     objective: String,
-    /// One step; several may be given
+    /// Add a step; repeatable
     #[arg(long = "step", value_name = "TEXT")]
     steps: Vec<String>,
-    /// What the file with its plan begins with
+    /// Start the plan file with this text
     #[arg(long, value_name = "TEXT")]
     plan: Option<String>,
-    /// How far its plan is
+    /// Set the status of the plan
     #[arg(long, default_value = PlanStatus::Draft.name(), value_parser = one_of(PlanStatus::ALL))]
     plan_status: PlanStatus,
-    /// The agent [default: the runtime's own, mostly `main`]
+    /// Use this agent [default: the runtime's default, usually `main`]
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
     #[arg(long)]
@@ -65,9 +65,9 @@ pub(super) struct AddArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct ItemArgs {
-    /// The item, for example work_2
+    /// Name the item, for example work_2
     item: WorkItemId,
-    /// The agent [default: the runtime's own, mostly `main`]
+    /// Use this agent [default: the runtime's default, usually `main`]
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
     #[arg(long)]

@@ -20,17 +20,17 @@ const PRUNE_PAUSE: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Subcommand)]
 pub(super) enum WorkspaceCommand {
-    /// The workspaces that an agent knows; the one it works in is marked
+    /// List an agent's workspaces; the active one is marked
     List(ListArgs),
-    /// Let an agent know a folder
+    /// Attach a folder as a workspace
     Attach(AttachArgs),
-    /// Let an agent work elsewhere from its next turn on
+    /// Switch the active workspace from the next turn on
     Use(UseArgs),
-    /// The worktrees that were made for an agent and its children
+    /// List the worktrees of an agent and its children
     Worktrees(ListArgs),
-    /// Remove worktrees that nobody works in and that have nothing new
+    /// Remove unused worktrees without changes
     Prune(ListArgs),
-    /// Let an agent forget a workspace; its files stay as they are
+    /// Detach a workspace; its files stay unchanged
     Detach(DetachArgs),
 }
 
@@ -42,7 +42,7 @@ pub(super) struct ListArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct AttachArgs {
-    /// In a git repository its top is the workspace
+    /// Attach this folder; inside a git repository its top folder
     folder: PathBuf,
     #[command(flatten)]
     whose: Whose,
@@ -50,9 +50,9 @@ pub(super) struct AttachArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct UseArgs {
-    /// The id of a workspace that it knows, agent_home for its own home, or a folder
+    /// Use this workspace: its id, agent_home for the agent's own home, or a folder
     workspace: String,
-    /// Where its commands start, inside the workspace
+    /// Start commands here, inside the workspace
     #[arg(long, value_name = "FOLDER")]
     cwd: Option<String>,
     #[command(flatten)]
@@ -61,7 +61,7 @@ pub(super) struct UseArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct DetachArgs {
-    /// Its id
+    /// Detach the workspace with this id
     workspace: String,
     #[command(flatten)]
     whose: Whose,
@@ -69,7 +69,7 @@ pub(super) struct DetachArgs {
 
 #[derive(Debug, Args)]
 struct Whose {
-    /// The agent [default: the runtime's own, mostly `main`]
+    /// Use this agent [default: the runtime's default, usually `main`]
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
     #[arg(long)]

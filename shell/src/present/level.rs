@@ -20,13 +20,13 @@ pub enum Visibility {
 /// What a surface shows: everything up to a visibility. The numbers are the contract's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Level {
-    /// What came in, what came of it, and what needs a look
+    /// Show messages, results and what needs the operator
     #[value(alias = "3")]
     Info,
-    /// Also what the agent does meanwhile
+    /// Also show the steps of each turn
     #[value(alias = "4")]
     Verbose,
-    /// Also how the runtime gets it done
+    /// Also show how the runtime works
     #[value(alias = "5")]
     Debug,
 }

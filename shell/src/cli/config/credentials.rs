@@ -21,17 +21,17 @@ const INPUT_BYTES: u64 = 64 << 10;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum CredentialsCommand {
-    /// Print the names of all keys, and what uses them
+    /// Print the names of all keys and what uses them
     List,
-    /// Store a key: asked for without echo, or with `-` read from standard input
+    /// Store a key: prompts without echo, or with `-` reads standard input
     Set {
-        /// The id of a provider, or any name that `credential` of a provider says
+        /// Name the key: a provider id, or the `credential` of a provider
         name: String,
-        /// `-` reads standard input; the key itself is never taken from the command line
+        /// Read the key from standard input with `-`; the command line never takes the key itself
         #[arg(value_name = "-", allow_hyphen_values = true)]
         from: Option<String>,
     },
-    /// Forget a key
+    /// Delete a key
     Remove { name: String },
 }
 

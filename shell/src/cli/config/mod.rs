@@ -35,34 +35,34 @@ pub(super) struct ConfigArgs {
 enum ConfigCommand {
     /// Print one value
     Get {
-        /// As `holon config list` names it
+        /// Name the setting as `holon config list` shows it
         key: String,
     },
     /// Write one value into config.toml
     Set {
-        /// As `holon config list` names it
+        /// Name the setting as `holon config list` shows it
         key: String,
-        /// A number, true or false, text, or a list with commas; TOML is understood too
+        /// Set this value: a number, true or false, text, a list with commas, or TOML
         #[arg(allow_negative_numbers = true)]
         value: String,
     },
-    /// Take one value out of config.toml
+    /// Remove one value from config.toml
     Unset {
-        /// As `holon config list` names it; also a name that no key has
+        /// Name the setting as `holon config list` shows it, or an unknown name in the file
         key: String,
     },
-    /// Print every value, and where it comes from
+    /// Print every value and its source
     List,
-    /// Print what models cost, in dollars for a million tokens
+    /// Print the prices of models, in dollars per million tokens
     Prices,
-    /// Print a JSON schema of config.toml
+    /// Print the JSON schema of config.toml
     Schema,
-    /// Find what is wrong, and say what to do; sends nothing
+    /// Find problems and show how to fix them; sends nothing
     Doctor,
-    /// Servers that models are asked at
+    /// Manage providers of models
     #[command(subcommand)]
     Providers(providers::ProvidersCommand),
-    /// Keys of servers
+    /// Manage API keys
     #[command(subcommand)]
     Credentials(credentials::CredentialsCommand),
 }

@@ -18,15 +18,15 @@ use crate::settings::{Editor, Entry, Kind, Origin, Settings, is_name, kind_of};
 pub(super) enum ProvidersCommand {
     /// Print every provider, built in or configured
     List,
-    /// Print every option of one provider, and where it comes from
+    /// Print every option of one provider and its source
     Show { id: String },
-    /// Change a provider, or make another one
+    /// Change a provider, or add one
     Set {
         id: String,
         #[command(flatten)]
         options: OptionFlags,
     },
-    /// Take what config.toml says of a provider out of it
+    /// Remove a provider's options from config.toml
     Remove { id: String },
 }
 

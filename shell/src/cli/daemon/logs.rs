@@ -18,11 +18,11 @@ const LOOK: Duration = Duration::from_millis(250);
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct LogsArgs {
-    /// How many lines of the end of the log to show, at most 10000
+    /// Show this many last lines of the log, at most 10000
     #[arg(long, short = 'n', value_name = "N", default_value_t = 50, allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(..=i64::from(TAIL_LINES)))]
     lines: u32,
-    /// Go on with what is written from now on
+    /// Follow new lines
     #[arg(long, short)]
     follow: bool,
     #[arg(long)]

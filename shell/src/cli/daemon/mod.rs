@@ -27,18 +27,18 @@ use holon_ledger::sqlite::LockError;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum DaemonCommand {
-    /// Start the runtime in the background, unless it runs already
+    /// Start the runtime in the background, unless it already runs
     Start(StartArgs),
-    /// Ask it to end, and wait until it has
+    /// Stop the runtime and wait until it has ended
     Stop(StopArgs),
-    /// Whether it runs, how it is reached and what it is up to
+    /// Show whether the runtime runs, its addresses and its activity
     Status {
         #[arg(long)]
         json: bool,
     },
-    /// Stop it and start it anew
+    /// Restart the runtime
     Restart(StartArgs),
-    /// Where its files are, what failed last, and the end of its log
+    /// Show its files, its last failure and the end of its log
     Logs(logs::LogsArgs),
 }
 
@@ -46,7 +46,7 @@ pub(super) enum DaemonCommand {
 pub(super) struct StartArgs {
     #[command(flatten)]
     options: ServerOptions,
-    /// How long to wait until it is ready, at most 86400
+    /// Wait up to this many seconds until it is ready, at most 86400
     #[arg(long, value_name = "SECONDS", default_value_t = 60, allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(..=WAIT))]
     wait: u32,
@@ -56,7 +56,7 @@ pub(super) struct StartArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct StopArgs {
-    /// How long to wait until it has ended, at most 86400
+    /// Wait up to this many seconds until it has ended, at most 86400
     #[arg(long, value_name = "SECONDS", default_value_t = 30, allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(..=WAIT))]
     wait: u32,

@@ -21,24 +21,24 @@ use super::through::{Through, one_of};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum TaskCommand {
-    /// Those under way and those that ended lately
+    /// List running and recently ended tasks
     List(ListArgs),
-    /// Execute a command in the background
+    /// Run a command in the background
     Run(RunArgs),
-    /// One task, without its output
+    /// Show one task, without its output
     Status(StatusArgs),
-    /// What a task has written
+    /// Print the output of a task
     Output(OutputArgs),
-    /// Write to the command of a task
+    /// Write to the standard input of a task
     Input(InputArgs),
-    /// End a task, with everything that it has started
+    /// Stop a task and every process it started
     Stop(StopArgs),
 }
 
 /// Whose tasks.
 #[derive(Debug, Clone, Args)]
 struct Whose {
-    /// The agent [default: the runtime's own, mostly `main`]
+    /// Use this agent [default: the runtime's default, usually `main`]
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
 }
@@ -47,7 +47,7 @@ struct Whose {
 pub(super) struct ListArgs {
     #[command(flatten)]
     whose: Whose,
-    /// Only tasks that stand like this
+    /// List only tasks with this status
     #[arg(long, value_parser = one_of(TaskStatus::ALL))]
     status: Option<TaskStatus>,
     #[arg(long)]
@@ -58,37 +58,37 @@ pub(super) struct ListArgs {
 pub(super) struct RunArgs {
     #[command(flatten)]
     whose: Whose,
-    /// The folder to run in, inside of the agent's workspace
+    /// Run in this folder, inside the agent's workspace
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     workdir: Option<String>,
-    /// The shell to run it with [default: bash, or sh]
+    /// Run it with this shell [default: bash, or sh]
     #[arg(long, value_hint = ValueHint::ExecutablePath)]
     shell: Option<String>,
-    /// Without the profile of a login shell
+    /// Skip the profile of a login shell
     #[arg(long)]
     no_login: bool,
-    /// Give it a terminal, which takes input, too
+    /// Attach a terminal, which also accepts input
     #[arg(long)]
     tty: bool,
-    /// Let `holon task input` write to it
+    /// Accept input from `holon task input`
     #[arg(long)]
     input: bool,
-    /// Print what it writes, to its end
+    /// Print its output until it ends
     #[arg(long, short)]
     follow: bool,
-    /// Wait for its end
+    /// Wait until it ends
     #[arg(long, conflicts_with = "follow")]
     wait: bool,
     #[arg(long)]
     json: bool,
-    /// The command: one word is a line of the shell, several are a program and its arguments
+    /// Run this command: one argument is a shell line, several are a program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_hint = ValueHint::CommandWithArguments)]
     command: Vec<String>,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct StatusArgs {
-    /// The task, for example task_3
+    /// Name the task, for example task_3
     task: TaskId,
     #[command(flatten)]
     whose: Whose,
@@ -98,38 +98,38 @@ pub(super) struct StatusArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct OutputArgs {
-    /// The task, for example task_3
+    /// Name the task, for example task_3
     task: TaskId,
     #[command(flatten)]
     whose: Whose,
-    /// Print all of it, go on with what the task writes, and end like it
+    /// Print all output, follow new output, and exit with the task's code
     #[arg(long, short, conflicts_with_all = ["wait", "characters"])]
     follow: bool,
-    /// How many bytes of it to leave out
+    /// Skip this many bytes of output
     #[arg(long, value_name = "BYTES", requires = "follow")]
     offset: Option<u64>,
-    /// How many seconds to wait for the end of the task, at most 600
+    /// Wait up to this many seconds for the task to end, at most 600
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(..=i64::from(output::LONGEST_WAIT)))]
     wait: Option<u32>,
-    /// How many characters to print, at most 1000000: of more the beginning and the end
+    /// Print up to this many characters, at most 1000000; longer output shows its start and end
     #[arg(long, value_name = "N", default_value_t = 8_000, allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(..=i64::from(output::MOST_CHARACTERS)))]
     characters: u32,
-    /// Print one JSON document; with --follow a line of JSON for each piece, and one for the end
+    /// Print one JSON document; with --follow one line of JSON per piece and one for the end
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct InputArgs {
-    /// The task, for example task_3
+    /// Name the task, for example task_3
     task: TaskId,
-    /// The text, as it is; `-` reads it from standard input
+    /// Write this text unchanged; `-` reads it from standard input
     text: String,
     #[command(flatten)]
     whose: Whose,
-    /// Put a line end behind the text
+    /// Append a line end to the text
     #[arg(long, short)]
     line: bool,
     #[arg(long)]
@@ -138,11 +138,11 @@ pub(super) struct InputArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct StopArgs {
-    /// The task, for example task_3
+    /// Name the task, for example task_3
     task: TaskId,
     #[command(flatten)]
     whose: Whose,
-    /// Kill everything at once, without time to clean up
+    /// Kill all processes at once, without time to clean up
     #[arg(long)]
     force: bool,
     #[arg(long)]
