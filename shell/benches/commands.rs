@@ -5,11 +5,11 @@
 
 use std::process::Command;
 
-use holon_core::agent::workspace::ExecutionBinding;
 use holon_core::effect::ToolCall;
-use holon_core::ids::TaskId;
 use holon_core::tool::Tool;
-use holon_core::{AgentId, Millis, OpId, Outcome, RunId, Text};
+use holon_facts::ids::TaskId;
+use holon_facts::workspace::ExecutionBinding;
+use holon_facts::{AgentId, Millis, OpId, Outcome, RunId, Text};
 use holon_models::Providers;
 use holon_shell::live::LiveSink;
 use holon_shell::perform::tool::CommandEnvironment;

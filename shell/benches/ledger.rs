@@ -3,14 +3,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a bench has nobody to tell")]
 
-use holon_core::agent::identity::{AgentKind, AgentSpec};
-use holon_core::agent::workspace::ExecutionBinding;
-use holon_core::message::{
-    AdmissionContext, Body, BodyType, Ingress, MessageKind, Origin, Priority, Surface,
-};
-use holon_core::model::ModelRef;
 use holon_core::replay::Call;
-use holon_core::{AgentId, Config, Host, Input, Mono, Now, ReplyId, Seed, Wall};
+use holon_core::{Host, Input};
+use holon_facts::identity::{AgentKind, AgentSpec};
+use holon_facts::message::{Body, Ingress, Origin};
+use holon_facts::model_ref::ModelRef;
+use holon_facts::provenance::{AdmissionContext, BodyType, MessageKind, Priority, Surface};
+use holon_facts::workspace::ExecutionBinding;
+use holon_facts::{AgentId, Config, Mono, Now, ReplyId, Seed, Wall};
 use holon_ledger::LedgerReader;
 use holon_ledger::sqlite::{Batch, Durability, EncodedCall, FILE_NAME, Ledger};
 use holon_text::{Secrets, Texts};
@@ -35,7 +35,7 @@ impl World {
     fn new(durability: Durability) -> Self {
         let home = tempfile::tempdir().unwrap();
         let mut config = Config::new(vec![ModelRef::new("local/bench").unwrap()]);
-        config.while_stopped = holon_core::config::WhileStopped::Queue;
+        config.while_stopped = holon_facts::config::WhileStopped::Queue;
         config.queue.entries = 10_000_000;
         config.queue.bytes = 1 << 40;
         let host = Host::new(config, Seed(1)).unwrap();

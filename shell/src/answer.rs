@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use holon_core::event::brief::{BriefCreated, BriefKind, BriefVisibility};
-use holon_core::event::wait::Resolution;
-use holon_core::event::{BriefFact, Event, InboxFact, WaitFact};
-use holon_core::ids::{BriefId, MessageId};
-use holon_core::message::{MessageKind, Surface};
-use holon_core::{EventSeq, Record, Text};
+use holon_facts::event::brief::{BriefCreated, BriefKind, BriefVisibility};
+use holon_facts::event::wait::Resolution;
+use holon_facts::event::{BriefFact, Event, InboxFact, WaitFact};
+use holon_facts::ids::{BriefId, MessageId};
+use holon_facts::provenance::{MessageKind, Surface};
+use holon_facts::{EventSeq, Record, Text};
 
 /// Messages that are remembered: what is told is about one of the last.
 const MESSAGES: usize = 256;

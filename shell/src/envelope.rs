@@ -4,18 +4,18 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use holon_core::agent::external_trigger::DeliveryMode;
-use holon_core::agent::wake::Hint;
-use holon_core::event::{
+use holon_facts::event::{
     DecodeError, Event, InboxFact, LifecycleFact, SchedulingFact, TaskFact, TimerFact, TurnFact, WakeFact,
     WorkFact,
 };
-use holon_core::ids::{ExternalTriggerId, MessageId, TaskId, WorkItemId};
-use holon_core::message::{AdmissionContext, AuthorityClass, Message, Origin, Surface, Trust};
-use holon_core::{AgentId, EventSeq, Record, RunId, StepSeq};
-use serde::Serialize;
-
+use holon_facts::hint::Hint;
+use holon_facts::ids::{ExternalTriggerId, MessageId, TaskId, WorkItemId};
+use holon_facts::message::{Message, Origin};
+use holon_facts::provenance::{AdmissionContext, AuthorityClass, Surface, Trust};
+use holon_facts::trigger::DeliveryMode;
+use holon_facts::{AgentId, EventSeq, Record, RunId, StepSeq};
 use holon_ledger::sqlite::{LedgerError, Reader};
+use serde::Serialize;
 
 mod subject;
 
@@ -246,7 +246,7 @@ fn message(event: &Event) -> Option<MessageId> {
             InboxFact::OperatorInterjectionAdmitted(fact) => fact.message_id,
         }),
         Event::Lifecycle(LifecycleFact::CurrentRunAborted(fact)) => Some(fact.message_id),
-        Event::Brief(holon_core::event::BriefFact::BriefCreated(fact)) => fact.related_message_id,
+        Event::Brief(holon_facts::event::BriefFact::BriefCreated(fact)) => fact.related_message_id,
         Event::Task(fact) => match fact {
             TaskFact::TaskCreated(fact) => fact.parent_message_id,
             TaskFact::TaskResultQueued(fact) => Some(fact.message_id),

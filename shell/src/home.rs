@@ -3,13 +3,12 @@
 mod draft;
 pub mod secret;
 
-use std::fs;
-use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
-use holon_core::AgentId;
+use holon_facts::AgentId;
 use holon_platform::Environment;
 use holon_platform::crash_point::{Point, reached};
 use rustix::fs::{Mode, mkdirat, open};

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use holon_core::{AgentId, OpId};
+use holon_facts::{AgentId, OpId};
 
 /// One piece of live activity.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use holon_core::event::{Event, InboxFact, TaskFact, TurnFact};
-use holon_core::ids::{MessageId, RunId, TaskId};
 use holon_core::view::RunVerdict;
-use holon_core::{EventSeq, Record};
+use holon_facts::event::{Event, InboxFact, TaskFact, TurnFact};
+use holon_facts::ids::{MessageId, RunId, TaskId};
+use holon_facts::{EventSeq, Record};
 
 /// What the records after the prompt say so far.
 #[derive(Debug)]

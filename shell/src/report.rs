@@ -3,15 +3,17 @@
 
 use std::collections::BTreeSet;
 
-use holon_core::event::brief::BriefVisibility;
-use holon_core::event::turn::FailureArtifact;
-use holon_core::event::{BriefFact, Event, TurnFact};
-use holon_core::ids::{AgentId, MessageId, RunId};
-use holon_core::model::{AttemptRecord, ModelRef, StopReason, TokenUsage};
-use holon_core::price::Cost;
-use holon_core::terminal::{TurnKind, TurnReason};
 use holon_core::view::{ExplainedDeadline, RunVerdict};
-use holon_core::{Record, Text};
+use holon_facts::event::brief::BriefVisibility;
+use holon_facts::event::turn::FailureArtifact;
+use holon_facts::event::{BriefFact, Event, TurnFact};
+use holon_facts::ids::{AgentId, MessageId, RunId};
+use holon_facts::model::{AttemptRecord, StopReason};
+use holon_facts::model_ref::ModelRef;
+use holon_facts::price::Cost;
+use holon_facts::terminal::{TurnKind, TurnReason};
+use holon_facts::usage::TokenUsage;
+use holon_facts::{Record, Text};
 use holon_text::{TextError, Texts};
 use serde::Serialize;
 

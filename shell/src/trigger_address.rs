@@ -6,8 +6,8 @@ use std::io;
 use std::path::PathBuf;
 
 use hmac::{Hmac, KeyInit, Mac};
-use holon_core::AgentId;
-use holon_core::ids::ExternalTriggerId;
+use holon_facts::AgentId;
+use holon_facts::ids::ExternalTriggerId;
 use holon_platform::hex;
 use holon_text::trigger_signature;
 use sha2::Sha256;

@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 use std::future::Future;
 
-use holon_core::outcome::{Certainty, OpFailure};
-use holon_core::{AgentId, Input, OpId, Outcome, Text};
+use holon_core::Input;
+use holon_facts::outcome::{Certainty, OpFailure};
+use holon_facts::{AgentId, OpId, Outcome, Text};
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 
 /// What a task came to.

@@ -8,8 +8,8 @@ use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use holon_core::tool::ToolErrorKind;
-use holon_core::{Millis, OpId};
+use holon_facts::receipt::ToolErrorKind;
+use holon_facts::{Millis, OpId};
 use holon_platform::process;
 use holon_supervise::SUPERVISE;
 use holon_supervise::record::{self, ExitRecord};

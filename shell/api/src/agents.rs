@@ -1,11 +1,11 @@
 //! Agents as they are listed, summarised, and handed to a projection.
 
-use holon_core::agent::identity::{AgentKind, Ownership, ProfilePreset, Visibility};
-use holon_core::agent::workspace::ExecutionBinding;
-use holon_core::ids::MessageId;
-use holon_core::lifecycle::Status;
 use holon_core::view::{ActiveChild, AgentSummary, Explanation};
-use holon_core::{AgentId, EventSeq, RunId, Wall};
+use holon_facts::identity::{AgentKind, Ownership, ProfilePreset, Visibility};
+use holon_facts::ids::MessageId;
+use holon_facts::lifecycle::Status;
+use holon_facts::workspace::ExecutionBinding;
+use holon_facts::{AgentId, EventSeq, RunId, Wall};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

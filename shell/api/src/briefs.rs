@@ -1,8 +1,8 @@
 //! What an agent told its operator.
 
-use holon_core::event::brief::{BriefKind, BriefVisibility};
-use holon_core::ids::{BriefId, MessageId, RunId, WorkItemId};
-use holon_core::{EventSeq, Wall};
+use holon_facts::event::brief::{BriefKind, BriefVisibility};
+use holon_facts::ids::{BriefId, MessageId, RunId, WorkItemId};
+use holon_facts::{EventSeq, Wall};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

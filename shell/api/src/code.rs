@@ -1,7 +1,7 @@
 //! Every code that stands in an error, with its status: the one list that replies, the description of the
 //! routes and `docs/http.md` are made of.
 
-use holon_core::Reject;
+use holon_facts::Reject;
 use http::StatusCode;
 
 macro_rules! codes {

@@ -1,11 +1,11 @@
 //! What operators do to agents.
 
-use holon_core::agent::identity::{AgentSpec, Visibility};
-use holon_core::agent::workspace::ExecutionBinding;
-use holon_core::lifecycle::ControlOutcome;
-use holon_core::outcome::SourceScope;
-use holon_core::prompt::frame::Stability;
-use holon_core::{AgentId, EventSeq, RunId};
+use holon_facts::frame::Stability;
+use holon_facts::identity::{AgentSpec, Visibility};
+use holon_facts::lifecycle::ControlOutcome;
+use holon_facts::outcome::SourceScope;
+use holon_facts::workspace::ExecutionBinding;
+use holon_facts::{AgentId, EventSeq, RunId};
 use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};

@@ -1,6 +1,6 @@
 //! Durable events, and what is shown besides them.
 
-use holon_core::{AgentId, EventSeq, OpId, Wall};
+use holon_facts::{AgentId, EventSeq, OpId, Wall};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use holon_core::EventSeq;
+use holon_facts::EventSeq;
 
 use super::client_error::ClientError;
 use super::path::{AgentPath, TaskPath};

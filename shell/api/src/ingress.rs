@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use holon_core::message::Priority;
-use holon_core::{AgentId, MessageId};
+use holon_facts::provenance::Priority;
+use holon_facts::{AgentId, MessageId};
 use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};

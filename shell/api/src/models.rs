@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use holon_core::AgentId;
 use holon_core::agent::model::ModelState;
-use holon_core::model::ModelRef;
+use holon_facts::AgentId;
+use holon_facts::model_ref::ModelRef;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

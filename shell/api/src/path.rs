@@ -1,7 +1,7 @@
 //! What a path names: one shape for each kind of thing.
 
-use holon_core::AgentId;
-use holon_core::ids::{TaskId, TimerId, WorkItemId};
+use holon_facts::AgentId;
+use holon_facts::ids::{TaskId, TimerId, WorkItemId};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};

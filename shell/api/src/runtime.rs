@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use holon_core::view::Spending;
-use holon_core::{AgentId, Wall};
+use holon_facts::{AgentId, Wall};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -2,14 +2,14 @@
 //! results of tools and over HTTP.
 
 use holon_core::agent::task::child::ChildSupervision;
-use holon_core::agent::task::{StopRequest, Task, TaskKind, TaskStatus, WaitPolicy};
+use holon_core::agent::task::{StopRequest, Task};
 use holon_core::effect::Retrieval;
-use holon_core::event::turn::FailureArtifact;
-use holon_core::ids::{MessageId, TaskId};
-use holon_core::outcome::InputTarget;
-use holon_core::tool::InputReceipt;
 use holon_core::view::ChildObservability;
-use holon_core::{AgentId, ContentId, Millis, Wall};
+use holon_facts::event::turn::FailureArtifact;
+use holon_facts::ids::{MessageId, TaskId};
+use holon_facts::receipt::{InputReceipt, InputTarget};
+use holon_facts::task::{TaskKind, TaskStatus, WaitPolicy};
+use holon_facts::{AgentId, ContentId, Millis, Wall};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

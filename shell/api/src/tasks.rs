@@ -1,8 +1,8 @@
 //! Background tasks, as they are asked for and listed.
 
-use holon_core::AgentId;
-use holon_core::agent::task::TaskStatus;
 use holon_core::tool::arguments::DuplicatePolicy;
+use holon_facts::AgentId;
+use holon_facts::task::TaskStatus;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,8 +1,9 @@
 //! Timers, as they are asked for and shown.
 
-use holon_core::agent::timer::{Misfire, Timer, TimerOwner, TimerStatus};
-use holon_core::ids::TimerId;
-use holon_core::{AgentId, Millis, Wall};
+use holon_core::agent::timer::Timer;
+use holon_facts::ids::TimerId;
+use holon_facts::timer::{Misfire, TimerOwner, TimerStatus};
+use holon_facts::{AgentId, Millis, Wall};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

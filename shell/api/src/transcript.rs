@@ -1,11 +1,13 @@
 //! What was said in turns, with whole texts.
 
-use holon_core::event::turn::FailureArtifact;
-use holon_core::ids::{MessageId, RoundIndex, RunId};
-use holon_core::message::{AdmissionContext, AuthorityClass, MessageKind, Origin, Priority, Surface, Trust};
-use holon_core::model::{AttemptRecord, StopReason, TokenUsage};
-use holon_core::tool::ToolError;
-use holon_core::{EventSeq, Wall};
+use holon_facts::event::turn::FailureArtifact;
+use holon_facts::ids::{MessageId, RoundIndex, RunId};
+use holon_facts::message::Origin;
+use holon_facts::model::{AttemptRecord, StopReason};
+use holon_facts::provenance::{AdmissionContext, AuthorityClass, MessageKind, Priority, Surface, Trust};
+use holon_facts::receipt::ToolError;
+use holon_facts::usage::TokenUsage;
+use holon_facts::{EventSeq, Wall};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,9 +1,10 @@
 //! Triggers, as they are shown, and deliveries to their addresses.
 
-use holon_core::AgentId;
-use holon_core::agent::external_trigger::{DeliveryMode, ExternalTrigger};
-use holon_core::agent::wake::WakeDisposition;
-use holon_core::ids::ExternalTriggerId;
+use holon_core::agent::external_trigger::ExternalTrigger;
+use holon_facts::AgentId;
+use holon_facts::hint::WakeDisposition;
+use holon_facts::ids::ExternalTriggerId;
+use holon_facts::trigger::DeliveryMode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

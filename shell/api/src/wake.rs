@@ -1,8 +1,8 @@
 //! Wake hints, as they are sent and answered.
 
-use holon_core::AgentId;
-use holon_core::agent::wake::WakeDisposition;
-use holon_core::ids::WaitId;
+use holon_facts::AgentId;
+use holon_facts::hint::WakeDisposition;
+use holon_facts::ids::WaitId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

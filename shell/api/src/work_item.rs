@@ -2,11 +2,11 @@
 //! tools and over HTTP.
 
 use holon_core::agent::wait::Wait;
-use holon_core::agent::work::{PlanStatus, Todo, WorkState};
-use holon_core::agent::workspace::WorkspaceId;
-use holon_core::event::work::StallReason;
-use holon_core::ids::WorkItemId;
-use holon_core::{AgentId, ContentId, Wall};
+use holon_facts::event::work::StallReason;
+use holon_facts::ids::WorkItemId;
+use holon_facts::work::{PlanStatus, Todo, WorkState};
+use holon_facts::workspace::WorkspaceId;
+use holon_facts::{AgentId, ContentId, Wall};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,8 +1,8 @@
 //! Work items, as they are asked for and listed.
 
-use holon_core::AgentId;
-use holon_core::agent::work::{PlanStatus, Todo};
-use holon_core::tool::arguments::WorkFilter;
+use holon_facts::AgentId;
+use holon_facts::call::WorkFilter;
+use holon_facts::work::{PlanStatus, Todo};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

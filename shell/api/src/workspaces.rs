@@ -1,8 +1,9 @@
 //! Where agents work, as it is asked for and answered.
 
-use holon_core::AgentId;
-use holon_core::agent::workspace::{WorkspaceId, WorkspaceState, Worktree};
-use holon_core::execution::{ExecutionPolicy, ExecutionProfile};
+use holon_core::agent::workspace::WorkspaceState;
+use holon_facts::AgentId;
+use holon_facts::execution::{ExecutionPolicy, ExecutionProfile};
+use holon_facts::workspace::{WorkspaceId, Worktree};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -7,16 +7,16 @@ mod waiting;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use holon_core::event::{Event, InboxFact, LifecycleFact, TurnFact};
-use holon_core::{Now, Record};
+use holon_facts::event::{Event, InboxFact, LifecycleFact, TurnFact};
+use holon_facts::{Now, Record};
 use holon_platform::clock;
+use repeats::Repeats;
+use steps::Steps;
+use waiting::{Partial, Waiting};
 
 use crate::live::{Live, LiveSink};
 use crate::present::{Category, Level, Presentation};
 use crate::screen::{Screen, Tone};
-use repeats::Repeats;
-use steps::Steps;
-use waiting::{Partial, Waiting};
 
 /// Turns records into lines on a screen.
 pub struct Activity {

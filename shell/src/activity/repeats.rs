@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use holon_core::tool::ToolErrorKind;
+use holon_facts::receipt::ToolErrorKind;
 
 use super::steps::{Step, StepKind};
 use crate::screen::Tone;

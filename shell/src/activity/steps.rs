@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use holon_core::Millis;
-use holon_core::event::TurnFact;
-use holon_core::event::turn::{AssistantRoundRecorded, ToolExecuted, ToolExecutionFailed};
-use holon_core::model::Block;
-use holon_core::tool::ToolErrorKind;
+use holon_facts::Millis;
+use holon_facts::event::TurnFact;
+use holon_facts::event::turn::{AssistantRoundRecorded, ToolExecuted, ToolExecutionFailed};
+use holon_facts::model::Block;
+use holon_facts::receipt::ToolErrorKind;
 use holon_text::time;
 
 use crate::present;
@@ -131,10 +131,12 @@ fn took(duration: Millis) -> String {
 mod tests {
     use std::sync::Arc;
 
-    use holon_core::Text;
-    use holon_core::ids::{RoundIndex, RunId};
-    use holon_core::model::{StopReason, TokenUsage};
-    use holon_core::tool::{Receipt, Tool, ToolError, ToolFacts, Verdict};
+    use holon_core::tool::Tool;
+    use holon_facts::Text;
+    use holon_facts::ids::{RoundIndex, RunId};
+    use holon_facts::model::StopReason;
+    use holon_facts::receipt::{Receipt, ToolError, ToolFacts, Verdict};
+    use holon_facts::usage::TokenUsage;
 
     use super::*;
 

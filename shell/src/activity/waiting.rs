@@ -1,8 +1,8 @@
 //! What a run waits for at this moment, as the line below tells it.
 
-use holon_core::event::operation::OpKind;
-use holon_core::event::{Event, OperationFact, TurnFact};
-use holon_core::{Millis, Now, Record};
+use holon_facts::event::operation::OpKind;
+use holon_facts::event::{Event, OperationFact, TurnFact};
+use holon_facts::{Millis, Now, Record};
 use holon_text::time;
 
 use super::steps::Steps;
@@ -113,7 +113,7 @@ impl Waiting {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use holon_core::{Mono, Wall};
+    use holon_facts::{Mono, Wall};
 
     fn at(seconds: u64) -> Now {
         Now { mono: Mono(seconds * 1_000_000), wall: Wall(0) }

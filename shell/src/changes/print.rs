@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use holon_core::ContentId;
+use holon_facts::ContentId;
 use sha2::{Digest, Sha256};
 
 /// Bytes of one file, and of all, whose content is compared; beyond them size and time have to do.

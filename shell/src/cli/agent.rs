@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use holon_api::{Abort, Action, Control, ControlAgent, CreateAgent, Document, ListQuery, Listed, SetModel};
-use holon_core::lifecycle::ControlOutcome;
-use holon_core::model::ModelRef;
-use holon_core::{AgentId, RunId};
+use holon_facts::lifecycle::ControlOutcome;
+use holon_facts::model_ref::ModelRef;
+use holon_facts::{AgentId, RunId};
 
 use super::exit::Exit;
 use super::explained::named;

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use holon_api::{Abort, AgentWhy, Client, Control, CreateAgent};
-use holon_core::terminal::TurnKind;
 use holon_core::view::RunVerdict;
-use holon_core::{EventSeq, Record};
+use holon_facts::terminal::TurnKind;
+use holon_facts::{EventSeq, Record};
+use holon_ledger::sqlite::{Reader, text_reader};
 use holon_platform::clock;
 use holon_text::{Secrets, Texts, variables};
 
@@ -24,7 +25,6 @@ use crate::home::Home;
 use crate::report::{Ended, RunFold, RunReport};
 use crate::screen::Tone;
 use crate::settings::Settings;
-use holon_ledger::sqlite::{Reader, text_reader};
 
 /// The runtime that has the home, if one is ready.
 pub(super) fn living(home: &Home) -> Option<Metadata> {

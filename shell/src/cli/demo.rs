@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
-use holon_core::model::ModelRef;
 use holon_core::view::RunVerdict;
-use holon_core::{AgentId, Config, Millis, Record};
+use holon_facts::model_ref::ModelRef;
+use holon_facts::{AgentId, Config, Millis, Record};
 use holon_law::replay::{Again, AuditReport};
+use holon_ledger::sqlite::{self as ledger, Durability, Reader, VerifyReport};
 use holon_models::{Providers, built_in};
 use holon_platform::{Environment, build, entropy};
 use serde_json::json;
@@ -28,7 +29,6 @@ use crate::live::LiveSink;
 use crate::present::{Level, Presentation};
 use crate::screen::Screen;
 use crate::settings::{CommandSettings, CommandVariables};
-use holon_ledger::sqlite::{self as ledger, Durability, Reader, VerifyReport};
 
 const PROMPT: &str = "The test in this folder fails. Find out why, repair it, and show that it passes.";
 

@@ -5,9 +5,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::anyhow;
-use holon_core::agent::workspace::{WorkspaceChange, Worktree, WorktreeState};
+use holon_core::Input;
+use holon_core::agent::workspace::WorkspaceChange;
 use holon_core::input::ControlRequest;
-use holon_core::{AgentId, Input};
+use holon_facts::AgentId;
+use holon_facts::workspace::{Worktree, WorktreeState};
+use holon_ledger::sqlite::{HomeLock, Reader};
 use holon_platform::{clock, spawn};
 use tokio::task::JoinHandle;
 
@@ -15,7 +18,6 @@ use crate::driver::{Driver, Start};
 use crate::home::Home;
 use crate::prune;
 use crate::settings::quoted;
-use holon_ledger::sqlite::{HomeLock, Reader};
 
 /// A run that has ended waits so long for what it recovers. Whatever is cut short, the next one takes up.
 const PATIENCE: Duration = Duration::from_secs(10);

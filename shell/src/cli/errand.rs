@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use anyhow::anyhow;
-use holon_core::agent::workspace::ExecutionBinding;
-use holon_core::{AgentId, Millis};
+use holon_facts::workspace::ExecutionBinding;
+use holon_facts::{AgentId, Millis};
 use holon_platform::Environment;
 
 use super::output::Failure;

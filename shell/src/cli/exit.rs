@@ -1,7 +1,7 @@
 //! Exit codes (contract: surface.md).
 
-use holon_core::Reject;
 use holon_core::view::RunVerdict;
+use holon_facts::Reject;
 
 /// How the program ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

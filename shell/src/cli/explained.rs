@@ -8,13 +8,13 @@ use holon_core::agent::sleep::Sleep;
 use holon_core::agent::turn::Phase;
 use holon_core::agent::unattended::Unattended;
 use holon_core::agent::wake::Pending;
-use holon_core::closure::{ClosureDecision, ClosureEvidence, ClosureOutcome};
-use holon_core::lifecycle::Status;
-use holon_core::model::ModelRef;
-use holon_core::scheduler::{Evidence, SchedulerDecision};
 use holon_core::view::{
     ActiveChild, ActiveWait, CallSummary, DeferredWork, QueueSummary, RunSummary, RunVerdict, StatusLabel,
 };
+use holon_facts::closure::{ClosureDecision, ClosureEvidence, ClosureOutcome};
+use holon_facts::decision::{Evidence, SchedulerDecision};
+use holon_facts::lifecycle::Status;
+use holon_facts::model_ref::ModelRef;
 
 use super::{hints, spending};
 use crate::present;
@@ -376,7 +376,7 @@ pub(super) fn row(name: &str, value: impl std::fmt::Display) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use holon_core::message::Priority;
+    use holon_facts::provenance::Priority;
     use serde_json::json;
 
     use super::*;

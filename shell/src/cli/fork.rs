@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use holon_api::{Control, ForkAgent};
-use holon_core::{AgentId, EventSeq};
+use holon_facts::{AgentId, EventSeq};
 
 use super::exit::Exit;
 use super::output::{self, Failure};

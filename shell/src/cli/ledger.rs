@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use clap::{Args, Subcommand};
-use holon_core::AgentId;
+use holon_facts::AgentId;
 use holon_law::Laws;
 use holon_law::replay::{Again, AuditReport};
+use holon_ledger::sqlite::{self as ledger, Reader, VerifyReport};
 use holon_platform::{Environment, build};
 
 use super::exit::Exit;
@@ -15,7 +16,6 @@ use super::fork::{self, ForkArgs};
 use super::output::{self, Failure};
 use super::recover::{self, RecoverArgs};
 use crate::home::Home;
-use holon_ledger::sqlite::{self as ledger, Reader, VerifyReport};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum LedgerCommand {

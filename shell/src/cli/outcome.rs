@@ -1,7 +1,7 @@
 //! What a run prints when it is over: the answer on stdout, a word about the run on stderr.
 
-use holon_core::AgentId;
 use holon_core::view::RunVerdict;
+use holon_facts::AgentId;
 use holon_text::time;
 
 use super::exit::Exit;
@@ -89,7 +89,7 @@ fn tell(report: &RunReport, screen: &Screen, agent: Option<&AgentId>) {
 fn summary(report: &RunReport) -> String {
     let plural = |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
     let mut parts = vec![
-        format!("· {} after {}", report.verdict, time::duration(holon_core::Millis(report.duration_ms))),
+        format!("· {} after {}", report.verdict, time::duration(holon_facts::Millis(report.duration_ms))),
         plural(u64::from(report.rounds), "round"),
     ];
     if report.token_usage.total_tokens > 0 {

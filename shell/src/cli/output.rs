@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
-use holon_core::Wall;
+use holon_api::ClientError;
+use holon_facts::Wall;
 use holon_platform::spawn;
 use unicode_width::UnicodeWidthStr;
 
@@ -14,7 +15,6 @@ use super::hints;
 use crate::home::HomeError;
 use crate::screen::harmless;
 use crate::settings::{EditError, SettingsError};
-use holon_api::ClientError;
 
 /// Lines that may wait for a slow reader; then whoever writes them waits, too.
 const LINES: usize = 4_096;

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use holon_api::{Admitted, Client, ClientError, Control, Document, PageQuery, Prompt};
-use holon_core::message::Priority;
 use holon_core::view::RunVerdict;
-use holon_core::{AgentId, EventSeq, MessageId, Record, Text};
+use holon_facts::provenance::Priority;
+use holon_facts::{AgentId, EventSeq, MessageId, Record, Text};
 use holon_platform::{entropy, spawn};
 use serde_json::json;
 

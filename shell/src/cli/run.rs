@@ -6,18 +6,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, anyhow};
 use clap::{Args, ValueEnum};
-use holon_core::agent::workspace::ExecutionBinding;
-use holon_core::{AgentId, Millis, Record};
+use holon_facts::workspace::ExecutionBinding;
+use holon_facts::{AgentId, Millis, Record};
 use holon_platform::{Environment, entropy, spawn};
 
-use super::beside;
 use super::errand::{Errand, Target, execution};
 use super::exit::Exit;
 use super::interrupts::{self, Ending};
-use super::outcome;
 use super::output::{self, Failure, Lines};
 use super::session::{Means, Session};
 use super::setup::Setup;
+use super::{beside, outcome};
 use crate::activity::Activity;
 use crate::daemon::Metadata;
 use crate::driver::Observer;

@@ -8,10 +8,12 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use axum::Router;
-use holon_core::agent::identity::{AgentKind, AgentSpec};
 use holon_core::agent::workspace::WorkspaceState;
 use holon_core::view::View;
-use holon_core::{AgentId, Answer, Input, Reject};
+use holon_core::{Answer, Input};
+use holon_facts::identity::{AgentKind, AgentSpec};
+use holon_facts::{AgentId, Reject};
+use holon_ledger::sqlite::Reader;
 use holon_platform::crash_point::{Point, reached};
 use holon_platform::{Environment, clock, process, spawn};
 use holon_supervise::confine::Confinement;
@@ -34,7 +36,6 @@ use crate::http::{self, About, App, Metrics, Parts, Peers, Shutdown};
 use crate::runtime::{Ended, Runtime};
 use crate::trigger_address::{TriggerAddresses, TriggerKey};
 use crate::workplace;
-use holon_ledger::sqlite::Reader;
 
 /// Connections that wait to be accepted.
 const BACKLOG: u32 = 1_024;

@@ -4,12 +4,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::anyhow;
-use holon_core::agent::identity::{AgentKind, AgentSpec, Ownership, ProfilePreset, Visibility};
 use holon_core::input::ControlRequest;
-use holon_core::lifecycle::Status;
-use holon_core::message::{AdmissionContext, Ingress, Surface};
 use holon_core::view::{ExplainedDeadline, RunVerdict};
-use holon_core::{AgentId, Answer, Config, Input, MessageId, Record, Reject};
+use holon_core::{Answer, Input};
+use holon_facts::identity::{AgentKind, AgentSpec, Ownership, ProfilePreset, Visibility};
+use holon_facts::lifecycle::Status;
+use holon_facts::message::Ingress;
+use holon_facts::provenance::{AdmissionContext, Surface};
+use holon_facts::{AgentId, Config, MessageId, Record, Reject};
+use holon_ledger::sqlite::{Durability, HomeLock, LockError};
 use holon_models::Providers;
 use holon_platform::{Environment, clock};
 use holon_supervise::confine::Confinement;
@@ -30,7 +33,6 @@ use crate::perform;
 use crate::report::{Ended, RunFold, RunReport};
 use crate::screen::{Screen, Tone};
 use crate::settings::{CommandSettings, CommandVariables};
-use holon_ledger::sqlite::{Durability, HomeLock, LockError};
 
 /// What is to be done, and with what.
 pub(super) struct Session {

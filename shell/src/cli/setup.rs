@@ -1,8 +1,8 @@
 //! What a runtime is started with, from the files of a home and the environment.
 
 use anyhow::anyhow;
-use holon_core::Config;
-use holon_core::model::ModelRef;
+use holon_facts::Config;
+use holon_facts::model_ref::ModelRef;
 use holon_models::Providers;
 use holon_platform::Environment;
 use holon_supervise::confine::{Confinement, Unconfinable};

@@ -1,7 +1,7 @@
 //! What was spent, in words.
 
-use holon_core::price::{Amount, Cost};
 use holon_core::view::Spending;
+use holon_facts::price::{Amount, Cost};
 
 use super::explained::row;
 

@@ -7,8 +7,8 @@ use holon_api::{
     Block, Control, Document, Envelope, Events, EventsQuery, Follow, Followed, Item, Order, PageQuery,
     Transcript, TranscriptEntry,
 };
-use holon_core::message::Origin;
-use holon_core::{AgentId, EventSeq};
+use holon_facts::message::Origin;
+use holon_facts::{AgentId, EventSeq};
 use serde_json::json;
 
 use super::exit::Exit;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use holon_api::{Client, Control};
-use holon_core::{AgentId, Millis};
+use holon_facts::{AgentId, Millis};
 use holon_platform::Environment;
 
 use super::exit::Exit;

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use holon_api::{Control, CreateTimer, TimersQuery};
-use holon_core::Millis;
-use holon_core::agent::timer::{Misfire, TimerStatus};
-use holon_core::ids::TimerId;
+use holon_facts::Millis;
+use holon_facts::ids::TimerId;
+use holon_facts::timer::{Misfire, TimerStatus};
 use holon_text::time;
 use jiff::SignedDuration;
 

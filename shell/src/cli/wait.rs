@@ -6,12 +6,11 @@ use std::time::Duration;
 use anyhow::anyhow;
 use clap::ValueEnum;
 use holon_api::{AgentWhy, Client, Control, Events, Follow, Followed, HttpEvents};
-use holon_core::host::DeadlineReason;
-use holon_core::ids::{MessageId, TaskId};
-use holon_core::lifecycle::Status;
-use holon_core::view::Explanation;
-use holon_core::view::{ExplainedDeadline, RunVerdict};
-use holon_core::{AgentId, EventSeq, Millis, Record};
+use holon_core::view::{ExplainedDeadline, Explanation, RunVerdict};
+use holon_facts::decision::DeadlineReason;
+use holon_facts::ids::{MessageId, TaskId};
+use holon_facts::lifecycle::Status;
+use holon_facts::{AgentId, EventSeq, Millis, Record};
 use holon_platform::clock;
 
 use super::output::Failure;
@@ -176,7 +175,7 @@ fn settled(why: &Explanation, idle_limit: Millis) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use holon_core::Wall;
+    use holon_facts::Wall;
     use serde_json::{Value, json};
 
     use super::*;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use holon_api::{Control, Wake};
-use holon_core::ids::WaitId;
+use holon_facts::ids::WaitId;
 
 use super::exit::Exit;
 use super::output::{self, Failure};

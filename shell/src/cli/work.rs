@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use holon_api::{Control, CreateWork, WorkItemSnapshot, WorkItemsQuery};
-use holon_core::agent::work::{PlanStatus, Todo, TodoState};
-use holon_core::ids::WorkItemId;
-use holon_core::tool::arguments::WorkFilter;
+use holon_facts::call::WorkFilter;
+use holon_facts::ids::WorkItemId;
+use holon_facts::work::{PlanStatus, Todo, TodoState};
 
 use super::exit::Exit;
 use super::output::{self, Failure};

@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use holon_api::{AttachWorkspace, Boundaries, Control, DetachWorkspace, UseWorkspace};
-use holon_core::agent::workspace::AGENT_HOME;
-use holon_core::agent::workspace::{WorkspaceId, Worktree, WorktreeState};
-use holon_core::execution::ExecutionPolicy;
+use holon_facts::execution::ExecutionPolicy;
+use holon_facts::workspace::{AGENT_HOME, WorkspaceId, Worktree, WorktreeState};
 
 use super::exit::Exit;
 use super::output::{self, Failure};

@@ -4,7 +4,7 @@
 use std::io::{self, Write};
 use std::sync::{Mutex, OnceLock};
 
-use holon_core::Record;
+use holon_facts::Record;
 use holon_text::Secrets;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::util::SubscriberInitExt;

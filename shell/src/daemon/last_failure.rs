@@ -4,7 +4,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use holon_core::Wall;
+use holon_facts::Wall;
 use holon_platform::clock;
 use serde::{Deserialize, Serialize};
 

@@ -4,9 +4,8 @@
 use std::io;
 use std::path::PathBuf;
 
-use holon_core::Wall;
-use holon_platform::process;
-use holon_platform::process::Identity;
+use holon_facts::Wall;
+use holon_platform::process::{self, Identity};
 use serde::{Deserialize, Serialize};
 
 use super::fingerprint::Fingerprint;

@@ -3,7 +3,8 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use holon_core::execution::ExecutionPolicy;
+use holon_facts::execution::ExecutionPolicy;
+use holon_ledger::sqlite::{HomeLock, LockError, Reader};
 use holon_platform::Environment;
 
 use super::Finding;
@@ -11,7 +12,6 @@ use crate::daemon::{Endpoint, Token, Unit};
 use crate::home::Home;
 use crate::perform::tool::CommandEnvironment;
 use crate::settings::{AuthMode, Settings, VariablePattern};
-use holon_ledger::sqlite::{HomeLock, LockError, Reader};
 
 pub(super) fn examine(home: &Home, settings: Option<&Settings>, environment: &Environment) -> Vec<Finding> {
     let mut findings = vec![ledger(home), lock(home), shell(environment)];

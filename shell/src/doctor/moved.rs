@@ -1,14 +1,14 @@
 //! Agents whose folder was moved away: most of all their own homes, when the home of the runtime has another name now.
 
-use holon_core::agent::workspace::ExecutionBinding;
-use holon_core::event::workspace::WorkspaceFact;
-use holon_core::event::{Event, LifecycleFact};
-use holon_core::{AgentId, EventSeq};
+use holon_facts::event::workspace::WorkspaceFact;
+use holon_facts::event::{Event, LifecycleFact};
+use holon_facts::workspace::ExecutionBinding;
+use holon_facts::{AgentId, EventSeq};
+use holon_ledger::sqlite::{LedgerError, Reader, Wanted};
 
 use super::Finding;
 use crate::home::Home;
 use crate::workplace::has_moved;
-use holon_ledger::sqlite::{LedgerError, Reader, Wanted};
 
 /// Agents that are looked at.
 const AGENTS: usize = 512;

@@ -1,7 +1,8 @@
 //! Who asks for something, and waits for what is answered.
 
-use holon_core::{Answer, Input, ReplyId};
+use holon_core::{Answer, Input};
 use holon_driver::Admits;
+use holon_facts::ReplyId;
 use holon_platform::clock;
 use tokio::sync::oneshot;
 

@@ -1,7 +1,8 @@
 //! What effects of durable steps become: answers, and work.
 
-use holon_core::ids::ReplyId;
-use holon_core::{AgentId, Answer, Effect, OpId, Outcome};
+use holon_core::{Answer, Effect};
+use holon_facts::ids::ReplyId;
+use holon_facts::{AgentId, OpId, Outcome};
 use holon_platform::crash_point::{Point, between, reached};
 
 use super::Driver;

@@ -1,12 +1,12 @@
 //! Agents that begin as a copy of another, while the runtime goes on.
 
-use holon_core::EventSeq;
 use holon_core::host::RecoveryReport;
+use holon_facts::EventSeq;
+use holon_ledger::sqlite::{Fork, ForkError, Forked, Past};
 use holon_platform::clock;
 use holon_platform::crash_point::{Point, reached};
 
 use super::{Driver, DriverError};
-use holon_ledger::sqlite::{Fork, ForkError, Forked, Past};
 
 impl Driver {
     /// Makes the copy durable, and lets it go on from there: what was in flight in it is lost to it. Says which

@@ -15,10 +15,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use holon_core::event::{OperationFact, TaskFact};
+use holon_core::Input;
 use holon_core::view::View;
-use holon_core::{AgentId, Config, Event, Input, Millis, Record};
 use holon_driver::{Engine, EngineError, Whose};
+use holon_facts::event::{OperationFact, TaskFact};
+use holon_facts::{AgentId, Config, Event, Millis, Record};
 use holon_ledger::Message;
 use holon_ledger::sqlite::{LedgerError, Reader, Writer};
 use holon_platform::clock;

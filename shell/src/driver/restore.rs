@@ -1,8 +1,9 @@
 //! Agents that come back from the ledger: those with open work at the start, others when they are asked for.
 
+use holon_core::Input;
 use holon_core::host::{Found, FoundCommand, RecoveryReport};
-use holon_core::{AgentId, Input};
 use holon_driver::Loaded;
+use holon_facts::AgentId;
 use holon_platform::clock;
 use holon_platform::crash_point::{Point, reached};
 use tokio::task::JoinSet;

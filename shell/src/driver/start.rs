@@ -4,10 +4,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use holon_core::config::ConfigError;
+use holon_core::Host;
 use holon_core::replay::Call;
-use holon_core::{Config, Host, Seed};
 use holon_driver::{Engine, Judge, Parts};
+use holon_facts::config::ConfigError;
+use holon_facts::{Config, Seed};
 use holon_ledger::Load;
 use holon_ledger::sqlite::{Durability, Ledger, LedgerError, Opened, Writer, text_reader};
 use holon_models::Providers;

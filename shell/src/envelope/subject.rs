@@ -1,8 +1,9 @@
 //! What an event is about, and what its sender is called.
 
-use holon_core::event::{Event, SchedulingFact, TaskFact, WaitFact, WorkFact};
-use holon_core::ids::{TaskId, WorkItemId};
-use holon_core::message::{Origin, Surface};
+use holon_facts::event::{Event, SchedulingFact, TaskFact, WaitFact, WorkFact};
+use holon_facts::ids::{TaskId, WorkItemId};
+use holon_facts::message::Origin;
+use holon_facts::provenance::Surface;
 
 pub(super) fn transport(surface: Surface) -> &'static str {
     match surface {
@@ -67,7 +68,7 @@ pub(super) fn work_item(event: &Event) -> Option<WorkItemId> {
         Event::Work(WorkFact::WorkPlanSeen(fact)) => Some(fact.work_item_id),
         Event::Wait(WaitFact::WaitRegistered(fact)) => fact.work_item_id,
         Event::Scheduling(SchedulingFact::SchedulerDecision(fact)) => fact.work_item_id,
-        Event::Brief(holon_core::event::BriefFact::BriefCreated(fact)) => fact.work_item_id,
+        Event::Brief(holon_facts::event::BriefFact::BriefCreated(fact)) => fact.work_item_id,
         Event::Work(WorkFact::WorkTickQueued(_))
         | Event::Wait(_)
         | Event::Scheduling(_)

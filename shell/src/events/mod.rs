@@ -13,11 +13,11 @@ mod topic;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use holon_core::{AgentId, EventSeq, Record};
-
-use crate::live::{Live, LiveSink};
+use holon_facts::{AgentId, EventSeq, Record};
 use holon_ledger::sqlite::{LedgerError, Reader};
 use topic::Topic;
+
+use crate::live::{Live, LiveSink};
 
 pub use page::{Order, Page, Span, page};
 pub use subscription::{Seen, Subscription};

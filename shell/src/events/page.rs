@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use holon_core::{AgentId, EventSeq};
+use holon_facts::{AgentId, EventSeq};
+use holon_ledger::sqlite::Reader;
 
 use super::{Event, EventsError};
 use crate::envelope::Envelopes;
-use holon_ledger::sqlite::Reader;
 
 /// Which events a page has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

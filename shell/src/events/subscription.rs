@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use holon_core::EventSeq;
+use holon_facts::EventSeq;
+use holon_ledger::sqlite::Reader;
 use holon_platform::spawn;
 use tokio::sync::{broadcast, watch};
 
@@ -10,7 +11,6 @@ use super::page::{Order, Span, page};
 use super::topic::{Found, Topic};
 use super::{Event, EventsError, Hub};
 use crate::live::Live;
-use holon_ledger::sqlite::Reader;
 
 /// Events that are handed over at once.
 const BATCH: usize = 128;

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use holon_core::{AgentId, EventSeq, Record};
-
-use super::{EventsError, Hub, Order, Span, page};
+use holon_facts::{AgentId, EventSeq, Record};
 use holon_ledger::sqlite::Reader;
 use holon_ledger::sqlite::testing::{Home, World, id};
+
+use super::{EventsError, Hub, Order, Span, page};
 
 struct Scene {
     home: Home,

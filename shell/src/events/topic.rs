@@ -3,13 +3,13 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use holon_core::{AgentId, EventSeq, Record};
+use holon_facts::{AgentId, EventSeq, Record};
+use holon_ledger::sqlite::Reader;
 use tokio::sync::{broadcast, watch};
 
 use super::Event;
 use crate::envelope::Envelopes;
 use crate::live::Live;
-use holon_ledger::sqlite::Reader;
 
 /// Events that are kept for followers who are a little behind; the others read the ledger.
 const KEPT: usize = 1_024;

@@ -3,8 +3,9 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use holon_core::model::ModelRef;
-use holon_core::{AgentId, EventSeq, Wall};
+use holon_facts::model_ref::ModelRef;
+use holon_facts::{AgentId, EventSeq, Wall};
+use holon_ledger::sqlite::Reader;
 use holon_models::Providers;
 use holon_platform::spawn;
 use holon_supervise::confine::Confinement;
@@ -21,7 +22,6 @@ use crate::home::Home;
 use crate::runtime::Runtime;
 use crate::settings::Access;
 use crate::trigger_address::TriggerAddresses;
-use holon_ledger::sqlite::Reader;
 
 /// What handlers share. Cheap to clone.
 #[derive(Clone)]

@@ -6,8 +6,8 @@ use std::net::SocketAddr;
 use axum::http::HeaderMap;
 use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
 use holon_api::{AuthMode, Code};
-use holon_core::ContentId;
-use holon_core::message::AdmissionContext;
+use holon_facts::ContentId;
+use holon_facts::provenance::AdmissionContext;
 use holon_supervise::confine::peer::{Care, Standing};
 use subtle::ConstantTimeEq;
 

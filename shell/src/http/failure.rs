@@ -4,13 +4,13 @@ use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use holon_api::{ClientError, Code, ErrorBody};
-use holon_core::{AgentId, Millis, Reject};
+use holon_facts::{AgentId, Millis, Reject};
+use holon_ledger::sqlite::LedgerError;
 use holon_text::TextError;
 use serde_json::{Map, Value, json};
 
 use crate::events::EventsError;
 use crate::runtime::{StoredError, Unavailable};
-use holon_ledger::sqlite::LedgerError;
 
 /// Seconds after which another try makes sense.
 const RETRY_SECONDS: HeaderValue = HeaderValue::from_static("5");

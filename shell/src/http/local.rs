@@ -7,7 +7,7 @@ use std::sync::Arc;
 use holon_api::{
     AgentPath, ClientError, Events, Follow, Followed, LiveAttempt, LiveText, Output, TaskPath, Written,
 };
-use holon_core::EventSeq;
+use holon_facts::EventSeq;
 
 use super::App;
 use super::failure::Failure;

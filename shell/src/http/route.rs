@@ -14,18 +14,17 @@ use axum::response::IntoResponse;
 use axum::routing::{MethodFilter, MethodRouter, on};
 use bytes::Bytes;
 use holon_api::{Body, Code, Endpoint, Path as _, Reply, RouteAccess as Access, Row};
-use holon_core::{AgentId, Reject};
+use holon_facts::{AgentId, Reject};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::value::MapDeserializer;
 
-use super::App;
 use super::auth::Caller;
 use super::body::{self, ReadBody};
 use super::failure::Failure;
-use super::field;
 use super::peer::{OtherEnd, Peer};
 use super::reply::Respond;
 use super::resource::triggers;
+use super::{App, field};
 
 /// Names one intention.
 pub(super) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");

@@ -4,7 +4,7 @@
 use axum::http::HeaderMap;
 use hmac::{Hmac, KeyInit, Mac};
 use holon_api::Code;
-use holon_core::AgentId;
+use holon_facts::AgentId;
 use holon_platform::hex;
 use sha2::Sha256;
 

@@ -6,8 +6,8 @@ use holon_api::{
     Admitted, Bearer, CONNECT_TIMEOUT, Client, ClientError, Connect, Connecting, Connection, Control,
     CreateAgent, Document, EventsQuery, Nothing, Prompt, not_reachable, silent,
 };
-use holon_core::lifecycle::Status;
-use holon_core::{AgentId, EventSeq};
+use holon_facts::lifecycle::Status;
+use holon_facts::{AgentId, EventSeq};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{sleep, timeout};

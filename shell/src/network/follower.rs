@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
+use holon_api::{Events, Follow, Followed};
 use serde_json::json;
 use tokio::sync::Notify;
 use tokio::time::sleep;
@@ -11,7 +12,6 @@ use tokio::time::sleep;
 use super::client::{at_rest, client, create_main, main, prompt};
 use super::server::{NAME, Server};
 use super::{Story, each_seed};
-use holon_api::{Events, Follow, Followed};
 
 const PROMPTS: usize = 6;
 
@@ -33,7 +33,7 @@ async fn operate(last: &Last) {
 }
 
 async fn follow(story: &Story, last: &Last) -> Vec<u64> {
-    let mut follow = client().follow(&main(), Some(holon_core::EventSeq(0)), false);
+    let mut follow = client().follow(&main(), Some(holon_facts::EventSeq(0)), false);
     let mut seen = Vec::new();
     while last.seq.get().is_none_or(|last| seen.last() != Some(&last)) {
         let next = tokio::select! {

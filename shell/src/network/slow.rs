@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use holon_api::{Events, Follow, Followed};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, sleep, timeout};
@@ -11,7 +12,6 @@ use turmoil::net::TcpStream;
 use super::client::{at_rest, client, create_main, events, head, main, prompt, prompt_head, say};
 use super::each_seed;
 use super::server::{NAME, PORT, Server};
-use holon_api::{Events, Follow, Followed};
 
 /// A head has so long to arrive, and a body.
 const HEAD: Duration = Duration::from_secs(10);
@@ -28,7 +28,7 @@ fn a_network_with_much_delay_is_a_network() {
             let story = story.clone();
             sim.client("operator", async move {
                 create_main().await;
-                let mut follow = client().follow(&main(), Some(holon_core::EventSeq(0)), false);
+                let mut follow = client().follow(&main(), Some(holon_facts::EventSeq(0)), false);
                 for number in 0..4 {
                     prompt(&format!("prompt {number}"), None).await;
                     story.tell_untimed(number);

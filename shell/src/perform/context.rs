@@ -5,9 +5,9 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use holon_core::agent::workspace::ExecutionBinding;
-use holon_core::execution::{ExecutionPolicy, ExecutionProfile, ExecutionSnapshot};
-use holon_core::outcome::{InstructionSource, SourceScope};
+use holon_facts::execution::{ExecutionPolicy, ExecutionProfile, ExecutionSnapshot};
+use holon_facts::outcome::{InstructionSource, SourceScope};
+use holon_facts::workspace::ExecutionBinding;
 use holon_platform::spawn;
 use holon_text::{Texts, hash};
 

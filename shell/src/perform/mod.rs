@@ -14,19 +14,21 @@ use std::path::PathBuf;
 use std::slice;
 use std::sync::Arc;
 
-use holon_core::agent::work::plan::PlanSeen;
-use holon_core::agent::workspace::ExecutionBinding;
+use holon_core::Input;
 use holon_core::effect::{AgentView, TaskWork, ToolCall, WantedWorkspace, WorkView};
 use holon_core::host::Found;
-use holon_core::ids::{TaskId, WorkItemId};
-use holon_core::model::ModelRequest;
-use holon_core::outcome::{Certainty, CommandSpec, OpFailure, SupervisorIdentity, ToolOutcome};
-use holon_core::tool::{Receipt, ToolFacts};
-use holon_core::{AgentId, Input, OpId, Outcome};
+use holon_facts::ids::{TaskId, WorkItemId};
+use holon_facts::model::ModelRequest;
+use holon_facts::outcome::{Certainty, CommandSpec, OpFailure, SupervisorIdentity, ToolOutcome};
+use holon_facts::receipt::{Receipt, ToolFacts};
+use holon_facts::work::PlanSeen;
+use holon_facts::workspace::ExecutionBinding;
+use holon_facts::{AgentId, OpId, Outcome};
 use holon_models::Providers;
 use holon_platform::{clock, spawn};
 use holon_supervise::confine::{self, ConfineError, Confinement, Policy};
 use holon_text::Texts;
+use tool::{CommandEnvironment, Commands, Whose};
 
 use crate::home::Home;
 use crate::live::{LiveSink, LiveText};
@@ -35,7 +37,6 @@ use crate::settings::CommandSettings;
 use crate::trigger_address::TriggerAddresses;
 use crate::work_items;
 use crate::workplace::Search;
-use tool::{CommandEnvironment, Commands, Whose};
 
 /// Everything that performs effects. Cheap to clone.
 #[derive(Clone)]
@@ -186,7 +187,7 @@ impl Performers {
         match loaded.await {
             Ok((sources, execution)) => {
                 let context_build_ms = clock::since(started);
-                let context = holon_core::outcome::LoadedContext { sources, execution, context_build_ms };
+                let context = holon_facts::outcome::LoadedContext { sources, execution, context_build_ms };
                 Outcome::Context { context }
             }
             Err(problem) => self.failed(&problem.to_string()),

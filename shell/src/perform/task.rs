@@ -3,10 +3,11 @@
 use holon_api::{TaskLine, TaskSnapshot};
 use holon_core::agent::task::Task;
 use holon_core::effect::{InputSource, Retrieval, TaskWork};
-use holon_core::ids::TaskId;
-use holon_core::outcome::ToolOutcome;
-use holon_core::tool::{InputReceipt, Receipt, TaskInput, ToolError, ToolErrorKind, ToolFacts, arguments};
-use holon_core::{AgentId, OpId};
+use holon_core::tool::{TaskInput, arguments};
+use holon_facts::ids::TaskId;
+use holon_facts::outcome::ToolOutcome;
+use holon_facts::receipt::{InputReceipt, Receipt, ToolError, ToolErrorKind, ToolFacts};
+use holon_facts::{AgentId, OpId};
 use holon_platform::clock;
 use holon_supervise::output_log;
 use holon_text::Texts;

@@ -4,10 +4,11 @@ use std::path::Path;
 
 use holon_core::agent::work::WorkItem;
 use holon_core::effect::{WorkShown, WorkView};
-use holon_core::ids::WorkItemId;
-use holon_core::outcome::ToolOutcome;
-use holon_core::tool::{CreateWorkItem, Receipt, ToolError, ToolErrorKind, ToolFacts, arguments};
-use holon_core::{AgentId, Text};
+use holon_core::tool::{CreateWorkItem, arguments};
+use holon_facts::ids::WorkItemId;
+use holon_facts::outcome::ToolOutcome;
+use holon_facts::receipt::{Receipt, ToolError, ToolErrorKind, ToolFacts};
+use holon_facts::{AgentId, Text};
 use holon_platform::clock;
 use holon_text::Texts;
 use serde_json::{Map, Value, json};

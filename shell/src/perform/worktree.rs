@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use holon_core::AgentId;
-use holon_core::agent::workspace::{ExecutionBinding, ProjectionKind, RetainReason, Retained, WorktreePlan};
 use holon_core::effect::{Isolated, UnwantedWorktree};
-use holon_core::outcome::{Outcome, Removal};
-use holon_core::tool::ToolErrorKind;
+use holon_facts::AgentId;
+use holon_facts::outcome::{Outcome, Removal};
+use holon_facts::receipt::ToolErrorKind;
+use holon_facts::workspace::{ExecutionBinding, ProjectionKind, RetainReason, Retained, WorktreePlan};
 use holon_supervise::Helper;
 use holon_supervise::confine::Confinement;
 

@@ -1,7 +1,7 @@
 //! What the agent reports.
 
-use holon_core::event::BriefFact;
-use holon_core::event::brief::BriefVisibility;
+use holon_facts::event::BriefFact;
+use holon_facts::event::brief::BriefVisibility;
 
 use super::{Category, Told, Visibility};
 

@@ -1,6 +1,6 @@
 //! What a tool call does, in one line: arguments may be there only in their beginning.
 
-use holon_core::Text;
+use holon_facts::Text;
 
 use super::line::one_line;
 

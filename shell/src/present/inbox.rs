@@ -1,7 +1,7 @@
 //! What came in, and what became of it.
 
-use holon_core::event::InboxFact;
-use holon_core::message::MessageKind;
+use holon_facts::event::InboxFact;
+use holon_facts::provenance::MessageKind;
 
 use super::{Category, Told, Visibility};
 

@@ -1,7 +1,7 @@
 //! What happened to the agent as a whole.
 
-use holon_core::event::LifecycleFact;
-use holon_core::event::lifecycle::ControlApplied;
+use holon_facts::event::LifecycleFact;
+use holon_facts::event::lifecycle::ControlApplied;
 
 use super::{Category, Told, Visibility};
 

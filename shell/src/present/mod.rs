@@ -23,8 +23,8 @@ mod wake;
 mod work;
 mod workspace;
 
-use holon_core::Record;
-use holon_core::event::Event;
+use holon_facts::Record;
+use holon_facts::event::Event;
 use serde::Serialize;
 
 pub use call::call;

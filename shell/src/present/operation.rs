@@ -1,6 +1,6 @@
 //! Operations: what turns wait for, which turns tell themselves.
 
-use holon_core::event::OperationFact;
+use holon_facts::event::OperationFact;
 
 use super::{Category, Told, Visibility};
 

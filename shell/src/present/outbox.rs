@@ -1,7 +1,7 @@
 //! What one agent has for another.
 
-use holon_core::agent::outbox::Letter;
-use holon_core::event::OutboxFact;
+use holon_facts::event::OutboxFact;
+use holon_facts::outbox::Letter;
 
 use super::{Category, Told, Visibility};
 

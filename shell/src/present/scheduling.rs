@@ -1,7 +1,7 @@
 //! What was decided, and the hold.
 
-use holon_core::event::SchedulingFact;
-use holon_core::event::scheduling::{HoldCause, HoldEnd, SelfTurnCounted};
+use holon_facts::event::SchedulingFact;
+use holon_facts::event::scheduling::{HoldCause, HoldEnd, SelfTurnCounted};
 
 use super::{Category, Told, Visibility};
 

@@ -1,11 +1,10 @@
 //! Background tasks.
 
-use holon_core::agent::child::Need;
-use holon_core::agent::task::TaskStatus;
-use holon_core::event::TaskFact;
-use holon_core::event::task::{
+use holon_facts::event::TaskFact;
+use holon_facts::event::task::{
     TaskCause, TaskCreated, TaskInputDelivered, TaskOrigin, TaskResultQueued, TaskStatusUpdated,
 };
+use holon_facts::task::{Need, TaskStatus};
 use holon_text::time::duration;
 
 use super::{Category, Told, Visibility};

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use holon_core::event::Event;
+use holon_facts::event::Event;
 use serde::Deserialize;
 
 use super::{Level, Presentation, Visibility};

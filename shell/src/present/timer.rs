@@ -1,7 +1,7 @@
 //! Timers.
 
-use holon_core::event::TimerFact;
-use holon_core::event::timer::{TimerCreated, TimerFired, TimerSkipped};
+use holon_facts::event::TimerFact;
+use holon_facts::event::timer::{TimerCreated, TimerFired, TimerSkipped};
 use holon_text::time::{duration, exactly};
 
 use super::{Category, Told, Visibility};

@@ -1,13 +1,13 @@
 //! What happened inside turns.
 
-use holon_core::event::TurnFact;
-use holon_core::event::turn::{
+use holon_facts::event::TurnFact;
+use holon_facts::event::turn::{
     AssistantRoundRecorded, BudgetExhausted, ContextCompacted, ProviderAttemptRecorded,
     ProviderRoundCompleted, ProvidersAwaited, RuntimeError, ToolExecuted, ToolExecutionFailed, TurnStarted,
     TurnTerminal,
 };
-use holon_core::model::Block;
-use holon_core::price::Amount;
+use holon_facts::model::Block;
+use holon_facts::price::Amount;
 use holon_text::time::duration;
 
 use super::call::command;

@@ -1,10 +1,10 @@
 //! What an agent waits for.
 
-use holon_core::event::WaitFact;
-use holon_core::event::wait::{
+use holon_facts::event::WaitFact;
+use holon_facts::event::wait::{
     RecheckGivenUp, Resolution, WaitCancelled, WaitEnd, WaitRegistered, WaitResolved, WorkItemRecheckDue,
 };
-use holon_core::ids::WorkItemId;
+use holon_facts::ids::WorkItemId;
 
 use super::{Category, Told, Visibility};
 

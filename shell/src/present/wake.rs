@@ -1,8 +1,8 @@
 //! Hints that wake an agent.
 
-use holon_core::agent::wake::Hint;
-use holon_core::event::WakeFact;
-use holon_core::event::wake::WakeHintRecorded;
+use holon_facts::event::WakeFact;
+use holon_facts::event::wake::WakeHintRecorded;
+use holon_facts::hint::Hint;
 
 use super::{Category, Told, Visibility};
 

@@ -1,10 +1,10 @@
 //! Work items.
 
-use holon_core::agent::work::PlanStatus;
-use holon_core::event::WorkFact;
-use holon_core::event::work::{
+use holon_facts::event::WorkFact;
+use holon_facts::event::work::{
     StallReason, WorkAuthor, WorkChange, WorkItemWritten, WorkTick, WorkTickQueued,
 };
+use holon_facts::work::PlanStatus;
 use holon_text::time::exactly;
 
 use super::{Category, Told, Visibility};

@@ -1,6 +1,6 @@
 //! Where an agent works, and what it has for itself.
 
-use holon_core::event::WorkspaceFact;
+use holon_facts::event::WorkspaceFact;
 
 use super::{Category, Told, Visibility};
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use holon_core::{AgentId, Millis};
+use holon_facts::{AgentId, Millis};
 use tokio::time::Instant;
 
 use super::Unavailable;

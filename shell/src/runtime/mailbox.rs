@@ -1,11 +1,12 @@
 //! What is asked of the keeper, in two bounded lines: what is urgent does not stand behind the rest.
 
 use holon_core::view::View;
-use holon_core::{AgentId, Answer, EventSeq, Input, ReplyId};
+use holon_core::{Answer, Input};
+use holon_facts::{AgentId, EventSeq, ReplyId};
+use holon_ledger::sqlite::{Fork, ForkError};
 use tokio::sync::{mpsc, oneshot};
 
 use super::Unavailable;
-use holon_ledger::sqlite::{Fork, ForkError};
 
 /// Requests that wait in a line at most; whoever comes later waits outside.
 const LINE: usize = 1_024;

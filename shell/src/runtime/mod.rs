@@ -9,22 +9,23 @@ mod tests;
 
 use std::sync::Arc;
 
-use holon_core::agent::workspace::ExecutionBinding;
-use holon_core::config::ConfigError;
 use holon_core::host::RestoreError;
-use holon_core::outcome::LoadedContext;
 use holon_core::view::View;
-use holon_core::{AgentId, Answer, Config, EventSeq, Host, Input, Outcome, ReplyId, Seed};
+use holon_core::{Answer, Host, Input};
+use holon_facts::config::ConfigError;
+use holon_facts::outcome::LoadedContext;
+use holon_facts::workspace::ExecutionBinding;
+use holon_facts::{AgentId, Config, EventSeq, Outcome, ReplyId, Seed};
+use holon_ledger::sqlite::{Fork, ForkError, LedgerError, Reader};
+use holon_ledger::{LedgerReader, Restored, Stall};
 use holon_platform::spawn;
 use holon_text::Texts;
+use mailbox::{Mailbox, Post, Request, Urgency};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::driver::{Driver, DriverError, NoAnswer, Room};
 use crate::perform::Performers;
-use holon_ledger::sqlite::{Fork, ForkError, LedgerError, Reader};
-use holon_ledger::{LedgerReader, Restored, Stall};
-use mailbox::{Mailbox, Post, Request, Urgency};
 
 /// A runtime that lives. Cheap to clone; it leaves when [`Runtime::leave`] says so, or when every handle is gone.
 #[derive(Clone)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use holon_core::AgentId;
+use holon_facts::AgentId;
 use tokio::time::Instant;
 
 /// An agent that nobody asked for so long, and that has nothing to do, leaves memory.

@@ -2,24 +2,27 @@
 
 use std::time::Duration;
 
-use holon_core::agent::identity::{AgentKind, AgentSpec};
-use holon_core::agent::workspace::ExecutionBinding;
 use holon_core::input::ControlRequest;
-use holon_core::message::{AdmissionContext, Ingress, Surface};
-use holon_core::model::ModelRef;
-use holon_core::{AgentId, Answer, Config, EventSeq, Input, Millis, Reject};
+use holon_core::{Answer, Input};
+use holon_facts::identity::{AgentKind, AgentSpec};
+use holon_facts::message::Ingress;
+use holon_facts::model_ref::ModelRef;
+use holon_facts::provenance::{AdmissionContext, Surface};
+use holon_facts::workspace::ExecutionBinding;
+use holon_facts::{AgentId, Config, EventSeq, Millis, Reject};
 use holon_law::replay::Again;
+use holon_ledger::sqlite::{Durability, Fork, ForkError, Reader, replay};
 use holon_models::{Providers, built_in};
 use holon_platform::spawn;
 use holon_text::Secrets;
 use tempfile::TempDir;
 
-use super::{Ended, Runtime, Unavailable, residents::IDLE};
+use super::residents::IDLE;
+use super::{Ended, Runtime, Unavailable};
 use crate::driver::{Driver, Gate, Start};
 use crate::live::LiveSink;
 use crate::perform;
 use crate::perform::tool::CommandEnvironment;
-use holon_ledger::sqlite::{Durability, Fork, ForkError, Reader, replay};
 
 fn id(name: &str) -> AgentId {
     AgentId::new(name).unwrap()

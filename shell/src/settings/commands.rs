@@ -1,6 +1,6 @@
 //! How commands are ended, and how much of their output is shown: the keys below `command`.
 
-use holon_core::Millis;
+use holon_facts::Millis;
 
 /// How commands are ended, and how much of their output is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

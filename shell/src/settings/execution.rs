@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use holon_core::execution::ExecutionProfile;
+use holon_facts::execution::ExecutionProfile;
 use holon_platform::Environment;
 use holon_supervise::confine::{Confinement, Network, Unconfinable};
 use holon_text::variables::is_secret;

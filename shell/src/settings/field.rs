@@ -3,18 +3,18 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use holon_core::Millis;
-use holon_core::config::WhileStopped;
-use holon_core::execution::ExecutionProfile;
-use holon_core::model::ModelRef;
-use holon_core::price::{Cost, Prices};
+use holon_facts::Millis;
+use holon_facts::config::WhileStopped;
+use holon_facts::execution::ExecutionProfile;
+use holon_facts::model_ref::ModelRef;
+use holon_facts::price::{Cost, Prices};
+use holon_ledger::sqlite::Durability;
 use holon_supervise::confine::Network;
 use serde_json::{Value as Json, json};
 use toml_edit::Value;
 
 use super::execution::{SetVariables, VariablePattern};
 use super::{Access, AuthMode, prices};
-use holon_ledger::sqlite::Durability;
 
 /// A type that a key of the configuration fills.
 pub(super) trait Field: Sized {

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use holon_core::model::ModelRef;
+use holon_facts::model_ref::ModelRef;
 use serde_json::{Value as Json, json};
 use toml_edit::{Array, Value};
 use url::Url;

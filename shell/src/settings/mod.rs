@@ -24,11 +24,13 @@ mod tests;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use holon_core::config::ModelWindow;
-use holon_core::model::ModelRef;
-use holon_core::{Config, Millis};
+use holon_facts::config::ModelWindow;
+use holon_facts::model_ref::ModelRef;
+use holon_facts::{Config, Millis};
+use holon_ledger::sqlite::Durability;
 use holon_platform::Environment;
 use holon_text::nearest::did_you_mean;
+use source::{Leaf, Source};
 use toml_edit::Value;
 
 pub use commands::CommandSettings;
@@ -44,9 +46,6 @@ pub use problem::{Problem, SettingsError};
 pub use schema::schema;
 pub use server::{Access, AuthMode, ServerSettings};
 pub use source::SourceError;
-
-use holon_ledger::sqlite::Durability;
-use source::{Leaf, Source};
 
 /// A file with so many problems was not written for this: the rest of it is not looked at.
 const MOST_PROBLEMS: usize = 100;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use holon_core::Millis;
+use holon_facts::Millis;
 
 use super::field::Field;
 use super::keys::{Key, key, number, time};

@@ -1,7 +1,7 @@
 //! What models cost: those that are known, as their providers listed them at a date, and what the file says instead.
 
-use holon_core::model::ModelRef;
-use holon_core::price::{Cost, ModelPrice, Price, Prices};
+use holon_facts::model_ref::ModelRef;
+use holon_facts::price::{Cost, ModelPrice, Price, Prices};
 use serde_json::{Map, Value as Json, json};
 use toml_edit::{InlineTable, Value};
 

@@ -1,6 +1,6 @@
 //! Values that are fine alone and contradict each other.
 
-use holon_core::execution::ExecutionProfile;
+use holon_facts::execution::ExecutionProfile;
 use holon_supervise::confine::Network;
 
 use super::{Problem, Settings, problem};

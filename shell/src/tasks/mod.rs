@@ -7,18 +7,18 @@ mod partial;
 use std::path::{Path, PathBuf};
 
 use holon_api::{CommandSnapshot, TaskInputResult, TaskSnapshot};
-use holon_core::AgentId;
 use holon_core::agent::task::Task;
 use holon_core::agent::task::child::ChildSupervision;
-use holon_core::ids::TaskId;
-use holon_core::outcome::CommandSpec;
-use holon_core::tool::InputReceipt;
+use holon_facts::AgentId;
+use holon_facts::ids::TaskId;
+use holon_facts::outcome::CommandSpec;
+use holon_facts::receipt::InputReceipt;
 use holon_text::Texts;
+
+use crate::present;
 
 pub use output::{OutputRequest, output};
 pub(crate) use partial::PartialOutput;
-
-use crate::present;
 
 /// A task, its command whole unless that is longer than `characters`.
 pub fn snapshot(texts: &Texts, agent: &AgentId, task: &Task, characters: usize) -> TaskSnapshot {
@@ -49,7 +49,7 @@ fn command_snapshot(texts: &Texts, command: &CommandSpec, characters: usize) -> 
     let whole = texts.resolve(&command.cmd);
     let cmd = whole.map_or_else(|_| command.cmd.preview().to_owned(), |whole| whole.to_string());
     CommandSnapshot {
-        cmd: holon_core::content::clip_middle(&cmd, characters),
+        cmd: holon_facts::content::clip_middle(&cmd, characters),
         cmd_digest: command.cmd_digest,
         workdir: command.workdir.clone(),
         shell: command.shell.clone(),

@@ -7,7 +7,7 @@ use holon_api::{Artifact, TaskOutputResult, TaskResult};
 use holon_core::agent::task::Task;
 use holon_core::agent::task::child::ChildSupervision;
 use holon_core::effect::Retrieval;
-use holon_core::{AgentId, Text};
+use holon_facts::{AgentId, Text};
 use holon_supervise::INCOMPLETE;
 use holon_supervise::output_log::{self, Preview};
 use holon_text::Texts;
@@ -44,7 +44,7 @@ pub fn output(
             let (left, cut) =
                 if task.child().is_some() { (Cow::Borrowed(&*left), false) } else { said(&left) };
             let truncated = cut || left.chars().count() > wanted.characters;
-            (holon_core::content::clip_middle(&left, wanted.characters), truncated)
+            (holon_facts::content::clip_middle(&left, wanted.characters), truncated)
         }
         Some(Err(_)) | None => {
             let truncated = read.truncated;

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use holon_api::{ItemState, PlanArtifact, WorkItemSnapshot};
 use holon_core::agent::work::WorkItem;
-use holon_core::ids::WorkItemId;
-use holon_core::{AgentId, ContentId};
+use holon_facts::ids::WorkItemId;
+use holon_facts::{AgentId, ContentId};
 use holon_platform::clock;
 use holon_text::Texts;
 

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use holon_core::agent::workspace::{ExecutionBinding, ProjectionKind};
+use holon_facts::workspace::{ExecutionBinding, ProjectionKind};
 
 use super::repository::Repository;
 use super::{Folder, WorkplaceError, inside, real, text};
@@ -78,7 +78,7 @@ mod tests {
     use std::os::unix::fs::symlink;
     use std::process::Command;
 
-    use holon_core::agent::workspace::WorkspaceKind;
+    use holon_facts::workspace::WorkspaceKind;
 
     use super::*;
 

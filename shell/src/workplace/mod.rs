@@ -7,11 +7,11 @@ mod worktree;
 
 use std::path::{Path, PathBuf};
 
-use holon_core::agent::workspace::{ExecutionBinding, WorkspaceKind};
+use holon_facts::workspace::{ExecutionBinding, WorkspaceKind};
+use repository::Repository;
 use rustix::fs::{Access, access};
 
 pub use find::Search;
-use repository::Repository;
 pub use worktree::{Added, GitError, KeptWhy, Removal, Worktree, WorktreeError};
 
 /// Which of the two folders is meant.

@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use holon_core::agent::workspace::ExecutionBinding;
 use holon_core::effect::ToolCall;
-use holon_core::ids::TaskId;
-use holon_core::outcome::SupervisorIdentity;
-use holon_core::tool::{Tool, ToolErrorKind, ToolFacts};
-use holon_core::{AgentId, Millis, OpId, Outcome, RunId, Text};
+use holon_core::tool::Tool;
+use holon_facts::ids::TaskId;
+use holon_facts::outcome::SupervisorIdentity;
+use holon_facts::receipt::{ToolErrorKind, ToolFacts};
+use holon_facts::workspace::ExecutionBinding;
+use holon_facts::{AgentId, Millis, OpId, Outcome, RunId, Text};
 use holon_models::Providers;
 use holon_platform::process;
 use holon_shell::live::LiveSink;

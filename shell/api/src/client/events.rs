@@ -1,7 +1,7 @@
 //! The events of an agent as they become durable, each once and in order: after a cut, from behind the last event that
 //! was handed over.
 
-use holon_core::EventSeq;
+use holon_facts::EventSeq;
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -10,15 +10,15 @@ mod sse;
 use std::sync::Arc;
 use std::time::Duration;
 
-use holon_core::EventSeq;
+use holon_facts::EventSeq;
 use http::HeaderValue;
+
+use crate::Follow;
+use crate::path::{AgentPath, TaskPath};
 
 pub use connect::{ByteStream, CONNECT_TIMEOUT, Connect, Connecting, Connection, not_reachable, silent};
 pub use events::HttpEvents;
 pub use output::HttpOutput;
-
-use crate::Follow;
-use crate::path::{AgentPath, TaskPath};
 
 /// A runtime that can be asked. Cheap to clone; connects anew for each request.
 #[derive(Debug, Clone)]

@@ -1,6 +1,6 @@
 //! `holon config prices`: what models cost, and who says so.
 
-use holon_core::price::ModelPrice;
+use holon_facts::price::ModelPrice;
 use serde_json::json;
 
 use super::{Place, told};

@@ -4,13 +4,12 @@
 use std::path::PathBuf;
 
 use holon_api::{Activity, ClientError, Control as _, Document};
-use holon_core::Wall;
 use holon_core::view::Spending;
+use holon_facts::Wall;
 use serde::Serialize;
 
-use super::Place;
 use super::find::find;
-use super::ledger;
+use super::{Place, ledger};
 use crate::cli::exit::Exit;
 use crate::cli::output::{self, Failure};
 use crate::cli::server_options::{Effective, ServerOptions};

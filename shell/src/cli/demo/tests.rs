@@ -2,11 +2,12 @@ use std::fs;
 use std::process::Command;
 use std::sync::Arc;
 
-use holon_core::agent::workspace::ExecutionBinding;
 use holon_core::effect::ToolCall;
-use holon_core::model::{AnswerBlock, Block, CallResult, Item, StopReason};
-use holon_core::tool::{Receipt, Tool, ToolFacts};
-use holon_core::{Millis, OpId, Outcome, RunId, Text};
+use holon_core::tool::Tool;
+use holon_facts::model::{AnswerBlock, Block, CallResult, Item, StopReason};
+use holon_facts::receipt::{Receipt, ToolFacts};
+use holon_facts::workspace::ExecutionBinding;
+use holon_facts::{Millis, OpId, Outcome, RunId, Text};
 use holon_models::{Providers, built_in, testing};
 use holon_text::{Secrets, Texts};
 use serde_json::Value;

@@ -10,9 +10,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
 use holon_api::TaskPath;
-use holon_core::AgentId;
-use holon_core::agent::task::TaskStatus;
-use holon_core::ids::TaskId;
+use holon_facts::AgentId;
+use holon_facts::ids::TaskId;
+use holon_facts::task::TaskStatus;
 
 use super::exit::Exit;
 use super::interrupts::Ending;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use holon_api::{Control, Follow, Output, OutputPiece, OutputQuery, TaskResult, Written};
-use holon_core::Millis;
-use holon_core::agent::task::TaskStatus;
+use holon_facts::Millis;
+use holon_facts::task::TaskStatus;
 use holon_text::time;
 use serde_json::json;
 

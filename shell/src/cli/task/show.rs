@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use holon_api::{CommandSnapshot, Control, TaskLine, TaskSnapshot, TasksQuery};
-use holon_core::outcome::InputTarget;
+use holon_facts::receipt::InputTarget;
 use holon_text::time;
 
 use super::super::exit::Exit;

@@ -1,20 +1,20 @@
 //! A law that is broken ends the runtime.
 
-use holon_core::model::ModelRef;
-use holon_core::{Config, EventSeq, Host, Input, Record, ReplyId, Seed, Wall};
-use holon_law::Laws;
-use holon_models::{Providers, built_in};
-
+use holon_core::{Host, Input};
 use holon_driver::Judge;
+use holon_facts::model_ref::ModelRef;
+use holon_facts::{Config, EventSeq, Record, ReplyId, Seed, Wall};
+use holon_law::Laws;
 use holon_ledger::LedgerReader;
 use holon_ledger::sqlite::Durability;
 use holon_ledger::sqlite::testing::{Home, created, id};
+use holon_models::{Providers, built_in};
+use holon_text::Secrets;
 
 use super::super::{Driver, DriverError, Gate, Start};
 use crate::live::LiveSink;
 use crate::perform;
 use crate::perform::tool::CommandEnvironment;
-use holon_text::Secrets;
 
 fn log(home: &Home) -> Vec<Record> {
     let reader = home.reader();

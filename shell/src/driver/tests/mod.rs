@@ -6,12 +6,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use holon_core::agent::identity::{AgentKind, AgentSpec};
-use holon_core::agent::workspace::ExecutionBinding;
-use holon_core::message::{AdmissionContext, Idempotency, Ingress, Surface};
-use holon_core::model::ModelRef;
-use holon_core::terminal::TurnKind;
-use holon_core::{AgentId, Answer, Config, ContentId, Input, MessageId, Millis, ReplyId};
+use holon_core::{Answer, Input};
+use holon_facts::identity::{AgentKind, AgentSpec};
+use holon_facts::message::{Idempotency, Ingress};
+use holon_facts::model_ref::ModelRef;
+use holon_facts::provenance::{AdmissionContext, Surface};
+use holon_facts::terminal::TurnKind;
+use holon_facts::workspace::ExecutionBinding;
+use holon_facts::{AgentId, Config, ContentId, MessageId, Millis, ReplyId};
+use holon_ledger::sqlite::testing::{Home, id};
+use holon_ledger::sqlite::{Durability, Writer};
 use holon_models::{Providers, built_in};
 use holon_text::Secrets;
 use tokio::sync::oneshot;
@@ -20,8 +24,6 @@ use super::{DiskFull, Driver, Gate, NoAnswer, Start};
 use crate::live::LiveSink;
 use crate::perform;
 use crate::perform::tool::CommandEnvironment;
-use holon_ledger::sqlite::testing::{Home, id};
-use holon_ledger::sqlite::{Durability, Writer};
 
 type Told = oneshot::Receiver<Result<Answer, NoAnswer>>;
 

@@ -5,19 +5,19 @@ use holon_api::{
     AgentListEntry, AgentState, AgentStatus, AgentWhy, Code, DamagedAgent, Document, Listed, PageQuery,
     TaskLine,
 };
-use holon_core::agent::identity::{AgentSpec, Visibility};
-use holon_core::event::LifecycleFact;
-use holon_core::lifecycle::Status;
 use holon_core::view::{ActiveChild, AgentSummary, Explanation, View, lifecycle_hint};
-use holon_core::{AgentId, Event, EventSeq, Record};
+use holon_facts::event::LifecycleFact;
+use holon_facts::identity::{AgentSpec, Visibility};
+use holon_facts::lifecycle::Status;
+use holon_facts::{AgentId, Event, EventSeq, Record};
+use holon_ledger::AgentRow;
+use holon_ledger::sqlite::Beginning;
 
 use super::super::App;
 use super::super::failure::Failure;
 use super::super::route::{Call, Handled};
 use super::look::{Looked, look, waits};
 use super::{history, why, workspaces};
-use holon_ledger::AgentRow;
-use holon_ledger::sqlite::Beginning;
 
 /// Agents in one reply, where nothing else is asked for, and at most.
 const LISTED: (u32, u32) = (500, 1_000);

@@ -2,9 +2,10 @@
 
 use holon_api::rows::{AbortRun, ChangeAgent, MakeAgent};
 use holon_api::{Abort, Action, ControlAgent, ControlReply, Created, Json, Optional};
-use holon_core::agent::identity::{AgentKind, AgentSpec, Visibility};
 use holon_core::input::ControlRequest;
-use holon_core::{AgentId, Answer as Answered, EventSeq, Input, Reject};
+use holon_core::{Answer as Answered, Input};
+use holon_facts::identity::{AgentKind, AgentSpec, Visibility};
+use holon_facts::{AgentId, EventSeq, Reject};
 
 use super::super::App;
 use super::super::failure::Failure;

@@ -2,10 +2,11 @@
 
 use holon_api::rows::PreviewPrompt;
 use holon_api::{DebugPrompt, DebugPromptReply, Json, PromptSection, Source};
-use holon_core::AgentId;
-use holon_core::agent::workspace::ExecutionBinding;
-use holon_core::message::{AdmissionContext, Ingress, Surface};
-use holon_core::prompt::{Part, PromptBlock, Stability};
+use holon_facts::AgentId;
+use holon_facts::frame::{Part, PromptBlock, Stability};
+use holon_facts::message::Ingress;
+use holon_facts::provenance::{AdmissionContext, Surface};
+use holon_facts::workspace::ExecutionBinding;
 use holon_models::joined;
 
 use super::super::App;

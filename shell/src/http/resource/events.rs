@@ -2,7 +2,7 @@
 
 use holon_api::rows::ListEvents;
 use holon_api::{EventsPage, Order};
-use holon_core::EventSeq;
+use holon_facts::EventSeq;
 
 use super::super::App;
 use super::super::reply::Written;

@@ -2,13 +2,13 @@
 
 use holon_api::rows::CopyAgent;
 use holon_api::{Code, ForkAgent, Forked, Json};
-use holon_core::Reject;
+use holon_facts::Reject;
+use holon_ledger::sqlite::{Fork, ForkError};
 
 use super::super::App;
 use super::super::failure::Failure;
 use super::super::route::{Call, Handled};
 use crate::runtime::Unavailable;
-use holon_ledger::sqlite::{Fork, ForkError};
 
 pub(in super::super) async fn fork(app: App, call: Call<CopyAgent>) -> Handled<Forked> {
     let (from, Json(ForkAgent { agent_id, event_seq })) = (call.path.agent_id, call.body);

@@ -3,15 +3,15 @@
 
 use holon_api::rows::{ListBriefs, ShowTranscript};
 use holon_api::{Brief, Briefs, PageQuery, Transcript, TranscriptEntry};
-use holon_core::event::BriefFact;
 use holon_core::transcript;
-use holon_core::{AgentId, Event, EventSeq, Record};
+use holon_facts::event::BriefFact;
+use holon_facts::{AgentId, Event, EventSeq, Record};
+use holon_ledger::sqlite::Wanted;
 
 use super::super::App;
 use super::super::route::{Call, Handled};
 use super::agents::{bounded, check_cursor};
 use super::texts;
-use holon_ledger::sqlite::Wanted;
 
 /// Entries of one page, where nothing else is asked for, and at most.
 const ENTRIES: (u32, u32) = (50, 500);

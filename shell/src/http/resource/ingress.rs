@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use axum::http::HeaderMap;
 use holon_api::rows::{DeliverWebhook, PostMessage, SendPrompt};
 use holon_api::{Admitted, AnyJson, Code, EnqueueKind, EnqueuePriority, Json, PROMPT_BYTES, Payload};
-use holon_core::message::{
-    AdmissionContext, Body, BodyType, Idempotency, Ingress, MessageKind, Origin, Priority, Surface,
-};
-use holon_core::{AgentId, Answer as Answered, Input};
+use holon_core::{Answer as Answered, Input};
+use holon_facts::AgentId;
+use holon_facts::message::{Body, Idempotency, Ingress, Origin};
+use holon_facts::provenance::{AdmissionContext, BodyType, MessageKind, Priority, Surface};
 use holon_platform::crash_point::{Point, reached};
 use holon_text::Texts;
 use serde::Serialize;

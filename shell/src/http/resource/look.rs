@@ -4,8 +4,8 @@
 use std::fmt::Display;
 use std::time::Duration;
 
-use holon_core::AgentId;
 use holon_core::view::View;
+use holon_facts::AgentId;
 
 use super::super::App;
 use super::super::failure::Failure;

@@ -2,8 +2,9 @@
 
 use holon_api::rows::{ChooseModel, ClearModel, ListModels};
 use holon_api::{Availability, Code, Json, ModelReply, Models, SetModel};
-use holon_core::model::ModelRef;
-use holon_core::{AgentId, Answer as Answered, Input};
+use holon_core::{Answer as Answered, Input};
+use holon_facts::AgentId;
+use holon_facts::model_ref::ModelRef;
 
 use super::super::App;
 use super::super::failure::Failure;

@@ -6,14 +6,14 @@ use holon_api::{
     Activity, Auth, FailurePhase, Handshake, Health, LastFailure, PROTOCOL, PROTOCOL_VERSION, Protocol,
     Readiness, Root, RuntimeInfo, RuntimeState, RuntimeStatus, Shutdown,
 };
-use holon_core::agent::identity::Visibility;
-use holon_core::lifecycle::Status;
 use holon_core::view::{SchedulingPosture, View};
+use holon_facts::identity::Visibility;
+use holon_facts::lifecycle::Status;
+use holon_ledger::sqlite::unreadable;
 use holon_platform::build;
 
 use super::super::App;
 use super::super::route::{Call, Handled};
-use holon_ledger::sqlite::unreadable;
 
 /// Groups of routes that this build has.
 const CAPABILITIES: &[&str] = &[

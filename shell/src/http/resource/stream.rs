@@ -7,7 +7,7 @@ use std::pin::Pin;
 use bytes::Bytes;
 use holon_api::rows::FollowEvents;
 use holon_api::{LiveAttempt, LiveText};
-use holon_core::{AgentId, EventSeq};
+use holon_facts::{AgentId, EventSeq};
 
 use super::super::App;
 use super::super::reply::Stream;

@@ -1,11 +1,10 @@
 //! Entries of a transcript with their texts, as they go over the wire.
 
 use holon_api::{Block, Item, RoundData, TranscriptEntry};
-use holon_core::Text;
-use holon_core::message::Message;
-use holon_core::model;
-use holon_core::tool::Receipt;
 use holon_core::transcript::{Entry, TranscriptEntry as Recorded};
+use holon_facts::message::Message;
+use holon_facts::receipt::Receipt;
+use holon_facts::{Text, model};
 
 use super::super::route::Handled;
 use crate::runtime::Runtime;

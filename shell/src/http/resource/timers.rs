@@ -2,9 +2,10 @@
 
 use holon_api::rows::{CancelTimer, ListTimers, MakeTimer};
 use holon_api::{Json, TimerPath, TimerReply, TimerSnapshot, Timers};
-use holon_core::agent::timer::{Misfire, TimerSpec};
-use holon_core::ids::TimerId;
-use holon_core::{AgentId, Answer as Answered, Input, Millis, Reject};
+use holon_core::{Answer as Answered, Input};
+use holon_facts::ids::TimerId;
+use holon_facts::timer::{Misfire, TimerSpec};
+use holon_facts::{AgentId, Millis, Reject};
 
 use super::super::App;
 use super::super::failure::Failure;

@@ -4,12 +4,12 @@ use holon_api::rows::{DeliverMessage, DeliverWake, ListTriggers, RevokeTrigger, 
 use holon_api::{
     Anything, Code, Delivered, DeliveryQuery, TriggerReply, TriggerSnapshot, Triggers, WEBHOOK_BYTES,
 };
-use holon_core::agent::external_trigger::{
-    Delivery, DeliveryMode, ExternalTrigger, TriggerChange, TriggerStatus,
-};
-use holon_core::agent::wake::Hint;
-use holon_core::ids::ExternalTriggerId;
-use holon_core::{AgentId, Answer as Answered, Input, Reject};
+use holon_core::agent::external_trigger::ExternalTrigger;
+use holon_core::{Answer as Answered, Input};
+use holon_facts::hint::Hint;
+use holon_facts::ids::ExternalTriggerId;
+use holon_facts::trigger::{Delivery, DeliveryMode, TriggerChange, TriggerStatus};
+use holon_facts::{AgentId, Reject};
 
 use super::super::App;
 use super::super::failure::Failure;

@@ -2,8 +2,8 @@
 
 use holon_api::rows::WakeAgent;
 use holon_api::{Code, Json, Woken};
-use holon_core::agent::wake::Hint;
 use holon_core::{Answer as Answered, Input};
+use holon_facts::hint::Hint;
 
 use super::super::App;
 use super::super::route::{Call, Handled};

@@ -3,18 +3,18 @@
 
 use holon_api::{AgentWhy, EventMark, Trouble};
 use holon_core::agent::hold::Hold;
-use holon_core::closure::ClosureOutcome;
-use holon_core::event::scheduling::{HoldCause, SchedulerDecision};
-use holon_core::event::{SchedulingFact, TurnFact};
-use holon_core::model::FailureKind;
 use holon_core::retry::retryable;
 use holon_core::view::Explanation;
-use holon_core::{AgentId, Event, EventSeq, Record};
+use holon_facts::closure::ClosureOutcome;
+use holon_facts::event::scheduling::{HoldCause, SchedulerDecision};
+use holon_facts::event::{SchedulingFact, TurnFact};
+use holon_facts::model::FailureKind;
+use holon_facts::{AgentId, Event, EventSeq, Record};
+use holon_ledger::sqlite::{Landmark, Reader, Wanted};
 
 use super::super::App;
 use super::super::route::Handled;
 use crate::present;
-use holon_ledger::sqlite::{Landmark, Reader, Wanted};
 
 /// Records that an explanation may need.
 const KINDS: &[&str] =

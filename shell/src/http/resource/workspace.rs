@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use holon_api::Code;
-use holon_core::agent::workspace::ExecutionBinding;
+use holon_facts::workspace::ExecutionBinding;
 
 use super::super::failure::Failure;
 use super::super::route::Handled;

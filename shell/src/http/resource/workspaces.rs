@@ -7,11 +7,11 @@ use holon_api::{
     AttachWorkspace, Boundaries, Code, DetachWorkspace, Json, UseWorkspace, Workspaces, WorkspacesReply,
     WorktreeSummary,
 };
-use holon_core::agent::workspace::{
-    ExecutionBinding, WorkspaceChange, WorkspaceId, WorkspaceState, WorktreeState,
-};
-use holon_core::execution::{ExecutionPolicy, ExecutionProfile};
-use holon_core::{AgentId, Answer as Answered, Input, Reject};
+use holon_core::agent::workspace::{WorkspaceChange, WorkspaceState};
+use holon_core::{Answer as Answered, Input};
+use holon_facts::execution::{ExecutionPolicy, ExecutionProfile};
+use holon_facts::workspace::{ExecutionBinding, WorkspaceId, WorktreeState};
+use holon_facts::{AgentId, Reject};
 
 use super::super::App;
 use super::super::failure::Failure;

@@ -1,8 +1,8 @@
 //! Whoever asks in this process is answered as over HTTP.
 
 use holon_api::{Control, CreateTimer, Events, Follow, Followed, Output, Prompt, TimersQuery};
-use holon_core::EventSeq;
-use holon_core::ids::TaskId;
+use holon_facts::EventSeq;
+use holon_facts::ids::TaskId;
 use serde_json::json;
 
 use super::Scene;
@@ -26,7 +26,7 @@ async fn what_is_asked_in_the_process_is_what_is_asked_over_http() {
     let taken = app.prompt(&main, prompt.clone(), Some("once".to_owned())).await.unwrap();
     let again = app.prompt(&main, prompt, Some("once".to_owned())).await.unwrap();
     assert_eq!((again.message_id, again.duplicate), (taken.message_id, true));
-    let nobody = holon_core::AgentId::new("nobody").unwrap();
+    let nobody = holon_facts::AgentId::new("nobody").unwrap();
     let mut output = app.follow_output((&main, TaskId(7)), 0);
     assert_eq!(output.next().await.unwrap_err().code(), Some("unknown_task"));
     assert_eq!(app.why(&nobody).await.unwrap_err().code(), Some("unknown_agent"));

@@ -1,7 +1,7 @@
 //! Messages for agents, and what repetitions of them do.
 
 use axum::http::Method;
-use holon_core::Config;
+use holon_facts::Config;
 use serde_json::{Value, json};
 
 use super::{Reply, Scene, Setup, request};

@@ -24,8 +24,9 @@ use std::time::Duration;
 use axum::http::{HeaderMap, Method, Request, Response, StatusCode};
 use bytes::Bytes;
 use holon_api::{Access, AuthMode};
-use holon_core::model::ModelRef;
-use holon_core::{AgentId, Config};
+use holon_facts::model_ref::ModelRef;
+use holon_facts::{AgentId, Config};
+use holon_ledger::sqlite::{Durability, Reader, Writer};
 use holon_models::{Providers, built_in};
 use holon_platform::{clock, spawn};
 use holon_text::Secrets;
@@ -48,7 +49,6 @@ use crate::perform;
 use crate::perform::tool::CommandEnvironment;
 use crate::runtime::{Ended, Runtime};
 use crate::trigger_address::{TriggerAddresses, TriggerKey};
-use holon_ledger::sqlite::{Durability, Reader, Writer};
 
 pub(super) const TOKEN: &str = "a-control-token";
 

@@ -109,7 +109,7 @@ async fn attempts_belong_to_their_round_wherever_a_page_begins() {
     let fail = json!({ "kind": "server", "message": "away", "times": 2 });
     let call = json!({ "tool": "ExecCommand", "arguments": { "cmd": "true" } });
     let rounds = json!([{ "calls": [call] }, { "text": "done", "fail": fail }]);
-    let change = |config: &mut holon_core::Config| config.retry.backoff = holon_core::Millis(1);
+    let change = |config: &mut holon_facts::Config| config.retry.backoff = holon_facts::Millis(1);
     let scene = Scene::with(Setup { rounds, change, ..Setup::default() }).await;
     scene.create("main").await;
     scene.prompt("main", "go").await.ok();

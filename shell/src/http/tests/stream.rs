@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::http::Method;
-use holon_core::{AgentId, OpId};
+use holon_facts::{AgentId, OpId};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use serde_json::Value;

@@ -1,7 +1,7 @@
 //! Why an agent is as it is, from facts alone.
 
 use holon_api::{AgentState, AgentWhy};
-use holon_core::Millis;
+use holon_facts::Millis;
 use serde_json::{Value, json};
 
 use super::{Scene, Setup};
@@ -10,7 +10,7 @@ use super::{Scene, Setup};
 async fn failing(kind: &str) -> Scene {
     let message = "away:\n  come back later";
     let rounds = json!([{ "fail": { "kind": kind, "message": message, "times": 1_000 }, "text": "late" }]);
-    let change = |config: &mut holon_core::Config| {
+    let change = |config: &mut holon_facts::Config| {
         config.retry.backoff = Millis(1);
         config.hold.steps = vec![Millis::hours(1)];
     };

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use holon_core::Millis;
-use holon_core::model::{AnswerBlock, FailureKind};
+use holon_facts::Millis;
+use holon_facts::model::{AnswerBlock, FailureKind};
 use holon_models::ProviderOptions;
 use holon_models::testing::Asking;
 use tokio::time::Instant;

@@ -4,12 +4,16 @@
 use std::path::Path;
 use std::time::Duration;
 
-use holon_core::agent::identity::{AgentKind, AgentSpec};
-use holon_core::agent::workspace::ExecutionBinding;
-use holon_core::event::TurnFact;
-use holon_core::message::{AdmissionContext, Ingress, Surface};
-use holon_core::model::{FailureKind, ModelRef};
-use holon_core::{AgentId, Config, Event, EventSeq, Input, Millis};
+use holon_core::Input;
+use holon_facts::event::TurnFact;
+use holon_facts::identity::{AgentKind, AgentSpec};
+use holon_facts::message::Ingress;
+use holon_facts::model::FailureKind;
+use holon_facts::model_ref::ModelRef;
+use holon_facts::provenance::{AdmissionContext, Surface};
+use holon_facts::workspace::ExecutionBinding;
+use holon_facts::{AgentId, Config, Event, EventSeq, Millis};
+use holon_ledger::sqlite::Durability;
 use holon_models::ProviderOptions;
 use holon_text::Secrets;
 use tempfile::TempDir;
@@ -21,7 +25,6 @@ use crate::network::each_seed;
 use crate::perform;
 use crate::perform::tool::CommandEnvironment;
 use crate::runtime::Runtime;
-use holon_ledger::sqlite::Durability;
 
 async fn begin(home: &Path) -> Runtime {
     let options = ProviderOptions {

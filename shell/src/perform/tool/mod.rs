@@ -7,15 +7,16 @@ mod root;
 mod workspace;
 
 use holon_core::effect::ToolCall;
-use holon_core::tool::{Details, Receipt, Tool, ToolError, ToolErrorKind, ToolFacts};
+use holon_core::tool::Tool;
+use holon_facts::receipt::{Details, Receipt, ToolError, ToolErrorKind, ToolFacts};
 use holon_text::{Texts, hash};
 use serde::Serialize;
+
+use super::Settings;
 
 pub use exec::CommandEnvironment;
 pub(super) use exec::{Commands, Whose};
 pub(super) use workspace::{FoundWorkspace, find as find_workspace};
-
-use super::Settings;
 
 /// What a tool brought: text for the model, and facts for the runtime.
 struct Success {

@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use holon_core::tool::ToolErrorKind;
+use holon_facts::receipt::ToolErrorKind;
 
 use super::Refusal;
 

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use holon_core::agent::workspace::ExecutionBinding;
 use holon_core::effect::WorkspaceTarget;
-use holon_core::tool::ToolErrorKind;
+use holon_facts::receipt::ToolErrorKind;
+use holon_facts::workspace::ExecutionBinding;
 use holon_supervise::confine::Confinement;
 
 use super::Refusal;

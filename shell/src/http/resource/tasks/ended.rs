@@ -1,8 +1,8 @@
 //! What becomes of one task, seen in the events of its agent: nobody asks the runtime again and again.
 
-use holon_core::AgentId;
-use holon_core::agent::task::TaskStatus;
-use holon_core::ids::TaskId;
+use holon_facts::AgentId;
+use holon_facts::ids::TaskId;
+use holon_facts::task::TaskStatus;
 use serde::Deserialize;
 
 use super::super::super::App;
@@ -77,7 +77,7 @@ fn happened(event: &Event, task: TaskId) -> Happened {
 
 #[cfg(test)]
 mod tests {
-    use holon_core::EventSeq;
+    use holon_facts::EventSeq;
     use serde_json::json;
 
     use super::*;

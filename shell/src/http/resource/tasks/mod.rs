@@ -10,9 +10,10 @@ use holon_api::{
     Tasks, WriteTask,
 };
 use holon_core::agent::task::Task;
-use holon_core::ids::TaskId;
 use holon_core::tool::arguments::{COMMAND_BYTES, INPUT_BYTES};
-use holon_core::{AgentId, Answer as Answered, Input, Reject};
+use holon_core::{Answer as Answered, Input};
+use holon_facts::ids::TaskId;
+use holon_facts::{AgentId, Reject};
 
 use super::super::App;
 use super::super::failure::Failure;

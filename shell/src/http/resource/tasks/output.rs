@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use holon_api::rows::ReadOutput;
 use holon_api::{TaskOutputResult, TaskPath};
-use holon_core::AgentId;
 use holon_core::agent::task::Task;
 use holon_core::effect::Retrieval;
-use holon_core::ids::TaskId;
+use holon_facts::AgentId;
+use holon_facts::ids::TaskId;
 use holon_supervise::output_log;
 
 use super::super::super::App;

@@ -8,10 +8,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use holon_api::rows::FollowOutput;
 use holon_api::{OutputEnd, OutputPiece, TaskPath};
-use holon_core::AgentId;
 use holon_core::agent::task::Task;
 use holon_core::effect::Retrieval;
-use holon_core::ids::TaskId;
+use holon_facts::AgentId;
+use holon_facts::ids::TaskId;
 use holon_supervise::output_log::{self, Chunk};
 use tokio::time::Instant;
 

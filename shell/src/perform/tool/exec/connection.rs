@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use holon_core::AgentId;
-use holon_core::outcome::SupervisorIdentity;
-use holon_core::tool::ToolErrorKind;
+use holon_facts::AgentId;
+use holon_facts::outcome::SupervisorIdentity;
+use holon_facts::receipt::ToolErrorKind;
 use holon_platform::process::Identity;
 use holon_supervise::protocol::{self, Hidden, Plan, Say, Tell};
 use holon_supervise::{SOCKET, SUPERVISE, inside};

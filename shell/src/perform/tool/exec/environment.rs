@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use holon_core::tool::ToolErrorKind;
+use holon_facts::receipt::ToolErrorKind;
 
 use super::Refusal;
 use crate::settings::CommandVariables;

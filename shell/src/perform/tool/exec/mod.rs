@@ -21,23 +21,23 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use connection::{Prepared, Variables};
 use holon_core::effect::ToolCall;
-use holon_core::ids::TaskId;
-use holon_core::outcome::{CommandEnd, CommandSpec, SupervisorIdentity, ToolOutcome};
-use holon_core::tool::{Receipt, ToolError, ToolErrorKind};
-use holon_core::{AgentId, Millis, OpId};
+use holon_facts::ids::TaskId;
+use holon_facts::outcome::{CommandEnd, CommandSpec, SupervisorIdentity, ToolOutcome};
+use holon_facts::receipt::{Receipt, ToolError, ToolErrorKind};
+use holon_facts::{AgentId, Millis, OpId};
 use holon_platform::process::{self, Led};
 use holon_platform::spawn;
 use holon_supervise::protocol::Hidden;
 use holon_supervise::record::{self, End, ExitRecord};
 use holon_text::Texts;
+use place::Place;
+use spare::Spare;
 use tokio::task::JoinHandle;
 
 use super::super::Settings;
 use super::{Refusal, receipt};
-use connection::{Prepared, Variables};
-use place::Place;
-use spare::Spare;
 
 pub use environment::CommandEnvironment;
 

@@ -1,13 +1,12 @@
 //! Where a supervisor leaves its traces: a folder for its socket and its record, and the logs of its commands.
 
-use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::slice;
+use std::{fs, slice};
 
-use holon_core::AgentId;
-use holon_core::outcome::SupervisorIdentity;
+use holon_facts::AgentId;
+use holon_facts::outcome::SupervisorIdentity;
 use holon_platform::entropy;
 use holon_supervise::{KEY, confine, log_files};
 

@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use holon_core::effect::ToolCall;
-use holon_core::ids::TaskId;
-use holon_core::outcome::CommandSpec;
-use holon_core::tool::arguments::{BatchItem, DuplicatePolicy};
-use holon_core::tool::{ExecCommand, ExecCommandBatch, Tool, ToolErrorKind, arguments};
-use holon_core::{AgentId, Millis};
+use holon_core::tool::arguments::{self, BatchItem, DuplicatePolicy};
+use holon_core::tool::{ExecCommand, ExecCommandBatch, Tool};
+use holon_facts::ids::TaskId;
+use holon_facts::outcome::CommandSpec;
+use holon_facts::receipt::ToolErrorKind;
+use holon_facts::{AgentId, Millis};
 use holon_platform::open_files;
 use holon_supervise::protocol::{Input, Item, LOG_BYTES, Plan, Refused};
 use holon_text::{Texts, hash};

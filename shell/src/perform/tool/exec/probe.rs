@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use holon_core::host::Found;
-use holon_core::outcome::{CommandSpec, SupervisorIdentity};
-use holon_core::{AgentId, OpId};
+use holon_facts::outcome::{CommandSpec, SupervisorIdentity};
+use holon_facts::{AgentId, OpId};
 use holon_platform::process;
 use holon_supervise::protocol::{Say, Tell};
 use holon_supervise::record::{self, ExitRecord};

@@ -5,11 +5,11 @@ use std::io;
 use std::time::Duration;
 
 use holon_core::agent::task::Task;
-use holon_core::outcome::SupervisorIdentity;
-use holon_core::tool::InputReceipt;
-use holon_core::{AgentId, OpId};
-use holon_platform::process::Identity;
-use holon_platform::{process, spawn};
+use holon_facts::outcome::SupervisorIdentity;
+use holon_facts::receipt::InputReceipt;
+use holon_facts::{AgentId, OpId};
+use holon_platform::process::{self, Identity};
+use holon_platform::spawn;
 use holon_supervise::protocol::{Say, Tell};
 use holon_supervise::record::ExitRecord;
 
@@ -84,7 +84,7 @@ impl Commands {
         match written.await {
             Ok(Some(Tell::Input { bytes_written, problem, .. })) => InputReceipt {
                 accepted_input: bytes_written > 0,
-                input_target: task.command().and_then(holon_core::outcome::CommandSpec::input_target),
+                input_target: task.command().and_then(holon_facts::outcome::CommandSpec::input_target),
                 bytes_written,
                 problem,
             },

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use holon_api::Artifact;
-use holon_core::content::clip;
-use holon_core::tool::{Tool, ToolErrorKind, ToolFacts};
+use holon_core::tool::Tool;
+use holon_facts::content::clip;
+use holon_facts::receipt::{ToolErrorKind, ToolFacts};
 use holon_supervise::Kept;
 use holon_supervise::protocol::{Item, Plan};
 use holon_supervise::record::{End, ItemEnd, Remains};

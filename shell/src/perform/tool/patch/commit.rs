@@ -8,7 +8,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use holon_core::tool::ToolErrorKind;
+use holon_facts::receipt::ToolErrorKind;
 use holon_platform::crash_point::{Point, reached};
 use holon_platform::entropy;
 use holon_supervise::confine;

@@ -20,14 +20,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use holon_core::tool::{ApplyPatch, ToolErrorKind, ToolFacts, arguments};
+use holon_core::tool::{ApplyPatch, arguments};
+use holon_facts::receipt::{ToolErrorKind, ToolFacts};
 use holon_platform::spawn;
+use refusal::{failed, rejected};
 use serde::Serialize;
 
 use super::root::Root;
 use super::{Refusal, Success};
 use crate::remains::Remains;
-use refusal::{failed, rejected};
 
 /// What the model reads.
 #[derive(Serialize)]

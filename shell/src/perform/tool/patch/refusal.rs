@@ -2,7 +2,7 @@
 
 use std::io;
 
-use holon_core::tool::ToolErrorKind;
+use holon_facts::receipt::ToolErrorKind;
 use serde::Serialize;
 
 use super::Refusal;

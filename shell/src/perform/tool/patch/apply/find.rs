@@ -1,7 +1,7 @@
 //! Where a hunk stands. Exactly where it says, or nearby, or at the only place that there is; never at one
 //! of several that are as good.
 
-use holon_core::content::clip;
+use holon_facts::content::clip;
 
 use super::super::parse::{Hunk, Line};
 use super::rows::{How, Old};
