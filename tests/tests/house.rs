@@ -135,7 +135,7 @@ fn files_stay_small() {
 
 /// The code of a file, without its tests and comments.
 fn code(file: &Path) -> String {
-    let text = fs::read_to_string(file).unwrap();
+    let text = fs::read_to_string(file).expect("a text");
     let shipped = text.split("#[cfg(test)]\nmod tests").next().unwrap_or(&text);
     shipped.lines().map(|line| line.split("//").next().unwrap_or(line)).collect::<Vec<_>>().join("\n")
 }
