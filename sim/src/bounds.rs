@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use holon_core::agent::Agent;
-use holon_core::event::{InboxFact, TurnFact};
-use holon_core::model::StopReason;
 use holon_core::replay::Call;
-use holon_core::terminal::TurnReason;
-use holon_core::tool::Verdict;
-use holon_core::{AgentId, Config, Event, MessageId, Record};
+use holon_facts::event::{InboxFact, TurnFact};
+use holon_facts::model::StopReason;
+use holon_facts::receipt::Verdict;
+use holon_facts::terminal::TurnReason;
+use holon_facts::{AgentId, Config, Event, MessageId, Record};
 
 use crate::failure::{Failure, ensure};
 use crate::world::Sabotage;

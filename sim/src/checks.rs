@@ -5,39 +5,36 @@ mod fairness;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use fairness::Fairness;
+use holon_core::Answer;
 use holon_core::agent::Agent;
-use holon_core::config::TaskLimits;
-use holon_core::event::operation::{OpKind, Settlement};
-use holon_core::event::{LifecycleFact, OperationFact, OutboxFact, SchedulingFact, TaskFact, TurnFact};
 use holon_core::host::{Accounts, Host};
-use holon_core::lifecycle::Status;
-use holon_core::model::ModelRequest;
-use holon_core::outcome::SupervisorIdentity;
-use holon_core::scheduler::{DecisionKind, Evidence};
 use holon_core::snapshot::AgentSnapshot;
-use holon_core::terminal::TurnReason;
-use holon_core::{AgentId, Answer, Config, Event, Now, OpId, Record, ReplyId, Wall};
+use holon_facts::config::TaskLimits;
+use holon_facts::decision::{DecisionKind, Evidence};
+use holon_facts::event::operation::{OpKind, Settlement};
+use holon_facts::event::{LifecycleFact, OperationFact, OutboxFact, SchedulingFact, TaskFact, TurnFact};
+use holon_facts::lifecycle::Status;
+use holon_facts::model::ModelRequest;
+use holon_facts::outcome::SupervisorIdentity;
+use holon_facts::terminal::TurnReason;
+use holon_facts::{AgentId, Config, Event, Now, OpId, Record, ReplyId, Wall};
 use holon_law::Laws;
 
 use crate::bounds::Bounds;
 use crate::disk::{Disk, Row};
 use crate::ends::Ends;
 use crate::failure::{Failure, ensure, safety};
-use crate::kin;
 use crate::patience::{self, Held};
-use crate::places;
 use crate::promise::armed::{Armed, Sleeps};
 use crate::promise::{Due, Promises};
-use crate::readers;
 use crate::reference::Reference;
-use crate::scheduling;
 use crate::shown::Shown;
 use crate::spending::Spending;
 use crate::stops::Stops;
 use crate::totals::{self, Totals};
-use crate::waits;
 use crate::world::{Judges, Sabotage};
-use fairness::Fairness;
+use crate::{kin, places, readers, scheduling, waits};
 
 /// Everything that is judged while a run goes on.
 #[derive(Debug, Clone)]

@@ -1,12 +1,13 @@
 //! Commands: what agents and operators ask for, how long each lasts and how it ends, what is read of it and
 //! written to it.
 
-use holon_core::agent::task::TaskStatus;
 use holon_core::effect::TaskWork;
-use holon_core::outcome::{CommandEnd, CommandSpec, Outcome, ToolOutcome};
+use holon_core::tool::Tool;
 use holon_core::tool::arguments::{DuplicatePolicy, ExecCommand, parse};
-use holon_core::tool::{InputReceipt, Receipt, Tool, ToolError, ToolErrorKind, ToolFacts};
-use holon_core::{ContentId, Millis, Text};
+use holon_facts::outcome::{CommandEnd, CommandSpec, Outcome, ToolOutcome};
+use holon_facts::receipt::{InputReceipt, Receipt, ToolError, ToolErrorKind, ToolFacts};
+use holon_facts::task::TaskStatus;
+use holon_facts::{ContentId, Millis, Text};
 
 use crate::choices::splitmix64;
 use crate::provider::{Circumstances, Deliveries};

@@ -2,7 +2,7 @@
 //! delegate it once more, half of them in worktrees. Some are stopped in the middle of it, whoever is idle may leave memory,
 //! and the process dies in the middle of families.
 
-use holon_core::message::Priority;
+use holon_facts::provenance::Priority;
 use serde_json::json;
 
 use crate::fault::Faults;

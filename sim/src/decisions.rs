@@ -1,10 +1,9 @@
 //! The closed table of the scheduler's decisions, and which of its rows came up with which facts.
 
-use holon_core::continuation::ContinuationClass;
-use holon_core::lifecycle::Boundary;
-use holon_core::message::Priority;
-use holon_core::scheduler::decision::Evidence;
-use holon_core::scheduler::{DecisionKind as Kind, DecisionReason as Reason, SchedulerDecision};
+use holon_facts::continuation::ContinuationClass;
+use holon_facts::decision::{DecisionKind as Kind, DecisionReason as Reason, Evidence, SchedulerDecision};
+use holon_facts::lifecycle::Boundary;
+use holon_facts::provenance::Priority;
 
 /// Number of a row in the contract, what is decided there, and why.
 pub type Row = (u8, Kind, Reason);

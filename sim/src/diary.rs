@@ -2,19 +2,19 @@
 
 use std::fmt::Write;
 
-use holon_core::content::clip;
-use holon_core::event::brief::BriefVisibility;
-use holon_core::event::task::TaskOrigin;
-use holon_core::event::work::WorkChange;
-use holon_core::event::{
+use holon_core::replay::Call;
+use holon_facts::content::clip;
+use holon_facts::decision::SchedulerDecision;
+use holon_facts::event::brief::BriefVisibility;
+use holon_facts::event::task::TaskOrigin;
+use holon_facts::event::work::WorkChange;
+use holon_facts::event::{
     BriefFact, InboxFact, LifecycleFact, SchedulingFact, TaskFact, TimerFact, TurnFact, WaitFact, WakeFact,
     WorkFact,
 };
-use holon_core::message::{Message, Origin};
-use holon_core::model::Block;
-use holon_core::replay::Call;
-use holon_core::scheduler::SchedulerDecision;
-use holon_core::{AgentId, Event, Wall};
+use holon_facts::message::{Message, Origin};
+use holon_facts::model::Block;
+use holon_facts::{AgentId, Event, Wall};
 
 use crate::disk::Row;
 

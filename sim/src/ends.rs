@@ -3,18 +3,19 @@
 
 use std::collections::BTreeMap;
 
-use holon_core::agent::child::Supervisor;
-use holon_core::agent::outbox::Letter;
-use holon_core::agent::task::{ChildEnd, TaskStatus};
-use holon_core::content::Text;
-use holon_core::event::task::{TaskCause, TaskResultQueued, TaskStatusUpdated};
-use holon_core::event::turn::TurnTerminal;
-use holon_core::event::{InboxFact, LifecycleFact, OutboxFact, TaskFact, TurnFact};
-use holon_core::ids::{LetterId, TaskId};
-use holon_core::lifecycle::ControlAction;
-use holon_core::message::{Message, MessageKind};
-use holon_core::terminal::TurnKind;
-use holon_core::{AgentId, Event, Record};
+use holon_facts::content::Text;
+use holon_facts::event::task::{TaskCause, TaskResultQueued, TaskStatusUpdated};
+use holon_facts::event::turn::TurnTerminal;
+use holon_facts::event::{InboxFact, LifecycleFact, OutboxFact, TaskFact, TurnFact};
+use holon_facts::identity::Supervisor;
+use holon_facts::ids::{LetterId, TaskId};
+use holon_facts::lifecycle::ControlAction;
+use holon_facts::message::Message;
+use holon_facts::outbox::Letter;
+use holon_facts::provenance::MessageKind;
+use holon_facts::task::{ChildEnd, TaskStatus};
+use holon_facts::terminal::TurnKind;
+use holon_facts::{AgentId, Event, Record};
 
 use crate::failure::{Failure, ensure};
 

@@ -1,8 +1,8 @@
 //! What models do with other agents: they begin children and public agents, tell children more, look at them, end them;
 //! and what a child says itself when it can't go on.
 
-use holon_core::ids::TaskId;
 use holon_core::tool::Tool;
+use holon_facts::ids::TaskId;
 
 use crate::provider::Circumstances;
 

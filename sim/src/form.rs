@@ -1,8 +1,8 @@
 //! The text form of a scenario. Of the configuration it says only what differs from the default one, so that
 //! a person can write it and a new limit of the core leaves old files alone.
 
-use holon_core::model::ModelRef;
-use holon_core::{Config, Millis};
+use holon_facts::model_ref::ModelRef;
+use holon_facts::{Config, Millis};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 

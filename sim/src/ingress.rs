@@ -2,18 +2,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use holon_core::agent::external_trigger::{Delivery, DeliveryMode, TriggerChange};
-use holon_core::agent::identity::{AgentKind, AgentSpec};
-use holon_core::agent::timer::TimerSpec;
+use holon_core::Input;
 use holon_core::agent::wait::token;
-use holon_core::agent::wake::Hint;
-use holon_core::agent::work::PlanStatus;
 use holon_core::agent::work::operator::NewWorkItem;
-use holon_core::ids::{Seed, TaskId, TimerId, WaitId, WorkItemId};
+use holon_core::ids::Seed;
 use holon_core::input::ControlRequest;
-use holon_core::message::{AdmissionContext, Idempotency, Ingress, MessageKind, Origin, Surface};
-use holon_core::model::ModelRef;
-use holon_core::{AgentId, ContentId, Input, Millis, ReplyId, RunId, Text};
+use holon_facts::hint::Hint;
+use holon_facts::identity::{AgentKind, AgentSpec};
+use holon_facts::ids::{TaskId, TimerId, WaitId, WorkItemId};
+use holon_facts::message::{Idempotency, Ingress, Origin};
+use holon_facts::model_ref::ModelRef;
+use holon_facts::provenance::{AdmissionContext, MessageKind, Surface};
+use holon_facts::timer::TimerSpec;
+use holon_facts::trigger::{Delivery, DeliveryMode, TriggerChange};
+use holon_facts::work::PlanStatus;
+use holon_facts::{AgentId, ContentId, Millis, ReplyId, RunId, Text};
 
 use crate::commands;
 use crate::provider::stored;

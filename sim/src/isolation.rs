@@ -8,7 +8,7 @@
 
 use std::iter;
 
-use holon_core::AgentId;
+use holon_facts::AgentId;
 
 use crate::failure::{Failure, safety};
 use crate::families;

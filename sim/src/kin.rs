@@ -4,11 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use holon_core::agent::Agent;
-use holon_core::agent::outbox::Letter;
-use holon_core::event::{LifecycleFact, OutboxFact, TaskFact, TurnFact};
-use holon_core::lifecycle::Status;
-use holon_core::message::{Message, MessageKind, Origin};
-use holon_core::{AgentId, Config, Event, Record};
+use holon_facts::event::{LifecycleFact, OutboxFact, TaskFact, TurnFact};
+use holon_facts::lifecycle::Status;
+use holon_facts::message::{Message, Origin};
+use holon_facts::outbox::Letter;
+use holon_facts::provenance::MessageKind;
+use holon_facts::{AgentId, Config, Event, Record};
 
 use crate::failure::{Failure, ensure};
 

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use holon_core::agent::Agent;
 use holon_core::agent::turn::Run;
-use holon_core::event::inbox::RequeueCause;
-use holon_core::event::scheduling::{HoldCause, HoldSet};
-use holon_core::event::{InboxFact, LifecycleFact, SchedulingFact, TurnFact};
-use holon_core::model::{AttemptOutcome, AttemptRecord, FailureKind};
-use holon_core::{AgentId, Config, Event, MessageId, Millis, Record, Wall};
+use holon_facts::event::inbox::RequeueCause;
+use holon_facts::event::scheduling::{HoldCause, HoldSet};
+use holon_facts::event::{InboxFact, LifecycleFact, SchedulingFact, TurnFact};
+use holon_facts::model::{AttemptOutcome, AttemptRecord, FailureKind};
+use holon_facts::{AgentId, Config, Event, MessageId, Millis, Record, Wall};
 
 use crate::failure::{Failure, ensure};
 

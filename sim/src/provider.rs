@@ -1,22 +1,21 @@
 //! A scripted-random provider: what it answers, and when, follows from the draws for one request.
 
-use holon_core::config::ContextLimits;
-use holon_core::ids::TaskId;
-use holon_core::model::{
-    AnswerBlock, AttemptFailure, Block, FailureKind, Item, ModelAnswer, ModelRequest, ProposedCall,
-    StopReason, Timing, TokenUsage, TransportDiagnostics,
-};
-use holon_core::outcome::{Certainty, OpFailure, Outcome};
 use holon_core::tool::Tool;
-use holon_core::{Content, ContentId, Millis, Text, Wall};
+use holon_facts::config::ContextLimits;
+use holon_facts::ids::TaskId;
+use holon_facts::model::{
+    AnswerBlock, AttemptFailure, Block, FailureKind, Item, ModelAnswer, ModelRequest, ProposedCall,
+    StopReason, Timing, TransportDiagnostics,
+};
+use holon_facts::outcome::{Certainty, OpFailure, Outcome};
+use holon_facts::usage::TokenUsage;
+use holon_facts::{Content, ContentId, Millis, Text, Wall};
 
 use crate::choices::{Choices, Site, pick, splitmix64};
-use crate::commands;
 use crate::failure::{Failure, ensure};
-use crate::families;
 use crate::fault::{Faults, Injector};
-use crate::places;
 use crate::story::{self, Round};
+use crate::{commands, families, places};
 
 /// Outcomes with their delays in microseconds. None at all: nothing is ever heard of the operation.
 pub type Deliveries = Vec<(u64, Outcome)>;

@@ -1,9 +1,9 @@
 //! A scenario is data: limits, timed inputs, faults. A seed is only one way to make one; a person or a
 //! shrinker writes the same text.
 
-use holon_core::Config;
-use holon_core::agent::timer::Misfire;
-use holon_core::message::Priority;
+use holon_facts::Config;
+use holon_facts::provenance::Priority;
+use holon_facts::timer::Misfire;
 use serde::{Deserialize, Serialize};
 
 use crate::fault::{Faults, Spell};

@@ -4,20 +4,24 @@
 use holon_core::agent::Agent;
 use holon_core::agent::hold::Hold;
 use holon_core::agent::inbox::Entry;
+use holon_core::agent::wait::Wait;
 use holon_core::agent::wait::recheck::Recheck;
-use holon_core::agent::wait::{Wait, WaitKind};
-use holon_core::agent::work::{PlanStatus, WorkItem, WorkState};
-use holon_core::closure::{ClosureOutcome, WaitingReason};
-use holon_core::continuation::ContinuationClass;
-use holon_core::event::SchedulingFact;
-use holon_core::event::scheduling::ContinuationResolved;
-use holon_core::host::DeadlineReason;
-use holon_core::ids::{WaitId, WorkItemId};
-use holon_core::lifecycle::Status;
-use holon_core::message::{AdmissionContext, Message, MessageKind, Origin, Priority};
-use holon_core::scheduler::{DecisionKind as Kind, DecisionReason as Reason, Evidence, SchedulerDecision};
-use holon_core::terminal::TurnKind;
-use holon_core::{Event, MessageId, Record, Wall};
+use holon_core::agent::work::WorkItem;
+use holon_facts::closure::{ClosureOutcome, WaitingReason};
+use holon_facts::continuation::ContinuationClass;
+use holon_facts::decision::{
+    DeadlineReason, DecisionKind as Kind, DecisionReason as Reason, Evidence, SchedulerDecision,
+};
+use holon_facts::event::SchedulingFact;
+use holon_facts::event::scheduling::ContinuationResolved;
+use holon_facts::ids::{WaitId, WorkItemId};
+use holon_facts::lifecycle::Status;
+use holon_facts::message::{Message, Origin};
+use holon_facts::provenance::{AdmissionContext, MessageKind, Priority};
+use holon_facts::terminal::TurnKind;
+use holon_facts::wait::WaitKind;
+use holon_facts::work::{PlanStatus, WorkState};
+use holon_facts::{Event, MessageId, Record, Wall};
 
 use crate::decisions::Came;
 use crate::failure::{Failure, ensure};

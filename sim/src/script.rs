@@ -1,12 +1,14 @@
 //! What a scenario lets performers do word by word, instead of what would be drawn for them.
 
-use holon_core::agent::workspace::ExecutionBinding;
-use holon_core::model::{
-    AnswerBlock, AttemptFailure, FailureKind, ModelAnswer, ProposedCall, StopReason, Timing, TokenUsage,
+use holon_core::tool::Tool;
+use holon_facts::model::{
+    AnswerBlock, AttemptFailure, FailureKind, ModelAnswer, ProposedCall, StopReason, Timing,
 };
-use holon_core::outcome::{CommandEnd, Outcome, ToolOutcome};
-use holon_core::tool::{Receipt, Tool, ToolError, ToolErrorKind, ToolFacts};
-use holon_core::{Millis, Text, Wall};
+use holon_facts::outcome::{CommandEnd, Outcome, ToolOutcome};
+use holon_facts::receipt::{Receipt, ToolError, ToolErrorKind, ToolFacts};
+use holon_facts::usage::TokenUsage;
+use holon_facts::workspace::ExecutionBinding;
+use holon_facts::{Millis, Text, Wall};
 use serde::{Deserialize, Serialize};
 
 use crate::commands::{arguments, ended};

@@ -2,17 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use holon_core::agent::budget::BudgetKind;
-use holon_core::event::operation::OpKind;
-use holon_core::event::scheduling::HoldEnd;
-use holon_core::event::task::TaskCause;
-use holon_core::event::turn::BudgetExhausted;
-use holon_core::event::{LifecycleFact, OperationFact, SchedulingFact, TaskFact, TurnFact};
 use holon_core::host::Host;
-use holon_core::ids::TaskId;
-use holon_core::model::{AttemptRecord, TokenUsage};
-use holon_core::price::Amount;
-use holon_core::{AgentId, Config, Event, OpId, Record};
+use holon_facts::budget::BudgetKind;
+use holon_facts::event::operation::OpKind;
+use holon_facts::event::scheduling::HoldEnd;
+use holon_facts::event::task::TaskCause;
+use holon_facts::event::turn::BudgetExhausted;
+use holon_facts::event::{LifecycleFact, OperationFact, SchedulingFact, TaskFact, TurnFact};
+use holon_facts::ids::TaskId;
+use holon_facts::model::AttemptRecord;
+use holon_facts::price::Amount;
+use holon_facts::usage::TokenUsage;
+use holon_facts::{AgentId, Config, Event, OpId, Record};
 
 use crate::failure::{Failure, ensure};
 

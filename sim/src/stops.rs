@@ -2,14 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use holon_core::Input;
 use holon_core::agent::Agent;
-use holon_core::agent::outbox::Letter;
-use holon_core::event::lifecycle::ControlApplied;
-use holon_core::event::workspace::ReleaseCause;
-use holon_core::event::{LifecycleFact, OutboxFact, WorkspaceFact};
-use holon_core::lifecycle::{ControlOutcome, Status};
 use holon_core::replay::Call;
-use holon_core::{AgentId, Event, Input, Record, ReplyId};
+use holon_facts::event::lifecycle::ControlApplied;
+use holon_facts::event::workspace::ReleaseCause;
+use holon_facts::event::{LifecycleFact, OutboxFact, WorkspaceFact};
+use holon_facts::lifecycle::{ControlOutcome, Status};
+use holon_facts::outbox::Letter;
+use holon_facts::{AgentId, Event, Record, ReplyId};
 
 use crate::failure::{Failure, ensure};
 
@@ -160,7 +161,7 @@ fn is_of_family(top: &AgentId, agent: &AgentId) -> bool {
 fn alive(known: Option<&Agent>, records: &[Record], agent: &AgentId) -> BTreeSet<AgentId> {
     let Some(known) = known else { return BTreeSet::new() };
     let ended = records.iter().filter(|record| record.agent == *agent).filter_map(|record| {
-        let Event::Task(holon_core::event::TaskFact::TaskStatusUpdated(fact)) = &record.event else {
+        let Event::Task(holon_facts::event::TaskFact::TaskStatusUpdated(fact)) = &record.event else {
             return None;
         };
         Some(fact.task_id)

@@ -4,11 +4,12 @@
 use std::collections::BTreeMap;
 
 use holon_core::agent::Agent;
-use holon_core::ids::MessageId;
-use holon_core::model::{AnswerBlock, ModelAnswer, ProposedCall, StopReason, Timing, TokenUsage};
-use holon_core::outcome::{CommandEnd, Outcome, ToolOutcome};
-use holon_core::tool::{Receipt, ToolFacts};
-use holon_core::{AgentId, Millis, Text};
+use holon_facts::ids::MessageId;
+use holon_facts::model::{AnswerBlock, ModelAnswer, ProposedCall, StopReason, Timing};
+use holon_facts::outcome::{CommandEnd, Outcome, ToolOutcome};
+use holon_facts::receipt::{Receipt, ToolFacts};
+use holon_facts::usage::TokenUsage;
+use holon_facts::{AgentId, Millis, Text};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

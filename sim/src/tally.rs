@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use holon_core::Reject;
-use holon_core::model::FailureKind;
-use holon_core::tool::ToolErrorKind;
+use holon_facts::Reject;
+use holon_facts::model::FailureKind;
+use holon_facts::receipt::ToolErrorKind;
 
 use crate::decisions::{Came, Row, TABLE};
 use crate::fault::kinds::{KINDS, PATTERNS};

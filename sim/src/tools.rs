@@ -1,14 +1,13 @@
 //! Scripted-random tools, and the reading of context files.
 
-use holon_core::agent::workspace::ExecutionBinding;
-use holon_core::execution::ExecutionSnapshot;
-use holon_core::outcome::{
+use holon_facts::execution::ExecutionSnapshot;
+use holon_facts::outcome::{
     Certainty, CommandSpec, InstructionSource, LoadedContext, OpFailure, Outcome, SourceScope,
     SupervisorIdentity, ToolOutcome,
 };
-use holon_core::tool::receipt::DETAIL_CHARS;
-use holon_core::tool::{Details, Receipt, ToolError, ToolErrorKind, ToolFacts};
-use holon_core::{AgentId, ContentId, Millis, Text};
+use holon_facts::receipt::{DETAIL_CHARS, Details, Receipt, ToolError, ToolErrorKind, ToolFacts};
+use holon_facts::workspace::ExecutionBinding;
+use holon_facts::{AgentId, ContentId, Millis, Text};
 
 use crate::provider::{Circumstances, Deliveries};
 

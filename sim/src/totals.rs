@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use holon_core::AgentId;
 use holon_core::agent::{Agent, OpenOp};
-use holon_core::event::operation::OpKind;
+use holon_facts::AgentId;
+use holon_facts::event::operation::OpKind;
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Totals {

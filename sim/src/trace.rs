@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use holon_core::replay::Call;
-use holon_core::{AgentId, Effect, Input, Now};
+use holon_core::{Effect, Input};
+use holon_facts::{AgentId, Now};
 
 use crate::choices::{chain, hash};
 use crate::disk::Row;

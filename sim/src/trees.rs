@@ -4,12 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use holon_core::agent::Agent;
-use holon_core::agent::workspace::{
+use holon_core::effect::{Isolated, UnwantedWorktree};
+use holon_facts::outcome::{Certainty, OpFailure, Outcome, Removal};
+use holon_facts::workspace::{
     ExecutionBinding, ProjectionKind, RetainReason, Retained, WorktreePlan, WorktreeState,
 };
-use holon_core::effect::{Isolated, UnwantedWorktree};
-use holon_core::outcome::{Certainty, OpFailure, Outcome, Removal};
-use holon_core::{AgentId, Text};
+use holon_facts::{AgentId, Text};
 
 use crate::failure::{Failure, ensure};
 use crate::provider::{Circumstances, Deliveries};

@@ -1,11 +1,13 @@
 //! Nobody waits for nothing (S12): what is waited for can still come, and what stands in the way is looked at again.
 
-use holon_core::Wall;
 use holon_core::agent::Agent;
-use holon_core::agent::wait::{Wait, WaitKind};
-use holon_core::agent::work::{PlanStatus, WorkItem};
-use holon_core::ids::{TaskId, TimerId};
-use holon_core::message::{Message, Origin};
+use holon_core::agent::wait::Wait;
+use holon_core::agent::work::WorkItem;
+use holon_facts::Wall;
+use holon_facts::ids::{TaskId, TimerId};
+use holon_facts::message::{Message, Origin};
+use holon_facts::wait::WaitKind;
+use holon_facts::work::PlanStatus;
 
 use crate::failure::{Failure, ensure};
 

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use holon_core::model::{Block, Item, ModelRequest};
-use holon_core::prompt::Part;
 use holon_core::tool::Tool;
 use holon_core::tool::schema::{SchemaMode, schema};
-use holon_core::{ContentId, Text};
+use holon_facts::frame::Part;
+use holon_facts::model::{Block, Item, ModelRequest};
+use holon_facts::{ContentId, Text};
 use serde_json::Value;
 
 use crate::failure::{Failure, ensure, safety};

@@ -3,17 +3,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use holon_core::event::operation::Settlement;
-use holon_core::event::turn::CompactionCause;
-use holon_core::event::wait::Resolution;
-use holon_core::event::workspace::ReleaseCause;
-use holon_core::event::{
+use holon_core::Answer;
+use holon_core::tool::Tool;
+use holon_facts::event::operation::Settlement;
+use holon_facts::event::turn::CompactionCause;
+use holon_facts::event::wait::Resolution;
+use holon_facts::event::workspace::ReleaseCause;
+use holon_facts::event::{
     InboxFact, LifecycleFact, OperationFact, SchedulingFact, TurnFact, WaitFact, WakeFact, WorkspaceFact,
 };
-use holon_core::model::AttemptOutcome;
-use holon_core::terminal::{TurnKind, TurnReason};
-use holon_core::tool::{Tool, ToolError, ToolErrorKind, Verdict};
-use holon_core::{AgentId, Answer, Event, OpId, Reject};
+use holon_facts::model::AttemptOutcome;
+use holon_facts::receipt::{ToolError, ToolErrorKind, Verdict};
+use holon_facts::terminal::{TurnKind, TurnReason};
+use holon_facts::{AgentId, Event, OpId, Reject};
 
 use crate::decisions::Came;
 use crate::disk::Row;

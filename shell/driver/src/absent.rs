@@ -3,8 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use holon_core::{AgentId, Millis, Wall};
-
+use holon_facts::{AgentId, Millis, Wall};
 use holon_ledger::{LedgerReader, LedgerWriter};
 
 use crate::engine::Engine;

@@ -1,7 +1,8 @@
 //! Who asked for something, and what they are told: once it is durable, or that it can't become so for now.
 
-use holon_core::event::InboxFact;
-use holon_core::{Answer, Event, Input, Now, Record, ReplyId, StepSeq};
+use holon_core::{Answer, Input};
+use holon_facts::event::InboxFact;
+use holon_facts::{Event, Now, Record, ReplyId, StepSeq};
 use holon_ledger::{LedgerReader, LedgerWriter};
 
 use crate::engine::Engine;

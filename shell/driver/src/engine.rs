@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use holon_core::replay::Call;
 use holon_core::view::View;
-use holon_core::{
-    AgentId, Config, Durable, EventSeq, Host, Input, Millis, Mono, Now, OpId, ReplyId, Step, StepSeq, Wall,
-};
+use holon_core::{Durable, Host, Input, Step};
+use holon_facts::{AgentId, Config, EventSeq, Millis, Mono, Now, OpId, ReplyId, StepSeq, Wall};
 use holon_ledger::{AgentRow, Batch, LedgerReader, LedgerWriter, Load, Message, Report, Stall};
 
 use crate::absent::Absent;

@@ -1,7 +1,7 @@
 //! Why the driver can't go on, or one agent can't be brought into memory.
 
-use holon_core::AgentId;
 use holon_core::host::RestoreError;
+use holon_facts::AgentId;
 use holon_law::Violation;
 use holon_ledger::StoreError;
 

@@ -3,7 +3,7 @@
 //! `holon ledger verify`.
 
 use holon_core::view::View;
-use holon_core::{AgentId, Record};
+use holon_facts::{AgentId, Record};
 use holon_law::{Laws, Violation};
 
 /// What the laws remember of each agent in memory, and the first law that was broken.

@@ -1,12 +1,13 @@
 //! Agents that come back from the ledger: those with open work at the start, others when they are asked for, children
 //! that have to be told something, and those for whom something is due.
 
+use holon_core::Input;
 use holon_core::agent::OpenOp;
 use holon_core::host::RecoveryReport;
-use holon_core::outcome::{Certainty, OpFailure};
 use holon_core::replay::Call;
 use holon_core::snapshot::SnapshotError;
-use holon_core::{AgentId, Input, Now, OpId, Outcome, Text, Wall};
+use holon_facts::outcome::{Certainty, OpFailure};
+use holon_facts::{AgentId, Now, OpId, Outcome, Text, Wall};
 use holon_ledger::{Batch, LedgerReader, LedgerWriter, Restored, StoreError};
 
 use crate::absent::{AGAIN, AT_ONCE};

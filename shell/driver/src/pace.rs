@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use holon_core::{Millis, Mono};
+use holon_facts::{Millis, Mono};
 
 /// A disk that takes no longer than this works as it should, and the clock goes on.
 const USUAL: Millis = Millis::seconds(1);

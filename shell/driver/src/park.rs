@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use holon_core::AgentId;
+use holon_facts::AgentId;
 use holon_ledger::{AgentRow, LedgerReader, LedgerWriter};
 
 use crate::engine::Engine;

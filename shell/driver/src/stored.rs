@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use holon_core::AgentId;
+use holon_facts::AgentId;
 
 /// How much has come since the state of each agent in memory was stored.
 #[derive(Debug)]

@@ -6,7 +6,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use holon_core::{Durable, StepSeq};
+use holon_core::Durable;
+use holon_facts::StepSeq;
 
 use crate::load::Load;
 use crate::quiet::{Chore, Quiet, Tidied};

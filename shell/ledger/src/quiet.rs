@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use holon_core::AgentId;
 use holon_core::snapshot::AgentSnapshot;
+use holon_facts::AgentId;
 
 use crate::store::State;
 

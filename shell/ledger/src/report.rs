@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use holon_core::{AgentId, Durable, StepSeq};
+use holon_core::Durable;
+use holon_facts::{AgentId, StepSeq};
 
 use crate::load::Load;
 

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::error::Error;
 
 use holon_core::agent::Agent;
-use holon_core::agent::identity::Visibility;
 use holon_core::host::Accounts;
-use holon_core::lifecycle::Status;
 use holon_core::record::Step;
 use holon_core::replay::Call;
 use holon_core::snapshot::{AgentSnapshot, SnapshotError};
 use holon_core::view::View;
-use holon_core::{AgentId, EventSeq, Record, StepSeq, Wall};
+use holon_facts::identity::Visibility;
+use holon_facts::lifecycle::Status;
+use holon_facts::{AgentId, EventSeq, Record, StepSeq, Wall};
 
 use crate::load::Load;
 use crate::report::Stall;

@@ -1,8 +1,8 @@
 //! Which authority a request gives to the messages that it shows (law A2).
 
-use holon_core::MessageId;
-use holon_core::model::{Item, ModelRequest};
-use holon_core::prompt::Part;
+use holon_facts::MessageId;
+use holon_facts::frame::Part;
+use holon_facts::model::{Item, ModelRequest};
 
 /// The messages that a request names in the runtime's own words, and the authority that it gives them. Only
 /// what the core rendered counts: texts may say of themselves what they like.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use holon_core::{AgentId, MessageId};
+use holon_facts::{AgentId, MessageId};
 
 use crate::failure::{Failure, liveness};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use holon_core::snapshot::AgentSnapshot;
-use holon_core::{AgentId, EventSeq, StepSeq};
+use holon_facts::{AgentId, EventSeq, StepSeq};
 use holon_ledger::{AgentRow, Batch, Load, Reserve, Stall, State, StoreError};
 
 /// Rows that were handed over, and what goes with them.

@@ -3,9 +3,9 @@
 
 use std::ops::Range;
 
-use holon_core::event::Event;
-use holon_core::ids::{AgentId, EventSeq, StepSeq};
-use holon_core::{Record, Wall};
+use holon_facts::event::Event;
+use holon_facts::ids::{AgentId, EventSeq, StepSeq};
+use holon_facts::{Record, Wall};
 
 use super::Row;
 use crate::choices::{chain, hash};

@@ -7,16 +7,17 @@ pub mod shelf;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use holon_core::event::{InboxFact, OperationFact};
-use holon_core::ids::{AgentId, EventSeq, MessageId, OpId, StepSeq};
-use holon_core::outcome::SupervisorIdentity;
 use holon_core::record::Step;
 use holon_core::replay::Call;
-use holon_core::{ContentId, Durable, Effect, Event, Record, Wall};
-
-use crate::failure::{Failure, ensure};
+use holon_core::{Durable, Effect};
+use holon_facts::event::{InboxFact, OperationFact};
+use holon_facts::ids::{AgentId, EventSeq, MessageId, OpId, StepSeq};
+use holon_facts::outcome::SupervisorIdentity;
+use holon_facts::{ContentId, Event, Record, Wall};
 use image::{Damage, Found, Image, Reader};
 use shelf::Shelf;
+
+use crate::failure::{Failure, ensure};
 
 /// Rows from a damaged one on that a reader is given.
 const BEHIND: usize = 4;

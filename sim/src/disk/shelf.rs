@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use holon_core::snapshot::AgentSnapshot;
-use holon_core::{AgentId, EventSeq};
+use holon_facts::{AgentId, EventSeq};
 
 use crate::choices::hash;
 
@@ -147,7 +147,7 @@ impl Stored {
 mod tests {
     use holon_core::host::Host;
     use holon_core::ids::Seed;
-    use holon_core::{Mono, Now, ReplyId, Wall};
+    use holon_facts::{Mono, Now, ReplyId, Wall};
 
     use super::*;
     use crate::form::plain;

@@ -2,24 +2,25 @@
 
 use std::sync::Arc;
 
-use holon_core::agent::task::TaskStatus;
 use holon_core::agent::{Agent, OpenOp};
-use holon_core::event::operation::OpKind;
-use holon_core::ids::{Seed, TaskId};
+use holon_core::ids::Seed;
 use holon_core::record::Step;
 use holon_core::replay::Call;
-use holon_core::{AgentId, Answer, Effect, Input, OpId, Outcome, ReplyId};
+use holon_core::{Answer, Effect, Input};
+use holon_facts::event::operation::OpKind;
+use holon_facts::ids::TaskId;
+use holon_facts::task::TaskStatus;
+use holon_facts::{AgentId, OpId, Outcome, ReplyId};
 
 use super::command::Working;
 use super::shelf::{Errand, Image, Row as Shelved};
 use super::situation::{Setting, Situation};
 use super::{Ending, Move, Pot, Sabotage};
-use crate::commands;
 use crate::disk::{Row, effects_of};
 use crate::failure::{Failure, ensure, liveness};
 use crate::ingress::{self, Request};
-use crate::provider;
 use crate::scenario::Action;
+use crate::{commands, provider};
 
 /// More steps than this without an input are a hot loop.
 const AT_ONCE: u32 = 100;

@@ -1,9 +1,9 @@
 //! What may happen next in a small world: one thing at a time, small enough to be kept for every state.
 
-use holon_core::event::operation::OpKind;
-use holon_core::model::FailureKind;
-use holon_core::outcome::{Certainty, OpFailure, Outcome};
-use holon_core::{Text, Wall};
+use holon_facts::event::operation::OpKind;
+use holon_facts::model::FailureKind;
+use holon_facts::outcome::{Certainty, OpFailure, Outcome};
+use holon_facts::{Text, Wall};
 
 use super::SmallWorld;
 use super::command::Working;

@@ -7,8 +7,8 @@ mod write;
 
 use std::fmt::Write as _;
 
-use holon_core::Wall;
 use holon_core::agent::Agent;
+use holon_facts::Wall;
 use serde::Serialize;
 
 use crate::choices::splitmix64;
@@ -157,7 +157,7 @@ fn moment(text: &str) -> Option<Wall> {
 
 #[cfg(test)]
 mod tests {
-    use holon_core::{MessageId, Millis, RunId, Wall};
+    use holon_facts::{MessageId, Millis, RunId, Wall};
 
     use super::Canon;
 

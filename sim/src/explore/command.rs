@@ -4,11 +4,11 @@
 
 use std::collections::BTreeMap;
 
-use holon_core::event::OperationFact;
-use holon_core::event::operation::{OpKind, Settlement};
 use holon_core::host::{Found, FoundCommand, RecoveryReport};
-use holon_core::outcome::{CommandSpec, SupervisorIdentity, ToolOutcome};
-use holon_core::{AgentId, Event, OpId, Outcome, Record};
+use holon_facts::event::OperationFact;
+use holon_facts::event::operation::{OpKind, Settlement};
+use holon_facts::outcome::{CommandSpec, SupervisorIdentity, ToolOutcome};
+use holon_facts::{AgentId, Event, OpId, Outcome, Record};
 use serde::Serialize;
 
 use super::situation::{Setting, Situation};

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use holon_core::agent::Agent;
-use holon_core::event::operation::OpKind;
 use holon_core::host::Host;
 use holon_core::ids::Seed;
 use holon_core::replay::Call;
 use holon_core::snapshot::AgentSnapshot;
-use holon_core::{AgentId, Millis};
+use holon_facts::event::operation::OpKind;
+use holon_facts::{AgentId, Millis};
 
 use super::Sabotage;
 use super::situation::{Setting, Situation};

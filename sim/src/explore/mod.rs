@@ -20,13 +20,13 @@ mod situation;
 mod table;
 mod worlds;
 
-use holon_core::Config;
-
-pub use action::{Ask, Ending, Move};
-pub use worlds::worlds;
+use holon_facts::Config;
 
 use crate::ingress::Request;
 use crate::scenario;
+
+pub use action::{Ask, Ending, Move};
+pub use worlds::worlds;
 
 /// A family of races with its bounds.
 #[derive(Debug, Clone)]

@@ -1,10 +1,11 @@
 //! What may happen next, and what does happen next once nothing goes wrong any more.
 
 use holon_core::agent::OpenOp;
-use holon_core::event::operation::OpKind;
-use holon_core::host::{Deadline, DeadlineReason};
-use holon_core::lifecycle::Status;
-use holon_core::{AgentId, OpId};
+use holon_core::host::Deadline;
+use holon_facts::decision::DeadlineReason;
+use holon_facts::event::operation::OpKind;
+use holon_facts::lifecycle::Status;
+use holon_facts::{AgentId, OpId};
 
 use super::command::Working;
 use super::situation::{Setting, Situation};

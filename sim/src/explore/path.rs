@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use holon_core::OpId;
-use holon_core::event::operation::OpKind;
+use holon_facts::OpId;
+use holon_facts::event::operation::OpKind;
 
 use super::command::Working;
 use super::search::{Found, PATIENCE};

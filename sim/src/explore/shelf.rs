@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 
-use holon_core::event::operation::OpKind;
-use holon_core::outcome::{CommandSpec, SupervisorIdentity};
-use holon_core::{AgentId, Answer, Effect, OpId, ReplyId, StepSeq};
+use holon_core::{Answer, Effect};
+use holon_facts::event::operation::OpKind;
+use holon_facts::outcome::{CommandSpec, SupervisorIdentity};
+use holon_facts::{AgentId, OpId, ReplyId, StepSeq};
 
 use crate::checks::Checks;
 use crate::commands;

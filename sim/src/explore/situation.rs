@@ -7,7 +7,7 @@ use holon_core::agent::Agent;
 use holon_core::host::Host;
 use holon_core::ids::Seed;
 use holon_core::snapshot::AgentSnapshot;
-use holon_core::{AgentId, EventSeq, Mono, Now, OpId, ReplyId, StepSeq, Wall};
+use holon_facts::{AgentId, EventSeq, Mono, Now, OpId, ReplyId, StepSeq, Wall};
 
 use super::canon::Canon;
 use super::command::{Supervised, Working};

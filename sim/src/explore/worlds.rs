@@ -1,12 +1,13 @@
 //! The worlds: each about one family of races, with limits that bite soon.
 
-use holon_core::agent::timer::Misfire;
-use holon_core::config::{
+use holon_facts::config::{
     ChildLimits, HoldPolicy, HostLimits, RetryPolicy, TurnLimits, UnattendedPolicy, WhileStopped, WorkPolicy,
 };
-use holon_core::message::Priority;
-use holon_core::model::{FailureKind, ModelRef};
-use holon_core::{Config, Millis};
+use holon_facts::model::FailureKind;
+use holon_facts::model_ref::ModelRef;
+use holon_facts::provenance::Priority;
+use holon_facts::timer::Misfire;
+use holon_facts::{Config, Millis};
 
 use super::{Ask, Bounds, Ending, Offer, Pot, SmallWorld};
 use crate::scenario::{Action, Message, Sender};
@@ -131,8 +132,8 @@ fn crash() -> SmallWorld {
 }
 
 /// A message may crash its run twice.
-fn few_replays() -> holon_core::config::QueueLimits {
-    holon_core::config::QueueLimits { crashes: 2, ..config(&["a/one"]).queue }
+fn few_replays() -> holon_facts::config::QueueLimits {
+    holon_facts::config::QueueLimits { crashes: 2, ..config(&["a/one"]).queue }
 }
 
 fn retry() -> SmallWorld {

@@ -4,13 +4,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use holon_core::agent::budget::Scope;
-use holon_core::config::TaskLimits;
-use holon_core::event::operation::{OpKind, OperationOpened};
-use holon_core::event::{LifecycleFact, OperationFact, SchedulingFact, TaskFact, TurnFact};
 use holon_core::host::Deadline;
-use holon_core::lifecycle::ControlAction;
-use holon_core::{AgentId, Config, Event, Millis, Mono, Now, OpId, Record, Wall};
+use holon_facts::budget::Scope;
+use holon_facts::config::TaskLimits;
+use holon_facts::event::operation::{OpKind, OperationOpened};
+use holon_facts::event::{LifecycleFact, OperationFact, SchedulingFact, TaskFact, TurnFact};
+use holon_facts::lifecycle::ControlAction;
+use holon_facts::{AgentId, Config, Event, Millis, Mono, Now, OpId, Record, Wall};
 
 use super::Due;
 use crate::failure::{Failure, ensure};

@@ -6,14 +6,15 @@ pub(crate) mod armed;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use holon_core::agent::outbox::Letter;
-use holon_core::agent::task::TaskStatus;
-use holon_core::event::operation::{OpKind, Settlement};
-use holon_core::event::{InboxFact, OperationFact, OutboxFact, TaskFact};
+use holon_core::Effect;
 use holon_core::host::{Found, FoundCommand};
-use holon_core::ids::{LetterId, TaskId};
 use holon_core::replay::Call;
-use holon_core::{AgentId, Effect, Event, OpId, Record, Text};
+use holon_facts::event::operation::{OpKind, Settlement};
+use holon_facts::event::{InboxFact, OperationFact, OutboxFact, TaskFact};
+use holon_facts::ids::{LetterId, TaskId};
+use holon_facts::outbox::Letter;
+use holon_facts::task::TaskStatus;
+use holon_facts::{AgentId, Event, OpId, Record, Text};
 
 use crate::failure::{Failure, ensure};
 

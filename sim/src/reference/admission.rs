@@ -1,12 +1,12 @@
 //! What a sender must be told: admitted, known already, or refused, and why.
 
-use holon_core::event::InboxFact;
-use holon_core::message::{AdmissionContext, Ingress, Message, MessageKind, Origin, Priority};
-use holon_core::{AgentId, Config, Event, MessageId, Record};
+use holon_facts::event::InboxFact;
+use holon_facts::message::{Ingress, Message, Origin};
+use holon_facts::provenance::{AdmissionContext, MessageKind, Priority};
+use holon_facts::{AgentId, Config, Event, MessageId, Record};
 
-use super::Told;
 use super::agent::Model;
-use super::{outside, tasks, work};
+use super::{Told, outside, tasks, work};
 
 /// Most references that a message may bring along.
 const SOURCE_REFS: usize = 16;
@@ -114,7 +114,7 @@ fn fresh(config: &Config, draining: bool, before: &Model, new: New, ingress: &In
     if draining && !runtime {
         return vec![Told::Refused("draining")];
     }
-    let refuses = config.while_stopped == holon_core::config::WhileStopped::Refuse;
+    let refuses = config.while_stopped == holon_facts::config::WhileStopped::Refuse;
     if before.stopped && refuses && !runtime {
         return vec![Told::Refused("agent_stopped")];
     }

@@ -2,14 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use holon_core::agent::identity::AgentSpec;
-use holon_core::event::inbox::{MessageAdmitted, RequeueCause};
-use holon_core::event::turn::{TurnStarted, TurnTerminal};
-use holon_core::event::{InboxFact, LifecycleFact, SchedulingFact, TurnFact, WakeFact};
-use holon_core::lifecycle::ControlAction;
-use holon_core::message::{AdmissionContext, Message, MessageKind, Origin, Priority};
-use holon_core::model::ModelRef;
-use holon_core::{AgentId, Config, ContentId, Event, MessageId, Record, RunId, Wall};
+use holon_facts::event::inbox::{MessageAdmitted, RequeueCause};
+use holon_facts::event::turn::{TurnStarted, TurnTerminal};
+use holon_facts::event::{InboxFact, LifecycleFact, SchedulingFact, TurnFact, WakeFact};
+use holon_facts::identity::AgentSpec;
+use holon_facts::lifecycle::ControlAction;
+use holon_facts::message::{Message, Origin};
+use holon_facts::model_ref::ModelRef;
+use holon_facts::provenance::{AdmissionContext, MessageKind, Priority};
+use holon_facts::{AgentId, Config, ContentId, Event, MessageId, Record, RunId, Wall};
 
 use super::admission::bounds;
 use super::outside::Outside;

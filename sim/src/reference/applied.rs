@@ -1,9 +1,9 @@
 //! What the records of a step say of a request to start or stop.
 
-use holon_core::event::LifecycleFact;
 use holon_core::input::ControlRequest;
-use holon_core::lifecycle::ControlAction;
-use holon_core::{AgentId, Event, Record};
+use holon_facts::event::LifecycleFact;
+use holon_facts::lifecycle::ControlAction;
+use holon_facts::{AgentId, Event, Record};
 
 /// Whether a step applies what is asked for: a supervisor that had asked for the end of the agent may be heard in it, too.
 pub(super) fn is_applied(agent: &AgentId, request: &ControlRequest, records: &[Record]) -> bool {

@@ -14,23 +14,24 @@ mod work;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use holon_core::agent::external_trigger::{Delivery, TriggerChange, TriggerStatus};
-use holon_core::agent::timer::TimerSpec;
-use holon_core::agent::wake::{Hint, WakeDisposition};
-use holon_core::event::{InboxFact, LifecycleFact, TaskFact, WorkspaceFact};
-use holon_core::ids::{TaskId, TimerId, WorkItemId};
-use holon_core::input::ControlRequest;
-use holon_core::lifecycle::Status;
-use holon_core::message::Surface;
-use holon_core::model::ModelRef;
-use holon_core::replay::Call;
-use holon_core::{AgentId, Answer, Config, Event, Input, MessageId, Record, ReplyId};
-
-use crate::failure::{Failure, ensure};
 use admission::New;
 use agent::Model;
 use applied::is_applied;
+use holon_core::input::ControlRequest;
+use holon_core::replay::Call;
+use holon_core::{Answer, Input};
+use holon_facts::event::{InboxFact, LifecycleFact, TaskFact, WorkspaceFact};
+use holon_facts::hint::{Hint, WakeDisposition};
+use holon_facts::ids::{TaskId, TimerId, WorkItemId};
+use holon_facts::lifecycle::Status;
+use holon_facts::model_ref::ModelRef;
+use holon_facts::provenance::Surface;
+use holon_facts::timer::TimerSpec;
+use holon_facts::trigger::{Delivery, TriggerChange, TriggerStatus};
+use holon_facts::{AgentId, Config, Event, MessageId, Record, ReplyId};
 use tasks::Tasks;
+
+use crate::failure::{Failure, ensure};
 
 /// All agents as far as anybody was promised anything.
 #[derive(Debug, Clone)]
@@ -525,7 +526,7 @@ impl Reference {
     }
 
     /// The same of an agent that is not in memory.
-    pub fn overdue_at(&self, agent: &AgentId, now: holon_core::Wall) -> Option<TimerId> {
+    pub fn overdue_at(&self, agent: &AgentId, now: holon_facts::Wall) -> Option<TimerId> {
         let model = self.agents.get(agent).filter(|model| !model.stopped)?;
         model.timers.overdue_at(now)
     }

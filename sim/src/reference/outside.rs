@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use holon_core::agent::wake::{Hint, HintWeight};
-use holon_core::config::UnattendedPolicy;
-use holon_core::event::WakeFact;
-use holon_core::message::{AdmissionContext, Message, Origin};
-use holon_core::{MessageId, Wall};
+use holon_facts::config::UnattendedPolicy;
+use holon_facts::event::WakeFact;
+use holon_facts::hint::{Hint, HintWeight};
+use holon_facts::message::{Message, Origin};
+use holon_facts::provenance::AdmissionContext;
+use holon_facts::{MessageId, Wall};
 
 use crate::failure::{Failure, ensure};
 

@@ -3,14 +3,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use holon_core::agent::task::TaskStatus;
-use holon_core::event::inbox::MessageAdmitted;
-use holon_core::event::task::{StopCause, TaskCreated, TaskStatusUpdated};
-use holon_core::event::{InboxFact, LifecycleFact, TaskFact, TurnFact};
-use holon_core::ids::{TaskId, TimerId};
-use holon_core::lifecycle::ControlAction;
-use holon_core::message::{AdmissionContext, Message, Origin};
-use holon_core::{Event, MessageId};
+use holon_facts::event::inbox::MessageAdmitted;
+use holon_facts::event::task::{StopCause, TaskCreated, TaskStatusUpdated};
+use holon_facts::event::{InboxFact, LifecycleFact, TaskFact, TurnFact};
+use holon_facts::ids::{TaskId, TimerId};
+use holon_facts::lifecycle::ControlAction;
+use holon_facts::message::{Message, Origin};
+use holon_facts::provenance::AdmissionContext;
+use holon_facts::task::TaskStatus;
+use holon_facts::{Event, MessageId};
 
 use super::Told;
 use crate::failure::{Failure, ensure};

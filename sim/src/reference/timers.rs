@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use holon_core::agent::timer::TimerSpec;
-use holon_core::event::{LifecycleFact, TimerFact};
-use holon_core::ids::TimerId;
-use holon_core::{Event, Millis, Record, Wall};
+use holon_facts::event::{LifecycleFact, TimerFact};
+use holon_facts::ids::TimerId;
+use holon_facts::timer::TimerSpec;
+use holon_facts::{Event, Millis, Record, Wall};
 
 use super::Told;
 use crate::failure::{Failure, ensure};

@@ -1,9 +1,9 @@
 //! The trigger of one agent, from what was asked and recorded: which address is in force, and what came through it last.
 
-use holon_core::agent::external_trigger::TriggerChange;
-use holon_core::agent::wake::Hint;
-use holon_core::content::Text;
-use holon_core::event::WakeFact;
+use holon_facts::content::Text;
+use holon_facts::event::WakeFact;
+use holon_facts::hint::Hint;
+use holon_facts::trigger::TriggerChange;
 
 use crate::failure::{Failure, ensure};
 

@@ -2,18 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use holon_core::agent::wait::WaitKind;
-use holon_core::agent::wake::Hint;
-use holon_core::config::UnattendedPolicy;
-use holon_core::event::scheduling::HoldEnd;
-use holon_core::event::work::WorkAuthor;
-use holon_core::event::{
+use holon_facts::config::UnattendedPolicy;
+use holon_facts::event::scheduling::HoldEnd;
+use holon_facts::event::work::WorkAuthor;
+use holon_facts::event::{
     InboxFact, LifecycleFact, SchedulingFact, TaskFact, TurnFact, WaitFact, WakeFact, WorkFact,
 };
-use holon_core::ids::{TaskId, WaitId};
-use holon_core::lifecycle::ControlAction;
-use holon_core::message::MessageKind;
-use holon_core::{Event, Millis, Record, Wall};
+use holon_facts::hint::Hint;
+use holon_facts::ids::{TaskId, WaitId};
+use holon_facts::lifecycle::ControlAction;
+use holon_facts::provenance::MessageKind;
+use holon_facts::wait::WaitKind;
+use holon_facts::{Event, Millis, Record, Wall};
 
 use crate::failure::{Failure, ensure};
 use crate::kin;

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use holon_core::event::work::{StallReason, WorkChange};
-use holon_core::event::{TurnFact, WaitFact, WorkFact};
-use holon_core::ids::{WaitId, WorkItemId};
-use holon_core::message::{Message, Origin};
-use holon_core::{Event, MessageId, Millis, Record, Wall};
+use holon_facts::event::work::{StallReason, WorkChange};
+use holon_facts::event::{TurnFact, WaitFact, WorkFact};
+use holon_facts::ids::{WaitId, WorkItemId};
+use holon_facts::message::{Message, Origin};
+use holon_facts::{Event, MessageId, Millis, Record, Wall};
 
 use super::Told;
 use crate::failure::{Failure, ensure};

@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use holon_core::Event;
-use holon_core::lifecycle::Boundary;
+use holon_facts::Event;
+use holon_facts::lifecycle::Boundary;
 
 use super::coverage::Coverage;
 use super::svg::{Area, Svg, Words, heat, shade};

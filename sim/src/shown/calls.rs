@@ -3,14 +3,16 @@
 
 use std::collections::BTreeMap;
 
+use holon_core::Input;
 use holon_core::effect::{InputSource, TaskWork, ToolCall, WorkView};
-use holon_core::event::operation::Settlement;
-use holon_core::event::{OperationFact, TaskFact, TurnFact};
-use holon_core::ids::TaskId;
-use holon_core::model::{AnswerBlock, Block, ModelAnswer};
 use holon_core::replay::Call;
-use holon_core::tool::{Receipt, TaskCall, Tool, ToolFacts, Verdict};
-use holon_core::{AgentId, Event, Input, OpId, Outcome, Record, Text};
+use holon_core::tool::Tool;
+use holon_facts::event::operation::Settlement;
+use holon_facts::event::{OperationFact, TaskFact, TurnFact};
+use holon_facts::ids::TaskId;
+use holon_facts::model::{AnswerBlock, Block, ModelAnswer};
+use holon_facts::receipt::{Receipt, TaskCall, ToolFacts, Verdict};
+use holon_facts::{AgentId, Event, OpId, Outcome, Record, Text};
 
 use crate::failure::{Failure, ensure, safety};
 

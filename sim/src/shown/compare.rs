@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use holon_core::message::Origin;
-use holon_core::model::{Block, Item, ModelRequest};
-use holon_core::prompt::{Part, PromptBlock, Stability};
-use holon_core::{AgentId, MessageId, RunId, Text};
+use holon_facts::frame::{Part, PromptBlock, Stability};
+use holon_facts::message::Origin;
+use holon_facts::model::{Block, Item, ModelRequest};
+use holon_facts::{AgentId, MessageId, RunId, Text};
 
 use super::talk::{Expected, Hinted, Piece, Round, Told};
 use super::{earlier, fences};

@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use holon_core::event::turn::TurnTerminal;
-use holon_core::ids::TaskId;
-use holon_core::message::Message;
-use holon_core::model::ModelRequest;
-use holon_core::prompt::Part;
-use holon_core::terminal::TurnKind;
-use holon_core::{MessageId, Text};
+use holon_facts::event::turn::TurnTerminal;
+use holon_facts::frame::Part;
+use holon_facts::ids::TaskId;
+use holon_facts::message::Message;
+use holon_facts::model::ModelRequest;
+use holon_facts::terminal::TurnKind;
+use holon_facts::{MessageId, Text};
 
 use super::compare::{given, heading, leaves, outside, rendered};
 use super::talk::{Hinted, Piece, Said};

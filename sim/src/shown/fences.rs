@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use holon_core::message::MessageKind;
-use holon_core::model::{Item, ModelRequest};
-use holon_core::prompt::{Part, PromptBlock};
-use holon_core::{AgentId, Text};
+use holon_facts::frame::{Part, PromptBlock};
+use holon_facts::model::{Item, ModelRequest};
+use holon_facts::provenance::MessageKind;
+use holon_facts::{AgentId, Text};
 
 use super::compare::{given, leaves, outside, rendered};
 use super::talk::{Expected, Piece};

@@ -10,16 +10,17 @@ mod talk;
 
 use std::collections::BTreeMap;
 
-use holon_core::event::OperationFact;
-use holon_core::event::operation::OpKind;
-use holon_core::model::ModelRequest;
+use compare::Before;
 use holon_core::replay::Call;
-use holon_core::{AgentId, Event, OpId, Record};
+use holon_facts::event::OperationFact;
+use holon_facts::event::operation::OpKind;
+use holon_facts::model::ModelRequest;
+use holon_facts::{AgentId, Event, OpId, Record};
+use talk::{Expected, Talk};
 
 use crate::failure::Failure;
+
 pub(crate) use calls::Called;
-use compare::Before;
-use talk::{Expected, Talk};
 
 /// All conversations, and the requests and calls that are about to leave.
 #[derive(Debug, Clone, Default)]

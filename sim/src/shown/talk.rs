@@ -3,16 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use holon_core::agent::wake::{Hint, HintWeight, SOURCES};
-use holon_core::event::inbox::MessageAdmitted;
-use holon_core::event::turn::{CompactionCause, TurnStarted};
-use holon_core::event::{InboxFact, LifecycleFact, TaskFact, TurnFact, WakeFact};
-use holon_core::ids::TaskId;
-use holon_core::lifecycle::ControlAction;
-use holon_core::message::Message;
-use holon_core::model::Block;
-use holon_core::tool::{Receipt, SelfCall, TaskCall, Verdict};
-use holon_core::{AgentId, Event, MessageId, Record, RunId, Text};
+use holon_facts::event::inbox::MessageAdmitted;
+use holon_facts::event::turn::{CompactionCause, TurnStarted};
+use holon_facts::event::{InboxFact, LifecycleFact, TaskFact, TurnFact, WakeFact};
+use holon_facts::hint::{Hint, HintWeight, SOURCES};
+use holon_facts::ids::TaskId;
+use holon_facts::lifecycle::ControlAction;
+use holon_facts::message::Message;
+use holon_facts::model::Block;
+use holon_facts::receipt::{Receipt, SelfCall, TaskCall, Verdict};
+use holon_facts::{AgentId, Event, MessageId, Record, RunId, Text};
 
 use super::calls::Called;
 use super::earlier::{Exchange, Heard};

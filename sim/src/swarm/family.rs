@@ -1,7 +1,8 @@
 //! In some worlds agents have families: many children for long, and children of those, who are told more and ended.
 
-use holon_core::Config;
-use holon_core::config::{Bounds, ChildLimits};
+use holon_facts::Config;
+use holon_facts::budget::Bounds;
+use holon_facts::config::ChildLimits;
 
 use super::{Draw, pattern};
 use crate::fault::Faults;

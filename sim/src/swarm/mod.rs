@@ -3,15 +3,16 @@
 mod family;
 mod pattern;
 
-use holon_core::agent::timer::Misfire;
-use holon_core::config::{
-    Budgets, ChildLimits, ContextLimits, HoldPolicy, HostLimits, QueueLimits, RetryPolicy, TaskLimits,
-    TurnLimits, WhileStopped,
+use holon_facts::budget::Budgets;
+use holon_facts::config::{
+    ChildLimits, ContextLimits, HoldPolicy, HostLimits, QueueLimits, RetryPolicy, TaskLimits, TurnLimits,
+    WhileStopped,
 };
-use holon_core::message::Priority;
-use holon_core::model::ModelRef;
-use holon_core::price::{Cost, ModelPrice, Price, Prices};
-use holon_core::{Config, Millis};
+use holon_facts::model_ref::ModelRef;
+use holon_facts::price::{Cost, ModelPrice, Price, Prices};
+use holon_facts::provenance::Priority;
+use holon_facts::timer::Misfire;
+use holon_facts::{Config, Millis};
 
 use crate::choices::{Choices, Seeded, Site, pick};
 use crate::commands;

@@ -1,8 +1,8 @@
 //! Things that go wrong together, as they do: every agent is stopped in turn, all providers are overloaded at
 //! once, the process dies again and again, the clock goes forward and back around a crash.
 
-use holon_core::agent::timer::Misfire;
-use holon_core::message::Priority;
+use holon_facts::provenance::Priority;
+use holon_facts::timer::Misfire;
 
 use super::Draw;
 use crate::fault::{Faults, Ill, Spell};

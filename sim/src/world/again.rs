@@ -3,11 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use holon_core::agent::outbox::Letter;
-use holon_core::event::OutboxFact;
 use holon_core::host::{Host, RecoveryReport};
-use holon_core::ids::{LetterId, Seed};
-use holon_core::{AgentId, Event, EventSeq, Record, StepSeq};
+use holon_core::ids::Seed;
+use holon_facts::event::OutboxFact;
+use holon_facts::ids::LetterId;
+use holon_facts::outbox::Letter;
+use holon_facts::{AgentId, Event, EventSeq, Record, StepSeq};
 
 use super::{Sabotage, World};
 use crate::failure::{Failure, ensure, safety};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use holon_core::ids::WorkItemId;
-use holon_core::{AgentId, ContentId, OpId, Outcome};
+use holon_facts::ids::WorkItemId;
+use holon_facts::{AgentId, ContentId, OpId, Outcome};
 
 use crate::fault::Ill;
 use crate::ingress::Request;

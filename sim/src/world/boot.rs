@@ -3,12 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use holon_core::Input;
 use holon_core::agent::Agent;
-use holon_core::event::operation::OpKind;
 use holon_core::host::Host;
-use holon_core::ids::{EventSeq, Seed};
+use holon_core::ids::Seed;
 use holon_core::replay::Call;
-use holon_core::{AgentId, Input};
+use holon_facts::AgentId;
+use holon_facts::event::operation::OpKind;
+use holon_facts::ids::EventSeq;
 
 use super::agenda::Happening;
 use super::{Judges, Life, Sabotage, World};
@@ -17,9 +19,8 @@ use crate::choices::Site;
 use crate::disk::Row;
 use crate::disk::image::{Damage, Reader};
 use crate::failure::{Failure, ensure, liveness, safety};
-use crate::form;
-use crate::places;
 use crate::scenario::Action;
+use crate::{form, places};
 
 impl World<'_> {
     /// One more point at which the process may die; says whether it did.
@@ -364,7 +365,7 @@ impl Checks {
     /// as long as this one has left all of it. Says how many rows that are.
     fn restart(
         &mut self,
-        config: &holon_core::Config,
+        config: &holon_facts::Config,
         judged: Option<&(usize, Self)>,
         rows: &[Row],
     ) -> usize {

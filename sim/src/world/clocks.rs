@@ -1,6 +1,6 @@
 //! Both clocks and the driver's timer, and what goes wrong with them.
 
-use holon_core::{Mono, Now, Wall};
+use holon_facts::{Mono, Now, Wall};
 
 use super::World;
 use super::agenda::Happening;

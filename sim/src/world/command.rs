@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 
 use holon_core::effect::{InputSource, TaskWork, ToolCall};
-use holon_core::event::{TaskFact, TurnFact};
 use holon_core::host::{Found, FoundCommand, RecoveryReport};
-use holon_core::ids::TaskId;
-use holon_core::outcome::{CommandEnd, CommandSpec, SupervisorIdentity, ToolOutcome};
-use holon_core::{AgentId, Event, OpId, Outcome, Record};
+use holon_facts::event::{TaskFact, TurnFact};
+use holon_facts::ids::TaskId;
+use holon_facts::outcome::{CommandEnd, CommandSpec, SupervisorIdentity, ToolOutcome};
+use holon_facts::{AgentId, Event, OpId, Outcome, Record};
 
 use super::agenda::Happening;
 use super::{Sabotage, World};

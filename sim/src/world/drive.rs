@@ -1,8 +1,9 @@
 //! The driver: an input becomes a call, the call a row, the row waits for the disk, then its effects leave.
 
+use holon_core::Input;
 use holon_core::ids::Seed;
 use holon_core::replay::Call;
-use holon_core::{AgentId, Input, OpId, Outcome};
+use holon_facts::{AgentId, OpId, Outcome};
 
 use super::agenda::Happening;
 use super::command::{self, Ends};
@@ -297,7 +298,7 @@ impl World<'_> {
         let Some(agent) = pick(&mut *self.choices, site.about("agent"), &agents) else { return };
         if let Some(mut snapshot) = host.snapshot(agent) {
             if self.options.sabotage == Some(Sabotage::StaleSnapshot) {
-                snapshot.agent.next.brief = holon_core::ids::BriefId(99);
+                snapshot.agent.next.brief = holon_facts::ids::BriefId(99);
             }
             self.life.writer.snapshots.push(snapshot);
         }

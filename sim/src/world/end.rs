@@ -1,12 +1,13 @@
 //! The end of a run: everything is at rest, and the ledger tells all of it again.
 
-use holon_core::event::SchedulingFact;
-use holon_core::event::scheduling::HoldCause;
 use holon_core::host::{Host, RecoveryReport};
-use holon_core::ids::{EventSeq, Seed};
-use holon_core::scheduler::DecisionReason;
+use holon_core::ids::Seed;
 use holon_core::snapshot::AgentSnapshot;
-use holon_core::{AgentId, Event, Record};
+use holon_facts::decision::DecisionReason;
+use holon_facts::event::SchedulingFact;
+use holon_facts::event::scheduling::HoldCause;
+use holon_facts::ids::EventSeq;
+use holon_facts::{AgentId, Event, Record};
 
 use super::{Judges, Sabotage, World, replay};
 use crate::failure::{Failure, ensure, liveness, safety};
@@ -117,7 +118,7 @@ impl World<'_> {
             let mut snapshot = AgentSnapshot::of(live);
             if self.options.sabotage == Some(Sabotage::StaleRecovery) {
                 snapshot.agent.last_decision = None;
-                snapshot.agent.status = holon_core::lifecycle::Status::AwakeIdle;
+                snapshot.agent.status = holon_facts::lifecycle::Status::AwakeIdle;
             }
             host.admit(Some(snapshot), []).map_err(|error| safety("D8", error.to_string()))?;
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::iter;
 
 use holon_core::agent::{Agent, OpenOp};
-use holon_core::event::operation::OpKind;
+use holon_facts::event::operation::OpKind;
 
 use super::World;
 use super::agenda::Happening;

@@ -3,7 +3,7 @@
 //! about what is gone, and everything about what follows: whoever was told of it and asks again is treated as if
 //! it had never been.
 
-use holon_core::{AgentId, MessageId};
+use holon_facts::{AgentId, MessageId};
 
 use super::agenda::Happening;
 use super::{Outside, Sabotage, World};

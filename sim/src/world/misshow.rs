@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use holon_core::Text;
 use holon_core::effect::{Answer, Effect};
-use holon_core::model::{Item, ModelRequest};
-use holon_core::prompt::Part;
+use holon_facts::Text;
+use holon_facts::frame::Part;
+use holon_facts::model::{Item, ModelRequest};
 
 use super::{Sabotage, World};
 

@@ -24,11 +24,17 @@ mod writer;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use holon_core::config::Bounds;
+use agenda::{Agenda, Happening};
+use command::Supervisors;
+use holon_core::Input;
 use holon_core::host::Host;
-use holon_core::ids::TaskId;
 use holon_core::record::Step;
-use holon_core::{AgentId, EventSeq, Input, MessageId, OpId, StepSeq, Wall};
+use holon_facts::budget::Bounds;
+use holon_facts::ids::TaskId;
+use holon_facts::{AgentId, EventSeq, MessageId, OpId, StepSeq, Wall};
+use patterns::Patterns;
+use twins::StandIns;
+use writer::{Waits, Writer};
 
 use crate::checks::Checks;
 use crate::choices::{Choices, Seeded, Site, splitmix64};
@@ -43,11 +49,6 @@ use crate::story::Progress;
 use crate::trace::Trace;
 use crate::trees::Trees;
 use crate::witness::Witness;
-use agenda::{Agenda, Happening};
-use command::Supervisors;
-use patterns::Patterns;
-use twins::StandIns;
-use writer::{Waits, Writer};
 
 pub use report::{Judges, Options, Report, Sabotage};
 

@@ -1,9 +1,10 @@
 //! Idle agents leave memory now and then, and come back before anything is handed in for them.
 
-use holon_core::outcome::{Certainty, OpFailure, Outcome};
+use holon_core::Input;
 use holon_core::replay::Call;
 use holon_core::snapshot::AgentSnapshot;
-use holon_core::{AgentId, Input, Millis, OpId, Text};
+use holon_facts::outcome::{Certainty, OpFailure, Outcome};
+use holon_facts::{AgentId, Millis, OpId, Text};
 
 use super::{Sabotage, World};
 use crate::failure::{Failure, safety};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use holon_core::AgentId;
+use holon_facts::AgentId;
 
 use crate::fault::{Ill, Injector};
 use crate::scenario::Action;

@@ -2,19 +2,20 @@
 
 use std::mem;
 
-use holon_core::ids::{TaskId, WorkItemId};
-use holon_core::{AgentId, Answer, ContentId, Effect, OpId, ReplyId, StepSeq};
+use holon_core::{Answer, Effect};
+use holon_facts::ids::{TaskId, WorkItemId};
+use holon_facts::{AgentId, ContentId, OpId, ReplyId, StepSeq};
 
 use super::agenda::Happening;
 use super::{Judges, Sabotage, World};
 use crate::choices::Site;
 use crate::failure::{Failure, ensure};
 use crate::fault::Ill;
-use crate::ingress::{Request, Waiting};
+use crate::ingress::{self, Request, Waiting};
 use crate::provider::{self, Circumstances, Deliveries};
 use crate::script::Line;
 use crate::story::Round;
-use crate::{commands, ingress, places, readers, tools, wire};
+use crate::{commands, places, readers, tools, wire};
 
 impl World<'_> {
     pub(super) fn perform(&mut self, effect: Effect, step: StepSeq) -> Result<(), Failure> {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use holon_core::AgentId;
+use holon_facts::AgentId;
 
 use crate::decisions::Came;
 use crate::failure::Failure;

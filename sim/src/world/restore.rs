@@ -2,7 +2,7 @@
 //! is used instead: an older one, or the whole log.
 
 use holon_core::snapshot::AgentSnapshot;
-use holon_core::{AgentId, EventSeq};
+use holon_facts::{AgentId, EventSeq};
 
 use super::{Sabotage, World};
 use crate::choices::Site;

@@ -1,10 +1,10 @@
 //! Worlds that are broken on purpose: what reaches the ledger is not what the core decided, or a process is not started
 //! as it should be.
 
-use holon_core::agent::task::TaskStatus;
-use holon_core::event::{LifecycleFact, OperationFact, TaskFact, WorkspaceFact};
-use holon_core::lifecycle::ControlAction;
-use holon_core::{AgentId, Config, Event, Record};
+use holon_facts::event::{LifecycleFact, OperationFact, TaskFact, WorkspaceFact};
+use holon_facts::lifecycle::ControlAction;
+use holon_facts::task::TaskStatus;
+use holon_facts::{AgentId, Config, Event, Record};
 
 use super::{Sabotage, World};
 use crate::places;

@@ -1,16 +1,17 @@
 //! Tasks as the world knows them: how their commands ended in truth, when they were asked to end, and who ends what
 //! would go on for days.
 
+use holon_core::Input;
 use holon_core::agent::Agent;
-use holon_core::agent::task::TaskStatus;
-use holon_core::event::TaskFact;
-use holon_core::event::task::{TaskCause, TaskInputDelivered, TaskOrigin, TaskStatusUpdated};
 use holon_core::host::{Found, FoundCommand};
-use holon_core::ids::TaskId;
-use holon_core::lifecycle::Status;
-use holon_core::outcome::InputTarget;
 use holon_core::replay::Call;
-use holon_core::{AgentId, Event, Input, Millis, Outcome, Record, Wall};
+use holon_facts::event::TaskFact;
+use holon_facts::event::task::{TaskCause, TaskInputDelivered, TaskOrigin, TaskStatusUpdated};
+use holon_facts::ids::TaskId;
+use holon_facts::lifecycle::Status;
+use holon_facts::receipt::InputTarget;
+use holon_facts::task::TaskStatus;
+use holon_facts::{AgentId, Event, Millis, Outcome, Record, Wall};
 
 use super::World;
 use super::agenda::Happening;

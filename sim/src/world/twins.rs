@@ -3,13 +3,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use holon_core::agent::task::{Task, TaskStatus};
-use holon_core::event::operation::{OpKind, Settlement};
-use holon_core::event::{OperationFact, TaskFact};
-use holon_core::ids::TaskId;
-use holon_core::outcome::CommandSpec;
+use holon_core::Input;
+use holon_core::agent::task::Task;
 use holon_core::replay::Call;
-use holon_core::{AgentId, Event, Input, OpId, Outcome, Record};
+use holon_facts::event::operation::{OpKind, Settlement};
+use holon_facts::event::{OperationFact, TaskFact};
+use holon_facts::ids::TaskId;
+use holon_facts::outcome::CommandSpec;
+use holon_facts::task::TaskStatus;
+use holon_facts::{AgentId, Event, OpId, Outcome, Record};
 
 use super::{Judges, World};
 use crate::failure::{Failure, ensure};

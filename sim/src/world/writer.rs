@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use holon_core::snapshot::AgentSnapshot;
-use holon_core::{Durable, Effect, StepSeq};
+use holon_core::{Durable, Effect};
+use holon_facts::StepSeq;
 use holon_ledger::{AppendError, Batch, Load, Queue, Report, Tidied, Turn};
 
 use super::agenda::Happening;

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
-use holon_core::{Durable, Millis, StepSeq};
+use holon_core::Durable;
+use holon_facts::{Millis, StepSeq};
 use holon_platform::clock;
 use holon_platform::crash_point::{Point, half_of, reached};
 use rusqlite::{Connection, TransactionBehavior};
@@ -294,7 +295,7 @@ mod tests {
         let (later, _step) = world.step(Input::Control {
             agent: id("main"),
             request: holon_core::input::ControlRequest::Start,
-            reply: holon_core::ReplyId(3),
+            reply: holon_facts::ReplyId(3),
         });
         let error = world.ledger.append(&later).unwrap_err();
         assert!(error.to_string().contains("continue the agent's log"), "{error}");

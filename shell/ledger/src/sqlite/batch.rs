@@ -9,7 +9,7 @@ use holon_core::record::Step;
 use holon_core::replay::Call;
 use holon_core::snapshot::AgentSnapshot;
 use holon_core::view::View;
-use holon_core::{AgentId, ContentId, EventSeq, Record, StepSeq};
+use holon_facts::{AgentId, ContentId, EventSeq, Record, StepSeq};
 use holon_platform::build;
 use holon_text::Texts;
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use holon_core::ContentId;
+use holon_facts::ContentId;
 use rusqlite::OptionalExtension;
 
 use super::error::{LedgerError, Position};

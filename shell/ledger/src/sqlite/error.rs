@@ -3,10 +3,9 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use holon_core::event::DecodeError;
-use holon_core::{AgentId, ContentId};
-use rusqlite::ErrorCode;
-use rusqlite::ffi;
+use holon_facts::event::DecodeError;
+use holon_facts::{AgentId, ContentId};
+use rusqlite::{ErrorCode, ffi};
 
 use super::locked::holders_of;
 use crate::report::{Holders, Stall};

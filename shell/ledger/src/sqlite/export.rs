@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use holon_core::{AgentId, StepSeq, Wall};
+use holon_facts::{AgentId, StepSeq, Wall};
 use holon_law::replay::call_line;
 
 use super::error::{LedgerError, Position};

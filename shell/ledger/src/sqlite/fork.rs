@@ -1,11 +1,12 @@
 //! A new agent whose log begins as a copy of another's, up to a past event: to try again from there. Texts are
 //! shared, they are stored once anyway.
 
-use holon_core::agent::identity::{AgentKind, ForkedFrom};
-use holon_core::event::LifecycleFact;
 use holon_core::host::RestoreError;
 use holon_core::replay::Call;
-use holon_core::{AgentId, Event, EventSeq, Host, Record, Step, StepSeq};
+use holon_core::{Host, Step};
+use holon_facts::event::LifecycleFact;
+use holon_facts::identity::{AgentKind, ForkedFrom};
+use holon_facts::{AgentId, Event, EventSeq, Record, StepSeq};
 use holon_text::Texts;
 
 use super::batch::{Batch, EncodedCall};

@@ -10,7 +10,7 @@ use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use holon_core::Wall;
+use holon_facts::Wall;
 use holon_platform::{hex, process};
 use holon_text::hash;
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,7 @@
 //! Records of some kinds, the newest or the oldest of a span, without decoding what lies between; and agents
 //! with who they are, without loading them.
 
-use holon_core::{AgentId, EventSeq, Record};
+use holon_facts::{AgentId, EventSeq, Record};
 use rusqlite::{Row, ToSql};
 
 use super::error::{LedgerError, Position};

@@ -1,9 +1,9 @@
 //! Facts that others refer to, found without reading the log in between: where runs begin and end, and how a
 //! message was admitted.
 
-use holon_core::event::{InboxFact, TurnFact};
-use holon_core::ids::MessageId;
-use holon_core::{AgentId, Event, EventSeq, Record, RunId};
+use holon_facts::event::{InboxFact, TurnFact};
+use holon_facts::ids::MessageId;
+use holon_facts::{AgentId, Event, EventSeq, Record, RunId};
 use rusqlite::OptionalExtension;
 
 use super::error::{LedgerError, Position};

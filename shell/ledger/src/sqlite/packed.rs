@@ -7,7 +7,7 @@ use flate2::Compression;
 use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
 use holon_core::snapshot::{AgentSnapshot, SnapshotError};
-use holon_core::{AgentId, EventSeq};
+use holon_facts::{AgentId, EventSeq};
 use holon_text::hash;
 use rusqlite::{Connection, Row};
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use holon_core::agent::budget::Account;
-use holon_core::{AgentId, ContentId};
+use holon_facts::{AgentId, ContentId};
 use holon_platform::crash_point::{Point, reached};
 use rusqlite::{OptionalExtension, Transaction, params};
 

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use holon_core::Record;
+use holon_facts::Record;
 use holon_platform::clock;
 use serde::Serialize;
 
@@ -15,10 +15,9 @@ use super::error::LedgerError;
 use super::head::{self, Head, HeadFile, Kept};
 use super::link::{self, BatchRow};
 use super::read::Reader;
-use super::schema;
 use super::verify::verify;
 use super::wal::{self, Take, Wal};
-use super::whole;
+use super::{schema, whole};
 
 /// What a ledger lost, and what is left of it.
 #[derive(Debug, Clone, Serialize)]

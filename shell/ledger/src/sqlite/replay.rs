@@ -1,8 +1,8 @@
 //! Makes the recorded calls again, compares what they record with what was recorded then, byte for byte, and
 //! judges all records by the laws.
 
-use holon_core::Record;
 use holon_core::replay::{CallError, Replay};
+use holon_facts::Record;
 use holon_law::replay::{Again, Audit, AuditError, AuditReport};
 
 use super::error::{LedgerError, Position};
@@ -44,7 +44,7 @@ mod tests {
     use super::super::row::{CALL_COLUMNS, StoredCall};
     use super::super::testing::{BUILD, Home};
     use super::*;
-    use holon_core::AgentId;
+    use holon_facts::AgentId;
     use holon_law::replay::ReplayError;
 
     fn this_build() -> Again {

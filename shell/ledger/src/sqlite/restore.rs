@@ -3,9 +3,9 @@
 
 use holon_core::agent::budget::Account;
 use holon_core::host::Accounts;
-use holon_core::lifecycle::Status;
 use holon_core::snapshot::{AgentSnapshot, SnapshotError};
-use holon_core::{AgentId, EventSeq, Record, StepSeq, Wall};
+use holon_facts::lifecycle::Status;
+use holon_facts::{AgentId, EventSeq, Record, StepSeq, Wall};
 use holon_platform::build;
 use rusqlite::{Connection, OptionalExtension, Row};
 
@@ -349,7 +349,7 @@ mod tests {
         let reader = home.reader();
         let fold = |restored: Restored| {
             let mut host =
-                holon_core::Host::new(home.start().host.config().clone(), holon_core::Seed(7)).unwrap();
+                holon_core::Host::new(home.start().host.config().clone(), holon_facts::Seed(7)).unwrap();
             host.admit(restored.snapshot, restored.tail).unwrap();
             host.snapshot(&id("main")).unwrap()
         };

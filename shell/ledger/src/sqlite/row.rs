@@ -1,7 +1,7 @@
 //! Rows as they are stored, the hash of each, and the way back to a record.
 
-use holon_core::event::DecodeError;
-use holon_core::{AgentId, Event, EventSeq, Record, StepSeq, Wall};
+use holon_facts::event::DecodeError;
+use holon_facts::{AgentId, Event, EventSeq, Record, StepSeq, Wall};
 use rusqlite::Row;
 use sha2::{Digest, Sha256};
 

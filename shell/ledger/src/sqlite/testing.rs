@@ -5,21 +5,21 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use holon_core::agent::identity::{AgentKind, AgentSpec};
-use holon_core::agent::workspace::ExecutionBinding;
-use holon_core::config::Config;
-use holon_core::execution::ExecutionSnapshot;
 use holon_core::input::ControlRequest;
-use holon_core::message::{
-    AdmissionContext, Body, BodyType, Ingress, MessageKind, Origin, Priority, Surface,
-};
-use holon_core::model::{AnswerBlock, ModelAnswer, ModelRef, StopReason, Timing, TokenUsage};
-use holon_core::outcome::LoadedContext;
 use holon_core::record::Step;
 use holon_core::replay::Call;
-use holon_core::{
-    AgentId, Durable, Effect, Host, Input, Millis, Mono, Now, Outcome, ReplyId, Seed, StepSeq, Wall,
-};
+use holon_core::{Durable, Effect, Host, Input};
+use holon_facts::config::Config;
+use holon_facts::execution::ExecutionSnapshot;
+use holon_facts::identity::{AgentKind, AgentSpec};
+use holon_facts::message::{Body, Ingress, Origin};
+use holon_facts::model::{AnswerBlock, ModelAnswer, StopReason, Timing};
+use holon_facts::model_ref::ModelRef;
+use holon_facts::outcome::LoadedContext;
+use holon_facts::provenance::{AdmissionContext, BodyType, MessageKind, Priority, Surface};
+use holon_facts::usage::TokenUsage;
+use holon_facts::workspace::ExecutionBinding;
+use holon_facts::{AgentId, Millis, Mono, Now, Outcome, ReplyId, Seed, StepSeq, Wall};
 use holon_text::{Secrets, Texts};
 use rusqlite::Connection;
 use tempfile::TempDir;

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use holon_core::agent::budget::Account;
 use holon_core::agent::{Agent, FoldError};
 use holon_core::snapshot::{AgentSnapshot, SNAPSHOT_VERSION, SnapshotHeader};
-use holon_core::{AgentId, ContentId, Record};
+use holon_facts::{AgentId, ContentId, Record};
 use holon_platform::build;
 use holon_text::hash;
 use rusqlite::{Connection, OptionalExtension};
@@ -15,8 +15,7 @@ use super::error::{LedgerError, Position};
 use super::link::{self, BATCH_COLUMNS, BatchRow, Ends, Part};
 use super::packed::Kept;
 use super::read::Reader;
-use super::restore;
-use super::schema;
+use super::{restore, schema};
 use crate::store::AgentRow;
 
 /// How much was found in order.

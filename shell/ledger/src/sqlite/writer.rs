@@ -10,7 +10,8 @@ use holon_core::replay::Call;
 use holon_core::view::View;
 use holon_platform::spawn;
 use holon_text::Texts;
-use tokio::sync::mpsc::{UnboundedReceiver, error::TryRecvError, unbounded_channel};
+use tokio::sync::mpsc::error::TryRecvError;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::append::Ledger;
 use super::batch::{Batch, EncodedCall};
@@ -164,8 +165,9 @@ mod tests {
     use std::time::Duration;
 
     use super::super::error::AppendError;
-    use holon_core::agent::external_trigger::TriggerChange;
-    use holon_core::{Durable, Input, ReplyId, StepSeq};
+    use holon_core::{Durable, Input};
+    use holon_facts::trigger::TriggerChange;
+    use holon_facts::{ReplyId, StepSeq};
 
     use super::super::testing::{Home, World, abort, created, id, stop};
     use super::super::verify;
@@ -243,7 +245,7 @@ mod tests {
         let mut writer = Writer::start(ledger, Some(home.folder.path()), texts.clone()).unwrap();
         let mut last = StepSeq(0);
         for number in 0..100 {
-            let now = holon_core::Now::default();
+            let now = holon_facts::Now::default();
             let input = created(&format!("agent-{number}"));
             let call = Call::Step { now, input: input.clone() };
             let call = EncodedCall::new(&call).unwrap();
@@ -268,7 +270,7 @@ mod tests {
         let log = super::super::wal::path_of(&home.ledger());
         let mut writer = Writer::start(ledger, Some(home.folder.path()), texts.clone()).unwrap();
         for name in ["main", "other"] {
-            let (now, input) = (holon_core::Now::default(), created(name));
+            let (now, input) = (holon_facts::Now::default(), created(name));
             let call = Call::Step { now, input: input.clone() };
             let call = EncodedCall::new(&call).unwrap();
             let step = host.step(now, input);
