@@ -1,14 +1,13 @@
 //! How the last turn left the agent, derived at boundaries only, first match wins (contract: agent.md,
 //! Closure). The rows keep the contract's numbers.
 
+use holon_facts::closure::{
+    ClosureDecision, ClosureEvidence, ClosureOutcome, RuntimePosture, WaitingReason, WorkSignal,
+};
 use holon_facts::ids::{WaitId, WorkItemId};
 use holon_facts::terminal::TurnKind;
 use holon_facts::time::Wall;
 use holon_facts::wait::WaitKind;
-
-pub use holon_facts::closure::{
-    ClosureDecision, ClosureEvidence, ClosureOutcome, RuntimePosture, WaitingReason, WorkSignal,
-};
 
 /// The facts that closure looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,11 +4,10 @@
 use alloc::vec::Vec;
 
 use holon_facts::closure::{ClosureOutcome, WaitingReason};
+use holon_facts::continuation::{ContinuationClass, ContinuationEvidence, ContinuationResolution, Spent};
 use holon_facts::ids::WaitId;
 use holon_facts::provenance::{MessageKind, TriggerKind};
 use holon_facts::wait::WaitKind;
-
-pub use holon_facts::continuation::{ContinuationClass, ContinuationEvidence, ContinuationResolution, Spent};
 
 /// Waits that are named as evidence.
 const EVIDENCE: usize = 14;

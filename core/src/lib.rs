@@ -46,20 +46,7 @@ pub mod tool;
 pub mod transcript;
 pub mod view;
 
-use holon_facts::hash;
-
-pub use config::Config;
-pub use content::{Content, ContentId, Text};
 pub use effect::{Answer, Effect};
-pub use event::Event;
-pub use holon_facts::{
-    config, content, event, execution, fence, ids, lifecycle, message, model, outcome, price, reject,
-    terminal, time,
-};
 pub use host::Host;
-pub use ids::{AgentId, EventSeq, MessageId, OpId, ReplyId, RunId, Seed, StepSeq};
 pub use input::Input;
-pub use outcome::Outcome;
-pub use record::{Durable, Record, Step};
-pub use reject::Reject;
-pub use time::{Millis, Mono, Now, Wall};
+pub use record::{Durable, Step};

@@ -4,10 +4,9 @@ use alloc::vec::Vec;
 
 use holon_facts::content::Content;
 use holon_facts::ids::StepSeq;
+use holon_facts::record::Record;
 
 use crate::effect::Effect;
-
-pub use holon_facts::record::Record;
 
 /// What one call of the host decided. Its effects stay locked until its records are durable.
 #[derive(Debug)]

@@ -14,17 +14,17 @@ use holon_facts::event::{
 };
 use holon_facts::ids::{MessageId, TaskId};
 use holon_facts::lifecycle::{ControlAction, Status};
+use holon_facts::outbox::Letter;
 use holon_facts::price::Amount;
 use holon_facts::record::Record;
+use holon_facts::task::{Fingerprint, TaskStatus};
 use holon_facts::time::Wall;
 
 use super::history::Heard;
 use super::hold::Hold;
 use super::inbox::Left;
-use super::novelty::Fingerprint;
-use super::outbox::Letter;
 use super::sleep::Sleep;
-use super::task::{Task, TaskStatus};
+use super::task::Task;
 use super::turn::Run;
 use super::turn::told::Told;
 use super::unattended::Exhausted;

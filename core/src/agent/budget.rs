@@ -5,6 +5,7 @@
 use alloc::format;
 use alloc::string::String;
 
+use holon_facts::budget::{Budget, BudgetKind, Period, Scope};
 use holon_facts::event::scheduling::{HoldCause, HoldEnd, HoldEnded};
 use holon_facts::event::turn::{BudgetExhausted, BudgetReserved, BudgetSettled};
 use holon_facts::ids::{OpId, RunId};
@@ -17,8 +18,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::turn::Run;
 use crate::host::tx::{Alarm, Tx};
-
-pub use holon_facts::budget::{Budget, BudgetKind, Period, Scope};
 
 /// How long a turn waits, time and again, for what others have reserved and may not need.
 const CROWDED: Millis = Millis::seconds(5);

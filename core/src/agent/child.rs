@@ -10,22 +10,21 @@ use holon_facts::event::lifecycle::{AgentArchived, AgentRetired, SchedulerPostur
 use holon_facts::event::task::TaskCause;
 use holon_facts::lifecycle::{Boundary, Status};
 use holon_facts::message::Origin;
+use holon_facts::outbox::Letter;
 use holon_facts::provenance::{MessageKind, Priority, Surface};
+use holon_facts::task::{Need, NeedKind, TaskStatus};
 use holon_facts::time::Wall;
+use holon_facts::wait::WaitKind;
+use holon_facts::workspace::Worktree;
 use serde::{Deserialize, Serialize};
 
 use super::evidence::{self, Evidence};
-use super::outbox::{self, Letter};
-use super::task::{self, TaskStatus};
-use super::wait::WaitKind;
 use super::work::WorkItem;
-use super::workspace::{Worktree, isolate};
-use super::{Agent, control};
+use super::workspace::isolate;
+use super::{Agent, control, outbox, task};
 use crate::host::tx::Tx;
 
-pub use holon_facts::identity::Supervisor;
 pub(crate) use holon_facts::message::SUPERVISOR as SUBSYSTEM;
-pub use holon_facts::task::{Need, NeedKind};
 
 /// Bytes of what a child says of its need.
 const ABOUT: usize = 200;
@@ -80,7 +79,7 @@ impl Agent {
             return Some(Need { kind: NeedKind::Operator, subject: wait.id.to_string(), about });
         }
         if let Some(item) = self.work.open().find(|item| item.is_for_operator()) {
-            let stalled = item.state() == super::work::WorkState::Stalled || item.is_too_long();
+            let stalled = item.state() == holon_facts::work::WorkState::Stalled || item.is_too_long();
             return Some(need_of_item(if stalled { NeedKind::Stalled } else { NeedKind::Operator }, item));
         }
         self.unattended.self_hold.then(|| {

@@ -8,18 +8,17 @@ use holon_facts::event::wake::{
     ExternalTriggerDelivered, ExternalTriggerProvisioned, ExternalTriggerRevoked,
 };
 use holon_facts::hash::Fnv;
+use holon_facts::hint::Hint;
 use holon_facts::ids::{ExternalTriggerId, ReplyId};
 use holon_facts::reject::Reject;
 use holon_facts::time::Wall;
+use holon_facts::trigger::{Delivery, DeliveryMode, TriggerChange, TriggerStatus};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::wake::{self, Hint};
-use super::{admission, outside};
+use super::{admission, outside, wake};
 use crate::effect::Answer;
 use crate::host::tx::Tx;
-
-pub use holon_facts::trigger::{Delivery, DeliveryMode, TriggerChange, TriggerStatus};
 
 const ID: ExternalTriggerId = ExternalTriggerId::OF_AGENT;
 

@@ -17,7 +17,7 @@ pub mod external_trigger;
 mod external_trigger_tests;
 pub mod history;
 pub mod hold;
-pub use holon_facts::identity;
+use holon_facts::identity;
 pub mod inbox;
 pub mod model;
 pub mod novelty;
@@ -72,6 +72,7 @@ pub use counters::Counters;
 use external_trigger::ExternalTrigger;
 use history::History;
 use hold::Hold;
+use holon_facts::workspace::ExecutionBinding;
 use identity::AgentSpec;
 use inbox::{Entry, Inbox};
 use novelty::Novelty;
@@ -85,7 +86,7 @@ use unattended::Unattended;
 use wait::Waits;
 use wake::Hints;
 use work::WorkItems;
-use workspace::{ExecutionBinding, Workspaces};
+use workspace::Workspaces;
 
 /// The fold of an agent's log. Cloning it, or reading it back from a snapshot, gives the same bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

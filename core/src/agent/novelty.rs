@@ -3,9 +3,8 @@
 
 use alloc::collections::VecDeque;
 
+use holon_facts::task::Fingerprint;
 use serde::{Deserialize, Serialize};
-
-pub use holon_facts::task::Fingerprint;
 
 /// Commands that are remembered; those that were begun longest ago are forgotten first.
 const KEPT: usize = 256;

@@ -8,11 +8,10 @@ use alloc::vec::Vec;
 use holon_facts::event::OutboxFact;
 use holon_facts::event::outbox::{LetterPosted, LetterReturned};
 use holon_facts::ids::{AgentId, LetterId};
+use holon_facts::outbox::Letter;
 use serde::{Deserialize, Serialize};
 
 use crate::host::tx::Tx;
-
-pub use holon_facts::outbox::Letter;
 
 /// A letter on its way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,8 +6,10 @@ use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 
+use holon_facts::allowance::Allowance;
 use holon_facts::config::UnattendedPolicy;
 use holon_facts::content::clip;
+use holon_facts::hint::Hint;
 use holon_facts::message::{Message, Origin};
 use holon_facts::provenance::AdmissionContext;
 use holon_facts::reject::Reject;
@@ -17,10 +19,8 @@ use serde::{Deserialize, Serialize};
 
 use super::inbox::Entry;
 use super::unattended;
-use super::wake::{self, Hint, Pending};
+use super::wake::{self, Pending};
 use crate::host::tx::Tx;
-
-pub use holon_facts::allowance::Allowance;
 
 /// Sources that are counted apart; further ones share one allowance.
 pub const SOURCES: usize = 256;

@@ -11,9 +11,9 @@ use holon_facts::lifecycle::{Boundary, Status};
 use crate::agent::turn::begin;
 use crate::agent::wait::recheck;
 use crate::agent::{child, sleep, task, timer, wake, work};
+use crate::continuation;
 use crate::host::tx::Tx;
 use crate::scheduler::{decide_next_action, project};
-use crate::{closure, continuation};
 
 /// How a round of decisions ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,7 +106,7 @@ fn record(tx: &mut Tx<'_>, decision: &SchedulerDecision) {
 
 fn resolve(tx: &mut Tx<'_>, message_id: MessageId) {
     let Some(entry) = tx.agent().inbox.queued_entry(message_id) else { return };
-    let closure::ClosureDecision { outcome, waiting_reason, .. } = tx.agent().closure(tx.now());
+    let holon_facts::closure::ClosureDecision { outcome, waiting_reason, .. } = tx.agent().closure(tx.now());
     let trigger = tx.agent().trigger(entry, tx.now());
     let resolution = continuation::resolve(&trigger, outcome, waiting_reason);
     tx.record(ContinuationResolved { message_id, resolution });

@@ -6,6 +6,7 @@ use alloc::format;
 
 use holon_facts::config::UnattendedPolicy;
 use holon_facts::event::scheduling::{SelfTurnCounted, UnattendedTurnsExhausted, UnattendedTurnsRaised};
+use holon_facts::hash;
 use holon_facts::ids::{AgentId, RunId};
 use holon_facts::message::Message;
 use holon_facts::provenance::MessageKind;
@@ -17,7 +18,6 @@ use super::inbox::Entry;
 use super::outside;
 use super::turn::report;
 use super::work::debt::{Ended, Way};
-use crate::hash;
 use crate::host::tx::Tx;
 
 /// Agents go on within so long after midnight, so that not all of them do at once.

@@ -10,6 +10,7 @@ use alloc::vec::Vec;
 use holon_facts::content::Text;
 use holon_facts::event::WakeFact;
 use holon_facts::event::wake::{WakeHintCoalesced, WakeHintRecorded, WakeTickQueued};
+use holon_facts::hint::{BODY_BYTES, Hint, HintWeight, SUBJECTS, WakeDisposition};
 use holon_facts::ids::{MessageId, ReplyId, WaitId};
 use holon_facts::message::{Message, NAME_BYTES, Origin};
 use holon_facts::provenance::{MessageKind, Priority, Surface};
@@ -25,8 +26,6 @@ use super::wait::Wait;
 use super::{Agent, admission};
 use crate::effect::Answer;
 use crate::host::tx::Tx;
-
-pub use holon_facts::hint::{BODY_BYTES, Hint, HintWeight, SOURCES, SUBJECTS, WakeDisposition};
 
 /// Whose word a tick of hints is.
 const SUBSYSTEM: &str = "wake_hint";

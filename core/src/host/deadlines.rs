@@ -3,10 +3,10 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
+use holon_facts::decision::DeadlineReason;
 use holon_facts::ids::AgentId;
 use holon_facts::time::{Mono, Wall};
 
-use super::DeadlineReason;
 use super::tx::{Alarm, Alarms};
 
 /// Ordered by time, then agent: what is due at one moment fires in a fixed order.

@@ -27,7 +27,8 @@ use alloc::vec::Vec;
 use clock::Clock;
 use deadlines::Deadlines;
 use holon_facts::config::{Config, ConfigError};
-use holon_facts::ids::{AgentId, LetterId, OpId, StepSeq};
+use holon_facts::decision::DeadlineReason;
+use holon_facts::ids::{AgentId, LetterId, OpId, Seed, StepSeq};
 use holon_facts::lifecycle::Boundary;
 use holon_facts::outcome::ToolOutcome;
 use holon_facts::receipt::Receipt;
@@ -41,14 +42,12 @@ use tx::Batch;
 
 use crate::agent::FoldError;
 use crate::agent::budget::Account;
-use crate::ids::Seed;
 use crate::input::Input;
 use crate::record::Step;
 use crate::scheduler::HostFacts;
 use crate::view::{ChildObservability, View};
 
 pub use accounts::Accounts;
-pub use holon_facts::decision::DeadlineReason;
 
 /// Every call changes state only through records, and in an order that is the same for the same calls. A copy
 /// decides as the original would: whoever explores tries both sides of a race.

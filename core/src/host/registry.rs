@@ -1,13 +1,14 @@
 //! Which agents are in memory, and the way in to one of them.
 
 use holon_facts::budget::Bounds;
+use holon_facts::decision::DeadlineReason;
 use holon_facts::ids::{AgentId, TaskId};
 use holon_facts::price::Amount;
 use holon_facts::record::Record;
 use holon_facts::time::Wall;
 
 use super::tx::{Alarm, Alarms, Batch, Tx, TxParts, Waiting};
-use super::{DeadlineReason, Host, ParkedChild, RestoreError, Violation};
+use super::{Host, ParkedChild, RestoreError, Violation};
 use crate::agent::Agent;
 use crate::agent::budget::{Others, Subtree};
 use crate::agent::workspace::{isolate, occupancy};

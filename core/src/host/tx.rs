@@ -9,7 +9,7 @@ use holon_facts::config::Config;
 use holon_facts::event::Event;
 use holon_facts::event::lifecycle::ClockStepped;
 use holon_facts::event::operation::{OpKind, OperationOpened, OperationSettled, Settlement};
-use holon_facts::ids::{AgentId, OpId, ReplyId, RunId, StepSeq, TaskId};
+use holon_facts::ids::{AgentId, OpId, ReplyId, RunId, Seed, StepSeq, TaskId};
 use holon_facts::outcome::{CommandSpec, SupervisorIdentity};
 use holon_facts::record::Record;
 use holon_facts::time::{Millis, Mono, Wall};
@@ -19,7 +19,6 @@ use crate::agent::Agent;
 use crate::agent::budget::{self, Others};
 use crate::effect::{Answer, Effect};
 use crate::host::occupancy::Occupied;
-use crate::ids::Seed;
 use crate::scheduler::HostFacts;
 
 /// What a step has brought so far.

@@ -6,10 +6,10 @@ use alloc::vec::Vec;
 
 use holon_facts::config::ContextLimits;
 use holon_facts::fence::{Fence, Place};
+use holon_facts::frame::{Part, PromptBlock, Stability};
 use holon_facts::ids::MessageId;
 
 use super::fence::line;
-use super::frame::{Part, PromptBlock, Stability};
 use super::incoming::{NAME_BYTES, names, sender};
 use super::sections::{block, shortened};
 use crate::agent::Agent;

@@ -4,8 +4,6 @@
 
 use alloc::string::String;
 
-pub use holon_facts::frame::split;
-
 /// A name that others gave, on one line and no longer than so many bytes.
 pub(crate) fn line(text: &str, bytes: usize) -> String {
     let text: String = text.chars().map(|char| if breaks(char) { ' ' } else { char }).collect();

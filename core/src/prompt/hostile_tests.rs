@@ -7,15 +7,13 @@ use alloc::vec::Vec;
 
 use holon_facts::content::Text;
 use holon_facts::fence::{Fence, Place, Tag};
+use holon_facts::frame::{Part, split};
 use holon_facts::hint::Hint;
-use holon_facts::ids::{MessageId, RunId};
+use holon_facts::ids::{MessageId, RunId, Seed};
 use holon_facts::message::{Ingress, Origin};
 use holon_facts::model::{FailureKind, Item, ModelRequest};
 use holon_facts::provenance::{MessageKind, Priority};
 
-use super::Part;
-use super::fence::split;
-use crate::ids::Seed;
 use crate::input::{ControlRequest, Input};
 use crate::testing::{World, agent, calls, context, fails, ingress, interjection, prompt, says, tool_says};
 

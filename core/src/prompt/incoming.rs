@@ -8,13 +8,13 @@ use alloc::vec::Vec;
 
 use holon_facts::content::Text;
 use holon_facts::fence::{Fence, Place};
+use holon_facts::frame::Part;
 use holon_facts::ids::MessageId;
 use holon_facts::message::{Message, Origin};
 use holon_facts::provenance::MessageKind;
 use holon_facts::workspace::Retained;
 
 use super::fence::line;
-use super::frame::Part;
 use super::sections::shortened;
 use super::worded_parts;
 use crate::agent::Agent;

@@ -16,12 +16,12 @@ pub(crate) mod work;
 
 use alloc::vec::Vec;
 
+use holon_facts::frame;
 use holon_facts::model::{Item, ModelRequest};
 
 use crate::tool::Tool;
 
 pub use frame::{Part, PromptBlock, PromptCache, PromptFrame, Stability};
-pub use holon_facts::frame;
 
 /// The last thing that happens to a text that leaves this module. A test rewords every sentence here, and so shows what
 /// depends on the wording.

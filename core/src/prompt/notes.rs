@@ -3,8 +3,8 @@
 use alloc::vec::Vec;
 
 use holon_facts::fence::{Fence, Place};
+use holon_facts::frame::Part;
 
-use super::frame::Part;
 use super::{incoming, policy, worded_parts};
 use crate::agent::Agent;
 use crate::agent::turn::Note;

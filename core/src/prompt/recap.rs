@@ -7,11 +7,11 @@ use alloc::vec::Vec;
 
 use holon_facts::content::Text;
 use holon_facts::fence::{Fence, Place};
+use holon_facts::frame::Part;
 use holon_facts::model::Block;
 use holon_facts::receipt::Receipt;
 
 use super::fence::line;
-use super::frame::Part;
 use super::incoming::NAME_BYTES;
 use super::worded_parts;
 use crate::agent::turn::Round;

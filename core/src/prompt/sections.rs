@@ -8,12 +8,12 @@ use holon_facts::config::ContextLimits;
 use holon_facts::content::Text;
 use holon_facts::execution::ExecutionSnapshot;
 use holon_facts::fence::Fence;
+use holon_facts::frame::{Part, PromptBlock, PromptCache, PromptFrame, Stability};
 use holon_facts::hash::Fnv;
 use holon_facts::outcome::{LoadedContext, SourceScope};
 
 use super::earlier::recent_messages;
 use super::fence::line;
-use super::frame::{Part, PromptBlock, PromptCache, PromptFrame, Stability};
 use super::{policy, worded, worded_parts};
 use crate::agent::Agent;
 

@@ -4,13 +4,12 @@ use alloc::borrow::Cow;
 use alloc::string::String;
 
 use holon_facts::config::Config;
-use holon_facts::ids::{AgentId, EventSeq, StepSeq};
+use holon_facts::ids::{AgentId, EventSeq, Seed, StepSeq};
 use holon_facts::time::Now;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::host::RecoveryReport;
-use crate::ids::Seed;
 use crate::input::Input;
 
 /// What was asked of a host, with everything that its answer depends on.

@@ -10,11 +10,11 @@ use holon_law::replay::{Again, AuditError, Difference, Line, ReplayError, again,
 use super::{Call, CallError, Replay};
 
 type Audit = holon_law::replay::Audit<Replay>;
-use crate::ids::Seed;
 use crate::input::Input;
 use crate::testing::{World, agent, calls, config, context, prompt, says, tool_says};
 use holon_facts::config::HostLimits;
 use holon_facts::identity::{AgentKind, AgentSpec};
+use holon_facts::ids::Seed;
 use holon_facts::ids::StepSeq;
 use holon_facts::time::Now;
 use holon_facts::workspace::ExecutionBinding;

@@ -5,6 +5,7 @@ use alloc::format;
 use alloc::vec::Vec;
 
 use holon_facts::continuation::ContinuationClass;
+use holon_facts::decision::{DecisionKind, DecisionReason, Evidence, SchedulerDecision};
 use holon_facts::event::work::WorkTick;
 use holon_facts::lifecycle::Status;
 use holon_facts::wait::WaitKind;
@@ -14,8 +15,6 @@ use super::projection::{
     ArmedDeadline, AwaitedFact, Head, HintsFact, HoldFact, ItemFact, RecheckFact, RunFact,
     SchedulerProjection,
 };
-
-pub use holon_facts::decision::{DecisionKind, DecisionReason, Evidence, SchedulerDecision};
 
 /// First match wins.
 pub fn decide_next_action(facts: &SchedulerProjection) -> SchedulerDecision {

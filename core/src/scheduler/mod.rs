@@ -3,7 +3,7 @@
 pub mod decision;
 pub mod projection;
 
-pub use decision::{DecisionKind, DecisionReason, Evidence, SchedulerDecision, decide_next_action};
+pub use decision::decide_next_action;
 pub use projection::{
     AwaitedFact, Head, HintsFact, HoldFact, HostFacts, ItemFact, RecheckFact, RunFact, SchedulerProjection,
     project,

@@ -6,21 +6,19 @@ use alloc::vec::Vec;
 
 use holon_facts::content::{Text, clip};
 use holon_facts::ids::TaskId;
+use holon_facts::receipt::{ToolError, ToolErrorKind};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::receipt::{ToolError, ToolErrorKind};
 use super::unreadable::{self, Unreadable};
 
-pub use super::itself::{AgentGet, Enqueue, FollowUpPriority, NotifyOperator, Sleep, Urgency};
-pub use super::spawn::{MESSAGE_BYTES, SpawnAgent, SpawnPreset};
+pub use super::itself::{AgentGet, Enqueue, NotifyOperator, Sleep};
 pub use super::wait::WaitFor;
 pub use super::work_items::{
-    CompleteWorkItem, CreateWorkItem, GetWorkItem, ListWorkItems, PickWorkItem, UpdateWorkItem, WorkFilter,
+    CompleteWorkItem, CreateWorkItem, GetWorkItem, ListWorkItems, PickWorkItem, UpdateWorkItem,
 };
-pub use super::workspace::{UseWorkspace, WorkMode};
 
 /// Longest command in bytes; the kernel's own limit for one argument is 128 KiB.
 pub const COMMAND_BYTES: usize = 100 * 1024;

@@ -1,12 +1,12 @@
 //! What the arguments of a call come to where the core itself executes it.
 
+use holon_facts::receipt::{SelfCall, TaskCall, WorkCall};
 use holon_facts::time::Millis;
 
 use super::arguments::{
     AgentGet, CompleteWorkItem, CreateWorkItem, Enqueue, GetWorkItem, ListWorkItems, NotifyOperator,
     PickWorkItem, Sleep, TaskInput, TaskList, TaskOutput, TaskStatus, TaskStop, UpdateWorkItem,
 };
-use super::receipt::{SelfCall, TaskCall, WorkCall};
 
 impl From<TaskList> for TaskCall {
     fn from(TaskList {}: TaskList) -> Self {

@@ -3,14 +3,13 @@
 use alloc::format;
 use alloc::string::String;
 
+use holon_facts::call::{FollowUpPriority, Urgency};
 use holon_facts::ids::AgentId;
+use holon_facts::receipt::ToolError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::arguments::{Check, invalid};
-use super::receipt::ToolError;
-
-pub use holon_facts::call::{FollowUpPriority, Urgency};
 
 /// Most bytes of a message to itself, or to the operator.
 const NOTE_BYTES: usize = 4 * 1024;

@@ -12,8 +12,7 @@ use alloc::format;
 
 use holon_facts::call::ToolName;
 use holon_facts::content::clip;
-
-pub use holon_facts::receipt;
+use holon_facts::receipt;
 
 pub mod schema;
 
@@ -29,16 +28,17 @@ mod workspace;
 use alloc::string::String;
 pub use arguments::{
     AgentGet, ApplyPatch, CompleteWorkItem, CreateWorkItem, Enqueue, ExecCommand, ExecCommandBatch,
-    GetWorkItem, ListWorkItems, NotifyOperator, PickWorkItem, Sleep, SpawnAgent, TaskInput, TaskList,
-    TaskOutput, TaskStatus, TaskStop, UpdateWorkItem, UseWorkspace, WaitFor,
+    GetWorkItem, ListWorkItems, NotifyOperator, PickWorkItem, Sleep, TaskInput, TaskList, TaskOutput,
+    TaskStatus, TaskStop, UpdateWorkItem, WaitFor,
 };
+use holon_facts::call::{SpawnAgent, UseWorkspace};
 pub use receipt::{
     Details, InputReceipt, Receipt, SelfCall, TaskCall, ToolError, ToolErrorKind, ToolFacts, Verdict,
     WorkCall,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-pub use wait::{WaitCall, Wake, WakeOn};
+pub use wait::WakeOn;
 
 impl From<Tool> for ToolName {
     fn from(tool: Tool) -> Self {

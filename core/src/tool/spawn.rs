@@ -3,12 +3,11 @@
 use alloc::format;
 use alloc::string::String;
 
+use holon_facts::call::{MESSAGE_BYTES, SpawnAgent, SpawnPreset};
+use holon_facts::receipt::ToolError;
 use holon_facts::workspace::WorkspaceMode;
 
 use super::arguments::{Check, invalid};
-use super::receipt::ToolError;
-
-pub use holon_facts::call::{MESSAGE_BYTES, SpawnAgent, SpawnPreset};
 
 impl Check for SpawnAgent {
     fn check(&self) -> Result<(), ToolError> {

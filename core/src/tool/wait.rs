@@ -3,7 +3,9 @@
 use alloc::format;
 use alloc::string::String;
 
+use holon_facts::call::{WaitCall, Wake};
 use holon_facts::ids::WorkItemId;
+use holon_facts::receipt::ToolError;
 use holon_facts::time::{Millis, Wall};
 use holon_facts::timer::DURATION;
 use holon_facts::wait::{REASON_BYTES, SUBJECT_BYTES};
@@ -11,10 +13,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::arguments::{Check, invalid};
-use super::receipt::ToolError;
-use crate::agent::wait::recheck;
-
-pub use holon_facts::call::{WaitCall, Wake};
 
 /// Wait for something.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -60,7 +58,7 @@ impl Check for WaitFor {
 
 /// When something is looked at again.
 pub(super) fn check_recheck(after_ms: Option<u64>) -> Result<(), ToolError> {
-    let (least, most) = (recheck::LEAST.0, recheck::MOST.0);
+    let (least, most) = (holon_facts::wait::LEAST.0, holon_facts::wait::MOST.0);
     match after_ms {
         Some(after) if !(least..=most).contains(&after) => {
             let problem = format!("is {after}, expected {least} to {most}");

@@ -4,16 +4,15 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use holon_facts::call::WorkFilter;
 use holon_facts::ids::WorkItemId;
+use holon_facts::receipt::ToolError;
 use holon_facts::work::{LINE_BYTES, OBJECTIVE_BYTES, PlanStatus, TODOS, Todo};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::arguments::{Check, invalid};
-use super::receipt::ToolError;
 use super::wait::check_recheck;
-
-pub use holon_facts::call::WorkFilter;
 
 /// Create a work item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -2,12 +2,11 @@
 
 use alloc::format;
 
+use holon_facts::call::{UseWorkspace, WorkMode};
+use holon_facts::receipt::ToolError;
 use holon_facts::workspace::WorkspaceId;
 
 use super::arguments::{Check, invalid};
-use super::receipt::ToolError;
-
-pub use holon_facts::call::{UseWorkspace, WorkMode};
 
 /// Most bytes of a path in a call.
 const PATH_BYTES: usize = 4096;

@@ -146,7 +146,7 @@ impl Stored {
 #[cfg(test)]
 mod tests {
     use holon_core::host::Host;
-    use holon_core::ids::Seed;
+    use holon_facts::ids::Seed;
     use holon_facts::{Mono, Now, ReplyId, Wall};
 
     use super::*;

@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use holon_core::agent::{Agent, OpenOp};
-use holon_core::ids::Seed;
 use holon_core::record::Step;
 use holon_core::replay::Call;
 use holon_core::{Answer, Effect, Input};
 use holon_facts::event::operation::OpKind;
-use holon_facts::ids::TaskId;
+use holon_facts::ids::{Seed, TaskId};
 use holon_facts::task::TaskStatus;
 use holon_facts::{AgentId, OpId, Outcome, ReplyId};
 

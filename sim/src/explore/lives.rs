@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use holon_core::agent::Agent;
 use holon_core::host::Host;
-use holon_core::ids::Seed;
 use holon_core::replay::Call;
 use holon_core::snapshot::AgentSnapshot;
 use holon_facts::event::operation::OpKind;
+use holon_facts::ids::Seed;
 use holon_facts::{AgentId, Millis};
 
 use super::Sabotage;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use holon_core::agent::Agent;
 use holon_core::host::Host;
-use holon_core::ids::Seed;
 use holon_core::snapshot::AgentSnapshot;
+use holon_facts::ids::Seed;
 use holon_facts::{AgentId, EventSeq, Mono, Now, OpId, ReplyId, StepSeq, Wall};
 
 use super::canon::Canon;

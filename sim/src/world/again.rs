@@ -4,9 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use holon_core::host::{Host, RecoveryReport};
-use holon_core::ids::Seed;
 use holon_facts::event::OutboxFact;
-use holon_facts::ids::LetterId;
+use holon_facts::ids::{LetterId, Seed};
 use holon_facts::outbox::Letter;
 use holon_facts::{AgentId, Event, EventSeq, Record, StepSeq};
 

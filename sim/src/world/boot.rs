@@ -6,11 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use holon_core::Input;
 use holon_core::agent::Agent;
 use holon_core::host::Host;
-use holon_core::ids::Seed;
 use holon_core::replay::Call;
 use holon_facts::AgentId;
 use holon_facts::event::operation::OpKind;
-use holon_facts::ids::EventSeq;
+use holon_facts::ids::{EventSeq, Seed};
 
 use super::agenda::Happening;
 use super::{Judges, Life, Sabotage, World};

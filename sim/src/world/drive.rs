@@ -1,8 +1,8 @@
 //! The driver: an input becomes a call, the call a row, the row waits for the disk, then its effects leave.
 
 use holon_core::Input;
-use holon_core::ids::Seed;
 use holon_core::replay::Call;
+use holon_facts::ids::Seed;
 use holon_facts::{AgentId, OpId, Outcome};
 
 use super::agenda::Happening;

@@ -1,12 +1,11 @@
 //! The end of a run: everything is at rest, and the ledger tells all of it again.
 
 use holon_core::host::{Host, RecoveryReport};
-use holon_core::ids::Seed;
 use holon_core::snapshot::AgentSnapshot;
 use holon_facts::decision::DecisionReason;
 use holon_facts::event::SchedulingFact;
 use holon_facts::event::scheduling::HoldCause;
-use holon_facts::ids::EventSeq;
+use holon_facts::ids::{EventSeq, Seed};
 use holon_facts::{AgentId, Event, Record};
 
 use super::{Judges, Sabotage, World, replay};

@@ -15,21 +15,20 @@ use holon_facts::identity::{AgentKind, AgentSpec, Ownership, ProfilePreset, Supe
 use holon_facts::ids::{AgentId, OpId, RunId, TaskId, WorktreeId};
 use holon_facts::lifecycle::Status;
 use holon_facts::message::{Message, Origin};
-use holon_facts::names;
 use holon_facts::outbox::Letter;
 use holon_facts::provenance::{MessageKind, Priority, Surface};
 use holon_facts::receipt::{InputReceipt, InputTarget, Receipt, ToolError, ToolErrorKind, ToolFacts};
-use holon_facts::task::{Fingerprint, Need};
-use holon_facts::workspace::{ExecutionBinding, Retained, Worktree, WorktreePlan};
+use holon_facts::task::{ChildEnd, ChildSpec, Fingerprint, Job, Need, TaskStatus, WaitPolicy};
+use holon_facts::workspace::{ExecutionBinding, Retained, WorkspaceMode, Worktree, WorktreePlan};
+use holon_facts::{hash, names};
 use serde::Serialize;
 
 use super::deliver::Telling;
 use super::end::{self, End};
-use super::{ChildEnd, ChildSpec, Job, Task, TaskStatus, ToldNeed, WaitPolicy, WorkspaceMode};
+use super::{Task, ToldNeed};
 use crate::agent::evidence::{self, Evidence};
 use crate::agent::workspace::{self, isolate};
 use crate::agent::{Agent, outbox};
-use crate::hash;
 use crate::host::tx::{Opening, Tx};
 
 /// The subsystem that a tick about the needs of children comes from.

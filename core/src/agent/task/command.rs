@@ -7,9 +7,10 @@ use holon_facts::event::operation::{OpKind, Settlement};
 use holon_facts::ids::{OpId, RunId};
 use holon_facts::outcome::{CommandSpec, SupervisorIdentity};
 use holon_facts::receipt::{ToolError, ToolErrorKind};
+use holon_facts::task::TaskStatus;
 use holon_facts::time::Millis;
 
-use super::{Task, TaskStatus};
+use super::Task;
 use crate::agent::OpenOp;
 use crate::agent::turn::tools;
 use crate::effect::{Effect, TaskWork, ToolCall};

@@ -10,8 +10,9 @@ use holon_facts::ids::TaskId;
 use holon_facts::lifecycle::Status;
 use holon_facts::message::Origin;
 use holon_facts::provenance::{MessageKind, Priority, Surface};
+use holon_facts::task::TaskStatus;
 
-use super::{Task, TaskStatus};
+use super::Task;
 use crate::agent::evidence::{self, Evidence};
 use crate::host::tx::Tx;
 

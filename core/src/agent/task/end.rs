@@ -9,11 +9,12 @@ use holon_facts::event::turn::{FailureArtifact, FailureCategory};
 use holon_facts::ids::{OpId, TaskId};
 use holon_facts::outcome::{Certainty, CommandEnd, OpFailure, ToolOutcome};
 use holon_facts::price::Amount;
+use holon_facts::task::{TaskKind, TaskStatus};
 use holon_facts::time::Millis;
 use holon_facts::workspace::Retained;
 
+use super::Task;
 use super::deliver::{self, Telling};
-use super::{Task, TaskKind, TaskStatus};
 use crate::agent::turn::model_round::artifact;
 use crate::agent::turn::tools;
 use crate::host::tx::{Alarm, Tx};

@@ -33,17 +33,13 @@ use holon_facts::event::task::{StopCause, TaskCreated, TaskStatusUpdated};
 use holon_facts::event::turn::FailureArtifact;
 use holon_facts::ids::{AgentId, MessageId, TaskId};
 use holon_facts::outcome::CommandSpec;
-use holon_facts::task::Need;
+use holon_facts::task::{ChildEnd, ChildSpec, Job, Need, TaskKind, TaskStatus, TaskTransition, WaitPolicy};
 use holon_facts::time::{Millis, Wall};
 use holon_facts::workspace::Retained;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use transition::TaskTransition;
 
 pub use deliver::SUBSYSTEM;
-pub use holon_facts::task::{
-    ChildEnd, ChildSpec, Fingerprint, Job, TaskKind, TaskStatus, WaitPolicy, WorkspaceMode,
-};
 
 /// Ended tasks that stay in the state; older ones are in the log.
 pub const KEPT: usize = 64;

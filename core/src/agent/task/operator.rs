@@ -11,9 +11,10 @@ use holon_facts::ids::{OpId, ReplyId, TaskId};
 use holon_facts::outcome::{CommandSpec, OpFailure, SupervisorIdentity, ToolOutcome};
 use holon_facts::receipt::{InputReceipt, ToolError, ToolErrorKind};
 use holon_facts::reject::Reject;
+use holon_facts::task::TaskStatus;
 use holon_facts::time::Millis;
 
-use super::{Task, TaskStatus, command, promote, stop};
+use super::{Task, command, promote, stop};
 use crate::agent::workspace::occupancy;
 use crate::agent::{OpenOp, admission};
 use crate::effect::{Answer, Effect, InputSource, TaskWork, ToolCall};

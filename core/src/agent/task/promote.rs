@@ -8,9 +8,9 @@ use holon_facts::event::task::{TaskCreated, TaskOrigin};
 use holon_facts::ids::{OpId, TaskId};
 use holon_facts::outcome::CommandSpec;
 use holon_facts::receipt::{Receipt, ToolFacts};
+use holon_facts::task::{Job, TaskKind, TaskStatus, WaitPolicy};
 use holon_facts::time::Millis;
 
-use super::{Job, TaskKind, TaskStatus, WaitPolicy};
 use crate::agent::OpenOp;
 use crate::agent::turn::{request, tools};
 use crate::effect::{Effect, TaskWork};

@@ -8,11 +8,12 @@ use holon_facts::event::task::{TaskCause, TaskStatusUpdated};
 use holon_facts::ids::{OpId, TaskId};
 use holon_facts::outbox::Letter;
 use holon_facts::price::Amount;
+use holon_facts::task::TaskStatus;
 use holon_facts::time::Millis;
 
+use super::Task;
 use super::deliver::Telling;
 use super::end::{self, End};
-use super::{Task, TaskStatus};
 use crate::agent::outbox;
 use crate::effect::Effect;
 use crate::host::tx::{Alarm, Tx};

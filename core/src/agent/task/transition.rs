@@ -1,3 +1,1 @@
 //! The one rule of changes: phases never go back, and the first end stays (contract: tasks.md).
-
-pub use holon_facts::task::TaskTransition;

@@ -10,8 +10,9 @@ use holon_facts::lifecycle::Status;
 use holon_facts::message::Origin;
 use holon_facts::provenance::{MessageKind, Priority, Surface};
 use holon_facts::time::{Millis, Wall};
+use holon_facts::timer::{CAUGHT_UP, Misfire};
 
-use super::{CAUGHT_UP, Misfire, Timer};
+use super::Timer;
 use crate::agent::evidence::{self, Evidence};
 use crate::host::tx::Tx;
 

@@ -14,12 +14,9 @@ use holon_facts::event::TimerFact;
 use holon_facts::event::timer::TimerCreated;
 use holon_facts::ids::{MessageId, TimerId, WaitId};
 use holon_facts::time::{Millis, Wall};
+use holon_facts::timer::{Misfire, TimerOwner, TimerStatus};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-pub use holon_facts::timer::{
-    CAUGHT_UP, DURATION, Misfire, SUMMARY_BYTES, TimerOwner, TimerSpec, TimerStatus,
-};
 
 /// Timers that an agent may have armed.
 pub const ARMED: usize = 256;

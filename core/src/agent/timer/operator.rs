@@ -6,8 +6,9 @@ use holon_facts::event::timer::{TimerCancelled, TimerCreated};
 use holon_facts::event::wait::WaitEnd;
 use holon_facts::ids::{ReplyId, TimerId};
 use holon_facts::reject::Reject;
+use holon_facts::timer::{DURATION, SUMMARY_BYTES, TimerOwner, TimerSpec};
 
-use super::{ARMED, DURATION, SUMMARY_BYTES, TimerOwner, TimerSpec};
+use super::ARMED;
 use crate::agent::admission;
 use crate::agent::wait::{Wait, resolve};
 use crate::effect::Answer;

@@ -6,8 +6,9 @@ use holon_facts::ids::TimerId;
 use holon_facts::lifecycle::Status;
 use holon_facts::provenance::MessageKind;
 use holon_facts::time::{Millis, Wall};
+use holon_facts::timer::{Misfire, TimerSpec, TimerStatus};
 
-use super::{Misfire, Timer, TimerSpec, TimerStatus};
+use super::Timer;
 use crate::agent::hold::Hold;
 use crate::effect::Answer;
 use crate::input::{ControlRequest, Input};

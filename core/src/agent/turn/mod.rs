@@ -39,8 +39,10 @@ use holon_facts::model_ref::ModelRef;
 use holon_facts::outcome::LoadedContext;
 use holon_facts::price::Amount;
 use holon_facts::receipt::{Receipt, Verdict};
+use holon_facts::task::Fingerprint;
 use holon_facts::time::Wall;
 use holon_facts::usage::TokenUsage;
+use holon_facts::workspace::ExecutionBinding;
 use recap::Recap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -48,10 +50,8 @@ use told::Told;
 
 use super::history::Heard;
 use super::inbox::Entry;
-use super::novelty::Fingerprint;
 use super::wake::Pending;
 use super::work::outline::WorkOutline;
-use super::workspace::ExecutionBinding;
 
 /// One attempt at a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -22,13 +22,12 @@ use holon_facts::event::WaitFact;
 use holon_facts::event::wait::{Resolution, WaitEnd, WaitRegistered};
 use holon_facts::ids::{MessageId, RoundIndex, RunId, TaskId, TimerId, WaitId, WorkItemId};
 use holon_facts::time::{Millis, Wall};
+use holon_facts::wait::{WaitKind, WaitStatus};
 use recheck::Recheck;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Agent;
-
-pub use holon_facts::wait::{REASON_BYTES, SUBJECT_BYTES, WaitKind, WaitStatus};
 
 /// Waits that have ended and stay in the state; older ones are in the log.
 pub const KEPT: usize = 64;

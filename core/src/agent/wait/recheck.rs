@@ -12,6 +12,7 @@ use holon_facts::ids::{MessageId, RunId, WorkItemId};
 use holon_facts::message::{Message, Origin};
 use holon_facts::provenance::{MessageKind, Priority, Surface};
 use holon_facts::time::{Millis, Wall};
+use holon_facts::wait::IN_A_ROW;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -23,8 +24,6 @@ use crate::agent::turn::told::Obstacle;
 use crate::agent::work::{WorkItem, WorkItems};
 use crate::host::tx::Tx;
 use crate::scheduler::RecheckFact;
-
-pub use holon_facts::wait::{IN_A_ROW, LEAST, MOST};
 
 /// Until the first recheck, where nothing else is asked for.
 pub const DEFAULT: Millis = Millis::hours(1);

@@ -14,9 +14,10 @@ use holon_facts::ids::{RunId, TaskId, TimerId, WaitId, WorkItemId};
 use holon_facts::receipt::{Receipt, ToolError, ToolErrorKind, ToolFacts};
 use holon_facts::time::Millis;
 use holon_facts::timer::{DURATION, Misfire, TimerOwner};
+use holon_facts::wait::WaitKind;
 
 use super::recheck::DEFAULT;
-use super::{Wait, WaitKind, resolve, token};
+use super::{Wait, resolve, token};
 use crate::agent::timer::ARMED;
 use crate::agent::turn::report;
 use crate::agent::wake::Pending;

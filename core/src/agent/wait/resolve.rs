@@ -8,8 +8,9 @@ use holon_facts::event::wait::{Resolution, WaitCancelled, WaitEnd, WaitResolved}
 use holon_facts::ids::{MessageId, TimerId, WaitId, WorkItemId};
 use holon_facts::message::Message;
 use holon_facts::provenance::{AdmissionContext, MessageKind};
+use holon_facts::wait::WaitKind;
 
-use super::{Wait, WaitKind};
+use super::Wait;
 use crate::agent::Agent;
 use crate::host::tx::Tx;
 

@@ -11,9 +11,9 @@ use holon_facts::message::{Ingress, Origin};
 use holon_facts::outcome::CommandEnd;
 use holon_facts::provenance::{AdmissionContext, MessageKind, Priority};
 use holon_facts::time::Millis;
+use holon_facts::wait::WaitKind;
 use holon_facts::work::WorkState;
 
-use super::WaitKind;
 use crate::agent::work::tests::{CREATE, PICK, idle};
 use crate::input::{ControlRequest, Input};
 use crate::testing::{

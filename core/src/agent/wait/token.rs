@@ -5,12 +5,11 @@ use alloc::format;
 use alloc::string::String;
 
 use holon_facts::hash::{Fnv, sip};
-use holon_facts::ids::{AgentId, WaitId};
+use holon_facts::ids::{AgentId, Seed, WaitId};
 use holon_facts::message::Message;
 use holon_facts::provenance::AdmissionContext;
 
 use super::Wait;
-use crate::ids::Seed;
 
 /// What sets these apart from all else that is derived from the seed: "waits" in bytes.
 const DOMAIN: u64 = 0x77_61_69_74_73;

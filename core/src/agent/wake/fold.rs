@@ -7,11 +7,11 @@ use alloc::vec::Vec;
 
 use holon_facts::content::clip;
 use holon_facts::event::wake::WakeHintRecorded;
-use holon_facts::hint::HintWeight;
+use holon_facts::hint::{Hint, HintWeight, SOURCES};
 use holon_facts::ids::WaitId;
 use holon_facts::time::Wall;
 
-use super::{Hint, Hints, Pending, SOURCES, Subjects, keep};
+use super::{Hints, Pending, Subjects, keep};
 use crate::agent::Agent;
 
 /// Sources that a message names, and bytes of each name.

@@ -15,9 +15,10 @@ use holon_facts::message::{Message, Origin};
 use holon_facts::provenance::{MessageKind, Priority, Surface};
 use holon_facts::time::Wall;
 use holon_facts::wait::WaitKind;
+use holon_facts::work::PlanStatus;
 use serde::{Deserialize, Serialize};
 
-use super::{PlanStatus, WorkItem};
+use super::WorkItem;
 use crate::agent::evidence::{self, Evidence};
 use crate::agent::inbox::Inbox;
 use crate::agent::outside;

@@ -10,10 +10,10 @@ use holon_facts::message::Origin;
 use holon_facts::model::FailureKind;
 use holon_facts::provenance::MessageKind;
 use holon_facts::time::Millis;
+use holon_facts::work::{PlanStatus, WorkState};
 
 use super::operator::NewWorkItem;
 use super::tests::{CREATE, PICK, facts, idle, plays, turn};
-use super::{PlanStatus, WorkState};
 use crate::input::{ControlRequest, Input};
 use crate::testing::{World, agent, command, config, context, fails, ingress, prepared_for, prompt, says};
 

@@ -29,18 +29,14 @@ use holon_facts::event::work::{StallReason, WorkAuthor, WorkChange, WorkItemWrit
 use holon_facts::ids::{MessageId, WaitId, WorkItemId};
 use holon_facts::time::Wall;
 use holon_facts::wait::WaitKind;
+use holon_facts::work::{PlanSeen, PlanStatus, Todo, WorkState};
 use holon_facts::workspace::{ExecutionBinding, WorkspaceId};
-use plan::PlanSeen;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::inbox::Inbox;
 use crate::agent::wait::recheck::Recheck;
 use crate::agent::wait::{self, Wait};
-
-pub use holon_facts::work::{
-    LINE_BYTES, NoReport, OBJECTIVE_BYTES, PlanStatus, TODOS, Todo, TodoState, WorkState,
-};
 
 /// Items that an agent may have open.
 pub const OPEN: usize = 256;

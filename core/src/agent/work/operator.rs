@@ -6,9 +6,10 @@ use alloc::string::String;
 use holon_facts::event::work::{WorkAuthor, WorkChange};
 use holon_facts::ids::{ReplyId, WorkItemId};
 use holon_facts::reject::Reject;
+use holon_facts::work::{LINE_BYTES, OBJECTIVE_BYTES, PlanStatus, TODOS, Todo};
 use serde::{Deserialize, Serialize};
 
-use super::{LINE_BYTES, OBJECTIVE_BYTES, PlanStatus, TODOS, Todo, tools};
+use super::tools;
 use crate::agent::admission;
 use crate::effect::Answer;
 use crate::host::tx::Tx;

@@ -7,9 +7,10 @@ use alloc::vec::Vec;
 
 use holon_facts::content::clip;
 use holon_facts::ids::WorkItemId;
+use holon_facts::work::{LINE_BYTES, WorkState};
 use serde::{Deserialize, Serialize};
 
-use super::{LINE_BYTES, WorkItem, WorkItems, WorkState};
+use super::{WorkItem, WorkItems};
 use crate::agent::wait::Wait;
 
 /// Other open items that are named.

@@ -4,11 +4,10 @@
 use holon_facts::content::ContentId;
 use holon_facts::event::work::WorkPlanSeen;
 use holon_facts::ids::WorkItemId;
+use holon_facts::work::PlanSeen;
 
 use crate::effect::Effect;
 use crate::host::tx::Tx;
-
-pub use holon_facts::work::PlanSeen;
 
 /// Lets somebody look at the plan of the item that a turn was bound to.
 pub(crate) fn probe(tx: &mut Tx<'_>, id: WorkItemId) {

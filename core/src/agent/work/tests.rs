@@ -5,9 +5,9 @@ use holon_facts::event::{Event, TurnFact, WorkFact};
 use holon_facts::ids::WorkItemId;
 use holon_facts::model::AnswerBlock;
 use holon_facts::outcome::Outcome;
+use holon_facts::work::{NoReport, PlanStatus, TodoState, WorkState};
 
 use super::operator::NewWorkItem;
-use super::{NoReport, PlanStatus, TodoState, WorkState};
 use crate::effect::{Answer, WorkShown};
 use crate::input::Input;
 use crate::testing::{World, agent, calls, context, prompt, says, tool_says};

@@ -14,8 +14,9 @@ use holon_facts::event::work::{
 };
 use holon_facts::ids::{RunId, WorkItemId};
 use holon_facts::receipt::{ToolError, ToolErrorKind, Verdict, WorkCall};
+use holon_facts::work::{NoReport, WorkState};
 
-use super::{NoReport, OPEN, WorkItem, WorkState};
+use super::{OPEN, WorkItem};
 use crate::agent::turn::tools;
 use crate::agent::wait::{recheck, resolve};
 use crate::effect::{WorkShown, WorkView};

@@ -11,9 +11,11 @@ use holon_facts::ids::{AgentId, OpId, WorktreeId};
 use holon_facts::outcome::Removal;
 use holon_facts::receipt::{ToolError, ToolErrorKind};
 use holon_facts::time::Millis;
+use holon_facts::workspace::{
+    ExecutionBinding, RetainReason, Retained, Worktree, WorktreePlan, WorktreeState,
+};
 
-use super::ExecutionBinding;
-use super::worktree::{LISTED, RetainReason, Retained, WORKTREES, Worktree, WorktreePlan, WorktreeState};
+use super::worktree::{LISTED, WORKTREES};
 use crate::agent::task::child;
 use crate::effect::{Effect, UnwantedWorktree};
 use crate::host::tx::{Opening, Tx};

@@ -15,14 +15,13 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 
 use holon_facts::event::WorkspaceFact;
+use holon_facts::identity::AgentSpec;
 use holon_facts::ids::RunId;
+use holon_facts::workspace::{ExecutionBinding, WorkspaceId, WorkspaceKind};
 use serde::{Deserialize, Serialize};
 
-use super::identity::AgentSpec;
-
-pub use holon_facts::workspace::{AGENT_HOME, ExecutionBinding, ProjectionKind, WorkspaceId, WorkspaceKind};
 pub use operator::{AttachedWorkspace, WorkspaceChange, WorkspaceState};
-pub use worktree::{RetainReason, Retained, Worktree, WorktreePlan, WorktreeState, Worktrees};
+pub use worktree::Worktrees;
 
 /// Most workspaces that an agent knows beside its home.
 pub const ATTACHED: usize = 64;

@@ -7,10 +7,11 @@ use holon_facts::event::workspace::WorkspaceDetached;
 use holon_facts::ids::ReplyId;
 use holon_facts::lifecycle::Status;
 use holon_facts::reject::Reject;
+use holon_facts::workspace::{ExecutionBinding, ProjectionKind, WorkspaceId, Worktree};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ATTACHED, ExecutionBinding, ProjectionKind, WorkspaceId, Worktree, isolate, tools};
+use super::{ATTACHED, isolate, tools};
 use crate::agent::Agent;
 use crate::effect::Answer;
 use crate::host::tx::Tx;

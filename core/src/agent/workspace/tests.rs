@@ -8,8 +8,9 @@ use holon_facts::event::operation::OpKind;
 use holon_facts::outcome::{CommandEnd, Outcome};
 use holon_facts::reject::Reject;
 use holon_facts::time::Millis;
+use holon_facts::workspace::{ExecutionBinding, WorkspaceId};
 
-use super::{ExecutionBinding, WorkspaceChange, WorkspaceId, WorkspaceState};
+use super::{WorkspaceChange, WorkspaceState};
 use crate::effect::Answer;
 use crate::host::Found;
 use crate::input::{ControlRequest, Input};

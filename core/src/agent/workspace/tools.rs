@@ -11,11 +11,10 @@ use holon_facts::event::workspace::{WorkspaceAttached, WorkspaceUsed};
 use holon_facts::ids::{OpId, RunId};
 use holon_facts::receipt::{Receipt, ToolError, ToolErrorKind, ToolFacts};
 use holon_facts::time::Millis;
+use holon_facts::workspace::{ExecutionBinding, ProjectionKind, WorkspaceId, WorkspaceKind, WorktreePlan};
 use serde::Serialize;
 
-use super::{
-    ATTACHED, ExecutionBinding, ProjectionKind, WorkspaceId, WorkspaceKind, WorktreePlan, isolate, occupancy,
-};
+use super::{ATTACHED, isolate, occupancy};
 use crate::agent::task::child;
 use crate::agent::turn::{request, tools};
 use crate::effect::{Effect, Isolated, WantedWorkspace, WorkspaceTarget};

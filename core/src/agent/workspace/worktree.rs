@@ -5,11 +5,10 @@ use alloc::collections::BTreeMap;
 
 use holon_facts::event::workspace::{WorktreeCreated, WorktreeRetained};
 use holon_facts::ids::{TaskId, WorktreeId};
+use holon_facts::workspace::{Worktree, WorktreePlan, WorktreeState};
 use serde::{Deserialize, Serialize};
 
 use crate::agent::Agent;
-
-pub use holon_facts::workspace::{RetainReason, Retained, Worktree, WorktreePlan, WorktreeState};
 
 /// Most worktrees that an agent may have while it has another one made, those among them that wait for a review.
 pub(super) const WORKTREES: usize = 32;

@@ -8,8 +8,9 @@ use holon_facts::config::{Config, TurnLimits};
 use holon_facts::event::operation::OpKind;
 use holon_facts::outcome::{Outcome, Removal};
 use holon_facts::time::Millis;
+use holon_facts::workspace::{ExecutionBinding, ProjectionKind, RetainReason, Retained, WorktreeState};
 
-use super::{ExecutionBinding, ProjectionKind, RetainReason, Retained, WorkspaceChange, WorktreeState};
+use super::WorkspaceChange;
 use crate::effect::Answer;
 use crate::input::{ControlRequest, Input};
 use crate::testing::{World, agent, calls, config, context, prompt, says, tool_says};

@@ -5,14 +5,15 @@ mod dialect;
 #[cfg(test)]
 mod tests;
 
+use holon_facts::call::{SpawnAgent, UseWorkspace};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
 use super::{
     AgentGet, ApplyPatch, CompleteWorkItem, CreateWorkItem, Enqueue, ExecCommand, ExecCommandBatch,
-    GetWorkItem, ListWorkItems, NotifyOperator, PickWorkItem, Sleep, SpawnAgent, TaskInput, TaskList,
-    TaskOutput, TaskStatus, TaskStop, Tool, UpdateWorkItem, UseWorkspace, WaitFor,
+    GetWorkItem, ListWorkItems, NotifyOperator, PickWorkItem, Sleep, TaskInput, TaskList, TaskOutput,
+    TaskStatus, TaskStop, Tool, UpdateWorkItem, WaitFor,
 };
 
 /// How optional properties are written.
